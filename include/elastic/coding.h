@@ -1,0 +1,44 @@
+/*
+ * Content codings (RFC 9110 §8.4.1): the one table of what this project knows about each of them.
+ *
+ * A coding that is known here may still lack an engine in this build: ask engine.h. Everything else
+ * (Accept-Encoding, tags, sibling files, directives, status) reads its names from this table.
+ *
+ * All functions are pure and may be called from any thread.
+ */
+#ifndef ELASTIC_CODING_H
+#define ELASTIC_CODING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum {
+    EL_IDENTITY = 0, /* the body as it is; never an entry of the table */
+    EL_GZIP,
+    EL_BR,
+    EL_ZSTD,
+    EL_CODINGS /* one past the last; arrays indexed by coding have this size */
+} el_coding_t;
+
+typedef struct {
+    const char *token;     /* the registered name, as in Content-Encoding */
+    const char *alias;     /* an older name that requests may use, or NULL (RFC 9110 §8.4.1.3) */
+    const char *tag_suffix; /* what a dynamic coding appends inside an entity tag, with its hyphen */
+    const char *extension; /* of a precompressed sibling, with its dot */
+    int level_min;         /* the lowest level that a user may write */
+    int level_max;         /* the highest level that a user may write, whatever is built in */
+    int default_min;       /* ElasticLevel's default floor */
+    int default_max;       /* ElasticLevel's default ceiling */
+    int stock_level;       /* what an httpd without this module uses; the controller starts there */
+} el_coding_info_t;
+
+/* The row of `coding`; NULL for EL_IDENTITY and for anything out of range. */
+const el_coding_info_t *el_coding_info(el_coding_t coding);
+
+/*
+ * The coding named by the `len` bytes at `name`, by token or alias, in any case of letters.
+ * EL_IDENTITY where it is no coding of the table (also for the word "identity").
+ */
+el_coding_t el_coding_find(const char *name, size_t len);
+
+#endif
