@@ -1,0 +1,117 @@
+"""Fixtures of the tests against a real httpd. See kit/__init__.py for what they are made of.
+
+httpd          function: httpd(config, **kw) starts a Server for one test
+httpd_shared   the same for a whole module; make it a module-scoped fixture of your own:
+
+                   @pytest.fixture(scope="module")
+                   def server(httpd_shared):
+                       return httpd_shared("Elastic On", files={...})
+
+origin         session: a scriptable origin server, see kit/origin.py
+protocol       the protocol to use; see the marker `protocols` and ELASTIC_PROTOCOLS. The server needs tls=True, h2=True.
+
+After every test the error logs of all servers are read: whatever the test did not announce with
+server.expect_log(pattern) fails it. `start=False` makes a server without starting it (for configtest()).
+"""
+
+import shutil
+
+import pytest
+
+from kit import Origin, Server, env
+
+_servers = []  # those whose logs are still to be checked
+
+# A parameter for tests that have no protocol to run on; they are deselected.
+_NOWHERE = "nowhere"
+
+
+def pytest_generate_tests(metafunc):
+    if "protocol" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("protocols")
+        names = env.protocols(None if marker is None else marker.args)
+        metafunc.parametrize("protocol", names or [_NOWHERE])
+
+
+def pytest_collection_modifyitems(config, items):
+    def runs(item):
+        return getattr(item, "callspec", None) is None or \
+            item.callspec.params.get("protocol") != _NOWHERE
+
+    dropped = [item for item in items if not runs(item)]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if runs(item)]
+
+
+def _missing():
+    if not env.MODULE:
+        return "ELASTIC_MODULE does not name a mod_elastic.so"
+    if not shutil.which(env.HTTPD):
+        return f"{env.HTTPD} is not there (package apache2-bin)"
+    for tool, package in (("curl", "curl"), ("openssl", "openssl")):
+        if not shutil.which(tool):
+            return f"{tool} is not there (package {package})"
+    return None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if env.NO_SKIP and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be: {call.excinfo.value}"
+
+
+@pytest.fixture(autouse=True)
+def _checked_logs():
+    """Reads every server's log after each test; set up first, so that it runs last."""
+    yield
+    complaints = {server.root: server.complaints() for server in _servers}
+    for server in [server for server in _servers if not server.is_running()]:
+        _servers.remove(server)
+        server.remove()
+    for root, lines in complaints.items():
+        assert not lines, f"unexpected lines in the log of {root}:\n" + "\n".join(lines)
+
+
+def _factory(made):
+    def make(config="Elastic On", start=True, **kw):
+        missing = _missing()
+        if missing and kw.get("elastic", True):
+            pytest.skip(missing)
+        server = Server(config, **kw)
+        made.append(server)
+        _servers.append(server)
+        if start:
+            server.start()
+        return server
+
+    return make
+
+
+@pytest.fixture
+def httpd(_checked_logs):
+    made = []
+    yield _factory(made)
+    for server in made:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def httpd_shared():
+    made = []
+    yield _factory(made)
+    for server in made:
+        server.stop()
+        lines = server.complaints()
+        _servers[:] = [other for other in _servers if other is not server]
+        server.remove()
+        assert not lines, f"unexpected lines at the end of {server.root}:\n" + "\n".join(lines)
+
+
+@pytest.fixture(scope="session")
+def origin():
+    server = Origin()
+    yield server
+    server.stop()

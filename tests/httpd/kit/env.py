@@ -1,0 +1,55 @@
+"""What the environment says about the run.
+
+ELASTIC_MODULE       the mod_elastic.so under test; without it the tests are skipped
+ELASTIC_HTTPD        the server's binary
+ELASTIC_MODULES_DIR  where its own modules are
+ELASTIC_MPM          event (default), worker, prefork
+ELASTIC_PRELOAD      a sanitizer's runtime, preloaded into httpd
+ELASTIC_PROTOCOLS    comma list of http/1.1, http/1.0, h2c, tls for every test that takes a protocol
+ELASTIC_NO_SKIP      1: a skipped test counts as a failed one
+ELASTIC_KEEP         1: the servers' directories stay, to look at
+"""
+
+import os
+import pwd
+
+MODULE = os.environ.get("ELASTIC_MODULE", "")
+HTTPD = os.environ.get("ELASTIC_HTTPD", "/usr/sbin/apache2")
+MODULES_DIR = os.environ.get("ELASTIC_MODULES_DIR", "/usr/lib/apache2/modules")
+MPM = os.environ.get("ELASTIC_MPM") or "event"
+PRELOAD = os.environ.get("ELASTIC_PRELOAD", "")
+NO_SKIP = os.environ.get("ELASTIC_NO_SKIP", "") == "1"
+KEEP = os.environ.get("ELASTIC_KEEP", "") == "1"
+
+ALL_PROTOCOLS = ("http/1.1", "http/1.0", "h2c", "tls")
+_asked = [p for p in os.environ.get("ELASTIC_PROTOCOLS", "").split(",") if p]
+
+PYTHON = "/usr/bin/python3"
+IS_ROOT = os.geteuid() == 0
+
+
+def possible(protocol):
+    """mod_http2 does not run under prefork."""
+    return protocol != "h2c" or MPM != "prefork"
+
+
+def protocols(marked):
+    """The protocols of a test whose marker names `marked`; None: it has no marker."""
+    wanted = _asked or (["http/1.1"] if marked is None else list(marked or ALL_PROTOCOLS))
+    if marked:
+        wanted = [p for p in wanted if p in marked]
+    return [p for p in wanted if possible(p)]
+
+
+def child_user():
+    """Whom httpd's children run as when root starts it."""
+    for name in ("www-data", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise RuntimeError("neither www-data nor nobody is a user here")
+
+
+def module_path(name):
+    return os.path.join(MODULES_DIR, f"mod_{name}.so")

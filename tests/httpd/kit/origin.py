@@ -1,0 +1,111 @@
+"""A small HTTP/1.1 server that does what a test scripts, for mod_proxy to stand in front of.
+
+    origin.route("/x", lambda exchange: exchange.respond(200, {"ETag": '"1"'}, b"..."))
+    origin.route("/y", lambda exchange: exchange.chunked(200, {}, [b"a", 3.0, b"b"]))
+
+A number among the pieces is a pause in seconds. `exchange.method`, `.path`, `.headers` (lower-case names) and
+`.body` hold the request; `.send(bytes)` writes raw bytes. Requests are kept in `origin.seen`.
+"""
+
+import socket
+import threading
+import time
+
+
+class Exchange:
+    def __init__(self, sock, method, path, headers, body):
+        self._sock = sock
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.body = body
+        self.close = False
+
+    def send(self, data):
+        self._sock.sendall(data)
+
+    def head(self, status, headers):
+        lines = [f"HTTP/1.1 {status} Scripted"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self.send(("\r\n".join(lines) + "\r\n\r\n").encode())
+
+    def respond(self, status, headers, body=b""):
+        """A response with Content-Length; without a body where HTTP has none."""
+        bare = status in (204, 304)
+        extra = {} if bare else {"Content-Length": len(body)}
+        self.head(status, {"Content-Type": "text/plain", **headers, **extra})
+        if self.method != "HEAD" and not bare:
+            self.send(body)
+
+    def chunked(self, status, headers, pieces):
+        self.head(status, {"Content-Type": "text/plain", **headers, "Transfer-Encoding": "chunked"})
+        for piece in pieces:
+            if isinstance(piece, (int, float)):
+                time.sleep(piece)
+            elif piece:
+                self.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.send(b"0\r\n\r\n")
+
+    def until_close(self, status, headers, pieces):
+        """A body that ends with the connection."""
+        self.close = True
+        self.head(status, {"Content-Type": "text/plain", **headers, "Connection": "close"})
+        for piece in pieces:
+            self.send(piece)
+
+
+class Origin:
+    def __init__(self):
+        self._routes = {}
+        self.seen = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self._listener.getsockname()[1]
+        self._open = True
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def route(self, path, handler):
+        """`handler(exchange)` answers requests whose path without query is `path`."""
+        self._routes[path] = handler
+
+    def stop(self):
+        self._open = False
+        self._listener.close()
+
+    def _accept(self):
+        while self._open:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with sock, sock.makefile("rb") as reader:
+            try:
+                while self._serve_one(sock, reader):
+                    pass
+            except OSError:
+                pass
+
+    def _serve_one(self, sock, reader):
+        line = reader.readline().decode("latin-1").split()
+        if len(line) != 3:
+            return False
+        headers = {}
+        while (field := reader.readline().decode("latin-1").rstrip("\r\n")):
+            name, _, value = field.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        body = reader.read(int(headers.get("content-length", "0")))
+        exchange = Exchange(sock, line[0], line[1], headers, body)
+        self.seen.append(exchange)
+        handler = self._routes.get(line[1].partition("?")[0])
+        if handler:
+            handler(exchange)
+        else:
+            exchange.respond(404, {}, b"the origin has no such route\n")
+        return not exchange.close

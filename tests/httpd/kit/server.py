@@ -1,0 +1,390 @@
+"""A private httpd: own directory, own loopback ports, own configuration, own log."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from . import client, env
+from .log import ErrorLog
+
+_DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
+_NOTES = ("elastic-coding", "elastic-engine", "elastic-level", "elastic-in", "elastic-out",
+          "elastic-ratio", "elastic-usec", "elastic-reason")
+_READY = "configured -- resuming normal operations"
+
+_BASE = """\
+ServerRoot {root}
+DefaultRuntimeDir {root}/run
+PidFile {root}/run/httpd.pid
+ServerName localhost
+DocumentRoot {root}/docs
+TypesConfig {root}/mime.types
+ErrorLog {root}/error.log
+LogLevel info
+LogFormat "%{{X-Request}}i\\t%>s\\t%B\\t{notes}" notes
+CustomLog {root}/access.log notes
+Timeout 30
+KeepAliveTimeout 5
+EnableSendfile On
+AddHandler cgi-script .cgi
+<Directory />
+    Require all granted
+    AllowOverride None
+</Directory>
+<Directory {root}/docs>
+    Options +ExecCGI +FollowSymLinks
+</Directory>
+"""
+
+_MIME = """\
+text/html html
+text/plain txt
+text/css css
+application/javascript js
+application/json json
+image/svg+xml svg
+image/png png
+application/octet-stream bin
+"""
+
+_MPM = {
+    "threads": "StartServers 1\nServerLimit 4\nThreadsPerChild 32\nMaxRequestWorkers 128\n"
+               "MinSpareThreads 8\nMaxSpareThreads 128\n",
+    "prefork": "StartServers 4\nMinSpareServers 2\nMaxSpareServers 16\nMaxRequestWorkers 96\n",
+}
+
+
+def free_port(host="127.0.0.1"):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as sock:
+        sock.bind((host, 0))
+        return sock.getsockname()[1]
+
+
+# The machine's OpenSSL is older than mod_ssl's by a patch; no session cache is configured; both are fine.
+_HARMLESS = ("AH01882", "AH01873")
+
+
+class StartFailed(Exception):
+    pass
+
+
+class Server:
+    """
+    Server(config, modules=(), files=None, cgi=None, tls=False, h2=False, ipv6=False, elastic=True,
+           mpm_config=None, allow_log=(), wrapper=(), environ=None)
+
+    config      text that follows the base configuration; `{root}`, `{docs}` and `{port}` are replaced
+    modules     names of further stock modules ("proxy_http"); those of _DEFAULT_MODULES are always there
+    files       {path below docs: bytes}; cgi: {path below docs: Python source, see cgi()}
+    tls, h2     a TLS port with a self-signed certificate; HTTP/2 (h2c on the plain port)
+    ipv6        listens on [::1] too: get(..., ipv6=True)
+    elastic     False: the module is not loaded, and /elastic-status is not there
+    allow_log   patterns of error log lines that are fine for this server at all times
+    wrapper     a command put before httpd (valgrind); environ: further environment variables
+
+    Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the server and
+    check its log.
+    """
+
+    def __init__(self, config="", modules=(), files=None, cgi=None, tls=False, h2=False, ipv6=False,
+                 elastic=True, mpm_config=None, allow_log=(), wrapper=(), environ=None):
+        self.root = Path(tempfile.mkdtemp(prefix="elastic-httpd-"))
+        os.chmod(self.root, 0o755)
+        self.docs = self.root / "docs"
+        for name in ("docs", "run", "sanitizer"):
+            (self.root / name).mkdir()
+            os.chmod(self.root / name, 0o755)
+        if env.IS_ROOT:
+            user = env.child_user()
+            os.chown(self.root / "sanitizer", user.pw_uid, user.pw_gid)
+        (self.root / "mime.types").write_text(_MIME)
+        self.port = free_port()
+        self.tls_port = free_port() if tls else None
+        self.v6_port = free_port("::1") if ipv6 else None
+        self.modules = list(modules)
+        self.h2 = h2 and env.possible("h2c")
+        self.elastic = elastic
+        self.mpm_config = mpm_config
+        self.wrapper = list(wrapper)
+        self.environ = dict(environ or {})
+        self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *allow_log))
+        self.stderr = ErrorLog(self.root / "stderr.log", allow_log)
+        self.process = None
+        if tls:
+            self._make_certificate()
+        self.configure(config)
+        for path, data in (files or {}).items():
+            self.write(path, data)
+        for path, source in (cgi or {}).items():
+            self.cgi(path, source)
+
+    # --- its files
+
+    @property
+    def conf(self):
+        return self.root / "httpd.conf"
+
+    def configure(self, config):
+        """Writes the configuration; graceful() or restart() brings it into force."""
+        for name, value in (("root", self.root), ("docs", self.docs), ("port", self.port)):
+            config = config.replace("{%s}" % name, str(value))
+        self.conf.write_text(self._base() + config + "\n" + self._vhost())
+
+    def _base(self):
+        threads = env.MPM != "prefork"
+        lines = [f"LoadModule mpm_{env.MPM}_module {env.module_path('mpm_' + env.MPM)}",
+                 self.mpm_config or _MPM["threads" if threads else "prefork"]]
+        extra = ["ssl"] if self.tls_port else []
+        extra += ["http2"] if self.h2 else []
+        for name in (*_DEFAULT_MODULES, "cgid" if threads else "cgi", *extra, *self.modules):
+            lines.append(f"LoadModule {name}_module {env.module_path(name)}")
+        if self.elastic:
+            lines.append(f"LoadModule elastic_module {env.MODULE}")
+            lines.append("<Location /elastic-status>\nSetHandler elastic-status\n</Location>")
+        lines.append(_BASE.format(root=self.root, notes="\\t".join("%%{%s}n" % n for n in _NOTES)))
+        if env.IS_ROOT:
+            user = env.child_user()
+            lines.append(f"User #{user.pw_uid}\nGroup #{user.pw_gid}")
+        if threads:
+            lines.append(f"ScriptSock {self.root}/run/cgi.sock")
+        if self.h2:
+            lines.append("Protocols h2c http/1.1")
+        lines.append(f"Listen 127.0.0.1:{self.port}")
+        if self.v6_port:
+            lines.append(f"Listen [::1]:{self.v6_port}")
+        return "\n".join(lines) + "\n"
+
+    def _vhost(self):
+        if not self.tls_port:
+            return ""
+        return (f"Listen 127.0.0.1:{self.tls_port}\n<VirtualHost 127.0.0.1:{self.tls_port}>\nSSLEngine on\n"
+                f"SSLCertificateFile {self.root}/tls.pem\n</VirtualHost>\n")
+
+    def _make_certificate(self):
+        pem = self.root / "tls.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+             "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=DNS:localhost",
+             "-keyout", str(pem), "-out", str(self.root / "cert.pem")],
+            check=True, capture_output=True)
+        pem.write_text(pem.read_text() + (self.root / "cert.pem").read_text())
+
+    def write(self, path, data, mtime=None):
+        """A file below docs, readable by httpd; its path."""
+        file = self.docs / path.lstrip("/")
+        for parent in reversed(file.relative_to(self.docs).parents):
+            (self.docs / parent).mkdir(exist_ok=True)
+            os.chmod(self.docs / parent, 0o755)
+        file.write_bytes(data if isinstance(data, bytes) else data.encode())
+        os.chmod(file, 0o644)
+        if mtime is not None:
+            os.utime(file, (mtime, mtime))
+        return file
+
+    def cgi(self, path, source):
+        """A CGI script below docs. `source` is Python with sys, os, time, and
+        head(*lines) -> writes header lines and the blank one; out(data) -> writes at once."""
+        file = self.write(path, f"#!{env.PYTHON} -SE\n" + _CGI_PRELUDE + source)
+        os.chmod(file, 0o755)
+        return file
+
+    # --- its life
+
+    def _environ(self):
+        environ = {**os.environ, "LC_ALL": "C", **self.environ}
+        if env.PRELOAD:
+            log = self.root / "sanitizer" / "report"
+            environ["LD_PRELOAD"] = env.PRELOAD
+            environ.setdefault(
+                "ASAN_OPTIONS", f"detect_leaks=0:abort_on_error=0:log_path={log}")
+            environ.setdefault(
+                "UBSAN_OPTIONS", f"print_stacktrace=1:halt_on_error=1:log_path={log}")
+        return environ
+
+    def command(self, *arguments):
+        """Runs httpd with this configuration and further arguments; the finished process, output as text."""
+        return subprocess.run([env.HTTPD, "-f", str(self.conf), *arguments], env=self._environ(),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+
+    def configtest(self):
+        """(whether `httpd -t` takes the configuration, what it said)."""
+        done = self.command("-t")
+        return done.returncode == 0, done.stdout
+
+    def start(self, timeout=30):
+        with open(self.root / "stderr.log", "ab") as stderr:
+            self.process = subprocess.Popen(
+                self.wrapper + [env.HTTPD, "-f", str(self.conf), "-DFOREGROUND"],
+                env=self._environ(), stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
+                start_new_session=True)
+        deadline = time.monotonic() + timeout
+        while not self._accepts():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                said = self.stderr.text() + self.log.text()
+                self.kill()
+                raise StartFailed(f"httpd did not start:\n{said}")
+            time.sleep(0.02)
+        return self
+
+    def _accepts(self):
+        if not self.log.lines(_READY):
+            return False
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
+            return True
+        return False
+
+    def _reload(self, number, timeout):
+        before = len(self.log.lines(_READY))
+        self.process.send_signal(number)
+        self.wait_for(lambda: len(self.log.lines(_READY)) > before, timeout, "the reload")
+
+    def graceful(self, timeout=30):
+        """A graceful restart; returns when the new generation is up (old children may still finish)."""
+        self._reload(signal.SIGUSR1, timeout)
+
+    def restart(self, timeout=30):
+        self._reload(signal.SIGHUP, timeout)
+
+    def stop(self, timeout=20):
+        if self.is_running():
+            self.process.terminate()
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                self.kill()
+                raise AssertionError(f"httpd did not stop within {timeout} s") from error
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        if self.is_running():
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def remove(self):
+        if not env.KEEP:
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def parent(self):
+        """httpd's own process id (a wrapper such as valgrind keeps it)."""
+        return self.process.pid
+
+    def children(self):
+        """The process ids of the workers; mod_cgid's daemon, which has one thread, is none."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        found = []
+        for pid in map(int, path.read_text().split()):
+            with contextlib.suppress(FileNotFoundError):
+                threads = len(os.listdir(f"/proc/{pid}/task"))
+                if threads > 1 or env.MPM == "prefork":
+                    found.append(pid)
+        return found
+
+    # --- its log
+
+    def expect_log(self, pattern):
+        """For the rest of the test, error log lines that match `pattern` are fine."""
+        self.log.expect(pattern)
+        self.stderr.expect(pattern)
+
+    def wait_log(self, pattern, timeout=10):
+        """Waits until the error log has a line that matches; the lines."""
+        self.wait_for(lambda: self.log.lines(pattern), timeout, f"a log line like {pattern!r}")
+        return self.log.lines(pattern)
+
+    def complaints(self):
+        """What the log holds that no test announced, since the last call."""
+        bad = self.log.unexpected() + self.stderr.unexpected()
+        for report in sorted((self.root / "sanitizer").iterdir()):
+            bad.append(report.read_text(errors="replace"))
+            report.unlink()
+        return bad
+
+    @staticmethod
+    def wait_for(condition, timeout, what):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what} did not come within {timeout} s")
+            time.sleep(0.02)
+
+    # --- requests
+
+    def connect(self, protocol="http/1.1", timeout=30, ipv6=False):
+        """A connection for raw bytes: http/1.1, http/1.0 or tls."""
+        address = ("::1", self.v6_port) if ipv6 else ("127.0.0.1", self.port)
+        if protocol == "tls":
+            address = ("127.0.0.1", self.tls_port)
+        version = "HTTP/1.0" if protocol == "http/1.0" else "HTTP/1.1"
+        return client.Connection(address, protocol == "tls", timeout, version)
+
+    def get(self, path, ae=None, headers=None, method="GET", body=b"", protocol="http/1.1",
+            timeout=60, ipv6=False):
+        """One request on its own connection. `ae` is Accept-Encoding; None sends none. A response that breaks
+        off comes back with complete=False, and its `body` raises."""
+        if protocol == "h2c":
+            return client.fetch_h2c(f"http://127.0.0.1:{self.port}{path}", method, "127.0.0.1", ae,
+                                    headers, body, timeout)
+        with self.connect(protocol, timeout, ipv6) as connection:
+            return connection.request(path, method, ae, headers, body)
+
+    def head(self, path, ae=None, headers=None, **kw):
+        return self.get(path, ae, headers, method="HEAD", **kw)
+
+    def stream(self, path, ae=None, headers=None, protocol="http/1.1", timeout=60):
+        """A response that is read while it arrives; a context manager, see client.Stream."""
+        if protocol == "h2c":
+            return client.stream_h2c(f"http://127.0.0.1:{self.port}{path}", "127.0.0.1", ae, headers,
+                                     timeout)
+        return client.stream(self.connect(protocol, timeout), path, ae, headers)
+
+    def notes(self, response, timeout=10):
+        """The elastic notes of a response's log line (those that are set), with `status` and `sent`
+        (bytes of body)."""
+        found = []
+
+        def line():
+            with contextlib.suppress(FileNotFoundError):
+                for text in reversed((self.root / "access.log").read_text().splitlines()):
+                    if text.startswith(response.id + "\t"):
+                        found.append(text)
+                        return True
+            return False
+
+        self.wait_for(line, timeout, f"the log line of request {response.id}")
+        fields = found[0].split("\t")
+        notes = {n: v for n, v in zip(_NOTES, fields[3:], strict=True) if v != "-"}
+        return {"status": int(fields[1]), "sent": int(fields[2]), **notes}
+
+    def reason(self, response):
+        """The note elastic-reason; None where the response was compressed."""
+        return self.notes(response).get("elastic-reason")
+
+    def status(self, path="/elastic-status?auto"):
+        """The status page's lines as {key: text}."""
+        answer = self.get(path)
+        assert answer.status == 200, answer
+        pairs = re.findall(r"^([\w-]+): (.*)$", answer.body.decode(), re.M)
+        return dict(pairs)
+
+
+_CGI_PRELUDE = """\
+import os, sys, time
+def out(data):
+    data = data if isinstance(data, bytes) else data.encode()
+    while data:
+        data = data[os.write(1, data):]
+def head(*lines):
+    out("".join(line + "\\n" for line in lines) + "\\n")
+"""

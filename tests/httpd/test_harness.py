@@ -1,0 +1,68 @@
+"""The harness itself: it must notice what the other tests rely on it to notice."""
+
+import gzip
+
+import brotli
+import pytest
+
+from kit import bodies, decode
+
+
+@pytest.fixture(scope="module")
+def stock(httpd_shared):
+    """httpd without mod_elastic."""
+    return httpd_shared(
+        "SetOutputFilter DEFLATE", elastic=False, modules=["deflate", "filter"], tls=True, h2=True,
+        files={"a.txt": bodies.text(50000)},
+        cgi={"slow.cgi": "head('Content-Type: text/plain')\nout('one')\ntime.sleep(0.3)\nout('two')\n",
+             "short.cgi": "head('Content-Type: text/plain', 'Content-Length: 100')\nout('x')\n",
+             "noisy.cgi": "head('Content-Type: text/plain')\nprint('oops', file=sys.stderr)\n"})
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols()
+def test_every_protocol_delivers_what_the_file_holds(stock, protocol):
+    answer = stock.get("/a.txt", ae="gzip", protocol=protocol)
+    assert answer.complete and answer.coding == "gzip" and answer.body == bodies.text(50000)
+    assert stock.get("/a.txt", protocol=protocol).raw == bodies.text(50000)
+
+
+@pytest.mark.protocols()
+def test_streams_are_decoded_while_they_arrive(stock, protocol):
+    with stock.stream("/slow.cgi", protocol=protocol) as stream:
+        stream.wait_for(b"one")
+        assert stream.read_all() == b"onetwo"
+
+
+def test_unannounced_log_lines_are_complaints(stock):
+    stock.get("/noisy.cgi")
+    stock.wait_log("oops")
+    assert any("oops" in line for line in stock.complaints())
+
+
+def test_announced_log_lines_are_none(stock):
+    stock.expect_log("oops")
+    before = len(stock.log.lines("oops"))
+    stock.get("/noisy.cgi")
+    stock.wait_for(lambda: len(stock.log.lines("oops")) > before, 5, "the line")
+    assert stock.complaints() == []
+
+
+@pytest.mark.parametrize("coding,encode", [("gzip", gzip.compress), ("br", brotli.compress)])
+def test_decoders_are_strict(coding, encode):
+    whole = encode(bodies.text(3000))
+    assert decode.decode(coding, whole) == bodies.text(3000)
+    for wrong in (whole[:-1], whole + b"\0", whole + whole, b"", whole[:20] + b"\xff" + whole[21:]):
+        with pytest.raises(decode.DecodeError):
+            decode.decode(coding, wrong)
+
+
+def test_short_responses_are_incomplete(origin):
+    from kit.client import Connection
+
+    origin.route("/short", lambda e: (e.until_close(200, {"Content-Length": 10}, [b"abc"])))
+    with Connection(("127.0.0.1", origin.port)) as connection:
+        answer = connection.request("/short")
+    assert not answer.complete and answer.raw == b"abc"
+    with pytest.raises(Exception, match="ended"):
+        answer.body  # noqa: B018
