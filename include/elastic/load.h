@@ -39,8 +39,8 @@ typedef struct {
  * then empty: text that is empty, truncated within its first rows, or something else.
  *
  * Rows need user, nice, system and idle (Linux 2.4 had no more); iowait, irq, softirq and steal are 0
- * where absent; anything further is ignored. A number that runs into the end of the text is not
- * believed, because it may have been cut.
+ * where absent; anything further is ignored. A row that the end of the text cuts within these columns
+ * is not believed: half a row would look like a CPU whose counters fell.
  */
 bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
 

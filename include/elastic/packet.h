@@ -34,7 +34,7 @@ typedef struct {
     bool ipv6;    /* the connection's family, for the same case */
     bool tls;
     bool http2;
-    size_t header; /* bytes of the response's header fields, as far as they are known */
+    size_t header; /* bytes of the header fields in the tables; EL_PACKET_CORE_HEADER is added to them */
 } el_packet_t;
 
 /* The payload of one segment of the connection. */

@@ -1,0 +1,64 @@
+#include "elastic/coding.h"
+
+#include "text.h"
+
+#include <string.h>
+
+static const el_coding_info_t table[EL_CODINGS] = {
+    [EL_GZIP] = {
+        .token = "gzip",
+        .alias = "x-gzip",
+        .tag_suffix = "-gzip",
+        .extension = ".gz",
+        .level_min = 1,
+        .level_max = 12, /* libdeflate's best; zlib ends at 9 */
+        .default_min = 1,
+        .default_max = 9,
+        .stock_level = 6, /* zlib's Z_DEFAULT_COMPRESSION */
+    },
+    [EL_BR] = {
+        .token = "br",
+        .alias = NULL,
+        .tag_suffix = "-br",
+        .extension = ".br",
+        .level_min = 0,
+        .level_max = 11,
+        .default_min = 0,
+        .default_max = 6, /* beyond it brotli is made for files that are compressed once */
+        .stock_level = 5,
+    },
+    [EL_ZSTD] = {
+        .token = "zstd",
+        .alias = NULL,
+        .tag_suffix = "-zstd",
+        .extension = ".zst",
+        .level_min = 1,
+        .level_max = 19, /* 20 and above want windows that browsers refuse (RFC 9659) */
+        .default_min = 1,
+        .default_max = 9,
+        .stock_level = 3, /* the library's own default */
+    },
+};
+
+const el_coding_info_t *el_coding_info(el_coding_t coding)
+{
+    if ((unsigned)coding >= EL_CODINGS || coding == EL_IDENTITY) {
+        return NULL;
+    }
+    return &table[coding];
+}
+
+static bool is_named(const char *known, const char *name, size_t len)
+{
+    return known != NULL && strlen(known) == len && el_text_same(known, name, len);
+}
+
+el_coding_t el_coding_find(const char *name, size_t len)
+{
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        if (is_named(table[i].token, name, len) || is_named(table[i].alias, name, len)) {
+            return (el_coding_t)i;
+        }
+    }
+    return EL_IDENTITY;
+}

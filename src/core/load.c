@@ -1,0 +1,189 @@
+#include "elastic/load.h"
+
+#include "text.h"
+
+#include <string.h>
+
+/* The columns of /proc/stat that count, in the kernel's order (proc(5)). */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
+
+/* Linux 2.4 wrote no more. */
+#define COLUMNS_NEEDED (IDLE + 1)
+
+/* A line of the text, without its newline. */
+typedef struct {
+    const char *at;
+    const char *end;
+    bool whole; /* the newline was there: nothing is cut off */
+} row_t;
+
+static void skip_blanks(row_t *row)
+{
+    while (row->at < row->end && el_text_is_space(*row->at)) {
+        row->at++;
+    }
+}
+
+/* Reads digits. False where there are none, or more than the number holds. */
+static bool read_number(row_t *row, uint64_t *number)
+{
+    const char *start = row->at;
+    uint64_t value = 0;
+
+    for (; row->at < row->end && el_text_is_digit(*row->at); row->at++) {
+        unsigned digit = (unsigned)(*row->at - '0');
+
+        if (value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return row->at > start;
+}
+
+static bool add(uint64_t *sum, uint64_t number)
+{
+    if (number > UINT64_MAX - *sum) {
+        return false;
+    }
+    *sum += number;
+    return true;
+}
+
+/*
+ * Reads the columns behind the label. False where the row cannot be believed: too few columns, a number
+ * that is none, or a row that was cut within the columns that count. Half a row would look like a CPU
+ * whose counters fell, and rose again with the next sample.
+ */
+static bool read_ticks(row_t *row, el_cpu_ticks_t *ticks)
+{
+    uint64_t column[COLUMNS] = {0};
+    unsigned count = 0;
+    el_cpu_ticks_t t;
+
+    for (skip_blanks(row); row->at < row->end && count < COLUMNS; skip_blanks(row)) {
+        if (!read_number(row, &column[count])) {
+            return false;
+        }
+        if (row->at == row->end ? !row->whole : !el_text_is_space(*row->at)) {
+            return false;
+        }
+        count++;
+    }
+    if (count < COLUMNS_NEEDED || (count < COLUMNS && !row->whole)) {
+        return false;
+    }
+    t.busy = column[USER];
+    t.idle = column[IDLE];
+    t.iowait = column[IOWAIT];
+    if (!add(&t.busy, column[NICE]) || !add(&t.busy, column[SYSTEM]) || !add(&t.busy, column[IRQ])
+        || !add(&t.busy, column[SOFTIRQ]) || !add(&t.busy, column[STEAL])) {
+        return false;
+    }
+    *ticks = t;
+    return true;
+}
+
+/* What the rows read so far had. */
+typedef struct {
+    bool numbered; /* a cpuN row, be it usable or not */
+    bool total;    /* a usable `cpu` row */
+    el_cpu_ticks_t all;
+} seen_t;
+
+static void read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
+{
+    uint64_t number = 0;
+    el_cpu_ticks_t ticks;
+
+    if (row->end - row->at < 4 || memcmp(row->at, "cpu", 3) != 0) {
+        return;
+    }
+    row->at += 3;
+    if (el_text_is_space(*row->at)) {
+        if (!seen->total) {
+            seen->total = read_ticks(row, &seen->all);
+        }
+        return;
+    }
+    if (!el_text_is_digit(*row->at)) {
+        return;
+    }
+    seen->numbered = true;
+    if (!read_number(row, &number) || number >= EL_LOAD_CPUS || row->at == row->end
+        || !el_text_is_space(*row->at) || !read_ticks(row, &ticks)) {
+        return;
+    }
+    sample->cpu[number] = ticks;
+    if (sample->count <= number) {
+        sample->count = (unsigned)number + 1;
+    }
+}
+
+bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample)
+{
+    const char *at = text;
+    const char *end = text + len;
+    seen_t seen = {0};
+
+    memset(sample, 0, sizeof(*sample));
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        row_t row = {at, newline != NULL ? newline : end, newline != NULL};
+
+        at = newline != NULL ? newline + 1 : end;
+        read_row(&row, sample, &seen);
+    }
+    if (seen.total && !seen.numbered) {
+        sample->summed = true;
+        sample->count = 1;
+        sample->cpu[0] = seen.all;
+    }
+    return sample->count > 0;
+}
+
+static bool is_present(const el_load_sample_t *sample, unsigned cpu)
+{
+    const el_cpu_ticks_t *t = &sample->cpu[cpu];
+
+    return sample->summed || t->busy != 0 || t->idle != 0 || t->iowait != 0;
+}
+
+static bool is_in_mask(const el_cpuset_t *mask, unsigned cpu)
+{
+    return mask == NULL || (mask->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
+}
+
+/* A sum over many CPUs could pass 64 bits where the text is nonsense; a double only loses precision. */
+static double moved(uint64_t before, uint64_t after)
+{
+    return after > before ? (double)(after - before) : 0.0;
+}
+
+bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
+                  const el_cpuset_t *mask, double *busy)
+{
+    unsigned count = before->count < after->count ? before->count : after->count;
+    double worked = 0, rested = 0;
+
+    if (before->summed != after->summed) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const el_cpu_ticks_t *b = &before->cpu[i];
+        const el_cpu_ticks_t *a = &after->cpu[i];
+
+        if ((!after->summed && !is_in_mask(mask, i)) || !is_present(before, i)
+            || !is_present(after, i)) {
+            continue;
+        }
+        worked += moved(b->busy, a->busy);
+        rested += moved(b->idle, a->idle) + moved(b->iowait, a->iowait);
+    }
+    if (worked + rested <= 0) {
+        return false;
+    }
+    *busy = worked / (worked + rested);
+    return true;
+}

@@ -1,0 +1,120 @@
+#include "elastic/mediatype.h"
+
+#include "text.h"
+
+#include <string.h>
+
+const char *const el_mediatype_defaults[] = {
+    "text/*",
+    "application/javascript",
+    "application/json",
+    "application/*+json",
+    "application/xml",
+    "application/*+xml",
+    "application/xhtml+xml",
+    "application/x-javascript",
+    "application/x-tar",
+    "application/manifest+json",
+    "application/wasm",
+    "application/vnd.ms-fontobject",
+    "font/otf",
+    "font/ttf",
+    "image/svg+xml",
+    "image/bmp",
+    "image/x-icon",
+    NULL,
+};
+
+/* The two names of a type or a pattern: views into its text. */
+typedef struct {
+    const char *type;
+    size_t type_len;
+    const char *subtype;
+    size_t subtype_len;
+} names_t;
+
+/* Splits what `text` begins with, two tokens around a slash; what follows is not looked at. */
+static bool split(const char *text, names_t *names)
+{
+    names->type = text;
+    names->type_len = el_text_token(text, strlen(text));
+    if (names->type_len == 0 || text[names->type_len] != '/') {
+        return false;
+    }
+    names->subtype = text + names->type_len + 1;
+    names->subtype_len = el_text_token(names->subtype, strlen(names->subtype));
+    return names->subtype_len > 0;
+}
+
+static bool is_star(const char *name, size_t len)
+{
+    return len == 1 && *name == '*';
+}
+
+static bool has_star(const char *name, size_t len)
+{
+    return memchr(name, '*', len) != NULL;
+}
+
+/* "*+suffix", where the suffix is not empty. */
+static bool is_star_suffix(const char *name, size_t len)
+{
+    return len > 2 && name[0] == '*' && name[1] == '+';
+}
+
+bool el_mediatype_pattern_ok(const char *pattern)
+{
+    names_t p;
+
+    if (!split(pattern, &p) || p.subtype[p.subtype_len] != '\0') {
+        return false;
+    }
+    if (is_star(p.type, p.type_len)) {
+        return is_star(p.subtype, p.subtype_len);
+    }
+    if (has_star(p.type, p.type_len)) {
+        return false;
+    }
+    if (is_star(p.subtype, p.subtype_len)) {
+        return true;
+    }
+    if (is_star_suffix(p.subtype, p.subtype_len)) {
+        return !has_star(p.subtype + 1, p.subtype_len - 1);
+    }
+    return !has_star(p.subtype, p.subtype_len);
+}
+
+static bool subtype_matches(const names_t *p, const names_t *t)
+{
+    if (is_star(p->subtype, p->subtype_len)) {
+        return true;
+    }
+    if (is_star_suffix(p->subtype, p->subtype_len)) {
+        size_t suffix = p->subtype_len - 1;
+
+        return t->subtype_len > suffix
+            && el_text_same(p->subtype + 1, t->subtype + t->subtype_len - suffix, suffix);
+    }
+    return p->subtype_len == t->subtype_len
+        && el_text_same(p->subtype, t->subtype, p->subtype_len);
+}
+
+bool el_mediatype_match(const char *pattern, const char *type)
+{
+    names_t p, t;
+
+    if (type == NULL) {
+        return false;
+    }
+    while (el_text_is_space(*type)) {
+        type++;
+    }
+    if (!split(type, &t) || !split(pattern, &p)) {
+        return false;
+    }
+    if (!is_star(p.type, p.type_len)
+        && (p.type_len != t.type_len || !el_text_same(p.type, t.type, p.type_len))) {
+        return false;
+    }
+    return subtype_matches(&p, &t);
+}

@@ -1,0 +1,66 @@
+/*
+ * Characters of HTTP fields (RFC 9110 §5.6), whatever the process's locale says of them. Private to the
+ * core.
+ */
+#ifndef ELASTIC_CORE_TEXT_H
+#define ELASTIC_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static inline bool el_text_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Space or tab: optional whitespace, OWS. */
+static inline bool el_text_is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static inline char el_text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Whether `c` may be part of a token (RFC 9110 §5.6.2). */
+static inline bool el_text_is_token(char c)
+{
+    char lower = el_text_lower(c);
+
+    if ((lower >= 'a' && lower <= 'z') || el_text_is_digit(c)) {
+        return true;
+    }
+    switch (c) {
+    case '!': case '#': case '$': case '%': case '&': case '\'': case '*': case '+':
+    case '-': case '.': case '^': case '_': case '`': case '|': case '~':
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* How many of the `len` bytes at `text`, from the first on, are a token's. */
+static inline size_t el_text_token(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && el_text_is_token(text[n])) {
+        n++;
+    }
+    return n;
+}
+
+/* Whether `len` bytes at `a` and `b` are the same but for the case of letters. */
+static inline bool el_text_same(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (el_text_lower(a[i]) != el_text_lower(b[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#endif
