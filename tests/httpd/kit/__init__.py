@@ -8,14 +8,15 @@
 kit.env      what the environment says: paths, MPM, protocols
 kit.server   Server: a private httpd in a directory of its own, and its log's check
 kit.client   Response, Connection, Stream: exact bytes in and out, over all protocols
+kit.check    what is asked of a response again and again: encoded(), plain()
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy
 """
 
-from . import bodies, decode, env
+from . import bodies, check, decode, env
 from .client import Connection, Response, Stream
 from .origin import Origin
 from .server import Server
 
-__all__ = ["Connection", "Origin", "Response", "Server", "Stream", "bodies", "decode", "env"]
+__all__ = ["Connection", "Origin", "Response", "Server", "Stream", "bodies", "check", "decode", "env"]

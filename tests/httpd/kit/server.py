@@ -33,6 +33,7 @@ CustomLog {root}/access.log notes
 Timeout 30
 KeepAliveTimeout 5
 EnableSendfile On
+SetEnv KIT {root}
 AddHandler cgi-script .cgi
 <Directory />
     Require all granted
@@ -196,6 +197,16 @@ class Server:
         file = self.write(path, f"#!{env.PYTHON} -SE\n" + _CGI_PRELUDE + source)
         os.chmod(file, 0o755)
         return file
+
+    def write_kit(self):
+        """Copies `kit` next to docs, where CGI scripts find it: sys.path.insert(0, os.environ['KIT'])."""
+        target = self.root / "kit"
+        target.mkdir(exist_ok=True)
+        os.chmod(target, 0o755)
+        for name in ("__init__.py", "bodies.py"):
+            text = "" if name == "__init__.py" else (Path(__file__).parent / name).read_text()
+            (target / name).write_text(text)
+            os.chmod(target / name, 0o644)
 
     # --- its life
 
