@@ -1,0 +1,93 @@
+#include "account.h"
+
+#include "shared.h"
+
+#include "apr_strings.h"
+
+#include <time.h>
+
+/*
+ * Taking a thread's CPU time is a system call of half a microsecond, twenty times the price of the
+ * monotonic clock; the totals are scaled by the sampled share, so one in sixteen is enough.
+ */
+#define SAMPLE_EVERY 16
+
+static uint64_t clock_nsec(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+el_usage_t el_usage_new(void)
+{
+    static _Atomic unsigned responses;
+
+    return (el_usage_t){
+        .sampled = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed) % SAMPLE_EVERY == 0,
+    };
+}
+
+void el_usage_start(el_usage_t *usage)
+{
+    usage->began_elapsed = clock_nsec(CLOCK_MONOTONIC);
+    if (usage->sampled) {
+        usage->began_cpu = clock_nsec(CLOCK_THREAD_CPUTIME_ID);
+    }
+}
+
+void el_usage_stop(el_usage_t *usage)
+{
+    if (usage->sampled) {
+        usage->cpu_nsec += clock_nsec(CLOCK_THREAD_CPUTIME_ID) - usage->began_cpu;
+    }
+    usage->elapsed_nsec += clock_nsec(CLOCK_MONOTONIC) - usage->began_elapsed;
+}
+
+void el_account_skipped(request_rec *r, el_reason_t reason)
+{
+    apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
+    el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
+}
+
+static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
+{
+    apr_table_setn(r->notes, "elastic-in", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in));
+    apr_table_setn(r->notes, "elastic-out", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, out));
+    if (in > 0) {
+        apr_table_setn(r->notes, "elastic-ratio",
+                       apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, out * 100 / in));
+    }
+}
+
+void el_account_encoded(request_rec *r, const el_engine_t *engine, int level, const el_usage_t *usage)
+{
+    uint64_t nsec = usage->sampled ? usage->cpu_nsec : usage->elapsed_nsec;
+
+    apr_table_unset(r->notes, "elastic-reason");
+    apr_table_setn(r->notes, "elastic-coding", el_coding_info(engine->coding)->token);
+    apr_table_setn(r->notes, "elastic-engine", engine->name);
+    apr_table_setn(r->notes, "elastic-level", apr_itoa(r->pool, level));
+    note_sizes(r, usage->in, usage->out);
+    apr_table_setn(r->notes, "elastic-usec",
+                   apr_psprintf(r->pool, "%s%" APR_UINT64_T_FMT, usage->sampled ? "" : "~",
+                                nsec / 1000));
+    el_shared_count(EL_COUNT_COMPRESSED, 1);
+    el_shared_count(EL_COUNT_BYTES_IN, usage->in);
+    el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
+    el_shared_count(EL_COUNT_ELAPSED_NSEC, usage->elapsed_nsec);
+    if (usage->sampled) {
+        el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->elapsed_nsec);
+        el_shared_count(EL_COUNT_SAMPLED_CPU_NSEC, usage->cpu_nsec);
+    }
+}
+
+void el_account_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
+{
+    apr_table_unset(r->notes, "elastic-reason");
+    apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
+    apr_table_setn(r->notes, "elastic-engine", "precompressed");
+    note_sizes(r, in, out);
+    el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
+}

@@ -1,0 +1,44 @@
+/*
+ * Reading bodies: what a brigade holds, without reading more of it than the question needs.
+ */
+#ifndef ELASTIC_BODY_H
+#define ELASTIC_BODY_H
+
+#include "mod_elastic.h"
+
+#include "apr_buckets.h"
+
+typedef struct {
+    bool complete; /* EOS is there and every length is known */
+    bool plain;    /* nothing but data, FLUSH and EOS is there */
+    uint64_t size; /* bytes of data of known length */
+} el_measure_t;
+
+/* Measures a brigade by its buckets' lengths. */
+el_measure_t el_body_measure(const apr_bucket_brigade *bb);
+
+/*
+ * Reads `bucket`, which is data: files by read(), never mapped, because a mapped file that is
+ * truncated kills the child. APR_EAGAIN only with APR_NONBLOCK_READ.
+ */
+apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
+                          apr_read_type_e mode);
+
+/* What ended a look at a body. */
+typedef enum {
+    EL_LOOK_MORE,    /* nothing yet: the brigade is used up */
+    EL_LOOK_ENOUGH,  /* the minimum is reached */
+    EL_LOOK_ENDED,   /* EOS */
+    EL_LOOK_FLUSHED, /* the producer wants out what there is, or has nothing more at hand */
+    EL_LOOK_FAILED   /* reading failed */
+} el_look_t;
+
+/*
+ * Looks through `bb` until `*seen`, to which it adds, reaches `enough` bytes. Buckets of unknown length are
+ * read without blocking, except for a grace of at most `*patience` µs, which it takes from; `status` says
+ * why where reading failed.
+ */
+el_look_t el_body_look(apr_bucket_brigade *bb, uint64_t enough, uint64_t *seen,
+                       apr_interval_time_t *patience, apr_status_t *status);
+
+#endif

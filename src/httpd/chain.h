@@ -1,0 +1,24 @@
+/*
+ * The request's chain of output filters: where ELASTIC is put into it, what is taken out, what else stands
+ * there. Names of filters are compared without regard to case, as httpd does.
+ */
+#ifndef ELASTIC_CHAIN_H
+#define ELASTIC_CHAIN_H
+
+#include "mod_elastic.h"
+
+#include "util_filter.h"
+
+/* The insert_filter hook. */
+void el_chain_insert(request_rec *r);
+
+/* Whether a stock compressor stands in the chain from `f` on. */
+bool el_chain_has_stock(const ap_filter_t *f);
+
+/*
+ * Whether a filter that may change the body stands in the request's chain: any content filter but the
+ * compressors and those that are known to touch the header only or to copy.
+ */
+bool el_chain_changes_body(const request_rec *r);
+
+#endif

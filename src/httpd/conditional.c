@@ -1,0 +1,67 @@
+#include "conditional.h"
+
+#include "request.h"
+#include "response.h"
+#include "settings.h"
+
+#include "apr_strings.h"
+
+int el_conditional_prepare(request_rec *r)
+{
+    el_request_t *request;
+    const char *list;
+    el_accept_t accept;
+    size_t size;
+    char *bases;
+
+    if (r->main || r->method_number != M_GET || !el_request_of(r)->stands) {
+        return DECLINED;
+    }
+    list = apr_table_get(r->headers_in, "If-None-Match");
+    if (!list) {
+        return DECLINED;
+    }
+    request = el_request_of(r);
+    accept = el_request_enabled(r);
+    size = strlen(list) * 2 + 1;
+    bases = apr_palloc(r->pool, size);
+    if (el_etag_bases(list, &accept, bases, size) > 0) {
+        request->if_none_match = list;
+        /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
+        r->headers_in = apr_table_copy(r->pool, r->headers_in);
+        apr_table_setn(r->headers_in, "If-None-Match", apr_pstrcat(r->pool, list, bases, NULL));
+    }
+    return DECLINED;
+}
+
+void el_conditional_not_modified(request_rec *r)
+{
+    const char *list = el_request_of(r)->if_none_match;
+    const char *current = el_response_header(r, "ETag");
+    el_accept_t accept;
+    el_etag_t named;
+
+    if (!list || !current) {
+        return;
+    }
+    accept = el_request_enabled(r);
+    if (el_etag_named(list, current, &accept, &named)) {
+        el_response_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
+    }
+}
+
+void el_conditional_returned(request_rec *r)
+{
+    el_facts_t facts;
+    el_decision_t decision;
+
+    if (r->main || r->status != HTTP_NOT_MODIFIED || !el_request_of(r)->stands) {
+        return;
+    }
+    facts = el_request_facts(r, true);
+    decision = el_decide(&facts);
+    if (decision.vary) {
+        el_response_vary(r);
+        el_conditional_not_modified(r);
+    }
+}

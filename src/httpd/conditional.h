@@ -1,0 +1,23 @@
+/*
+ * Conditional requests (RFC 9110 §13): a tag that an encoded response handed out finds its way back to the
+ * identity that httpd's own handlers compare with, and the 304 carries the tag that the client named.
+ */
+#ifndef ELASTIC_CONDITIONAL_H
+#define ELASTIC_CONDITIONAL_H
+
+#include "mod_elastic.h"
+
+/*
+ * A handler that runs before all others (but after mod_cache's, which wants the tags as they came) and
+ * always declines: If-None-Match gets, beside each tag of a dynamic coding that this request accepts, the
+ * tag of its identity.
+ */
+int el_conditional_prepare(request_rec *r);
+
+/* Makes a 304's ETag the one that the client named, where it named one of the current body. */
+void el_conditional_not_modified(request_rec *r);
+
+/* The insert_error_filter hook: 304s that handlers return pass no content filter. */
+void el_conditional_returned(request_rec *r);
+
+#endif

@@ -1,0 +1,85 @@
+/* The module record and its hooks; what they do is in the files that they name. */
+#include "mod_elastic.h"
+
+#include "chain.h"
+#include "conditional.h"
+#include "filter_out.h"
+#include "precompressed.h"
+#include "settings.h"
+#include "shared.h"
+#include "status.h"
+#include "timer.h"
+
+#include "ap_mpm.h"
+#include "elastic/engine.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "mod_status.h"
+
+static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    (void)pconf;
+    (void)plog;
+    (void)ptemp;
+    APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
+    return OK;
+}
+
+static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+{
+    const el_engine_t *gzip = el_engine_for(EL_GZIP);
+    const el_engine_t *br = el_engine_for(EL_BR);
+
+    (void)plog;
+    (void)ptemp;
+    /* httpd reads its configuration twice at startup; the first time is only a test of it. */
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
+        return OK;
+    }
+    if (el_shared_open(server) != APR_SUCCESS
+        || el_timer_start(server, pconf) != APR_SUCCESS) {
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s %s and %s %s",
+                 ELASTIC_VERSION, gzip->name, gzip->version(), br->name, br->version());
+    return OK;
+}
+
+/* At a start and at a restart; a graceful one keeps the position and the counters. */
+static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
+{
+    (void)pool;
+    (void)type;
+    el_shared_reset(ap_server_conf);
+    return OK;
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    static const char *const after_mod_cache[] = {"mod_cache.c", NULL};
+
+    (void)pool;
+    ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_handler(el_conditional_prepare, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_handler(el_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(el_precompressed_handler, NULL, NULL, APR_HOOK_LAST);
+    ap_register_output_filter(EL_FILTER_NAME, el_filter_out, NULL, AP_FTYPE_CONTENT_SET);
+}
+
+__attribute__((visibility("default"))) AP_DECLARE_MODULE(elastic) = {
+    STANDARD20_MODULE_STUFF,
+    el_dir_create,
+    el_dir_merge,
+    el_server_create,
+    el_server_merge,
+    el_commands,
+    register_hooks,
+    0,
+};

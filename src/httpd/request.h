@@ -1,0 +1,61 @@
+/*
+ * What the module keeps of one request, and the facts that the decision wants, read from httpd's tables.
+ * A request belongs to one thread at a time.
+ */
+#ifndef ELASTIC_REQUEST_H
+#define ELASTIC_REQUEST_H
+
+#include "mod_elastic.h"
+
+#include "elastic/decide.h"
+
+#include "util_filter.h"
+
+typedef struct {
+    bool stands;  /* an ELASTIC filter stands in this request's output chain */
+    bool claimed; /* one instance of it has taken the response; others step aside */
+    el_accept_t accept; /* Accept-Encoding, read once */
+    bool accept_read;
+    const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
+} el_request_t;
+
+/* The request's record, made at the first call. An internal redirect's request has its own. */
+el_request_t *el_request_of(request_rec *r);
+
+/* What the request accepts, among all codings. */
+const el_accept_t *el_request_accept(request_rec *r);
+
+/* The same, without the codings that are not enabled here: what a dynamic coding can be. */
+el_accept_t el_request_enabled(request_rec *r);
+
+/*
+ * The codings that this response could have, best first: those enabled, without what no-gzip, no-brotli
+ * and gzip-only-text/html take away. Returns how many; `removed`, which may be NULL, counts the latter.
+ */
+size_t el_request_codings(request_rec *r, el_coding_t *order, size_t *removed);
+
+/* Whether the environment (SetEnv no-gzip, …) allows a coding for this request. */
+bool el_request_env_allows(request_rec *r, el_coding_t coding);
+
+/* Whether If-Range is there and holds a date instead of a tag (RFC 9110 §13.1.5). */
+bool el_request_dated_range(const request_rec *r);
+
+/* Whether the request asks for a Range, in either spelling that httpd follows. */
+bool el_request_has_range(const request_rec *r);
+
+/* Makes it a request for the whole. */
+void el_request_drop_range(request_rec *r);
+
+/*
+ * All facts but the body's size. `named` is true where the configuration names the filter itself.
+ * If-Range with a date is no range request: see filter_out.c.
+ */
+el_facts_t el_request_facts(request_rec *r, bool named);
+
+/*
+ * Sets the facts' minimum size, for a body of which `size` bytes are known or were seen. Asks the socket only
+ * where the answer could matter.
+ */
+void el_request_min_size(request_rec *r, el_facts_t *facts);
+
+#endif

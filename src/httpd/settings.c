@@ -1,0 +1,202 @@
+/* The settings' life: creation, per-field merge, and their defaults. The directives are in directives.c. */
+#include "settings.h"
+
+#include "elastic/engine.h"
+#include "elastic/mediatype.h"
+
+#include "apr_strings.h"
+#include "http_core.h"
+
+/* ElasticCPU: the paper leaves the thresholds to the operator; these keep a fifth of the CPU in reserve. */
+#define DEFAULT_LOW .50
+#define DEFAULT_HIGH .80
+
+/* The least that the paper advises (§4.3), so that the load that a step causes is seen by the next. */
+#define DEFAULT_INTERVAL apr_time_from_msec(500)
+
+/* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
+static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
+
+void *el_dir_create(apr_pool_t *pool, char *path)
+{
+    (void)path;
+    return apr_pcalloc(pool, sizeof(el_dir_t));
+}
+
+void *el_server_create(apr_pool_t *pool, server_rec *server)
+{
+    (void)server;
+    return apr_pcalloc(pool, sizeof(el_server_t));
+}
+
+#define TAKE(to, from, field)                                                                      \
+    do {                                                                                           \
+        if ((from)->field##_set) {                                                                 \
+            (to)->field = (from)->field;                                                           \
+            (to)->field##_set = true;                                                              \
+        }                                                                                          \
+    } while (0)
+
+void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
+{
+    const el_dir_t *from = add;
+    el_dir_t *to = apr_pmemdup(pool, base, sizeof(*to));
+
+    TAKE(to, from, enabled);
+    TAKE(to, from, precompressed);
+    TAKE(to, from, min_size);
+    TAKE(to, from, etag);
+    if (from->codings_set) {
+        to->codings_set = true;
+        to->codings_count = from->codings_count;
+        memcpy(to->codings, from->codings, sizeof(to->codings));
+    }
+    for (int i = 0; i < EL_CODINGS; i++) {
+        if (from->range_set[i]) {
+            to->range_set[i] = true;
+            to->range[i] = from->range[i];
+        }
+    }
+    if (from->types_replace || !to->types) {
+        to->types_replace = to->types_replace || from->types_replace;
+        to->types = from->types ? from->types : to->types;
+    } else if (from->types) {
+        to->types = apr_array_append(pool, to->types, from->types);
+    }
+    return to;
+}
+
+void *el_server_merge(apr_pool_t *pool, void *base, void *add)
+{
+    const el_server_t *from = add;
+    el_server_t *to = apr_pmemdup(pool, base, sizeof(*to));
+
+    /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
+    if (from->mtu) {
+        to->mtu = from->mtu;
+    }
+    return to;
+}
+
+const el_dir_t *el_dir_of(const request_rec *r)
+{
+    return ap_get_module_config(r->per_dir_config, &elastic_module);
+}
+
+const el_dir_t *el_dir_global(const server_rec *main_server)
+{
+    return ap_get_module_config(main_server->lookup_defaults, &elastic_module);
+}
+
+const el_server_t *el_server_of(const server_rec *server)
+{
+    return ap_get_module_config(server->module_config, &elastic_module);
+}
+
+bool el_dir_enabled(const el_dir_t *dir, bool named)
+{
+    return dir->enabled_set ? dir->enabled : named;
+}
+
+bool el_dir_type_listed(const el_dir_t *dir, const char *content_type)
+{
+    if (!content_type) {
+        return false;
+    }
+    for (int i = dir->types ? dir->types->nelts - 1 : -1; i >= 0; i--) {
+        const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
+
+        if (el_mediatype_match(rule->pattern, content_type)) {
+            return rule->listed;
+        }
+    }
+    for (const char *const *p = el_mediatype_defaults; !dir->types_replace && *p; p++) {
+        if (el_mediatype_match(*p, content_type)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)
+{
+    const el_coding_t *from = dir->codings_set ? dir->codings : default_codings;
+    size_t from_count = dir->codings_set ? dir->codings_count
+                                         : sizeof(default_codings) / sizeof(default_codings[0]);
+    size_t count = 0;
+
+    for (size_t i = 0; i < from_count; i++) {
+        if (el_engine_for(from[i])) {
+            order[count++] = from[i];
+        }
+    }
+    return count;
+}
+
+el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
+{
+    const el_coding_info_t *info = el_coding_info(coding);
+    const el_engine_t *engine = el_engine_for(coding);
+    el_range_t range = {0, 0};
+
+    if (!info || !engine) {
+        return range;
+    }
+    if (dir->range_set[coding]) {
+        range = dir->range[coding];
+    } else {
+        range = (el_range_t){info->default_min, info->default_max};
+    }
+    range.min = range.min > engine->level_max ? engine->level_max : range.min;
+    range.max = range.max > engine->level_max ? engine->level_max : range.max;
+    return range;
+}
+
+void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges)
+{
+    for (int i = 0; i < EL_CODINGS; i++) {
+        ranges[i] = el_dir_range(dir, (el_coding_t)i);
+    }
+}
+
+uint64_t el_dir_min_size(const el_dir_t *dir)
+{
+    return dir->min_size_set ? dir->min_size : EL_MIN_SIZE_AUTO;
+}
+
+el_etag_mode_t el_dir_etag(const el_dir_t *dir)
+{
+    return dir->etag_set ? dir->etag : EL_ETAG_WEAK;
+}
+
+size_t el_server_mtu(const el_server_t *server)
+{
+    return server->mtu ? server->mtu : EL_DEFAULT_MTU;
+}
+
+el_control_config_t el_server_control(const el_server_t *server, const el_dir_t *global)
+{
+    el_range_t ranges[EL_CODINGS];
+    double high = server->cpu_set ? server->high : DEFAULT_HIGH;
+    double bypass = server->bypass_set ? server->bypass : EL_NO_BYPASS;
+
+    el_dir_ranges(global, ranges);
+    return (el_control_config_t){
+        .mode = server->mode_set ? server->mode : EL_CONTROL_STEP,
+        .low = server->cpu_set ? server->low : DEFAULT_LOW,
+        .high = high,
+        /* Below the high threshold it could begin where it has to end, and flap. */
+        .bypass = bypass < high ? high : bypass,
+        .top = el_ladder_top(ranges),
+    };
+}
+
+apr_interval_time_t el_server_interval(const el_server_t *server)
+{
+    return server->interval ? server->interval : DEFAULT_INTERVAL;
+}
+
+const char *el_server_proc_stat(const el_server_t *server)
+{
+    return server->proc_stat ? server->proc_stat : "/proc/stat";
+}

@@ -1,0 +1,98 @@
+/*
+ * Directives: what the configuration says, per server and per directory.
+ *
+ * Read-only after the configuration was read, so any thread may read it. Fields that were not set
+ * hold their defaults once the accessors below have resolved them; callers use only these.
+ */
+#ifndef ELASTIC_SETTINGS_H
+#define ELASTIC_SETTINGS_H
+
+#include "mod_elastic.h"
+
+#include "elastic/control.h"
+#include "elastic/etag.h"
+#include "elastic/ladder.h"
+
+/* ElasticMinSize auto. */
+#define EL_MIN_SIZE_AUTO UINT64_MAX
+
+/* ElasticMTU auto: Ethernet's (IEEE 802.3), and so nearly every path's. */
+#define EL_DEFAULT_MTU 1500
+
+/* ElasticBypass Off: no share is above it. */
+#define EL_NO_BYPASS 2.0
+
+/* One rule of ElasticTypes. */
+typedef struct {
+    const char *pattern;
+    bool listed; /* false for -type */
+} el_type_rule_t;
+
+/* Per directory; `_set` bits say which fields a merge takes. */
+typedef struct {
+    bool enabled, enabled_set;
+    bool precompressed, precompressed_set;
+    bool codings_set, min_size_set, etag_set, types_replace;
+    bool range_set[EL_CODINGS];
+    el_range_t range[EL_CODINGS];
+    el_coding_t codings[EL_CODINGS];
+    size_t codings_count;
+    uint64_t min_size;
+    el_etag_mode_t etag;
+    apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
+} el_dir_t;
+
+/* Per server; all but `mtu` is read from the main server only. */
+typedef struct {
+    size_t mtu; /* bytes; 0: not set */
+    bool cpu_set, bypass_set, mode_set;
+    double low, high;
+    double bypass;                /* above 1: off */
+    el_control_mode_t mode;
+    apr_interval_time_t interval; /* 0: not set */
+    const char *proc_stat;        /* NULL: not set */
+} el_server_t;
+
+extern const command_rec el_commands[];
+
+void *el_dir_create(apr_pool_t *pool, char *path);
+void *el_dir_merge(apr_pool_t *pool, void *base, void *add);
+void *el_server_create(apr_pool_t *pool, server_rec *server);
+void *el_server_merge(apr_pool_t *pool, void *base, void *add);
+
+const el_dir_t *el_dir_of(const request_rec *r);
+
+/* The directory settings that stand in the main server, outside of any section. */
+const el_dir_t *el_dir_global(const server_rec *main_server);
+const el_server_t *el_server_of(const server_rec *server);
+
+/* Whether Elastic is On here; `named` is true where the configuration names the filter itself. */
+bool el_dir_enabled(const el_dir_t *dir, bool named);
+
+/* Whether ElasticTypes has the type of a response; NULL for a response without one. */
+bool el_dir_type_listed(const el_dir_t *dir, const char *content_type);
+
+/* The codings enabled, best first, that have an engine; returns how many. */
+size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order);
+
+/* The bounds of a coding's levels, within what its engine has; {0, 0} without an engine. */
+el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding);
+
+/* All ranges, for the ladder; `ranges` has EL_CODINGS entries. */
+void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges);
+
+/* Bytes, or EL_MIN_SIZE_AUTO. */
+uint64_t el_dir_min_size(const el_dir_t *dir);
+el_etag_mode_t el_dir_etag(const el_dir_t *dir);
+
+/* ElasticMTU in bytes. */
+size_t el_server_mtu(const el_server_t *server);
+
+/* The controller's settings; `top` comes from the global ranges. */
+el_control_config_t el_server_control(const el_server_t *server, const el_dir_t *global);
+apr_interval_time_t el_server_interval(const el_server_t *server);
+
+/* What is read in place of /proc/stat. */
+const char *el_server_proc_stat(const el_server_t *server);
+
+#endif

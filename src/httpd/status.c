@@ -1,0 +1,224 @@
+#include "status.h"
+
+#include "elastic/engine.h"
+#include "settings.h"
+#include "shared.h"
+
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_main.h"
+#include "http_protocol.h"
+#include "mod_status.h"
+
+#define HANDLER_NAME "elastic-status"
+
+/* Micros of a second, or of a share. */
+#define MILLION 1000000.
+
+/* What stands for a value that there is none of: no sample yet, no engine for the coding. */
+#define NO_VALUE "-"
+
+typedef struct {
+    const char *key;
+    const char *value;
+    const char *text; /* for people */
+    bool number;
+} figure_t;
+
+typedef struct {
+    apr_pool_t *pool;
+    apr_array_header_t *figures;
+} list_t;
+
+static void add(list_t *list, const char *key, const char *text, bool is_number, const char *value)
+{
+    *(figure_t *)apr_array_push(list->figures) = (figure_t){key, value, text, is_number};
+}
+
+static void add_count(list_t *list, const char *key, const char *text, uint64_t value)
+{
+    add(list, key, text, true, apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value));
+}
+
+static void add_share(list_t *list, const char *key, const char *text, double value)
+{
+    add(list, key, text, true, apr_psprintf(list->pool, "%.3f", value));
+}
+
+static void add_controller(list_t *list)
+{
+    const el_control_config_t *config = &el_shared.control;
+    const el_state_t *state = el_shared.state;
+    el_control_state_t control = el_state_control(state);
+    uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
+
+    add(list, "ElasticControl", "Controller", false,
+        config->mode == EL_CONTROL_OFF ? "off" : "step");
+    if (load == EL_STATE_NO_LOAD) {
+        add(list, "ElasticCPU", "CPU load, last sample", false, NO_VALUE);
+    } else {
+        add_share(list, "ElasticCPU", "CPU load, last sample", (double)load / EL_PPM);
+    }
+    add_share(list, "ElasticCPULow", "Effort goes up below", config->low);
+    add_share(list, "ElasticCPUHigh", "Effort goes down above", config->high);
+    add_count(list, "ElasticInterval", "Between samples, ms", el_shared.interval / 1000);
+    add_count(list, "ElasticSamples", "Samples", atomic_load(&state->samples));
+    add_count(list, "ElasticSteps", "Changes of the position", atomic_load(&state->steps));
+    add_share(list, "ElasticPosition", "Position, 0 the floor, 1 the ceiling",
+              control.top ? (double)control.position / control.top : 1);
+}
+
+static void add_levels(list_t *list, const el_dir_t *dir)
+{
+    static const struct {
+        el_coding_t coding;
+        const char *key;
+        const char *text;
+    } rows[] = {
+        {EL_GZIP, "ElasticLevelGzip", "Level of gzip"},
+        {EL_BR, "ElasticLevelBr", "Level of br"},
+        {EL_ZSTD, "ElasticLevelZstd", "Level of zstd"},
+    };
+    el_control_state_t control = el_state_control(el_shared.state);
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        el_range_t range = el_dir_range(dir, rows[i].coding);
+
+        if (!el_engine_for(rows[i].coding)) {
+            add(list, rows[i].key, rows[i].text, false, NO_VALUE);
+        } else if (el_shared.control.mode == EL_CONTROL_OFF) {
+            add_count(list, rows[i].key, rows[i].text, (uint64_t)range.max);
+        } else {
+            int level = el_ladder_level(range, control.position, control.top);
+
+            add_count(list, rows[i].key, rows[i].text, (uint64_t)level);
+        }
+    }
+    add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
+}
+
+static void add_counters(list_t *list)
+{
+    const el_state_t *state = el_shared.state;
+
+    add_count(list, "ElasticCompressed", "Compressed responses",
+              el_state_total(state, EL_COUNT_COMPRESSED));
+    add_count(list, "ElasticBytesIn", "Their bytes before", el_state_total(state, EL_COUNT_BYTES_IN));
+    add_count(list, "ElasticBytesOut", "Their bytes after", el_state_total(state, EL_COUNT_BYTES_OUT));
+    add_count(list, "ElasticCpuUsec", "CPU time in the encoders, µs", el_state_cpu_usec(state));
+    add_count(list, "ElasticPrecompressed", "Responses served from siblings",
+              el_state_total(state, EL_COUNT_PRECOMPRESSED));
+    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
+        add_count(list, apr_pstrcat(list->pool, "ElasticSkipped-", el_reason_note(reason), NULL),
+                  apr_pstrcat(list->pool, "Not compressed: ", el_reason_text(reason), NULL),
+                  el_state_total(state, (el_counter_t)(EL_COUNT_SKIPPED + reason)));
+    }
+}
+
+static apr_array_header_t *figures_of(request_rec *r)
+{
+    list_t list = {r->pool, apr_array_make(r->pool, 48, sizeof(figure_t))};
+    uint64_t started = atomic_load(&el_shared.state->started);
+    uint64_t now = el_shared_now();
+
+    add(&list, "ElasticVersion", "mod_elastic", false, ELASTIC_VERSION);
+    add_count(&list, "ElasticUptime", "Running for, s",
+              now > started ? (uint64_t)((double)(now - started) / MILLION) : 0);
+    add_controller(&list);
+    add_levels(&list, el_dir_global(ap_server_conf));
+    add_counters(&list);
+    return list.figures;
+}
+
+static void write_lines(request_rec *r, const apr_array_header_t *figures)
+{
+    for (int i = 0; i < figures->nelts; i++) {
+        const figure_t *figure = &APR_ARRAY_IDX(figures, i, figure_t);
+
+        ap_rprintf(r, "%s: %s\n", figure->key, figure->value);
+    }
+}
+
+/* Keys and values hold nothing that JSON would have escaped. */
+static void write_json(request_rec *r, const apr_array_header_t *figures)
+{
+    ap_rputs("{", r);
+    for (int i = 0; i < figures->nelts; i++) {
+        const figure_t *figure = &APR_ARRAY_IDX(figures, i, figure_t);
+        bool none = strcmp(figure->value, NO_VALUE) == 0;
+        const char *quote = figure->number || none ? "" : "\"";
+
+        ap_rprintf(r, "%s\n  \"%s\": %s%s%s", i ? "," : "", figure->key, quote,
+                   none ? "null" : figure->value, quote);
+    }
+    ap_rputs("\n}\n", r);
+}
+
+static void write_table(request_rec *r, const apr_array_header_t *figures)
+{
+    ap_rputs("<table>\n", r);
+    for (int i = 0; i < figures->nelts; i++) {
+        const figure_t *figure = &APR_ARRAY_IDX(figures, i, figure_t);
+
+        ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td><td><code>%s</code></td></tr>\n",
+                   ap_escape_html(r->pool, figure->text), ap_escape_html(r->pool, figure->value),
+                   figure->key);
+    }
+    ap_rputs("</table>\n", r);
+}
+
+static void write_page(request_rec *r, const apr_array_header_t *figures)
+{
+    ap_rputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<title>mod_elastic</title>\n<style>\n"
+             "body { font-family: sans-serif; margin: 1em auto; max-width: 60em; padding: 0 1em }\n"
+             "th { font-weight: normal; text-align: left } td { text-align: right }\n"
+             "th, td { border-bottom: 1px solid #ddd; padding: .25em .75em .25em 0 }\n"
+             "</style>\n</head>\n<body>\n<h1>mod_elastic</h1>\n",
+             r);
+    write_table(r, figures);
+    ap_rputs("<p>For programs: <a href=\"?auto\">lines</a>, <a href=\"?json\">JSON</a>.</p>\n"
+             "</body>\n</html>\n",
+             r);
+}
+
+int el_status_handler(request_rec *r)
+{
+    const char *query = r->args ? r->args : "";
+    apr_array_header_t *figures;
+
+    if (!r->handler || strcmp(r->handler, HANDLER_NAME) != 0) {
+        return DECLINED;
+    }
+    r->allowed |= AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET) {
+        return DECLINED;
+    }
+    figures = figures_of(r);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (strcmp(query, "auto") == 0) {
+        ap_set_content_type(r, "text/plain; charset=utf-8");
+        write_lines(r, figures);
+    } else if (strcmp(query, "json") == 0) {
+        ap_set_content_type(r, "application/json");
+        write_json(r, figures);
+    } else {
+        ap_set_content_type(r, "text/html; charset=utf-8");
+        write_page(r, figures);
+    }
+    return OK;
+}
+
+int el_status_section(request_rec *r, int flags)
+{
+    apr_array_header_t *figures = figures_of(r);
+
+    if (flags & AP_STATUS_SHORT) {
+        write_lines(r, figures);
+    } else {
+        ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
+        write_table(r, figures);
+    }
+    return OK;
+}
