@@ -1,0 +1,68 @@
+"""A server whose controller follows a scripted /proc/stat."""
+
+import time
+
+from . import bodies
+from .procstat import ProcStat
+
+CONFIG = """
+Elastic On
+ElasticProcStat {root}/stat
+ElasticInterval 100ms
+ElasticCPU 50 80
+"""
+TOP = 8  # of the default bounds: gzip 1 9
+START = 5  # where gzip has its stock level, 6
+FILES = {"a.txt": bodies.text(5000)}
+
+# mod_elastic advises against intervals this short; the tests have no time for longer ones.
+SHORT_INTERVAL = "ElasticInterval"
+
+
+class Driven:
+    """A server and its script."""
+
+    def __init__(self, server, stat):
+        self.server = server
+        self.stat = stat
+        self.wait(lambda s: int(s["ElasticSamples"]) >= 1, "the first sample")
+
+    def wait(self, condition, what, timeout=10):
+        self.server.wait_for(lambda: condition(self.server.status()), timeout, what)
+        return self.server.status()
+
+    def load(self, percent, settle=0.35):
+        """One sample with that load, and time for a second that must not come; the status then."""
+        samples = self.server.status()
+        self.stat.busy(percent)
+        expected = f"{percent / 100:.2f}"
+        self.wait(lambda s: f"{float(s['ElasticCPU']):.2f}" == expected, f"a load of {expected}")
+        time.sleep(settle)
+        after = self.server.status()
+        assert int(after["ElasticSteps"]) - int(samples["ElasticSteps"]) in (0, 1)
+        return after
+
+    def position(self, status=None):
+        return round(float((status or self.server.status())["ElasticPosition"]) * TOP)
+
+    def walk_to(self, target):
+        while (position := self.position()) != target:
+            self.nudge(99 if position > target else 1)
+
+    def nudge(self, percent):
+        steps = int(self.server.status()["ElasticSteps"])
+        self.stat.busy(percent)
+        return self.wait(lambda s: int(s["ElasticSteps"]) == steps + 1, "a step")
+
+    def level(self, coding="gzip"):
+        answer = self.server.get("/a.txt", ae=coding)
+        assert answer.coding == coding and answer.body == FILES["a.txt"]
+        return int(self.server.notes(answer)["elastic-level"])
+
+
+def start_driven(httpd, config="", cpus=(), base=CONFIG, **kw):
+    """`httpd` is the fixture; the server's script exists before the server does."""
+    server = httpd(base + config, start=False, files=FILES, allow_log=[SHORT_INTERVAL], **kw)
+    stat = ProcStat(server.root / "stat", cpus)
+    server.start()
+    return Driven(server, stat)

@@ -1,0 +1,234 @@
+"""The controller in a real httpd, driven by a scripted /proc/stat."""
+
+import functools
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from kit import env
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
+from kit.procstat import ProcStat
+
+def br_level(position, top=TOP):
+    """`br 0 6` at a position: halves go up."""
+    return int(position / top * 6 + 0.5)
+
+
+@pytest.fixture
+def driven(httpd):
+    return functools.partial(start_driven, httpd)
+
+
+@pytest.mark.smoke
+def test_the_level_walks_from_ceiling_to_floor_and_back(driven):
+    d = driven()
+    assert d.position() == START and d.level() == 6
+    d.walk_to(TOP)
+    for position in [*range(TOP - 1, -1, -1), *range(1, TOP + 1)]:
+        falling = position < d.position()
+        status = d.nudge(100 if falling else 0)
+        assert d.position(status) == position
+        assert int(status["ElasticLevelGzip"]) == d.level("gzip") == position + 1
+        assert int(status["ElasticLevelBr"]) == d.level("br") == br_level(position)
+
+
+def test_the_ends_hold(driven):
+    d = driven()
+    d.walk_to(0)
+    before = d.server.status()
+    for _ in range(3):
+        status = d.load(99)
+        assert d.position(status) == 0 and status["ElasticSteps"] == before["ElasticSteps"]
+        d.stat.busy(98)
+    d.walk_to(TOP)
+    before = d.server.status()
+    for percent in (1, 2, 3):
+        status = d.load(percent)
+        assert d.position(status) == TOP and status["ElasticSteps"] == before["ElasticSteps"]
+    assert d.level() == 9
+
+
+@pytest.mark.smoke
+def test_nothing_moves_in_the_dead_band(driven):
+    d = driven()
+    before = d.server.status()
+    for percent in (51, 79, 60, 52, 65, 78):
+        status = d.load(percent)
+        assert float(status["ElasticCPU"]) == pytest.approx(percent / 100, abs=0.005)
+        assert d.position(status) == START and status["ElasticSteps"] == before["ElasticSteps"]
+    assert d.position(d.load(49)) == START + 1
+    assert d.position(d.load(81)) == START
+
+
+def test_the_thresholds_themselves_belong_to_the_dead_band(driven):
+    d = driven("ElasticCPU 25 75")  # shares that a double holds exactly
+    for percent in (25, 75):
+        assert d.position(d.load(percent)) == START
+
+
+def test_a_text_that_does_not_move_moves_nothing(driven):
+    d = driven()
+    status = d.load(10)
+    time.sleep(1)
+    assert d.server.status()["ElasticSteps"] == status["ElasticSteps"]
+    assert not d.server.log.lines(":warn.*ElasticProcStat|does not tell")
+
+
+def test_one_setup_per_interval(httpd):
+    """Under a load that never ends, the steps are an interval apart."""
+    interval = 0.3
+    server = httpd(CONFIG.replace("100ms", "300ms"), start=False, files=FILES,
+                   allow_log=[SHORT_INTERVAL])
+    d_stat = ProcStat(server.root / "stat")
+    server.start()
+    done = threading.Event()
+
+    def burn():
+        while not done.wait(0.02):
+            d_stat.busy(100, ticks=2)
+
+    thread = threading.Thread(target=burn)
+    thread.start()
+    try:
+        changes = []
+        seen = server.status()["ElasticLevelGzip"]
+        deadline = time.monotonic() + 15
+        while seen != "1" and time.monotonic() < deadline:
+            now = server.status()["ElasticLevelGzip"]
+            if now != seen:
+                changes.append((time.monotonic(), int(seen) - int(now)))
+                seen = now
+            time.sleep(0.01)
+    finally:
+        done.set()
+        thread.join()
+    assert seen == "1" and all(step == 1 for _, step in changes)
+    # From the first change seen to the last: reading late can only lengthen or shorten the ends.
+    lasted = changes[-1][0] - changes[0][0]
+    assert lasted >= (len(changes) - 1) * interval - 0.15
+    assert lasted <= (len(changes) - 1) * (interval + 0.2) + 1
+
+
+def test_what_counts_as_busy(driven):
+    d = driven("ElasticCPU 1 99")
+    d.stat.add(user=200, system=100, idle=400, iowait=100, irq=50, softirq=50, steal=100, guest=200)
+    d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.5, abs=0.001), "half busy")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_only_the_cpus_that_httpd_may_use_count(driven):
+    first, second, *_ = sorted(os.sched_getaffinity(0))
+    d = driven("ElasticCPU 1 99", cpus=(first, second), wrapper=["taskset", "-c", str(first)])
+    d.stat.busy(30, cpu=first)
+    d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.3, abs=0.001), "the first CPU's load")
+    d.stat.busy(100, cpu=second)
+    time.sleep(0.5)
+    assert float(d.server.status()["ElasticCPU"]) == pytest.approx(0.3, abs=0.001)
+
+
+def test_off_stays_at_the_ceiling(driven):
+    d = driven("ElasticControl off\nElasticLevel gzip 2 7")
+    assert d.level() == 7 and d.level("br") == 6
+    d.stat.busy(100)
+    time.sleep(0.5)
+    status = d.server.status()
+    assert status["ElasticSteps"] == "0" and d.level() == 7
+
+
+def test_a_pinned_level_does_not_move(driven):
+    d = driven("ElasticLevel gzip 4")
+    d.walk_to(TOP - 3)  # of br's ladder, 0 … 6, as eighths
+    assert d.level() == 4
+
+
+def test_places_with_bounds_of_their_own_follow_the_same_position(driven):
+    d = driven("<Location /a.txt>\nElasticLevel gzip 3 5\n</Location>")
+    d.walk_to(TOP)
+    assert d.level() == 5
+    d.walk_to(0)
+    assert d.level() == 3
+    d.walk_to(4)
+    assert d.level() == 4
+
+
+def test_the_floor_of_the_start_is_the_nearest_bound(driven):
+    assert driven("ElasticLevel gzip 1 4").level() == 4
+
+
+def test_the_start_is_at_the_lowest_level_where_that_is_above_the_stock_one(driven):
+    assert driven("ElasticLevel gzip 7 9").level() == 7
+
+
+# --- the position's life
+
+def test_the_position_survives_a_graceful_restart(driven):
+    d = driven()
+    d.walk_to(3)
+    d.server.graceful()
+    assert d.position() == 3 and d.level() == 4
+    d.walk_to(2)  # and the new generation steers
+
+
+@pytest.mark.smoke
+def test_new_bounds_clamp_the_position(driven):
+    d = driven()
+    d.walk_to(7)
+    narrow = "ElasticLevel gzip 1 3\nElasticLevel br 0 2"
+    d.server.configure(CONFIG + narrow)
+    d.server.graceful()
+    status = d.server.status()
+    assert float(status["ElasticPosition"]) == 1 and d.level() == 3 and d.level("br") == 2
+    d.stat.busy(100)
+    d.wait(lambda s: s["ElasticLevelGzip"] == "2", "a step between the new bounds")
+
+
+def test_new_thresholds_are_in_force_after_a_graceful_restart(driven):
+    d = driven()
+    d.server.configure(CONFIG.replace("50 80", "10 20"))
+    d.server.graceful()
+    status = d.server.status()
+    assert float(status["ElasticCPULow"]) == pytest.approx(0.1)
+    assert float(status["ElasticCPUHigh"]) == pytest.approx(0.2)
+    assert d.position(d.load(30)) == START - 1
+
+
+def test_a_restart_begins_anew(driven):
+    d = driven()
+    d.walk_to(2)
+    d.server.get("/a.txt", ae="gzip")
+    d.server.restart()
+    status = d.server.status()
+    assert d.position(status) == START and status["ElasticSteps"] == "0"
+    assert status["ElasticCompressed"] == "0"
+
+
+def test_dead_children_do_not_stop_the_sampling(driven):
+    config = "" if env.MPM == "prefork" else \
+        "StartServers 3\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 32\n" \
+        "MinSpareThreads 16\nMaxSpareThreads 32\n"
+    d = driven(mpm_config=config or None)
+    d.server.expect_log(r"exit signal Killed \(9\)")
+    d.walk_to(TOP)
+    for _ in range(4):
+        children = d.server.children()
+        assert children
+        for victim in children[:max(1, len(children) - 1)]:
+            os.kill(victim, signal.SIGKILL)
+        begin = time.monotonic()
+        d.nudge(100)
+        # A singleton of mod_watchdog would stand still for ten seconds.
+        assert time.monotonic() - begin < 6
+    assert d.position() == TOP - 4
+
+
+def test_all_children_dead_at_once(driven):
+    d = driven()
+    d.server.expect_log(r"exit signal Killed \(9\)")
+    d.walk_to(3)
+    for child in d.server.children():
+        os.kill(child, signal.SIGKILL)
+    assert d.position() == 3
+    d.walk_to(2)

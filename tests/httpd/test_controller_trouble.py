@@ -1,0 +1,198 @@
+"""What the controller does when /proc/stat lies, when the floor is not low enough, and under real load."""
+
+import functools
+import multiprocessing
+import os
+import time
+
+import pytest
+
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, Driven, start_driven
+from kit.procstat import ProcStat
+
+WARNING = r"\[elastic:warn\].*does not tell the CPU load"
+RESUMED = r"\[elastic:notice\].*sampling resumes"
+
+@pytest.fixture
+def driven(httpd):
+    return functools.partial(start_driven, httpd)
+
+
+NONSENSE = {
+    "empty": "",
+    "garbage": "garbage\n",
+    "binary": "\0\1\2cpu\0" * 50,
+    "no numbers": "cpu  a b c d\ncpu0 e f g h\n",
+    "too few columns": "cpu  1 2\n",
+    "cut within the first row": "cpu  100 200 30",
+    "another file": "MemTotal: 1 kB\nMemFree: 1 kB\n",
+    "negative": "cpu  -1 -2 -3 -4 -5 -6 -7 -8\n",
+}
+
+
+def assert_recovers(d):
+    """From trouble to good samples again, with one line in the log for each change."""
+    steps = d.server.status()["ElasticSteps"]
+    time.sleep(0.5)
+    assert len(d.server.log.lines(WARNING)) == 1
+    status = d.server.status()
+    assert status["ElasticSteps"] == steps and d.position(status) == START and d.level() == 6
+    d.stat.busy(65)
+    d.server.wait_log(RESUMED)
+    d.nudge(100)
+    assert len(d.server.log.lines(WARNING)) == 1 and len(d.server.log.lines(RESUMED)) == 1
+
+
+@pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_warns_once_and_the_level_stays(driven, text):
+    d = driven()
+    d.server.expect_log(WARNING)
+    d.stat.write(text)
+    d.server.wait_log(WARNING)
+    assert_recovers(d)
+
+
+@pytest.mark.smoke
+def test_a_missing_file_warns_once_and_the_level_stays(driven):
+    d = driven()
+    d.server.expect_log(WARNING)
+    d.stat.path.unlink()
+    d.server.wait_log(WARNING)
+    assert_recovers(d)
+
+
+def test_a_file_that_may_not_be_read_warns_once(driven):
+    d = driven()
+    d.server.expect_log(WARNING)
+    os.chmod(d.stat.path, 0)
+    d.server.wait_log(WARNING)
+    assert_recovers(d)
+
+
+def test_a_directory_in_its_place_warns_once(driven):
+    d = driven()
+    d.server.expect_log(WARNING)
+    d.stat.path.unlink()
+    d.stat.path.mkdir()
+    d.server.wait_log(WARNING)
+    d.stat.path.rmdir()
+    assert_recovers(d)
+
+
+def test_every_outage_warns_anew(driven):
+    d = driven()
+    d.server.expect_log(WARNING)
+    for outage in (1, 2, 3):
+        d.stat.write("garbage\n")
+        d.server.wait_for(lambda n=outage: len(d.server.log.lines(WARNING)) == n, 5, "a warning")
+        d.stat.busy(65)
+        d.server.wait_for(lambda n=outage: len(d.server.log.lines(RESUMED)) == n, 5, "the notice")
+
+
+def test_a_file_that_comes_after_the_start(httpd):
+    server = httpd(CONFIG, files=FILES, allow_log=[SHORT_INTERVAL, WARNING])
+    server.wait_log(WARNING)
+    answer = server.get("/a.txt", ae="gzip")
+    assert answer.coding == "gzip" and server.notes(answer)["elastic-level"] == "6"
+    Driven(server, ProcStat(server.root / "stat")).nudge(100)
+
+
+def test_counters_that_run_backward_move_nothing(driven):
+    d = driven()
+    d.stat.add(iowait=-500)
+    time.sleep(0.5)
+    assert d.position() == START
+    d.nudge(100)
+
+
+# --- bypass
+
+BYPASS = "ElasticBypass 95"
+
+
+@pytest.mark.smoke
+def test_bypass_begins_at_the_floor_only_and_ends_with_hysteresis(driven):
+    d = driven(BYPASS)
+    assert d.load(99)["ElasticBypass"] == "0" and d.position() == START - 1
+    d.walk_to(1)
+    d.nudge(97)
+    assert d.position() == 0 and d.server.status()["ElasticBypass"] == "0"
+    assert d.load(90)["ElasticBypass"] == "0"
+    assert d.load(96)["ElasticBypass"] == "1"
+    assert_bypassed(d)
+    for percent in (85, 75, 66):  # below what began it, above low + (high − low)/2
+        assert d.load(percent)["ElasticBypass"] == "1"
+        assert d.position() == 0
+    status = d.load(64)
+    assert status["ElasticBypass"] == "0" and d.position(status) == 0
+    assert d.level() == 1
+    assert d.position(d.load(10)) == 1
+
+
+def assert_bypassed(d):
+    answer = d.server.get("/a.txt", ae="gzip")
+    assert answer.coding is None and answer.body == FILES["a.txt"] and answer.varies
+    assert d.server.reason(answer) == "bypass"
+    assert int(d.server.status()["ElasticSkipped-bypass"]) >= 1
+
+
+def test_without_the_directive_there_is_no_bypass(driven):
+    d = driven()
+    d.walk_to(0)
+    assert d.load(100)["ElasticBypass"] == "0" and d.level() == 1
+
+
+def test_a_reload_without_the_directive_ends_the_bypass(driven):
+    d = driven(BYPASS)
+    d.walk_to(0)
+    assert d.load(96)["ElasticBypass"] == "1"
+    d.server.graceful()
+    assert d.server.status()["ElasticBypass"] == "1"
+    d.server.configure(CONFIG)
+    d.server.graceful()
+    assert d.server.status()["ElasticBypass"] == "0" and d.level() == 1
+
+
+def test_who_refuses_identity_is_not_bypassed(driven):
+    d = driven(BYPASS)
+    d.walk_to(0)
+    assert d.load(96)["ElasticBypass"] == "1"
+    answer = d.server.get("/a.txt", ae="gzip, identity;q=0")
+    assert answer.status == 200 and answer.coding == "gzip" and answer.body == FILES["a.txt"]
+
+
+# --- the real /proc/stat
+
+def burn(stop):
+    while not stop.is_set():
+        sum(range(10000))
+
+
+@pytest.mark.slow
+def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
+    """The thresholds are high: only CPUs that are all but saturated are above them, so that a machine
+    that does something else as well does not disturb the test."""
+    server = httpd("Elastic On\nElasticInterval 200ms\nElasticCPU 85 95", files=FILES,
+                   allow_log=[SHORT_INTERVAL])
+
+    def level():
+        return int(server.status()["ElasticLevelGzip"])
+
+    stop = multiprocessing.Event()
+    count = len(os.sched_getaffinity(0)) * 2
+    burners = [multiprocessing.Process(target=burn, args=(stop,), daemon=True) for _ in range(count)]
+    for process in burners:
+        process.start()
+    try:
+        server.wait_for(lambda: level() == 1, 60, "the floor under load")
+        answer = server.get("/a.txt", ae="gzip")
+        assert answer.body == FILES["a.txt"] and server.notes(answer)["elastic-level"] == "1"
+    finally:
+        stop.set()
+        for process in burners:
+            process.join(10)
+            if process.is_alive():
+                process.kill()
+    server.wait_for(lambda: level() == 9, 90, "the ceiling without load")
+    answer = server.get("/a.txt", ae="gzip")
+    assert answer.body == FILES["a.txt"] and server.notes(answer)["elastic-level"] == "9"

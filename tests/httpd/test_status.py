@@ -1,0 +1,175 @@
+"""The status pages: ?auto, ?json, HTML, and the section in mod_status's page."""
+
+import json
+import re
+
+import pytest
+
+from kit import bodies
+
+REASONS = ("off", "type", "small", "encoded", "not-acceptable", "env", "no-transform", "range",
+           "status", "head", "bypass", "not-smaller", "tls-compression", "error")
+KEYS = ("ElasticVersion", "ElasticUptime", "ElasticControl", "ElasticCPU", "ElasticCPULow",
+        "ElasticCPUHigh", "ElasticInterval", "ElasticSamples", "ElasticSteps", "ElasticPosition",
+        "ElasticLevelGzip", "ElasticLevelBr", "ElasticBypass", "ElasticCompressed",
+        "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec", "ElasticPrecompressed",
+        *(f"ElasticSkipped-{reason}" for reason in REASONS))
+WORDS = ("ElasticVersion", "ElasticControl")  # the other values are numbers
+
+CONFIG = """
+Elastic On
+ElasticCPU 40 70
+ElasticInterval 700ms
+<Location /server-status>
+    SetHandler server-status
+</Location>
+ExtendedStatus On
+"""
+
+
+@pytest.fixture(scope="module")
+def site(httpd_shared):
+    return httpd_shared(CONFIG, modules=["status"], files={"a.txt": bodies.text(50000)})
+
+
+@pytest.mark.smoke
+def test_auto_has_every_key_once(site):
+    answer = site.get("/elastic-status?auto")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    lines = answer.body.decode().splitlines()
+    keys = [line.partition(": ")[0] for line in lines if line]
+    assert len(keys) == len(set(keys))
+    assert set(KEYS) <= set(keys), set(KEYS) - set(keys)
+    assert all(re.fullmatch(r"[\w-]+: \S.*", line) for line in lines if line)
+
+
+@pytest.mark.smoke
+def test_json_is_one_object_with_the_same_keys(site):
+    answer = site.get("/elastic-status?json")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("application/json")
+    values = json.loads(answer.body)
+    assert set(values) == set(site.status())
+    for key in set(KEYS) - set(WORDS) - {"ElasticCPU"}:
+        assert isinstance(values[key], (int, float)) and not isinstance(values[key], bool), key
+
+
+def test_the_values_are_the_configurations(site):
+    status = site.status()
+    assert status["ElasticControl"] == "step"
+    assert float(status["ElasticCPULow"]) == pytest.approx(0.40)
+    assert float(status["ElasticCPUHigh"]) == pytest.approx(0.70)
+    assert int(status["ElasticInterval"]) == 700
+    assert 0 <= float(status["ElasticPosition"]) <= 1
+    assert 1 <= int(status["ElasticLevelGzip"]) <= 9
+    assert 0 <= int(status["ElasticLevelBr"]) <= 6
+    assert status["ElasticBypass"] == "0"
+
+
+def test_samples_and_uptime_grow(site):
+    before = site.status()
+    site.wait_for(lambda: int(site.status()["ElasticSamples"]) >= int(before["ElasticSamples"]) + 2,
+                  10, "two samples")
+    after = site.status()
+    assert int(after["ElasticUptime"]) >= int(before["ElasticUptime"]) + 1
+    assert 0 <= float(after["ElasticCPU"]) <= 1
+
+
+def test_counters_are_exact(site):
+    before = site.status()
+    sent = 0
+    for _ in range(5):
+        answer = site.get("/a.txt", ae="gzip")
+        assert answer.coding == "gzip"
+        sent += len(answer.raw)
+    after = site.status()
+
+    def grown(key):
+        return int(after[key]) - int(before[key])
+
+    assert grown("ElasticCompressed") == 5
+    assert grown("ElasticBytesIn") == 5 * 50000
+    assert grown("ElasticBytesOut") == sent
+    assert grown("ElasticCpuUsec") >= 0
+
+
+@pytest.mark.smoke
+def test_the_page_for_people_says_the_same(site):
+    answer = site.get("/elastic-status")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    text = answer.body.decode()
+    assert text.lstrip().lower().startswith("<!doctype html")
+    assert "</html>" in text.lower()
+    words = re.sub(r"<[^>]*>", " ", text)
+    for key in KEYS:
+        assert key in words or key.removeprefix("Elastic").split("-")[-1].lower() in words.lower(), key
+
+
+@pytest.mark.parametrize("query", ["?auto", "?json", ""])
+def test_head_has_no_body(site, query):
+    answer = site.head("/elastic-status" + query)
+    assert answer.status == 200 and answer.raw == b""
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_other_methods_are_refused(site, method):
+    assert site.get("/elastic-status?auto", method=method).status in (403, 404, 405, 501)
+
+
+def test_a_query_cannot_write_into_the_page(site):
+    for query in ("?<script>alert(1)</script>", "?auto=<b>", "?json=%3Cb%3E"):
+        assert b"<script>alert" not in site.get("/elastic-status" + query).body
+
+
+@pytest.mark.smoke
+def test_mod_statuss_page_has_the_same_lines(site):
+    site.get("/a.txt", ae="gzip")
+    own = site.status()
+    text = site.get("/server-status?auto").body.decode()
+    found = dict(re.findall(r"^(Elastic[\w-]+): (.*)$", text, re.M))
+    assert set(found) == set(own)
+    for key in ("ElasticVersion", "ElasticControl", "ElasticInterval", "ElasticCompressed",
+                "ElasticBytesIn", "ElasticBytesOut"):
+        assert found[key] == own[key]
+
+
+def test_mod_statuss_page_for_people_has_a_section(site):
+    text = site.get("/server-status").body.decode()
+    assert "elastic" in text.lower() and "</html>" in text.lower()
+
+
+def test_without_mod_status_the_own_page_is_there(httpd):
+    assert set(KEYS) <= set(httpd("Elastic On").status())
+
+
+def test_the_pages_are_there_where_elastic_is_off(httpd):
+    assert set(KEYS) <= set(httpd("Elastic Off").status())
+
+
+@pytest.mark.parametrize("config,gzip,br", [
+    ("ElasticLevel gzip 4\nElasticLevel br 3", "4", "3"),
+    ("ElasticControl off", "9", "6"),
+    ("ElasticControl off\nElasticLevel gzip 2 7\nElasticLevel br 1 5", "7", "5")])
+def test_levels_are_those_of_the_next_response(httpd, config, gzip, br):
+    server = httpd(f"Elastic On\n{config}", files={"a.txt": bodies.text(5000)})
+    status = server.status()
+    assert (status["ElasticLevelGzip"], status["ElasticLevelBr"]) == (gzip, br)
+    for coding, level in (("gzip", gzip), ("br", br)):
+        assert server.notes(server.get("/a.txt", ae=coding))["elastic-level"] == level
+
+
+def test_children_share_the_counters(httpd):
+    """Every child that serves adds to the same numbers; a graceful reload keeps them."""
+    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})
+    connections = [server.connect() for _ in range(12)]
+    for connection in connections:
+        assert connection.request("/a.txt", ae="gzip").coding == "gzip"
+    for connection in connections:
+        connection.close()
+    assert server.status()["ElasticCompressed"] == "12"
+    server.graceful()
+    assert server.status()["ElasticCompressed"] == "12"
+    server.restart()
+    assert server.status()["ElasticCompressed"] == "0"
