@@ -1,0 +1,148 @@
+"""What else a response carries: no-transform, digests, types, the log's notes."""
+
+import pytest
+
+from kit import bodies, check
+
+BODY = bodies.html(30000)
+
+CGI = """\
+sys.path.insert(0, os.environ['KIT'])
+from kit import bodies
+import urllib.parse
+head('Content-Type: text/html', urllib.parse.unquote(os.environ['QUERY_STRING']))
+out(bodies.html(30000))
+"""
+
+
+def _at(name, lines):
+    return f"Alias /{name} {{docs}}\n<Location /{name}>\n{lines}\n</Location>\n"
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    server = httpd_shared(
+        "Elastic On\n"
+        + _at("no-transform", "Header set Cache-Control \"max-age=60, no-transform\"")
+        + _at("no-transform-case", "Header set Cache-Control No-Transform")
+        + _at("no-transform-always", "Header always set Cache-Control no-transform")
+        + _at("other-control", "Header set Cache-Control \"max-age=60, x-no-transform\"")
+        + _at("digests", "Header set Content-MD5 abc=\nHeader set Digest sha-256=abc=\n"
+                         "Header set Repr-Digest sha-256=:abc=:\nHeader set Content-Digest sha-256=:abc=:")
+        + _at("charset", "AddDefaultCharset utf-8")
+        + _at("set-encoding", "Header set Content-Encoding gzip")
+        + _at("types", "ElasticTypes application/octet-stream image/*")
+        + _at("types-plus", "ElasticTypes +image/png -text/html")
+        + _at("only-gzip", "ElasticCodings gzip"),
+        cgi={"field.cgi": CGI,
+             "type.cgi": "sys.path.insert(0, os.environ['KIT'])\nfrom kit import bodies\n"
+                         "import urllib.parse\n"
+                         "head('Content-Type: ' + urllib.parse.unquote(os.environ['QUERY_STRING']))\n"
+                         "out(bodies.html(30000))\n"},
+        files={"a.html": BODY, "a.bin": BODY, "a.png": BODY, "tiny.html": b"x"})
+    server.write_kit()
+    return server
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("path", ["/no-transform/a.html", "/no-transform-case/a.html",
+                                  "/no-transform-always/a.html",
+                                  "/field.cgi?Cache-Control:%20no-transform",
+                                  "/field.cgi?Cache-Control:%20private%2C%20NO-TRANSFORM"])
+def test_no_transform_is_respected(server, path):
+    answer = server.get(path, ae="gzip, br")
+    check.plain(answer, BODY, varies=False)
+    assert server.reason(answer) == "no-transform"
+
+
+def test_what_only_looks_like_no_transform_is_compressed(server):
+    check.encoded(server.get("/other-control/a.html", ae="gzip"), "gzip", BODY)
+
+
+def test_digests_of_the_identity_go(server):
+    names = ("Content-MD5", "Digest", "Repr-Digest", "Content-Digest")
+    answer = server.get("/digests/a.html", ae="gzip")
+    check.encoded(answer, "gzip", BODY)
+    for name in names:
+        assert name not in answer.headers
+    answer = server.get("/digests/a.html")
+    check.plain(answer, BODY)
+    for name in names:
+        assert name in answer.headers
+
+
+def test_other_fields_stay(server):
+    plain, encoded = server.get("/charset/a.html"), server.get("/charset/a.html", ae="br")
+    check.encoded(encoded, "br", BODY)
+    check.same_header(plain, encoded, "Content-Type", "Last-Modified", "Server")
+    assert encoded.headers["Content-Type"].lower() == "text/html; charset=utf-8"
+
+
+def test_content_encoding_by_header_counts_as_encoded(server):
+    answer = server.get("/set-encoding/a.html", ae="br")
+    assert answer.coding == "gzip" and answer.raw == BODY
+    assert server.reason(answer) == "encoded"
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("type,compressed", [
+    ("text/html", True), ("TEXT/HTML", True), ("text/html;charset=utf-8", True), ("text/x-new", True),
+    ("text/event-stream", True), ("application/javascript", True), ("application/json", True),
+    ("application/ld+json", True), ("application/problem+json; charset=utf-8", True),
+    ("application/xml", True), ("application/atom+xml", True), ("application/xhtml+xml", True),
+    ("application/x-javascript", True), ("application/x-tar", True), ("application/manifest+json", True),
+    ("application/wasm", True), ("application/vnd.ms-fontobject", True), ("font/otf", True),
+    ("font/ttf", True), ("image/svg+xml", True), ("image/bmp", True), ("image/x-icon", True),
+    ("font/woff2", False), ("image/png", False), ("image/jpeg", False), ("application/zip", False),
+    ("application/octet-stream", False), ("video/mp4", False), ("application/jsonx", False),
+    ("application/x+jsonp", False), ("image/svg", False),
+])
+def test_the_default_types(server, type, compressed):
+    answer = server.get(f"/type.cgi?{type.replace('+', '%2B').replace(';', '%3B').replace(' ', '%20')}",
+                        ae="gzip")
+    assert answer.headers["Content-Type"].lower().replace(" ", "") == type.lower().replace(" ", "")
+    if compressed:
+        check.encoded(answer, "gzip", BODY)
+    else:
+        check.plain(answer, BODY, varies=False)
+        assert server.reason(answer) == "type"
+
+
+@pytest.mark.parametrize("path,compressed", [
+    ("/types/a.bin", True), ("/types/a.png", True), ("/types/a.html", False),
+    ("/types-plus/a.png", True), ("/types-plus/a.html", False), ("/types-plus/a.bin", False),
+])
+def test_types_replaced_and_amended(server, path, compressed):
+    answer = server.get(path, ae="gzip")
+    if compressed:
+        check.encoded(answer, "gzip", BODY)
+    else:
+        check.plain(answer, BODY, varies=False)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_notes_of_a_compressed_response(server, coding):
+    answer = server.get("/a.html", ae=coding)
+    check.encoded(answer, coding, BODY)
+    notes = server.notes(answer)
+    assert notes["elastic-coding"] == coding
+    assert notes["elastic-engine"]
+    assert int(notes["elastic-in"]) == len(BODY)
+    assert int(notes["elastic-out"]) == len(answer.raw) == notes["sent"]
+    assert abs(int(notes["elastic-ratio"]) - 100 * len(answer.raw) / len(BODY)) <= 1
+    assert int(notes["elastic-usec"].lstrip("~")) < 10_000_000
+    assert "elastic-reason" not in notes
+    assert 0 <= int(notes["elastic-level"]) <= 11
+
+
+def test_notes_of_a_response_that_was_not_compressed(server):
+    notes = server.notes(server.get("/tiny.html", ae="gzip"))
+    assert {name for name in notes if name.startswith("elastic")} == {"elastic-reason"}
+
+
+def test_cpu_time_is_sampled_now_and_then(server):
+    """1 in 16 has its CPU time; the others say by ~ that theirs is elapsed time."""
+    marks = [server.notes(server.get("/a.html", ae="gzip"))["elastic-usec"] for _ in range(64)]
+    sampled = [mark for mark in marks if not mark.startswith("~")]
+    assert 1 <= len(sampled) <= 16, marks
