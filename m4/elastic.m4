@@ -1,0 +1,163 @@
+# Macros of configure.ac. Everything that is missing is collected, so that one run of configure names it all.
+
+# EL_MISSING(WHAT, DEBIAN-PACKAGE, FEDORA-PACKAGE)
+AC_DEFUN([EL_MISSING], [
+    el_missing="$el_missing
+    $1 (Debian: $2, Fedora: $3)"
+])
+
+# EL_MISSING_STOP: ends configure where something is missing.
+AC_DEFUN([EL_MISSING_STOP], [
+    AS_IF([test -n "$el_missing"], [AC_MSG_ERROR([missing, to be installed first:$el_missing])])
+])
+
+# EL_C11: stops where the compiler knows neither C11 nor its atomics.
+AC_DEFUN([EL_C11], [
+    AC_MSG_CHECKING([whether $CC takes C11 with atomics])
+    el_cflags=$CFLAGS
+    CFLAGS="$CFLAGS -std=c11"
+    AC_LINK_IFELSE(
+        [AC_LANG_PROGRAM([[#include <stdatomic.h>]],
+                         [[static _Atomic unsigned long long word;
+                           return (int)atomic_fetch_add(&word, 1);]])],
+        [AC_MSG_RESULT([yes])],
+        [AC_MSG_RESULT([no])
+         AC_MSG_ERROR([a C11 compiler is needed (Debian: gcc, Fedora: gcc)])])
+    CFLAGS=$el_cflags
+])
+
+# EL_LIBRARY(VARIABLE, PC-NAME, HEADER, LIBRARY, FUNCTION, DEBIAN-PACKAGE, FEDORA-PACKAGE)
+# Sets VARIABLE_CFLAGS and VARIABLE_LIBS.
+AC_DEFUN([EL_LIBRARY], [
+    PKG_CHECK_MODULES([$1], [$2], [], [
+        el_libs=$LIBS
+        el_found=no
+        AC_CHECK_HEADER([$3], [AC_CHECK_LIB([$4], [$5], [el_found=yes], [], [-lm])])
+        LIBS=$el_libs
+        AS_IF([test "$el_found" = yes], [$1_LIBS="-l$4"; $1_CFLAGS=],
+              [EL_MISSING([$2], [$6], [$7])])
+    ])
+])
+
+# EL_HTTPD: APXS, HTTPD (the server's binary), HTTPD_CPPFLAGS, HTTPD_MODULES_DIR.
+AC_DEFUN([EL_HTTPD], [
+    AC_ARG_WITH([apxs],
+        [AS_HELP_STRING([--with-apxs=PATH], [httpd's apxs (default: apxs or apxs2 on the PATH)])],
+        [], [with_apxs=yes])
+    AC_ARG_WITH([httpd],
+        [AS_HELP_STRING([--with-httpd=PATH], [server for the tests (default: the one of apxs)])])
+    AS_CASE([$with_apxs],
+        [no], [AC_MSG_ERROR([the module cannot be built without apxs])],
+        [yes], [AC_PATH_PROGS([APXS], [apxs apxs2], [], [$PATH:/usr/sbin:/usr/local/apache2/bin])],
+        [AS_IF([test -x "$with_apxs"], [],
+               [AC_MSG_ERROR([--with-apxs=$with_apxs: not an executable file])])
+         APXS=$with_apxs])
+    AC_SUBST([APXS])
+    AS_IF([test -z "$APXS"],
+          [EL_MISSING([apxs], [apache2-dev], [httpd-devel])],
+          [EL_HTTPD_PATHS])
+])
+
+AC_DEFUN([EL_HTTPD_PATHS], [
+    HTTPD_MODULES_DIR=`$APXS -q LIBEXECDIR`
+    HTTPD=$with_httpd
+    test -n "$HTTPD" || HTTPD=`$APXS -q SBINDIR`/`$APXS -q PROGNAME`
+    el_apr=`$APXS -q APR_CONFIG 2>/dev/null`
+    el_apu=`$APXS -q APU_CONFIG 2>/dev/null`
+    el_apr_flags=
+    AS_IF([test -x "$el_apr"],
+          [el_apr_flags="`$el_apr --cppflags` `$el_apr --includes`"],
+          [PKG_CHECK_EXISTS([apr-1], [el_apr_flags=`$PKG_CONFIG --cflags apr-1`])])
+    AS_IF([test -x "$el_apu"],
+          [el_apr_flags="$el_apr_flags `$el_apu --includes`"],
+          [PKG_CHECK_EXISTS([apr-util-1],
+               [el_apr_flags="$el_apr_flags `$PKG_CONFIG --cflags apr-util-1`"])])
+    # As system headers: their warnings are not ours.
+    HTTPD_CPPFLAGS=
+    for el_flag in -I`$APXS -q INCLUDEDIR` `$APXS -q EXTRA_CPPFLAGS` $el_apr_flags; do
+        AS_CASE([$el_flag], [-I*], [el_flag="-isystem `echo "$el_flag" | $SED 's/^-I//'`"])
+        AS_CASE([" $HTTPD_CPPFLAGS "], [*" $el_flag "*], [],
+                [HTTPD_CPPFLAGS="$HTTPD_CPPFLAGS $el_flag"])
+    done
+    AC_SUBST([HTTPD])
+    AC_SUBST([HTTPD_MODULES_DIR])
+    AC_SUBST([HTTPD_CPPFLAGS])
+
+    el_cppflags=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $HTTPD_CPPFLAGS"
+    AC_CHECK_HEADER([apr.h], [], [EL_MISSING([APR], [libapr1-dev], [apr-devel])])
+    AC_CHECK_HEADER([apu.h], [], [EL_MISSING([APR-util], [libaprutil1-dev], [apr-util-devel])])
+    AC_CHECK_HEADER([mod_watchdog.h], [],
+        [EL_MISSING([headers of httpd], [apache2-dev], [httpd-devel])],
+        [[#include <apr.h>
+#include <apr_optional.h>
+#include <httpd.h>]])
+    CPPFLAGS=$el_cppflags
+])
+
+# EL_SANITIZERS: SANITIZE_FLAGS for compiler and linker, SANITIZE_PRELOAD for a server not built with them.
+AC_DEFUN([EL_SANITIZERS], [
+    AC_ARG_ENABLE([asan], [AS_HELP_STRING([--enable-asan], [build with AddressSanitizer])])
+    AC_ARG_ENABLE([ubsan],
+        [AS_HELP_STRING([--enable-ubsan], [build with UndefinedBehaviorSanitizer, reports are fatal])])
+    SANITIZE_FLAGS=
+    SANITIZE_PRELOAD=
+    AS_IF([test "x$enable_asan" = xyes], [
+        SANITIZE_FLAGS="-fsanitize=address -fno-omit-frame-pointer"
+        # Its runtime has to come first in a process whose program was built without it.
+        el_runtime=`$CC -print-file-name=libasan.so`
+        AS_CASE([$el_runtime], [/*], [SANITIZE_PRELOAD=`readlink -f "$el_runtime"`])
+    ])
+    AS_IF([test "x$enable_ubsan" = xyes],
+        [SANITIZE_FLAGS="$SANITIZE_FLAGS -fsanitize=undefined -fno-sanitize-recover=undefined"])
+    AS_IF([test -n "$SANITIZE_FLAGS"], [
+        AC_MSG_CHECKING([whether $CC links with $SANITIZE_FLAGS])
+        el_cflags=$CFLAGS
+        CFLAGS="$CFLAGS $SANITIZE_FLAGS"
+        AC_LINK_IFELSE([AC_LANG_PROGRAM()], [AC_MSG_RESULT([yes])],
+            [AC_MSG_RESULT([no])
+             AC_MSG_ERROR([the sanitizer's runtime is missing (Debian: libgcc-dev of your gcc, Fedora: libasan libubsan)])])
+        CFLAGS=$el_cflags
+    ])
+    AC_SUBST([SANITIZE_FLAGS])
+    AC_SUBST([SANITIZE_PRELOAD])
+])
+
+AC_DEFUN([EL_WARNINGS], [
+    AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [warnings are errors])])
+    WARN_CFLAGS="-Wall -Wextra -Wshadow -Wconversion"
+    AS_IF([test "x$enable_werror" = xyes], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
+    AC_SUBST([WARN_CFLAGS])
+])
+
+# EL_TEST_PYTHON: PYTHON, a python3 that has what the tests against httpd import; empty where none has.
+AC_DEFUN([EL_TEST_PYTHON], [
+    AC_ARG_VAR([PYTHON], [python3 with pytest and brotli, for the tests against httpd])
+    AC_MSG_CHECKING([for a python3 with pytest and brotli])
+    el_pythons=${PYTHON:-python3 /usr/bin/python3 /usr/local/bin/python3}
+    PYTHON=
+    for el_python in $el_pythons; do
+        AS_IF([$el_python -c 'import pytest, brotli' >/dev/null 2>&1],
+              [PYTHON=$el_python; break])
+    done
+    AC_MSG_RESULT([${PYTHON:-none (Debian: python3-pytest python3-brotli, Fedora: python3-pytest python3-brotli)}])
+])
+
+# EL_INSTALL_DIRS: moduledir; apacheconfdir, httpd's configuration where a2enmod's layout exists.
+AC_DEFUN([EL_INSTALL_DIRS], [
+    AC_ARG_WITH([moduledir],
+        [AS_HELP_STRING([--with-moduledir=DIR], [where the module goes (default: apxs -q LIBEXECDIR)])])
+    AC_ARG_WITH([confdir],
+        [AS_HELP_STRING([--with-confdir=DIR],
+            [where mods-available is (default: apxs -q SYSCONFDIR, where it has one)])])
+    AS_CASE([$with_moduledir], [''|yes], [moduledir=$HTTPD_MODULES_DIR],
+            [no], [AC_MSG_ERROR([--without-moduledir makes no sense])], [moduledir=$with_moduledir])
+    AS_CASE([$with_confdir],
+        [''|yes], [apacheconfdir=`$APXS -q SYSCONFDIR`
+                   AS_IF([test -d "$apacheconfdir/mods-available"], [], [apacheconfdir=])],
+        [no], [apacheconfdir=],
+        [apacheconfdir=$with_confdir])
+    AC_SUBST([moduledir])
+    AC_SUBST([apacheconfdir])
+    AM_CONDITIONAL([A2ENMOD], [test -n "$apacheconfdir"])
+])

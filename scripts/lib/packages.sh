@@ -1,0 +1,129 @@
+# Packages: what a script needs, found by trying it, installed by apt where that is possible.
+# Sourced by bash scripts.
+
+# el_packages_table: probe | Debian package | Fedora package. A probe is the command that shows that it is there.
+el_packages_table() {
+    case $1 in
+    build) cat <<'TABLE'
+command -v gcc                                  | gcc             | gcc
+test -e /usr/include/stdio.h                    | libc6-dev       | glibc-devel
+command -v make                                 | make            | make
+command -v autoconf                             | autoconf        | autoconf
+command -v automake                             | automake        | automake
+command -v libtoolize                           | libtool         | libtool
+command -v pkg-config                           | pkg-config      | pkgconf-pkg-config
+el_httpd_binary                                 | apache2-bin     | httpd
+el_apxs                                         | apache2-dev     | httpd-devel
+pkg-config --exists zlib                        | zlib1g-dev      | zlib-devel
+pkg-config --exists libbrotlienc                | libbrotli-dev   | brotli-devel
+pkg-config --exists check                       | check           | check-devel
+TABLE
+        ;;
+    run) cat <<'TABLE'
+el_python "import brotli"                       | python3-brotli  | python3-brotli
+command -v curl                                 | curl            | curl
+command -v setsid                               | util-linux      | util-linux
+TABLE
+        ;;
+    test) cat <<'TABLE'
+el_python "import pytest"                       | python3-pytest  | python3-pytest
+el_python "import brotli"                       | python3-brotli  | python3-brotli
+command -v curl                                 | curl            | curl
+command -v openssl                              | openssl         | openssl
+command -v wrk                                  | wrk             | wrk
+command -v h2load                               | nghttp2-client  | nghttp2
+command -v setpriv                              | util-linux      | util-linux
+command -v nm                                   | binutils        | binutils
+TABLE
+        ;;
+    fuzz) cat <<'TABLE'
+command -v clang                                | clang           | clang
+el_clang_fuzzer                                 | libclang-rt-dev | compiler-rt
+TABLE
+        ;;
+    esac
+}
+
+# The server's binary, where distributions put it.
+el_httpd_binary() {
+    local path
+    for path in /usr/sbin/apache2 /usr/sbin/httpd /usr/local/apache2/bin/httpd; do
+        if [ -x "$path" ]; then
+            echo "$path"
+            return 0
+        fi
+    done
+    command -v httpd
+}
+
+el_apxs() {
+    command -v apxs || command -v apxs2
+}
+
+# el_python CODE: a python3 that runs CODE. The distribution's comes first: its packages are what is installed.
+el_python() {
+    local path
+    for path in /usr/bin/python3 python3; do
+        if "$path" -c "$1" >/dev/null 2>&1; then
+            echo "$path"
+            return 0
+        fi
+    done
+    return 1
+}
+
+el_clang_fuzzer() {
+    command -v clang >/dev/null &&
+        [ -e "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]
+}
+
+# el_packages_missing COLUMN GROUP...: names, one a line, of what is missing (column 2: Debian, 3: Fedora).
+el_packages_missing() {
+    local column=$1 group probe debian fedora
+    shift
+    for group in "$@"; do
+        while IFS='|' read -r probe debian fedora; do
+            if ! eval "$probe" >/dev/null 2>&1; then
+                [ "$column" = 2 ] && echo $debian || echo $fedora
+            fi
+        done < <(el_packages_table "$group")
+    done | sort -u
+}
+
+el_apt_install() {
+    local sudo=
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo=sudo
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    $sudo apt-get update -q || return 1
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+# el_packages_need GROUP...: installs what is missing, or names it and fails.
+el_packages_need() {
+    local missing
+    if ! command -v apt-get >/dev/null; then
+        missing=$(el_packages_missing 3 "$@")
+        if [ -n "$missing" ]; then
+            echo "Missing; install these (names as in Fedora) and start again:" $missing >&2
+            return 1
+        fi
+        return 0
+    fi
+    missing=$(el_packages_missing 2 "$@")
+    if [ -z "$missing" ]; then
+        return 0
+    fi
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        echo "Missing; as root: apt-get install --no-install-recommends" $missing >&2
+        return 1
+    fi
+    echo "Installing:" $missing
+    el_apt_install $missing || return 1
+    missing=$(el_packages_missing 2 "$@")
+    if [ -n "$missing" ]; then
+        echo "Still missing after the installation:" $missing >&2
+        return 1
+    fi
+}
