@@ -23,8 +23,8 @@ int el_ladder_level(el_range_t range, unsigned position, unsigned top)
     if (position >= top) {
         return range.max;
     }
-    /* In whole numbers: position × width / top + 1/2, rounded down. */
-    return range.min + (int)((2 * position * width + top) / (2 * (uint64_t)top));
+    /* In whole numbers: width × position / top + 1/2, rounded down. */
+    return range.min + (int)((2 * width * position + top) / (2 * (uint64_t)top));
 }
 
 unsigned el_ladder_start(const el_range_t *ranges)

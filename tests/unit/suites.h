@@ -1,0 +1,21 @@
+/* The unit tests: a suite for each header of the core. */
+#ifndef ELASTIC_TESTS_SUITES_H
+#define ELASTIC_TESTS_SUITES_H
+
+#include <check.h>
+
+/* For tcase_add_loop_test(): the rows of a table. */
+#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+Suite *accept_suite(void);
+Suite *coding_suite(void);
+Suite *control_suite(void);
+Suite *decide_suite(void);
+Suite *etag_suite(void);
+Suite *ladder_suite(void);
+Suite *load_suite(void);
+Suite *mediatype_suite(void);
+Suite *packet_suite(void);
+Suite *state_suite(void);
+
+#endif

@@ -1,0 +1,87 @@
+#include "elastic/coding.h"
+
+#include "suites.h"
+
+#include <string.h>
+
+static const struct {
+    const char *guards;
+    el_coding_t coding;
+    el_coding_info_t info;
+} known[] = {
+    {"gzip's names and bounds", EL_GZIP, {"gzip", "x-gzip", "-gzip", ".gz", 1, 12, 1, 9, 6}},
+    {"br's names and bounds", EL_BR, {"br", NULL, "-br", ".br", 0, 11, 0, 6, 5}},
+    {"zstd's names and bounds", EL_ZSTD, {"zstd", NULL, "-zstd", ".zst", 1, 19, 1, 9, 3}},
+};
+
+START_TEST(a_coding_has_its_row)
+{
+    const el_coding_info_t *got = el_coding_info(known[_i].coding);
+    const el_coding_info_t *want = &known[_i].info;
+
+    ck_assert_msg(got != NULL, "%s", known[_i].guards);
+    ck_assert_str_eq(got->token, want->token);
+    ck_assert_pstr_eq(got->alias, want->alias);
+    ck_assert_str_eq(got->tag_suffix, want->tag_suffix);
+    ck_assert_str_eq(got->extension, want->extension);
+    ck_assert_int_eq(got->level_min, want->level_min);
+    ck_assert_int_eq(got->level_max, want->level_max);
+    ck_assert_int_eq(got->default_min, want->default_min);
+    ck_assert_int_eq(got->default_max, want->default_max);
+    ck_assert_int_eq(got->stock_level, want->stock_level);
+}
+END_TEST
+
+START_TEST(identity_has_no_row)
+{
+    ck_assert_ptr_null(el_coding_info(EL_IDENTITY));
+    ck_assert_ptr_null(el_coding_info(EL_CODINGS));
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *name;
+    el_coding_t coding;
+} names[] = {
+    {"a token", "gzip", EL_GZIP},
+    {"the alias", "x-gzip", EL_GZIP},
+    {"the alias in capitals", "X-GZIP", EL_GZIP},
+    {"mixed case", "GzIp", EL_GZIP},
+    {"br", "br", EL_BR},
+    {"br in capitals", "BR", EL_BR},
+    {"zstd", "zstd", EL_ZSTD},
+    {"identity is no row", "identity", EL_IDENTITY},
+    {"a prefix of a token", "gzi", EL_IDENTITY},
+    {"a token and more", "gzipp", EL_IDENTITY},
+    {"a registered coding that is not offered", "deflate", EL_IDENTITY},
+    {"no alias for a coding without one", "x-br", EL_IDENTITY},
+    {"nothing", "", EL_IDENTITY},
+};
+
+START_TEST(a_name_finds_its_coding)
+{
+    ck_assert_msg(el_coding_find(names[_i].name, strlen(names[_i].name)) == names[_i].coding, "%s",
+                  names[_i].guards);
+}
+END_TEST
+
+START_TEST(only_the_given_bytes_count)
+{
+    ck_assert_int_eq(el_coding_find("gzip;q=1", 4), EL_GZIP);
+    ck_assert_int_eq(el_coding_find("gzip", 2), EL_IDENTITY);
+}
+END_TEST
+
+Suite *coding_suite(void)
+{
+    Suite *suite = suite_create("coding");
+    TCase *tc = tcase_create("coding");
+
+    tcase_add_loop_test(tc, a_coding_has_its_row, 0, ROWS(known));
+    tcase_add_test(tc, identity_has_no_row);
+    tcase_add_loop_test(tc, a_name_finds_its_coding, 0, ROWS(names));
+    tcase_add_test(tc, only_the_given_bytes_count);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,194 @@
+#include "elastic/control.h"
+
+#include "suites.h"
+
+#define TOP 8
+
+/* Thresholds that a double holds exactly, so that the tests at their edges are exact. */
+#define LOW 0.5
+#define HIGH 0.75
+#define MIDDLE 0.625
+#define BYPASS 0.875
+#define NEVER 2.0
+
+static const el_control_config_t step = {EL_CONTROL_STEP, LOW, HIGH, NEVER, TOP};
+static const el_control_config_t shedding = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, TOP};
+static const el_control_config_t eager = {EL_CONTROL_STEP, LOW, HIGH, 0.25, TOP};
+static const el_control_config_t pinned = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, 0};
+static const el_control_config_t off = {EL_CONTROL_OFF, LOW, HIGH, BYPASS, TOP};
+
+static const struct {
+    const char *guards;
+    const el_control_config_t *config;
+    unsigned position;
+    unsigned top;
+    bool bypass;
+    double busy;
+    unsigned next;
+    bool next_bypass;
+} moves[] = {
+    {"above high: one down", &step, 5, TOP, false, 0.76, 4, false},
+    {"far above high: still one", &step, 5, TOP, false, 1.0, 4, false},
+    {"below low: one up", &step, 5, TOP, false, 0.49, 6, false},
+    {"far below low: still one", &step, 5, TOP, false, 0.0, 6, false},
+    {"at high: nothing", &step, 5, TOP, false, HIGH, 5, false},
+    {"at low: nothing", &step, 5, TOP, false, LOW, 5, false},
+    {"in the dead band: nothing", &step, 5, TOP, false, MIDDLE, 5, false},
+    {"at the floor: no further", &step, 0, TOP, false, 1.0, 0, false},
+    {"off the floor", &step, 0, TOP, false, 0.1, 1, false},
+    {"to the floor", &step, 1, TOP, false, 1.0, 0, false},
+    {"at the ceiling: no further", &step, TOP, TOP, false, 0.0, TOP, false},
+    {"off the ceiling", &step, TOP, TOP, false, 1.0, TOP - 1, false},
+    {"to the ceiling", &step, TOP - 1, TOP, false, 0.0, TOP, false},
+
+    {"a lower top clamps, in the dead band", &step, 12, 12, false, MIDDLE, TOP, false},
+    {"a lower top clamps, then a step", &step, 12, 12, false, 1.0, TOP - 1, false},
+    {"a lower top clamps, and no step beyond", &step, 12, 12, false, 0.0, TOP, false},
+    {"a higher top moves nothing", &step, 3, 4, false, MIDDLE, 3, false},
+    {"a higher top is there to be climbed", &step, 4, 4, false, 0.0, 5, false},
+
+    {"bypass begins at the floor", &shedding, 0, TOP, false, 0.88, 0, true},
+    {"not at its threshold", &shedding, 0, TOP, false, BYPASS, 0, false},
+    {"not above the floor", &shedding, 1, TOP, false, 1.0, 0, false},
+    {"it lasts above the middle", &shedding, 0, TOP, true, 0.7, 0, true},
+    {"it lasts at the middle", &shedding, 0, TOP, true, MIDDLE, 0, true},
+    {"it ends below the middle", &shedding, 0, TOP, true, 0.62, 0, false},
+    {"it ends far below, and the position stays", &shedding, 0, TOP, true, 0.0, 0, false},
+    {"while it lasts the position stays", &shedding, 3, TOP, true, 1.0, 3, true},
+    {"it never begins where it is off", &step, 0, TOP, false, 1.0, 0, false},
+    {"it ends where it is off now", &step, 3, TOP, true, MIDDLE, 3, false},
+    {"a threshold below the middle: it begins", &eager, 0, TOP, false, 0.26, 0, true},
+    {"a threshold below the middle: it lasts above it", &eager, 0, TOP, true, 0.26, 0, true},
+    {"a threshold below the middle: it ends at it", &eager, 0, TOP, true, 0.25, 0, false},
+    {"a single setup is the floor too", &pinned, 0, 0, false, 1.0, 0, true},
+    {"a single setup goes nowhere up", &pinned, 0, 0, false, 0.0, 0, false},
+    {"a single setup goes nowhere down", &pinned, 0, 0, false, 0.8, 0, false},
+
+    {"off: the ceiling", &off, 3, TOP, false, 1.0, TOP, false},
+    {"off: no bypass", &off, 0, TOP, false, 1.0, TOP, false},
+    {"off: a bypass ends", &off, 0, TOP, true, 1.0, TOP, false},
+};
+
+START_TEST(a_sample_moves_the_state)
+{
+    el_control_state_t state = {moves[_i].position, moves[_i].top, moves[_i].bypass};
+
+    state = el_control_next(moves[_i].config, state, moves[_i].busy);
+    ck_assert_msg(state.position == moves[_i].next, "%s: position %u", moves[_i].guards,
+                  state.position);
+    ck_assert_msg(state.bypass == moves[_i].next_bypass, "%s: bypass", moves[_i].guards);
+    ck_assert_uint_eq(state.top, moves[_i].config->top);
+}
+END_TEST
+
+START_TEST(proc_1_walks_to_the_floor_and_back)
+{
+    el_control_state_t state = {TOP, TOP, false};
+
+    for (unsigned tick = 1; tick <= 2 * TOP; tick++) {
+        state = el_control_next(&step, state, 0.9);
+        ck_assert_uint_eq(state.position, tick < TOP ? TOP - tick : 0);
+    }
+    for (unsigned tick = 0; tick < 100; tick++) {
+        state = el_control_next(&step, state, tick % 2 == 0 ? LOW : HIGH);
+        ck_assert_uint_eq(state.position, 0);
+    }
+    for (unsigned tick = 1; tick <= 2 * TOP; tick++) {
+        state = el_control_next(&step, state, 0.1);
+        ck_assert_uint_eq(state.position, tick < TOP ? tick : TOP);
+    }
+}
+END_TEST
+
+START_TEST(bypass_does_not_flap)
+{
+    el_control_state_t state = {0, TOP, false};
+    unsigned changes = 0;
+
+    /* The load falls by a quarter of the CPU when nothing is compressed, and comes back with it. */
+    for (unsigned tick = 0; tick < 1000; tick++) {
+        bool was = state.bypass;
+
+        state = el_control_next(&shedding, state, was ? 0.65 : 0.9);
+        changes += state.bypass != was;
+    }
+    ck_assert_uint_eq(changes, 1);
+    ck_assert(state.bypass);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const el_control_config_t *config;
+    el_control_state_t state;
+    el_control_state_t fits;
+} clamps[] = {
+    {"what fits stays", &shedding, {3, TOP, true}, {3, TOP, true}},
+    {"the top itself fits", &shedding, {TOP, TOP, false}, {TOP, TOP, false}},
+    {"a lower top", &shedding, {12, 12, false}, {TOP, TOP, false}},
+    {"a higher top", &shedding, {4, 4, false}, {4, TOP, false}},
+    {"a bypass that is off now", &step, {0, TOP, true}, {0, TOP, false}},
+    {"the controller off", &off, {3, TOP, true}, {TOP, TOP, false}},
+};
+
+START_TEST(a_state_is_made_to_fit)
+{
+    el_control_state_t got = el_control_clamp(clamps[_i].config, clamps[_i].state);
+
+    ck_assert_msg(got.position == clamps[_i].fits.position && got.top == clamps[_i].fits.top
+                      && got.bypass == clamps[_i].fits.bypass,
+                  "%s: %u of %u, bypass %d", clamps[_i].guards, got.position, got.top, got.bypass);
+}
+END_TEST
+
+START_TEST(a_bypass_at_one_hundred_percent_is_not_off)
+{
+    el_control_config_t config = shedding;
+
+    config.bypass = 1.0;
+    ck_assert(el_control_clamp(&config, (el_control_state_t){0, TOP, true}).bypass);
+}
+END_TEST
+
+START_TEST(an_update_is_due_when_its_time_has_come)
+{
+    ck_assert(!el_control_due(1000, 999));
+    ck_assert(el_control_due(1000, 1000));
+    ck_assert(el_control_due(1000, 1001));
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    uint64_t due, now, interval, next;
+} schedules[] = {
+    {"in time", 1000, 1000, 500, 1500},
+    {"a late tick is not added up", 1000, 1100, 500, 1500},
+    {"just not missed", 1000, 1499, 500, 1500},
+    {"just missed: an interval from now", 1000, 1500, 500, 2000},
+    {"long missed: an interval from now", 1000, 9000, 500, 9500},
+};
+
+START_TEST(the_next_update_is_scheduled)
+{
+    ck_assert_msg(el_control_schedule(schedules[_i].due, schedules[_i].now, schedules[_i].interval)
+                      == schedules[_i].next,
+                  "%s", schedules[_i].guards);
+}
+END_TEST
+
+Suite *control_suite(void)
+{
+    Suite *suite = suite_create("control");
+    TCase *tc = tcase_create("control");
+
+    tcase_add_loop_test(tc, a_sample_moves_the_state, 0, ROWS(moves));
+    tcase_add_test(tc, proc_1_walks_to_the_floor_and_back);
+    tcase_add_test(tc, bypass_does_not_flap);
+    tcase_add_loop_test(tc, a_state_is_made_to_fit, 0, ROWS(clamps));
+    tcase_add_test(tc, a_bypass_at_one_hundred_percent_is_not_off);
+    tcase_add_test(tc, an_update_is_due_when_its_time_has_come);
+    tcase_add_loop_test(tc, the_next_update_is_scheduled, 0, ROWS(schedules));
+    suite_add_tcase(suite, tc);
+    return suite;
+}

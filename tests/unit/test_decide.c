@@ -1,0 +1,257 @@
+#include "elastic/decide.h"
+
+#include "suites.h"
+
+#include <string.h>
+
+/* A row says how it differs from a 200 of 10000 bytes for which everything speaks. */
+typedef struct {
+    const char *guards;
+    const char *accept; /* NULL: gzip, br */
+    const char *order;  /* initials of the codings, best first; NULL: gb */
+    int status;         /* 0: 200 */
+    bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
+    bool bypass, head, force;
+    size_t removed;
+    bool sized;         /* the size is `size`; where not it is 10000 */
+    bool streamed;      /* the size is not known, what was seen is */
+    uint64_t size;
+    uint64_t min_size;  /* 0: 1329 */
+    bool no_min_size;
+    el_coding_t coding;
+    el_reason_t reason;
+    bool vary;
+} row_t;
+
+#define NO_FIELD "\n"
+
+static el_facts_t facts_of(const row_t *row)
+{
+    const char *accept = row->accept != NULL ? row->accept : "gzip, br";
+    const char *order = row->order != NULL ? row->order : "gb";
+    el_facts_t f = {
+        .status = row->status != 0 ? row->status : 200,
+        .enabled = !row->off,
+        .head = row->head,
+        .type_listed = !row->unlisted,
+        .has_encoding = row->encoded,
+        .has_content_range = row->content_range,
+        .range_requested = row->range,
+        .no_transform = row->no_transform,
+        .tls_compressed = row->tls_compressed,
+        .bypass = row->bypass,
+        .env_refused = row->no_elastic,
+        .force = row->force,
+        .size_known = !row->streamed,
+        .size = row->sized ? row->size : 10000,
+        .min_size = row->no_min_size ? 0 : row->min_size != 0 ? row->min_size : 1329,
+        .order_count = strlen(order),
+        .env_removed = row->removed,
+    };
+
+    el_accept_parse(strcmp(accept, NO_FIELD) == 0 ? NULL : accept, strlen(accept), &f.accept);
+    for (size_t i = 0; i < f.order_count; i++) {
+        f.order[i] = order[i] == 'g' ? EL_GZIP : order[i] == 'b' ? EL_BR : EL_ZSTD;
+    }
+    return f;
+}
+
+#define IDENTITY(why, varies) .coding = EL_IDENTITY, .reason = EL_REASON_##why, .vary = (varies)
+#define CODED(which) .coding = EL_##which, .reason = EL_REASON_NONE, .vary = true
+
+static const row_t rows[] = {
+    {"everything speaks for it", CODED(GZIP)},
+    {"the server's order", .order = "bg", CODED(BR)},
+    {"the client's wish", .accept = "gzip;q=0.5, br", CODED(BR)},
+    {"zstd", .accept = "zstd", .order = "gbz", CODED(ZSTD)},
+    {"an error page", .status = 404, CODED(GZIP)},
+    {"a server error", .status = 500, CODED(GZIP)},
+
+    /* each reason */
+    {"off", .off = true, IDENTITY(OFF, false)},
+    {"continue", .status = 100, IDENTITY(STATUS, false)},
+    {"the last 1xx", .status = 199, IDENTITY(STATUS, false)},
+    {"no content", .status = 204, IDENTITY(STATUS, false)},
+    {"reset content", .status = 205, IDENTITY(STATUS, false)},
+    {"203 has a body", .status = 203, CODED(GZIP)},
+    {"not modified: the Vary of the 200", .status = 304, IDENTITY(STATUS, true)},
+    {"partial content: the Vary of the 200", .status = 206, .content_range = true,
+     IDENTITY(RANGE, true)},
+    {"an encoding already", .encoded = true, IDENTITY(ENCODED, false)},
+    {"another type", .unlisted = true, IDENTITY(TYPE, false)},
+    {"no-elastic", .no_elastic = true, IDENTITY(ENV, false)},
+    {"compression by TLS", .tls_compressed = true, IDENTITY(TLS_COMPRESSION, false)},
+    {"no-transform", .no_transform = true, IDENTITY(NO_TRANSFORM, false)},
+    {"a range is asked for", .range = true, IDENTITY(RANGE, true)},
+    {"the environment took all", .order = "", .removed = 2, IDENTITY(ENV, true)},
+    {"the environment took what the client asks for", .accept = "gzip", .order = "b", .removed = 1,
+     IDENTITY(ENV, true)},
+    {"the environment took one, the client asks for none", .accept = NO_FIELD, .order = "b",
+     .removed = 1, IDENTITY(NOT_ACCEPTABLE, true)},
+    {"the environment took one, the other serves", .order = "b", .removed = 1, CODED(BR)},
+    {"no field", .accept = NO_FIELD, IDENTITY(NOT_ACCEPTABLE, true)},
+    {"no coding that is enabled", .accept = "zstd, deflate", IDENTITY(NOT_ACCEPTABLE, true)},
+    {"identity preferred", .accept = "gzip;q=0.5, identity", IDENTITY(NOT_ACCEPTABLE, true)},
+    {"all refused", .accept = "*;q=0", IDENTITY(NOT_ACCEPTABLE, true)},
+    {"no coding is enabled: nothing to vary", .order = "", IDENTITY(NOT_ACCEPTABLE, false)},
+    {"a small body", .sized = true, .size = 1328, IDENTITY(SMALL, true)},
+    {"a body of the minimum", .sized = true, .size = 1329, CODED(GZIP)},
+    {"bypass", .bypass = true, IDENTITY(BYPASS, true)},
+    {"HEAD says what GET would carry", .head = true, .coding = EL_GZIP, .reason = EL_REASON_HEAD,
+     .vary = true},
+
+    /* Vary of responses without a body of their own */
+    {"304 where off", .status = 304, .off = true, IDENTITY(OFF, false)},
+    {"304 of another type", .status = 304, .unlisted = true, IDENTITY(STATUS, false)},
+    {"304 of an encoded body", .status = 304, .encoded = true, IDENTITY(STATUS, false)},
+    {"304 with no-elastic", .status = 304, .no_elastic = true, IDENTITY(STATUS, false)},
+    {"304 with TLS compression", .status = 304, .tls_compressed = true, IDENTITY(STATUS, false)},
+    {"304 with no-transform", .status = 304, .no_transform = true, IDENTITY(STATUS, false)},
+    {"304 without codings", .status = 304, .order = "", IDENTITY(STATUS, false)},
+    {"304 whose codings the environment took", .status = 304, .order = "", .removed = 1,
+     IDENTITY(STATUS, true)},
+    {"304 to a client that takes none", .status = 304, .accept = NO_FIELD, IDENTITY(STATUS, true)},
+    {"206 of another type", .status = 206, .content_range = true, .unlisted = true,
+     IDENTITY(RANGE, false)},
+    {"206 with no-transform", .status = 206, .content_range = true, .no_transform = true,
+     IDENTITY(RANGE, false)},
+    {"206 of an encoded body", .status = 206, .content_range = true, .encoded = true,
+     IDENTITY(RANGE, false)},
+    {"206 without codings", .status = 206, .content_range = true, .order = "",
+     IDENTITY(RANGE, false)},
+    {"a range where no coding is enabled", .range = true, .order = "", IDENTITY(RANGE, false)},
+
+    /* the order of the tests */
+    {"off before status", .off = true, .status = 204, IDENTITY(OFF, false)},
+    {"status before Content-Range", .status = 204, .content_range = true, IDENTITY(STATUS, false)},
+    {"Content-Range before encoding", .content_range = true, .encoded = true,
+     IDENTITY(RANGE, false)},
+    {"encoding before type", .encoded = true, .unlisted = true, IDENTITY(ENCODED, false)},
+    {"type before environment", .unlisted = true, .no_elastic = true, IDENTITY(TYPE, false)},
+    {"environment before TLS", .no_elastic = true, .tls_compressed = true, IDENTITY(ENV, false)},
+    {"TLS before no-transform", .tls_compressed = true, .no_transform = true,
+     IDENTITY(TLS_COMPRESSION, false)},
+    {"no-transform before range", .no_transform = true, .range = true,
+     IDENTITY(NO_TRANSFORM, false)},
+    {"range before environment's order", .range = true, .order = "", .removed = 1,
+     IDENTITY(RANGE, true)},
+    {"range before acceptance", .range = true, .accept = NO_FIELD, IDENTITY(RANGE, true)},
+    {"acceptance before size", .accept = NO_FIELD, .sized = true, .size = 1,
+     IDENTITY(NOT_ACCEPTABLE, true)},
+    {"size before bypass", .sized = true, .size = 1, .bypass = true, IDENTITY(SMALL, true)},
+    {"bypass before HEAD", .bypass = true, .head = true, IDENTITY(BYPASS, true)},
+    {"size before HEAD", .sized = true, .size = 1, .head = true, IDENTITY(SMALL, true)},
+
+    /* sizes */
+    {"an empty body", .sized = true, .size = 0, IDENTITY(SMALL, true)},
+    {"an empty body where the minimum is one", .sized = true, .size = 0, .min_size = 1,
+     IDENTITY(SMALL, true)},
+    {"one byte where the minimum is one", .sized = true, .size = 1, .min_size = 1, CODED(GZIP)},
+    {"an empty body where there is no minimum", .sized = true, .size = 0, .no_min_size = true,
+     CODED(GZIP)},
+    {"few bytes of an unknown size", .streamed = true, .sized = true, .size = 5, CODED(GZIP)},
+    {"beyond 32 bits", .sized = true, .size = UINT64_C(1) << 32, CODED(GZIP)},
+
+    /* a client that refuses identity */
+    {"identity refused: however small", .accept = "gzip, identity;q=0", .sized = true, .size = 1,
+     CODED(GZIP)},
+    {"identity refused: but not empty", .accept = "gzip, identity;q=0", .sized = true, .size = 0,
+     IDENTITY(SMALL, true)},
+    {"identity refused by the star", .accept = "br, *;q=0", .sized = true, .size = 1, CODED(BR)},
+    {"identity refused: however busy", .accept = "gzip, identity;q=0", .bypass = true,
+     CODED(GZIP)},
+    {"identity refused, and every coding", .accept = "zstd, *;q=0", IDENTITY(NOT_ACCEPTABLE, true)},
+    {"identity disliked is not refused", .accept = "gzip, identity;q=0.001", .sized = true,
+     .size = 1, IDENTITY(SMALL, true)},
+
+    /* force-gzip */
+    {"forced: no field", .accept = NO_FIELD, .force = true, CODED(GZIP)},
+    {"forced: refused", .accept = "gzip;q=0", .force = true, CODED(GZIP)},
+    {"forced: what is acceptable goes before", .accept = "br", .force = true, CODED(BR)},
+    {"forced: gzip last in order", .accept = NO_FIELD, .order = "zbg", .force = true, CODED(GZIP)},
+    {"forced: gzip is not enabled", .accept = NO_FIELD, .order = "b", .force = true,
+     IDENTITY(NOT_ACCEPTABLE, true)},
+    {"forced: size still counts", .accept = NO_FIELD, .force = true, .sized = true, .size = 1,
+     IDENTITY(SMALL, true)},
+};
+
+START_TEST(facts_give_a_decision)
+{
+    el_facts_t facts = facts_of(&rows[_i]);
+    el_decision_t got = el_decide(&facts);
+
+    ck_assert_msg(got.reason == rows[_i].reason, "%s: reason %s", rows[_i].guards,
+                  el_reason_note(got.reason));
+    ck_assert_msg(got.coding == rows[_i].coding, "%s: coding %d", rows[_i].guards, got.coding);
+    ck_assert_msg(got.vary == rows[_i].vary, "%s: vary %d", rows[_i].guards, got.vary);
+}
+END_TEST
+
+static const struct {
+    row_t row;
+    bool more;
+} streams[] = {
+    {{"nothing seen yet", .sized = true, .streamed = true, .size = 0}, true},
+    {{"one byte below the minimum", .sized = true, .streamed = true, .size = 1328}, true},
+    {{"the minimum", .sized = true, .streamed = true, .size = 1329}, false},
+    {{"the size is known", .sized = true, .size = 5}, false},
+    {{"there is no minimum", .sized = true, .streamed = true, .size = 0, .no_min_size = true},
+     false},
+    {{"ruled out: type", .sized = true, .streamed = true, .size = 5, .unlisted = true}, false},
+    {{"ruled out: acceptance", .sized = true, .streamed = true, .size = 5, .accept = "zstd"}, false},
+    {{"ruled out: bypass", .sized = true, .streamed = true, .size = 5, .bypass = true}, false},
+    {{"ruled out: off", .sized = true, .streamed = true, .size = 5, .off = true}, false},
+    {{"HEAD has no more", .sized = true, .streamed = true, .size = 0, .head = true}, false},
+    {{"identity refused: any byte will do", .sized = true, .streamed = true, .size = 1,
+      .accept = "gzip, identity;q=0"},
+     false},
+    {{"identity refused: it may be empty", .sized = true, .streamed = true, .size = 0,
+      .accept = "gzip, identity;q=0"},
+     true},
+};
+
+START_TEST(a_stream_waits_while_the_answer_could_change)
+{
+    el_facts_t facts = facts_of(&streams[_i].row);
+
+    ck_assert_msg(el_decide_wants_more(&facts) == streams[_i].more, "%s", streams[_i].row.guards);
+}
+END_TEST
+
+static const char *const notes[EL_REASON_COUNT] = {
+    [EL_REASON_NONE] = "",
+    [EL_REASON_OFF] = "off",
+    [EL_REASON_TYPE] = "type",
+    [EL_REASON_SMALL] = "small",
+    [EL_REASON_ENCODED] = "encoded",
+    [EL_REASON_NOT_ACCEPTABLE] = "not-acceptable",
+    [EL_REASON_ENV] = "env",
+    [EL_REASON_NO_TRANSFORM] = "no-transform",
+    [EL_REASON_RANGE] = "range",
+    [EL_REASON_STATUS] = "status",
+    [EL_REASON_HEAD] = "head",
+    [EL_REASON_BYPASS] = "bypass",
+    [EL_REASON_NOT_SMALLER] = "not-smaller",
+    [EL_REASON_TLS_COMPRESSION] = "tls-compression",
+    [EL_REASON_ERROR] = "error",
+};
+
+START_TEST(a_reason_has_its_name_and_a_sentence)
+{
+    ck_assert_str_eq(el_reason_note((el_reason_t)_i), notes[_i]);
+    ck_assert_uint_gt(strlen(el_reason_text((el_reason_t)_i)), 5);
+    ck_assert_str_ne(el_reason_text((el_reason_t)_i), notes[_i]);
+}
+END_TEST
+
+Suite *decide_suite(void)
+{
+    Suite *suite = suite_create("decide");
+    TCase *tc = tcase_create("decide");
+
+    tcase_add_loop_test(tc, facts_give_a_decision, 0, ROWS(rows));
+    tcase_add_loop_test(tc, a_stream_waits_while_the_answer_could_change, 0, ROWS(streams));
+    tcase_add_loop_test(tc, a_reason_has_its_name_and_a_sentence, 0, EL_REASON_COUNT);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,341 @@
+#include "elastic/etag.h"
+
+#include "suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *guards;
+    const char *tag;
+    el_etag_mode_t mode;
+    el_coding_t coding;
+    const char *encoded; /* NULL: removed */
+} encodings[] = {
+    {"weak", "\"x\"", EL_ETAG_WEAK, EL_GZIP, "W/\"x-gzip\""},
+    {"weak, br", "\"x\"", EL_ETAG_WEAK, EL_BR, "W/\"x-br\""},
+    {"weak, zstd", "\"x\"", EL_ETAG_WEAK, EL_ZSTD, "W/\"x-zstd\""},
+    {"weak of weak", "W/\"x\"", EL_ETAG_WEAK, EL_GZIP, "W/\"x-gzip\""},
+    {"suffix", "\"x\"", EL_ETAG_SUFFIX, EL_GZIP, "\"x-gzip\""},
+    {"suffix, br", "\"x\"", EL_ETAG_SUFFIX, EL_BR, "\"x-br\""},
+    {"suffix of weak", "W/\"x\"", EL_ETAG_SUFFIX, EL_GZIP, "W/\"x-gzip\""},
+    {"keep", "\"x\"", EL_ETAG_KEEP, EL_GZIP, "\"x\""},
+    {"keep of weak", "W/\"x\"", EL_ETAG_KEEP, EL_GZIP, "W/\"x\""},
+    {"remove", "\"x\"", EL_ETAG_REMOVE, EL_GZIP, NULL},
+    {"remove of no tag", "x", EL_ETAG_REMOVE, EL_GZIP, NULL},
+    {"the empty tag", "\"\"", EL_ETAG_SUFFIX, EL_GZIP, "\"-gzip\""},
+    {"no coding", "\"x\"", EL_ETAG_WEAK, EL_IDENTITY, "\"x\""},
+    {"unquoted", "x", EL_ETAG_WEAK, EL_GZIP, "x"},
+    {"unquoted but weak", "W/x", EL_ETAG_SUFFIX, EL_GZIP, "W/x"},
+    {"quoted in front only", "\"x", EL_ETAG_WEAK, EL_GZIP, "\"x"},
+    {"quoted behind only", "x\"", EL_ETAG_WEAK, EL_GZIP, "x\""},
+    {"one quote", "\"", EL_ETAG_WEAK, EL_GZIP, "\""},
+    {"a small w", "w/\"x\"", EL_ETAG_WEAK, EL_GZIP, "w/\"x\""},
+    {"nothing", "", EL_ETAG_WEAK, EL_GZIP, ""},
+    {"httpd's own", "\"2aa6-5f1b3c\"", EL_ETAG_WEAK, EL_BR, "W/\"2aa6-5f1b3c-br\""},
+};
+
+START_TEST(a_tag_is_encoded)
+{
+    const char *tag = encodings[_i].tag;
+    size_t size = strlen(tag) + EL_ETAG_GROWTH;
+    char *out = malloc(size);
+    bool kept;
+
+    ck_assert_ptr_nonnull(out);
+    kept = el_etag_encode(tag, encodings[_i].mode, encodings[_i].coding, out, size);
+    ck_assert_msg(kept == (encodings[_i].encoded != NULL), "%s", encodings[_i].guards);
+    ck_assert_msg(strcmp(out, kept ? encodings[_i].encoded : "") == 0, "%s: %s",
+                  encodings[_i].guards, out);
+    free(out);
+}
+END_TEST
+
+/* The tags of the list, joined by bars. */
+static const struct {
+    const char *guards;
+    const char *list;
+    const char *tags;
+} lists[] = {
+    {"one", "\"a\"", "\"a\"|"},
+    {"several", "\"a\", \"b\",\"c\"", "\"a\"|\"b\"|\"c\"|"},
+    {"weak ones", "W/\"a\", \"b\", W/\"c\"", "W/\"a\"|\"b\"|W/\"c\"|"},
+    {"commas within tags", "\"a,b\", \",\"", "\"a,b\"|\",\"|"},
+    {"a space within a tag", "\"a b\", \"c\"", "\"a b\"|\"c\"|"},
+    {"a backslash is a character like others", "\"a\\\", \"b\"", "\"a\\\"|\"b\"|"},
+    {"the empty tag", "\"\", \"b\"", "\"\"|\"b\"|"},
+    {"blanks, tabs, empty members", " ,\t,\"a\" \t, ,\"b\", ", "\"a\"|\"b\"|"},
+    {"a space for a comma", "\"a\" \"b\"", "\"a\"|\"b\"|"},
+    {"the star", "*", ""},
+    {"a star among tags", "*, \"a\"", "\"a\"|"},
+    {"nothing", "", ""},
+    {"unquoted members", "a, \"b\", c", "\"b\"|"},
+    {"a quoted part of garbage", "a\"x, y\", \"b\"", "\"b\"|"},
+    {"a small w", "w/\"x\", \"b\"", "\"b\"|"},
+    {"W/ without a tag", "W/, W/x, \"b\", W/ \"c\"", "\"b\"|"},
+    {"text behind a tag", "\"a\"x, \"b\"", "\"a\"|\"b\"|"},
+    {"a tag that never closes", "\"a\", \"b", "\"a\"|"},
+    {"a weak tag that never closes", "\"a\", W/\"b", "\"a\"|"},
+    {"garbage that never closes", "\"a\", x\"b", "\"a\"|"},
+    {"W at the end", "\"a\", W", "\"a\"|"},
+    {"a quote at the end", "\"a\", \"", "\"a\"|"},
+};
+
+START_TEST(a_list_gives_its_tags)
+{
+    char joined[100] = "";
+    const char *cursor = lists[_i].list;
+    el_etag_t tag;
+
+    while (el_etag_next(&cursor, &tag)) {
+        strncat(joined, tag.text, tag.len);
+        strcat(joined, "|");
+        ck_assert(tag.weak == (tag.text[0] == 'W'));
+    }
+    ck_assert_msg(strcmp(joined, lists[_i].tags) == 0, "%s: %s", lists[_i].guards, joined);
+    ck_assert_msg(*cursor == '\0', "%s: stopped early", lists[_i].guards);
+    ck_assert(!el_etag_next(&cursor, &tag));
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *tag;
+    const char *other;
+    bool same;
+} pairs[] = {
+    {"the same", "\"x\"", "\"x\"", true},
+    {"weak and strong", "W/\"x\"", "\"x\"", true},
+    {"strong and weak", "\"x\"", "W/\"x\"", true},
+    {"both weak", "W/\"x\"", "W/\"x\"", true},
+    {"case counts", "\"x\"", "\"X\"", false},
+    {"a longer one", "\"x\"", "\"xy\"", false},
+    {"a shorter one", "\"xy\"", "\"x\"", false},
+    {"a suffix", "\"x-gzip\"", "\"x\"", false},
+    {"unquoted", "\"x\"", "x", false},
+    {"nothing", "\"x\"", "", false},
+    {"the empty tag", "\"\"", "\"\"", true},
+};
+
+START_TEST(tags_compare_weakly)
+{
+    const char *cursor = pairs[_i].tag;
+    el_etag_t tag;
+
+    ck_assert(el_etag_next(&cursor, &tag));
+    ck_assert_msg(el_etag_same(&tag, pairs[_i].other) == pairs[_i].same, "%s", pairs[_i].guards);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *tag;
+    el_coding_t coding;
+    size_t base;
+} suffixes[] = {
+    {"gzip's", "\"x-gzip\"", EL_GZIP, 2},
+    {"br's", "\"x-br\"", EL_BR, 2},
+    {"zstd's", "\"xyz-zstd\"", EL_ZSTD, 4},
+    {"of a weak tag, the base counts from the quote", "W/\"x-gzip\"", EL_GZIP, 2},
+    {"the last of two", "\"x-gzip-br\"", EL_BR, 7},
+    {"of the empty tag", "\"-br\"", EL_BR, 1},
+    {"none", "\"x\"", EL_IDENTITY, 0},
+    {"the empty tag", "\"\"", EL_IDENTITY, 0},
+    {"without its hyphen", "\"gzip\"", EL_IDENTITY, 0},
+    {"in capitals", "\"x-GZIP\"", EL_IDENTITY, 0},
+    {"not at the end", "\"x-gzip1\"", EL_IDENTITY, 0},
+    {"mod_deflate's for inflated bodies", "\"x-gunzip\"", EL_IDENTITY, 0},
+};
+
+START_TEST(a_suffix_tells_the_coding)
+{
+    const char *cursor = suffixes[_i].tag;
+    size_t base = 0;
+    el_etag_t tag;
+
+    ck_assert(el_etag_next(&cursor, &tag));
+    ck_assert_msg(el_etag_coding(&tag, &base) == suffixes[_i].coding, "%s", suffixes[_i].guards);
+    ck_assert_msg(base == suffixes[_i].base, "%s: base %zu", suffixes[_i].guards, base);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *list;
+    const char *accept;
+    const char *bases;
+} based[] = {
+    {"one", "\"x-gzip\"", "gzip", ", W/\"x\""},
+    {"a weak one", "W/\"x-gzip\"", "gzip", ", W/\"x\""},
+    {"of two codings", "\"x-gzip\", W/\"y-br\"", "gzip, br", ", W/\"x\", W/\"y\""},
+    {"only of codings that are taken", "\"x-gzip\", \"y-br\"", "br", ", W/\"y\""},
+    {"not of a refused one", "\"x-gzip\"", "gzip;q=0, *", ""},
+    {"the alias takes it", "\"x-gzip\"", "x-gzip", ", W/\"x\""},
+    {"no suffix", "\"x\", W/\"y\"", "gzip", ""},
+    {"a comma within", "\"x,y-gzip\"", "gzip", ", W/\"x,y\""},
+    {"of the empty tag", "\"-br\"", "br", ", W/\"\""},
+    {"the star", "*", "gzip", ""},
+    {"garbage", "x-gzip, \"x-gzip", "gzip", ""},
+    {"one suffix is taken off, not two", "\"x-gzip-gzip\"", "gzip", ", W/\"x-gzip\""},
+};
+
+START_TEST(a_list_gives_the_bases)
+{
+    size_t size = strlen(based[_i].list) * 2 + 1;
+    char *out = malloc(size);
+    el_accept_t accept;
+    size_t written;
+
+    ck_assert_ptr_nonnull(out);
+    el_accept_parse(based[_i].accept, strlen(based[_i].accept), &accept);
+    written = el_etag_bases(based[_i].list, &accept, out, size);
+    ck_assert_msg(strcmp(out, based[_i].bases) == 0, "%s: %s", based[_i].guards, out);
+    ck_assert_uint_eq(written, strlen(out));
+    free(out);
+}
+END_TEST
+
+START_TEST(a_base_that_does_not_fit_is_left_out_whole)
+{
+    static const char list[] = "\"long-tag-gzip\", \"x-gzip\"";
+    el_accept_t accept;
+    char out[32];
+
+    el_accept_parse("gzip", 4, &accept);
+    /* `, W/"x"` and its zero take eight bytes. */
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 8), 7);
+    ck_assert_str_eq(out, ", W/\"x\"");
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 7), 0);
+    ck_assert_str_eq(out, "");
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 1), 0);
+    ck_assert_str_eq(out, "");
+    out[0] = '!';
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 0), 0);
+    ck_assert_int_eq(out[0], '!');
+    /* Both, exactly. */
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 22), 21);
+    ck_assert_str_eq(out, ", W/\"long-tag\", W/\"x\"");
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 21), 14);
+}
+END_TEST
+
+START_TEST(the_bases_of_the_tightest_list_fit)
+{
+    /* Nothing between the members, and nothing in them. */
+    static const char list[] = "\"-br\"\"-br\"\"-br\"\"-br\"";
+    char out[2 * sizeof(list) - 1];
+    el_accept_t accept;
+
+    el_accept_parse("br", 2, &accept);
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, sizeof(out)), 4 * 6);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *list;
+    const char *current;
+    const char *accept;
+    const char *named; /* NULL: none */
+} names[] = {
+    {"the identity's", "\"x\"", "\"x\"", "", "\"x\""},
+    {"the identity's, weakly", "W/\"x\"", "\"x\"", "", "W/\"x\""},
+    {"the identity's is weak itself", "\"x\"", "W/\"x\"", "", "\"x\""},
+    {"a coding's", "\"x-gzip\"", "\"x\"", "gzip", "\"x-gzip\""},
+    {"a coding's, weak", "W/\"x-br\"", "\"x\"", "gzip, br", "W/\"x-br\""},
+    {"a coding's of a weak identity", "W/\"x-br\"", "W/\"x\"", "gzip, br", "W/\"x-br\""},
+    {"a coding's that is not taken", "\"x-gzip\"", "\"x\"", "br", NULL},
+    {"another tag", "\"y\"", "\"x\"", "gzip", NULL},
+    {"another tag with the suffix", "\"y-gzip\"", "\"x\"", "gzip", NULL},
+    {"a longer tag with the suffix", "\"xx-gzip\"", "\"x\"", "gzip", NULL},
+    {"a shorter tag with the suffix", "\"x-gzip\"", "\"xx\"", "gzip", NULL},
+    {"the identity's is preferred", "\"x-gzip\", \"x\"", "\"x\"", "gzip", "\"x\""},
+    {"the first of two codings", "\"x-br\", \"x-gzip\"", "\"x\"", "gzip, br", "\"x-br\""},
+    {"the second, where the first is not taken", "\"x-br\", \"x-gzip\"", "\"x\"", "gzip",
+     "\"x-gzip\""},
+    {"behind others", "\"a\", W/\"b-gzip\", \"x-gzip\"", "\"x\"", "gzip", "\"x-gzip\""},
+    {"an identity whose tag ends so", "\"x-gzip\"", "\"x-gzip\"", "", "\"x-gzip\""},
+    {"a current tag that is none", "\"x\", \"x-gzip\"", "x", "gzip", NULL},
+    {"the star names none", "*", "\"x\"", "gzip", NULL},
+    {"nothing", "", "\"x\"", "gzip", NULL},
+};
+
+START_TEST(a_list_names_a_representation)
+{
+    const char *want = names[_i].named;
+    el_accept_t accept;
+    el_etag_t named = {"", 0, false};
+    bool found;
+
+    el_accept_parse(names[_i].accept, strlen(names[_i].accept), &accept);
+    found = el_etag_named(names[_i].list, names[_i].current, &accept, &named);
+    ck_assert_msg(found == (want != NULL), "%s", names[_i].guards);
+    if (found) {
+        ck_assert_msg(named.len == strlen(want) && memcmp(named.text, want, named.len) == 0,
+                      "%s: %.*s", names[_i].guards, (int)named.len, named.text);
+        ck_assert(named.weak == (want[0] == 'W'));
+    }
+}
+END_TEST
+
+START_TEST(an_encoded_tag_names_its_representation)
+{
+    static const char *const tags[] = {"\"x\"", "W/\"x\"", "\"\"", "\"a,b\"", "\"x-gzip\""};
+    el_accept_t accept;
+
+    el_accept_parse("*", 1, &accept);
+    for (int i = 0; i < ROWS(tags); i++) {
+        for (int coding = EL_GZIP; coding < EL_CODINGS; coding++) {
+            char encoded[32];
+            el_etag_t named;
+            size_t base;
+
+            el_etag_encode(tags[i], EL_ETAG_WEAK, (el_coding_t)coding, encoded, sizeof(encoded));
+            ck_assert(el_etag_named(encoded, tags[i], &accept, &named));
+            ck_assert_int_eq(el_etag_coding(&named, &base), coding);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
+{
+    static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,"};
+    const char *unit = units[_i];
+    size_t size = 16 * 65536, len = strlen(unit);
+    char *list = malloc(size + 1);
+    char *out = malloc(2 * size + 1);
+    el_accept_t accept;
+    el_etag_t named;
+
+    ck_assert(list != NULL && out != NULL);
+    for (size_t i = 0; i < size; i++) {
+        list[i] = unit[i % len];
+    }
+    list[size] = '\0';
+    el_accept_parse("*", 1, &accept);
+    ck_assert_uint_le(el_etag_bases(list, &accept, out, 2 * size + 1), 2 * size);
+    ck_assert(!el_etag_named(list, "\"current\"", &accept, &named));
+    free(list);
+    free(out);
+}
+END_TEST
+
+Suite *etag_suite(void)
+{
+    Suite *suite = suite_create("etag");
+    TCase *tc = tcase_create("etag");
+
+    tcase_add_loop_test(tc, a_tag_is_encoded, 0, ROWS(encodings));
+    tcase_add_loop_test(tc, a_list_gives_its_tags, 0, ROWS(lists));
+    tcase_add_loop_test(tc, tags_compare_weakly, 0, ROWS(pairs));
+    tcase_add_loop_test(tc, a_suffix_tells_the_coding, 0, ROWS(suffixes));
+    tcase_add_loop_test(tc, a_list_gives_the_bases, 0, ROWS(based));
+    tcase_add_test(tc, a_base_that_does_not_fit_is_left_out_whole);
+    tcase_add_test(tc, the_bases_of_the_tightest_list_fit);
+    tcase_add_loop_test(tc, a_list_names_a_representation, 0, ROWS(names));
+    tcase_add_test(tc, an_encoded_tag_names_its_representation);
+    tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 8);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

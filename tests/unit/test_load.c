@@ -1,0 +1,302 @@
+#include "elastic/load.h"
+
+#include "suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples are 24 KB each; every test runs in a process of its own, so they start as zeros. */
+static el_load_sample_t before, after;
+
+static bool parse(const char *text, el_load_sample_t *sample)
+{
+    return el_load_parse(text, strlen(text), sample);
+}
+
+/* The good ones say: busy 30, idle 40, and 7 of iowait where it has a column. */
+static const struct {
+    const char *guards;
+    const char *text;
+    bool good;
+    uint64_t busy, idle, iowait;
+} rows[] = {
+    {"four columns (2.4)", "cpu0 10 8 12 40\n", true, 30, 40, 0},
+    {"five: iowait", "cpu0 10 8 12 40 7\n", true, 30, 40, 7},
+    {"six: irq", "cpu0 10 5 12 40 7 3\n", true, 30, 40, 7},
+    {"seven: softirq", "cpu0 10 4 11 40 7 3 2\n", true, 30, 40, 7},
+    {"eight: steal is busy", "cpu0 8 4 9 40 7 3 2 4\n", true, 30, 40, 7},
+    {"nine: guest is in user", "cpu0 8 4 9 40 7 3 2 4 8\n", true, 30, 40, 7},
+    {"ten: guest_nice is in nice", "cpu0 8 4 9 40 7 3 2 4 8 4\n", true, 30, 40, 7},
+    {"more to come", "cpu0 8 4 9 40 7 3 2 4 8 4 99 99\n", true, 30, 40, 7},
+    {"anything behind steal", "cpu0 8 4 9 40 7 3 2 4 x\n", true, 30, 40, 7},
+    {"tabs and runs of spaces", "cpu0 \t10  8\t12   40 \n", true, 30, 40, 0},
+    {"three columns", "cpu0 10 8 12\n", false, 0, 0, 0},
+    {"no column", "cpu0\n", false, 0, 0, 0},
+    {"no column but a space", "cpu0 \n", false, 0, 0, 0},
+    {"a negative number", "cpu0 10 8 12 -40\n", false, 0, 0, 0},
+    {"a fraction", "cpu0 10 8 12 40.5\n", false, 0, 0, 0},
+    {"a word for a number", "cpu0 10 8 idle 40\n", false, 0, 0, 0},
+    {"a word behind four numbers", "cpu0 10 8 12 40 x\n", false, 0, 0, 0},
+    {"a hexadecimal number", "cpu0 0x10 8 12 40\n", false, 0, 0, 0},
+    {"the greatest number", "cpu0 10 8 12 18446744073709551615\n", true, 30, UINT64_MAX, 0},
+    {"one more than that", "cpu0 10 8 12 18446744073709551616\n", false, 0, 0, 0},
+    {"a hundred digits",
+     "cpu0 10 8 12 9999999999999999999999999999999999999999999999999999999999999999999999999999\n",
+     false, 0, 0, 0},
+    {"busy reaches the greatest", "cpu0 18446744073709551614 0 1 40\n", true, UINT64_MAX, 40, 0},
+    {"busy beyond that: nice", "cpu0 18446744073709551615 1 0 40\n", false, 0, 0, 0},
+    {"busy beyond that: system", "cpu0 18446744073709551615 0 1 40\n", false, 0, 0, 0},
+    {"busy beyond that: irq", "cpu0 18446744073709551615 0 0 40 0 1\n", false, 0, 0, 0},
+    {"busy beyond that: softirq", "cpu0 18446744073709551615 0 0 40 0 0 1\n", false, 0, 0, 0},
+    {"busy beyond that: steal", "cpu0 18446744073709551615 0 0 40 0 0 0 1\n", false, 0, 0, 0},
+    {"a label that goes on", "cpu0x 10 8 12 40\n", false, 0, 0, 0},
+    {"a label that only begins so", "cpuidle 10 8 12 40\n", false, 0, 0, 0},
+    {"a label in capitals", "CPU0 10 8 12 40\n", false, 0, 0, 0},
+    {"a space before the label", " cpu0 10 8 12 40\n", false, 0, 0, 0},
+    {"four columns that may be cut", "cpu0 10 8 12 40", false, 0, 0, 0},
+    {"four columns that may be cut at a space", "cpu0 10 8 12 40 ", false, 0, 0, 0},
+    {"eight columns of which the last may be cut", "cpu0 8 4 9 40 7 3 2 4", false, 0, 0, 0},
+    {"cut behind the eighth column", "cpu0 8 4 9 40 7 3 2 4 ", true, 30, 40, 7},
+    {"cut within guest, which does not count", "cpu0 8 4 9 40 7 3 2 4 8", true, 30, 40, 7},
+};
+
+START_TEST(a_row_gives_ticks)
+{
+    bool good = parse(rows[_i].text, &after);
+
+    ck_assert_msg(good == rows[_i].good, "%s", rows[_i].guards);
+    ck_assert_msg(after.cpu[0].busy == rows[_i].busy, "%s: busy", rows[_i].guards);
+    ck_assert_msg(after.cpu[0].idle == rows[_i].idle, "%s: idle", rows[_i].guards);
+    ck_assert_msg(after.cpu[0].iowait == rows[_i].iowait, "%s: iowait", rows[_i].guards);
+    ck_assert_uint_eq(after.count, good ? 1 : 0);
+    ck_assert(!after.summed);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *text;
+    bool good;
+    bool summed;
+    unsigned count;
+    uint64_t first_busy; /* of cpu[0] */
+} texts[] = {
+    {"empty", "", false, false, 0, 0},
+    {"a newline", "\n", false, false, 0, 0},
+    {"something else", "processes 10 8 12 40\nbtime 5\n", false, false, 0, 0},
+    {"the rows of CPUs, not their sum", "cpu 9 9 9 9\ncpu0 1 1 1 1\ncpu1 2 2 2 2\n", true, false, 2,
+     3},
+    {"the sum, where there are no rows", "cpu 9 9 9 9\nintr 5\n", true, true, 1, 27},
+    {"the sum, with eight columns", "cpu  8 4 9 40 7 3 2 4 8 4\n", true, true, 1, 30},
+    {"the sum in zeros", "cpu 0 0 0 0\n", true, true, 1, 0},
+    {"the sum behind other rows", "intr 5\ncpu 9 9 9 9\n", true, true, 1, 27},
+    {"the first sum that can be read", "cpu x\ncpu 1 1 1 1\ncpu 9 9 9 9\n", true, true, 1, 3},
+    {"no sum where rows were unreadable", "cpu 9 9 9 9\ncpu0 1 1 x 1\n", false, false, 0, 0},
+    {"no sum where the first row was cut", "cpu 9 9 9 9\ncpu0 1 1", false, false, 0, 0},
+    {"no sum where the first label was cut", "cpu 9 9 9 9\ncpu0", false, false, 0, 0},
+    {"a hole", "cpu0 1 1 1 1\ncpu3 2 2 2 2\n", true, false, 4, 3},
+    {"rows out of order", "cpu3 2 2 2 2\ncpu0 1 1 1 1\n", true, false, 4, 3},
+    {"an unreadable row hides no other", "cpu1 1 1 x 1\ncpu0 1 1 1 1\n", true, false, 1, 3},
+    {"the last CPU that is kept", "cpu1023 1 1 1 1\n", true, false, 1024, 0},
+    {"the first that is not", "cpu1024 1 1 1 1\n", false, false, 0, 0},
+    {"a number that wraps around to 0", "cpu18446744073709551616 1 1 1 1\n", false, false, 0, 0},
+    {"a number that wraps 32 bits", "cpu4294967296 1 1 1 1\n", false, false, 0, 0},
+    {"no newline before other text", "cpu0 1 1 1 1 intr\n", false, false, 0, 0},
+};
+
+START_TEST(a_text_gives_rows)
+{
+    bool good = parse(texts[_i].text, &after);
+
+    ck_assert_msg(good == texts[_i].good, "%s", texts[_i].guards);
+    ck_assert_msg(after.summed == texts[_i].summed, "%s: summed", texts[_i].guards);
+    ck_assert_msg(after.count == texts[_i].count, "%s: count", texts[_i].guards);
+    ck_assert_msg(after.cpu[0].busy == texts[_i].first_busy, "%s: busy", texts[_i].guards);
+}
+END_TEST
+
+START_TEST(what_the_sample_held_is_gone)
+{
+    memset(&after, 0xff, sizeof(after));
+    ck_assert(!parse("", &after));
+    ck_assert(!after.summed);
+    ck_assert_uint_eq(after.count, 0);
+    ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, 0);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *before;
+    const char *after;
+    double busy; /* below 0: not determined */
+} shares[] = {
+    {"user is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 10 9 9 12 9 9 9 9 9 9\n", 0.25},
+    {"nice is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 10 9 12 9 9 9 9 9 9\n", 0.25},
+    {"system is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 10 12 9 9 9 9 9 9\n", 0.25},
+    {"irq is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 9 12 9 10 9 9 9 9\n", 0.25},
+    {"softirq is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 9 12 9 9 10 9 9 9\n", 0.25},
+    {"steal is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 9 12 9 9 9 10 9 9\n", 0.25},
+    {"iowait is idle", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 10 9 9 10 11 9 9 9 9 9\n", 0.25},
+    {"guest is not counted twice", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 10 9 9 12 9 9 9 9 10 9\n",
+     0.25},
+    {"guest_nice is not counted twice", "cpu0 9 9 9 9 9 9 9 9 9 9\n",
+     "cpu0 9 10 9 12 9 9 9 9 9 10\n", 0.25},
+    {"all busy", "cpu0 1 0 0 1\n", "cpu0 5 0 0 1\n", 1.0},
+    {"all idle", "cpu0 1 0 0 1\n", "cpu0 1 0 0 5\n", 0.0},
+    {"no tick", "cpu0 1 2 3 4\n", "cpu0 1 2 3 4\n", -1},
+    {"all ran backward", "cpu0 9 9 9 9\n", "cpu0 1 1 1 1\n", -1},
+    {"iowait ran backward", "cpu0 0 0 0 10 50\n", "cpu0 1 0 0 13 40\n", 0.25},
+    {"idle ran backward", "cpu0 0 0 0 10 50\n", "cpu0 1 0 0 9 53\n", 0.25},
+    {"busy ran backward", "cpu0 9 0 0 10\n", "cpu0 8 0 0 13\n", 0.0},
+    {"two CPUs together", "cpu0 1 0 0 1\ncpu1 1 0 0 1\n", "cpu0 4 0 0 1\ncpu1 1 0 0 2\n", 0.75},
+    {"CPUs by their ticks", "cpu0 1 0 0 1\ncpu1 1 0 0 1\n", "cpu0 2 0 0 1\ncpu1 1 0 0 4\n", 0.25},
+    {"a CPU that came", "cpu0 1 0 0 1\n", "cpu0 2 0 0 4\ncpu1 99 0 0 1\n", 0.25},
+    {"a CPU that went", "cpu0 1 0 0 1\ncpu1 99 0 0 1\n", "cpu0 2 0 0 4\n", 0.25},
+    {"a CPU that came into a hole", "cpu0 1 0 0 1\ncpu2 1 0 0 1\n",
+     "cpu0 2 0 0 4\ncpu1 99 0 0 99\ncpu2 1 0 0 1\n", 0.25},
+    {"a CPU that went and left a hole", "cpu0 1 0 0 1\ncpu1 99 0 0 99\ncpu2 1 0 0 1\n",
+     "cpu0 2 0 0 4\ncpu2 1 0 0 1\n", 0.25},
+    {"a CPU that was only ever busy", "cpu0 1 0 0 0\n", "cpu0 2 0 0 3\n", 0.25},
+    {"a CPU that only ever waited", "cpu0 0 0 0 0 1\n", "cpu0 1 0 0 0 4\n", 0.25},
+    {"no CPU in common", "cpu0 1 0 0 1\n", "cpu1 5 0 0 5\n", -1},
+    {"nothing before", "", "cpu0 5 0 0 5\n", -1},
+    {"nothing after", "cpu0 1 0 0 1\n", "", -1},
+    {"sums", "cpu 1 0 0 1\n", "cpu 2 0 0 4\n", 0.25},
+    {"sums from zero", "cpu 0 0 0 0\n", "cpu 1 0 0 3\n", 0.25},
+    {"a sum is no CPU 0", "cpu 1 0 0 1\n", "cpu 9 9 9 9\ncpu0 2 0 0 4\n", -1},
+    {"CPU 0 is no sum", "cpu 9 9 9 9\ncpu0 1 0 0 1\n", "cpu 2 0 0 4\n", -1},
+    {"differences beyond 64 bits together", "cpu0 0 0 0 1\ncpu1 0 0 0 1\n",
+     "cpu0 18446744073709551615 0 0 1\ncpu1 18446744073709551615 0 0 1\n", 1.0},
+};
+
+START_TEST(two_samples_give_a_share)
+{
+    double busy = -1;
+    bool determined;
+
+    parse(shares[_i].before, &before);
+    parse(shares[_i].after, &after);
+    determined = el_load_busy(&before, &after, NULL, &busy);
+    ck_assert_msg(determined == (shares[_i].busy >= 0), "%s", shares[_i].guards);
+    ck_assert_msg(busy > shares[_i].busy - 1e-9 && busy < shares[_i].busy + 1e-9, "%s: %f",
+                  shares[_i].guards, busy);
+}
+END_TEST
+
+START_TEST(only_cpus_in_the_mask_count)
+{
+    /* CPU 0 is busy, 1 is idle, 64 and 65 (the mask's second word) are half busy and idle. */
+    static const char one[] = "cpu0 1 0 0 1\ncpu1 1 0 0 1\ncpu64 1 0 0 1\ncpu65 1 0 0 1\n";
+    static const char two[] = "cpu0 5 0 0 1\ncpu1 1 0 0 5\ncpu64 3 0 0 3\ncpu65 1 0 0 5\n";
+    el_cpuset_t mask = {{0}};
+    double busy = -1;
+
+    ck_assert(parse(one, &before) && parse(two, &after));
+    ck_assert(!el_load_busy(&before, &after, &mask, &busy));
+    mask.bits[0] = 1;
+    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert_double_eq(busy, 1.0);
+    mask.bits[0] = 2;
+    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert_double_eq(busy, 0.0);
+    mask.bits[0] = 3;
+    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert_double_eq(busy, 0.5);
+    mask.bits[0] = 0;
+    mask.bits[1] = 1;
+    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert_double_eq(busy, 0.5);
+    mask.bits[1] = UINT64_C(1) << 63;
+    busy = 7;
+    ck_assert(!el_load_busy(&before, &after, &mask, &busy));
+    ck_assert_double_eq(busy, 7);
+}
+END_TEST
+
+START_TEST(a_sum_stands_for_all_cpus_of_the_mask)
+{
+    el_cpuset_t mask = {{2}};
+    double busy = -1;
+
+    ck_assert(parse("cpu 1 0 0 1\n", &before) && parse("cpu 2 0 0 4\n", &after));
+    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert_double_eq(busy, 0.25);
+}
+END_TEST
+
+START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
+{
+    size_t size = 2000 * 32, len = 0;
+    char *text = malloc(size);
+
+    ck_assert_ptr_nonnull(text);
+    for (unsigned cpu = 0; cpu < 2000; cpu++) {
+        len += (size_t)snprintf(text + len, size - len, "cpu%u %u 0 0 7\n", cpu, cpu + 1);
+    }
+    ck_assert(el_load_parse(text, len, &after));
+    ck_assert_uint_eq(after.count, EL_LOAD_CPUS);
+    ck_assert_uint_eq(after.cpu[0].busy, 1);
+    ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, EL_LOAD_CPUS);
+    free(text);
+}
+END_TEST
+
+/* As Linux 6.1 writes it. */
+static const char real[] =
+    "cpu  164239 2042 58410 5133284 7405 0 3241 12 99 7\n"
+    "cpu0 81922 1010 29100 2566031 3811 0 2803 5 98 6\n"
+    "cpu1 82317 1032 29310 2567253 3594 0 438 7 1 1\n"
+    "intr 22871893 0 9 0 0 0 0 0 0 1 0 0 0 15 0 0 0 0 0 0 0 0 0 0 0 0 0 0 26 101371 0\n"
+    "ctxt 41184290\n"
+    "btime 1722500000\n"
+    "processes 73481\n"
+    "procs_running 2\n"
+    "procs_blocked 0\n"
+    "softirq 9731264 0 2109871 5 301442 140021 0 12 3500121 0 3679792\n";
+
+START_TEST(a_text_cut_anywhere_gives_whole_rows_or_none)
+{
+    static el_load_sample_t whole;
+    double busy;
+
+    ck_assert(el_load_parse(real, sizeof(real) - 1, &whole));
+    ck_assert_uint_eq(whole.count, 2);
+    ck_assert_uint_eq(whole.cpu[0].busy, 81922 + 1010 + 29100 + 2803 + 5);
+    ck_assert_uint_eq(whole.cpu[0].idle, 2566031);
+    ck_assert_uint_eq(whole.cpu[0].iowait, 3811);
+    for (size_t len = 0; len < sizeof(real); len++) {
+        char *exact = malloc(len > 0 ? len : 1);
+        bool good;
+
+        ck_assert_ptr_nonnull(exact);
+        memcpy(exact, real, len);
+        good = el_load_parse(exact, len, &after);
+        free(exact);
+        ck_assert(good == (after.count > 0));
+        for (unsigned i = 0; i < after.count && !after.summed; i++) {
+            ck_assert_mem_eq(&after.cpu[i], &whole.cpu[i], sizeof(after.cpu[i]));
+        }
+        ck_assert_msg(!el_load_busy(&whole, &after, NULL, &busy), "cut at %zu: busy before", len);
+        ck_assert_msg(!el_load_busy(&after, &whole, NULL, &busy), "cut at %zu: busy after", len);
+    }
+}
+END_TEST
+
+Suite *load_suite(void)
+{
+    Suite *suite = suite_create("load");
+    TCase *tc = tcase_create("load");
+
+    tcase_add_loop_test(tc, a_row_gives_ticks, 0, ROWS(rows));
+    tcase_add_loop_test(tc, a_text_gives_rows, 0, ROWS(texts));
+    tcase_add_test(tc, what_the_sample_held_is_gone);
+    tcase_add_loop_test(tc, two_samples_give_a_share, 0, ROWS(shares));
+    tcase_add_test(tc, only_cpus_in_the_mask_count);
+    tcase_add_test(tc, a_sum_stands_for_all_cpus_of_the_mask);
+    tcase_add_test(tc, a_machine_beyond_the_limit_is_read_up_to_it);
+    tcase_add_test(tc, a_text_cut_anywhere_gives_whole_rows_or_none);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,148 @@
+#include "elastic/mediatype.h"
+
+#include "suites.h"
+
+static const struct {
+    const char *guards;
+    const char *pattern;
+    bool ok;
+} patterns[] = {
+    {"a type", "text/html", true},
+    {"a subtype with dots, plus, hyphen", "application/vnd.ms-x+json", true},
+    {"every subtype", "text/*", true},
+    {"every subtype with a suffix", "application/*+json", true},
+    {"everything", "*/*", true},
+    {"no slash", "text", false},
+    {"nothing", "", false},
+    {"no type", "/html", false},
+    {"no subtype", "text/", false},
+    {"a second slash", "text/html/x", false},
+    {"a parameter", "text/html;charset=utf-8", false},
+    {"a space behind", "text/html ", false},
+    {"a space before", " text/html", false},
+    {"a comma", "text/html,text/css", false},
+    {"any type, one subtype", "*/html", false},
+    {"any type with a suffix", "*/*+json", false},
+    {"a star within a type", "te*t/html", false},
+    {"a star within a subtype", "text/ht*", false},
+    {"a star before a subtype", "text/*html", false},
+    {"a suffix of nothing", "application/*+", false},
+    {"a star within the suffix", "application/*+js*n", false},
+    {"two stars", "text/**", false},
+};
+
+START_TEST(a_pattern_is_one_or_not)
+{
+    ck_assert_msg(el_mediatype_pattern_ok(patterns[_i].pattern) == patterns[_i].ok, "%s",
+                  patterns[_i].guards);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *pattern;
+    const char *type;
+    bool match;
+} matches[] = {
+    {"the same", "text/html", "text/html", true},
+    {"parameters do not count", "text/html", "text/html; charset=utf-8", true},
+    {"parameters without a space", "text/html", "text/html;charset=utf-8", true},
+    {"a space behind", "text/html", "text/html ", true},
+    {"a space before", "text/html", " \ttext/html", true},
+    {"capitals in the type", "text/html", "Text/HTML", true},
+    {"capitals in the pattern", "TEXT/Html", "text/html", true},
+    {"another subtype", "text/html", "text/css", false},
+    {"another type", "text/html", "image/html", false},
+    {"a longer subtype", "text/html", "text/html5", false},
+    {"a shorter subtype", "text/html", "text/htm", false},
+    {"a longer type", "text/html", "texts/html", false},
+    {"every subtype", "text/*", "text/css", true},
+    {"every subtype, in any case", "text/*", "TEXT/css", true},
+    {"every subtype of another type", "text/*", "image/png", false},
+    {"a suffix", "application/*+json", "application/ld+json", true},
+    {"a suffix in capitals", "application/*+json", "application/LD+JSON;x=y", true},
+    {"another suffix", "application/*+json", "application/ld+xml", false},
+    {"a suffix that goes on", "application/*+json", "application/ld+jsonx", false},
+    {"the suffix without its plus", "application/*+json", "application/json", false},
+    {"nothing before the suffix", "application/*+json", "application/+json", false},
+    {"the last of two suffixes", "application/*+json", "application/a+b+json", true},
+    {"a suffix of another type", "application/*+json", "text/ld+json", false},
+    {"everything", "*/*", "image/png", true},
+    {"everything, but not nothing", "*/*", "", false},
+    {"everything, but not a half", "*/*", "text/", false},
+    {"no type known", "*/*", NULL, false},
+    {"a type without subtype", "text/*", "text", false},
+    {"a subtype without type", "text/*", "/html", false},
+};
+
+START_TEST(a_type_matches_or_not)
+{
+    ck_assert_msg(el_mediatype_match(matches[_i].pattern, matches[_i].type) == matches[_i].match,
+                  "%s", matches[_i].guards);
+}
+END_TEST
+
+START_TEST(the_defaults_are_patterns)
+{
+    ck_assert_ptr_nonnull(el_mediatype_defaults[0]);
+    for (size_t i = 0; el_mediatype_defaults[i] != NULL; i++) {
+        ck_assert_msg(el_mediatype_pattern_ok(el_mediatype_defaults[i]), "%s",
+                      el_mediatype_defaults[i]);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *type;
+    bool listed;
+} by_default[] = {
+    {"text/html", true},
+    {"text/event-stream", true},
+    {"application/javascript", true},
+    {"application/x-javascript", true},
+    {"application/json", true},
+    {"application/ld+json", true},
+    {"application/manifest+json", true},
+    {"application/xml", true},
+    {"application/rss+xml", true},
+    {"application/xhtml+xml", true},
+    {"application/x-tar", true},
+    {"application/wasm", true},
+    {"application/vnd.ms-fontobject", true},
+    {"font/otf", true},
+    {"font/ttf", true},
+    {"image/svg+xml", true},
+    {"image/bmp", true},
+    {"image/x-icon", true},
+    {"font/woff2", false},
+    {"image/png", false},
+    {"image/jpeg", false},
+    {"video/mp4", false},
+    {"application/zip", false},
+    {"application/gzip", false},
+    {"application/octet-stream", false},
+};
+
+START_TEST(the_defaults_list_what_shrinks)
+{
+    bool listed = false;
+
+    for (size_t i = 0; el_mediatype_defaults[i] != NULL; i++) {
+        listed = listed || el_mediatype_match(el_mediatype_defaults[i], by_default[_i].type);
+    }
+    ck_assert_msg(listed == by_default[_i].listed, "%s", by_default[_i].type);
+}
+END_TEST
+
+Suite *mediatype_suite(void)
+{
+    Suite *suite = suite_create("mediatype");
+    TCase *tc = tcase_create("mediatype");
+
+    tcase_add_loop_test(tc, a_pattern_is_one_or_not, 0, ROWS(patterns));
+    tcase_add_loop_test(tc, a_type_matches_or_not, 0, ROWS(matches));
+    tcase_add_test(tc, the_defaults_are_patterns);
+    tcase_add_loop_test(tc, the_defaults_list_what_shrinks, 0, ROWS(by_default));
+    suite_add_tcase(suite, tc);
+    return suite;
+}

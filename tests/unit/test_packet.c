@@ -1,0 +1,55 @@
+#include "elastic/packet.h"
+
+#include "suites.h"
+
+static const struct {
+    const char *guards;
+    el_packet_t packet;
+    size_t payload;
+    size_t min_size;
+} packets[] = {
+    {"IPv4, nothing known", {.mss = 0, .mtu = 1500}, 1448, 1448 - 120 + 1},
+    {"IPv6, nothing known", {.mss = 0, .mtu = 1500, .ipv6 = true}, 1428, 1428 - 120 + 1},
+    {"an error for an MSS", {.mss = -1, .mtu = 1500}, 1448, 1329},
+    {"a wire's MSS", {.mss = 1460, .mtu = 9000}, 1460, 1341},
+    {"a wire's MSS says all of IPv6", {.mss = 1440, .mtu = 1500, .ipv6 = true}, 1440, 1321},
+    {"the least MSS", {.mss = 1, .mtu = 1500}, 1, 1},
+    {"jumbo frames", {.mss = 8948, .mtu = 1500}, 8948, 8829},
+    {"the greatest MSS that is believed", {.mss = 9216, .mtu = 1500}, 9216, 9097},
+    {"beyond it the MTU counts", {.mss = 9217, .mtu = 1500}, 1448, 1329},
+    {"loopback", {.mss = 32768, .mtu = 1500}, 1448, 1329},
+    {"loopback over IPv6", {.mss = 32748, .mtu = 1500, .ipv6 = true}, 1428, 1309},
+    {"loopback with another MTU", {.mss = 32768, .mtu = 9000}, 8948, 8829},
+    {"the least MTU", {.mss = 0, .mtu = 576}, 524, 405},
+    {"the greatest MTU", {.mss = 0, .mtu = 65535}, 65483, 65364},
+    {"an MTU without room", {.mss = 0, .mtu = 52}, 0, 1},
+    {"no MTU", {.mss = 0, .mtu = 0, .ipv6 = true}, 0, 1},
+    {"the response's header", {.mss = 1448, .header = 200}, 1448, 1129},
+    {"a TLS record", {.mss = 1448, .header = 200, .tls = true}, 1448, 1100},
+    {"HTTP/2 frames", {.mss = 1448, .header = 200, .http2 = true}, 1448, 1111},
+    {"both", {.mss = 1448, .header = 200, .tls = true, .http2 = true}, 1448, 1082},
+    {"one byte of room", {.mss = 1448, .header = 1327}, 1448, 2},
+    {"a header that fills the segment", {.mss = 1448, .header = 1328}, 1448, 1},
+    {"a header beyond the segment", {.mss = 1448, .header = 1329}, 1448, 1},
+    {"a header of many segments", {.mss = 1448, .header = 100000}, 1448, 1},
+    {"TLS makes the header fill it", {.mss = 1448, .header = 1300, .tls = true}, 1448, 1},
+};
+
+START_TEST(a_connection_gives_its_segment_and_the_least_body)
+{
+    ck_assert_msg(el_packet_payload(&packets[_i].packet) == packets[_i].payload, "%s: payload %zu",
+                  packets[_i].guards, el_packet_payload(&packets[_i].packet));
+    ck_assert_msg(el_packet_min_size(&packets[_i].packet) == packets[_i].min_size,
+                  "%s: min_size %zu", packets[_i].guards, el_packet_min_size(&packets[_i].packet));
+}
+END_TEST
+
+Suite *packet_suite(void)
+{
+    Suite *suite = suite_create("packet");
+    TCase *tc = tcase_create("packet");
+
+    tcase_add_loop_test(tc, a_connection_gives_its_segment_and_the_least_body, 0, ROWS(packets));
+    suite_add_tcase(suite, tc);
+    return suite;
+}

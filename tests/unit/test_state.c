@@ -1,0 +1,501 @@
+/* MAP_ANONYMOUS, which C11 alone does not show. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE
+#endif
+
+#include "elastic/state.h"
+
+#include "suites.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START UINT64_C(5000000)
+#define INTERVAL UINT64_C(500000)
+#define TOP 8
+
+static const el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP};
+
+static el_state_t *state;
+static el_load_sample_t sample;
+static uint64_t ticks_busy, ticks_idle;
+
+static void setup(void)
+{
+    state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(state != MAP_FAILED);
+    el_state_init(state, (el_control_state_t){5, TOP, false}, START);
+    ticks_busy = ticks_idle = 1000;
+}
+
+static void teardown(void)
+{
+    munmap(state, sizeof(*state));
+}
+
+/* The next sample: of 100 ticks more, `busy` were busy. */
+static const el_load_sample_t *sample_of(unsigned busy)
+{
+    ticks_busy += busy;
+    ticks_idle += 100 - busy;
+    memset(&sample, 0, sizeof(sample));
+    sample.count = 1;
+    sample.cpu[0].busy = ticks_busy;
+    sample.cpu[0].idle = ticks_idle;
+    return &sample;
+}
+
+/* One whole tick at `now`, which is due. */
+static bool tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy)
+{
+    uint64_t claim;
+
+    ck_assert(el_state_claim(state, generation, now, INTERVAL, &claim));
+    return el_state_commit(state, claim, c, NULL, sample_of(busy));
+}
+
+static void assert_control(unsigned position, unsigned top, bool bypass)
+{
+    el_control_state_t c = el_state_control(state);
+
+    ck_assert_uint_eq(c.position, position);
+    ck_assert_uint_eq(c.top, top);
+    ck_assert(c.bypass == bypass);
+}
+
+START_TEST(a_new_block_is_valid_and_empty)
+{
+    ck_assert(el_state_valid(state));
+    assert_control(5, TOP, false);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    ck_assert_uint_eq(atomic_load(&state->started), START);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 0);
+    for (int c = 0; c < EL_COUNT_TOTAL; c++) {
+        ck_assert_uint_eq(el_state_total(state, (el_counter_t)c), 0);
+    }
+}
+END_TEST
+
+START_TEST(another_layout_is_not_valid)
+{
+    state->version++;
+    ck_assert(!el_state_valid(state));
+    state->version--;
+    state->magic++;
+    ck_assert(!el_state_valid(state));
+    memset(state, 0, sizeof(*state));
+    ck_assert(!el_state_valid(state));
+}
+END_TEST
+
+START_TEST(stripes_share_no_cache_line)
+{
+    ck_assert_uint_eq(sizeof(el_stripe_t) % 64, 0);
+    ck_assert_uint_eq((uintptr_t)&state->stripe[1] % 64, 0);
+    ck_assert(atomic_is_lock_free(&state->position));
+}
+END_TEST
+
+static const el_control_state_t words[] = {
+    {0, 0, false}, {0, 0, true}, {8, 8, false}, {8, 8, true}, {0, 18, true}, {18, 65535, false},
+};
+
+START_TEST(a_position_is_read_as_it_was_written)
+{
+    el_state_reset(state, words[_i], START);
+    assert_control(words[_i].position, words[_i].top, words[_i].bypass);
+}
+END_TEST
+
+START_TEST(a_claim_is_won_when_due_and_once)
+{
+    uint64_t claim = 0, late = 0;
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t due = atomic_load(&state->next_sample);
+
+    ck_assert_uint_le(due, START + INTERVAL);
+    ck_assert(!el_state_claim(state, generation, due - 1, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, generation, due, INTERVAL, &claim));
+    ck_assert_uint_eq(claim, due + INTERVAL);
+    ck_assert_uint_eq(atomic_load(&state->next_sample), claim);
+    ck_assert(!el_state_claim(state, generation, due, INTERVAL, &late));
+    ck_assert(!el_state_claim(state, generation, due + INTERVAL - 1, INTERVAL, &late));
+    ck_assert(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &late));
+}
+END_TEST
+
+START_TEST(only_the_newest_generation_claims)
+{
+    uint64_t claim;
+    uint64_t old = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t new = el_state_adopt(state, &config, START, INTERVAL);
+
+    ck_assert_uint_ne(old, new);
+    ck_assert(!el_state_claim(state, old, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_claim(state, new + 1, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, new, START + INTERVAL, INTERVAL, &claim));
+}
+END_TEST
+
+#define THREADS 8
+#define ROUNDS 2000
+
+static uint64_t race_generation;
+static _Atomic unsigned wins[ROUNDS];
+
+static void *race(void *unused)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        uint64_t claim;
+
+        if (el_state_claim(state, race_generation, START + (round + 1) * INTERVAL, INTERVAL,
+                           &claim)) {
+            atomic_fetch_add(&wins[round], 1);
+        }
+        el_state_count(state, round, EL_COUNT_COMPRESSED, 1);
+    }
+    return unused;
+}
+
+START_TEST(of_many_threads_one_wins_each_tick)
+{
+    pthread_t threads[THREADS];
+    unsigned won = 0;
+
+    race_generation = el_state_adopt(state, &config, START, INTERVAL);
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        ck_assert_msg(atomic_load(&wins[round]) <= 1, "round %u: two winners", round);
+        won += atomic_load(&wins[round]);
+    }
+    /* A slow thread may find a round over, but the first to come to any round wins it or a later one. */
+    ck_assert_uint_ge(won, 1);
+    ck_assert_uint_le(won, ROUNDS);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_COMPRESSED), THREADS * ROUNDS);
+}
+END_TEST
+
+static void *race_once(void *arg)
+{
+    uint64_t claim;
+    uint64_t now = atomic_load(&state->next_sample);
+
+    pthread_barrier_wait(arg);
+    if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
+        atomic_fetch_add(&wins[0], 1);
+    }
+    return NULL;
+}
+
+START_TEST(of_threads_at_the_same_time_exactly_one_wins)
+{
+    pthread_barrier_t barrier;
+
+    race_generation = el_state_adopt(state, &config, START, INTERVAL);
+    for (unsigned round = 1; round <= 100; round++) {
+        pthread_t threads[THREADS];
+
+        ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+        for (int i = 0; i < THREADS; i++) {
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, race_once, &barrier), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        pthread_barrier_destroy(&barrier);
+        ck_assert_uint_eq(atomic_load(&wins[0]), round);
+    }
+}
+END_TEST
+
+START_TEST(a_winner_that_dies_loses_its_tick_only)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t due = atomic_load(&state->next_sample);
+    uint64_t claim;
+    int status;
+    pid_t child;
+
+    tick(generation, due, &config, 60);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        _exit(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim) ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    ck_assert(!el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim));
+    ck_assert(tick(generation, due + 2 * INTERVAL, &config, 90));
+    assert_control(4, TOP, false);
+}
+END_TEST
+
+START_TEST(the_first_sample_only_begins)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+
+    ck_assert(!tick(generation, START + INTERVAL, &config, 100));
+    assert_control(5, TOP, false);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    ck_assert_uint_eq(state->last.cpu[0].busy, ticks_busy);
+}
+END_TEST
+
+START_TEST(samples_move_the_position)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t now = START + INTERVAL;
+
+    tick(generation, now, &config, 0);
+    ck_assert(tick(generation, now += INTERVAL, &config, 90));
+    assert_control(4, TOP, false);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 900000);
+    ck_assert_uint_eq(atomic_load(&state->steps), 1);
+    ck_assert(tick(generation, now += INTERVAL, &config, 60));
+    assert_control(4, TOP, false);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
+    ck_assert_uint_eq(atomic_load(&state->steps), 1);
+    ck_assert(tick(generation, now += INTERVAL, &config, 10));
+    assert_control(5, TOP, false);
+    ck_assert_uint_eq(atomic_load(&state->steps), 2);
+    ck_assert_uint_eq(atomic_load(&state->samples), 3);
+}
+END_TEST
+
+START_TEST(a_bypass_is_no_step)
+{
+    el_control_config_t shedding = config;
+    uint64_t generation;
+
+    shedding.bypass = 0.875;
+    el_state_reset(state, (el_control_state_t){0, TOP, false}, START);
+    generation = el_state_adopt(state, &shedding, START, INTERVAL);
+    tick(generation, START + INTERVAL, &shedding, 0);
+    ck_assert(tick(generation, START + 2 * INTERVAL, &shedding, 100));
+    assert_control(0, TOP, true);
+    ck_assert_uint_eq(atomic_load(&state->steps), 0);
+}
+END_TEST
+
+START_TEST(no_tick_moves_nothing)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t claim;
+
+    tick(generation, START + INTERVAL, &config, 100);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_commit(state, claim, &config, NULL, &sample));
+    assert_control(5, TOP, false);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+}
+END_TEST
+
+START_TEST(only_cpus_of_the_mask_move_it)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    el_cpuset_t elsewhere = {{2}};
+    uint64_t claim;
+
+    tick(generation, START + INTERVAL, &config, 100);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_commit(state, claim, &config, &elsewhere, sample_of(100)));
+    assert_control(5, TOP, false);
+}
+END_TEST
+
+START_TEST(a_claim_that_ran_out_moves_nothing)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t slow, quick;
+    el_load_sample_t kept;
+
+    tick(generation, START + INTERVAL, &config, 0);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &slow));
+    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &quick));
+    ck_assert(el_state_commit(state, quick, &config, NULL, sample_of(60)));
+    kept = state->last;
+    ck_assert(!el_state_commit(state, slow, &config, NULL, sample_of(100)));
+    assert_control(5, TOP, false);
+    ck_assert_mem_eq(&state->last, &kept, sizeof(kept));
+    ck_assert_uint_eq(atomic_load(&state->samples), 1);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
+}
+END_TEST
+
+START_TEST(a_reload_ends_the_claims_before_it)
+{
+    el_control_config_t narrow = config;
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t claim;
+
+    narrow.top = 3;
+    tick(generation, START + INTERVAL, &config, 0);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_adopt(state, &narrow, START + 2 * INTERVAL, INTERVAL);
+    assert_control(3, 3, false);
+    ck_assert(!el_state_commit(state, claim, &config, NULL, sample_of(0)));
+    assert_control(3, 3, false);
+}
+END_TEST
+
+START_TEST(a_reload_keeps_what_fits)
+{
+    el_control_config_t wide = config;
+
+    wide.top = 11;
+    el_state_count(state, 0, EL_COUNT_COMPRESSED, 7);
+    el_state_adopt(state, &wide, START, INTERVAL);
+    assert_control(5, 11, false);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_COMPRESSED), 7);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    uint64_t due, now, interval;
+} adoptions[] = {
+    {"a sample far off comes nearer", START + 60000000, START, INTERVAL},
+    {"one that is due soon stays so", START + 1000, START, INTERVAL},
+    {"one that is exactly an interval off", START + INTERVAL, START, INTERVAL},
+    {"one that is overdue stays so", START - 1000, START, INTERVAL},
+    {"one at the beginning of time", 0, START, INTERVAL},
+};
+
+START_TEST(a_reload_samples_within_an_interval)
+{
+    uint64_t due = adoptions[_i].due;
+    uint64_t latest = adoptions[_i].now + adoptions[_i].interval;
+    uint64_t next;
+
+    atomic_store(&state->next_sample, due);
+    el_state_adopt(state, &config, adoptions[_i].now, adoptions[_i].interval);
+    next = atomic_load(&state->next_sample);
+    ck_assert_msg(next <= latest, "%s", adoptions[_i].guards);
+    ck_assert_msg(next != due, "%s: old claims would still hold", adoptions[_i].guards);
+    ck_assert_msg(due == 0 || due > latest || due - next == 1, "%s: put off", adoptions[_i].guards);
+}
+END_TEST
+
+START_TEST(a_restart_begins_anew)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    uint64_t claim;
+
+    tick(generation, START + INTERVAL, &config, 0);
+    tick(generation, START + 2 * INTERVAL, &config, 90);
+    el_state_trouble(state, true);
+    for (unsigned lane = 0; lane < EL_STATE_STRIPES; lane++) {
+        el_state_count(state, lane, EL_COUNT_BYTES_IN, 1);
+    }
+    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &claim));
+    el_state_reset(state, (el_control_state_t){2, 3, true}, START + 9);
+
+    ck_assert(el_state_valid(state));
+    assert_control(2, 3, true);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_BYTES_IN), 0);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 0);
+    ck_assert_uint_eq(atomic_load(&state->started), START + 9);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    ck_assert_uint_eq(state->last.count, 0);
+    ck_assert(el_state_trouble(state, true));
+    ck_assert(!el_state_commit(state, claim, &config, NULL, sample_of(100)));
+    ck_assert_uint_ne(el_state_adopt(state, &config, START, INTERVAL), generation);
+}
+END_TEST
+
+START_TEST(trouble_is_news_once)
+{
+    ck_assert(!el_state_trouble(state, false));
+    ck_assert(el_state_trouble(state, true));
+    ck_assert(!el_state_trouble(state, true));
+    ck_assert(el_state_trouble(state, false));
+    ck_assert(!el_state_trouble(state, false));
+}
+END_TEST
+
+START_TEST(counters_add_up_over_all_lanes)
+{
+    for (unsigned lane = 0; lane < 3 * EL_STATE_STRIPES; lane++) {
+        el_state_count(state, lane, EL_COUNT_BYTES_OUT, lane);
+    }
+    el_state_count(state, UINT32_MAX, EL_COUNT_BYTES_OUT, UINT64_C(1) << 40);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_BYTES_OUT),
+                      (UINT64_C(1) << 40) + 96 * 95 / 2);
+    ck_assert_uint_eq(atomic_load(&state->stripe[1].count[EL_COUNT_BYTES_OUT]), 1 + 33 + 65);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_BYTES_IN), 0);
+}
+END_TEST
+
+START_TEST(each_reason_has_a_counter)
+{
+    el_state_count(state, 0, EL_COUNT_SKIPPED + EL_REASON_ERROR, 3);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_TOTAL - 1), 3);
+    ck_assert_uint_eq(el_state_total(state, EL_COUNT_SKIPPED + EL_REASON_SMALL), 0);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    uint64_t elapsed, sampled, used, usec;
+} costs[] = {
+    {"nothing yet", 0, 0, 0, 0},
+    {"no sample: the time elapsed", 7000, 0, 0, 7},
+    {"samples that used half of their time", 8000000, 1000000, 500000, 4000},
+    {"samples that used all of it", 8000000, 1000000, 1000000, 8000},
+    {"samples that used none of it", 8000000, 1000000, 0, 0},
+    {"a year of it", UINT64_C(31536000000000000), 1000, 500, UINT64_C(15768000000000)},
+};
+
+START_TEST(the_cpu_time_is_scaled_from_samples)
+{
+    el_state_count(state, 1, EL_COUNT_ELAPSED_NSEC, costs[_i].elapsed);
+    el_state_count(state, 2, EL_COUNT_SAMPLED_NSEC, costs[_i].sampled);
+    el_state_count(state, 3, EL_COUNT_SAMPLED_CPU_NSEC, costs[_i].used);
+    ck_assert_msg(el_state_cpu_usec(state) == costs[_i].usec, "%s", costs[_i].guards);
+}
+END_TEST
+
+Suite *state_suite(void)
+{
+    Suite *suite = suite_create("state");
+    TCase *tc = tcase_create("state");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_new_block_is_valid_and_empty);
+    tcase_add_test(tc, another_layout_is_not_valid);
+    tcase_add_test(tc, stripes_share_no_cache_line);
+    tcase_add_loop_test(tc, a_position_is_read_as_it_was_written, 0, ROWS(words));
+    tcase_add_test(tc, a_claim_is_won_when_due_and_once);
+    tcase_add_test(tc, only_the_newest_generation_claims);
+    tcase_add_test(tc, of_many_threads_one_wins_each_tick);
+    tcase_add_test(tc, of_threads_at_the_same_time_exactly_one_wins);
+    tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
+    tcase_add_test(tc, the_first_sample_only_begins);
+    tcase_add_test(tc, samples_move_the_position);
+    tcase_add_test(tc, a_bypass_is_no_step);
+    tcase_add_test(tc, no_tick_moves_nothing);
+    tcase_add_test(tc, only_cpus_of_the_mask_move_it);
+    tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
+    tcase_add_test(tc, a_reload_ends_the_claims_before_it);
+    tcase_add_test(tc, a_reload_keeps_what_fits);
+    tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
+    tcase_add_test(tc, a_restart_begins_anew);
+    tcase_add_test(tc, trouble_is_news_once);
+    tcase_add_test(tc, counters_add_up_over_all_lanes);
+    tcase_add_test(tc, each_reason_has_a_counter);
+    tcase_add_loop_test(tc, the_cpu_time_is_scaled_from_samples, 0, ROWS(costs));
+    suite_add_tcase(suite, tc);
+    return suite;
+}
