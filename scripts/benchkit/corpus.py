@@ -1,0 +1,115 @@
+"""The bodies that are served: the same bytes on every machine that has the same documentation.
+
+Text comes from the HTML documentation of libaprutil1-dev, which everything that builds this module
+has installed on Debian; where it is missing, from a generator. Both are deterministic.
+"""
+
+import hashlib
+import pathlib
+import random
+import zlib
+
+from benchkit import tools
+
+DOCUMENTS = pathlib.Path("/usr/share/doc/libaprutil1-dev/html")
+
+KB = 1024
+
+# Eleven files from 1 KB to 1 MB, and how small gzip is to make each, as in the source: up to 32 KB
+# they compress to less than one segment, and larger files reach 1:200.
+SMALL_FILES = ((1 * KB, 2), (2 * KB, 4), (4 * KB, 6), (8 * KB, 10), (16 * KB, 20), (32 * KB, 40),
+               (64 * KB, 64), (128 * KB, 90), (256 * KB, 120), (512 * KB, 160), (1024 * KB, 200))
+
+
+def invented_html(size, seed=1):
+    """HTML of invented words, whose frequencies fall as those of a language do."""
+    source = random.Random(seed)
+    letters = "etaoinshrdlucmfwypvbgk"
+    words = ["".join(letters[int(len(letters) * source.random() ** 2)]
+                     for _ in range(2 + int(9 * source.random()))) for _ in range(4000)]
+    parts, length = [], 0
+    while length < size:
+        sentence = " ".join(words[int(len(words) * source.random() ** 3)]
+                            for _ in range(8 + int(12 * source.random())))
+        number = int(1e6 * source.random())
+        parts.append(f'<p class="c{number % 7}" id="p{number}">{sentence.capitalize()}.</p>\n')
+        length += len(parts[-1])
+    return "".join(parts).encode()[:size]
+
+
+def text(size):
+    """`size` bytes of HTML: the documentation's pages one after the other, else invented."""
+    parts, length = [], 0
+    for path in sorted(DOCUMENTS.glob("*.html")):
+        if length >= size:
+            break
+        parts.append(path.read_bytes())
+        length += len(parts[-1])
+    if length < size:
+        return invented_html(size)
+    return b"".join(parts)[:size]
+
+
+def gzip_size(body, level=6):
+    encoder = zlib.compressobj(level, zlib.DEFLATED, 31)
+    return len(encoder.compress(body) + encoder.flush())
+
+
+def text_of_ratio(size, wanted):
+    """`size` bytes that gzip makes `wanted` times smaller: a passage, repeated as it takes.
+
+    The longer the passage, the larger the result; the length is found by halving.
+    """
+    passage = text(size)
+    low, high = 1, size
+    while low < high:
+        middle = (low + high) // 2
+        if size / gzip_size(repeated(passage[:middle], size)) > wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return repeated(passage[:low], size)
+
+
+def repeated(passage, size):
+    return (passage * (size // len(passage) + 1))[:size]
+
+
+def size_name(size):
+    """1024 -> "1K", 1048576 -> "1M", 5000 -> "4.9K"."""
+    if size >= KB * KB:
+        return f"{size / KB / KB:.3g}M"
+    return f"{size / KB:.3g}K"
+
+
+def files_of(folder):
+    """The regular files of a directory that the user gave, by size."""
+    paths = [path for path in pathlib.Path(folder).iterdir()
+             if path.is_file() and path.suffix not in (".gz", ".br", ".zst") and path.stat().st_size]
+    if not paths:
+        raise tools.BenchError(f"--pages {folder}: there are no files")
+    return sorted(paths, key=lambda path: (path.stat().st_size, path.name))
+
+
+def small_files(pages=None):
+    """(name, body) of the eleven files, or of eleven files of `pages`, spread over their sizes."""
+    if pages is None:
+        return [(f"{size_name(size)}.html", text_of_ratio(size, wanted))
+                for size, wanted in SMALL_FILES]
+    paths = files_of(pages)
+    count = min(len(paths), len(SMALL_FILES))
+    chosen = [paths[round(index * (len(paths) - 1) / max(1, count - 1))] for index in range(count)]
+    return [(f"{number}{path.suffix}", path.read_bytes()) for number, path in enumerate(chosen)]
+
+
+def page(size, pages=None):
+    """One page of `size` bytes, or the one of `pages` whose size is nearest."""
+    if pages is None:
+        return text(size)
+    nearest = min(files_of(pages), key=lambda path: abs(path.stat().st_size - size))
+    return nearest.read_bytes()
+
+
+def digest(body):
+    """The first digits of a body's SHA-256, by which two runs' bodies are known to be equal."""
+    return hashlib.sha256(body).hexdigest()[:12]

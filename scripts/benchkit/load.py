@@ -1,0 +1,114 @@
+"""Load: wrk in a closed loop, h2load in a closed loop or, with a rate, in an open one.
+
+A closed loop waits for each response and so measures capacity; under overload it hides the
+latency that users would see. An open loop sends at its rate, whatever comes back.
+"""
+
+import dataclasses
+import math
+import re
+
+from benchkit import stats, tools
+
+# wrk rounds what it prints; its script interface gives the exact figures.
+WRK_REPORT = """
+done = function(summary, latency, requests)
+    local errors = summary.errors
+    local broken = errors.connect + errors.read + errors.write + errors.timeout
+    print(string.format("bench requests=%d usec=%d bytes=%d status=%d broken=%d "
+        .. "p50=%d p95=%d p99=%d", summary.requests, summary.duration, summary.bytes,
+        errors.status, broken, latency:percentile(50), latency:percentile(95),
+        latency:percentile(99)))
+end
+"""
+
+TOOL_GRACE = 20  # seconds that a load generator may take beyond its duration
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What a load generator saw."""
+
+    requests: int  # complete responses
+    failed: int  # responses other than 2xx, and requests without a response
+    seconds: float
+    bytes: int  # received; wrk and h2load count headers too
+    p50_ms: float  # latency percentiles; NaN where the tool does not give them
+    p95_ms: float
+    p99_ms: float
+
+    @property
+    def rate(self):
+        return stats.ratio(self.requests, self.seconds)
+
+
+def parse_wrk(text):
+    """The Load in the line that WRK_REPORT prints."""
+    line = re.search(r"^bench (.+)$", text, re.MULTILINE)
+    if line is None:
+        raise tools.BenchError("wrk printed no report")
+    field = {key: int(value) for key, value in re.findall(r"(\w+)=(-?\d+)", line.group(1))}
+    return Load(field["requests"], field["status"] + field["broken"], field["usec"] / 1e6,
+                field["bytes"], field["p50"] / 1e3, field["p95"] / 1e3, field["p99"] / 1e3)
+
+
+UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text):
+    """Seconds of h2load's "501.23ms", "1.00s" or "1m2s"."""
+    parts = re.findall(r"([\d.]+)(us|ms|s|m|h)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise tools.BenchError(f"h2load printed the time '{text}'")
+    return sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
+
+
+def parse_h2load(text, log=""):
+    """The Load in h2load's summary; percentiles come from its log file's text."""
+    finished = re.search(r"^finished in (\S+),", text, re.MULTILINE)
+    requests = re.search(r"^requests: .*?(\d+) succeeded, (\d+) failed", text, re.MULTILINE)
+    traffic = re.search(r"^traffic: \S+ \((\d+)\) total", text, re.MULTILINE)
+    if not (finished and requests and traffic):
+        raise tools.BenchError("h2load printed no summary")
+    latencies = parse_h2load_log(log)
+    p50, p95, p99 = (stats.percentile(latencies, percent) for percent in (50, 95, 99))
+    return Load(int(requests.group(1)), int(requests.group(2)), parse_duration(finished.group(1)),
+                int(traffic.group(1)), p50, p95, p99)
+
+
+def parse_h2load_log(text):
+    """The latencies, in ms, of a log file's 2xx responses (start, status, microseconds)."""
+    rows = (line.split("\t") for line in text.splitlines())
+    return [int(row[2]) / 1e3 for row in rows if len(row) >= 3 and row[1].startswith("2")]
+
+
+def header_options(option, headers):
+    return [part for name, value in headers.items() for part in (option, f"{name}: {value}")]
+
+
+def wrk(run, url, headers, seconds, connections):
+    """A closed loop over HTTP/1.1 for a whole number of seconds."""
+    script = run.work / "report.lua"
+    script.write_text(WRK_REPORT, encoding="utf-8")
+    whole = max(1, math.ceil(seconds))
+    command = [tools.find("wrk"), "-t1", f"-c{connections}", f"-d{whole}s", "-s", str(script),
+               *header_options("-H", headers), url]
+    return parse_wrk(run.load(command, whole + TOOL_GRACE))
+
+
+def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http1=False):
+    """A run of `seconds`, or of exactly `requests`; with `rate` (requests/s) an open loop."""
+    log = run.work / "h2load.log"
+    log.unlink(missing_ok=True)
+    command = [tools.find("h2load"), "-t1", f"-c{clients}", f"--log-file={log}",
+               *header_options("-H", headers)]
+    if requests is not None:
+        command.append(f"-n{requests}")
+    else:
+        command.append(f"-D{round(seconds * 1000)}ms")
+    if rate is not None:
+        command.append(f"--rps={rate / clients:g}")  # h2load counts per client
+    if http1:
+        command.append("--h1")
+    text = run.load([*command, url], (seconds or 0) + 3 * TOOL_GRACE)
+    return parse_h2load(text, log.read_text(encoding="ascii"))

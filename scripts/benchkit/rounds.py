@@ -1,0 +1,81 @@
+"""Legs, checked once and then measured in interleaved rounds.
+
+Every round visits every leg, so that a machine that slows down slows all of them; every other
+round goes backwards, so that no leg always follows the same neighbour. A leg is measured only
+after one response of it has been decoded and compared with the body that was meant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import zlib
+
+from benchkit import sample, tools
+
+
+@dataclasses.dataclass(frozen=True)
+class Leg:
+    """One thing to measure: a URL, what to ask for and what must come back."""
+
+    labels: dict  # columns that name the leg in the table
+    path: str
+    body: bytes  # decoded
+    coding: str | None = ""  # the Content-Encoding that must come; "" none; None whatever comes
+    accept: str = "identity"  # the request's Accept-Encoding
+
+    @property
+    def headers(self):
+        return {"Accept-Encoding": self.accept}
+
+    @property
+    def name(self):
+        return " ".join(str(value) for value in self.labels.values())
+
+
+def decode(body, coding):
+    """The identity of an encoded body."""
+    if coding == "gzip":
+        decoder = zlib.decompressobj(31)
+        plain = decoder.decompress(body)
+        if not decoder.eof or decoder.unused_data:
+            raise tools.BenchError("the gzip body is cut short or has a tail")
+        return plain
+    if coding == "br":
+        try:
+            import brotli
+        except ImportError:
+            raise tools.missing("brotli module") from None
+        return brotli.decompress(body)
+    return body
+
+
+def check(server, leg):
+    """One response of the leg: the size of its body, or BenchError where it is not as meant."""
+    status, headers, body = server.get(leg.path, leg.headers)
+    coding = headers.get("Content-Encoding", "")
+    if status != 200 or leg.coding not in (None, coding):
+        raise tools.BenchError(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
+                               f"'{coding}' instead of '{leg.coding}'")
+    if decode(body, coding) != leg.body:
+        raise tools.BenchError(f"{leg.name}: {leg.path} does not decode to what was served")
+    return len(body)
+
+
+def measure(run, server, legs, generate):
+    """The rows of the raw table: every leg in every round, under the load `generate(leg)`."""
+    sizes = {leg.path: check(server, leg) for leg in legs}
+    rows = []
+    started = time.monotonic()
+    for number in range(1, run.scale.rounds + 1):
+        for leg in legs if number % 2 else reversed(legs):
+            figures = sample.measure(server, lambda leg=leg: generate(leg))
+            rows.append({**leg.labels, "round": number, "body_bytes": len(leg.body),
+                         "sent_bytes": sizes[leg.path], **figures})
+        run.say(f"round {number} of {run.scale.rounds}: {time.monotonic() - started:.0f} s")
+    return rows
+
+
+def failures(rows):
+    """How many requests failed, over all rows."""
+    return sum(row["failed"] for row in rows)

@@ -1,0 +1,122 @@
+"""One run of one experiment: its work directory, its processes and its results.
+
+Everything is made in a temporary directory; results move to their place only when the run is
+complete. However the run ends, its processes are ended and the directory is removed.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from benchkit import tools
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """How long a run takes: every leg is measured `rounds` times for `seconds`."""
+
+    rounds: int
+    seconds: float
+
+
+class Run:
+    """The context that an experiment works in; use it in a with statement."""
+
+    def __init__(self, name, scale, out, pages=None, link=None, say=print):
+        self.name = name
+        self.scale = scale
+        self.out = pathlib.Path(out)
+        self.pages = pages
+        self.link = link
+        self.say = say
+        self._ends = contextlib.ExitStack()
+        cpus = sorted(os.sched_getaffinity(0))
+        # With a single CPU nothing can be kept apart; the paragraph says so.
+        self.server_cpu, self.load_cpu = cpus[0], cpus[-1]
+
+    def __enter__(self):
+        work = tempfile.mkdtemp(prefix="elastic-bench-")
+        self._ends.callback(shutil.rmtree, work, ignore_errors=True)
+        os.chmod(work, 0o755)  # an httpd started as root reads it as another user
+        self.work = pathlib.Path(work)
+        self.results = self.folder("results")
+        os.sched_setaffinity(0, {self.load_cpu})
+        return self
+
+    def __exit__(self, *problem):
+        self._ends.close()
+
+    def folder(self, name):
+        path = self.work / name
+        path.mkdir()
+        return path
+
+    def start(self, command, log):
+        """Starts a server on the server's CPU; it ends with the run, and with this process."""
+        argv = [tools.find("taskset"), "-c", str(self.server_cpu), *command]
+        setpriv = shutil.which("setpriv")
+        if setpriv:
+            # Even where this process is killed outright, the server ends.
+            argv = [setpriv, "--pdeathsig", "TERM", *argv]
+        with open(log, "ab") as output:
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=output, start_new_session=True)
+        self._ends.callback(end_process, process)
+        return process
+
+    def load(self, command, timeout):
+        """Runs a load generator on the other CPU and gives what it prints."""
+        argv = [tools.find("taskset"), "-c", str(self.load_cpu), *command]
+        try:
+            return tools.output_of(*argv, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise tools.BenchError(f"{command[0]} did not end within {timeout:.0f} s") from None
+
+    def save_table(self, name, rows):
+        """Writes rows (dicts) as CSV; the columns are those of all rows, in order."""
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        with open(self.results / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, restval="")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def save_text(self, name, text):
+        (self.results / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
+
+    def publish(self):
+        """Moves the results to their place and returns their paths."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        return [shutil.copy(path, self.out) for path in sorted(self.results.iterdir())]
+
+
+def end_process(process):
+    """Ends a process and all of its group: politely, then not."""
+    for number, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+        if group_is_gone(process.pid, patience):
+            break
+    process.poll()
+
+
+def group_is_gone(group, patience):
+    """Waits until no process of the group is left, `patience` seconds at most."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
