@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from kit import Server, env
+
 # (directive, bad argument text, the part of it that the message repeats, what the message allows)
 BAD = [
     ("Elastic", "Maybe", "Maybe", ["On", "Off"]),
@@ -105,9 +107,9 @@ CLAMPED = [
     ("ElasticLevel zstd 3", "zstd"),
     ("ElasticCodings zstd br gzip", "zstd"),
     ("ElasticCodings zstd", "zstd"),
-    ("ElasticLevel gzip 10", "10"),
-    ("ElasticLevel gzip 1 12", "12"),
-    ("ElasticLevel gzip 11 12", "12"),
+    ("ElasticLevel gzip 10", "gzip"),
+    ("ElasticLevel gzip 1 12", "gzip"),
+    ("ElasticLevel gzip 11 12", "gzip"),
 ]
 
 GLOBAL = {
@@ -122,10 +124,10 @@ PER_DIRECTORY = {
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 
-VHOST = "<VirtualHost 127.0.0.1:{port}>\nServerName v\n{}\n</VirtualHost>"
-DIRECTORY = '<Directory "/srv">\n{}\n</Directory>'
-LOCATION = '<Location "/x">\n{}\n</Location>'
-FILES = '<Files "*.html">\n{}\n</Files>'
+VHOST = "<VirtualHost 127.0.0.1:{port}>\nServerName v\n%s\n</VirtualHost>"
+DIRECTORY = '<Directory "/srv">\n%s\n</Directory>'
+LOCATION = '<Location "/x">\n%s\n</Location>'
+FILES = '<Files "*.html">\n%s\n</Files>'
 
 
 class Checker:
@@ -149,8 +151,13 @@ class Checker:
 
 
 @pytest.fixture(scope="module")
-def check(httpd_shared):
-    return Checker(httpd_shared(start=False))
+def check():
+    """A server of our own: it never runs, so there is no log to check and nothing to stop."""
+    if not env.MODULE:
+        pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
+    server = Server()
+    yield Checker(server)
+    server.remove()
 
 
 def words_of(message):

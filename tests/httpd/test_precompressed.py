@@ -204,7 +204,7 @@ def test_a_sibling_alone_answers_nothing(site):
 
 @pytest.mark.parametrize("folder", ["folder", "fifo", "nolinks"])
 def test_what_is_no_regular_file_is_no_sibling(site, folder):
-    site.expect_log("AH00037|AH00127")
+    site.expect_log("AH00032|AH00037")
     assert_dynamic(site.get(f"/{folder}/page.html", ae="br", timeout=10))
 
 
