@@ -25,9 +25,10 @@ APLOG_USE_MODULE(elastic);
 
 /*
  * How long a body that has not shown its size yet is waited for when its producer, a CGI script, has
- * nothing at hand: two fifths of what a person notices (100 ms), once per response.
+ * nothing at hand: a tenth of a second, once per response, goes unnoticed; a script that has
+ * written all it has needs a part of it to exit.
  */
-#define PATIENCE apr_time_from_msec(40)
+#define PATIENCE apr_time_from_msec(100)
 
 typedef enum {
     HOLDING,    /* the decision waits for more of the body */

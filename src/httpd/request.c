@@ -13,9 +13,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* No segment on a wire holds more, so a larger body needs no question to the socket. */
-#define SEGMENT_MAX EL_PACKET_MSS_MAX
-
 el_request_t *el_request_of(request_rec *r)
 {
     el_request_t *request = ap_get_module_config(r->request_config, &elastic_module);
@@ -177,23 +174,25 @@ void el_request_min_size(request_rec *r, el_facts_t *facts)
 {
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
     uint64_t configured = el_dir_min_size(el_dir_of(r));
+    size_t mtu = el_server_mtu(el_server_of(r->server));
     el_packet_t packet;
 
     if (configured != EL_MIN_SIZE_AUTO) {
         facts->min_size = configured;
         return;
     }
-    if (facts->size > SEGMENT_MAX) {
+    /* No segment holds more, so a larger body needs no question to the socket. */
+    if (facts->size > EL_PACKET_MSS_MAX && facts->size > mtu) {
         facts->min_size = 0;
         return;
     }
     packet = (el_packet_t){
         .mss = connection_mss(c),
-        .mtu = el_server_mtu(el_server_of(r->server)),
+        .mtu = mtu,
         .ipv6 = is_ipv6(c),
         .tls = ap_ssl_conn_is_ssl(c),
         .http2 = c != r->connection,
-        .header = EL_PACKET_CORE_HEADER + el_response_header_size(r),
+        .header = el_response_header_size(r),
     };
     facts->min_size = el_packet_min_size(&packet);
 }

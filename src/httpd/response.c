@@ -1,6 +1,7 @@
 #include "response.h"
 
 #include "apr_strings.h"
+#include "http_core.h"
 #include "http_protocol.h"
 
 const char *el_response_header(const request_rec *r, const char *name)
@@ -58,14 +59,18 @@ static int add_field_size(void *sum, const char *name, const char *value)
     return 1;
 }
 
-size_t el_response_header_size(const request_rec *r)
+size_t el_response_header_size(request_rec *r)
 {
-    size_t sum = 0;
+    size_t sum = strlen(r->status_line ? r->status_line : ap_get_status_line(r->status));
 
     apr_table_do(add_field_size, &sum, r->headers_out, NULL);
     apr_table_do(add_field_size, &sum, r->err_headers_out, NULL);
+    add_field_size(&sum, "Server", ap_get_server_banner());
     if (r->content_type) {
         add_field_size(&sum, "Content-Type", r->content_type);
+    }
+    if (has_token(r, r->headers_in, "Connection", "keep-alive")) {
+        add_field_size(&sum, "Keep-Alive", "timeout=300, max=10000");
     }
     return sum;
 }

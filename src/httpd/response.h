@@ -18,8 +18,11 @@ bool el_response_encoded(const request_rec *r);
 /* Whether Cache-Control has no-transform (RFC 9111 §5.2.2.6). */
 bool el_response_no_transform(request_rec *r);
 
-/* Bytes of the header fields that the tables hold, as HTTP/1.1 writes them, with the Content-Type. */
-size_t el_response_header_size(const request_rec *r);
+/*
+ * Bytes of the header as HTTP/1.1 writes it, without what every response has (EL_PACKET_CORE_HEADER): the
+ * status's text, the tables' fields, Content-Type, Server, and Keep-Alive where the client asked for it.
+ */
+size_t el_response_header_size(request_rec *r);
 
 /* The body's length by Content-Length; false where there is none, or none that is a number. */
 bool el_response_length(const request_rec *r, uint64_t *length);

@@ -8,8 +8,8 @@ static const struct {
     size_t payload;
     size_t min_size;
 } packets[] = {
-    {"IPv4, nothing known", {.mss = 0, .mtu = 1500}, 1448, 1448 - 120 + 1},
-    {"IPv6, nothing known", {.mss = 0, .mtu = 1500, .ipv6 = true}, 1428, 1428 - 120 + 1},
+    {"IPv4, nothing known", {.mss = 0, .mtu = 1500}, 1448, 1448 - 92 + 1},
+    {"IPv6, nothing known", {.mss = 0, .mtu = 1500, .ipv6 = true}, 1428, 1428 - 92 + 1},
     {"an error for an MSS", {.mss = -1, .mtu = 1500}, 1448, 1329},
     {"a wire's MSS", {.mss = 1460, .mtu = 9000}, 1460, 1341},
     {"a wire's MSS says all of IPv6", {.mss = 1440, .mtu = 1500, .ipv6 = true}, 1440, 1321},
