@@ -1,0 +1,99 @@
+#include "elastic/etag.h"
+
+#include "fuzz.h"
+
+static void check_tag(const el_etag_t *tag, const char *list, size_t size)
+{
+    size_t prefix = tag->weak ? 2 : 0;
+    size_t base = 0;
+
+    MUST(tag->text >= list && tag->text + tag->len <= list + size);
+    MUST(tag->len >= prefix + 2);
+    MUST(tag->text[prefix] == '"' && tag->text[tag->len - 1] == '"');
+    MUST(memchr(tag->text + prefix + 1, '"', tag->len - prefix - 2) == NULL);
+    if (el_etag_coding(tag, &base) != EL_IDENTITY) {
+        MUST(base >= 1 && base < tag->len - prefix);
+    }
+}
+
+/* Every tag of the list is there; the cursor never stands still. */
+static void check_list(const char *list, size_t size)
+{
+    const char *cursor = list;
+    const char *last = list;
+    el_etag_t tag;
+
+    while (el_etag_next(&cursor, &tag)) {
+        MUST(cursor > last && cursor <= list + size);
+        check_tag(&tag, list, size);
+        last = cursor;
+    }
+    MUST(*cursor == '\0');
+}
+
+/* The bases fit, are a list of weak tags, and each names the member that it was made from. */
+static void check_bases(const char *list, size_t size, const el_accept_t *accept)
+{
+    size_t room = 2 * size + 1;
+    char *bases = malloc(room);
+    const char *cursor = bases;
+    size_t written, tight;
+    el_etag_t tag, named;
+
+    MUST(bases != NULL);
+    written = el_etag_bases(list, accept, bases, room);
+    MUST(written < room && strlen(bases) == written);
+    while (el_etag_next(&cursor, &tag)) {
+        char *identity = fuzz_string((const uint8_t *)tag.text, tag.len);
+
+        MUST(tag.weak);
+        MUST(el_etag_named(list, identity, accept, &named));
+        free(identity);
+    }
+    for (tight = 0; tight < 40 && tight < written; tight++) {
+        char small[40];
+
+        MUST(el_etag_bases(list, accept, small, tight) < (tight > 0 ? tight : 1));
+    }
+    free(bases);
+}
+
+/* A tag that is encoded is still one tag, and names its identity. */
+static void check_encode(const char *tag, size_t size, const el_accept_t *accept)
+{
+    el_etag_t first, named;
+    const char *cursor = tag;
+    bool is_tag = el_etag_next(&cursor, &first) && first.text == tag && *cursor == '\0';
+
+    for (int mode = EL_ETAG_WEAK; mode <= EL_ETAG_REMOVE; mode++) {
+        for (int coding = EL_GZIP; coding < EL_CODINGS; coding++) {
+            char *out = malloc(size + EL_ETAG_GROWTH);
+            bool kept;
+
+            MUST(out != NULL);
+            kept = el_etag_encode(tag, (el_etag_mode_t)mode, (el_coding_t)coding, out,
+                                  size + EL_ETAG_GROWTH);
+            MUST(kept == (mode != EL_ETAG_REMOVE));
+            MUST(strlen(out) < size + EL_ETAG_GROWTH);
+            MUST(!kept || !is_tag || el_etag_named(out, tag, accept, &named));
+            free(out);
+        }
+    }
+}
+
+/* The first byte chooses what the request accepts. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const accepts[] = {"*", "gzip", "br, zstd;q=0", ""};
+    const char *line = accepts[size > 0 ? data[0] % 4 : 0];
+    char *text = fuzz_string(size > 0 ? data + 1 : data, size > 0 ? size - 1 : 0);
+    el_accept_t accept, all;
+
+    el_accept_parse(line, strlen(line), &accept);
+    el_accept_parse("*", 1, &all);
+    check_list(text, strlen(text));
+    check_bases(text, strlen(text), &accept);
+    check_encode(text, strlen(text), &all);
+    free(text);
+    return 0;
+}
