@@ -81,10 +81,14 @@ def _factory(made):
         if missing and kw.get("elastic", True):
             pytest.skip(missing)
         server = Server(config, **kw)
+        if start:
+            try:
+                server.start()
+            except Exception:
+                server.remove()
+                raise
         made.append(server)
         _servers.append(server)
-        if start:
-            server.start()
         return server
 
     return make

@@ -1,5 +1,7 @@
 """Entity tags of encoded bodies, and conditional requests about them."""
 
+import time
+
 import pytest
 
 from kit import bodies, check
@@ -254,7 +256,6 @@ def test_mod_cache_keeps_its_entry_when_it_revalidates(httpd, origin):
     check.encoded(server.get("/a.txt", ae="gzip"), "gzip", BODY)
     server.wait_for(lambda: "HIT" in (server.get("/a.txt", ae="gzip").headers.get("X-Cache") or ""), 5,
                     "a hit")
-    import time
     time.sleep(2.2)
     answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == BODY

@@ -12,6 +12,7 @@ STATUS_CGI = """\
 sys.path.insert(0, os.environ['KIT'])
 from kit import bodies
 status = os.environ['QUERY_STRING']
+sys.stdin.buffer.read(int(os.environ.get('CONTENT_LENGTH') or 0))
 head('Status: ' + status + ' Told', 'Content-Type: text/html', 'ETag: "e"')
 if status not in ('204', '304'):
     out(bodies.html(30000))

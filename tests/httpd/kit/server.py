@@ -180,15 +180,16 @@ class Server:
         pem.write_text(pem.read_text() + (self.root / "cert.pem").read_text())
 
     def write(self, path, data, mtime=None):
-        """A file below docs, readable by httpd; its path."""
+        """A file below docs, readable by httpd; its path. Its mtime is 100 s ago unless given: httpd makes weak
+        tags of files that changed within the last second."""
         file = self.docs / path.lstrip("/")
         for parent in reversed(file.relative_to(self.docs).parents):
             (self.docs / parent).mkdir(exist_ok=True)
             os.chmod(self.docs / parent, 0o755)
         file.write_bytes(data if isinstance(data, bytes) else data.encode())
         os.chmod(file, 0o644)
-        if mtime is not None:
-            os.utime(file, (mtime, mtime))
+        mtime = time.time() - 100 if mtime is None else mtime
+        os.utime(file, (mtime, mtime))
         return file
 
     def cgi(self, path, source):
