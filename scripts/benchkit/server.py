@@ -8,6 +8,7 @@ import socket
 import time
 
 from benchkit import tools
+from benchkit.run import end_process
 
 BASE_MODULES = ("watchdog", "unixd", "log_config", "authz_core", "mime", "alias", "http2")
 
@@ -105,6 +106,10 @@ class Httpd:
                 break
             time.sleep(0.05)
         raise tools.BenchError(f"httpd did not start: {self.last_words()}")
+
+    def stop(self):
+        """Ends httpd before the run does, so that its logs are whole."""
+        end_process(self.process)
 
     @property
     def log(self):

@@ -90,7 +90,7 @@ def draw(run, names, middle):
         axes.set_xlabel("file")
         axes.set_ylabel("requests per second and client (bars)")
         traffic.set_ylabel("KB sent per response (areas: identity, kept gzip)")
-        axes.legend(loc="upper right", fontsize=8)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=len(VARIANTS), fontsize=8)
 
 
 def compare(files, middle, variant):

@@ -1,0 +1,213 @@
+"""A 120 KB dynamic page at every level of every coding: bytes, capacity and compression time.
+
+After figures 1 and 3b of "Automatic and Dynamic Configuration of Data Compression for Web
+Servers". The page comes from a handler, of unknown length, and is compressed for each response.
+"""
+
+import re
+
+from benchkit import corpus, load, machine, plot, rounds, sample, server, stats
+from benchkit.run import Scale
+
+SUMMARY = "bytes, capacity and compression time at every level, for a 120 KB dynamic page"
+
+SCALES = {"quick": Scale(2, 1.2), "normal": Scale(3, 4), "full": Scale(5, 15)}
+
+PAGE_BYTES = 120 * corpus.KB
+
+LEVELS = {"gzip": range(1, 10), "br": range(12)}
+
+# Enough to keep the server's CPU busy whatever the level, and few enough that one response of the
+# slowest level does not wait long for its turn.
+CLIENTS = 4
+
+# The handler writes pieces, as a template engine does; the page is read once per Lua state.
+HANDLER = """
+local file = assert(io.open("{path}", "rb"))
+local page = file:read("a")
+file:close()
+local pieces = {{}}
+for start = 1, #page, 8000 do
+    pieces[#pieces + 1] = page:sub(start, start + 7999)
+end
+function handle(r)
+    r.content_type = "text/html"
+    for _, piece in ipairs(pieces) do
+        r:write(piece)
+    end
+    return apache2.OK
+end
+"""
+
+SNIPPET = """
+LuaScope thread
+BufferedLogs On
+LogFormat "%U %{{elastic-coding}}n %{{elastic-level}}n %{{elastic-usec}}n" levels
+CustomLog {folder}/levels.log levels
+"""
+
+LEVEL_SNIPPET = """
+LuaMapHandler ^{path}$ {{folder}}/page.lua handle
+<Location {path}>
+    Elastic On
+    ElasticCodings {coding}
+    ElasticLevel {coding} {level} {level}
+</Location>
+"""
+
+IDENTITY_SNIPPET = """
+LuaMapHandler ^/identity$ {folder}/page.lua handle
+"""
+
+
+def make_legs(page):
+    legs = [rounds.Leg({"coding": "identity", "level": 0}, "/identity", page)]
+    legs += [rounds.Leg({"coding": coding, "level": level}, f"/{coding}-{level}", page,
+                        coding, coding)
+             for coding, levels in LEVELS.items() for level in levels]
+    return legs
+
+
+def make_server(run, page, legs):
+    snippet = SNIPPET + IDENTITY_SNIPPET
+    snippet += "".join(LEVEL_SNIPPET.format(path=leg.path, **leg.labels) for leg in legs[1:])
+    httpd = server.Httpd(run, "httpd", snippet, modules=("lua",))
+    source = httpd.folder / "page.html"
+    source.write_bytes(page)
+    (httpd.folder / "page.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
+    return httpd
+
+
+def count_requests(httpd, leg, seconds):
+    """How many requests take about `seconds`: slow levels must not be cut off in a response.
+
+    The CPU time of a few responses tells, for it is the server's CPU that limits the load.
+    """
+    before = sample.cpu_seconds(httpd.pid)
+    tries = 0
+    while tries < 64 and sample.cpu_seconds(httpd.pid) - before < 0.1:
+        httpd.get(leg.path, leg.headers)
+        tries += 1
+    used = sample.cpu_seconds(httpd.pid) - before
+    return max(2 * CLIENTS, round(seconds * tries / max(used, 0.01)))
+
+
+def parse_log(text):
+    """{path: CPU microseconds of the sampled responses} of the server's log.
+
+    Times marked ~ are elapsed, not CPU: they hold the waits for the other clients' responses.
+    """
+    times = {}
+    for path, usec in re.findall(r"^(\S+) \S+ \S+ (\d+)$", text, re.MULTILINE):
+        times.setdefault(path, []).append(int(usec))
+    return times
+
+
+def summarize(legs, rows, times):
+    """{(coding, level): figures}: medians, and the compression time in two ways."""
+    middle = stats.medians(rows, ("coding", "level"),
+                           ("rate", "sent_bytes", "cpu_usec_per_response"))
+    base = middle["identity", 0]["cpu_usec_per_response"]
+    for leg in legs:
+        figures = middle[leg.labels["coding"], leg.labels["level"]]
+        # What a response costs beyond the same response without compression.
+        figures["compression_usec"] = figures["cpu_usec_per_response"] - base
+        figures["encoder_usec"] = stats.median(times.get(leg.path, ()))
+    return middle
+
+
+def summary_rows(middle, page):
+    return [{"coding": coding, "level": level, "body_bytes": len(page),
+             "sent_bytes": figures["sent_bytes"],
+             "saved_percent": round(100 - 100 * figures["sent_bytes"] / len(page), 2),
+             "rate": figures["rate"],
+             "cpu_usec_per_response": round(figures["cpu_usec_per_response"], 1),
+             "compression_usec": round(figures["compression_usec"], 1),
+             "encoder_usec": figures["encoder_usec"]}
+            for (coding, level), figures in middle.items()]
+
+
+def draw(run, middle):
+    panels = (("sent_bytes", "KB sent", 1 / corpus.KB, "gain: bytes of a page"),
+              ("rate", "requests per second", 1, "pain: capacity"),
+              ("compression_usec", "ms of CPU", 1e-3, "pain: compression time"))
+    with plot.figure(run, run.name, len(panels), width=11, height=3.6) as (_, all_axes):
+        for axes, (key, label, scale, title) in zip(all_axes, panels):
+            for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s")):
+                levels = LEVELS[coding]
+                axes.plot(levels, [middle[coding, level][key] * scale for level in levels],
+                          marker=mark, ms=4, color=colour, label=coding)
+            axes.set_title(title)
+            axes.set_xlabel("level")
+            axes.set_xticks(range(12))
+            axes.set_ylabel(label)
+            if key == "sent_bytes":
+                axes.set_ylim(bottom=0)
+            else:
+                axes.set_yscale("log")
+            axes.legend()
+
+
+def write_table(middle):
+    lines = [f"{'coding':<8} {'level':>5} {'bytes':>7} {'req/s':>8} {'CPU ms':>8} "
+             f"{'compression ms':>14} {'encoder ms':>10}"]
+    for (coding, level), figures in middle.items():
+        name = str(level) if coding != "identity" else "–"
+        lines.append(f"{coding:<8} {name:>5} {figures['sent_bytes']:>7.0f} "
+                     f"{figures['rate']:>8.1f} {figures['cpu_usec_per_response'] / 1e3:>8.2f} "
+                     f"{figures['compression_usec'] / 1e3:>14.2f} "
+                     f"{figures['encoder_usec'] / 1e3:>10.2f}")
+    return "\n".join(lines)
+
+
+def write_verdict(middle):
+    low, high = middle["gzip", 1], middle["gzip", 9]
+    time = stats.ratio(high["compression_usec"], low["compression_usec"])
+    capacity = stats.ratio(low["rate"], high["rate"])
+    saved = 100 - 100 * stats.ratio(high["sent_bytes"], low["sent_bytes"])
+    rates = [middle["gzip", level]["rate"] for level in LEVELS["gzip"]]
+    # 5 %: neighbouring levels may differ by less than rounds do.
+    falls = all(later < earlier * 1.05 for earlier, later in zip(rates, rates[1:]))
+    holds = 2 <= time <= 4.5 and capacity > 1.5 and falls
+    return (f"Here, gzip level 9 takes {time:.1f} times the compression time of level 1, serves "
+            f"{capacity:.1f} times fewer requests and saves {saved:.1f} % of its bytes; capacity "
+            f"{'falls' if falls else 'does not fall'} from level to level. The finding "
+            f"{'holds' if holds else 'does not hold in these proportions'}. "
+            f"br spans {stats.ratio(middle['br', 11]['compression_usec'], middle['br', 0]['compression_usec']):.0f} "
+            f"times in time from 0 to 11, for "
+            f"{100 - 100 * stats.ratio(middle['br', 11]['sent_bytes'], middle['br', 0]['sent_bytes']):.1f} "
+            f"% fewer bytes.")
+
+
+def write_paragraph(run, page, rows, middle):
+    parts = [
+        f"levels. {machine.describe(run, 'h2load')}",
+        f"A dynamic page of {len(page)} bytes (SHA-256 {corpus.digest(page)}…), {CLIENTS} clients "
+        "over HTTP/1.1, each leg a fixed number of requests. Compression time is the server's CPU "
+        "per response less that of identity; encoder is the module's own sampled measure.",
+        "The source: level 9 takes 3 times the time of level 1; capacity falls likewise.",
+        write_verdict(middle)]
+    if rounds.failures(rows):
+        parts.append(f"Failed requests: {rounds.failures(rows)}.")
+    return "\n".join(parts) + "\n\n" + write_table(middle)
+
+
+def run(run):
+    """Runs the experiment and returns its paragraph."""
+    page = corpus.page(PAGE_BYTES, run.pages)
+    legs = make_legs(page)
+    httpd = make_server(run, page, legs)
+    run.say(f"{len(legs)} legs, about "
+            f"{len(legs) * (run.scale.rounds * (run.scale.seconds + 0.5) + 0.4):.0f} s")
+    httpd.start()
+    counts = {leg.path: count_requests(httpd, leg, run.scale.seconds) for leg in legs}
+    rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
+        run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path],
+        seconds=run.scale.seconds, http1=True))
+    run.save_table(run.name, rows)
+    httpd.stop()  # writes out its buffered log
+    times = parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))
+    middle = summarize(legs, rows, times)
+    run.save_table("levels-summary", summary_rows(middle, page))
+    draw(run, middle)
+    return write_paragraph(run, page, rows, middle)
