@@ -101,7 +101,8 @@ static bool read_qvalue(const char *text, size_t len, uint16_t *q)
 
 /*
  * Reads what follows a semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`, with
- * whitespace anywhere between. The first weight that is one goes to `q`. False where it is none of these.
+ * whitespace anywhere between. The first weight that is one goes to `q`. False where it is none of
+ * these.
  */
 static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
 {

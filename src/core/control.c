@@ -12,7 +12,7 @@ el_control_state_t el_control_clamp(const el_control_config_t *config, el_contro
     return state;
 }
 
-/* Ends a bypass only where the same load would not begin it again, however low its threshold is set. */
+/* Ends a bypass only where the same load would not begin it again, however low its threshold. */
 static bool bypass_ends(const el_control_config_t *config, double busy)
 {
     return busy < config->low + (config->high - config->low) / 2 && busy <= config->bypass;

@@ -30,7 +30,7 @@ static bool has_codings(const el_facts_t *facts)
     return facts->order_count + facts->env_removed > 0;
 }
 
-/* What the resource and the server rule out, whatever the client accepts. NONE where they do not. */
+/* What the resource and the server rule out, whatever the client accepts. NONE: nothing. */
 static el_reason_t rule_out_resource(const el_facts_t *facts)
 {
     if (facts->has_encoding) {
@@ -73,8 +73,8 @@ static el_coding_t choose(const el_facts_t *facts)
 }
 
 /*
- * Why the order has no coding for the client: the environment took all of it, or all that this client
- * asks for; otherwise it asks for nothing that is enabled.
+ * Why the order has no coding for the client: the environment took all of it, or all that this
+ * client asks for; otherwise it asks for nothing that is enabled.
  */
 static el_reason_t why_no_coding(const el_facts_t *facts)
 {

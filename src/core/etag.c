@@ -28,7 +28,8 @@ static const char *member_quoted(const el_etag_t *tag, size_t *len)
     return tag->text + prefix;
 }
 
-bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out, size_t size)
+bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out,
+                    size_t size)
 {
     const el_coding_info_t *info = el_coding_info(coding);
     size_t len;
@@ -147,7 +148,8 @@ static bool is_encoded_from(const el_etag_t *tag, const char *current, const el_
         && memcmp(member_quoted(tag, &len), current_quoted, base) == 0;
 }
 
-bool el_etag_named(const char *list, const char *current, const el_accept_t *accept, el_etag_t *named)
+bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
+                   el_etag_t *named)
 {
     bool found = false;
     el_etag_t tag;

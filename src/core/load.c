@@ -52,9 +52,9 @@ static bool add(uint64_t *sum, uint64_t number)
 }
 
 /*
- * Reads the columns behind the label. False where the row cannot be believed: too few columns, a number
- * that is none, or a row that was cut within the columns that count. Half a row would look like a CPU
- * whose counters fell, and rose again with the next sample.
+ * Reads the columns behind the label. False where the row cannot be believed: too few columns, a
+ * number that is none, or a row that was cut within the columns that count. Half a row would look
+ * like a CPU whose counters fell, and rose again with the next sample.
  */
 static bool read_ticks(row_t *row, el_cpu_ticks_t *ticks)
 {
@@ -155,7 +155,7 @@ static bool is_in_mask(const el_cpuset_t *mask, unsigned cpu)
     return mask == NULL || (mask->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-/* A sum over many CPUs could pass 64 bits where the text is nonsense; a double only loses precision. */
+/* A sum over many CPUs can pass 64 bits where the text is nonsense; a double loses precision. */
 static double moved(uint64_t before, uint64_t after)
 {
     return after > before ? (double)(after - before) : 0.0;

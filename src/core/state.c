@@ -34,7 +34,7 @@ bool el_state_valid(const el_state_t *state)
     return state->magic == EL_STATE_MAGIC && state->version == EL_STATE_VERSION;
 }
 
-/* The generation stays: children of the old one may still run, and must not be taken for new ones. */
+/* The generation stays: children of the old one may still run and must not pass for new ones. */
 void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
 {
     /* First, so that a claim made before has run out. */

@@ -1,6 +1,6 @@
 /*
- * Characters of HTTP fields (RFC 9110 §5.6), whatever the process's locale says of them. Private to the
- * core.
+ * Characters of HTTP fields (RFC 9110 §5.6), whatever the process's locale says of them. Private to
+ * the core.
  */
 #ifndef ELASTIC_CORE_TEXT_H
 #define ELASTIC_CORE_TEXT_H

@@ -1,6 +1,6 @@
 /*
- * What the libFuzzer targets share. A target checks what must hold for any input; that nothing is read or
- * written out of bounds is the sanitizers' part.
+ * What the libFuzzer targets share. A target checks what must hold for any input; that nothing is
+ * read or written out of bounds is the sanitizers' part.
  */
 #ifndef ELASTIC_TESTS_FUZZ_H
 #define ELASTIC_TESTS_FUZZ_H

@@ -13,8 +13,8 @@ static size_t write_line(const el_accept_t *a, char *line, size_t size)
     for (int i = 0; i < EL_CODINGS; i++) {
         unsigned thousandths = a->q[i] / 2u;
 
-        len += (size_t)snprintf(line + len, size - len, "%s%s;q=%u.%03u", i > 0 ? ", " : "", names[i],
-                                thousandths / 1000, thousandths % 1000);
+        len += (size_t)snprintf(line + len, size - len, "%s%s;q=%u.%03u", i > 0 ? ", " : "",
+                                names[i], thousandths / 1000, thousandths % 1000);
     }
     return len;
 }

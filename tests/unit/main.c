@@ -1,4 +1,4 @@
-/* Runs every suite; the CK_ environment variables of libcheck choose among them and set the output. */
+/* Runs every suite; the CK_ environment variables of libcheck choose and set the output. */
 #include "suites.h"
 
 #include <stdlib.h>

@@ -181,8 +181,8 @@ START_TEST(every_weight_of_three_digits_is_read)
 END_TEST
 
 /*
- * Each is repeated to 1 MB, sixteen lines of 64 KB. Work that grew with the square of the length would
- * take hours; libcheck's time limit is four seconds.
+ * Each is repeated to 1 MB, sixteen lines of 64 KB. Work that grew with the square of the length
+ * would take hours; libcheck's time limit is four seconds.
  */
 static const char *const hostile[] = {
     ",", " ", ";", "=", "\"", "\\", "\"\\", "gzip,", "gzip;", "gzip;q=0,", "gzip;x=\"", "*;q=",
