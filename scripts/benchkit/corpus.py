@@ -85,7 +85,8 @@ def size_name(size):
 def files_of(folder):
     """The regular files of a directory that the user gave, by size."""
     paths = [path for path in pathlib.Path(folder).iterdir()
-             if path.is_file() and path.suffix not in (".gz", ".br", ".zst") and path.stat().st_size]
+             if path.is_file() and path.stat().st_size
+             and path.suffix not in (".gz", ".br", ".zst")]
     if not paths:
         raise tools.BenchError(f"--pages {folder}: there are no files")
     return sorted(paths, key=lambda path: (path.stat().st_size, path.name))

@@ -11,7 +11,9 @@ import dataclasses
 import time
 import zlib
 
-from benchkit import sample, tools
+from benchkit import sample, stats, tools
+
+DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the paragraph mentions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +78,16 @@ def measure(run, server, legs, generate):
     return rows
 
 
-def failures(rows):
-    """How many requests failed, over all rows."""
-    return sum(row["failed"] for row in rows)
+def remarks(rows):
+    """What the reader must know of how the rows came about: failures and disturbance."""
+    lines = []
+    failed = sum(row["failed"] for row in rows)
+    if failed:
+        lines.append(f"Failed requests: {failed}.")
+    foreign = stats.median(row["foreign_share"] for row in rows)
+    worst = stats.percentile((row["foreign_share"] for row in rows), 90)
+    if worst >= DISTURBED:
+        lines.append(f"The machine was not quiet: other processes took {100 * foreign:.0f} % of "
+                     f"the server's CPU in the median leg and {100 * worst:.0f} % or more in one "
+                     "leg of ten. CPU per response suffers little from it, req/s much.")
+    return lines

@@ -18,6 +18,9 @@ import time
 from benchkit import tools
 
 
+PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes well under one
+
+
 @dataclasses.dataclass(frozen=True)
 class Scale:
     """How long a run takes: every leg is measured `rounds` times for `seconds`."""
@@ -98,25 +101,33 @@ class Run:
 
 def end_process(process):
     """Ends a process and all of its group: politely, then not."""
-    for number, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
-        try:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
-        if group_is_gone(process.pid, patience):
-            break
-    process.poll()
+            process.wait(PATIENCE)
+        if group_is_gone(process.pid, PATIENCE):
+            return
 
 
 def group_is_gone(group, patience):
-    """Waits until no process of the group is left, `patience` seconds at most."""
+    """Waits until no process of the group runs, `patience` seconds at most."""
     deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
+    while group_runs(group):
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(0.05)
+    return True
+
+
+def group_runs(group):
+    """Whether the group has a process that is no zombie (some systems' init reaps late)."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # ended since the listing
+        state, _, of_group = text[text.rindex(")") + 2:].split()[:3]
+        if int(of_group) == group and state not in "ZX":
+            return True
     return False

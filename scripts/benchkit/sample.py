@@ -9,6 +9,10 @@ from benchkit import stats
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 MEMORY_INTERVAL = 0.25  # seconds; reading smaps_rollup stops the server for microseconds
+# Of the module's counters, those that tell whether a leg did what it was meant to.
+COUNTERS = ("ElasticCompressed", "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec",
+            "ElasticPrecompressed", "ElasticSkipped-small")
+
 IDLE_PATIENCE = 5  # seconds to wait for a server to finish requests that their client gave up
 
 
@@ -53,6 +57,20 @@ def cpu_seconds(root):
     processes = read_stats()
     return sum(processes[pid][1] for pid in family(root, processes)
                if pid in processes) / TICKS_PER_SECOND
+
+
+def parse_cpu_row(text, cpu):
+    """Ticks that processes used of one CPU, in the text of /proc/stat (user, nice and system)."""
+    for line in text.splitlines():
+        name, *fields = line.split()
+        if name == f"cpu{cpu}":
+            return sum(int(field) for field in fields[:3])
+    return 0
+
+
+def process_seconds(cpu):
+    """Time, so far, that all processes together ran on one CPU."""
+    return parse_cpu_row(pathlib.Path("/proc/stat").read_text(), cpu) / TICKS_PER_SECOND
 
 
 def memory_kb(root):
@@ -104,12 +122,12 @@ class MemoryPeak:
 def measure(server, generate):
     """Runs `generate()`, a load, against `server`; what happened, as columns of a table."""
     counters = server.counters()
-    cpu = cpu_seconds(server.pid)
+    started, cpu, all_cpu = clocks(server)
     with MemoryPeak(server.pid) as memory:
         load = generate()
         wait_until_idle(server.pid)
-    cpu = cpu_seconds(server.pid) - cpu
-    after = server.counters()
+    elapsed, cpu, all_cpu = (after - before for after, before in
+                             zip(clocks(server), (started, cpu, all_cpu)))
     row = {
         "requests": load.requests, "failed": load.failed, "seconds": round(load.seconds, 4),
         "rate": round(load.rate, 2), "bytes": load.bytes,
@@ -117,10 +135,17 @@ def measure(server, generate):
         "p50_ms": load.p50_ms, "p95_ms": load.p95_ms, "p99_ms": load.p99_ms,
         "cpu_seconds": round(cpu, 2),
         "cpu_usec_per_response": round(1e6 * stats.ratio(cpu, load.requests), 1),
+        # Of the server's CPU, what processes other than the server took meanwhile.
+        "foreign_share": round(max(0.0, all_cpu - cpu) / elapsed, 3),
         "memory_peak_kb": memory.peak,
     }
-    for key in ("ElasticCompressed", "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec",
-                "ElasticPrecompressed", "ElasticSkipped-small"):
+    after = server.counters()
+    for key in COUNTERS:
         if key in after:
             row[key] = after[key] - counters.get(key, 0)
     return row
+
+
+def clocks(server):
+    """(wall, CPU of the server, CPU of all processes on the server's CPU), in seconds."""
+    return (time.monotonic(), cpu_seconds(server.pid), process_seconds(server.run.server_cpu))

@@ -4,6 +4,7 @@ After figures 1 and 3b of "Automatic and Dynamic Configuration of Data Compressi
 Servers". The page comes from a handler, of unknown length, and is compressed for each response.
 """
 
+import math
 import re
 
 from benchkit import corpus, load, machine, plot, rounds, sample, server, stats
@@ -20,6 +21,8 @@ LEVELS = {"gzip": range(1, 10), "br": range(12)}
 # Enough to keep the server's CPU busy whatever the level, and few enough that one response of the
 # slowest level does not wait long for its turn.
 CLIENTS = 4
+
+TIE = 1.05  # levels whose figures differ by less count as equal: rounds differ as much
 
 # The handler writes pieces, as a template engine does; the page is read once per Lua state.
 HANDLER = """
@@ -112,6 +115,8 @@ def summarize(legs, rows, times):
         figures = middle[leg.labels["coding"], leg.labels["level"]]
         # What a response costs beyond the same response without compression.
         figures["compression_usec"] = figures["cpu_usec_per_response"] - base
+        # Responses per second of CPU: the rate that the server would reach on a CPU of its own.
+        figures["capacity"] = stats.ratio(1e6, figures["cpu_usec_per_response"])
         figures["encoder_usec"] = stats.median(times.get(leg.path, ()))
     return middle
 
@@ -120,7 +125,7 @@ def summary_rows(middle, page):
     return [{"coding": coding, "level": level, "body_bytes": len(page),
              "sent_bytes": figures["sent_bytes"],
              "saved_percent": round(100 - 100 * figures["sent_bytes"] / len(page), 2),
-             "rate": figures["rate"],
+             "rate": figures["rate"], "capacity": round(figures["capacity"], 2),
              "cpu_usec_per_response": round(figures["cpu_usec_per_response"], 1),
              "compression_usec": round(figures["compression_usec"], 1),
              "encoder_usec": figures["encoder_usec"]}
@@ -129,9 +134,9 @@ def summary_rows(middle, page):
 
 def draw(run, middle):
     panels = (("sent_bytes", "KB sent", 1 / corpus.KB, "gain: bytes of a page"),
-              ("rate", "requests per second", 1, "pain: capacity"),
+              ("capacity", "responses per second of CPU", 1, "pain: capacity"),
               ("compression_usec", "ms of CPU", 1e-3, "pain: compression time"))
-    with plot.figure(run, run.name, len(panels), width=11, height=3.6) as (_, all_axes):
+    with plot.figure(run, run.name, len(panels), width=11, height=3.6) as all_axes:
         for axes, (key, label, scale, title) in zip(all_axes, panels):
             for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s")):
                 levels = LEVELS[coding]
@@ -149,46 +154,59 @@ def draw(run, middle):
 
 
 def write_table(middle):
-    lines = [f"{'coding':<8} {'level':>5} {'bytes':>7} {'req/s':>8} {'CPU ms':>8} "
+    lines = [f"{'coding':<8} {'level':>5} {'bytes':>7} {'req/s':>8} {'per CPU s':>9} "
              f"{'compression ms':>14} {'encoder ms':>10}"]
     for (coding, level), figures in middle.items():
-        name = str(level) if coding != "identity" else "–"
+        name = str(level) if coding != "identity" else "-"
+        encoder = figures["encoder_usec"] / 1e3
         lines.append(f"{coding:<8} {name:>5} {figures['sent_bytes']:>7.0f} "
-                     f"{figures['rate']:>8.1f} {figures['cpu_usec_per_response'] / 1e3:>8.2f} "
+                     f"{figures['rate']:>8.1f} {figures['capacity']:>9.1f} "
                      f"{figures['compression_usec'] / 1e3:>14.2f} "
-                     f"{figures['encoder_usec'] / 1e3:>10.2f}")
+                     f"{'-' if math.isnan(encoder) else format(encoder, '.2f'):>10}")
     return "\n".join(lines)
 
 
+def compare(middle, one, other, figure):
+    """How many times as large a figure is at `other` as at `one`."""
+    return stats.ratio(middle[other][figure], middle[one][figure])
+
+
 def write_verdict(middle):
-    low, high = middle["gzip", 1], middle["gzip", 9]
-    time = stats.ratio(high["compression_usec"], low["compression_usec"])
-    capacity = stats.ratio(low["rate"], high["rate"])
-    saved = 100 - 100 * stats.ratio(high["sent_bytes"], low["sent_bytes"])
-    rates = [middle["gzip", level]["rate"] for level in LEVELS["gzip"]]
-    # 5 %: neighbouring levels may differ by less than rounds do.
-    falls = all(later < earlier * 1.05 for earlier, later in zip(rates, rates[1:]))
+    gzip, br = (("gzip", 1), ("gzip", 9)), (("br", 0), ("br", 11))
+    time = compare(middle, *gzip, "compression_usec")
+    capacity = 1 / compare(middle, *gzip, "capacity")
+    capacities = [middle["gzip", level]["capacity"] for level in LEVELS["gzip"]]
+    falls = all(later < earlier * TIE for earlier, later in zip(capacities, capacities[1:]))
     holds = 2 <= time <= 4.5 and capacity > 1.5 and falls
-    return (f"Here, gzip level 9 takes {time:.1f} times the compression time of level 1, serves "
-            f"{capacity:.1f} times fewer requests and saves {saved:.1f} % of its bytes; capacity "
+    return (f"Here, gzip level 9 takes {time:.1f} times the compression time of level 1, has "
+            f"{capacity:.1f} times less capacity and saves "
+            f"{100 - 100 * compare(middle, *gzip, 'sent_bytes'):.1f} % of its bytes; capacity "
             f"{'falls' if falls else 'does not fall'} from level to level. The finding "
-            f"{'holds' if holds else 'does not hold in these proportions'}. "
-            f"br spans {stats.ratio(middle['br', 11]['compression_usec'], middle['br', 0]['compression_usec']):.0f} "
-            f"times in time from 0 to 11, for "
-            f"{100 - 100 * stats.ratio(middle['br', 11]['sent_bytes'], middle['br', 0]['sent_bytes']):.1f} "
-            f"% fewer bytes.")
+            f"{'holds' if holds else 'does not hold in these proportions'}. br level 11 takes "
+            f"{compare(middle, *br, 'compression_usec'):.0f} times the time of level 0 for "
+            f"{100 - 100 * compare(middle, *br, 'sent_bytes'):.1f} % fewer bytes."
+            f"{write_dominated(middle)}")
+
+
+def write_dominated(middle):
+    """Names the levels that cost more time than a higher one of their coding, and more bytes."""
+    worse = [f"{coding} {level}" for coding, levels in LEVELS.items() for level in levels
+             if any(middle[coding, higher]["compression_usec"] * TIE
+                    < middle[coding, level]["compression_usec"]
+                    and middle[coding, higher]["sent_bytes"] < middle[coding, level]["sent_bytes"]
+                    for higher in levels if higher > level)]
+    return f" Slower and larger than a higher level: {', '.join(worse)}." if worse else ""
 
 
 def write_paragraph(run, page, rows, middle):
     parts = [
         f"levels. {machine.describe(run, 'h2load')}",
         f"A dynamic page of {len(page)} bytes (SHA-256 {corpus.digest(page)}…), {CLIENTS} clients "
-        "over HTTP/1.1, each leg a fixed number of requests. Compression time is the server's CPU "
-        "per response less that of identity; encoder is the module's own sampled measure.",
+        "over HTTP/1.1, each leg a fixed number of requests. Capacity is responses per second of "
+        "the server's CPU; compression time is its CPU per response less that of identity; "
+        "encoder is the module's own sampled measure.",
         "The source: level 9 takes 3 times the time of level 1; capacity falls likewise.",
-        write_verdict(middle)]
-    if rounds.failures(rows):
-        parts.append(f"Failed requests: {rounds.failures(rows)}.")
+        write_verdict(middle), *rounds.remarks(rows)]
     return "\n".join(parts) + "\n\n" + write_table(middle)
 
 

@@ -70,7 +70,7 @@ def make_legs(files):
 
 
 def draw(run, names, middle):
-    with plot.figure(run, run.name, width=9) as (_, (axes,)):
+    with plot.figure(run, run.name, width=9) as (axes,):
         width = 0.8 / len(VARIANTS)
         places = range(len(names))
         traffic = axes.twinx()
@@ -146,11 +146,9 @@ def write_paragraph(run, files, rows, middle):
         f"{last}."]
     verdicts = [judge(variant, compare(files, middle, variant))
                 for variant in ("kept", "gzip", "threshold")]
-    closing = [f"The threshold, for files that fit into one segment: "
-               f"{judge_threshold(files, middle)}."]
-    if rounds.failures(rows):
-        closing.append(f"Failed requests: {rounds.failures(rows)}.")
-    return "\n".join(parts + verdicts + closing)
+    threshold = (f"The threshold, for files that fit into one segment: "
+                 f"{judge_threshold(files, middle)}.")
+    return "\n".join([*parts, *verdicts, threshold, *rounds.remarks(rows)])
 
 
 def run(run):

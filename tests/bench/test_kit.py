@@ -1,0 +1,191 @@
+"""Statistics, corpus, rounds and the way a run ends."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+import pytest
+
+from benchkit import corpus, link, rounds, run, stats, tools
+from benchkit.experiments import levels, small_files
+
+
+def test_percentile_is_the_nearest_rank():
+    values = [15, 20, 35, 40, 50]
+    assert [stats.percentile(values, p) for p in (1, 30, 40, 50, 95, 100)] == [
+        15, 20, 20, 35, 50, 50]
+    assert math.isnan(stats.percentile([], 50))
+
+
+def test_median_and_ratio_of_nothing():
+    assert stats.median([3, 1, 2]) == 2
+    assert math.isnan(stats.median([]))
+    assert math.isnan(stats.ratio(1, 0))
+
+
+def test_medians_by_group():
+    rows = [{"leg": leg, "round": number, "rate": rate} for leg, number, rate in
+            (("a", 1, 10), ("b", 1, 1), ("b", 2, 3), ("a", 2, 30), ("a", 3, 11))]
+    assert stats.medians(rows, ("leg",), ("rate",)) == {("a",): {"rate": 11}, ("b",): {"rate": 2}}
+
+
+@pytest.fixture(params=["documents", "invented"])
+def source(request, monkeypatch, tmp_path):
+    """Both sources of text: a machine has one of them."""
+    if request.param == "invented":
+        monkeypatch.setattr(corpus, "DOCUMENTS", tmp_path)
+
+
+def test_corpus_has_its_sizes_and_ratios(source):
+    files = corpus.small_files()
+    assert [len(body) for _, body in files] == [size for size, _ in corpus.SMALL_FILES]
+    for (name, body), (size, wanted) in zip(files, corpus.SMALL_FILES):
+        ratio = size / corpus.gzip_size(body)
+        assert 0.75 * wanted < ratio < 1.35 * wanted, name
+        if size <= small_files.SMALL:
+            assert corpus.gzip_size(body) < 1400, f"{name}: the source's fitted one segment"
+
+
+def test_corpus_is_the_same_each_time(source):
+    assert corpus.page(levels.PAGE_BYTES) == corpus.page(levels.PAGE_BYTES)
+    assert corpus.invented_html(5000) == corpus.invented_html(50000)[:5000]
+    assert corpus.digest(corpus.invented_html(5000)) == "5c1b957ff6d4"
+
+
+def test_size_names():
+    assert [corpus.size_name(size) for size in (1024, 5000, 131072, 1 << 20)] == [
+        "1K", "4.88K", "128K", "1M"]
+
+
+def test_pages_of_the_user(tmp_path):
+    for size in (10, 200, 3000):
+        (tmp_path / f"{size}.html").write_bytes(b"x" * size)
+    (tmp_path / "10.html.gz").write_bytes(b"x")
+    assert [len(body) for _, body in corpus.small_files(tmp_path)] == [10, 200, 3000]
+    assert len(corpus.page(180, tmp_path)) == 200
+
+
+def test_pages_directory_without_files(tmp_path):
+    with pytest.raises(tools.BenchError, match="no files"):
+        corpus.page(1, tmp_path)
+
+
+class FakeServer:
+    """Answers every path with one response."""
+
+    def __init__(self, status, headers, body):
+        self.answer = status, headers, body
+
+    def get(self, path, headers):
+        return self.answer
+
+
+LEG = rounds.Leg({"file": "a"}, "/a", b"text", "gzip", "gzip")
+
+
+def gzipped(body):
+    encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return encoder.compress(body) + encoder.flush()
+
+
+def test_leg_that_is_as_meant():
+    body = gzipped(b"text")
+    assert rounds.check(FakeServer(200, {"Content-Encoding": "gzip"}, body), LEG) == len(body)
+
+
+@pytest.mark.parametrize("status, headers, body, says", [
+    (404, {}, b"", "gave 404"),
+    (200, {}, b"text", "Content-Encoding ''"),
+    (200, {"Content-Encoding": "gzip"}, gzipped(b"other"), "does not decode"),
+    (200, {"Content-Encoding": "gzip"}, gzipped(b"text")[:-1], "cut short"),
+    (200, {"Content-Encoding": "gzip"}, gzipped(b"text") + b"tail", "cut short or has a tail"),
+])
+def test_leg_that_is_not_as_meant(status, headers, body, says):
+    with pytest.raises(tools.BenchError, match=says):
+        rounds.check(FakeServer(status, headers, body), LEG)
+
+
+def test_missing_tool_names_its_packages(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(tools, "EXTRA_PATH", "/nowhere")
+    with pytest.raises(tools.BenchError, match=r"nghttp2-client \(Debian\) or nghttp2 \(Fedora\)"):
+        tools.find.__wrapped__("h2load")
+
+
+def test_missing_module_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.delenv("ELASTIC_MODULE", raising=False)
+    monkeypatch.setattr(tools, "ROOT", tmp_path)
+    with pytest.raises(tools.BenchError, match="is not built"):
+        tools.elastic_module()
+
+
+@pytest.mark.parametrize("rate", ["", "1", "gbit", "0mbit", "1gbit; true", "-1mbit"])
+def test_link_rates_that_are_none(rate):
+    with pytest.raises(tools.BenchError, match="give a rate"):
+        link.enter(rate)
+
+
+@pytest.fixture
+def affinity():
+    """A run moves its process to one CPU; the tests after it get theirs back."""
+    cpus = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, cpus)
+
+
+def test_run_ends_its_processes_and_removes_its_directory(affinity, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "PATIENCE", 0.3)
+    with pytest.raises(RuntimeError):
+        with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
+            work = one.work
+            # A shell with a child of its own, both deaf to SIGTERM.
+            server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & wait; sleep 60"],
+                               work / "log")
+            time.sleep(0.3)
+            one.save_text("x", "partial")
+            raise RuntimeError
+    assert not run.group_runs(server.pid)
+    assert not work.exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_publishes_tables_with_the_columns_of_all_rows(affinity, tmp_path):
+    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
+        one.save_table("x", [{"a": 1}, {"a": 2, "b": "é"}])
+        one.publish()
+    assert (tmp_path / "out" / "x.csv").read_text(encoding="utf-8") == "a,b\n1,\n2,é\n"
+
+
+# An experiment whose run never ends by itself.
+ENDLESS = """
+import sys, time, types
+from benchkit import cli, run
+
+def endless(one):
+    one.save_text("partial", "result")
+    one.start(["sleep", "300"], one.work / "log")
+    print("ready", flush=True)
+    time.sleep(300)
+
+cli.load_experiment = lambda name: types.SimpleNamespace(
+    SUMMARY="endless", SCALES={"quick": run.Scale(1, 1)}, run=endless)
+sys.exit(cli.main(["levels", "--quick", "--out", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_nothing(tmp_path, number):
+    environment = {**os.environ, "TMPDIR": str(tmp_path),
+                   "PYTHONPATH": str(tools.ROOT / "scripts")}
+    with subprocess.Popen([sys.executable, "-c", ENDLESS, tmp_path / "out"], env=environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        errors = process.communicate(timeout=30)[1]
+    assert process.returncode == 130, errors
+    assert b"nothing was kept" in errors
+    assert not list(tmp_path.iterdir())

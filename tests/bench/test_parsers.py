@@ -1,0 +1,119 @@
+"""What the kit reads from wrk, h2load, /proc, the module's status and its log."""
+
+import math
+
+import pytest
+
+from benchkit import load, sample, server
+from benchkit.experiments import levels
+from benchkit.tools import BenchError
+
+WRK = """Running 1s test @ http://127.0.0.1:8799/page.html
+  1 threads and 10 connections
+  18926 requests in 1.10s, 2.86GB read
+Requests/sec:  17210.73
+bench requests=18926 usec=1099661 bytes=3070925000 status=3 broken=2 p50=390 p95=800 p99=1360
+"""
+
+H2LOAD = """starting benchmark...
+spawning thread #0: 5 total client(s). Timing-based test with 0s of warm-up time.
+Application protocol: h2c
+
+finished in 501.23ms, 11338.00 req/s, 1.71GB/s
+requests: 5669 total, 5674 started, 5669 done, 5660 succeeded, 9 failed, 0 errored, 0 timeout
+status codes: 5660 2xx, 0 3xx, 9 4xx, 0 5xx
+traffic: 877.11MB (919716414) total, 171.96KB (176084) headers (space savings 82.35%), 876.41MB
+                     min         max         mean         sd        +/- sd
+time for request:      102us      1.87ms       392us       138us    72.80%
+"""
+
+H2LOAD_REFUSED = """starting benchmark...
+spawning thread #0: 2 total client(s). 2 total requests
+
+finished in 241us, 0.00 req/s, 0B/s
+requests: 2 total, 0 started, 0 done, 0 succeeded, 2 failed, 2 errored, 0 timeout
+status codes: 0 2xx, 0 3xx, 0 4xx, 0 5xx
+traffic: 0B (0) total, 0B (0) headers (space savings 0.00%), 0B (0) data
+"""
+
+
+def test_wrk_report():
+    seen = load.parse_wrk(WRK)
+    assert (seen.requests, seen.failed, seen.bytes) == (18926, 5, 3070925000)
+    assert seen.seconds == pytest.approx(1.099661)
+    assert seen.rate == pytest.approx(17210.7, abs=0.1)
+    assert (seen.p50_ms, seen.p95_ms, seen.p99_ms) == (0.39, 0.8, 1.36)
+
+
+def test_h2load_summary_and_log():
+    log = "\n".join(f"17952161340128{n:02}\t200\t{n * 1000}" for n in range(1, 101))
+    seen = load.parse_h2load(H2LOAD, log)
+    assert (seen.requests, seen.failed, seen.bytes) == (5660, 9, 919716414)
+    assert seen.seconds == pytest.approx(0.50123)
+    assert (seen.p50_ms, seen.p95_ms, seen.p99_ms) == (50, 95, 99)
+
+
+def test_h2load_without_a_server():
+    seen = load.parse_h2load(H2LOAD_REFUSED)
+    assert (seen.requests, seen.failed, seen.rate) == (0, 2, 0)
+    assert math.isnan(seen.p50_ms)
+
+
+def test_h2load_log_leaves_out_failures_and_a_torn_last_line():
+    assert load.parse_h2load_log("1\t200\t1500\n2\t503\t20\n3\t-1\t30\n4\t204\t500\n5\t20") == [
+        1.5, 0.5]
+
+
+@pytest.mark.parametrize("parse", [load.parse_wrk, load.parse_h2load])
+@pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:1 Connection refused\n"])
+def test_output_without_a_summary_is_an_error(parse, text):
+    with pytest.raises(BenchError):
+        parse(text)
+
+
+@pytest.mark.parametrize("text, seconds", [
+    ("241us", 0.000241), ("501.23ms", 0.50123), ("1.00s", 1), ("20.05s", 20.05),
+    ("1m2s", 62), ("1h1m1s", 3661),
+])
+def test_h2load_durations(text, seconds):
+    assert load.parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "12", "ms", "1.00s,", "5 s"])
+def test_durations_that_are_none(text):
+    with pytest.raises(BenchError):
+        load.parse_duration(text)
+
+
+def test_process_stat_with_a_hostile_name():
+    text = "42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7\n"
+    assert sample.parse_stat(text) == (7, 124)
+
+
+def test_family_holds_grandchildren_and_nobody_else():
+    processes = {1: (0, 0), 10: (1, 0), 11: (10, 0), 12: (11, 0), 20: (1, 0)}
+    assert sample.family(10, processes) == {10, 11, 12}
+
+
+def test_memory_is_the_proportional_share():
+    text = "5581-7ffe [rollup]\nRss: 900 kB\nPss:  321 kB\nPss_Anon: 5 kB\n"
+    assert sample.parse_rollup(text) == 321
+    assert sample.parse_rollup("") == 0
+
+
+def test_cpu_row_counts_processes_only():
+    text = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 5 0 0 0\n"
+    assert sample.parse_cpu_row(text, 0) == 6
+    assert sample.parse_cpu_row(text, 1) == 0
+
+
+def test_counters_are_the_whole_numbers_of_the_status():
+    text = ("ElasticVersion: 0.1.0\nElasticCPU: 0.25\nElasticCompressed: 12\n"
+            "ElasticSkipped-small: 3\n")
+    assert server.parse_counters(text) == {"ElasticCompressed": 12, "ElasticSkipped-small": 3}
+
+
+def test_level_log_keeps_cpu_times_and_leaves_elapsed_ones():
+    text = ("/gzip-1 gzip 1 ~700\n/gzip-1 gzip 1 650\n/br-11 br 11 125000\n/identity - - -\n"
+            "/gzip-1 gzip 1 66")
+    assert levels.parse_log(text) == {"/gzip-1": [650, 66], "/br-11": [125000]}
