@@ -1,6 +1,7 @@
 #include "chain.h"
 
 #include "account.h"
+#include "ranges.h"
 #include "request.h"
 #include "settings.h"
 
@@ -66,6 +67,7 @@ void el_chain_insert(request_rec *r)
     if (r->main) {
         return;
     }
+    el_ranges_insert(r);
     if (el_dir_enabled(el_dir_of(r), false)) {
         remove_compressors(r);
         ap_add_output_filter(EL_FILTER_NAME, NULL, r, r->connection);

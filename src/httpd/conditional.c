@@ -40,13 +40,20 @@ void el_conditional_not_modified(request_rec *r)
     const char *current = el_response_header(r, "ETag");
     el_accept_t accept;
     el_etag_t named;
+    size_t base;
 
     if (!list || !current) {
         return;
     }
     accept = el_request_enabled(r);
-    if (el_etag_named(list, current, &accept, &named)) {
-        el_response_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
+    if (!el_etag_named(list, current, &accept, &named)) {
+        return;
+    }
+    el_response_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
+    if (el_etag_coding(&named, &base) != EL_IDENTITY) {
+        /* A cache would take the identity's for its encoded body's, and throw that away. */
+        el_response_unset(r, "Content-Length");
+        el_response_unset(r, "Accept-Ranges");
     }
 }
 

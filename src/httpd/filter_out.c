@@ -87,6 +87,13 @@ static apr_status_t break_off(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
     return rv != APR_SUCCESS ? rv : APR_EGENERAL;
 }
 
+/* The response depended, or could have depended, on what the request accepts. */
+static void negotiated(request_rec *r)
+{
+    el_response_vary(r);
+    el_request_drop_dated_range(r);
+}
+
 /* The body goes on as it is. */
 static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
@@ -99,7 +106,7 @@ static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
     };
 
     if (decision.vary) {
-        el_response_vary(f->r);
+        negotiated(f->r);
     }
     if (out->facts.status == HTTP_NOT_MODIFIED && decision.reason == EL_REASON_STATUS) {
         el_conditional_not_modified(f->r);
@@ -125,15 +132,8 @@ static int level_for(request_rec *r, el_coding_t coding)
 
 static void set_header(request_rec *r, el_coding_t coding)
 {
-    el_response_vary(r);
+    negotiated(r);
     el_response_set_coding(r, coding, el_dir_etag(el_dir_of(r)));
-    if (el_request_has_range(r)) {
-        /*
-         * Its If-Range is a date, which the identity and its codings share: a slice of the identity would be
-         * spliced onto a prefix of a coding. The whole body is right for either (RFC 9110 §13.1.5).
-         */
-        el_request_drop_range(r);
-    }
 }
 
 static bool ended_early(const out_t *out)

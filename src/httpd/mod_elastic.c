@@ -5,6 +5,7 @@
 #include "conditional.h"
 #include "filter_out.h"
 #include "precompressed.h"
+#include "ranges.h"
 #include "settings.h"
 #include "shared.h"
 #include "status.h"
@@ -43,6 +44,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         || el_timer_start(server, pconf) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    el_ranges_configure();
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s %s and %s %s",
                  ELASTIC_VERSION, gzip->name, gzip->version(), br->name, br->version());
     return OK;
@@ -71,6 +73,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_handler(el_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, APR_HOOK_LAST);
     ap_register_output_filter(EL_FILTER_NAME, el_filter_out, NULL, AP_FTYPE_CONTENT_SET);
+    ap_register_output_filter(EL_RANGES_NAME, el_ranges_filter, NULL, EL_RANGES_TYPE);
 }
 
 __attribute__((visibility("default"))) AP_DECLARE_MODULE(elastic) = {

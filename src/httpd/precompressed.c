@@ -272,7 +272,7 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
 /* The sibling that answers the request, or NULL: identity does. */
 static const sibling_t *choose_sibling(request_rec *r, const siblings_t *all)
 {
-    if (el_request_has_range(r) && !el_request_dated_range(r)) {
+    if (el_request_has_range(r)) {
         return ranged_sibling(r, all);
     }
     return best_sibling(r, all);
@@ -288,6 +288,7 @@ static int offer_siblings(request_rec *r)
         return DECLINED;
     }
     el_response_vary(r);
+    el_request_drop_dated_range(r);
     keep_acceptable(r, &all);
     if (all.count == 0) {
         return DECLINED;
@@ -299,10 +300,6 @@ static int offer_siblings(request_rec *r)
     sibling = choose_sibling(r, &all);
     if (!sibling) {
         return DECLINED;
-    }
-    if (el_request_dated_range(r)) {
-        /* The date is the identity's as well: a slice might be spliced onto another representation. */
-        el_request_drop_range(r);
     }
     return send_sibling(r, sibling);
 }

@@ -101,11 +101,13 @@ bool el_request_dated_range(const request_rec *r)
     return if_range && *if_range != '"' && strncmp(if_range, "W/\"", 3) != 0;
 }
 
-void el_request_drop_range(request_rec *r)
+void el_request_drop_dated_range(request_rec *r)
 {
-    apr_table_unset(r->headers_in, "Range");
-    apr_table_unset(r->headers_in, "Request-Range");
-    apr_table_unset(r->headers_in, "If-Range");
+    if (el_request_has_range(r) && el_request_dated_range(r)) {
+        apr_table_unset(r->headers_in, "Range");
+        apr_table_unset(r->headers_in, "Request-Range");
+        apr_table_unset(r->headers_in, "If-Range");
+    }
 }
 
 static bool tls_compressed(request_rec *r)

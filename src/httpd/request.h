@@ -43,8 +43,11 @@ bool el_request_dated_range(const request_rec *r);
 /* Whether the request asks for a Range, in either spelling that httpd follows. */
 bool el_request_has_range(const request_rec *r);
 
-/* Makes it a request for the whole. */
-void el_request_drop_range(request_rec *r);
+/*
+ * Makes it a request for the whole, where If-Range holds a date, which the representations of a negotiated
+ * resource share: a slice of one would be spliced onto a prefix of another (RFC 9110 §13.1.5).
+ */
+void el_request_drop_dated_range(request_rec *r);
 
 /*
  * All facts but the body's size. `named` is true where the configuration names the filter itself.

@@ -11,6 +11,12 @@ const char *el_response_header(const request_rec *r, const char *name)
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
+void el_response_unset(request_rec *r, const char *name)
+{
+    apr_table_unset(r->headers_out, name);
+    apr_table_unset(r->err_headers_out, name);
+}
+
 /* Whether a Content-Encoding names only what is no coding of a body (RFC 2045's transfer encodings). */
 static bool is_plain(const char *encoding)
 {
@@ -103,8 +109,7 @@ void el_response_set_etag(request_rec *r, const char *tag)
     apr_table_t *table = apr_table_get(r->headers_out, "ETag") ? r->headers_out : r->err_headers_out;
 
     if (!tag) {
-        apr_table_unset(r->headers_out, "ETag");
-        apr_table_unset(r->err_headers_out, "ETag");
+        el_response_unset(r, "ETag");
     } else {
         apr_table_setn(table, "ETag", tag);
     }
@@ -120,8 +125,7 @@ void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t m
     const char *tag = el_response_header(r, "ETag");
 
     for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
-        apr_table_unset(r->headers_out, stale[i]);
-        apr_table_unset(r->err_headers_out, stale[i]);
+        el_response_unset(r, stale[i]);
     }
     r->content_encoding = NULL;
     apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);

@@ -12,6 +12,9 @@
 /* A field's value, or NULL. */
 const char *el_response_header(const request_rec *r, const char *name);
 
+/* Takes a field out of both tables. */
+void el_response_unset(request_rec *r, const char *name);
+
 /* Whether the body is encoded already; identity, 7bit, 8bit and binary are no codings of a body. */
 bool el_response_encoded(const request_rec *r);
 
