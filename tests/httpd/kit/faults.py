@@ -1,0 +1,56 @@
+"""Faults that are put into httpd from outside: a small library, preloaded, whose functions fail."""
+
+import subprocess
+
+from . import env
+
+# What a library function does instead; each keeps its name and its type.
+_SOURCES = {
+    # zlib has no memory for an encoder
+    "gzip-open": "int deflateInit2_(void *z) { (void)z; return -4; }",
+    # the encoder fails at the first call, before anything was sent
+    "gzip-first": "int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }",
+    # the encoder works for a while, then fails
+    "gzip-later": """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        static _Thread_local int calls;
+        int deflate(void *z, int flush) {
+            int (*real)(void *, int) = (int (*)(void *, int))dlsym(RTLD_NEXT, "deflate");
+            return ++calls > 20 ? -2 : real(z, flush);
+        }""",
+    "br-open": "void *BrotliEncoderCreateInstance(void *a, void *f, void *o)"
+               " { (void)a; (void)f; (void)o; return 0; }",
+    "br-first": "int BrotliEncoderCompressStream(void *s) { (void)s; return 0; }",
+    "br-later": """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stddef.h>
+        static _Thread_local int calls;
+        int BrotliEncoderCompressStream(void *s, int op, size_t *ai, const void **ni, size_t *ao,
+                                        void **no, size_t *total) {
+            int (*real)(void *, int, size_t *, const void **, size_t *, void **, size_t *) =
+                (int (*)(void *, int, size_t *, const void **, size_t *, void **, size_t *))
+                dlsym(RTLD_NEXT, "BrotliEncoderCompressStream");
+            return ++calls > 20 ? 0 : real(s, op, ai, ni, ao, no, total);
+        }""",
+    # libraries are never unmapped, so that a leak's report can name their functions
+    "keep-libraries": "int dlclose(void *handle) { (void)handle; return 0; }",
+}
+
+
+def library(directory, name):
+    """Builds the library of that fault; its path."""
+    source = directory / f"{name}.c"
+    source.write_text(_SOURCES[name] + "\n")
+    path = directory / f"{name}.so"
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-fno-builtin", "-o", str(path), str(source),
+                    "-ldl"], check=True)
+    path.chmod(0o755)
+    return path
+
+
+def wrapper(*libraries):
+    """For Server(wrapper=…): preloads the libraries, behind a sanitizer's runtime where there is one."""
+    preload = [env.PRELOAD] if env.PRELOAD else []
+    return ["env", "LD_PRELOAD=" + " ".join([*preload, *map(str, libraries)])]

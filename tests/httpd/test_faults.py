@@ -1,0 +1,127 @@
+"""When an encoder or a file fails: a correct response, or one that is visibly broken; never a silent lie."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from kit import bodies, decode, faults
+from kit.client import Incomplete
+
+TEXT = bodies.text(40000)
+LARGE = bodies.text(20 << 20)
+
+
+@pytest.fixture
+def broken(httpd, tmp_path):
+    """A server in which one function of a compression library fails."""
+    def make(fault, **kw):
+        return httpd("Elastic On", wrapper=faults.wrapper(faults.library(tmp_path, fault)),
+                     allow_log=[r"\[elastic:"], **kw)
+
+    os.chmod(tmp_path, 0o755)
+    for parent in tmp_path.parents[:2]:
+        os.chmod(parent, 0o755)
+    return make
+
+
+@pytest.mark.parametrize("fault,name", [
+    ("gzip-open", "a.txt"), ("br-open", "a.txt"), ("gzip-open", "large.txt"), ("br-open", "large.txt"),
+    ("gzip-first", "a.txt"), ("br-first", "a.txt")])
+def test_an_encoder_that_fails_at_once_leaves_the_body_as_it_is(broken, fault, name):
+    server = broken(fault, files={"a.txt": TEXT, "large.txt": LARGE})
+    coding = fault.split("-")[0]
+    answer = server.get(f"/{name}", ae=coding)
+    assert answer.status == 200 and answer.coding is None and answer.varies
+    assert answer.body == (TEXT if name == "a.txt" else LARGE)
+    assert server.reason(answer) == "error"
+    assert int(server.status()["ElasticSkipped-error"]) >= 1
+    # The other coding works.
+    other = {"gzip": "br", "br": "gzip"}[coding]
+    answer = server.get("/a.txt", ae=other)
+    assert answer.coding == other and answer.body == TEXT
+
+
+@pytest.mark.parametrize("fault", ["gzip-first", "br-first"])
+def test_an_encoder_that_fails_at_the_first_call_of_a_stream_says_so(broken, fault):
+    """Nothing was sent yet: the body as it is, or an honest 500."""
+    server = broken(fault, files={"large.txt": LARGE})
+    answer = server.get("/large.txt", ae=fault.split("-")[0])
+    assert answer.coding is None and answer.complete
+    assert answer.status == 500 or answer.raw == LARGE
+    assert server.reason(answer) == "error"
+
+
+@pytest.mark.parametrize("fault", ["gzip-later", "br-later"])
+@pytest.mark.protocols("http/1.1", "http/1.0", "h2c")
+def test_an_encoder_that_fails_midway_never_leaves_a_whole_body(broken, fault, protocol):
+    server = broken(fault, files={"large.txt": LARGE}, h2=True)
+    coding = fault.split("-")[0]
+    answer = server.get("/large.txt", ae=coding, protocol=protocol)
+    if protocol != "http/1.0":
+        assert not answer.complete
+    assert answer.coding == coding
+    with pytest.raises((Incomplete, decode.DecodeError)):
+        answer.body  # noqa: B018
+    assert server.is_running()
+
+
+def read_slowly(connection, response, sink):
+    """Reads what comes into `sink`, as its pieces; returns whether the message was whole."""
+    try:
+        for piece in connection.body_pieces(response):
+            sink.append(piece)
+    except (Incomplete, ConnectionError):
+        return False
+    return response.complete
+
+
+@pytest.fixture
+def site(httpd):
+    return httpd("Elastic On\nEnableSendfile Off", allow_log=[r"AH00574|elastic:|\[core:error\]"])
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.protocols("http/1.1", "http/1.0")
+def test_a_file_cut_short_while_it_is_sent_never_looks_whole(site, coding, protocol):
+    data = bodies.noise(1 << 20) * 40  # what cannot be sent before the client reads
+    path = site.write("a.txt", data)
+    children = site.children()
+    with site.connect(protocol) as connection:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        id = connection.send_request("/a.txt", ae=coding)
+        response = connection.read_head(id)
+        assert response.status == 200 and response.headers["Content-Encoding"] == coding
+        time.sleep(0.5)
+        os.truncate(path, 1 << 20)
+        pieces = []
+        whole = read_slowly(connection, response, pieces)
+    raw = b"".join(pieces)
+    assert len(raw) < len(data)
+    if protocol == "http/1.1":
+        assert not whole
+    with pytest.raises(decode.DecodeError):
+        decode.decode(coding, raw)
+    assert site.children() == children  # nobody died of SIGBUS
+    path.write_bytes(TEXT)
+    assert site.get("/a.txt", ae=coding).body == TEXT
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_a_script_that_dies_midway_never_looks_whole(httpd, origin, coding):
+    """A proxied body whose origin goes away before the last chunk."""
+    def die(exchange):
+        exchange.head(200, {"Content-Type": "text/plain", "Transfer-Encoding": "chunked"})
+        for _ in range(5):
+            exchange.send(b"%x\r\n%s\r\n" % (len(TEXT), TEXT))
+        exchange.close = True
+
+    origin.route("/die", die)
+    server = httpd(f"Elastic On\nProxyPass /p/ {origin.url}/", modules=["proxy", "proxy_http"],
+                   allow_log=["proxy"])
+    answer = server.get("/p/die", ae=coding)
+    assert answer.coding == coding and not answer.complete
+    with pytest.raises(decode.DecodeError):
+        decode.decode(coding, answer.raw)

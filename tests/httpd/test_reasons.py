@@ -1,0 +1,166 @@
+"""The request notes, and for each reason not to compress its note and its counter."""
+
+import gzip
+import re
+
+import pytest
+
+from kit import bodies
+
+TEXT = bodies.text(20000)
+CONFIG = """
+Elastic On
+AddType text/x-noise .noise
+<Location /off>
+    Elastic Off
+    SetOutputFilter ELASTIC
+</Location>
+<Location /fixed>
+    Header set Cache-Control "public, no-transform"
+</Location>
+SetEnvIf Request_URI ^/no-elastic/ no-elastic
+SetEnvIf Request_URI ^/no-gzip/ no-gzip
+SetEnvIf Request_URI ^/no-brotli/ no-brotli
+SetEnvIf Request_URI ^/html-only/ gzip-only-text/html=1
+"""
+FOLDERS = ("plain", "off", "fixed", "no-elastic", "no-gzip", "no-brotli", "html-only")
+FILES = {**{f"{folder}/a.txt": TEXT for folder in FOLDERS},
+         "plain/a.png": TEXT, "plain/tiny.txt": b"tiny", "plain/empty.txt": b"",
+         "plain/a.noise": bodies.noise(20000)}
+CGI = {
+    "encoded.cgi": "import gzip\nhead('Content-Type: text/plain', 'Content-Encoding: gzip')\n"
+                   "out(gzip.compress(b'done' * 5000))\n",
+    "fixed.cgi": "head('Content-Type: text/plain', 'Cache-Control: no-transform')\n"
+                 "out('done' * 5000)\n",
+    "none.cgi": "head('Status: 204 No Content')\n",
+    "part.cgi": "head('Status: 206 Partial Content', 'Content-Type: text/plain',\n"
+                "     'Content-Range: bytes 0-19999/30000')\nout('p' * 20000)\n",
+}
+
+
+@pytest.fixture(scope="module")
+def site(httpd_shared):
+    return httpd_shared(CONFIG, files=FILES, cgi=CGI)
+
+
+def counters(server):
+    """Compressed and skipped-<reason>, without the `None` that a page itself adds."""
+    status = server.status()
+    found = {key.removeprefix("ElasticSkipped-"): int(value) for key, value in status.items()
+             if key.startswith("ElasticSkipped-")}
+    return {"compressed": int(status["ElasticCompressed"]), **found}
+
+
+def difference(before, after):
+    return {key: after[key] - before[key] for key in after if after[key] != before[key]}
+
+
+def counted(server, request):
+    """(the answer, what its request added to the counters)."""
+    first = counters(server)
+    before = counters(server)
+    own = difference(first, before)  # what reading the page adds
+    answer = request()
+    server.notes(answer)  # it is over when its line is in the log
+    grown = difference(before, counters(server))
+    return answer, {key: grown.get(key, 0) - own.get(key, 0) for key in {*grown, *own}
+                    if grown.get(key, 0) != own.get(key, 0)}
+
+
+# (reason, path, Accept-Encoding, further request fields, Vary expected)
+REASONS = [
+    ("off", "/off/a.txt", "gzip", {}, False),
+    ("type", "/plain/a.png", "gzip", {}, False),
+    ("small", "/plain/tiny.txt", "gzip", {}, True),
+    ("small", "/plain/empty.txt", "gzip", {}, True),
+    ("encoded", "/encoded.cgi", "gzip", {}, False),
+    ("not-acceptable", "/plain/a.txt", None, {}, True),
+    ("not-acceptable", "/plain/a.txt", "deflate", {}, True),
+    ("not-acceptable", "/plain/a.txt", "gzip;q=0, br;q=0", {}, True),
+    ("env", "/no-elastic/a.txt", "gzip, br", {}, None),
+    ("env", "/no-gzip/a.txt", "gzip", {}, None),
+    ("env", "/no-brotli/a.txt", "br", {}, None),
+    ("env", "/html-only/a.txt", "gzip", {}, None),
+    ("no-transform", "/fixed/a.txt", "gzip", {}, False),
+    ("no-transform", "/fixed.cgi", "gzip", {}, False),
+    ("range", "/plain/a.txt", "gzip", {"Range": "bytes=0-99"}, True),
+    ("range", "/part.cgi", "gzip", {}, None),
+    ("status", "/none.cgi", "gzip", {}, None),
+    ("not-smaller", "/plain/a.noise", "gzip", {}, True),
+    ("not-smaller", "/plain/a.noise", "br", {}, True),
+]
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("reason,path,accept,fields,vary", REASONS,
+                         ids=[f"{row[0]}-{row[1]}-{row[2]}" for row in REASONS])
+def test_reason_and_counter(site, reason, path, accept, fields, vary):
+    answer, grown = counted(site, lambda: site.get(path, ae=accept, headers=fields))
+    notes = site.notes(answer)
+    assert notes["elastic-reason"] == reason
+    assert grown == {reason: 1}
+    assert vary is None or answer.varies == vary
+    assert "elastic-coding" not in notes
+    if reason == "encoded":
+        assert answer.coding == "gzip" and gzip.decompress(answer.raw) == b"done" * 5000
+    elif answer.status == 200:
+        assert answer.coding is None and answer.complete
+        if path in (f"/{name}" for name in FILES):
+            assert answer.raw == FILES[path[1:]]
+
+
+def test_head_is_a_reason_of_its_own(site):
+    answer, grown = counted(site, lambda: site.head("/plain/a.txt", ae="gzip"))
+    assert site.reason(answer) == "head" and grown == {"head": 1}
+    assert answer.coding == "gzip" and answer.varies and "Content-Length" not in answer.headers
+
+
+def test_304_has_the_reason_status(site):
+    tag = site.get("/plain/a.txt").headers["ETag"]
+    answer, grown = counted(
+        site, lambda: site.get("/plain/a.txt", ae="gzip", headers={"If-None-Match": tag}))
+    assert answer.status == 304
+    assert site.notes(answer).get("elastic-reason") in ("status", None)
+    assert "compressed" not in grown
+
+
+def test_places_without_the_filter_count_nothing_else(httpd):
+    """Where Elastic is Off and nobody asks for the filter, nothing but `off` may appear."""
+    server = httpd("", files={"a.txt": TEXT})
+    answer, grown = counted(server, lambda: server.get("/a.txt", ae="gzip"))
+    assert answer.coding is None and not answer.varies
+    assert server.reason(answer) in ("off", None) and set(grown) <= {"off"}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding,engine,level", [("gzip", "zlib", "6"), ("br", "brotli", None)])
+def test_the_notes_of_a_compressed_response(site, coding, engine, level):
+    answer, grown = counted(site, lambda: site.get("/plain/a.txt", ae=coding))
+    assert answer.coding == coding and answer.body == TEXT
+    notes = site.notes(answer)
+    assert grown == {"compressed": 1}
+    assert notes["elastic-coding"] == coding and notes["elastic-engine"] == engine
+    assert level is None or 1 <= int(notes["elastic-level"]) <= 9
+    assert notes["elastic-in"] == str(len(TEXT)) and notes["elastic-out"] == str(len(answer.raw))
+    assert abs(int(notes["elastic-ratio"]) - len(answer.raw) * 100 / len(TEXT)) <= 1
+    assert re.fullmatch(r"~?\d+", notes["elastic-usec"])
+    assert "elastic-reason" not in notes
+
+
+def test_one_response_in_sixteen_has_its_cpu_time_taken(site):
+    """The others tell the time that passed, with a mark."""
+    with site.connect() as connection:
+        notes = [site.notes(connection.request("/plain/a.txt", ae="gzip")) for _ in range(64)]
+    exact = [n for n in notes if not n["elastic-usec"].startswith("~")]
+    assert 1 <= len(exact) <= 12
+    assert all(n["elastic-usec"].lstrip("~").isdigit() for n in notes)
+
+
+def test_a_streamed_response_has_all_notes_at_its_end(httpd):
+    source = "head('Content-Type: text/plain')\nfor i in range(5):\n    out('x' * 3000)\n" \
+             "    time.sleep(0.05)\n"
+    server = httpd("Elastic On", cgi={"s.cgi": source})
+    answer = server.get("/s.cgi", ae="gzip")
+    assert answer.coding == "gzip" and answer.body == b"x" * 15000
+    notes = server.notes(answer)
+    assert notes["elastic-in"] == "15000" and notes["elastic-out"] == str(len(answer.raw))
