@@ -7,6 +7,7 @@
 #include "elastic/engine.h"
 #include "elastic/mediatype.h"
 
+#include "ap_mpm.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
@@ -98,13 +99,19 @@ static bool on_off(const char *text, bool *value)
     return true;
 }
 
-/* Says something at startup; from .htaccess, which is read per request, only at debug level. */
+/*
+ * Says something once at startup, though httpd reads its configuration twice there; from .htaccess,
+ * which is read per request, only at debug level.
+ */
 static void advise(cmd_parms *cmd, const char *text)
 {
     int level = ap_check_cmd_context(cmd, NOT_IN_HTACCESS) ? APLOG_DEBUG : APLOG_WARNING;
 
-    ap_log_error(APLOG_MARK, level | APLOG_NOERRNO, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name,
-                 text);
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
+        && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST) {
+        return;
+    }
+    ap_log_error(APLOG_MARK, level, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name, text);
 }
 
 static const char *set_enabled(cmd_parms *cmd, void *config, const char *args)
