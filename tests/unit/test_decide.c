@@ -86,6 +86,8 @@ static const row_t rows[] = {
     {"the environment took all", .order = "", .removed = 2, IDENTITY(ENV, true)},
     {"the environment took what the client asks for", .accept = "gzip", .order = "b", .removed = 1,
      IDENTITY(ENV, true)},
+    {"the environment took the coding that is last in the table", .accept = "zstd", .removed = 1,
+     IDENTITY(ENV, true)},
     {"the environment took one, the client asks for none", .accept = NO_FIELD, .order = "b",
      .removed = 1, IDENTITY(NOT_ACCEPTABLE, true)},
     {"the environment took one, the other serves", .order = "b", .removed = 1, CODED(BR)},
@@ -187,6 +189,16 @@ START_TEST(facts_give_a_decision)
 }
 END_TEST
 
+START_TEST(what_is_behind_the_order_is_not_read)
+{
+    static const row_t forced = {.accept = NO_FIELD, .order = "b", .force = true};
+    el_facts_t facts = facts_of(&forced);
+
+    facts.order[1] = EL_GZIP;
+    ck_assert_int_eq(el_decide(&facts).coding, EL_IDENTITY);
+}
+END_TEST
+
 static const struct {
     row_t row;
     bool more;
@@ -251,6 +263,7 @@ Suite *decide_suite(void)
     TCase *tc = tcase_create("decide");
 
     tcase_add_loop_test(tc, facts_give_a_decision, 0, ROWS(rows));
+    tcase_add_test(tc, what_is_behind_the_order_is_not_read);
     tcase_add_loop_test(tc, a_stream_waits_while_the_answer_could_change, 0, ROWS(streams));
     tcase_add_loop_test(tc, a_reason_has_its_name_and_a_sentence, 0, EL_REASON_COUNT);
     suite_add_tcase(suite, tc);

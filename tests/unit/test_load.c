@@ -145,6 +145,7 @@ static const struct {
      "cpu0 9 10 9 12 9 9 9 9 9 10\n", 0.25},
     {"all busy", "cpu0 1 0 0 1\n", "cpu0 5 0 0 1\n", 1.0},
     {"all idle", "cpu0 1 0 0 1\n", "cpu0 1 0 0 5\n", 0.0},
+    {"one tick", "cpu0 1 0 0 1\n", "cpu0 2 0 0 1\n", 1.0},
     {"no tick", "cpu0 1 2 3 4\n", "cpu0 1 2 3 4\n", -1},
     {"all ran backward", "cpu0 9 9 9 9\n", "cpu0 1 1 1 1\n", -1},
     {"iowait ran backward", "cpu0 0 0 0 10 50\n", "cpu0 1 0 0 13 40\n", 0.25},
@@ -230,6 +231,7 @@ START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
 {
     size_t size = 2000 * 32, len = 0;
     char *text = malloc(size);
+    double busy;
 
     ck_assert_ptr_nonnull(text);
     for (unsigned cpu = 0; cpu < 2000; cpu++) {
@@ -239,6 +241,7 @@ START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
     ck_assert_uint_eq(after.count, EL_LOAD_CPUS);
     ck_assert_uint_eq(after.cpu[0].busy, 1);
     ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, EL_LOAD_CPUS);
+    ck_assert(!el_load_busy(&after, &after, NULL, &busy));
     free(text);
 }
 END_TEST
