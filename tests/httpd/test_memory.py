@@ -1,0 +1,203 @@
+"""Memory while bodies stream: bounded, whatever their size, and given back."""
+
+import contextlib
+import threading
+import time
+
+import pytest
+
+from kit import bodies, decode, env
+from kit.process import private_kb
+
+# A sanitizer's own memory is not the module's, and its server is slow: there the sizes are smaller and
+# only the bodies are checked.
+SANITIZED = bool(env.PRELOAD)
+GIGABYTE = 1 << 26 if SANITIZED else 1 << 30
+
+# One child, one request at a time, and no arenas of malloc for each thread.
+ONE_CHILD = {
+    "mpm_config": "StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\nMaxRequestWorkers 1\n"
+    if env.MPM == "prefork" else
+    "StartServers 1\nServerLimit 1\nThreadsPerChild 4\nMaxRequestWorkers 4\n"
+    "MinSpareThreads 1\nMaxSpareThreads 4\n",
+    "environ": {"MALLOC_ARENA_MAX": "1"},
+}
+
+# What the encoders hold for one response, in KB: zlib with a window of 15 bits and the largest memory
+# level 268 + 128; brotli at level 1 with a window of 18 bits: the ring, its table and its output.
+ENCODER_KB = {"gzip": 400, "br": 2048}
+SLACK_KB = 256
+
+
+def settle(pid):
+    """The child's private memory when nothing moves any more."""
+    last = private_kb(pid)
+    while True:
+        time.sleep(0.2)
+        now = private_kb(pid)
+        if abs(now - last) <= 16:
+            return now
+        last = now
+
+
+def consume(server, path, coding, size, watch):
+    """Reads the response and decodes it as it comes; returns how the watched number ran."""
+    decoder = decode.decoder(coding)
+    seen = 0
+    readings = []
+    with server.connect(timeout=120) as connection:
+        response = connection.read_head(connection.send_request(path, ae=coding))
+        assert response.status == 200 and response.coding == coding
+        due = 0
+        for piece in connection.body_pieces(response):
+            data = decoder.feed(piece)
+            seen += len(data)
+            if seen >= due:
+                readings.append(watch())
+                due += size // 64
+    assert response.complete and decoder.finished() and seen == size
+    return readings
+
+
+ZEROS = """
+head('Content-Type: text/plain')
+block = bytes(range(256)) * 256
+for _ in range(%d // len(block)):
+    out(block)
+""" % GIGABYTE
+
+
+@pytest.fixture
+def one_child(httpd):
+    server = httpd("Elastic On\nElasticLevel gzip 1\nElasticLevel br 1\n", cgi={"zeros.cgi": ZEROS},
+                   files={"warm.txt": bodies.text(3 << 20)}, **ONE_CHILD)
+    with open(server.docs / "sparse.txt", "wb") as file:
+        file.truncate(GIGABYTE)
+    (server.docs / "sparse.txt").chmod(0o644)
+    return server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("path", ["/zeros.cgi", "/sparse.txt"])
+def test_a_body_of_a_gigabyte_does_not_grow_the_child(one_child, path, coding):
+    server = one_child
+    for _ in range(2):  # what httpd itself makes at its first requests
+        assert server.get("/warm.txt").status == 200
+    (pid,) = server.children()
+    before = settle(pid)
+    readings = consume(server, path, coding, GIGABYTE, lambda: private_kb(pid))
+    if SANITIZED:
+        return
+    assert max(readings) - before <= ENCODER_KB[coding] + SLACK_KB
+    # Once the encoder is there nothing moves at all, whatever the size.
+    assert max(readings) - min(readings[4:]) <= SLACK_KB
+    assert settle(pid) - before <= ENCODER_KB[coding] + SLACK_KB
+
+
+@pytest.mark.slow
+def test_a_client_that_does_not_read_holds_the_body_back(one_child):
+    """What the client does not take is not made: the script waits instead."""
+    server = one_child
+    assert server.get("/warm.txt").status == 200
+    (pid,) = server.children()
+    before = settle(pid)
+    with server.connect() as connection:
+        connection.read_head(connection.send_request("/zeros.cgi", ae="gzip"))
+        time.sleep(2)
+        held = private_kb(pid) - before
+        connection.abort()
+    if not SANITIZED:
+        assert held <= ENCODER_KB["gzip"] + SLACK_KB
+    server.wait_for(lambda: server.get("/warm.txt", ae="gzip").body == bodies.text(3 << 20), 10, "life")
+
+
+def text_of(size):
+    return "head('Content-Type: text/plain')\nimport hashlib\n" \
+           "for i in range(%d):\n" \
+           "    out((hashlib.sha256(b'%%d' %% i).hexdigest() + 'streaming ') * 400)\n" \
+           "    time.sleep(0.002)\n" % (size // 29600)
+
+
+@pytest.mark.smoke
+def test_64_parallel_streams(httpd):
+    """Each client gets its own body, whole, in both codings at once."""
+    server = httpd("Elastic On", cgi={"stream.cgi": text_of(600000)},
+                   files={"large.txt": bodies.text(3 << 20)})
+    expected = server.get("/stream.cgi").raw
+    assert len(expected) > 500000
+    children = set(server.children())
+    wrong = []
+
+    def client(index):
+        path, want = (("/stream.cgi", expected), ("/large.txt", bodies.text(3 << 20)))[index % 2]
+        coding = ("gzip", "br", "gzip", "br", None)[index % 5]
+        try:
+            answer = server.get(path, ae=coding, timeout=120)
+            if answer.coding != coding or answer.body != want:
+                wrong.append((index, answer))
+        except Exception as error:  # noqa: BLE001 a thread's exception would be lost
+            wrong.append((index, error))
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(150)
+    assert not wrong
+    assert children & set(server.children())
+
+
+def abort_midway(server, index):
+    """A request whose client goes away at one of many moments."""
+    path = ("/large.txt", "/stream.cgi", "/small.txt")[index % 3]
+    coding = ("gzip", "br")[index % 2]
+    with contextlib.suppress(OSError), server.connect(timeout=20) as connection:
+        connection.send_request(path, ae=coding)
+        if index % 4:
+            connection.receive((1, 300, 5000)[index % 4 - 1])
+        if index % 8 == 7:
+            time.sleep(0.01)
+        connection.abort()
+
+
+@pytest.fixture
+def abortable(httpd):
+    script = "head('Content-Type: text/plain')\ntry:\n    for i in range(50):\n" \
+             "        out('some text %d ' % i * 3000)\nexcept OSError:\n    pass\n"
+    config = {**ONE_CHILD} if env.MPM != "prefork" else {}
+    # A script whose pipe is closed is httpd's to report, at whatever level.
+    return httpd("Elastic On", cgi={"stream.cgi": script},
+                 files={"large.txt": bodies.text(4 << 20), "small.txt": bodies.text(60000)},
+                 allow_log=["AH01220|AH02651|AH01215|AH02550|Broken pipe|Connection reset"], **config)
+
+
+@pytest.mark.slow
+def test_1000_aborted_requests(abortable):
+    """The children live, answer as before, and their memory does not follow the number of aborts."""
+    server = abortable
+
+    def batch(count):
+        for index in range(count):
+            abort_midway(server, index)
+
+    def well():
+        for coding in ("gzip", "br"):
+            answer = server.get("/large.txt", ae=coding)
+            assert answer.coding == coding and answer.body == bodies.text(4 << 20)
+
+    batch(200)
+    well()
+    children = server.children()
+    if env.MPM == "prefork" or SANITIZED:
+        batch(800)
+        well()
+        assert env.MPM == "prefork" or server.children() == children
+        return
+    (pid,) = children
+    before = settle(pid)
+    batch(800)
+    well()
+    assert server.children() == children
+    # 800 encoders of 400 KB would be 320 MB; a page or two here and there is malloc's.
+    assert settle(pid) - before <= 2048
