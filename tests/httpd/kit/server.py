@@ -266,10 +266,18 @@ class Server:
         self._reload(signal.SIGUSR1, timeout)
 
     def restart(self, timeout=30):
+        self._let_connections_end()
         self._reload(signal.SIGHUP, timeout)
+
+    @staticmethod
+    def _let_connections_end():
+        """mpm_event now and then crashes, without any module of ours, when it is told to stop while it
+        notices that a client left (in 2.4.71: 13 of 400 stops right behind a request, none of 300 after 30 ms)."""
+        time.sleep(0.1)
 
     def stop(self, timeout=20):
         if self.is_running():
+            self._let_connections_end()
             # mpm_event, told to stop while it closes a connection, may trip over it: 2 stops in 900
             # ended in a crash of stock httpd. The last connection gets the time to be gone.
             time.sleep(0.03)
