@@ -278,9 +278,6 @@ class Server:
     def stop(self, timeout=20):
         if self.is_running():
             self._let_connections_end()
-            # mpm_event, told to stop while it closes a connection, may trip over it: 2 stops in 900
-            # ended in a crash of stock httpd. The last connection gets the time to be gone.
-            time.sleep(0.03)
             self.process.terminate()
             try:
                 self.process.wait(timeout)
