@@ -1,0 +1,175 @@
+"""Graceful restarts under load: no request is lost, nothing leaks, new values are in force."""
+
+import threading
+import time
+
+import pytest
+
+from kit import bodies
+from kit.process import descriptors, mapped_kb, private_kb
+from kit.wrk import Wrk
+
+BODY = bodies.text(30000)
+RELOADS = 20
+WARM_RELOADS = 4  # until httpd itself has made what it keeps
+PAUSE = 0.3
+
+CONFIGS = [
+    ("ElasticCPU 40 60\nElasticLevel gzip 2 3\nElasticLevel br 1 2", 0.4, 0.6, (2, 3)),
+    ("ElasticCPU 10 90\nElasticLevel gzip 7 9\nElasticLevel br 3 5", 0.1, 0.9, (7, 9)),
+    ("ElasticCPU 55 65\nElasticLevel gzip 5\nElasticLevel br 4", 0.55, 0.65, (5, 5)),
+]
+
+
+def config_text(index):
+    return "Elastic On\n" + CONFIGS[index % len(CONFIGS)][0]
+
+
+def assert_in_force(server, index):
+    _, low, high, (floor, ceiling) = CONFIGS[index % len(CONFIGS)]
+    status = server.status()
+    assert float(status["ElasticCPULow"]) == pytest.approx(low)
+    assert float(status["ElasticCPUHigh"]) == pytest.approx(high)
+    assert floor <= int(status["ElasticLevelGzip"]) <= ceiling
+    answer = server.get("/a.txt", ae="gzip")
+    assert answer.coding == "gzip" and answer.body == BODY
+    assert floor <= int(server.notes(answer)["elastic-level"]) <= ceiling
+
+
+class Checker(threading.Thread):
+    """Asks for whole bodies all the while, and decodes each of them."""
+
+    def __init__(self, server, codings):
+        super().__init__()
+        self._server = server
+        self._codings = codings
+        self._over = threading.Event()
+        self.count = 0
+        self.wrong = []
+
+    def run(self):
+        while not self._over.is_set():
+            coding = self._codings[self.count % len(self._codings)]
+            try:
+                answer = self._server.get("/a.txt", ae=coding, headers={"Connection": "close"})
+                if (answer.status, answer.coding, answer.body) != (200, coding, BODY):
+                    self.wrong.append(answer)
+            except Exception as error:  # noqa: BLE001 a thread's exception would be lost
+                self.wrong.append(error)
+            self.count += 1
+            time.sleep(0.01)
+
+    def finish(self):
+        self._over.set()
+        self.join(60)
+
+
+def measure(server):
+    pid = server.parent()
+    return {"private": private_kb(pid), "descriptors": descriptors(pid), "mapped": mapped_kb(pid)}
+
+
+def reload_under_load(server, tmp_path, configure, coding):
+    """RELOADS graceful restarts under wrk: (its result, the growth of the parent, the checker)."""
+    checker = Checker(server, ["gzip", "br"] if coding else [None])
+    checker.start()
+    seconds = round((RELOADS + WARM_RELOADS) * (PAUSE + 0.2)) + 1
+    wrk = Wrk(tmp_path, f"http://127.0.0.1:{server.port}/a.txt", seconds, coding)
+    try:
+        for index in range(WARM_RELOADS + RELOADS):
+            if index == WARM_RELOADS:
+                before = measure(server)
+            configure(server, index)
+            server.graceful()
+            time.sleep(PAUSE)
+        after = measure(server)
+    finally:
+        result = wrk.result(timeout=120)
+        checker.finish()
+    return result, {name: after[name] - before[name] for name in after}, checker
+
+
+@pytest.mark.slow
+def test_20_reloads_under_load_cost_no_more_than_without_the_module(httpd, tmp_path):
+    files = {"a.txt": BODY}
+    plain = httpd("", elastic=False, files=files)
+    base, base_growth, _ = reload_under_load(plain, tmp_path, lambda *_: None, None)
+    plain.stop()
+
+    server = httpd(config_text(0), files=files)
+
+    def configure(server, index):
+        server.configure(config_text(index))
+
+    result, growth, checker = reload_under_load(server, tmp_path, configure, "gzip")
+    last = WARM_RELOADS + RELOADS - 1
+    assert_in_force(server, last)
+
+    assert result["requests"] > 100 and checker.count > 20
+    assert result["status"] == 0 and result["strange"] == 0
+    assert not checker.wrong
+    # Connections that httpd closes between two requests; about one for each connection and reload.
+    for kind in ("connect", "read", "write", "timeout"):
+        assert result[kind] <= base[kind] + 4, (kind, result, base)
+    assert growth["descriptors"] <= base_growth["descriptors"]
+    assert growth["private"] <= max(0, base_growth["private"]) + RELOADS * 4  # a page for each
+    assert growth["mapped"] <= max(0, base_growth["mapped"]) + 64
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("order", [(0, 1), (1, 2), (2, 0)])
+def test_new_values_are_in_force_after_a_reload(httpd, order):
+    server = httpd(config_text(order[0]), files={"a.txt": BODY})
+    assert_in_force(server, order[0])
+    server.configure(config_text(order[1]))
+    server.graceful()
+    assert_in_force(server, order[1])
+
+
+def test_counters_survive_a_reload_and_not_a_restart(httpd):
+    server = httpd("Elastic On", files={"a.txt": BODY})
+    server.get("/a.txt", ae="gzip")
+    server.graceful()
+    server.get("/a.txt", ae="gzip")
+    assert server.status()["ElasticCompressed"] == "2"
+    server.restart()
+    assert server.status()["ElasticCompressed"] == "0"
+
+
+def test_a_reload_that_adds_or_removes_the_module(httpd):
+    """An operator comments LoadModule out, and takes it in again."""
+    server = httpd("Elastic On", files={"a.txt": BODY})
+    assert server.get("/a.txt", ae="gzip").coding == "gzip"
+    server.elastic = False
+    server.configure("")
+    server.graceful()
+    assert server.get("/a.txt", ae="gzip").coding is None
+    server.elastic = True
+    server.configure("Elastic On")
+    server.graceful()
+    answer = server.get("/a.txt", ae="gzip")
+    assert answer.coding == "gzip" and answer.body == BODY
+    assert int(server.status()["ElasticCompressed"]) >= 1
+
+
+def test_a_reload_with_a_broken_configuration_changes_nothing(httpd):
+    """httpd checks first (apachectl does): the running server keeps its values."""
+    server = httpd(config_text(0), files={"a.txt": BODY})
+    server.configure("Elastic On\nElasticLevel gzip 99")
+    ok, said = server.configtest()
+    assert not ok and "ElasticLevel" in said
+    assert_in_force(server, 0)
+
+
+def test_a_long_response_outlives_its_generation(httpd):
+    """A stream that began before the reload ends whole, in its old child."""
+    script = "head('Content-Type: text/plain')\nfor i in range(30):\n" \
+             "    out('line %d ' % i * 2000)\n    time.sleep(0.1)\n"
+    server = httpd(config_text(0), cgi={"long.cgi": script})
+    with server.stream("/long.cgi", ae="gzip") as stream:
+        stream.wait_for(b"line 3 ", 5)
+        for index in (1, 2):
+            server.configure(config_text(index))
+            server.graceful()
+        text = stream.read_all()
+    assert text == b"".join(b"line %d " % i * 2000 for i in range(30))
