@@ -1,27 +1,17 @@
 """Memory while bodies stream: bounded, whatever their size, and given back."""
 
-import contextlib
 import threading
 import time
 
 import pytest
 
-from kit import bodies, decode, env
+from kit import aborts, bodies, decode, env
 from kit.process import private_kb
 
 # A sanitizer's own memory is not the module's, and its server is slow: there the sizes are smaller and
 # only the bodies are checked.
 SANITIZED = bool(env.PRELOAD)
 GIGABYTE = 1 << 26 if SANITIZED else 1 << 30
-
-# One child, one request at a time, and no arenas of malloc for each thread.
-ONE_CHILD = {
-    "mpm_config": "StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\nMaxRequestWorkers 1\n"
-    if env.MPM == "prefork" else
-    "StartServers 1\nServerLimit 1\nThreadsPerChild 4\nMaxRequestWorkers 4\n"
-    "MinSpareThreads 1\nMaxSpareThreads 4\n",
-    "environ": {"MALLOC_ARENA_MAX": "1"},
-}
 
 # What the encoders hold for one response, in KB: zlib with a window of 15 bits and the largest memory
 # level 390; brotli at level 1 with a window of 18 bits 359, by its own calls of malloc.
@@ -70,7 +60,7 @@ for _ in range(%d // len(block)):
 @pytest.fixture
 def one_child(httpd):
     server = httpd("Elastic On\nElasticLevel gzip 1\nElasticLevel br 1\n", cgi={"zeros.cgi": ZEROS},
-                   files={"warm.txt": bodies.text(3 << 20)}, **ONE_CHILD)
+                   files={"warm.txt": bodies.text(3 << 20)}, **aborts.ONE_CHILD)
     with open(server.docs / "sparse.txt", "wb") as file:
         file.truncate(GIGABYTE)
     (server.docs / "sparse.txt").chmod(0o644)
@@ -148,28 +138,10 @@ def test_64_parallel_streams(httpd):
     assert children & set(server.children())
 
 
-def abort_midway(server, index):
-    """A request whose client goes away at one of many moments."""
-    path = ("/large.txt", "/stream.cgi", "/small.txt")[index % 3]
-    coding = ("gzip", "br")[index % 2]
-    with contextlib.suppress(OSError), server.connect(timeout=20) as connection:
-        connection.send_request(path, ae=coding)
-        if index % 4:
-            connection.receive((1, 300, 5000)[index % 4 - 1])
-        if index % 8 == 7:
-            time.sleep(0.01)
-        connection.abort()
-
-
 @pytest.fixture
 def abortable(httpd):
-    script = "head('Content-Type: text/plain')\ntry:\n    for i in range(50):\n" \
-             "        out('some text %d ' % i * 3000)\nexcept OSError:\n    pass\n"
-    config = {**ONE_CHILD} if env.MPM != "prefork" else {}
-    # A script whose pipe is closed is httpd's to report, at whatever level.
-    return httpd("Elastic On", cgi={"stream.cgi": script},
-                 files={"large.txt": bodies.text(4 << 20), "small.txt": bodies.text(60000)},
-                 allow_log=["AH01220|AH02651|AH01215|AH02550|Broken pipe|Connection reset"], **config)
+    return httpd("Elastic On", cgi=aborts.CGI, files=aborts.FILES, allow_log=[aborts.LOG],
+                 **({} if env.MPM == "prefork" else aborts.ONE_CHILD))
 
 
 @pytest.mark.slow
@@ -179,12 +151,12 @@ def test_1000_aborted_requests(abortable):
 
     def batch(count):
         for index in range(count):
-            abort_midway(server, index)
+            aborts.midway(server, index)
 
     def well():
         for coding in ("gzip", "br"):
             answer = server.get("/large.txt", ae=coding)
-            assert answer.coding == coding and answer.body == bodies.text(4 << 20)
+            assert answer.coding == coding and answer.body == aborts.FILES["large.txt"]
 
     batch(200)
     well()

@@ -1,0 +1,35 @@
+"""Clients that go away midway, and a server of one child to look at meanwhile."""
+
+import contextlib
+import time
+
+from . import bodies, env
+
+# One child with few threads, and no arenas of malloc for each thread.
+ONE_CHILD = {
+    "mpm_config": "StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\nMaxRequestWorkers 1\n"
+    if env.MPM == "prefork" else
+    "StartServers 1\nServerLimit 1\nThreadsPerChild 4\nMaxRequestWorkers 4\n"
+    "MinSpareThreads 1\nMaxSpareThreads 4\n",
+    "environ": {"MALLOC_ARENA_MAX": "1"},
+}
+
+FILES = {"large.txt": bodies.text(4 << 20), "small.txt": bodies.text(60000)}
+CGI = {"stream.cgi": "head('Content-Type: text/plain')\ntry:\n    for i in range(50):\n"
+                     "        out('some text %d ' % i * 3000)\nexcept OSError:\n    pass\n"}
+
+# What httpd itself says of such clients, of their scripts and of a single child that is kept busy.
+LOG = "AH01220|AH02651|AH01215|AH02550|AH00484|Broken pipe|Connection reset"
+
+
+def midway(server, index):
+    """A request whose client goes away at one of many moments."""
+    path = ("/large.txt", "/stream.cgi", "/small.txt")[index % 3]
+    coding = ("gzip", "br")[index % 2]
+    with contextlib.suppress(OSError), server.connect(timeout=20) as connection:
+        connection.send_request(path, ae=coding)
+        if index % 4:
+            connection.receive((1, 300, 5000)[index % 4 - 1])
+        if index % 8 == 7:
+            time.sleep(0.01)
+        connection.abort()
