@@ -23,6 +23,7 @@ end
 """
 
 TOOL_GRACE = 20  # seconds that a load generator may take beyond its duration
+COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is a guess
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,11 +105,13 @@ def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None
                *header_options("-H", headers)]
     if requests is not None:
         command.append(f"-n{requests}")
+        patience = COUNT_GRACE
     else:
         command.append(f"-D{round(seconds * 1000)}ms")
+        patience = seconds + TOOL_GRACE
     if rate is not None:
         command.append(f"--rps={rate / clients:g}")  # h2load counts per client
     if http1:
         command.append("--h1")
-    text = run.load([*command, url], (seconds or 0) + 3 * TOOL_GRACE)
+    text = run.load([*command, url], patience)
     return parse_h2load(text, log.read_text(encoding="ascii"))

@@ -220,8 +220,7 @@ def run(run):
     httpd.start()
     counts = {leg.path: count_requests(httpd, leg, run.scale.seconds) for leg in legs}
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
-        run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path],
-        seconds=run.scale.seconds, http1=True))
+        run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path], http1=True))
     run.save_table(run.name, rows)
     httpd.stop()  # writes out its buffered log
     times = parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))

@@ -93,29 +93,34 @@ def draw(run, names, middle):
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=len(VARIANTS), fontsize=8)
 
 
-def compare(files, middle, variant):
-    """(name, size, req/s of `variant` over req/s of identity) of every file."""
-    return [(name, len(body), stats.ratio(middle[name, variant]["rate"],
-                                          middle[name, "identity"]["rate"]))
-            for name, body in files]
+def compare(files, middle, variant, figure):
+    """{size: a figure of `variant` over identity's} of every file."""
+    return {len(body): stats.ratio(middle[name, variant][figure], middle[name, "identity"][figure])
+            for name, body in files}
 
 
 def range_of(ratios):
-    return f"{min(ratios):.2f}–{max(ratios):.2f}" if ratios else "–"
+    return f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "-"
 
 
-def judge(variant, compared):
-    """Sentences that set one gzip variant beside the source's finding."""
-    below = [ratio for _, size, ratio in compared if size <= SMALL]
-    above = [ratio for _, size, ratio in compared if size > SMALL]
-    loses_below = all(ratio < 1 - NOISE for ratio in below)
-    wins_above = all(ratio > 1 + NOISE for ratio in above)
-    wins = [name.partition(".")[0] for name, _, ratio in compared if ratio > 1 + NOISE]
+def judge(files, middle, variant):
+    """A sentence that sets one gzip variant beside the source's finding."""
+    rates = compare(files, middle, variant, "rate")
+    below = [rate for size, rate in rates.items() if size <= SMALL]
+    above = [rate for size, rate in rates.items() if size > SMALL]
+    cpu = compare(files, middle, variant, "cpu_usec_per_response")
+    wins = [corpus.size_name(size) for size, rate in rates.items() if rate > 1 + NOISE]
     return (f"{VARIANTS[variant][0]}: {range_of(below)} times identity's req/s up to 32K "
-            f"(identity wins all of them: {'yes' if loses_below else 'no'}), "
+            f"(identity wins all of them: {yes_or_no(rate < 1 - NOISE for rate in below)}), "
             f"{range_of(above)} times above (gzip wins all of them: "
-            f"{'yes' if wins_above else 'no'}); faster than identity at: "
-            f"{', '.join(wins) or 'no size'}.")
+            f"{yes_or_no(rate > 1 + NOISE for rate in above)}); faster than identity at: "
+            f"{', '.join(wins) or 'no size'}; server CPU per response "
+            f"{range_of([share for size, share in cpu.items() if size <= SMALL])} times "
+            f"identity's up to 32K.")
+
+
+def yes_or_no(answers):
+    return "yes" if all(answers) else "no"
 
 
 def judge_threshold(files, middle):
@@ -144,8 +149,7 @@ def write_paragraph(run, files, rows, middle):
         "64K on, where identity falls from 41 to 12.",
         f"Here: identity {identity[0]:.0f} req/s/client at {first} and {identity[-1]:.1f} at "
         f"{last}."]
-    verdicts = [judge(variant, compare(files, middle, variant))
-                for variant in ("kept", "gzip", "threshold")]
+    verdicts = [judge(files, middle, variant) for variant in ("kept", "gzip", "threshold")]
     threshold = (f"The threshold, for files that fit into one segment: "
                  f"{judge_threshold(files, middle)}.")
     return "\n".join([*parts, *verdicts, threshold, *rounds.remarks(rows)])
