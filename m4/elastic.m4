@@ -1,4 +1,4 @@
-# Macros of configure.ac. Everything that is missing is collected, so that one run of configure names it all.
+# Macros of configure.ac. What is missing is collected, so that one run of configure names it all.
 
 # EL_MISSING(WHAT, DEBIAN-PACKAGE, FEDORA-PACKAGE)
 AC_DEFUN([EL_MISSING], [
@@ -95,11 +95,13 @@ AC_DEFUN([EL_HTTPD_PATHS], [
     CPPFLAGS=$el_cppflags
 ])
 
-# EL_SANITIZERS: SANITIZE_FLAGS for compiler and linker, SANITIZE_PRELOAD for a server not built with them.
+# EL_SANITIZERS: SANITIZE_FLAGS for compiler and linker, SANITIZE_PRELOAD for a server that was not
+# built with them.
 AC_DEFUN([EL_SANITIZERS], [
     AC_ARG_ENABLE([asan], [AS_HELP_STRING([--enable-asan], [build with AddressSanitizer])])
     AC_ARG_ENABLE([ubsan],
-        [AS_HELP_STRING([--enable-ubsan], [build with UndefinedBehaviorSanitizer, reports are fatal])])
+        [AS_HELP_STRING([--enable-ubsan],
+            [build with UndefinedBehaviorSanitizer, reports are fatal])])
     SANITIZE_FLAGS=
     SANITIZE_PRELOAD=
     AS_IF([test "x$enable_asan" = xyes], [
@@ -116,7 +118,8 @@ AC_DEFUN([EL_SANITIZERS], [
         CFLAGS="$CFLAGS $SANITIZE_FLAGS"
         AC_LINK_IFELSE([AC_LANG_PROGRAM()], [AC_MSG_RESULT([yes])],
             [AC_MSG_RESULT([no])
-             AC_MSG_ERROR([the sanitizer's runtime is missing (Debian: libgcc-dev of your gcc, Fedora: libasan libubsan)])])
+             AC_MSG_ERROR([the sanitizers' runtime is missing
+                (Debian: libgcc-N-dev, N as of gcc; Fedora: libasan libubsan)])])
         CFLAGS=$el_cflags
     ])
     AC_SUBST([SANITIZE_FLAGS])
@@ -130,7 +133,7 @@ AC_DEFUN([EL_WARNINGS], [
     AC_SUBST([WARN_CFLAGS])
 ])
 
-# EL_TEST_PYTHON: PYTHON, a python3 that has what the tests against httpd import; empty where none has.
+# EL_TEST_PYTHON: PYTHON, a python3 that has what the tests against httpd import, or empty.
 AC_DEFUN([EL_TEST_PYTHON], [
     AC_ARG_VAR([PYTHON], [python3 with pytest and brotli, for the tests against httpd])
     AC_MSG_CHECKING([for a python3 with pytest and brotli])
@@ -140,13 +143,14 @@ AC_DEFUN([EL_TEST_PYTHON], [
         AS_IF([$el_python -c 'import pytest, brotli' >/dev/null 2>&1],
               [PYTHON=$el_python; break])
     done
-    AC_MSG_RESULT([${PYTHON:-none (Debian: python3-pytest python3-brotli, Fedora: python3-pytest python3-brotli)}])
+    AC_MSG_RESULT([${PYTHON:-none (Debian, Fedora: python3-pytest python3-brotli)}])
 ])
 
 # EL_INSTALL_DIRS: moduledir; apacheconfdir, httpd's configuration where a2enmod's layout exists.
 AC_DEFUN([EL_INSTALL_DIRS], [
     AC_ARG_WITH([moduledir],
-        [AS_HELP_STRING([--with-moduledir=DIR], [where the module goes (default: apxs -q LIBEXECDIR)])])
+        [AS_HELP_STRING([--with-moduledir=DIR],
+            [where the module goes (default: apxs -q LIBEXECDIR)])])
     AC_ARG_WITH([confdir],
         [AS_HELP_STRING([--with-confdir=DIR],
             [where mods-available is (default: apxs -q SYSCONFDIR, where it has one)])])

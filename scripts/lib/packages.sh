@@ -1,7 +1,8 @@
 # Packages: what a script needs, found by trying it, installed by apt where that is possible.
 # Sourced by bash scripts.
 
-# el_packages_table: probe | Debian package | Fedora package. A probe is the command that shows that it is there.
+# el_packages_table GROUP: probe | Debian package | Fedora package. A probe is a command that
+# succeeds where the package's content is there, whoever installed it.
 el_packages_table() {
     case $1 in
     build) cat <<'TABLE'
@@ -28,6 +29,7 @@ TABLE
     test) cat <<'TABLE'
 el_python "import pytest"                       | python3-pytest  | python3-pytest
 el_python "import brotli"                       | python3-brotli  | python3-brotli
+command -v brotli                               | brotli          | brotli
 command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
 command -v wrk                                  | wrk             | wrk
@@ -60,7 +62,8 @@ el_apxs() {
     command -v apxs || command -v apxs2
 }
 
-# el_python CODE: a python3 that runs CODE. The distribution's comes first: its packages are what is installed.
+# el_python CODE: a python3 that runs CODE. The distribution's comes first: what is installed from
+# its packages serves no other one.
 el_python() {
     local path
     for path in /usr/bin/python3 python3; do
@@ -77,7 +80,8 @@ el_clang_fuzzer() {
         [ -e "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]
 }
 
-# el_packages_missing COLUMN GROUP...: names, one a line, of what is missing (column 2: Debian, 3: Fedora).
+# el_packages_missing COLUMN GROUP...: names, one a line, of what is missing; column 2 is Debian's,
+# 3 is Fedora's.
 el_packages_missing() {
     local column=$1 group probe debian fedora
     shift
