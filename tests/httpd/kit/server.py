@@ -404,8 +404,11 @@ _CGI_PRELUDE = """\
 import os, sys, time
 def out(data):
     data = data if isinstance(data, bytes) else data.encode()
-    while data:
-        data = data[os.write(1, data):]
+    try:
+        while data:
+            data = data[os.write(1, data):]
+    except BrokenPipeError: # the client is gone: no traceback into the error log
+        os._exit(1)
 def head(*lines):
     out("".join(line + "\\n" for line in lines) + "\\n")
 """
