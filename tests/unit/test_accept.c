@@ -65,7 +65,11 @@ static const struct {
     {"an exponent", "gzip;q=0e0", U, ONE, 0, 0},
     {"a quoted weight", "gzip;q=\"0\"", U, ONE, 0, 0},
     {"the weight after one that is none", "gzip;q=x;q=0.5", U, 1000, 0, 0},
+    {"the weight after one beyond one", "gzip;q=1.001;q=0.5", U, 1000, 0, 0},
+    {"the weight after one too long", "gzip;q=00;q=0.5", U, 1000, 0, 0},
+    {"the weight after one with a letter", "gzip;q=0.x;q=0.5", U, 1000, 0, 0},
     {"the first of two weights", "gzip;q=0.5;q=0", U, 1000, 0, 0},
+    {"the first of two weights, if it is one", "gzip;q=1;q=0", U, ONE, 0, 0},
 
     /* the star */
     {"a star stands for all", "*", ONE, ONE, ONE, ONE},
@@ -116,6 +120,7 @@ static const struct {
     {"a string for a name", "\"gzip\", br", U, 0, ONE, 0},
     {"a comma within a stray string", "@\"a, gzip\", br", U, 0, ONE, 0},
     {"a string that never closes", "br, gzip;x=\"a, zstd", U, 0, ONE, 0},
+    {"an escaped quote at the end of it", "br, gzip;x=\"a\\\"", U, 0, ONE, 0},
     {"a backslash at the end of it", "br, gzip;x=\"a\\", U, 0, ONE, 0},
     {"a control character", "gzip\001, br", U, 0, ONE, 0},
     {"bytes beyond ASCII", "gzip\xc3\xa9, \xff, br", U, 0, ONE, 0},

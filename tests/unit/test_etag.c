@@ -71,6 +71,7 @@ static const struct {
     {"nothing", "", ""},
     {"unquoted members", "a, \"b\", c", "\"b\"|"},
     {"a quoted part of garbage", "a\"x, y\", \"b\"", "\"b\"|"},
+    {"a quote in garbage hides up to the next", "a\"x, \"b\"", ""},
     {"a small w", "w/\"x\", \"b\"", "\"b\"|"},
     {"W/ without a tag", "W/, W/x, \"b\", W/ \"c\"", "\"b\"|"},
     {"text behind a tag", "\"a\"x, \"b\"", "\"a\"|\"b\"|"},
@@ -207,6 +208,7 @@ START_TEST(a_base_that_does_not_fit_is_left_out_whole)
     ck_assert_str_eq(out, ", W/\"x\"");
     ck_assert_uint_eq(el_etag_bases(list, &accept, out, 7), 0);
     ck_assert_str_eq(out, "");
+    out[0] = '!';
     ck_assert_uint_eq(el_etag_bases(list, &accept, out, 1), 0);
     ck_assert_str_eq(out, "");
     out[0] = '!';
