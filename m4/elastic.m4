@@ -26,17 +26,28 @@ AC_DEFUN([EL_C11], [
     CFLAGS=$el_cflags
 ])
 
-# EL_LIBRARY(VARIABLE, PC-NAME, HEADER, LIBRARY, FUNCTION, DEBIAN-PACKAGE, FEDORA-PACKAGE)
-# Sets VARIABLE_CFLAGS and VARIABLE_LIBS.
+# EL_LIBRARY(VARIABLE, PC-NAME, HEADER, LINK-FLAGS, FUNCTION, DEBIAN-PACKAGE, FEDORA-PACKAGE)
+# Sets VARIABLE_CFLAGS and VARIABLE_LIBS. Where pkg-config does not know it, each of the alternatives
+# in LINK-FLAGS is tried, which commas separate.
 AC_DEFUN([EL_LIBRARY], [
     PKG_CHECK_MODULES([$1], [$2], [], [
-        el_libs=$LIBS
-        el_found=no
-        AC_CHECK_HEADER([$3], [AC_CHECK_LIB([$4], [$5], [el_found=yes], [], [-lm])])
-        LIBS=$el_libs
-        AS_IF([test "$el_found" = yes], [$1_LIBS="-l$4"; $1_CFLAGS=],
-              [EL_MISSING([$2], [$6], [$7])])
+        $1_CFLAGS=
+        $1_LIBS=
+        AC_CHECK_HEADER([$3], [m4_foreach([el_flags], [$4], [
+            AS_IF([test -z "$$1_LIBS"], [EL_TRY_LINK([$1], [el_flags], [$5])])
+        ])])
+        AS_IF([test -z "$$1_LIBS"], [EL_MISSING([$2], [$6], [$7])])
     ])
+])
+
+# EL_TRY_LINK(VARIABLE, LINK-FLAGS, FUNCTION): VARIABLE_LIBS is LINK-FLAGS where that finds FUNCTION.
+AC_DEFUN([EL_TRY_LINK], [
+    AC_MSG_CHECKING([for $3 by $2])
+    el_libs=$LIBS
+    LIBS="$2 $LIBS"
+    AC_LINK_IFELSE([AC_LANG_CALL([], [$3])], [$1_LIBS="$2"; AC_MSG_RESULT([yes])],
+                   [AC_MSG_RESULT([no])])
+    LIBS=$el_libs
 ])
 
 # EL_HTTPD: APXS, HTTPD (the server's binary), HTTPD_CPPFLAGS, HTTPD_MODULES_DIR.
