@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kit import bodies, check
+from kit import bodies, check, decode
 
 BODY = bodies.html(20000)
 OLD = int(time.time()) - 1000
@@ -90,14 +90,91 @@ def test_a_304_that_a_handler_returns_is_ours_too(httpd):
 
 
 def test_a_level_that_is_not_built_in_is_clamped(httpd):
-    server = httpd("Elastic On\nElasticLevel gzip 12", files={"a.html": BODY},
-                   allow_log=["ends at level 9"])
+    server = httpd("Elastic On\nElasticControl off\nElasticLevel gzip 6 12",
+                   files={"a.html": BODY}, allow_log=["ends at level 9"])
     answer = server.get("/a.html", ae="gzip")
     check.encoded(answer, "gzip", BODY)
     assert server.notes(answer)["elastic-level"] == "9"
 
 
+@pytest.mark.parametrize("line", ["gzip gzip", "gzip br x-gzip"])
+def test_a_coding_may_stand_once(httpd, line):
+    server = httpd(f"Elastic On\nElasticCodings {line}", start=False)
+    taken, said = server.configtest()
+    assert not taken and "ElasticCodings" in said and "once" in said
+
+
+# --- bodies in pieces, and bodies that break off
+
+
+def _proxied(httpd, origin, answer):
+    """A server in front of an origin that gives `answer` to every request for /p."""
+    origin.route("/p", answer)
+    return httpd(f"Elastic On\nProxyPass / {origin.url}/", modules=["proxy", "proxy_http"],
+                 allow_log=[r"\[proxy(_http)?:\w+\]"])
+
+
+@pytest.mark.parametrize("sizes,coding", [((700, 300, 900), "gzip"), ((300, 200), None)])
+def test_what_is_held_comes_first(httpd, origin, sizes, coding):
+    """Chunks that come at once are a brigade each, and nothing says how many there will be."""
+    pieces = [bodies.text(size) for size in sizes]
+
+    def answer(exchange):
+        framed = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                      b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n\r\n")
+
+    response = _proxied(httpd, origin, answer).get("/p", ae="gzip")
+    assert (response.status, response.coding) == (200, coding) and response.complete
+    assert response.body == b"".join(pieces)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_a_body_that_broke_off_has_no_end(httpd, origin, coding):
+    """HTTP/1.0 has no last chunk: the encoded body itself has to show that it is not whole."""
+    data = bodies.text(100000)
+
+    def answer(exchange):
+        exchange.close = True
+        exchange.head(200, {"Content-Type": "text/plain", "Transfer-Encoding": "chunked"})
+        exchange.send(b"%x\r\n%s\r\n" % (len(data), data) + b"ffff\r\nabc")
+
+    response = _proxied(httpd, origin, answer).get("/p", ae=coding, protocol="http/1.0")
+    assert response.coding == coding or response.status == 502
+    if response.status == 200:
+        with pytest.raises(decode.DecodeError):
+            decode.decode(coding, response.raw)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("pause", [0, 0.5])
+def test_a_script_that_says_less_than_it_announced(httpd, coding, pause):
+    source = (f"head('Content-Type: text/plain', 'Content-Length: 50000')\nout('x' * 9000)\n"
+              f"time.sleep({pause})\nout('y' * 9000)\n")
+    # Without it httpd takes no length from scripts.
+    server = httpd("Elastic On\nSetEnv ap_trust_cgilike_cl 1", cgi={"a.cgi": source},
+                   allow_log=["shorter than was announced"])
+    response = server.get("/a.cgi", ae=coding)
+    if response.status == 200:
+        assert not response.complete
+        with pytest.raises(decode.DecodeError):
+            decode.decode(coding, response.raw)
+    else:
+        assert response.status == 500
+
+
 # --- siblings
+
+
+def test_a_dated_range_of_a_file_with_siblings_gets_the_whole(httpd):
+    """File and sibling share the date: slices of the two would be joined."""
+    server = httpd("ElasticPrecompressed On")
+    server.write("page.html", BODY, OLD)
+    server.write("page.html.br", b"sibling", OLD)
+    date = server.get("/page.html", ae="br").headers["Last-Modified"]
+    for ae, body in (("br", b"sibling"), (None, BODY)):
+        answer = server.get("/page.html", ae=ae, headers={"Range": "bytes=2-", "If-Range": date})
+        assert (answer.status, answer.raw) == (200, body), answer
 
 
 def test_what_is_no_regular_file_does_not_even_vary(httpd):
