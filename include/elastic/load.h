@@ -21,7 +21,7 @@ typedef struct {
     uint64_t bits[EL_LOAD_CPUS / 64];
 } el_cpuset_t;
 
-/* One CPU's clock ticks since boot. All zero: the row was absent. */
+/* One CPU's clock ticks since boot. */
 typedef struct {
     uint64_t busy;
     uint64_t idle;
@@ -31,6 +31,7 @@ typedef struct {
 typedef struct {
     bool summed; /* the text had no cpuN row: cpu[0] holds the `cpu` row, which stands for all */
     unsigned count; /* cpu[] is filled up to here */
+    el_cpuset_t present; /* the CPUs that have a row */
     el_cpu_ticks_t cpu[EL_LOAD_CPUS]; /* indexed by CPU number, or only [0] where summed */
 } el_load_sample_t;
 

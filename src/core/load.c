@@ -116,6 +116,7 @@ static void read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
         return;
     }
     sample->cpu[number] = ticks;
+    sample->present.bits[number / 64] |= UINT64_C(1) << (number % 64);
     if (sample->count <= number) {
         sample->count = (unsigned)number + 1;
     }
@@ -143,16 +144,18 @@ bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample)
     return sample->count > 0;
 }
 
-static bool is_present(const el_load_sample_t *sample, unsigned cpu)
+static bool is_in(const el_cpuset_t *set, unsigned cpu)
 {
-    const el_cpu_ticks_t *t = &sample->cpu[cpu];
-
-    return sample->summed || t->busy != 0 || t->idle != 0 || t->iowait != 0;
+    return (set->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-static bool is_in_mask(const el_cpuset_t *mask, unsigned cpu)
+/* Whether a row counts: it is in both samples and in the mask. The `cpu` row stands for all. */
+static bool counts(const el_load_sample_t *before, const el_load_sample_t *after,
+                   const el_cpuset_t *mask, unsigned cpu)
 {
-    return mask == NULL || (mask->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
+    return after->summed
+           || (is_in(&before->present, cpu) && is_in(&after->present, cpu)
+               && (mask == NULL || is_in(mask, cpu)));
 }
 
 /* A sum over many CPUs can pass 64 bits where the text is nonsense; a double loses precision. */
@@ -174,8 +177,7 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
         const el_cpu_ticks_t *b = &before->cpu[i];
         const el_cpu_ticks_t *a = &after->cpu[i];
 
-        if ((!after->summed && !is_in_mask(mask, i)) || !is_present(before, i)
-            || !is_present(after, i)) {
+        if (!counts(before, after, mask, i)) {
             continue;
         }
         worked += moved(b->busy, a->busy);

@@ -161,6 +161,7 @@ static const struct {
      "cpu0 2 0 0 4\ncpu2 1 0 0 1\n", 0.25},
     {"a CPU that was only ever busy", "cpu0 1 0 0 0\n", "cpu0 2 0 0 3\n", 0.25},
     {"a CPU that only ever waited", "cpu0 0 0 0 0 1\n", "cpu0 1 0 0 0 4\n", 0.25},
+    {"a CPU whose row is all zeros", "cpu0 0 0 0 0\n", "cpu0 1 0 0 3\n", 0.25},
     {"no CPU in common", "cpu0 1 0 0 1\n", "cpu1 5 0 0 5\n", -1},
     {"nothing before", "", "cpu0 5 0 0 5\n", -1},
     {"nothing after", "cpu0 1 0 0 1\n", "", -1},

@@ -43,6 +43,7 @@ static const el_load_sample_t *sample_of(unsigned busy)
     ticks_idle += 100 - busy;
     memset(&sample, 0, sizeof(sample));
     sample.count = 1;
+    sample.present.bits[0] = 1;
     sample.cpu[0].busy = ticks_busy;
     sample.cpu[0].idle = ticks_idle;
     return &sample;
