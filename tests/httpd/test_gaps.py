@@ -1,5 +1,6 @@
 """What only one configuration can tell: cases that no other test noticed in scripts/mutants."""
 
+import os
 import time
 
 import pytest
@@ -104,6 +105,21 @@ def test_a_coding_may_stand_once(httpd, line):
     assert not taken and "ElasticCodings" in said and "once" in said
 
 
+def test_sampling_leaves_no_descriptors_open(httpd):
+    server = httpd("Elastic On\nElasticInterval 100ms", allow_log=["ElasticInterval"])
+
+    def open_files():
+        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in server.children())
+
+    def samples():
+        return int(server.status()["ElasticSamples"])
+
+    server.wait_for(lambda: samples() >= 2, 10, "samples")
+    before, seen = open_files(), samples()
+    server.wait_for(lambda: samples() >= seen + 15, 20, "samples")
+    assert open_files() < before + 10
+
+
 # --- bodies in pieces, and bodies that break off
 
 
@@ -191,6 +207,16 @@ def test_siblings_of_one_size_and_time_have_different_tags(httpd):
         server.write(name, BODY, OLD)
     tags = {server.get("/page.html", ae=ae).headers["ETag"] for ae in ("br", "gzip", None)}
     assert len(tags) == 3 and all(tag.startswith('"') for tag in tags)
+
+
+def test_a_fresh_sibling_has_a_strong_tag_too(httpd):
+    """httpd's own tags are weak for a second after a change; a sibling is replaced, never edited."""
+    server = httpd("ElasticPrecompressed On")
+    server.write("page.html", BODY, OLD)
+    server.write("page.html.br", b"sibling")
+    answer = server.get("/page.html", ae="br")
+    assert answer.raw == b"sibling"
+    assert answer.headers["ETag"].startswith('"') and answer.headers["ETag"].endswith('.br"')
 
 
 @pytest.mark.parametrize("line,kept", [("SetEnv no-gzip 1", "br"), ("SetEnv no-brotli 1", "gzip"),
