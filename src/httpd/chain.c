@@ -13,7 +13,7 @@ static const char *const stock[] = {"DEFLATE", "BROTLI_COMPRESS"};
 /* They read or copy bodies, or change the header, and stand among the content filters. */
 static const char *const harmless[] = {
     "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES", "CACHE_SAVE",
-    "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",
+    "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",    EL_RANGES_NAME, "MOD_SESSION_OUT",
 };
 
 static bool is_named(const ap_filter_t *f, const char *name)

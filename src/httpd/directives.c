@@ -90,6 +90,27 @@ static bool percentage(const char *text, double *share)
     return true;
 }
 
+/* A time: digits and ms, s or nothing for seconds. */
+static bool time_of(const cmd_parms *cmd, const char *text, apr_interval_time_t *time)
+{
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    const char *unit = text ? text + digits : "";
+    uint64_t count;
+
+    /* More than a minute in ms is out of every range; the bound keeps the product in range. */
+    if (!number(apr_pstrmemdup(cmd->pool, text ? text : "", digits), 0, 1000000, &count)) {
+        return false;
+    }
+    if (strcasecmp(unit, "ms") == 0) {
+        *time = apr_time_from_msec((apr_interval_time_t)count);
+    } else if (!*unit || strcasecmp(unit, "s") == 0) {
+        *time = apr_time_from_sec((apr_interval_time_t)count);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool on_off(const char *text, bool *value)
 {
     if (!text || (strcasecmp(text, "on") && strcasecmp(text, "off"))) {
@@ -269,6 +290,8 @@ static const char *set_etag(cmd_parms *cmd, void *config, const char *args)
         if (strcasecmp(given, names[i]) == 0) {
             dir->etag = (el_etag_mode_t)i;
             dir->etag_set = true;
+            el_settings_untagged = el_settings_untagged || dir->etag == EL_ETAG_KEEP
+                                   || dir->etag == EL_ETAG_REMOVE;
             return NULL;
         }
     }
@@ -324,9 +347,7 @@ static const char *set_interval(cmd_parms *cmd, void *config, const char *args)
     if (error) {
         return error;
     }
-    if (!given || !apr_isdigit(*given)
-        || ap_timeout_parameter_parse(given, &interval, "s") != APR_SUCCESS
-        || interval < INTERVAL_MIN || interval > INTERVAL_MAX) {
+    if (!time_of(cmd, given, &interval) || interval < INTERVAL_MIN || interval > INTERVAL_MAX) {
         return refuse(cmd, args);
     }
     if (interval < INTERVAL_ADVISED) {

@@ -41,16 +41,23 @@ void el_encoder_close(el_encoder_t *encoder, apr_pool_t *pool)
     apr_pool_cleanup_run(pool, encoder, close_stream);
 }
 
-/* The filled block becomes a bucket that owns it: no copy. */
+/*
+ * The block becomes a bucket that owns it, without a copy; but for a few bytes of a flush, of which a
+ * client that is slow to read would otherwise pin a block each.
+ */
 static void ship_block(el_encoder_t *encoder)
 {
+    bool few = encoder->used < BLOCK_SIZE / 4;
     apr_bucket *bucket = apr_bucket_heap_create((const char *)encoder->block, encoder->used,
-                                                apr_bucket_free, encoder->brigade->bucket_alloc);
+                                                few ? NULL : apr_bucket_free,
+                                                encoder->brigade->bucket_alloc);
 
     APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
     encoder->usage.out += encoder->used;
-    encoder->block = NULL;
     encoder->used = 0;
+    if (!few) {
+        encoder->block = NULL;
+    }
 }
 
 static el_step_t step(el_encoder_t *encoder, el_op_t op, el_span_t *span)

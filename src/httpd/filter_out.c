@@ -79,6 +79,8 @@ static apr_status_t break_off(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
     el_account_skipped(r, EL_REASON_ERROR);
     el_encoder_close(&out->encoder, r->pool);
     out->phase = BROKEN;
+    /* mod_cache would keep what it has as the whole. */
+    r->no_cache = 1;
     apr_brigade_cleanup(bb);
     APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
@@ -145,22 +147,20 @@ static bool ended_early(const out_t *out)
 static apr_status_t finish(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 {
     el_encoder_t *encoder = &out->encoder;
-    apr_status_t rv;
 
-    if (!out->failed) {
-        if (ended_early(out)) {
-            return break_off(f, out, bb, APR_EOF, "the body is shorter than was announced");
-        }
-        if (!el_encoder_put(encoder, EL_FINISH, NULL, 0)) {
-            return break_off(f, out, bb, APR_EGENERAL, "the encoder failed at the body's end");
-        }
+    if (out->failed) {
+        el_account_skipped(f->r, EL_REASON_ERROR);
+    } else if (ended_early(out)) {
+        return break_off(f, out, bb, APR_EOF, "the body is shorter than was announced");
+    } else if (!el_encoder_put(encoder, EL_FINISH, NULL, 0)) {
+        return break_off(f, out, bb, APR_EGENERAL, "the encoder failed at the body's end");
+    } else {
         el_account_encoded(f->r, encoder->engine, encoder->level, &encoder->usage);
     }
     el_encoder_close(encoder, f->r->pool);
     APR_BRIGADE_CONCAT(encoder->brigade, bb);
     ap_remove_output_filter(f);
-    rv = pass_on(f, out);
-    return rv;
+    return pass_on(f, out);
 }
 
 /* Puts out all input so far, and `bucket`, which is a FLUSH. */

@@ -231,6 +231,16 @@ static apr_status_t open_sibling(request_rec *r, const sibling_t *sibling, apr_f
     return apr_file_open(file, sibling->path, flags, 0, r->pool);
 }
 
+/* Whether the file that was opened is the one that was judged: a rename may have come in between. */
+static bool is_same_file(apr_file_t *file, const sibling_t *sibling)
+{
+    apr_finfo_t opened;
+
+    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
+           && opened.inode == sibling->finfo.inode && opened.size == sibling->finfo.size
+           && opened.mtime == sibling->finfo.mtime;
+}
+
 static int send_sibling(request_rec *r, const sibling_t *sibling)
 {
     const char *tag = sibling_tag(r, sibling);
@@ -243,6 +253,10 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
         return status;
     }
     if (open_sibling(r, sibling, &file) != APR_SUCCESS) {
+        return DECLINED;
+    }
+    if (!is_same_file(file, sibling)) {
+        apr_file_close(file);
         return DECLINED;
     }
     el_response_set_coding(r, sibling->coding, EL_ETAG_REMOVE);
@@ -265,7 +279,9 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
     el_account_precompressed(r, sibling->coding, (uint64_t)r->finfo.size,
                              (uint64_t)sibling->finfo.size);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    apr_brigade_insert_file(bb, file, 0, sibling->finfo.size, r->pool);
+    /* As for bodies that are read: a mapped file that is truncated would kill the child. */
+    apr_bucket_file_enable_mmap(
+        apr_brigade_insert_file(bb, file, 0, sibling->finfo.size, r->pool), 0);
     return send_brigade(r, bb);
 }
 
@@ -276,6 +292,31 @@ static const sibling_t *choose_sibling(request_rec *r, const siblings_t *all)
         return ranged_sibling(r, all);
     }
     return best_sibling(r, all);
+}
+
+/*
+ * Whether If-None-Match may answer for the whole request: not in an error document, and not where a
+ * condition stands that comes before it (RFC 9110 §13.2.2).
+ */
+static bool may_be_not_modified(const request_rec *r)
+{
+    return r->status == HTTP_OK && !r->no_local_copy && !apr_table_get(r->headers_in, "If-Match")
+           && !apr_table_get(r->headers_in, "If-Unmodified-Since");
+}
+
+/* If-Match is the identity's to judge, unless it names the sibling. */
+static bool may_match(request_rec *r, const sibling_t *sibling)
+{
+    const char *list = apr_table_get(r->headers_in, "If-Match");
+    const char *tag = sibling_tag(r, sibling);
+    el_etag_t named;
+
+    while (list && *list != '*' && el_etag_next(&list, &named)) {
+        if (tag && !named.weak && el_etag_same(&named, tag)) {
+            return true;
+        }
+    }
+    return !list || *list == '*';
 }
 
 static int offer_siblings(request_rec *r)
@@ -293,12 +334,12 @@ static int offer_siblings(request_rec *r)
     if (all.count == 0) {
         return DECLINED;
     }
-    tag = current_tag(r, &all);
+    tag = may_be_not_modified(r) ? current_tag(r, &all) : NULL;
     if (tag) {
         return send_not_modified(r, tag);
     }
     sibling = choose_sibling(r, &all);
-    if (!sibling) {
+    if (!sibling || !may_match(r, sibling)) {
         return DECLINED;
     }
     return send_sibling(r, sibling);

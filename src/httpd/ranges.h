@@ -21,7 +21,7 @@ void el_ranges_configure(void);
 /* In insert_filter: puts the guard in, where mod_cache is loaded. */
 void el_ranges_insert(request_rec *r);
 
-/* The guard: takes BYTERANGE out of the chain of a response that has the tag of a dynamic coding. */
+/* The guard: takes BYTERANGE out of the chain of a response in a dynamic coding. */
 apr_status_t el_ranges_filter(ap_filter_t *f, apr_bucket_brigade *bb);
 
 #endif

@@ -132,7 +132,9 @@ el_facts_t el_request_facts(request_rec *r, bool named)
         .type_listed = el_dir_type_listed(dir, r->content_type)
                        || (r->status == HTTP_NOT_MODIFIED && !r->content_type),
         .has_encoding = el_response_encoded(r),
-        .has_content_range = el_response_header(r, "Content-Range") != NULL,
+        /* The parts of a multipart 206 carry it instead of the header. */
+        .has_content_range = r->status == HTTP_PARTIAL_CONTENT
+                             || el_response_header(r, "Content-Range") != NULL,
         .range_requested = r->status == HTTP_OK && r->method_number == M_GET
                            && el_request_has_range(r) && !el_request_dated_range(r),
         .no_transform = el_response_no_transform(r),

@@ -30,33 +30,60 @@ static bool is_plain(const char *encoding)
     return !*encoding;
 }
 
-bool el_response_encoded(const request_rec *r)
+static int find_encoding(void *found, const char *name, const char *value)
 {
-    const char *found[] = {
-        apr_table_get(r->headers_out, "Content-Encoding"),
-        apr_table_get(r->err_headers_out, "Content-Encoding"),
-        r->content_encoding,
-    };
-
-    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
-        if (found[i] && !is_plain(found[i])) {
-            return true;
-        }
-    }
-    return false;
+    (void)name;
+    *(bool *)found = !is_plain(value);
+    return !*(bool *)found;
 }
 
-static bool has_token(request_rec *r, apr_table_t *table, const char *name, const char *token)
+bool el_response_encoded(const request_rec *r)
 {
-    const char *value = apr_table_get(table, name);
+    bool found = r->content_encoding && !is_plain(r->content_encoding);
 
-    return value && ap_find_token(r->pool, value, token);
+    if (!found) {
+        apr_table_do(find_encoding, &found, r->headers_out, "Content-Encoding", NULL);
+    }
+    if (!found) {
+        apr_table_do(find_encoding, &found, r->err_headers_out, "Content-Encoding", NULL);
+    }
+    return found;
+}
+
+typedef struct {
+    apr_pool_t *pool;
+    const char *token;
+    bool found;
+} search_t;
+
+static int find_token(void *data, const char *name, const char *value)
+{
+    search_t *search = data;
+
+    (void)name;
+    search->found = ap_find_token(search->pool, value, search->token);
+    return !search->found;
+}
+
+/* Whether a field has a token; it may stand in the table more than once. */
+static bool has_token(request_rec *r, const apr_table_t *table, const char *name, const char *token)
+{
+    search_t search = {r->pool, token, false};
+
+    apr_table_do(find_token, &search, table, name, NULL);
+    return search.found;
+}
+
+/* The same, of either table of the response. */
+static bool response_has_token(request_rec *r, const char *name, const char *token)
+{
+    return has_token(r, r->headers_out, name, token)
+           || has_token(r, r->err_headers_out, name, token);
 }
 
 bool el_response_no_transform(request_rec *r)
 {
-    return has_token(r, r->headers_out, "Cache-Control", "no-transform")
-           || has_token(r, r->err_headers_out, "Cache-Control", "no-transform");
+    return response_has_token(r, "Cache-Control", "no-transform");
 }
 
 static int add_field_size(void *sum, const char *name, const char *value)
@@ -95,13 +122,9 @@ bool el_response_length(const request_rec *r, uint64_t *length)
 
 void el_response_vary(request_rec *r)
 {
-    if (has_token(r, r->headers_out, "Vary", "Accept-Encoding")
-        || has_token(r, r->err_headers_out, "Vary", "Accept-Encoding")
-        || has_token(r, r->headers_out, "Vary", "*")
-        || has_token(r, r->err_headers_out, "Vary", "*")) {
-        return;
+    if (!response_has_token(r, "Vary", "Accept-Encoding") && !response_has_token(r, "Vary", "*")) {
+        apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
     }
-    apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
 }
 
 void el_response_set_etag(request_rec *r, const char *tag)
@@ -129,7 +152,10 @@ void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t m
     }
     r->content_encoding = NULL;
     apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
-    if (tag && mode != EL_ETAG_KEEP) {
+    if (tag && *tag == '"' && tag[strlen(tag) - 1] != '"' && mode != EL_ETAG_KEEP) {
+        /* mod_negotiation leaves tags open: without a suffix, the codings would share one with the identity. */
+        el_response_set_etag(r, NULL);
+    } else if (tag && mode != EL_ETAG_KEEP) {
         size_t size = strlen(tag) + EL_ETAG_GROWTH;
         char *encoded = apr_palloc(r->pool, size);
 

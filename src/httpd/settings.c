@@ -17,6 +17,8 @@
 /* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
 static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
+bool el_settings_untagged;
+
 void *el_dir_create(apr_pool_t *pool, char *path)
 {
     (void)path;

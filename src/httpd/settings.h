@@ -55,6 +55,9 @@ typedef struct {
 
 extern const command_rec el_commands[];
 
+/* Whether ElasticETag is keep or remove anywhere: then a tag does not tell a dynamic coding. */
+extern bool el_settings_untagged;
+
 void *el_dir_create(apr_pool_t *pool, char *path);
 void *el_dir_merge(apr_pool_t *pool, void *base, void *add);
 void *el_server_create(apr_pool_t *pool, server_rec *server);

@@ -24,6 +24,9 @@ APLOG_USE_MODULE(elastic);
  */
 #define TEXT_MAX (128 * 1024)
 
+/* Without waiting: a path that names a FIFO must not hold the thread. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
 /*
  * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each process
  * uses it.
@@ -63,7 +66,7 @@ static void read_affinity(void)
 /* The file's text; 0 where it cannot be read, and errno says why. */
 static size_t read_text(void)
 {
-    int fd = timer.inherited >= 0 ? timer.inherited : open(timer.path, O_RDONLY | O_CLOEXEC);
+    int fd = timer.inherited >= 0 ? timer.inherited : open(timer.path, OPEN_FLAGS);
     size_t len = 0;
     ssize_t got = 0;
 
@@ -145,7 +148,7 @@ apr_status_t el_timer_start(server_rec *main_server, apr_pool_t *pconf)
     timer.path = el_server_proc_stat(el_server_of(main_server));
     timer.inherited = -1;
     if (ap_unixd_config.chroot_dir) {
-        timer.inherited = open(timer.path, O_RDONLY | O_CLOEXEC);
+        timer.inherited = open(timer.path, OPEN_FLAGS);
         apr_pool_cleanup_register(pconf, NULL, close_inherited, apr_pool_cleanup_null);
     }
     if (!get_instance || !register_callback) {
