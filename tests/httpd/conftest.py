@@ -8,10 +8,12 @@ httpd_shared   the same for a whole module; make it a module-scoped fixture of y
                        return httpd_shared("Elastic On", files={...})
 
 origin         session: a scriptable origin server, see kit/origin.py
-protocol       the protocol to use; see the marker `protocols` and ELASTIC_PROTOCOLS. The server needs tls=True, h2=True.
+protocol       the protocol to use; see the marker `protocols` and ELASTIC_PROTOCOLS. The server
+               needs tls=True, h2=True
 
 After every test the error logs of all servers are read: whatever the test did not announce with
-server.expect_log(pattern) fails it. `start=False` makes a server without starting it (for configtest()).
+server.expect_log(pattern) fails it. `start=False` makes a server without
+starting it, for configtest().
 """
 
 import shutil

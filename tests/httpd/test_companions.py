@@ -1,8 +1,9 @@
-"""Other modules' filters and handlers around ours: what they add is compressed, what they cut is whole."""
+"""Other modules' filters and handlers around ours: what they add is compressed, what they cut is
+whole."""
 
 import pytest
 
-from kit import bodies, check
+from kit import at, bodies, check
 
 BODY = bodies.html(30000)
 
@@ -10,31 +11,27 @@ BODY = bodies.html(30000)
 BUCKETS = b"\x02".join(bodies.pieces(bodies.text(3000), (1, 40, 999)))
 BRIGADES = b"\x10".join(bodies.pieces(bodies.text(30000), (1, 40, 9999)))
 FLUSHES = b"\x06".join(bodies.pieces(bodies.text(30000), (1, 40, 9999)))
-MIXED = b"\x06\x06\x02\x10\x06" + b"\x10\x02\x06".join(bodies.pieces(bodies.text(30000))) + b"\x06\x10\x02"
-
-
-def _at(name, *lines):
-    return f"Alias /{name} {{docs}}\n<Location /{name}>\n" + "\n".join(lines) + "\n</Location>\n"
+MIXED = b"\x06\x06\x02\x10\x06" + b"\x10\x02\x06".join(bodies.pieces(bodies.text(30000)))
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     server = httpd_shared(
         "Elastic On\n"
-        + _at("substitute", "SetOutputFilter SUBSTITUTE", "Substitute s/server/SERVER/n")
-        + _at("ratelimit", "SetOutputFilter RATE_LIMIT", "SetEnv rate-limit 2000")
-        + _at("buffer", "SetOutputFilter BUFFER", "BufferSize 100000")
-        + _at("bucketeer", "SetOutputFilter BUCKETEER")
-        + _at("external", "SetOutputFilter upper")
-        + _at("xml", "AddDefaultCharset utf-8")
+        + at("substitute", "SetOutputFilter SUBSTITUTE", "Substitute s/server/SERVER/n")
+        + at("ratelimit", "SetOutputFilter RATE_LIMIT", "SetEnv rate-limit 2000")
+        + at("buffer", "SetOutputFilter BUFFER", "BufferSize 100000")
+        + at("bucketeer", "SetOutputFilter BUCKETEER")
+        + at("external", "SetOutputFilter upper")
         + "ExtFilterDefine upper mode=output cmd=\"/usr/bin/tr a-z A-Z\"\n"
         + "<Directory {docs}/listing>\nOptions +Indexes\n</Directory>\n"
         + "<Directory {docs}/views>\nOptions +MultiViews\nAddLanguage de .de\nAddLanguage en .en\n"
           "</Directory>\nAddHandler send-as-is .asis\nRedirectMatch 410 ^/gone$\n",
-        modules=["filter", "substitute", "ratelimit", "buffer", "bucketeer", "ext_filter", "autoindex",
-                 "negotiation", "asis"],
-        files={"a.html": BODY, "buckets.txt": BUCKETS, "brigades.txt": BRIGADES, "flushes.txt": FLUSHES,
-               "mixed.txt": MIXED, "views/page.html.de": BODY, "views/page.html.en": BODY[::-1],
+        modules=["filter", "substitute", "ratelimit", "buffer", "bucketeer", "ext_filter",
+                 "autoindex", "negotiation", "asis"],
+        files={"a.html": BODY, "buckets.txt": BUCKETS, "brigades.txt": BRIGADES,
+               "flushes.txt": FLUSHES, "mixed.txt": MIXED,
+               "views/page.html.de": BODY, "views/page.html.en": BODY[::-1],
                "as.asis": b"Content-Type: text/html\n\n" + BODY},
         cgi={"untyped.cgi": "head('X-None: 1')\nout('x' * 9000)\n",
              "nothing.cgi": "head('Content-Type: text/html')\n",
@@ -55,7 +52,8 @@ def test_bodies_cut_into_any_buckets(server, name, size, coding):
 
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_substitute_comes_before(server, coding):
-    check.encoded(server.get("/substitute/a.html", ae=coding), coding, BODY.replace(b"server", b"SERVER"))
+    body = BODY.replace(b"server", b"SERVER")
+    check.encoded(server.get("/substitute/a.html", ae=coding), coding, body)
 
 
 def test_an_external_filter_comes_before(server):

@@ -1,14 +1,11 @@
-"""The environment's variables, filters named in the configuration, and stock modules beside this one."""
+"""The environment's variables, filters named in the configuration, and stock modules beside this
+one."""
 
 import pytest
 
-from kit import bodies, check, env
+from kit import at, bodies, check, env
 
 BODY = bodies.html(30000)
-
-
-def _at(name, *lines):
-    return f"Alias /{name} {{docs}}\n<Location /{name}>\n" + "\n".join(lines) + "\n</Location>\n"
 
 
 FILES = {"a.html": BODY, "a.css": BODY, "a.png": BODY, "tiny.html": b"x"}
@@ -18,14 +15,14 @@ FILES = {"a.html": BODY, "a.css": BODY, "a.png": BODY, "tiny.html": b"x"}
 def server(httpd_shared):
     return httpd_shared(
         "Elastic On\n"
-        + "".join(_at(name, f"SetEnv {name} 1") for name in
+        + "".join(at(name, f"SetEnv {name} 1") for name in
                   ("no-gzip", "no-brotli", "no-elastic", "gzip-only-text/html", "force-gzip"))
-        + _at("no-both", "SetEnv no-gzip 1", "SetEnv no-brotli 1")
-        + _at("no-gzip-empty", "SetEnv no-gzip 0")
-        + _at("only-html-0", "SetEnv gzip-only-text/html 0")
-        + _at("by-agent", "SetEnvIf User-Agent Old no-gzip no-brotli")
-        + _at("by-browser", "BrowserMatch Old no-elastic")
-        + _at("forced-br", "SetEnv force-gzip 1", "ElasticCodings br"),
+        + at("no-both", "SetEnv no-gzip 1", "SetEnv no-brotli 1")
+        + at("no-gzip-empty", "SetEnv no-gzip 0")
+        + at("only-html-0", "SetEnv gzip-only-text/html 0")
+        + at("by-agent", "SetEnvIf User-Agent Old no-gzip no-brotli")
+        + at("by-browser", "BrowserMatch Old no-elastic")
+        + at("forced-br", "SetEnv force-gzip 1", "ElasticCodings br"),
         files=FILES)
 
 
@@ -81,8 +78,8 @@ NAMED = {
     "with On": "Elastic On\nSetOutputFilter ELASTIC",
     "by type with On": "Elastic On\nAddOutputFilterByType ELASTIC text/html",
     "twice": "SetOutputFilter ELASTIC;ELASTIC",
-    "FilterChain": "FilterDeclare Z CONTENT_SET\nFilterProvider Z ELASTIC \"%{CONTENT_TYPE} =~ m#^text/#\"\n"
-                   "FilterChain Z",
+    "FilterChain": "FilterDeclare Z CONTENT_SET\n"
+                   "FilterProvider Z ELASTIC \"%{CONTENT_TYPE} =~ m#^text/#\"\nFilterChain Z",
 }
 
 
@@ -122,12 +119,14 @@ def test_a_named_filter_does_not_see_headers_set_by_mod_headers(httpd):
 STOCK = {
     "elastic with deflate's filter": ("Elastic On\nSetOutputFilter DEFLATE", ["deflate"]),
     "elastic with brotli's filter": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS", ["brotli"]),
-    "elastic with both": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS;DEFLATE", ["deflate", "brotli"]),
+    "elastic with both": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS;DEFLATE",
+                          ["deflate", "brotli"]),
     "by type": ("Elastic On\nAddOutputFilterByType DEFLATE text/html", ["filter", "deflate"]),
     "both by type": ("Elastic On\nAddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html",
                      ["filter", "deflate", "brotli"]),
     "all named": ("SetOutputFilter ELASTIC;BROTLI_COMPRESS;DEFLATE", ["deflate", "brotli"]),
-    "all named, stock first": ("SetOutputFilter BROTLI_COMPRESS;DEFLATE;ELASTIC", ["deflate", "brotli"]),
+    "all named, stock first": ("SetOutputFilter BROTLI_COMPRESS;DEFLATE;ELASTIC",
+                               ["deflate", "brotli"]),
 }
 
 
@@ -176,11 +175,11 @@ def test_where_elastic_is_off_the_stock_modules_do_their_work(httpd):
 
 @pytest.mark.parametrize("order", [["deflate", "brotli"], ["brotli", "deflate"]])
 def test_load_order_does_not_matter(httpd, order):
-    """The stock modules are loaded after ours here, before ours elsewhere; graceful survives both."""
+    """The stock modules are loaded after ours here, before ours elsewhere; graceful survives
+    both."""
     before = httpd("Elastic On\nSetOutputFilter DEFLATE", modules=order, files=FILES)
-    loads = "".join(f"LoadModule {name}_module {{modules}}/mod_{name}.so\n" for name in order)
-    after = httpd(loads.replace("{modules}", env.MODULES_DIR) + "Elastic On\nSetOutputFilter DEFLATE",
-                  files=FILES)
+    loads = "".join(f"LoadModule {name}_module {env.module_path(name)}\n" for name in order)
+    after = httpd(loads + "Elastic On\nSetOutputFilter DEFLATE", files=FILES)
     for server in (before, after):
         check.encoded(server.get("/a.html", ae="gzip"), "gzip", BODY)
         server.graceful()

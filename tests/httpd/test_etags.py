@@ -4,12 +4,13 @@ import time
 
 import pytest
 
-from kit import bodies, check
+from kit import at, bodies, check, config
 
 BODY = bodies.text(30000)
 MODES = ("weak", "suffix", "keep", "remove")
 
-# Answers 304 by itself where it is asked about "cgi" (mod_cgi leaves that to the script, and to httpd).
+# Answers 304 by itself where it is asked about "cgi" (mod_cgi leaves that to the script, and to
+# httpd).
 CGI = """\
 sys.path.insert(0, os.environ['KIT'])
 from kit import bodies
@@ -26,12 +27,10 @@ out(bodies.text(30000))
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    aliases = "".join(f"Alias /{mode} {{docs}}\n<Location /{mode}>\nElasticETag {mode}\n</Location>\n"
-                      for mode in MODES)
+    aliases = "".join(at(mode, f"ElasticETag {mode}") for mode in MODES)
     server = httpd_shared(
         f"Elastic On\n{aliases}ProxyPass /origin/ {origin.url}/\n"
-        "Alias /only-gzip {docs}\n<Location /only-gzip>\nElasticCodings gzip\n</Location>\n"
-        "Alias /off {docs}\n<Location /off>\nElastic Off\n</Location>\n",
+        + at("only-gzip", "ElasticCodings gzip") + at("off", "Elastic Off"),
         modules=["proxy", "proxy_http"], tls=True, h2=True, cgi={"tag.cgi": CGI})
     server.write_kit()
     server.write("a.txt", BODY, mtime=1_500_000_000)
@@ -106,7 +105,8 @@ def test_tags_of_a_cgi(server, mode, given, expected):
 @pytest.mark.parametrize("mode", MODES[:3])
 def test_what_was_sent_is_recognized(server, protocol, coding, mode):
     sent = server.get(f"/{mode}/a.txt", ae=coding, protocol=protocol).headers["ETag"]
-    answer = server.get(f"/{mode}/a.txt", ae=coding, headers={"If-None-Match": sent}, protocol=protocol)
+    answer = server.get(f"/{mode}/a.txt", ae=coding, headers={"If-None-Match": sent},
+                        protocol=protocol)
     _not_modified(answer, sent)
 
 
@@ -122,20 +122,22 @@ def test_the_identitys_tag_is_current_for_all(server, ae):
 @pytest.mark.parametrize("mode", ["weak", "suffix"])
 def test_lists_and_either_strength(server, form, mode):
     strong = _suffixed(_identity_tag(server), "gzip")
-    answer = server.get(f"/{mode}/a.txt", ae="gzip", headers={"If-None-Match": form.format(strong=strong)})
+    answer = server.get(f"/{mode}/a.txt", ae="gzip",
+                        headers={"If-None-Match": form.format(strong=strong)})
     assert answer.status == 304 and answer.varies
     assert answer.headers["ETag"].removeprefix("W/") == strong
 
 
 def test_several_fields(server):
     strong = _suffixed(_identity_tag(server), "br")
-    answer = server.get("/a.txt", ae="br", headers=[("If-None-Match", '"x"'), ("If-None-Match", strong)])
+    answer = server.get("/a.txt", ae="br",
+                        headers=[("If-None-Match", '"x"'), ("If-None-Match", strong)])
     assert answer.status == 304 and answer.varies
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("ae,coding", [(None, None), ("br", "br"), ("gzip;q=0", None), ("identity", None),
-                                       ("gzip;q=0, br", "br")])
+@pytest.mark.parametrize("ae,coding", [
+    (None, None), ("br", "br"), ("gzip;q=0", None), ("identity", None), ("gzip;q=0, br", "br")])
 def test_a_coding_that_is_no_longer_accepted_is_sent_anew(server, ae, coding):
     tag = "W/" + _suffixed(_identity_tag(server), "gzip")
     answer = server.get("/a.txt", ae=ae, headers={"If-None-Match": tag})
@@ -246,16 +248,16 @@ def test_a_weak_identity_tag_is_no_strong_match(server):
 def test_mod_cache_keeps_its_entry_when_it_revalidates(httpd, origin):
     """A 304 without the suffix would make mod_cache throw its encoded entry away."""
     server = httpd(
-        "Elastic On\nCacheEnable disk /\nCacheRoot {root}/cache\nCacheDirLevels 1\nCacheDirLength 1\n"
-        "CacheHeader On\nHeader set Cache-Control max-age=1\n",
+        "Elastic On\n" + config.CACHE + "CacheHeader On\nHeader set Cache-Control max-age=1\n",
         modules=["cache", "cache_disk"], files={"a.txt": BODY})
-    cache = server.root / "cache"
-    cache.mkdir()
-    cache.chmod(0o777)
+    config.make_cache(server)
     server.write("a.txt", BODY, mtime=1_500_000_000)
     check.encoded(server.get("/a.txt", ae="gzip"), "gzip", BODY)
-    server.wait_for(lambda: "HIT" in (server.get("/a.txt", ae="gzip").headers.get("X-Cache") or ""), 5,
-                    "a hit")
+
+    def hit():
+        return server.get("/a.txt", ae="gzip").headers.get("X-Cache", "").startswith("HIT")
+
+    server.wait_for(hit, 5, "a hit")
     time.sleep(2.2)
     answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == BODY

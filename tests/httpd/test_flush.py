@@ -1,5 +1,6 @@
 """What is flushed can be decoded at once: server-sent events, progress pages, slow backends."""
 
+import itertools
 import re
 import threading
 import time
@@ -35,19 +36,21 @@ time.sleep({PAUSE})
 out(bodies.text(50001))
 """
 
-WAYS = {"cgi": "/sse.cgi", "proxied": "/origin/sse", "proxied, flushed by mod_proxy": "/flushing/sse"}
+WAYS = {"cgi": "/sse.cgi", "proxied": "/origin/sse", "flushed by mod_proxy": "/flushing/sse"}
 CODINGS = ("gzip", "br", None)
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    flushing = origin.url.replace("127.0.0.1", "localhost")  # a worker of its own, with its own parameters
+    # Another name makes another worker, which has its own parameters.
+    flushing = origin.url.replace("127.0.0.1", "localhost")
     server = httpd_shared(
         f"Elastic On\nProxyPass /origin/ {origin.url}/\n"
         f"ProxyPass /flushing/ {flushing}/ flushpackets=on\n",
         modules=["proxy", "proxy_http"], tls=True, h2=True,
         cgi={"sse.cgi": CGI, "large.cgi": CGI_LARGE,
-             "late.cgi": f"head('Content-Type: text/plain')\ntime.sleep({PAUSE})\nout('x' * 2000)\n"})
+             "late.cgi": f"head('Content-Type: text/plain')\ntime.sleep({PAUSE})\n"
+                         "out('x' * 2000)\n"})
     server.write_kit()
     origin.route("/sse", _send_events)
     return server
@@ -78,7 +81,8 @@ def _watch(server, path, ae, protocol):
 
 @pytest.fixture(scope="module")
 def arrivals(server):
-    """Every stream of this module, watched at the same time: (protocol, way, coding) -> lateness or error."""
+    """Every stream of this module, watched at the same time: (protocol, way, coding) -> lateness or
+    error."""
     found = {}
 
     def watch(key):
@@ -88,7 +92,7 @@ def arrivals(server):
         except Exception as error:  # noqa: BLE001 - the test that asks for it raises it
             found[key] = error
 
-    keys = [(protocol, way, coding) for protocol in env.protocols(()) for way in WAYS for coding in CODINGS]
+    keys = list(itertools.product(env.protocols(()), WAYS, CODINGS))
     threads = [threading.Thread(target=watch, args=(key,)) for key in keys]
     for thread in threads:
         thread.start()

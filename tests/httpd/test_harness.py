@@ -5,7 +5,7 @@ import gzip
 import brotli
 import pytest
 
-from kit import bodies, decode
+from kit import Connection, bodies, decode
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,8 @@ def stock(httpd_shared):
     return httpd_shared(
         "SetOutputFilter DEFLATE", elastic=False, modules=["deflate", "filter"], tls=True, h2=True,
         files={"a.txt": bodies.text(50000)},
-        cgi={"slow.cgi": "head('Content-Type: text/plain')\nout('one')\ntime.sleep(0.3)\nout('two')\n",
+        cgi={"slow.cgi": "head('Content-Type: text/plain')\n"
+                         "out('one')\ntime.sleep(0.3)\nout('two')\n",
              "short.cgi": "head('Content-Type: text/plain', 'Content-Length: 100')\nout('x')\n",
              "noisy.cgi": "head('Content-Type: text/plain')\nprint('oops', file=sys.stderr)\n"})
 
@@ -58,8 +59,6 @@ def test_decoders_are_strict(coding, encode):
 
 
 def test_short_responses_are_incomplete(origin):
-    from kit.client import Connection
-
     origin.route("/short", lambda e: (e.until_close(200, {"Content-Length": 10}, [b"abc"])))
     with Connection(("127.0.0.1", origin.port)) as connection:
         answer = connection.request("/short")

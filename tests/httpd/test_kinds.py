@@ -1,4 +1,5 @@
-"""Kinds of responses: without a body, made of subrequests, redirected within, of errors, already encoded."""
+"""Kinds of responses: without a body, made of subrequests, redirected within, of errors, already
+encoded."""
 
 import gzip
 
@@ -36,8 +37,9 @@ def server(httpd_shared, origin):
         f"ProxyPass /origin/ {origin.url}/\n"
         "Redirect 302 /moved http://127.0.0.1/elsewhere\n"
         "RewriteEngine On\nRewriteRule ^/inside$ /page.html [PT]\n"
-        "<Directory {docs}>\nOptions +Includes\nRewriteEngine On\nRewriteRule ^internal$ /page.html [L]\n"
-        "</Directory>\nAddOutputFilter INCLUDES .shtml\nAddType text/html .shtml\n"
+        "<Directory {docs}>\nOptions +Includes\nRewriteEngine On\n"
+        "RewriteRule ^internal$ /page.html [L]\n</Directory>\n"
+        "AddOutputFilter INCLUDES .shtml\nAddType text/html .shtml\n"
         "<Directory {docs}/secret>\nRequire all denied\n</Directory>\n"
         "AddEncoding x-gzip .gz\n",
         modules=["include", "rewrite", "proxy", "proxy_http"], tls=True, h2=True,
@@ -45,13 +47,15 @@ def server(httpd_shared, origin):
                "secret/a.html": BODY, "tiny.html": b"<p>tiny", "nothing.html": b"",
                "packed.html.gz": gzip.compress(BODY, mtime=0),
                "part.html": BODY[:9000],
-               "whole.shtml": b"<html>" + bodies.text(3000) + b'<!--#include virtual="/part.html" -->'
-                              b'<!--#include virtual="/status.cgi?200" --></html>'},
+               "whole.shtml": b"<html>" + bodies.text(3000)
+                              + b'<!--#include virtual="/part.html" -->'
+                              + b'<!--#include virtual="/status.cgi?200" --></html>'},
         cgi={"status.cgi": STATUS_CGI, "encoded.cgi": ENCODED_CGI})
     server.write_kit()
-    origin.route("/head", lambda e: e.respond(200, {"Content-Type": "text/html", "ETag": '"o"'}, BODY))
+    html = {"Content-Type": "text/html"}
+    origin.route("/head", lambda e: e.respond(200, {**html, "ETag": '"o"'}, BODY))
     origin.route("/packed", lambda e: e.respond(
-        200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, gzip.compress(BODY, mtime=0)))
+        200, {**html, "Content-Encoding": "gzip"}, gzip.compress(BODY, mtime=0)))
     origin.route("/trailers", lambda e: e.send(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"%x\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (len(BODY), BODY)))
@@ -69,7 +73,8 @@ def test_head_has_gets_header_and_no_body(server, protocol, path, ae):
     get = server.get(path, ae=ae, protocol=protocol)
     head = server.head(path, ae=ae, protocol=protocol)
     assert head.status == 200 and head.raw == b"" and head.complete
-    check.same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type", "Accept-Ranges")
+    check.same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type",
+                      "Accept-Ranges")
     assert get.coding == ae and get.body == BODY
     length = head.headers.get("Content-Length")
     assert length is None or length == get.headers.get("Content-Length")

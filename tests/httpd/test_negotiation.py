@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import bodies, check
+from kit import at, bodies, check
 
 BODY = bodies.text(20000)
 
@@ -11,13 +11,12 @@ BODY = bodies.text(20000)
 def server(httpd_shared):
     return httpd_shared(
         "Elastic On\n"
-        "Alias /gzip-first {docs}\n<Location /gzip-first>\nElasticCodings gzip br\n</Location>\n"
-        "Alias /only-br {docs}\n<Location /only-br>\nElasticCodings br\n</Location>\n"
-        "Alias /off {docs}\n<Location /off>\nElastic Off\n</Location>\n"
-        "Alias /vary-before {docs}\n<Location /vary-before>\nHeader set Vary Cookie\n</Location>\n"
-        "Alias /vary-same {docs}\n<Location /vary-same>\nHeader set Vary \"Cookie, accept-encoding\"\n"
-        "</Location>\n"
-        "Alias /vary-star {docs}\n<Location /vary-star>\nHeader set Vary *\n</Location>\n",
+        + at("gzip-first", "ElasticCodings gzip br")
+        + at("only-br", "ElasticCodings br")
+        + at("off", "Elastic Off")
+        + at("vary-before", "Header set Vary Cookie")
+        + at("vary-same", "Header set Vary \"Cookie, accept-encoding\"")
+        + at("vary-star", "Header set Vary *"),
         tls=True, h2=True,
         files={"a.txt": BODY, "a.png": BODY, "tiny.txt": b"tiny"})
 
@@ -87,8 +86,8 @@ def test_the_table(server, line, coding):
 
 @pytest.mark.smoke
 @pytest.mark.protocols()
-@pytest.mark.parametrize("line,coding", [("gzip", "gzip"), ("br", "br"), ("gzip, br", "br"), (None, None),
-                                         ("gzip;q=0, identity", None)])
+@pytest.mark.parametrize("line,coding", [
+    ("gzip", "gzip"), ("br", "br"), ("gzip, br", "br"), (None, None), ("gzip;q=0, identity", None)])
 def test_over_every_protocol(server, protocol, line, coding):
     answer = server.get("/a.txt", ae=line, protocol=protocol)
     if coding:
@@ -98,7 +97,8 @@ def test_over_every_protocol(server, protocol, line, coding):
 
 
 def test_several_fields_count_as_one_list(server):
-    answer = server.get("/a.txt", headers=[("Accept-Encoding", "gzip;q=0.2"), ("Accept-Encoding", "br;q=0.1")])
+    fields = [("Accept-Encoding", "gzip;q=0.2"), ("Accept-Encoding", "br;q=0.1")]
+    answer = server.get("/a.txt", headers=fields)
     check.encoded(answer, "gzip", BODY)
 
 
@@ -108,7 +108,8 @@ def test_a_long_line_is_read_in_no_time(server):
     check.encoded(server.get("/a.txt", ae=line), "gzip", BODY)
 
 
-@pytest.mark.parametrize("line,coding", [("gzip, br", "gzip"), ("gzip;q=0.5, br", "br"), ("*", "gzip")])
+@pytest.mark.parametrize("line,coding", [
+    ("gzip, br", "gzip"), ("gzip;q=0.5, br", "br"), ("*", "gzip")])
 def test_the_servers_order_decides_among_equals(server, line, coding):
     check.encoded(server.get("/gzip-first/a.txt", ae=line), coding, BODY)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import bodies, check
+from kit import at, bodies, check, config
 
 BODY = bodies.text(30000)
 
@@ -25,8 +25,7 @@ out(bodies.text(30000))
 def server(httpd_shared, origin):
     server = httpd_shared(
         f"Elastic On\nProxyPass /origin/ {origin.url}/\n"
-        "Alias /off {docs}\n<Location /off>\nElastic Off\n</Location>\n"
-        "Alias /suffix {docs}\n<Location /suffix>\nElasticETag suffix\n</Location>\n",
+        + at("off", "Elastic Off") + at("suffix", "ElasticETag suffix"),
         modules=["proxy", "proxy_http"], tls=True, h2=True,
         files={"a.txt": BODY}, cgi={"part.cgi": PART_CGI, "whole.cgi": WHOLE_CGI})
     server.write_kit()
@@ -37,8 +36,8 @@ def server(httpd_shared, origin):
 
 @pytest.mark.smoke
 @pytest.mark.protocols()
-@pytest.mark.parametrize("range,first,last", [("0-99", 0, 99), ("0-", 0, 29999), ("-5000", 25000, 29999),
-                                              ("100-20000", 100, 20000)])
+@pytest.mark.parametrize("range,first,last", [
+    ("0-99", 0, 99), ("0-", 0, 29999), ("-5000", 25000, 29999), ("100-20000", 100, 20000)])
 def test_slices_are_of_the_identity(server, protocol, range, first, last):
     answer = server.get("/a.txt", ae="gzip", headers={"Range": f"bytes={range}"}, protocol=protocol)
     check.plain(answer, BODY[first : last + 1], 206)
@@ -104,7 +103,8 @@ def test_if_range_with_an_encoded_tag_gets_the_whole(server, prefix, coding):
     """A prefix of the gzip body must never be continued with bytes of another one."""
     tag = server.get(f"{prefix}/a.txt", ae=coding).headers["ETag"]
     for ae in (coding, None):
-        answer = server.get(f"{prefix}/a.txt", ae=ae, headers={"Range": "bytes=5-", "If-Range": tag})
+        answer = server.get(f"{prefix}/a.txt", ae=ae,
+                            headers={"Range": "bytes=5-", "If-Range": tag})
         assert answer.status == 200 and answer.body == BODY and answer.varies, answer
 
 
@@ -126,7 +126,8 @@ def test_if_range_with_a_date_gets_the_whole(server, ae, coding):
 def test_if_range_with_a_date_works_where_nothing_is_negotiated(server):
     server.write("old.txt", BODY, mtime=1_500_000_000)
     modified = server.get("/off/old.txt").headers["Last-Modified"]
-    answer = server.get("/off/old.txt", ae="gzip", headers={"Range": "bytes=5-9", "If-Range": modified})
+    answer = server.get("/off/old.txt", ae="gzip",
+                        headers={"Range": "bytes=5-9", "If-Range": modified})
     check.plain(answer, BODY[5:10], 206, varies=False)
 
 
@@ -138,14 +139,13 @@ def test_head_with_range(server):
 
 
 def test_the_guard_against_cached_slices(httpd):
-    """mod_cache takes Range away while it revalidates: its answer is never a slice of an encoded body."""
+    """mod_cache takes Range away while it revalidates: its answer is never a slice of an encoded
+    body."""
     server = httpd(
-        "Elastic On\nCacheEnable disk /\nCacheRoot {root}/cache\nCacheDirLevels 1\nCacheDirLength 1\n"
-        "CacheDefaultExpire 0\nCacheMinExpire 0\nCacheIgnoreNoLastMod On\nCacheIgnoreCacheControl On\n",
+        "Elastic On\n" + config.CACHE + "CacheDefaultExpire 0\nCacheMinExpire 0\n"
+        "CacheIgnoreNoLastMod On\nCacheIgnoreCacheControl On\n",
         modules=["cache", "cache_disk"], files={"a.txt": BODY})
-    cache = server.root / "cache"
-    cache.mkdir()
-    cache.chmod(0o777)
+    config.make_cache(server)
     check.plain(server.get("/a.txt"), BODY)
     for ae in ("gzip", "br", "gzip", None):
         whole = server.get("/a.txt", ae=ae)

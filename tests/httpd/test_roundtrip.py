@@ -1,18 +1,23 @@
-"""Every body comes back byte for byte: both codings at every level, all sizes, all ways into the filter."""
+"""Every body comes back byte for byte: both codings at every level, all sizes, all ways into the
+filter."""
 
 import pytest
 
-from kit import bodies, check
+from kit import at, bodies, check
 
 GZIP_LEVELS = range(1, 10)
 BR_LEVELS = range(0, 12)
 SIZES = (0, 1, 2, 67, 68, 69, 1023, 1024, 1025, 1300, 1448, 1500, 8191, 8192, 8193, 65535, 65536,
          1 << 20, (1 << 20) + 1, 20 << 20)
-# mod_proxy flushes where its backend pauses, and what is flushed is not held until its size is known.
+# mod_proxy flushes where its backend pauses, and what is flushed is not held until its size is
+# known.
 FLUSHED = ("proxy-chunked", "proxy-close")
 WAYS = ("static", "cgi", "odd", "proxy", "proxy-chunked", "proxy-close")
 # The threshold in this server's configuration; the tests of `auto` are elsewhere.
 MIN_SIZE = 1024
+
+# A page, and a body whose repetitions lie far apart.
+LEVEL_FILES = {"levels.html": bodies.html(200000), "levels.txt": bodies.noise(5000) * 3}
 
 CGI = """\
 sys.path.insert(0, os.environ['KIT'])
@@ -36,14 +41,13 @@ def _levels():
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     """One Alias for each level, pinned there."""
-    pinned = "".join(
-        f"Alias /{coding}-{level} {{docs}}\n<Location /{coding}-{level}>\n"
-        f"ElasticLevel {coding} {level}\n</Location>\n" for coding, level in _levels())
+    pinned = "".join(at(f"{coding}-{level}", f"ElasticLevel {coding} {level}")
+                     for coding, level in _levels())
     server = httpd_shared(
         f"Elastic On\nElasticMinSize {MIN_SIZE}\nElasticControl off\nElasticLevel gzip 1 4\n"
         f"ElasticLevel br 0 3\nProxyPass /origin/ {origin.url}/\n" + pinned,
         modules=["proxy", "proxy_http"], tls=True, h2=True,
-        files={"levels.html": bodies.html(200000), "levels.txt": bodies.noise(5000) * 3})
+        files=LEVEL_FILES)
     for size in SIZES:
         server.write(f"{size}.txt", bodies.text(size))
     server.write_kit()
@@ -73,14 +77,17 @@ def _check(answer, way, coding, size):
 
 
 def _path(way, size):
-    return {"static": f"/{size}.txt", "cgi": f"/body.cgi?cgi-{size}", "odd": f"/body.cgi?odd-{size}",
-            "proxy": f"/origin/fixed?{size}", "proxy-chunked": f"/origin/chunked?{size}",
+    return {"static": f"/{size}.txt",
+            "cgi": f"/body.cgi?cgi-{size}",
+            "odd": f"/body.cgi?odd-{size}",
+            "proxy": f"/origin/fixed?{size}",
+            "proxy-chunked": f"/origin/chunked?{size}",
             "proxy-close": f"/origin/close?{size}"}[way]
 
 
 @pytest.mark.parametrize("coding,level", _levels())
 def test_every_level(server, coding, level):
-    for name, body in (("levels.html", bodies.html(200000)), ("levels.txt", bodies.noise(5000) * 3)):
+    for name, body in LEVEL_FILES.items():
         answer = server.get(f"/{coding}-{level}/{name}", ae=coding)
         check.encoded(answer, coding, body)
         assert len(answer.raw) < len(body)
@@ -93,7 +100,8 @@ def test_every_level(server, coding, level):
 def test_higher_levels_do_what_is_expected_of_them(server, coding):
     """The level reaches the encoder: the floor's body is clearly larger than the ceiling's."""
     floor, ceiling = (1, 9) if coding == "gzip" else (0, 11)
-    sizes = [len(server.get(f"/{coding}-{level}/levels.html", ae=coding).raw) for level in (floor, ceiling)]
+    sizes = [len(server.get(f"/{coding}-{level}/levels.html", ae=coding).raw)
+             for level in (floor, ceiling)]
     assert sizes[1] < sizes[0] * 0.97, sizes
 
 
@@ -170,6 +178,7 @@ def test_http_1_0_without_keepalive_ends_with_the_connection(server):
 def test_http_1_0_keeps_the_connection_where_the_length_is_known(server):
     with server.connect("http/1.0") as connection:
         for _ in range(3):
-            answer = connection.request("/65536.txt", ae="gzip", headers={"Connection": "keep-alive"})
+            answer = connection.request("/65536.txt", ae="gzip",
+                                        headers={"Connection": "keep-alive"})
             check.encoded(answer, "gzip", bodies.text(65536))
             assert int(answer.headers["Content-Length"]) == len(answer.raw)

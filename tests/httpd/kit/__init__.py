@@ -1,13 +1,14 @@
 """What the tests of mod_elastic against a real httpd are written with.
 
-    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})     # a fixture, see conftest.py
-    answer = server.get("/a.txt", ae="gzip")
+    server = httpd("Elastic On", files={"a.txt": bodies.text(5000)})     # a fixture, see
+    conftest.py answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == bodies.text(5000)
     assert server.notes(answer)["elastic-level"] == "6"
 
 kit.env      what the environment says: paths, MPM, protocols
 kit.server   Server: a private httpd in a directory of its own, and its log's check
 kit.client   Response, Connection, Stream: exact bytes in and out, over all protocols
+kit.config   at(): the site once more with other directives in force
 kit.check    what is asked of a response again and again: encoded(), plain()
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size
@@ -16,7 +17,9 @@ kit.origin   Origin: a small scriptable server behind mod_proxy
 
 from . import bodies, check, decode, env
 from .client import Connection, Response, Stream
+from .config import at
 from .origin import Origin
 from .server import Server
 
-__all__ = ["Connection", "Origin", "Response", "Server", "Stream", "bodies", "check", "decode", "env"]
+__all__ = ["Connection", "Origin", "Response", "Server", "Stream", "at", "bodies", "check",
+           "decode", "env"]

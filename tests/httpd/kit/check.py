@@ -12,7 +12,8 @@ def encoded(answer, coding, body, status=200):
 
 
 def plain(answer, body, status=200, varies=True):
-    """It is `body`, whole, as it is; `varies` says whether another client could have got a coding."""
+    """It is `body`, whole, as it is; `varies` says whether another client could have got a
+    coding."""
     assert (answer.status, answer.coding) == (status, None), answer
     assert answer.body == body
     assert answer.varies == varies, answer

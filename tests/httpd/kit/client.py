@@ -1,11 +1,12 @@
 """A client that shows exact bytes: nothing is decoded, retried or repaired behind the test's back.
 
-http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) go through sockets of our own; h2c goes through curl, whose output is
-read as it arrives.
+http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) go through sockets of our own; h2c goes through curl,
+whose output is read as it arrives.
 """
 
 import itertools
 import os
+import select
 import socket
 import ssl
 import struct
@@ -59,7 +60,8 @@ def _parse_head(text):
 
 
 class Response:
-    """status, headers, raw (the body as sent), complete, pieces [(seconds since the request, bytes)]."""
+    """status, headers, raw (the body as sent), complete,
+    pieces [(seconds since the request, bytes)]."""
 
     def __init__(self, head, id):
         self.head = head  # bytes of the header as sent, the blank line included (not for h2c)
@@ -94,7 +96,8 @@ class Response:
         return self.has_token("Vary", "Accept-Encoding")
 
     def __repr__(self):
-        return f"<{self.status}, {len(self.raw)} bytes{'' if self.complete else ', cut'}\n{self.headers}>"
+        end = "" if self.complete else ", cut"
+        return f"<{self.status}, {len(self.raw)} bytes{end}\n{self.headers}>"
 
 
 def request_fields(host, ae, headers, id):
@@ -182,7 +185,8 @@ class Connection:
                 return response
 
     def body_pieces(self, response, method="GET"):
-        """Yields the body's bytes as they arrive, without chunk framing; marks the response complete."""
+        """Yields the body's bytes as they arrive, without chunk framing; marks the response
+        complete."""
         headers = response.headers
         if method == "HEAD" or response.status in (204, 304):
             response.complete = True
@@ -216,7 +220,8 @@ class Connection:
                 raise Incomplete("a chunk does not end where its size says")
 
     def read_response(self, id=None, method="GET"):
-        """The next response, whole; `complete` is False where the connection ended before it did."""
+        """The next response, whole; `complete` is False where the connection ended before it
+        did."""
         response = self.read_head(id)
         try:
             for data in self.body_pieces(response, method):
@@ -230,7 +235,8 @@ class Connection:
 
 
 class Stream:
-    """A response read while it arrives: `wait_for` returns when the decoded text holds what is awaited."""
+    """A response read while it arrives: `wait_for` returns when the decoded text holds what is
+    awaited."""
 
     def __init__(self, response, pieces, close, set_timeout):
         self.response = response
@@ -260,7 +266,8 @@ class Stream:
         return True
 
     def wait_for(self, needle, timeout=2.0):
-        """Reads until `needle` is decoded; raises TimeoutError after `timeout` seconds. The seconds it took."""
+        """Reads until `needle` is decoded; raises TimeoutError after `timeout` seconds. The seconds
+        it took."""
         start = time.monotonic()
         while needle not in self.text:
             left = start + timeout - time.monotonic()
@@ -288,7 +295,8 @@ class Curl:
         self._dir = tempfile.TemporaryDirectory(prefix="elastic-curl-")
         self._head = os.path.join(self._dir.name, "head")
         command = ["curl", "-sS", "-N", "--http2-prior-knowledge", "--path-as-is", "--raw",
-                   "--max-time", str(timeout), "-D", self._head, "-o", "-", "-A", "", "-H", "Accept:"]
+                   "--max-time", str(timeout), "-D", self._head, "-o", "-", "-A", "",
+                   "-H", "Accept:"]
         command += ["--head"] if method == "HEAD" else ["-X", method]
         for name, value in fields:
             # An empty field needs a semicolon, or curl drops it.
@@ -327,8 +335,6 @@ class Curl:
         self._deadline = time.monotonic() + seconds
 
     def body_pieces(self, response):
-        import select
-
         out = self._process.stdout
         while True:
             if self._deadline:

@@ -9,7 +9,8 @@ _NEVER = re.compile(
 
 
 class ErrorLog:
-    """Reads the file on from where it stood; `allowed` patterns hold for always, `expect` for a test."""
+    """Reads the file on from where it stood; `allowed` patterns hold for always, `expect` for a
+    test."""
 
     def __init__(self, path, allowed=()):
         self.path = path

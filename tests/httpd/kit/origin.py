@@ -3,8 +3,9 @@
     origin.route("/x", lambda exchange: exchange.respond(200, {"ETag": '"1"'}, b"..."))
     origin.route("/y", lambda exchange: exchange.chunked(200, {}, [b"a", 3.0, b"b"]))
 
-A number among the pieces is a pause in seconds. `exchange.method`, `.path`, `.headers` (lower-case names) and
-`.body` hold the request; `.send(bytes)` writes raw bytes. Requests are kept in `origin.seen`.
+A number among the pieces is a pause in seconds. `exchange.method`, `.path`, `.headers` (lower-case
+names) and `.body` hold the request; `.send(bytes)` writes raw bytes. Requests are kept in
+`origin.seen`.
 """
 
 import socket

@@ -69,8 +69,8 @@ def free_port(host="127.0.0.1"):
         return sock.getsockname()[1]
 
 
-# The machine's OpenSSL is older than mod_ssl's by a patch; no session cache is configured; mpm_event, told to stop,
-# meets a connection that a client leaves at that moment. All are fine.
+# The machine's OpenSSL is older than mod_ssl's by a patch; no session cache is configured;
+# mpm_event, told to stop, meets a connection that a client leaves at that moment. All are fine.
 _HARMLESS = ("AH01882", "AH01873", "AH03092", "AH03093")
 
 
@@ -83,8 +83,10 @@ class Server:
     Server(config, modules=(), files=None, cgi=None, tls=False, h2=False, ipv6=False, elastic=True,
            mpm_config=None, allow_log=(), wrapper=(), environ=None)
 
-    config      text that follows the base configuration; `{root}`, `{docs}` and `{port}` are replaced
-    modules     names of further stock modules ("proxy_http"); those of _DEFAULT_MODULES are always there
+    config      text that follows the base configuration; `{root}`, `{docs}` and `{port}` are
+                replaced
+    modules     names of further stock modules ("proxy_http"); those of _DEFAULT_MODULES are always
+                there
     files       {path below docs: bytes}; cgi: {path below docs: Python source, see cgi()}
     tls, h2     a TLS port with a self-signed certificate; HTTP/2 (h2c on the plain port)
     ipv6        listens on [::1] too: get(..., ipv6=True)
@@ -92,8 +94,8 @@ class Server:
     allow_log   patterns of error log lines that are fine for this server at all times
     wrapper     a command put before httpd (valgrind); environ: further environment variables
 
-    Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the server and
-    check its log.
+    Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the
+    server and check its log.
     """
 
     def __init__(self, config="", modules=(), files=None, cgi=None, tls=False, h2=False, ipv6=False,
@@ -167,7 +169,8 @@ class Server:
     def _vhost(self):
         if not self.tls_port:
             return ""
-        return (f"Listen 127.0.0.1:{self.tls_port}\n<VirtualHost 127.0.0.1:{self.tls_port}>\nSSLEngine on\n"
+        address = f"127.0.0.1:{self.tls_port}"
+        return (f"Listen {address}\n<VirtualHost {address}>\nSSLEngine on\n"
                 f"SSLCertificateFile {self.root}/tls.pem\n</VirtualHost>\n")
 
     def _make_certificate(self):
@@ -181,8 +184,8 @@ class Server:
         pem.write_text(pem.read_text() + (self.root / "cert.pem").read_text())
 
     def write(self, path, data, mtime=None):
-        """A file below docs, readable by httpd; its path. Its mtime is 100 s ago unless given: httpd makes weak
-        tags of files that changed within the last second."""
+        """A file below docs, readable by httpd; its path. Its mtime is 100 s ago unless given:
+        httpd makes weak tags of files that changed within the last second."""
         file = self.docs / path.lstrip("/")
         for parent in reversed(file.relative_to(self.docs).parents):
             (self.docs / parent).mkdir(exist_ok=True)
@@ -201,7 +204,8 @@ class Server:
         return file
 
     def write_kit(self):
-        """Copies `kit` next to docs, where CGI scripts find it: sys.path.insert(0, os.environ['KIT'])."""
+        """Copies `kit` next to docs, where CGI scripts find it:
+        sys.path.insert(0, os.environ['KIT'])."""
         target = self.root / "kit"
         target.mkdir(exist_ok=True)
         os.chmod(target, 0o755)
@@ -224,9 +228,11 @@ class Server:
         return environ
 
     def command(self, *arguments):
-        """Runs httpd with this configuration and further arguments; the finished process, output as text."""
-        return subprocess.run([env.HTTPD, "-f", str(self.conf), *arguments], env=self._environ(),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        """Runs httpd with this configuration and further arguments; the finished process, output as
+        text."""
+        return subprocess.run(
+            [env.HTTPD, "-f", str(self.conf), *arguments], env=self._environ(), text=True,
+            timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def configtest(self):
         """(whether `httpd -t` takes the configuration, what it said)."""
@@ -262,7 +268,8 @@ class Server:
         self.wait_for(lambda: len(self.log.lines(_READY)) > before, timeout, "the reload")
 
     def graceful(self, timeout=30):
-        """A graceful restart; returns when the new generation is up (old children may still finish)."""
+        """A graceful restart; returns when the new generation is up (old children may still
+        finish)."""
         self._reload(signal.SIGUSR1, timeout)
 
     def restart(self, timeout=30):
@@ -271,8 +278,9 @@ class Server:
 
     @staticmethod
     def _let_connections_end():
-        """mpm_event now and then crashes, without any module of ours, when it is told to stop while it
-        notices that a client left (in 2.4.71: 13 of 400 stops right behind a request, none of 300 after 30 ms)."""
+        """mpm_event now and then crashes, without any module of ours, when it is told to stop while
+        it notices that a client left (in 2.4.71: 13 of 400 stops right behind a request, none of
+        300 after 30 ms)."""
         time.sleep(0.1)
 
     def stop(self, timeout=20):
@@ -352,8 +360,8 @@ class Server:
 
     def get(self, path, ae=None, headers=None, method="GET", body=b"", protocol="http/1.1",
             timeout=60, ipv6=False):
-        """One request on its own connection. `ae` is Accept-Encoding; None sends none. A response that breaks
-        off comes back with complete=False, and its `body` raises."""
+        """One request on its own connection. `ae` is Accept-Encoding; None sends none. A response
+        that breaks off comes back with complete=False, and its `body` raises."""
         if protocol == "h2c":
             return client.fetch_h2c(f"http://127.0.0.1:{self.port}{path}", method, "127.0.0.1", ae,
                                     headers, body, timeout)
@@ -366,8 +374,8 @@ class Server:
     def stream(self, path, ae=None, headers=None, protocol="http/1.1", timeout=60):
         """A response that is read while it arrives; a context manager, see client.Stream."""
         if protocol == "h2c":
-            return client.stream_h2c(f"http://127.0.0.1:{self.port}{path}", "127.0.0.1", ae, headers,
-                                     timeout)
+            url = f"http://127.0.0.1:{self.port}{path}"
+            return client.stream_h2c(url, "127.0.0.1", ae, headers, timeout)
         return client.stream(self.connect(protocol, timeout), path, ae, headers)
 
     def notes(self, response, timeout=10):
