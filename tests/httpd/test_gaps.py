@@ -162,6 +162,47 @@ def test_a_body_that_broke_off_has_no_end(httpd, origin, coding):
             decode.decode(coding, response.raw)
 
 
+@pytest.mark.parametrize("coding,level", [("gzip", 1), ("gzip", 9), ("br", 0), ("br", 1), ("br", 2),
+                                          ("br", 6)])
+def test_an_event_can_be_decoded_at_every_level(httpd, coding, level):
+    source = "head('Content-Type: text/event-stream')\nout('data: first')\ntime.sleep(2.5)\n"
+    server = httpd(f"Elastic On\nElasticLevel {coding} {level}", cgi={"a.cgi": source})
+    with server.stream("/a.cgi", ae=coding) as stream:
+        assert stream.coding == coding
+        assert stream.wait_for(b"data: first", 2) < 2
+        assert stream.read_all() == b"data: first"
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_small_pieces_cost_br_little(httpd, origin, level):
+    """The encoder would make a block of each piece, and the body half as large again and more."""
+    data = bodies.text(200000)
+    origin.route("/pieces", lambda exchange: exchange.chunked(
+        200, {}, [data[at:at + 2000] for at in range(0, len(data), 2000)]))
+    server = httpd(f"Elastic On\nElasticLevel br {level}\nProxyPass /p/ {origin.url}/",
+                   modules=["proxy", "proxy_http"], files={"a.txt": data})
+    whole = server.get("/a.txt", ae="br")
+    pieces = server.get("/p/pieces", ae="br")
+    for answer in (whole, pieces):
+        check.encoded(answer, "br", data)
+    assert len(pieces.raw) < len(whole.raw) * 1.25
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_a_broken_body_is_not_cached(httpd, coding):
+    source = ("head('Content-Type: text/plain', 'Content-Length: 50000',\n"
+              "     'Cache-Control: max-age=60')\nout('x' * 9000)\n")
+    server = httpd("Elastic On\nSetEnv ap_trust_cgilike_cl 1\nCacheEnable disk /\n"
+                   "CacheRoot {root}/cache\nCacheQuickHandler Off",
+                   modules=["cache", "cache_disk"], cgi={"a.cgi": source},
+                   allow_log=["shorter than was announced", r"\[cache"])
+    (server.root / "cache").mkdir()
+    os.chmod(server.root / "cache", 0o777)
+    for _ in range(2):
+        response = server.get("/a.cgi", ae=coding)
+        assert not response.complete or response.status >= 500, response
+
+
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 @pytest.mark.parametrize("pause", [0, 0.5])
 def test_a_script_that_says_less_than_it_announced(httpd, coding, pause):
@@ -209,8 +250,23 @@ def test_siblings_of_one_size_and_time_have_different_tags(httpd):
     assert len(tags) == 3 and all(tag.startswith('"') for tag in tags)
 
 
+@pytest.mark.parametrize("ae,data", [("br", b"sibling"), (None, BODY)])
+def test_if_match_comes_before_if_none_match(httpd, ae, data):
+    """RFC 9110 §13.2.2: what a failed If-Match stops is not asked about anything else."""
+    server = httpd("ElasticPrecompressed On")
+    server.write("page.html", BODY, OLD)
+    server.write("page.html.br", b"sibling", OLD)
+    answer = server.get("/page.html", ae=ae)
+    tag = answer.headers["ETag"]
+    assert answer.raw == data
+    answer = server.get("/page.html", ae=ae, headers={"If-Match": '"other"', "If-None-Match": tag})
+    assert answer.status == 412
+    answer = server.get("/page.html", ae=ae, headers={"If-Match": tag, "If-None-Match": tag})
+    assert answer.status == 304
+
+
 def test_a_fresh_sibling_has_a_strong_tag_too(httpd):
-    """httpd's own tags are weak for a second after a change; a sibling is replaced, never edited."""
+    """httpd's own tags are weak for a second after a change; siblings are replaced, not edited."""
     server = httpd("ElasticPrecompressed On")
     server.write("page.html", BODY, OLD)
     server.write("page.html.br", b"sibling")
