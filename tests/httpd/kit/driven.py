@@ -3,6 +3,7 @@
 import time
 
 from . import bodies
+from .client import Incomplete
 from .procstat import ProcStat
 
 CONFIG = """
@@ -28,15 +29,24 @@ class Driven:
         # What comes before the sampler's first look is no load. A load in the dead band, again until one
         # is seen, leaves nothing unread behind.
         for _ in range(20):
-            time.sleep(0.4)
+            time.sleep(0.25)
             if int(self.server.status()["ElasticSamples"]) >= 1:
                 return
             self.stat.busy(65)
         raise TimeoutError("nobody samples")
 
-    def wait(self, condition, what, timeout=10):
-        self.server.wait_for(lambda: condition(self.server.status()), timeout, what)
+    def status(self):
+        """The status page; asked again where the child that took the request was killed by the test."""
+        for _ in range(100):
+            try:
+                return self.server.status()
+            except (OSError, Incomplete):
+                time.sleep(0.05)
         return self.server.status()
+
+    def wait(self, condition, what, timeout=10):
+        self.server.wait_for(lambda: condition(self.status()), timeout, what)
+        return self.status()
 
     def load(self, percent, settle=0.35):
         """One sample with that load, and time for a second that must not come; the status then."""
@@ -50,14 +60,14 @@ class Driven:
         return after
 
     def position(self, status=None):
-        return round(float((status or self.server.status())["ElasticPosition"]) * TOP)
+        return round(float((status or self.status())["ElasticPosition"]) * TOP)
 
     def walk_to(self, target):
         while (position := self.position()) != target:
             self.nudge(99 if position > target else 1)
 
     def nudge(self, percent):
-        steps = int(self.server.status()["ElasticSteps"])
+        steps = int(self.status()["ElasticSteps"])
         self.stat.busy(percent)
         return self.wait(lambda s: int(s["ElasticSteps"]) == steps + 1, "a step")
 

@@ -23,17 +23,21 @@ function done(summary, latency, requests)
 end
 """
 
+CONNECTIONS = 16
+
 
 class Wrk:
     """Runs in the background for `seconds`; `result()` waits for its end."""
 
-    def __init__(self, directory, url, seconds, coding=None, connections=16):
+    def __init__(self, directory, url, seconds, coding=None, keep=True, connections=CONNECTIONS):
         script = directory / "wrk.lua"
         script.write_text(_SCRIPT % (f'"{coding}"' if coding else "nil"))
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s",
                    "-s", str(script)]
         if coding:
             command += ["-H", f"Accept-Encoding: {coding}"]
+        if not keep:
+            command += ["-H", "Connection: close"]
         self._process = subprocess.Popen([*command, url], stdout=subprocess.PIPE, text=True,
                                          stderr=subprocess.STDOUT)
 
