@@ -77,8 +77,9 @@ def test_the_header_counts(server):
 
 
 @pytest.mark.protocols("http/1.1", "http/1.0")
-def test_the_fields_of_a_kept_connection_count(server, protocol):
+def test_the_fields_of_a_kept_connection_count(httpd, protocol):
     """Browsers ask for it, and httpd then adds Keep-Alive and Connection."""
+    server = httpd("Elastic On")
     answer = _largest_identity(server, headers={"Connection": "keep-alive"}, protocol=protocol)
     assert "Keep-Alive" in answer.headers
     assert 1448 - SLACK <= _total(answer) <= 1448
