@@ -104,6 +104,8 @@ size_t el_response_header_size(request_rec *r)
     }
     if (has_token(r, r->headers_in, "Connection", "keep-alive")) {
         add_field_size(&sum, "Keep-Alive", "timeout=300, max=10000");
+        /* EL_PACKET_CORE_HEADER has the shorter word. */
+        sum += strlen("Keep-Alive") - strlen("close");
     }
     return sum;
 }
