@@ -29,6 +29,7 @@ static const struct {
     {"identity in capitals", "IDENTITY;q=0.5", 1000, 0, 0, 0},
     {"identity refused", "gzip, identity;q=0", 0, ONE, 0, 0},
     {"a name that begins like identity", "identity2;q=0", U, 0, 0, 0},
+    {"a beginning of identity", "ident;q=0", U, 0, 0, 0},
 
     /* weights */
     {"one digit", "gzip;q=0.5", U, 1000, 0, 0},
