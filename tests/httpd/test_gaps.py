@@ -177,9 +177,8 @@ def test_a_body_that_broke_off_has_no_end(httpd, origin, coding):
             decode.decode(coding, response.raw)
 
 
-@pytest.mark.parametrize("coding,level", [("gzip", 1), ("gzip", 9), ("br", 0), ("br", 1), ("br", 2),
-                                          ("br", 6)])
-def test_an_event_can_be_decoded_at_every_level(httpd, coding, level):
+@pytest.mark.parametrize("coding,level", [("gzip", 1), ("br", 0), ("br", 1)])
+def test_an_event_can_be_decoded_at_low_levels(httpd, coding, level):
     source = "head('Content-Type: text/event-stream')\nout('data: first')\ntime.sleep(2.5)\n"
     server = httpd(f"Elastic On\nElasticLevel {coding} {level}", cgi={"a.cgi": source})
     with server.stream("/a.cgi", ae=coding) as stream:
