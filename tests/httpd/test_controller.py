@@ -117,9 +117,9 @@ def test_what_counts_as_busy(driven):
     d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.5, abs=0.001), "half busy")
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_only_the_cpus_that_httpd_may_use_count(driven):
-    first, second, *_ = sorted(os.sched_getaffinity(0))
+    first = min(os.sched_getaffinity(0))
+    second = first + 1  # the script's; the machine may have it or not
     d = driven("ElasticCPU 1 99", cpus=(first, second), wrapper=["taskset", "-c", str(first)])
     d.stat.busy(30, cpu=first)
     d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.3, abs=0.001), "the first CPU's load")
