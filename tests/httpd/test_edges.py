@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import random
 import threading
 import time
 
@@ -263,9 +264,34 @@ def test_an_interval_is_digits_and_a_unit(httpd, value):
 # --- small pieces
 
 
+def access_log(size):
+    """Lines that are much alike: a block of its own for each few of them costs most here."""
+    rng = random.Random(3)
+    lines = (f'127.0.0.1 - - "GET /path/{rng.randrange(50)}/item?id={rng.randrange(10**6)}" '
+             f'200 {rng.randrange(10**5)} "-" "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101"\n'
+             for _ in range(size // 80))
+    return "".join(lines).encode()[:size]
+
+
 @pytest.mark.parametrize("level", [0, 1])
-def test_br_gathers_the_pieces_of_a_script(httpd, level):
+def test_br_gathers_pieces(httpd, level):
     """At these levels the encoder makes a block of whatever it is given."""
+    data = access_log(400_000)
+    pieces = [data[at:at + 8192] for at in range(0, len(data), 8192)]
+    server = httpd(f"Elastic On\nElasticLevel br {level}\n"
+                   + config.at("cut", "SetOutputFilter BUCKETEER"),
+                   modules=["bucketeer"],  # it ends a brigade at \x10, without a flush
+                   files={"whole.txt": data, "pieces.txt": b"\x10".join(pieces)})
+    whole = server.get("/whole.txt", ae="br")
+    cut = server.get("/cut/pieces.txt", ae="br")
+    for answer in (whole, cut):
+        check.encoded(answer, "br", data)
+    assert len(cut.raw) < len(whole.raw) * 1.1
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_br_gathers_what_a_script_writes(httpd, level):
+    """Whenever the script pauses, what there is goes out: how often is for the machine to say."""
     data = bodies.text(400_000)
     source = "with open('a.txt', 'rb') as file:\n    data = file.read()\n" \
              "head('Content-Type: text/plain')\n" \
