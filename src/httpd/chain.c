@@ -16,13 +16,15 @@ static const char *const harmless[] = {
     "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",    EL_RANGES_NAME, "MOD_SESSION_OUT",
 };
 
+bool el_chain_by_type(const ap_filter_t *f)
+{
+    return strncasecmp(f->frec->name, BY_TYPE, strlen(BY_TYPE)) == 0;
+}
+
 static bool is_named(const ap_filter_t *f, const char *name)
 {
-    const char *found = f->frec->name;
+    const char *found = f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0);
 
-    if (strncasecmp(found, BY_TYPE, strlen(BY_TYPE)) == 0) {
-        found += strlen(BY_TYPE);
-    }
     return strcasecmp(found, name) == 0;
 }
 

@@ -12,6 +12,9 @@
 /* The insert_filter hook. */
 void el_chain_insert(request_rec *r);
 
+/* Whether AddOutputFilterByType put `f` there: the operator has named the type with it. */
+bool el_chain_by_type(const ap_filter_t *f);
+
 /* Whether a stock compressor stands in the chain from `f` on. */
 bool el_chain_has_stock(const ap_filter_t *f);
 

@@ -65,7 +65,7 @@ void el_conditional_returned(request_rec *r)
     if (r->main || r->status != HTTP_NOT_MODIFIED || !el_request_of(r)->stands) {
         return;
     }
-    facts = el_request_facts(r, true);
+    facts = el_request_facts(r, false);
     decision = el_decide(&facts);
     if (decision.vary) {
         el_response_vary(r);

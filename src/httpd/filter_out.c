@@ -411,7 +411,7 @@ static out_t *take_response(ap_filter_t *f, apr_bucket_brigade *bb, apr_status_t
     request->claimed = true;
     out = f->ctx = apr_pcalloc(f->r->pool, sizeof(*out));
     out->patience = PATIENCE;
-    out->facts = el_request_facts(f->r, true);
+    out->facts = el_request_facts(f->r, el_chain_by_type(f));
     decision = el_decide(&out->facts);
     if (decision.coding == EL_IDENTITY) {
         *rv = step_aside(f, out, bb, decision);

@@ -121,15 +121,15 @@ static bool tls_compressed(request_rec *r)
     return method && *method && strcmp(method, "NULL") != 0;
 }
 
-el_facts_t el_request_facts(request_rec *r, bool named)
+el_facts_t el_request_facts(request_rec *r, bool by_type)
 {
     const el_dir_t *dir = el_dir_of(r);
     el_facts_t facts = {
         .status = r->status,
-        .enabled = el_dir_enabled(dir, named),
+        .enabled = el_dir_enabled(dir, true),
         .head = r->header_only,
         /* A 304 seldom repeats the type: Vary there does no harm, and its absence may. */
-        .type_listed = el_dir_type_listed(dir, r->content_type)
+        .type_listed = by_type || el_dir_type_listed(dir, r->content_type)
                        || (r->status == HTTP_NOT_MODIFIED && !r->content_type),
         .has_encoding = el_response_encoded(r),
         /* The parts of a multipart 206 carry it instead of the header. */

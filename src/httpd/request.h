@@ -50,10 +50,11 @@ bool el_request_has_range(const request_rec *r);
 void el_request_drop_dated_range(request_rec *r);
 
 /*
- * All facts but the body's size. `named` is true where the configuration names the filter itself.
- * If-Range with a date is no range request: see filter_out.c.
+ * All facts but the body's size, of a response that an ELASTIC filter stands before. `by_type` is
+ * true where AddOutputFilterByType has judged the type already. If-Range with a date is no range
+ * request: see filter_out.c.
  */
-el_facts_t el_request_facts(request_rec *r, bool named);
+el_facts_t el_request_facts(request_rec *r, bool by_type);
 
 /*
  * Sets the facts' minimum size, for a body of which `size` bytes are known or were seen. Asks the socket only

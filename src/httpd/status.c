@@ -1,6 +1,5 @@
 #include "status.h"
 
-#include "elastic/engine.h"
 #include "settings.h"
 #include "shared.h"
 
@@ -14,9 +13,6 @@
 
 /* Micros of a second, or of a share. */
 #define MILLION 1000000.
-
-/* What stands for a value that there is none of: no sample yet, no engine for the coding. */
-#define NO_VALUE "-"
 
 typedef struct {
     const char *key;
@@ -54,11 +50,9 @@ static void add_controller(list_t *list)
 
     add(list, "ElasticControl", "Controller", false,
         config->mode == EL_CONTROL_OFF ? "off" : "step");
-    if (load == EL_STATE_NO_LOAD) {
-        add(list, "ElasticCPU", "CPU load, last sample", false, NO_VALUE);
-    } else {
-        add_share(list, "ElasticCPU", "CPU load, last sample", (double)load / EL_PPM);
-    }
+    /* Always a number, for programs: ElasticSamples tells whether there was a sample. */
+    add_share(list, "ElasticCPU", "CPU load, last sample",
+              load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
     add_share(list, "ElasticCPULow", "Effort goes up below", config->low);
     add_share(list, "ElasticCPUHigh", "Effort goes down above", config->high);
     add_count(list, "ElasticInterval", "Between samples, ms", el_shared.interval / 1000);
@@ -77,16 +71,15 @@ static void add_levels(list_t *list, const el_dir_t *dir)
     } rows[] = {
         {EL_GZIP, "ElasticLevelGzip", "Level of gzip"},
         {EL_BR, "ElasticLevelBr", "Level of br"},
-        {EL_ZSTD, "ElasticLevelZstd", "Level of zstd"},
+        {EL_ZSTD, "ElasticLevelZstd", "Level of zstd (0: not built in)"},
     };
     el_control_state_t control = el_state_control(el_shared.state);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         el_range_t range = el_dir_range(dir, rows[i].coding);
 
-        if (!el_engine_for(rows[i].coding)) {
-            add(list, rows[i].key, rows[i].text, false, NO_VALUE);
-        } else if (el_shared.control.mode == EL_CONTROL_OFF) {
+        /* Without an engine the range is {0, 0}, and so the level. */
+        if (el_shared.control.mode == EL_CONTROL_OFF) {
             add_count(list, rows[i].key, rows[i].text, (uint64_t)range.max);
         } else {
             int level = el_ladder_level(range, control.position, control.top);
@@ -145,11 +138,10 @@ static void write_json(request_rec *r, const apr_array_header_t *figures)
     ap_rputs("{", r);
     for (int i = 0; i < figures->nelts; i++) {
         const figure_t *figure = &APR_ARRAY_IDX(figures, i, figure_t);
-        bool none = strcmp(figure->value, NO_VALUE) == 0;
-        const char *quote = figure->number || none ? "" : "\"";
+        const char *quote = figure->number ? "" : "\"";
 
-        ap_rprintf(r, "%s\n  \"%s\": %s%s%s", i ? "," : "", figure->key, quote,
-                   none ? "null" : figure->value, quote);
+        ap_rprintf(r, "%s\n  \"%s\": %s%s%s", i ? "," : "", figure->key, quote, figure->value,
+                   quote);
     }
     ap_rputs("\n}\n", r);
 }

@@ -103,6 +103,14 @@ def test_by_type_leaves_other_types(httpd):
     check.encoded(server.get("/a.css", ae="gzip"), "gzip", BODY)
 
 
+def test_by_type_adds_types(httpd):
+    """A type that is named with the filter needs no place in ElasticTypes."""
+    server = httpd("AddType application/pdf .pdf\nAddOutputFilterByType ELASTIC application/pdf",
+                   modules=["filter"],
+                   files={"a.pdf": BODY})
+    check.encoded(server.get("/a.pdf", ae="gzip"), "gzip", BODY)
+
+
 def test_off_wins_over_a_named_filter(httpd):
     server = httpd("SetOutputFilter ELASTIC\nElastic Off", files=FILES)
     check.plain(server.get("/a.html", ae="gzip"), BODY, varies=False)
