@@ -12,14 +12,15 @@
 #include <stdint.h>
 
 /*
- * Weights are twice the thousandths that a qvalue can express (q=1 is 2000, q=0.001 is 2), which leaves
- * room for one value between a refusal and the least weight that a request can write.
+ * Weights are twice the thousandths that a qvalue can express (q=1 is 2000, q=0.001 is 2), which
+ * leaves room for one value between a refusal and the least weight that a request can write.
  */
 #define EL_Q_ONE 2000
 
 /*
  * Identity's weight where the request names neither `identity` nor `*`: acceptable, but below every
- * coding that the request lists (RFC 9110 §12.5.3 gives it no weight; a listed coding is asked for).
+ * coding that the request lists (RFC 9110 §12.5.3 gives it no weight; a listed coding is asked
+ * for).
  */
 #define EL_Q_UNLISTED_IDENTITY 1
 
@@ -28,14 +29,14 @@ typedef struct {
 } el_accept_t;
 
 /*
- * Reads the `len` bytes at `line` (several fields joined by commas; NULL where the request has none)
- * into `accept`.
+ * Reads the `len` bytes at `line` (several fields joined by commas; NULL where the request has
+ * none) into `accept`.
  *
  * - No field, or an empty one: identity only.
  * - A coding's first mention counts, under its token or its alias; later ones are ignored.
  * - `*` stands for every coding, and identity, that is not mentioned anywhere in the line.
- * - A weight that the grammar does not allow (`q=`, `q=2`, `q=0.0000`) is ignored, as though absent:
- *   httpd's own test suite expects such members to be accepted.
+ * - A weight that the grammar does not allow (`q=`, `q=2`, `q=0.0000`) is ignored, as though
+ *   absent: httpd's own test suite expects such members to be accepted.
  * - Members that are not `token [;parameters]` are skipped.
  */
 void el_accept_parse(const char *line, size_t len, el_accept_t *accept);

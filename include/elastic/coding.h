@@ -23,7 +23,7 @@ typedef enum {
 typedef struct {
     const char *token;     /* the registered name, as in Content-Encoding */
     const char *alias;     /* an older name that requests may use, or NULL (RFC 9110 §8.4.1.3) */
-    const char *tag_suffix; /* what a dynamic coding appends inside an entity tag, with its hyphen */
+    const char *tag_suffix; /* what a dynamic coding appends inside an entity tag */
     const char *extension; /* of a precompressed sibling, with its dot */
     int level_min;         /* the lowest level that a user may write */
     int level_max;         /* the highest level that a user may write, whatever is built in */

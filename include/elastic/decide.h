@@ -1,8 +1,9 @@
 /*
- * The decision: everything known of a response -> compress with which coding, or a named reason not to.
+ * The decision: everything known of a response -> compress with which coding, or a named reason not
+ * to.
  *
- * The reason is the log's note, the status page's counter and the test's assertion. A new reason is one
- * row of EL_REASONS.
+ * The reason is the log's note, the status page's counter and the test's assertion. A new reason is
+ * one row of EL_REASONS.
  *
  * Pure; any thread.
  */
@@ -71,8 +72,8 @@ typedef struct {
 } el_decision_t;
 
 /*
- * Decides. The order of the tests is part of the contract: what the resource rules out comes before what
- * the request rules out, because only the latter needs Vary (RFC 9110 §12.5.5).
+ * Decides. The order of the tests is part of the contract: what the resource rules out comes before
+ * what the request rules out, because only the latter needs Vary (RFC 9110 §12.5.5).
  *
  * A client that refuses identity gets a coding where it takes one, however small the body.
  */

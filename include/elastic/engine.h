@@ -41,8 +41,8 @@ typedef struct {
     const char *(*version)(void); /* of the library that runs, not of the header; static storage */
 
     /*
-     * A new stream at `level` (level_min … level_max). `size_hint` is the body's length in bytes where
-     * it is known, else 0. NULL where memory is short. The caller owns it and calls close().
+     * A new stream at `level` (level_min … level_max). `size_hint` is the body's length in bytes
+     * where it is known, else 0. NULL where memory is short. The caller owns it and calls close().
      */
     el_stream_t *(*open)(int level, uint64_t size_hint);
 

@@ -22,11 +22,12 @@ typedef enum {
 #define EL_ETAG_GROWTH 16
 
 /*
- * Writes the tag of `coding` made from the identity's `tag` into `out`, which has `size` bytes. False,
- * and an empty string, where the mode removes it. A tag that is not quoted is no tag: it is copied
- * unchanged. `size` must be at least strlen(tag) + EL_ETAG_GROWTH.
+ * Writes the tag of `coding` made from the identity's `tag` into `out`, which has `size` bytes.
+ * False, and an empty string, where the mode removes it. A tag that is not quoted is no tag: it is
+ * copied unchanged. `size` must be at least strlen(tag) + EL_ETAG_GROWTH.
  */
-bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out, size_t size);
+bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out,
+                    size_t size);
 
 /* One member of a list: a view into the list's text. */
 typedef struct {
@@ -36,33 +37,37 @@ typedef struct {
 } el_etag_t;
 
 /*
- * The next tag of the list at `*cursor` (If-None-Match's value), which moves behind it. False at the
- * end. Whatever is not a tag is skipped; `*` is no tag.
+ * The next tag of the list at `*cursor` (If-None-Match's value), which moves behind it. False at
+ * the end. Whatever is not a tag is skipped; `*` is no tag.
  */
 bool el_etag_next(const char **cursor, el_etag_t *tag);
 
-/* Whether `tag` and the zero-terminated `other` are the same by weak comparison (RFC 9110 §8.8.3.2). */
+/*
+ * Whether `tag` and the zero-terminated `other` are the same by weak comparison (RFC 9110
+ * §8.8.3.2).
+ */
 bool el_etag_same(const el_etag_t *tag, const char *other);
 
 /*
- * Where `tag` has the suffix of a coding: that coding, and in `base` the quoted part's length without
- * suffix and closing quote, counted from the opening quote. EL_IDENTITY where it has none.
+ * Where `tag` has the suffix of a coding: that coding, and in `base` the quoted part's length
+ * without suffix and closing quote, counted from the opening quote. EL_IDENTITY where it has none.
  */
 el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base);
 
 /*
- * Appends to `out` (`size` bytes) the identity's tag of each member of `list` that carries the suffix of
- * a coding in `accept`, as `, W/"x"`: weak, because only If-None-Match's weak comparison may see it.
- * Returns the bytes written (0: nothing to add), without the terminating zero; what does not fit
- * is left out whole. strlen(list) × 2 + 1 bytes always suffice.
+ * Appends to `out` (`size` bytes) the identity's tag of each member of `list` that carries the
+ * suffix of a coding in `accept`, as `, W/"x"`: weak, because only If-None-Match's weak comparison
+ * may see it. Returns the bytes written (0: nothing to add), without the terminating zero; what
+ * does not fit is left out whole. strlen(list) × 2 + 1 bytes always suffice.
  */
 size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size);
 
 /*
- * The member of `list` that names the representation whose identity has the tag `current`: `current`
- * itself, or with the suffix of a coding that `accept` takes, by weak comparison. False where there is
- * none. The identity's own tag is preferred.
+ * The member of `list` that names the representation whose identity has the tag `current`:
+ * `current` itself, or with the suffix of a coding that `accept` takes, by weak comparison. False
+ * where there is none. The identity's own tag is preferred.
  */
-bool el_etag_named(const char *list, const char *current, const el_accept_t *accept, el_etag_t *named);
+bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
+                   el_etag_t *named);
 
 #endif

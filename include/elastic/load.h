@@ -1,10 +1,12 @@
 /*
  * CPU load: the text of /proc/stat -> counters; two samples of counters -> the busy share.
  *
- * Busy is everything but idle and iowait. Steal counts as busy (the hypervisor ran somebody else: the
- * time is gone). Guest time is contained in user and nice already and is not counted twice (proc(5)).
+ * Busy is everything but idle and iowait. Steal counts as busy (the hypervisor ran somebody else:
+ * the time is gone). Guest time is contained in user and nice already and is not counted twice
+ * (proc(5)).
  *
- * Pure; any thread; no allocation. A sample is 24 KB: it belongs in shared memory or static storage.
+ * Pure; any thread; no allocation. A sample is 24 KB: it belongs in shared memory or static
+ * storage.
  */
 #ifndef ELASTIC_LOAD_H
 #define ELASTIC_LOAD_H
@@ -13,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows kept of one sample: the CPUs of the largest machines httpd is run on today. More are ignored. */
+/*
+ * Rows kept of one sample: the CPUs of the largest machines httpd is run on today. More are
+ * ignored.
+ */
 #define EL_LOAD_CPUS 1024
 
 /* Which CPUs count: bit `n % 64` of word `n / 64` is CPU n. */
@@ -36,20 +41,20 @@ typedef struct {
 } el_load_sample_t;
 
 /*
- * Reads the `len` bytes at `text` into `sample`. False where no usable row was found, and `sample` is
- * then empty: text that is empty, truncated within its first rows, or something else.
+ * Reads the `len` bytes at `text` into `sample`. False where no usable row was found, and `sample`
+ * is then empty: text that is empty, truncated within its first rows, or something else.
  *
- * Rows need user, nice, system and idle (Linux 2.4 had no more); iowait, irq, softirq and steal are 0
- * where absent; anything further is ignored. A row that the end of the text cuts within these columns
- * is not believed: half a row would look like a CPU whose counters fell.
+ * Rows need user, nice, system and idle (Linux 2.4 had no more); iowait, irq, softirq and steal are
+ * 0 where absent; anything further is ignored. A row that the end of the text cuts within these
+ * columns is not believed: half a row would look like a CPU whose counters fell.
  */
 bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
 
 /*
- * The busy share, 0 … 1, between `before` and `after`, of the CPUs in `mask` (NULL: all) that are in
- * both samples; a CPU that came or went in between does not count. A counter that ran backward (iowait
- * does on a tickless kernel) counts as unmoved. False, and `busy` untouched, where no tick passed or
- * the samples have no CPU in common.
+ * The busy share, 0 … 1, between `before` and `after`, of the CPUs in `mask` (NULL: all) that are
+ * in both samples; a CPU that came or went in between does not count. A counter that ran backward
+ * (iowait does on a tickless kernel) counts as unmoved. False, and `busy` untouched, where no tick
+ * passed or the samples have no CPU in common.
  */
 bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
                   const el_cpuset_t *mask, double *busy);

@@ -11,13 +11,13 @@
 /* NULL-terminated: the patterns that are compressed where the configuration names none. */
 extern const char *const el_mediatype_defaults[];
 
-// Whether `pattern` is one: type "/" subtype, both tokens of RFC 9110 §5.6.2, where the subtype may be
-// "*" or "*+suffix", and both may be "*".
+// Whether `pattern` is one: type "/" subtype, both tokens of RFC 9110 §5.6.2, where the subtype may
+// be "*" or "*+suffix", and both may be "*".
 bool el_mediatype_pattern_ok(const char *pattern);
 
 /*
- * Whether `type`, a Content-Type's value with or without parameters, matches `pattern`
- * (which el_mediatype_pattern_ok() accepted). Letters match in any case. A NULL type matches nothing.
+ * Whether `type`, a Content-Type's value with or without parameters, matches `pattern` (which
+ * el_mediatype_pattern_ok() accepted). Letters match in any case. A NULL type matches nothing.
  */
 bool el_mediatype_match(const char *pattern, const char *type);
 

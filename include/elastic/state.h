@@ -1,10 +1,10 @@
 /*
- * The shared block: what all children of one httpd know together. The controller's position, the last
- * sample, and the counters.
+ * The shared block: what all children of one httpd know together. The controller's position, the
+ * last sample, and the counters.
  *
- * The layout is fixed and versioned: a reload may load a newer build of the module into a parent that
- * made the block with an older one. The block lives in memory shared between processes, so it holds no
- * pointers. Readers never wait. One writer at a time: see el_state_claim().
+ * The layout is fixed and versioned: a reload may load a newer build of the module into a parent
+ * that made the block with an older one. The block lives in memory shared between processes, so it
+ * holds no pointers. Readers never wait. One writer at a time: see el_state_claim().
  */
 #ifndef ELASTIC_STATE_H
 #define ELASTIC_STATE_H
@@ -40,7 +40,7 @@ typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
-    EL_COUNT_SKIPPED,                                       /* the first reason's; add el_reason_t */
+    EL_COUNT_SKIPPED, /* the first reason's; add el_reason_t */
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
 } el_counter_t;
 
@@ -53,7 +53,7 @@ typedef struct {
     uint32_t version;
     _Atomic uint64_t position;    /* a packed el_control_state_t: read and written as one */
     _Atomic uint64_t next_sample; /* µs of the monotonic clock; the right to sample is won on it */
-    _Atomic uint64_t generation;  /* of the configuration; a child of an older one does not control */
+    _Atomic uint64_t generation;  /* of the configuration; older children do not control */
     _Atomic uint64_t load_ppm;    /* the last sample's busy share, or EL_STATE_NO_LOAD */
     _Atomic uint64_t started;     /* µs of the monotonic clock */
     _Atomic uint64_t samples;
@@ -76,16 +76,17 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
 el_control_state_t el_state_control(const el_state_t *state);
 
 /*
- * Adopts new bounds, as after a reload: clamps the position to `config`, makes the caller's generation
- * (the returned number) the only one that controls, and the next sample due in `interval` µs at most.
+ * Adopts new bounds, as after a reload: clamps the position to `config`, makes the caller's
+ * generation (the returned number) the only one that controls, and the next sample due in
+ * `interval` µs at most.
  */
 uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, uint64_t now,
                         uint64_t interval);
 
 /*
- * Wins the right to sample, where one is due at `now` for `generation`: true for one caller among all
- * processes and threads, and `*claim` is then the proof that el_state_commit() asks for. A winner that
- * dies loses its tick and nothing else.
+ * Wins the right to sample, where one is due at `now` for `generation`: true for one caller among
+ * all processes and threads, and `*claim` is then the proof that el_state_commit() asks for. A
+ * winner that dies loses its tick and nothing else.
  */
 bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64_t interval,
                     uint64_t *claim);

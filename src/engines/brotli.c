@@ -7,14 +7,15 @@
 #include <string.h>
 
 /*
- * The window, as mod_brotli's default has it. Every larger one costs each decoder its size in memory and
- * buys nothing for bodies below 256 KB.
+ * The window, as mod_brotli's default has it. Every larger one costs each decoder its size in
+ * memory and buys nothing for bodies below 256 KB.
  */
 #define WINDOW_BITS 18
 
 /*
- * At qualities 0 and 1 the encoder closes a block with each call, however little it was given: pieces of
- * 8 KB make a body twice as large as pieces of this size, and take longer. They are gathered first.
+ * At qualities 0 and 1 the encoder closes a block with each call, however little it was given:
+ * pieces of 8 KB make a body twice as large as pieces of this size, and take longer. They are
+ * gathered first.
  */
 #define GATHER_QUALITY_MAX 1
 #define GATHER_SIZE (64 * 1024)

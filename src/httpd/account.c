@@ -25,7 +25,8 @@ el_usage_t el_usage_new(void)
     static _Atomic unsigned responses;
 
     return (el_usage_t){
-        .sampled = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed) % SAMPLE_EVERY == 0,
+        .sampled =
+            atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed) % SAMPLE_EVERY == 0,
     };
 }
 
@@ -61,7 +62,8 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
-void el_account_encoded(request_rec *r, const el_engine_t *engine, int level, const el_usage_t *usage)
+void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
+                        const el_usage_t *usage)
 {
     uint64_t nsec = usage->sampled ? usage->cpu_nsec : usage->elapsed_nsec;
 

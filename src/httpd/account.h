@@ -31,7 +31,8 @@ void el_usage_stop(el_usage_t *usage);
 void el_account_skipped(request_rec *r, el_reason_t reason);
 
 /* The body went out in the coding of `engine`. */
-void el_account_encoded(request_rec *r, const el_engine_t *engine, int level, const el_usage_t *usage);
+void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
+                        const el_usage_t *usage);
 
 /* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
 void el_account_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);

@@ -5,7 +5,10 @@
 
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
 
-/* A static file is read in pieces of this size: large enough that the calls do not show in a profile. */
+/*
+ * A static file is read in pieces of this size: large enough that the calls do not show in a
+ * profile.
+ */
 #define FILE_PIECE (64 * 1024)
 
 el_measure_t el_body_measure(const apr_bucket_brigade *bb)

@@ -34,9 +34,9 @@ typedef enum {
 } el_look_t;
 
 /*
- * Looks through `bb` until `*seen`, to which it adds, reaches `enough` bytes. Buckets of unknown length are
- * read without blocking, except for a grace of at most `*patience` µs, which it takes from; `status` says
- * why where reading failed.
+ * Looks through `bb` until `*seen`, to which it adds, reaches `enough` bytes. Buckets of unknown
+ * length are read without blocking, except for a grace of at most `*patience` µs, which it takes
+ * from; `status` says why where reading failed.
  */
 el_look_t el_body_look(apr_bucket_brigade *bb, uint64_t enough, uint64_t *seen,
                        apr_interval_time_t *patience, apr_status_t *status);

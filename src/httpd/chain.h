@@ -1,6 +1,6 @@
 /*
- * The request's chain of output filters: where ELASTIC is put into it, what is taken out, what else stands
- * there. Names of filters are compared without regard to case, as httpd does.
+ * The request's chain of output filters: where ELASTIC is put into it, what is taken out, what else
+ * stands there. Names of filters are compared without regard to case, as httpd does.
  */
 #ifndef ELASTIC_CHAIN_H
 #define ELASTIC_CHAIN_H
@@ -19,8 +19,8 @@ bool el_chain_by_type(const ap_filter_t *f);
 bool el_chain_has_stock(const ap_filter_t *f);
 
 /*
- * Whether a filter that may change the body stands in the request's chain: any content filter but the
- * compressors and those that are known to touch the header only or to copy.
+ * Whether a filter that may change the body stands in the request's chain: any content filter but
+ * the compressors and those that are known to touch the header only or to copy.
  */
 bool el_chain_changes_body(const request_rec *r);
 

@@ -1,6 +1,7 @@
 /*
- * Conditional requests (RFC 9110 §13): a tag that an encoded response handed out finds its way back to the
- * identity that httpd's own handlers compare with, and the 304 carries the tag that the client named.
+ * Conditional requests (RFC 9110 §13): a tag that an encoded response handed out finds its way back
+ * to the identity that httpd's own handlers compare with, and the 304 carries the tag that the
+ * client named.
  */
 #ifndef ELASTIC_CONDITIONAL_H
 #define ELASTIC_CONDITIONAL_H
@@ -8,9 +9,9 @@
 #include "mod_elastic.h"
 
 /*
- * A handler that runs before all others (but after mod_cache's, which wants the tags as they came) and
- * always declines: If-None-Match gets, beside each tag of a dynamic coding that this request accepts, the
- * tag of its identity.
+ * A handler that runs before all others (but after mod_cache's, which wants the tags as they came)
+ * and always declines: If-None-Match gets, beside each tag of a dynamic coding that this request
+ * accepts, the tag of its identity.
  */
 int el_conditional_prepare(request_rec *r);
 

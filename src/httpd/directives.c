@@ -1,6 +1,7 @@
 /*
- * The directives' table, and what each of them accepts. Every value that is not allowed is refused with the
- * directive's name, what was given and what is allowed, which is the table's own help text.
+ * The directives' table, and what each of them accepts. Every value that is not allowed is refused
+ * with the directive's name, what was given and what is allowed, which is the table's own help
+ * text.
  */
 #include "settings.h"
 
@@ -15,7 +16,9 @@
 
 APLOG_USE_MODULE(elastic);
 
-/* RFC 791 obliges every host to take a datagram of 576 bytes; an IPv4 packet's length has 16 bits. */
+/*
+ * RFC 791 obliges every host to take a datagram of 576 bytes; an IPv4 packet's length has 16 bits.
+ */
 #define MTU_MIN 576
 #define MTU_MAX 65535
 
@@ -417,12 +420,13 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("Elastic", set_enabled, NULL, EVERYWHERE,
                      "On or Off: whether responses are compressed here"),
     AP_INIT_RAW_ARGS("ElasticTypes", set_types, NULL, EVERYWHERE,
-                     "media types as text/html, text/* or application/*+json; with + or - added to or "
-                     "taken from the inherited ones"),
+                     "media types as text/html, text/* or application/*+json; with + or - added "
+                     "to or taken from the inherited ones"),
     AP_INIT_RAW_ARGS("ElasticCodings", set_codings, NULL, EVERYWHERE,
                      "codings out of gzip, br and zstd, each once, the preferred one first"),
     AP_INIT_RAW_ARGS("ElasticLevel", set_level, NULL, NOT_HTACCESS,
-                     "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, zstd 1-19"),
+                     "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, "
+                     "zstd 1-19"),
     AP_INIT_RAW_ARGS("ElasticMinSize", set_min_size, NULL, NOT_HTACCESS,
                      "auto, or the size in bytes below which bodies stay as they are"),
     AP_INIT_RAW_ARGS("ElasticPrecompressed", set_precompressed, NULL, EVERYWHERE,
@@ -432,8 +436,8 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticMTU", set_mtu, NULL, RSRC_CONF,
                      "auto, or the link's packet size in bytes, 576 to 65535"),
     AP_INIT_RAW_ARGS("ElasticCPU", set_cpu, NULL, RSRC_CONF,
-                     "two percentages, 0 <= low < high <= 100: effort goes up below low and down above "
-                     "high"),
+                     "two percentages, 0 <= low < high <= 100: effort goes up below low and down "
+                     "above high"),
     AP_INIT_RAW_ARGS("ElasticInterval", set_interval, NULL, RSRC_CONF,
                      "the time between two samples, 100ms to 60s (a bare number is seconds)"),
     AP_INIT_RAW_ARGS("ElasticControl", set_control, NULL, RSRC_CONF,

@@ -1,8 +1,8 @@
 #include "encoder.h"
 
 /*
- * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused and a slow
- * client pins no more than it would without us.
+ * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused
+ * and a slow client pins no more than it would without us.
  */
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
@@ -21,8 +21,8 @@ static apr_status_t close_stream(void *data)
     return APR_SUCCESS;
 }
 
-bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, int level, uint64_t size_hint,
-                     apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, int level,
+                     uint64_t size_hint, apr_pool_t *pool, apr_bucket_alloc_t *alloc)
 {
     *encoder = (el_encoder_t){.engine = engine, .level = level, .usage = el_usage_new()};
     el_usage_start(&encoder->usage);
@@ -42,8 +42,8 @@ void el_encoder_close(el_encoder_t *encoder, apr_pool_t *pool)
 }
 
 /*
- * The block becomes a bucket that owns it, without a copy; but for a few bytes of a flush, of which a
- * client that is slow to read would otherwise pin a block each.
+ * The block becomes a bucket that owns it, without a copy; but for a few bytes of a flush, of which
+ * a client that is slow to read would otherwise pin a block each.
  */
 static void ship_block(el_encoder_t *encoder)
 {

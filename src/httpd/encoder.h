@@ -1,6 +1,6 @@
 /*
- * An engine's stream that writes buckets: bytes in, a brigade out, usage accounted. It belongs to one
- * response.
+ * An engine's stream that writes buckets: bytes in, a brigade out, usage accounted. It belongs to
+ * one response.
  */
 #ifndef ELASTIC_ENCODER_H
 #define ELASTIC_ENCODER_H
@@ -21,15 +21,16 @@ typedef struct {
 } el_encoder_t;
 
 /*
- * Opens `encoder`, whose memory the caller owns; `size_hint` is the body's length in bytes, or 0. False where
- * memory is short. The stream is closed with `pool` at the latest, so an aborted request leaks nothing.
+ * Opens `encoder`, whose memory the caller owns; `size_hint` is the body's length in bytes, or 0.
+ * False where memory is short. The stream is closed with `pool` at the latest, so an aborted
+ * request leaks nothing.
  */
-bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, int level, uint64_t size_hint,
-                     apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, int level,
+                     uint64_t size_hint, apr_pool_t *pool, apr_bucket_alloc_t *alloc);
 
 /*
- * Encodes `len` bytes; with EL_FLUSH and EL_FINISH all output is in the brigade afterwards. False where
- * the engine failed: the stream is lost.
+ * Encodes `len` bytes; with EL_FLUSH and EL_FINISH all output is in the brigade afterwards. False
+ * where the engine failed: the stream is lost.
  */
 bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len);
 

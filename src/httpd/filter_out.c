@@ -15,17 +15,21 @@
 APLOG_USE_MODULE(elastic);
 
 /*
- * A body that is complete in the first brigade and not larger than this is encoded before the header goes,
- * so that its length is known. Larger ones are streamed, which keeps the memory of a response bounded.
+ * A body that is complete in the first brigade and not larger than this is encoded before the
+ * header goes, so that its length is known. Larger ones are streamed, which keeps the memory of a
+ * response bounded.
  */
 #define WHOLE_BODY_MAX (1024 * 1024)
 
-/* Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow client. */
+/*
+ * Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow
+ * client.
+ */
 #define PASS_SIZE (32 * 1024)
 
 /*
- * How long a body that has not shown its size yet is waited for when its producer, a CGI script, has
- * nothing at hand: a tenth of a second, once per response, goes unnoticed; a script that has
+ * How long a body that has not shown its size yet is waited for when its producer, a CGI script,
+ * has nothing at hand: a tenth of a second, once per response, goes unnoticed; a script that has
  * written all it has needs a part of it to exit.
  */
 #define PATIENCE apr_time_from_msec(100)
@@ -64,8 +68,8 @@ static apr_status_t pass_on(ap_filter_t *f, out_t *out)
 }
 
 /*
- * Ends the response so that the client sees it is broken: before the header with a 500, after it with
- * the error that makes httpd leave out the last chunk and close.
+ * Ends the response so that the client sees it is broken: before the header with a 500, after it
+ * with the error that makes httpd leave out the last chunk and close.
  */
 static apr_status_t break_off(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_status_t rv,
                               const char *what)
@@ -74,8 +78,8 @@ static apr_status_t break_off(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
     int status = out->passed ? HTTP_BAD_GATEWAY : HTTP_INTERNAL_SERVER_ERROR;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error", what,
-                  r->uri);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error",
+                  what, r->uri);
     el_account_skipped(r, EL_REASON_ERROR);
     el_encoder_close(&out->encoder, r->pool);
     out->phase = BROKEN;
@@ -228,7 +232,8 @@ static apr_status_t encode_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade
         if (APR_BUCKET_IS_EOS(bucket)) {
             return finish(f, out, bb);
         }
-        rv = APR_BUCKET_IS_METADATA(bucket) ? forward(f, out, bb, bucket) : encode_bucket(f, out, bb);
+        rv = APR_BUCKET_IS_METADATA(bucket) ? forward(f, out, bb, bucket)
+                                            : encode_bucket(f, out, bb);
         if (rv == APR_SUCCESS && out->encoder.usage.out - passed_at >= PASS_SIZE) {
             passed_at = out->encoder.usage.out;
             rv = pass_on(f, out);
@@ -241,7 +246,10 @@ static apr_status_t encode_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade
     return rv;
 }
 
-/* Encodes a complete body into the encoder's brigade; `bb` keeps the identity until it is clear which one goes. */
+/*
+ * Encodes a complete body into the encoder's brigade; `bb` keeps the identity until it is clear
+ * which one goes.
+ */
 static apr_status_t encode_whole(out_t *out, apr_bucket_brigade *bb, el_reason_t *reason)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
@@ -394,8 +402,9 @@ static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_s
 }
 
 /*
- * The first call: takes the response, unless another instance has. Where the answer is already clear
- * without the body, the filter steps aside at once and `*rv` is the brigade's. NULL: the filter is gone.
+ * The first call: takes the response, unless another instance has. Where the answer is already
+ * clear without the body, the filter steps aside at once and `*rv` is the brigade's. NULL: the
+ * filter is gone.
  */
 static out_t *take_response(ap_filter_t *f, apr_bucket_brigade *bb, apr_status_t *rv)
 {

@@ -1,6 +1,6 @@
 /*
- * The output filter ELASTIC: holds a body back until its size can be judged, asks for the decision, and
- * then encodes it or steps aside.
+ * The output filter ELASTIC: holds a body back until its size can be judged, asks for the decision,
+ * and then encodes it or steps aside.
  */
 #ifndef ELASTIC_FILTER_OUT_H
 #define ELASTIC_FILTER_OUT_H

@@ -1,6 +1,6 @@
 /*
- * What the files of the glue share: the module record and what each of them registers. Everything of
- * httpd that is more than a call away from a core function lives here, one idea to a file.
+ * What the files of the glue share: the module record and what each of them registers. Everything
+ * of httpd that is more than a call away from a core function lives here, one idea to a file.
  */
 #ifndef MOD_ELASTIC_H
 #define MOD_ELASTIC_H

@@ -47,7 +47,10 @@ static void insert_by_size(siblings_t *all, const sibling_t *sibling)
     all->sibling[at] = *sibling;
 }
 
-/* The siblings that are regular files and not older than f. Of two as small, br comes before zstd and gzip. */
+/*
+ * The siblings that are regular files and not older than f. Of two as small, br comes before zstd
+ * and gzip.
+ */
 static siblings_t find_siblings(request_rec *r)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
@@ -82,7 +85,9 @@ static void keep_acceptable(request_rec *r, siblings_t *all)
     all->count = kept;
 }
 
-/* Whether the same client could ask for the sibling itself: <Files>, access rules, symlink rules. */
+/*
+ * Whether the same client could ask for the sibling itself: <Files>, access rules, symlink rules.
+ */
 static bool may_be_served(request_rec *r, const sibling_t *sibling)
 {
     request_rec *lookup = ap_sub_req_lookup_file(sibling->path, r, NULL);
@@ -94,8 +99,9 @@ static bool may_be_served(request_rec *r, const sibling_t *sibling)
 }
 
 /*
- * The sibling's own tag, strong: the bytes lie on disk. It is httpd's tag of that file, by FileETag, with the
- * extension inside, so that two siblings of one size and time differ. NULL where FileETag makes none.
+ * The sibling's own tag, strong: the bytes lie on disk. It is httpd's tag of that file, by
+ * FileETag, with the extension inside, so that two siblings of one size and time differ. NULL where
+ * FileETag makes none.
  */
 static const char *sibling_tag(request_rec *r, const sibling_t *sibling)
 {
@@ -163,8 +169,8 @@ static const sibling_t *ranged_sibling(request_rec *r, const siblings_t *all)
 }
 
 /*
- * The tag in If-None-Match of any representation that is current: an eligible sibling, the identity, or
- * one of its dynamic codings. NULL where there is none.
+ * The tag in If-None-Match of any representation that is current: an eligible sibling, the
+ * identity, or one of its dynamic codings. NULL where there is none.
  */
 static const char *current_tag(request_rec *r, const siblings_t *all)
 {
@@ -231,7 +237,9 @@ static apr_status_t open_sibling(request_rec *r, const sibling_t *sibling, apr_f
     return apr_file_open(file, sibling->path, flags, 0, r->pool);
 }
 
-/* Whether the file that was opened is the one that was judged: a rename may have come in between. */
+/*
+ * Whether the file that was opened is the one that was judged: a rename may have come in between.
+ */
 static bool is_same_file(apr_file_t *file, const sibling_t *sibling)
 {
     apr_finfo_t opened;

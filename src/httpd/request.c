@@ -151,7 +151,10 @@ el_facts_t el_request_facts(request_rec *r, bool by_type)
     return facts;
 }
 
-/* The segment's payload by the kernel's word, or 0. An HTTP/2 stream's own socket would answer nonsense. */
+/*
+ * The segment's payload by the kernel's word, or 0. An HTTP/2 stream's own socket would answer
+ * nonsense.
+ */
 static int connection_mss(conn_rec *c)
 {
     apr_socket_t *socket = ap_get_conn_socket(c);

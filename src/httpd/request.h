@@ -1,6 +1,6 @@
 /*
- * What the module keeps of one request, and the facts that the decision wants, read from httpd's tables.
- * A request belongs to one thread at a time.
+ * What the module keeps of one request, and the facts that the decision wants, read from httpd's
+ * tables. A request belongs to one thread at a time.
  */
 #ifndef ELASTIC_REQUEST_H
 #define ELASTIC_REQUEST_H
@@ -29,8 +29,9 @@ const el_accept_t *el_request_accept(request_rec *r);
 el_accept_t el_request_enabled(request_rec *r);
 
 /*
- * The codings that this response could have, best first: those enabled, without what no-gzip, no-brotli
- * and gzip-only-text/html take away. Returns how many; `removed`, which may be NULL, counts the latter.
+ * The codings that this response could have, best first: those enabled, without what no-gzip,
+ * no-brotli and gzip-only-text/html take away. Returns how many; `removed`, which may be NULL,
+ * counts the latter.
  */
 size_t el_request_codings(request_rec *r, el_coding_t *order, size_t *removed);
 
@@ -44,8 +45,9 @@ bool el_request_dated_range(const request_rec *r);
 bool el_request_has_range(const request_rec *r);
 
 /*
- * Makes it a request for the whole, where If-Range holds a date, which the representations of a negotiated
- * resource share: a slice of one would be spliced onto a prefix of another (RFC 9110 §13.1.5).
+ * Makes it a request for the whole, where If-Range holds a date, which the representations of a
+ * negotiated resource share: a slice of one would be spliced onto a prefix of another (RFC 9110
+ * §13.1.5).
  */
 void el_request_drop_dated_range(request_rec *r);
 
@@ -57,8 +59,8 @@ void el_request_drop_dated_range(request_rec *r);
 el_facts_t el_request_facts(request_rec *r, bool by_type);
 
 /*
- * Sets the facts' minimum size, for a body of which `size` bytes are known or were seen. Asks the socket only
- * where the answer could matter.
+ * Sets the facts' minimum size, for a body of which `size` bytes are known or were seen. Asks the
+ * socket only where the answer could matter.
  */
 void el_request_min_size(request_rec *r, el_facts_t *facts);
 

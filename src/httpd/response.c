@@ -17,7 +17,10 @@ void el_response_unset(request_rec *r, const char *name)
     apr_table_unset(r->err_headers_out, name);
 }
 
-/* Whether a Content-Encoding names only what is no coding of a body (RFC 2045's transfer encodings). */
+/*
+ * Whether a Content-Encoding names only what is no coding of a body (RFC 2045's transfer
+ * encodings).
+ */
 static bool is_plain(const char *encoding)
 {
     static const char *const plain[] = {"identity", "7bit", "8bit", "binary"};
@@ -131,7 +134,8 @@ void el_response_vary(request_rec *r)
 
 void el_response_set_etag(request_rec *r, const char *tag)
 {
-    apr_table_t *table = apr_table_get(r->headers_out, "ETag") ? r->headers_out : r->err_headers_out;
+    apr_table_t *table =
+        apr_table_get(r->headers_out, "ETag") ? r->headers_out : r->err_headers_out;
 
     if (!tag) {
         el_response_unset(r, "ETag");
@@ -155,7 +159,10 @@ void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t m
     r->content_encoding = NULL;
     apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
     if (tag && *tag == '"' && tag[strlen(tag) - 1] != '"' && mode != EL_ETAG_KEEP) {
-        /* mod_negotiation leaves tags open: without a suffix, the codings would share one with the identity. */
+        /*
+         * mod_negotiation leaves tags open: without a suffix, the codings would share one with the
+         * identity.
+         */
         el_response_set_etag(r, NULL);
     } else if (tag && mode != EL_ETAG_KEEP) {
         size_t size = strlen(tag) + EL_ETAG_GROWTH;

@@ -1,6 +1,7 @@
 /*
- * The response's header: reading what other modules put there, and writing what an encoded or negotiated
- * response carries. Both tables of httpd are meant throughout: headers_out and err_headers_out.
+ * The response's header: reading what other modules put there, and writing what an encoded or
+ * negotiated response carries. Both tables of httpd are meant throughout: headers_out and
+ * err_headers_out.
  */
 #ifndef ELASTIC_RESPONSE_H
 #define ELASTIC_RESPONSE_H
@@ -22,8 +23,9 @@ bool el_response_encoded(const request_rec *r);
 bool el_response_no_transform(request_rec *r);
 
 /*
- * Bytes of the header as HTTP/1.1 writes it, without what every response has (EL_PACKET_CORE_HEADER): the
- * status's text, the tables' fields, Content-Type, Server, and Keep-Alive where the client asked for it.
+ * Bytes of the header as HTTP/1.1 writes it, without what every response has
+ * (EL_PACKET_CORE_HEADER): the status's text, the tables' fields, Content-Type, Server, and
+ * Keep-Alive where the client asked for it.
  */
 size_t el_response_header_size(request_rec *r);
 
@@ -37,8 +39,8 @@ void el_response_vary(request_rec *r);
 void el_response_set_etag(request_rec *r, const char *tag);
 
 /*
- * Makes the header that of a body in `coding`: Content-Encoding, the tag by `mode`; without the length,
- * the digests and the Accept-Ranges of the identity.
+ * Makes the header that of a body in `coding`: Content-Encoding, the tag by `mode`; without the
+ * length, the digests and the Accept-Ranges of the identity.
  */
 void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode);
 

@@ -1,4 +1,7 @@
-/* The settings' life: creation, per-field merge, and their defaults. The directives are in directives.c. */
+/*
+ * The settings' life: creation, per-field merge, and their defaults. The directives are in
+ * directives.c.
+ */
 #include "settings.h"
 
 #include "elastic/engine.h"
@@ -7,11 +10,16 @@
 #include "apr_strings.h"
 #include "http_core.h"
 
-/* ElasticCPU: the paper leaves the thresholds to the operator; these keep a fifth of the CPU in reserve. */
+/*
+ * ElasticCPU: the paper leaves the thresholds to the operator; these keep a fifth of the CPU in
+ * reserve.
+ */
 #define DEFAULT_LOW .50
 #define DEFAULT_HIGH .80
 
-/* The least that the paper advises (§4.3), so that the load that a step causes is seen by the next. */
+/*
+ * The least that the paper advises (§4.3), so that the load that a step causes is seen by the next.
+ */
 #define DEFAULT_INTERVAL apr_time_from_msec(500)
 
 /* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */

@@ -36,7 +36,9 @@ static el_control_state_t start_state(server_rec *main_server)
     return el_control_clamp(&el_shared.control, start);
 }
 
-/* A mapping that outlives the configuration's pools: the parent's next generation finds it again. */
+/*
+ * A mapping that outlives the configuration's pools: the parent's next generation finds it again.
+ */
 static el_state_t *block_of_parent(server_rec *main_server)
 {
     el_state_t **kept = ap_retained_data_get(retained_key);
@@ -45,7 +47,8 @@ static el_state_t *block_of_parent(server_rec *main_server)
     if (kept && el_state_valid(*kept)) {
         return *kept;
     }
-    block = mmap(NULL, sizeof(el_state_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    block =
+        mmap(NULL, sizeof(el_state_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) {
         return NULL;
     }

@@ -1,6 +1,6 @@
 /*
- * The shared block's life in httpd, and the controller's settings that go with it: one anonymous shared
- * mapping for each parent process, kept over graceful restarts, and read by every child.
+ * The shared block's life in httpd, and the controller's settings that go with it: one anonymous
+ * shared mapping for each parent process, kept over graceful restarts, and read by every child.
  */
 #ifndef ELASTIC_SHARED_H
 #define ELASTIC_SHARED_H
@@ -10,7 +10,9 @@
 #include "elastic/control.h"
 #include "elastic/state.h"
 
-/* What the process knows of the controller since its configuration was read. Read-only afterwards. */
+/*
+ * What the process knows of the controller since its configuration was read. Read-only afterwards.
+ */
 typedef struct {
     el_state_t *state; /* never NULL after post_config */
     el_control_config_t control;
@@ -21,12 +23,15 @@ typedef struct {
 extern el_shared_t el_shared;
 
 /*
- * In post_config: makes the block or finds the one of before the restart, and adopts the new bounds.
- * APR_ENOMEM where there is no memory for it.
+ * In post_config: makes the block or finds the one of before the restart, and adopts the new
+ * bounds. APR_ENOMEM where there is no memory for it.
  */
 apr_status_t el_shared_open(server_rec *main_server);
 
-/* In pre_mpm, which runs at a start and at a restart, but not at a graceful one: back to the beginning. */
+/*
+ * In pre_mpm, which runs at a start and at a restart, but not at a graceful one: back to the
+ * beginning.
+ */
 void el_shared_reset(server_rec *main_server);
 
 /* µs of the monotonic clock, which all processes share. */

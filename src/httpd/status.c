@@ -96,8 +96,10 @@ static void add_counters(list_t *list)
 
     add_count(list, "ElasticCompressed", "Compressed responses",
               el_state_total(state, EL_COUNT_COMPRESSED));
-    add_count(list, "ElasticBytesIn", "Their bytes before", el_state_total(state, EL_COUNT_BYTES_IN));
-    add_count(list, "ElasticBytesOut", "Their bytes after", el_state_total(state, EL_COUNT_BYTES_OUT));
+    add_count(list, "ElasticBytesIn", "Their bytes before",
+              el_state_total(state, EL_COUNT_BYTES_IN));
+    add_count(list, "ElasticBytesOut", "Their bytes after",
+              el_state_total(state, EL_COUNT_BYTES_OUT));
     add_count(list, "ElasticCpuUsec", "CPU time in the encoders, µs", el_state_cpu_usec(state));
     add_count(list, "ElasticPrecompressed", "Responses served from siblings",
               el_state_total(state, EL_COUNT_PRECOMPRESSED));

@@ -19,8 +19,8 @@ APLOG_USE_MODULE(elastic);
 #define TICK apr_time_from_msec(100)
 
 /*
- * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's end
- * cuts is not believed.
+ * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
+ * end cuts is not believed.
  */
 #define TEXT_MAX (128 * 1024)
 
@@ -28,8 +28,8 @@ APLOG_USE_MODULE(elastic);
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 /*
- * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each process
- * uses it.
+ * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each
+ * process uses it.
  */
 static struct {
     server_rec *server;
@@ -99,13 +99,13 @@ static void sample(uint64_t claim)
                          "elastic: %s tells the CPU load again, sampling resumes", timer.path);
         } else {
             ap_log_error(APLOG_MARK, APLOG_WARNING, error, timer.server,
-                         "elastic: %s does not tell the CPU load; the levels stay as they are until it "
-                         "does", timer.path);
+                         "elastic: %s does not tell the CPU load; the levels stay as they are "
+                         "until it does", timer.path);
         }
     }
     if (good) {
-        el_state_commit(el_shared.state, claim, &el_shared.control, timer.masked ? &timer.mask : NULL,
-                        &timer.sample);
+        el_state_commit(el_shared.state, claim, &el_shared.control,
+                        timer.masked ? &timer.mask : NULL, &timer.sample);
     }
 }
 
@@ -153,8 +153,8 @@ apr_status_t el_timer_start(server_rec *main_server, apr_pool_t *pconf)
     }
     if (!get_instance || !register_callback) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: mod_watchdog is not loaded: the levels stay where they start; load it "
-                     "for levels that follow the CPU");
+                     "elastic: mod_watchdog is not loaded: the levels stay where they start; load "
+                     "it for levels that follow the CPU");
         return APR_SUCCESS;
     }
     /* Neither in the parent nor a singleton. */

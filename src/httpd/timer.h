@@ -1,7 +1,8 @@
 /*
- * The tick: in every child, mod_watchdog's thread asks ten times a second whether a sample is due. One
- * child wins, reads the load and moves the position; the others do nothing. A callback in each child
- * rather than a singleton, because a singleton stands still for ten seconds when its child dies.
+ * The tick: in every child, mod_watchdog's thread asks ten times a second whether a sample is due.
+ * One child wins, reads the load and moves the position; the others do nothing. A callback in each
+ * child rather than a singleton, because a singleton stands still for ten seconds when its child
+ * dies.
  */
 #ifndef ELASTIC_TIMER_H
 #define ELASTIC_TIMER_H
@@ -9,8 +10,8 @@
 #include "mod_elastic.h"
 
 /*
- * In post_config, after el_shared_open(). Without mod_watchdog it warns and the position stays where it
- * starts: never a reason for a server not to come up.
+ * In post_config, after el_shared_open(). Without mod_watchdog it warns and the position stays
+ * where it starts: never a reason for a server not to come up.
  */
 apr_status_t el_timer_start(server_rec *main_server, apr_pool_t *pconf);
 
