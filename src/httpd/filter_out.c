@@ -97,7 +97,9 @@ static apr_status_t break_off(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
 static void negotiated(request_rec *r)
 {
     el_response_vary(r);
-    el_request_drop_dated_range(r);
+    if (el_request_void_range(r)) {
+        el_request_drop_range(r);
+    }
 }
 
 /* The body goes on as it is. */

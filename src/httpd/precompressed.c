@@ -337,7 +337,9 @@ static int offer_siblings(request_rec *r)
         return DECLINED;
     }
     el_response_vary(r);
-    el_request_drop_dated_range(r);
+    if (el_request_dated_range(r)) {
+        el_request_drop_range(r);
+    }
     keep_acceptable(r, &all);
     if (all.count == 0) {
         return DECLINED;

@@ -101,13 +101,22 @@ bool el_request_dated_range(const request_rec *r)
     return if_range && *if_range != '"' && strncmp(if_range, "W/\"", 3) != 0;
 }
 
-void el_request_drop_dated_range(request_rec *r)
+bool el_request_void_range(const request_rec *r)
 {
-    if (el_request_has_range(r) && el_request_dated_range(r)) {
-        apr_table_unset(r->headers_in, "Range");
-        apr_table_unset(r->headers_in, "Request-Range");
-        apr_table_unset(r->headers_in, "If-Range");
+    const char *if_range = apr_table_get(r->headers_in, "If-Range");
+    const char *tag = el_response_header(r, "ETag");
+
+    if (!if_range || !el_request_has_range(r)) {
+        return false;
     }
+    return *if_range != '"' || !tag || strcmp(if_range, tag) != 0;
+}
+
+void el_request_drop_range(request_rec *r)
+{
+    apr_table_unset(r->headers_in, "Range");
+    apr_table_unset(r->headers_in, "Request-Range");
+    apr_table_unset(r->headers_in, "If-Range");
 }
 
 static bool tls_compressed(request_rec *r)
@@ -136,7 +145,7 @@ el_facts_t el_request_facts(request_rec *r, bool by_type)
         .has_content_range = r->status == HTTP_PARTIAL_CONTENT
                              || el_response_header(r, "Content-Range") != NULL,
         .range_requested = r->status == HTTP_OK && r->method_number == M_GET
-                           && el_request_has_range(r) && !el_request_dated_range(r),
+                           && el_request_has_range(r) && !el_request_void_range(r),
         .no_transform = el_response_no_transform(r),
         .bypass = el_state_control(el_shared.state).bypass,
         .env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL,

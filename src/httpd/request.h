@@ -45,16 +45,18 @@ bool el_request_dated_range(const request_rec *r);
 bool el_request_has_range(const request_rec *r);
 
 /*
- * Makes it a request for the whole, where If-Range holds a date, which the representations of a
- * negotiated resource share: a slice of one would be spliced onto a prefix of another (RFC 9110
- * §13.1.5).
+ * Whether a Range request of a negotiated resource is to get the whole: its If-Range holds a date,
+ * which all representations share, so that a slice of one would be spliced onto a prefix of
+ * another; or a tag that is weak or not this response's, and so does not match (RFC 9110 §13.1.5).
  */
-void el_request_drop_dated_range(request_rec *r);
+bool el_request_void_range(const request_rec *r);
+
+/* Makes it a request for the whole. */
+void el_request_drop_range(request_rec *r);
 
 /*
  * All facts but the body's size, of a response that an ELASTIC filter stands before. `by_type` is
- * true where AddOutputFilterByType has judged the type already. If-Range with a date is no range
- * request: see filter_out.c.
+ * true where AddOutputFilterByType has judged the type already. A void range is no range request.
  */
 el_facts_t el_request_facts(request_rec *r, bool by_type);
 
