@@ -43,7 +43,7 @@ CODINGS = ("gzip", "br", None)
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     # Another name makes another worker, which has its own parameters.
-    flushing = origin.url.replace("127.0.0.1", "localhost")
+    flushing = origin.url.replace("127.0.0.1", "127.1")
     server = httpd_shared(
         f"Elastic On\nProxyPass /origin/ {origin.url}/\n"
         f"ProxyPass /flushing/ {flushing}/ flushpackets=on\n",

@@ -170,7 +170,8 @@ class Server:
         if not self.tls_port:
             return ""
         address = f"127.0.0.1:{self.tls_port}"
-        return (f"Listen {address}\n<VirtualHost {address}>\nSSLEngine on\n"
+        return (f"Listen {address}\n<VirtualHost {address}>\n"
+                "ServerName localhost\nSSLEngine on\n"
                 f"SSLCertificateFile {self.root}/tls.pem\n</VirtualHost>\n")
 
     def _make_certificate(self):
