@@ -122,7 +122,7 @@ def test_only_the_cpus_that_httpd_may_use_count(driven):
     second = first + 1  # the script's; the machine may have it or not
     d = driven("ElasticCPU 1 99", cpus=(first, second), wrapper=["taskset", "-c", str(first)])
     d.stat.busy(30, cpu=first)
-    d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.3, abs=0.001), "the first CPU's load")
+    d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.3, abs=0.001), "its load")
     d.stat.busy(100, cpu=second)
     time.sleep(0.5)
     assert float(d.server.status()["ElasticCPU"]) == pytest.approx(0.3, abs=0.001)

@@ -1,4 +1,4 @@
-"""What the controller does when /proc/stat lies, when the floor is not low enough, and under real load."""
+"""The controller when /proc/stat lies, when the floor is not low enough, and under real load."""
 
 import functools
 import multiprocessing
@@ -170,8 +170,8 @@ def burn(stop):
 
 @pytest.mark.slow
 def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
-    """The thresholds are high: only CPUs that are all but saturated are above them, so that a machine
-    that does something else as well does not disturb the test."""
+    """The thresholds are high: only CPUs that are all but saturated are above them, so that a
+    machine that does something else as well does not disturb the test."""
     server = httpd("Elastic On\nElasticInterval 200ms\nElasticCPU 85 95", files=FILES,
                    allow_log=[SHORT_INTERVAL])
 
@@ -180,7 +180,8 @@ def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
 
     stop = multiprocessing.Event()
     count = len(os.sched_getaffinity(0)) * 2
-    burners = [multiprocessing.Process(target=burn, args=(stop,), daemon=True) for _ in range(count)]
+    burners = [multiprocessing.Process(target=burn, args=(stop,), daemon=True)
+               for _ in range(count)]
     for process in burners:
         process.start()
     try:

@@ -56,7 +56,7 @@ def leaks_of_ours(server):
 
 
 def use(server, count):
-    """A bit of everything: whole bodies and streams, siblings, refusals, and clients that go away."""
+    """A bit of everything: whole bodies, streams, siblings, refusals, clients that go away."""
     for path in ("/large.txt", "/small.txt", "/tiny.txt", "/stream.cgi", "/page.html"):
         for coding in ("gzip", "br", None):
             assert server.get(path, ae=coding).status == 200

@@ -8,15 +8,17 @@ import pytest
 from kit import aborts, bodies, decode, env
 from kit.process import anonymous_kb
 
-# A sanitizer's own memory is not the module's, and its server is slow: there the sizes are smaller and
-# only the bodies are checked.
+# A sanitizer's own memory is not the module's, and its server is slow: there the sizes are smaller
+# and only the bodies are checked.
 SANITIZED = bool(env.PRELOAD)
 GIGABYTE = 1 << 26 if SANITIZED else 1 << 30
 
-# What the encoders hold for one response, in KB: zlib with a window of 15 bits and the largest memory
-# level 390; brotli at level 1 with a window of 18 bits 359, by its own calls of malloc.
+# What the encoders hold for one response, in KB: zlib with a window of 15 bits and the largest
+# memory level 390; brotli at level 1 with a window of 18 bits 359, by its own calls of malloc.
 ENCODER_KB = {"gzip": 400, "br": 360}
 SLACK_KB = 256
+
+WARM = bodies.text(3 << 20)
 
 
 def settle(pid):
@@ -78,7 +80,7 @@ except OSError:
 @pytest.fixture
 def one_child(httpd):
     server = httpd("Elastic On\nElasticLevel gzip 1\nElasticLevel br 1\n", cgi={"zeros.cgi": ZEROS},
-                   files={"warm.txt": bodies.text(3 << 20)}, allow_log=[aborts.LOG], **aborts.ONE_CHILD)
+                   files={"warm.txt": WARM}, allow_log=[aborts.LOG], **aborts.ONE_CHILD)
     with open(server.docs / "sparse.txt", "wb") as file:
         file.truncate(GIGABYTE)
     (server.docs / "sparse.txt").chmod(0o644)
@@ -120,7 +122,7 @@ def test_a_client_that_does_not_read_holds_the_body_back(one_child):
         connection.abort()
     if not SANITIZED:
         assert held <= ENCODER_KB["gzip"] + SLACK_KB
-    server.wait_for(lambda: server.get("/warm.txt", ae="gzip").body == bodies.text(3 << 20), 10, "life")
+    assert server.get("/warm.txt", ae="gzip").body == WARM
 
 
 def text_of(size):
@@ -167,7 +169,7 @@ def abortable(httpd):
 
 @pytest.mark.slow
 def test_1000_aborted_requests(abortable):
-    """The children live, answer as before, and their memory does not follow the number of aborts."""
+    """The children live and answer as before; their memory does not follow the aborts."""
     server = abortable
 
     def batch(count):

@@ -102,9 +102,12 @@ def test_the_page_for_people_says_the_same(site):
     text = answer.body.decode()
     assert text.lstrip().lower().startswith("<!doctype html")
     assert "</html>" in text.lower()
-    words = re.sub(r"<[^>]*>", " ", text)
-    for key in KEYS:
-        assert key in words or key.removeprefix("Elastic").split("-")[-1].lower() in words.lower(), key
+    shown = {key: value for value, key in
+             re.findall(r"<td>([^<]*)</td><td><code>([\w-]+)</code>", text)}
+    assert set(KEYS) <= set(shown)
+    status = site.status()
+    for key in ("ElasticVersion", "ElasticControl", "ElasticCPULow", "ElasticInterval"):
+        assert shown[key] == status[key]
 
 
 @pytest.mark.parametrize("query", ["?auto", "?json", ""])

@@ -26,8 +26,8 @@ class Driven:
     def __init__(self, server, stat):
         self.server = server
         self.stat = stat
-        # What comes before the sampler's first look is no load. A load in the dead band, again until one
-        # is seen, leaves nothing unread behind.
+        # What comes before the sampler's first look is no load. A load in the dead band, again until
+        # one is seen, leaves nothing unread behind.
         for _ in range(20):
             time.sleep(0.25)
             if int(self.server.status()["ElasticSamples"]) >= 1:
@@ -36,7 +36,7 @@ class Driven:
         raise TimeoutError("nobody samples")
 
     def status(self):
-        """The status page; asked again where the child that took the request was killed by the test."""
+        """The status page; asked again where the child that took the request was killed."""
         for _ in range(100):
             try:
                 return self.server.status()

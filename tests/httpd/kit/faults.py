@@ -53,6 +53,6 @@ def library(directory, name):
 
 
 def wrapper(*libraries):
-    """For Server(wrapper=…): preloads the libraries, behind a sanitizer's runtime where there is one."""
+    """For Server(wrapper=…): preloads the libraries, behind a sanitizer's runtime."""
     preload = [env.PRELOAD] if env.PRELOAD else []
     return ["env", "LD_PRELOAD=" + " ".join([*preload, *map(str, libraries)])]

@@ -9,8 +9,9 @@ COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"
 
 class ProcStat:
     """
-    Counters that move only when the test says so. A sampler that looks twice at the same text sees no
-    tick pass, so that each call of `busy` is one sample for the controller, however long it waits.
+    Counters that move only when the test says so. A sampler that looks twice at the same text sees
+    no tick pass, so that each call of `busy` is one sample for the controller, however long it
+    waits.
 
     cpus: the numbers of the `cpuN` rows; without any there is only the `cpu` row.
     """

@@ -3,8 +3,8 @@
 import re
 import subprocess
 
-# A body that is not as long as its header says ends wrk's parser in a read error; this counts the
-# bodies that are empty where none should be, and the responses in another coding than was asked for.
+# A body that is not as long as its header says ends wrk's parser in a read error. This counts what
+# is left: empty bodies, and responses in another coding than was asked for.
 _SCRIPT = """
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
@@ -18,8 +18,8 @@ function done(summary, latency, requests)
     local sum = 0
     for _, thread in ipairs(threads) do sum = sum + thread:get("strange") end
     local e = summary.errors
-    print(string.format("RESULT requests=%%d status=%%d connect=%%d read=%%d write=%%d timeout=%%d strange=%%d",
-        summary.requests, e.status, e.connect, e.read, e.write, e.timeout, sum))
+    print(string.format("RESULT requests=%%d status=%%d connect=%%d read=%%d write=%%d timeout=%%d"
+        .. " strange=%%d", summary.requests, e.status, e.connect, e.read, e.write, e.timeout, sum))
 end
 """
 
