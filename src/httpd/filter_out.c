@@ -283,6 +283,23 @@ static apr_status_t encode_whole(out_t *out, apr_bucket_brigade *bb, el_reason_t
     return APR_SUCCESS;
 }
 
+/* The encoder failed before anything was sent: identity is still possible. */
+static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
+                              el_decision_t decision)
+{
+    el_encoder_t *encoder = &out->encoder;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, encoder->stream ? APR_SUCCESS : APR_ENOMEM, f->r,
+                  "elastic: the encoder %s failed; %s goes out as it is", encoder->engine->name,
+                  f->r->uri);
+    if (encoder->brigade) {
+        el_encoder_close(encoder, f->r->pool);
+        apr_brigade_cleanup(encoder->brigade);
+    }
+    decision.reason = EL_REASON_ERROR;
+    return step_aside(f, out, bb, decision);
+}
+
 static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
 {
@@ -292,13 +309,11 @@ static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
     if (rv != APR_SUCCESS) {
         return break_off(f, out, bb, rv, "the body cannot be read to its end");
     }
+    if (decision.reason == EL_REASON_ERROR) {
+        return fall_back(f, out, bb, decision);
+    }
     el_encoder_close(encoder, f->r->pool);
-    if (decision.reason != EL_REASON_NONE) {
-        if (decision.reason == EL_REASON_ERROR) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->r,
-                          "elastic: the encoder %s failed; %s goes out as it is",
-                          encoder->engine->name, f->r->uri);
-        }
+    if (decision.reason == EL_REASON_NOT_SMALLER) {
         apr_brigade_cleanup(encoder->brigade);
         return step_aside(f, out, bb, decision);
     }
@@ -325,6 +340,27 @@ static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
+/*
+ * Encodes the first of a stream's data while the header can still say identity: an encoder makes its
+ * large tables now. False where it fails; `bb` is whole then.
+ */
+static bool encode_first(out_t *out, apr_bucket_brigade *bb)
+{
+    apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
+    const char *data;
+    apr_size_t len;
+
+    if (APR_BUCKET_IS_METADATA(bucket)
+        || el_body_read(bucket, &data, &len, APR_NONBLOCK_READ) != APR_SUCCESS) {
+        return true;
+    }
+    if (!el_encoder_put(&out->encoder, EL_RUN, data, len)) {
+        return false;
+    }
+    apr_bucket_delete(bucket);
+    return true;
+}
+
 static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                    el_decision_t decision, const el_measure_t *measure)
 {
@@ -332,14 +368,13 @@ static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigad
 
     if (!el_encoder_open(&out->encoder, engine, level_for(f->r, decision.coding), out->length,
                          f->r->pool, bb->bucket_alloc)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_ENOMEM, f->r,
-                      "elastic: no memory for the encoder %s; %s goes out as it is", engine->name,
-                      f->r->uri);
-        decision.reason = EL_REASON_ERROR;
-        return step_aside(f, out, bb, decision);
+        return fall_back(f, out, bb, decision);
     }
     if (measure->complete && measure->plain && measure->size <= WHOLE_BODY_MAX) {
         return send_whole(f, out, bb, decision);
+    }
+    if (!encode_first(out, bb)) {
+        return fall_back(f, out, bb, decision);
     }
     set_header(f->r, decision.coding);
     out->phase = ENCODING;
