@@ -3,9 +3,9 @@
 #include "body.h"
 #include "chain.h"
 #include "conditional.h"
-#include "encoder.h"
 #include "request.h"
 #include "response.h"
+#include "send.h"
 #include "settings.h"
 #include "shared.h"
 
@@ -22,12 +22,6 @@ APLOG_USE_MODULE(elastic);
 #define WHOLE_BODY_MAX (1024 * 1024)
 
 /*
- * Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow
- * client.
- */
-#define PASS_SIZE (32 * 1024)
-
-/*
  * How long a body that has not shown its size yet is waited for when its producer, a CGI script,
  * has nothing at hand: a tenth of a second, once per response, goes unnoticed; a script that has
  * written all it has needs a part of it to exit.
@@ -37,61 +31,16 @@ APLOG_USE_MODULE(elastic);
 typedef enum {
     HOLDING,    /* the decision waits for more of the body */
     ENCODING,   /* each brigade is encoded as it comes */
-    DISCARDING, /* HEAD: the body is dropped before its length becomes the header's */
-    BROKEN      /* the response ended in error; whatever still comes is dropped */
+    DISCARDING  /* HEAD: the body is dropped before its length becomes the header's */
 } phase_t;
 
 typedef struct {
     phase_t phase;
-    bool passed; /* something went down the chain: the header is out, or soon will be */
-    bool failed; /* an ERROR bucket came by: the body must not look whole */
-    bool length_known;
-    uint64_t length; /* of the identity body */
     apr_interval_time_t patience;
     apr_bucket_brigade *held;
     el_facts_t facts;
-    el_encoder_t encoder;
+    el_send_t send;
 } out_t;
-
-static apr_status_t pass_on(ap_filter_t *f, out_t *out)
-{
-    apr_bucket_brigade *bb = out->encoder.brigade;
-    apr_status_t rv;
-
-    if (APR_BRIGADE_EMPTY(bb)) {
-        return APR_SUCCESS;
-    }
-    out->passed = true;
-    rv = ap_pass_brigade(f->next, bb);
-    apr_brigade_cleanup(bb);
-    return rv;
-}
-
-/*
- * Ends the response so that the client sees it is broken: before the header with a 500, after it
- * with the error that makes httpd leave out the last chunk and close.
- */
-static apr_status_t break_off(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_status_t rv,
-                              const char *what)
-{
-    request_rec *r = f->r;
-    int status = out->passed ? HTTP_BAD_GATEWAY : HTTP_INTERNAL_SERVER_ERROR;
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error",
-                  what, r->uri);
-    el_account_skipped(r, EL_REASON_ERROR);
-    el_encoder_close(&out->encoder, r->pool);
-    out->phase = BROKEN;
-    /* mod_cache would keep what it has as the whole. */
-    r->no_cache = 1;
-    apr_brigade_cleanup(bb);
-    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
-    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
-    ap_pass_brigade(f->next, bb);
-    apr_brigade_cleanup(bb);
-    return rv != APR_SUCCESS ? rv : APR_EGENERAL;
-}
 
 /* The response depended, or could have depended, on what the request accepts. */
 static void negotiated(request_rec *r)
@@ -144,186 +93,50 @@ static void set_header(request_rec *r, el_coding_t coding)
     el_response_set_coding(r, coding, el_dir_etag(el_dir_of(r)));
 }
 
-static bool ended_early(const out_t *out)
-{
-    return out->length_known && out->encoder.usage.in < out->length;
-}
-
-/* Ends the encoded body; `bb` begins with EOS. */
-static apr_status_t finish(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
-{
-    el_encoder_t *encoder = &out->encoder;
-
-    if (out->failed) {
-        el_account_skipped(f->r, EL_REASON_ERROR);
-    } else if (ended_early(out)) {
-        return break_off(f, out, bb, APR_EOF, "the body is shorter than was announced");
-    } else if (!el_encoder_put(encoder, EL_FINISH, NULL, 0)) {
-        return break_off(f, out, bb, APR_EGENERAL, "the encoder failed at the body's end");
-    } else {
-        el_account_encoded(f->r, encoder->engine, encoder->level, &encoder->usage);
-    }
-    el_encoder_close(encoder, f->r->pool);
-    APR_BRIGADE_CONCAT(encoder->brigade, bb);
-    ap_remove_output_filter(f);
-    return pass_on(f, out);
-}
-
-/* Puts out all input so far, and `bucket`, which is a FLUSH. */
-static apr_status_t flush(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_bucket *bucket)
-{
-    el_encoder_t *encoder = &out->encoder;
-
-    if (encoder->dirty && !el_encoder_put(encoder, EL_FLUSH, NULL, 0)) {
-        apr_bucket_destroy(bucket);
-        return break_off(f, out, bb, APR_EGENERAL, "the encoder failed at a flush");
-    }
-    APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
-    return pass_on(f, out);
-}
-
-/* Moves a bucket without data on; EOS is not among them. */
-static apr_status_t forward(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_bucket *bucket)
-{
-    APR_BUCKET_REMOVE(bucket);
-    if (APR_BUCKET_IS_FLUSH(bucket)) {
-        return flush(f, out, bb, bucket);
-    }
-    out->failed = out->failed || AP_BUCKET_IS_ERROR(bucket);
-    APR_BRIGADE_INSERT_TAIL(out->encoder.brigade, bucket);
-    return APR_SUCCESS;
-}
-
-/* Encodes the bucket that `bb` begins with. */
-static apr_status_t encode_bucket(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
-{
-    el_encoder_t *encoder = &out->encoder;
-    apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
-    const char *data;
-    apr_size_t len;
-    apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
-
-    if (APR_STATUS_IS_EAGAIN(rv)) {
-        /* The producer pauses: the client gets what there is before anybody waits. */
-        rv = encoder->dirty || !out->passed
-                 ? flush(f, out, bb, apr_bucket_flush_create(bb->bucket_alloc))
-                 : APR_SUCCESS;
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
-        rv = el_body_read(bucket, &data, &len, APR_BLOCK_READ);
-    }
-    if (rv != APR_SUCCESS) {
-        return break_off(f, out, bb, rv, "the body cannot be read");
-    }
-    if (!el_encoder_put(encoder, EL_RUN, data, len)) {
-        return break_off(f, out, bb, APR_EGENERAL, "the encoder failed");
-    }
-    apr_bucket_delete(bucket);
-    return APR_SUCCESS;
-}
-
-static apr_status_t encode_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
-{
-    apr_status_t rv = APR_SUCCESS;
-    uint64_t passed_at = out->encoder.usage.out;
-
-    while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb)) {
-        apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
-
-        if (APR_BUCKET_IS_EOS(bucket)) {
-            return finish(f, out, bb);
-        }
-        rv = APR_BUCKET_IS_METADATA(bucket) ? forward(f, out, bb, bucket)
-                                            : encode_bucket(f, out, bb);
-        if (rv == APR_SUCCESS && out->encoder.usage.out - passed_at >= PASS_SIZE) {
-            passed_at = out->encoder.usage.out;
-            rv = pass_on(f, out);
-        }
-    }
-    if (rv == APR_SUCCESS) {
-        rv = pass_on(f, out);
-    }
-    apr_brigade_cleanup(bb);
-    return rv;
-}
-
-/*
- * Encodes a complete body into the encoder's brigade; `bb` keeps the identity until it is clear
- * which one goes.
- */
-static apr_status_t encode_whole(out_t *out, apr_bucket_brigade *bb, el_reason_t *reason)
-{
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
-        const char *data;
-        apr_size_t len;
-        apr_status_t rv;
-
-        if (APR_BUCKET_IS_METADATA(e)) {
-            continue;
-        }
-        rv = el_body_read(e, &data, &len, APR_BLOCK_READ);
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
-        if (!el_encoder_put(&out->encoder, EL_RUN, data, len)) {
-            *reason = EL_REASON_ERROR;
-            return APR_SUCCESS;
-        }
-    }
-    if (ended_early(out)) {
-        return APR_EOF;
-    }
-    if (!el_encoder_put(&out->encoder, EL_FINISH, NULL, 0)) {
-        *reason = EL_REASON_ERROR;
-    } else if (out->encoder.usage.out >= out->encoder.usage.in
-               && el_accept_takes(&out->facts.accept, EL_IDENTITY)) {
-        *reason = EL_REASON_NOT_SMALLER;
-    }
-    return APR_SUCCESS;
-}
-
-/* The encoder failed before anything was sent: identity is still possible. */
+/* An encoder was opened, or ought to have been, but the identity goes: nothing was sent yet. */
 static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                               el_decision_t decision)
 {
-    el_encoder_t *encoder = &out->encoder;
+    el_encoder_t *encoder = &out->send.encoder;
 
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, encoder->stream ? APR_SUCCESS : APR_ENOMEM, f->r,
-                  "elastic: the encoder %s failed; %s goes out as it is", encoder->engine->name,
-                  f->r->uri);
-    if (encoder->brigade) {
+    if (decision.reason == EL_REASON_ERROR) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, encoder->stream ? APR_SUCCESS : APR_ENOMEM, f->r,
+                      "elastic: the encoder %s failed; %s goes out as it is",
+                      encoder->engine->name, f->r->uri);
+    }
+    if (encoder->stream) {
         el_encoder_close(encoder, f->r->pool);
         apr_brigade_cleanup(encoder->brigade);
     }
-    decision.reason = EL_REASON_ERROR;
     return step_aside(f, out, bb, decision);
 }
 
 static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
 {
-    el_encoder_t *encoder = &out->encoder;
-    apr_status_t rv = encode_whole(out, bb, &decision.reason);
+    bool must_encode = !el_accept_takes(&out->facts.accept, EL_IDENTITY);
+    apr_status_t rv = el_send_encode_whole(&out->send, bb, must_encode, &decision.reason);
 
     if (rv != APR_SUCCESS) {
-        return break_off(f, out, bb, rv, "the body cannot be read to its end");
+        return el_send_break_off(f, &out->send, bb, rv, "the body cannot be read to its end");
     }
-    if (decision.reason == EL_REASON_ERROR) {
+    if (decision.reason != EL_REASON_NONE) {
         return fall_back(f, out, bb, decision);
     }
-    el_encoder_close(encoder, f->r->pool);
-    if (decision.reason == EL_REASON_NOT_SMALLER) {
-        apr_brigade_cleanup(encoder->brigade);
-        return step_aside(f, out, bb, decision);
+    set_header(f->r, decision.coding);
+    return el_send_whole(f, &out->send, bb);
+}
+
+static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
+                                el_decision_t decision)
+{
+    if (!el_send_first(&out->send, bb)) {
+        decision.reason = EL_REASON_ERROR;
+        return fall_back(f, out, bb, decision);
     }
     set_header(f->r, decision.coding);
-    ap_set_content_length(f->r, (apr_off_t)encoder->usage.out);
-    el_account_encoded(f->r, encoder->engine, encoder->level, &encoder->usage);
-    APR_BRIGADE_INSERT_TAIL(encoder->brigade, apr_bucket_eos_create(bb->bucket_alloc));
-    apr_brigade_cleanup(bb);
-    ap_remove_output_filter(f);
-    return pass_on(f, out);
+    out->phase = ENCODING;
+    return el_send_stream(f, &out->send, bb);
 }
 
 /* The body of a HEAD response is dropped: its length would become the header's. */
@@ -340,45 +153,19 @@ static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
-/*
- * Encodes the first of a stream's data while the header can still say identity: an encoder makes its
- * large tables now. False where it fails; `bb` is whole then.
- */
-static bool encode_first(out_t *out, apr_bucket_brigade *bb)
-{
-    apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
-    const char *data;
-    apr_size_t len;
-
-    if (APR_BUCKET_IS_METADATA(bucket)
-        || el_body_read(bucket, &data, &len, APR_NONBLOCK_READ) != APR_SUCCESS) {
-        return true;
-    }
-    if (!el_encoder_put(&out->encoder, EL_RUN, data, len)) {
-        return false;
-    }
-    apr_bucket_delete(bucket);
-    return true;
-}
-
 static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                    el_decision_t decision, const el_measure_t *measure)
 {
-    const el_engine_t *engine = el_engine_for(decision.coding);
-
-    if (!el_encoder_open(&out->encoder, engine, level_for(f->r, decision.coding), out->length,
-                         f->r->pool, bb->bucket_alloc)) {
+    if (!el_encoder_open(&out->send.encoder, el_engine_for(decision.coding),
+                         level_for(f->r, decision.coding), out->send.length, f->r->pool,
+                         bb->bucket_alloc)) {
+        decision.reason = EL_REASON_ERROR;
         return fall_back(f, out, bb, decision);
     }
     if (measure->complete && measure->plain && measure->size <= WHOLE_BODY_MAX) {
         return send_whole(f, out, bb, decision);
     }
-    if (!encode_first(out, bb)) {
-        return fall_back(f, out, bb, decision);
-    }
-    set_header(f->r, decision.coding);
-    out->phase = ENCODING;
-    return encode_stream(f, out, bb);
+    return send_stream(f, out, bb, decision);
 }
 
 /* Everything that will be known is known: `bb` holds the body from its beginning. */
@@ -390,13 +177,13 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 
     /* The empty body of a HEAD says nothing about GET's. */
     if (measure.complete && (measure.size > 0 || !facts->head)) {
-        out->length_known = true;
-        out->length = measure.size;
+        out->send.length_known = true;
+        out->send.length = measure.size;
     } else {
-        out->length_known = el_response_length(f->r, &out->length);
+        out->send.length_known = el_response_length(f->r, &out->send.length);
     }
-    facts->size_known = out->length_known;
-    facts->size = out->length_known ? out->length : measure.size;
+    facts->size_known = out->send.length_known;
+    facts->size = out->send.length_known ? out->send.length : measure.size;
     el_request_min_size(f->r, facts);
     decision = el_decide(facts);
     if (decision.coding == EL_IDENTITY) {
@@ -428,7 +215,7 @@ static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_s
         *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
         return false;
     case EL_LOOK_FAILED:
-        *rv = break_off(f, out, bb, *rv, "the body cannot be read");
+        *rv = el_send_break_off(f, &out->send, bb, *rv, "the body cannot be read");
         return false;
     default:
         if (out->held) {
@@ -484,15 +271,16 @@ apr_status_t el_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
         apr_brigade_cleanup(bb);
         return APR_ECONNABORTED;
     }
+    if (out->send.broken) {
+        apr_brigade_cleanup(bb);
+        return APR_EGENERAL;
+    }
     switch (out->phase) {
     case HOLDING:
         return can_decide(f, out, bb, &rv) ? decide(f, out, bb) : rv;
     case ENCODING:
-        return encode_stream(f, out, bb);
-    case DISCARDING:
-        return discard(f, bb);
+        return el_send_stream(f, &out->send, bb);
     default:
-        apr_brigade_cleanup(bb);
-        return APR_EGENERAL;
+        return discard(f, bb);
     }
 }
