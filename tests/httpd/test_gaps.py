@@ -163,7 +163,8 @@ def test_what_is_held_comes_first(httpd, origin, sizes, coding):
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_a_body_that_broke_off_has_no_end(httpd, origin, coding):
     """HTTP/1.0 has no last chunk: the encoded body itself has to show that it is not whole."""
-    data = bodies.text(100000)
+    # So much that some of it is out before the end: otherwise the answer would be an honest 502.
+    data = bodies.noise(4 << 20)
 
     def answer(exchange):
         exchange.close = True
@@ -171,10 +172,9 @@ def test_a_body_that_broke_off_has_no_end(httpd, origin, coding):
         exchange.send(b"%x\r\n%s\r\n" % (len(data), data) + b"ffff\r\nabc")
 
     response = _proxied(httpd, origin, answer).get("/p", ae=coding, protocol="http/1.0")
-    assert response.coding == coding or response.status == 502
-    if response.status == 200:
-        with pytest.raises(decode.DecodeError):
-            decode.decode(coding, response.raw)
+    assert (response.status, response.coding) == (200, coding)
+    with pytest.raises(decode.DecodeError):
+        decode.decode(coding, response.raw)
 
 
 @pytest.mark.parametrize("coding,level", [("gzip", 1), ("br", 0), ("br", 1)])
