@@ -78,13 +78,7 @@ static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
 
 static int level_for(request_rec *r, el_coding_t coding)
 {
-    el_range_t range = el_dir_range(el_dir_of(r), coding);
-    el_control_state_t control = el_state_control(el_shared.state);
-
-    if (el_shared.control.mode == EL_CONTROL_OFF) {
-        return range.max;
-    }
-    return el_ladder_level(range, control.position, control.top);
+    return el_shared_level(el_dir_range(el_dir_of(r), coding));
 }
 
 static void set_header(request_rec *r, el_coding_t coding)

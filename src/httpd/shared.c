@@ -85,6 +85,16 @@ void el_shared_reset(server_rec *main_server)
                                           el_shared.interval);
 }
 
+int el_shared_level(el_range_t range)
+{
+    el_control_state_t control = el_state_control(el_shared.state);
+
+    if (el_shared.control.mode == EL_CONTROL_OFF) {
+        return range.max;
+    }
+    return el_ladder_level(range, control.position, control.top);
+}
+
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
     static unsigned lane;

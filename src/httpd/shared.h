@@ -8,6 +8,7 @@
 #include "mod_elastic.h"
 
 #include "elastic/control.h"
+#include "elastic/ladder.h"
 #include "elastic/state.h"
 
 /*
@@ -36,6 +37,9 @@ void el_shared_reset(server_rec *main_server);
 
 /* µs of the monotonic clock, which all processes share. */
 uint64_t el_shared_now(void);
+
+/* The level within `range` at the position now; the ceiling where ElasticControl is off. */
+int el_shared_level(el_range_t range);
 
 /* Adds to a counter, in this process's stripe. */
 void el_shared_count(el_counter_t counter, uint64_t add);

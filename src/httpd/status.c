@@ -79,13 +79,7 @@ static void add_levels(list_t *list, const el_dir_t *dir)
         el_range_t range = el_dir_range(dir, rows[i].coding);
 
         /* Without an engine the range is {0, 0}, and so the level. */
-        if (el_shared.control.mode == EL_CONTROL_OFF) {
-            add_count(list, rows[i].key, rows[i].text, (uint64_t)range.max);
-        } else {
-            int level = el_ladder_level(range, control.position, control.top);
-
-            add_count(list, rows[i].key, rows[i].text, (uint64_t)level);
-        }
+        add_count(list, rows[i].key, rows[i].text, (uint64_t)el_shared_level(range));
     }
     add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
 }
