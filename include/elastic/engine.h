@@ -31,6 +31,15 @@ typedef struct {
     size_t out_nbytes_avail;
 } el_span_t;
 
+/* How a stream is to be made. Whatever is 0 is the engine's own choice. */
+typedef struct {
+    int level;          /* level_min … level_max; always given */
+    int window_bits;    /* log2 of the window's bytes: gzip 9 … 15, br 10 … 24 */
+    int mem_level;      /* gzip: zlib's memLevel, 1 … 9 */
+    int block_bits;     /* br: log2 of the largest input block's bytes, 16 … 24 */
+    uint64_t size_hint; /* the body's length in bytes, where it is known */
+} el_setup_t;
+
 typedef struct el_stream el_stream_t;
 
 typedef struct {
@@ -40,11 +49,8 @@ typedef struct {
     int level_max;
     const char *(*version)(void); /* of the library that runs, not of the header; static storage */
 
-    /*
-     * A new stream at `level` (level_min … level_max). `size_hint` is the body's length in bytes
-     * where it is known, else 0. NULL where memory is short. The caller owns it and calls close().
-     */
-    el_stream_t *(*open)(int level, uint64_t size_hint);
+    /* A new stream. NULL where memory is short. The caller owns it and calls close(). */
+    el_stream_t *(*open)(const el_setup_t *setup);
 
     /* Encodes. With an empty input it still flushes or finishes. */
     el_step_t (*step)(el_stream_t *stream, el_op_t op, el_span_t *span);

@@ -48,7 +48,19 @@ static void brotli_close(el_stream_t *stream)
     }
 }
 
-static el_stream_t *brotli_open(int level, uint64_t size_hint)
+static bool set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
+{
+    int window_bits = setup->window_bits ? setup->window_bits : WINDOW_BITS;
+    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
+    uint64_t hint = setup->size_hint > UINT32_MAX ? UINT32_MAX : setup->size_hint;
+
+    return BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, (uint32_t)setup->level)
+           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, (uint32_t)window_bits)
+           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGBLOCK, (uint32_t)setup->block_bits)
+           && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, (uint32_t)hint);
+}
+
+static el_stream_t *brotli_open(const el_setup_t *setup)
 {
     el_stream_t *stream = calloc(1, sizeof(*stream));
 
@@ -60,18 +72,11 @@ static el_stream_t *brotli_open(int level, uint64_t size_hint)
         free(stream);
         return NULL;
     }
-    /* The hint is 32 bits wide; anything that large is only "large" to the encoder. */
-    if (size_hint > UINT32_MAX) {
-        size_hint = UINT32_MAX;
-    }
-    if (!BrotliEncoderSetParameter(stream->encoder, BROTLI_PARAM_QUALITY, (uint32_t)level)
-        || !BrotliEncoderSetParameter(stream->encoder, BROTLI_PARAM_LGWIN, WINDOW_BITS)
-        || !BrotliEncoderSetParameter(stream->encoder, BROTLI_PARAM_SIZE_HINT,
-                                      (uint32_t)size_hint)) {
+    if (!set_parameters(stream->encoder, setup)) {
         brotli_close(stream);
         return NULL;
     }
-    if (level <= GATHER_QUALITY_MAX) {
+    if (setup->level <= GATHER_QUALITY_MAX) {
         stream->gathered = malloc(GATHER_SIZE);
         if (!stream->gathered) {
             brotli_close(stream);

@@ -5,22 +5,23 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-/* The largest window, and gzip's header and trailer (with CRC and length) around the stream. */
-#define WINDOW_BITS_GZIP (MAX_WBITS + 16)
+/* Added to the window's bits: gzip's header and trailer (with CRC and length) around the stream. */
+#define GZIP 16
 
 struct el_stream {
     z_stream z;
 };
 
-static el_stream_t *zlib_open(int level, uint64_t size_hint)
+static el_stream_t *zlib_open(const el_setup_t *setup)
 {
+    int window_bits = setup->window_bits ? setup->window_bits : MAX_WBITS;
+    int mem_level = setup->mem_level ? setup->mem_level : MAX_MEM_LEVEL;
     el_stream_t *stream = calloc(1, sizeof(*stream));
 
-    (void)size_hint;
     if (!stream) {
         return NULL;
     }
-    if (deflateInit2(&stream->z, level, Z_DEFLATED, WINDOW_BITS_GZIP, MAX_MEM_LEVEL,
+    if (deflateInit2(&stream->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         free(stream);
         return NULL;

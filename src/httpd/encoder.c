@@ -21,12 +21,12 @@ static apr_status_t close_stream(void *data)
     return APR_SUCCESS;
 }
 
-bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, int level,
-                     uint64_t size_hint, apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, const el_setup_t *setup,
+                     apr_pool_t *pool, apr_bucket_alloc_t *alloc)
 {
-    *encoder = (el_encoder_t){.engine = engine, .level = level, .usage = el_usage_new()};
+    *encoder = (el_encoder_t){.engine = engine, .setup = *setup, .usage = el_usage_new()};
     el_usage_start(&encoder->usage);
-    encoder->stream = engine->open(level, size_hint);
+    encoder->stream = engine->open(setup);
     el_usage_stop(&encoder->usage);
     if (!encoder->stream) {
         return false;

@@ -11,7 +11,7 @@
 
 typedef struct {
     const el_engine_t *engine;
-    int level;
+    el_setup_t setup;
     el_stream_t *stream;
     el_usage_t usage;
     apr_bucket_brigade *brigade; /* output that was not taken yet */
@@ -21,12 +21,12 @@ typedef struct {
 } el_encoder_t;
 
 /*
- * Opens `encoder`, whose memory the caller owns; `size_hint` is the body's length in bytes, or 0.
+ * Opens `encoder`, whose memory the caller owns.
  * False where memory is short. The stream is closed with `pool` at the latest, so an aborted
  * request leaks nothing.
  */
-bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, int level,
-                     uint64_t size_hint, apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, const el_setup_t *setup,
+                     apr_pool_t *pool, apr_bucket_alloc_t *alloc);
 
 /*
  * Encodes `len` bytes; with EL_FLUSH and EL_FINISH all output is in the brigade afterwards. False

@@ -150,8 +150,12 @@ static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
 static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                    el_decision_t decision, const el_measure_t *measure)
 {
-    if (!el_encoder_open(&out->send.encoder, el_engine_for(decision.coding),
-                         level_for(f->r, decision.coding), out->send.length, f->r->pool,
+    el_setup_t setup = {
+        .level = level_for(f->r, decision.coding),
+        .size_hint = out->send.length,
+    };
+
+    if (!el_encoder_open(&out->send.encoder, el_engine_for(decision.coding), &setup, f->r->pool,
                          bb->bucket_alloc)) {
         decision.reason = EL_REASON_ERROR;
         return fall_back(f, out, bb, decision);

@@ -66,7 +66,7 @@ static apr_status_t finish(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *
     } else if (!el_encoder_put(encoder, EL_FINISH, NULL, 0)) {
         return el_send_break_off(f, send, bb, APR_EGENERAL, "the encoder failed at the body's end");
     } else {
-        el_account_encoded(f->r, encoder->engine, encoder->level, &encoder->usage);
+        el_account_encoded(f->r, encoder->engine, encoder->setup.level, &encoder->usage);
     }
     el_encoder_close(encoder, f->r->pool);
     APR_BRIGADE_CONCAT(encoder->brigade, bb);
@@ -208,7 +208,7 @@ apr_status_t el_send_whole(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *
     el_encoder_t *encoder = &send->encoder;
 
     ap_set_content_length(f->r, (apr_off_t)encoder->usage.out);
-    el_account_encoded(f->r, encoder->engine, encoder->level, &encoder->usage);
+    el_account_encoded(f->r, encoder->engine, encoder->setup.level, &encoder->usage);
     el_encoder_close(encoder, f->r->pool);
     APR_BRIGADE_INSERT_TAIL(encoder->brigade, apr_bucket_eos_create(bb->bucket_alloc));
     apr_brigade_cleanup(bb);
