@@ -160,6 +160,17 @@ static const char *set_precompressed(cmd_parms *cmd, void *config, const char *a
     return NULL;
 }
 
+static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
+{
+    el_dir_t *dir = config;
+
+    if (!on_off(only_word(cmd, args), &dir->inflate)) {
+        return refuse(cmd, args);
+    }
+    dir->inflate_set = true;
+    return NULL;
+}
+
 static const char *set_types(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
@@ -431,6 +442,8 @@ const command_rec el_commands[] = {
                      "auto, or the size in bytes below which bodies stay as they are"),
     AP_INIT_RAW_ARGS("ElasticPrecompressed", set_precompressed, NULL, EVERYWHERE,
                      "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f"),
+    AP_INIT_RAW_ARGS("ElasticInflate", set_inflate, NULL, EVERYWHERE,
+                     "On or Off: whether request bodies in gzip and br are decoded"),
     AP_INIT_RAW_ARGS("ElasticETag", set_etag, NULL, NOT_HTACCESS,
                      "weak, suffix, keep or remove: the entity tag of an encoded response"),
     AP_INIT_RAW_ARGS("ElasticMTU", set_mtu, NULL, RSRC_CONF,

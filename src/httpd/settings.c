@@ -54,6 +54,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
 
     TAKE(to, from, enabled);
     TAKE(to, from, precompressed);
+    TAKE(to, from, inflate);
     TAKE(to, from, min_size);
     TAKE(to, from, etag);
     if (from->codings_set) {

@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
     bool enabled, enabled_set;
     bool precompressed, precompressed_set;
+    bool inflate, inflate_set;
     bool codings_set, min_size_set, etag_set, types_replace;
     bool range_set[EL_CODINGS];
     el_range_t range[EL_CODINGS];
