@@ -208,7 +208,7 @@ def test_a_tag_that_is_left_open_is_the_identitys_alone(proxied, coding, mode):
 
 @CODINGS
 @pytest.mark.parametrize("framing", ["chunked", "length"])
-@pytest.mark.protocols("http/1.1", "h2c", "tls")
+@pytest.mark.protocols("http/1.1", "h2c", "tls", "h2")
 def test_a_body_that_breaks_off_counts_as_an_error(proxied, coding, framing, protocol):
     """mod_proxy sends an ERROR bucket down the filters."""
     def die(exchange):

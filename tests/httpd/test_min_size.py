@@ -99,7 +99,7 @@ def test_tls_leaves_the_record_less(server):
     assert 20 <= plain - tls <= 40
 
 
-@pytest.mark.protocols("h2c")
+@pytest.mark.protocols("h2c", "h2")
 def test_h2_asks_its_master_connection(server, protocol):
     """A stream's own socket would answer 536."""
     size = len(_largest_identity(server, protocol=protocol).raw)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import at, bodies, check
+from kit import at, bodies, check, env
 
 BODY = bodies.text(20000)
 
@@ -173,7 +173,7 @@ def test_vary_star_stays(server):
 @pytest.mark.protocols()
 def test_pipelined_and_kept_connections(server, protocol):
     """Each response on a connection is negotiated by its own request."""
-    if protocol in ("h2c", "http/1.0"):
+    if protocol in (*env.HTTP2, "http/1.0"):
         for ae, coding in (("gzip", "gzip"), ("br", "br")):
             check.encoded(server.get("/a.txt", ae=ae, protocol=protocol), coding, BODY)
         return

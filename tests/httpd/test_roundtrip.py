@@ -135,7 +135,7 @@ def test_20_megabytes(server, way, coding):
     assert int(notes["elastic-out"]) == len(answer.raw)
 
 
-@pytest.mark.protocols("h2c", "tls", "http/1.0")
+@pytest.mark.protocols("h2c", "tls", "http/1.0", "h2")
 def test_20_megabytes_over_every_protocol(server, protocol):
     check.encoded(server.get(_path("static", 20 << 20), ae="gzip", protocol=protocol), "gzip",
                   bodies.text(20 << 20))

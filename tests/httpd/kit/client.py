@@ -1,7 +1,7 @@
 """A client that shows exact bytes: nothing is decoded, retried or repaired behind the test's back.
 
-http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) go through sockets of our own; h2c goes through curl,
-whose output is read as it arrives.
+http/1.1, http/1.0 and tls (HTTP/1.1 in TLS) go through sockets of our own; h2c and h2 (HTTP/2 in
+TLS) go through curl, whose output is read as it arrives.
 """
 
 import itertools
@@ -64,7 +64,7 @@ class Response:
     pieces [(seconds since the request, bytes)]."""
 
     def __init__(self, head, id):
-        self.head = head  # bytes of the header as sent, the blank line included (not for h2c)
+        self.head = head  # bytes of the header as sent, the blank line included (not for HTTP/2)
         self.version, self.status, self.reason, self.headers = _parse_head(head)
         self.id = id
         self.pieces = []
@@ -289,12 +289,14 @@ class Stream:
 
 
 class Curl:
-    """A request over h2c; its output is read as it arrives."""
+    """A request over HTTP/2: h2c for an http URL, h2 for an https one; its output is read as it
+    arrives."""
 
     def __init__(self, url, method, fields, body, timeout):
         self._dir = tempfile.TemporaryDirectory(prefix="elastic-curl-")
         self._head = os.path.join(self._dir.name, "head")
-        command = ["curl", "-sS", "-N", "--http2-prior-knowledge", "--path-as-is", "--raw",
+        version = ["--http2", "-k"] if url.startswith("https:") else ["--http2-prior-knowledge"]
+        command = ["curl", "-sS", "-N", *version, "--path-as-is", "--raw",
                    "--max-time", str(timeout), "-D", self._head, "-o", "-", "-A", "",
                    "-H", "Accept:"]
         command += ["--head"] if method == "HEAD" else ["-X", method]
@@ -322,7 +324,10 @@ class Curl:
             time.sleep(0.002)
         with open(self._head, "rb") as file:
             heads = [h for h in file.read().split(b"\r\n\r\n") if h]
-        return Response(heads[-1] + b"\r\n\r\n", id)
+        response = Response(heads[-1] + b"\r\n\r\n", id)
+        # curl falls back to HTTP/1.1 in silence.
+        assert response.version == "HTTP/2", response
+        return response
 
     def _head_is_whole(self):
         try:
@@ -359,7 +364,7 @@ class Curl:
         self._dir.cleanup()
 
 
-def fetch_h2c(url, method, host, ae, headers, body, timeout):
+def fetch_http2(url, method, host, ae, headers, body, timeout):
     id = f"{os.getpid()}-{next(_ids)}"
     curl = Curl(url, method, request_fields(host, ae, headers, id), body, timeout)
     try:
@@ -374,7 +379,7 @@ def fetch_h2c(url, method, host, ae, headers, body, timeout):
         curl.close()
 
 
-def stream_h2c(url, host, ae, headers, timeout):
+def stream_http2(url, host, ae, headers, timeout):
     id = f"{os.getpid()}-{next(_ids)}"
     curl = Curl(url, "GET", request_fields(host, ae, headers, id), b"", timeout)
     response = curl.read_head(id)

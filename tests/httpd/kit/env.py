@@ -5,23 +5,29 @@ ELASTIC_HTTPD        the server's binary
 ELASTIC_MODULES_DIR  where its own modules are
 ELASTIC_MPM          event (default), worker, prefork
 ELASTIC_PRELOAD      a sanitizer's runtime, preloaded into httpd
-ELASTIC_PROTOCOLS    comma list of http/1.1, http/1.0, h2c, tls for every test that takes a protocol
+ELASTIC_PROTOCOLS    comma list of http/1.1, http/1.0, h2c, tls, h2 for every test that takes a
+                     protocol
+ELASTIC_DEBIAN       where Debian's package apache2 is unpacked; / where it is installed (default)
 ELASTIC_NO_SKIP      1: a skipped test counts as a failed one
 ELASTIC_KEEP         1: the servers' directories stay, to look at
 """
 
 import os
 import pwd
+from pathlib import Path
 
 MODULE = os.environ.get("ELASTIC_MODULE", "")
 HTTPD = os.environ.get("ELASTIC_HTTPD", "/usr/sbin/apache2")
 MODULES_DIR = os.environ.get("ELASTIC_MODULES_DIR", "/usr/lib/apache2/modules")
 MPM = os.environ.get("ELASTIC_MPM") or "event"
 PRELOAD = os.environ.get("ELASTIC_PRELOAD", "")
+DEBIAN = Path(os.environ.get("ELASTIC_DEBIAN") or "/")
+IS_DEBIAN = Path("/etc/debian_version").exists()
 NO_SKIP = os.environ.get("ELASTIC_NO_SKIP", "") == "1"
 KEEP = os.environ.get("ELASTIC_KEEP", "") == "1"
 
-ALL_PROTOCOLS = ("http/1.1", "http/1.0", "h2c", "tls")
+ALL_PROTOCOLS = ("http/1.1", "http/1.0", "h2c", "tls", "h2")
+HTTP2 = ("h2c", "h2")
 _asked = [p for p in os.environ.get("ELASTIC_PROTOCOLS", "").split(",") if p]
 
 PYTHON = "/usr/bin/python3"
@@ -30,7 +36,7 @@ IS_ROOT = os.geteuid() == 0
 
 def possible(protocol):
     """mod_http2 does not run under prefork."""
-    return protocol != "h2c" or MPM != "prefork"
+    return protocol not in HTTP2 or MPM != "prefork"
 
 
 def protocols(marked):

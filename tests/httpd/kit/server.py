@@ -88,7 +88,8 @@ class Server:
     modules     names of further stock modules ("proxy_http"); those of _DEFAULT_MODULES are always
                 there
     files       {path below docs: bytes}; cgi: {path below docs: Python source, see cgi()}
-    tls, h2     a TLS port with a self-signed certificate; HTTP/2 (h2c on the plain port)
+    tls, h2     a TLS port with a self-signed certificate; HTTP/2 (h2c on the plain
+                port, h2 on the TLS one)
     ipv6        listens on [::1] too: get(..., ipv6=True)
     elastic     False: the module is not loaded, and /elastic-status is not there
     allow_log   patterns of error log lines that are fine for this server at all times
@@ -160,7 +161,7 @@ class Server:
         if threads:
             lines.append(f"ScriptSock {self.root}/run/cgi.sock")
         if self.h2:
-            lines.append("Protocols h2c http/1.1")
+            lines.append("Protocols h2 h2c http/1.1")
         lines.append(f"Listen 127.0.0.1:{self.port}")
         if self.v6_port:
             lines.append(f"Listen [::1]:{self.v6_port}")
@@ -351,6 +352,12 @@ class Server:
 
     # --- requests
 
+    def _url(self, protocol):
+        """Where an HTTP/2 client goes."""
+        if protocol == "h2":
+            return f"https://127.0.0.1:{self.tls_port}"
+        return f"http://127.0.0.1:{self.port}"
+
     def connect(self, protocol="http/1.1", timeout=30, ipv6=False):
         """A connection for raw bytes: http/1.1, http/1.0 or tls."""
         address = ("::1", self.v6_port) if ipv6 else ("127.0.0.1", self.port)
@@ -363,9 +370,9 @@ class Server:
             timeout=60, ipv6=False):
         """One request on its own connection. `ae` is Accept-Encoding; None sends none. A response
         that breaks off comes back with complete=False, and its `body` raises."""
-        if protocol == "h2c":
-            return client.fetch_h2c(f"http://127.0.0.1:{self.port}{path}", method, "127.0.0.1", ae,
-                                    headers, body, timeout)
+        if protocol in env.HTTP2:
+            return client.fetch_http2(self._url(protocol) + path, method, "127.0.0.1", ae, headers,
+                                      body, timeout)
         with self.connect(protocol, timeout, ipv6) as connection:
             return connection.request(path, method, ae, headers, body)
 
@@ -374,9 +381,9 @@ class Server:
 
     def stream(self, path, ae=None, headers=None, protocol="http/1.1", timeout=60):
         """A response that is read while it arrives; a context manager, see client.Stream."""
-        if protocol == "h2c":
-            url = f"http://127.0.0.1:{self.port}{path}"
-            return client.stream_h2c(url, "127.0.0.1", ae, headers, timeout)
+        if protocol in env.HTTP2:
+            return client.stream_http2(self._url(protocol) + path, "127.0.0.1", ae, headers,
+                                       timeout)
         return client.stream(self.connect(protocol, timeout), path, ae, headers)
 
     def notes(self, response, timeout=10):
