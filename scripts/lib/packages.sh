@@ -94,14 +94,17 @@ el_packages_missing() {
     done | sort -u
 }
 
-el_apt_install() {
+# el_apt ARGUMENT...: apt-get as root, asking nothing.
+el_apt() {
     local sudo=
     if [ "$(id -u)" -ne 0 ]; then
         sudo=sudo
     fi
-    export DEBIAN_FRONTEND=noninteractive
-    $sudo apt-get update -q || return 1
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+}
+
+el_apt_install() {
+    el_apt update -q && el_apt install -q -y --no-install-recommends "$@"
 }
 
 # el_packages_need GROUP...: installs what is missing, or names it and fails.
@@ -130,4 +133,22 @@ el_packages_need() {
         echo "Still missing after the installation:" $missing >&2
         return 1
     fi
+}
+
+# el_debian_unpack DIR: the content of Debian's package apache2 in DIR, for a2enmod and the
+# configuration. It is not installed: that would start a server on port 80. Elsewhere than on
+# Debian and its relatives there is nothing to do, and the tests of it are deselected.
+el_debian_unpack() {
+    if [ ! -e /etc/debian_version ] || [ -x "$1/usr/sbin/a2enmod" ]; then
+        return 0
+    fi
+    echo "Unpacking Debian's package apache2 to $1"
+    rm -rf "$1" && mkdir -p "$1" || return 1
+    (
+        cd "$1" || exit 1
+        # No lists of packages yet where none had to be installed.
+        apt-get download -q apache2 || { el_apt update -q && apt-get download -q apache2; } ||
+            exit 1
+        dpkg-deb -x apache2_*.deb . && rm apache2_*.deb
+    )
 }

@@ -37,6 +37,8 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     def runs(item):
+        if item.get_closest_marker("debian") and not env.IS_DEBIAN:
+            return False
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE
 

@@ -7,6 +7,7 @@
 
 kit.env      what the environment says: paths, MPM, protocols
 kit.server   Server: a private httpd in a directory of its own, and its log's check
+kit.debian   Debian: the same below a copy of Debian's /etc/apache2, with a2enmod and apache2ctl
 kit.client   Response, Connection, Stream: exact bytes in and out, over all protocols
 kit.config   at(): the site once more with other directives in force
 kit.check    what is asked of a response again and again: encoded(), plain()
