@@ -4,8 +4,8 @@
     origin.route("/y", lambda exchange: exchange.chunked(200, {}, [b"a", 3.0, b"b"]))
 
 A number among the pieces is a pause in seconds. `exchange.method`, `.path`, `.headers` (lower-case
-names) and `.body` hold the request; `.send(bytes)` writes raw bytes. Requests are kept in
-`origin.seen`.
+names) and `.body` hold the request, `.peer` the address of the connection's other end;
+`.send(bytes)` writes raw bytes. Requests are kept in `origin.seen`.
 """
 
 import socket
@@ -16,6 +16,7 @@ import time
 class Exchange:
     def __init__(self, sock, method, path, headers, body):
         self._sock = sock
+        self.peer = sock.getpeername()
         self.method = method
         self.path = path
         self.headers = headers

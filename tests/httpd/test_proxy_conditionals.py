@@ -1,0 +1,224 @@
+"""Conditional requests, ranges and HEAD through a proxy: the backend knows of its own body only."""
+
+import email.utils
+
+import pytest
+
+from kit import bodies, check
+from kit.proxied import EACH, EACH_WAY, MODULES, WAYS, Way, config
+
+BODY = bodies.text(30000)
+DATE = email.utils.formatdate(1_500_000_000, usegmt=True)
+SUFFIX = tuple(Way(f"suffix-{way.name}", f"{way.lines}\nElasticETag suffix", way.codings,
+                   '"{}-{}"') for way in WAYS)
+
+
+def _tags(exchange, name):
+    return [tag.strip() for tag in exchange.headers.get(name, "").split(",")]
+
+
+def _backend(tag='"o"', fields=None):
+    """For Origin.route: an origin that answers conditions and ranges about its one body."""
+
+    def answer(exchange):
+        named = _tags(exchange, "if-none-match")
+        header = {"ETag": tag, "Last-Modified": DATE, **(fields or {})}
+        weak = tag.removeprefix("W/")
+        if "*" in named or weak in [name.removeprefix("W/") for name in named]:
+            exchange.respond(304, header)
+        elif exchange.headers.get("if-modified-since") == DATE and named == [""]:
+            exchange.respond(304, header)
+        elif exchange.method == "GET" and _range_holds(exchange, tag):
+            first, last = map(int, exchange.headers["range"].removeprefix("bytes=").split("-"))
+            exchange.respond(206, {**header, "Content-Range": f"bytes {first}-{last}/{len(BODY)}"},
+                             BODY[first : last + 1])
+        else:
+            exchange.respond(200, {**header, "Accept-Ranges": "bytes"}, BODY)
+
+    return answer
+
+
+def _range_holds(exchange, tag):
+    return "range" in exchange.headers and exchange.headers.get("if-range", tag) in (tag, DATE)
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, origin):
+    server = httpd_shared(
+        config(origin.url)
+        + "".join(f"<Location /{way.name}/>\n{way.lines}\nProxyPass {origin.url}/\n</Location>\n"
+                  for way in SUFFIX),
+        modules=MODULES, tls=True, h2=True)
+    origin.route("/x", _backend())
+    origin.route("/weak", _backend('W/"o"'))
+    origin.route("/vary", _backend(fields={"Vary": "Cookie"}))
+    origin.route("/whole", lambda e: e.respond(
+        200, {"ETag": '"o"', "Accept-Ranges": "bytes"}, BODY))
+    origin.route("/length", lambda e: e.respond(200, {}, BODY))
+    origin.route("/chunked", lambda e: e.chunked(200, {}, [] if e.method == "HEAD" else [BODY]))
+    origin.route("/no-length", _head_without_length)
+    origin.route("/small", lambda e: e.respond(200, {}, b"small"))
+    return server
+
+
+def _head_without_length(exchange):
+    if exchange.method == "HEAD":
+        exchange.head(200, {"Content-Type": "text/plain"})
+    else:
+        exchange.chunked(200, {}, [BODY])
+
+
+def _not_modified(answer, tag):
+    assert (answer.status, answer.coding, answer.raw) == (304, None, b""), answer
+    assert answer.complete and answer.varies, answer
+    assert answer.headers.get("ETag") == tag, answer
+
+
+# --- If-None-Match
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("resource", ["x", "weak"])
+@EACH
+def test_the_tag_that_was_sent_gives_304(server, origin, way, coding, resource, protocol):
+    sent = server.get(way.path(resource), ae=coding, protocol=protocol)
+    check.encoded(sent, coding, BODY)
+    tag = sent.headers["ETag"]
+    answer = server.get(way.path(resource), ae=coding, headers={"If-None-Match": tag},
+                        protocol=protocol)
+    _not_modified(answer, tag)
+    assert '"o"' in [name.removeprefix("W/") for name in _tags(origin.seen[-1], "if-none-match")]
+
+
+@pytest.mark.parametrize("form", ['"o-{}"', 'W/"o-{}"', '"a", "o-{}"', 'W/"a",W/"o-{}" , "b"',
+                                  '"a,b", "o-{}"'])
+@pytest.mark.parametrize("way", [*WAYS, *SUFFIX], ids=lambda way: way.name)
+def test_either_strength_and_lists(server, way, form):
+    for coding in way.codings:
+        answer = server.get(way.path("x"), ae=coding,
+                            headers={"If-None-Match": form.format(coding)})
+        assert (answer.status, answer.raw, answer.varies) == (304, b"", True), answer
+        assert answer.headers["ETag"].removeprefix("W/") == f'"o-{coding}"'
+
+
+@EACH
+def test_the_bare_tag_and_the_asterisk(server, way, coding):
+    for named in ('"o"', "*"):
+        answer = server.get(way.path("x"), ae=coding, headers={"If-None-Match": named})
+        _not_modified(answer, '"o"')
+    _not_modified(server.get(way.path("x"), headers={"If-None-Match": '"o"'}), '"o"')
+
+
+@EACH
+def test_a_tag_of_a_coding_that_is_not_accepted(server, origin, way, coding):
+    """The client has a body that it could not use now."""
+    answer = server.get(way.path("x"), headers={"If-None-Match": way.tagged("o", coding)})
+    check.plain(answer, BODY)
+    assert '"o"' not in _tags(origin.seen[-1], "if-none-match")
+
+
+@EACH
+def test_another_tag_gets_the_body(server, way, coding):
+    answer = server.get(way.path("x"), ae=coding,
+                        headers={"If-None-Match": way.tagged("other", coding)})
+    check.encoded(answer, coding, BODY)
+
+
+@EACH
+def test_a_304_keeps_what_the_backend_varies_by(server, way, coding):
+    answer = server.get(way.path("vary"), ae=coding,
+                        headers={"If-None-Match": way.tagged("o", coding)})
+    _not_modified(answer, way.tagged("o", coding))
+    assert answer.has_token("Vary", "Cookie")
+
+
+@EACH
+def test_304_by_date(server, way, coding):
+    answer = server.get(way.path("x"), ae=coding, headers={"If-Modified-Since": DATE})
+    assert (answer.status, answer.coding, answer.raw, answer.varies) == (304, None, b"", True)
+
+
+@EACH_WAY
+def test_the_connection_stays_in_step_after_a_304(server, way):
+    with server.connect() as connection:
+        for coding in (*way.codings, *way.codings):
+            tag = way.tagged("o", coding)
+            answer = connection.request(way.path("x"), ae=coding, headers={"If-None-Match": tag})
+            _not_modified(answer, tag)
+            check.encoded(connection.request(way.path("x"), ae=coding), coding, BODY)
+
+
+# --- ranges
+
+
+@EACH
+def test_the_backends_parts_pass(server, way, coding):
+    """They are of the identity, as is the whole that a request for ranges may get."""
+    answer = server.get(way.path("x"), ae=coding, headers={"Range": "bytes=100-9099"})
+    check.plain(answer, BODY[100:9100], 206)
+    assert answer.headers["Content-Range"] == f"bytes 100-9099/{len(BODY)}"
+    assert answer.headers["ETag"] == '"o"'
+
+
+@EACH
+def test_a_backend_without_ranges(server, way, coding):
+    answer = server.get(way.path("whole"), ae=coding, headers={"Range": "bytes=100-9099"})
+    assert answer.coding is None and answer.varies
+    assert (answer.status, answer.body) in ((200, BODY), (206, BODY[100:9100]))
+    assert answer.headers["ETag"] == '"o"'
+
+
+@EACH
+def test_if_range_with_the_backends_tag(server, way, coding):
+    answer = server.get(way.path("x"), ae=coding,
+                        headers={"Range": "bytes=100-9099", "If-Range": '"o"'})
+    check.plain(answer, BODY[100:9100], 206)
+
+
+@pytest.mark.parametrize("way", [*WAYS, *SUFFIX], ids=lambda way: way.name)
+def test_if_range_with_an_encoded_bodys_tag_gets_the_whole(server, origin, way):
+    """What the client has a part of is not what the backend would send a slice of."""
+    for coding in way.codings:
+        tag = way.tagged("o", coding)
+        for ae in (coding, None):
+            answer = server.get(way.path("x"), ae=ae,
+                                headers={"Range": "bytes=100-9099", "If-Range": tag})
+            assert (answer.status, answer.coding, answer.body) == (200, ae, BODY), answer
+            assert answer.varies
+            assert origin.seen[-1].headers["if-range"] == tag
+
+
+@EACH
+def test_encoded_bodies_advertise_no_ranges(server, way, coding):
+    check.encoded(server.get(way.path("whole"), ae=coding), coding, BODY)
+    assert server.get(way.path("whole")).headers["Accept-Ranges"] == "bytes"
+
+
+# --- HEAD
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("resource", ["x", "length", "chunked", "no-length", "small"])
+@EACH
+def test_head_has_gets_header(server, way, coding, resource, protocol):
+    get = server.get(way.path(resource), ae=coding, protocol=protocol)
+    head = server.head(way.path(resource), ae=coding, protocol=protocol)
+    assert head.status == 200 and head.raw == b"" and head.complete
+    check.same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type")
+    length = head.headers.get("Content-Length")
+    assert length is None or length == get.headers.get("Content-Length")
+
+
+@EACH
+def test_head_with_a_tag_gives_304(server, way, coding):
+    tag = way.tagged("o", coding)
+    _not_modified(server.head(way.path("x"), ae=coding, headers={"If-None-Match": tag}), tag)
+
+
+@EACH_WAY
+def test_the_connection_stays_in_step_after_head(server, way):
+    with server.connect() as connection:
+        for resource in ("x", "chunked", "no-length", "length", "small"):
+            assert connection.request(way.path(resource), "HEAD", way.codings[0]).status == 200
+            answer = connection.request(way.path("x"), ae=way.codings[0])
+            check.encoded(answer, way.codings[0], BODY)

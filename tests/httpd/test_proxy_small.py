@@ -1,0 +1,109 @@
+"""Proxied bodies around the size of a segment, from which on compression pays."""
+
+import pytest
+
+from kit import bodies, check
+from kit.proxied import EACH, EACH_WAY, MODULES, config
+
+SMALL = bodies.text(700)
+
+# A segment's payload where the link's MTU is 1500; and how far below it `auto` may stay.
+PAYLOAD = 1448
+SLACK = 64
+
+
+def _at_once(fields, body):
+    """For Origin.route: header and body in one write, so that nothing is waited for."""
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n{lines}\r\n"
+    return lambda exchange: exchange.send(head.encode() + body)
+
+
+def _chunked(pieces):
+    framed = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return _at_once({"Transfer-Encoding": "chunked"}, framed + b"0\r\n\r\n")
+
+
+SHAPES = {
+    "length": _at_once({"Content-Length": len(SMALL)}, SMALL),
+    "length-late": lambda e: e.respond(200, {}, SMALL),
+    "chunked": _chunked([SMALL]),
+    "chunks": _chunked(list(bodies.pieces(SMALL, (100, 1)))),
+}
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, origin):
+    server = httpd_shared(
+        config(origin.url) + config(origin.url, "ElasticMinSize 500", prefix="500-"),
+        modules=MODULES, tls=True, h2=True)
+    for name, handler in SHAPES.items():
+        origin.route(f"/{name}", handler)
+    origin.route("/sized", lambda e: e.respond(200, {}, bodies.text(int(e.path.split("?")[1]))))
+    origin.route("/late", lambda e: e.chunked(200, {}, [0.1, SMALL]))
+    origin.route("/empty", lambda e: e.respond(200, {}, b""))
+    origin.route("/empty-chunked", _chunked([]))
+    return server
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("shape", SHAPES)
+@EACH
+def test_what_fits_a_segment_stays(server, way, coding, shape, protocol):
+    answer = server.get(way.path(shape), ae=coding, protocol=protocol)
+    check.plain(answer, SMALL)
+    assert server.reason(answer) == "small"
+
+
+@EACH
+def test_its_length_is_known(server, way, coding):
+    for shape in SHAPES:
+        answer = server.get(way.path(shape), ae=coding)
+        check.plain(answer, SMALL)
+        assert answer.headers.get("Content-Length") == str(len(SMALL)), shape
+
+
+@EACH
+def test_the_threshold_is_the_segment(server, way, coding):
+    """Of known lengths: the largest that stays, and the smallest that does not."""
+
+    def ask(size):
+        answer = server.get(way.path(f"sized?{size}"), ae=coding)
+        assert answer.status == 200 and answer.body == bodies.text(size) and answer.varies
+        return answer
+
+    low, high = 1, 2000
+    assert ask(low).coding is None and ask(high).coding == coding
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ask(middle).coding else (middle, high)
+    total = len(ask(low).head) + low
+    assert PAYLOAD - SLACK <= total <= PAYLOAD
+
+
+@EACH
+def test_a_fixed_threshold(server, way, coding):
+    for size, expected in ((499, None), (500, coding), (501, coding)):
+        answer = server.get(f"/500-{way.name}/sized?{size}", ae=coding)
+        assert (answer.coding, answer.body) == (expected, bodies.text(size)), size
+        assert answer.varies
+
+
+@EACH
+def test_what_is_flushed_before_it_tells_its_size_is_encoded(server, way, coding):
+    """mod_proxy flushes the header when the body is not there yet."""
+    check.encoded(server.get(way.path("late"), ae=coding), coding, SMALL)
+
+
+@pytest.mark.parametrize("shape", ["empty", "empty-chunked"])
+@EACH
+def test_empty_bodies(server, way, coding, shape):
+    check.plain(server.get(way.path(shape), ae=coding), b"")
+
+
+@EACH_WAY
+def test_a_connection_stays_in_step(server, way):
+    with server.connect() as connection:
+        for shape in (*SHAPES, "late", "empty", "empty-chunked", *SHAPES):
+            answer = connection.request(way.path(shape), ae=way.codings[-1])
+            assert answer.body == (b"" if shape.startswith("empty") else SMALL)
