@@ -55,6 +55,7 @@ typedef struct {
     bool tls_compressed;
     bool bypass;
     bool env_refused;     /* no-elastic is set */
+    bool stock_order;     /* small and env are found out before Vary, as the stock modules do */
     bool force;           /* force-gzip: the Accept-Encoding test is skipped for gzip */
     bool size_known;
     uint64_t size;        /* of the body, where known; where not: the bytes seen so far */
@@ -73,7 +74,8 @@ typedef struct {
 
 /*
  * Decides. The order of the tests is part of the contract: what the resource rules out comes before
- * what the request rules out, because only the latter needs Vary (RFC 9110 §12.5.5).
+ * what the request rules out, because only the latter needs Vary (RFC 9110 §12.5.5). With
+ * `stock_order` small bodies, environment variables and parts of a body leave Vary alone, too.
  *
  * A client that refuses identity gets a coding where it takes one, however small the body.
  */

@@ -51,6 +51,18 @@ static el_reason_t rule_out_resource(const el_facts_t *facts)
     return EL_REASON_NONE;
 }
 
+static bool must_encode(const el_facts_t *facts)
+{
+    return !el_accept_takes(&facts->accept, EL_IDENTITY);
+}
+
+/* An empty body gains nothing from a coding, whatever the client thinks of identity. */
+static bool is_small(const el_facts_t *facts)
+{
+    return facts->size_known && facts->size < facts->min_size
+           && (!must_encode(facts) || facts->size == 0);
+}
+
 static el_decision_t refuse(el_reason_t reason, bool vary)
 {
     return (el_decision_t){.coding = EL_IDENTITY, .reason = reason, .vary = vary};
@@ -90,9 +102,7 @@ static el_reason_t why_no_coding(const el_facts_t *facts)
 static el_decision_t negotiate(const el_facts_t *facts)
 {
     bool vary = has_codings(facts);
-    bool must_encode = !el_accept_takes(&facts->accept, EL_IDENTITY);
     el_coding_t coding = choose(facts);
-    bool small = facts->size_known && facts->size < facts->min_size;
 
     if (facts->range_requested) {
         return refuse(EL_REASON_RANGE, vary);
@@ -100,11 +110,10 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (coding == EL_IDENTITY) {
         return refuse(why_no_coding(facts), vary);
     }
-    /* An empty body gains nothing from a coding, whatever the client thinks of identity. */
-    if (small && (!must_encode || facts->size == 0)) {
+    if (is_small(facts)) {
         return refuse(EL_REASON_SMALL, vary);
     }
-    if (facts->bypass && !must_encode) {
+    if (facts->bypass && !must_encode(facts)) {
         return refuse(EL_REASON_BYPASS, vary);
     }
     return (el_decision_t){
@@ -114,10 +123,24 @@ static el_decision_t negotiate(const el_facts_t *facts)
     };
 }
 
+/* What makes the stock modules step aside before they touch Vary. NONE: nothing. */
+static el_reason_t rule_out_as_stock(const el_facts_t *facts)
+{
+    if (is_small(facts)) {
+        return EL_REASON_SMALL;
+    }
+    return facts->order_count == 0 && facts->env_removed > 0 ? EL_REASON_ENV : EL_REASON_NONE;
+}
+
 el_decision_t el_decide(const el_facts_t *facts)
 {
     el_reason_t ruled_out = rule_out_resource(facts);
-    bool negotiable = ruled_out == EL_REASON_NONE && has_codings(facts);
+    bool negotiable;
+
+    if (ruled_out == EL_REASON_NONE && facts->stock_order) {
+        ruled_out = rule_out_as_stock(facts);
+    }
+    negotiable = ruled_out == EL_REASON_NONE && has_codings(facts);
 
     if (!facts->enabled) {
         return refuse(EL_REASON_OFF, false);
@@ -127,7 +150,7 @@ el_decision_t el_decide(const el_facts_t *facts)
     }
     /* A part of a negotiable body: the whole of it could have been encoded for another client. */
     if (facts->has_content_range) {
-        return refuse(EL_REASON_RANGE, negotiable);
+        return refuse(EL_REASON_RANGE, negotiable && !facts->stock_order);
     }
     if (ruled_out != EL_REASON_NONE) {
         return refuse(ruled_out, false);

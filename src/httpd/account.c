@@ -12,6 +12,9 @@
  */
 #define SAMPLE_EVERY 16
 
+/* A gzip member's header and trailer, of ten and eight bytes (RFC 1952 §2.3). */
+#define GZIP_FRAMING 18
+
 static uint64_t clock_nsec(clockid_t clock)
 {
     struct timespec now;
@@ -83,6 +86,26 @@ void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->elapsed_nsec);
         el_shared_count(EL_COUNT_SAMPLED_CPU_NSEC, usage->cpu_nsec);
     }
+}
+
+static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which, bool there,
+                       uint64_t value)
+{
+    if (stock->note[which]) {
+        apr_table_setn(r->notes, stock->note[which],
+                       there ? apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, value) : "-");
+    }
+}
+
+void el_account_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
+                      const el_usage_t *usage)
+{
+    uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
+    uint64_t out = usage->out > framing ? usage->out - framing : 0;
+
+    note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0, usage->in);
+    note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
+    note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
 }
 
 void el_account_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)

@@ -4,7 +4,7 @@
 #ifndef ELASTIC_ACCOUNT_H
 #define ELASTIC_ACCOUNT_H
 
-#include "mod_elastic.h"
+#include "stock.h"
 
 #include "elastic/decide.h"
 #include "elastic/engine.h"
@@ -33,6 +33,13 @@ void el_account_skipped(request_rec *r, el_reason_t reason);
 /* The body went out in the coding of `engine`. */
 void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
                         const el_usage_t *usage);
+
+/*
+ * The notes that DeflateFilterNote and BrotliFilterNote name: bytes in, bytes out without gzip's
+ * framing, and their ratio in percent; "-" for nothing.
+ */
+void el_account_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
+                      const el_usage_t *usage);
 
 /* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
 void el_account_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);

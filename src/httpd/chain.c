@@ -1,6 +1,7 @@
 #include "chain.h"
 
 #include "account.h"
+#include "conditional.h"
 #include "ranges.h"
 #include "request.h"
 #include "settings.h"
@@ -8,12 +9,11 @@
 /* AddOutputFilterByType wraps each filter into a harness of this name. */
 #define BY_TYPE "BYTYPE:"
 
-static const char *const stock[] = {"DEFLATE", "BROTLI_COMPRESS"};
-
 /* They read or copy bodies, or change the header, and stand among the content filters. */
 static const char *const harmless[] = {
-    "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES", "CACHE_SAVE",
-    "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",    EL_RANGES_NAME, "MOD_SESSION_OUT",
+    "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
+    "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",       "MOD_SESSION_OUT",
+    EL_RANGES_NAME,      EL_CONDITIONAL_NAME,
 };
 
 bool el_chain_by_type(const ap_filter_t *f)
@@ -28,22 +28,59 @@ static bool is_named(const ap_filter_t *f, const char *name)
     return strcasecmp(found, name) == 0;
 }
 
-static bool is_any(const ap_filter_t *f, const char *const *names, size_t count)
+static bool is_harmless(const ap_filter_t *f)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (is_named(f, names[i])) {
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+        if (is_named(f, harmless[i])) {
             return true;
         }
     }
     return false;
 }
 
-#define IS_ANY(f, names) is_any(f, names, sizeof(names) / sizeof((names)[0]))
-
-static bool has_elastic(const request_rec *r)
+/* Whether `f` compresses, by its name: ours or a stock one of the same name. */
+static bool is_of(const ap_filter_t *f, el_record_t record)
 {
-    for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
-        if (is_named(f, EL_FILTER_NAME)) {
+    return is_named(f, el_record_info(record)->filter);
+}
+
+static bool is_compressor(const ap_filter_t *f)
+{
+    for (int i = 0; i < EL_RECORDS; i++) {
+        if (is_of(f, (el_record_t)i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool el_chain_has(const ap_filter_t *f, el_record_t record)
+{
+    for (; f && el_record_loaded(record); f = f->next) {
+        if (is_of(f, record)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool el_chain_has_stock(const ap_filter_t *f)
+{
+    for (; f; f = f->next) {
+        for (int i = 0; i < EL_RECORDS; i++) {
+            if (!el_record_loaded((el_record_t)i) && is_of(f, (el_record_t)i)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether FilterDeclare made a filter in the chain: it may run one of ours, or anything. */
+static bool has_harness(const ap_filter_t *f)
+{
+    for (; f; f = f->next) {
+        if (f->frec->providers && !el_chain_by_type(f)) {
             return true;
         }
     }
@@ -57,7 +94,7 @@ static void remove_compressors(request_rec *r)
 
     for (ap_filter_t *f = r->output_filters; f; f = next) {
         next = f->next;
-        if (is_named(f, EL_FILTER_NAME) || IS_ANY(f, stock)) {
+        if (is_compressor(f)) {
             ap_remove_output_filter(f);
         }
     }
@@ -65,6 +102,8 @@ static void remove_compressors(request_rec *r)
 
 void el_chain_insert(request_rec *r)
 {
+    el_request_t *request;
+
     /* A subrequest's body becomes part of another's. */
     if (r->main) {
         return;
@@ -72,30 +111,22 @@ void el_chain_insert(request_rec *r)
     el_ranges_insert(r);
     if (el_dir_enabled(el_dir_of(r), false)) {
         remove_compressors(r);
-        ap_add_output_filter(EL_FILTER_NAME, NULL, r, r->connection);
-        el_request_of(r)->stands = true;
-    } else if (has_elastic(r)) {
-        el_request_of(r)->stands = true;
-    } else if (!el_dir_of(r)->precompressed) {
+        ap_add_output_filter(el_record_info(EL_RECORD_ELASTIC)->filter, NULL, r, r->connection);
+    }
+    request = el_request_of(r);
+    for (int i = 0; i < EL_RECORDS; i++) {
+        request->stands[i] = el_chain_has(r->output_filters, (el_record_t)i);
+    }
+    request->may_stand = has_harness(r->output_filters);
+    if (!el_request_stands(r) && !request->may_stand && !el_dir_of(r)->precompressed) {
         el_account_skipped(r, EL_REASON_OFF);
     }
-}
-
-bool el_chain_has_stock(const ap_filter_t *f)
-{
-    for (; f; f = f->next) {
-        if (IS_ANY(f, stock)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 bool el_chain_changes_body(const request_rec *r)
 {
     for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
-        if (f->frec->ftype < AP_FTYPE_PROTOCOL && !is_named(f, EL_FILTER_NAME) && !IS_ANY(f, stock)
-            && !IS_ANY(f, harmless)) {
+        if (f->frec->ftype < AP_FTYPE_PROTOCOL && !is_compressor(f) && !is_harmless(f)) {
             return true;
         }
     }

@@ -5,9 +5,7 @@
 #ifndef ELASTIC_CHAIN_H
 #define ELASTIC_CHAIN_H
 
-#include "mod_elastic.h"
-
-#include "util_filter.h"
+#include "records.h"
 
 /* The insert_filter hook. */
 void el_chain_insert(request_rec *r);
@@ -17,6 +15,9 @@ bool el_chain_by_type(const ap_filter_t *f);
 
 /* Whether a stock compressor stands in the chain from `f` on. */
 bool el_chain_has_stock(const ap_filter_t *f);
+
+/* Whether a filter of `record` stands in the chain from `f` on, and can be seen. */
+bool el_chain_has(const ap_filter_t *f, el_record_t record);
 
 /*
  * Whether a filter that may change the body stands in the request's chain: any content filter but

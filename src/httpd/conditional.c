@@ -14,7 +14,8 @@ int el_conditional_prepare(request_rec *r)
     size_t size;
     char *bases;
 
-    if (r->main || r->method_number != M_GET || !el_request_of(r)->stands) {
+    if (r->main || r->method_number != M_GET
+        || (!el_request_stands(r) && !el_request_of(r)->may_stand)) {
         return DECLINED;
     }
     list = apr_table_get(r->headers_in, "If-None-Match");
@@ -30,6 +31,9 @@ int el_conditional_prepare(request_rec *r)
         /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
         r->headers_in = apr_table_copy(r->pool, r->headers_in);
         apr_table_setn(r->headers_in, "If-None-Match", apr_pstrcat(r->pool, list, bases, NULL));
+        if (!el_request_stands(r)) {
+            ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
+        }
     }
     return DECLINED;
 }
@@ -57,18 +61,38 @@ void el_conditional_not_modified(request_rec *r)
     }
 }
 
+/* Whether a filter of ours would have given the response of this 304 to another client encoded. */
+static bool is_negotiable(request_rec *r)
+{
+    const el_request_t *request = el_request_of(r);
+
+    for (int record = 0; record < EL_RECORDS; record++) {
+        el_facts_t facts;
+
+        if (request->stands[record]) {
+            facts = el_request_facts(r, (el_record_t)record, false);
+            if (el_decide(&facts).vary) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void el_conditional_returned(request_rec *r)
 {
-    el_facts_t facts;
-    el_decision_t decision;
-
-    if (r->main || r->status != HTTP_NOT_MODIFIED || !el_request_of(r)->stands) {
-        return;
-    }
-    facts = el_request_facts(r, false);
-    decision = el_decide(&facts);
-    if (decision.vary) {
+    if (!r->main && r->status == HTTP_NOT_MODIFIED && is_negotiable(r)) {
         el_response_vary(r);
         el_conditional_not_modified(r);
     }
+}
+
+apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    if (f->r->status == HTTP_NOT_MODIFIED) {
+        el_response_vary(f->r);
+        el_conditional_not_modified(f->r);
+    }
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
 }

@@ -8,6 +8,10 @@
 
 #include "mod_elastic.h"
 
+#include "util_filter.h"
+
+#define EL_CONDITIONAL_NAME "ELASTIC_CONDITIONAL"
+
 /*
  * A handler that runs before all others (but after mod_cache's, which wants the tags as they came)
  * and always declines: If-None-Match gets, beside each tag of a dynamic coding that this request
@@ -20,5 +24,11 @@ void el_conditional_not_modified(request_rec *r);
 
 /* The insert_error_filter hook: 304s that handlers return pass no content filter. */
 void el_conditional_returned(request_rec *r);
+
+/*
+ * The output filter that does a 304's work where ours stands within a harness of mod_filter, which
+ * does not run it for a response that has no type. el_conditional_prepare() puts it in.
+ */
+apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb);
 
 #endif

@@ -1,20 +1,13 @@
-/*
- * The directives' table, and what each of them accepts. Every value that is not allowed is refused
- * with the directive's name, what was given and what is allowed, which is the table's own help
- * text.
- */
+/* The Elastic directives' table, and what each of them accepts. */
+#include "arguments.h"
+#include "records.h"
 #include "settings.h"
 
 #include "elastic/engine.h"
 #include "elastic/mediatype.h"
 
-#include "ap_mpm.h"
-#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
-#include "http_log.h"
-
-APLOG_USE_MODULE(elastic);
 
 /*
  * RFC 791 obliges every host to take a datagram of 576 bytes; an IPv4 packet's length has 16 bits.
@@ -27,123 +20,12 @@ APLOG_USE_MODULE(elastic);
 /* The least interval that the paper advises (§4.3). */
 #define INTERVAL_ADVISED apr_time_from_msec(500)
 
-static const char *refuse(const cmd_parms *cmd, const char *given)
-{
-    return apr_psprintf(cmd->pool, "%s: '%s' is not allowed; it takes %s", cmd->cmd->name, given,
-                        cmd->cmd->errmsg);
-}
-
-/* The words of a directive's line, quotes removed. */
-static apr_array_header_t *words_of(const cmd_parms *cmd, const char *args)
-{
-    apr_array_header_t *words = apr_array_make(cmd->pool, 4, sizeof(const char *));
-
-    while (*args) {
-        APR_ARRAY_PUSH(words, const char *) = ap_getword_conf(cmd->pool, &args);
-    }
-    return words;
-}
-
-static const char *word(const apr_array_header_t *words, int i)
-{
-    return APR_ARRAY_IDX(words, i, const char *);
-}
-
-/* The only word of the line, or NULL where there are none or several. */
-static const char *only_word(const cmd_parms *cmd, const char *args)
-{
-    apr_array_header_t *words = words_of(cmd, args);
-
-    return words->nelts == 1 ? word(words, 0) : NULL;
-}
-
-/* A whole number min … max, digits and nothing else. */
-static bool number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
-{
-    char *end;
-    apr_int64_t parsed;
-
-    if (!text || !apr_isdigit(*text)) {
-        return false;
-    }
-    errno = 0;
-    parsed = apr_strtoi64(text, &end, 10);
-    if (errno || *end || parsed < 0 || (uint64_t)parsed < min || (uint64_t)parsed > max) {
-        return false;
-    }
-    *value = (uint64_t)parsed;
-    return true;
-}
-
-/* A percentage 0 … 100, with or without a fraction, as a share 0 … 1. */
-static bool percentage(const char *text, double *share)
-{
-    char *end;
-    double value;
-
-    if (!text || !(apr_isdigit(*text) || *text == '.')
-        || strspn(text, "0123456789.") != strlen(text)) {
-        return false;
-    }
-    value = strtod(text, &end);
-    if (*end || value > 100) {
-        return false;
-    }
-    *share = value / 100;
-    return true;
-}
-
-/* A time: digits and ms, s or nothing for seconds. */
-static bool time_of(const cmd_parms *cmd, const char *text, apr_interval_time_t *time)
-{
-    size_t digits = text ? strspn(text, "0123456789") : 0;
-    const char *unit = text ? text + digits : "";
-    uint64_t count;
-
-    /* More than a minute in ms is out of every range; the bound keeps the product in range. */
-    if (!number(apr_pstrmemdup(cmd->pool, text ? text : "", digits), 0, 1000000, &count)) {
-        return false;
-    }
-    if (strcasecmp(unit, "ms") == 0) {
-        *time = apr_time_from_msec((apr_interval_time_t)count);
-    } else if (!*unit || strcasecmp(unit, "s") == 0) {
-        *time = apr_time_from_sec((apr_interval_time_t)count);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool on_off(const char *text, bool *value)
-{
-    if (!text || (strcasecmp(text, "on") && strcasecmp(text, "off"))) {
-        return false;
-    }
-    *value = strcasecmp(text, "on") == 0;
-    return true;
-}
-
-/*
- * Says something once at startup, though httpd reads its configuration twice there; from .htaccess,
- * which is read per request, only at debug level.
- */
-static void advise(cmd_parms *cmd, const char *text)
-{
-    int level = ap_check_cmd_context(cmd, NOT_IN_HTACCESS) ? APLOG_DEBUG : APLOG_WARNING;
-
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
-        && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST) {
-        return;
-    }
-    ap_log_error(APLOG_MARK, level, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name, text);
-}
-
 static const char *set_enabled(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
 
-    if (!on_off(only_word(cmd, args), &dir->enabled)) {
-        return refuse(cmd, args);
+    if (!el_on_off(el_only_word(cmd, args), &dir->enabled)) {
+        return el_refuse(cmd, args);
     }
     dir->enabled_set = true;
     return NULL;
@@ -153,8 +35,8 @@ static const char *set_precompressed(cmd_parms *cmd, void *config, const char *a
 {
     el_dir_t *dir = config;
 
-    if (!on_off(only_word(cmd, args), &dir->precompressed)) {
-        return refuse(cmd, args);
+    if (!el_on_off(el_only_word(cmd, args), &dir->precompressed)) {
+        return el_refuse(cmd, args);
     }
     dir->precompressed_set = true;
     return NULL;
@@ -164,8 +46,8 @@ static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
 
-    if (!on_off(only_word(cmd, args), &dir->inflate)) {
-        return refuse(cmd, args);
+    if (!el_on_off(el_only_word(cmd, args), &dir->inflate)) {
+        return el_refuse(cmd, args);
     }
     dir->inflate_set = true;
     return NULL;
@@ -174,18 +56,18 @@ static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
 static const char *set_types(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = words_of(cmd, args);
+    apr_array_header_t *words = el_words(cmd, args);
     bool replace = false;
 
     if (!words->nelts) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        const char *given = word(words, i);
+        const char *given = el_word(words, i);
         char sign = *given == '+' || *given == '-' ? *given : '\0';
 
         if (!el_mediatype_pattern_ok(sign ? given + 1 : given)) {
-            return refuse(cmd, given);
+            return el_refuse(cmd, given);
         }
         replace = replace || !sign;
     }
@@ -194,7 +76,7 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
         dir->types_replace = dir->types_replace || replace;
     }
     for (int i = 0; i < words->nelts; i++) {
-        const char *given = word(words, i);
+        const char *given = el_word(words, i);
         el_type_rule_t *rule = apr_array_push(dir->types);
 
         rule->listed = *given != '-';
@@ -206,27 +88,27 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
 static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = words_of(cmd, args);
+    apr_array_header_t *words = el_words(cmd, args);
     el_coding_t order[EL_CODINGS];
     size_t count = 0;
 
     if (!words->nelts) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        el_coding_t coding = el_coding_find(word(words, i), strlen(word(words, i)));
+        el_coding_t coding = el_coding_find(el_word(words, i), strlen(el_word(words, i)));
 
         if (coding == EL_IDENTITY) {
-            return refuse(cmd, word(words, i));
+            return el_refuse(cmd, el_word(words, i));
         }
         for (size_t k = 0; k < count; k++) {
             if (order[k] == coding) {
-                return refuse(cmd, args);
+                return el_refuse(cmd, args);
             }
         }
         if (!el_engine_for(coding)) {
-            advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
-                                     word(words, i)));
+            el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
+                                        el_word(words, i)));
         }
         order[count++] = coding;
     }
@@ -239,36 +121,36 @@ static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
 static const char *set_level(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    apr_array_header_t *words = words_of(cmd, args);
+    apr_array_header_t *words = el_words(cmd, args);
     const el_coding_info_t *info;
     const el_engine_t *engine;
     el_coding_t coding;
     uint64_t bound[2];
 
     if (words->nelts != 2 && words->nelts != 3) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
-    coding = el_coding_find(word(words, 0), strlen(word(words, 0)));
+    coding = el_coding_find(el_word(words, 0), strlen(el_word(words, 0)));
     info = el_coding_info(coding);
     if (!info) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
     for (int i = 0; i < 2; i++) {
-        const char *text = word(words, words->nelts == 3 ? i + 1 : 1);
+        const char *text = el_word(words, words->nelts == 3 ? i + 1 : 1);
 
-        if (!number(text, (uint64_t)info->level_min, (uint64_t)info->level_max, &bound[i])) {
-            return refuse(cmd, args);
+        if (!el_number(text, (uint64_t)info->level_min, (uint64_t)info->level_max, &bound[i])) {
+            return el_refuse(cmd, args);
         }
     }
     if (bound[0] > bound[1]) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
     engine = el_engine_for(coding);
     if (!engine) {
-        advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", info->token));
+        el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", info->token));
     } else if (bound[1] > (uint64_t)engine->level_max) {
-        advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
-                                 info->token, engine->level_max));
+        el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
+                                    info->token, engine->level_max));
     }
     dir->range[coding] = (el_range_t){(int)bound[0], (int)bound[1]};
     dir->range_set[coding] = true;
@@ -278,12 +160,12 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
 static const char *set_min_size(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
 
     if (given && strcasecmp(given, "auto") == 0) {
         dir->min_size = EL_MIN_SIZE_AUTO;
-    } else if (!number(given, 0, APR_INT64_MAX, &dir->min_size)) {
-        return refuse(cmd, args);
+    } else if (!el_number(given, 0, APR_INT64_MAX, &dir->min_size)) {
+        return el_refuse(cmd, args);
     }
     dir->min_size_set = true;
     return NULL;
@@ -298,7 +180,7 @@ static const char *set_etag(cmd_parms *cmd, void *config, const char *args)
         [EL_ETAG_REMOVE] = "remove",
     };
     el_dir_t *dir = config;
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
 
     for (size_t i = 0; given && i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcasecmp(given, names[i]) == 0) {
@@ -309,22 +191,22 @@ static const char *set_etag(cmd_parms *cmd, void *config, const char *args)
             return NULL;
         }
     }
-    return refuse(cmd, args);
+    return el_refuse(cmd, args);
 }
 
 static el_server_t *server_config(const cmd_parms *cmd)
 {
-    return ap_get_module_config(cmd->server->module_config, &elastic_module);
+    return el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
 }
 
 static const char *set_mtu(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
     uint64_t mtu = EL_DEFAULT_MTU;
 
     (void)config;
-    if (!given || (strcasecmp(given, "auto") && !number(given, MTU_MIN, MTU_MAX, &mtu))) {
-        return refuse(cmd, args);
+    if (!given || (strcasecmp(given, "auto") && !el_number(given, MTU_MIN, MTU_MAX, &mtu))) {
+        return el_refuse(cmd, args);
     }
     server_config(cmd)->mtu = mtu;
     return NULL;
@@ -332,7 +214,7 @@ static const char *set_mtu(cmd_parms *cmd, void *config, const char *args)
 
 static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
 {
-    apr_array_header_t *words = words_of(cmd, args);
+    apr_array_header_t *words = el_words(cmd, args);
     el_server_t *server = server_config(cmd);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     double low, high;
@@ -341,9 +223,9 @@ static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
     if (error) {
         return error;
     }
-    if (words->nelts != 2 || !percentage(word(words, 0), &low) || !percentage(word(words, 1), &high)
-        || low >= high) {
-        return refuse(cmd, args);
+    if (words->nelts != 2 || !el_percentage(el_word(words, 0), &low)
+        || !el_percentage(el_word(words, 1), &high) || low >= high) {
+        return el_refuse(cmd, args);
     }
     server->low = low;
     server->high = high;
@@ -353,7 +235,7 @@ static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
 
 static const char *set_interval(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     apr_interval_time_t interval;
 
@@ -361,11 +243,11 @@ static const char *set_interval(cmd_parms *cmd, void *config, const char *args)
     if (error) {
         return error;
     }
-    if (!time_of(cmd, given, &interval) || interval < INTERVAL_MIN || interval > INTERVAL_MAX) {
-        return refuse(cmd, args);
+    if (!el_time(cmd, given, &interval) || interval < INTERVAL_MIN || interval > INTERVAL_MAX) {
+        return el_refuse(cmd, args);
     }
     if (interval < INTERVAL_ADVISED) {
-        advise(cmd, "below 500ms the load that a step causes may not be seen before the next");
+        el_advise(cmd, "below 500ms the load that a step causes may not be seen before the next");
     }
     server_config(cmd)->interval = interval;
     return NULL;
@@ -373,7 +255,7 @@ static const char *set_interval(cmd_parms *cmd, void *config, const char *args)
 
 static const char *set_control(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     el_server_t *server = server_config(cmd);
 
@@ -382,7 +264,7 @@ static const char *set_control(cmd_parms *cmd, void *config, const char *args)
         return error;
     }
     if (!given || (strcasecmp(given, "step") && strcasecmp(given, "off"))) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
     server->mode = strcasecmp(given, "off") ? EL_CONTROL_STEP : EL_CONTROL_OFF;
     server->mode_set = true;
@@ -391,7 +273,7 @@ static const char *set_control(cmd_parms *cmd, void *config, const char *args)
 
 static const char *set_bypass(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     el_server_t *server = server_config(cmd);
 
@@ -401,8 +283,8 @@ static const char *set_bypass(cmd_parms *cmd, void *config, const char *args)
     }
     if (given && strcasecmp(given, "off") == 0) {
         server->bypass = EL_NO_BYPASS;
-    } else if (!percentage(given, &server->bypass)) {
-        return refuse(cmd, args);
+    } else if (!el_percentage(given, &server->bypass)) {
+        return el_refuse(cmd, args);
     }
     server->bypass_set = true;
     return NULL;
@@ -410,7 +292,7 @@ static const char *set_bypass(cmd_parms *cmd, void *config, const char *args)
 
 static const char *set_proc_stat(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *given = only_word(cmd, args);
+    const char *given = el_only_word(cmd, args);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     (void)config;
@@ -418,10 +300,10 @@ static const char *set_proc_stat(cmd_parms *cmd, void *config, const char *args)
         return error;
     }
     if (!given || !*given) {
-        return refuse(cmd, args);
+        return el_refuse(cmd, args);
     }
     server_config(cmd)->proc_stat = ap_server_root_relative(cmd->pool, given);
-    return server_config(cmd)->proc_stat ? NULL : refuse(cmd, args);
+    return server_config(cmd)->proc_stat ? NULL : el_refuse(cmd, args);
 }
 
 #define EVERYWHERE OR_FILEINFO

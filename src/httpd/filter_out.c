@@ -3,16 +3,15 @@
 #include "body.h"
 #include "chain.h"
 #include "conditional.h"
+#include "policy.h"
 #include "request.h"
 #include "response.h"
 #include "send.h"
-#include "settings.h"
-#include "shared.h"
 
 #include "http_log.h"
 #include "http_protocol.h"
 
-APLOG_USE_MODULE(elastic);
+EL_USE_LOG;
 
 /*
  * A body that is complete in the first brigade and not larger than this is encoded before the
@@ -35,6 +34,7 @@ typedef enum {
 } phase_t;
 
 typedef struct {
+    el_record_t record;
     phase_t phase;
     apr_interval_time_t patience;
     apr_bucket_brigade *held;
@@ -51,40 +51,86 @@ static void negotiated(request_rec *r)
     }
 }
 
+/*
+ * Whether the identity was meant to go out, so that no compressor behind is to touch it. What is
+ * too small, or of no use to the client, in the one coding of a drop-in filter may have another.
+ */
+static bool is_final(el_record_t record, el_reason_t reason)
+{
+    switch (reason) {
+    case EL_REASON_SMALL:
+    case EL_REASON_NOT_ACCEPTABLE:
+        return !el_policy_is_stock(record);
+    case EL_REASON_RANGE:
+    case EL_REASON_NO_TRANSFORM:
+    case EL_REASON_BYPASS:
+    case EL_REASON_NOT_SMALLER:
+    case EL_REASON_ERROR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether another of our filters stands behind and may take the response. */
+static bool another_follows(const ap_filter_t *f)
+{
+    for (int record = 0; record < EL_RECORDS; record++) {
+        if (el_chain_has(f->next, (el_record_t)record)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether a filter of ours behind has a coding that the client prefers (by q; between equals the
+ * first in the chain wins): that one is left to it.
+ */
+static bool better_follows(const ap_filter_t *f, const el_facts_t *facts, el_coding_t mine)
+{
+    for (int record = 0; record < EL_RECORDS; record++) {
+        el_coding_t order[EL_CODINGS];
+        size_t count = el_chain_has(f->next, (el_record_t)record)
+                           ? el_request_codings(f->r, (el_record_t)record, order, NULL)
+                           : 0;
+
+        for (size_t i = 0; i < count; i++) {
+            if (facts->accept.q[order[i]] > facts->accept.q[mine]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* The body goes on as it is. */
 static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
 {
-    static const bool deliberate[EL_REASON_COUNT] = {
-        [EL_REASON_SMALL] = true,       [EL_REASON_NOT_ACCEPTABLE] = true,
-        [EL_REASON_RANGE] = true,       [EL_REASON_NO_TRANSFORM] = true,
-        [EL_REASON_BYPASS] = true,      [EL_REASON_NOT_SMALLER] = true,
-        [EL_REASON_ERROR] = true,
-    };
-
     if (decision.vary) {
         negotiated(f->r);
     }
     if (out->facts.status == HTTP_NOT_MODIFIED && decision.reason == EL_REASON_STATUS) {
         el_conditional_not_modified(f->r);
     }
-    if (deliberate[decision.reason] && el_chain_has_stock(f->next)) {
-        el_response_keep_identity(f->r);
+    if (is_final(out->record, decision.reason)) {
+        el_request_of(f->r)->claimed = true;
+        if (el_chain_has_stock(f->next)) {
+            el_response_keep_identity(f->r);
+        }
     }
-    el_account_skipped(f->r, decision.reason);
+    if (el_request_of(f->r)->claimed || !another_follows(f)) {
+        el_account_skipped(f->r, decision.reason);
+    }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
 }
 
-static int level_for(request_rec *r, el_coding_t coding)
-{
-    return el_shared_level(el_dir_range(el_dir_of(r), coding));
-}
-
-static void set_header(request_rec *r, el_coding_t coding)
+static void set_header(request_rec *r, const out_t *out, el_coding_t coding)
 {
     negotiated(r);
-    el_response_set_coding(r, coding, el_dir_etag(el_dir_of(r)));
+    el_response_set_coding(r, coding, el_policy_etag(r, out->record));
 }
 
 /* An encoder was opened, or ought to have been, but the identity goes: nothing was sent yet. */
@@ -108,7 +154,9 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
 static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
 {
-    bool must_encode = !el_accept_takes(&out->facts.accept, EL_IDENTITY);
+    /* The stock modules send what they encoded, whatever its size. */
+    bool must_encode = el_policy_is_stock(out->record)
+                       || !el_accept_takes(&out->facts.accept, EL_IDENTITY);
     apr_status_t rv = el_send_encode_whole(&out->send, bb, must_encode, &decision.reason);
 
     if (rv != APR_SUCCESS) {
@@ -117,7 +165,7 @@ static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
     if (decision.reason != EL_REASON_NONE) {
         return fall_back(f, out, bb, decision);
     }
-    set_header(f->r, decision.coding);
+    set_header(f->r, out, decision.coding);
     return el_send_whole(f, &out->send, bb);
 }
 
@@ -128,7 +176,7 @@ static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *
         decision.reason = EL_REASON_ERROR;
         return fall_back(f, out, bb, decision);
     }
-    set_header(f->r, decision.coding);
+    set_header(f->r, out, decision.coding);
     out->phase = ENCODING;
     return el_send_stream(f, &out->send, bb);
 }
@@ -150,11 +198,9 @@ static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
 static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                    el_decision_t decision, const el_measure_t *measure)
 {
-    el_setup_t setup = {
-        .level = level_for(f->r, decision.coding),
-        .size_hint = out->send.length,
-    };
+    el_setup_t setup = el_policy_setup(f->r, out->record, decision.coding);
 
+    setup.size_hint = out->send.length;
     if (!el_encoder_open(&out->send.encoder, el_engine_for(decision.coding), &setup, f->r->pool,
                          bb->bucket_alloc)) {
         decision.reason = EL_REASON_ERROR;
@@ -182,13 +228,14 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
     }
     facts->size_known = out->send.length_known;
     facts->size = out->send.length_known ? out->send.length : measure.size;
-    el_request_min_size(f->r, facts);
+    el_request_min_size(f->r, out->record, facts);
     decision = el_decide(facts);
     if (decision.coding == EL_IDENTITY) {
         return step_aside(f, out, bb, decision);
     }
+    el_request_of(f->r)->claimed = true;
     if (decision.reason == EL_REASON_HEAD) {
-        set_header(f->r, decision.coding);
+        set_header(f->r, out, decision.coding);
         el_account_skipped(f->r, EL_REASON_HEAD);
         out->phase = DISCARDING;
         return discard(f, bb);
@@ -206,7 +253,7 @@ static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_s
         if (el_body_measure(bb).complete || el_response_length(f->r, &length)) {
             return true;
         }
-        el_request_min_size(f->r, &out->facts);
+        el_request_min_size(f->r, out->record, &out->facts);
     }
     switch (el_body_look(bb, out->facts.min_size, &out->facts.size, &out->patience, rv)) {
     case EL_LOOK_MORE:
@@ -228,22 +275,26 @@ static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_s
  * clear without the body, the filter steps aside at once and `*rv` is the brigade's. NULL: the
  * filter is gone.
  */
-static out_t *take_response(ap_filter_t *f, apr_bucket_brigade *bb, apr_status_t *rv)
+static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb,
+                            apr_status_t *rv)
 {
-    el_request_t *request = el_request_of(f->r);
     el_decision_t decision;
     out_t *out;
 
-    if (f->r->main || request->claimed) {
+    if (f->r->main || el_request_of(f->r)->claimed) {
         ap_remove_output_filter(f);
         *rv = ap_pass_brigade(f->next, bb);
         return NULL;
     }
-    request->claimed = true;
     out = f->ctx = apr_pcalloc(f->r->pool, sizeof(*out));
+    out->record = record;
     out->patience = PATIENCE;
-    out->facts = el_request_facts(f->r, el_chain_by_type(f));
+    out->send.stock = el_policy_is_stock(record) ? el_stock_of(f->r->server, record) : NULL;
+    out->facts = el_request_facts(f->r, record, el_chain_by_type(f));
     decision = el_decide(&out->facts);
+    if (decision.reason == EL_REASON_NONE && better_follows(f, &out->facts, decision.coding)) {
+        decision = (el_decision_t){EL_IDENTITY, EL_REASON_NOT_ACCEPTABLE, decision.vary};
+    }
     if (decision.coding == EL_IDENTITY) {
         *rv = step_aside(f, out, bb, decision);
         return NULL;
@@ -251,7 +302,7 @@ static out_t *take_response(ap_filter_t *f, apr_bucket_brigade *bb, apr_status_t
     return out;
 }
 
-apr_status_t el_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
+static apr_status_t filter_out(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb)
 {
     out_t *out = f->ctx;
     apr_status_t rv;
@@ -260,7 +311,7 @@ apr_status_t el_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
         return APR_SUCCESS;
     }
     if (!out) {
-        out = take_response(f, bb, &rv);
+        out = take_response(f, record, bb, &rv);
         if (!out) {
             return rv;
         }
@@ -281,4 +332,32 @@ apr_status_t el_filter_out(ap_filter_t *f, apr_bucket_brigade *bb)
     default:
         return discard(f, bb);
     }
+}
+
+static apr_status_t filter_elastic(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return filter_out(f, EL_RECORD_ELASTIC, bb);
+}
+
+static apr_status_t filter_deflate(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return filter_out(f, EL_RECORD_DEFLATE, bb);
+}
+
+static apr_status_t filter_brotli(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return filter_out(f, EL_RECORD_BROTLI, bb);
+}
+
+void el_filter_out_register(el_record_t record)
+{
+    /* Their names do not tell them apart where mod_filter runs them under names of its own. */
+    static const ap_out_filter_func functions[EL_RECORDS] = {
+        [EL_RECORD_ELASTIC] = filter_elastic,
+        [EL_RECORD_DEFLATE] = filter_deflate,
+        [EL_RECORD_BROTLI] = filter_brotli,
+    };
+
+    ap_register_output_filter(el_record_info(record)->filter, functions[record], NULL,
+                              AP_FTYPE_CONTENT_SET);
 }

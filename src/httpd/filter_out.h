@@ -1,15 +1,13 @@
 /*
- * The output filter ELASTIC: holds a body back until its size can be judged, asks for the decision,
- * and then encodes it or steps aside.
+ * The output filters that compress, ELASTIC, DEFLATE and BROTLI_COMPRESS: they hold a body back
+ * until its size can be judged, ask for the decision, and then encode it or step aside.
  */
 #ifndef ELASTIC_FILTER_OUT_H
 #define ELASTIC_FILTER_OUT_H
 
-#include "mod_elastic.h"
+#include "records.h"
 
-#include "util_filter.h"
-
-/* Of type AP_FTYPE_CONTENT_SET. */
-apr_status_t el_filter_out(ap_filter_t *f, apr_bucket_brigade *bb);
+/* Registers the filter of a record, of type AP_FTYPE_CONTENT_SET. */
+void el_filter_out_register(el_record_t record);
 
 #endif

@@ -1,11 +1,11 @@
-/* The module record and its hooks; what they do is in the files that they name. */
+/* The hooks; what they do is in the files that they name. */
 #include "mod_elastic.h"
 
 #include "chain.h"
 #include "conditional.h"
-#include "filter_out.h"
 #include "precompressed.h"
 #include "ranges.h"
+#include "records.h"
 #include "settings.h"
 #include "shared.h"
 #include "status.h"
@@ -20,11 +20,13 @@
 #include "http_request.h"
 #include "mod_status.h"
 
+EL_USE_LOG;
+
 static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
-    (void)pconf;
     (void)plog;
     (void)ptemp;
+    el_records_lend(pconf);
     el_settings_untagged = false;
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
     return OK;
@@ -46,6 +48,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     el_ranges_configure();
+    el_records_report(server);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s %s and %s %s",
                  ELASTIC_VERSION, gzip->name, gzip->version(), br->name, br->version());
     return OK;
@@ -60,12 +63,18 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     return OK;
 }
 
-static void register_hooks(apr_pool_t *pool)
+void el_hooks_register(apr_pool_t *pconf)
 {
+    static const char key[] = "mod_elastic:hooks";
     static const char *const after_mod_cache[] = {"mod_cache.c", NULL};
+    void *registered = NULL;
 
-    (void)pool;
-    ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    apr_pool_userdata_get(&registered, key, pconf);
+    if (registered) {
+        return;
+    }
+    apr_pool_userdata_setn(key, key, NULL, pconf);
+    ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
@@ -73,17 +82,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_handler(el_conditional_prepare, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, APR_HOOK_LAST);
-    ap_register_output_filter(EL_FILTER_NAME, el_filter_out, NULL, AP_FTYPE_CONTENT_SET);
+    ap_register_output_filter(EL_CONDITIONAL_NAME, el_conditional_filter, NULL,
+                              AP_FTYPE_CONTENT_SET);
     ap_register_output_filter(EL_RANGES_NAME, el_ranges_filter, NULL, EL_RANGES_TYPE);
 }
-
-__attribute__((visibility("default"))) AP_DECLARE_MODULE(elastic) = {
-    STANDARD20_MODULE_STUFF,
-    el_dir_create,
-    el_dir_merge,
-    el_server_create,
-    el_server_merge,
-    el_commands,
-    register_hooks,
-    0,
-};

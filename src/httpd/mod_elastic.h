@@ -1,6 +1,7 @@
 /*
- * What the files of the glue share: the module record and what each of them registers. Everything
- * of httpd that is more than a call away from a core function lives here, one idea to a file.
+ * What every file of the glue starts from: httpd's own types, and how its lines reach the error
+ * log. Everything of httpd that is more than a call away from a core function lives here, one idea
+ * to a file.
  */
 #ifndef MOD_ELASTIC_H
 #define MOD_ELASTIC_H
@@ -11,9 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EL_FILTER_NAME "ELASTIC"
+/*
+ * In a file that writes to the error log, in place of APLOG_USE_MODULE: the lines bear the name of
+ * the first record that is loaded, and LogLevel elastic:debug (or deflate:debug where only that one
+ * is) finds them. httpd looks for this very name.
+ */
+extern int el_log_index;
+#define EL_USE_LOG static int *const aplog_module_index = &el_log_index
 
-/* The record that LoadModule names. */
-extern module AP_MODULE_DECLARE_DATA elastic_module;
+/* Takes part in httpd's hooks; once for each configuration, however many records call it. */
+void el_hooks_register(apr_pool_t *pconf);
 
 #endif

@@ -14,7 +14,7 @@
 #include "http_request.h"
 #include "util_filter.h"
 
-APLOG_USE_MODULE(elastic);
+EL_USE_LOG;
 
 typedef struct {
     el_coding_t coding;
@@ -367,7 +367,7 @@ int el_precompressed_handler(request_rec *r)
         status = offer_siblings(r);
     }
     /* The chain's insertion leaves this to us, because a sibling is no skipped response. */
-    if (status == DECLINED && !el_request_of(r)->stands) {
+    if (status == DECLINED && !el_request_stands(r)) {
         el_account_skipped(r, EL_REASON_OFF);
     }
     return status;

@@ -1,8 +1,8 @@
 #include "request.h"
 
 #include "elastic/packet.h"
+#include "policy.h"
 #include "response.h"
-#include "settings.h"
 #include "shared.h"
 
 #include "http_core.h"
@@ -15,11 +15,12 @@
 
 el_request_t *el_request_of(request_rec *r)
 {
-    el_request_t *request = ap_get_module_config(r->request_config, &elastic_module);
+    const module *record = el_record_of_requests();
+    el_request_t *request = ap_get_module_config(r->request_config, record);
 
     if (!request) {
         request = apr_pcalloc(r->pool, sizeof(*request));
-        ap_set_module_config(r->request_config, &elastic_module, request);
+        ap_set_module_config(r->request_config, record, request);
     }
     return request;
 }
@@ -59,9 +60,21 @@ bool el_request_env_allows(request_rec *r, el_coding_t coding)
     }
 }
 
-size_t el_request_codings(request_rec *r, el_coding_t *order, size_t *removed)
+bool el_request_stands(request_rec *r)
 {
-    size_t count = el_dir_codings(el_dir_of(r), order);
+    const el_request_t *request = el_request_of(r);
+
+    for (int i = 0; i < EL_RECORDS; i++) {
+        if (request->stands[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t el_request_codings(request_rec *r, el_record_t record, el_coding_t *order, size_t *removed)
+{
+    size_t count = el_policy_codings(el_dir_of(r), record, order);
     size_t left = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -77,14 +90,21 @@ size_t el_request_codings(request_rec *r, el_coding_t *order, size_t *removed)
 
 el_accept_t el_request_enabled(request_rec *r)
 {
+    const el_request_t *request = el_request_of(r);
     const el_accept_t *accept = el_request_accept(r);
     el_accept_t enabled = {{0}};
     el_coding_t order[EL_CODINGS];
-    size_t count = el_request_codings(r, order, NULL);
 
     enabled.q[EL_IDENTITY] = accept->q[EL_IDENTITY];
-    for (size_t i = 0; i < count; i++) {
-        enabled.q[order[i]] = accept->q[order[i]];
+    for (int record = 0; record < EL_RECORDS; record++) {
+        size_t count = request->stands[record]
+                               || (request->may_stand && el_record_loaded((el_record_t)record))
+                           ? el_request_codings(r, (el_record_t)record, order, NULL)
+                           : 0;
+
+        for (size_t i = 0; i < count; i++) {
+            enabled.q[order[i]] = accept->q[order[i]];
+        }
     }
     return enabled;
 }
@@ -130,15 +150,16 @@ static bool tls_compressed(request_rec *r)
     return method && *method && strcmp(method, "NULL") != 0;
 }
 
-el_facts_t el_request_facts(request_rec *r, bool by_type)
+el_facts_t el_request_facts(request_rec *r, el_record_t record, bool by_type)
 {
     const el_dir_t *dir = el_dir_of(r);
     el_facts_t facts = {
         .status = r->status,
         .enabled = el_dir_enabled(dir, true),
+        .stock_order = el_policy_is_stock(record),
         .head = r->header_only,
         /* A 304 seldom repeats the type: Vary there does no harm, and its absence may. */
-        .type_listed = by_type || el_dir_type_listed(dir, r->content_type)
+        .type_listed = by_type || el_policy_type_listed(dir, record, r->content_type)
                        || (r->status == HTTP_NOT_MODIFIED && !r->content_type),
         .has_encoding = el_response_encoded(r),
         /* The parts of a multipart 206 carry it instead of the header. */
@@ -155,7 +176,7 @@ el_facts_t el_request_facts(request_rec *r, bool by_type)
 
     if (facts.enabled && facts.type_listed) {
         facts.tls_compressed = tls_compressed(r);
-        facts.order_count = el_request_codings(r, facts.order, &facts.env_removed);
+        facts.order_count = el_request_codings(r, record, facts.order, &facts.env_removed);
     }
     return facts;
 }
@@ -186,10 +207,10 @@ static bool is_ipv6(const conn_rec *c)
            && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr);
 }
 
-void el_request_min_size(request_rec *r, el_facts_t *facts)
+void el_request_min_size(request_rec *r, el_record_t record, el_facts_t *facts)
 {
     conn_rec *c = r->connection->master ? r->connection->master : r->connection;
-    uint64_t configured = el_dir_min_size(el_dir_of(r));
+    uint64_t configured = el_policy_min_size(el_dir_of(r), record);
     size_t mtu = el_server_mtu(el_server_of(r->server));
     el_packet_t packet;
 

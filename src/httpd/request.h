@@ -5,15 +5,16 @@
 #ifndef ELASTIC_REQUEST_H
 #define ELASTIC_REQUEST_H
 
-#include "mod_elastic.h"
+#include "records.h"
 
 #include "elastic/decide.h"
 
 #include "util_filter.h"
 
 typedef struct {
-    bool stands;  /* an ELASTIC filter stands in this request's output chain */
-    bool claimed; /* one instance of it has taken the response; others step aside */
+    bool stands[EL_RECORDS]; /* whose compressing filter stands in this request's output chain */
+    bool may_stand; /* a harness of mod_filter stands there, whose filters cannot be seen */
+    bool claimed;   /* one of ours has taken the response; others step aside */
     el_accept_t accept; /* Accept-Encoding, read once */
     bool accept_read;
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
@@ -25,15 +26,21 @@ el_request_t *el_request_of(request_rec *r);
 /* What the request accepts, among all codings. */
 const el_accept_t *el_request_accept(request_rec *r);
 
-/* The same, without the codings that are not enabled here: what a dynamic coding can be. */
+/* Whether one of our compressing filters stands in the output chain for certain. */
+bool el_request_stands(request_rec *r);
+
+/*
+ * The same as el_request_accept(), without the codings that no filter of ours would give here: what
+ * a dynamic coding can be.
+ */
 el_accept_t el_request_enabled(request_rec *r);
 
 /*
- * The codings that this response could have, best first: those enabled, without what no-gzip,
- * no-brotli and gzip-only-text/html take away. Returns how many; `removed`, which may be NULL,
- * counts the latter.
+ * The codings that a filter of ours could give this response, best first: those enabled, without
+ * what no-gzip, no-brotli and gzip-only-text/html take away. Returns how many; `removed`, which may
+ * be NULL, counts the latter.
  */
-size_t el_request_codings(request_rec *r, el_coding_t *order, size_t *removed);
+size_t el_request_codings(request_rec *r, el_record_t record, el_coding_t *order, size_t *removed);
 
 /* Whether the environment (SetEnv no-gzip, …) allows a coding for this request. */
 bool el_request_env_allows(request_rec *r, el_coding_t coding);
@@ -55,15 +62,16 @@ bool el_request_void_range(const request_rec *r);
 void el_request_drop_range(request_rec *r);
 
 /*
- * All facts but the body's size, of a response that an ELASTIC filter stands before. `by_type` is
- * true where AddOutputFilterByType has judged the type already. A void range is no range request.
+ * All facts but the body's size, of a response that a filter of `record` stands before. `by_type`
+ * is true where AddOutputFilterByType has judged the type already. A void range is no range
+ * request.
  */
-el_facts_t el_request_facts(request_rec *r, bool by_type);
+el_facts_t el_request_facts(request_rec *r, el_record_t record, bool by_type);
 
 /*
  * Sets the facts' minimum size, for a body of which `size` bytes are known or were seen. Asks the
  * socket only where the answer could matter.
  */
-void el_request_min_size(request_rec *r, el_facts_t *facts);
+void el_request_min_size(request_rec *r, el_record_t record, el_facts_t *facts);
 
 #endif

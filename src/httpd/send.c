@@ -5,7 +5,7 @@
 #include "http_log.h"
 #include "http_protocol.h"
 
-APLOG_USE_MODULE(elastic);
+EL_USE_LOG;
 
 /*
  * Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow
@@ -49,6 +49,16 @@ apr_status_t el_send_break_off(ap_filter_t *f, el_send_t *send, apr_bucket_briga
     return rv != APR_SUCCESS ? rv : APR_EGENERAL;
 }
 
+static void account(request_rec *r, const el_send_t *send)
+{
+    const el_encoder_t *encoder = &send->encoder;
+
+    el_account_encoded(r, encoder->engine, encoder->setup.level, &encoder->usage);
+    if (send->stock) {
+        el_account_stock(r, send->stock, encoder->engine->coding, &encoder->usage);
+    }
+}
+
 static bool ended_early(const el_send_t *send)
 {
     return send->length_known && send->encoder.usage.in < send->length;
@@ -66,7 +76,7 @@ static apr_status_t finish(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *
     } else if (!el_encoder_put(encoder, EL_FINISH, NULL, 0)) {
         return el_send_break_off(f, send, bb, APR_EGENERAL, "the encoder failed at the body's end");
     } else {
-        el_account_encoded(f->r, encoder->engine, encoder->setup.level, &encoder->usage);
+        account(f->r, send);
     }
     el_encoder_close(encoder, f->r->pool);
     APR_BRIGADE_CONCAT(encoder->brigade, bb);
@@ -208,7 +218,7 @@ apr_status_t el_send_whole(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *
     el_encoder_t *encoder = &send->encoder;
 
     ap_set_content_length(f->r, (apr_off_t)encoder->usage.out);
-    el_account_encoded(f->r, encoder->engine, encoder->setup.level, &encoder->usage);
+    account(f->r, send);
     el_encoder_close(encoder, f->r->pool);
     APR_BRIGADE_INSERT_TAIL(encoder->brigade, apr_bucket_eos_create(bb->bucket_alloc));
     apr_brigade_cleanup(bb);

@@ -6,11 +6,13 @@
 #define ELASTIC_SEND_H
 
 #include "encoder.h"
+#include "stock.h"
 
 #include "util_filter.h"
 
 typedef struct {
     el_encoder_t encoder;
+    const el_stock_t *stock; /* of a drop-in filter: names the notes that it sets; or NULL */
     bool passed; /* something went down the chain: the header is out, or soon will be */
     bool failed; /* an ERROR bucket came by: the body must not look whole */
     bool broken; /* the response ended in error; whatever still comes is dropped */

@@ -4,6 +4,8 @@
  */
 #include "settings.h"
 
+#include "records.h"
+
 #include "elastic/engine.h"
 #include "elastic/mediatype.h"
 
@@ -89,19 +91,30 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
     return to;
 }
 
+static const el_dir_t *dir_among(const ap_conf_vector_t *configs)
+{
+    static const el_dir_t unset;
+    const el_dir_t *found = el_record_settings(EL_RECORD_ELASTIC, configs);
+
+    return found ? found : &unset;
+}
+
 const el_dir_t *el_dir_of(const request_rec *r)
 {
-    return ap_get_module_config(r->per_dir_config, &elastic_module);
+    return dir_among(r->per_dir_config);
 }
 
 const el_dir_t *el_dir_global(const server_rec *main_server)
 {
-    return ap_get_module_config(main_server->lookup_defaults, &elastic_module);
+    return dir_among(main_server->lookup_defaults);
 }
 
 const el_server_t *el_server_of(const server_rec *server)
 {
-    return ap_get_module_config(server->module_config, &elastic_module);
+    static const el_server_t unset;
+    const el_server_t *found = el_record_settings(EL_RECORD_ELASTIC, server->module_config);
+
+    return found ? found : &unset;
 }
 
 bool el_dir_enabled(const el_dir_t *dir, bool named)
@@ -109,10 +122,10 @@ bool el_dir_enabled(const el_dir_t *dir, bool named)
     return dir->enabled_set ? dir->enabled : named;
 }
 
-bool el_dir_type_listed(const el_dir_t *dir, const char *content_type)
+bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 {
     if (!content_type) {
-        return false;
+        return any && !dir->types_replace;
     }
     for (int i = dir->types ? dir->types->nelts - 1 : -1; i >= 0; i--) {
         const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
@@ -120,6 +133,9 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type)
         if (el_mediatype_match(rule->pattern, content_type)) {
             return rule->listed;
         }
+    }
+    if (any && !dir->types_replace) {
+        return true;
     }
     for (const char *const *p = el_mediatype_defaults; !dir->types_replace && *p; p++) {
         if (el_mediatype_match(*p, content_type)) {
@@ -170,28 +186,16 @@ void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges)
     }
 }
 
-uint64_t el_dir_min_size(const el_dir_t *dir)
-{
-    return dir->min_size_set ? dir->min_size : EL_MIN_SIZE_AUTO;
-}
-
-el_etag_mode_t el_dir_etag(const el_dir_t *dir)
-{
-    return dir->etag_set ? dir->etag : EL_ETAG_WEAK;
-}
-
 size_t el_server_mtu(const el_server_t *server)
 {
     return server->mtu ? server->mtu : EL_DEFAULT_MTU;
 }
 
-el_control_config_t el_server_control(const el_server_t *server, const el_dir_t *global)
+el_control_config_t el_server_control(const el_server_t *server, const el_range_t *ranges)
 {
-    el_range_t ranges[EL_CODINGS];
     double high = server->cpu_set ? server->high : DEFAULT_HIGH;
     double bypass = server->bypass_set ? server->bypass : EL_NO_BYPASS;
 
-    el_dir_ranges(global, ranges);
     return (el_control_config_t){
         .mode = server->mode_set ? server->mode : EL_CONTROL_STEP,
         .low = server->cpu_set ? server->low : DEFAULT_LOW,

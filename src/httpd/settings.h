@@ -9,6 +9,8 @@
 
 #include "mod_elastic.h"
 
+#include "elastic/engine.h"
+
 #include "elastic/control.h"
 #include "elastic/etag.h"
 #include "elastic/ladder.h"
@@ -56,7 +58,7 @@ typedef struct {
 
 extern const command_rec el_commands[];
 
-/* Whether ElasticETag is keep or remove anywhere: then a tag does not tell a dynamic coding. */
+/* Whether a tag is kept or removed anywhere: then it does not tell a dynamic coding. */
 extern bool el_settings_untagged;
 
 void *el_dir_create(apr_pool_t *pool, char *path);
@@ -64,6 +66,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add);
 void *el_server_create(apr_pool_t *pool, server_rec *server);
 void *el_server_merge(apr_pool_t *pool, void *base, void *add);
 
+/* The settings of a request; all unset where elastic_module is not loaded. */
 const el_dir_t *el_dir_of(const request_rec *r);
 
 /* The directory settings that stand in the main server, outside of any section. */
@@ -73,8 +76,11 @@ const el_server_t *el_server_of(const server_rec *server);
 /* Whether Elastic is On here; `named` is true where the configuration names the filter itself. */
 bool el_dir_enabled(const el_dir_t *dir, bool named);
 
-/* Whether ElasticTypes has the type of a response; NULL for a response without one. */
-bool el_dir_type_listed(const el_dir_t *dir, const char *content_type);
+/*
+ * Whether ElasticTypes has the type of a response; NULL for a response without one. Where it is not
+ * set, or only adds and takes: `any` type, or those of the default list.
+ */
+bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any);
 
 /* The codings enabled, best first, that have an engine; returns how many. */
 size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order);
@@ -85,15 +91,11 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding);
 /* All ranges, for the ladder; `ranges` has EL_CODINGS entries. */
 void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges);
 
-/* Bytes, or EL_MIN_SIZE_AUTO. */
-uint64_t el_dir_min_size(const el_dir_t *dir);
-el_etag_mode_t el_dir_etag(const el_dir_t *dir);
-
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);
 
-/* The controller's settings; `top` comes from the global ranges. */
-el_control_config_t el_server_control(const el_server_t *server, const el_dir_t *global);
+/* The controller's settings; `top` comes from the ranges that it moves between. */
+el_control_config_t el_server_control(const el_server_t *server, const el_range_t *ranges);
 apr_interval_time_t el_server_interval(const el_server_t *server);
 
 /* What is read in place of /proc/stat. */

@@ -1,6 +1,6 @@
 #include "shared.h"
 
-#include "settings.h"
+#include "policy.h"
 
 #include "http_log.h"
 
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-APLOG_USE_MODULE(elastic);
+EL_USE_LOG;
 
 /* The layout's version is part of the key: a newer build makes a block of its own. */
 #define STRING(x) #x
@@ -30,7 +30,7 @@ static el_control_state_t start_state(server_rec *main_server)
     el_range_t ranges[EL_CODINGS];
     el_control_state_t start = {0};
 
-    el_dir_ranges(el_dir_global(main_server), ranges);
+    el_policy_ranges(main_server, ranges);
     start.top = el_shared.control.top;
     start.position = el_ladder_start(ranges);
     return el_control_clamp(&el_shared.control, start);
@@ -63,8 +63,10 @@ static el_state_t *block_of_parent(server_rec *main_server)
 apr_status_t el_shared_open(server_rec *main_server)
 {
     const el_server_t *server = el_server_of(main_server);
+    el_range_t ranges[EL_CODINGS];
 
-    el_shared.control = el_server_control(server, el_dir_global(main_server));
+    el_policy_ranges(main_server, ranges);
+    el_shared.control = el_server_control(server, ranges);
     el_shared.interval = (uint64_t)el_server_interval(server);
     el_shared.state = block_of_parent(main_server);
     if (!el_shared.state) {

@@ -1,6 +1,6 @@
 #include "status.h"
 
-#include "settings.h"
+#include "policy.h"
 #include "shared.h"
 
 #include "apr_strings.h"
@@ -62,7 +62,7 @@ static void add_controller(list_t *list)
               control.top ? (double)control.position / control.top : 1);
 }
 
-static void add_levels(list_t *list, const el_dir_t *dir)
+static void add_levels(list_t *list, const server_rec *main_server)
 {
     static const struct {
         el_coding_t coding;
@@ -74,12 +74,13 @@ static void add_levels(list_t *list, const el_dir_t *dir)
         {EL_ZSTD, "ElasticLevelZstd", "Level of zstd (0: not built in)"},
     };
     el_control_state_t control = el_state_control(el_shared.state);
+    el_range_t ranges[EL_CODINGS];
 
+    el_policy_ranges(main_server, ranges);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        el_range_t range = el_dir_range(dir, rows[i].coding);
-
         /* Without an engine the range is {0, 0}, and so the level. */
-        add_count(list, rows[i].key, rows[i].text, (uint64_t)el_shared_level(range));
+        add_count(list, rows[i].key, rows[i].text,
+                  (uint64_t)el_shared_level(ranges[rows[i].coding]));
     }
     add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
 }
@@ -114,7 +115,7 @@ static apr_array_header_t *figures_of(request_rec *r)
     add_count(&list, "ElasticUptime", "Running for, s",
               now > started ? (uint64_t)((double)(now - started) / MILLION) : 0);
     add_controller(&list);
-    add_levels(&list, el_dir_global(ap_server_conf));
+    add_levels(&list, ap_server_conf);
     add_counters(&list);
     return list.figures;
 }

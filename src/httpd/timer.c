@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-APLOG_USE_MODULE(elastic);
+EL_USE_LOG;
 
 #define WATCHDOG_NAME "_elastic_"
 

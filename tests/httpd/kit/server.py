@@ -81,7 +81,7 @@ class StartFailed(Exception):
 class Server:
     """
     Server(config, modules=(), files=None, cgi=None, tls=False, h2=False, ipv6=False, elastic=True,
-           mpm_config=None, allow_log=(), wrapper=(), environ=None)
+           records=("elastic",), mpm_config=None, allow_log=(), wrapper=(), environ=None)
 
     config      text that follows the base configuration; `{root}`, `{docs}` and `{port}` are
                 replaced
@@ -92,6 +92,8 @@ class Server:
                 port, h2 on the TLS one)
     ipv6        listens on [::1] too: get(..., ipv6=True)
     elastic     False: the module is not loaded, and /elastic-status is not there
+    records     which of the module's records are loaded, in this order, after `modules`: "elastic",
+                "deflate", "brotli"
     allow_log   patterns of error log lines that are fine for this server at all times
     wrapper     a command put before httpd (valgrind); environ: further environment variables
 
@@ -100,7 +102,8 @@ class Server:
     """
 
     def __init__(self, config="", modules=(), files=None, cgi=None, tls=False, h2=False, ipv6=False,
-                 elastic=True, mpm_config=None, allow_log=(), wrapper=(), environ=None):
+                 elastic=True, records=("elastic",), mpm_config=None, allow_log=(), wrapper=(),
+                 environ=None):
         self.root = Path(tempfile.mkdtemp(prefix="elastic-httpd-"))
         os.chmod(self.root, 0o755)
         self.docs = self.root / "docs"
@@ -117,6 +120,7 @@ class Server:
         self.modules = list(modules)
         self.h2 = h2 and env.possible("h2c")
         self.elastic = elastic
+        self.records = tuple(records)
         self.mpm_config = mpm_config
         self.wrapper = list(wrapper)
         self.environ = dict(environ or {})
@@ -152,7 +156,7 @@ class Server:
         for name in (*_DEFAULT_MODULES, "cgid" if threads else "cgi", *extra, *self.modules):
             lines.append(f"LoadModule {name}_module {env.module_path(name)}")
         if self.elastic:
-            lines.append(f"LoadModule elastic_module {env.MODULE}")
+            lines += [f"LoadModule {name}_module {env.MODULE}" for name in self.records]
             lines.append("<Location /elastic-status>\nSetHandler elastic-status\n</Location>")
         lines.append(_BASE.format(root=self.root, notes="\\t".join("%%{%s}n" % n for n in _NOTES)))
         if env.IS_ROOT:
