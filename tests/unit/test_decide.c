@@ -11,7 +11,7 @@ typedef struct {
     const char *order;  /* initials of the codings, best first; NULL: gb */
     int status;         /* 0: 200 */
     bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
-    bool bypass, head, force;
+    bool bypass, head, force, stock;
     size_t removed;
     bool sized;         /* the size is `size`; where not it is 10000 */
     bool streamed;      /* the size is not known, what was seen is */
@@ -42,6 +42,7 @@ static el_facts_t facts_of(const row_t *row)
         .bypass = row->bypass,
         .env_refused = row->no_elastic,
         .force = row->force,
+        .stock_order = row->stock,
         .size_known = !row->streamed,
         .size = row->sized ? row->size : 10000,
         .min_size = row->no_min_size ? 0 : row->min_size != 0 ? row->min_size : 1329,
@@ -101,6 +102,20 @@ static const row_t rows[] = {
     {"bypass", .bypass = true, IDENTITY(BYPASS, true)},
     {"HEAD says what GET would carry", .head = true, .coding = EL_GZIP, .reason = EL_REASON_HEAD,
      .vary = true},
+
+    /* the stock modules' order: what they find out before Vary */
+    {"stock: everything speaks for it", .stock = true, CODED(GZIP)},
+    {"stock: a small body", .stock = true, .sized = true, .size = 1328, IDENTITY(SMALL, false)},
+    {"stock: small to a client that takes none", .stock = true, .sized = true, .size = 1,
+     .accept = NO_FIELD, IDENTITY(SMALL, false)},
+    {"stock: the environment took all", .stock = true, .order = "", .removed = 1,
+     IDENTITY(ENV, false)},
+    {"stock: a part of a body", .stock = true, .status = 206, .content_range = true,
+     IDENTITY(RANGE, false)},
+    {"stock: a range that is asked for", .stock = true, .range = true, IDENTITY(RANGE, true)},
+    {"stock: no field", .stock = true, .accept = NO_FIELD, IDENTITY(NOT_ACCEPTABLE, true)},
+    {"stock: off comes first", .stock = true, .off = true, .sized = true, .size = 1,
+     IDENTITY(OFF, false)},
 
     /* Vary of responses without a body of their own */
     {"304 where off", .status = 304, .off = true, IDENTITY(OFF, false)},
