@@ -1,0 +1,196 @@
+"""The three module records of mod_elastic.so and the stock modules, in every combination and in
+every order of LoadModule."""
+
+import itertools
+
+import pytest
+
+from kit import at, bodies, env
+
+BODY = bodies.html(30000)
+
+# A record and the shared object that it is loaded from: ours, or the stock module's.
+OURS, STOCK = "ours", "stock"
+FILES = {"elastic": "mod_elastic.c", "deflate": "mod_deflate.c", "brotli": "mod_brotli.c"}
+FILTERS = {"deflate": "DEFLATE", "brotli": "BROTLI_COMPRESS"}
+
+
+def combinations():
+    """Each choice of (record, whose) in which at least one is ours."""
+    for elastic, deflate, brotli in itertools.product((None, OURS), (None, OURS, STOCK),
+                                                      (None, OURS, STOCK)):
+        chosen = (("elastic", elastic), ("deflate", deflate), ("brotli", brotli))
+        if OURS in (elastic, deflate, brotli):
+            yield [(record, whose) for record, whose in chosen if whose]
+
+
+def orders():
+    for chosen in combinations():
+        yield from itertools.permutations(chosen)
+
+
+def name_of(order):
+    return "-".join(record + ("*" if whose == STOCK else "") for record, whose in order)
+
+
+def load(record, whose):
+    path = env.MODULE if whose == OURS else env.module_path(record)
+    return f"LoadModule {record}_module {path}\n"
+
+
+def site(order):
+    """Every filter that `order` has, where it can be asked for, with settings that show whether
+    their owner reads them: DEFLATE leaves the tag, BROTLI_COMPRESS removes it."""
+    config = "".join(load(*entry) for entry in order)
+    for record, file in FILES.items():
+        for test in (file, f"{record}_module"):
+            config += f"<IfModule {test}>\nHeader set X-{test} here\n</IfModule>\n"
+    records = dict(order)
+    filters = [FILTERS[record] for record in ("brotli", "deflate") if record in records]
+    if "deflate" in records:
+        config += "DeflateAlterETag NoChange\n" + at("deflate", "SetOutputFilter DEFLATE")
+    if "brotli" in records:
+        config += "BrotliAlterETag Remove\n" + at("brotli", "SetOutputFilter BROTLI_COMPRESS")
+    if filters:
+        config += at("chain", "SetOutputFilter " + ";".join(filters))
+        config += at("types", *(f"AddOutputFilterByType {name} text/html" for name in filters))
+    if "elastic" in records:
+        config += at("elastic", "Elastic On") + at("off", "Elastic Off")
+        if filters:
+            config += at("beside", "Elastic On", "SetOutputFilter " + ";".join(filters))
+    return config
+
+
+def server_with(httpd, order, **kw):
+    if not env.MODULE:
+        pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
+    return httpd(site(order), elastic=False, modules=["filter"], files={"a.html": BODY}, **kw)
+
+
+def ask(server, place, ae, coding):
+    """The page comes in `coding`, whole, encoded once; the response."""
+    answer = server.get(f"{place}/a.html", ae=ae)
+    assert (answer.status, answer.coding) == (200, coding), (place, ae, answer)
+    assert answer.body == BODY, (place, ae)
+    return answer
+
+
+def check_site(server, order):
+    records = dict(order)
+    tag = ask(server, "", "gzip, br", None).headers["ETag"]
+    every = "gzip, br"
+    if "deflate" in records:
+        assert ask(server, "/deflate", "gzip", "gzip").headers["ETag"] == tag
+        ask(server, "/deflate", "br", None)
+    if "brotli" in records:
+        assert "ETag" not in ask(server, "/brotli", "br", "br").headers
+        ask(server, "/brotli", "gzip", None)
+    for place in ("/chain", "/types"):
+        if "deflate" in records:
+            ask(server, place, "gzip", "gzip")
+        if "brotli" in records:
+            ask(server, place, "br", "br")
+            ask(server, place, every, "br")
+    if "elastic" in records:
+        for place in ("/elastic", "/beside") if len(order) > 1 else ("/elastic",):
+            ask(server, place, "gzip", "gzip")
+            ask(server, place, "br", "br")
+            assert ask(server, place, every, "br").headers["ETag"] == f'W/{tag[:-1]}-br"'
+        ask(server, "/off", every, None)
+
+
+def check_if_module(server, order):
+    headers = server.get("/a.html").headers
+    for record, file in FILES.items():
+        for test in (file, f"{record}_module"):
+            assert (f"X-{test}" in headers) == (record in dict(order)), (test, headers)
+
+
+def check_owners(server, order):
+    """The lines of the last start name who owns a filter, and no owner where there is none."""
+    records = dict(order)
+    for record, name in FILTERS.items():
+        lines = server.log.lines(f"elastic: the filter {name} is that of ")
+        if record not in records:
+            assert not lines
+        else:
+            owner = "this module" if records[record] == OURS else FILES[record]
+            assert lines and lines[-1].endswith(f"is that of {owner}"), lines
+
+
+@pytest.mark.parametrize("order", orders(), ids=name_of)
+def test_every_combination_in_every_order(httpd, order):
+    server = server_with(httpd, order)
+    ok, said = server.configtest()
+    assert ok and "AH01574" not in said, said
+    check_owners(server, order)
+    check_if_module(server, order)
+    check_site(server, order)
+    for _ in range(3):
+        server.graceful()
+        check_site(server, order)
+    server.restart()
+    check_owners(server, order)
+    check_site(server, order)
+
+
+@pytest.mark.smoke
+def test_from_each_combination_to_the_next(httpd):
+    """Nothing of a combination is left when a reload brings another."""
+    chosen = list(combinations())
+    server = server_with(httpd, chosen[0])
+    for order in [*chosen, *(combination[::-1] for combination in chosen)]:
+        server.configure(site(order))
+        server.graceful()
+        check_if_module(server, order)
+        check_site(server, order)
+    server.configure(site([("deflate", STOCK), ("brotli", STOCK)]))
+    server.graceful()
+    check_site(server, [("deflate", STOCK), ("brotli", STOCK)])
+
+
+@pytest.mark.parametrize("record", ["elastic", "deflate", "brotli"])
+def test_a_record_that_is_loaded_twice(httpd, record):
+    """httpd keeps the first and warns, as of any module."""
+    once = [(entry, OURS) for entry in FILES]
+    server = server_with(httpd, once, start=False, allow_log=["AH01574"])
+    server.configure(site(once).replace(load(record, OURS), 2 * load(record, OURS)))
+    ok, said = server.configtest()
+    assert ok and said.count("AH01574") == 1 and f"{record}_module" in said, said
+    server.start()
+    check_site(server, once)
+    server.graceful()
+    check_site(server, once)
+
+
+@pytest.mark.parametrize("record", ["deflate", "brotli"])
+@pytest.mark.parametrize("first,second", [(OURS, STOCK), (STOCK, OURS)], ids=["ours", "stock"])
+@pytest.mark.parametrize("with_elastic", [False, True], ids=["alone", "elastic"])
+def test_a_record_of_both(httpd, record, first, second, with_elastic):
+    """The first one named is the one that is in force."""
+    order = [(record, first)]
+    if with_elastic:
+        order.append(("elastic", OURS))
+    server = server_with(httpd, order, start=False, allow_log=["AH01574"])
+    server.configure(site(order).replace(load(record, first),
+                                         load(record, first) + load(record, second)))
+    ok, said = server.configtest()
+    assert ok and said.count("AH01574") == 1, said
+    server.start()
+    if with_elastic or first == OURS:
+        check_owners(server, order)
+    for _ in range(2):
+        check_site(server, order)
+        server.graceful()
+
+
+def test_stock_settings_are_inherited_beside_an_unused_record(httpd):
+    """Stock modules keep reading their own settings, those of virtual hosts too."""
+    order = [("elastic", OURS), ("deflate", STOCK), ("brotli", STOCK)]
+    server = server_with(httpd, order, start=False)
+    server.configure(site(order) + "<VirtualHost 127.0.0.1:{port}>\nServerName other\n"
+                     "DeflateAlterETag Remove\nBrotliAlterETag AddSuffix\n</VirtualHost>\n")
+    server.start()
+    tag = ask(server, "", None, None).headers["ETag"]
+    assert "ETag" not in ask(server, "/deflate", "gzip", "gzip").headers
+    assert ask(server, "/brotli", "br", "br").headers["ETag"] == f'{tag[:-1]}-br"'
