@@ -9,6 +9,7 @@ names) and `.body` hold the request, `.peer` the address of the connection's oth
 """
 
 import socket
+import struct
 import threading
 import time
 
@@ -25,6 +26,11 @@ class Exchange:
 
     def send(self, data):
         self._sock.sendall(data)
+
+    def reset(self):
+        """The connection ends with RST once the handler is through."""
+        self.close = True
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def head(self, status, headers):
         lines = [f"HTTP/1.1 {status} Scripted"]
