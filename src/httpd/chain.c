@@ -76,11 +76,14 @@ bool el_chain_has_stock(const ap_filter_t *f)
     return false;
 }
 
-/* Whether FilterDeclare made a filter in the chain: it may run one of ours, or anything. */
-static bool has_harness(const ap_filter_t *f)
+/*
+ * Whether mod_filter made a filter in the chain: one of AddOutputFilterByType, whose name says what
+ * it runs, or of FilterDeclare, which may run one of ours, or anything.
+ */
+static bool has_harness(const ap_filter_t *f, bool by_type)
 {
     for (; f; f = f->next) {
-        if (f->frec->providers && !el_chain_by_type(f)) {
+        if (f->frec->providers && el_chain_by_type(f) == by_type) {
             return true;
         }
     }
@@ -117,7 +120,10 @@ void el_chain_insert(request_rec *r)
     for (int i = 0; i < EL_RECORDS; i++) {
         request->stands[i] = el_chain_has(r->output_filters, (el_record_t)i);
     }
-    request->may_stand = has_harness(r->output_filters);
+    request->may_stand = has_harness(r->output_filters, false);
+    if (request->may_stand || (el_request_stands(r) && has_harness(r->output_filters, true))) {
+        ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
+    }
     if (!el_request_stands(r) && !request->may_stand && !el_dir_of(r)->precompressed) {
         el_account_skipped(r, EL_REASON_OFF);
     }

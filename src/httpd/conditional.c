@@ -31,9 +31,6 @@ int el_conditional_prepare(request_rec *r)
         /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
         r->headers_in = apr_table_copy(r->pool, r->headers_in);
         apr_table_setn(r->headers_in, "If-None-Match", apr_pstrcat(r->pool, list, bases, NULL));
-        if (!el_request_stands(r)) {
-            ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
-        }
     }
     return DECLINED;
 }
@@ -81,7 +78,8 @@ static bool is_negotiable(request_rec *r)
 
 void el_conditional_returned(request_rec *r)
 {
-    if (!r->main && r->status == HTTP_NOT_MODIFIED && is_negotiable(r)) {
+    if (!r->main && r->status == HTTP_NOT_MODIFIED
+        && (el_request_of(r)->if_none_match || is_negotiable(r))) {
         el_response_vary(r);
         el_conditional_not_modified(r);
     }
@@ -89,10 +87,7 @@ void el_conditional_returned(request_rec *r)
 
 apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    if (f->r->status == HTTP_NOT_MODIFIED) {
-        el_response_vary(f->r);
-        el_conditional_not_modified(f->r);
-    }
+    el_conditional_returned(f->r);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
 }

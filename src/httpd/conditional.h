@@ -22,12 +22,15 @@ int el_conditional_prepare(request_rec *r);
 /* Makes a 304's ETag the one that the client named, where it named one of the current body. */
 void el_conditional_not_modified(request_rec *r);
 
-/* The insert_error_filter hook: 304s that handlers return pass no content filter. */
+/*
+ * Where `r` is a 304 of which another client would have got the body encoded, gives it Vary and the
+ * tag. The insert_error_filter hook: 304s that handlers return pass no content filter.
+ */
 void el_conditional_returned(request_rec *r);
 
 /*
  * The output filter that does a 304's work where ours stands within a harness of mod_filter, which
- * does not run it for a response that has no type. el_conditional_prepare() puts it in.
+ * does not run it for a response that has no type.
  */
 apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb);
 

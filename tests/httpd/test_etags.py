@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kit import at, bodies, check, config
+from kit import at, bodies, check, config, env
 
 BODY = bodies.text(30000)
 MODES = ("weak", "suffix", "keep", "remove")
@@ -262,3 +262,22 @@ def test_mod_cache_keeps_its_entry_when_it_revalidates(httpd, origin):
     answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == BODY
     assert "REVALIDATE" in answer.headers.get("X-Cache"), answer
+
+
+# --- filters that AddOutputFilterByType names
+
+
+@pytest.mark.parametrize("name,coding", [("ELASTIC", "gzip"), ("ELASTIC", "br"),
+                                         ("DEFLATE", "gzip"), ("BROTLI_COMPRESS", "br")])
+def test_by_type(httpd, name, coding):
+    """mod_filter does not run them for a 304, which has no type."""
+    record = {"DEFLATE": "deflate", "BROTLI_COMPRESS": "brotli"}.get(name)
+    load = f"LoadModule {record}_module {env.MODULE}\n" if record else ""
+    server = httpd(f"{load}AddOutputFilterByType {name} text/plain\n", modules=["filter"])
+    server.write("a.txt", BODY, mtime=1_500_000_000)
+    answer = server.get("/a.txt", ae=coding)
+    check.encoded(answer, coding, BODY)
+    for tag in (answer.headers["ETag"], _identity_tag(server)):
+        _not_modified(server.get("/a.txt", ae=coding, headers={"If-None-Match": tag}), tag)
+    since = {"If-Modified-Since": answer.headers["Last-Modified"]}
+    _not_modified(server.get("/a.txt", ae=coding, headers=since), _identity_tag(server))
