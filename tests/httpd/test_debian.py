@@ -1,5 +1,8 @@
 """Installed as Debian would: the commands of docs/migration.md on a private copy of /etc/apache2."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from kit import bodies, check, env
@@ -8,6 +11,7 @@ from kit.debian import Debian
 pytestmark = pytest.mark.debian
 
 BODY = bodies.html(30000)
+PAGE = Path(__file__).parents[2] / "docs" / "migration.md"
 SMALL = b"x" * 60  # below mod_deflate's 68 bytes
 
 STOCK_DEFLATE = r"/usr/lib/apache2/modules/mod_deflate\.so"
@@ -199,3 +203,15 @@ def test_a_module_that_was_uninstalled_while_enabled(debian):
     switch(debian, "a2dismod elastic-deflate", "a2enmod deflate")
     assert not list(debian.enabled.glob("elastic*"))
     page(debian, "gzip")
+
+
+def test_the_pages_configuration(debian):
+    """Each piece of configuration on the page is one that httpd takes."""
+    pieces = re.findall(r"^```apache\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    switch(debian, "a2dismod -f deflate",
+           "a2enmod elastic elastic-deflate elastic-brotli headers rewrite")
+    for piece in pieces:
+        (debian.conf / "conf-enabled" / "piece.conf").write_text(re.sub(r"(?m)^#(?=\w)", "", piece))
+        ok, said = debian.ctl("configtest")
+        assert ok and "warn" not in said, (piece, said)
+    assert len(pieces) > 5
