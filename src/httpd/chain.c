@@ -121,6 +121,10 @@ void el_chain_insert(request_rec *r)
         request->stands[i] = el_chain_has(r->output_filters, (el_record_t)i);
     }
     request->may_stand = has_harness(r->output_filters, false);
+    if (el_request_stands(r) || request->may_stand) {
+        /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
+        el_request_accept(r);
+    }
     if (request->may_stand || (el_request_stands(r) && has_harness(r->output_filters, true))) {
         ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
     }

@@ -1,0 +1,207 @@
+"""mod_cache behind ours, on disk and in shared memory: each client gets its own coding."""
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from kit import bodies, check, neighbours
+
+BODY = bodies.html(30000)
+OLD = 1_500_000_000
+LINES = "CacheHeader On\nCacheMaxExpire 600\n"
+STORES = {
+    "disk": (["cache", "cache_disk"],
+             "CacheEnable disk /\nCacheRoot {root}/cache\nCacheMaxFileSize 1000000\n"),
+    "socache": (["cache", "cache_socache", "socache_shmcb"],
+                "CacheEnable socache /\nCacheSocache shmcb:{root}/run/cache(10000000)\n"
+                "CacheSocacheMaxSize 1000000\n"),
+}
+
+# mod_cache_disk puts the header in place before the body: who asks in between is served without it.
+MISSED = "AH00708"
+
+
+@pytest.fixture(**neighbours.EACH_WAY)
+def way(request):
+    return request.param
+
+
+def start(httpd, way, store, quick, text="", place=(), modules=(), allow_log=()):
+    needed, lines = STORES[store]
+    server = way.start(httpd, f"{lines}{LINES}CacheQuickHandler {quick}\n"
+                       + way.at("x", "Header set Cache-Control max-age=600", *place) + text,
+                       modules=[*needed, *modules], allow_log=[MISSED, *allow_log])
+    (server.root / "cache").mkdir()
+    (server.root / "cache").chmod(0o777)
+    server.write("a.html", BODY, OLD)
+    return server
+
+
+@pytest.fixture(scope="module", params=[("disk", "On"), ("disk", "Off"), ("socache", "On")],
+                ids=lambda param: "-".join(param))
+def server(httpd_shared, way, request):
+    return start(httpd_shared, way, *request.param)
+
+
+@pytest.fixture
+def disk(httpd, way):
+    """A server with a cache on disk, for one test."""
+    def make(quick="On", **kw):
+        return start(httpd, way, "disk", quick, **kw)
+
+    return make
+
+
+def state(answer):
+    return (answer.headers.get("X-Cache") or "none").split()[0]
+
+
+def hit(server, path, ae, headers=None, body=BODY):
+    """The response, as soon as one with `body` comes out of the cache: it replaces what it has when
+    its client has got all."""
+    found = []
+
+    def is_hit():
+        found.append(server.get(path, ae=ae, headers=headers))
+        return state(found[-1]) == "HIT" and found[-1].body == body
+
+    server.wait_for(is_hit, 10, "a hit")
+    return found[-1]
+
+
+def is_right(answer, ae, body=BODY):
+    if ae in ("gzip", "br"):
+        check.encoded(answer, ae, body)
+    else:
+        check.plain(answer, body)
+
+
+def test_each_client_gets_its_variant(server, way):
+    clients = [*way.codings, None, "identity"]
+    for number, order in enumerate(itertools.permutations(clients)):
+        path = f"/x/a.html?{number}"
+        for ae in order:
+            is_right(server.get(path, ae=ae), ae)
+        for ae in order:
+            is_right(hit(server, path, ae), ae)
+
+
+def test_a_variant_answers_conditional_requests(server, way):
+    server.write("asked.html", BODY, OLD)
+    for coding in way.codings:
+        tag = hit(server, "/x/asked.html", coding).headers["ETag"]
+        again = server.get("/x/asked.html", ae=coding, headers={"If-None-Match": tag})
+        assert (again.status, again.raw) == (304, b""), again
+        assert again.headers["ETag"] == tag and again.varies and state(again) == "HIT", again
+        other = server.get("/x/asked.html", ae="identity", headers={"If-None-Match": tag})
+        check.plain(other, BODY)
+        is_right(hit(server, "/x/asked.html", coding), coding)
+
+
+@pytest.mark.parametrize("quick", ["On", "Off"])
+def test_a_variant_is_revalidated(disk, way, quick):
+    """Its entry stays: the server's 304 speaks of the very tag that the cache asked about.
+    mod_cache_socache loses the body of what it revalidates, whatever is encoded or not."""
+    server = disk(quick, text="LogLevel cache:debug\n")
+    headers = {"Cache-Control": "max-age=0"}
+    for coding in (*way.codings, None):
+        hit(server, "/x/a.html", coding)
+        answer = server.get("/x/a.html", ae=coding, headers=headers)
+        is_right(answer, coding)
+        assert state(answer) == "REVALIDATE", answer
+        is_right(hit(server, "/x/a.html", coding), coding)
+    assert not server.log.lines("AH02473")  # "responded with an uncacheable 304"
+
+
+def test_a_change_is_seen(server, way):
+    server.write("changed.html", BODY, OLD)
+    for coding in way.codings:
+        hit(server, "/x/changed.html", coding)
+    server.write("changed.html", BODY[::-1])
+    for coding in (*way.codings, None):
+        answer = server.get("/x/changed.html", ae=coding, headers={"Cache-Control": "max-age=0"})
+        is_right(answer, coding, BODY[::-1])
+        again = hit(server, "/x/changed.html", coding, body=BODY[::-1])
+        is_right(again, coding, BODY[::-1])
+
+
+def test_head_of_a_variant(server, way):
+    server.write("head.html", BODY, OLD)
+    for coding in way.codings:
+        get = hit(server, "/x/head.html", coding)
+        head = server.head("/x/head.html", ae=coding)
+        assert (head.status, head.coding, head.raw) == (200, coding, b""), head
+        assert head.varies and head.headers["ETag"] == get.headers["ETag"]
+        length = head.headers.get("Content-Length")
+        assert length is None or int(length) == len(get.raw)
+
+
+@neighbours.FEW_WAYS
+def test_fields_that_are_not_kept(disk, way):
+    server = disk(text="CacheIgnoreHeaders ETag Set-Cookie\n",
+                    place=["Header set Set-Cookie a=b"])
+    for coding in way.codings:
+        answer = hit(server, "/x/a.html", coding)
+        is_right(answer, coding)
+        assert "ETag" not in answer.headers and "Set-Cookie" not in answer.headers, answer
+
+
+@neighbours.FEW_WAYS
+def test_another_vary_beside_ours(disk, way):
+    server = disk(place=["Header append Vary Cookie"])
+    for cookie in ("a=1", "b=2"):
+        for coding in (*way.codings, None):
+            answer = hit(server, "/x/a.html", coding, headers={"Cookie": cookie})
+            is_right(answer, coding)
+            assert answer.has_token("Vary", "Cookie")
+
+
+@neighbours.FEW_WAYS
+def test_a_stale_variant_for_want_of_a_better(disk, way, origin):
+    """The origin fails when its response has gone stale."""
+    broken = []
+
+    def answer(exchange):
+        if broken:
+            exchange.respond(503, {}, b"broken")
+        else:
+            exchange.respond(200, {"Content-Type": "text/html", "ETag": '"o"',
+                                   "Cache-Control": "max-age=1"}, BODY)
+
+    origin.route("/stale", answer)
+    # The origin's place has ours too.
+    server = disk(text="CacheStaleOnError On\n"
+                    f"<Location /p/>\nProxyPass {origin.url}/\n{way.lines()}\n</Location>\n",
+                    modules=["proxy", "proxy_http"], allow_log=["AH0079[0-9]"])
+    clients = (*way.codings, None)
+    for coding in clients:
+        is_right(server.get("/p/stale", ae=coding), coding)
+    time.sleep(2.1)
+    broken.append(True)
+    for coding in clients:
+        answer = server.get("/p/stale", ae=coding)
+        is_right(answer, coding)
+        assert answer.headers["Warning"].startswith("111 "), answer  # revalidation failed
+
+
+@neighbours.FEW_WAYS
+def test_many_clients_at_once_while_one_fills_the_cache(disk, way):
+    server = disk(text="CacheLock On\nCacheLockPath {root}/cache/lock\n"
+                    "CacheLockMaxAge 5\n")
+    wrong = []
+
+    def fetch(ae):
+        for _ in range(5):
+            try:
+                is_right(server.get("/x/a.html", ae=ae), ae)
+            except AssertionError as error:
+                wrong.append(error)
+
+    clients = [threading.Thread(target=fetch, args=(ae,)) for ae in (*way.codings, None) * 4]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert not wrong, wrong[0]
