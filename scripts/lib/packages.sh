@@ -16,7 +16,7 @@ command -v pkg-config                           | pkg-config      | pkgconf-pkg-
 el_httpd_binary                                 | apache2-bin     | httpd
 el_apxs                                         | apache2-dev     | httpd-devel
 pkg-config --exists zlib                        | zlib1g-dev      | zlib-devel
-pkg-config --exists libbrotlienc                | libbrotli-dev   | brotli-devel
+pkg-config --exists libbrotlienc libbrotlidec   | libbrotli-dev   | brotli-devel
 pkg-config --exists check                       | check           | check-devel
 TABLE
         ;;
@@ -34,6 +34,8 @@ command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
+command -v nghttpd                              | nghttp2-server  | nghttp2
+el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
 TABLE
@@ -60,6 +62,11 @@ el_httpd_binary() {
 
 el_apxs() {
     command -v apxs || command -v apxs2
+}
+
+# Debian names it after its version.
+el_php_fpm() {
+    compgen -G '/usr/sbin/php-fpm*' || command -v php-fpm
 }
 
 # el_python CODE: a python3 that runs CODE. The distribution's comes first: what is installed from
