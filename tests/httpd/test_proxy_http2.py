@@ -1,0 +1,169 @@
+"""Backends that speak HTTP/2: nghttpd, and another httpd."""
+
+import threading
+
+import pytest
+
+from kit import bodies, check
+from kit.h2origin import Nghttpd, is_there
+from kit.proxied import EACH, EACH_WAY, config
+
+LARGE = bodies.text(3 << 20)
+SIZES = (0, 1, 700, 20000, 300000)
+
+# Parts that wait for the file `go-N` before the next.
+PARTS = """\
+head('Content-Type: text/plain')
+for n in range(3):
+    out('part %d\\n' % n * 100 + '<%d>\\n' % n)
+    for turn in range(1000):
+        if n == 2 or os.path.exists(os.environ['KIT'] + '/docs/go-%d' % n):
+            break
+        time.sleep(0.01)
+"""
+
+TAGGED = """\
+sys.path.insert(0, os.environ['KIT'])
+from kit import bodies
+if '"x"' in os.environ.get('HTTP_IF_NONE_MATCH', ''):
+    head('Status: 304 Not Modified', 'ETag: "x"')
+else:
+    head('Content-Type: text/plain', 'ETag: "x"')
+    out(bodies.text(30000))
+"""
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    if not is_there():
+        pytest.skip("nghttpd is not there (package nghttp2-server)")
+    server = httpd_shared("", start=False, modules=["proxy", "proxy_http2"], tls=True, h2=True,
+                          files={f"{size}.txt": bodies.text(size) for size in SIZES})
+    server.write("large.txt", LARGE)
+    origins = [Nghttpd(server.docs), Nghttpd(server.docs, "--no-content-length")]
+    server.configure(config(origins[0].url) + config(origins[1].url, prefix="unsized-"))
+    server.start()
+    yield server
+    for origin in origins:
+        origin.stop()
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols()
+@EACH
+def test_files(server, way, coding, protocol):
+    for prefix in ("", "unsized-"):
+        for size in (20000, 300000):
+            path = f"/{prefix}{way.name}/{size}.txt"
+            body = bodies.text(size)
+            check.encoded(server.get(path, ae=coding, protocol=protocol), coding, body)
+            check.plain(server.get(path, protocol=protocol), body)
+
+
+@EACH
+def test_a_large_file(server, way, coding):
+    for prefix in ("", "unsized-"):
+        path = f"/{prefix}{way.name}/large.txt"
+        check.encoded(server.get(path, ae=coding), coding, LARGE)
+
+
+@EACH
+def test_small_files(server, way, coding):
+    for size in (0, 1, 700):
+        answer = server.get(way.path(f"{size}.txt"), ae=coding)
+        check.plain(answer, bodies.text(size))
+        assert server.reason(answer) == "small"
+        answer = server.get(f"/unsized-{way.name}/{size}.txt", ae=coding)
+        assert answer.status == 200 and answer.body == bodies.text(size) and answer.varies
+
+
+@EACH
+def test_head(server, way, coding):
+    for prefix in ("", "unsized-"):
+        path = f"/{prefix}{way.name}/20000.txt"
+        get, head = server.get(path, ae=coding), server.head(path, ae=coding)
+        assert head.status == 200 and head.raw == b"" and head.complete
+        check.same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type")
+        length = head.headers.get("Content-Length")
+        assert length is None or length == get.headers.get("Content-Length")
+
+
+@EACH
+def test_a_304_by_date(server, way, coding):
+    sent = server.get(way.path("20000.txt"), ae=coding)
+    check.encoded(sent, coding, bodies.text(20000))
+    answer = server.get(way.path("20000.txt"), ae=coding,
+                        headers={"If-Modified-Since": sent.headers["Last-Modified"]})
+    assert (answer.status, answer.coding, answer.raw) == (304, None, b"")
+    assert answer.varies
+
+
+@EACH
+def test_what_is_missing(server, way, coding):
+    answer = server.get(way.path("nowhere.txt"), ae=coding)
+    assert answer.status == 404 and answer.complete
+    assert b"404" in answer.body
+
+
+@EACH_WAY
+def test_many_at_a_time(server, way):
+    """Streams of one connection to the backend, each with its own body and coding."""
+    wrong = []
+
+    def ask(turn):
+        size = (20000, 300000, 700)[turn % 3]
+        ae = (*way.codings, None)[turn % (len(way.codings) + 1)]
+        for _ in range(5):
+            answer = server.get(way.path(f"{size}.txt"), ae=ae)
+            if answer.coding != (ae if size > 700 else None) or answer.body != bodies.text(size):
+                wrong.append((size, ae, answer))
+
+    threads = [threading.Thread(target=ask, args=(turn,)) for turn in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# --- httpd as the backend
+
+
+@pytest.fixture(scope="module")
+def pair(httpd_shared):
+    """(a proxy, the httpd behind it)"""
+    backend = httpd_shared("", elastic=False, h2=True, cgi={"parts.cgi": PARTS,
+                                                            "tagged.cgi": TAGGED})
+    backend.write_kit()
+    server = httpd_shared(config(f"h2c://127.0.0.1:{backend.port}"),
+                          modules=["proxy", "proxy_http2"], h2=True)
+    return server, backend
+
+
+# mod_http2 does not run under prefork: these tests ask by HTTP/2 too.
+@pytest.mark.protocols("h2c")
+@EACH
+def test_a_part_is_decodable_before_the_next_is_made(pair, way, coding, protocol):
+    server, backend = pair
+    with server.stream(way.path("parts.cgi"), ae=coding, protocol=protocol) as stream:
+        assert (stream.status, stream.coding) == (200, coding)
+        for n in range(3):
+            stream.wait_for(b"<%d>\n" % n, 10)
+            backend.write(f"go-{n}", b"")
+        body = stream.read_all()
+    for n in range(3):
+        (backend.docs / f"go-{n}").unlink()
+    assert body == b"".join(b"part %d\n" % n * 100 + b"<%d>\n" % n for n in range(3))
+
+
+@pytest.mark.protocols("h2c")
+@EACH
+def test_tags(pair, way, coding, protocol):
+    server, _ = pair
+    sent = server.get(way.path("tagged.cgi"), ae=coding, protocol=protocol)
+    check.encoded(sent, coding, bodies.text(30000))
+    tag = sent.headers["ETag"]
+    assert tag == way.tagged("x", coding)
+    answer = server.get(way.path("tagged.cgi"), ae=coding, headers={"If-None-Match": tag},
+                        protocol=protocol)
+    assert (answer.status, answer.coding, answer.raw) == (304, None, b"")
+    assert answer.varies and answer.headers["ETag"] == tag
