@@ -29,6 +29,12 @@ typedef enum {
 bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out,
                     size_t size);
 
+/*
+ * Writes the tag of a body that INFLATE decoded, "x" -> "x-gunzip", by the rules above. A weak tag
+ * stays weak, and a strong one strong, but with EL_ETAG_WEAK.
+ */
+bool el_etag_decode(const char *tag, el_etag_mode_t mode, char *out, size_t size);
+
 /* One member of a list: a view into the list's text. */
 typedef struct {
     const char *text; /* from W/ or the opening quote */
@@ -63,11 +69,24 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base);
 size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size);
 
 /*
+ * The same for what INFLATE decoded: of "x-gunzip" and, where `accept` takes gzip, "x-gunzip-gzip"
+ * it appends `, W/"x"`.
+ */
+size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size);
+
+/*
  * The member of `list` that names the representation whose identity has the tag `current`:
  * `current` itself, or with the suffix of a coding that `accept` takes, by weak comparison. False
  * where there is none. The identity's own tag is preferred.
  */
 bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
                    el_etag_t *named);
+
+/*
+ * The same where INFLATE decodes what has the tag `current`: the member is that with "-gunzip", and
+ * perhaps with the suffix of a coding that `accept` takes behind it.
+ */
+bool el_etag_named_decoded(const char *list, const char *current, const el_accept_t *accept,
+                           el_etag_t *named);
 
 #endif

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What mod_deflate's INFLATE appends, and so this project's. */
+#define DECODED "-gunzip"
+
 static bool starts_weak(const char *text)
 {
     return text[0] == 'W' && text[1] == '/';
@@ -28,10 +31,8 @@ static const char *member_quoted(const el_etag_t *tag, size_t *len)
     return tag->text + prefix;
 }
 
-bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out,
-                    size_t size)
+static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, char *out, size_t size)
 {
-    const el_coding_info_t *info = el_coding_info(coding);
     size_t len;
     const char *quoted = quoted_part(tag, &len);
 
@@ -39,13 +40,27 @@ bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, ch
         out[0] = '\0';
         return false;
     }
-    if (mode == EL_ETAG_KEEP || quoted == NULL || info == NULL) {
+    if (mode == EL_ETAG_KEEP || quoted == NULL) {
         snprintf(out, size, "%s", tag);
         return true;
     }
     snprintf(out, size, "%s%.*s%s\"", mode == EL_ETAG_WEAK || starts_weak(tag) ? "W/" : "",
-             (int)(len - 1), quoted, info->tag_suffix);
+             (int)(len - 1), quoted, suffix);
     return true;
+}
+
+bool el_etag_encode(const char *tag, el_etag_mode_t mode, el_coding_t coding, char *out,
+                    size_t size)
+{
+    const el_coding_info_t *info = el_coding_info(coding);
+
+    return append(tag, info == NULL && mode != EL_ETAG_REMOVE ? EL_ETAG_KEEP : mode,
+                  info != NULL ? info->tag_suffix : "", out, size);
+}
+
+bool el_etag_decode(const char *tag, el_etag_mode_t mode, char *out, size_t size)
+{
+    return append(tag, mode, DECODED, out, size);
 }
 
 /* Moves over something that is not a tag: up to a comma, over commas within quotes. */
@@ -111,18 +126,48 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
     return EL_IDENTITY;
 }
 
-size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
+/* Whether `quoted`, without the closing quote `*len` long, ends in `suffix`, which is taken off. */
+static bool strip(const char *quoted, size_t *len, const char *suffix)
+{
+    size_t suffix_len = strlen(suffix);
+
+    if (*len < suffix_len + 1 || memcmp(quoted + *len - suffix_len, suffix, suffix_len) != 0) {
+        return false;
+    }
+    *len -= suffix_len;
+    return true;
+}
+
+/*
+ * How long the quoted part of `tag` is without the suffix of a coding that `accept` takes, or
+ * without that of a decoded body, which that of a coding may follow. 0 where there is no suffix.
+ */
+static size_t base_of(const el_etag_t *tag, const el_accept_t *accept, bool decoded)
+{
+    size_t base = 0, len;
+    const char *quoted = member_quoted(tag, &len);
+    el_coding_t coding = el_etag_coding(tag, &base);
+    bool taken = coding != EL_IDENTITY && el_accept_takes(accept, coding);
+
+    if (!decoded) {
+        return taken ? base : 0;
+    }
+    base = taken ? base : len - 1;
+    return strip(quoted, &base, DECODED) ? base : 0;
+}
+
+static size_t append_bases(const char *list, const el_accept_t *accept, bool decoded, char *out,
+                           size_t size)
 {
     static const char before[] = ", W/";
-    size_t written = 0, base = 0, len;
+    size_t written = 0, len;
     el_etag_t tag;
 
     while (el_etag_next(&list, &tag)) {
-        el_coding_t coding = el_etag_coding(&tag, &base);
+        size_t base = base_of(&tag, accept, decoded);
         size_t need = sizeof(before) - 1 + base + 1; /* and the closing quote */
 
-        if (coding == EL_IDENTITY || !el_accept_takes(accept, coding)
-            || need >= size - written) {
+        if (base == 0 || need >= size - written) {
             continue;
         }
         memcpy(out + written, before, sizeof(before) - 1);
@@ -136,20 +181,30 @@ size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, siz
     return written;
 }
 
-/* Whether `tag` is `current`, the identity's, with the suffix of a coding that `accept` takes. */
-static bool is_encoded_from(const el_etag_t *tag, const char *current, const el_accept_t *accept)
+size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
 {
-    size_t base, len, current_len;
-    const char *current_quoted = quoted_part(current, &current_len);
-    el_coding_t coding = el_etag_coding(tag, &base);
+    return append_bases(list, accept, false, out, size);
+}
 
-    return coding != EL_IDENTITY && current_quoted != NULL && el_accept_takes(accept, coding)
-        && base == current_len - 1
+size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
+{
+    return append_bases(list, accept, true, out, size);
+}
+
+/* Whether `tag` without its suffixes is `current`, which has none of them. */
+static bool is_made_from(const el_etag_t *tag, const char *current, const el_accept_t *accept,
+                         bool decoded)
+{
+    size_t base = base_of(tag, accept, decoded);
+    size_t len, current_len;
+    const char *current_quoted = quoted_part(current, &current_len);
+
+    return base > 0 && current_quoted != NULL && base == current_len - 1
         && memcmp(member_quoted(tag, &len), current_quoted, base) == 0;
 }
 
-bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
-                   el_etag_t *named)
+static bool find_named(const char *list, const char *current, const el_accept_t *accept,
+                       bool decoded, el_etag_t *named)
 {
     bool found = false;
     el_etag_t tag;
@@ -159,10 +214,22 @@ bool el_etag_named(const char *list, const char *current, const el_accept_t *acc
             *named = tag;
             return true;
         }
-        if (!found && is_encoded_from(&tag, current, accept)) {
+        if (!found && is_made_from(&tag, current, accept, decoded)) {
             *named = tag;
             found = true;
         }
     }
     return found;
+}
+
+bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
+                   el_etag_t *named)
+{
+    return find_named(list, current, accept, false, named);
+}
+
+bool el_etag_named_decoded(const char *list, const char *current, const el_accept_t *accept,
+                           el_etag_t *named)
+{
+    return find_named(list, current, accept, true, named);
 }

@@ -43,6 +43,18 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
     return apr_bucket_read(bucket, data, len, mode);
 }
 
+void el_body_drop(apr_bucket_brigade *bb)
+{
+    apr_bucket *next;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            apr_bucket_delete(e);
+        }
+    }
+}
+
 /* Reads a bucket of unknown length, which then has one. */
 static apr_status_t read_patiently(apr_bucket *bucket, apr_interval_time_t *patience)
 {

@@ -24,6 +24,9 @@ el_measure_t el_body_measure(const apr_bucket_brigade *bb);
 apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
                           apr_read_type_e mode);
 
+/* Takes the data out of a brigade; what is no data stays. */
+void el_body_drop(apr_bucket_brigade *bb);
+
 /* What ended a look at a body. */
 typedef enum {
     EL_LOOK_MORE,    /* nothing yet: the brigade is used up */

@@ -2,6 +2,7 @@
 
 #include "account.h"
 #include "conditional.h"
+#include "filter_inflate.h"
 #include "ranges.h"
 #include "request.h"
 #include "settings.h"
@@ -103,6 +104,17 @@ static void remove_compressors(request_rec *r)
     }
 }
 
+/* Whether INFLATE stands there, ours or mod_deflate's. */
+static bool has_inflate(const request_rec *r)
+{
+    for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
+        if (is_named(f, EL_INFLATE_NAME)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void el_chain_insert(request_rec *r)
 {
     el_request_t *request;
@@ -120,6 +132,7 @@ void el_chain_insert(request_rec *r)
     for (int i = 0; i < EL_RECORDS; i++) {
         request->stands[i] = el_chain_has(r->output_filters, (el_record_t)i);
     }
+    request->decodes = has_inflate(r);
     request->may_stand = has_harness(r->output_filters, false);
     if (el_request_stands(r) || request->may_stand) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */

@@ -6,16 +6,22 @@
 
 #include "apr_strings.h"
 
+/* Whether a filter of ours may encode the response: with INFLATE alone, none does. */
+static bool is_encoder_possible(request_rec *r)
+{
+    return el_request_stands(r) || el_request_of(r)->may_stand;
+}
+
 int el_conditional_prepare(request_rec *r)
 {
     el_request_t *request;
     const char *list;
     el_accept_t accept;
-    size_t size;
+    size_t size, len;
     char *bases;
 
     if (r->main || r->method_number != M_GET
-        || (!el_request_stands(r) && !el_request_of(r)->may_stand)) {
+        || (!is_encoder_possible(r) && !el_request_of(r)->decodes)) {
         return DECLINED;
     }
     list = apr_table_get(r->headers_in, "If-None-Match");
@@ -24,9 +30,14 @@ int el_conditional_prepare(request_rec *r)
     }
     request = el_request_of(r);
     accept = el_request_enabled(r);
-    size = strlen(list) * 2 + 1;
+    /* Of "x-gunzip-gzip" both "x-gunzip" and "x" are bases. */
+    size = strlen(list) * 3 + 1;
     bases = apr_palloc(r->pool, size);
-    if (el_etag_bases(list, &accept, bases, size) > 0) {
+    len = el_etag_bases(list, &accept, bases, size);
+    if (request->decodes) {
+        len += el_etag_decoded_bases(list, &accept, bases + len, size - len);
+    }
+    if (len > 0) {
         request->if_none_match = list;
         /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
         r->headers_in = apr_table_copy(r->pool, r->headers_in);
@@ -47,7 +58,8 @@ void el_conditional_not_modified(request_rec *r)
         return;
     }
     accept = el_request_enabled(r);
-    if (!el_etag_named(list, current, &accept, &named)) {
+    if (!el_etag_named(list, current, &accept, &named)
+        && !(el_request_of(r)->decodes && el_etag_named_decoded(list, current, &accept, &named))) {
         return;
     }
     el_response_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
@@ -80,7 +92,9 @@ void el_conditional_returned(request_rec *r)
 {
     if (!r->main && r->status == HTTP_NOT_MODIFIED
         && (el_request_of(r)->if_none_match || is_negotiable(r))) {
-        el_response_vary(r);
+        if (is_encoder_possible(r)) {
+            el_response_vary(r);
+        }
         el_conditional_not_modified(r);
     }
 }

@@ -184,14 +184,7 @@ static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *
 /* The body of a HEAD response is dropped: its length would become the header's. */
 static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    apr_bucket *next;
-
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
-        next = APR_BUCKET_NEXT(e);
-        if (!APR_BUCKET_IS_METADATA(e)) {
-            apr_bucket_delete(e);
-        }
-    }
+    el_body_drop(bb);
     return ap_pass_brigade(f->next, bb);
 }
 

@@ -3,6 +3,7 @@
 
 #include "chain.h"
 #include "conditional.h"
+#include "filter_in.h"
 #include "precompressed.h"
 #include "ranges.h"
 #include "records.h"
@@ -80,6 +81,7 @@ void el_hooks_register(apr_pool_t *pconf)
     ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(el_conditional_prepare, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
+    el_filter_in_register();
     ap_hook_handler(el_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, APR_HOOK_LAST);
     ap_register_output_filter(EL_CONDITIONAL_NAME, el_conditional_filter, NULL,

@@ -1,6 +1,9 @@
 #include "records.h"
 
+#include "filter_in.h"
+#include "filter_inflate.h"
 #include "filter_out.h"
+#include "limits.h"
 #include "settings.h"
 #include "stock.h"
 
@@ -37,6 +40,8 @@ static void register_elastic(apr_pool_t *pconf)
 static void register_deflate(apr_pool_t *pconf)
 {
     register_record(EL_RECORD_DEFLATE, pconf);
+    el_filter_in_register_deflate();
+    el_filter_inflate_register();
 }
 
 static void register_brotli(apr_pool_t *pconf)
@@ -65,8 +70,8 @@ static module elastic_record = {
 
 static module deflate_record = {
     RECORD_STUFF("mod_deflate.c"),
-    NULL,
-    NULL,
+    el_limits_create,
+    el_limits_merge,
     el_stock_create,
     el_stock_merge,
     el_deflate_commands,

@@ -14,6 +14,7 @@
 typedef struct {
     bool stands[EL_RECORDS]; /* whose compressing filter stands in this request's output chain */
     bool may_stand; /* a harness of mod_filter stands there, whose filters cannot be seen */
+    bool decodes;   /* INFLATE stands there */
     bool claimed;   /* one of ours has taken the response; others step aside */
     el_accept_t accept; /* Accept-Encoding, read once */
     bool accept_read;

@@ -33,6 +33,30 @@ static bool is_plain(const char *encoding)
     return !*encoding;
 }
 
+const char *el_response_encoding(request_rec *r)
+{
+    /* httpd writes this field over that of headers_out. */
+    const char *inner = r->content_encoding
+                            ? r->content_encoding
+                            : apr_table_getm(r->pool, r->headers_out, "Content-Encoding");
+    const char *outer = apr_table_getm(r->pool, r->err_headers_out, "Content-Encoding");
+
+    return inner && outer ? apr_pstrcat(r->pool, inner, ", ", outer, NULL)
+                          : inner ? inner : outer;
+}
+
+void el_response_unset_lengths(apr_table_t *fields)
+{
+    /* Repr-Digest and Content-Digest are RFC 9530's. */
+    static const char *const stale[] = {
+        "Content-Length", "Content-MD5", "Digest", "Repr-Digest", "Content-Digest", "Accept-Ranges",
+    };
+
+    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
+        apr_table_unset(fields, stale[i]);
+    }
+}
+
 static int find_encoding(void *found, const char *name, const char *value)
 {
     (void)name;
@@ -146,16 +170,11 @@ void el_response_set_etag(request_rec *r, const char *tag)
 
 void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode)
 {
-    /* Of the identity, or of its bytes; Repr-Digest and Content-Digest are RFC 9530's. */
-    static const char *const stale[] = {
-        "Content-Length", "Content-Encoding", "Content-MD5",   "Digest",
-        "Repr-Digest",    "Content-Digest",   "Accept-Ranges",
-    };
     const char *tag = el_response_header(r, "ETag");
 
-    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
-        el_response_unset(r, stale[i]);
-    }
+    el_response_unset_lengths(r->headers_out);
+    el_response_unset_lengths(r->err_headers_out);
+    el_response_unset(r, "Content-Encoding");
     r->content_encoding = NULL;
     apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
     if (tag && *tag == '"' && tag[strlen(tag) - 1] != '"' && mode != EL_ETAG_KEEP) {

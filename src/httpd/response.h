@@ -16,6 +16,15 @@ const char *el_response_header(const request_rec *r, const char *name);
 /* Takes a field out of both tables. */
 void el_response_unset(request_rec *r, const char *name);
 
+/* The Content-Encoding that the response will have, with all codings in one list; or NULL. */
+const char *el_response_encoding(request_rec *r);
+
+/*
+ * Takes out of a table, of a request or a response, what is true only of the body's bytes as they
+ * were: its length, its digests, that it can be had in ranges.
+ */
+void el_response_unset_lengths(apr_table_t *fields);
+
 /* Whether the body is encoded already; identity, 7bit, 8bit and binary are no codings of a body. */
 bool el_response_encoded(const request_rec *r);
 

@@ -1,5 +1,6 @@
 /* The tables of Deflate… and Brotli… directives, and what each of them accepts. */
 #include "arguments.h"
+#include "limits.h"
 #include "settings.h"
 #include "stock.h"
 
@@ -174,6 +175,13 @@ const command_rec el_deflate_commands[] = {
     AP_INIT_RAW_ARGS("DeflateCompressionLevel", set_deflate_level, NULL, RSRC_CONF,
                      "the ceiling of gzip's level, 1 to 9"),
     AP_INIT_RAW_ARGS("DeflateAlterETag", set_deflate_etag, NULL, RSRC_CONF, ETAG_TEXT),
+    AP_INIT_RAW_ARGS("DeflateInflateLimitRequestBody", el_limits_set_size, NULL, OR_ALL,
+                     "the bytes that a request body may have when it is decoded; 0 for those of "
+                     "LimitRequestBody"),
+    AP_INIT_RAW_ARGS("DeflateInflateRatioLimit", el_limits_set_ratio, NULL, OR_ALL,
+                     "a number above 0: how many bytes one encoded byte may give"),
+    AP_INIT_RAW_ARGS("DeflateInflateRatioBurst", el_limits_set_burst, NULL, OR_ALL,
+                     "a number above 0: how many times in a row the ratio may be above its limit"),
     {NULL},
 };
 

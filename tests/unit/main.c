@@ -9,6 +9,8 @@ int main(void)
     int failed;
 
     srunner_add_suite(runner, accept_suite());
+    srunner_add_suite(runner, encoding_suite());
+    srunner_add_suite(runner, decoder_suite());
     srunner_add_suite(runner, mediatype_suite());
     srunner_add_suite(runner, load_suite());
     srunner_add_suite(runner, ladder_suite());

@@ -11,6 +11,8 @@ Suite *accept_suite(void);
 Suite *coding_suite(void);
 Suite *control_suite(void);
 Suite *decide_suite(void);
+Suite *decoder_suite(void);
+Suite *encoding_suite(void);
 Suite *etag_suite(void);
 Suite *ladder_suite(void);
 Suite *load_suite(void);

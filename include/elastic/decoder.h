@@ -1,0 +1,44 @@
+/*
+ * Decoders: one struct for each coding that this build can undo, behind which nothing else knows
+ * the library. The counterpart of engine.h.
+ *
+ * A decoding belongs to one thread at a time. Decoders keep no state outside of their decodings.
+ */
+#ifndef ELASTIC_DECODER_H
+#define ELASTIC_DECODER_H
+
+#include "elastic/coding.h"
+#include "elastic/engine.h"
+
+/* What ended a step. */
+typedef enum {
+    EL_DECODE_HUNGRY,   /* all input taken, and all that it gives written: more input is wanted */
+    EL_DECODE_FULL,     /* the output is full: call again with room, and the rest of the input */
+    EL_DECODE_ENDED,    /* the body ended, and its checksums hold; the input may have more bytes */
+    EL_DECODE_DAMAGED,  /* no body of this coding; only close() may follow */
+    EL_DECODE_NO_MEMORY /* only close() may follow */
+} el_decode_t;
+
+typedef struct el_decoding el_decoding_t;
+
+typedef struct {
+    const char *name; /* the library */
+    el_coding_t coding;
+
+    /* A new decoding. NULL where memory is short. The caller owns it and calls close(). */
+    el_decoding_t *(*open)(void);
+
+    /*
+     * Decodes, and advances `span` as far as it went. Never writes more than the room that it is
+     * given, whatever the input. With an empty input it writes what it holds back.
+     */
+    el_decode_t (*step)(el_decoding_t *decoding, el_span_t *span);
+
+    /* Frees the decoding, in whatever state; NULL is allowed. */
+    void (*close)(el_decoding_t *decoding);
+} el_decoder_t;
+
+/* The decoder of `coding`, or NULL where this build has none. */
+const el_decoder_t *el_decoder_for(el_coding_t coding);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * Content-Encoding (RFC 9110 §8.4): a list of codings in the order in which they were applied, so
+ * that the last one is the outermost.
+ *
+ * Pure; any thread; views into the list's text.
+ */
+#ifndef ELASTIC_ENCODING_H
+#define ELASTIC_ENCODING_H
+
+#include "elastic/coding.h"
+
+/*
+ * Takes the outermost coding off the first `*len` bytes of `list`: `name` and `name_len` are its
+ * token, and `*len` what stands before it, without the comma. Empty members and `identity`, which
+ * is no coding, are passed over. False, and `*len` 0, where none is left.
+ */
+bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len);
+
+#endif

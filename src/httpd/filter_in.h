@@ -1,0 +1,18 @@
+/*
+ * Request bodies: they reach handlers decoded. Either by SetInputFilter DEFLATE, as mod_deflate
+ * does it, or by ElasticInflate On.
+ */
+#ifndef ELASTIC_FILTER_IN_H
+#define ELASTIC_FILTER_IN_H
+
+#include "mod_elastic.h"
+
+#include "util_filter.h"
+
+/* Registers the filter of ElasticInflate and its handler; every record does. */
+void el_filter_in_register(void);
+
+/* Registers the input filter DEFLATE. */
+void el_filter_in_register_deflate(void);
+
+#endif

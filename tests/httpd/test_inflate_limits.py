@@ -1,0 +1,259 @@
+"""Limits of decoded request bodies: their size, and how much larger than sent they may be."""
+
+import gzip
+import json
+import zlib
+
+import brotli
+import pytest
+
+from kit import bodies
+
+# Reads all of it, says how much that was.
+COUNT = """\
+size = 0
+while data := os.read(0, 65536):
+    size += len(data)
+head('Content-Type: text/plain')
+out(str(size))
+"""
+
+LIMIT = 50000
+
+PLACES = """\
+DavLockDB {root}/run/dav
+<Location ~ "^/size/">
+    DeflateInflateLimitRequestBody %d
+</Location>
+<Location ~ "^/core/">
+    LimitRequestBody %d
+</Location>
+<Location ~ "^/zero/">
+    LimitRequestBody %d
+    DeflateInflateLimitRequestBody 0
+</Location>
+<Location ~ "^/wide/">
+    DeflateInflateLimitRequestBody 10000000
+    DeflateInflateRatioLimit 10000000
+</Location>
+<Location ~ "^/ratio/">
+    DeflateInflateRatioLimit 20
+    DeflateInflateRatioBurst 2
+</Location>
+<Location ~ "/deflate/">
+    SetInputFilter DEFLATE
+</Location>
+<Location ~ "/elastic/">
+    ElasticInflate On
+</Location>
+<Location ~ "/dav/">
+    Dav On
+</Location>
+""" % (LIMIT, LIMIT, LIMIT)
+
+NAMES = ("size", "core", "zero", "wide", "ratio", "none")
+WAYS = ("deflate", "elastic")
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, origin):
+    config = ""
+    for name in NAMES:
+        for way in WAYS:
+            config += (f"ProxyPass /{name}/{way}/origin/ {origin.url}/\n"
+                       f"Alias /{name}/{way}/dav/ {{root}}/dav/\n"
+                       f"Alias /{name}/{way}/ {{docs}}/\n")
+    server = httpd_shared(config + PLACES,
+                          modules=["dav", "dav_fs", "proxy", "proxy_http", "allowmethods"],
+                          records=("elastic", "deflate"), tls=True,
+                          allow_log=("AH0", r"\[dav:error\].*\[413, #0\]"),
+                          cgi={"count.cgi": COUNT}, files={"a.txt": bodies.text(1000)})
+    for name in ("dav", "run"):
+        (server.root / name).mkdir(exist_ok=True)
+        (server.root / name).chmod(0o777)
+    origin.route("/count", lambda e: e.respond(200, {}, str(len(e.body)).encode()))
+    return server
+
+
+def encode(data, coding):
+    return brotli.compress(data, quality=3) if coding == "br" else gzip.compress(data)
+
+
+def send(server, path, data, coding="gzip", method="POST", **kw):
+    answer = server.get(path, headers={"Content-Encoding": coding, "Depth": "0"}, method=method,
+                        body=encode(data, coding), **kw)
+    assert answer.coding is None
+    return answer
+
+
+def passes(answer, size):
+    assert answer.status == 200 and answer.body == str(size).encode(), answer
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols("http/1.1", "http/1.0", "tls")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("place", ["size", "core", "zero"])
+def test_the_size_is_exact(server, protocol, way, coding, place):
+    for reader in ("count.cgi", "origin/count"):
+        path = f"/{place}/{way}/{reader}"
+        passes(send(server, path, bodies.text(LIMIT), coding, protocol=protocol), LIMIT)
+        for size in (LIMIT + 1, LIMIT + 8000, 30 * LIMIT):
+            answer = send(server, path, bodies.text(size), coding, protocol=protocol)
+            assert answer.status == 413, (reader, size, answer)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_is_put_within_the_size(server, way):
+    answer = send(server, f"/size/{way}/dav/{way}", bodies.text(LIMIT), method="PUT")
+    assert answer.status == 201, answer
+    assert (server.root / "dav" / way).read_bytes() == bodies.text(LIMIT)
+    answer = send(server, f"/size/{way}/dav/{way}", bodies.text(LIMIT + 1), method="PUT")
+    assert answer.status == 413, answer
+    assert (server.root / "dav" / way).read_bytes() == bodies.text(LIMIT)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_handler_that_discards_the_body(server, way):
+    answer = send(server, f"/size/{way}/a.txt", bodies.text(LIMIT + 1), method="GET")
+    assert answer.status == 413, answer
+    answer = send(server, f"/size/{way}/a.txt", bodies.text(LIMIT))
+    assert answer.status == 200 and answer.body == bodies.text(1000), answer
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_handler_that_parses_the_body(server, way):
+    """mod_dav, by httpd's own reader of XML."""
+    head, tail = b'<?xml version="1.0"?><propfind xmlns="DAV:"><allprop/><!--', b"--></propfind>"
+    for more, status in ((0, 207), (1, 413)):
+        fill = bodies.text(LIMIT + more - len(head) - len(tail))
+        answer = send(server, f"/size/{way}/dav/", head + fill + tail, "br", method="PROPFIND")
+        assert answer.status == status, answer
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_both_sides_of_limit_request_body(server, way):
+    """It counts the decoded bytes, as well as the sent ones."""
+    noise = bodies.noise(LIMIT - 100)
+    passes(send(server, f"/core/{way}/count.cgi", noise), len(noise))
+    answer = send(server, f"/core/{way}/count.cgi", bodies.noise(LIMIT))
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_codings_do_not_add_up(server, way):
+    """Limits hold for what comes out of the last decoder."""
+    data = gzip.compress(gzip.compress(bodies.text(LIMIT)))
+    headers = {"Content-Encoding": "gzip, gzip"}
+    answer = server.get(f"/size/{way}/count.cgi", headers=headers, method="POST", body=data)
+    passes(answer, LIMIT)
+    data = gzip.compress(gzip.compress(bodies.text(LIMIT + 1)))
+    answer = server.get(f"/size/{way}/count.cgi", headers=headers, method="POST", body=data)
+    assert answer.status == 413 and answer.coding is None
+
+
+# --- the ratio
+
+# It is looked at each time that so many bytes were decoded.
+STRIDE = 8096
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_the_default_ratio(server, way, coding):
+    """200, four times in a row."""
+    passes(send(server, f"/none/{way}/count.cgi", bytes(4 * STRIDE - 1), coding), 4 * STRIDE - 1)
+    for reader in ("count.cgi", "origin/count", "dav/zeros"):
+        method = "PUT" if "dav" in reader else "POST"
+        answer = send(server, f"/none/{way}/{reader}", bytes(20_000_000), coding, method=method)
+        assert answer.status == 413, (reader, answer)
+    passes(send(server, f"/wide/{way}/count.cgi", bytes(9_000_000), coding), 9_000_000)
+
+
+def _slow_gzip(strides, gap):
+    """A member whose strides of zeros each become `gap` bytes at least, sent as stored blocks of
+    nothing: the ratio is known at each stride."""
+    raw = zlib.compressobj(9, wbits=31)
+    out = b""
+    for size in strides:
+        out += raw.compress(bytes(size)) + raw.flush(zlib.Z_FULL_FLUSH)
+        out += b"\0\0\0\xff\xff" * (gap // 5)
+    return out + raw.flush()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_burst_is_counted_in_a_row(server, way):
+    """At a ratio of about 12 nothing is too dense for a limit of 20; at about 80, thrice is."""
+    headers = {"Content-Encoding": "gzip"}
+
+    def status(body):
+        answer = server.get(f"/ratio/{way}/count.cgi", headers=headers, method="POST", body=body)
+        assert answer.coding is None
+        return answer.status
+
+    assert status(_slow_gzip([STRIDE] * 20, 700)) == 200
+    assert status(_slow_gzip([STRIDE] * 3, 100)) == 413
+    # Twice above, then below for good, over and over.
+    assert status(_slow_gzip([STRIDE] * 2, 100)) == 200
+    assert status(_slow_gzip([STRIDE] * 2, 100) [:-10] + b"\0\0\0\xff\xff" * 2000) == 400
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_later_row_counts_afresh(server, way):
+    raw = zlib.compressobj(9, wbits=31)
+    body = b""
+    for _ in range(3):
+        # Two strides above the limit, and then enough that is not.
+        body += raw.compress(bytes(2 * STRIDE)) + raw.flush(zlib.Z_FULL_FLUSH)
+        body += raw.compress(bodies.noise(STRIDE)) + raw.flush(zlib.Z_FULL_FLUSH)
+    answer = server.get(f"/ratio/{way}/count.cgi", headers={"Content-Encoding": "gzip"},
+                        method="POST", body=body + raw.flush())
+    passes(answer, 9 * STRIDE)
+
+
+# --- the directives
+
+
+@pytest.mark.parametrize("directive,good,bad", [
+    ("DeflateInflateLimitRequestBody", ["0", "1", "9223372036854775807"],
+     ["-1", "x", "", "1k", "1 2", "9223372036854775808"]),
+    ("DeflateInflateRatioLimit", ["1", "200", "2147483647"], ["0", "-1", "x", "", "1.5", "1 2"]),
+    ("DeflateInflateRatioBurst", ["1", "3", "2147483647"], ["0", "-1", "x", "", "1.5", "1 2"]),
+])
+def test_values(httpd, directive, good, bad):
+    server = httpd("", start=False, records=("deflate",))
+    for value in good:
+        server.configure(f"{directive} {value}\n<Directory /x>\n{directive} {value}\n</Directory>")
+        assert server.configtest()[0], value
+    for value in bad:
+        server.configure(f"{directive} {value}")
+        ok, said = server.configtest()
+        assert not ok and directive in said and "is not allowed; it takes" in said, (value, said)
+
+
+def test_htaccess_and_merges(httpd):
+    server = httpd(
+        "DeflateInflateLimitRequestBody 1000\nDeflateInflateRatioLimit 100000\n"
+        "SetInputFilter DEFLATE\n<Directory {docs}>\nAllowOverride All\n</Directory>\n",
+        records=("deflate",), allow_log=("AH0",),
+        cgi={"count.cgi": COUNT, "sub/count.cgi": COUNT, "sub/deep/count.cgi": COUNT})
+    server.write("sub/.htaccess", "DeflateInflateLimitRequestBody 60000\n")
+    server.write("sub/deep/.htaccess", "DeflateInflateRatioLimit 5\nDeflateInflateRatioBurst 1\n")
+    data = bodies.text(50000)
+    assert send(server, "/count.cgi", data).status == 413
+    passes(send(server, "/sub/count.cgi", data), 50000)
+    passes(send(server, "/sub/count.cgi", bytes(60000)), 60000)
+    assert send(server, "/sub/count.cgi", bytes(60001)).status == 413
+    passes(send(server, "/sub/deep/count.cgi", data), 50000)
+    assert send(server, "/sub/deep/count.cgi", bytes(60000)).status == 413
+
+
+def test_limits_without_the_record(httpd):
+    """ElasticInflate has them all by their defaults."""
+    server = httpd(f"ElasticInflate On\nLimitRequestBody {LIMIT}", allow_log=("AH0",),
+                   cgi={"count.cgi": COUNT})
+    passes(send(server, "/count.cgi", bodies.text(LIMIT)), LIMIT)
+    assert send(server, "/count.cgi", bodies.text(LIMIT + 1)).status == 413
+    assert send(server, "/count.cgi", bytes(5 * STRIDE)).status == 413
