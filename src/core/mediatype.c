@@ -99,6 +99,19 @@ static bool subtype_matches(const names_t *p, const names_t *t)
         && el_text_same(p->subtype, t->subtype, p->subtype_len);
 }
 
+/*
+ * Whether `type` begins as `pattern` does, up to the slash. A type is compared with a whole list for
+ * each response, and nearly always differs in the first letters: nothing is split before that.
+ */
+static bool begins_alike(const char *pattern, const char *type)
+{
+    while (*pattern != '\0' && *pattern != '/' && el_text_same(pattern, type, 1)) {
+        pattern++;
+        type++;
+    }
+    return *pattern == '/' && *type == '/';
+}
+
 bool el_mediatype_match(const char *pattern, const char *type)
 {
     names_t p, t;
@@ -109,12 +122,8 @@ bool el_mediatype_match(const char *pattern, const char *type)
     while (el_text_is_space(*type)) {
         type++;
     }
-    if (!split(type, &t) || !split(pattern, &p)) {
+    if (*pattern != '*' && !begins_alike(pattern, type)) {
         return false;
     }
-    if (!is_star(p.type, p.type_len)
-        && (p.type_len != t.type_len || !el_text_same(p.type, t.type, p.type_len))) {
-        return false;
-    }
-    return subtype_matches(&p, &t);
+    return split(type, &t) && split(pattern, &p) && subtype_matches(&p, &t);
 }

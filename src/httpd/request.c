@@ -165,19 +165,21 @@ el_facts_t el_request_facts(request_rec *r, el_record_t record, bool by_type)
         /* The parts of a multipart 206 carry it instead of the header. */
         .has_content_range = r->status == HTTP_PARTIAL_CONTENT
                              || el_response_header(r, "Content-Range") != NULL,
-        .range_requested = r->status == HTTP_OK && r->method_number == M_GET
-                           && el_request_has_range(r) && !el_request_void_range(r),
-        .no_transform = el_response_no_transform(r),
-        .bypass = el_state_control(el_shared.state).bypass,
-        .env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL,
-        .force = apr_table_get(r->subprocess_env, "force-gzip") != NULL,
-        .accept = *el_request_accept(r),
     };
 
-    if (facts.enabled && facts.type_listed) {
-        facts.tls_compressed = tls_compressed(r);
-        facts.order_count = el_request_codings(r, record, facts.order, &facts.env_removed);
+    /* Most responses that stay as they are, images for one, end here. */
+    if (!facts.enabled || !facts.type_listed) {
+        return facts;
     }
+    facts.range_requested = r->status == HTTP_OK && r->method_number == M_GET
+                            && el_request_has_range(r) && !el_request_void_range(r);
+    facts.no_transform = el_response_no_transform(r);
+    facts.tls_compressed = tls_compressed(r);
+    facts.bypass = el_state_control(el_shared.state).bypass;
+    facts.env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL;
+    facts.force = apr_table_get(r->subprocess_env, "force-gzip") != NULL;
+    facts.accept = *el_request_accept(r);
+    facts.order_count = el_request_codings(r, record, facts.order, &facts.env_removed);
     return facts;
 }
 
