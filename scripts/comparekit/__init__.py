@@ -1,0 +1,11 @@
+"""Stock mod_deflate and mod_brotli beside ours: the same requests, and where the answers differ.
+
+row       Row: a name, a request in short, the site it goes to, and what it looks at
+sites     the configurations; a server of each for either side
+facts     a response -> what is compared of it
+rows      the rows themselves, a file for each chapter
+expected  the differences that are meant, each with its reason
+report    the table, for terminals and for docs/stock-and-ours.md
+
+It stands on tests/httpd/kit, which must be on the path; scripts/compare sees to that.
+"""

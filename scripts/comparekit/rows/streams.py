@@ -1,0 +1,137 @@
+"""HEAD, FLUSH and the end of a body."""
+
+import threading
+
+from kit import bodies, client
+
+from .. import facts, sites
+from ..row import FILES, PAGE, Row, accepts, describe, get
+
+# mod_bucketeer ends a bucket at \x02 and a brigade at \x10, and flushes at \x06.
+_PIECES = {
+    "buckets": b"\x02", "brigades": b"\x10", "flushes": b"\x06", "flushes twice": b"\x06\x06",
+}
+_TEXT = bodies.text(20000)
+for _name, _mark in _PIECES.items():
+    FILES[f"{_name.replace(' ', '-')}.txt"] = _mark.join(bodies.pieces(_TEXT, (1, 40, 9999)))
+FILES["small-flushes.txt"] = b"\x06".join([b"one", b"two", b"three"])
+FILES["flush-first.txt"] = b"\x06" + _TEXT
+
+sites.SITES["streams"] = sites.Site(
+    sites.at("cut-gzip", "SetOutputFilter BUCKETEER;DEFLATE")
+    + sites.at("cut-br", "SetOutputFilter BUCKETEER;BROTLI_COMPRESS"))
+
+_SIZE = 3000
+_NOISE = bodies.noise(1_000_000)
+
+
+def _heads():
+    for place in ("gzip", "br"):
+        for path, said in ((f"/{place}/page.html", "a file"),
+                           (f"/{place}/say.cgi?size={_SIZE}", "a script"),
+                           (f"/proxy-{place}/known", "proxied, length known"),
+                           (f"/proxy-{place}/chunked", "proxied, length unknown"),
+                           (f"/{place}/sends-empty.asis", "an empty answer")):
+            for ae in (place, None):
+                yield _head(f"streams/HEAD, {place}, {said}, {accepts(ae)}", path, ae)
+
+
+FILES["sends-empty.asis"] = b"Content-Type: text/html\n\n"
+
+
+def _head(name, path, ae):
+    def probe(server):
+        _routes(server)
+        found = facts.of_head(server, server.get(path, ae=ae, method="HEAD"), path, ae)
+        if "say.cgi" in path:
+            del found["length"]  # a matter of when its bytes come
+        return found
+    return Row(name, describe(path, ae, {"method": "HEAD"}), "streams", probe)
+
+
+def _routes(server):
+    server.origin.route("/known", lambda ask: ask.respond(
+        200, {"Content-Type": "text/html", "ETag": '"o"'}, PAGE))
+    server.origin.route("/chunked", lambda ask: ask.chunked(
+        200, {"Content-Type": "text/html"}, [PAGE] if ask.method == "GET" else []))
+
+
+def _flushes():
+    for place in ("gzip", "br"):
+        for name in (*_PIECES, "flush first", "small flushes"):
+            expect = b"onetwothree" if name == "small flushes" else _TEXT
+            yield get(f"streams/{place}, {name}", f"/cut-{place}/{name.replace(' ', '-')}.txt",
+                      place, expect=expect, site="streams", text="mod_bucketeer cuts the file")
+        yield _script(place)
+        yield _proxied(place)
+        yield _proxied(place, first=b"id: 1\n\n")
+        yield _broken(place)
+
+
+def _promptly(server, path, place, first, go_on):
+    """Reads the first part; whether it came before the second was let go. Whoever holds it gets the
+    second after a second and a half."""
+    late = threading.Timer(1.5, go_on)
+    late.start()
+    with server.connect() as connection, client.stream(connection, path, place, None) as stream:
+        stream.wait_for(first, timeout=10)
+        held = not late.is_alive()
+        late.cancel()
+        go_on()
+        stream.read_all(10)
+        return {"coding": stream.coding or "identity",
+                "first part": "held until the second" if held else "at once",
+                "length": "sent" if "Content-Length" in stream.headers else facts.ABSENT}
+
+
+def _script(place):
+    path = f"/{place}/say.cgi?size={_SIZE}&wait=gate"
+
+    def probe(server):
+        gate = server.docs / "gate"
+        gate.unlink(missing_ok=True)
+        half = sites.say_body(_SIZE)[:_SIZE // 2]
+        return _promptly(server, path, place, half[-16:],
+                         lambda: server.write("gate", b"open"))
+    return Row(f"streams/{place}, a script that pauses",
+               describe(path, place, {}, "a script writes half, then waits"), "streams", probe)
+
+
+def _proxied(place, first=PAGE[:9000]):
+    path = f"/proxy-{place}/gate"
+    size = len(first)
+
+    def probe(server):
+        gate = threading.Event()
+
+        def respond(ask):
+            ask.head(200, {"Content-Type": "text/html", "Transfer-Encoding": "chunked"})
+            ask.send(b"%x\r\n%s\r\n" % (size, first))
+            gate.wait(10)
+            ask.send(b"4\r\nrest\r\n0\r\n\r\n")
+        server.origin.route("/gate", respond)
+        return _promptly(server, path, place, first, gate.set)
+    return Row(f"streams/{place}, an origin that pauses after {size} bytes",
+               describe(path, place, {}, f"the origin sends {size} bytes, then waits"), "streams",
+               probe)
+
+
+def _broken(place):
+    """An origin that stops in the middle: the client must see it."""
+    path = f"/proxy-{place}/broken"
+
+    def probe(server):
+        def respond(ask):
+            ask.head(200, {"Content-Type": "text/html", "Content-Length": len(_NOISE)})
+            ask.send(_NOISE[:500_000])
+            ask.close = True
+        server.origin.route("/broken", respond)
+        answer = server.get(path, ae=place)
+        return {"status": str(answer.status), "coding": answer.coding or "identity",
+                "body": "broken off" if not answer.complete else facts.of_body(answer, _NOISE)}
+    return Row(f"streams/{place}, an origin that breaks off",
+               describe(path, place, {}, "the origin ends within its body"), "streams", probe)
+
+
+def rows():
+    return [*_heads(), *_flushes()]
