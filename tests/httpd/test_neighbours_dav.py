@@ -1,0 +1,179 @@
+"""mod_dav beside ours: its answers are compressed, and a tag with a suffix opens no door to
+writing (RFC 9110 §13.1.1: If-Match compares strongly)."""
+
+import re
+
+import pytest
+
+from kit import bodies, check, neighbours
+
+BODY = bodies.html(30000)
+OLD = 1_500_000_000
+
+LOCK = (b'<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>'
+        b"<D:locktype><D:write/></D:locktype><D:owner>" + bodies.text(3000) + b"</D:owner>"
+        b"</D:lockinfo>")
+PATCH = (b'<?xml version="1.0"?><D:propertyupdate xmlns:D="DAV:" xmlns:x="urn:x"><D:set><D:prop>'
+         + b"".join(b"<x:name%d>value</x:name%d>" % (n, n) for n in range(100))
+         + b"</D:prop></D:set></D:propertyupdate>")
+
+
+@pytest.fixture(**neighbours.EACH_WAY)
+def way(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, way):
+    server = way.start(
+        httpd_shared,
+        "DavLockDB {root}/locks/db\nHeader set Cache-Control max-age=0\n"
+        f"<Location /dav>\nDav On\n{way.lines()}\n</Location>\n",
+        modules=["dav", "dav_fs"], allow_log=[r"\[dav:error\]"])
+    for n in range(50):
+        server.write(f"dav/many/{n}.html", b"x", OLD)
+    write(server, "dav/a.html")
+    (server.root / "locks").mkdir()
+    (server.root / "locks").chmod(0o777)
+    return server
+
+
+def write(server, path):
+    """A file that a client may change."""
+    file = server.write(path, BODY, OLD)
+    file.chmod(0o666)
+    file.parent.chmod(0o777)
+
+
+def strong(server, path):
+    """The tag of the identity."""
+    tag = server.get(path).headers["ETag"]
+    assert tag.startswith('"')
+    return tag
+
+
+def is_short(answer, coding, status):
+    """httpd's own text; a stock filter that is named takes some of those."""
+    assert answer.status == status and answer.coding in (None, coding), answer
+    assert answer.complete and len(answer.body) < 400
+
+
+def answered(server, way, method, path, status, **kw):
+    """An answer in XML, in each coding; mod_filter's own ways leave what is no 200 as it is."""
+    plain = server.get(path, method=method, **kw)
+    check.plain(plain, plain.body, status, varies=way.errors)
+    assert plain.headers["Content-Type"].startswith("text/xml"), plain
+    for coding in way.codings:
+        answer = server.get(path, ae=coding, method=method, **kw)
+        if way.errors:
+            check.encoded(answer, coding, plain.body, status)
+        else:
+            check.plain(answer, plain.body, status, varies=False)
+    return plain
+
+
+def test_propfind(server, way):
+    plain = answered(server, way, "PROPFIND", "/dav/many/", 207, headers={"Depth": "1"})
+    assert plain.body.count(b"<D:response ") == 51
+
+
+def test_proppatch(server, way):
+    write(server, "dav/patched.html")
+    plain = answered(server, way, "PROPPATCH", "/dav/patched.html", 207, body=PATCH)
+    assert b"name99" in plain.body and b"200 OK" in plain.body
+
+
+def test_what_was_put_is_got(server, way):
+    for n, coding in enumerate(way.codings):
+        for status, body in ((201, BODY), (204, BODY[::-1])):
+            path = f"/dav/put-{n}.html"
+            answer = server.get(path, ae=coding, method="PUT", body=body)
+            is_short(answer, coding, status)
+            check.encoded(server.get(path, ae=coding), coding, body)
+            check.plain(server.get(path), body)
+
+
+def test_a_part_is_put(server, way):
+    write(server, "dav/part.html")
+    answer = server.get("/dav/part.html", ae="gzip", method="PUT", body=b"0123456789",
+                        headers={"Content-Range": f"bytes 100-109/{len(BODY)}"})
+    assert answer.status == 204, answer
+    body = BODY[:100] + b"0123456789" + BODY[110:]
+    for coding in way.codings:
+        check.encoded(server.get("/dav/part.html", ae=coding), coding, body)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_only_the_identitys_tag_allows_to_write(server, way, method):
+    for coding in way.codings:
+        path = f"/dav/{method}-{coding}.html"
+        write(server, path)
+        tag = strong(server, path)
+        ours = server.get(path, ae=coding).headers["ETag"]
+        assert ours == way.tagged(tag.strip('"'), coding)
+        suffixed = f'"{tag[1:-1]}-{coding}"'
+        for value in (ours, suffixed, f"W/{tag}", f"W/{suffixed}", f'"other", {suffixed}'):
+            answer = server.get(path, ae=coding, method=method, body=b"new",
+                                headers={"If-Match": value})
+            assert (answer.status, answer.coding) == (412, None), (value, answer)
+        check.encoded(server.get(path, ae=coding), coding, BODY)
+        answer = server.get(path, ae=coding, method=method, body=b"new", headers={"If-Match": tag})
+        assert answer.status == 204, answer
+        after = server.get(path, ae=coding)
+        assert after.status == 404 if method == "DELETE" else after.body == b"new", after
+
+
+def test_put_of_what_must_not_be_there(server, way):
+    path = "/dav/new.html"
+    for coding in way.codings:
+        tag = strong(server, "/dav/a.html")
+        answer = server.get("/dav/a.html", ae=coding, method="PUT", body=b"new",
+                            headers={"If-None-Match": "*"})
+        assert answer.status == 412, answer
+        # The identity's tag is current; a suffixed one is of no representation that PUT replaces.
+        answer = server.get("/dav/a.html", ae=coding, method="PUT", body=b"new",
+                            headers={"If-None-Match": tag})
+        assert answer.status == 412, answer
+        check.encoded(server.get("/dav/a.html", ae=coding), coding, BODY)
+        answer = server.get(path, ae=coding, method="PUT", body=BODY,
+                            headers={"If-None-Match": "*"})
+        assert answer.status == 201, answer
+        check.encoded(server.get(path, ae=coding), coding, BODY)
+        assert server.get(path, method="DELETE").status == 204
+
+
+def test_a_lock(server, way):
+    path = "/dav/locked.html"
+    for coding in way.codings:
+        write(server, path)
+        tag = strong(server, path)
+        # The answer to LOCK is a 200: all ways compress it.
+        answer = server.get(path, ae=coding, method="LOCK", body=LOCK)
+        check.encoded(answer, coding, answer.body)
+        assert answer.headers["Content-Type"].startswith("text/xml"), answer
+        token = re.fullmatch("<(.*)>", answer.headers["Lock-Token"])[1]
+        assert token.encode() in answer.body and bodies.text(3000) in answer.body
+        assert server.get(path, ae=coding, method="PUT", body=b"new").status == 423
+        for state, status in ((f'(<{token}> ["{tag[1:-1]}-{coding}"])', 412),
+                              (f"(<{token}> [{tag}])", 204)):
+            answer = server.get(path, ae=coding, method="PUT", body=b"new", headers={"If": state})
+            assert answer.status == status, (state, answer)
+        answer = server.get(path, ae=coding, method="UNLOCK", headers={"Lock-Token": f"<{token}>"})
+        assert (answer.status, answer.coding) == (204, None), answer
+
+
+def test_collections(server, way):
+    host = f"http://127.0.0.1:{server.port}"
+    for coding in way.codings:
+        def do(method, path, status, **headers):
+            answer = server.get(path, ae=coding, method=method,
+                                headers={"Host": host.removeprefix("http://"), **headers})
+            is_short(answer, coding, status)
+            return answer
+
+        assert "2" in do("OPTIONS", "/dav/", 200).headers["DAV"]
+        do("MKCOL", "/dav/c/", 201)
+        do("COPY", "/dav/a.html", 201, Destination=f"{host}/dav/c/b.html")
+        do("MOVE", "/dav/c/b.html", 201, Destination=f"{host}/dav/c/c.html")
+        check.encoded(server.get("/dav/c/c.html", ae=coding), coding, BODY)
+        do("DELETE", "/dav/c/", 204)
