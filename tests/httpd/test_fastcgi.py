@@ -6,7 +6,7 @@ import pytest
 from kit import bodies, check
 from kit.client import Incomplete
 from kit.fpm import Fpm, binary
-from kit.proxied import EACH, WAYS, locations
+from kit.proxied import EACH, EACH_OWN, WAYS, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
 
@@ -92,7 +92,7 @@ def server(httpd_shared):
     """Below /way/ through SetHandler, flushed; below /passed-way/ through ProxyPassMatch, not."""
     if not binary():
         pytest.skip("php-fpm is not there (package php-fpm)")
-    server = httpd_shared("", start=False, modules=["proxy", "proxy_fcgi"], tls=True, h2=True,
+    server = start(httpd_shared, "", ["proxy_fcgi"], start=False, tls=True, h2=True,
                           files={"text.bin": bodies.text(1 << 20), **PAGES})
     steps = server.root / "steps"
     steps.mkdir()
@@ -124,7 +124,7 @@ def test_pages(server, way, coding, size, prefix, protocol):
 
 
 @pytest.mark.smoke
-@EACH
+@EACH_OWN
 def test_small_pages(server, way, coding, protocol):
     """Where nothing is flushed, a page that fits a segment is held until it ends."""
     path = f"/passed-{way.name}/sized.php?size=700"
@@ -220,7 +220,7 @@ def test_answers_to_post(server, way, coding, protocol):
 def test_statuses(server, way, coding):
     for status in (201, 404, 500, 503):
         answer = server.get(way.path(f"status.php?status={status}"), ae=coding)
-        check.encoded(answer, coding, b"<p>told</p>" * 2000, status)
+        way.check(answer, coding, b"<p>told</p>" * 2000, status)
     answer = server.get(way.path("status.php?status=204"), ae=coding)
     assert (answer.status, answer.coding, answer.raw) == (204, None, b"")
 

@@ -5,12 +5,12 @@ import email.utils
 import pytest
 
 from kit import bodies, check
-from kit.proxied import EACH, EACH_WAY, MODULES, WAYS, Way, config
+from kit.proxied import EACH, EACH_WAY, WAYS, config, start
 
 BODY = bodies.text(30000)
 DATE = email.utils.formatdate(1_500_000_000, usegmt=True)
-SUFFIX = tuple(Way(f"suffix-{way.name}", f"{way.lines}\nElasticETag suffix", way.codings,
-                   '"{}-{}"') for way in WAYS)
+SUFFIX = tuple(way._replace(name=f"suffix-{way.name}", tag='"{}-{}"',
+                            lines=f"{way.lines}\nElasticETag suffix") for way in WAYS[:2])
 
 
 def _tags(exchange, name):
@@ -44,18 +44,19 @@ def _range_holds(exchange, tag):
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    server = httpd_shared(
+    server = start(
+        httpd_shared,
         config(origin.url)
         + "".join(f"<Location /{way.name}/>\n{way.lines}\nProxyPass {origin.url}/\n</Location>\n"
                   for way in SUFFIX),
-        modules=MODULES, tls=True, h2=True)
+        tls=True, h2=True)
     origin.route("/x", _backend())
     origin.route("/weak", _backend('W/"o"'))
     origin.route("/vary", _backend(fields={"Vary": "Cookie"}))
     origin.route("/whole", lambda e: e.respond(
         200, {"ETag": '"o"', "Accept-Ranges": "bytes"}, BODY))
     origin.route("/length", lambda e: e.respond(200, {}, BODY))
-    origin.route("/chunked", lambda e: e.chunked(200, {}, [] if e.method == "HEAD" else [BODY]))
+    origin.route("/chunked", lambda e: e.chunked(200, {}, [BODY]))
     origin.route("/no-length", _head_without_length)
     origin.route("/small", lambda e: e.respond(200, {}, b"small"))
     return server
@@ -155,7 +156,7 @@ def test_the_connection_stays_in_step_after_a_304(server, way):
 def test_the_backends_parts_pass(server, way, coding):
     """They are of the identity, as is the whole that a request for ranges may get."""
     answer = server.get(way.path("x"), ae=coding, headers={"Range": "bytes=100-9099"})
-    check.plain(answer, BODY[100:9100], 206)
+    check.plain(answer, BODY[100:9100], 206, varies=not way.stock)
     assert answer.headers["Content-Range"] == f"bytes 100-9099/{len(BODY)}"
     assert answer.headers["ETag"] == '"o"'
 
@@ -172,7 +173,7 @@ def test_a_backend_without_ranges(server, way, coding):
 def test_if_range_with_the_backends_tag(server, way, coding):
     answer = server.get(way.path("x"), ae=coding,
                         headers={"Range": "bytes=100-9099", "If-Range": '"o"'})
-    check.plain(answer, BODY[100:9100], 206)
+    check.plain(answer, BODY[100:9100], 206, varies=not way.stock)
 
 
 @pytest.mark.parametrize("way", [*WAYS, *SUFFIX], ids=lambda way: way.name)

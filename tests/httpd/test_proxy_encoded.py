@@ -6,7 +6,7 @@ import brotli
 import pytest
 
 from kit import bodies, check
-from kit.proxied import EACH, EACH_WAY, MODULES, config
+from kit.proxied import EACH, EACH_WAY, config, start
 
 BODY = bodies.html(30000)
 HTML = {"Content-Type": "text/html"}
@@ -39,7 +39,7 @@ def _raw(fields, body, status="200 OK"):
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    server = httpd_shared(config(origin.url), modules=MODULES, tls=True, h2=True)
+    server = start(httpd_shared, config(origin.url), tls=True, h2=True)
     for name, (codings, body) in ENCODED.items():
         fields = [("Content-Type", "text/html"), ("ETag", '"o"'), ("Accept-Ranges", "bytes"),
                   *(("Content-Encoding", coding) for coding in codings)]
@@ -177,7 +177,7 @@ def test_parts_pass(server, origin, way, coding, status, fields):
     answer = server.get(way.path("part"), ae=coding)
     assert (answer.status, answer.coding) == (int(status[:3]), None)
     assert answer.body == BODY[:9000] and answer.headers["ETag"] == '"o"'
-    assert server.reason(answer) == "range"
+    assert server.reason(answer) == ("range" if way.errors or answer.status == 200 else None)
 
 
 @EACH
@@ -215,10 +215,13 @@ def test_early_hints_are_no_response_yet(server, origin, way, coding):
 
 
 @EACH
-def test_other_types_pass(server, origin, way, coding):
+def test_other_types_pass_where_types_are_listed(server, origin, way, coding):
     data = bodies.noise(9000)
     origin.route("/image", lambda e: e.respond(
         200, {"Content-Type": "image/png", "ETag": '"o"', "Accept-Ranges": "bytes"}, data))
     answer = server.get(way.path("image"), ae=coding)
+    if not way.typed:
+        check.encoded(answer, coding, data)
+        return
     check.plain(answer, data, varies=False)
     assert answer.headers["ETag"] == '"o"' and answer.headers["Accept-Ranges"] == "bytes"

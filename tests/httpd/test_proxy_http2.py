@@ -6,7 +6,7 @@ import pytest
 
 from kit import bodies, check
 from kit.h2origin import Nghttpd, is_there
-from kit.proxied import EACH, EACH_WAY, config
+from kit.proxied import EACH, EACH_OWN, EACH_WAY, config, start
 
 LARGE = bodies.text(3 << 20)
 SIZES = (0, 1, 700, 20000, 300000)
@@ -36,7 +36,7 @@ else:
 def server(httpd_shared):
     if not is_there():
         pytest.skip("nghttpd is not there (package nghttp2-server)")
-    server = httpd_shared("", start=False, modules=["proxy", "proxy_http2"], tls=True, h2=True,
+    server = start(httpd_shared, "", ["proxy_http2"], start=False, tls=True, h2=True,
                           files={f"{size}.txt": bodies.text(size) for size in SIZES})
     server.write("large.txt", LARGE)
     origins = [Nghttpd(server.docs), Nghttpd(server.docs, "--no-content-length")]
@@ -66,7 +66,7 @@ def test_a_large_file(server, way, coding):
         check.encoded(server.get(path, ae=coding), coding, LARGE)
 
 
-@EACH
+@EACH_OWN
 def test_small_files(server, way, coding):
     for size in (0, 1, 700):
         answer = server.get(way.path(f"{size}.txt"), ae=coding)
@@ -134,8 +134,8 @@ def pair(httpd_shared):
     backend = httpd_shared("", elastic=False, h2=True, cgi={"parts.cgi": PARTS,
                                                             "tagged.cgi": TAGGED})
     backend.write_kit()
-    server = httpd_shared(config(f"h2c://127.0.0.1:{backend.port}"),
-                          modules=["proxy", "proxy_http2"], h2=True)
+    server = start(httpd_shared, config(f"h2c://127.0.0.1:{backend.port}"), ["proxy_http2"],
+                   h2=True)
     return server, backend
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kit import bodies, check
-from kit.proxied import EACH, EACH_WAY, MODULES, config
+from kit.proxied import EACH, EACH_OWN, EACH_WAY, WAYS, config, start
 
 SMALL = bodies.text(700)
 
@@ -34,9 +34,10 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    server = httpd_shared(
+    server = start(
+        httpd_shared,
         config(origin.url) + config(origin.url, "ElasticMinSize 500", prefix="500-"),
-        modules=MODULES, tls=True, h2=True)
+        tls=True, h2=True)
     for name, handler in SHAPES.items():
         origin.route(f"/{name}", handler)
     origin.route("/sized", lambda e: e.respond(200, {}, bodies.text(int(e.path.split("?")[1]))))
@@ -48,14 +49,14 @@ def server(httpd_shared, origin):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("shape", SHAPES)
-@EACH
+@EACH_OWN
 def test_what_fits_a_segment_stays(server, way, coding, shape, protocol):
     answer = server.get(way.path(shape), ae=coding, protocol=protocol)
     check.plain(answer, SMALL)
     assert server.reason(answer) == "small"
 
 
-@EACH
+@EACH_OWN
 def test_its_length_is_known(server, way, coding):
     for shape in SHAPES:
         answer = server.get(way.path(shape), ae=coding)
@@ -63,7 +64,7 @@ def test_its_length_is_known(server, way, coding):
         assert answer.headers.get("Content-Length") == str(len(SMALL)), shape
 
 
-@EACH
+@EACH_OWN
 def test_the_threshold_is_the_segment(server, way, coding):
     """Of known lengths: the largest that stays, and the smallest that does not."""
 
@@ -89,6 +90,16 @@ def test_a_fixed_threshold(server, way, coding):
         assert answer.varies
 
 
+@pytest.mark.parametrize("size,gzip,br", [
+    (0, None, "br"), (1, None, "br"), (68, None, "br"), (69, "gzip", "br")])
+@pytest.mark.parametrize("way", [way for way in WAYS if way.stock], ids=lambda way: way.name)
+def test_what_stock_filters_take(server, way, size, gzip, br):
+    for ae, coding in (("gzip", gzip), ("br", br)):
+        answer = server.get(way.path(f"sized?{size}"), ae=ae)
+        assert (answer.status, answer.coding, answer.body) == (200, coding, bodies.text(size))
+        assert answer.varies
+
+
 @EACH
 def test_what_is_flushed_before_it_tells_its_size_is_encoded(server, way, coding):
     """mod_proxy flushes the header when the body is not there yet."""
@@ -96,7 +107,7 @@ def test_what_is_flushed_before_it_tells_its_size_is_encoded(server, way, coding
 
 
 @pytest.mark.parametrize("shape", ["empty", "empty-chunked"])
-@EACH
+@EACH_OWN
 def test_empty_bodies(server, way, coding, shape):
     check.plain(server.get(way.path(shape), ae=coding), b"")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kit import bodies, check
-from kit.proxied import EACH, EACH_WAY, MODULES, config
+from kit.proxied import EACH, EACH_WAY, RECORDS, config, start
 from kit.websocket import BINARY, PAGE, PING, PONG, Switcher, switch
 
 MESSAGES = (b"", b"hello", bodies.text(125), bodies.text(126), bodies.text(70000),
@@ -26,18 +26,19 @@ def backend():
 @pytest.fixture(scope="module")
 def server(httpd_shared, backend):
     port = backend.port
-    return httpd_shared(
+    return start(
+        httpd_shared,
         config(f"http://127.0.0.1:{port}", parameters="upgrade=websocket", prefix="http-")
         + config(f"http://127.1:{port}", parameters="upgrade=ANY", prefix="any-")
         + config(f"ws://127.0.0.1:{port}", prefix="ws-"),
-        modules=[*MODULES, "proxy_wstunnel"], tls=True)
+        modules=["proxy_wstunnel"], tls=True)
 
 
 @pytest.fixture(scope="module")
 def tunnel(httpd_shared, backend):
     """mod_proxy_wstunnel without mod_proxy_http to turn to."""
     return httpd_shared(config(f"ws://127.0.0.1:{backend.port}", prefix="tunnel-"),
-                        modules=["proxy", "proxy_wstunnel"])
+                        modules=["filter", "proxy", "proxy_wstunnel"], records=RECORDS)
 
 
 def _server_of(request, prefix):
@@ -102,14 +103,14 @@ def test_a_refusal_is_an_ordinary_response(server, backend, way, coding, prefix)
         id = connection.send_request(path, ae=coding, headers={
             "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="})
-        check.encoded(connection.read_response(id), coding, PAGE, 403)
+        way.check(connection.read_response(id), coding, PAGE, 403)
 
 
 @EACH
 def test_an_upgrade_that_nobody_allowed_is_an_ordinary_request(httpd, origin, way, coding):
     body = bodies.text(30000)
     origin.route("/x", lambda e: e.respond(200, {}, body))
-    server = httpd(config(origin.url), modules=MODULES)
+    server = start(httpd, config(origin.url))
     answer = server.get(way.path("x"), ae=coding, headers={
         "Connection": "Upgrade", "Upgrade": "websocket"})
     check.encoded(answer, coding, body)

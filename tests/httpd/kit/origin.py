@@ -47,6 +47,8 @@ class Exchange:
 
     def chunked(self, status, headers, pieces):
         self.head(status, {"Content-Type": "text/plain", **headers, "Transfer-Encoding": "chunked"})
+        if self.method == "HEAD":
+            return
         for piece in pieces:
             if isinstance(piece, (int, float)):
                 time.sleep(piece)
@@ -58,7 +60,7 @@ class Exchange:
         """A body that ends with the connection."""
         self.close = True
         self.head(status, {"Content-Type": "text/plain", **headers, "Connection": "close"})
-        for piece in pieces:
+        for piece in pieces if self.method != "HEAD" else ():
             self.send(piece)
 
 

@@ -1,6 +1,6 @@
 """A reverse proxy whose responses pass the filter, in every way that brings it there.
 
-    server = httpd_shared(proxied.config(origin.url), modules=proxied.MODULES)
+    server = proxied.start(httpd_shared, proxied.config(origin.url))
     server.get("/on/x", ae="gzip")                  # the origin's /x, with `Elastic On`
 
     @proxied.EACH                                   # way, coding
@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-MODULES = ("proxy", "proxy_http")
+from . import check
+
+RECORDS = ("elastic", "deflate", "brotli")
 
 
 class Way(NamedTuple):
@@ -22,9 +24,19 @@ class Way(NamedTuple):
     lines: str
     codings: tuple
     tag: str  # what the tag x becomes, for str.format
+    stock: bool = False  # one of the filters that stand for stock ones: their defaults hold
+    typed: bool = True  # it is for some media types; a stock filter that is named, for all
+    errors: bool = True  # it sees other statuses than 200, where mod_filter's filters are not
 
     def path(self, rest):
         return f"/{self.name}/{rest}"
+
+    def check(self, answer, coding, body, status):
+        """A response that need not be a 200 is encoded where the filter sees such ones."""
+        if self.errors or status == 200:
+            check.encoded(answer, coding, body, status)
+        else:
+            check.plain(answer, body, status, varies=False)
 
     def tagged(self, text, coding):
         """The tag of the body in `coding` whose identity has the tag "text"."""
@@ -34,12 +46,27 @@ class Way(NamedTuple):
 WAYS = (
     Way("on", "Elastic On", ("gzip", "br"), 'W/"{}-{}"'),
     Way("named", "SetOutputFilter ELASTIC", ("gzip", "br"), 'W/"{}-{}"'),
+    Way("dropin", "SetOutputFilter BROTLI_COMPRESS;DEFLATE", ("gzip", "br"), '"{}-{}"', stock=True,
+        typed=False),
+    Way("by-type", "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/plain "
+        "text/event-stream", ("gzip", "br"), '"{}-{}"', stock=True, errors=False),
 )
 
+
+def _each(ways):
+    cases = [(way, coding) for way in ways for coding in way.codings]
+    return pytest.mark.parametrize("way,coding", cases,
+                                   ids=lambda value: getattr(value, "name", value))
+
+
+EACH = _each(WAYS)
+EACH_OWN = _each([way for way in WAYS if not way.stock])  # where our defaults hold
 EACH_WAY = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-EACH = pytest.mark.parametrize(
-    "way,coding", [(way, coding) for way in WAYS for coding in way.codings],
-    ids=lambda value: getattr(value, "name", value))
+
+
+def start(httpd, text, modules=(), **kw):
+    """A server by the fixture `httpd`, with all that the ways and mod_proxy_http need."""
+    return httpd(text, modules=["filter", "proxy", "proxy_http", *modules], records=RECORDS, **kw)
 
 
 def locations(*lines, prefix="", ways=WAYS):
