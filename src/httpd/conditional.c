@@ -12,36 +12,76 @@ static bool is_encoder_possible(request_rec *r)
     return el_request_stands(r) || el_request_of(r)->may_stand;
 }
 
-int el_conditional_prepare(request_rec *r)
+/* Whether another server, or a FastCGI process, answers. */
+static bool is_proxied(const request_rec *r)
 {
-    el_request_t *request;
-    const char *list;
-    el_accept_t accept;
+    return r->proxyreq != PROXYREQ_NONE || (r->handler && strncmp(r->handler, "proxy:", 6) == 0);
+}
+
+static bool takes_a_coding(const el_accept_t *accept)
+{
+    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
+        if (el_accept_takes(accept, (el_coding_t)coding)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * A backend knows of its own body only: where If-Range has that body's date, it answers a slice of
+ * it, and the client joins it to the part of an encoded one that it may have. Files wait with this
+ * until their type is known; a backend has answered by then.
+ */
+static bool asks_a_backend_by_date(request_rec *r)
+{
+    return is_proxied(r) && el_request_dated_range(r) && el_request_has_range(r)
+           && is_encoder_possible(r);
+}
+
+/* Adds the tags of the identities to If-None-Match. */
+static void name_bases(request_rec *r, const char *list, const el_accept_t *accept)
+{
+    el_request_t *request = el_request_of(r);
     size_t size, len;
     char *bases;
+
+    /* Of "x-gunzip-gzip" both "x-gunzip" and "x" are bases. */
+    size = strlen(list) * 3 + 1;
+    bases = apr_palloc(r->pool, size);
+    len = el_etag_bases(list, accept, bases, size);
+    if (request->decodes) {
+        len += el_etag_decoded_bases(list, accept, bases + len, size - len);
+    }
+    if (len > 0) {
+        request->if_none_match = list;
+        apr_table_setn(r->headers_in, "If-None-Match", apr_pstrcat(r->pool, list, bases, NULL));
+    }
+}
+
+int el_conditional_prepare(request_rec *r)
+{
+    const char *list;
+    el_accept_t accept;
+    bool by_date;
 
     if (r->main || r->method_number != M_GET
         || (!is_encoder_possible(r) && !el_request_of(r)->decodes)) {
         return DECLINED;
     }
     list = apr_table_get(r->headers_in, "If-None-Match");
-    if (!list) {
+    by_date = asks_a_backend_by_date(r);
+    if (!list && !by_date) {
         return DECLINED;
     }
-    request = el_request_of(r);
     accept = el_request_enabled(r);
-    /* Of "x-gunzip-gzip" both "x-gunzip" and "x" are bases. */
-    size = strlen(list) * 3 + 1;
-    bases = apr_palloc(r->pool, size);
-    len = el_etag_bases(list, &accept, bases, size);
-    if (request->decodes) {
-        len += el_etag_decoded_bases(list, &accept, bases + len, size - len);
+    /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
+    r->headers_in = apr_table_copy(r->pool, r->headers_in);
+    if (by_date && takes_a_coding(&accept)) {
+        el_request_drop_range(r);
     }
-    if (len > 0) {
-        request->if_none_match = list;
-        /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
-        r->headers_in = apr_table_copy(r->pool, r->headers_in);
-        apr_table_setn(r->headers_in, "If-None-Match", apr_pstrcat(r->pool, list, bases, NULL));
+    if (list) {
+        name_bases(r, list, &accept);
     }
     return DECLINED;
 }

@@ -15,7 +15,8 @@
 /*
  * A handler that runs before all others (but after mod_cache's, which wants the tags as they came)
  * and always declines: If-None-Match gets, beside each tag of a dynamic coding that this request
- * accepts, the tag of its identity.
+ * accepts, the tag of its identity. A range that a backend would be asked for by date (§13.1.5) is
+ * dropped, where the client takes a coding: it may have a part of an encoded body.
  */
 int el_conditional_prepare(request_rec *r);
 

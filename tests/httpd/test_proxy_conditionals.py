@@ -22,8 +22,8 @@ def _backend(tag='"o"', fields=None):
 
     def answer(exchange):
         named = _tags(exchange, "if-none-match")
-        header = {"ETag": tag, "Last-Modified": DATE, **(fields or {})}
-        weak = tag.removeprefix("W/")
+        header = {"Last-Modified": DATE, **({"ETag": tag} if tag else {}), **(fields or {})}
+        weak = (tag or "-").removeprefix("W/")
         if "*" in named or weak in [name.removeprefix("W/") for name in named]:
             exchange.respond(304, header)
         elif exchange.headers.get("if-modified-since") == DATE and named == [""]:
@@ -48,9 +48,11 @@ def server(httpd_shared, origin):
         httpd_shared,
         config(origin.url)
         + "".join(f"<Location /{way.name}/>\n{way.lines}\nProxyPass {origin.url}/\n</Location>\n"
-                  for way in SUFFIX),
+                  for way in SUFFIX)
+        + f"ProxyPass /off/ {origin.url}/\n",
         tls=True, h2=True)
     origin.route("/x", _backend())
+    origin.route("/dated", _backend(None))
     origin.route("/weak", _backend('W/"o"'))
     origin.route("/vary", _backend(fields={"Vary": "Cookie"}))
     origin.route("/whole", lambda e: e.respond(
@@ -187,6 +189,24 @@ def test_if_range_with_an_encoded_bodys_tag_gets_the_whole(server, origin, way):
             assert (answer.status, answer.coding, answer.body) == (200, ae, BODY), answer
             assert answer.varies
             assert origin.seen[-1].headers["if-range"] == tag
+
+
+@EACH
+def test_if_range_with_a_date_gets_the_whole(server, origin, way, coding):
+    """The date does not say of which representation the client has a part."""
+    check.encoded(server.get(way.path("dated"), ae=coding), coding, BODY)
+    by_date = {"Range": "bytes=100-9099", "If-Range": DATE}
+    check.encoded(server.get(way.path("dated"), ae=coding, headers=by_date), coding, BODY)
+    assert "range" not in origin.seen[-1].headers
+    # Who takes nothing else can only have a part of the identity.
+    answer = server.get(way.path("dated"), headers=by_date)
+    assert (answer.status, answer.coding, answer.body) == (206, None, BODY[100:9100])
+
+
+def test_if_range_with_a_date_where_nothing_is_encoded(server):
+    answer = server.get("/off/dated", ae="gzip",
+                        headers={"Range": "bytes=100-9099", "If-Range": DATE})
+    check.plain(answer, BODY[100:9100], 206, varies=False)
 
 
 @EACH
