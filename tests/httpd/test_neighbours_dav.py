@@ -130,7 +130,6 @@ def test_put_of_what_must_not_be_there(server, way):
         answer = server.get("/dav/a.html", ae=coding, method="PUT", body=b"new",
                             headers={"If-None-Match": "*"})
         assert answer.status == 412, answer
-        # The identity's tag is current; a suffixed one is of no representation that PUT replaces.
         answer = server.get("/dav/a.html", ae=coding, method="PUT", body=b"new",
                             headers={"If-None-Match": tag})
         assert answer.status == 412, answer

@@ -79,8 +79,8 @@ def server(httpd_shared, way):
              'ErrorDocument 405 "%s"' % ("text " * 1000),
              "ErrorDocument 406 http://127.0.0.1/elsewhere")
         + "<Location /errors/denied>\nRequire all denied\n</Location>\n"
-          "RedirectMatch 410 ^/errors/gone\nRedirectMatch 409 ^/errors/lost\nRedirectMatch 405 ^/errors/text\n"
-          "RedirectMatch 406 ^/errors/away\n"
+          "RedirectMatch 410 ^/errors/gone\nRedirectMatch 409 ^/errors/lost\n"
+          "RedirectMatch 405 ^/errors/text\nRedirectMatch 406 ^/errors/away\n"
         + at("login", "AuthType Basic", "AuthName here", "AuthUserFile {root}/users",
              "Require valid-user", "ErrorDocument 401 /plain/error.html")
         + at("listing", "IndexOptions FancyIndexing TrackModified")
