@@ -139,19 +139,25 @@ static apr_status_t forward(ap_filter_t *f, out_t *out, apr_bucket *bucket)
     return flush ? pass_on(f, out) : APR_SUCCESS;
 }
 
+/* Takes the coding out of the header; `rest` are those that remain. */
+static void edit_coding(request_rec *r, const char *rest)
+{
+    el_response_unset(r, "Content-Encoding");
+    r->content_encoding = NULL;
+    if (rest) {
+        apr_table_setn(r->headers_out, "Content-Encoding", rest);
+    }
+}
+
 /* Makes the header that of the decoded body. */
 static void edit_header(request_rec *r, const char *rest)
 {
     const char *tag = el_response_header(r, "ETag");
     el_etag_mode_t mode = el_stock_etag(el_stock_of(r->server, EL_RECORD_DEFLATE));
 
+    edit_coding(r, rest);
     el_response_unset_lengths(r->headers_out);
     el_response_unset_lengths(r->err_headers_out);
-    el_response_unset(r, "Content-Encoding");
-    r->content_encoding = NULL;
-    if (rest) {
-        apr_table_setn(r->headers_out, "Content-Encoding", rest);
-    }
     if (tag) {
         size_t size = strlen(tag) + EL_ETAG_GROWTH;
         char *decoded = apr_palloc(r->pool, size);
@@ -160,11 +166,21 @@ static void edit_header(request_rec *r, const char *rest)
     }
 }
 
+/* Whether the response has a coding that can be decoded, and all of its bytes. */
+static bool can_decode(request_rec *r, el_coding_t *coding, const char **rest)
+{
+    const char *list = el_response_encoding(r);
+
+    return r->status != HTTP_NO_CONTENT && r->status != HTTP_PARTIAL_CONTENT
+           && !el_response_header(r, "Content-Range") && list
+           && el_inflate_codings(r->pool, list, 1, coding, rest) > 0;
+}
+
 /* Takes the response, where its outermost coding is one that can be decoded; otherwise NULL. */
 static out_t *take_response(request_rec *r)
 {
-    const char *list = el_response_encoding(r), *rest;
     el_limits_t limits = el_limits_of(r);
+    const char *rest;
     el_coding_t coding;
     out_t *out;
 
@@ -173,11 +189,13 @@ static out_t *take_response(request_rec *r)
     }
     if (r->status == HTTP_NOT_MODIFIED) {
         el_conditional_not_modified(r);
+    }
+    if (!can_decode(r, &coding, &rest)) {
         return NULL;
     }
-    if (r->status == HTTP_NO_CONTENT || r->status == HTTP_PARTIAL_CONTENT
-        || el_response_header(r, "Content-Range") || !list
-        || el_inflate_codings(r->pool, list, 1, &coding, &rest) == 0) {
+    if (r->status == HTTP_NOT_MODIFIED) {
+        /* Compressors behind judge it by the header that a 200 would have. */
+        edit_coding(r, rest);
         return NULL;
     }
     out = apr_pcalloc(r->pool, sizeof(*out));

@@ -34,6 +34,14 @@ _SOURCES = {
                 dlsym(RTLD_NEXT, "BrotliEncoderCompressStream");
             return ++calls > 20 ? 0 : real(s, op, ai, ni, ao, no, total);
         }""",
+    # no memory for a decoder, at once or for its window
+    "gunzip-open": "int inflateInit2_(void *z) { (void)z; return -4; }",
+    "gunzip-first": "int inflate(void *z, int flush) { (void)z; (void)flush; return -4; }",
+    "unbrotli-open": "void *BrotliDecoderCreateInstance(void *a, void *f, void *o)"
+                     " { (void)a; (void)f; (void)o; return 0; }",
+    "unbrotli-first": """
+        int BrotliDecoderDecompressStream(void *s) { (void)s; return 0; }
+        int BrotliDecoderGetErrorCode(void *s) { (void)s; return -26; }""",
     # an encoder that is closed keeps its memory: what a leak's search has to find
     "gzip-leak": "int deflateEnd(void *z) { (void)z; return 0; }",
     # libraries are never unmapped, so that a leak's report can name their functions
