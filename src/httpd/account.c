@@ -103,7 +103,8 @@ void el_account_stock(request_rec *r, const el_stock_t *stock, el_coding_t codin
     uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
     uint64_t out = usage->out > framing ? usage->out - framing : 0;
 
-    note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0, usage->in);
+    /* Of an empty body mod_deflate notes nothing, mod_brotli all but the ratio. */
+    note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
     note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
     note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
 }

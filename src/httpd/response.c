@@ -1,5 +1,7 @@
 #include "response.h"
 
+#include "elastic/encoding.h"
+
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_protocol.h"
@@ -17,20 +19,31 @@ void el_response_unset(request_rec *r, const char *name)
     apr_table_unset(r->err_headers_out, name);
 }
 
-/*
- * Whether a Content-Encoding names only what is no coding of a body (RFC 2045's transfer
- * encodings).
- */
-static bool is_plain(const char *encoding)
+/* Whether it is no coding of a body, but one of RFC 2045's transfer encodings. */
+static bool is_plain_name(const char *name, size_t len)
 {
-    static const char *const plain[] = {"identity", "7bit", "8bit", "binary"};
+    static const char *const plain[] = {"7bit", "8bit", "binary"};
 
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-        if (strcasecmp(encoding, plain[i]) == 0) {
+        if (strlen(plain[i]) == len && strncasecmp(name, plain[i], len) == 0) {
             return true;
         }
     }
-    return !*encoding;
+    return false;
+}
+
+/* Whether a Content-Encoding names only what is no coding of a body. */
+static bool is_plain(const char *encoding)
+{
+    const char *name;
+    size_t len = strlen(encoding), name_len;
+
+    while (el_encoding_pop(encoding, &len, &name, &name_len)) {
+        if (!is_plain_name(name, name_len)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 const char *el_response_encoding(request_rec *r)

@@ -135,7 +135,7 @@ static const char *set_note(const cmd_parms *cmd, const char *args, el_record_t 
     el_stock_t *stock = settings_of(cmd, record);
     apr_array_header_t *words = el_words(cmd, args);
 
-    if (words->nelts == 1) {
+    if (words->nelts == 1 && *el_word(words, 0)) {
         stock->note[EL_NOTE_RATIO] = el_word(words, 0);
         return NULL;
     }
