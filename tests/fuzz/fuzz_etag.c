@@ -58,6 +58,27 @@ static void check_bases(const char *list, size_t size, const el_accept_t *accept
     free(bases);
 }
 
+/* The same of what INFLATE decoded; both together fit into three times the list. */
+static void check_decoded(const char *list, size_t size, const el_accept_t *accept)
+{
+    size_t room = 3 * size + 1, written;
+    char *bases = malloc(room);
+    const char *cursor;
+    el_etag_t tag, named;
+
+    MUST(bases != NULL);
+    written = el_etag_bases(list, accept, bases, room);
+    MUST(written + el_etag_decoded_bases(list, accept, bases + written, room - written) < room);
+    cursor = bases + written;
+    while (el_etag_next(&cursor, &tag)) {
+        char *identity = fuzz_string((const uint8_t *)tag.text, tag.len);
+
+        MUST(tag.weak && el_etag_named_decoded(list, identity, accept, &named));
+        free(identity);
+    }
+    free(bases);
+}
+
 /* A tag that is encoded is still one tag, and names its identity. */
 static void check_encode(const char *tag, size_t size, const el_accept_t *accept)
 {
@@ -93,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     el_accept_parse("*", 1, &all);
     check_list(text, strlen(text));
     check_bases(text, strlen(text), &accept);
+    check_decoded(text, strlen(text), &accept);
     check_encode(text, strlen(text), &all);
     free(text);
     return 0;

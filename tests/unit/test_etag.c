@@ -300,6 +300,65 @@ START_TEST(an_encoded_tag_names_its_representation)
 }
 END_TEST
 
+static const struct {
+    const char *guards;
+    const char *tag;
+    el_etag_mode_t mode;
+    const char *decoded; /* NULL: removed */
+} decodings[] = {
+    {"a strong tag stays strong", "\"x\"", EL_ETAG_SUFFIX, "\"x-gunzip\""},
+    {"a weak one weak", "W/\"x\"", EL_ETAG_SUFFIX, "W/\"x-gunzip\""},
+    {"weak by the rule", "\"x\"", EL_ETAG_WEAK, "W/\"x-gunzip\""},
+    {"kept", "\"x\"", EL_ETAG_KEEP, "\"x\""},
+    {"removed", "\"x\"", EL_ETAG_REMOVE, NULL},
+    {"no tag", "x", EL_ETAG_SUFFIX, "x"},
+};
+
+START_TEST(a_tag_is_decoded)
+{
+    char out[32];
+    bool kept = el_etag_decode(decodings[_i].tag, decodings[_i].mode, out, sizeof(out));
+
+    ck_assert_msg(kept == (decodings[_i].decoded != NULL), "%s", decodings[_i].guards);
+    ck_assert_msg(strcmp(out, kept ? decodings[_i].decoded : "") == 0, "%s: %s",
+                  decodings[_i].guards, out);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *list;
+    const char *accept;
+    const char *bases;
+    bool named; /* whether the list names what "x" becomes */
+} decoded_lists[] = {
+    {"decoded", "\"x-gunzip\"", "", ", W/\"x\"", true},
+    {"weak", "W/\"x-gunzip\"", "", ", W/\"x\"", true},
+    {"and encoded again", "W/\"x-gunzip-gzip\"", "gzip", ", W/\"x\"", true},
+    {"and in a coding that is not taken", "\"x-gunzip-gzip\"", "br", "", false},
+    {"encoded only", "\"x-gzip\"", "gzip", "", false},
+    {"the other way round", "\"x-gzip-gunzip\"", "gzip", ", W/\"x-gzip\"", false},
+    {"of the empty tag", "\"-gunzip\"", "", ", W/\"\"", false},
+    {"shorter than the suffix", "\"gunzip\", \"\"", "", "", false},
+    {"several", "\"y-gunzip\", \"z\", \"x-gunzip\"", "", ", W/\"y\", W/\"x\"", true},
+};
+
+START_TEST(a_list_of_decoded_tags)
+{
+    char out[64];
+    el_accept_t accept;
+    el_etag_t named;
+
+    el_accept_parse(decoded_lists[_i].accept, strlen(decoded_lists[_i].accept), &accept);
+    el_etag_decoded_bases(decoded_lists[_i].list, &accept, out, sizeof(out));
+    ck_assert_msg(strcmp(out, decoded_lists[_i].bases) == 0, "%s: %s", decoded_lists[_i].guards,
+                  out);
+    ck_assert_msg(el_etag_named_decoded(decoded_lists[_i].list, "\"x\"", &accept, &named)
+                      == decoded_lists[_i].named,
+                  "%s", decoded_lists[_i].guards);
+}
+END_TEST
+
 START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
 {
     static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,"};
@@ -337,6 +396,8 @@ Suite *etag_suite(void)
     tcase_add_test(tc, the_bases_of_the_tightest_list_fit);
     tcase_add_loop_test(tc, a_list_names_a_representation, 0, ROWS(names));
     tcase_add_test(tc, an_encoded_tag_names_its_representation);
+    tcase_add_loop_test(tc, a_tag_is_decoded, 0, ROWS(decodings));
+    tcase_add_loop_test(tc, a_list_of_decoded_tags, 0, ROWS(decoded_lists));
     tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 8);
     suite_add_tcase(suite, tc);
     return suite;
