@@ -84,37 +84,33 @@ bool el_mediatype_pattern_ok(const char *pattern)
     return !has_star(p.subtype, p.subtype_len);
 }
 
-static bool subtype_matches(const names_t *p, const names_t *t)
-{
-    if (is_star(p->subtype, p->subtype_len)) {
-        return true;
-    }
-    if (is_star_suffix(p->subtype, p->subtype_len)) {
-        size_t suffix = p->subtype_len - 1;
-
-        return t->subtype_len > suffix
-            && el_text_same(p->subtype + 1, t->subtype + t->subtype_len - suffix, suffix);
-    }
-    return p->subtype_len == t->subtype_len
-        && el_text_same(p->subtype, t->subtype, p->subtype_len);
-}
-
 /*
- * Whether `type` begins as `pattern` does, up to the slash. A type is compared with a whole list for
- * each response, and nearly always differs in the first letters: nothing is split before that.
+ * Whether `pattern`, from its subtype on, matches the subtype that `type` begins with. A type is
+ * compared with a whole list for each response: nothing is measured that a first difference makes
+ * needless.
  */
-static bool begins_alike(const char *pattern, const char *type)
+static bool subtype_matches(const char *pattern, const char *type)
 {
-    while (*pattern != '\0' && *pattern != '/' && el_text_same(pattern, type, 1)) {
+    size_t len, suffix;
+
+    if (*pattern == '*' && pattern[1] == '\0') {
+        return el_text_is_token(*type);
+    }
+    if (*pattern == '*') {
+        len = el_text_token(type, strlen(type));
+        suffix = strlen(pattern + 1);
+        return len > suffix && el_text_same(pattern + 1, type + len - suffix, suffix);
+    }
+    while (*pattern != '\0' && el_text_lower(*pattern) == el_text_lower(*type)) {
         pattern++;
         type++;
     }
-    return *pattern == '/' && *type == '/';
+    return *pattern == '\0' && !el_text_is_token(*type);
 }
 
 bool el_mediatype_match(const char *pattern, const char *type)
 {
-    names_t p, t;
+    names_t names;
 
     if (type == NULL) {
         return false;
@@ -122,8 +118,12 @@ bool el_mediatype_match(const char *pattern, const char *type)
     while (el_text_is_space(*type)) {
         type++;
     }
-    if (*pattern != '*' && !begins_alike(pattern, type)) {
-        return false;
+    if (*pattern == '*') {
+        return split(type, &names);
     }
-    return split(type, &t) && split(pattern, &p) && subtype_matches(&p, &t);
+    while (*pattern != '/' && el_text_lower(*pattern) == el_text_lower(*type)) {
+        pattern++;
+        type++;
+    }
+    return *pattern == '/' && *type == '/' && subtype_matches(pattern + 1, type + 1);
 }

@@ -3,9 +3,9 @@
 #include "account.h"
 #include "conditional.h"
 #include "filter_inflate.h"
+#include "policy.h"
 #include "ranges.h"
 #include "request.h"
-#include "settings.h"
 
 /* AddOutputFilterByType wraps each filter into a harness of this name. */
 #define BY_TYPE "BYTYPE:"
@@ -22,43 +22,69 @@ bool el_chain_by_type(const ap_filter_t *f)
     return strncasecmp(f->frec->name, BY_TYPE, strlen(BY_TYPE)) == 0;
 }
 
-static bool is_named(const ap_filter_t *f, const char *name)
-{
-    const char *found = f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0);
+/* What a filter of the chain is to us. */
+typedef enum {
+    ROLE_ELASTIC = EL_RECORD_ELASTIC, /* a compressor of this name, ours or a stock one */
+    ROLE_DEFLATE = EL_RECORD_DEFLATE,
+    ROLE_BROTLI = EL_RECORD_BROTLI,
+    ROLE_INFLATE,
+    ROLE_NAMED, /* one past those that httpd knows by a name */
+    ROLE_HARNESS = ROLE_NAMED, /* made by FilterDeclare: it may run one of ours, or anything */
+    ROLE_OTHER
+} role_t;
 
-    return strcasecmp(found, name) == 0;
+/* httpd's own records of the filters, by role; NULL where no module registered one. */
+static const ap_filter_rec_t *registered[ROLE_NAMED];
+
+static const char *name_of_role(role_t role)
+{
+    return role == ROLE_INFLATE ? EL_INFLATE_NAME : el_record_info((el_record_t)role)->filter;
 }
 
-static bool is_harmless(const ap_filter_t *f)
+void el_chain_configure(void)
 {
-    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
-        if (is_named(f, harmless[i])) {
-            return true;
+    for (role_t role = 0; role < ROLE_NAMED; role++) {
+        registered[role] = ap_get_output_filter_handle(name_of_role(role));
+    }
+}
+
+/* Each request asks this of each of its filters: names are only compared where mod_filter made one. */
+static role_t role_of(const ap_filter_t *f)
+{
+    bool by_type;
+
+    if (!f->frec->providers) {
+        for (role_t role = 0; role < ROLE_NAMED; role++) {
+            if (f->frec == registered[role]) {
+                return role;
+            }
+        }
+        return ROLE_OTHER;
+    }
+    by_type = el_chain_by_type(f);
+    for (role_t role = 0; by_type && role < ROLE_NAMED; role++) {
+        if (strcasecmp(f->frec->name + strlen(BY_TYPE), name_of_role(role)) == 0) {
+            return role;
         }
     }
-    return false;
-}
-
-/* Whether `f` compresses, by its name: ours or a stock one of the same name. */
-static bool is_of(const ap_filter_t *f, el_record_t record)
-{
-    return is_named(f, el_record_info(record)->filter);
+    return by_type ? ROLE_OTHER : ROLE_HARNESS;
 }
 
 static bool is_compressor(const ap_filter_t *f)
 {
-    for (int i = 0; i < EL_RECORDS; i++) {
-        if (is_of(f, (el_record_t)i)) {
-            return true;
-        }
-    }
-    return false;
+    return role_of(f) < (role_t)EL_RECORDS;
+}
+
+/* The next filter that a content filter may be; they stand in the order of their types. */
+static ap_filter_t *content_filter(ap_filter_t *f)
+{
+    return f && f->frec->ftype < AP_FTYPE_PROTOCOL ? f : NULL;
 }
 
 bool el_chain_has(const ap_filter_t *f, el_record_t record)
 {
     for (; f && el_record_loaded(record); f = f->next) {
-        if (is_of(f, record)) {
+        if (role_of(f) == (role_t)record) {
             return true;
         }
     }
@@ -68,23 +94,9 @@ bool el_chain_has(const ap_filter_t *f, el_record_t record)
 bool el_chain_has_stock(const ap_filter_t *f)
 {
     for (; f; f = f->next) {
-        for (int i = 0; i < EL_RECORDS; i++) {
-            if (!el_record_loaded((el_record_t)i) && is_of(f, (el_record_t)i)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
+        role_t role = role_of(f);
 
-/*
- * Whether mod_filter made a filter in the chain: one of AddOutputFilterByType, whose name says what
- * it runs, or of FilterDeclare, which may run one of ours, or anything.
- */
-static bool has_harness(const ap_filter_t *f, bool by_type)
-{
-    for (; f; f = f->next) {
-        if (f->frec->providers && el_chain_by_type(f) == by_type) {
+        if (role < (role_t)EL_RECORDS && !el_record_loaded((el_record_t)role)) {
             return true;
         }
     }
@@ -96,7 +108,7 @@ static void remove_compressors(request_rec *r)
 {
     ap_filter_t *next;
 
-    for (ap_filter_t *f = r->output_filters; f; f = next) {
+    for (ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(next)) {
         next = f->next;
         if (is_compressor(f)) {
             ap_remove_output_filter(f);
@@ -104,52 +116,103 @@ static void remove_compressors(request_rec *r)
     }
 }
 
-/* Whether INFLATE stands there, ours or mod_deflate's. */
-static bool has_inflate(const request_rec *r)
+/* What one walk along the content filters finds. */
+typedef struct {
+    bool role[ROLE_OTHER + 1];
+    bool by_type; /* one of ours stands within AddOutputFilterByType's harness */
+} found_t;
+
+static found_t look(request_rec *r)
 {
-    for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
-        if (is_named(f, EL_INFLATE_NAME)) {
-            return true;
-        }
+    found_t found = {.by_type = false};
+
+    for (const ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
+        role_t role = role_of(f);
+
+        found.role[role] = true;
+        found.by_type = found.by_type || f->frec->providers != NULL;
     }
-    return false;
+    return found;
+}
+
+/*
+ * Whether the response is a file of a type that is not compressed, so that no filter has to see it:
+ * nothing stands there that could change its type. Types of applications may be those of a handler,
+ * which gives its output another one.
+ */
+static bool is_left_alone(request_rec *r, const el_dir_t *dir, const found_t *found)
+{
+    return !r->handler && r->finfo.filetype == APR_REG && r->content_type
+           && strncmp(r->content_type, "application/", strlen("application/")) != 0
+           && !found->role[ROLE_OTHER] && !found->role[ROLE_HARNESS] && !found->role[ROLE_INFLATE]
+           && !dir->precompressed
+           && !el_policy_type_listed(dir, EL_RECORD_ELASTIC, r->content_type);
+}
+
+/* Remembers what stands in the chain, for conditional.c and precompressed.c. */
+static void remember(request_rec *r, const found_t *found)
+{
+    el_request_t *request = el_request_of(r);
+    bool stands;
+
+    for (int i = 0; i < EL_RECORDS; i++) {
+        request->stands[i] = found->role[i] && el_record_loaded((el_record_t)i);
+    }
+    request->decodes = found->role[ROLE_INFLATE];
+    request->may_stand = found->role[ROLE_HARNESS];
+    stands = el_request_stands(r);
+    if (stands || request->may_stand) {
+        /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
+        el_request_accept(r);
+    }
+    if (request->may_stand || (stands && found->by_type)) {
+        ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
+    }
+    if (!stands && !request->may_stand && !el_dir_of(r)->precompressed) {
+        el_account_skipped(r, EL_REASON_OFF);
+    }
 }
 
 void el_chain_insert(request_rec *r)
 {
-    el_request_t *request;
+    const el_dir_t *dir = el_dir_of(r);
+    found_t found;
 
     /* A subrequest's body becomes part of another's. */
     if (r->main) {
         return;
     }
     el_ranges_insert(r);
-    if (el_dir_enabled(el_dir_of(r), false)) {
+    found = look(r);
+    if (el_dir_enabled(dir, false)) {
         remove_compressors(r);
-        ap_add_output_filter(el_record_info(EL_RECORD_ELASTIC)->filter, NULL, r, r->connection);
+        if (is_left_alone(r, dir, &found)) {
+            el_account_skipped(r, EL_REASON_TYPE);
+            return;
+        }
+        ap_add_output_filter_handle((ap_filter_rec_t *)registered[ROLE_ELASTIC], NULL, r,
+                                    r->connection);
+        found = look(r);
     }
-    request = el_request_of(r);
-    for (int i = 0; i < EL_RECORDS; i++) {
-        request->stands[i] = el_chain_has(r->output_filters, (el_record_t)i);
+    remember(r, &found);
+}
+
+static bool is_harmless(const ap_filter_t *f)
+{
+    const char *name = f->frec->name + (el_chain_by_type(f) ? strlen(BY_TYPE) : 0);
+
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+        if (strcasecmp(name, harmless[i]) == 0) {
+            return true;
+        }
     }
-    request->decodes = has_inflate(r);
-    request->may_stand = has_harness(r->output_filters, false);
-    if (el_request_stands(r) || request->may_stand) {
-        /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
-        el_request_accept(r);
-    }
-    if (request->may_stand || (el_request_stands(r) && has_harness(r->output_filters, true))) {
-        ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
-    }
-    if (!el_request_stands(r) && !request->may_stand && !el_dir_of(r)->precompressed) {
-        el_account_skipped(r, EL_REASON_OFF);
-    }
+    return false;
 }
 
 bool el_chain_changes_body(const request_rec *r)
 {
-    for (const ap_filter_t *f = r->output_filters; f; f = f->next) {
-        if (f->frec->ftype < AP_FTYPE_PROTOCOL && !is_compressor(f) && !is_harmless(f)) {
+    for (const ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
+        if (!is_compressor(f) && !is_harmless(f)) {
             return true;
         }
     }

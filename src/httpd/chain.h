@@ -7,6 +7,9 @@
 
 #include "records.h"
 
+/* In post_config: finds httpd's records of the filters by their names. */
+void el_chain_configure(void);
+
 /* The insert_filter hook. */
 void el_chain_insert(request_rec *r);
 

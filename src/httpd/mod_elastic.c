@@ -48,6 +48,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         || el_timer_start(server, pconf) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    el_chain_configure();
     el_ranges_configure();
     el_records_report(server);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s %s and %s %s",
