@@ -31,7 +31,7 @@ void el_conditional_returned(request_rec *r);
 
 /*
  * The output filter that does a 304's work where ours stands within a harness of mod_filter, which
- * does not run it for a response that has no type.
+ * leaves its filters out of whatever is no 200 (unless filter-errordocs is in the environment).
  */
 apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb);
 
