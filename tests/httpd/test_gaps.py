@@ -306,3 +306,14 @@ def test_the_smallest_of_equals_is_sent(httpd, smallest):
         server.write(name, b"x" * (100 if coding == smallest else 200), OLD)
     answer = server.get("/page.html", ae="gzip, br")
     assert (answer.coding, len(answer.raw)) == (smallest, 100)
+
+
+def test_a_type_that_is_given_late_counts(httpd):
+    """mod_headers runs as a filter: a file's type is not known before."""
+    body = b"<p>late</p>" * 1000
+    server = httpd('Elastic On\n<Location "/late">\nHeader set Content-Type text/html\n</Location>',
+                   files={"late/page.png": body, "page.png": body})
+    check.encoded(server.get("/late/page.png", "gzip"), "gzip", body)
+    answer = server.get("/page.png", "gzip")
+    check.plain(answer, body, varies=False)
+    assert server.reason(answer) == "type"
