@@ -111,7 +111,11 @@ el_accept_t el_request_enabled(request_rec *r)
 
 bool el_request_has_range(const request_rec *r)
 {
-    return apr_table_get(r->headers_in, "Range") || apr_table_get(r->headers_in, "Request-Range");
+    const char *range = apr_table_get(r->headers_in, "Range");
+
+    /* httpd knows no other unit, and ignores what it does not know (RFC 9110 §14.2). */
+    range = range ? range : apr_table_get(r->headers_in, "Request-Range");
+    return range && strncasecmp(range, "bytes=", strlen("bytes=")) == 0;
 }
 
 bool el_request_dated_range(const request_rec *r)

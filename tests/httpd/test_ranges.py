@@ -157,3 +157,8 @@ def test_the_guard_against_cached_slices(httpd):
             check.plain(part, BODY[100:200], 206)
         else:
             assert part.status == 200 and part.body == BODY
+
+
+def test_a_unit_that_httpd_does_not_know_is_no_range(server):
+    answer = server.get("/a.txt", "gzip", {"Range": "lines=1-2"})
+    check.encoded(answer, "gzip", BODY)
