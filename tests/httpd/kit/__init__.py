@@ -14,6 +14,8 @@ kit.check    what is asked of a response again and again: encoded(), plain()
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy
+kit.proxied  the filter in each way behind mod_proxy; kit.fpm, kit.h2origin, kit.websocket: more
+             backends
 kit.neighbours  Way: each way that brings our filter into a chain, for tests of other modules
 """
 
