@@ -8,8 +8,8 @@
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
 /*
- * The ratio is looked at each time that so many bytes were decoded: the stock module does it for
- * each buffer, whose size by default this is. It is counted from the body's start, so that how the
+ * The ratio is looked at each time that so many bytes were decoded, and at the end: mod_deflate does
+ * it for each buffer, whose size by default this is. It is counted from the body's start, so that how the
  * body arrives, or is read, changes nothing.
  */
 #define WEIGH_EVERY 8096
@@ -165,14 +165,15 @@ static size_t stride(const el_inflate_t *inflate, uint64_t room)
     return (size_t)room;
 }
 
-static bool too_dense(el_inflate_t *inflate)
+static bool too_dense(el_inflate_t *inflate, bool ended)
 {
+    uint64_t since = inflate->out + WEIGH_EVERY - inflate->weigh_at;
     bool dense;
 
-    if (inflate->out < inflate->weigh_at) {
+    if (since < WEIGH_EVERY && !(ended && since > 0)) {
         return false;
     }
-    inflate->weigh_at += WEIGH_EVERY;
+    inflate->weigh_at = inflate->out + WEIGH_EVERY;
     /* out > in * ratio, without the product, which may not fit. */
     dense = (inflate->out - 1) / inflate->limits.ratio >= inflate->in;
     inflate->dense = dense ? inflate->dense + 1 : 0;
@@ -190,7 +191,7 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
     if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
         return EL_INFLATE_TOO_LARGE;
     }
-    if (too_dense(inflate)) {
+    if (too_dense(inflate, result == EL_DECODE_ENDED)) {
         return EL_INFLATE_TOO_DENSE;
     }
     if (result == EL_DECODE_ENDED) {
