@@ -148,6 +148,12 @@ def test_deflate_leaves_what_it_does_not_know(server):
     is_body(told, encode(BODY, "gzip"), "gzip")
 
 
+def test_both_leave_what_deflate_leaves(server):
+    """Where DEFLATE decodes, ElasticInflate does not: neither the rest, nor a refusal of it."""
+    told = read(post(server, "/both/origin/echo", encode(BODY, "gzip"), "gzip, compress, gzip"))
+    is_body(told, BODY, "gzip, compress")
+
+
 @pytest.mark.parametrize("way", [*WAYS, "both", "plain"])
 def test_identity_is_no_coding(server, way):
     told = read(post(server, f"/{way}/origin/echo", BODY, "identity"))
