@@ -22,8 +22,7 @@ EL_USE_LOG;
 
 typedef struct {
     el_inflate_t inflate;
-    const char *rest;  /* Content-Encoding of what the handler reads, or NULL */
-    bool keeps_length; /* Content-Length stays until the handler reads */
+    const char *rest; /* Content-Encoding of what the handler reads, or NULL */
     bool edited;
     bool eos_seen;
     apr_status_t failed;         /* what every further read gets */
@@ -85,26 +84,39 @@ static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, c
 }
 
 /*
- * Makes the request's header that of the decoded body. A handler that found neither a length nor
- * chunks would take it for a request without a body; mod_proxy_http is better served with a length,
- * even one that is no longer true: it then finds out the true one, for origins that know no chunks.
+ * A handler of mod_proxy is to find out the decoded body's length where the client told the encoded
+ * one's, for origins that know no chunks; and always for FastCGI, whose programs take a body without
+ * a length for an empty one.
+ */
+static void want_length(request_rec *r, bool had_length)
+{
+    const char *handler = r->handler && strncmp(r->handler, "proxy:", 6) == 0 ? r->handler : "";
+    const char *target = r->proxyreq && r->filename ? r->filename : handler;
+
+    if (*target && (had_length || strstr(target, "fcgi:"))
+        && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
+        && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
+        apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
+    }
+}
+
+/*
+ * Makes the request's header that of the decoded body: in chunks, because a handler that found
+ * neither them nor a length would take it for a request without a body.
  */
 static void edit_header(request_rec *r, in_t *in)
 {
     apr_table_t *fields = r->headers_in;
-    const char *length = apr_table_get(fields, "Content-Length");
 
     in->edited = true;
+    want_length(r, apr_table_get(fields, "Content-Length") != NULL);
     el_response_unset_lengths(fields);
     if (in->rest) {
         apr_table_setn(fields, "Content-Encoding", in->rest);
     } else {
         apr_table_unset(fields, "Content-Encoding");
     }
-    if (length && r->proxyreq && r->filename && strncmp(r->filename, "proxy:http", 10) == 0) {
-        in->keeps_length = true;
-        apr_table_setn(fields, "Content-Length", length);
-    } else if (!apr_table_get(fields, "Transfer-Encoding")) {
+    if (!apr_table_get(fields, "Transfer-Encoding")) {
         apr_table_setn(fields, "Transfer-Encoding", "chunked");
     }
 }
@@ -273,10 +285,6 @@ static apr_status_t filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_m
     }
     if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
         return fail(f, in, EL_INFLATE_NO_MEMORY);
-    }
-    if (in->keeps_length) {
-        in->keeps_length = false;
-        apr_table_unset(f->r->headers_in, "Content-Length");
     }
     rv = make_ready(f, in, block, readbytes);
     if (rv != APR_SUCCESS) {
