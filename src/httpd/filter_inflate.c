@@ -128,15 +128,12 @@ static apr_status_t finish(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
     return pass_on(f, out);
 }
 
-/* A bucket that is no data keeps its place. */
-static apr_status_t forward(ap_filter_t *f, out_t *out, apr_bucket *bucket)
+/* A bucket that is no data keeps its place. A FLUSH goes on with its brigade, at the latest. */
+static void forward(out_t *out, apr_bucket *bucket)
 {
-    bool flush = APR_BUCKET_IS_FLUSH(bucket);
-
     out->failed = out->failed || AP_BUCKET_IS_ERROR(bucket);
     APR_BUCKET_REMOVE(bucket);
     APR_BRIGADE_INSERT_TAIL(out->decoded, bucket);
-    return flush ? pass_on(f, out) : APR_SUCCESS;
 }
 
 /* Takes the coding out of the header; `rest` are those that remain. */
@@ -224,7 +221,11 @@ static apr_status_t decode_brigade(ap_filter_t *f, out_t *out, apr_bucket_brigad
         if (APR_BUCKET_IS_EOS(bucket)) {
             return finish(f, out, bb);
         }
-        rv = APR_BUCKET_IS_METADATA(bucket) ? forward(f, out, bucket) : decode_bucket(f, out, bb);
+        if (APR_BUCKET_IS_METADATA(bucket)) {
+            forward(out, bucket);
+        } else {
+            rv = decode_bucket(f, out, bb);
+        }
     }
     if (rv == APR_SUCCESS) {
         rv = pass_on(f, out);

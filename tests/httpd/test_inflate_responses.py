@@ -82,6 +82,8 @@ def server(httpd_shared, origin):
     origin.route("/zeros", give("gzip", gzip.compress(bytes(5_000_000))))
     origin.route("/partial", lambda e: e.respond(206, {
         "Content-Encoding": "gzip", "Content-Range": f"bytes 0-99/{len(GZIP)}"}, GZIP[:100]))
+    origin.route("/parts", lambda e: e.respond(206, {
+        "Content-Encoding": "gzip", "Content-Type": "multipart/byteranges; boundary=x"}, GZIP))
     origin.route("/none", lambda e: e.respond(204, {"Content-Encoding": "gzip"}))
     return server
 
@@ -134,6 +136,9 @@ def test_what_it_cannot_decode_stays(server, path, coding, raw):
 def test_parts_stay(server):
     answer = server.get("/inflate/origin/partial")
     assert (answer.status, answer.coding, answer.raw) == (206, "gzip", GZIP[:100])
+    # Of several parts, each has its Content-Range.
+    answer = server.get("/inflate/origin/parts")
+    assert (answer.status, answer.coding, answer.raw) == (206, "gzip", GZIP)
     answer = server.get("/inflate/origin/none")
     assert (answer.status, answer.raw) == (204, b"")
     # httpd slices what it has whole at once, which a decoded body seldom is.

@@ -131,6 +131,36 @@ START_TEST(bytes_behind_the_end_are_not_taken)
 }
 END_TEST
 
+START_TEST(what_was_flushed_comes_out_before_the_rest)
+{
+    for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
+        const el_engine_t *engine = el_engine_for(codings[c]);
+        const el_decoder_t *decoder = el_decoder_for(codings[c]);
+        el_setup_t setup = {.level = 5};
+        el_stream_t *stream = engine->open(&setup);
+        el_decoding_t *decoding = decoder->open();
+        uint8_t *body = make_body(1000), encoded[3000], out[1000];
+        el_span_t span = {body, 1000, encoded, sizeof(encoded)};
+        size_t got = 0;
+
+        ck_assert_int_eq(engine->step(stream, EL_FLUSH, &span), EL_STEP_OK);
+        span.in = encoded;
+        span.in_nbytes = sizeof(encoded) - span.out_nbytes_avail;
+        do {
+            span.out = out + got;
+            span.out_nbytes_avail = 1;
+            ck_assert_uint_lt(got, 1000);
+            got++;
+        } while (decoder->step(decoding, &span) == EL_DECODE_FULL && got < 1000);
+        ck_assert_uint_eq(got, 1000);
+        ck_assert(memcmp(out, body, 1000) == 0);
+        engine->close(stream);
+        decoder->close(decoding);
+        free(body);
+    }
+}
+END_TEST
+
 START_TEST(no_prefix_is_a_whole_body)
 {
     for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
@@ -246,6 +276,7 @@ Suite *decoder_suite(void)
 
     tcase_add_loop_test(tc, a_body_comes_back, 0, ROWS(trips));
     tcase_add_test(tc, bytes_behind_the_end_are_not_taken);
+    tcase_add_test(tc, what_was_flushed_comes_out_before_the_rest);
     tcase_add_test(tc, no_prefix_is_a_whole_body);
     tcase_add_test(tc, a_changed_byte_of_gzip_is_noticed);
     tcase_add_test(tc, every_field_of_a_gzip_header_is_read);
