@@ -43,6 +43,14 @@ CHAINS = {
 }
 
 
+def _slowly():
+    z = zlib.compressobj(wbits=31)
+    for piece in (b"one", b"two", b"three"):
+        yield z.compress(piece) + z.flush(zlib.Z_SYNC_FLUSH)
+        yield 0.4
+    yield z.flush()
+
+
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     config = ""
@@ -77,6 +85,7 @@ def server(httpd_shared, origin):
     origin.route("/zstd", give("zstd", GZIP))
     origin.route("/chunked", lambda e: e.chunked(200, {"Content-Encoding": "gzip"},
                                                  list(bodies.pieces(GZIP))))
+    origin.route("/slow", lambda e: e.chunked(200, {"Content-Encoding": "gzip"}, _slowly()))
     origin.route("/more", give("gzip", GZIP + b"xyz"))
     origin.route("/empty", give("gzip", b""))
     origin.route("/zeros", give("gzip", gzip.compress(bytes(5_000_000))))
@@ -165,8 +174,10 @@ def test_a_body_without_a_byte_is_empty(server, path):
 
 @pytest.mark.protocols("http/1.1", "h2c")
 @pytest.mark.parametrize("chain", ["inflate", "again"])
-def test_what_is_flushed_comes_through(server, protocol, chain):
-    with server.stream(f"/{chain}/slow.cgi", ae="gzip", protocol=protocol) as stream:
+@pytest.mark.parametrize("path", ["slow.cgi", "origin/slow"])
+def test_what_is_flushed_comes_through(server, protocol, chain, path):
+    """A script's pipe, which has nothing for a while, and mod_proxy's brigades, which come late."""
+    with server.stream(f"/{chain}/{path}", ae="gzip", protocol=protocol) as stream:
         assert stream.coding == (None if chain == "inflate" else "gzip")
         stream.wait_for(b"one")
         assert b"three" not in stream.text
