@@ -1,6 +1,5 @@
 #include "filter_in.h"
 
-#include "elastic/encoding.h"
 #include "inflate.h"
 #include "response.h"
 #include "settings.h"
@@ -41,8 +40,8 @@ static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
     apr_bucket_brigade *bb;
 
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
-                  "elastic: the request body is refused, %s; its encoded bytes so far %" APR_UINT64_T_FMT
-                  ", decoded %" APR_UINT64_T_FMT,
+                  "elastic: the request body is refused, %s; its encoded bytes so far "
+                  "%" APR_UINT64_T_FMT ", decoded %" APR_UINT64_T_FMT,
                   el_inflate_text(why), in->inflate.in, in->inflate.out);
     /* What is left of the body must not be taken for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;
@@ -85,8 +84,8 @@ static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, c
 
 /*
  * A handler of mod_proxy is to find out the decoded body's length where the client told the encoded
- * one's, for origins that know no chunks; and always for FastCGI, whose programs take a body without
- * a length for an empty one.
+ * one's, for origins that know no chunks; and always for FastCGI, whose programs take a body
+ * without a length for an empty one.
  */
 static void want_length(request_rec *r, bool had_length)
 {
@@ -135,7 +134,8 @@ static apr_status_t fetch(ap_filter_t *f, in_t *in, apr_read_type_e block)
     return rv;
 }
 
-static apr_status_t put(ap_filter_t *f, in_t *in, const char **data, apr_size_t *len, apr_off_t room)
+static apr_status_t put(ap_filter_t *f, in_t *in, const char **data, apr_size_t *len,
+                        apr_off_t room)
 {
     el_inflated_t inflated = el_inflate_put(&in->inflate, data, len, (uint64_t)room, in->ready);
 

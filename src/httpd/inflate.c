@@ -8,9 +8,9 @@
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
 /*
- * The ratio is looked at each time that so many bytes were decoded, and at the end: mod_deflate does
- * it for each buffer, whose size by default this is. It is counted from the body's start, so that how the
- * body arrives, or is read, changes nothing.
+ * The ratio is looked at each time that so many bytes were decoded, and at the end: mod_deflate
+ * does it for each buffer, whose size by default this is. It is counted from the body's start, so
+ * that how the body arrives, or is read, changes nothing.
  */
 #define WEIGH_EVERY 8096
 

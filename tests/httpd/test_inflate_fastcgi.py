@@ -44,7 +44,8 @@ def test_php_reads_the_decoded_body(server, way, coding, size):
     assert (answer.status, answer.coding, answer.body) == (200, None, expected)
     # The same in chunks.
     with server.connect() as connection:
-        connection.send(f"POST /{way}/page.php HTTP/1.1\r\nHost: x\r\nContent-Encoding: {coding}\r\n"
+        connection.send(f"POST /{way}/page.php HTTP/1.1\r\nHost: x\r\n"
+                        f"Content-Encoding: {coding}\r\n"
                         f"Transfer-Encoding: chunked\r\n\r\n{len(sent):x}\r\n".encode() + sent
                         + b"\r\n0\r\n\r\n")
         answer = connection.read_response()

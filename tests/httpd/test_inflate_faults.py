@@ -56,7 +56,8 @@ def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     return httpd_shared(
-        "Action echo-it /echo.cgi virtual\nErrorDocument 413 /echo.cgi\nErrorDocument 415 /elastic/echo.cgi\n"
+        "Action echo-it /echo.cgi virtual\nErrorDocument 413 /echo.cgi\n"
+        "ErrorDocument 415 /elastic/echo.cgi\n"
         "ErrorDocument 400 /echo.cgi\nErrorDocument 403 /echo.cgi\n"
         "<LocationMatch ^/(elastic|both|kept)>\nElasticInflate On\n</LocationMatch>\n"
         "<LocationMatch ^/(deflate|both)>\nSetInputFilter DEFLATE\n</LocationMatch>\n"

@@ -42,8 +42,8 @@ static uint8_t *encode(el_coding_t coding, const uint8_t *body, size_t size, siz
 }
 
 /*
- * Decodes with at most `in_step` and `out_step` bytes at a time into `out` of `room` bytes; what the
- * last step said, and in `*got` and `*left` the bytes decoded and not taken.
+ * Decodes with at most `in_step` and `out_step` bytes at a time into `out` of `room` bytes; what
+ * the last step said, and in `*got` and `*left` the bytes decoded and not taken.
  */
 static el_decode_t decode(el_coding_t coding, const uint8_t *in, size_t in_size, size_t in_step,
                           uint8_t *out, size_t room, size_t out_step, size_t *got, size_t *left)

@@ -15,8 +15,8 @@ _SOURCE = r"""
 #include "util_filter.h"
 
 /* One read; what was read is printed where `show` is, and counted. */
-static apr_status_t take(request_rec *r, ap_input_mode_t mode, apr_read_type_e block, apr_off_t most,
-                         int show, apr_off_t *total, int *eos)
+static apr_status_t take(request_rec *r, ap_input_mode_t mode, apr_read_type_e block,
+                         apr_off_t most, int show, apr_off_t *total, int *eos)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv = ap_get_brigade(r->input_filters, bb, mode, block, most);
@@ -102,7 +102,8 @@ static void careless(request_rec *r)
     int eos = 0, failures = 0;
 
     while (!eos && failures < 3) {
-        failures += take(r, AP_MODE_READBYTES, APR_BLOCK_READ, 1000, 0, &total, &eos) != APR_SUCCESS;
+        failures += take(r, AP_MODE_READBYTES, APR_BLOCK_READ, 1000, 0, &total, &eos)
+                    != APR_SUCCESS;
     }
     ap_rprintf(r, "%d", failures);
 }
@@ -140,8 +141,8 @@ def load(directory):
     source.write_text(_SOURCE)
     flags = subprocess.run(["pkg-config", "--cflags", "apr-1", "apr-util-1"], check=True, text=True,
                            capture_output=True).stdout.split()
-    include = subprocess.run([shutil.which("apxs") or "apxs2", "-q", "INCLUDEDIR"], check=True, text=True,
-                             capture_output=True).stdout.strip()
+    include = subprocess.run([shutil.which("apxs") or "apxs2", "-q", "INCLUDEDIR"], check=True,
+                             text=True, capture_output=True).stdout.strip()
     path = source.with_suffix(".so")
     subprocess.run(["cc", "-w", "-shared", "-fPIC", f"-I{include}", *flags, "-o", str(path),
                     str(source)], check=True)
