@@ -28,6 +28,7 @@ TABLE
         ;;
     test) cat <<'TABLE'
 el_python "import pytest"                       | python3-pytest  | python3-pytest
+el_python "import xdist"                        | python3-pytest-xdist | python3-pytest-xdist
 el_python "import brotli"                       | python3-brotli  | python3-brotli
 command -v brotli                               | brotli          | brotli
 command -v curl                                 | curl            | curl

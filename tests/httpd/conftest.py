@@ -20,7 +20,7 @@ import shutil
 
 import pytest
 
-from kit import Origin, Server, env
+from kit import Origin, Server, env, turns
 
 _servers = []  # those whose logs are still to be checked
 
@@ -68,7 +68,14 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(autouse=True)
-def _checked_logs():
+def _turn(request):
+    """Where several workers run tests at a time, those marked `alone` run alone."""
+    with turns.taken(request.node.get_closest_marker("alone") is not None):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _checked_logs(_turn):
     """Reads every server's log after each test; set up first, so that it runs last."""
     yield
     complaints = {server.root: server.complaints() for server in _servers}

@@ -169,6 +169,7 @@ def burn(stop):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
     """The thresholds are high: only CPUs that are all but saturated are above them, so that a
     machine that does something else as well does not disturb the test."""
