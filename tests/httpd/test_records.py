@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from kit import at, bodies, env
+from kit import CGID_RELOADED, at, bodies, env
 
 BODY = bodies.html(30000)
 
@@ -61,10 +61,11 @@ def site(order):
     return config
 
 
-def server_with(httpd, order, **kw):
+def server_with(httpd, order, allow_log=(), **kw):
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
-    return httpd(site(order), elastic=False, modules=["filter"], files={"a.html": BODY}, **kw)
+    return httpd(site(order), elastic=False, modules=["filter"], files={"a.html": BODY},
+                 allow_log=[CGID_RELOADED, *allow_log], **kw)
 
 
 def ask(server, place, ae, coding):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kit import bodies, env
+from kit import CGID_RELOADED, bodies, env
 from kit.process import descriptors, mapped_kb, anonymous_kb
 from kit.wrk import CONNECTIONS, Wrk
 
@@ -128,8 +128,7 @@ def test_20_reloads_under_load_cost_no_more_than_without_the_module(httpd, tmp_p
 @pytest.mark.slow
 def test_many_reloads_leave_nothing_behind_in_the_parent(httpd):
     """Enough of them that a few KB lost at each could not hide in what malloc does anyway."""
-    # mod_cgid's daemon may not have gone when the next one comes.
-    server = httpd(config_text(0), files={"a.txt": BODY}, allow_log=["AH01243|AH01238"])
+    server = httpd(config_text(0), files={"a.txt": BODY}, allow_log=[CGID_RELOADED])
     readings = []
     for index in range(100):
         reconfigure(server, index)

@@ -23,7 +23,7 @@ from . import bodies, check, decode, env
 from .client import Connection, Response, Stream
 from .config import at
 from .origin import Origin
-from .server import Server
+from .server import CGID_RELOADED, Server
 
-__all__ = ["Connection", "Origin", "Response", "Server", "Stream", "at", "bodies", "check",
-           "decode", "env"]
+__all__ = ["CGID_RELOADED", "Connection", "Origin", "Response", "Server", "Stream", "at", "bodies",
+           "check", "decode", "env"]

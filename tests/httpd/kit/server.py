@@ -74,6 +74,11 @@ def free_port(host="127.0.0.1"):
 _HARMLESS = ("AH01882", "AH01873", "AH03092", "AH03093")
 
 
+# mod_cgid's daemon may not have gone when the next one comes: for tests that reload at once again
+# and run no script.
+CGID_RELOADED = "AH01243|AH01238|AH01244"
+
+
 class StartFailed(Exception):
     pass
 
