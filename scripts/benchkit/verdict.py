@@ -1,0 +1,154 @@
+"""Verdicts: whether a source's finding holds here, does not, or cannot be told.
+
+A finding is put as a bound on a ratio: "compressed each time serves fewer requests than plain" is
+a ratio below 1. The ratio is taken within each round, so that a slow minute touches both of its
+sides; the rounds give a 95 % interval. Where the whole interval is within the bounds the finding
+holds, where it is all outside it does not, and otherwise the verdict names the missing precision.
+"""
+
+import dataclasses
+import math
+
+from benchkit import stats
+
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
+
+SAME, MORE, LESS = "no difference", "more", "less"
+
+# Two legs that do the same agree within this on a machine that has nothing else to do.
+MARGIN = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What became of one finding. Its fields are the columns of the table of verdicts."""
+
+    finding: str  # a sentence of the source's, or of the project's aims
+    outcome: str  # HOLDS, FAILS or UNKNOWN
+    measured: float  # the ratio here; NaN where there is none
+    low: float  # its 95 % interval
+    high: float
+    reported: str  # what the source says
+    remark: str = ""  # the missing precision, or why there is nothing to judge
+
+    @property
+    def sentence(self):
+        measured = describe(self.measured, self.low, self.high)
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"{self.finding}: {self.outcome}{remark}. Here {measured}; there {self.reported}."
+
+
+def number(value):
+    """Three digits, without an exponent where that can be."""
+    if math.isnan(value) or math.isinf(value):
+        return "–" if math.isnan(value) else "∞"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:.{min(digits, 4)}f}"
+
+
+def describe(measured, low, high):
+    if math.isnan(measured):
+        return "nothing was measured"
+    if low == high:
+        return number(measured)
+    return f"{number(measured)} ({number(low)} to {number(high)})"
+
+
+def judge(finding, ratios, reported, *, above=0.0, below=math.inf):
+    """The verdict on: the ratio is larger than `above` and smaller than `below`.
+
+    `ratios` has one for each round. Equal ones, as sizes in bytes are, need no more than one round
+    more to be sure of.
+    """
+    measured, low, high = stats.interval(ratios)
+    if math.isnan(measured):
+        return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, "nothing was measured")
+    if low > above and high < below:
+        outcome, remark = HOLDS, ""
+    elif high <= above or low >= below:
+        outcome, remark = FAILS, ""
+    else:
+        outcome = UNKNOWN
+        remark = missing_precision(measured, low, high, above, below, len(list(ratios)))
+    return Verdict(finding, outcome, measured, low, high, reported, remark)
+
+
+def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
+    """The verdict on a figure that does not vary between rounds, such as one of bytes."""
+    if math.isnan(measured):
+        return judge(finding, (), reported)
+    outcome = HOLDS if above < measured < below else FAILS
+    return Verdict(finding, outcome, measured, measured, measured, reported)
+
+
+def missing_precision(measured, low, high, above, below, rounds):
+    """What it would take to tell on which side of its nearest bound the ratio is."""
+    if rounds < 2:
+        return "one round gives no interval: at least two are needed"
+    bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
+    bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
+    distance = abs(math.log(measured / bound))
+    half = math.log(high / measured)
+    text = f"the interval reaches over {number(bound)}; it is ±{percent(half)}"
+    if distance < 0.005:
+        return text + " and the ratio is too near to that to be told from it"
+    needed = math.ceil(rounds * (half / distance) ** 2)
+    return f"{text} where ±{percent(distance)} would do: about {needed} rounds"
+
+
+def percent(logarithm):
+    return f"{100 * math.expm1(logarithm):.1f} %"
+
+
+def compare(ratios, margin=MARGIN):
+    """SAME, MORE, LESS or UNKNOWN: a difference counts where it is larger than `margin`."""
+    measured, low, high = stats.interval(ratios)
+    if math.isnan(measured):
+        return UNKNOWN
+    if low > 1 / (1 + margin) and high < 1 + margin:
+        return SAME
+    if low > 1 + margin:
+        return MORE
+    return LESS if high < 1 / (1 + margin) else UNKNOWN
+
+
+def both(finding, verdicts, reported):
+    """One verdict on several: it holds where all do, and fails where one does.
+
+    Its figure is that of the part that decides.
+    """
+    for outcome in (FAILS, UNKNOWN, HOLDS):
+        for one in verdicts:
+            if one.outcome == outcome:
+                remark = "; ".join(part for part in (one.finding, one.remark) if part)
+                return dataclasses.replace(one, finding=finding, reported=reported,
+                                           remark=remark if outcome != HOLDS else "")
+    return judge(finding, (), reported)
+
+
+def impossible(finding, reported, why):
+    """The verdict on what could not be measured here, with the reason."""
+    return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, why)
+
+
+def per_round(rows, over, under, figure, each=()):
+    """One ratio a round: a figure of the rows that match `over` to that of those matching `under`.
+
+    Both are {column: value}. With `each`, the names of columns such as "size", the ratio is the
+    geometric mean over their values. Rounds in which a side is missing are left out.
+    """
+    ratios = []
+    for members in stats.group(rows, "round").values():
+        parts = []
+        for group in stats.group(members, *each).values() if each else [members]:
+            top = [row[figure] for row in group if matches(row, over)]
+            bottom = [row[figure] for row in group if matches(row, under)]
+            if top and bottom:
+                parts.append(stats.ratio(stats.median(top), stats.median(bottom)))
+        if parts:
+            ratios.append(stats.geometric_mean(parts))
+    return ratios
+
+
+def matches(row, wanted):
+    return all(row.get(column) == value for column, value in wanted.items())
