@@ -11,7 +11,7 @@ HEADERS = 128  # bytes of a frame that are kept; its true length is known all th
 BUFFER = 8 << 20  # bytes; the kernel drops frames that do not fit
 SO_RCVBUFFORCE = 33  # above the system's limit, as root
 ETHERNET = 14
-SILENCE = 0.1  # seconds after which a capture that is to end looks whether it may
+SILENCE = 0.02  # seconds after which a capture that is to end looks whether it may
 
 FIN, SYN, ACK = 1, 2, 16
 

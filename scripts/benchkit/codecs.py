@@ -7,7 +7,6 @@ bodies are encoded. A library that is not installed is left out.
 
 import contextlib
 import ctypes
-import ctypes.util
 import zlib
 
 from benchkit import tools
@@ -26,6 +25,27 @@ class ZStream(ctypes.Structure):
         ("msg", ctypes.c_char_p), ("state", ctypes.c_void_p), ("zalloc", ctypes.c_void_p),
         ("zfree", ctypes.c_void_p), ("opaque", ctypes.c_void_p), ("data_type", ctypes.c_int),
         ("adler", ctypes.c_ulong), ("reserved", ctypes.c_ulong)]
+
+
+MALLOPT_TRIM, MALLOPT_MMAP = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
+ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and given back
+
+
+@contextlib.contextmanager
+def fresh_memory(fresh):
+    """Whether malloc takes larger pieces from the system each time, or uses its own again.
+
+    A server whose threads' heaps shrink between two requests has fresh memory for each.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)
+    limit = ALWAYS if fresh else NEVER
+    mallopt(MALLOPT_MMAP, limit)
+    mallopt(MALLOPT_TRIM, limit)
+    try:
+        yield
+    finally:
+        mallopt(MALLOPT_MMAP, NEVER)
+        mallopt(MALLOPT_TRIM, NEVER)
 
 
 def library(*names):

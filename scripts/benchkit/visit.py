@@ -21,6 +21,10 @@ from benchkit.capture import ACK, FIN, SYN, Capture
 LINK = re.compile(rb'<img src="([^"]+)"')
 LONGEST_LINK = 200  # bytes of text that are looked at again with the next piece
 
+# With these a request has about 190 bytes, as the source's had.
+OTHER_FIELDS = ("User-Agent: bench/1.0 (pipelined)\r\nAccept-Language: en\r\n"
+                "Accept: text/html, image/gif, image/png, */*;q=0.1\r\n")
+
 PATIENCE = 20  # seconds for a visit
 
 TCP_QUICKACK = 12
@@ -42,32 +46,38 @@ class Orders:
 
 
 class Response:
-    """A parser of one response after another out of a stream."""
+    """A parser of one response after another out of a stream, that waits for no whole piece."""
 
     def __init__(self):
         self.data = b""
-        self.bodies = []  # sizes
-        self.length = None  # of the body in progress; None: its header is not complete
+        self.left = None  # bytes of the body or chunk in progress; None: a header comes first
         self.chunked = False
+        self.gzip = False  # whether the present body is encoded
 
     def feed(self, data):
         """Takes bytes; gives (body bytes, whether its response is complete) as they come."""
         self.data += data
         while True:
-            if self.length is None and not self._header():
-                return
-            if self.chunked:
-                if not (yield from self._chunk()):
+            if self.left is None:
+                if not self._header():
                     return
+            elif self.chunked and self.left == 0:
+                if not self._chunk_header():
+                    return
+                if self.left == 0:  # the last chunk
+                    self.left = None
+                    yield b"", True
+                    continue
+            if self.chunked and self.left == 0:
                 continue
-            piece, self.data = self.data[:self.length], self.data[self.length:]
-            self.length -= len(piece)
-            complete = self.length == 0
-            if complete:
-                self.length = None
+            piece, self.data = self.data[:self.left], self.data[self.left:]
+            self.left -= len(piece)
+            complete = self.left == 0 and not self.chunked
             if piece or complete:
                 yield piece, complete
-            if not complete:
+            if complete:
+                self.left = None
+            elif self.left:
                 return
 
     def _header(self):
@@ -76,24 +86,26 @@ class Response:
             return False
         if not head.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(head.split(b"\r\n")[0].decode("latin-1"))
-        self.data = rest
         self.chunked = re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head) is not None
+        self.gzip = re.search(rb"(?i)\r\ncontent-encoding: *gzip", head) is not None
         length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        self.length = 0 if self.chunked else int(length.group(1))
+        self.left = 0 if self.chunked else int(length.group(1))
+        # A chunk's header follows an end of line, which belongs to the chunk before it.
+        self.data = b"\r\n" + rest if self.chunked else rest
         return True
 
-    def _chunk(self):
-        """One whole chunk; whether there was one and there may be more."""
-        size, found, rest = self.data.partition(b"\r\n")
+    def _chunk_header(self):
+        """Reads a chunk's size, or the end of the last chunk; whether it was all there."""
+        found = re.match(rb"\r\n([0-9A-Fa-f]+)[^\r\n]*\r\n", self.data)
         if not found:
             return False
-        count = int(size, 16)
-        if len(rest) < count + 2:
-            return False
-        self.data = rest[count + 2:]
-        if count == 0:
-            self.length = None
-        yield rest[:count], count == 0
+        size = int(found.group(1), 16)
+        end = found.end()
+        if size == 0:
+            if len(self.data) < end + 2:
+                return False
+            end += 2  # no trailers are asked for
+        self.data, self.left = self.data[end:], size
         return True
 
 
@@ -107,14 +119,15 @@ class Visit:
         self.page_bytes = 0
         self.payload = 0
         self.text = b""
-        self.first_links = None  # links that the first piece of the page held
-        self.decoder = zlib.decompressobj(31) if orders.coding == "gzip" else None
+        self.first_text = None  # decoded bytes, and links, that the first piece of the page held
+        self.first_links = 0
+        self.decoder = zlib.decompressobj(31)
         self.started = time.time()
 
     def request(self, path):
         accept = f"Accept-Encoding: {self.orders.coding}\r\n" if self.orders.coding else ""
         return (f"GET {path} HTTP/1.1\r\nHost: {self.orders.host}:{self.orders.port}\r\n"
-                f"User-Agent: bench\r\nAccept: text/html, image/gif, */*\r\n{accept}\r\n").encode()
+                f"{OTHER_FIELDS}{accept}\r\n").encode()
 
     def ask(self, path):
         if not self.pending:
@@ -135,16 +148,18 @@ class Visit:
             # The kernel goes back to acknowledging at once; it must be told again and again.
             connection.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 0)
 
-    def take_page(self, piece):
+    def take_page(self, piece, encoded):
+        """Reads a piece of the page, and asks for the images that it shows."""
         self.page_bytes += len(piece)
-        text = self.text + (self.decoder.decompress(piece) if self.decoder else piece)
+        plain = self.decoder.decompress(piece) if encoded else piece
+        text = self.text + plain
         links = [] if not self.orders.images else LINK.findall(text)
         folder = self.orders.path.rpartition("/")[0]
         for link in links:
             self.asked += 1
             self.ask(f"{folder}/{link.decode()}")
-        if self.first_links is None:
-            self.first_links = len(links)
+        if self.first_text is None:
+            self.first_text, self.first_links = len(plain), len(links)
         # A link that was found must not be found again in the part that is kept.
         end = max((match.end() for match in LINK.finditer(text)), default=0)
         self.text = text[max(end, len(text) - LONGEST_LINK):]
@@ -170,7 +185,7 @@ class Visit:
                     self.payload += len(data)
                     for piece, complete in responses.feed(data):
                         if self.complete == 0:
-                            self.take_page(piece)
+                            self.take_page(piece, responses.gzip)
                         self.complete += complete
                 self.send(connection)
             self.ended = time.time()
@@ -189,10 +204,10 @@ def report(visit, frames):
     return {
         "seconds": last - start, "packets": len(own), "packets_down": len(down),
         "packets_up": len(own) - len(down), "page_bytes": visit.page_bytes,
-        "payload": visit.payload, "first_links": visit.first_links or 0,
-        "largest_frame": max((frame.length for frame in own), default=0),
+        "payload": visit.payload, "first_links": visit.first_links,
+        "first_text": visit.first_text or 0,
+        "segments_down": len(data), "largest_frame": max((frame.length for frame in own), default=0),
         "first_payload": data[0].payload if data else 0,
-        # The longest that the server had to wait for an acknowledgement.
         "longest_wait": longest_wait(own, orders.host),
         "trace": [(round(frame.time - start, 6), int(frame.source == orders.host),
                    (frame.sequence if frame.source == orders.host else frame.acknowledged) - base,

@@ -7,7 +7,7 @@ Servers". The page comes from a handler, of unknown length, and is compressed fo
 import math
 import re
 
-from benchkit import corpus, load, machine, plot, rounds, sample, server, stats, verdict, web
+from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -84,20 +84,6 @@ def make_server(run, page, legs):
     source.write_bytes(page)
     (httpd.folder / "page.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
     return httpd
-
-
-def count_requests(httpd, leg, seconds):
-    """How many requests take about `seconds`: slow levels must not be cut off in a response.
-
-    The CPU time of a few responses tells, for it is the server's CPU that limits the load.
-    """
-    before = sample.cpu_seconds(httpd.pids)
-    tries = 0
-    while tries < 64 and sample.cpu_seconds(httpd.pids) - before < 0.1:
-        httpd.get(leg.path, leg.headers)
-        tries += 1
-    used = sample.cpu_seconds(httpd.pids) - before
-    return max(2 * CLIENTS, round(seconds * tries / max(used, 0.01)))
 
 
 def parse_log(text):
@@ -246,7 +232,7 @@ def run(run):
     legs = make_legs(page)
     httpd = make_server(run, page, legs)
     httpd.start()
-    counts = {leg.path: count_requests(httpd, leg, run.scale.seconds) for leg in legs}
+    counts = {leg.path: load.count_requests(httpd, leg, CLIENTS, run.scale.seconds) for leg in legs}
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
         run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path], http1=True))
     run.save_table(run.name, rows)
