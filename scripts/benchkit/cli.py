@@ -10,6 +10,7 @@ import shlex
 import signal
 import sys
 import time
+import traceback
 
 from benchkit import build, experiments, link, outcome, pages, report
 from benchkit.progress import Progress, duration
@@ -119,7 +120,9 @@ def sentence(problem):
     """What went wrong, for people."""
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
         return f"no space is left on the device ({problem.filename or 'a temporary file'})"
-    return str(problem)
+    if isinstance(problem, (BenchError, OSError)):
+        return str(problem)
+    return f"a fault of the bench itself: {type(problem).__name__}: {problem}"
 
 
 def run_one(options):
@@ -144,7 +147,9 @@ def run_all(options):
         for name in names:
             try:
                 run_experiment(name, options, whole.results, progress)
-            except (BenchError, OSError) as problem:
+            except Exception as problem:  # the others can still run
+                if not isinstance(problem, (BenchError, OSError)):
+                    traceback.print_exc()
                 problems[name] = sentence(problem)
                 say(f"{name}: {problems[name]}")
         (whole.results / "problems.json").write_text(json.dumps(problems), encoding="utf-8")

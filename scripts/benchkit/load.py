@@ -98,7 +98,7 @@ def count_requests(server, leg, clients, seconds):
         server.get(leg.path, leg.headers)
         tries += 1
     used = sample.cpu_seconds(server.pids) - before
-    return max(2 * clients, round(seconds * tries / max(used, 0.001)))
+    return max(clients, round(seconds * tries / max(used, 0.001)))
 
 
 def header_options(option, headers):

@@ -32,7 +32,7 @@ class Scale:
 
     rounds: int
     seconds: float
-    files: int = 0  # of the mix of web files
+    only: int = 0  # of files, sizes, rates: the first ones
     sites: int = 0
     pages: int = 4  # of each site
 

@@ -54,7 +54,7 @@ def web_files(run):
     """(name, body) of some 550 web files, 8.8 KB on average, or the files of --pages."""
     if run.pages is not None:
         return [(path.name, path.read_bytes()) for path in corpus.files_of(run.pages)]
-    count = run.scale.files or FILES
+    count = run.scale.only or FILES
     found, _ = packages.get((*SITES, *SCRIPTS), run.say, run.download)
     candidates = digest_order([(f"{package.name}/{name}", path) for package in found
                                for name, path in package.of_kind(*dict(SHARES))])
@@ -137,8 +137,8 @@ def page_with_images(run):
 def fragments(run, count=400):
     """Pieces of HTML of which a dynamic page is put together, from several documents."""
     text = corpus.document(count * KB, run)
-    pieces = re.split(rb"(?<=</p>|</li>|</h[1-6]>)\s*", text)
-    return [piece for piece in pieces if len(piece) > 80]
+    pieces = re.findall(rb".+?</(?:p|li|pre|table|h\d|script)>", text, re.DOTALL)
+    return [piece[:4 * KB] for piece in pieces if len(piece) > 80] or [text[:KB]]
 
 
 def composition(name, bodies, origin):

@@ -13,7 +13,7 @@ from benchkit.run import Scale
 SUMMARY = "some 550 web files: encoders made for each file and encoders kept, at each level"
 SOURCE = "“Gzip Performance for Go Webservers”"
 
-SCALES = {"smoke": Scale(1, 0.05, files=12), "quick": Scale(3, 2, files=160),
+SCALES = {"smoke": Scale(1, 0.05, only=12), "quick": Scale(3, 2, only=160),
           "normal": Scale(5, 4), "full": Scale(5, 15)}
 SECONDS = {"smoke": 2, "quick": 60, "normal": 700, "full": 1500}
 

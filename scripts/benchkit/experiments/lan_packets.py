@@ -16,9 +16,9 @@ from benchkit.run import Scale
 SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
 SOURCE = "“The Effect of HTML Compression on a LAN” (W3C)"
 
-SCALES = {"smoke": Scale(1, 0.02), "quick": Scale(5, 0.25), "normal": Scale(9, 1),
+SCALES = {"smoke": Scale(1, 0.02, only=2), "quick": Scale(5, 0.25), "normal": Scale(9, 1),
           "full": Scale(15, 3)}
-SECONDS = {"smoke": 9, "quick": 75, "normal": 250, "full": 900}
+SECONDS = {"smoke": 5, "quick": 75, "normal": 250, "full": 900}
 
 # The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms.
 BUFFER, TIMER = 1024, 0.05
@@ -107,7 +107,8 @@ def orders(httpd, path, coding, images, delayed):
 
 def measure_visits(run, link, httpd, visitor):
     """(rows, {(start, variant): trace}) of every variant, start and rate in every round."""
-    legs = [(rate, start, name) for rate in RATES for start in STARTS for name in VARIANTS]
+    legs = [(rate, start, name) for rate in RATES[:run.scale.only or None]
+            for start in STARTS for name in VARIANTS]
     rows, traces = [], {}
     for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
         rate, start, name = legs[index]
@@ -130,7 +131,7 @@ def measure_threshold(run, link, httpd, visitor):
     """Packets of one exchange and CPU per response, by body size, with and without threshold."""
     link.shape("1gbit")
     link.first_window(None)
-    legs = [(size, name) for size in SMALL_BODIES for name in THRESHOLDS]
+    legs = [(size, name) for size in SMALL_BODIES[:run.scale.only or None] for name in THRESHOLDS]
     rows = []
     for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
         size, name = legs[index]
@@ -216,8 +217,9 @@ def draw_threshold(run, rows):
     with plot.figure(run, f"{run.name}-threshold", 2, width=9, height=3.4) as all_axes:
         for axes, (key, label) in zip(all_axes, panels):
             for name, colour in colours.items():
-                axes.plot(SMALL_BODIES, [middle[size, name][key] for size in SMALL_BODIES], "o-",
-                          ms=4, color=colour, label=name)
+                sizes = [size for size in SMALL_BODIES if (size, name) in middle]
+                axes.plot(sizes, [middle[size, name][key] for size in sizes], "o-", ms=4,
+                          color=colour, label=name)
             axes.set_xlabel("bytes of the body")
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0)

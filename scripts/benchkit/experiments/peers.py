@@ -14,7 +14,7 @@ from benchkit.run import Scale
 SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
 SOURCE = "no source: the aims of this project"
 
-SCALES = {"smoke": Scale(1, 0.005, files=2), "quick": Scale(3, 0.25, files=6),
+SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(3, 0.25, only=6),
           "normal": Scale(5, 1), "full": Scale(7, 5)}
 SECONDS = {"smoke": 5, "quick": 130, "normal": 700, "full": 4000}
 
@@ -226,7 +226,7 @@ def draw(run, rows, sizes):
 
 
 def run(run):
-    sizes = SIZES[:run.scale.files or None]
+    sizes = SIZES[:run.scale.only or None]
     text = corpus.document(max(sizes) * KB, run)
     bodies = {size: text[:size * KB] for size in sizes}
     run.corpora.append(web.composition("pages", bodies.values(), "apache2-doc, libjs-jquery-ui"))
