@@ -20,8 +20,9 @@ table { border-collapse: collapse; font-size: .85rem; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #e4e4e4; text-align: left;
          overflow-wrap: normal; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-svg { max-width: 100%; height: auto; display: block; }
-figure { margin: 1rem 0; } figcaption, .small { color: #555; font-size: .85rem; }
+figure { margin: 1rem 0; overflow-x: auto; }
+svg { width: 100%; min-width: 40rem; height: auto; display: block; }
+ figcaption, .small { color: #555; font-size: .85rem; }
 details > summary { cursor: pointer; }
 .holds { background: #d9f0e0; } .fails { background: #fbdcd6; } .unknown { background: #eee; }
 .mark { padding: 0 .4rem; border-radius: .3rem; white-space: nowrap; }
@@ -87,14 +88,24 @@ def inline_svg(path, name):
 
 
 def verdict_items(verdicts):
-    return "".join(f"<li>{mark(one.outcome)} {text(one.sentence)}</li>" for one in verdicts)
+    return "".join(f"<li>{mark(one.outcome)} {text(one.finding)}{remark_of(one)}. "
+                   f"{text(one.figures)}</li>" for one in verdicts)
+
+
+def remark_of(one):
+    return f" ({text(one.remark)})" if one.remark else ""
+
+
+def about(facts):
+    title = facts["title"][0].upper() + facts["title"][1:]
+    return f"{title}. After {facts['source']}." if facts["source"] else f"{title}."
 
 
 def section(saved):
     """One experiment's part of the page."""
     facts = saved.facts
     parts = [f'<h2 id="{text(facts["name"])}">{text(facts["name"])}</h2>',
-             f'<p>{text(facts["title"])}. After {text(facts["source"])}.</p>',
+             f'<p>{text(about(facts))}</p>',
              f"<ul>{verdict_items(saved.verdicts)}</ul>"]
     for caption, name in facts["plots"].items():
         path = saved.folder / f"{name}.svg"

@@ -32,10 +32,14 @@ class Verdict:
     remark: str = ""  # the missing precision, or why there is nothing to judge
 
     @property
-    def sentence(self):
+    def figures(self):
         measured = describe(self.measured, self.low, self.high)
+        return f"Here {measured}; there {self.reported}."
+
+    @property
+    def sentence(self):
         remark = f" ({self.remark})" if self.remark else ""
-        return f"{self.finding}: {self.outcome}{remark}. Here {measured}; there {self.reported}."
+        return f"{self.finding}: {self.outcome}{remark}. {self.figures}"
 
 
 def number(value):

@@ -5,7 +5,7 @@ from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
 SUMMARY = "the same leg under two names: what difference the harness sees where there is none"
-SOURCE = "no source: an experiment that finds a difference here could find one anywhere"
+SOURCE = ""
 
 SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(5, 1), "normal": Scale(7, 3),
           "full": Scale(9, 10)}

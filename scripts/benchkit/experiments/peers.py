@@ -12,7 +12,7 @@ from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
 SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
-SOURCE = "no source: the aims of this project"
+SOURCE = ""
 
 SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(3, 0.25, only=6),
           "normal": Scale(5, 1), "full": Scale(7, 5)}
