@@ -85,7 +85,8 @@ class Encoder:
         return size
 
     def bytes_of(self, body):
-        return self.buffer.raw[:self.encode(body)]
+        size = self.encode(body)
+        return self.buffer.raw[:size]
 
 
 class Zlib(Encoder):

@@ -79,12 +79,12 @@ def page_of_ratio(size, wanted):
     """
     source = random.Random(7)
     words = text(size).split(b" ")
-    tokens = [b"%010x" % source.getrandbits(40) for _ in words]
+    tokens = [source.randbytes(len(word) // 2 + 1).hex().encode()[:len(word)] for word in words]
     order = [source.random() for _ in words]
 
     def mixed(share):
         return b" ".join(word if draw >= share else token
-                         for word, token, draw in zip(words, tokens, order))[:size]
+                         for word, token, draw in zip(words, tokens, order))
 
     low, high = 0.0, 1.0
     for _ in range(12):
@@ -94,8 +94,7 @@ def page_of_ratio(size, wanted):
             low = share
         else:
             high = share
-    body = mixed(low)
-    return body + b" " * (size - len(body))
+    return mixed(low)
 
 
 def gzip_size(body, level=6):

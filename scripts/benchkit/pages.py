@@ -20,10 +20,10 @@ def collect(given, folder):
     if given.is_dir():
         return given
     try:
-        lines = given.read_text(encoding="utf-8").split()
+        lines = given.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         raise tools.BenchError(f"--pages {given}: give a folder, or a file of URLs") from None
-    urls = [line for line in lines if not line.startswith("#")]
+    urls = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     for url in urls:
         if not re.match(r"https?://", url):
             raise tools.BenchError(f"--pages {given}: '{url}' is no http or https URL")
