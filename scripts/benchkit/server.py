@@ -123,9 +123,10 @@ class Server:
             self.process = self.run.start(self.command(), self.log, self.prefix)
             if self.answers():
                 return self
-            if "in use" not in self.last_words():
+            if not any("in use" in path.read_text(errors="replace") for path in self.logs):
                 break
-            self.log.unlink()
+            for path in self.logs:
+                path.unlink()
         raise tools.BenchError(f"{self.name} did not start: {self.last_words()}")
 
     def answers(self):
@@ -153,9 +154,12 @@ class Server:
         """Ends the server before the run does, so that its logs are whole."""
         end_process(self.process)
 
+    @property
+    def logs(self):
+        return [path for path in (self.log, self.folder / "error.log") if path.exists()]
+
     def last_words(self):
-        texts = (path.read_text(errors="replace") for path in
-                 (self.log, self.folder / "error.log") if path.exists())
+        texts = (path.read_text(errors="replace") for path in self.logs)
         return " / ".join(" ".join(text.splitlines()[-2:]) for text in texts if text.strip())
 
     def url(self, path):

@@ -2,7 +2,9 @@
 
 import os
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -26,3 +28,12 @@ def affinity():
     cpus = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, cpus)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that the servers' own user may enter, which pytest's are not."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="elastic-bench-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)

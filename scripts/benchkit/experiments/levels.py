@@ -15,9 +15,9 @@ SUMMARY = "bytes, capacity and compression time at every level, for a 120 KB dyn
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, figures 1 "
           "and 3b")
 
-SCALES = {"smoke": Scale(1, 0.02), "quick": Scale(3, 0.7), "normal": Scale(5, 3),
+SCALES = {"smoke": Scale(1, 0.02, only=3), "quick": Scale(3, 0.7), "normal": Scale(5, 3),
           "full": Scale(5, 15)}
-SECONDS = {"smoke": 8, "quick": 130, "normal": 450, "full": 1900}
+SECONDS = {"smoke": 2, "quick": 130, "normal": 450, "full": 1900}
 
 PAGE_BYTES = 120 * corpus.KB
 
@@ -68,12 +68,18 @@ LuaMapHandler ^/identity$ {folder}/page.lua handle
 """
 
 
-def make_legs(page):
+def make_legs(page, only=0):
+    """The legs; with `only`, so many levels of each coding."""
     legs = [rounds.Leg({"coding": "identity", "level": 0}, "/identity", page)]
     legs += [rounds.Leg({"coding": coding, "level": level}, f"/{coding}-{level}", page,
                         coding, coding)
-             for coding, levels in LEVELS.items() for level in levels]
+             for coding, levels in LEVELS.items()
+             for level in levels[::(len(levels) - 1) // (only - 1) if only else 1]]
     return legs
+
+
+def levels_in(middle, coding):
+    return [level for of_coding, level in middle if of_coding == coding]
 
 
 def make_server(run, page, legs):
@@ -130,7 +136,7 @@ def draw(run, middle):
     with plot.figure(run, run.name, len(panels), width=11, height=3.6) as all_axes:
         for axes, (key, label, scale, title) in zip(all_axes, panels):
             for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s")):
-                levels = LEVELS[coding]
+                levels = levels_in(middle, coding)
                 axes.plot(levels, [middle[coding, level][key] * scale for level in levels],
                           marker=mark, ms=4, color=colour, label=coding)
             axes.set_title(title)
@@ -163,17 +169,18 @@ def compare(middle, one, other, figure):
 
 
 def write_verdict(middle):
-    gzip, br = (("gzip", 1), ("gzip", 9)), (("br", 0), ("br", 11))
+    gzip = ("gzip", 1), ("gzip", 9)
+    br = ("br", 0), ("br", max(levels_in(middle, "br")))
     time = compare(middle, *gzip, "compression_usec")
     capacity = 1 / compare(middle, *gzip, "capacity")
-    capacities = [middle["gzip", level]["capacity"] for level in LEVELS["gzip"]]
+    capacities = [middle["gzip", level]["capacity"] for level in levels_in(middle, "gzip")]
     falls = all(later < earlier * TIE for earlier, later in zip(capacities, capacities[1:]))
     holds = 2 <= time <= 4.5 and capacity > 1.5 and falls
     return (f"Here, gzip level 9 takes {time:.1f} times the compression time of level 1, has "
             f"{capacity:.1f} times less capacity and saves "
             f"{100 - 100 * compare(middle, *gzip, 'sent_bytes'):.1f} % of its bytes; capacity "
             f"{'falls' if falls else 'does not fall'} from level to level. The finding "
-            f"{'holds' if holds else 'does not hold in these proportions'}. br level 11 takes "
+            f"{'holds' if holds else 'does not hold in these proportions'}. br level {br[1][1]} takes "
             f"{compare(middle, *br, 'compression_usec'):.0f} times the time of level 0 for "
             f"{100 - 100 * compare(middle, *br, 'sent_bytes'):.1f} % fewer bytes."
             f"{write_dominated(middle)}")
@@ -181,11 +188,11 @@ def write_verdict(middle):
 
 def write_dominated(middle):
     """Names the levels that cost more time than a higher one of their coding, and more bytes."""
-    worse = [f"{coding} {level}" for coding, levels in LEVELS.items() for level in levels
+    worse = [f"{coding} {level}" for coding in LEVELS for level in levels_in(middle, coding)
              if any(middle[coding, higher]["compression_usec"] * TIE
                     < middle[coding, level]["compression_usec"]
                     and middle[coding, higher]["sent_bytes"] < middle[coding, level]["sent_bytes"]
-                    for higher in levels if higher > level)]
+                    for higher in levels_in(middle, coding) if higher > level)]
     return f" Slower and larger than a higher level: {', '.join(worse)}." if worse else ""
 
 
@@ -229,7 +236,7 @@ def write_paragraph(run, page, rows, middle):
 def run(run):
     page = corpus.page(PAGE_BYTES, run.pages)
     run.corpora.append(web.composition("page", [page], "HTML documentation"))
-    legs = make_legs(page)
+    legs = make_legs(page, run.scale.only)
     httpd = make_server(run, page, legs)
     httpd.start()
     counts = {leg.path: load.count_requests(httpd, leg, CLIENTS, run.scale.seconds) for leg in legs}

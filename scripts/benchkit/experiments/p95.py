@@ -14,13 +14,14 @@ SUMMARY = "compression time p95 at levels 2, 4 and 8 as CPU utilisation grows"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.4 "
           "and figure 9")
 
-SCALES = {"smoke": Scale(1, 0.15), "quick": Scale(3, 1.5), "normal": Scale(5, 6),
+SCALES = {"smoke": Scale(1, 0.15, only=3), "quick": Scale(3, 1.5), "normal": Scale(5, 6),
           "full": Scale(7, 30)}
 SECONDS = {"smoke": 8, "quick": 110, "normal": 520, "full": 3300}
 
 LEVELS = {2: plot.KEPT, 4: plot.GZIP, 8: plot.IDENTITY}
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.92)  # of capacity
+LOW, MIDDLE, HIGH = SHARES[0], SHARES[2], SHARES[-1]
 
 TIMEOUT = 10  # seconds; nothing is to be lost here
 
@@ -34,7 +35,8 @@ def measure(run, site):
     servers = {level: site.serve(SETTINGS.format(level=level)) for level in LEVELS}
     capacity = {level: site.capacity(httpd, min(1, run.scale.seconds))
                 for level, httpd in servers.items()}
-    legs = [(level, share) for share in SHARES for level in LEVELS]
+    shares = (LOW, MIDDLE, HIGH) if run.scale.only else SHARES
+    legs = [(level, share) for share in shares for level in LEVELS]
     spans, rows = {}, []
     for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
         level, share = legs[index]
@@ -66,21 +68,20 @@ def add_times(row, logged, span):
 
 def growths(rows):
     """For each round: how much steeper the difference of levels 8 and 2 grows in the upper half."""
-    low, middle, high = SHARES[0], SHARES[2], SHARES[-1]
     found = []
     for members in stats.group(rows, "round").values():
         times = {(row["level"], row["share"]): row["compression_p95_ms"] for row in members}
-        apart = {share: times[8, share] - times[2, share] for share in SHARES}
-        below = (apart[middle] - apart[low]) / (middle - low)
-        above = (apart[high] - apart[middle]) / (high - middle)
+        apart = {share: times[8, share] - times[2, share] for share in (LOW, MIDDLE, HIGH)}
+        below = (apart[MIDDLE] - apart[LOW]) / (MIDDLE - LOW)
+        above = (apart[HIGH] - apart[MIDDLE]) / (HIGH - MIDDLE)
         # Where it does not grow at all, the smallest slope that can be told from none stands.
-        least = 0.05 * abs(apart[low])
+        least = 0.05 * abs(apart[LOW])
         found.append(max(above, least) / max(below, least) if least else float("nan"))
     return found
 
 
 def judge(rows):
-    top = [row for row in rows if row["share"] == SHARES[-1]]
+    top = [row for row in rows if row["share"] == HIGH]
 
     def ratios(over, under, figure):
         return verdict.per_round(top, {"level": over}, {"level": under}, figure)
@@ -101,8 +102,9 @@ def draw(run, rows):
     with plot.figure(run, run.name, 2, width=9, height=3.6) as all_axes:
         for axes, figure in zip(all_axes, figures[1:]):
             for level, colour in LEVELS.items():
-                axes.plot([100 * middle[level, share]["cpu_share"] for share in SHARES],
-                          [middle[level, share][figure] for share in SHARES], "o-", ms=4,
+                shares = [share for of_level, share in middle if of_level == level]
+                axes.plot([100 * middle[level, share]["cpu_share"] for share in shares],
+                          [middle[level, share][figure] for share in shares], "o-", ms=4,
                           color=colour, label=f"level {level}")
             axes.set_xlabel("CPU utilisation, %")
             axes.set_ylabel(f"compression time, ms, {figure[12:15]}")

@@ -74,7 +74,7 @@ def one_pass(run, site, name, times, seconds, spans):
             **{f"p{percent}_ms": round(1e3 * seen.percentile(percent, start, end), 2)
                for percent in (50, 95, 99)},
             "level": round(sum(levels) / len(levels), 2) if levels else "",
-            "level_least": min(levels, default=""),
+            "level_least": min(levels, default=float("nan")),
             "cpu_share": round(seen.cpu_share(start, end), 3),
             "recovery_s": round(recovery(seen, spans), 2) if phase == "after" else ""})
     return rows, points(seen, logged, spans)
