@@ -127,7 +127,8 @@ def overview(found, names, problems):
     for name in names:
         if name in found:
             marks = " ".join(mark(one.outcome) for one in found[name].verdicts)
-            rows.append(f'<tr><td><a href="#{text(name)}">{text(name)}</a></td><td>{marks}</td></tr>')
+            rows.append(f'<tr><td><a href="#{text(name)}">{text(name)}</a></td>'
+                        f"<td>{marks}</td></tr>")
         elif name in problems:
             rows.append(f"<tr><td>{text(name)}</td><td>not run: {text(problems[name])}</td></tr>")
     return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'

@@ -202,11 +202,14 @@ def report(visit, frames):
     last = data[-1].time if data else visit.ended
     base = min((frame.sequence for frame in data), default=0)
     return {
-        "seconds": last - start, "packets": len(own), "packets_down": len(down),
-        "packets_up": len(own) - len(down), "page_bytes": visit.page_bytes,
+        "seconds": last - start,
+        "first_byte": data[0].time - start if data else 0.0,
+        "packets": len(own), "packets_down": len(down), "packets_up": len(own) - len(down),
+        "page_bytes": visit.page_bytes,
         "payload": visit.payload, "first_links": visit.first_links,
         "first_text": visit.first_text or 0,
-        "segments_down": len(data), "largest_frame": max((frame.length for frame in own), default=0),
+        "segments_down": len(data),
+        "largest_frame": max((frame.length for frame in own), default=0),
         "first_payload": data[0].payload if data else 0,
         "longest_wait": longest_wait(own, orders.host),
         "trace": [(round(frame.time - start, 6), int(frame.source == orders.host),

@@ -100,8 +100,10 @@ def sites(run):
         if chosen:
             made.append(Site(package.name, package.version,
                              tuple(path.read_bytes() for _, path in chosen)))
-    return made[:run.scale.sites or None] or [Site(f"invented-{seed}", "-", (corpus.invented_html(20 * KB, seed),))
-                    for seed in range(1, 4)]
+    if not made:
+        return [Site(f"invented-{seed}", "-", (corpus.invented_html(20 * KB, seed),))
+                for seed in range(1, 4)]
+    return made[:run.scale.sites or None]
 
 
 def kept_bodies(run, limit):

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from benchkit import asides, download
 from benchkit.experiments import (content, context_reuse, control, day, lan_packets, levels, p95,
                                   peers, small_files, spike, static_vs_dynamic)
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
@@ -53,7 +54,8 @@ def test_static_vs_dynamic():
         return static_vs_dynamic.judge(found, {"kept": True, "each time": False})[:3]
 
     check(judge, rows(225, 2078), rows(2000, 1200), ("rate",), noisy=(1,))
-    lengths = static_vs_dynamic.judge(shaken(rows(1, 1), (), 0), {"kept": False, "each time": True})[3:]
+    lengths = static_vs_dynamic.judge(shaken(rows(1, 1), (), 0),
+                                      {"kept": False, "each time": True})[3:]
     assert outcomes(lengths) == [FAILS, FAILS]
 
 
@@ -250,3 +252,36 @@ def test_day():
     check(judge, day_rows(0.9, 1.5, 0.8, 8), day_rows(1.0, 1.0, 1.0, 1), ("bytes",), noisy=())
 
 
+
+
+def test_first_byte_and_download():
+    def rows(first, whole):
+        return [{"rate": rate, "coding": coding, "level": level,
+                 "first_byte_ms": 10 * (first if coding == "gzip" else 1),
+                 "download_ms": 100 * (whole if coding == "gzip" else 1)}
+                for rate in download.RATES
+                for coding, level in (("identity", 0), ("gzip", 6), ("gzip", 9))]
+
+    check(download.judge, rows(2, 0.2), rows(0.8, 1.1), ("first_byte_ms", "download_ms"),
+          noisy=())
+    assert outcomes(download.judge([])) == [UNKNOWN]
+
+
+def test_streams_and_siblings():
+    def judge(rows):
+        return asides.judge([row for row in rows if row["server"] in ("elastic", "mod_deflate")],
+                            [row for row in rows if row["server"] in ("sibling", "identity")])
+
+    def rows(first, memory, rate):
+        return [{"server": "elastic", "first_byte_ms": first, "memory_peak_kb": memory},
+                {"server": "mod_deflate", "first_byte_ms": 1, "memory_peak_kb": 1},
+                {"server": "sibling", "rate": rate}, {"server": "identity", "rate": 1}]
+
+    def shake(found, noise):
+        streams = [row for row in found if "first_byte_ms" in row]
+        return (shaken(streams, ("first_byte_ms", "memory_peak_kb"), noise)
+                + shaken([row for row in found if "rate" in row], ("rate",), noise))
+
+    assert outcomes(judge(shake(rows(0.9, 0.9, 1.1), 0.01))) == [HOLDS] * 3
+    assert outcomes(judge(shake(rows(1.2, 1.2, 0.8), 0.01))) == [FAILS] * 3
+    assert UNKNOWN in outcomes(judge(shake(rows(0.9, 0.9, 1.1), 0.99)))

@@ -141,7 +141,8 @@ def draw(run, rows):
                       for (name, kind, level), figures in middle.items()
                       if (name, kind) == (engine, context)]
             axes.plot([x for x, _, _ in points], [y for _, y, _ in points],
-                      {"kept": "o-", "remade": "+:", "fresh": "x--"}[context], ms=4, color=colours[engine],
+                      {"kept": "o-", "remade": "+:", "fresh": "x--"}[context], ms=4,
+                      color=colours[engine],
                       label=f"{engine}, {context}")
             if context == "kept":
                 for x, y, level in points:

@@ -4,14 +4,14 @@ After "The Effect of HTML Compression on a LAN": packets and seconds of a first 
 compressed. Then what the one-segment threshold saves and costs for bodies of 200 bytes to 4 KB.
 """
 
-import json
 import subprocess
 import sys
 
 from benchkit import (corpus, load, machine, net, plot, rounds, sample, server, stats, tools,
-                      verdict, visit, web)
+                      verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.visitor import Visitor
 
 SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
 SOURCE = "“The Effect of HTML Compression on a LAN” (W3C)"
@@ -25,7 +25,7 @@ BUFFER, TIMER = 1024, 0.05
 
 RATES = ("10mbit", "100mbit", "1gbit")
 
-# How the two systems start a connection: the source's (one segment, late acknowledgements), today's.
+# How systems start a connection: the source's (one segment, late acknowledgements), today's.
 STARTS = {"as in 1997": (1, True), "as today": (None, False)}
 
 VARIANTS = {"plain": plot.IDENTITY, "gzip": plot.GZIP, "kept": plot.KEPT}
@@ -72,40 +72,7 @@ def fill_site(site, html, images):
         (site / "identity" / f"{size}.html").write_bytes(corpus.text(size))
 
 
-class Visitor:
-    """The client's program, kept running in its namespace."""
-
-    def __init__(self, run, side):
-        argv = [*side.prefix, tools.find("taskset"), "-c", str(run.load_cpu), sys.executable,
-                "-m", "benchkit.visit"]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, cwd=tools.ROOT / "scripts")
-        run.at_end(self.end)
-
-    def end(self):
-        self.process.kill()
-        self.process.communicate()
-
-    def visit(self, orders):
-        print(json.dumps(vars(orders)), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            raise tools.BenchError("the visitor ended")
-        seen = json.loads(line)
-        if "problem" in seen:
-            raise tools.BenchError(f"a visit failed: {seen['problem']}")
-        if seen["largest_frame"] > net.MTU + 14:
-            raise tools.BenchError(f"a frame of {seen['largest_frame']} bytes was captured: the "
-                                   "system bundles segments, and packets cannot be counted")
-        return seen
-
-
-def orders(httpd, path, coding, images, delayed):
-    return visit.Orders(httpd.address, httpd.port, path, coding, net.DEVICE, images, BUFFER, TIMER,
-                        delayed)
-
-
-def measure_visits(run, link, httpd, visitor):
+def measure_visits(run, link, httpd, client):
     """(rows, {(start, variant): trace}) of every variant, start and rate in every round."""
     legs = [(rate, start, name) for rate in RATES[:run.scale.only or None]
             for start in STARTS for name in VARIANTS]
@@ -116,8 +83,8 @@ def measure_visits(run, link, httpd, visitor):
         link.shape(rate)
         link.first_window(window)
         before = sum(link.client.counted())
-        seen = visitor.visit(orders(httpd, f"/{name}/page.html",
-                                    "" if name == "plain" else "gzip", web.IMAGES, delayed))
+        seen = client.visit(httpd, f"/{name}/page.html", "" if name == "plain" else "gzip",
+                            images=web.IMAGES, buffer=BUFFER, timer=TIMER, delayed=delayed)
         seen["interface_packets"] = sum(link.client.counted()) - before
         trace = seen.pop("trace")
         if rate == "100mbit":
@@ -127,7 +94,7 @@ def measure_visits(run, link, httpd, visitor):
     return rows, traces
 
 
-def measure_threshold(run, link, httpd, visitor):
+def measure_threshold(run, link, httpd, client):
     """Packets of one exchange and CPU per response, by body size, with and without threshold."""
     link.shape("1gbit")
     link.first_window(None)
@@ -136,7 +103,7 @@ def measure_threshold(run, link, httpd, visitor):
     for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
         size, name = legs[index]
         path = f"/{THRESHOLDS[name]}/{size}.html"
-        seen = visitor.visit(orders(httpd, path, "" if name == "plain" else "gzip", 0, False))
+        seen = client.visit(httpd, path, "" if name == "plain" else "gzip")
         headers = {"Accept-Encoding": "identity" if name == "plain" else "gzip"}
         figures = sample.measure(httpd, lambda: load.h2load(
             run, httpd.url(path), headers, CLIENTS, seconds=run.scale.seconds, http1=True,
@@ -234,8 +201,8 @@ def run(run):
     httpd = server.Httpd(run, "httpd", SNIPPET, place=link.server.place)
     fill_site(httpd.site, html, images)
     httpd.start()
-    visitor = Visitor(run, link.client)
-    rows, traces = measure_visits(run, link, httpd, visitor)
+    client = Visitor(run, link.client)
+    rows, traces = measure_visits(run, link, httpd, client)
     run.save_table(run.name, rows)
     keys = ("rate", "start", "variant")
     figures = ("packets", "packets_down", "interface_packets", "seconds", "payload", "page_bytes",
@@ -244,7 +211,7 @@ def run(run):
         {**dict(zip(keys, key)), **values}
         for key, values in stats.medians(rows, keys, figures).items()])
     draw_traces(run, traces)
-    small = measure_threshold(run, link, httpd, visitor)
+    small = measure_threshold(run, link, httpd, client)
     run.save_table(f"{run.name}-threshold", small)
     keys = ("body_bytes", "variant")
     run.save_table(f"{run.name}-threshold-summary", [

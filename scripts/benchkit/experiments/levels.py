@@ -7,7 +7,7 @@ Servers". The page comes from a handler, of unknown length, and is compressed fo
 import math
 import re
 
-from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
+from benchkit import corpus, download, load, machine, plot, rounds, server, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -82,10 +82,10 @@ def levels_in(middle, coding):
     return [level for of_coding, level in middle if of_coding == coding]
 
 
-def make_server(run, page, legs):
+def make_server(run, page, legs, name="httpd", **options):
     snippet = SNIPPET + IDENTITY_SNIPPET
     snippet += "".join(LEVEL_SNIPPET.format(path=leg.path, **leg.labels) for leg in legs[1:])
-    httpd = server.Httpd(run, "httpd", snippet, modules=("lua",))
+    httpd = server.Httpd(run, name, snippet, modules=("lua",), **options)
     source = httpd.folder / "page.html"
     source.write_bytes(page)
     (httpd.folder / "page.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
@@ -168,19 +168,18 @@ def compare(middle, one, other, figure):
     return stats.ratio(middle[other][figure], middle[one][figure])
 
 
-def write_verdict(middle):
+def write_figures(middle):
     gzip = ("gzip", 1), ("gzip", 9)
     br = ("br", 0), ("br", max(levels_in(middle, "br")))
     time = compare(middle, *gzip, "compression_usec")
     capacity = 1 / compare(middle, *gzip, "capacity")
     capacities = [middle["gzip", level]["capacity"] for level in levels_in(middle, "gzip")]
     falls = all(later < earlier * TIE for earlier, later in zip(capacities, capacities[1:]))
-    holds = 2 <= time <= 4.5 and capacity > 1.5 and falls
     return (f"Here, gzip level 9 takes {time:.1f} times the compression time of level 1, has "
             f"{capacity:.1f} times less capacity and saves "
             f"{100 - 100 * compare(middle, *gzip, 'sent_bytes'):.1f} % of its bytes; capacity "
-            f"{'falls' if falls else 'does not fall'} from level to level. The finding "
-            f"{'holds' if holds else 'does not hold in these proportions'}. br level {br[1][1]} takes "
+            f"{'falls' if falls else 'does not fall'} from level to level. "
+            f"br level {br[1][1]} takes "
             f"{compare(middle, *br, 'compression_usec'):.0f} times the time of level 0 for "
             f"{100 - 100 * compare(middle, *br, 'sent_bytes'):.1f} % fewer bytes."
             f"{write_dominated(middle)}")
@@ -229,7 +228,7 @@ def write_paragraph(run, page, rows, middle):
         "the server's CPU; compression time is its CPU per response less that of identity; "
         "encoder is the module's own sampled measure.",
         "The source: level 9 takes 3 times the time of level 1; capacity falls likewise.",
-        write_verdict(middle), *rounds.remarks(rows)]
+        write_figures(middle), *rounds.remarks(rows)]
     return "\n".join(parts) + "\n\n" + write_table(middle)
 
 
@@ -248,6 +247,22 @@ def run(run):
     middle = summarize(legs, rows, times)
     run.save_table("levels-summary", summary_rows(middle, page))
     draw(run, middle)
-    return Outcome(write_paragraph(run, page, rows, middle), find_verdicts(rows),
-                   {"medians": "levels-summary"},
-                   {"bytes, capacity and compression time by level": run.name})
+    tables = {"medians": "levels-summary"}
+    plots = {"bytes, capacity and compression time by level": run.name}
+    downloads, note = download.try_measure(run, lambda place: make_server(
+        run, page, make_legs(page), "download", place=place).start())
+    if downloads:
+        save_downloads(run, downloads)
+        tables["first byte and whole page, medians"] = "levels-download-summary"
+        plots["first byte and whole page by the link's rate"] = "levels-download"
+    return Outcome(write_paragraph(run, page, rows, middle) + (f"\n{note}" if note else ""),
+                   find_verdicts(rows) + download.judge(downloads), tables, plots)
+
+
+def save_downloads(run, downloads):
+    run.save_table("levels-download", downloads)
+    keys = ("rate", "coding", "level")
+    run.save_table("levels-download-summary", [
+        {**dict(zip(keys, key)), **figures} for key, figures in stats.medians(
+            downloads, keys, ("first_byte_ms", "download_ms", "sent_bytes")).items()])
+    download.draw(run, downloads, "levels-download")

@@ -6,8 +6,8 @@ server's identity. The targets are this project's own.
 
 import time
 
-from benchkit import (build, codecs, corpus, load, machine, nginx, plot, rounds, server, stats,
-                      tools, verdict, web)
+from benchkit import (asides, build, codecs, corpus, load, machine, nginx, plot, rounds, server,
+                      stats, tools, verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -21,6 +21,8 @@ SECONDS = {"smoke": 5, "quick": 130, "normal": 700, "full": 4000}
 KB = corpus.KB
 TARGET_SIZES = (1, 4, 16, 64, 120, 300)
 SIZES = (*TARGET_SIZES, 32, 512, 1024)  # KB; quick runs take the first ones
+
+STREAMED = 1024  # KB of the page that a handler writes
 
 CLIENTS = 4
 
@@ -198,7 +200,8 @@ def codec_times(bodies):
                     encoder.encode(body)
                 used = time.process_time() - started
                 rows.append({"engine": name, "level": level, "size": size,
-                             "bytes": encoder.encode(body), "cpu_usec": round(1e6 * used / count, 1)})
+                             "bytes": encoder.encode(body),
+                             "cpu_usec": round(1e6 * used / count, 1)})
     return rows
 
 
@@ -238,7 +241,8 @@ def run(run):
         one.start()
     legs = [rounds.Leg({"server": name, "size": size}, f"/{size}.html", body, coding, accept, one)
             for size, body in bodies.items() for name, (one, coding, accept) in servers.items()]
-    counts = {leg.name: load.count_requests(leg.server, leg, CLIENTS, run.scale.seconds) for leg in legs}
+    counts = {leg.name: load.count_requests(leg.server, leg, CLIENTS, run.scale.seconds)
+              for leg in legs}
     rows = rounds.measure(run, None, legs, lambda leg: load.h2load(
         run, leg.server.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.name],
         http1=True))
@@ -250,6 +254,13 @@ def run(run):
                                        "compression_usec", "memory_peak_kb")).items()])
     run.save_table(f"{run.name}-codecs", codec_times(bodies))
     draw(run, rows, sizes)
+    for one, _, _ in servers.values():
+        one.stop()
+    streams = asides.measure_streams(run, corpus.document(
+        min(STREAMED, 16 * max(sizes)) * KB, run))
+    run.save_table(f"{run.name}-streams", streams)
+    siblings = asides.measure_siblings(run, bodies[max(bodies)])
+    run.save_table(f"{run.name}-siblings", siblings)
     tools_used = ["h2load"] + (["nginx"] if "nginx identity" in servers else [])
     return Outcome(
         "\n".join([f"peers. {machine.describe(run, *tools_used)}",
@@ -257,6 +268,7 @@ def run(run):
                    "HTTP/1.1, each leg a fixed number of requests; every server's response was "
                    "decoded and compared.", *(f"Not measured: {note}." for note in notes),
                    *rounds.remarks(rows)]),
-        judge(rows), {"medians": f"{run.name}-summary",
-                      "codec alone, kept contexts": f"{run.name}-codecs"},
+        judge(rows) + asides.judge(streams, siblings),
+        {"medians": f"{run.name}-summary", "codec alone, kept contexts": f"{run.name}-codecs",
+         "a streamed page": f"{run.name}-streams", "siblings": f"{run.name}-siblings"},
         {"by size": run.name})
