@@ -1,5 +1,6 @@
 """Programs and httpd modules that the experiments need, each with the package that brings it."""
 
+import contextlib
 import functools
 import os
 import pathlib
@@ -53,7 +54,9 @@ def find_first(package, *names):
     """The path of the first of several names that a program goes by; they may hold wildcards."""
     for name in names:
         for folder in (os.environ.get("PATH", "") + ":" + EXTRA_PATH).split(":"):
-            found = sorted(pathlib.Path(folder or ".").glob(name))
+            found = []
+            with contextlib.suppress(OSError):  # a folder of PATH that may not be read
+                found = sorted(pathlib.Path(folder or ".").glob(name))
             if found:
                 return str(found[-1])
     raise missing(package)
