@@ -67,8 +67,12 @@ def candidates():
 
 
 def family(library):
-    """zlib's memory levels often give the same bytes: what stands for both."""
-    return library.partition(",")[0] if library else "-"
+    """zlib or libdeflate. zlib's memory levels often give the same bytes, and the program gzip, whose
+    algorithm zlib took over, sometimes gives zlib's.
+    """
+    if library is None:
+        return "-"
+    return "zlib" if library.startswith(("zlib", "gzip")) else library
 
 
 def guess(body):

@@ -101,7 +101,9 @@ def missing_precision(measured, low, high, above, below, rounds):
 
 
 def percent(logarithm):
-    return f"{100 * math.expm1(logarithm):.1f} %"
+    """How far a factor reaches: as a percentage, or where that would be large, as the factor."""
+    factor = math.exp(min(logarithm, 20))
+    return f"{100 * (factor - 1):.1f} %" if factor < 2 else f"{factor:.3g} times"
 
 
 def compare(ratios, margin=MARGIN):
