@@ -185,9 +185,21 @@ def ensure_module(options):
 ACTIONS = {"all": run_all, "report": make_report}
 
 
+def without_out(arguments):
+    """The arguments without --out: a report is read elsewhere."""
+    kept, place = [], 0
+    while place < len(arguments):
+        if arguments[place] == "--out":
+            place += 1
+        elif not arguments[place].startswith("--out="):
+            kept.append(arguments[place])
+        place += 1
+    return kept
+
+
 def main(arguments):
     options = parse_arguments(arguments)
-    options.command = "scripts/bench " + shlex.join(arguments)
+    options.command = "scripts/bench " + shlex.join(without_out(arguments))
     signal.signal(signal.SIGTERM, interrupt)
     try:
         if options.name != "report":

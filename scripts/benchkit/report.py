@@ -32,6 +32,7 @@ pre { white-space: pre-wrap; }
 MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
 
 ROWS_SHOWN = 60  # longer tables are cut in the page; the CSV has them all
+ROWS_OPEN = 12  # longer ones open on request
 
 
 def text(value):
@@ -48,7 +49,7 @@ def is_number(value):
 
 def shorten(value):
     """A figure of a CSV as a table shows it."""
-    if re.fullmatch(r"-?\d+\.\d{4,}", value):
+    if re.fullmatch(r"-?\d+(\.\d{4,}|(\.\d+)?e-?\d+)", value):
         return verdict.number(float(value)) if float(value) > 0 else f"{float(value):.3g}"
     return {"nan": "–"}.get(value, value)
 
@@ -113,13 +114,18 @@ def section(saved):
             parts.append(f"<figure>{inline_svg(path, name)}<figcaption>{text(caption)}</figcaption>"
                          "</figure>")
     for caption, name in facts["tables"].items():
-        parts.append(f'<p class="small">{text(caption)} ({text(name)}.csv)</p>'
-                     + table(saved.table(name)))
+        parts.append(captioned(f"{caption} ({name}.csv)", saved.table(name)))
     parts.append(f'<details><summary>How, and on what</summary><pre>{text(facts["paragraph"])}'
                  f'</pre><p class="small">{text(facts["command"])} · {text(facts["when"])} · '
                  f'{facts["seconds"]} s · {facts["rounds"]} rounds</p>'
                  + table(saved.corpora) + "</details>")
     return "\n".join(parts)
+
+
+def captioned(caption, rows):
+    if len(rows) <= ROWS_OPEN:
+        return f'<p class="small">{text(caption)}</p>{table(rows)}'
+    return f"<details><summary>{text(caption)}</summary>{table(rows)}</details>"
 
 
 def overview(found, names, problems):

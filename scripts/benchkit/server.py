@@ -236,6 +236,20 @@ class Httpd(Server):
         return parse_counters(body.decode())
 
 
+def built_in(run, *codings):
+    """Those of the codings that the module has an encoder for.
+
+    A response tells: configtest only warns of one that is not built in.
+    """
+    httpd = Httpd(run, "codings", "Elastic On\nElasticMinSize 0\n")
+    (httpd.site / "page.html").write_bytes(b"<p>a page</p>" * 100)
+    httpd.start()
+    found = [coding for coding in codings if httpd.get(
+        "/page.html", {"Accept-Encoding": coding})[1].get("Content-Encoding") == coding]
+    httpd.stop()
+    return found
+
+
 def parse_counters(text):
     """{key: number} of the lines "Key: number"; others are left out."""
     pairs = (line.partition(": ") for line in text.splitlines())

@@ -222,4 +222,4 @@ def test_durations(seconds, said):
 def test_outcome_is_json(affinity, fake, tmp_path):
     fake(good=good)("good")
     facts = json.loads((tmp_path / "out" / "good.json").read_text(encoding="utf-8"))
-    assert facts["command"].startswith("scripts/bench good --quick")
+    assert facts["command"] == "scripts/bench good --quick"

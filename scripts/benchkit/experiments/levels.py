@@ -21,7 +21,7 @@ SECONDS = {"smoke": 2, "quick": 130, "normal": 450, "full": 1900}
 
 PAGE_BYTES = 120 * corpus.KB
 
-LEVELS = {"gzip": range(1, 10), "br": range(12)}
+LEVELS = {"gzip": range(1, 10), "br": range(12), "zstd": range(1, 13)}
 
 # Enough to keep the server's CPU busy whatever the level, and few enough that one response of the
 # slowest level does not wait long for its turn.
@@ -68,12 +68,12 @@ LuaMapHandler ^/identity$ {folder}/page.lua handle
 """
 
 
-def make_legs(page, only=0):
-    """The legs; with `only`, so many levels of each coding."""
+def make_legs(page, codings, only=0):
+    """The legs of the codings that are built in; with `only`, so many levels of each."""
     legs = [rounds.Leg({"coding": "identity", "level": 0}, "/identity", page)]
     legs += [rounds.Leg({"coding": coding, "level": level}, f"/{coding}-{level}", page,
                         coding, coding)
-             for coding, levels in LEVELS.items()
+             for coding, levels in LEVELS.items() if coding in codings
              for level in levels[::(len(levels) - 1) // (only - 1) if only else 1]]
     return legs
 
@@ -135,13 +135,16 @@ def draw(run, middle):
               ("compression_usec", "ms of CPU", 1e-3, "pain: compression time"))
     with plot.figure(run, run.name, len(panels), width=11, height=3.6) as all_axes:
         for axes, (key, label, scale, title) in zip(all_axes, panels):
-            for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s")):
+            for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s"),
+                                         ("zstd", plot.KEPT, "^")):
                 levels = levels_in(middle, coding)
+                if not levels:
+                    continue
                 axes.plot(levels, [middle[coding, level][key] * scale for level in levels],
                           marker=mark, ms=4, color=colour, label=coding)
             axes.set_title(title)
             axes.set_xlabel("level")
-            axes.set_xticks(range(12))
+            axes.set_xticks(range(13))
             axes.set_ylabel(label)
             if key == "sent_bytes":
                 axes.set_ylim(bottom=0)
@@ -235,7 +238,8 @@ def write_paragraph(run, page, rows, middle):
 def run(run):
     page = corpus.page(PAGE_BYTES, run.pages)
     run.corpora.append(web.composition("page", [page], "HTML documentation"))
-    legs = make_legs(page, run.scale.only)
+    codings = server.built_in(run, *LEVELS)
+    legs = make_legs(page, codings, run.scale.only)
     httpd = make_server(run, page, legs)
     httpd.start()
     counts = {leg.path: load.count_requests(httpd, leg, CLIENTS, run.scale.seconds) for leg in legs}
@@ -250,7 +254,7 @@ def run(run):
     tables = {"medians": "levels-summary"}
     plots = {"bytes, capacity and compression time by level": run.name}
     downloads, note = download.try_measure(run, lambda place: make_server(
-        run, page, make_legs(page), "download", place=place).start())
+        run, page, make_legs(page, codings), "download", place=place).start())
     if downloads:
         save_downloads(run, downloads)
         tables["first byte and whole page, medians"] = "levels-download-summary"

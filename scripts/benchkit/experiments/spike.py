@@ -141,7 +141,7 @@ def draw(run, over_time):
             latency.plot(at, [row["p50_ms"] for row in rows], color=colour, label=name)
             level.step(at, [row["level"] if row["level"] != "" else float("nan") for row in rows],
                        where="post", color=colour, label=name)
-        for axes, label in ((demand, "requests answered per second"),
+        for axes, label in ((demand, "arrivals answered, per second"),
                             (latency, "median latency, ms"), (level, "gzip level")):
             axes.set_xlabel("seconds")
             axes.set_ylabel(label)
