@@ -15,6 +15,9 @@ HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
 
 SAME, MORE, LESS = "no difference", "more", "less"
 
+# Two rounds of a machine that drifts may agree by chance, and far from the truth.
+LEAST_ROUNDS = 3
+
 # Two legs that do the same agree within this on a machine that has nothing else to do.
 MARGIN = 0.05
 
@@ -61,19 +64,21 @@ def describe(measured, low, high):
 def judge(finding, ratios, reported, *, above=0.0, below=math.inf):
     """The verdict on: the ratio is larger than `above` and smaller than `below`.
 
-    `ratios` has one for each round. Equal ones, as sizes in bytes are, need no more than one round
-    more to be sure of.
+    `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two.
     """
+    ratios = list(ratios)
     measured, low, high = stats.interval(ratios)
     if math.isnan(measured):
         return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, "nothing was measured")
-    if low > above and high < below:
+    if len(ratios) < LEAST_ROUNDS and low < high:
+        outcome, remark = UNKNOWN, f"too few rounds: at least {LEAST_ROUNDS} are needed"
+    elif low > above and high < below:
         outcome, remark = HOLDS, ""
     elif high <= above or low >= below:
         outcome, remark = FAILS, ""
     else:
         outcome = UNKNOWN
-        remark = missing_precision(measured, low, high, above, below, len(list(ratios)))
+        remark = missing_precision(measured, low, high, above, below, len(ratios))
     return Verdict(finding, outcome, measured, low, high, reported, remark)
 
 
@@ -87,8 +92,6 @@ def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
 
 def missing_precision(measured, low, high, above, below, rounds):
     """What it would take to tell on which side of its nearest bound the ratio is."""
-    if rounds < 2:
-        return "one round gives no interval: at least two are needed"
     bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
     bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
     distance = abs(math.log(measured / bound))
