@@ -213,19 +213,6 @@ class Httpd(Server):
     def command(self):
         return [tools.httpd(), "-DFOREGROUND", "-f", str(self.configuration)]
 
-    def accepts(self, snippet):
-        """Whether this module's configuration knows what `snippet` says."""
-        probe = self.folder / "probe.conf"
-        self.port = 1
-        self.configure()
-        probe.write_text(self.configuration.read_text(encoding="utf-8") + snippet + "\n",
-                         encoding="utf-8")
-        try:
-            tools.output_of(tools.httpd(), "-t", "-f", str(probe))
-        except tools.BenchError:
-            return False
-        return True
-
     def counters(self):
         """The whole numbers of elastic-status?auto; nothing where the module is not loaded."""
         if not self.elastic or self.prefix:

@@ -84,10 +84,3 @@ def ranks(values):
     """The place of each value among all, equal ones sharing theirs."""
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
-
-
-def slope(xs, ys):
-    """The slope of the straight line through points, by least squares; NaN of one place."""
-    if len(set(xs)) < 2:
-        return math.nan
-    return statistics.linear_regression(xs, ys).slope

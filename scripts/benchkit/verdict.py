@@ -13,8 +13,6 @@ from benchkit import stats
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
 
-SAME, MORE, LESS = "no difference", "more", "less"
-
 # Two rounds of a machine that drifts may agree by chance, and far from the truth.
 LEAST_ROUNDS = 3
 
@@ -109,30 +107,10 @@ def percent(logarithm):
     return f"{100 * (factor - 1):.1f} %" if factor < 2 else f"{factor:.3g} times"
 
 
-def compare(ratios, margin=MARGIN):
-    """SAME, MORE, LESS or UNKNOWN: a difference counts where it is larger than `margin`."""
-    measured, low, high = stats.interval(ratios)
-    if math.isnan(measured):
-        return UNKNOWN
-    if low > 1 / (1 + margin) and high < 1 + margin:
-        return SAME
-    if low > 1 + margin:
-        return MORE
-    return LESS if high < 1 / (1 + margin) else UNKNOWN
-
-
-def both(finding, verdicts, reported):
-    """One verdict on several: it holds where all do, and fails where one does.
-
-    Its figure is that of the part that decides.
-    """
-    for outcome in (FAILS, UNKNOWN, HOLDS):
-        for one in verdicts:
-            if one.outcome == outcome:
-                remark = "; ".join(part for part in (one.finding, one.remark) if part)
-                return dataclasses.replace(one, finding=finding, reported=reported,
-                                           remark=remark if outcome != HOLDS else "")
-    return judge(finding, (), reported)
+def same(finding, ratios):
+    """The verdict on: there is no difference, that is, none larger than MARGIN."""
+    return judge(finding, ratios, f"1, give or take {100 * MARGIN:.0f} %",
+                 above=1 / (1 + MARGIN), below=1 + MARGIN)
 
 
 def impossible(finding, reported, why):
