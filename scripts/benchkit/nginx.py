@@ -1,6 +1,7 @@
 """A private nginx, as a peer: one worker, static files, gzip as the snippet says."""
 
 import os
+import re
 
 from benchkit import server, tools
 
@@ -60,5 +61,10 @@ class Nginx(server.Server):
 
 
 def version():
-    """nginx's version, in its words; it says it on the error output."""
-    return tools.errors_of(tools.find("nginx"), "-v").replace("nginx version: ", "").strip()
+    return parse_version(tools.errors_of(tools.find("nginx"), "-v"))
+
+
+def parse_version(text):
+    """"nginx/1.22.1" of what nginx -v says on its error output."""
+    found = re.search(r"nginx version: (\S+)", text)
+    return found.group(1) if found else "nginx"

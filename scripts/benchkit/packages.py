@@ -78,7 +78,11 @@ def fetch(names, say):
     apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg-deb")
     if not apt or not dpkg:
         return
-    cache().mkdir(parents=True, exist_ok=True)
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        say(f"no packages are downloaded: {cache()}: {problem.strerror}")
+        return
     say(f"downloading {len(names)} Debian packages of web pages into {cache()}")
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder:
         if not download(apt, names, folder):

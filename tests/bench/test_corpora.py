@@ -70,6 +70,13 @@ def test_installed_package_serves_where_nothing_can_be_downloaded(monkeypatch, t
     assert not missing and [path.name for _, path in found.of_kind(".html")] == ["a.html"]
 
 
+def test_cache_that_cannot_be_made(monkeypatch):
+    monkeypatch.setenv("ELASTIC_BENCH_CACHE", "/proc/no-such-folder/cache")
+    said = []
+    assert packages.get(("some-doc",), said.append) == ([], ["some-doc"])
+    assert not shutil.which("apt-get") or "no packages are downloaded" in said[0]
+
+
 def test_web_files_have_their_number_mean_and_kinds():
     source = random.Random(1)
     put(web.SITES[0], {f"{number}{suffix}": b"x" * int(source.lognormvariate(8.8, 1))

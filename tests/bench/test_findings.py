@@ -2,7 +2,6 @@
 
 import random
 
-
 from benchkit import asides, download
 from benchkit.experiments import (content, context_reuse, control, day, lan_packets, levels, p95,
                                   peers, small_files, spike, static_vs_dynamic)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchkit import load, sample, server
+from benchkit import load, nginx, sample, server
 from benchkit.experiments import levels
 from benchkit.tools import BenchError
 
@@ -83,6 +83,11 @@ def test_h2load_durations(text, seconds):
 def test_durations_that_are_none(text):
     with pytest.raises(BenchError):
         load.parse_duration(text)
+
+
+def test_nginx_version():
+    assert nginx.parse_version("nginx version: nginx/1.22.1 (Ubuntu)\n") == "nginx/1.22.1"
+    assert nginx.parse_version("") == "nginx"
 
 
 def test_process_stat_with_a_hostile_name():
