@@ -14,6 +14,8 @@ from benchkit import packages, tools
 
 DOCUMENTS = pathlib.Path("/usr/share/doc/libaprutil1-dev/html")
 
+DOCUMENT_PACKAGES = ("apache2-doc", "libjs-jquery-ui")
+
 KB = 1024
 
 # Eleven files from 1 KB to 1 MB, and how small gzip is to make each, as in the source: up to 32 KB
@@ -51,12 +53,25 @@ def text(size):
     return b"".join(parts)[:size]
 
 
+def origin(pages=None):
+    """What text() and page() are made of, for the table of corpora."""
+    if pages is not None:
+        return "your pages"
+    return ("HTML of libaprutil1-dev, as installed" if any(DOCUMENTS.glob("*.html"))
+            else "invented text")
+
+
+def document_origin(run):
+    found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
+    return origin() if missing else packages.names(found)
+
+
 def document(size, run):
     """`size` bytes of a site's text: pages of httpd's manual with a script after every fourth.
 
     Without the packages apache2-doc and libjs-jquery-ui it is text().
     """
-    found, missing = packages.get(("apache2-doc", "libjs-jquery-ui"), run.say, run.download)
+    found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
     if missing:
         return text(size)
     pages = [path for name, path in found[0].of_kind(".html") if "/en/" in name]

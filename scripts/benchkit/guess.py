@@ -67,8 +67,8 @@ def candidates():
 
 
 def family(library):
-    """zlib or libdeflate. zlib's memory levels often give the same bytes, and the program gzip, whose
-    algorithm zlib took over, sometimes gives zlib's.
+    """zlib or libdeflate. zlib's memory levels often give the same bytes, and the program gzip,
+    whose algorithm zlib took over, sometimes gives zlib's.
     """
     if library is None:
         return "-"

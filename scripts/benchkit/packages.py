@@ -33,6 +33,11 @@ class Package:
         return [(name, path) for name, path in self.files if name.endswith(suffixes)]
 
 
+def names(found):
+    """Packages and their versions, in words."""
+    return ", ".join(f"{package.name} {package.version}" for package in found)
+
+
 def cache():
     return pathlib.Path(os.environ.get("ELASTIC_BENCH_CACHE")
                         or tools.ROOT / "build" / "bench" / "packages")

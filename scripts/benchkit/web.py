@@ -67,6 +67,12 @@ def web_files(run):
     return [(name, path.read_bytes()) for name, path, _ in chosen]
 
 
+def web_files_origin(run):
+    if run.pages is not None:
+        return "your pages"
+    return packages.names(packages.get((*SITES, *SCRIPTS), run.say, False)[0]) or "invented text"
+
+
 def choose(sized, count, limit):
     """The first files of each kind, up to its share, that are no larger than `limit`."""
     chosen = []

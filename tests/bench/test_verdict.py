@@ -45,7 +45,8 @@ def test_ratio_at_its_bound_is_never_told():
 
 
 @pytest.mark.parametrize("ratios, says", [
-    ([], "nothing was measured"), ([0.5], "too few rounds"), ([0.5, 0.51], "too few rounds"), ([0.5, math.nan], "nothing was measured"),
+    ([], "nothing was measured"), ([0.5], "too few rounds"), ([0.5, 0.51], "too few rounds"),
+    ([0.5, math.nan], "nothing was measured"),
 ])
 def test_too_little_to_judge(ratios, says):
     seen = verdict.judge("x", ratios, "", below=1)

@@ -157,8 +157,7 @@ def draw(run, rows):
 def run(run):
     files = web.web_files(run)
     bodies = [body for _, body in files]
-    run.corpora.append(web.composition("web files", bodies, "pages, scripts, styles, SVG, JSON of "
-                                       "Debian packages"))
+    run.corpora.append(web.composition("web files", bodies, web.web_files_origin(run)))
     rows = measure_codecs(run, bodies)
     run.save_table(run.name, rows)
     run.save_table(f"{run.name}-summary", [

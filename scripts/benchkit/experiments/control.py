@@ -32,7 +32,7 @@ def judge(rows):
 
 def run(run):
     page = corpus.page(PAGE_BYTES, run.pages)
-    run.corpora.append(web.composition("page", [page], "HTML documentation"))
+    run.corpora.append(web.composition("page", [page], corpus.origin(run.pages)))
     httpd = server.Httpd(run, "httpd", SNIPPET)
     for name in "AB":
         (httpd.site / f"{name}.html").write_bytes(page)

@@ -205,7 +205,7 @@ def draw_threshold(run, rows):
 
 def run(run):
     html, images = web.page_with_images(run)
-    run.corpora += [web.composition("page", [html], "HTML documentation, 41 links strewn in"),
+    run.corpora += [web.composition("page", [html], corpus.document_origin(run)),
                     web.composition("images", [body for _, body in images], "random bytes")]
     link = net.make(run)
     httpd = server.Httpd(run, "httpd", SNIPPET, place=link.server.place)
@@ -234,7 +234,8 @@ def run(run):
         f"captured frame had {max(row['largest_frame'] for row in rows)} bytes), no round trip "
         "time emulated. “As in 1997”: the server begins with one segment, the client acknowledges "
         "late; “as today”: the system's defaults. One connection, pipelined; requests wait for "
-        f"{BUFFER} bytes of them ({SMALL_BUFFER} in the small buffer) or {1e3 * TIMER:.0f} ms. `kept` is a precompressed sibling.",
+        f"{BUFFER} bytes of them ({SMALL_BUFFER} in the small buffer) or {1e3 * TIMER:.0f} ms. "
+        "`kept` is a precompressed sibling.",
         *rounds.remarks(small)])
     return Outcome(
         text, judge_visits(rows) + judge_threshold(small),

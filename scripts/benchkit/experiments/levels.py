@@ -237,7 +237,7 @@ def write_paragraph(run, page, rows, middle):
 
 def run(run):
     page = corpus.page(PAGE_BYTES, run.pages)
-    run.corpora.append(web.composition("page", [page], "HTML documentation"))
+    run.corpora.append(web.composition("page", [page], corpus.origin(run.pages)))
     codings = server.built_in(run, *LEVELS)
     legs = make_legs(page, codings, run.scale.only)
     httpd = make_server(run, page, legs)

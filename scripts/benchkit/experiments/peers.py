@@ -223,7 +223,7 @@ def run(run):
     sizes = SIZES[:run.scale.only or None]
     text = corpus.document(max(sizes) * KB, run)
     bodies = {size: text[:size * KB] for size in sizes}
-    run.corpora.append(web.composition("pages", bodies.values(), "apache2-doc, libjs-jquery-ui"))
+    run.corpora.append(web.composition("pages", bodies.values(), corpus.document_origin(run)))
     site = run.folder("pages-served")
     for size, body in bodies.items():
         (site / f"{size}.html").write_bytes(body)

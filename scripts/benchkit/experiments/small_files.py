@@ -193,7 +193,8 @@ def run(run):
     files = corpus.small_files(run.pages)
     # A few of them: from both ends, so that both sides of the source's finding are there.
     files = files[::len(files) // run.scale.only] if run.scale.only else files
-    run.corpora.append(web.composition("files", [body for _, body in files], "HTML documentation"))
+    run.corpora.append(web.composition("files", [body for _, body in files],
+                                       corpus.origin(run.pages)))
     httpd = server.Httpd(run, "httpd", SNIPPET)
     fill_site(httpd.site, files)
     legs = make_legs(files)

@@ -87,7 +87,7 @@ def draw(run, middle):
 def run(run):
     body = (corpus.page(PAGE_BYTES, run.pages) if run.pages
             else corpus.page_of_ratio(PAGE_BYTES, RATIO))
-    run.corpora.append(web.composition("page", [body], "HTML documentation"))
+    run.corpora.append(web.composition("page", [body], corpus.origin(run.pages)))
     httpd = server.Httpd(run, "httpd", SNIPPET, threads=CONNECTIONS)
     fill_site(httpd.site, body)
     httpd.start()
