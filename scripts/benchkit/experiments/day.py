@@ -16,7 +16,7 @@ SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Se
           "and figure 7a")
 
 # Seconds are those of the day.
-SCALES = {"smoke": Scale(1, 1.2), "quick": Scale(3, 24), "normal": Scale(3, 96),
+SCALES = {"smoke": Scale(1, 0.7), "quick": Scale(3, 24), "normal": Scale(3, 96),
           "full": Scale(3, 1440)}
 SECONDS = {"smoke": 6, "quick": 170, "normal": 600, "full": 8700}
 
