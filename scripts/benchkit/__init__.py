@@ -1,16 +1,41 @@
 """The kit that every experiment of scripts/bench stands on.
 
-tools    programs and modules, by name, with the package of each that is missing
-run      one run: work directory, processes, results; nothing else survives it
-link     a private network namespace whose loopback has an Ethernet's MTU and rate
-corpus   the bodies, deterministic
-server   a private httpd on a free loopback port
-load     wrk (closed loop) and h2load (also open loop), their output parsed
-sample   CPU, memory and the module's counters of a server while a load runs
-rounds   legs, checked once and then measured in interleaved rounds
-stats    medians, percentiles, ratios
-machine  what the figures were measured on
-plot     matplotlib, set up once
+tools     programs and modules, by name, with the package of each that is missing
+build     the module under test, built where it is not yet
+run       one run: work directory, processes, results; nothing else survives it
+progress  how far it is, and how long it will take
 
-An experiment is a module of benchkit.experiments with SUMMARY, SCALES and run(run).
+packages  Debian packages of web pages, downloaded and unpacked
+corpus    the bodies, deterministic
+web       larger corpora: web files, sites, a page with images; and their composition
+pages     the user's own pages, from a folder or a list of URLs
+
+server    private servers on free ports: httpd
+nginx     nginx
+fpm       php-fpm and its pages
+site      a dynamic site: httpd in front of php-fpm, and its log
+codecs    compression libraries called directly
+guess     which library made a body
+
+link      a private network namespace whose loopback has an Ethernet's MTU and rate
+net       two network namespaces joined by veth
+capture   frames, off an interface
+visit     a program: a pipelined visit of a page, captured; visitor keeps it running
+download  first byte and whole page through links
+
+load      wrk (closed loop) and h2load (also open loop), their output parsed
+arrivals  random arrivals that follow a curve; curves of access logs
+replay    arrivals sent to a server, an open loop
+sample    CPU, memory and the module's counters of a server while a load runs
+rounds    legs, checked once and then measured in interleaved rounds
+asides    what peers measures beside its sizes
+
+stats     medians, percentiles, ratios and their intervals
+verdict   whether a finding holds, does not, or cannot be told
+machine   what the figures were measured on
+plot      matplotlib, set up once
+outcome   what an experiment leaves
+report    one HTML page of it
+
+An experiment is a module of benchkit.experiments; docs/bench.md says what it has.
 """

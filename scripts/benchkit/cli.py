@@ -1,21 +1,31 @@
-"""The command line: scripts/bench NAME [--quick|--full] [--out DIR] [--pages DIR] [--link RATE]."""
+"""The command line: scripts/bench NAME|all|report [--quick|--full] [--out DIR] …"""
 
 import argparse
+import errno
 import importlib
+import json
 import pathlib
 import pkgutil
+import shlex
 import signal
 import sys
 import time
+import traceback
 
-from benchkit import experiments, link
-from benchkit.run import Run
+from benchkit import build, experiments, link, outcome, pages, report
+from benchkit.progress import Progress, duration
+from benchkit.run import Options, Run
 from benchkit.tools import ROOT, BenchError
+
+# `all` goes from the short and certain to the long.
+ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
+         "levels", "peers", "p95", "spike", "day")
 
 
 def experiment_names():
-    found = pkgutil.iter_modules(experiments.__path__)
-    return sorted(module.name.replace("_", "-") for module in found)
+    found = {module.name.replace("_", "-") for module in
+             pkgutil.iter_modules(experiments.__path__)}
+    return [name for name in ORDER if name in found] + sorted(found.difference(ORDER))
 
 
 def load_experiment(name):
@@ -23,34 +33,63 @@ def load_experiment(name):
 
 
 def summaries():
-    lines = (f"  {name:<20} {load_experiment(name).SUMMARY}" for name in experiment_names())
+    lines = [f"  {name:<20} {load_experiment(name).SUMMARY}" for name in experiment_names()]
+    lines += ["  all                  every one of them, and one report",
+              "  report               the report of the results in --out, made again"]
     return "experiments:\n" + "\n".join(lines)
 
 
-def parse_arguments(arguments):
+def make_parser():
     parser = argparse.ArgumentParser(
         prog="bench", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Reproduces a published experiment on this machine: a table of every raw "
-                    "figure,\na plot and a paragraph.",
+        description="Reproduces published experiments on this machine: a table of every raw "
+                    "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
-    parser.add_argument("name", metavar="NAME", choices=experiment_names(),
+    parser.add_argument("name", metavar="NAME", choices=[*experiment_names(), "all", "report"],
                         help="the experiment, one of those below")
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick",
-                       default="normal", help="two to three minutes, coarse figures")
+                       default="normal", help="coarse figures; all of them in 15 minutes")
     scale.add_argument("--full", dest="scale", action="store_const", const="full",
-                       help="the source's durations")
+                       help="the sources' durations")
+    scale.add_argument("--smoke", dest="scale", action="store_const", const="smoke",
+                       help="seconds: shows that everything works, and measures nothing")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the results go (default: build/bench/NAME)")
-    parser.add_argument("--pages", type=pathlib.Path, metavar="DIR",
-                        help="serve the files of DIR instead of the built-in ones")
+    parser.add_argument("--pages", type=pathlib.Path, metavar="DIR|FILE",
+                        help="serve the files of DIR, or the pages whose URLs FILE lists, "
+                             "instead of the built-in ones")
     parser.add_argument("--link", metavar="RATE",
                         help="put a link of this rate, such as 1gbit, and MTU 1500 between load "
                              "and server (as root, in a network namespace)")
+    parser.add_argument("--access-log", type=pathlib.Path, metavar="FILE",
+                        help="spike, day: take the demand's curve from an access log")
+    parser.add_argument("--price-cpu-hour", type=float, metavar="PRICE", default=0.044,
+                        help="content: what an hour of one CPU costs (default: %(default)s)")
+    parser.add_argument("--price-gb", type=float, metavar="PRICE", default=0.09,
+                        help="content: what a gigabyte of traffic costs (default: %(default)s)")
+    parser.add_argument("--no-download", dest="download", action="store_false",
+                        help="use only those Debian packages of pages that are here already")
+    parser.add_argument("--install", action="store_true",
+                        help="install the programs that are missing, by apt, as root")
+    return parser
+
+
+def parse_arguments(arguments):
+    parser = make_parser()
     options = parser.parse_args(arguments)
-    if options.pages is not None and not options.pages.is_dir():
-        parser.error(f"--pages {options.pages}: there is no such directory")
+    if options.pages is not None and not options.pages.exists():
+        parser.error(f"--pages {options.pages}: there is no such directory or file")
+    if options.access_log is not None and not options.access_log.is_file():
+        parser.error(f"--access-log {options.access_log}: there is no such file")
+    if options.price_cpu_hour < 0 or options.price_gb < 0:
+        parser.error("prices are not negative")
     return options
+
+
+def run_options(options):
+    return Options(options.pages, options.link, options.access_log, options.price_cpu_hour,
+                   options.price_gb, options.download and options.scale != "smoke")
 
 
 def interrupt(*_):
@@ -61,31 +100,116 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def run_experiment(options):
-    """Runs the experiment; prints its paragraph and where the results are."""
-    experiment = load_experiment(options.name)
-    out = options.out or ROOT / "build" / "bench" / options.name
-    scale = experiment.SCALES[options.scale]
+def run_experiment(name, options, out, progress):
+    """Runs one experiment into the folder `out`; the paths of its results."""
+    experiment = load_experiment(name)
     started = time.monotonic()
-    with Run(options.name, scale, out, options.pages, options.link, say) as run:
-        paragraph = experiment.run(run)
-        run.save_text(options.name, paragraph)
-        paths = run.publish()
-    print(paragraph)
-    say(f"{time.monotonic() - started:.0f} s; results: {' '.join(map(str, paths))}")
+    progress.begin(name)
+    wanted = run_options(options)
+    with Run(name, experiment.SCALES[options.scale], out, wanted, progress.say,
+             progress.step) as run:
+        if wanted.pages is not None:
+            run.pages = pages.collect(wanted.pages, run.folder("pages"))
+        found = experiment.run(run)
+        outcome.save(run, found, experiment.SUMMARY, experiment.SOURCE, options.command,
+                     time.monotonic() - started)
+        return run.publish()
+
+
+def sentence(problem):
+    """What went wrong, for people."""
+    if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+        return f"no space is left on the device ({problem.filename or 'a temporary file'})"
+    if isinstance(problem, (BenchError, OSError)):
+        return str(problem)
+    return f"a fault of the bench itself: {type(problem).__name__}: {problem}"
+
+
+def run_one(options):
+    out = options.out or ROOT / "build" / "bench" / options.name
+    seconds = load_experiment(options.name).SECONDS[options.scale]
+    started = time.monotonic()
+    paths = run_experiment(options.name, options, out, Progress({options.name: seconds}))
+    page = report.write(out, [options.name], {})
+    print((out / f"{options.name}.txt").read_text(encoding="utf-8"), end="")
+    say(f"{duration(time.monotonic() - started)}; results: {' '.join(map(str, paths))}; "
+        f"report: {page}")
+
+
+def run_all(options):
+    """Every experiment; one that fails is named, and the others run on."""
+    out = options.out or ROOT / "build" / "bench" / "all"
+    names = experiment_names()
+    progress = Progress({name: load_experiment(name).SECONDS[options.scale] for name in names})
+    problems = {}
+    started = time.monotonic()
+    with Run("all", None, out, say=say) as whole:
+        for name in names:
+            try:
+                run_experiment(name, options, whole.results, progress)
+            except Exception as problem:  # the others can still run
+                if not isinstance(problem, (BenchError, OSError)):
+                    traceback.print_exc()
+                problems[name] = sentence(problem)
+                say(f"{name}: {problems[name]}")
+        (whole.results / "problems.json").write_text(json.dumps(problems), encoding="utf-8")
+        whole.publish()
+    page = report.write(out, names, problems)
+    for line in report.summary(out, names, problems):
+        print(line)
+    say(f"{duration(time.monotonic() - started)}; report: {page}")
+    return 1 if len(problems) == len(names) else 0
+
+
+def make_report(options):
+    """The report of results that are there."""
+    out = options.out or ROOT / "build" / "bench" / "all"
+    path = out / "problems.json"
+    problems = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    names = experiment_names()
+    if not any(outcome.load(out, name) for name in names):
+        raise BenchError(f"{out} has no results: run scripts/bench all, or give --out")
+    say(f"report: {report.write(out, names, problems)}")
+
+
+def ensure_module(options):
+    """Builds the module where there is none; `all` has experiments that do without."""
+    try:
+        build.ensure(say)
+    except BenchError as problem:
+        if options.name != "all":
+            raise
+        say(f"bench: {problem}")
+
+
+ACTIONS = {"all": run_all, "report": make_report}
+
+
+def without_out(arguments):
+    """The arguments without --out: a report is read elsewhere."""
+    kept, place = [], 0
+    while place < len(arguments):
+        if arguments[place] == "--out":
+            place += 1
+        elif not arguments[place].startswith("--out="):
+            kept.append(arguments[place])
+        place += 1
+    return kept
 
 
 def main(arguments):
     options = parse_arguments(arguments)
+    options.command = "scripts/bench " + shlex.join(without_out(arguments))
     signal.signal(signal.SIGTERM, interrupt)
     try:
+        if options.name != "report":
+            ensure_module(options)
         if options.link:
             link.enter(options.link)
-        run_experiment(options)
-    except BenchError as problem:
-        say(f"bench: {problem}")
+        return ACTIONS.get(options.name, run_one)(options) or 0
+    except (BenchError, OSError) as problem:
+        say(f"bench: {sentence(problem)}")
         return 1
     except KeyboardInterrupt:
         say("bench: interrupted; nothing was kept")
         return 130
-    return 0

@@ -1,7 +1,8 @@
 """The bodies that are served: the same bytes on every machine that has the same documentation.
 
 Text comes from the HTML documentation of libaprutil1-dev, which everything that builds this module
-has installed on Debian; where it is missing, from a generator. Both are deterministic.
+has installed on Debian; where it is missing, from a generator. Both are deterministic. web.py makes
+larger corpora out of downloaded packages.
 """
 
 import hashlib
@@ -9,9 +10,11 @@ import pathlib
 import random
 import zlib
 
-from benchkit import tools
+from benchkit import packages, tools
 
 DOCUMENTS = pathlib.Path("/usr/share/doc/libaprutil1-dev/html")
+
+DOCUMENT_PACKAGES = ("apache2-doc", "libjs-jquery-ui")
 
 KB = 1024
 
@@ -48,6 +51,65 @@ def text(size):
     if length < size:
         return invented_html(size)
     return b"".join(parts)[:size]
+
+
+def origin(pages=None):
+    """What text() and page() are made of, for the table of corpora."""
+    if pages is not None:
+        return "your pages"
+    return ("HTML of libaprutil1-dev, as installed" if any(DOCUMENTS.glob("*.html"))
+            else "invented text")
+
+
+def document_origin(run):
+    found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
+    return origin() if missing else packages.names(found)
+
+
+def document(size, run):
+    """`size` bytes of a site's text: pages of httpd's manual with a script after every fourth.
+
+    Without the packages apache2-doc and libjs-jquery-ui it is text().
+    """
+    found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
+    if missing:
+        return text(size)
+    pages = [path for name, path in found[0].of_kind(".html") if "/en/" in name]
+    scripts = [path for name, path in found[1].of_kind(".js") if not name.endswith(".min.js")]
+    parts, length = [], 0
+    for number, path in enumerate(pages):
+        parts.append(path.read_bytes())
+        if number % 4 == 3:
+            parts.append(scripts[number // 4 % len(scripts)].read_bytes()[:16 * KB])
+        length = sum(map(len, parts))
+        if length >= size:
+            break
+    return repeated(b"".join(parts), size)
+
+
+def page_of_ratio(size, wanted):
+    """`size` bytes of text that gzip makes `wanted` (such as 0.30) times as large.
+
+    Names and numbers that do not repeat are strewn in, as many as it takes.
+    """
+    source = random.Random(7)
+    words = text(size).split(b" ")
+    tokens = [source.randbytes(len(word) // 2 + 1).hex().encode()[:len(word)] for word in words]
+    order = [source.random() for _ in words]
+
+    def mixed(share):
+        return b" ".join(word if draw >= share else token
+                         for word, token, draw in zip(words, tokens, order))
+
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        share = (low + high) / 2
+        body = mixed(share)
+        if gzip_size(body) / len(body) < wanted:
+            low = share
+        else:
+            high = share
+    return mixed(low)
 
 
 def gzip_size(body, level=6):

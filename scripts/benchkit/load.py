@@ -8,7 +8,7 @@ import dataclasses
 import math
 import re
 
-from benchkit import stats, tools
+from benchkit import sample, stats, tools
 
 # wrk rounds what it prints; its script interface gives the exact figures.
 WRK_REPORT = """
@@ -83,6 +83,24 @@ def parse_h2load_log(text):
     return [int(row[2]) / 1e3 for row in rows if len(row) >= 3 and row[1].startswith("2")]
 
 
+PROBE = 0.1  # CPU seconds that tell what a request costs
+
+
+def count_requests(server, leg, clients, seconds):
+    """How many requests take about `seconds`: slow legs must not be cut off in a response.
+
+    The CPU time of a few responses tells, for it is the server's CPU that limits the load.
+    """
+    probe = min(PROBE, seconds)
+    before = sample.cpu_seconds(server.pids)
+    tries = 0
+    while tries < 64 and sample.cpu_seconds(server.pids) - before < probe:
+        server.get(leg.path, leg.headers)
+        tries += 1
+    used = sample.cpu_seconds(server.pids) - before
+    return max(clients, round(seconds * tries / max(used, 0.001)))
+
+
 def header_options(option, headers):
     return [part for name, value in headers.items() for part in (option, f"{name}: {value}")]
 
@@ -97,8 +115,13 @@ def wrk(run, url, headers, seconds, connections):
     return parse_wrk(run.load(command, whole + TOOL_GRACE))
 
 
-def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http1=False):
-    """A run of `seconds`, or of exactly `requests`; with `rate` (requests/s) an open loop."""
+def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http1=False,
+           prefix=(), urls=None):
+    """A run of `seconds`, or of exactly `requests`; with `rate` (requests/s) an open loop.
+
+    `prefix` is a command that runs it elsewhere, such as in a network namespace. `urls` is a file
+    of URLs that every client asks for in turn, in place of `url`.
+    """
     log = run.work / "h2load.log"
     log.unlink(missing_ok=True)
     command = [tools.find("h2load"), "-t1", f"-c{clients}", f"--log-file={log}",
@@ -113,5 +136,6 @@ def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None
         command.append(f"--rps={rate / clients:g}")  # h2load counts per client
     if http1:
         command.append("--h1")
-    text = run.load([*command, url], patience)
+    command += [f"--input-file={urls}"] if urls else [url]
+    text = run.load(command, patience, prefix)
     return parse_h2load(text, log.read_text(encoding="ascii"))

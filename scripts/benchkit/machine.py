@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 
-from benchkit import tools
+from benchkit import fpm, nginx, tools
 
 
 def cpu_model():
@@ -33,7 +33,11 @@ def httpd_version():
 
 
 def tool_version(name):
-    """The version of wrk or h2load, in the tool's words."""
+    """The version of wrk, h2load, nginx or php-fpm, in the tool's words."""
+    if name == "nginx":
+        return nginx.version()
+    if name == "php-fpm":
+        return " ".join(tools.output_of(fpm.find(), "-v").split()[:2])
     option = {"wrk": "-v", "h2load": "--version"}[name]
     # wrk prints its version with its usage and a failure.
     text = subprocess.run([tools.find(name), option], capture_output=True, text=True,
@@ -54,7 +58,7 @@ def library_versions():
     return versions
 
 
-def describe(run, *load_tools):
+def describe(run, *load_tools, where=None):
     """One sentence: processor, memory, system, programs and how the run was laid out."""
     versions = library_versions() + [tool_version(name) for name in load_tools]
     parts = [f"{os.cpu_count()} × {cpu_model()}, {memory_gigabytes():.0f} GB, {system_name()}, "
@@ -63,6 +67,6 @@ def describe(run, *load_tools):
         parts.append("server and load share the only CPU")
     else:
         parts.append(f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}")
-    parts.append(f"link {run.link}, MTU 1500" if run.link else "loopback")
+    parts.append(where or (f"link {run.link}, MTU 1500" if run.link else "loopback"))
     parts.append(f"{run.scale.rounds} interleaved rounds of {run.scale.seconds:g} s a leg, medians")
     return "; ".join(parts) + "."

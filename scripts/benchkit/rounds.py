@@ -8,10 +8,9 @@ after one response of it has been decoded and compared with the body that was me
 from __future__ import annotations
 
 import dataclasses
-import time
 import zlib
 
-from benchkit import sample, stats, tools
+from benchkit import codecs, sample, stats, tools
 
 DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the paragraph mentions
 
@@ -25,6 +24,7 @@ class Leg:
     body: bytes  # decoded
     coding: str | None = ""  # the Content-Encoding that must come; "" none; None whatever comes
     accept: str = "identity"  # the request's Accept-Encoding
+    server: object = None  # which of several servers; None the one that measure() is given
 
     @property
     def headers(self):
@@ -49,12 +49,16 @@ def decode(body, coding):
         except ImportError:
             raise tools.missing("brotli module") from None
         return brotli.decompress(body)
+    if coding == "zstd":
+        return codecs.zstd_decode(body)
+    if coding:
+        raise tools.BenchError(f"a body came in the unknown coding '{coding}'")
     return body
 
 
 def check(server, leg):
     """One response of the leg: the size of its body, or BenchError where it is not as meant."""
-    status, headers, body = server.get(leg.path, leg.headers)
+    status, headers, body = (leg.server or server).get(leg.path, leg.headers)
     coding = headers.get("Content-Encoding", "")
     if status != 200 or leg.coding not in (None, coding):
         raise tools.BenchError(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
@@ -66,16 +70,22 @@ def check(server, leg):
 
 def measure(run, server, legs, generate):
     """The rows of the raw table: every leg in every round, under the load `generate(leg)`."""
-    sizes = {leg.path: check(server, leg) for leg in legs}
+    sizes = [check(server, leg) for leg in legs]
     rows = []
-    started = time.monotonic()
-    for number in range(1, run.scale.rounds + 1):
-        for leg in legs if number % 2 else reversed(legs):
-            figures = sample.measure(server, lambda leg=leg: generate(leg))
-            rows.append({**leg.labels, "round": number, "body_bytes": len(leg.body),
-                         "sent_bytes": sizes[leg.path], **figures})
-        run.say(f"round {number} of {run.scale.rounds}: {time.monotonic() - started:.0f} s")
+    for number, index in interleaved(run.scale.rounds, len(legs)):
+        leg = legs[index]
+        figures = sample.measure(leg.server or server, lambda leg=leg: generate(leg))
+        rows.append({**leg.labels, "round": number, "body_bytes": len(leg.body),
+                     "sent_bytes": sizes[index], **figures})
+        run.done(len(rows) / run.scale.rounds / len(legs))
     return rows
+
+
+def interleaved(rounds, count):
+    """(round, index) of every leg in every round, every other round backwards."""
+    for number in range(1, rounds + 1):
+        for index in range(count) if number % 2 else reversed(range(count)):
+            yield number, index
 
 
 def remarks(rows):

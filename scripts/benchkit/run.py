@@ -4,6 +4,8 @@ Everything is made in a temporary directory; results move to their place only wh
 complete. However the run ends, its processes are ended and the directory is removed.
 """
 
+from __future__ import annotations
+
 import contextlib
 import csv
 import dataclasses
@@ -23,22 +25,42 @@ PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes wel
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """How long a run takes: every leg is measured `rounds` times for `seconds`."""
+    """How long a run takes: every leg is measured `rounds` times for `seconds`.
+
+    What else an experiment scales by is 0 where it takes all there is.
+    """
 
     rounds: int
     seconds: float
+    only: int = 0  # of files, sizes, rates: the first ones
+    sites: int = 0
+    pages: int = 4  # of each site
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the user asked for, beside the experiment's name and scale."""
+
+    pages: pathlib.Path | None = None  # serve these files
+    link: str | None = None  # through a link of this rate
+    access_log: pathlib.Path | None = None  # take the demand's curve from it
+    price_cpu_hour: float = 0.044  # what the cloud asks; see experiments/content.py
+    price_gb: float = 0.09
+    download: bool = True  # whether Debian packages may be downloaded
 
 
 class Run:
     """The context that an experiment works in; use it in a with statement."""
 
-    def __init__(self, name, scale, out, pages=None, link=None, say=print):
+    def __init__(self, name, scale, out, options=Options(), say=print, step=None):
         self.name = name
         self.scale = scale
         self.out = pathlib.Path(out)
-        self.pages = pages
-        self.link = link
+        self.options = options
+        self.pages, self.link, self.download = options.pages, options.link, options.download
         self.say = say
+        self._step = step or (lambda share: None)
+        self.corpora = []  # rows of web.composition()
         self._ends = contextlib.ExitStack()
         cpus = sorted(os.sched_getaffinity(0))
         # With a single CPU nothing can be kept apart; the paragraph says so.
@@ -61,9 +83,21 @@ class Run:
         path.mkdir()
         return path
 
-    def start(self, command, log):
-        """Starts a server on the server's CPU; it ends with the run, and with this process."""
-        argv = [tools.find("taskset"), "-c", str(self.server_cpu), *command]
+    def done(self, share):
+        """Says how much of the experiment is done, 0 to 1."""
+        self._step(share)
+
+    def at_end(self, function, *arguments):
+        """Has a function called when the run ends, however it ends; the last comes first."""
+        self._ends.callback(function, *arguments)
+
+    def start(self, command, log, prefix=(), cpu=None):
+        """Starts a server on the server's CPU; it ends with the run, and with this process.
+
+        `prefix` is a command that runs another in its place, such as nsenter.
+        """
+        cpu = self.server_cpu if cpu is None else cpu
+        argv = [*prefix, tools.find("taskset"), "-c", str(cpu), *command]
         setpriv = shutil.which("setpriv")
         if setpriv:
             # Even where this process is killed outright, the server ends.
@@ -74,9 +108,9 @@ class Run:
         self._ends.callback(end_process, process)
         return process
 
-    def load(self, command, timeout):
+    def load(self, command, timeout, prefix=()):
         """Runs a load generator on the other CPU and gives what it prints."""
-        argv = [tools.find("taskset"), "-c", str(self.load_cpu), *command]
+        argv = [*prefix, tools.find("taskset"), "-c", str(self.load_cpu), *command]
         try:
             return tools.output_of(*argv, timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -95,8 +129,12 @@ class Run:
 
     def publish(self):
         """Moves the results to their place and returns their paths."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        return [shutil.copy(path, self.out) for path in sorted(self.results.iterdir())]
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            return [shutil.copy(path, self.out) for path in sorted(self.results.iterdir())]
+        except OSError as problem:
+            raise tools.BenchError(f"the results cannot be written to {self.out}: "
+                                   f"{problem.strerror}") from None
 
 
 def end_process(process):

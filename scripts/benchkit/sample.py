@@ -8,19 +8,20 @@ import time
 from benchkit import stats
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+PROCESS_CLOCK = 2  # of a pid, in a clock id: the scheduler's own count of user and system time
 MEMORY_INTERVAL = 0.25  # seconds; reading smaps_rollup stops the server for microseconds
 # Of the module's counters, those that tell whether a leg did what it was meant to.
 COUNTERS = ("ElasticCompressed", "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec",
             "ElasticPrecompressed", "ElasticSkipped-small")
 
+IDLE_CPU = 0.0005  # CPU seconds in 50 ms of a server that only watches its clock
 IDLE_PATIENCE = 5  # seconds to wait for a server to finish requests that their client gave up
 
 
 def parse_stat(text):
-    """(parent, ticks) of a /proc/PID/stat: user and system time of it and its reaped children."""
+    """The parent in a /proc/PID/stat."""
     # The name, in parentheses, may itself hold blanks and parentheses.
-    fields = text[text.rindex(")") + 2:].split()
-    return int(fields[1]), sum(int(field) for field in fields[11:15])
+    return int(text[text.rindex(")") + 2:].split()[1])
 
 
 def parse_rollup(text):
@@ -31,8 +32,8 @@ def parse_rollup(text):
     return 0
 
 
-def read_stats():
-    """{pid: (parent, ticks)} of every process there is."""
+def read_parents():
+    """{pid: parent} of every process there is."""
     found = {}
     for folder in pathlib.Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -43,20 +44,27 @@ def read_stats():
     return found
 
 
-def family(root, processes):
-    """`root` and its descendants."""
-    members, fresh = {root}, {root}
+def family(roots, parents):
+    """The processes `roots` and their descendants."""
+    members, fresh = set(roots), set(roots)
     while fresh:
-        fresh = {pid for pid, (parent, _) in processes.items() if parent in fresh} - members
+        fresh = {pid for pid, parent in parents.items() if parent in fresh} - members
         members |= fresh
     return members
 
 
-def cpu_seconds(root):
-    """CPU time, so far, of a process, its descendants and those of them that ended."""
-    processes = read_stats()
-    return sum(processes[pid][1] for pid in family(root, processes)
-               if pid in processes) / TICKS_PER_SECOND
+def cpu_seconds(roots):
+    """CPU time, so far, of processes and their descendants, to the nanosecond.
+
+    /proc/PID/stat counts in ticks of 10 ms, too coarse for a short leg.
+    """
+    total = 0
+    for pid in family(roots, read_parents()):
+        try:
+            total += time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK)
+        except OSError:
+            pass  # ended since the listing
+    return total / 1e9
 
 
 def parse_cpu_row(text, cpu):
@@ -73,10 +81,10 @@ def process_seconds(cpu):
     return parse_cpu_row(pathlib.Path("/proc/stat").read_text(), cpu) / TICKS_PER_SECOND
 
 
-def memory_kb(root):
-    """Memory, now, of a process and its descendants; what they share counts once."""
+def memory_kb(roots):
+    """Memory, now, of processes and their descendants; what they share counts once."""
     total = 0
-    for pid in family(root, read_stats()):
+    for pid in family(roots, read_parents()):
         try:
             total += parse_rollup(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text())
         except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -84,14 +92,14 @@ def memory_kb(root):
     return total
 
 
-def wait_until_idle(root):
+def wait_until_idle(roots):
     """Waits until the processes use no CPU: a stopped load leaves requests in progress."""
     deadline = time.monotonic() + IDLE_PATIENCE
-    before = cpu_seconds(root)
+    before = cpu_seconds(roots)
     while time.monotonic() < deadline:
         time.sleep(0.05)
-        now = cpu_seconds(root)
-        if now == before:
+        now = cpu_seconds(roots)
+        if now - before < IDLE_CPU:
             return
         before = now
 
@@ -99,15 +107,15 @@ def wait_until_idle(root):
 class MemoryPeak:
     """The largest memory_kb() seen while in the with statement."""
 
-    def __init__(self, root):
-        self.root = root
+    def __init__(self, roots):
+        self.roots = roots
         self.peak = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _watch(self):
         while not self._stop.wait(MEMORY_INTERVAL):
-            self.peak = max(self.peak, memory_kb(self.root))
+            self.peak = max(self.peak, memory_kb(self.roots))
 
     def __enter__(self):
         self._thread.start()
@@ -116,16 +124,16 @@ class MemoryPeak:
     def __exit__(self, *problem):
         self._stop.set()
         self._thread.join()
-        self.peak = max(self.peak, memory_kb(self.root))
+        self.peak = max(self.peak, memory_kb(self.roots))
 
 
 def measure(server, generate):
     """Runs `generate()`, a load, against `server`; what happened, as columns of a table."""
     counters = server.counters()
     started, cpu, all_cpu = clocks(server)
-    with MemoryPeak(server.pid) as memory:
+    with MemoryPeak(server.pids) as memory:
         load = generate()
-        wait_until_idle(server.pid)
+        wait_until_idle(server.pids)
     elapsed, cpu, all_cpu = (after - before for after, before in
                              zip(clocks(server), (started, cpu, all_cpu)))
     row = {
@@ -133,7 +141,7 @@ def measure(server, generate):
         "rate": round(load.rate, 2), "bytes": load.bytes,
         "bytes_per_response": round(stats.ratio(load.bytes, load.requests), 1),
         "p50_ms": load.p50_ms, "p95_ms": load.p95_ms, "p99_ms": load.p99_ms,
-        "cpu_seconds": round(cpu, 2),
+        "cpu_seconds": round(cpu, 4),
         "cpu_usec_per_response": round(1e6 * stats.ratio(cpu, load.requests), 1),
         # Of the server's CPU, what processes other than the server took meanwhile.
         "foreign_share": round(max(0.0, all_cpu - cpu) / elapsed, 3),
@@ -148,4 +156,4 @@ def measure(server, generate):
 
 def clocks(server):
     """(wall, CPU of the server, CPU of all processes on the server's CPU), in seconds."""
-    return (time.monotonic(), cpu_seconds(server.pid), process_seconds(server.run.server_cpu))
+    return (time.monotonic(), cpu_seconds(server.pids), process_seconds(server.run.server_cpu))

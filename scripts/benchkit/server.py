@@ -1,4 +1,4 @@
-"""A private httpd: its own configuration, a free loopback port, and nothing outside of the run."""
+"""Private servers: their own configuration, a free port, and nothing outside of the run."""
 
 import contextlib
 import http.client
@@ -12,6 +12,10 @@ from benchkit.run import end_process
 
 BASE_MODULES = ("watchdog", "unixd", "log_config", "authz_core", "mime", "alias", "http2")
 
+TYPES = {"html": "text/html", "css": "text/css", "js": "application/javascript",
+         "svg": "image/svg+xml", "json": "application/json", "txt": "text/plain",
+         "gif": "image/gif"}
+
 # Children neither come nor go during a run, so that their CPU time stays countable.
 CONFIGURATION = """
 ServerRoot {folder}
@@ -21,26 +25,22 @@ Mutex pthread
 DefaultRuntimeDir {folder}
 {modules}
 {user}
-Listen 127.0.0.1:{port}
+Listen {address}:{port}
 Protocols h2c http/1.1
 ErrorLog {folder}/error.log
 LogLevel warn
 TypesConfig /dev/null
-AddType text/html .html
-AddType text/css .css
-AddType application/javascript .js
-AddType image/svg+xml .svg
-AddType text/plain .txt
-DocumentRoot {folder}/site
-<Directory {folder}/site>
+{types}
+DocumentRoot {site}
+<Directory {site}>
     Require all granted
 </Directory>
 StartServers 2
 ServerLimit 2
-ThreadsPerChild 32
+ThreadsPerChild {threads}
 MinSpareThreads 1
-MaxSpareThreads 64
-MaxRequestWorkers 64
+MaxSpareThreads {workers}
+MaxRequestWorkers {workers}
 MaxConnectionsPerChild 0
 MaxKeepAliveRequests 0
 KeepAliveTimeout 60
@@ -54,19 +54,22 @@ LoadModule elastic_module {module}
 </Location>
 """
 
+PATIENCE = 15  # seconds for a server to accept connections
+PORT_TRIES = 3  # another process may take the free port before the server binds it
 
-def free_port():
+
+def free_port(address="127.0.0.1"):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         return probe.getsockname()[1]
 
 
 def unprivileged_user():
-    """The account for an httpd that is started as root."""
+    """The account for a server that is started as root."""
     for name in ("www-data", "apache", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
-    raise tools.BenchError("there is no user www-data, apache or nobody for httpd to run as")
+    raise tools.BenchError("there is no user www-data, apache or nobody for a server to run as")
 
 
 def load_lines(modules):
@@ -74,71 +77,164 @@ def load_lines(modules):
     return "\n".join(f"LoadModule {name}_module {path}" for name, path in paths if path)
 
 
-class Httpd:
-    """An httpd of the run. `site` is its DocumentRoot; fill it before start()."""
+class Server:
+    """A server of the run. `site` is its document root; fill it before start().
 
-    def __init__(self, run, name, snippet, modules=(), elastic=True):
+    A subclass says how it is configured and started. `place` is where it listens: an address, and
+    a command that enters the network namespace which has it.
+    """
+
+    name = "server"
+
+    def __init__(self, run, folder, site=None, place=("127.0.0.1", ())):
         self.run = run
-        self.folder = run.folder(name)
-        self.site = self.folder / "site"
-        self.site.mkdir()
-        self.port = free_port()
-        self.elastic = elastic
-        text = CONFIGURATION.format(
-            folder=self.folder, port=self.port,
-            modules=load_lines(("mpm_event", *BASE_MODULES, *modules)),
-            user=f"User {unprivileged_user()}" if os.geteuid() == 0 else "")
-        if elastic:
-            text += ELASTIC.format(module=tools.elastic_module())
-        self.configuration = self.folder / "httpd.conf"
-        self.configuration.write_text(text + snippet.format(folder=self.folder), encoding="utf-8")
+        self.folder = run.folder(folder)
+        self.address, self.prefix = place
+        self.site = site or self.folder / "site"
+        self.site.mkdir(exist_ok=True)
+        self.process = None
+        self.helpers = []  # pids of other processes whose CPU and memory count with the server's
 
-    def start(self):
-        self.process = self.run.start(
-            [tools.httpd(), "-DFOREGROUND", "-f", str(self.configuration)], self.log)
-        self.pid = self.process.pid  # taskset and setpriv exec in place
-        deadline = time.monotonic() + 15
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return self
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        raise tools.BenchError(f"httpd did not start: {self.last_words()}")
+    @property
+    def pid(self):
+        return self.process.pid  # taskset, setpriv and nsenter exec in place
 
-    def stop(self):
-        """Ends httpd before the run does, so that its logs are whole."""
-        end_process(self.process)
+    @property
+    def pids(self):
+        return [self.pid, *self.helpers]
 
     @property
     def log(self):
         return self.folder / "output.log"
 
+    def configure(self):
+        """Writes the configuration for self.port."""
+        raise NotImplementedError
+
+    def command(self):
+        """What starts the server, in the foreground."""
+        raise NotImplementedError
+
+    def start(self):
+        for _ in range(PORT_TRIES):
+            # In a namespace of its own no other process takes ports.
+            self.port = 8080 if self.prefix else free_port(self.address)
+            self.configure()
+            self.process = self.run.start(self.command(), self.log, self.prefix)
+            if self.answers():
+                return self
+            if not any("in use" in path.read_text(errors="replace") for path in self.logs):
+                break
+            for path in self.logs:
+                path.unlink()
+        raise tools.BenchError(f"{self.name} did not start: {self.last_words()}")
+
+    def answers(self):
+        """Whether the server accepts connections; waits until it does or has ended."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                return False
+            if self.listens():
+                return True
+            time.sleep(0.05)
+        return False
+
+    def listens(self):
+        if self.prefix:  # not reachable from here: its socket is in its namespace's table
+            with contextlib.suppress(OSError), open(f"/proc/{self.pid}/net/tcp") as file:
+                return f":{self.port:04X} 00000000:0000 0A" in file.read()
+            return False
+        with contextlib.suppress(OSError):
+            socket.create_connection((self.address, self.port), 1).close()
+            return True
+        return False
+
+    def stop(self):
+        """Ends the server before the run does, so that its logs are whole."""
+        end_process(self.process)
+
+    @property
+    def logs(self):
+        return [path for path in (self.log, self.folder / "error.log") if path.exists()]
+
     def last_words(self):
-        texts = (path.read_text(errors="replace") for path in
-                 (self.log, self.folder / "error.log") if path.exists())
+        texts = (path.read_text(errors="replace") for path in self.logs)
         return " / ".join(" ".join(text.splitlines()[-2:]) for text in texts if text.strip())
 
     def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"http://{self.address}:{self.port}{path}"
 
     def get(self, path, headers=None):
         """(status, headers, body) of one GET."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=30)
         with contextlib.closing(connection):
             connection.request("GET", path, headers=headers or {})
             response = connection.getresponse()
             return response.status, response.headers, response.read()
 
     def counters(self):
+        """The server's own counters, by name."""
+        return {}
+
+
+class Httpd(Server):
+    """An httpd: with this module, or where `elastic` is False without it.
+
+    `snippet` goes to the end of its configuration; {folder} and {site} are replaced in it.
+    Each of two children has `threads`; with fewer than there are connections, httpd closes kept
+    connections and their clients count failures.
+    """
+
+    name = "httpd"
+
+    def __init__(self, run, folder, snippet, modules=(), elastic=True, threads=32,
+                 **options):
+        super().__init__(run, folder, **options)
+        self.snippet = snippet
+        self.modules = modules
+        self.elastic = elastic
+        self.threads = threads
+        self.configuration = self.folder / "httpd.conf"
+
+    def configure(self):
+        text = CONFIGURATION.format(
+            folder=self.folder, site=self.site, port=self.port, address=self.address,
+            threads=self.threads, workers=2 * self.threads,
+            modules=load_lines(("mpm_event", *BASE_MODULES, *self.modules)),
+            types="\n".join(f"AddType {kind} .{suffix}" for suffix, kind in TYPES.items()),
+            user=f"User {unprivileged_user()}" if os.geteuid() == 0 else "")
+        if self.elastic:
+            module = tools.elastic_module() if self.elastic is True else self.elastic
+            text += ELASTIC.format(module=module)
+        self.configuration.write_text(
+            text + self.snippet.format(folder=self.folder, site=self.site), encoding="utf-8")
+
+    def command(self):
+        return [tools.httpd(), "-DFOREGROUND", "-f", str(self.configuration)]
+
+    def counters(self):
         """The whole numbers of elastic-status?auto; nothing where the module is not loaded."""
-        if not self.elastic:
+        if not self.elastic or self.prefix:
             return {}
         status, _, body = self.get("/elastic-status?auto")
         if status != 200:
             raise tools.BenchError(f"elastic-status answered {status}")
         return parse_counters(body.decode())
+
+
+def built_in(run, *codings):
+    """Those of the codings that the module has an encoder for.
+
+    A response tells: configtest only warns of one that is not built in.
+    """
+    httpd = Httpd(run, "codings", "Elastic On\nElasticMinSize 0\n")
+    (httpd.site / "page.html").write_bytes(b"<p>a page</p>" * 100)
+    httpd.start()
+    found = [coding for coding in codings if httpd.get(
+        "/page.html", {"Accept-Encoding": coding})[1].get("Content-Encoding") == coding]
+    httpd.stop()
+    return found
 
 
 def parse_counters(text):

@@ -1,5 +1,6 @@
 """Programs and httpd modules that the experiments need, each with the package that brings it."""
 
+import contextlib
 import functools
 import os
 import pathlib
@@ -16,6 +17,11 @@ PACKAGES = {
     "unshare": ("util-linux", "util-linux"),
     "ip": ("iproute2", "iproute"),
     "tc": ("iproute2", "iproute-tc"),
+    "nsenter": ("util-linux", "util-linux"),
+    "ethtool": ("ethtool", "ethtool"),
+    "nginx": ("nginx-light", "nginx-core"),
+    "php-fpm": ("php-fpm", "php-fpm"),
+    "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
     "brotli module": ("python3-brotli", "python3-brotli"),
 }
@@ -41,6 +47,19 @@ def find(name):
     if path is None:
         raise missing(name)
     return path
+
+
+@functools.lru_cache(maxsize=None)
+def find_first(package, *names):
+    """The path of the first of several names that a program goes by; they may hold wildcards."""
+    for name in names:
+        for folder in (os.environ.get("PATH", "") + ":" + EXTRA_PATH).split(":"):
+            found = []
+            with contextlib.suppress(OSError):  # a folder of PATH that may not be read
+                found = sorted(pathlib.Path(folder or ".").glob(name))
+            if found:
+                return str(found[-1])
+    raise missing(package)
 
 
 @functools.lru_cache(maxsize=None)
@@ -80,18 +99,18 @@ def httpd_module(name):
                      "or set ELASTIC_MODULES_DIR")
 
 
-def elastic_module():
-    """The module under test: ELASTIC_MODULE, or the newest one in build/plain."""
-    given = os.environ.get("ELASTIC_MODULE")
+def elastic_module(build="plain", variable="ELASTIC_MODULE"):
+    """The module under test: the variable's, or the newest one in the folder of the build."""
+    given = os.environ.get(variable)
     if given:
         if not os.path.exists(given):
-            raise BenchError(f"ELASTIC_MODULE={given}: there is no such file")
+            raise BenchError(f"{variable}={given}: there is no such file")
         return given
-    built = sorted((ROOT / "build" / "plain").rglob("mod_elastic.so"),
+    built = sorted((ROOT / "build" / build).rglob("mod_elastic.so"),
                    key=lambda path: path.stat().st_mtime)
     if not built:
         raise BenchError("mod_elastic.so is not built: run scripts/run or scripts/check first, "
-                         "or set ELASTIC_MODULE to its path")
+                         f"or set {variable} to its path")
     return str(built[-1])
 
 
@@ -102,3 +121,9 @@ def output_of(*command, timeout=30):
         words = (result.stderr.strip() or result.stdout.strip()).splitlines()
         raise BenchError(f"{' '.join(command)} failed: {words[-1] if words else 'no message'}")
     return result.stdout
+
+
+def errors_of(*command, timeout=30):
+    """What a program prints on its error output, whatever becomes of it."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout,
+                          check=False).stderr

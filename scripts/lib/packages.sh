@@ -39,6 +39,19 @@ command -v nghttpd                              | nghttp2-server  | nghttp2
 el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
+el_chromium                                     | chromium-headless-shell | chromium-headless
+TABLE
+        ;;
+    bench) cat <<'TABLE'
+el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
+el_python "import brotli"                       | python3-brotli  | python3-brotli
+command -v wrk                                  | wrk             | wrk
+command -v h2load                               | nghttp2-client  | nghttp2
+el_sbin nginx                                   | nginx-light     | nginx-core
+el_php_fpm                                      | php-fpm         | php-fpm
+command -v setpriv                              | util-linux      | util-linux
+el_sbin tc                                      | iproute2        | iproute-tc
+el_sbin ethtool                                 | ethtool         | ethtool
 TABLE
         ;;
     fuzz) cat <<'TABLE'
@@ -63,6 +76,15 @@ el_httpd_binary() {
 
 el_apxs() {
     command -v apxs || command -v apxs2
+}
+
+# el_sbin NAME: administrators' programs, whose folders may not be on a plain user's PATH.
+el_sbin() {
+    PATH=$PATH:/usr/sbin:/sbin command -v "$1"
+}
+
+el_chromium() {
+    command -v chromium-headless-shell || command -v chromium || command -v chromium-browser
 }
 
 # Debian names it after its version.

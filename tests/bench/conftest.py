@@ -1,6 +1,39 @@
-"""Makes scripts/benchkit importable."""
+"""Makes scripts/benchkit importable, and finds the module under test."""
 
+import os
 import pathlib
+import shutil
 import sys
+import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+
+@pytest.fixture
+def module():
+    """The built module, named by ELASTIC_MODULE; what needs it is skipped where there is none."""
+    path = os.environ.get("ELASTIC_MODULE")
+    if not path or not os.path.exists(path):
+        pytest.skip("ELASTIC_MODULE names no built module")
+    return path
+
+
+@pytest.fixture
+def affinity():
+    """A run moves its process to one CPU; the tests after it get theirs back."""
+    cpus = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, cpus)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that the servers' own user may enter, which pytest's are not."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="elastic-bench-test-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)

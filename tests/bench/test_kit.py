@@ -129,14 +129,6 @@ def test_link_rates_that_are_none(rate):
         link.enter(rate)
 
 
-@pytest.fixture
-def affinity():
-    """A run moves its process to one CPU; the tests after it get theirs back."""
-    cpus = os.sched_getaffinity(0)
-    yield
-    os.sched_setaffinity(0, cpus)
-
-
 def test_run_ends_its_processes_and_removes_its_directory(affinity, monkeypatch, tmp_path):
     monkeypatch.setattr(run, "PATIENCE", 0.3)
     with pytest.raises(RuntimeError):
@@ -171,8 +163,10 @@ def endless(one):
     print("ready", flush=True)
     time.sleep(300)
 
+cli.build.ensure = lambda say: None
 cli.load_experiment = lambda name: types.SimpleNamespace(
-    SUMMARY="endless", SCALES={"quick": run.Scale(1, 1)}, run=endless)
+    SUMMARY="endless", SOURCE="none", SCALES={"quick": run.Scale(1, 1)}, SECONDS={"quick": 1},
+    run=endless)
 sys.exit(cli.main(["levels", "--quick", "--out", sys.argv[1]]))
 """
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchkit import load, sample, server
+from benchkit import load, nginx, sample, server
 from benchkit.experiments import levels
 from benchkit.tools import BenchError
 
@@ -85,14 +85,19 @@ def test_durations_that_are_none(text):
         load.parse_duration(text)
 
 
+def test_nginx_version():
+    assert nginx.parse_version("nginx version: nginx/1.22.1 (Ubuntu)\n") == "nginx/1.22.1"
+    assert nginx.parse_version("") == "nginx"
+
+
 def test_process_stat_with_a_hostile_name():
     text = "42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7\n"
-    assert sample.parse_stat(text) == (7, 124)
+    assert sample.parse_stat(text) == 7
 
 
 def test_family_holds_grandchildren_and_nobody_else():
-    processes = {1: (0, 0), 10: (1, 0), 11: (10, 0), 12: (11, 0), 20: (1, 0)}
-    assert sample.family(10, processes) == {10, 11, 12}
+    processes = {1: 0, 10: 1, 11: 10, 12: 11, 20: 1}
+    assert sample.family([10], processes) == {10, 11, 12}
 
 
 def test_memory_is_the_proportional_share():

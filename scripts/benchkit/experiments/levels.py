@@ -7,16 +7,21 @@ Servers". The page comes from a handler, of unknown length, and is compressed fo
 import math
 import re
 
-from benchkit import corpus, load, machine, plot, rounds, sample, server, stats
+from benchkit import corpus, download, load, machine, plot, rounds, server, stats, verdict, web
+from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
 SUMMARY = "bytes, capacity and compression time at every level, for a 120 KB dynamic page"
+SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, figures 1 "
+          "and 3b")
 
-SCALES = {"quick": Scale(2, 1.2), "normal": Scale(3, 4), "full": Scale(5, 15)}
+SCALES = {"smoke": Scale(1, 0.02, only=3), "quick": Scale(3, 0.7), "normal": Scale(5, 3),
+          "full": Scale(5, 15)}
+SECONDS = {"smoke": 2, "quick": 130, "normal": 450, "full": 1900}
 
 PAGE_BYTES = 120 * corpus.KB
 
-LEVELS = {"gzip": range(1, 10), "br": range(12)}
+LEVELS = {"gzip": range(1, 10), "br": range(12), "zstd": range(1, 13)}
 
 # Enough to keep the server's CPU busy whatever the level, and few enough that one response of the
 # slowest level does not wait long for its turn.
@@ -63,36 +68,28 @@ LuaMapHandler ^/identity$ {folder}/page.lua handle
 """
 
 
-def make_legs(page):
+def make_legs(page, codings, only=0):
+    """The legs of the codings that are built in; with `only`, so many levels of each."""
     legs = [rounds.Leg({"coding": "identity", "level": 0}, "/identity", page)]
     legs += [rounds.Leg({"coding": coding, "level": level}, f"/{coding}-{level}", page,
                         coding, coding)
-             for coding, levels in LEVELS.items() for level in levels]
+             for coding, levels in LEVELS.items() if coding in codings
+             for level in levels[::(len(levels) - 1) // (only - 1) if only else 1]]
     return legs
 
 
-def make_server(run, page, legs):
+def levels_in(middle, coding):
+    return [level for of_coding, level in middle if of_coding == coding]
+
+
+def make_server(run, page, legs, name="httpd", **options):
     snippet = SNIPPET + IDENTITY_SNIPPET
     snippet += "".join(LEVEL_SNIPPET.format(path=leg.path, **leg.labels) for leg in legs[1:])
-    httpd = server.Httpd(run, "httpd", snippet, modules=("lua",))
+    httpd = server.Httpd(run, name, snippet, modules=("lua",), **options)
     source = httpd.folder / "page.html"
     source.write_bytes(page)
     (httpd.folder / "page.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
     return httpd
-
-
-def count_requests(httpd, leg, seconds):
-    """How many requests take about `seconds`: slow levels must not be cut off in a response.
-
-    The CPU time of a few responses tells, for it is the server's CPU that limits the load.
-    """
-    before = sample.cpu_seconds(httpd.pid)
-    tries = 0
-    while tries < 64 and sample.cpu_seconds(httpd.pid) - before < 0.1:
-        httpd.get(leg.path, leg.headers)
-        tries += 1
-    used = sample.cpu_seconds(httpd.pid) - before
-    return max(2 * CLIENTS, round(seconds * tries / max(used, 0.01)))
 
 
 def parse_log(text):
@@ -138,13 +135,16 @@ def draw(run, middle):
               ("compression_usec", "ms of CPU", 1e-3, "pain: compression time"))
     with plot.figure(run, run.name, len(panels), width=11, height=3.6) as all_axes:
         for axes, (key, label, scale, title) in zip(all_axes, panels):
-            for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s")):
-                levels = LEVELS[coding]
+            for coding, colour, mark in (("gzip", plot.GZIP, "o"), ("br", plot.BR, "s"),
+                                         ("zstd", plot.KEPT, "^")):
+                levels = levels_in(middle, coding)
+                if not levels:
+                    continue
                 axes.plot(levels, [middle[coding, level][key] * scale for level in levels],
                           marker=mark, ms=4, color=colour, label=coding)
             axes.set_title(title)
             axes.set_xlabel("level")
-            axes.set_xticks(range(12))
+            axes.set_xticks(range(13))
             axes.set_ylabel(label)
             if key == "sent_bytes":
                 axes.set_ylim(bottom=0)
@@ -171,18 +171,18 @@ def compare(middle, one, other, figure):
     return stats.ratio(middle[other][figure], middle[one][figure])
 
 
-def write_verdict(middle):
-    gzip, br = (("gzip", 1), ("gzip", 9)), (("br", 0), ("br", 11))
+def write_figures(middle):
+    gzip = ("gzip", 1), ("gzip", 9)
+    br = ("br", 0), ("br", max(levels_in(middle, "br")))
     time = compare(middle, *gzip, "compression_usec")
     capacity = 1 / compare(middle, *gzip, "capacity")
-    capacities = [middle["gzip", level]["capacity"] for level in LEVELS["gzip"]]
+    capacities = [middle["gzip", level]["capacity"] for level in levels_in(middle, "gzip")]
     falls = all(later < earlier * TIE for earlier, later in zip(capacities, capacities[1:]))
-    holds = 2 <= time <= 4.5 and capacity > 1.5 and falls
     return (f"Here, gzip level 9 takes {time:.1f} times the compression time of level 1, has "
             f"{capacity:.1f} times less capacity and saves "
             f"{100 - 100 * compare(middle, *gzip, 'sent_bytes'):.1f} % of its bytes; capacity "
-            f"{'falls' if falls else 'does not fall'} from level to level. The finding "
-            f"{'holds' if holds else 'does not hold in these proportions'}. br level 11 takes "
+            f"{'falls' if falls else 'does not fall'} from level to level. "
+            f"br level {br[1][1]} takes "
             f"{compare(middle, *br, 'compression_usec'):.0f} times the time of level 0 for "
             f"{100 - 100 * compare(middle, *br, 'sent_bytes'):.1f} % fewer bytes."
             f"{write_dominated(middle)}")
@@ -190,12 +190,38 @@ def write_verdict(middle):
 
 def write_dominated(middle):
     """Names the levels that cost more time than a higher one of their coding, and more bytes."""
-    worse = [f"{coding} {level}" for coding, levels in LEVELS.items() for level in levels
+    worse = [f"{coding} {level}" for coding in LEVELS for level in levels_in(middle, coding)
              if any(middle[coding, higher]["compression_usec"] * TIE
                     < middle[coding, level]["compression_usec"]
                     and middle[coding, higher]["sent_bytes"] < middle[coding, level]["sent_bytes"]
-                    for higher in levels if higher > level)]
+                    for higher in levels_in(middle, coding) if higher > level)]
     return f" Slower and larger than a higher level: {', '.join(worse)}." if worse else ""
+
+
+def beyond_identity(rows):
+    """The rows, each with the CPU of its response beyond identity's of the same round."""
+    base = {row["round"]: row["cpu_usec_per_response"] for row in rows
+            if row["coding"] == "identity"}
+    return [{**row, "compression": max(row["cpu_usec_per_response"] - base[row["round"]], 0.1)}
+            for row in rows]
+
+
+def find_verdicts(rows):
+    rows = beyond_identity(rows)
+
+    def ratios(over, under, figure):
+        return verdict.per_round(rows, {"coding": "gzip", "level": over},
+                                 {"coding": "gzip", "level": under}, figure)
+
+    return [
+        verdict.judge("gzip level 9 takes several times the compression time of level 1",
+                      ratios(9, 1, "compression"), "3 times on its page, 2 to 6.5 times by site",
+                      above=2, below=6.5),
+        verdict.judge("and so much more CPU per response, so that capacity falls",
+                      ratios(9, 1, "cpu_usec_per_response"), "about a third of the capacity",
+                      above=1.5),
+        verdict.judge("level 9 saves bytes over level 1", ratios(9, 1, "sent_bytes"),
+                      "9 to 27 % fewer", below=0.95)]
 
 
 def write_paragraph(run, page, rows, middle):
@@ -206,19 +232,18 @@ def write_paragraph(run, page, rows, middle):
         "the server's CPU; compression time is its CPU per response less that of identity; "
         "encoder is the module's own sampled measure.",
         "The source: level 9 takes 3 times the time of level 1; capacity falls likewise.",
-        write_verdict(middle), *rounds.remarks(rows)]
+        write_figures(middle), *rounds.remarks(rows)]
     return "\n".join(parts) + "\n\n" + write_table(middle)
 
 
 def run(run):
-    """Runs the experiment and returns its paragraph."""
     page = corpus.page(PAGE_BYTES, run.pages)
-    legs = make_legs(page)
+    run.corpora.append(web.composition("page", [page], corpus.origin(run.pages)))
+    codings = server.built_in(run, *LEVELS)
+    legs = make_legs(page, codings, run.scale.only)
     httpd = make_server(run, page, legs)
-    run.say(f"{len(legs)} legs, about "
-            f"{len(legs) * (run.scale.rounds * (run.scale.seconds + 0.5) + 0.4):.0f} s")
     httpd.start()
-    counts = {leg.path: count_requests(httpd, leg, run.scale.seconds) for leg in legs}
+    counts = {leg.path: load.count_requests(httpd, leg, CLIENTS, run.scale.seconds) for leg in legs}
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
         run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path], http1=True))
     run.save_table(run.name, rows)
@@ -227,4 +252,22 @@ def run(run):
     middle = summarize(legs, rows, times)
     run.save_table("levels-summary", summary_rows(middle, page))
     draw(run, middle)
-    return write_paragraph(run, page, rows, middle)
+    tables = {"medians": "levels-summary"}
+    plots = {"bytes, capacity and compression time by level": run.name}
+    downloads, note = download.try_measure(run, lambda place: make_server(
+        run, page, make_legs(page, codings), "download", place=place).start())
+    if downloads:
+        save_downloads(run, downloads)
+        tables["first byte and whole page, medians"] = "levels-download-summary"
+        plots["first byte and whole page by the link's rate"] = "levels-download"
+    return Outcome(write_paragraph(run, page, rows, middle) + (f"\n{note}" if note else ""),
+                   find_verdicts(rows) + download.judge(downloads), tables, plots)
+
+
+def save_downloads(run, downloads):
+    run.save_table("levels-download", downloads)
+    keys = ("rate", "coding", "level")
+    run.save_table("levels-download-summary", [
+        {**dict(zip(keys, key)), **figures} for key, figures in stats.medians(
+            downloads, keys, ("first_byte_ms", "download_ms", "sent_bytes")).items()])
+    download.draw(run, downloads, "levels-download")

@@ -8,12 +8,16 @@ each response, made only above the one-segment threshold, and kept as precompres
 import subprocess
 import sys
 
-from benchkit import corpus, load, machine, plot, rounds, server, stats, tools
+from benchkit import corpus, load, machine, plot, rounds, server, stats, tools, verdict, web
+from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
 SUMMARY = "identity against gzip for files of 1 KB to 1 MB over HTTP/2 (req/s, bytes)"
+SOURCE = "“Why Compressing Small Files is a Bad Idea”"
 
-SCALES = {"quick": Scale(2, 1), "normal": Scale(3, 4), "full": Scale(3, 20)}
+SCALES = {"smoke": Scale(1, 0.02, only=4), "quick": Scale(3, 0.5), "normal": Scale(5, 3),
+          "full": Scale(3, 20)}
+SECONDS = {"smoke": 3, "quick": 100, "normal": 720, "full": 2700}
 
 CLIENTS = 20
 
@@ -123,6 +127,36 @@ def yes_or_no(answers):
     return "yes" if all(answers) else "no"
 
 
+def find_verdicts(files, rows):
+    """The source's findings on its own way, kept gzip, and the threshold's for gzip each time."""
+    small = [name for name, body in files if len(body) <= SMALL]
+
+    def ratios(variant, other, figure, names):
+        return verdict.per_round([row for row in rows if row["file"] in names],
+                                 {"variant": variant}, {"variant": other}, figure, ("file",))
+
+    large = [name for name, _ in files if name not in small]
+    alone = [name for name, body in files
+             if {row["sent_bytes"] for row in rows
+                 if row["file"] == name and row["variant"] == "threshold"} == {len(body)}]
+    if not small or not large:
+        return [verdict.impossible("identity wins up to 32K, gzip above", "51–56 against 41–52",
+                                   "the pages given are all on one side of 32K")]
+    return [
+        verdict.judge("kept gzip is served less often than identity up to 32K",
+                      ratios("kept", "identity", "rate", small), "about 0.9 times", below=1),
+        verdict.judge("kept gzip is served more often than identity above 32K",
+                      ratios("kept", "identity", "rate", large), "1 to 3.4 times", above=1),
+        verdict.judge("a kept sibling costs the server more CPU than identity up to 32K",
+                      ratios("kept", "identity", "cpu_usec_per_response", small),
+                      "2 ms more each", above=1),
+        verdict.judge("identity's bytes grow as the file does, kept gzip's hardly",
+                      ratios("kept", "identity", "sent_bytes", large), "down to 1/200", below=0.1),
+        verdict.judge("files within one segment cost less CPU where the threshold leaves them",
+                      ratios("threshold", "gzip", "cpu_usec_per_response", alone),
+                      "nothing is gained by compressing them", below=1)]
+
+
 def judge_threshold(files, middle):
     """What the threshold changes for the files that it leaves alone."""
     lines = []
@@ -156,18 +190,25 @@ def write_paragraph(run, files, rows, middle):
 
 
 def run(run):
-    """Runs the experiment and returns its paragraph."""
     files = corpus.small_files(run.pages)
+    # A few of them: from both ends, so that both sides of the source's finding are there.
+    files = files[::len(files) // run.scale.only] if run.scale.only else files
+    run.corpora.append(web.composition("files", [body for _, body in files],
+                                       corpus.origin(run.pages)))
     httpd = server.Httpd(run, "httpd", SNIPPET)
     fill_site(httpd.site, files)
     legs = make_legs(files)
-    run.say(f"{len(legs)} legs, about "
-            f"{len(legs) * run.scale.rounds * (run.scale.seconds + 0.4):.0f} s")
     httpd.start()
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
         run, httpd.url(leg.path), leg.headers, CLIENTS, seconds=run.scale.seconds))
     run.save_table(run.name, rows)
     middle = stats.medians(rows, ("file", "variant"),
                            ("rate", "sent_bytes", "cpu_usec_per_response", "p50_ms"))
+    run.save_table(f"{run.name}-summary", [
+        {"file": name, "variant": variant, **figures,
+         "rate_to_identity": stats.ratio(figures["rate"], middle[name, "identity"]["rate"])}
+        for (name, variant), figures in middle.items()])
     draw(run, [name for name, _ in files], middle)
-    return write_paragraph(run, files, rows, middle)
+    return Outcome(write_paragraph(run, files, rows, middle), find_verdicts(files, rows),
+                   {"medians": f"{run.name}-summary"},
+                   {"requests per second and client (bars), bytes (areas)": run.name})

@@ -1,0 +1,97 @@
+"""When requests arrive: at random about a rate that changes, the same times for every server.
+
+Demand is a curve: points of (share of the duration, share of the peak), joined by straight lines.
+"""
+
+import bisect
+import calendar
+import math
+import random
+import re
+
+from benchkit import tools
+
+# A day of a social network's site, after the source's figure 7a: least at 5:00, most at 20:00.
+# Demand at each full hour, to that of the peak; the last is the next day's midnight.
+DAY_HOURS = (0.62, 0.48, 0.36, 0.27, 0.21, 0.18, 0.20, 0.27, 0.36, 0.44, 0.50, 0.55,
+             0.58, 0.60, 0.61, 0.63, 0.67, 0.74, 0.84, 0.95, 1.00, 0.97, 0.88, 0.75, 0.62)
+DAY = tuple((hour / 24, demand) for hour, demand in enumerate(DAY_HOURS))
+
+ATTACK = 1.69  # the source's spike, to its normal demand
+
+LOG_TIME = re.compile(r"\[(\d+)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\]")
+MONTHS = {name: number for number, name in enumerate(
+    ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1)}
+BINS = 48  # of a curve that is taken from a log
+
+
+def value(curve, share):
+    """The curve's height at a share of the duration."""
+    place = bisect.bisect_right(curve, (share, math.inf))
+    if place == 0:
+        return curve[0][1]
+    if place == len(curve):
+        return curve[-1][1]
+    (left, low), (right, high) = curve[place - 1:place + 1]
+    return low + (high - low) * (share - left) / (right - left) if right > left else high
+
+
+def spike(before, attack, after, height=ATTACK):
+    """A curve of 1, then `height`, then 1, for so many seconds each."""
+    total = before + attack + after
+    start, end = before / total, (before + attack) / total
+    return ((0, 1), (start, 1), (start, height), (end, height), (end, 1), (1, 1))
+
+
+def poisson(curve, peak, seconds, seed):
+    """Times in seconds of independent arrivals, `peak` times the curve a second."""
+    highest = max(demand for _, demand in curve)
+    source = random.Random(seed)
+    times, now = [], 0.0
+    while True:
+        now += source.expovariate(peak * highest)
+        if now >= seconds:
+            return times
+        # Of arrivals at the highest rate, as many are kept as the present rate has.
+        if source.random() * highest < value(curve, now / seconds):
+            times.append(now)
+
+
+def log_seconds(text):
+    """The times of an access log's lines, in seconds; lines without one are left out."""
+    found = []
+    for day, month, year, hour, minute, second, zone in LOG_TIME.findall(text):
+        offset = int(zone[0] + "1") * (int(zone[1:3]) * 3600 + int(zone[3:]) * 60)
+        stamp = (int(year), MONTHS.get(month, 1), int(day), int(hour), int(minute), int(second))
+        found.append(calendar.timegm(stamp) - offset)
+    return sorted(found)
+
+
+def curve_of(times, start, end, bins=BINS):
+    """The curve of the requests between two times, its peak 1."""
+    counts = [0] * bins
+    for moment in times:
+        if start <= moment < end:
+            counts[int((moment - start) * bins / (end - start))] += 1
+    most = max(counts)
+    if most == 0:
+        raise tools.BenchError("the access log has no requests in its busiest hour")
+    points = [((place + 0.5) / bins, count / most) for place, count in enumerate(counts)]
+    return ((0, points[0][1]), *points, (1, points[-1][1]))
+
+
+def from_log(path, hours=None):
+    """The curve of an access log: of all of it, or of the `hours` about its busiest minute."""
+    times = log_seconds(path.read_text(encoding="latin-1"))
+    if len(times) < 2 or times[0] == times[-1]:
+        raise tools.BenchError(f"--access-log {path}: no requests at different times are in it; "
+                               "the common log format is wanted")
+    start, end = times[0], times[-1] + 1
+    if hours is not None and end - start > 3600 * hours:
+        minutes = {}
+        for moment in times:
+            minutes[moment // 60] = minutes.get(moment // 60, 0) + 1
+        middle = 60 * max(minutes, key=minutes.get)
+        start = min(max(start, middle - 1800 * hours), end - 3600 * hours)
+        end = start + 3600 * hours
+    return curve_of(times, start, end)

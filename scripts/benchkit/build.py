@@ -1,0 +1,30 @@
+"""The module under test, built where it is not yet."""
+
+import os
+import subprocess
+
+from benchkit import tools
+
+# What zlib's own figures are asked of: a module with no other engine for gzip.
+ZLIB_ONLY = ("--without-libdeflate", "--without-isal", "--without-zstd")
+
+PATIENCE = 600  # seconds
+
+SCRIPT = 'el_root=$1; shift; . "$el_root/scripts/lib/build.sh"; el_build "$@"'
+
+
+def ensure(say, name="plain", variable="ELASTIC_MODULE", options=()):
+    """The module's path; builds build/NAME unless it is there or the variable names another."""
+    try:
+        return tools.elastic_module(name, variable)
+    except tools.BenchError:
+        if os.environ.get(variable):
+            raise
+    say(f"building the module in {tools.ROOT / 'build' / name}")
+    result = subprocess.run(["bash", "-c", SCRIPT, "bench", tools.ROOT, name, *options],
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=PATIENCE, check=False)
+    if result.returncode != 0:
+        words = (result.stderr or result.stdout).strip().splitlines()
+        raise tools.BenchError("the module cannot be built: " + " / ".join(words[-3:]))
+    return tools.elastic_module(name, variable)

@@ -1,0 +1,78 @@
+"""Time to the first byte against the time of the whole page, through links of several rates.
+
+After section 2.3 of the fourth source: compression delays the first byte and shortens the download.
+"""
+
+from benchkit import net, plot, rounds, stats, tools, verdict
+from benchkit.visitor import Visitor
+
+RATES = ("1mbit", "10mbit", "100mbit")
+
+SETUPS = (("identity", 0), ("gzip", 1), ("gzip", 6), ("gzip", 9), ("br", 5), ("br", 11))
+
+FINDING = "compression delays the first byte"
+
+
+def measure(run, serve):
+    """Rows for each rate, setup and round; `serve(place)` starts the server with the levels' legs.
+
+    BenchError where there can be no namespaces.
+    """
+    link = net.make(run)
+    httpd = serve(link.server.place)
+    client = Visitor(run, link.client)
+    legs = [(rate, setup) for rate in RATES[-1 if run.scale.only else 0:] for setup in SETUPS]
+    rows = []
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        rate, (coding, level) = legs[index]
+        link.shape(rate)
+        path = "/identity" if coding == "identity" else f"/{coding}-{level}"
+        seen = client.visit(httpd, path, coding)
+        rows.append({"rate": rate, "coding": coding, "level": level, "round": number,
+                     "first_byte_ms": round(1e3 * seen["first_byte"], 3),
+                     "download_ms": round(1e3 * seen["seconds"], 3),
+                     "sent_bytes": seen["page_bytes"], "packets": seen["packets"]})
+    httpd.stop()
+    return rows
+
+
+def judge(rows):
+    if not rows:
+        return [verdict.impossible(FINDING, "it tends to",
+                                   "no network namespaces: not root")]
+
+    def ratios(level, figure, rates=RATES):
+        members = [{**row, "setup": (row["coding"], row["level"])} for row in rows
+                   if row["rate"] in rates]
+        return verdict.per_round(members, {"setup": ("gzip", level)}, {"setup": ("identity", 0)},
+                                 figure, ("rate",))
+
+    return [
+        verdict.judge(f"{FINDING}: level 9 to identity", ratios(9, "first_byte_ms"), "it tends to",
+                      above=1),
+        verdict.judge("and shortens the download at 1 and 10 Mbit/s: level 6 to identity",
+                      ratios(6, "download_ms", RATES[:2]), "dramatically", below=0.7)]
+
+
+def draw(run, rows, name):
+    middle = stats.medians(rows, ("rate", "coding", "level"), ("first_byte_ms", "download_ms"))
+    rates = list(dict.fromkeys(row["rate"] for row in rows))
+    with plot.figure(run, name, len(rates), width=10, height=3.4) as panels:
+        for axes, rate in zip(panels, rates):
+            labels = [f"{coding} {level or ''}" for coding, level in SETUPS]
+            axes.barh(labels, [middle[(rate, *setup)]["download_ms"] for setup in SETUPS],
+                      color=plot.GZIP, label="whole page")
+            axes.barh(labels, [middle[(rate, *setup)]["first_byte_ms"] for setup in SETUPS],
+                      color=plot.IDENTITY, label="first byte")
+            axes.set_title(rate)
+            axes.set_xlabel("ms")
+            axes.invert_yaxis()
+        panels[0].legend()
+
+
+def try_measure(run, serve):
+    """(rows, a sentence): what could be measured, or why nothing was."""
+    try:
+        return measure(run, serve), ""
+    except tools.BenchError as problem:
+        return [], f"First byte and download were not measured: {problem}"

@@ -1,0 +1,231 @@
+"""Sites' pages: what they compress to at each level, for how much CPU, and at what price.
+
+After "Automatic and Dynamic Configuration of Data Compression for Web Servers", tables 1 and 3,
+figures 3 to 5. A site is a Debian package with HTML pages; a figure of a site is that of its pages
+together. zlib is called as mod_deflate calls it.
+"""
+
+from benchkit import codecs, guess, machine, plot, rounds, stats, verdict, web
+from benchkit.outcome import Outcome
+from benchkit.run import Scale
+from benchkit.experiments.context_reuse import encode_all
+
+SUMMARY = "sites: ratio, effort and price of every level; which library made a body"
+SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, tables 1 "
+          "and 3, figures 3 to 5")
+
+SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(3, 0, pages=3),
+          "normal": Scale(5, 0, pages=8), "full": Scale(5, 0, pages=30)}
+SECONDS = {"smoke": 2, "quick": 30, "normal": 120, "full": 700}
+
+LEVELS = range(1, 10)
+
+USED = 5  # the source: sites use level 5.02 on average
+
+ENOUGH = 30  # sites, of which the source had 465
+
+GUESSED = 12  # pages made at known levels, to try the guess; and bodies that packages bring
+
+GIGABYTE, HOUR = 1e9, 3600
+
+
+def measure(run, sites):
+    """A row for every site, level and round: bytes and CPU of all of its pages."""
+    make = codecs.engines()["zlib"][1]
+    largest = max(len(page) for site in sites for page in site.pages)
+    legs = [(site, level) for site in sites for level in LEVELS]
+    encoders = {level: make(level, largest, False) for level in LEVELS}
+    rows = []
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        site, level = legs[index]
+        out, seconds = encode_all(encoders[level], site.pages)
+        total = sum(map(len, site.pages))
+        rows.append({"site": site.name, "level": level, "round": number, "pages": len(site.pages),
+                     "bytes_in": total, "bytes_out": out, "ratio": round(out / total, 5),
+                     "cpu_seconds": round(seconds, 7)})
+        run.done(0.8 * len(rows) / run.scale.rounds / len(legs))
+    return rows
+
+
+def price(figures, prices):
+    """What the pages of a site cost: CPU and traffic."""
+    per_hour, per_gigabyte = prices
+    return (figures["cpu_seconds"] / HOUR * per_hour + figures["bytes_out"] / GIGABYTE
+            * per_gigabyte)
+
+
+def summarize(rows, prices):
+    """A row for each site: its ratio, the effort and gain of level 9 over 1, its best level."""
+    middle = stats.medians(rows, ("site", "level"), ("bytes_in", "bytes_out", "cpu_seconds"))
+    found = []
+    for site in dict.fromkeys(row["site"] for row in rows):
+        of = {level: middle[site, level] for level in LEVELS}
+        prices_of = {level: price(of[level], prices) for level in LEVELS}
+        best = min(LEVELS, key=prices_of.get)
+        found.append({
+            "site": site, "bytes": of[6]["bytes_in"],
+            "ratio_6": stats.ratio(of[6]["bytes_out"], of[6]["bytes_in"]),
+            "mb_per_second_6": stats.ratio(of[6]["bytes_in"] / 1e6, of[6]["cpu_seconds"]),
+            "effort_9_to_1": stats.ratio(of[9]["cpu_seconds"], of[1]["cpu_seconds"]),
+            "gain_9_to_1": 1 - stats.ratio(of[9]["bytes_out"], of[1]["bytes_out"]),
+            "added_by_1": stats.ratio(of[1]["bytes_out"], of[USED]["bytes_out"]) - 1,
+            "saved_by_9": 1 - stats.ratio(of[9]["bytes_out"], of[USED]["bytes_out"]),
+            "usec_per_kb_1": stats.ratio(1e6 * of[1]["cpu_seconds"], of[1]["bytes_in"] / 1024),
+            "best_level": best,
+            "cost_saved_over_1": 1 - stats.ratio(prices_of[best], prices_of[1])})
+    return found
+
+
+def efforts(rows):
+    """Figure 3b: the least, mean and most CPU per KB that a site takes at each level."""
+    middle = stats.medians(rows, ("site", "level"), ("bytes_in", "cpu_seconds"))
+    found = []
+    for level in LEVELS:
+        each = [stats.ratio(1e6 * figures["cpu_seconds"], figures["bytes_in"] / 1024)
+                for (_, of_level), figures in middle.items() if of_level == level]
+        found.append({"level": level, "least": min(each), "mean": stats.geometric_mean(each),
+                      "most": max(each)})
+    return found
+
+
+def try_guess(pages):
+    """Rows: bodies of known makers and levels, and what is guessed of them."""
+    makers = list(guess.candidates())
+    rows = []
+    for number, page in enumerate(pages):
+        # A step that has no factor with the number of makers comes to each in turn.
+        library, level, make = makers[7 * number % len(makers)]
+        found, found_level = guess.guess_stream(make(page))
+        if guess.family(found) != guess.family(library):
+            right = "no"
+        else:
+            right = "yes" if found_level == level else "same bytes"
+        rows.append({"body": f"page {number + 1}", "made_by": library, "made_at": level,
+                     "guessed": found or "-", "guessed_level": found_level or 0, "right": right})
+    return rows
+
+
+def guess_others(run):
+    """Rows: gzip bodies that packages bring, whose makers are not known."""
+    rows = []
+    for name, body in web.kept_bodies(run, GUESSED * run.scale.pages):
+        library, level = guess.guess(body)
+        rows.append({"body": name, "made_by": "", "made_at": "", "guessed": library or "-",
+                     "guessed_level": level or 0, "right": ""})
+    return rows
+
+
+def judge(rows, sites, guesses):
+    def ratios(over, under, figure):
+        return verdict.per_round(rows, {"level": over}, {"level": under}, figure, ("site",))
+
+    if len(sites) < ENOUGH:
+        return [verdict.impossible(f"the findings on sites want {ENOUGH} of them", "465 sites",
+                                   f"there are {len(sites)}: the packages cannot be had")]
+    spread = [stats.ratio(max(per), min(per)) for per in (
+        [row["cpu_seconds"] / row["bytes_in"] for row in members if row["level"] == 1]
+        for members in stats.group(rows, "round").values())]
+    speed = -stats.correlation([site["ratio_6"] for site in sites],
+                               [site["mb_per_second_6"] for site in sites])
+    best = [site["best_level"] for site in sites]
+    common = max(set(best), key=best.count)
+    gains = [site["gain_9_to_1"] for site in sites]
+    return [
+        verdict.exact("the median site compresses to a quarter",
+                      stats.median(site["ratio_6"] for site in sites), "0.25; 0.11 to 0.53",
+                      above=0.15, below=0.35),
+        verdict.judge("effort grows several times from level 1 to 9",
+                      ratios(9, 1, "cpu_seconds"), "2 to 6.5 times", above=2, below=6.5),
+        verdict.exact("for a gain of 9 to 27 % of the bytes", stats.median(gains), "0.09 to 0.27",
+                      above=0.09, below=0.27),
+        verdict.judge("the level does not tell the effort: at level 1 sites differ in CPU per byte",
+                      spread, "3.5 times", above=2),
+        verdict.judge(f"level 1 costs a tenth more bytes than level {USED}",
+                      ratios(1, USED, "bytes_out"), "1.0993", above=1.05, below=1.2),
+        verdict.judge(f"level 9 saves a few percent of level {USED}'s",
+                      ratios(9, USED, "bytes_out"), "0.9549", above=0.9, below=0.99),
+        verdict.exact("what compresses better compresses faster (rank correlation)", speed,
+                      "highly correlated", above=0.5),
+        verdict.exact("level 7 is cheapest for most sites at the given prices", float(common),
+                      "7; some 6 or 8", above=5.5, below=8.5),
+        verdict.exact("the library and level that made a body can be told", stats.ratio(
+            sum(row["right"] in ("yes", "same bytes") for row in guesses),
+            sum(bool(row["right"]) for row in guesses)), "51 % of sites use zlib", above=0.95)]
+
+
+def draw_sites(run, sites):
+    with plot.figure(run, f"{run.name}-sites", 2, width=9, height=3.6) as (gain, speed):
+        gain.plot([100 * site["gain_9_to_1"] for site in sites],
+                  [site["effort_9_to_1"] for site in sites], "o", ms=4, color=plot.GZIP)
+        gain.set_xlabel("bytes saved by level 9 over level 1, %")
+        gain.set_ylabel("CPU, times level 1's")
+        speed.plot([site["ratio_6"] for site in sites],
+                   [site["mb_per_second_6"] for site in sites], "o", ms=4, color=plot.GZIP)
+        speed.set_xlabel("bytes out / bytes in at level 6")
+        speed.set_ylabel("MB per second of CPU")
+        for axes in (gain, speed):
+            axes.set_ylim(bottom=0)
+
+
+def draw_levels(run, sites, by_level, guesses):
+    with plot.figure(run, run.name, 3, width=11, height=3.4) as (used, effort, best):
+        levels = sorted(row["guessed_level"] for row in guesses
+                        if not row["right"] and row["guessed_level"])
+        used.step([0, *levels, 10], [0, *(100 * (n + 1) / len(levels) for n in
+                                         range(len(levels))), 100] if levels else [0, 0],
+                  where="post", color=plot.GZIP)
+        used.set_xlabel("level, guessed, of the packages' gzip bodies")
+        used.set_ylabel("% of bodies, cumulated")
+        for key, style in (("most", "^:"), ("mean", "o-"), ("least", "v:")):
+            effort.plot(LEVELS, [row[key] for row in by_level], style, ms=4, color=plot.GZIP,
+                        label=f"{key} of the sites")
+        effort.set_xlabel("level")
+        effort.set_ylabel("CPU µs per KB")
+        effort.legend()
+        counts = [sum(site["best_level"] == level for site in sites) for level in LEVELS]
+        best.bar(LEVELS, [100 * count / len(sites) for count in counts], color=plot.KEPT)
+        best.set_xlabel("cheapest level")
+        best.set_ylabel("% of sites")
+        for axes in (used, effort, best):
+            axes.set_xticks(LEVELS)
+
+
+def write_paragraph(run, sites, prices, guesses):
+    ratios = sorted(site["ratio_6"] for site in sites)
+    others = [row for row in guesses if not row["right"]]
+    known = [row for row in others if row["guessed_level"]]
+    return "\n".join([
+        f"content. {machine.describe(run)}",
+        f"{len(sites)} sites, {run.scale.pages} pages each at most; CPU time of one thread, one "
+        "encoder for each page. Ratios best, median, worst at level 6: "
+        f"{100 * ratios[0]:.0f} %, {100 * stats.median(ratios):.0f} %, {100 * ratios[-1]:.0f} % "
+        "(the source: 11 %, 25 %, 53 %).",
+        f"Prices: {prices[0]:g} for an hour of one CPU, {prices[1]:g} for a gigabyte "
+        "(--price-cpu-hour, --price-gb).",
+        f"Of {len(others)} gzip bodies that the packages bring, {len(known)} were made by "
+        f"{', '.join(sorted({row['guessed'] for row in known})) or 'no library that was tried'}, "
+        f"at level {stats.median(row['guessed_level'] for row in known):g} in the median."
+        if known else "None of the packages' gzip bodies could be told."])
+
+
+def run(run):
+    prices = run.options.price_cpu_hour, run.options.price_gb
+    found = web.sites(run)
+    pages = [page for site in found for page in site.pages]
+    run.corpora.append(web.composition(f"{len(found)} sites", pages, ", ".join(
+        f"{site.name} {site.version}" for site in found)))
+    rows = measure(run, found)
+    run.save_table(run.name, rows)
+    sites, by_level = summarize(rows, prices), efforts(rows)
+    run.save_table(f"{run.name}-sites", sites)
+    run.save_table(f"{run.name}-levels", by_level)
+    tried = pages[:GUESSED * run.scale.pages]
+    guesses = try_guess(tried) + guess_others(run)
+    run.save_table(f"{run.name}-guesses", guesses)
+    draw_sites(run, sites)
+    draw_levels(run, sites, by_level, guesses)
+    return Outcome(
+        write_paragraph(run, sites, prices, guesses), judge(rows, sites, guesses),
+        {"sites": f"{run.name}-sites", "CPU µs per KB by level": f"{run.name}-levels",
+         "who made a body": f"{run.name}-guesses"},
+        {"figures 3a, 3b and 5": run.name, "figures 4a and 4b": f"{run.name}-sites"})

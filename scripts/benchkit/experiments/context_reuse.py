@@ -1,0 +1,185 @@
+"""Some 550 web files, one by one: with an encoder made for each and with one kept.
+
+After "Gzip Performance for Go Webservers": files per second and the ratio of each level, in the
+codec alone and through httpd, where mod_deflate makes an encoder for each response.
+"""
+
+import time
+
+from benchkit import codecs, load, machine, plot, rounds, sample, server, stats, verdict, web
+from benchkit.outcome import Outcome
+from benchkit.run import Scale
+
+SUMMARY = "some 550 web files: encoders made for each file and encoders kept, at each level"
+SOURCE = "“Gzip Performance for Go Webservers”"
+
+SCALES = {"smoke": Scale(1, 0.05, only=12), "quick": Scale(3, 2, only=160),
+          "normal": Scale(5, 4), "full": Scale(5, 15)}
+SECONDS = {"smoke": 2, "quick": 60, "normal": 700, "full": 1500}
+
+CLIENTS = 4
+
+SERVED_LEVELS = (1, 6)
+
+# fresh: an encoder for each file, in memory fresh from the system; remade: in memory used before.
+CONTEXTS = ("fresh", "remade", "kept")
+
+ELASTIC = """
+Elastic On
+ElasticMinSize 0
+ElasticLevel gzip {level} {level}
+"""
+
+STOCK = """
+SetOutputFilter DEFLATE
+DeflateCompressionLevel {level}
+"""
+
+
+def encode_all(encoder, bodies):
+    """(bytes out, CPU seconds) of encoding every body once."""
+    started = time.process_time()
+    total = sum(encoder.encode(body) for body in bodies)
+    return total, time.process_time() - started
+
+
+def measure_codecs(run, bodies):
+    """Rows of every engine, level and kind of context; every round visits all."""
+    largest = max(map(len, bodies))
+    legs = [(name, level, context, make(level, largest, context == "kept"))
+            for name, (levels, make) in codecs.engines().items() for level in levels
+            for context in CONTEXTS]
+    total = sum(map(len, bodies))
+    rows = []
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        name, level, context, encoder = legs[index]
+        with codecs.fresh_memory(context == "fresh"):
+            out, seconds = encode_all(encoder, bodies)
+        rows.append({"engine": name, "level": level, "context": context,
+                     "round": number, "files": len(bodies), "bytes_in": total, "bytes_out": out,
+                     "ratio": round(out / total, 5), "cpu_seconds": round(seconds, 6),
+                     "files_per_second": round(stats.ratio(len(bodies), seconds), 1)})
+        run.done(0.6 * len(rows) / run.scale.rounds / len(legs))
+    return rows
+
+
+def make_servers(run, bodies):
+    """An httpd for each module and level, and the paths that all of them serve."""
+    site = run.folder("files")
+    paths = []
+    for number, (name, body) in enumerate(bodies):
+        paths.append(f"/{number}.{name.rpartition('.')[2]}")
+        (site / paths[-1][1:]).write_bytes(body)
+    made = {}
+    for level in SERVED_LEVELS:
+        made["mod_elastic", level] = server.Httpd(
+            run, f"elastic-{level}", ELASTIC.format(level=level), site=site)
+        made["mod_deflate", level] = server.Httpd(
+            run, f"deflate-{level}", STOCK.format(level=level), modules=("filter", "deflate"),
+            elastic=False, site=site)
+    made["identity", 0] = server.Httpd(run, "identity", "", elastic=False, site=site)
+    for httpd in made.values():
+        httpd.start()
+    return made, paths
+
+
+def measure_servers(run, bodies):
+    """Rows of serving every file once or more often, by module and level."""
+    servers, paths = make_servers(run, bodies)
+    urls = run.work / "urls.txt"
+    legs = list(servers.items())
+    rows = []
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        (module, level), httpd = legs[index]
+        urls.write_text("".join(httpd.url(path) + "\n" for path in paths), encoding="ascii")
+        # Every client asks for every file in turn.
+        figures = sample.measure(httpd, lambda: load.h2load(
+            run, None, {"Accept-Encoding": "gzip"}, CLIENTS, requests=CLIENTS * len(paths),
+            http1=True, urls=urls))
+        rows.append({"module": module, "level": level, "round": number, **figures})
+        run.done(0.6 + 0.4 * len(rows) / run.scale.rounds / len(legs))
+    return rows
+
+
+def judge_codecs(rows):
+    """Fresh against kept, over zlib's levels; and what the levels above 5 bring."""
+    zlib = [row for row in rows if row["engine"] == "zlib"]
+    fresh = verdict.per_round(zlib, {"context": "fresh"}, {"context": "kept"}, "files_per_second",
+                              ("level",))
+    kept = [row for row in zlib if row["context"] == "kept"]
+    return [
+        verdict.judge("zlib: fresh encoders serve fewer files than kept ones", fresh,
+                      "0.65 times as many", below=0.95),
+        verdict.judge("as few as the source saw", fresh, "0.65 times as many",
+                      above=0.5, below=0.75),
+        verdict.exact("zlib: little is gained above level 5", stats.ratio(
+            *(stats.median(row["bytes_out"] for row in kept if row["level"] == level)
+              for level in (9, 5))), "“only very small gains”", above=0.97),
+        verdict.judge("zlib: level 9 serves far fewer files than level 5", verdict.per_round(
+            kept, {"level": 9}, {"level": 5}, "files_per_second"), "about 0.6 times", below=0.8)]
+
+
+def judge_servers(rows):
+    base = {row["round"]: row["cpu_usec_per_response"] for row in rows
+            if row["module"] == "identity"}
+    beyond = [{**row, "compression": max(row["cpu_usec_per_response"] - base[row["round"]], 0.1)}
+              for row in rows if row["module"] != "identity"]
+    return [verdict.judge(
+        f"level {level} through httpd: this module takes less CPU than mod_deflate's fresh "
+        "encoders", verdict.per_round(beyond, {"module": "mod_elastic", "level": level},
+                                      {"module": "mod_deflate", "level": level}, "compression"),
+        "0.65 with kept ones", below=1) for level in SERVED_LEVELS]
+
+
+def draw(run, rows):
+    """Speed upwards, ratio to the right, as the source's chart has it."""
+    middle = stats.medians(rows, ("engine", "context", "level"), ("ratio", "files_per_second"))
+    colours = dict(zip(codecs.ENGINES, (plot.GZIP, plot.KEPT, plot.BR)))
+    with plot.figure(run, run.name, width=7, height=4.2) as (axes,):
+        for engine, context in dict.fromkeys(key[:2] for key in middle):
+            points = [(figures["ratio"], figures["files_per_second"], level)
+                      for (name, kind, level), figures in middle.items()
+                      if (name, kind) == (engine, context)]
+            axes.plot([x for x, _, _ in points], [y for _, y, _ in points],
+                      {"kept": "o-", "remade": "+:", "fresh": "x--"}[context], ms=4,
+                      color=colours[engine],
+                      label=f"{engine}, {context}")
+            if context == "kept":
+                for x, y, level in points:
+                    axes.annotate(level, (x, y), textcoords="offset points", xytext=(3, 3),
+                                  fontsize=7)
+        axes.set_yscale("log")
+        axes.set_xlabel("bytes out / bytes in")
+        axes.set_ylabel("files per second of CPU")
+        axes.legend()
+
+
+def run(run):
+    files = web.web_files(run)
+    bodies = [body for _, body in files]
+    run.corpora.append(web.composition("web files", bodies, web.web_files_origin(run)))
+    rows = measure_codecs(run, bodies)
+    run.save_table(run.name, rows)
+    run.save_table(f"{run.name}-summary", [
+        {"engine": engine, "level": level, "context": context, **figures}
+        for (engine, level, context), figures in stats.medians(
+            rows, ("engine", "level", "context"), ("ratio", "files_per_second")).items()])
+    draw(run, rows)
+    served = measure_servers(run, files)
+    run.save_table(f"{run.name}-httpd", served)
+    run.save_table(f"{run.name}-httpd-summary", [
+        {"module": module, "level": level, **figures}
+        for (module, level), figures in stats.medians(
+            served, ("module", "level"),
+            ("rate", "cpu_usec_per_response", "bytes_per_response", "memory_peak_kb")).items()])
+    text = "\n".join([
+        f"context-reuse. {machine.describe(run, 'h2load')}",
+        f"{len(bodies)} files, {sum(map(len, bodies)) / len(bodies):.0f} bytes on average, one "
+        "after the other. In the codec alone: one thread, CPU time of this process. Through httpd: "
+        f"every file, {CLIENTS} clients. An encoder is `fresh` where it is made for each file in "
+        "memory fresh from the system, `remade` where it is made in memory used before.",
+        *rounds.remarks(served)])
+    return Outcome(text, judge_codecs(rows) + judge_servers(served),
+                   {"codec alone, medians": f"{run.name}-summary",
+                    "through httpd, medians": f"{run.name}-httpd-summary"},
+                   {"speed and ratio of each level": run.name})

@@ -1,0 +1,47 @@
+"""The harness's own control: one leg under two names, which must not differ."""
+
+from benchkit import corpus, load, machine, rounds, server, verdict, web
+from benchkit.outcome import Outcome
+from benchkit.run import Scale
+
+SUMMARY = "the same leg under two names: what difference the harness sees where there is none"
+SOURCE = ""
+
+SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(5, 1), "normal": Scale(7, 3),
+          "full": Scale(9, 10)}
+SECONDS = {"smoke": 2, "quick": 15, "normal": 60, "full": 200}
+
+PAGE_BYTES = 64 * corpus.KB
+
+CLIENTS = 4
+
+SNIPPET = """
+ElasticLevel gzip 6 6
+Elastic On
+"""
+
+FIGURES = {"cpu_usec_per_response": "CPU per response", "rate": "requests per second"}
+
+
+def judge(rows):
+    """A verdict for each figure: that the two names of one leg agree."""
+    return [verdict.same(f"{name}: no difference between A and A",
+                         verdict.per_round(rows, {"leg": "B"}, {"leg": "A"}, figure))
+            for figure, name in FIGURES.items()]
+
+
+def run(run):
+    page = corpus.page(PAGE_BYTES, run.pages)
+    run.corpora.append(web.composition("page", [page], corpus.origin(run.pages)))
+    httpd = server.Httpd(run, "httpd", SNIPPET)
+    for name in "AB":
+        (httpd.site / f"{name}.html").write_bytes(page)
+    httpd.start()
+    legs = [rounds.Leg({"leg": name}, f"/{name}.html", page, "gzip", "gzip") for name in "AB"]
+    rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
+        run, httpd.url(leg.path), leg.headers, CLIENTS, seconds=run.scale.seconds, http1=True))
+    run.save_table(run.name, rows)
+    text = "\n".join([f"control. {machine.describe(run, 'h2load')}",
+                      f"One page of {len(page)} bytes, gzip level 6, as A and as B.",
+                      *rounds.remarks(rows)])
+    return Outcome(text, judge(rows), {"every round": run.name})

@@ -1,0 +1,245 @@
+"""A 42 KB page and its 41 images over one pipelined connection of an Ethernet.
+
+After "The Effect of HTML Compression on a LAN": packets and seconds of a first visit, plain and
+compressed. Then what the one-segment threshold saves and costs for bodies of 200 bytes to 4 KB.
+"""
+
+import subprocess
+import sys
+
+from benchkit import (corpus, load, machine, net, plot, rounds, sample, server, stats, tools,
+                      verdict, web)
+from benchkit.outcome import Outcome
+from benchkit.run import Scale
+from benchkit.visitor import Visitor
+
+SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
+SOURCE = "“The Effect of HTML Compression on a LAN” (W3C)"
+
+SCALES = {"smoke": Scale(1, 0.02, only=2), "quick": Scale(5, 0.25), "normal": Scale(9, 1),
+          "full": Scale(15, 3)}
+SECONDS = {"smoke": 5, "quick": 75, "normal": 250, "full": 900}
+
+# The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms. Two requests fill the
+# small buffer: as many as the first segment of the compressed page has links.
+BUFFER, SMALL_BUFFER, TIMER = 1024, 300, 0.05
+
+RATES = ("10mbit", "100mbit", "1gbit")
+
+# How systems start a connection: the source's (one segment, late acknowledgements), today's.
+# And the client's buffer.
+STARTS = {"as in 1997": (1, True, BUFFER), "as in 1997, small buffer": (1, True, SMALL_BUFFER),
+          "as today": (None, False, BUFFER)}
+
+VARIANTS = {"plain": plot.IDENTITY, "gzip": plot.GZIP, "kept": plot.KEPT}
+
+# Bodies about the size of a segment: the largest that fits with its header is near 1200 bytes.
+SMALL_BODIES = (200, 500, 1000, 1400, 2000, 3000, 4096)
+THRESHOLDS = {"plain": "identity", "always": "each", "above one segment": "threshold"}
+
+CLIENTS = 4
+
+SNIPPET = """
+ElasticLevel gzip 6 6
+Alias /gzip {site}/plain
+Alias /each {site}/identity
+Alias /threshold {site}/identity
+<Location /gzip>
+    Elastic On
+</Location>
+<Location /kept>
+    Elastic On
+    ElasticPrecompressed On
+</Location>
+<Location /each>
+    Elastic On
+    ElasticMinSize 0
+</Location>
+<Location /threshold>
+    Elastic On
+    ElasticMinSize auto
+</Location>
+"""
+
+
+def fill_site(site, html, images):
+    for folder in ("plain", "kept"):
+        (site / folder).mkdir()
+        (site / folder / "page.html").write_bytes(html)
+        for name, body in images:
+            (site / folder / name).write_bytes(body)
+    subprocess.run([sys.executable, tools.ROOT / "scripts" / "precompress", "--quiet", "--all",
+                    "--no-br", site / "kept"], check=True)
+    (site / "identity").mkdir()
+    for size in SMALL_BODIES:
+        (site / "identity" / f"{size}.html").write_bytes(corpus.text(size))
+
+
+def measure_visits(run, link, httpd, client):
+    """(rows, {(start, variant): trace}) of every variant, start and rate in every round."""
+    legs = [(rate, start, name) for rate in RATES[:run.scale.only or None]
+            for start in STARTS for name in VARIANTS]
+    rows, traces = [], {}
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        rate, start, name = legs[index]
+        window, delayed, buffer = STARTS[start]
+        link.shape(rate)
+        link.first_window(window)
+        before = sum(link.client.counted())
+        seen = client.visit(httpd, f"/{name}/page.html", "" if name == "plain" else "gzip",
+                            images=web.IMAGES, buffer=buffer, timer=TIMER, delayed=delayed)
+        seen["interface_packets"] = sum(link.client.counted()) - before
+        trace = seen.pop("trace")
+        if rate == "100mbit":
+            traces[start, name] = trace
+        rows.append({"rate": rate, "start": start, "variant": name, "round": number, **seen})
+        run.done(0.5 * len(rows) / run.scale.rounds / len(legs))
+    return rows, traces
+
+
+def measure_threshold(run, link, httpd, client):
+    """Packets of one exchange and CPU per response, by body size, with and without threshold."""
+    link.shape("1gbit")
+    link.first_window(None)
+    legs = [(size, name) for size in SMALL_BODIES[:run.scale.only or None] for name in THRESHOLDS]
+    rows = []
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        size, name = legs[index]
+        path = f"/{THRESHOLDS[name]}/{size}.html"
+        seen = client.visit(httpd, path, "" if name == "plain" else "gzip")
+        headers = {"Accept-Encoding": "identity" if name == "plain" else "gzip"}
+        figures = sample.measure(httpd, lambda: load.h2load(
+            run, httpd.url(path), headers, CLIENTS, seconds=run.scale.seconds, http1=True,
+            prefix=link.client.prefix))
+        rows.append({"body_bytes": size, "variant": name, "round": number,
+                     "segments_down": seen["segments_down"], "sent_bytes": seen["page_bytes"],
+                     **figures})
+        run.done(0.5 + 0.5 * len(rows) / run.scale.rounds / len(legs))
+    return rows
+
+
+def judge_visits(rows):
+    old = [row for row in rows if row["start"] == "as in 1997"]
+
+    def ratios(figure, members=old):
+        return verdict.per_round(members, {"variant": "kept"}, {"variant": "plain"}, figure,
+                                 ("rate",))
+
+    small = [row for row in rows if row["start"] == "as in 1997, small buffer"]
+    packets, seconds = ratios("packets"), ratios("seconds")
+    today = [row for row in rows if row["start"] == "as today"]
+    return [
+        verdict.judge("compressing the page saves packets", packets, "0.84 to 0.85 of them",
+                      below=1),
+        verdict.judge("and time", seconds, "0.73 to 0.77 of it", below=1),
+        verdict.judge("a quarter of the time, about", seconds, "0.73 to 0.77 of it", above=0.65,
+                      below=0.85),
+        verdict.judge("more of the time than of the packets",
+                      [stats.ratio(time, count) for time, count in zip(seconds, packets)],
+                      "0.87 to 0.91", below=1),
+        verdict.judge("more, where two requests fill the client's buffer", [
+            stats.ratio(time, count) for time, count in zip(ratios("seconds", small),
+                                                            ratios("packets", small))],
+                      "0.87 to 0.91", below=1),
+        verdict.judge("because the first segment holds more of the page", ratios("first_text"),
+                      "about 3 times as much", above=1.5),
+        verdict.judge("on a system of today, too, it saves time", ratios("seconds", today),
+                      "nothing: its systems were those of 1997", below=1)]
+
+
+def judge_threshold(rows):
+    """Within a segment nothing is lost by leaving the body alone, and CPU is saved."""
+    alone = sorted({row["body_bytes"] for row in rows if row["variant"] == "above one segment"
+                    and row["sent_bytes"] == row["body_bytes"]})
+    within = [row for row in rows if row["body_bytes"] in alone]
+    if not within:
+        return [verdict.impossible("bodies within one segment are left alone", "no packet is saved",
+                                   "the threshold left none alone")]
+
+    def ratios(figure):
+        return verdict.per_round(within, {"variant": "above one segment"}, {"variant": "always"},
+                                 figure, ("body_bytes",))
+
+    largest = corpus.size_name(max(alone))
+    return [
+        verdict.judge(f"the threshold (up to {largest}) costs no packet", ratios("segments_down"),
+                      "the same network cost below one MTU", above=0.95, below=1.05),
+        verdict.judge("and saves CPU", ratios("cpu_usec_per_response"), "not given", below=1)]
+
+
+def draw_traces(run, traces):
+    """Bytes over time, as the source's plots have it; each dot is a frame."""
+    with plot.figure(run, run.name, len(STARTS), width=10, height=3.8) as panels:
+        for axes, start in zip(panels, STARTS):
+            for name in ("plain", "kept"):
+                down = [(time, sequence + payload) for time, is_down, sequence, payload
+                        in traces.get((start, name), ()) if is_down and payload]
+                up = [(time, sequence) for time, is_down, sequence, payload
+                      in traces.get((start, name), ()) if not is_down]
+                axes.plot([1e3 * time for time, _ in down], [last / 1e3 for _, last in down], ".-",
+                          color=VARIANTS[name], ms=4, lw=0.7, label=f"{name}: data")
+                axes.plot([1e3 * time for time, _ in up], [last / 1e3 for _, last in up], "|",
+                          color=VARIANTS[name], ms=7, label=f"{name}: acknowledged")
+            axes.set_title(f"{start}, 100 Mbit/s")
+            axes.set_xlabel("ms")
+            axes.set_ylabel("KB from the server")
+            axes.legend()
+
+
+def draw_threshold(run, rows):
+    colours = dict(zip(THRESHOLDS, (plot.IDENTITY, plot.GZIP, plot.THRESHOLD)))
+    panels = (("segments_down", "segments of a response"),
+              ("cpu_usec_per_response", "CPU µs per response"))
+    middle = stats.medians(rows, ("body_bytes", "variant"), [key for key, _ in panels])
+    with plot.figure(run, f"{run.name}-threshold", 2, width=9, height=3.4) as all_axes:
+        for axes, (key, label) in zip(all_axes, panels):
+            for name, colour in colours.items():
+                sizes = [size for size in SMALL_BODIES if (size, name) in middle]
+                axes.plot(sizes, [middle[size, name][key] for size in sizes], "o-", ms=4,
+                          color=colour, label=name)
+            axes.set_xlabel("bytes of the body")
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+            axes.legend()
+
+
+def run(run):
+    html, images = web.page_with_images(run)
+    run.corpora += [web.composition("page", [html], corpus.document_origin(run)),
+                    web.composition("images", [body for _, body in images], "random bytes")]
+    link = net.make(run)
+    httpd = server.Httpd(run, "httpd", SNIPPET, place=link.server.place)
+    fill_site(httpd.site, html, images)
+    httpd.start()
+    client = Visitor(run, link.client)
+    rows, traces = measure_visits(run, link, httpd, client)
+    run.save_table(run.name, rows)
+    keys = ("rate", "start", "variant")
+    figures = ("packets", "packets_down", "interface_packets", "seconds", "payload", "page_bytes",
+               "first_text", "first_links", "longest_wait")
+    run.save_table(f"{run.name}-summary", [
+        {**dict(zip(keys, key)), **values}
+        for key, values in stats.medians(rows, keys, figures).items()])
+    draw_traces(run, traces)
+    small = measure_threshold(run, link, httpd, client)
+    run.save_table(f"{run.name}-threshold", small)
+    keys = ("body_bytes", "variant")
+    run.save_table(f"{run.name}-threshold-summary", [
+        {**dict(zip(keys, key)), **values} for key, values in stats.medians(
+            small, keys, ("sent_bytes", "segments_down", "cpu_usec_per_response")).items()])
+    draw_threshold(run, small)
+    text = "\n".join([
+        f"lan-packets. {machine.describe(run, 'h2load', where='veth')}",
+        "Two network namespaces joined by veth: MTU 1500, no segmentation offload (the largest "
+        f"captured frame had {max(row['largest_frame'] for row in rows)} bytes), no round trip "
+        "time emulated. “As in 1997”: the server begins with one segment, the client acknowledges "
+        "late; “as today”: the system's defaults. One connection, pipelined; requests wait for "
+        f"{BUFFER} bytes of them ({SMALL_BUFFER} in the small buffer) or {1e3 * TIMER:.0f} ms. "
+        "`kept` is a precompressed sibling.",
+        *rounds.remarks(small)])
+    return Outcome(
+        text, judge_visits(rows) + judge_threshold(small),
+        {"visits, medians": f"{run.name}-summary",
+         "bodies about one segment, medians": f"{run.name}-threshold-summary"},
+        {"data and acknowledgements over time": run.name,
+         "what the threshold saves and costs": f"{run.name}-threshold"})

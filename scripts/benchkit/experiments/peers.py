@@ -1,0 +1,265 @@
+"""This module, mod_deflate, mod_brotli and nginx: CPU, requests, bytes and memory by size.
+
+Static pages of 1 KB to 1 MB. Compression CPU is a server's CPU per response less that of the same
+server's identity. The targets are this project's own.
+"""
+
+import time
+
+from benchkit import (asides, build, codecs, corpus, load, machine, nginx, plot, rounds, server,
+                      stats, tools, verdict, web)
+from benchkit.outcome import Outcome
+from benchkit.run import Scale
+
+SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
+SOURCE = ""
+
+SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(3, 0.25, only=6),
+          "normal": Scale(5, 1), "full": Scale(7, 5)}
+SECONDS = {"smoke": 5, "quick": 130, "normal": 700, "full": 4000}
+
+KB = corpus.KB
+TARGET_SIZES = (1, 4, 16, 64, 120, 300)
+SIZES = (*TARGET_SIZES, 32, 512, 1024)  # KB; quick runs take the first ones
+
+STREAMED = 1024  # KB of the page that a handler writes
+
+CLIENTS = 4
+
+ELASTIC = """
+Elastic On
+ElasticMinSize 0
+ElasticControl off
+ElasticCodings {codings}
+{levels}
+"""
+DEFLATE = "SetOutputFilter DEFLATE\nDeflateCompressionLevel {level}\n"
+BROTLI = "SetOutputFilter BROTLI_COMPRESS\nBrotliCompressionQuality {level}\n"
+GZIP = "        gzip on;\n        gzip_min_length 0;\n        gzip_comp_level {level};\n"
+
+ALL_CODINGS = "zstd, br, gzip"
+ZSTD_LEVELS = (3, 4, 5, 6)  # about where zstd gives mod_deflate 6's bytes
+
+# A target is: sizes' geometric mean of compression CPU and of bytes, to those of a peer.
+TARGETS = (
+    # leg, peer, CPU at most, bytes at most
+    ("elastic gzip 6", "mod_deflate 6", 0.36, 1.00),
+    ("elastic gzip 1", "mod_deflate 1", 0.18, 1.00),
+    ("elastic zstd at mod_deflate 6's bytes", "mod_deflate 6", 0.22, 1.00),
+    ("elastic gzip 6, zlib alone", "mod_deflate 6", 0.68, 1.00),
+    ("elastic br 5", "mod_brotli 5", 0.50, 1.00),
+)
+RATE_TARGETS = ((16, 1.1), (64, 1.9), (120, 1.9), (300, 1.9))  # KB; req/s to nginx gzip 6
+
+BEST_ZSTD = TARGETS[2][0]
+
+# What rounding may add to a mean of bytes that is to be no larger.
+TIE = 1.0005
+
+
+def elastic(run, site, folder, coding, level, module=True):
+    snippet = ELASTIC.format(codings=coding, levels=f"ElasticLevel {coding} {level} {level}")
+    return server.Httpd(run, folder, snippet, site=site, elastic=module)
+
+
+def make_servers(run, site):
+    """{name: (server, coding, Accept-Encoding)} of everything that can be had, and notes."""
+    stock = {"site": site, "elastic": False}
+    made = {
+        "httpd identity": (server.Httpd(run, "identity", "", **stock), "", "gzip"),
+        "elastic gzip 1": (elastic(run, site, "elastic-1", "gzip", 1), "gzip", "gzip"),
+        "elastic gzip 6": (elastic(run, site, "elastic-6", "gzip", 6), "gzip", "gzip"),
+        "elastic br 5": (elastic(run, site, "elastic-br", "br", 5), "br", "br"),
+    }
+    for level in (1, 6):
+        made[f"mod_deflate {level}"] = (server.Httpd(
+            run, f"deflate-{level}", DEFLATE.format(level=level),
+            modules=("filter", "deflate"), **stock), "gzip", "gzip")
+    notes = []
+    for add in (add_brotli, add_nginx, add_zstd, add_zlib):
+        try:
+            add(run, site, made)
+        except tools.BenchError as problem:
+            notes.append(str(problem))
+    return made, notes
+
+
+def add_brotli(run, site, made):
+    made["mod_brotli 5"] = (server.Httpd(
+        run, "brotli", BROTLI.format(level=5), modules=("filter", "brotli"), site=site,
+        elastic=False), "br", "br")
+
+
+def add_nginx(run, site, made):
+    tools.find("nginx")
+    made["nginx identity"] = (nginx.Nginx(run, "nginx", "", site=site), "", "gzip")
+    for level in (1, 6):
+        made[f"nginx gzip {level}"] = (nginx.Nginx(
+            run, f"nginx-{level}", GZIP.format(level=level), site=site), "gzip", "gzip")
+
+
+def add_zstd(run, site, made):
+    if not server.built_in(run, "zstd"):
+        raise tools.BenchError("the module has no zstd built in")
+    for level in ZSTD_LEVELS:
+        made[f"elastic zstd {level}"] = (elastic(run, site, f"zstd-{level}", "zstd", level),
+                                         "zstd", ALL_CODINGS)
+
+
+def add_zlib(run, site, made):
+    if not run.download:  # nothing is fetched or built in passing
+        raise tools.BenchError("the module with zlib alone is not built for a run this short")
+    module = build.ensure(run.say, "zlib", "ELASTIC_MODULE_ZLIB", build.ZLIB_ONLY)
+    made["elastic gzip 6, zlib alone"] = (
+        elastic(run, site, "zlib-alone", "gzip", 6, module=module), "gzip", "gzip")
+
+
+def beyond_identity(rows):
+    """The rows, each with its compression CPU: beyond its server's identity of the same round."""
+    base = {(row["server"].split()[0], row["size"], row["round"]): row["cpu_usec_per_response"]
+            for row in rows if row["server"].endswith("identity")}
+    found = []
+    for row in rows:
+        kind = "nginx" if row["server"].startswith("nginx") else "httpd"
+        own = base[kind, row["size"], row["round"]]
+        # Noise may make the difference negative; a ratio wants a positive one.
+        found.append({**row, "compression_usec":
+                      round(max(row["cpu_usec_per_response"] - own, 0.1), 1)})
+    return found
+
+
+def add_best_zstd(rows):
+    """For each size, the zstd level of least CPU whose bytes are no more than mod_deflate 6's."""
+    middle = stats.medians(rows, ("server", "size"), ("sent_bytes", "compression_usec"))
+    found = []
+    for size in dict.fromkeys(row["size"] for row in rows):
+        allowed = [name for name in (f"elastic zstd {level}" for level in ZSTD_LEVELS)
+                   if (name, size) in middle and middle[name, size]["sent_bytes"]
+                   <= middle["mod_deflate 6", size]["sent_bytes"]]
+        if allowed:
+            best = min(allowed, key=lambda name: middle[name, size]["compression_usec"])
+            found += [{**row, "server": BEST_ZSTD} for row in rows
+                      if row["server"] == best and row["size"] == size]
+    return rows + found
+
+
+def judge(rows):
+    """A verdict for each target; sizes beyond the targets' are left out."""
+    rows = [row for row in rows if row["size"] in TARGET_SIZES]
+    present = {row["server"] for row in rows}
+    found = []
+    for leg, peer, cpu, sent in TARGETS:
+        if not {leg, peer} <= present:
+            found.append(verdict.impossible(f"{leg}: CPU and bytes to {peer}", f"at most {cpu}",
+                                            "one of them cannot be had here"))
+            continue
+        sides = {"server": leg}, {"server": peer}
+        found += [
+            verdict.judge(f"{leg}: compression CPU to {peer}", verdict.per_round(
+                rows, *sides, "compression_usec", ("size",)), f"at most {cpu}", below=cpu),
+            verdict.exact(f"{leg}: bytes to {peer}", stats.geometric_mean(
+                verdict.per_round(rows, *sides, "sent_bytes", ("size",))), f"at most {sent:.2f}",
+                below=sent * TIE)]
+    return found + judge_rates(rows)
+
+
+def judge_rates(rows):
+    found = []
+    for size, least in RATE_TARGETS:
+        ratios = verdict.per_round([row for row in rows if row["size"] == size],
+                                   {"server": "elastic gzip 6"}, {"server": "nginx gzip 6"},
+                                   "rate")
+        finding = f"{size} KB: requests per second at level 6 to nginx gzip 6"
+        if ratios:
+            found.append(verdict.judge(finding, ratios, f"at least {least}", above=least))
+        else:
+            found.append(verdict.impossible(finding, f"at least {least}", "it was not measured"))
+    return found
+
+
+def codec_times(bodies):
+    """Rows: what the codec alone takes for each body, with kept contexts; CPU µs."""
+    rows = []
+    for name, (levels, make) in codecs.engines().items():
+        for level in (level for level in (1, 6) if level in levels):
+            for size, body in bodies.items():
+                encoder = make(level, len(body), True)
+                encoder.encode(body)
+                count = max(3, 2_000_000 // len(body) // 4)
+                started = time.process_time()
+                for _ in range(count):
+                    encoder.encode(body)
+                used = time.process_time() - started
+                rows.append({"engine": name, "level": level, "size": size,
+                             "bytes": encoder.encode(body),
+                             "cpu_usec": round(1e6 * used / count, 1)})
+    return rows
+
+
+def draw(run, rows, sizes):
+    names = [name for name in dict.fromkeys(row["server"] for row in rows)
+             if not name.endswith("identity") and name != BEST_ZSTD]
+    panels = (("compression_usec", "compression, CPU µs per response"),
+              ("rate", "requests per second"), ("sent_bytes", "bytes"))
+    middle = stats.medians(rows, ("server", "size"), [key for key, _ in panels])
+    colour = {"elastic": plot.GZIP, "mod_deflate": plot.IDENTITY, "mod_brotli": plot.BR,
+              "nginx": plot.KEPT}
+    with plot.figure(run, run.name, len(panels), width=12, height=4.4) as all_axes:
+        for axes, (key, label) in zip(all_axes, panels):
+            for name in names:
+                at = [size for size in sorted(sizes) if (name, size) in middle]
+                axes.plot(at, [middle[name, size][key] for size in at],
+                          "--" if name.endswith("1") else "-", marker="o" if "gzip" in name or
+                          "deflate" in name else "s", ms=3, lw=1, label=name,
+                          color=colour[name.split()[0]])
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            axes.set_xlabel("KB of the page")
+            axes.set_ylabel(label)
+        all_axes[0].legend(fontsize=6)
+
+
+def run(run):
+    sizes = SIZES[:run.scale.only or None]
+    text = corpus.document(max(sizes) * KB, run)
+    bodies = {size: text[:size * KB] for size in sizes}
+    run.corpora.append(web.composition("pages", bodies.values(), corpus.document_origin(run)))
+    site = run.folder("pages-served")
+    for size, body in bodies.items():
+        (site / f"{size}.html").write_bytes(body)
+    servers, notes = make_servers(run, site)
+    for one, _, _ in servers.values():
+        one.start()
+    legs = [rounds.Leg({"server": name, "size": size}, f"/{size}.html", body, coding, accept, one)
+            for size, body in bodies.items() for name, (one, coding, accept) in servers.items()]
+    counts = {leg.name: load.count_requests(leg.server, leg, CLIENTS, run.scale.seconds)
+              for leg in legs}
+    rows = rounds.measure(run, None, legs, lambda leg: load.h2load(
+        run, leg.server.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.name],
+        http1=True))
+    rows = add_best_zstd(beyond_identity(rows))
+    run.save_table(run.name, rows)
+    run.save_table(f"{run.name}-summary", [
+        {"server": name, "kb": size, **figures} for (name, size), figures in stats.medians(
+            rows, ("server", "size"), ("sent_bytes", "rate", "cpu_usec_per_response",
+                                       "compression_usec", "memory_peak_kb")).items()])
+    run.save_table(f"{run.name}-codecs", codec_times(bodies))
+    draw(run, rows, sizes)
+    for one, _, _ in servers.values():
+        one.stop()
+    streams = asides.measure_streams(run, corpus.document(
+        min(STREAMED, 16 * max(sizes)) * KB, run))
+    run.save_table(f"{run.name}-streams", streams)
+    siblings = asides.measure_siblings(run, bodies[max(bodies)])
+    run.save_table(f"{run.name}-siblings", siblings)
+    tools_used = ["h2load"] + (["nginx"] if "nginx identity" in servers else [])
+    return Outcome(
+        "\n".join([f"peers. {machine.describe(run, *tools_used)}",
+                   f"Pages of {', '.join(map(str, sorted(sizes)))} KB, {CLIENTS} clients over "
+                   "HTTP/1.1, each leg a fixed number of requests; every server's response was "
+                   "decoded and compared.", *(f"Not measured: {note}." for note in notes),
+                   *rounds.remarks(rows)]),
+        judge(rows) + asides.judge(streams, siblings),
+        {"medians": f"{run.name}-summary", "codec alone, kept contexts": f"{run.name}-codecs",
+         "a streamed page": f"{run.name}-streams", "siblings": f"{run.name}-siblings"},
+        {"by size": run.name})

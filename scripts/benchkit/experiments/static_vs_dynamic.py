@@ -1,0 +1,113 @@
+"""A 300 KB page: as it is, compressed for each request, and as a precompressed sibling.
+
+After "gzip encoding and compress middleware": wrk, 100 connections, 10 seconds.
+"""
+
+import subprocess
+import sys
+
+from benchkit import corpus, load, machine, plot, rounds, server, stats, tools, verdict, web
+from benchkit.outcome import Outcome
+from benchkit.run import Scale
+
+SUMMARY = "a 300 KB page: plain, compressed for each request, precompressed"
+SOURCE = "“gzip encoding and compress middleware” (2013)"
+
+SCALES = {"smoke": Scale(1, 1), "quick": Scale(3, 2), "normal": Scale(5, 4),
+          "full": Scale(5, 10)}
+SECONDS = {"smoke": 5, "quick": 35, "normal": 90, "full": 180}
+
+PAGE_BYTES, RATIO = 305826, 0.2978  # the source's play, and its gzip of 91071 bytes
+
+CONNECTIONS = 100
+
+REPORTED = {"plain": 1380.67, "each time": 224.70, "kept": 2078.08}  # req/s
+
+SNIPPET = """
+ElasticLevel gzip 6 6
+<Location /each>
+    Elastic On
+</Location>
+<Location /kept>
+    Elastic On
+    ElasticPrecompressed On
+</Location>
+"""
+
+FOLDERS = {"plain": "plain", "each time": "each", "kept": "kept"}
+
+
+def fill_site(site, body):
+    for folder in FOLDERS.values():
+        (site / folder).mkdir()
+        (site / folder / "page.html").write_bytes(body)
+    subprocess.run([sys.executable, tools.ROOT / "scripts" / "precompress", "--quiet", "--all",
+                    "--no-br", site / "kept"], check=True)
+
+
+def lengths(httpd, legs):
+    """{variant: whether the response says its length}."""
+    return {leg.labels["variant"]:
+            httpd.get(leg.path, leg.headers)[1].get("Content-Length") is not None
+            for leg in legs}
+
+
+def judge(rows, has_length):
+    plain, each, kept = ({"variant": name} for name in FOLDERS)
+    rate = {name: stats.ratio(REPORTED[name], REPORTED["plain"]) for name in REPORTED}
+    return [
+        verdict.judge("compressed for each request, the page is served less often than plain",
+                      verdict.per_round(rows, each, plain, "rate"),
+                      f"{rate['each time']:.2f} times as often", below=1),
+        verdict.judge("precompressed, it is served more often than plain",
+                      verdict.per_round(rows, kept, plain, "rate"),
+                      f"{rate['kept']:.2f} times as often", above=1),
+        verdict.judge("precompressed, it is served several times as often as compressed each time",
+                      verdict.per_round(rows, kept, each, "rate"),
+                      f"{REPORTED['kept'] / REPORTED['each time']:.1f} times as often", above=2),
+        verdict.exact("the sibling says its length", float(has_length["kept"]), "it does", above=0),
+        verdict.exact("the page compressed for each request says no length",
+                      float(has_length["each time"]), "it says none", below=1)]
+
+
+def draw(run, middle):
+    with plot.figure(run, run.name, 2, width=8, height=3.2) as (rates, traffic):
+        colours = (plot.IDENTITY, plot.GZIP, plot.KEPT)
+        rates.bar(list(FOLDERS), [middle[name,]["rate"] for name in FOLDERS], color=colours)
+        base = middle["plain",]["rate"] / REPORTED["plain"]
+        rates.plot(list(FOLDERS), [REPORTED[name] * base for name in FOLDERS], "k_", ms=30,
+                   label="the source, scaled to plain")
+        rates.set_ylabel("requests per second")
+        rates.legend()
+        traffic.bar(list(FOLDERS), [middle[name,]["sent_bytes"] / 1e3 for name in FOLDERS],
+                    color=colours)
+        traffic.set_ylabel("KB of a response")
+
+
+def run(run):
+    body = (corpus.page(PAGE_BYTES, run.pages) if run.pages
+            else corpus.page_of_ratio(PAGE_BYTES, RATIO))
+    run.corpora.append(web.composition("page", [body], corpus.origin(run.pages)))
+    httpd = server.Httpd(run, "httpd", SNIPPET, threads=CONNECTIONS)
+    fill_site(httpd.site, body)
+    httpd.start()
+    legs = [rounds.Leg({"variant": name}, f"/{folder}/page.html", body,
+                       "" if name == "plain" else "gzip", "gzip")
+            for name, folder in FOLDERS.items()]
+    has_length = lengths(httpd, legs)
+    rows = rounds.measure(run, httpd, legs, lambda leg: load.wrk(
+        run, httpd.url(leg.path), leg.headers, run.scale.seconds, CONNECTIONS))
+    run.save_table(run.name, rows)
+    middle = stats.medians(rows, ("variant",), ("rate", "sent_bytes", "cpu_usec_per_response",
+                                                "p50_ms", "memory_peak_kb"))
+    run.save_table(f"{run.name}-summary", [
+        {"variant": name, "says_its_length": "yes" if has_length[name] else "no",
+         **figures, "source_rate": REPORTED[name]} for (name,), figures in middle.items()])
+    draw(run, middle)
+    text = "\n".join([
+        f"static-vs-dynamic. {machine.describe(run, 'wrk')}",
+        f"A page of {len(body)} bytes that gzip level 6 makes {corpus.gzip_size(body)}; "
+        f"{CONNECTIONS} connections, closed loop. The source: 1381 req/s plain, 225 compressed "
+        "for each request, 2078 precompressed.", *rounds.remarks(rows)])
+    return Outcome(text, judge(rows, has_length), {"medians": f"{run.name}-summary"},
+                   {"requests per second, and bytes": run.name})

@@ -1,0 +1,100 @@
+"""A real php-fpm that writes dynamic pages: 120 KB each, no two alike."""
+
+import os
+import time
+
+from benchkit import server, tools, web
+
+PAGE_BYTES = 120 * 1024
+
+CHILDREN = 8  # more than the server's one CPU can run; fewer than would exhaust its memory
+
+CONFIGURATION = """
+[global]
+daemonize = no
+error_log = {folder}/fpm.log
+[www]
+{user}
+listen = {folder}/fpm.sock
+listen.mode = 0666
+listen.backlog = 4096
+pm = static
+pm.max_children = {children}
+"""
+
+# A page as a template engine makes it: some pieces out of many, each with figures of its own, in
+# an order that no other request sees. The figures are few, so that it compresses as pages do.
+SCRIPT = """<?php
+$pieces = include __DIR__ . '/pieces.php';
+$last = count($pieces) - 1;
+$wanted = (int) ($_GET['bytes'] ?? {bytes});
+ob_start(null, 8192);
+echo '<!DOCTYPE html><html><head><title>', bin2hex(random_bytes(8)), '</title></head><body>';
+for ($length = 100; $length < $wanted; ) {{
+    $piece = $pieces[mt_rand(0, $last)];
+    echo '<div id="', mt_rand(), '">', $piece, '</div>', "\\n";
+    $length += strlen($piece) + 25;
+}}
+echo '</body></html>';
+"""
+
+SNIPPET = """
+<FilesMatch "\\.php$">
+    SetHandler "proxy:unix:{socket}|fcgi://localhost"
+</FilesMatch>
+ProxyTimeout 60
+"""
+
+MODULES = ("proxy", "proxy_fcgi")  # what an httpd in front of it needs
+
+
+def find():
+    return tools.find_first("php-fpm", "php-fpm", "php-fpm[78].[0-9]")
+
+
+class Fpm:
+    """A php-fpm of the run, on the server's CPU; page.php goes into an httpd's site."""
+
+    def __init__(self, run, folder="fpm"):
+        self.run = run
+        self.folder = run.folder(folder)
+        self.folder.chmod(0o755)
+        self.socket = self.folder / "fpm.sock"
+        self.process = None
+
+    @property
+    def snippet(self):
+        return SNIPPET.format(socket=self.socket)
+
+    def fill(self, site):
+        """Puts the page's script and its pieces into a document root."""
+        pieces = ",\n".join(php_string(piece) for piece in web.fragments(self.run))
+        (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
+        (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
+
+    def start(self):
+        name = server.unprivileged_user() if os.geteuid() == 0 else ""
+        configuration = self.folder / "fpm.conf"
+        configuration.write_text(CONFIGURATION.format(
+            folder=self.folder, children=CHILDREN, user=f"user = {name}" if name else ""),
+            encoding="utf-8")
+        log = self.folder / "output.log"
+        # The system's php.ini is not this run's; opcache keeps the pieces in memory.
+        command = [find(), "--nodaemonize", "--fpm-config", str(configuration)]
+        self.process = self.run.start(command, log)
+        deadline = time.monotonic() + server.PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if self.socket.exists():
+                return self
+            time.sleep(0.05)
+        words = log.read_text(errors="replace").strip().splitlines()
+        raise tools.BenchError(f"php-fpm did not start: {words[-1] if words else 'no message'}")
+
+
+def php_string(data):
+    """A PHP literal of bytes, taken as ISO 8859-1 where they are no UTF-8."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,70 @@
+"""A private nginx, as a peer: one worker, static files, gzip as the snippet says."""
+
+import os
+import re
+
+from benchkit import server, tools
+
+CONFIGURATION = """
+daemon off;
+master_process on;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+{user}
+events {{
+    worker_connections 512;
+}}
+http {{
+    types {{
+{types}
+    }}
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen {address}:{port};
+        root {site};
+{snippet}
+    }}
+}}
+"""
+
+
+class Nginx(server.Server):
+    """An nginx of the run; `snippet` goes into its one server block."""
+
+    name = "nginx"
+
+    def __init__(self, run, folder, snippet, **options):
+        super().__init__(run, folder, **options)
+        self.snippet = snippet
+        self.configuration = self.folder / "nginx.conf"
+
+    def configure(self):
+        types = "\n".join(f"        {kind} {suffix};" for suffix, kind in server.TYPES.items())
+        user = f"user {server.unprivileged_user()};" if os.geteuid() == 0 else ""
+        self.configuration.write_text(CONFIGURATION.format(
+            folder=self.folder, site=self.site, address=self.address, port=self.port, types=types,
+            user=user, snippet=self.snippet.format(site=self.site)), encoding="utf-8")
+
+    def command(self):
+        # -e: before it reads its configuration, nginx would open a log of the system's.
+        return [tools.find("nginx"), "-p", str(self.folder), "-e", str(self.folder / "error.log"),
+                "-c", str(self.configuration)]
+
+
+def version():
+    return parse_version(tools.errors_of(tools.find("nginx"), "-v"))
+
+
+def parse_version(text):
+    """"nginx/1.22.1" of what nginx -v says on its error output."""
+    found = re.search(r"nginx version: (\S+)", text)
+    return found.group(1) if found else "nginx"

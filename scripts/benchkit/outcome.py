@@ -1,0 +1,75 @@
+"""What an experiment leaves: a paragraph, verdicts, and which of its tables and plots to show.
+
+It is all in files of the results' folder, so that a report can be made of them at any time:
+NAME.txt, NAME-verdicts.csv, NAME-corpus.csv, the tables, the plots, and NAME.json, which says which
+of them belong to the report and how the run went.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import time
+
+from benchkit.verdict import Verdict
+
+
+@dataclasses.dataclass
+class Outcome:
+    paragraph: str
+    verdicts: list
+    tables: dict = dataclasses.field(default_factory=dict)  # {caption: name of the CSV}
+    plots: dict = dataclasses.field(default_factory=dict)  # {caption: name of the SVG}
+
+
+def save(run, outcome, title, source, command, seconds):
+    """Writes what the report needs beside the experiment's own files."""
+    texts = [outcome.paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
+    run.save_text(run.name, "\n".join(texts))
+    run.save_table(f"{run.name}-verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
+    if run.corpora:
+        run.save_table(f"{run.name}-corpus", run.corpora)
+    (run.results / f"{run.name}.json").write_text(json.dumps({
+        "name": run.name, "title": title, "source": source, "command": command,
+        "seconds": round(seconds), "when": time.strftime("%Y-%m-%d %H:%M %Z"),
+        "paragraph": outcome.paragraph, "tables": outcome.tables, "plots": outcome.plots,
+        "rounds": run.scale.rounds,
+    }, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """The outcome of a run, read again."""
+
+    folder: object
+    facts: dict
+    verdicts: list
+
+    def table(self, name):
+        return read_table(self.folder / f"{name}.csv")
+
+    @property
+    def corpora(self):
+        path = self.folder / f"{self.facts['name']}-corpus.csv"
+        return read_table(path) if path.exists() else []
+
+
+def read_table(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def load(folder, name):
+    """The outcome of NAME in `folder`, or None where there is none."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return None
+    rows = read_table(folder / f"{name}-verdicts.csv")
+    return Saved(folder, json.loads(path.read_text(encoding="utf-8")), list(map(verdict_of, rows)))
+
+
+def verdict_of(row):
+    numbers = {key: float(row[key] or math.nan) for key in ("measured", "low", "high")}
+    return Verdict(**{**row, **numbers})

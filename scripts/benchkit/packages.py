@@ -1,0 +1,126 @@
+"""Debian packages as a source of real web pages: downloaded by apt, unpacked, never installed.
+
+They are kept in build/bench/packages (or ELASTIC_BENCH_CACHE) and serve every later run. A machine
+that cannot download uses those packages of the list that are installed.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+from benchkit import tools
+
+KINDS = (".html", ".css", ".js", ".svg", ".json", ".gz")
+
+INSTALLED = pathlib.Path("/var/lib/dpkg/info")
+
+LARGEST = 2 << 20  # larger files are data, not pages
+
+PATIENCE = 600  # seconds for a download of some 30 MB
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    name: str
+    version: str
+    files: tuple  # (path in the package, path here), sorted
+
+    def of_kind(self, *suffixes):
+        return [(name, path) for name, path in self.files if name.endswith(suffixes)]
+
+
+def names(found):
+    """Packages and their versions, in words."""
+    return ", ".join(f"{package.name} {package.version}" for package in found)
+
+
+def cache():
+    return pathlib.Path(os.environ.get("ELASTIC_BENCH_CACHE")
+                        or tools.ROOT / "build" / "bench" / "packages")
+
+
+def get(names, say, download=True):
+    """The packages of `names` that can be had, in that order, and the names of the others."""
+    if download:
+        wanted = [name for name in names if not (cache() / name / "version").exists()]
+        if wanted:
+            fetch(wanted, say)
+    found = [cached(name) or installed(name) for name in names]
+    missing = [name for name, package in zip(names, found) if package is None]
+    return [package for package in found if package is not None], missing
+
+
+def cached(name):
+    folder = cache() / name
+    if not (folder / "version").exists():
+        return None
+    tree = folder / "tree"
+    files = sorted((str(path.relative_to(tree)), path) for path in tree.rglob("*")
+                   if path.is_file())
+    return Package(name, (folder / "version").read_text(encoding="utf-8"), tuple(files))
+
+
+def installed(name):
+    """The package as the system has it, or None where it is not installed."""
+    lists = [path for path in (INSTALLED / f"{name}.list", *INSTALLED.glob(f"{name}:*.list"))
+             if path.exists()]
+    if not lists:
+        return None
+    paths = (pathlib.Path(line) for line in
+             lists[0].read_text(encoding="utf-8", errors="replace").splitlines())
+    files = sorted((str(path)[1:], path) for path in paths
+                   if path.suffix in KINDS and path.is_file() and not path.is_symlink()
+                   and path.stat().st_size <= LARGEST)
+    return Package(name, "as installed", tuple(files)) if files else None
+
+
+def fetch(names, say):
+    """Downloads and unpacks what it can; what fails is left out."""
+    apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg-deb")
+    if not apt or not dpkg:
+        return
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        say(f"no packages are downloaded: {cache()}: {problem.strerror}")
+        return
+    say(f"downloading {len(names)} Debian packages of web pages into {cache()}")
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder:
+        if not download(apt, names, folder):
+            for name in names:  # one name that the archive lacks fails all of them
+                download(apt, [name], folder)
+        for path in sorted(pathlib.Path(folder).glob("*.deb")):
+            unpack(dpkg, path, pathlib.Path(folder) / "unpacked")
+
+
+def download(apt, names, folder):
+    try:
+        return subprocess.run([apt, "download", "-q", *names], cwd=folder, timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def unpack(dpkg, deb, temporary):
+    """Unpacks the pages of a .deb into the cache; complete, or not at all."""
+    name = deb.name.partition("_")[0]
+    version = tools.output_of(dpkg, "--field", str(deb), "Version").strip()
+    shutil.rmtree(temporary, ignore_errors=True)
+    with subprocess.Popen([dpkg, "--fsys-tarfile", deb], stdout=subprocess.PIPE) as process:
+        with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+            for member in archive:
+                path = pathlib.PurePosixPath(member.name)
+                if (member.isfile() and path.suffix in KINDS and member.size <= LARGEST
+                        and ".." not in path.parts and not path.is_absolute()):
+                    target = temporary / "tree" / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(archive.extractfile(member).read())
+    (temporary / "tree").mkdir(parents=True, exist_ok=True)
+    (temporary / "version").write_text(version, encoding="utf-8")
+    shutil.rmtree(cache() / name, ignore_errors=True)
+    os.rename(temporary, cache() / name)

@@ -1,0 +1,51 @@
+"""How far a run is, and how long it will take: a line on the terminal every few seconds."""
+
+import sys
+import time
+
+INTERVAL = 5  # seconds between two lines
+
+
+class Progress:
+    """`plan` is {experiment: seconds that it is expected to take}, in the order of the run."""
+
+    def __init__(self, plan, stream=sys.stderr, clock=time.monotonic):
+        self.plan = dict(plan)
+        self.stream = stream
+        self.clock = clock
+        self.started = clock()
+        self.said = -INTERVAL
+        self.name = None
+
+    def say(self, text):
+        print(text, file=self.stream, flush=True)
+
+    def begin(self, name):
+        self.name, self.started, self.said = name, self.clock(), self.clock()
+        number = list(self.plan).index(name) + 1
+        self.say(f"{name} ({number} of {len(self.plan)}); "
+                 f"{duration(self.left(0))} left in all, about")
+
+    def step(self, share):
+        """`share` of the experiment is done; says so where the last line is old enough."""
+        now = self.clock()
+        if now - self.said >= INTERVAL:
+            self.said = now
+            self.say(f"{self.name}: {100 * share:.0f} %; {duration(self.left(share))} left")
+
+    def left(self, share):
+        """Seconds to the end of the run: by the plan, and by what the experiment took so far."""
+        names = list(self.plan)
+        later = sum(self.plan[name] for name in names[names.index(self.name) + 1:])
+        planned = self.plan[self.name] * (1 - share)
+        if share < 0.05:  # too early to tell from
+            return later + planned
+        return later + (self.clock() - self.started) * (1 - share) / share
+
+
+def duration(seconds):
+    """"45 s", "3 min", "1 h 20 min"."""
+    if seconds < 90:
+        return f"{max(0, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,136 @@
+"""Arrivals replayed to a server: an open loop, in which no response delays the next request.
+
+h2load sends at the times of a script; several of them, each with one connection of many streams,
+share the arrivals. A response that takes longer than `timeout`, or never comes, has failed: a user
+would have left.
+"""
+
+import dataclasses
+import math
+import time
+
+from benchkit import arrivals, sample, stats, tools
+
+# h2load's timers are late by up to a millisecond each, and each counts from the one before. The
+# more connections share the arrivals, the longer the pauses and the less that is.
+CONNECTIONS = 16
+STREAMS = 1000  # of a connection, so that none waits for another; see SNIPPET
+
+SNIPPET = """
+H2MaxSessionStreams 1000
+"""
+
+CLOCK = 0.1  # seconds between two looks at the server's CPU
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    at: float  # seconds since the replay began
+    seconds: float  # from the request to the response's end
+    status: int  # -1 where the stream failed
+
+
+@dataclasses.dataclass(frozen=True)
+class Replayed:
+    began: float  # seconds since the epoch
+    responses: list
+    missing: list  # arrivals that had no response
+    cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
+    timeout: float
+
+    def failed(self, response):
+        return response.seconds > self.timeout or not 200 <= response.status < 300
+
+    def failed_share(self, start, end):
+        """Of the arrivals in a span of time, the share that had no response in time."""
+        here = [one for one in self.responses if start <= one.at < end]
+        missing = sum(start <= at < end for at in self.missing)
+        return stats.ratio(sum(map(self.failed, here)) + missing, len(here) + missing)
+
+    def percentile(self, percent, start, end):
+        """Of the latencies of a span's arrivals, in seconds; what has no response is the latest."""
+        latencies = [one.seconds for one in self.responses if start <= one.at < end]
+        latencies += [float("inf") for at in self.missing if start <= at < end]
+        return stats.percentile(latencies, percent)
+
+    def cpu_share(self, start, end):
+        """The server's CPU time in a span of time, to the span."""
+        if len(self.cpu) < 2:
+            return float("nan")
+        end = min(end, self.cpu[-1][0])
+        used = arrivals.value(self.cpu, end) - arrivals.value(self.cpu, start)
+        return stats.ratio(used, end - start)
+
+
+def replay(run, server, path, headers, times, timeout):
+    """Sends a request at each of `times` (seconds), and waits `timeout` for the last response."""
+    count = min(CONNECTIONS, math.ceil(len(times) / 4))
+    shares = [times[start::count] for start in range(count)]
+    folder = run.work / "replay"
+    folder.mkdir(exist_ok=True)
+    launched = time.time()
+    loads = [start_load(run, server.url(path), headers, part, folder / str(number))
+             for number, part in enumerate(shares)]
+    cpu = watch(server, loads, launched, times[-1] + timeout + 1)
+    for process, _ in loads:
+        process.kill()
+        process.wait()
+    logs = [parse_log(log.read_text(encoding="ascii") if log.exists() else "", launched)
+            for _, log in loads]
+    # The programs take a moment to start; what counts is when their first requests went out.
+    lag = stats.median(min(one.at for one in rows) - part[0]
+                       for rows, part in zip(logs, shares) if rows)
+    lag = 0.0 if math.isnan(lag) else lag
+    logs = [[dataclasses.replace(one, at=one.at - lag) for one in rows] for rows in logs]
+    missing = [at for rows, part in zip(logs, shares) for at in unanswered(part, rows)]
+    return Replayed(launched + lag, sorted((one for rows in logs for one in rows),
+                                           key=lambda one: one.at), sorted(missing),
+                    [(at - lag, used) for at, used in cpu], timeout)
+
+
+def start_load(run, url, headers, times, base):
+    script, log = base.with_suffix(".script"), base.with_suffix(".log")
+    script.write_text("".join(f"{1000 * at:.3f}\t{url}\n" for at in times), encoding="ascii")
+    log.unlink(missing_ok=True)
+    command = [tools.find("h2load"), "-t1", "-c1", f"-m{STREAMS}",
+               f"--timing-script-file={script}", f"--log-file={log}"]
+    for name, value in headers.items():
+        command += ["-H", f"{name}: {value}"]
+    return run.start(command, base.with_suffix(".out"), cpu=run.load_cpu), log
+
+
+def watch(server, loads, launched, patience):
+    """The server's CPU over time, until all loads have ended or `patience` seconds are over."""
+    cpu = []
+    while time.time() - launched < patience:
+        cpu.append((time.time() - launched, sample.cpu_seconds(server.pids)))
+        if all(process.poll() is not None for process, _ in loads):
+            break
+        time.sleep(CLOCK)
+    return cpu
+
+
+def parse_log(text, launched):
+    """The responses in h2load's log: start (µs since the epoch), status, µs."""
+    rows = (line.split("\t") for line in text.splitlines())
+    return [Response(int(row[0]) / 1e6 - launched, int(row[2]) / 1e6, int(row[1]))
+            for row in rows if len(row) >= 3 and row[2].isdigit()]
+
+
+def unanswered(times, responses):
+    """The arrivals without a response: as many as are missing, each the nearest to no start.
+
+    The log has only what came to an end, and it names starts, not arrivals. Both are in order, and
+    a start is never before its arrival.
+    """
+    starts = sorted(one.at for one in responses)
+    missing, place = [], 0
+    spare = len(times) - len(starts)
+    for number, at in enumerate(times):
+        following = times[number + 1] if number + 1 < len(times) else float("inf")
+        # A start at or after the next arrival belongs to that one, as long as some are missing.
+        if place < len(starts) and (spare == 0 or starts[place] < following):
+            place += 1
+        elif spare > 0:
+            missing.append(at)
+            spare -= 1
+    return missing

@@ -1,0 +1,182 @@
+"""The report: one HTML page that needs nothing else, made of the results' files.
+
+Plots are inline SVG; there is no script. A phone shows it without scrolling sideways: wide tables
+scroll within themselves.
+"""
+
+import html
+import pathlib
+import re
+
+from benchkit import outcome, verdict
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 0 1rem 3rem;
+       color: #222; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+.wide { overflow-x: auto; margin: .8rem 0; }
+table { border-collapse: collapse; font-size: .85rem; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #e4e4e4; text-align: left;
+         overflow-wrap: normal; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+figure { margin: 1rem 0; overflow-x: auto; }
+svg { width: 100%; min-width: 40rem; height: auto; display: block; }
+ figcaption, .small { color: #555; font-size: .85rem; }
+details > summary { cursor: pointer; }
+.holds { background: #d9f0e0; } .fails { background: #fbdcd6; } .unknown { background: #eee; }
+.mark { padding: 0 .4rem; border-radius: .3rem; white-space: nowrap; }
+pre { white-space: pre-wrap; }
+"""
+
+MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
+
+ROWS_SHOWN = 60  # longer tables are cut in the page; the CSV has them all
+ROWS_OPEN = 12  # longer ones open on request
+
+
+def text(value):
+    return html.escape(str(value))
+
+
+def mark(result):
+    return f'<span class="mark {MARKS[result]}">{text(result)}</span>'
+
+
+def is_number(value):
+    return re.fullmatch(r"-?(\d[\d.]*(e[-+]?\d+)?|nan|inf)?", value) is not None
+
+
+def shorten(value):
+    """A figure of a CSV as a table shows it."""
+    if re.fullmatch(r"-?\d+(\.\d{4,}|(\.\d+)?e-?\d+)", value):
+        return verdict.number(float(value)) if float(value) > 0 else f"{float(value):.3g}"
+    return {"nan": "–"}.get(value, value)
+
+
+def table(rows, heads=None):
+    """A table of dicts; columns of numbers are flush right."""
+    if not rows:
+        return ""
+    columns = list(rows[0])
+    numeric = {column for column in columns if all(is_number(row[column]) for row in rows)}
+
+    def cell(tag, column, value):
+        kind = ' class="number"' if column in numeric else ""
+        return f"<{tag}{kind}>{text(value)}</{tag}>"
+
+    head = "".join(cell("th", one, (heads or {}).get(one, one.replace("_", " ")))
+                   for one in columns)
+    body = "".join("<tr>" + "".join(cell("td", one, shorten(row[one])) for one in columns) + "</tr>"
+                   for row in rows[:ROWS_SHOWN])
+    more = (f'<p class="small">{len(rows) - ROWS_SHOWN} more rows are in the CSV.</p>'
+            if len(rows) > ROWS_SHOWN else "")
+    return (f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+            f"</div>{more}")
+
+
+def inline_svg(path, name):
+    """The SVG's element, scalable, its ids made the figure's own."""
+    source = path.read_text(encoding="utf-8")
+    source = source[source.index("<svg"):]
+    source = re.sub(r'(<svg\b[^>]*?)\s+width="[\d.]+pt"', r"\1", source, count=1)
+    source = re.sub(r'(<svg\b[^>]*?)\s+height="[\d.]+pt"', r"\1", source, count=1)
+    source = re.sub(r"<metadata>.*?</metadata>", "", source, flags=re.DOTALL)
+    prefix = re.sub(r"\W", "-", name)
+    source = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', source)
+    source = re.sub(r"url\(#", f"url(#{prefix}-", source)
+    return re.sub(r'href="#', f'href="#{prefix}-', source)
+
+
+def verdict_items(verdicts):
+    return "".join(f"<li>{mark(one.outcome)} {text(one.finding)}{remark_of(one)}. "
+                   f"{text(one.figures)}</li>" for one in verdicts)
+
+
+def remark_of(one):
+    return f" ({text(one.remark)})" if one.remark else ""
+
+
+def about(facts):
+    title = facts["title"][0].upper() + facts["title"][1:]
+    return f"{title}. After {facts['source']}." if facts["source"] else f"{title}."
+
+
+def section(saved):
+    """One experiment's part of the page."""
+    facts = saved.facts
+    parts = [f'<h2 id="{text(facts["name"])}">{text(facts["name"])}</h2>',
+             f'<p>{text(about(facts))}</p>',
+             f"<ul>{verdict_items(saved.verdicts)}</ul>"]
+    for caption, name in facts["plots"].items():
+        path = saved.folder / f"{name}.svg"
+        if path.exists():
+            parts.append(f"<figure>{inline_svg(path, name)}<figcaption>{text(caption)}</figcaption>"
+                         "</figure>")
+    for caption, name in facts["tables"].items():
+        parts.append(captioned(f"{caption} ({name}.csv)", saved.table(name)))
+    parts.append(f'<details><summary>How, and on what</summary><pre>{text(facts["paragraph"])}'
+                 f'</pre><p class="small">{text(facts["command"])} · {text(facts["when"])} · '
+                 f'{facts["seconds"]} s · {facts["rounds"]} rounds</p>'
+                 + table(saved.corpora) + "</details>")
+    return "\n".join(parts)
+
+
+def captioned(caption, rows):
+    if len(rows) <= ROWS_OPEN:
+        return f'<p class="small">{text(caption)}</p>{table(rows)}'
+    return f"<details><summary>{text(caption)}</summary>{table(rows)}</details>"
+
+
+def overview(found, names, problems):
+    rows = []
+    for name in names:
+        if name in found:
+            marks = " ".join(mark(one.outcome) for one in found[name].verdicts)
+            rows.append(f'<tr><td><a href="#{text(name)}">{text(name)}</a></td>'
+                        f"<td>{marks}</td></tr>")
+        elif name in problems:
+            rows.append(f"<tr><td>{text(name)}</td><td>not run: {text(problems[name])}</td></tr>")
+    return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def page(found, names, problems, machine):
+    sections = "\n".join(section(found[name]) for name in names if name in found)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>mod_elastic: published experiments, repeated</title><style>{STYLE}</style></head>"
+        "<body>\n<h1>mod_elastic: published experiments, repeated</h1>\n"
+        f"<p>{text(machine)}</p>\n"
+        "<p>Each finding of a source is set beside what was measured here. Figures in parentheses "
+        "are 95 % intervals over the rounds of this run. A finding holds where the whole interval "
+        "says so, and cannot be told where the interval reaches over its bound.</p>\n"
+        f"{overview(found, names, problems)}\n{sections}\n</body></html>\n")
+
+
+def write(out, names, problems):
+    """Makes report.html in `out` of what is there; its path."""
+    found = {name: saved for name in names if (saved := outcome.load(out, name)) is not None}
+    path = pathlib.Path(out) / "report.html"
+    path.write_text(page(found, names, problems, machine_of(found)), encoding="utf-8")
+    return path
+
+
+def machine_of(found):
+    """The machine of the results, in the words of machine.describe(); they share it."""
+    for saved in found.values():
+        words = re.search(r"^\S+\. (.*?); Apache", saved.facts["paragraph"])
+        if words:
+            return words.group(1)
+    return ""
+
+
+def summary(out, names, problems):
+    """A line for each verdict and each problem."""
+    for name in names:
+        if name in problems:
+            yield f"{name}: not run: {problems[name]}"
+            continue
+        saved = outcome.load(out, name)
+        for one in saved.verdicts if saved else ():
+            yield f"{name}: {one.sentence}"

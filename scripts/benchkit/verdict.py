@@ -1,0 +1,141 @@
+"""Verdicts: whether a source's finding holds here, does not, or cannot be told.
+
+A finding is put as a bound on a ratio: "compressed each time serves fewer requests than plain" is
+a ratio below 1. The ratio is taken within each round, so that a slow minute touches both of its
+sides; the rounds give a 95 % interval. Where the whole interval is within the bounds the finding
+holds, where it is all outside it does not, and otherwise the verdict names the missing precision.
+"""
+
+import dataclasses
+import math
+
+from benchkit import stats
+
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
+
+# Two rounds of a machine that drifts may agree by chance, and far from the truth.
+LEAST_ROUNDS = 3
+
+# Two legs that do the same agree within this on a machine that has nothing else to do.
+MARGIN = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What became of one finding. Its fields are the columns of the table of verdicts."""
+
+    finding: str  # a sentence of the source's, or of the project's aims
+    outcome: str  # HOLDS, FAILS or UNKNOWN
+    measured: float  # the ratio here; NaN where there is none
+    low: float  # its 95 % interval
+    high: float
+    reported: str  # what the source says
+    remark: str = ""  # the missing precision, or why there is nothing to judge
+
+    @property
+    def figures(self):
+        measured = describe(self.measured, self.low, self.high)
+        return f"Here {measured}; there {self.reported}."
+
+    @property
+    def sentence(self):
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"{self.finding}: {self.outcome}{remark}. {self.figures}"
+
+
+def number(value):
+    """Three digits, without an exponent where that can be."""
+    if math.isnan(value) or math.isinf(value):
+        return "–" if math.isnan(value) else "∞"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:.{min(digits, 4)}f}"
+
+
+def describe(measured, low, high):
+    if math.isnan(measured):
+        return "nothing was measured"
+    if low == high:
+        return number(measured)
+    return f"{number(measured)} ({number(low)} to {number(high)})"
+
+
+def judge(finding, ratios, reported, *, above=0.0, below=math.inf):
+    """The verdict on: the ratio is larger than `above` and smaller than `below`.
+
+    `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two.
+    """
+    ratios = list(ratios)
+    measured, low, high = stats.interval(ratios)
+    if math.isnan(measured):
+        return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, "nothing was measured")
+    if len(ratios) < LEAST_ROUNDS and low < high:
+        outcome, remark = UNKNOWN, f"too few rounds: at least {LEAST_ROUNDS} are needed"
+    elif low > above and high < below:
+        outcome, remark = HOLDS, ""
+    elif high <= above or low >= below:
+        outcome, remark = FAILS, ""
+    else:
+        outcome = UNKNOWN
+        remark = missing_precision(measured, low, high, above, below, len(ratios))
+    return Verdict(finding, outcome, measured, low, high, reported, remark)
+
+
+def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
+    """The verdict on a figure that does not vary between rounds, such as one of bytes."""
+    if math.isnan(measured):
+        return judge(finding, (), reported)
+    outcome = HOLDS if above < measured < below else FAILS
+    return Verdict(finding, outcome, measured, measured, measured, reported)
+
+
+def missing_precision(measured, low, high, above, below, rounds):
+    """What it would take to tell on which side of its nearest bound the ratio is."""
+    bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
+    bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
+    distance = abs(math.log(measured / bound))
+    half = math.log(high / measured)
+    text = f"the interval reaches over {number(bound)}; it is ±{percent(half)}"
+    if distance < 0.005:
+        return text + " and the ratio is too near to that to be told from it"
+    needed = math.ceil(rounds * (half / distance) ** 2)
+    return f"{text} where ±{percent(distance)} would do: about {needed} rounds"
+
+
+def percent(logarithm):
+    """How far a factor reaches: as a percentage, or where that would be large, as the factor."""
+    factor = math.exp(min(logarithm, 20))
+    return f"{100 * (factor - 1):.1f} %" if factor < 2 else f"{factor:.3g} times"
+
+
+def same(finding, ratios):
+    """The verdict on: there is no difference, that is, none larger than MARGIN."""
+    return judge(finding, ratios, f"1, give or take {100 * MARGIN:.0f} %",
+                 above=1 / (1 + MARGIN), below=1 + MARGIN)
+
+
+def impossible(finding, reported, why):
+    """The verdict on what could not be measured here, with the reason."""
+    return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, why)
+
+
+def per_round(rows, over, under, figure, each=()):
+    """One ratio a round: a figure of the rows that match `over` to that of those matching `under`.
+
+    Both are {column: value}. With `each`, the names of columns such as "size", the ratio is the
+    geometric mean over their values. Rounds in which a side is missing are left out.
+    """
+    ratios = []
+    for members in stats.group(rows, "round").values():
+        parts = []
+        for group in stats.group(members, *each).values() if each else [members]:
+            top = [row[figure] for row in group if matches(row, over)]
+            bottom = [row[figure] for row in group if matches(row, under)]
+            if top and bottom:
+                parts.append(stats.ratio(stats.median(top), stats.median(bottom)))
+        if parts:
+            ratios.append(stats.geometric_mean(parts))
+    return ratios
+
+
+def matches(row, wanted):
+    return all(row.get(column) == value for column, value in wanted.items())

@@ -1,0 +1,245 @@
+"""A visit of a page and its images over one pipelined connection, as a program of its own.
+
+It runs in the client's network namespace: `python3 -m benchkit.visit` reads its orders as JSON on
+its input and prints what it saw as JSON. The client is a browser's start: it asks for the page,
+decodes and reads it as it arrives, and asks for the images whose links it meets. Requests are
+gathered in a buffer that is sent when it is full, or a while after its first one (the flush timer);
+so it depends on the links in the first segment whether there is something to send at once.
+"""
+
+import dataclasses
+import json
+import re
+import select
+import socket
+import sys
+import time
+import zlib
+
+from benchkit.capture import ACK, FIN, SYN, Capture
+
+LINK = re.compile(rb'<img src="([^"]+)"')
+LONGEST_LINK = 200  # bytes of text that are looked at again with the next piece
+
+# With these a request has about 190 bytes, as the source's had.
+OTHER_FIELDS = ("User-Agent: bench/1.0 (pipelined)\r\nAccept-Language: en\r\n"
+                "Accept: text/html, image/gif, image/png, */*;q=0.1\r\n")
+
+PATIENCE = 20  # seconds for a visit
+
+TCP_QUICKACK = 12
+
+
+@dataclasses.dataclass
+class Orders:
+    """What a visit does."""
+
+    host: str
+    port: int
+    path: str  # of the page; images are in its folder
+    coding: str  # "" or "gzip": what is accepted
+    device: str  # whose frames are captured
+    images: int  # how many links the page has; 0: the page alone
+    buffer: int  # bytes of requests at which they are sent
+    timer: float  # seconds after which they are sent anyway
+    delayed: bool  # acknowledge late from the start, as systems of the source's time did
+
+
+class Response:
+    """A parser of one response after another out of a stream, that waits for no whole piece."""
+
+    def __init__(self):
+        self.data = b""
+        self.left = None  # bytes of the body or chunk in progress; None: a header comes first
+        self.chunked = False
+        self.gzip = False  # whether the present body is encoded
+
+    def feed(self, data):
+        """Takes bytes; gives (body bytes, whether its response is complete) as they come."""
+        self.data += data
+        while True:
+            if self.left is None:
+                if not self._header():
+                    return
+            elif self.chunked and self.left == 0:
+                if not self._chunk_header():
+                    return
+                if self.left == 0:  # the last chunk
+                    self.left = None
+                    yield b"", True
+                    continue
+            if self.chunked and self.left == 0:
+                continue
+            piece, self.data = self.data[:self.left], self.data[self.left:]
+            self.left -= len(piece)
+            complete = self.left == 0 and not self.chunked
+            if piece or complete:
+                yield piece, complete
+            if complete:
+                self.left = None
+            elif self.left:
+                return
+
+    def _header(self):
+        head, found, rest = self.data.partition(b"\r\n\r\n")
+        if not found:
+            return False
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise RuntimeError(head.split(b"\r\n")[0].decode("latin-1"))
+        self.chunked = re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head) is not None
+        self.gzip = re.search(rb"(?i)\r\ncontent-encoding: *gzip", head) is not None
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        self.left = 0 if self.chunked else int(length.group(1))
+        # A chunk's header follows an end of line, which belongs to the chunk before it.
+        self.data = b"\r\n" + rest if self.chunked else rest
+        return True
+
+    def _chunk_header(self):
+        """Reads a chunk's size, or the end of the last chunk; whether it was all there."""
+        found = re.match(rb"\r\n([0-9A-Fa-f]+)[^\r\n]*\r\n", self.data)
+        if not found:
+            return False
+        size = int(found.group(1), 16)
+        end = found.end()
+        if size == 0:
+            if len(self.data) < end + 2:
+                return False
+            end += 2  # no trailers are asked for
+        self.data, self.left = self.data[end:], size
+        return True
+
+
+class Visit:
+    def __init__(self, orders):
+        self.orders = orders
+        self.pending = b""  # requests that wait to be sent
+        self.pending_since = 0.0
+        self.asked = 0  # images
+        self.complete = 0  # responses
+        self.page_bytes = 0
+        self.payload = 0
+        self.text = b""
+        self.first_text = None  # decoded bytes, and links, that the first piece of the page held
+        self.first_links = 0
+        self.decoder = zlib.decompressobj(31)
+        self.started = time.time()
+
+    def request(self, path):
+        accept = f"Accept-Encoding: {self.orders.coding}\r\n" if self.orders.coding else ""
+        return (f"GET {path} HTTP/1.1\r\nHost: {self.orders.host}:{self.orders.port}\r\n"
+                f"{OTHER_FIELDS}{accept}\r\n").encode()
+
+    def ask(self, path):
+        if not self.pending:
+            self.pending_since = time.monotonic()
+        self.pending += self.request(path)
+
+    def send(self, connection, force=False):
+        """Sends the gathered requests where they fill the buffer or have waited long enough."""
+        late = time.monotonic() - self.pending_since >= self.orders.timer
+        last = self.orders.images and self.asked == self.orders.images
+        if self.pending and (force or late or last or len(self.pending) >= self.orders.buffer):
+            connection.sendall(self.pending)
+            self.pending = b""
+            self.acknowledge_late(connection)
+
+    def acknowledge_late(self, connection):
+        if self.orders.delayed:
+            # The kernel goes back to acknowledging at once; it must be told again and again.
+            connection.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 0)
+
+    def take_page(self, piece, encoded):
+        """Reads a piece of the page, and asks for the images that it shows."""
+        self.page_bytes += len(piece)
+        plain = self.decoder.decompress(piece) if encoded else piece
+        text = self.text + plain
+        links = [] if not self.orders.images else LINK.findall(text)
+        folder = self.orders.path.rpartition("/")[0]
+        for link in links:
+            self.asked += 1
+            self.ask(f"{folder}/{link.decode()}")
+        if self.first_text is None:
+            self.first_text, self.first_links = len(plain), len(links)
+        # A link that was found must not be found again in the part that is kept.
+        end = max((match.end() for match in LINK.finditer(text)), default=0)
+        self.text = text[max(end, len(text) - LONGEST_LINK):]
+
+    def run(self):
+        orders = self.orders
+        with socket.create_connection((orders.host, orders.port), PATIENCE) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.acknowledge_late(connection)
+            self.ask(orders.path)
+            self.send(connection, force=True)
+            responses = Response()
+            deadline = time.monotonic() + PATIENCE
+            while self.complete < 1 + orders.images:
+                if time.monotonic() > deadline:
+                    raise RuntimeError("the visit does not end")
+                readable, _, _ = select.select([connection], [], [], orders.timer / 4)
+                if readable:
+                    data = connection.recv(65536)
+                    if not data:
+                        raise RuntimeError("the server closed the connection")
+                    self.acknowledge_late(connection)
+                    self.payload += len(data)
+                    for piece, complete in responses.feed(data):
+                        if self.complete == 0:
+                            self.take_page(piece, responses.gzip)
+                        self.complete += complete
+                self.send(connection)
+            self.ended = time.time()
+
+
+def report(visit, frames):
+    """What the capture says of the visit, as a dict of plain values."""
+    orders = visit.orders
+    frames = sorted(frames, key=lambda frame: frame.time)
+    own = [frame for frame in frames if frame.time <= visit.ended + 0.001]
+    start = own[0].time if own else visit.started
+    down = [frame for frame in own if frame.source == orders.host]
+    data = [frame for frame in down if frame.payload]
+    last = data[-1].time if data else visit.ended
+    base = min((frame.sequence for frame in data), default=0)
+    return {
+        "seconds": last - start,
+        "first_byte": data[0].time - start if data else 0.0,
+        "packets": len(own), "packets_down": len(down), "packets_up": len(own) - len(down),
+        "page_bytes": visit.page_bytes,
+        "payload": visit.payload, "first_links": visit.first_links,
+        "first_text": visit.first_text or 0,
+        "segments_down": len(data),
+        "largest_frame": max((frame.length for frame in own), default=0),
+        "first_payload": data[0].payload if data else 0,
+        "longest_wait": longest_wait(own, orders.host),
+        "trace": [(round(frame.time - start, 6), int(frame.source == orders.host),
+                   (frame.sequence if frame.source == orders.host else frame.acknowledged) - base,
+                   frame.payload) for frame in own if frame.flags & ACK
+                  and not frame.flags & (SYN | FIN)],
+    }
+
+
+def longest_wait(frames, host):
+    """Seconds of the longest pause before a frame of the client's that only acknowledges."""
+    longest = 0.0
+    for before, frame in zip(frames, frames[1:]):
+        if frame.source != host and not frame.payload:
+            longest = max(longest, frame.time - before.time)
+    return longest
+
+
+def main():
+    """One visit after another: a line of JSON in, a line out."""
+    for line in sys.stdin:
+        orders = Orders(**json.loads(line))
+        visit = Visit(orders)
+        try:
+            with Capture(orders.device) as capture:
+                visit.run()
+            print(json.dumps(report(visit, capture.frames)), flush=True)
+        except (OSError, RuntimeError, zlib.error) as problem:
+            print(json.dumps({"problem": str(problem)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The larger corpora: a mix of web files, sites, a page with images; and what they are made of."""
+
+import dataclasses
+import hashlib
+import random
+import re
+
+from benchkit import corpus, packages
+
+KB = corpus.KB
+
+# Packages with HTML pages: each is a site.
+SITES = (
+    "apache2-doc", "debian-faq", "debian-policy", "debian-reference-en", "developers-reference",
+    "docbook-xsl-doc-html", "exim4-doc-html", "flex-doc", "freetds-doc", "git-doc", "haproxy-doc",
+    "libapr1-dev", "libaprutil1-dev", "libcairo2-doc", "libexif-doc", "libflac-doc",
+    "libjs-codemirror", "libmpfr-doc", "libogg-dev", "libpango1.0-doc", "libsoup2.4-doc",
+    "libtheora-doc", "libtiff-doc", "libusb-1.0-doc", "libvorbis-dev", "libxml2-doc", "m4-doc",
+    "mailman3-doc", "maint-guide", "privoxy", "python-flask-doc", "python-jinja2-doc",
+    "python-markdown-doc", "python-pytest-doc", "python-requests-doc", "python-werkzeug-doc",
+    "rsyslog-doc", "varnish-doc")
+
+# Packages with scripts and style sheets.
+SCRIPTS = (
+    "fonts-font-awesome", "libjs-backbone", "libjs-bootstrap", "libjs-d3", "libjs-highlight.js",
+    "libjs-jquery", "libjs-jquery-ui", "libjs-leaflet", "libjs-modernizr", "libjs-moment",
+    "libjs-prettify", "libjs-sphinxdoc", "libjs-underscore", "node-normalize.css")
+
+# The third source's set: 27400 files in 50 runs, 240800700 bytes; pages, style sheets, scripts,
+# SVG and JSON. Their shares are not given there.
+FILES, MEAN = 548, 8788
+SHARES = ((".html", 0.45), (".js", 0.33), (".css", 0.16), (".svg", 0.04), (".json", 0.02))
+
+SMALLEST = 200  # bytes; what is smaller is a redirection or a stub
+
+IMAGES, IMAGE_BYTES, HTML_BYTES, HTML_RATIO = 41, 125 * KB, 42 * KB, 0.27
+
+SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    name: str
+    version: str
+    pages: tuple  # bodies
+
+
+def digest_order(named):
+    """A shuffle that is the same everywhere: by the digests of the names."""
+    return sorted(named, key=lambda one: hashlib.sha256(one[0].encode()).digest())
+
+
+def web_files(run):
+    """(name, body) of some 550 web files, 8.8 KB on average, or the files of --pages."""
+    if run.pages is not None:
+        return [(path.name, path.read_bytes()) for path in corpus.files_of(run.pages)]
+    count = run.scale.only or FILES
+    found, _ = packages.get((*SITES, *SCRIPTS), run.say, run.download)
+    candidates = digest_order([(f"{package.name}/{name}", path) for package in found
+                               for name, path in package.of_kind(*dict(SHARES))])
+    if len(candidates) < FILES:
+        return invented_files(count)
+    sized = [(name, path, path.stat().st_size) for name, path in candidates]
+    limits = range(16 * KB, 128 * KB, 4 * KB)
+    chosen = min((choose(sized, count, limit) for limit in limits),
+                 key=lambda files: abs(sum(size for _, _, size in files) / len(files) - MEAN))
+    return [(name, path.read_bytes()) for name, path, _ in chosen]
+
+
+def web_files_origin(run):
+    if run.pages is not None:
+        return "your pages"
+    return packages.names(packages.get((*SITES, *SCRIPTS), run.say, False)[0]) or "invented text"
+
+
+def choose(sized, count, limit):
+    """The first files of each kind, up to its share, that are no larger than `limit`."""
+    chosen = []
+    for suffix, share in SHARES:
+        fitting = [one for one in sized
+                   if one[0].endswith(suffix) and SMALLEST <= one[2] <= limit]
+        chosen += fitting[:round(share * count)]
+    return chosen
+
+
+def invented_files(count):
+    """Where there are no packages: pages of invented words, of sizes about the mean."""
+    source = random.Random(3)
+    sizes = [max(SMALLEST, int(source.lognormvariate(0, 1) * MEAN / 1.65)) for _ in range(count)]
+    return [(f"invented/{number}.html", corpus.invented_html(size, seed=number % 7))
+            for number, size in enumerate(sizes)]
+
+
+def sites(run):
+    """The sites, each with up to run.scale.pages pages; --pages makes one site of its files."""
+    least, most = SITE_PAGE
+    if run.pages is not None:
+        bodies = tuple(path.read_bytes() for path in corpus.files_of(run.pages))
+        return [Site(run.pages.name, "yours", bodies[:run.scale.pages])]
+    found, _ = packages.get(SITES, run.say, run.download)
+    made = []
+    for package in found:
+        fitting = [(name, path) for name, path in package.of_kind(".html")
+                   if least <= path.stat().st_size <= most]
+        chosen = digest_order(fitting)[:run.scale.pages]
+        if chosen:
+            made.append(Site(package.name, package.version,
+                             tuple(path.read_bytes() for _, path in chosen)))
+    if not made:
+        return [Site(f"invented-{seed}", "-", (corpus.invented_html(20 * KB, seed),))
+                for seed in range(1, 4)]
+    return made[:run.scale.sites or None]
+
+
+def kept_bodies(run, limit):
+    """(name, body) of files that packages bring gzipped: made by others, at levels of theirs."""
+    found, _ = packages.get((*SITES, *SCRIPTS), run.say, run.download)
+    named = [(f"{package.name}/{name}", path) for package in found
+             for name, path in package.of_kind(".gz")]
+    return [(name, path.read_bytes()) for name, path in digest_order(named)[:limit]]
+
+
+def page_with_images(run):
+    """(html, [(name, body)]): a page of 42 KB and its 41 images of 125 KB together.
+
+    The links are evenly spread over the page, as the source has them, and gzip makes it 11 KB.
+    """
+    plain = corpus.document(HTML_BYTES * 2, run)
+    if corpus.gzip_size(plain[:HTML_BYTES]) < 0.8 * HTML_RATIO * HTML_BYTES:
+        plain = corpus.page_of_ratio(HTML_BYTES * 2, HTML_RATIO)
+    plain = plain.replace(b"<img", b"<hr")  # its own images are not there
+    source = random.Random(42)
+    weights = [source.lognormvariate(0, 0.8) for _ in range(IMAGES)]
+    images = []
+    for number, weight in enumerate(weights, 1):
+        size = max(60, round(IMAGE_BYTES * weight / sum(weights)))
+        images.append((f"image{number:02}.gif", b"GIF89a" + source.randbytes(size - 6)))
+    links = [b'<img src="%s" alt="">\n' % name.encode() for name, _ in images]
+    piece = (HTML_BYTES - sum(map(len, links))) // IMAGES
+    parts = [plain[number * piece:(number + 1) * piece] + link
+             for number, link in enumerate(links)]
+    html = b"".join(parts)
+    return html + b"\n" * (HTML_BYTES - len(html)), images
+
+
+def fragments(run, count=400):
+    """Pieces of HTML of which a dynamic page is put together, from several documents."""
+    text = corpus.document(count * KB, run)
+    pieces = re.findall(rb".+?</(?:p|li|pre|table|h\d|script)>", text, re.DOTALL)
+    return [piece[:4 * KB] for piece in pieces if len(piece) > 80] or [text[:KB]]
+
+
+def composition(name, bodies, origin):
+    """A row that says what a part of the corpus is."""
+    bodies = list(bodies)
+    total = sum(map(len, bodies))
+    together = hashlib.sha256()
+    for body in bodies:
+        together.update(hashlib.sha256(body).digest())
+    packed = sum(corpus.gzip_size(body) for body in bodies)
+    return {"corpus": name, "files": len(bodies), "bytes": total,
+            "mean_bytes": round(total / len(bodies)) if bodies else 0,
+            "gzip_6_ratio": round(packed / total, 3) if total else "",
+            "sha256": together.hexdigest()[:12], "from": origin}

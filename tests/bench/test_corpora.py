@@ -1,0 +1,207 @@
+"""Packages, the corpora made of them, codecs, and the guess of who made a body."""
+
+import gzip
+import random
+import shutil
+import subprocess
+import zlib
+
+import pytest
+
+from benchkit import codecs, corpus, guess, packages, pages, web
+from benchkit.run import Options, Scale
+from benchkit.tools import BenchError
+
+
+class Run:
+    """What the corpora ask of a run."""
+
+    def __init__(self, given=None, **scale):
+        self.pages, self.download, self.options = given, False, Options()
+        self.scale = Scale(1, 1, **scale)
+
+    def say(self, text):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def no_packages(monkeypatch, tmp_path):
+    """Neither the machine's packages nor its cache: what a test needs it makes."""
+    monkeypatch.setenv("ELASTIC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(packages, "INSTALLED", tmp_path / "nowhere")
+
+
+def put(name, files):
+    """A package in the cache."""
+    folder = packages.cache() / name
+    for path, body in files.items():
+        (folder / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "tree" / path).write_bytes(body)
+    (folder / "version").write_text("1.0-1")
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="no dpkg-deb")
+def test_package_is_unpacked_whole(tmp_path):
+    tree = tmp_path / "source"
+    (tree / "DEBIAN").mkdir(parents=True)
+    (tree / "DEBIAN" / "control").write_text(
+        "Package: some-doc\nVersion: 1:2.0-3\nArchitecture: all\nMaintainer: x <x@example.org>\n"
+        "Description: x\n")
+    (tree / "usr/share/doc").mkdir(parents=True)
+    (tree / "usr/share/doc/a.html").write_bytes(b"<p>")
+    (tree / "usr/share/doc/a.png").write_bytes(b"no page")
+    (tree / "usr/share/doc/link.html").symlink_to("/etc/passwd")
+    deb = tmp_path / "some-doc_2.0_all.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, deb], check=True,
+                   stdout=subprocess.DEVNULL)
+    packages.cache().mkdir(parents=True)
+    packages.unpack(shutil.which("dpkg-deb"), deb, packages.cache() / "unpacked")
+    (found,), missing = packages.get(("some-doc", "other"), print, download=False)
+    assert missing == ["other"]
+    assert (found.version, [name for name, _ in found.files]) == (
+        "1:2.0-3", ["usr/share/doc/a.html"])
+
+
+def test_installed_package_serves_where_nothing_can_be_downloaded(monkeypatch, tmp_path):
+    (tmp_path / "a.html").write_bytes(b"<p>")
+    (tmp_path / "some-doc:all.list").write_text(f"/.\n{tmp_path}/a.html\n{tmp_path}/b.html\n")
+    monkeypatch.setattr(packages, "INSTALLED", tmp_path)
+    (found,), missing = packages.get(("some-doc",), print, download=False)
+    assert not missing and [path.name for _, path in found.of_kind(".html")] == ["a.html"]
+
+
+def test_cache_that_cannot_be_made(monkeypatch):
+    monkeypatch.setenv("ELASTIC_BENCH_CACHE", "/proc/no-such-folder/cache")
+    said = []
+    assert packages.get(("some-doc",), said.append) == ([], ["some-doc"])
+    assert not shutil.which("apt-get") or "no packages are downloaded" in said[0]
+
+
+def test_web_files_have_their_number_mean_and_kinds():
+    source = random.Random(1)
+    put(web.SITES[0], {f"{number}{suffix}": b"x" * int(source.lognormvariate(8.8, 1))
+                       for suffix, _ in web.SHARES for number in range(400)})
+    files = web.web_files(Run())
+    sizes = [len(body) for _, body in files]
+    assert abs(len(files) - web.FILES) <= 3
+    assert 0.85 < sum(sizes) / len(sizes) / web.MEAN < 1.15
+    assert {name.rpartition(".")[2] for name, _ in files} == {"html", "js", "css", "svg", "json"}
+    assert files == web.web_files(Run())
+
+
+def test_web_files_without_packages_are_invented():
+    files = web.web_files(Run(only=30))
+    assert len(files) == 30 and files == web.web_files(Run(only=30))
+
+
+def test_sites():
+    put(web.SITES[0], {f"{number}.html": b"x" * 5000 for number in range(9)})
+    put(web.SITES[1], {"stub.html": b"x"})
+    (site,) = web.sites(Run(pages=4))
+    assert (site.name, len(site.pages)) == (web.SITES[0], 4)
+
+
+def test_pages_of_the_user_are_a_site(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.html").write_bytes(b"<p>")
+    (site,) = web.sites(Run(given=folder))
+    assert site.pages == (b"<p>",)
+
+
+def test_page_with_images():
+    html, images = web.page_with_images(Run())
+    assert len(html) == web.HTML_BYTES and len(images) == web.IMAGES == html.count(b"<img ")
+    assert abs(sum(len(body) for _, body in images) - web.IMAGE_BYTES) < 200
+    assert 0.2 < corpus.gzip_size(html) / len(html) < 0.35
+    # Evenly spread: every quarter has its share of the links.
+    quarter = len(html) // 4
+    assert all(9 <= html[start:start + quarter].count(b"<img ") <= 12
+               for start in range(0, 4 * quarter, quarter))
+
+
+def test_page_of_ratio():
+    page = corpus.page_of_ratio(300 * 1024, 0.30)
+    assert len(page) == 300 * 1024
+    assert 0.29 < corpus.gzip_size(page) / len(page) < 0.31
+
+
+def test_fragments_are_html():
+    pieces = web.fragments(Run())
+    assert len(pieces) > 20 and all(80 < len(piece) <= 4096 for piece in pieces)
+
+
+def test_composition_names_the_bodies():
+    row = web.composition("pages", [b"a" * 1000, b"b" * 3000], "here")
+    assert (row["files"], row["bytes"], row["mean_bytes"]) == (2, 4000, 2000)
+    assert row["sha256"] != web.composition("pages", [b"a" * 1000], "here")["sha256"]
+
+
+BODY = corpus.text(20000)
+
+
+@pytest.mark.parametrize("name", codecs.ENGINES)
+@pytest.mark.parametrize("kept", [False, True])
+def test_encoders_round_trip(name, kept):
+    if name not in codecs.engines():
+        pytest.fail(f"{name}'s library is not installed")
+    _, make = codecs.engines()[name]
+    encoder = make(3, len(BODY), kept)
+    for body in (BODY, b"", b"x" * 100, BODY):
+        encoded = encoder.bytes_of(body)
+        plain = codecs.zstd_decode(encoded) if name == "zstd" else gzip.decompress(encoded)
+        assert plain == body
+
+
+def test_broken_zstd():
+    with pytest.raises(BenchError, match="broken"):
+        codecs.zstd_decode(b"no zstd")
+
+
+@pytest.mark.parametrize("memory_level", guess.MEMORY_LEVELS)
+@pytest.mark.parametrize("level", range(1, 10))
+def test_zlib_is_guessed(level, memory_level):
+    encoder = zlib.compressobj(level, zlib.DEFLATED, 31, memory_level)
+    body = encoder.compress(BODY) + encoder.flush()
+    library, found = guess.guess(body)
+    assert guess.family(library) == "zlib"
+    assert guess.zlib_stream(BODY, found, 9) == guess.zlib_stream(BODY, level, 9)
+
+
+def test_program_and_header_fields_are_guessed(tmp_path):
+    (tmp_path / "a.html").write_bytes(BODY)
+    made = subprocess.run(["gzip", "-c", "-3", tmp_path / "a.html"], capture_output=True,
+                          check=True).stdout  # its header has a name
+    assert guess.guess(made)[1] == 3
+
+
+def test_bodies_of_nobody_known():
+    encoder = zlib.compressobj(6, zlib.DEFLATED, 31, 1)
+    assert guess.guess(encoder.compress(BODY) + encoder.flush()) == (None, None)
+    assert guess.guess(b"no gzip") == (None, None)
+
+
+def test_list_of_urls(tmp_path, monkeypatch):
+    listing = tmp_path / "urls"
+    listing.write_text("# mine\nhttp://example.org/a\nhttps://example.org/b.css\n")
+    monkeypatch.setattr(pages, "fetch", lambda url: (url.encode(), {
+        "http://example.org/a": "text/html"}.get(url, "unknown/kind")))
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    assert pages.collect(listing, folder) == folder
+    assert sorted(path.name for path in folder.iterdir()) == ["001.html", "002.css"]
+
+
+@pytest.mark.parametrize("text", ["ftp://x/y", "file:///etc/passwd"])
+def test_list_of_what_is_no_url(tmp_path, text):
+    listing = tmp_path / "urls"
+    listing.write_text(text)
+    with pytest.raises(BenchError, match="no http"):
+        pages.collect(listing, tmp_path)
+
+
+def test_url_that_does_not_answer(tmp_path):
+    listing = tmp_path / "urls"
+    listing.write_text("http://127.0.0.1:1/")
+    with pytest.raises(BenchError, match="127.0.0.1:1"):
+        pages.collect(listing, tmp_path)

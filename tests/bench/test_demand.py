@@ -1,0 +1,148 @@
+"""Arrivals, the curves they follow, and what becomes of them."""
+
+import math
+import pathlib
+
+import pytest
+
+from benchkit import arrivals, replay, site
+from benchkit.experiments import day, spike
+from benchkit.tools import BenchError
+
+
+def test_curve_between_and_beyond_its_points():
+    curve = ((0.25, 1), (0.75, 3))
+    assert [arrivals.value(curve, share) for share in (0, 0.25, 0.5, 0.75, 1)] == [1, 1, 2, 3, 3]
+
+
+def test_curve_with_a_step():
+    curve = arrivals.spike(1, 1, 2)
+    assert arrivals.value(curve, 0.24) == 1
+    assert arrivals.value(curve, 0.25) == arrivals.ATTACK
+    assert arrivals.value(curve, 0.49) == arrivals.ATTACK
+    assert arrivals.value(curve, 0.51) == 1
+
+
+def test_arrivals_follow_the_curve_and_are_the_same_each_time():
+    times = arrivals.poisson(arrivals.spike(1, 1, 1), 100, 30, seed=1)
+    assert times == arrivals.poisson(arrivals.spike(1, 1, 1), 100, 30, seed=1)
+    assert times == sorted(times) and times != arrivals.poisson(
+        arrivals.spike(1, 1, 1), 100, 30, seed=2)
+    before, attack, after = (sum(start <= at < start + 10 for at in times) for start in (0, 10, 20))
+    # Within five standard deviations of Poisson's counts.
+    assert abs(before - 1000) < 5 * math.sqrt(1000) and abs(after - 1000) < 5 * math.sqrt(1000)
+    assert abs(attack - 1690) < 5 * math.sqrt(1690)
+
+
+def test_day_is_least_at_five_and_most_at_twenty():
+    assert min(arrivals.DAY, key=lambda point: point[1])[0] * 24 == 5
+    assert max(arrivals.DAY, key=lambda point: point[1])[0] * 24 == 20
+
+
+LINE = '1.2.3.4 - - [{day:02}/Nov/2026:{hour:02}:{minute:02}:00 {zone}] "GET / HTTP/1.1" 200 5\n'
+
+
+def line(hour, minute=0, day=21, zone="+0000"):
+    return LINE.format(day=day, hour=hour, minute=minute, zone=zone)
+
+
+def test_log_times_heed_the_zone():
+    one, other = arrivals.log_seconds(line(10) + "no request\n" + line(12, zone="+0200"))
+    assert one == other == 1795255200
+
+
+def test_curve_of_a_log(tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text("".join(line(hour, minute) for hour in range(24) for half in (0, 30)
+                           for minute in range(half, half + 1 + hour)))
+    curve = arrivals.from_log(log)
+    assert arrivals.value(curve, 0.98) > 0.9 and arrivals.value(curve, 0.02) < 0.2
+    assert max(height for _, height in curve) == 1
+
+
+def test_busiest_hour_of_a_log(tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text("".join(line(hour) for hour in range(24)) + line(14, 30) * 50)
+    curve = arrivals.from_log(log, hours=1)
+    assert max(curve, key=lambda point: point[1])[0] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("text", ["", "nothing\n", LINE.format(
+    day=1, hour=1, minute=1, zone="+0000")])
+def test_log_without_a_curve(tmp_path, text):
+    log = tmp_path / "access.log"
+    log.write_text(text)
+    with pytest.raises(BenchError, match="common log format"):
+        arrivals.from_log(log)
+
+
+def responses(*pairs):
+    return [replay.Response(at, seconds, 200) for at, seconds in pairs]
+
+
+def test_arrivals_that_no_start_belongs_to_are_missing():
+    assert replay.unanswered([1, 2, 3, 4], responses((1.01, 0), (3.01, 0))) == [2, 4]
+    assert replay.unanswered([1, 2], responses((1.0, 0), (2.0, 0))) == []
+    assert replay.unanswered([1, 2], []) == [1, 2]
+
+
+def test_late_starts_still_leave_as_many_missing_as_there_are():
+    assert len(replay.unanswered([1, 2, 3], responses((2.5, 0), (3.5, 0)))) == 1
+
+
+REPLAYED = replay.Replayed(
+    0.0, responses((1, 0.1), (2, 0.2), (3, 9.0)) + [replay.Response(4, 0.1, 503)], [5.0],
+    [(0.0, 0.0), (2.0, 1.0), (4.0, 3.0)], timeout=1.0)
+
+
+def test_failures_are_late_refused_and_missing_ones():
+    assert REPLAYED.failed_share(0, 10) == pytest.approx(3 / 5)
+    assert REPLAYED.failed_share(0, 2.5) == 0
+    assert math.isnan(REPLAYED.failed_share(20, 30))
+
+
+def test_latency_counts_what_never_came():
+    assert REPLAYED.percentile(50, 0, 10) == 0.2
+    assert REPLAYED.percentile(99, 0, 10) == math.inf
+
+
+def test_cpu_share_of_a_span():
+    assert REPLAYED.cpu_share(0, 2) == pytest.approx(0.5)
+    assert REPLAYED.cpu_share(1, 3) == pytest.approx(0.75)
+
+
+def test_h2load_log_with_times_since_the_launch():
+    text = "1000000500000\t200\t1500\n1000000750000\t-1\t30\n1000000900000\t200"
+    assert replay.parse_log(text, 1000000.0) == [
+        replay.Response(0.5, 0.0015, 200), replay.Response(0.75, 3e-05, -1)]
+
+
+def test_site_log_tells_elapsed_from_cpu_time():
+    text = ("1700000000123 6 ~2500 30000 /page.php\n1700000000200 1 900 40000 /page.php\n"
+            "1700000000300 - - 120 /page.php\n1700000000400 1 9")
+    assert [(one.at, one.level, one.usec, one.elapsed, one.bytes) for one in
+            site.parse_log(text)] == [(1700000000.123, 6, 2500, True, 30000),
+                                      (1700000000.2, 1, 900, False, 40000)]
+
+
+def test_recovery_is_the_last_failure_after_the_attack():
+    spans = {"after": (2.5, 10)}
+    assert spike.recovery(REPLAYED, spans) == 2.5
+    assert spike.recovery(replay.Replayed(0, responses((3, 0.1)), [], [], 1.0), spans) == 0
+
+
+def test_intervals_scale_down_to_the_least():
+    assert spike.interval_of(300) == "500ms" and spike.interval_of(5) == "100ms"
+    assert day.interval_of(1440) == "500ms" and day.interval_of(24) == "100ms"
+
+
+def test_access_log_shapes_the_spike(tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text("".join(line(hour) for hour in range(24)))
+
+    class Run:
+        options = type("Options", (), {"access_log": pathlib.Path(log)})
+
+    curve, has_phases = spike.curve_of(Run)
+    assert not has_phases and list(spike.phases(2, has_phases)) == ["all"]
+    assert len(curve) == arrivals.BINS + 2

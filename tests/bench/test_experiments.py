@@ -1,0 +1,225 @@
+"""Every experiment at its smallest; and what the bench says where something is missing."""
+
+import errno
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+import types
+
+import pytest
+
+from benchkit import cli, net, nginx, outcome, progress, run, server, tools
+from benchkit.tools import BenchError
+
+PATIENCE = 120  # seconds; the slowest takes under ten
+
+NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
+          "p95": ["php-fpm*"], "spike": ["php-fpm*"], "day": ["php-fpm*"]}
+
+
+def environment(folder):
+    return {**os.environ, "TMPDIR": str(folder), "ELASTIC_BENCH_CACHE": str(folder / "no-cache")}
+
+
+def bench(folder, *arguments):
+    return subprocess.run(["bash", tools.ROOT / "scripts" / "bench", *map(str, arguments)],
+                          env=environment(folder), capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+
+
+def need(*programs):
+    for program in programs:
+        try:
+            tools.find_first("wrk", program)
+        except BenchError:
+            pytest.skip(f"no {program}")
+
+
+def running(folder):
+    """The command lines of processes that have to do with a folder."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in line:
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("name", cli.experiment_names())
+def test_experiment_at_its_smallest(module, open_folder, name):
+    need("h2load", *NEEDED.get(name, ()))
+    if name == "lan-packets" and os.geteuid() != 0:
+        seen = bench(open_folder, name, "--smoke", "--out", open_folder / "out")
+        assert seen.returncode == 1 and "run it as root" in seen.stderr
+        return
+    seen = bench(open_folder, name, "--smoke", "--out", open_folder / "out")
+    assert seen.returncode == 0, seen.stderr
+    saved = outcome.load(open_folder / "out", name)
+    assert saved.verdicts and all(one.sentence in seen.stdout for one in saved.verdicts)
+    for table in saved.facts["tables"].values():
+        assert saved.table(table)
+    for plot in saved.facts["plots"].values():
+        assert (open_folder / "out" / f"{plot}.svg").stat().st_size > 1000
+    assert name in (open_folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert [path.name for path in open_folder.iterdir()] == ["out"]
+    assert not running(open_folder)
+
+
+@pytest.fixture
+def fake(monkeypatch, tmp_path):
+    """The command line with experiments of the tests': {name: function}."""
+    def use(**experiments):
+        found = {name: types.SimpleNamespace(
+            SUMMARY=name, SOURCE="", SCALES={"quick": run.Scale(2, 1)}, SECONDS={"quick": 1},
+            run=function) for name, function in experiments.items()}
+        monkeypatch.setattr(cli, "load_experiment", found.get)
+        monkeypatch.setattr(cli, "experiment_names", lambda: list(found))
+        monkeypatch.setattr(cli.build, "ensure", lambda say: None)
+        # The signal's handler is the process's, and pytest has its own.
+        monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+        return lambda *arguments: cli.main([*arguments, "--quick", "--out", str(tmp_path / "out")])
+    return use
+
+
+def good(one):
+    one.save_table("good", [{"a": 1}])
+    return outcome.Outcome("good. machine; Apache/2", [], {"a": "good"})
+
+
+def lacking(one):
+    raise tools.missing("wrk")
+
+
+def full(one):
+    raise OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
+
+
+def broken(one):
+    raise KeyError("x")
+
+
+def test_what_fails_is_named_and_the_rest_runs(affinity, fake, capsys, tmp_path):
+    assert fake(lacking=lacking, full=full, broken=broken, good=good)("all") == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "not run: wrk is missing: install wrk (Debian)" in page
+    assert "not run: no space is left on the device (/tmp/x)" in page
+    assert "not run: a fault of the bench itself: KeyError" in page
+    assert 'id="good"' in page
+    said = capsys.readouterr()
+    assert "lacking: not run: wrk is missing" in said.out and "KeyError" in said.err
+
+
+def test_nothing_that_runs_is_a_failure(affinity, fake):
+    assert fake(lacking=lacking)("all") == 1
+
+
+def test_report_is_made_again(affinity, fake, tmp_path):
+    main = fake(good=good)
+    assert main("all") == 0
+    (tmp_path / "out" / "report.html").unlink()
+    assert main("report") == 0
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_report_without_results(affinity, fake, capsys, tmp_path):
+    assert fake(good=good)("report") == 1
+    assert "has no results" in capsys.readouterr().err
+
+
+def test_results_that_cannot_be_written(affinity, fake, capsys, tmp_path):
+    (tmp_path / "out").write_text("a file")
+    assert fake(good=good)("good") == 1
+    assert "the results cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["good", "--pages", "/nowhere"], "no such directory"),
+    (["good", "--access-log", "/nowhere"], "no such file"),
+    (["good", "--price-gb", "-1"], "not negative"),
+    (["bad"], "invalid choice"),
+])
+def test_bad_arguments(fake, capsys, arguments, says):
+    with pytest.raises(SystemExit):
+        fake(good=good)(*arguments)
+    assert says in capsys.readouterr().err
+
+
+# As a user stops it: in the middle of an experiment, by Ctrl-C.
+@pytest.mark.parametrize("name", ["peers", "spike", "lan-packets"])
+def test_interrupt_leaves_nothing(module, open_folder, name):
+    need("h2load", *NEEDED[name])
+    if name == "lan-packets" and os.geteuid() != 0:
+        pytest.skip("namespaces want root")
+    command = ["bash", tools.ROOT / "scripts" / "bench", name, "--quick", "--no-download",
+               "--out", open_folder / "out"]
+    with subprocess.Popen(command, env=environment(open_folder), stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + PATIENCE
+        while len(running(open_folder)) < 4 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and b"nothing was kept" in errors, errors
+    assert not running(open_folder) and not list(open_folder.iterdir())
+
+
+def test_server_takes_another_port_where_one_was_taken(module, affinity, monkeypatch, tmp_path):
+    with socket.socket() as taken, run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        free = server.free_port()
+        ports = iter((taken.getsockname()[1], free))
+        monkeypatch.setattr(server, "free_port", lambda *_: next(ports))
+        # Whoever listens there would be taken for the server, were its own end not looked at.
+        monkeypatch.setattr(server.Server, "listens", lambda self: self.port == free)
+        assert server.Httpd(one, "httpd", "").start().port == free
+
+
+@pytest.mark.parametrize("make", [
+    lambda one: server.Httpd(one, "httpd", "NoSuchDirective on\n", elastic=False),
+    lambda one: nginx.Nginx(one, "nginx", "no_such_directive on;\n")])
+def test_server_that_does_not_start_says_why(affinity, tmp_path, make):
+    need("nginx")
+    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
+        with pytest.raises(BenchError, match="(?i)did not start: .*no_?such_?directive"):
+            make(one).start()
+
+
+def test_namespaces_want_root(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(BenchError, match="lan-packets makes network namespaces: run it as root"):
+        net.make(types.SimpleNamespace(name="lan-packets"))
+
+
+def test_progress_tells_the_time_left():
+    now, lines = [0.0], []
+    stream = types.SimpleNamespace(write=lines.append, flush=lambda: None)
+    one = progress.Progress({"a": 100, "b": 200}, stream, lambda: now[0])
+    one.begin("a")
+    assert one.left(0) == 300
+    now[0] = 80
+    one.step(0.5)  # slower than planned: it will take 80 s more
+    assert one.left(0.5) == 280
+    one.step(0.6)  # too soon for another line
+    assert "".join(lines).splitlines() == ["a (1 of 2); 5 min left in all, about",
+                                           "a: 50 %; 5 min left"]
+
+
+@pytest.mark.parametrize("seconds, said", [(-1, "0 s"), (45, "45 s"), (200, "3 min"),
+                                           (4800, "80 min"), (9000, "2 h 30 min")])
+def test_durations(seconds, said):
+    assert progress.duration(seconds) == said
+
+
+def test_outcome_is_json(affinity, fake, tmp_path):
+    fake(good=good)("good")
+    facts = json.loads((tmp_path / "out" / "good.json").read_text(encoding="utf-8"))
+    assert facts["command"] == "scripts/bench good --quick"

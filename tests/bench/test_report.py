@@ -1,0 +1,155 @@
+"""Outcomes, their files, and the report that is made of them; in a real browser, too."""
+
+import html.parser
+import json
+import math
+import shutil
+import subprocess
+
+import pytest
+
+from benchkit import outcome, plot, report, run, verdict
+
+VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1),
+            verdict.exact("CPU <falls> & more", 1.5, "0.6", below=1),
+            verdict.impossible("packets fall", "16 %", "no namespaces")]
+
+PARAGRAPH = "one. 2 × Some CPU, 25 GB, Debian, Linux 6; Apache/2.4.71; more.\nAnd <so> on."
+
+
+@pytest.fixture
+def results(affinity, tmp_path):
+    """The files of one experiment's run, with a table wider than any phone."""
+    with run.Run("one", run.Scale(2, 1), tmp_path / "out") as one:
+        one.save_table("one-summary", [
+            {"a_rather_long_column": number, "name": "x" * 30, **{
+                f"column_{place}": 1234567.891 for place in range(20)}} for number in range(3)])
+        one.corpora.append({"corpus": "page", "files": 1, "sha256": "f" * 12})
+        with plot.figure(one, "one", 4, width=13) as panels:
+            for axes in panels:
+                axes.plot([1, 2, 3], [3, 1, 2], label="a <label> & more")
+                axes.legend()
+        found = outcome.Outcome(PARAGRAPH, VERDICTS, {"medians": "one-summary"},
+                                {"a plot": "one"})
+        outcome.save(one, found, "a title", "“A Source”", "scripts/bench one", 12.3)
+        one.publish()
+    return tmp_path / "out"
+
+
+def test_outcome_is_read_as_it_was_saved(results):
+    saved = outcome.load(results, "one")
+    assert [one.outcome for one in saved.verdicts] == [one.outcome for one in VERDICTS]
+    assert saved.verdicts[:2] == VERDICTS[:2]
+    assert math.isnan(saved.verdicts[2].measured) and saved.verdicts[2].remark == "no namespaces"
+    assert saved.facts["seconds"] == 12 and saved.corpora[0]["corpus"] == "page"
+    assert outcome.load(results, "other") is None
+
+
+class Tags(html.parser.HTMLParser):
+    """Collects tags, ids and the addresses that a page would load."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.ids, self.loads = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags.append(tag)
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        address = attrs.get("src") or (attrs.get("href") if tag == "link" else None)
+        if address:
+            self.loads.append(address)
+
+
+def test_report_needs_nothing_else(results):
+    text = report.write(results, ["one"], {}).read_text(encoding="utf-8")
+    tags = Tags()
+    tags.feed(text)
+    assert "svg" in tags.tags and "script" not in tags.tags
+    assert not tags.loads and "@import" not in text
+    assert len(tags.ids) == len(set(tags.ids))
+
+
+def test_report_says_what_was_measured_and_what_was_not(results):
+    text = report.write(results, ["one", "two"], {"two": "no <wrk>"}).read_text(encoding="utf-8")
+    assert "2 × Some CPU, 25 GB, Debian, Linux 6<" in text
+    assert "CPU &lt;falls&gt; &amp; more" in text and "<falls>" not in text
+    assert "not run: no &lt;wrk&gt;" in text
+    assert "Here 0.500; there 0.6." in text and "(no namespaces)" in text
+    assert "And &lt;so&gt; on." in text and "scripts/bench one" in text
+
+
+def test_summary_has_a_line_for_each_verdict(results):
+    lines = list(report.summary(results, ["one", "two"], {"two": "no wrk"}))
+    assert len(lines) == 4 and lines[-1] == "two: not run: no wrk"
+
+
+def test_long_tables_are_cut_in_the_page(tmp_path):
+    assert "40 more rows" in report.table([{"a": "1"}] * 100)
+
+
+def test_ids_of_two_figures_do_not_meet(tmp_path):
+    svg = ('<?xml version="1.0"?><svg width="10pt" height="5pt" viewBox="0 0 10 5"><metadata>x'
+           '</metadata><path id="p" clip-path="url(#c)"/><use xlink:href="#p"/></svg>')
+    (tmp_path / "a.svg").write_text(svg)
+    assert report.inline_svg(tmp_path / "a.svg", "a.b") == (
+        '<svg viewBox="0 0 10 5"><path id="a-b-p" clip-path="url(#a-b-c)"/>'
+        '<use xlink:href="#a-b-p"/></svg>')
+
+
+# Lays the report out as wide as a phone and as a desk, and writes down what overflows and fails.
+PROBE = """<!DOCTYPE html><meta charset="utf-8"><body><script>
+const seen = {errors: [], wide: {}};
+const source = SOURCE;
+async function lay(width) {
+    const frame = document.createElement("iframe");
+    frame.style.cssText = `width:${width}px;height:800px;border:0`;
+    const loaded = new Promise(done => frame.onload = done);
+    frame.srcdoc = source;
+    document.body.append(frame);
+    frame.contentWindow.onerror = (text) => { seen.errors.push(text); };
+    await loaded;
+    const root = frame.contentDocument.documentElement;
+    seen.wide[width] = root.scrollWidth;
+    seen.svgs = frame.contentDocument.querySelectorAll("svg").length;
+    seen.height = root.scrollHeight;
+}
+window.onerror = (text) => { seen.errors.push(text); };
+(async () => {
+    for (const width of [320, 390, 1280]) await lay(width);
+    document.title = "done";
+    document.body.innerHTML = "<pre id=seen></pre>";
+    document.getElementById("seen").textContent = JSON.stringify(seen);
+})();
+</script>"""
+
+
+def browser():
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser"):
+        if shutil.which(name):
+            return shutil.which(name)
+    pytest.skip("no Chromium (Debian: chromium-headless-shell, Fedora: chromium-headless)")
+
+
+def look_at(path, folder):
+    """What a real browser finds in a page, at the widths of a phone and of a desk."""
+    source = json.dumps(path.read_text(encoding="utf-8")).replace("</", "<\\/")
+    (folder / "probe.html").write_text(PROBE.replace("SOURCE", source), encoding="utf-8")
+    dom = subprocess.run(
+        [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000",
+         f"--user-data-dir={folder / 'profile'}", "--dump-dom", f"file://{folder}/probe.html"],
+        capture_output=True, text=True, timeout=120, check=True).stdout
+    return json.loads(dom.partition('<pre id="seen">')[2].partition("</pre>")[0])
+
+
+def test_browser_finds_no_error_and_nothing_overflows(results, tmp_path):
+    seen = look_at(report.write(results, ["one"], {"two": "x" * 300}), tmp_path)
+    assert not seen["errors"] and seen["svgs"] == 1 and seen["height"] > 500
+    assert all(wide <= int(width) for width, wide in seen["wide"].items()), seen
+
+
+def test_browser_would_see_an_overflow(tmp_path):
+    page = tmp_path / "wide.html"
+    page.write_text("<!DOCTYPE html><div style='width:900px'>x</div>")
+    assert look_at(page, tmp_path)["wide"]["320"] > 320

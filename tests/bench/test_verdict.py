@@ -1,0 +1,123 @@
+"""Verdicts: on findings that hold, on those that fail, on noise, and on one thing twice."""
+
+import math
+import random
+
+import pytest
+
+from benchkit import stats, verdict
+from benchkit.experiments import control
+from benchkit.verdict import FAILS, HOLDS, UNKNOWN
+
+
+def ratios_about(middle, noise, rounds, seed=1):
+    source = random.Random(seed)
+    return [middle * math.exp(source.gauss(0, noise)) for _ in range(rounds)]
+
+
+@pytest.mark.parametrize("middle, noise, outcome", [
+    (0.7, 0.02, HOLDS), (1.4, 0.02, FAILS), (0.98, 0.5, UNKNOWN),
+])
+def test_bound_from_above(middle, noise, outcome):
+    seen = verdict.judge("x", ratios_about(middle, noise, 5), "0.65", below=0.95)
+    assert seen.outcome == outcome
+    assert seen.low < seen.measured < seen.high
+
+
+@pytest.mark.parametrize("middle, outcome", [(3, HOLDS), (1.5, FAILS), (6, FAILS), (2.0, UNKNOWN)])
+def test_two_bounds(middle, outcome):
+    seen = verdict.judge("x", ratios_about(middle, 0.05, 5), "3", above=2, below=4.5)
+    assert seen.outcome == outcome
+
+
+def test_unknown_names_the_precision_that_is_missing():
+    seen = verdict.judge("x", [0.8, 1.1, 0.7, 1.0], "less", below=1)
+    assert seen.outcome == UNKNOWN
+    assert "reaches over 1.00" in seen.remark and "rounds" in seen.remark
+    # So many rounds of the same spread do tell.
+    needed = int(seen.remark.split("about ")[1].split()[0])
+    assert verdict.judge("x", [0.8, 1.1, 0.7, 1.0] * math.ceil(needed / 4), "less",
+                         below=1).outcome == HOLDS
+
+
+def test_ratio_at_its_bound_is_never_told():
+    assert "too near" in verdict.judge("x", [0.9, 1.11, 1.0], "", below=1).remark
+
+
+@pytest.mark.parametrize("ratios, says", [
+    ([], "nothing was measured"), ([0.5], "too few rounds"), ([0.5, 0.51], "too few rounds"),
+    ([0.5, math.nan], "nothing was measured"),
+])
+def test_too_little_to_judge(ratios, says):
+    seen = verdict.judge("x", ratios, "", below=1)
+    assert seen.outcome == UNKNOWN and says in seen.remark
+
+
+def test_equal_ratios_are_sure():
+    assert verdict.judge("x", [0.5, 0.5], "", below=1).outcome == HOLDS
+
+
+@pytest.mark.parametrize("middle, noise, outcome", [
+    (1, 0.01, HOLDS), (1.3, 0.02, FAILS), (0.7, 0.02, FAILS), (1, 0.4, UNKNOWN),
+    (1.06, 0.03, UNKNOWN),
+])
+def test_one_thing_twice_and_two_things(middle, noise, outcome):
+    assert verdict.same("x", ratios_about(middle, noise, 5)).outcome == outcome
+
+
+def test_a_against_a_is_never_a_difference():
+    """Of 300 runs of five rounds of one leg as A and B, none finds a difference."""
+    source = random.Random(5)
+    seen = []
+    for _ in range(300):
+        rows = [{"round": number, "leg": leg, "rate": rate, "cpu_usec_per_response": rate}
+                for number in range(5) for leg in "AB"
+                for rate in [100 * math.exp(source.gauss(0, 0.01))]]
+        seen += [one.outcome for one in control.judge(rows)]
+    assert set(seen) <= {HOLDS, UNKNOWN}
+    assert seen.count(HOLDS) > 0.97 * len(seen)
+
+
+def test_interval_covers_the_truth_19_times_in_20():
+    inside = 0
+    for seed in range(1000):
+        _, low, high = stats.interval(ratios_about(1.3, 0.2, 4, seed))
+        inside += low < 1.3 < high
+    assert 0.93 < inside / 1000 < 0.97
+
+
+def test_exact():
+    assert verdict.exact("x", 0.98, "", above=0.97).outcome == HOLDS
+    assert verdict.exact("x", 0.96, "", above=0.97).outcome == FAILS
+    assert verdict.exact("x", math.nan, "", above=0.97).outcome == UNKNOWN
+
+
+def test_per_round_pairs_within_rounds_and_sizes():
+    rows = [{"round": number, "size": size, "leg": leg, "cpu": cpu * number}
+            for number in (1, 2) for size, leg, cpu in
+            ((1, "a", 10), (1, "b", 20), (2, "a", 10), (2, "b", 80))]
+    assert verdict.per_round(rows, {"leg": "a"}, {"leg": "b"}, "cpu",
+                             ("size",)) == pytest.approx([0.25, 0.25])
+    assert verdict.per_round(rows, {"leg": "a"}, {"leg": "c"}, "cpu") == []
+
+
+def test_sentence_has_finding_outcome_and_both_figures():
+    said = verdict.exact("bytes fall", 0.5, "0.6", below=1).sentence
+    assert said == "bytes fall: holds. Here 0.500; there 0.6."
+
+
+@pytest.mark.parametrize("value, said", [
+    (1234.5, "1234"), (12.34, "12.3"), (0.01234, "0.0123"), (math.nan, "–"), (math.inf, "∞"),
+    (0.0, "0"),
+])
+def test_numbers_have_three_digits(value, said):
+    assert verdict.number(value) == said
+
+
+def test_statistics():
+    assert stats.geometric_mean([1, 4]) == pytest.approx(2)
+    assert math.isnan(stats.geometric_mean([1, 0]))
+    assert stats.correlation([1, 2, 3], [10, 20, 90]) == pytest.approx(1)
+    assert stats.correlation([1, 2, 3, 4], [9, 8, 7, 1]) == pytest.approx(-1)
+    assert math.isnan(stats.correlation([1, 1, 1], [1, 2, 3]))
+    assert stats.ranks([5, 1, 5]) == [1.5, 0, 1.5]

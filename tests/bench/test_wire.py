@@ -1,0 +1,137 @@
+"""What the kit reads off the wire: interface counters, frames, pipelined responses."""
+
+import struct
+import zlib
+
+import pytest
+
+from benchkit import capture, net, visit
+from benchkit.tools import BenchError
+
+IP_LINK = """2: veth0@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP
+    link/ether aa:bb:cc:dd:ee:ff brd ff:ff:ff:ff:ff:ff link-netnsid 0
+    RX:  bytes packets errors dropped  missed   mcast
+         11766     139      0       0       0       0
+    TX:  bytes packets errors dropped carrier collsns
+        155766     204      0       0       0       0
+"""
+
+
+def test_interface_counters():
+    assert net.parse_counters(IP_LINK) == (204, 139)
+    with pytest.raises(BenchError):
+        net.parse_counters("2: veth0: no statistics")
+
+
+def frame(payload, options=b"", protocol=6, flags=24):
+    tcp = struct.pack("!HHIIBBHHH", 80, 40000, 1000, 2000, (5 + len(options) // 4) << 4, flags,
+                      65535, 0, 0) + options
+    total = 20 + len(tcp) + payload
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, total, 1, 0, 64, protocol, 0,
+                     bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2)))
+    return b"\0" * 12 + b"\x08\x00" + ip + tcp + b"x" * payload
+
+
+def test_tcp_frame():
+    data = frame(100, options=b"\1" * 12)
+    seen = capture.parse(data[:60] + data[60:], len(data), 5.0)
+    assert (seen.source, seen.port, seen.sequence, seen.acknowledged) == ("10.77.0.1", 80, 1000,
+                                                                          2000)
+    assert (seen.payload, seen.length, seen.time, seen.flags) == (100, 166, 5.0, 24)
+
+
+def test_frame_of_which_only_the_beginning_was_kept():
+    data = frame(1400)
+    assert capture.parse(data[:capture.HEADERS], len(data), 0).payload == 1400
+
+
+def test_padding_of_a_short_frame_is_no_payload():
+    assert capture.parse(frame(0) + b"\0" * 6, 60, 0).payload == 0
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 60, frame(10, protocol=17), frame(10)[:40]])
+def test_frames_that_are_no_tcp(data):
+    assert capture.parse(data, len(data), 0) is None
+
+
+def test_time_stamp():
+    control = (capture.socket.SOL_SOCKET, capture.SO_TIMESTAMPNS, struct.pack("qq", 7, 500000000))
+    assert capture.stamp([control]) == 7.5
+    assert capture.stamp([]) == 0.0
+
+
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-encoding: gzip\r\n\r\n"
+           b"5\r\nhello\r\n7;x=1\r\n, world\r\n0\r\n\r\n")
+EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])
+def test_pipelined_responses_in_pieces(step):
+    stream = LENGTH + CHUNKED + EMPTY + CHUNKED + LENGTH
+    parser = visit.Response()
+    bodies, body = [], b""
+    for start in range(0, len(stream), step):
+        for piece, complete in parser.feed(stream[start:start + step]):
+            body += piece
+            if complete:
+                bodies.append((body, parser.gzip))
+                body = b""
+    assert bodies == [(b"hello", False), (b"hello, world", True), (b"", False),
+                      (b"hello, world", True), (b"hello", False)]
+
+
+def test_part_of_a_chunk_is_given_at_once():
+    """The links in a first segment must be seen before the rest of its chunk is there."""
+    parser = visit.Response()
+    assert list(parser.feed(CHUNKED[:CHUNKED.index(b"llo")])) == [(b"he", False)]
+
+
+def test_response_that_is_an_error():
+    with pytest.raises(RuntimeError, match="404"):
+        list(visit.Response().feed(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"))
+
+
+ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", "lo", 3, 1024, 0.05, False)
+
+
+class Sink:
+    """A connection that keeps what is sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    def sendall(self, data):
+        self.sent.append(data)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("size", [1, 10, 1000])
+def test_links_are_found_once_however_the_page_is_cut(encoded, size):
+    page = b'<p>x<img src="a.gif" alt=""> <img src="b.gif">' + b"y" * 300 + b'<img src="c.gif">'
+    if encoded:
+        encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
+        page = encoder.compress(page) + encoder.flush()
+    one = visit.Visit(ORDERS)
+    for start in range(0, len(page), size):
+        one.take_page(page[start:start + size], encoded)
+    assert one.pending.count(b"GET ") == one.asked == 3
+    assert b"GET /d/c.gif HTTP/1.1" in one.pending
+
+
+def test_requests_wait_for_a_full_buffer_or_the_last_link():
+    one, sink = visit.Visit(ORDERS), Sink()
+    one.take_page(b'<img src="a.gif">', False)
+    one.send(sink)
+    assert not sink.sent
+    one.take_page(b'<img src="b.gif"><img src="c.gif">', False)
+    one.send(sink)
+    assert len(sink.sent) == 1 and not one.pending
+
+
+def test_longest_wait_is_before_a_bare_acknowledgement():
+    def seen(time, source, payload):
+        return capture.Frame(time, 100, source, 1, 0, 0, 16, payload)
+
+    frames = [seen(0, "h", 1448), seen(0.04, "c", 0), seen(0.2, "c", 100), seen(0.9, "h", 10)]
+    assert visit.longest_wait(frames, "h") == pytest.approx(0.04)
