@@ -263,6 +263,22 @@ static in_t *begin(request_rec *r)
     return count > 0 ? open_in(r, codings, count, rest) : NULL;
 }
 
+static bool is_ours(const ap_filter_t *f)
+{
+    return f->frec == inflate_rec || f->frec == deflate_rec;
+}
+
+/* Where DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
+static bool is_decoded_behind(const ap_filter_t *f)
+{
+    const ap_filter_t *reader = f->r->input_filters;
+
+    while (reader && reader != f && !(is_ours(reader) && reader->ctx)) {
+        reader = reader->next;
+    }
+    return reader && reader != f;
+}
+
 static apr_status_t filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
                               apr_read_type_e block, apr_off_t readbytes)
 {
@@ -274,7 +290,7 @@ static apr_status_t filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_m
         return ap_get_brigade(f->next, bb, mode, block, readbytes);
     }
     if (!in) {
-        in = f->ctx = begin(f->r);
+        in = f->ctx = is_decoded_behind(f) ? NULL : begin(f->r);
         if (!in) {
             ap_remove_input_filter(f);
             return ap_get_brigade(f->next, bb, mode, block, readbytes);
@@ -304,7 +320,7 @@ static bool inherit(request_rec *r)
     for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
         in_t *in = f->ctx;
 
-        if (in && (f->frec == inflate_rec || f->frec == deflate_rec)) {
+        if (in && is_ours(f)) {
             if (in->failed != APR_SUCCESS) {
                 in->failed = APR_SUCCESS;
                 in->eos_seen = true;

@@ -100,6 +100,17 @@ static el_decode_t step_between(el_layer_t *layer, el_span_t *span)
 }
 
 /*
+ * Whether a layer has got too much for the encoded bytes of the body. What it makes of that may be
+ * nothing at all, as of a gzip header's endless file name, so that a look at the body's own output
+ * would come too late, or never.
+ */
+static bool is_bloated(const el_inflate_t *inflate, const el_layer_t *layer)
+{
+    return layer->given / WEIGH_EVERY > inflate->limits.burst
+           && (layer->given - 1) / inflate->limits.ratio >= inflate->in;
+}
+
+/*
  * The layers from the outermost to number `i` are one decoder. It has ended when all of them have:
  * each has a checksum to verify, and none may have bytes behind its end.
  */
@@ -108,7 +119,11 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
     el_layer_t *layer = &inflate->layers[i];
 
     if (i == 0) {
-        return step(layer, span);
+        size_t before = span->in_nbytes;
+        el_decode_t result = step(layer, span);
+
+        inflate->in += before - span->in_nbytes;
+        return result;
     }
     for (;;) {
         el_decode_t result = step_between(layer, span);
@@ -127,6 +142,10 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
         span->in_nbytes = outer.in_nbytes;
         layer->at = 0;
         layer->filled = BLOCK_SIZE - outer.out_nbytes_avail;
+        layer->given += layer->filled;
+        if (is_bloated(inflate, layer)) {
+            return EL_DECODE_FULL;
+        }
         if (result == EL_DECODE_DAMAGED || result == EL_DECODE_NO_MEMORY) {
             return result;
         }
@@ -194,6 +213,11 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
     if (too_dense(inflate, result == EL_DECODE_ENDED)) {
         return EL_INFLATE_TOO_DENSE;
     }
+    for (size_t i = 1; i < inflate->count; i++) {
+        if (is_bloated(inflate, &inflate->layers[i])) {
+            return EL_INFLATE_TOO_DENSE;
+        }
+    }
     if (result == EL_DECODE_ENDED) {
         return left > 0 ? EL_INFLATE_TRAILING : EL_INFLATE_ENDED;
     }
@@ -214,7 +238,6 @@ static el_inflated_t fill_block(el_inflate_t *inflate, const char **data, apr_si
     el_decode_t result = run(inflate, inflate->count - 1, &span);
 
     wrote = most - span.out_nbytes_avail;
-    inflate->in += *len - span.in_nbytes;
     inflate->out += wrote;
     *used += wrote;
     *data = (const char *)span.in;

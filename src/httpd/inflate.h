@@ -35,6 +35,7 @@ typedef struct {
     bool ended;
     uint8_t *between; /* what the layer outside of it gave; not used by the outermost */
     size_t at, filled;
+    uint64_t given; /* bytes that ever were between; not counted for the outermost */
 } el_layer_t;
 
 typedef struct {

@@ -153,6 +153,32 @@ def test_codings_do_not_add_up(server, way):
     assert answer.status == 413 and answer.coding is None
 
 
+def _without_an_end(size):
+    """A gzip header with a file name of `size` bytes: it decodes to nothing."""
+    return b"\x1f\x8b\x08\x08\0\0\0\0\0\3" + b"a" * size
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("codings", [("gzip", "gzip"), ("br",), ("gzip", "br")], ids="-".join)
+def test_what_comes_between_codings_is_weighed(server, way, codings):
+    """However little comes out of the last decoder."""
+    data = _without_an_end(20_000_000)
+    for coding in codings:
+        data = encode(data, coding)
+    answer = server.get(f"/none/{way}/count.cgi", method="POST", body=data,
+                        headers={"Content-Encoding": ", ".join(("gzip", *codings))})
+    assert answer.status == 413 and answer.coding is None, answer
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_comes_between_codings_may_be_bursts(server, way):
+    """24 KB, as of a body."""
+    data = gzip.compress(_without_an_end(3 * 8096))
+    answer = server.get(f"/none/{way}/count.cgi", method="POST", body=data,
+                        headers={"Content-Encoding": "gzip, gzip"})
+    assert answer.status == 400 and answer.coding is None, answer  # it is cut short
+
+
 # --- the ratio
 
 # It is looked at each time that so many bytes were decoded.

@@ -39,6 +39,9 @@ DavLockDB {root}/run/dav
 <Location /elastic>
     ElasticInflate On
 </Location>
+<Location /twice>
+    SetInputFilter DEFLATE;DEFLATE
+</Location>
 <Location /both>
     ElasticInflate On
     SetInputFilter DEFLATE
@@ -55,7 +58,7 @@ def encode(data, *codings):
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     config = PLACES
-    for name in ("deflate", "elastic", "both", "plain"):
+    for name in ("deflate", "elastic", "twice", "both", "plain"):
         config += (f"Alias /{name}/dav {{root}}/dav\nAlias /{name} {{docs}}\n"
                    f"ProxyPass /{name}/origin/ {origin.url}/\n")
     # ProxyPass comes before Alias, and the longer path before the shorter one.
@@ -146,6 +149,12 @@ def test_deflate_leaves_what_it_does_not_know(server):
     sent = encode(BODY, *["gzip"] * 5)
     told = read(post(server, "/deflate/origin/echo", sent, "gzip, gzip, gzip, gzip, gzip"))
     is_body(told, encode(BODY, "gzip"), "gzip")
+
+
+@pytest.mark.parametrize("codings", [("gzip",), ("gzip", "br")], ids="-".join)
+def test_deflate_may_be_named_twice(server, codings):
+    told = read(post(server, "/twice/echo.cgi", encode(BODY, *codings), ", ".join(codings)))
+    is_body(told, BODY)
 
 
 def test_both_leave_what_deflate_leaves(server):

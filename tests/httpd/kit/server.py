@@ -279,9 +279,12 @@ class Server:
         self.wait_for(lambda: len(self.log.lines(_READY)) > before, timeout, "the reload")
 
     def graceful(self, timeout=30):
-        """A graceful restart; returns when the new generation is up (old children may still
-        finish)."""
+        """A graceful restart; returns when the new generation is up, and that of before gone unless
+        it has something to finish."""
+        before = set(self.children())
         self._reload(signal.SIGUSR1, timeout)
+        with contextlib.suppress(TimeoutError):
+            self.wait_for(lambda: not before & set(self.children()), 1, "the end of the children")
 
     def restart(self, timeout=30):
         self._let_connections_end()

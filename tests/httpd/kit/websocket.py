@@ -13,6 +13,7 @@ such, other protocols' bytes come back as they are. Below /refused it answers 40
 """
 
 import base64
+import contextlib
 import email
 import hashlib
 import os
@@ -165,6 +166,16 @@ class Switcher:
             try:
                 self._answer(wire)
             except (EOFError, OSError):
+                pass
+            self._let_the_answer_arrive(sock)
+
+    @staticmethod
+    def _let_the_answer_arrive(sock):
+        """To close a socket with something unread resets it, whatever was sent before."""
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_WR)
+            sock.settimeout(5)
+            while sock.recv(65536):
                 pass
 
     def _answer(self, wire):
