@@ -82,17 +82,36 @@ static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, c
     return in;
 }
 
+/* Where mod_proxy is to send the request: a name with the protocol in it, "" for none. */
+static const char *target_of(const request_rec *r)
+{
+    if (r->proxyreq && r->filename) {
+        return r->filename;
+    }
+    return r->handler && strncmp(r->handler, "proxy:", 6) == 0 ? r->handler : "";
+}
+
+/*
+ * SCGI and uWSGI have no body without a length, which is not known before all of it is decoded, and
+ * their handlers refuse chunks: the body goes to them as it came.
+ */
+static bool is_length_needed_first(const request_rec *r)
+{
+    const char *target = target_of(r);
+
+    return strstr(target, "scgi:") || strstr(target, "uwsgi:");
+}
+
 /*
  * A handler of mod_proxy is to find out the decoded body's length where the client told the encoded
- * one's, for origins that know no chunks; and always for FastCGI, whose programs take a body
- * without a length for an empty one.
+ * one's, for origins that know no chunks; and always for FastCGI, which a balancer may lead to, and
+ * whose programs take a body without a length for an empty one.
  */
 static void want_length(request_rec *r, bool had_length)
 {
-    const char *handler = r->handler && strncmp(r->handler, "proxy:", 6) == 0 ? r->handler : "";
-    const char *target = r->proxyreq && r->filename ? r->filename : handler;
+    const char *target = target_of(r);
 
-    if (*target && (had_length || strstr(target, "fcgi:"))
+    if (*target && (had_length || strstr(target, "fcgi:") || strstr(target, "balancer:"))
         && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
         && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
         apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
@@ -384,11 +403,22 @@ static int prepare(request_rec *r)
 {
     const char *list = apr_table_get(r->headers_in, "Content-Encoding");
     el_coding_t codings[EL_INFLATE_LAYERS];
-    ap_filter_t *f = find_deflate(r);
+    ap_filter_t *f;
     int status = OK;
 
+    /* Nearly every request ends here. */
+    if (!list && !r->prev) {
+        return DECLINED;
+    }
+    f = find_deflate(r);
     if (r->main || inherit(r) || (r->prev && r->prev->status != HTTP_OK) || !list
         || !ap_request_has_body(r)) {
+        return DECLINED;
+    }
+    if (is_length_needed_first(r)) {
+        for (; f && f->frec == deflate_rec; f = find_deflate(r)) {
+            ap_remove_input_filter(f);
+        }
         return DECLINED;
     }
     if (f) {
