@@ -123,9 +123,9 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
     el_dir_t *dir = config;
     apr_array_header_t *words = el_words(cmd, args);
     const el_coding_info_t *info;
-    const el_engine_t *engine;
     el_coding_t coding;
     uint64_t bound[2];
+    int top;
 
     if (words->nelts != 2 && words->nelts != 3) {
         return el_refuse(cmd, args);
@@ -145,12 +145,12 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
     if (bound[0] > bound[1]) {
         return el_refuse(cmd, args);
     }
-    engine = el_engine_for(coding);
-    if (!engine) {
+    top = el_engine_top(coding);
+    if (!top) {
         el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", info->token));
-    } else if (bound[1] > (uint64_t)engine->level_max) {
+    } else if (bound[1] > (uint64_t)top) {
         el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
-                                    info->token, engine->level_max));
+                                    info->token, top));
     }
     dir->range[coding] = (el_range_t){(int)bound[0], (int)bound[1]};
     dir->range_set[coding] = true;

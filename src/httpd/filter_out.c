@@ -133,21 +133,19 @@ static void set_header(request_rec *r, const out_t *out, el_coding_t coding)
     el_response_set_coding(r, coding, el_policy_etag(r, out->record));
 }
 
-/* An encoder was opened, or ought to have been, but the identity goes: nothing was sent yet. */
+/* An encoder was planned, but the identity goes: nothing was sent yet. */
 static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                               el_decision_t decision)
 {
     el_encoder_t *encoder = &out->send.encoder;
 
     if (decision.reason == EL_REASON_ERROR) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, encoder->stream ? APR_SUCCESS : APR_ENOMEM, f->r,
-                      "elastic: the encoder %s failed; %s goes out as it is",
-                      encoder->engine->name, f->r->uri);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->r,
+                      "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
+                      encoder->plan.engine->name, f->r->uri);
     }
-    if (encoder->stream) {
-        el_encoder_close(encoder, f->r->pool);
-        apr_brigade_cleanup(encoder->brigade);
-    }
+    el_encoder_close(encoder);
+    apr_brigade_cleanup(encoder->brigade);
     return step_aside(f, out, bb, decision);
 }
 
@@ -193,16 +191,12 @@ static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigad
 {
     el_setup_t setup = el_policy_setup(f->r, out->record, decision.coding);
 
+    bool whole = measure->complete && measure->plain && measure->size <= WHOLE_BODY_MAX;
+
     setup.size_hint = out->send.length;
-    if (!el_encoder_open(&out->send.encoder, el_engine_for(decision.coding), &setup, f->r->pool,
-                         bb->bucket_alloc)) {
-        decision.reason = EL_REASON_ERROR;
-        return fall_back(f, out, bb, decision);
-    }
-    if (measure->complete && measure->plain && measure->size <= WHOLE_BODY_MAX) {
-        return send_whole(f, out, bb, decision);
-    }
-    return send_stream(f, out, bb, decision);
+    el_encoder_plan(&out->send.encoder, decision.coding, &setup, whole, f->r->pool,
+                    bb->bucket_alloc);
+    return whole ? send_whole(f, out, bb, decision) : send_stream(f, out, bb, decision);
 }
 
 /* Everything that will be known is known: `bb` holds the body from its beginning. */

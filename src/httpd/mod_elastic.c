@@ -35,8 +35,7 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    const el_engine_t *gzip = el_engine_for(EL_GZIP);
-    const el_engine_t *br = el_engine_for(EL_BR);
+    char engines[256];
 
     (void)plog;
     (void)ptemp;
@@ -51,8 +50,8 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_chain_configure();
     el_ranges_configure();
     el_records_report(server);
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s %s and %s %s",
-                 ELASTIC_VERSION, gzip->name, gzip->version(), br->name, br->version());
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s", ELASTIC_VERSION,
+                 el_engine_list(engines, sizeof(engines)));
     return OK;
 }
 

@@ -163,10 +163,10 @@ size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)
 el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
 {
     const el_coding_info_t *info = el_coding_info(coding);
-    const el_engine_t *engine = el_engine_for(coding);
+    int top = el_engine_top(coding);
     el_range_t range = {0, 0};
 
-    if (!info || !engine) {
+    if (!info || !top) {
         return range;
     }
     if (dir->range_set[coding]) {
@@ -174,8 +174,8 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
     } else {
         range = (el_range_t){info->default_min, info->default_max};
     }
-    range.min = range.min > engine->level_max ? engine->level_max : range.min;
-    range.max = range.max > engine->level_max ? engine->level_max : range.max;
+    range.min = range.min > top ? top : range.min;
+    range.max = range.max > top ? top : range.max;
     return range;
 }
 

@@ -3,6 +3,8 @@
 #include "policy.h"
 #include "shared.h"
 
+#include "elastic/engine.h"
+
 #include "apr_strings.h"
 #include "http_core.h"
 #include "http_main.h"
@@ -13,6 +15,9 @@
 
 /* Micros of a second, or of a share. */
 #define MILLION 1000000.
+
+/* Room for the names and versions of all engines. */
+#define ENGINES_SIZE 256
 
 typedef struct {
     const char *key;
@@ -112,6 +117,8 @@ static apr_array_header_t *figures_of(request_rec *r)
     uint64_t now = el_shared_now();
 
     add(&list, "ElasticVersion", "mod_elastic", false, ELASTIC_VERSION);
+    add(&list, "ElasticEngines", "Built in", false,
+        el_engine_list(apr_palloc(r->pool, ENGINES_SIZE), ENGINES_SIZE));
     add_count(&list, "ElasticUptime", "Running for, s",
               now > started ? (uint64_t)((double)(now - started) / MILLION) : 0);
     add_controller(&list);
