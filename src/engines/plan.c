@@ -7,6 +7,10 @@
 
 #define GZIP_LEVELS 12
 
+/* The format's whole window (RFC 1951 §2), and what zlib takes where nobody asks. */
+#define WINDOW_BITS_FULL 15
+#define MEM_LEVEL_DEFAULT 8
+
 /* Classes of a whole body's length, as far as they change which level serves; in KB: */
 enum { UP_TO_2, UP_TO_8, UP_TO_32, UP_TO_128, LARGER, CLASSES };
 
@@ -79,8 +83,12 @@ static int level_of(size_t server, const el_setup_t *wanted, bool whole)
     if (!servers[server].whole) {
         return level > engine->level_max ? engine->level_max : level;
     }
-    /* A window or a memory level that the user chose is zlib's; the others have none to choose. */
-    if (wanted->window_bits || wanted->mem_level || level > GZIP_LEVELS) {
+    /*
+     * A smaller window, or less memory, that the user chose is zlib's; the others have none to
+     * choose. zlib's own default is no such wish.
+     */
+    if ((wanted->window_bits && wanted->window_bits < WINDOW_BITS_FULL)
+        || (wanted->mem_level && wanted->mem_level < MEM_LEVEL_DEFAULT) || level > GZIP_LEVELS) {
         return -1;
     }
     if (whole) {

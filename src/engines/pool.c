@@ -227,7 +227,10 @@ void *el_pool_buffer(size_t nbytes, size_t *held)
     uint32_t bits = BUFFER_BITS_MIN;
     buffer_t *buffer;
 
-    while (bits < 63 && ((size_t)1 << bits) - sizeof(buffer_t) < nbytes) {
+    if (nbytes > SIZE_MAX / 4) {
+        return NULL;
+    }
+    while (((size_t)1 << bits) - sizeof(buffer_t) < nbytes) {
         bits++;
     }
     buffer = (buffer_t *)take_kept(NULL, bits);

@@ -14,13 +14,6 @@
 EL_USE_LOG;
 
 /*
- * A body that is complete in the first brigade and not larger than this is encoded before the
- * header goes, so that its length is known. Larger ones are streamed, which keeps the memory of a
- * response bounded.
- */
-#define WHOLE_BODY_MAX (1024 * 1024)
-
-/*
  * How long a body that has not shown its size yet is waited for when its producer, a CGI script,
  * has nothing at hand: a tenth of a second, once per response, goes unnoticed; a script that has
  * written all it has needs a part of it to exit.
@@ -191,7 +184,7 @@ static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigad
 {
     el_setup_t setup = el_policy_setup(f->r, out->record, decision.coding);
 
-    bool whole = measure->complete && measure->plain && measure->size <= WHOLE_BODY_MAX;
+    bool whole = measure->complete && measure->plain && measure->size <= el_dir_whole_body(el_dir_of(f->r));
 
     setup.size_hint = out->send.length;
     el_encoder_plan(&out->send.encoder, decision.coding, &setup, whole, f->r->pool,

@@ -58,6 +58,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     TAKE(to, from, precompressed);
     TAKE(to, from, inflate);
     TAKE(to, from, min_size);
+    TAKE(to, from, whole_body);
     TAKE(to, from, etag);
     if (from->codings_set) {
         to->codings_set = true;
@@ -184,6 +185,16 @@ void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges)
     for (int i = 0; i < EL_CODINGS; i++) {
         ranges[i] = el_dir_range(dir, (el_coding_t)i);
     }
+}
+
+uint64_t el_dir_whole_body(const el_dir_t *dir)
+{
+    return dir->whole_body_set ? dir->whole_body : EL_DEFAULT_WHOLE_BODY;
+}
+
+uint64_t el_server_pool_memory(const el_server_t *server)
+{
+    return server->pool_memory_set ? server->pool_memory : EL_DEFAULT_POOL_MEMORY;
 }
 
 size_t el_server_mtu(const el_server_t *server)

@@ -22,6 +22,15 @@ BAD = [
     ("ElasticCodings", "gzip lzma", "lzma", ["gzip", "br"]),
     ("ElasticCodings", "identity", "identity", ["gzip", "br"]),
     ("ElasticCodings", "*", "*", ["gzip", "br"]),
+    ("ElasticWholeBody", "2G", "2G", ["2G"]),
+    ("ElasticWholeBody", "-1", "-1", ["bytes"]),
+    ("ElasticWholeBody", "1X", "1X", ["K", "M", "G"]),
+    ("ElasticWholeBody", "1MB", "1MB", ["K", "M", "G"]),
+    ("ElasticWholeBody", "M", "M", ["bytes"]),
+    ("ElasticWholeBody", "1 2", "1 2", ["bytes"]),
+    ("ElasticPoolMemory", "Off", "Off", ["bytes"]),
+    ("ElasticPoolMemory", "99999999999999999999", "99999999999999999999", ["bytes"]),
+    ("ElasticPoolMemory", "9007199254740993G", "9007199254740993G", ["bytes"]),
     ("ElasticLevel", "deflate 1 9", "deflate", ["gzip", "br"]),
     ("ElasticLevel", "gzip 0", "0", ["1"]),
     ("ElasticLevel", "gzip 0 9", "0", ["1"]),
@@ -98,6 +107,9 @@ GOOD = [
     "ElasticMTU auto", "ElasticMTU 576", "ElasticMTU 65535",
     "ElasticPrecompressed On", "ElasticPrecompressed Off",
     "ElasticETag weak", "ElasticETag suffix", "ElasticETag keep", "ElasticETag remove",
+    "ElasticWholeBody 0", "ElasticWholeBody 1000", "ElasticWholeBody 64K", "ElasticWholeBody 2m",
+    "ElasticWholeBody 1G", "ElasticPoolMemory 0", "ElasticPoolMemory 64M",
+    "ElasticPoolMemory 1000000000",
     "ElasticProcStat /proc/stat", "ElasticProcStat /nonexistent/stat",
 ]
 
@@ -114,13 +126,13 @@ CLAMPED = [
 
 GLOBAL = {
     "ElasticCPU": "50 80", "ElasticInterval": "1s", "ElasticControl": "step",
-    "ElasticBypass": "95", "ElasticProcStat": "/proc/stat",
+    "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticPoolMemory": "64M",
 }
 PER_SERVER = {"ElasticMTU": "1500"}
 PER_DIRECTORY = {
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
-    "ElasticETag": "weak",
+    "ElasticETag": "weak", "ElasticWholeBody": "1M",
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 

@@ -268,8 +268,8 @@ END_TEST
 START_TEST(a_window_or_a_memory_level_is_zlibs)
 {
     static const el_setup_t wanted[] = {
-        {.level = 1, .window_bits = 15, .size_hint = 20000},
-        {.level = 6, .mem_level = 8, .size_hint = 20000},
+        {.level = 1, .window_bits = 14, .size_hint = 20000},
+        {.level = 6, .mem_level = 7, .size_hint = 20000},
         {.level = 9, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
         {.level = 12, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
         {.level = 6, .window_bits = 9, .mem_level = 1},
