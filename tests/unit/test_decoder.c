@@ -1,4 +1,5 @@
 #include "elastic/decoder.h"
+#include "engines/pool.h"
 
 #include "suites.h"
 
@@ -27,16 +28,15 @@ static uint8_t *make_body(size_t size)
 /* `body`, encoded whole; the caller frees it. */
 static uint8_t *encode(el_coding_t coding, const uint8_t *body, size_t size, size_t *encoded_size)
 {
-    const el_engine_t *engine = el_engine_for(coding);
-    el_setup_t setup = {.level = 5};
-    el_stream_t *stream = engine->open(&setup);
+    el_plan_t plan = {el_engine_for(coding), {.level = 5}};
+    el_context_t *context = el_pool_take(&plan);
     size_t room = size + size / 2 + 1000;
     uint8_t *encoded = malloc(room);
     el_span_t span = {.in = body, .in_nbytes = size, .out = encoded, .out_nbytes_avail = room};
 
-    ck_assert(stream != NULL && encoded != NULL);
-    ck_assert_int_eq(engine->step(stream, EL_FINISH, &span), EL_STEP_OK);
-    engine->close(stream);
+    ck_assert(context != NULL && encoded != NULL);
+    ck_assert_int_eq(el_engine_encode(context, &span), EL_STEP_OK);
+    el_pool_give(context);
     *encoded_size = room - span.out_nbytes_avail;
     return encoded;
 }
