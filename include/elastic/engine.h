@@ -10,6 +10,7 @@
 #define ELASTIC_ENGINE_H
 
 #include "elastic/coding.h"
+#include "elastic/cost.h"
 
 #include <stdint.h>
 
@@ -62,6 +63,7 @@ struct el_engine {
     el_coding_t coding;
     int level_min;    /* inclusive, as the library counts them */
     int level_max;
+    const el_cost_t (*costs)[EL_SIZE_CLASSES]; /* of each level, from level_min */
     const char *(*version)(void); /* of the library that runs, not of the header; static storage */
 
     /*
@@ -121,6 +123,12 @@ int el_engine_top(el_coding_t coding);
  * 1 %. docs/engines.md has the measurement.
  */
 el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole);
+
+/*
+ * What a plan is expected to cost, by a table that was measured once, for a body of the class that
+ * its size_hint falls into.
+ */
+el_cost_t el_engine_cost(const el_plan_t *plan);
 
 /* Bytes that no encoded body of `nbytes` exceeds, whatever the engine and the level. */
 size_t el_engine_bound(size_t nbytes);

@@ -1,5 +1,6 @@
 #include "elastic/ladder.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 unsigned el_ladder_top(const el_range_t *ranges)
@@ -47,4 +48,39 @@ unsigned el_ladder_start(const el_range_t *ranges)
         }
     }
     return best;
+}
+
+/* Whether `a` comes before `b`: it takes less time, or as much for fewer bytes. */
+static bool is_before(const el_rung_t *a, const el_rung_t *b)
+{
+    return a->cost.nsec != b->cost.nsec ? a->cost.nsec < b->cost.nsec
+                                        : a->cost.size < b->cost.size;
+}
+
+size_t el_ladder_build(el_rung_t *rungs, size_t count)
+{
+    size_t left = 0;
+
+    /* Insertion: setups come coding by coding with their levels rising, so nearly in order. */
+    for (size_t i = 1; i < count; i++) {
+        el_rung_t rung = rungs[i];
+        size_t at = i;
+
+        for (; at > 0 && is_before(&rung, &rungs[at - 1]); at--) {
+            rungs[at] = rungs[at - 1];
+        }
+        rungs[at] = rung;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (left == 0 || rungs[i].cost.size < rungs[left - 1].cost.size) {
+            rungs[left++] = rungs[i];
+        }
+    }
+    return left;
+}
+
+const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
+                                unsigned top)
+{
+    return &rungs[el_ladder_level((el_range_t){0, (int)count - 1}, position, top)];
 }

@@ -139,7 +139,7 @@ static bool set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
 static uint32_t brotli_shape(const el_setup_t *setup)
 {
     return (uint32_t)setup->level << 24 | (uint32_t)setup->window_bits << 16
-           | (uint32_t)setup->block_bits << 8 | el_size_class(setup->size_hint);
+           | (uint32_t)setup->block_bits << 8 | el_memory_class(setup->size_hint);
 }
 
 static el_context_t *brotli_make(const el_setup_t *setup)
@@ -276,6 +276,7 @@ const el_engine_t el_engine_brotli = {
     .coding = EL_BR,
     .level_min = BROTLI_MIN_QUALITY,
     .level_max = BROTLI_MAX_QUALITY,
+    .costs = el_costs_brotli,
     .version = brotli_version,
     .shape = brotli_shape,
     .make = brotli_make,

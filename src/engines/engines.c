@@ -50,6 +50,14 @@ int el_engine_top(el_coding_t coding)
     return top;
 }
 
+el_cost_t el_engine_cost(const el_plan_t *plan)
+{
+    const el_engine_t *engine = plan->engine;
+
+    return engine->costs[plan->setup.level - engine->level_min]
+                        [el_cost_class(plan->setup.size_hint)];
+}
+
 size_t el_engine_bound(size_t nbytes)
 {
     /*

@@ -31,7 +31,7 @@ static uint32_t tables_nbytes(uint32_t shape)
 /* The level, and how many symbols there may be: 16 K, 32 K or 64 K. */
 static uint32_t isal_shape(const el_setup_t *setup)
 {
-    unsigned size_class = el_size_class(setup->size_hint);
+    unsigned size_class = el_memory_class(setup->size_hint);
     uint32_t symbols = size_class == 0 || size_class > 3 ? 2 : size_class == 3 ? 1 : 0;
 
     return (uint32_t)setup->level << 8 | symbols;
@@ -162,6 +162,7 @@ const el_engine_t el_engine_isal = {
     .coding = EL_GZIP,
     .level_min = ISAL_DEF_MIN_LEVEL,
     .level_max = ISAL_DEF_MAX_LEVEL,
+    .costs = el_costs_isal,
     .version = isal_version,
     .shape = isal_shape,
     .make = isal_make,

@@ -88,6 +88,7 @@ const el_engine_t el_engine_libdeflate = {
     .coding = EL_GZIP,
     .level_min = LEVEL_MIN,
     .level_max = LEVEL_MAX,
+    .costs = el_costs_libdeflate,
     .version = libdeflate_version,
     .shape = libdeflate_shape,
     .make = libdeflate_make,

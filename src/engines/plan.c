@@ -11,25 +11,12 @@
 #define WINDOW_BITS_FULL 15
 #define MEM_LEVEL_DEFAULT 8
 
-/* Classes of a whole body's length, as far as they change which level serves; in KB: */
-enum { UP_TO_2, UP_TO_8, UP_TO_32, UP_TO_128, LARGER, CLASSES };
-
-static unsigned class_of(uint64_t nbytes)
-{
-    unsigned size_class = UP_TO_2;
-
-    for (uint64_t top = 2048; size_class < LARGER && nbytes > top; top *= 4) {
-        size_class++;
-    }
-    return size_class;
-}
-
 /*
  * The level of an engine that serves gzip's level (row, from 1) for a whole body of a class
- * (column), or −1. It is the cheapest whose bytes do not exceed zlib's at that level by more than a
+ * of lengths (column; see cost.h), or −1. It is the cheapest whose bytes do not exceed zlib's at that level by more than a
  * hundredth. scripts/measure-setups measures it, docs/engines.md has its last figures.
  */
-typedef int8_t levels_t[GZIP_LEVELS][CLASSES];
+typedef int8_t levels_t[GZIP_LEVELS][EL_SIZE_CLASSES];
 
 #ifdef ELASTIC_WITH_ISAL
 static const levels_t isal_levels = {
@@ -92,7 +79,7 @@ static int level_of(size_t server, const el_setup_t *wanted, bool whole)
         return -1;
     }
     if (whole) {
-        return (*servers[server].whole)[level - 1][class_of(wanted->size_hint)];
+        return (*servers[server].whole)[level - 1][el_cost_class(wanted->size_hint)];
     }
     return servers[server].stream ? servers[server].stream[level - 1] : -1;
 }

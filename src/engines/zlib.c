@@ -160,6 +160,7 @@ const el_engine_t el_engine_zlib = {
     .coding = EL_GZIP,
     .level_min = Z_BEST_SPEED,
     .level_max = Z_BEST_COMPRESSION,
+    .costs = el_costs_zlib,
     .version = zlibVersion,
     .shape = zlib_shape,
     .make = zlib_make,

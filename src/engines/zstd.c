@@ -26,7 +26,7 @@ typedef struct {
 /* Tables follow from the level and, below a megabyte, from the length. */
 static uint32_t zstd_shape(const el_setup_t *setup)
 {
-    return (uint32_t)setup->level << 8 | el_size_class(setup->size_hint);
+    return (uint32_t)setup->level << 8 | el_memory_class(setup->size_hint);
 }
 
 static el_context_t *zstd_make(const el_setup_t *setup)
@@ -141,6 +141,7 @@ const el_engine_t el_engine_zstd = {
     .coding = EL_ZSTD,
     .level_min = 1,
     .level_max = 19, /* those above want windows that browsers refuse */
+    .costs = el_costs_zstd,
     .version = ZSTD_versionString,
     .shape = zstd_shape,
     .make = zstd_make,

@@ -10,6 +10,7 @@
 Suite *accept_suite(void);
 Suite *coding_suite(void);
 Suite *control_suite(void);
+Suite *cost_suite(void);
 Suite *decide_suite(void);
 Suite *decoder_suite(void);
 Suite *encoding_suite(void);

@@ -339,6 +339,31 @@ START_TEST(a_context_fits_its_body)
 }
 END_TEST
 
+/* The table was made for these engines: no level of them may be without its row. */
+START_TEST(every_level_has_its_costs)
+{
+    static const uint64_t lengths[] = {1000, 5000, 20000, 100000, 1000000, 0};
+    const el_engine_t *engine = engines[_i];
+    uint32_t before = 10000;
+
+    for (int level = engine->level_min; level <= engine->level_max; level++) {
+        for (unsigned i = 0; i < ROWS(lengths); i++) {
+            el_plan_t plan = {engine, {.level = level, .size_hint = lengths[i]}};
+            el_cost_t cost = el_engine_cost(&plan);
+
+            ck_assert_msg(cost.nsec > 500 && cost.nsec < 5000000 && cost.size > 1000
+                              && cost.size < 7000,
+                          "%s %d, %u: %u ns, %u", engine->name, level, i, cost.nsec, cost.size);
+            if (i == 3) {
+                /* A row that is missing or doubled would break the order. */
+                ck_assert_uint_le(cost.size, before + before / 100);
+                before = cost.size;
+            }
+        }
+    }
+}
+END_TEST
+
 #ifdef ELASTIC_WITH_ZSTD
 /* RFC 8878 §3.1.1.1: the header says the content's size, no checksum follows. */
 START_TEST(a_zstd_frame_says_its_size_and_has_no_checksum)
@@ -385,6 +410,7 @@ Suite *engines_suite(void)
     tcase_add_loop_test(tc, a_window_or_a_memory_level_is_zlibs, 0, 5);
     tcase_add_test(tc, a_level_of_gzip_is_no_larger_than_zlibs);
     tcase_add_test(tc, a_context_fits_its_body);
+    tcase_add_loop_test(tc, every_level_has_its_costs, 0, ROWS(engines));
 #ifdef ELASTIC_WITH_ZSTD
     tcase_add_test(tc, a_zstd_frame_says_its_size_and_has_no_checksum);
 #endif

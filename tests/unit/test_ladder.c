@@ -2,6 +2,8 @@
 
 #include "suites.h"
 
+#include <string.h>
+
 #define TOP_MAX 18
 
 static const struct {
@@ -88,6 +90,47 @@ START_TEST(no_step_moves_a_level_by_more_than_one)
 }
 END_TEST
 
+static const el_rung_t setups[] = {
+    {EL_GZIP, 1, {1400, 2650}}, {EL_GZIP, 3, {2100, 2480}}, {EL_GZIP, 6, {10700, 2210}},
+    {EL_BR, 0, {1400, 2660}},   {EL_BR, 2, {5700, 2360}},   {EL_BR, 5, {13500, 2070}},
+    {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 3, {2500, 2350}}, {EL_ZSTD, 5, {5500, 2230}},
+};
+
+START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
+{
+    static const int levels[] = {1, 1, 3, 5, 6, 5};
+    el_rung_t rungs[ROWS(setups)];
+    size_t count;
+
+    memcpy(rungs, setups, sizeof(rungs));
+    count = el_ladder_build(rungs, ROWS(setups));
+    ck_assert_uint_eq(count, ROWS(levels));
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(rungs[i].level, levels[i]);
+        ck_assert(i == 0 || (rungs[i].cost.nsec > rungs[i - 1].cost.nsec
+                             && rungs[i].cost.size < rungs[i - 1].cost.size));
+    }
+    ck_assert_int_eq(rungs[0].coding, EL_GZIP);
+    ck_assert_int_eq(rungs[count - 1].coding, EL_BR);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 8), &rungs[0]);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 5, 8), &rungs[3]);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 8, 8), &rungs[count - 1]);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 9, 8), &rungs[count - 1]);
+}
+END_TEST
+
+START_TEST(a_ladder_of_one_or_of_equals)
+{
+    el_rung_t rungs[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
+
+    ck_assert_uint_eq(el_ladder_build(rungs, 0), 0);
+    ck_assert_uint_eq(el_ladder_build(rungs, 1), 1);
+    ck_assert_uint_eq(el_ladder_build(rungs, 3), 1);
+    ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
+    ck_assert_ptr_eq(el_ladder_rung(rungs, 1, 3, 8), rungs);
+}
+END_TEST
+
 Suite *ladder_suite(void)
 {
     Suite *suite = suite_create("ladder");
@@ -97,6 +140,8 @@ Suite *ladder_suite(void)
     tcase_add_loop_test(tc, a_position_gives_a_level, 0, ROWS(walks));
     tcase_add_test(tc, a_position_far_past_the_top_is_the_ceiling);
     tcase_add_test(tc, no_step_moves_a_level_by_more_than_one);
+    tcase_add_test(tc, a_ladder_rises_in_time_and_falls_in_bytes);
+    tcase_add_test(tc, a_ladder_of_one_or_of_equals);
     suite_add_tcase(suite, tc);
     return suite;
 }
