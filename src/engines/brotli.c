@@ -2,6 +2,7 @@
 #include "engines.h"
 
 #include <brotli/encode.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,9 @@
 
 /*
  * The library has no reset: each body takes an encoder of its own, whose memory a context keeps from
- * one to the next. An encoder holds up to eight pieces at a time; where they are too many or not of
- * a size for each other, malloc() serves.
+ * one to the next. An encoder holds some ten pieces at a time, at the highest qualities twice that.
  */
-#define PIECES 16
+#define PIECES 64
 
 typedef struct {
     void *memory;
@@ -34,9 +34,14 @@ typedef struct {
     bool used;
 } piece_t;
 
+/*
+ * As distributions build it, the library ends the process where an allocation fails. So a failing
+ * allocation jumps out of the library instead; its memory is all in the pieces.
+ */
 typedef struct {
     el_context_t base;
-    BrotliEncoderState *encoder; /* NULL between bodies that failed to begin */
+    BrotliEncoderState *encoder; /* NULL: none, or it was left by a jump */
+    jmp_buf escape;              /* set by whoever calls the library */
     int level;
     uint8_t *gathered;           /* made by the first stream that needs it */
     size_t filled;
@@ -78,19 +83,20 @@ static piece_t *vacant_piece(brotli_context_t *context)
     return vacant;
 }
 
+/* For the library: returns memory, or does not return. */
 static void *take_memory(void *opaque, size_t nbytes)
 {
     brotli_context_t *context = opaque;
     piece_t *piece = fitting_piece(context, nbytes);
 
     if (!piece) {
-        void *memory = malloc(nbytes);
-
-        piece = memory ? vacant_piece(context) : NULL;
-        if (!piece) {
-            return memory;
+        piece = vacant_piece(context);
+        if (piece) {
+            piece->memory = malloc(nbytes);
         }
-        piece->memory = memory;
+        if (!piece || !piece->memory) {
+            longjmp(context->escape, 1);
+        }
         piece->nbytes = nbytes;
         context->nbytes += nbytes;
     }
@@ -105,10 +111,17 @@ static void give_memory(void *opaque, void *memory)
     for (piece_t *p = context->piece; memory && p < context->piece + PIECES; p++) {
         if (p->memory == memory) {
             p->used = false;
-            return;
         }
     }
-    free(memory);
+}
+
+/* After a jump: the encoder is in no state to be called, not even to be destroyed. */
+static void abandon(brotli_context_t *context)
+{
+    context->encoder = NULL;
+    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
+        p->used = false;
+    }
 }
 
 static const char *brotli_version(void)
@@ -157,6 +170,11 @@ static bool brotli_begin(el_context_t *base, const el_setup_t *setup)
     }
     context->level = setup->level;
     context->filled = context->taken = 0;
+    context->encoder = NULL;
+    if (setjmp(context->escape)) {
+        abandon(context);
+        return false;
+    }
     context->encoder = BrotliEncoderCreateInstance(take_memory, give_memory, context);
     return context->encoder && set_parameters(context->encoder, setup);
 }
@@ -173,8 +191,17 @@ static BrotliEncoderOperation brotli_operation(el_op_t op)
     }
 }
 
-static el_step_t encode(BrotliEncoderState *encoder, el_op_t op, el_span_t *span)
+static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
+    BrotliEncoderState *encoder = context->encoder;
+
+    if (!encoder) {
+        return EL_STEP_ERROR;
+    }
+    if (setjmp(context->escape)) {
+        abandon(context);
+        return EL_STEP_ERROR;
+    }
     do {
         if (!BrotliEncoderCompressStream(encoder, brotli_operation(op), &span->in_nbytes, &span->in,
                                          &span->out_nbytes_avail, &span->out, NULL)) {
@@ -209,7 +236,7 @@ static el_step_t encode_gathered(brotli_context_t *context, el_op_t op, el_span_
 
     inner.in = context->gathered + context->taken;
     inner.in_nbytes = context->filled - context->taken;
-    result = encode(context->encoder, op, &inner);
+    result = encode(context, op, &inner);
     context->taken = context->filled - inner.in_nbytes;
     span->out = inner.out;
     span->out_nbytes_avail = inner.out_nbytes_avail;
@@ -225,7 +252,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
     el_step_t result = EL_STEP_OK;
 
     if (context->level > GATHER_QUALITY_MAX) {
-        return encode(context->encoder, op, span);
+        return encode(context, op, span);
     }
     if (!context->gathered) {
         context->gathered = malloc(GATHER_SIZE);
@@ -247,7 +274,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
 /* A whole body needs no gathering. */
 static el_step_t brotli_encode(el_context_t *base, el_span_t *span)
 {
-    return encode(((brotli_context_t *)base)->encoder, EL_FINISH, span);
+    return encode((brotli_context_t *)base, EL_FINISH, span);
 }
 
 static size_t brotli_memory(const el_context_t *base)

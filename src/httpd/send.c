@@ -53,7 +53,7 @@ static void account(request_rec *r, const el_send_t *send)
 {
     const el_encoder_t *encoder = &send->encoder;
 
-    el_account_encoded(r, encoder->plan.engine, encoder->level, &encoder->usage);
+    el_account_encoded(r, &encoder->plan, encoder->level, &encoder->usage);
     if (send->stock) {
         el_account_stock(r, send->stock, encoder->plan.engine->coding, &encoder->usage);
     }

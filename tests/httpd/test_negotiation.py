@@ -10,7 +10,8 @@ BODY = bodies.text(20000)
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     return httpd_shared(
-        "Elastic On\n"
+        # The server's order decides among equals; with the controller at work, costs do.
+        "Elastic On\nElasticControl off\n"
         + at("gzip-first", "ElasticCodings gzip br")
         + at("only-br", "ElasticCodings br")
         + at("off", "Elastic Off")

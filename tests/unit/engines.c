@@ -8,6 +8,7 @@ int main(void)
     SRunner *runner = srunner_create(engines_suite());
     int failed;
 
+    srunner_add_suite(runner, failing_suite());
     srunner_add_suite(runner, pool_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -16,6 +16,7 @@ Suite *decoder_suite(void);
 Suite *encoding_suite(void);
 Suite *engines_suite(void);
 Suite *etag_suite(void);
+Suite *failing_suite(void);
 Suite *ladder_suite(void);
 Suite *load_suite(void);
 Suite *mediatype_suite(void);
