@@ -99,6 +99,7 @@ def minor_faults(pid):
 def test_a_warm_server_takes_no_fresh_memory(httpd, coding):
     """A fresh context of 400 KB would be a hundred page faults for each response."""
     server = httpd("Elastic On\nMaxKeepAliveRequests 0", files={"a.txt": TEXT}, **ONE_CHILD)
+    server.get("/a.txt")
     (pid,) = server.children()
     with server.connect() as connection:
         for _ in range(30):
@@ -118,6 +119,7 @@ def test_the_pools_memory_is_bounded(httpd):
     for limit in ("0", "1G"):
         server = httpd(f"Elastic On\nElasticPoolMemory {limit}", files=files,
                        environ={"MALLOC_ARENA_MAX": "1"}, **ONE_CHILD)
+        server.get("/3000.txt")
         (pid,) = server.children()
         for _ in range(3):
             for path, body in files.items():
