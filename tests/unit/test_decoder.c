@@ -134,16 +134,15 @@ END_TEST
 START_TEST(what_was_flushed_comes_out_before_the_rest)
 {
     for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
-        const el_engine_t *engine = el_engine_for(codings[c]);
+        el_plan_t plan = {el_engine_for(codings[c]), {.level = 5}};
         const el_decoder_t *decoder = el_decoder_for(codings[c]);
-        el_setup_t setup = {.level = 5};
-        el_stream_t *stream = engine->open(&setup);
+        el_context_t *context = el_pool_take(&plan);
         el_decoding_t *decoding = decoder->open();
         uint8_t *body = make_body(1000), encoded[3000], out[1000];
         el_span_t span = {body, 1000, encoded, sizeof(encoded)};
         size_t got = 0;
 
-        ck_assert_int_eq(engine->step(stream, EL_FLUSH, &span), EL_STEP_OK);
+        ck_assert_int_eq(plan.engine->step(context, EL_FLUSH, &span), EL_STEP_OK);
         span.in = encoded;
         span.in_nbytes = sizeof(encoded) - span.out_nbytes_avail;
         do {
@@ -154,7 +153,7 @@ START_TEST(what_was_flushed_comes_out_before_the_rest)
         } while (decoder->step(decoding, &span) == EL_DECODE_FULL && got < 1000);
         ck_assert_uint_eq(got, 1000);
         ck_assert(memcmp(out, body, 1000) == 0);
-        engine->close(stream);
+        el_pool_give(context);
         decoder->close(decoding);
         free(body);
     }
