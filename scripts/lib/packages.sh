@@ -45,6 +45,14 @@ command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
 TABLE
         ;;
+    corpus) cat <<'TABLE'
+test -d /usr/share/doc/apache2-doc/manual/en    | apache2-doc     | httpd-manual
+test -d /usr/share/javascript/jquery            | libjs-jquery    | js-jquery
+test -d /usr/share/javascript/jquery-ui         | libjs-jquery-ui | js-jquery-ui
+test -d /usr/share/javascript/bootstrap4        | libjs-bootstrap4 | bootstrap4
+test -d /usr/share/javascript/d3                | libjs-d3        | js-d3
+TABLE
+        ;;
     fuzz) cat <<'TABLE'
 command -v clang                                | clang           | clang
 el_clang_fuzzer                                 | libclang-rt-dev | compiler-rt

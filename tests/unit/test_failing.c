@@ -20,13 +20,12 @@
 #define REPLACES_MALLOC 1
 #endif
 
+#if REPLACES_MALLOC
 #define NBYTES 30000
-
 #define ROOM (NBYTES * 2)
 
 static uint8_t body[NBYTES], encoded[ROOM], encoded_again[ROOM], back[NBYTES];
 
-#if REPLACES_MALLOC
 static long fail_at; /* 0: never; counts down */
 static long failures;
 static long blocks;  /* in use */
