@@ -3,9 +3,9 @@
  * length. A table that is built in says it for some machine and some bodies; measurements of the
  * site's own responses correct it.
  *
- * A correction is a factor, for the time and for the bytes: one for everything, which is the machine
- * and the site, and one for each setup, which counts the more the more was measured. Factors are
- * running averages that forget, and a single outlier moves them by little.
+ * A correction is a factor, for the time and for the bytes: one for everything, which is the
+ * machine and the site, and one for each setup, which counts the more the more was measured.
+ * Factors are running averages that forget, and a single outlier moves them by little.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */

@@ -24,7 +24,7 @@
 /* A setup's own factor counts as much as the site's from this many measurements on. */
 #define WEIGHT_EVEN 8
 
-/* How far a measurement may be from the average to count as it is; beyond, it counts as if there. */
+/* How far a measurement may be from the average to count as it is; beyond, as if it were there. */
 #define OUTLIER 2
 /* The same of the first, which has only the table to be compared with. */
 #define OUTLIER_FIRST 16

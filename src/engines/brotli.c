@@ -23,8 +23,9 @@
 #define GATHER_SIZE (64 * 1024)
 
 /*
- * The library has no reset: each body takes an encoder of its own, whose memory a context keeps from
- * one to the next. An encoder holds some ten pieces at a time, at the highest qualities twice that.
+ * The library has no reset: each body takes an encoder of its own, whose memory a context keeps
+ * from one to the next. An encoder holds some ten pieces at a time, at the highest qualities twice
+ * that.
  */
 #define PIECES 64
 

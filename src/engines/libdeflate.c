@@ -58,8 +58,8 @@ static el_step_t libdeflate_encode(el_context_t *base, el_span_t *span)
 }
 
 /*
- * The library does not tell. These are what 1.14 asks malloc for, rounded up: level 1 has one table,
- * the levels to 9 hash chains, those above binary trees and a graph.
+ * The library does not tell. These are what 1.14 asks malloc for, rounded up: level 1 has one
+ * table, the levels to 9 hash chains, those above binary trees and a graph.
  */
 #define TABLE_NBYTES (200 * 1024)
 #define CHAINS_NBYTES (656 * 1024)

@@ -1,7 +1,7 @@
 /*
- * Which engine serves a level. Levels are the ones that users know from zlib, brotli and zstd; where
- * several libraries make the same coding, the tables below say which of them makes as few bytes as
- * the level promises for the least CPU.
+ * Which engine serves a level. Levels are the ones that users know from zlib, brotli and zstd;
+ * where several libraries make the same coding, the tables below say which of them makes as few
+ * bytes as the level promises for the least CPU.
  */
 #include "engines.h"
 
@@ -12,9 +12,10 @@
 #define MEM_LEVEL_DEFAULT 8
 
 /*
- * The level of an engine that serves gzip's level (row, from 1) for a whole body of a class
- * of lengths (column; see cost.h), or −1. It is the cheapest whose bytes do not exceed zlib's at that level by more than a
- * hundredth. scripts/measure-setups measures it, docs/engines.md has its last figures.
+ * The level of an engine that serves gzip's level (row, from 1) for a whole body of a class of
+ * lengths (column; see cost.h), or −1. It is the cheapest whose bytes do not exceed zlib's at that
+ * level by more than a hundredth. scripts/measure-setups measures it, docs/engines.md has its last
+ * figures.
  */
 typedef int8_t levels_t[GZIP_LEVELS][EL_SIZE_CLASSES];
 

@@ -1,5 +1,6 @@
 /*
- * The pool: contexts and buffers that are kept from one body to the next, one pool for each process.
+ * The pool: contexts and buffers that are kept from one body to the next, one pool for each
+ * process.
  *
  * It gives out first what came back last, whose pages are still in the CPU's caches. What is kept
  * has a limit; what nobody asked for in a while is given back to the system. All functions may be

@@ -6,8 +6,8 @@
 #include <zstd_errors.h>
 
 /*
- * Bodies of up to 1 MB are their own window. That is far below the 8 MB beyond which browsers refuse
- * a frame (RFC 9659 §3).
+ * Bodies of up to 1 MB are their own window. That is far below the 8 MB beyond which browsers
+ * refuse a frame (RFC 9659 §3).
  */
 #define WINDOW_BITS_MIN 10 /* RFC 8878 §3.1.1.1.2 */
 #define WINDOW_BITS_MAX 20

@@ -114,7 +114,7 @@ def test_a_warm_server_takes_no_fresh_memory(httpd, coding):
 
 @pytest.mark.skipif(bool(env.PRELOAD), reason="a sanitizer's memory is not the module's")
 def test_the_pools_memory_is_bounded(httpd):
-    """All codings and sizes, with a pool that keeps next to nothing, and with one that keeps all."""
+    """All codings and sizes, with a pool that keeps next to nothing, and one that keeps all."""
     files = {f"{size}.txt": bodies.text(size) for size in (3000, 20000, 90000, 900000)}
     used = {}
     for limit in ("0", "1G"):

@@ -19,8 +19,8 @@ CODINGS = ["gzip", "br", "zstd"] if env.HAS_ZSTD else ["gzip", "br"]
 def broken(httpd, tmp_path):
     """A server in which one function of a compression library fails."""
     def make(fault, config="", **kw):
-        return httpd("Elastic On\n" + config, wrapper=faults.wrapper(faults.library(tmp_path, fault)),
-                     allow_log=[r"\[elastic:"], **kw)
+        return httpd("Elastic On\n" + config, allow_log=[r"\[elastic:"],
+                     wrapper=faults.wrapper(faults.library(tmp_path, fault)), **kw)
 
     os.chmod(tmp_path, 0o755)
     for parent in tmp_path.parents[:2]:

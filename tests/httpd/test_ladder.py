@@ -68,8 +68,8 @@ def test_only_equals_share_a_ladder(driven):
         assert coding == "gzip"
 
 
-@pytest.mark.parametrize("config", ["ElasticControl off", "ElasticLevel br 4",
-                                    "ElasticCodings br", "ElasticCodings br gzip\nElasticLevel br 4"])
+@pytest.mark.parametrize("config", ["ElasticControl off", "ElasticLevel br 4", "ElasticCodings br",
+                                    "ElasticCodings br gzip\nElasticLevel br 4"])
 def test_where_nothing_moves_the_order_decides(httpd, config):
     server = httpd("Elastic On\n" + config, files={"page.html": PAGE})
     assert {coding for coding, _, _ in setups(server, ALL, 3)} == {"br"}

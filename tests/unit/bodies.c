@@ -14,7 +14,8 @@ static void fill_text(uint8_t *body, size_t nbytes)
     static const char *const words[] = {
         "<p class=\"a\">", "</p>\n", "the ", "server ", "of ", "directive ", "<a href=\"", "\">",
         "</a>", "compression ", "to ", "module ", "a ", "response ", "is ", "and ", "header ",
-        "level ", "42", "<li>", "</li>\n", "for ", "request ", "in ", "configured ", "by ", "Apache ",
+        "level ", "42", "<li>", "</li>\n", "for ", "request ", "in ", "configured ", "by ",
+        "Apache ",
     };
     uint64_t state = nbytes;
     size_t used = 0;
