@@ -49,13 +49,19 @@ typedef struct {
 #define EL_RUNGS_MAX (EL_CODINGS * EL_COST_LEVELS)
 
 /*
- * Makes a ladder of setups: in the order of their time, without those that are dominated, which is
- * to say that another takes no more time and makes no more bytes. Returns how many are left, one at
- * least where there was one.
+ * Makes a ladder of setups: in the order of their time, without those that others beat, which is
+ * to say that another, or two others in turn, take no more time and make no more bytes. So each
+ * byte that a rung saves over the one below is dearer than those before. Returns how many are left,
+ * one at least where there was one.
  */
 size_t el_ladder_build(el_rung_t *rungs, size_t count);
 
-/* The rung at `position` of `top`, of `count` (1 or more): proportional, halves up; see above. */
+/*
+ * The rung at `position` of `top`, of `count` (1 or more) that el_ladder_build() left: the fastest
+ * at the floor, the smallest at the ceiling, and between them the highest whose bytes cost no more
+ * than the position pays for one. That price rises from position to position by the same factor,
+ * and it is the same for bodies of all lengths: so CPU time goes to where it saves most.
+ */
 const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
                                 unsigned top);
 

@@ -1,7 +1,18 @@
 #include "elastic/ladder.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+/*
+ * What a saved byte is worth, in nanoseconds of CPU time, one step above the floor and one below
+ * the ceiling, or somewhat beyond. At the lower end igzip's and zstd's first levels earn their
+ * time, at the upper one brotli's 5 and 6 for large pages. Five eighths up, where a server starts,
+ * stands what makes mod_deflate's bytes. docs/engines.md has the figures. Where a site's bounds
+ * leave only dearer setups, the scale follows them.
+ */
+#define PRICE_LOW 16.
+#define PRICE_HIGH 1024.
 
 unsigned el_ladder_top(const el_range_t *ranges)
 {
@@ -57,6 +68,14 @@ static bool is_before(const el_rung_t *a, const el_rung_t *b)
                                         : a->cost.size < b->cost.size;
 }
 
+/* What a byte costs, in nanoseconds, that `b` saves over `a`; `b` makes fewer. */
+static double price(const el_rung_t *a, const el_rung_t *b)
+{
+    double saved = ((double)a->cost.size - (double)b->cost.size) / 10000 * 1024;
+
+    return ((double)b->cost.nsec - (double)a->cost.nsec) / saved;
+}
+
 size_t el_ladder_build(el_rung_t *rungs, size_t count)
 {
     size_t left = 0;
@@ -72,9 +91,17 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         rungs[at] = rung;
     }
     for (size_t i = 0; i < count; i++) {
-        if (left == 0 || rungs[i].cost.size < rungs[left - 1].cost.size) {
-            rungs[left++] = rungs[i];
+        el_rung_t rung = rungs[i];
+
+        if (left > 0 && rung.cost.size >= rungs[left - 1].cost.size) {
+            continue;
         }
+        /* Prices have to rise: a rung after which bytes get cheaper is not worth standing on. */
+        while (left > 1
+               && price(&rungs[left - 2], &rungs[left - 1]) >= price(&rungs[left - 1], &rung)) {
+            left--;
+        }
+        rungs[left++] = rung;
     }
     return left;
 }
@@ -82,5 +109,22 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
 const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
                                 unsigned top)
 {
-    return &rungs[el_ladder_level((el_range_t){0, (int)count - 1}, position, top)];
+    double first, last, low, high, bid;
+    size_t at = 0;
+
+    if (position >= top) {
+        return &rungs[count - 1];
+    }
+    if (position == 0 || count == 1) {
+        return &rungs[0];
+    }
+    first = price(&rungs[0], &rungs[1]);
+    last = price(&rungs[count - 2], &rungs[count - 1]);
+    low = first > PRICE_HIGH ? first : PRICE_LOW;
+    high = last > PRICE_HIGH ? last : PRICE_HIGH;
+    bid = low * pow(high / low, (double)position / top);
+    while (at + 1 < count && price(&rungs[at], &rungs[at + 1]) <= bid) {
+        at++;
+    }
+    return &rungs[at];
 }

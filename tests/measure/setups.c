@@ -5,11 +5,15 @@
  *   setups engines FILE...    each engine at each of its own levels
  *   setups levels FILE...     each level that a user may write, by its plan, beside zlib, as
  *                             mod_deflate sets it
+ *   setups ladder FILE...     what a client gets that takes all codings, or gzip and br, at each
+ *                             position of the default bounds; beside zlib 6 as mod_deflate runs it
  *
- * Prints a line for each setup and size: name, level, bytes of the body, nanoseconds, bytes out.
+ * Prints a line for each setup and size: name, level, bytes of the body, nanoseconds, bytes out,
+ * and of the ladder's the setup.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "elastic/engine.h"
+#include "elastic/ladder.h"
 #include "engines/pool.h"
 
 #include <stdio.h>
@@ -26,6 +30,9 @@ static const size_t sizes[] = {1024, 4096, 16384, 65536, 122880, 307200};
 #define BUDGET_NSEC 6000000.
 #define REPEATS_MIN 3
 #define REPEATS_MAX 40
+
+/* Of the default bounds: gzip has nine levels. */
+#define TOP 8
 
 static uint8_t *text;
 static size_t text_nbytes;
@@ -53,7 +60,26 @@ static size_t encode(const el_plan_t *plan, const uint8_t *body, size_t nbytes)
     return room - span.out_nbytes_avail;
 }
 
-static void measure(const char *name, int level, const el_plan_t *plan, size_t nbytes)
+/* As mod_deflate does: a context of the full size for each body, which goes with it. */
+static size_t encode_anew(const el_plan_t *plan, const uint8_t *body, size_t nbytes)
+{
+    size_t room = el_engine_bound(nbytes);
+    el_span_t span = {body, nbytes, out, room};
+    el_context_t *context = plan->engine->make(&plan->setup);
+
+    if (!context || !plan->engine->begin(context, &plan->setup)
+        || plan->engine->step(context, EL_FINISH, &span) != EL_STEP_OK) {
+        fprintf(stderr, "setups: %s %d failed\n", plan->engine->name, plan->setup.level);
+        exit(1);
+    }
+    plan->engine->free(context);
+    return room - span.out_nbytes_avail;
+}
+
+typedef size_t encode_fn(const el_plan_t *plan, const uint8_t *body, size_t nbytes);
+
+static void measure_by(encode_fn *run, const char *name, int level, const el_plan_t *plan,
+                       size_t nbytes)
 {
     double nsec = 0;
     size_t encoded = 0;
@@ -66,7 +92,7 @@ static void measure(const char *name, int level, const el_plan_t *plan, size_t n
         for (int i = 0; i < REPEATS_MAX && (i < REPEATS_MIN || spent < BUDGET_NSEC); i++) {
             double began = cpu_nsec(), took;
 
-            bytes = encode(plan, body, nbytes);
+            bytes = run(plan, body, nbytes);
             took = cpu_nsec() - began;
             spent += took;
             best = i == 0 || took < best ? took : best;
@@ -74,9 +100,15 @@ static void measure(const char *name, int level, const el_plan_t *plan, size_t n
         nsec += best;
         encoded += bytes;
     }
-    printf("%s %d %zu %.0f %.1f\n", name, level, nbytes, nsec / PASSAGES,
-           (double)encoded / PASSAGES);
+    printf("%s %d %zu %.0f %.1f %s-%d\n", name, level, nbytes, nsec / PASSAGES,
+           (double)encoded / PASSAGES, el_coding_info(plan->engine->coding)->token,
+           plan->setup.level);
     fflush(stdout);
+}
+
+static void measure(const char *name, int level, const el_plan_t *plan, size_t nbytes)
+{
+    measure_by(encode, name, level, plan, nbytes);
 }
 
 static void measure_engine(const el_engine_t *engine)
@@ -117,6 +149,48 @@ static void measure_levels(void)
     }
 }
 
+static el_plan_t plan_at(unsigned position, size_t nbytes, bool with_zstd)
+{
+    el_rung_t rungs[EL_RUNGS_MAX];
+    const el_rung_t *rung;
+    el_setup_t setup = {.size_hint = nbytes};
+    size_t count = 0;
+
+    for (int c = EL_IDENTITY + 1; c < EL_CODINGS; c++) {
+        el_coding_t coding = (el_coding_t)c;
+        const el_coding_info_t *info = el_coding_info(coding);
+
+        for (int level = info->default_min; level <= info->default_max; level++) {
+            setup.level = level;
+            if (el_engine_for(coding) && (with_zstd || coding != EL_ZSTD)) {
+                el_plan_t plan = el_engine_plan(coding, &setup, true);
+
+                rungs[count++] = (el_rung_t){coding, level, el_engine_cost(&plan)};
+            }
+        }
+    }
+    count = el_ladder_build(rungs, count);
+    rung = el_ladder_rung(rungs, count, position, TOP);
+    setup.level = rung->level;
+    return el_engine_plan(rung->coding, &setup, true);
+}
+
+static void measure_ladder(void)
+{
+    for (size_t s = 0; s < SIZES; s++) {
+        el_plan_t stock = {el_engine_for(EL_GZIP), {.level = 6}};
+
+        measure_by(encode_anew, "stock", 6, &stock, sizes[s]);
+        for (unsigned position = 0; position <= TOP; position++) {
+            el_plan_t all = plan_at(position, sizes[s], true);
+            el_plan_t two = plan_at(position, sizes[s], false);
+
+            measure("all", (int)position, &all, sizes[s]);
+            measure("br+gzip", (int)position, &two, sizes[s]);
+        }
+    }
+}
+
 static void read_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -141,13 +215,15 @@ int main(int argc, char **argv)
     }
     out = malloc(el_engine_bound(sizes[SIZES - 1]));
     if (!out || text_nbytes < 2 * sizes[SIZES - 1]) {
-        fprintf(stderr, "usage: setups engines|levels FILE..., of at least 600 KB together\n");
+        fprintf(stderr, "usage: setups engines|levels|ladder FILE..., of 600 KB or more\n");
         return 2;
     }
     if (strcmp(argv[1], "engines") == 0) {
         measure_engines();
-    } else {
+    } else if (strcmp(argv[1], "levels") == 0) {
         measure_levels();
+    } else {
+        measure_ladder();
     }
     return 0;
 }

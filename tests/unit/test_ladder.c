@@ -98,24 +98,56 @@ static const el_rung_t setups[] = {
 
 START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
 {
-    static const int levels[] = {1, 1, 3, 5, 6, 5};
+    /* gzip 6 takes more than a mixture of zstd 5 and br 5, and saves less. */
+    static const struct {
+        el_coding_t coding;
+        int level;
+    } left[] = {{EL_GZIP, 1}, {EL_ZSTD, 1}, {EL_ZSTD, 3}, {EL_ZSTD, 5}, {EL_BR, 5}};
     el_rung_t rungs[ROWS(setups)];
     size_t count;
 
     memcpy(rungs, setups, sizeof(rungs));
     count = el_ladder_build(rungs, ROWS(setups));
-    ck_assert_uint_eq(count, ROWS(levels));
+    ck_assert_uint_eq(count, ROWS(left));
     for (size_t i = 0; i < count; i++) {
-        ck_assert_int_eq(rungs[i].level, levels[i]);
+        ck_assert_int_eq(rungs[i].coding, left[i].coding);
+        ck_assert_int_eq(rungs[i].level, left[i].level);
         ck_assert(i == 0 || (rungs[i].cost.nsec > rungs[i - 1].cost.nsec
                              && rungs[i].cost.size < rungs[i - 1].cost.size));
     }
-    ck_assert_int_eq(rungs[0].coding, EL_GZIP);
-    ck_assert_int_eq(rungs[count - 1].coding, EL_BR);
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 8), &rungs[0]);
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 5, 8), &rungs[3]);
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 8, 8), &rungs[count - 1]);
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 9, 8), &rungs[count - 1]);
+}
+END_TEST
+
+START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
+{
+    /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 16 × 64^(p/8). */
+    static const size_t at[] = {0, 1, 1, 2, 2, 2, 3, 4, 4, 4};
+    el_rung_t rungs[ROWS(setups)];
+    size_t count;
+
+    memcpy(rungs, setups, sizeof(rungs));
+    count = el_ladder_build(rungs, ROWS(setups));
+    for (unsigned p = 0; p < ROWS(at); p++) {
+        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8), &rungs[at[p]]);
+    }
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 0), &rungs[count - 1]);
+}
+END_TEST
+
+START_TEST(where_all_bytes_are_dear_the_prices_follow)
+{
+    /* 9766 and 19531 ns a byte. */
+    static const el_rung_t dear[] = {
+        {EL_ZSTD, 15, {100000, 2000}}, {EL_ZSTD, 17, {200000, 1900}}, {EL_ZSTD, 19, {400000, 1800}},
+    };
+    static const size_t at[] = {0, 1, 1, 1, 2};
+    el_rung_t rungs[ROWS(dear)];
+
+    memcpy(rungs, dear, sizeof(rungs));
+    ck_assert_uint_eq(el_ladder_build(rungs, ROWS(dear)), ROWS(dear));
+    for (unsigned p = 0; p < ROWS(at); p++) {
+        ck_assert_ptr_eq(el_ladder_rung(rungs, ROWS(dear), p, 4), &rungs[at[p]]);
+    }
 }
 END_TEST
 
@@ -141,6 +173,8 @@ Suite *ladder_suite(void)
     tcase_add_test(tc, a_position_far_past_the_top_is_the_ceiling);
     tcase_add_test(tc, no_step_moves_a_level_by_more_than_one);
     tcase_add_test(tc, a_ladder_rises_in_time_and_falls_in_bytes);
+    tcase_add_test(tc, a_position_pays_the_same_for_a_byte_of_any_body);
+    tcase_add_test(tc, where_all_bytes_are_dear_the_prices_follow);
     tcase_add_test(tc, a_ladder_of_one_or_of_equals);
     suite_add_tcase(suite, tc);
     return suite;
