@@ -48,6 +48,10 @@ void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned si
 el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
                          unsigned size_class, el_cost_t known, uint32_t now);
 
+/* How many measurements of the setup itself stand behind that, 64 at most; 0 where none does. */
+unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
+                        unsigned size_class, uint32_t now);
+
 /* Forgets everything. */
 void el_cost_reset(el_costs_t *costs);
 

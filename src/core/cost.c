@@ -157,6 +157,18 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
     };
 }
 
+unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
+                        unsigned size_class, uint32_t now)
+{
+    uint64_t word;
+
+    if (!is_setup(coding, level, size_class)) {
+        return 0;
+    }
+    word = atomic_load_explicit(&costs->setup[coding][level][size_class], memory_order_relaxed);
+    return unpack(word, (uint16_t)(now / STAMP_UNIT)).weight;
+}
+
 void el_cost_reset(el_costs_t *costs)
 {
     atomic_store(&costs->site, 0);

@@ -63,6 +63,19 @@ START_TEST(measurements_are_believed_in_time)
 }
 END_TEST
 
+START_TEST(it_is_known_how_much_was_measured)
+{
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 0);
+    learn(3, 3000, 2000, 1000);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 3);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 3, 1000), 0);
+    learn(1000, 3000, 2000, 1000);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 64);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000 + 12 * 3600), 0);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, EL_COST_LEVELS, 2, 1000), 0);
+}
+END_TEST
+
 START_TEST(a_slow_machine_is_slow_for_every_setup)
 {
     el_cost_t other;
@@ -148,6 +161,7 @@ Suite *cost_suite(void)
     tcase_add_loop_test(tc, lengths_have_their_class, 0, ROWS(classes));
     tcase_add_test(tc, without_a_measurement_the_table_counts);
     tcase_add_test(tc, measurements_are_believed_in_time);
+    tcase_add_test(tc, it_is_known_how_much_was_measured);
     tcase_add_test(tc, a_slow_machine_is_slow_for_every_setup);
     tcase_add_test(tc, an_outlier_moves_little);
     tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
