@@ -40,6 +40,30 @@ AC_DEFUN([EL_LIBRARY], [
     ])
 ])
 
+# EL_OPTION(VARIABLE, NAME, PC-NAME, HEADER, LINK-FLAGS, FUNCTION, WHAT)
+# A library that the module does without: --with-NAME insists on it, --without-NAME leaves it out.
+# Sets VARIABLE_CFLAGS and VARIABLE_LIBS, the conditional VARIABLE, and adds to ENGINE_DEFS.
+AC_DEFUN([EL_OPTION], [
+    AC_ARG_WITH([$2],
+        [AS_HELP_STRING([--without-$2], [leave out $7 (default: used where it is found)])],
+        [], [with_$2=auto])
+    el_with=no
+    AS_IF([test "x$with_$2" != xno], [
+        PKG_CHECK_MODULES([$1], [$3], [el_with=yes], [
+            $1_CFLAGS=
+            $1_LIBS=
+            AC_CHECK_HEADER([$4], [EL_TRY_LINK([$1], [$5], [$6])])
+            AS_IF([test -n "$$1_LIBS"], [el_with=yes])
+        ])
+        AS_IF([test "$el_with$with_$2" = noyes],
+              [AC_MSG_ERROR([--with-$2: no $3 here (Debian: lib$2-dev, Fedora: $2-devel)])])
+    ])
+    AS_IF([test $el_with = yes], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_$1"
+                                  el_engines="$el_engines $2"])
+    AC_SUBST([ENGINE_DEFS])
+    AM_CONDITIONAL([WITH_$1], [test $el_with = yes])
+])
+
 # EL_TRY_LINK(VARIABLE, LINK-FLAGS, FUNCTION): VARIABLE_LIBS is LINK-FLAGS where that finds FUNCTION.
 AC_DEFUN([EL_TRY_LINK], [
     AC_MSG_CHECKING([for $3 by $2])
@@ -146,15 +170,15 @@ AC_DEFUN([EL_WARNINGS], [
 
 # EL_TEST_PYTHON: PYTHON, a python3 that has what the tests against httpd import, or empty.
 AC_DEFUN([EL_TEST_PYTHON], [
-    AC_ARG_VAR([PYTHON], [python3 with pytest and brotli, for the tests against httpd])
-    AC_MSG_CHECKING([for a python3 with pytest and brotli])
+    AC_ARG_VAR([PYTHON], [python3 with pytest, brotli and zstandard, for the tests against httpd])
+    AC_MSG_CHECKING([for a python3 with pytest, brotli and zstandard])
     el_pythons=${PYTHON:-python3 /usr/bin/python3 /usr/local/bin/python3}
     PYTHON=
     for el_python in $el_pythons; do
-        AS_IF([$el_python -c 'import pytest, brotli' >/dev/null 2>&1],
+        AS_IF([$el_python -c 'import pytest, brotli, zstandard' >/dev/null 2>&1],
               [PYTHON=$el_python; break])
     done
-    AC_MSG_RESULT([${PYTHON:-none (Debian, Fedora: python3-pytest python3-brotli)}])
+    AC_MSG_RESULT([${PYTHON:-none (Debian, Fedora: python3-pytest python3-brotli python3-zstandard)}])
 ])
 
 # EL_INSTALL_DIRS: moduledir; apacheconfdir, httpd's configuration where a2enmod's layout exists.

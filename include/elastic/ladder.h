@@ -1,5 +1,6 @@
 /*
- * The ladder: the controller's position -> the level of each coding.
+ * The ladder: the controller's position -> the level of each coding; and, for a client that takes
+ * several, the coding too.
  *
  * Positions run from 0 (the floor) to `top` (the ceiling). `top` is the widest range among the
  * codings, so that one step moves the widest coding by one level and the others by at most one.
@@ -10,6 +11,7 @@
 #define ELASTIC_LADDER_H
 
 #include "elastic/coding.h"
+#include "elastic/cost.h"
 
 #include <stdint.h>
 
@@ -35,5 +37,32 @@ int el_ladder_level(el_range_t range, unsigned position, unsigned top);
  * level is outside of its bounds.
  */
 unsigned el_ladder_start(const el_range_t *ranges);
+
+/* A setup, and what is expected of it. */
+typedef struct {
+    el_coding_t coding;
+    int level;
+    el_cost_t cost;
+} el_rung_t;
+
+/* As many rungs as all codings have levels. */
+#define EL_RUNGS_MAX (EL_CODINGS * EL_COST_LEVELS)
+
+/*
+ * Makes a ladder of setups: in the order of their time, without those that others beat, which is
+ * to say that another, or two others in turn, take no more time and make no more bytes. So each
+ * byte that a rung saves over the one below is dearer than those before. Returns how many are left,
+ * one at least where there was one.
+ */
+size_t el_ladder_build(el_rung_t *rungs, size_t count);
+
+/*
+ * The rung at `position` of `top`, of `count` (1 or more) that el_ladder_build() left: the fastest
+ * at the floor, the smallest at the ceiling, and between them the highest whose bytes cost no more
+ * than the position pays for one. That price rises from position to position by the same factor,
+ * and it is the same for bodies of all lengths: so CPU time goes to where it saves most.
+ */
+const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
+                                unsigned top);
 
 #endif

@@ -10,13 +10,14 @@
 #define ELASTIC_STATE_H
 
 #include "elastic/control.h"
+#include "elastic/cost.h"
 #include "elastic/decide.h"
 #include "elastic/load.h"
 
 #include <stdatomic.h>
 
 #define EL_STATE_MAGIC 0x656c6173u /* "elas" */
-#define EL_STATE_VERSION 1
+#define EL_STATE_VERSION 2
 
 /* Stripes of counters: as many writers can add without sharing a cache line. A power of two. */
 #define EL_STATE_STRIPES 32
@@ -60,6 +61,7 @@ typedef struct {
     _Atomic uint64_t steps;       /* changes of the position by the controller */
     _Atomic uint32_t trouble;     /* 1 from a failed sample to the next good one */
     el_load_sample_t last;        /* written by the claim's holder only */
+    el_costs_t costs;             /* what setups turned out to cost */
     el_stripe_t stripe[EL_STATE_STRIPES];
 } el_state_t;
 

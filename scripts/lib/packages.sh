@@ -17,6 +17,9 @@ el_httpd_binary                                 | apache2-bin     | httpd
 el_apxs                                         | apache2-dev     | httpd-devel
 pkg-config --exists zlib                        | zlib1g-dev      | zlib-devel
 pkg-config --exists libbrotlienc libbrotlidec   | libbrotli-dev   | brotli-devel
+pkg-config --exists libdeflate                  | libdeflate-dev  | libdeflate-devel
+pkg-config --exists libisal                     | libisal-dev     | isa-l-devel
+pkg-config --exists libzstd                     | libzstd-dev     | libzstd-devel
 pkg-config --exists check                       | check           | check-devel
 TABLE
         ;;
@@ -30,6 +33,7 @@ TABLE
 el_python "import pytest"                       | python3-pytest  | python3-pytest
 el_python "import xdist"                        | python3-pytest-xdist | python3-pytest-xdist
 el_python "import brotli"                       | python3-brotli  | python3-brotli
+el_python "import zstandard"                    | python3-zstandard | python3-zstandard
 command -v brotli                               | brotli          | brotli
 command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
@@ -52,6 +56,14 @@ el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool
+TABLE
+        ;;
+    corpus) cat <<'TABLE'
+test -d /usr/share/doc/apache2-doc/manual/en    | apache2-doc     | httpd-manual
+test -d /usr/share/javascript/jquery            | libjs-jquery    | js-jquery
+test -d /usr/share/javascript/jquery-ui         | libjs-jquery-ui | js-jquery-ui
+test -d /usr/share/javascript/bootstrap4        | libjs-bootstrap4 | bootstrap4
+test -d /usr/share/javascript/d3                | libjs-d3        | js-d3
 TABLE
         ;;
     fuzz) cat <<'TABLE'

@@ -1,6 +1,17 @@
 #include "elastic/ladder.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+/*
+ * What a saved byte is worth, in nanoseconds of CPU time, at the floor and at the ceiling. By the
+ * built-in costs, those of the default bounds cost from 10 to 1400; five eighths up, where a server
+ * starts, stands what makes mod_deflate's bytes. docs/engines.md has the figures. Where a site's
+ * bounds allow, or leave, only dearer ones, the scale follows them.
+ */
+#define PRICE_LOW 8.
+#define PRICE_HIGH 1536.
 
 unsigned el_ladder_top(const el_range_t *ranges)
 {
@@ -47,4 +58,72 @@ unsigned el_ladder_start(const el_range_t *ranges)
         }
     }
     return best;
+}
+
+/* Whether `a` comes before `b`: it takes less time, or as much for fewer bytes. */
+static bool is_before(const el_rung_t *a, const el_rung_t *b)
+{
+    return a->cost.nsec != b->cost.nsec ? a->cost.nsec < b->cost.nsec
+                                        : a->cost.size < b->cost.size;
+}
+
+/* What a byte costs, in nanoseconds, that `b` saves over `a`; `b` makes fewer. */
+static double price(const el_rung_t *a, const el_rung_t *b)
+{
+    double saved = ((double)a->cost.size - (double)b->cost.size) / 10000 * 1024;
+
+    return ((double)b->cost.nsec - (double)a->cost.nsec) / saved;
+}
+
+size_t el_ladder_build(el_rung_t *rungs, size_t count)
+{
+    size_t left = 0;
+
+    /* Insertion: setups come coding by coding with their levels rising, so nearly in order. */
+    for (size_t i = 1; i < count; i++) {
+        el_rung_t rung = rungs[i];
+        size_t at = i;
+
+        for (; at > 0 && is_before(&rung, &rungs[at - 1]); at--) {
+            rungs[at] = rungs[at - 1];
+        }
+        rungs[at] = rung;
+    }
+    for (size_t i = 0; i < count; i++) {
+        el_rung_t rung = rungs[i];
+
+        if (left > 0 && rung.cost.size >= rungs[left - 1].cost.size) {
+            continue;
+        }
+        /* Prices have to rise: a rung after which bytes get cheaper is not worth standing on. */
+        while (left > 1
+               && price(&rungs[left - 2], &rungs[left - 1]) >= price(&rungs[left - 1], &rung)) {
+            left--;
+        }
+        rungs[left++] = rung;
+    }
+    return left;
+}
+
+const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
+                                unsigned top)
+{
+    double first, last, low, high, bid;
+    size_t at = 0;
+
+    if (position >= top) {
+        return &rungs[count - 1];
+    }
+    if (position == 0 || count == 1) {
+        return &rungs[0];
+    }
+    first = price(&rungs[0], &rungs[1]);
+    last = price(&rungs[count - 2], &rungs[count - 1]);
+    low = first > PRICE_HIGH ? first : PRICE_LOW;
+    high = last > PRICE_HIGH ? last : PRICE_HIGH;
+    bid = low * pow(high / low, (double)position / top);
+    while (at + 1 < count && price(&rungs[at], &rungs[at + 1]) <= bid) {
+        at++;
+    }
+    return &rungs[at];
 }

@@ -46,6 +46,7 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
     atomic_store(&state->steps, 0);
     atomic_store(&state->trouble, 0);
     memset(&state->last, 0, sizeof(state->last));
+    el_cost_reset(&state->costs);
     for (unsigned s = 0; s < EL_STATE_STRIPES; s++) {
         for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
             atomic_store(&state->stripe[s].count[c], 0);

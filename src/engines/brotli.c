@@ -2,6 +2,8 @@
 #include "engines.h"
 
 #include <brotli/encode.h>
+#include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +22,108 @@
 #define GATHER_QUALITY_MAX 1
 #define GATHER_SIZE (64 * 1024)
 
-struct el_stream {
-    BrotliEncoderState *encoder;
-    uint8_t *gathered; /* NULL where the quality needs no gathering */
+/*
+ * The library has no reset: each body takes an encoder of its own, whose memory a context keeps
+ * from one to the next. An encoder holds some ten pieces at a time, at the highest qualities twice
+ * that.
+ */
+#define PIECES 64
+
+typedef struct {
+    void *memory;
+    size_t nbytes;
+    bool used;
+} piece_t;
+
+/*
+ * As distributions build it, the library ends the process where an allocation fails. So a failing
+ * allocation jumps out of the library instead; its memory is all in the pieces.
+ */
+typedef struct {
+    el_context_t base;
+    BrotliEncoderState *encoder; /* NULL: none, or it was left by a jump */
+    jmp_buf escape;              /* set by whoever calls the library */
+    int level;
+    uint8_t *gathered;           /* made by the first stream that needs it */
     size_t filled;
-    size_t taken; /* of what is filled, by the encoder */
-};
+    size_t taken;                /* of what is filled, by the encoder */
+    size_t nbytes;               /* of all pieces */
+    piece_t piece[PIECES];
+} brotli_context_t;
+
+/* The smallest free piece that holds `nbytes` without being more than twice as large. */
+static piece_t *fitting_piece(brotli_context_t *context, size_t nbytes)
+{
+    piece_t *best = NULL;
+
+    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
+        if (p->memory && !p->used && p->nbytes >= nbytes && p->nbytes / 2 <= nbytes
+            && (!best || p->nbytes < best->nbytes)) {
+            best = p;
+        }
+    }
+    return best;
+}
+
+/* A place for a new piece: an empty one, else one that is free, which gives its memory back. */
+static piece_t *vacant_piece(brotli_context_t *context)
+{
+    piece_t *vacant = NULL;
+
+    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
+        if (!p->memory) {
+            return p;
+        }
+        vacant = p->used ? vacant : p;
+    }
+    if (vacant) {
+        context->nbytes -= vacant->nbytes;
+        free(vacant->memory);
+        vacant->memory = NULL;
+    }
+    return vacant;
+}
+
+/* For the library: returns memory, or does not return. */
+static void *take_memory(void *opaque, size_t nbytes)
+{
+    brotli_context_t *context = opaque;
+    piece_t *piece = fitting_piece(context, nbytes);
+
+    if (!piece) {
+        piece = vacant_piece(context);
+        if (piece) {
+            piece->memory = malloc(nbytes);
+        }
+        if (!piece || !piece->memory) {
+            longjmp(context->escape, 1);
+        }
+        piece->nbytes = nbytes;
+        context->nbytes += nbytes;
+    }
+    piece->used = true;
+    return piece->memory;
+}
+
+static void give_memory(void *opaque, void *memory)
+{
+    brotli_context_t *context = opaque;
+
+    for (piece_t *p = context->piece; memory && p < context->piece + PIECES; p++) {
+        if (p->memory == memory) {
+            p->used = false;
+        }
+    }
+}
+
+/* After a jump: the encoder is in no state to be called, not even to be destroyed. */
+static void abandon(brotli_context_t *context)
+{
+    context->encoder = NULL;
+    for (piece_t *p = context->piece; p < context->piece + PIECES; p++) {
+        p->used = false;
+    }
+}
 
 static const char *brotli_version(void)
 {
@@ -37,15 +135,6 @@ static const char *brotli_version(void)
                  (unsigned)(version >> 12) & 0xfff, (unsigned)version & 0xfff);
     }
     return text;
-}
-
-static void brotli_close(el_stream_t *stream)
-{
-    if (stream) {
-        BrotliEncoderDestroyInstance(stream->encoder);
-        free(stream->gathered);
-        free(stream);
-    }
 }
 
 static bool set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
@@ -60,30 +149,35 @@ static bool set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
            && BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, (uint32_t)hint);
 }
 
-static el_stream_t *brotli_open(const el_setup_t *setup)
+/* Tables follow from the quality and the window, the rest from the length. */
+static uint32_t brotli_shape(const el_setup_t *setup)
 {
-    el_stream_t *stream = calloc(1, sizeof(*stream));
+    return (uint32_t)setup->level << 24 | (uint32_t)setup->window_bits << 16
+           | (uint32_t)setup->block_bits << 8 | el_memory_class(setup->size_hint);
+}
 
-    if (!stream) {
-        return NULL;
+static el_context_t *brotli_make(const el_setup_t *setup)
+{
+    (void)setup;
+    return calloc(1, sizeof(brotli_context_t)); /* its base comes first */
+}
+
+static bool brotli_begin(el_context_t *base, const el_setup_t *setup)
+{
+    brotli_context_t *context = (brotli_context_t *)base;
+
+    if (context->encoder) {
+        BrotliEncoderDestroyInstance(context->encoder);
     }
-    stream->encoder = BrotliEncoderCreateInstance(NULL, NULL, NULL);
-    if (!stream->encoder) {
-        free(stream);
-        return NULL;
+    context->level = setup->level;
+    context->filled = context->taken = 0;
+    context->encoder = NULL;
+    if (setjmp(context->escape)) {
+        abandon(context);
+        return false;
     }
-    if (!set_parameters(stream->encoder, setup)) {
-        brotli_close(stream);
-        return NULL;
-    }
-    if (setup->level <= GATHER_QUALITY_MAX) {
-        stream->gathered = malloc(GATHER_SIZE);
-        if (!stream->gathered) {
-            brotli_close(stream);
-            return NULL;
-        }
-    }
-    return stream;
+    context->encoder = BrotliEncoderCreateInstance(take_memory, give_memory, context);
+    return context->encoder && set_parameters(context->encoder, setup);
 }
 
 static BrotliEncoderOperation brotli_operation(el_op_t op)
@@ -98,8 +192,17 @@ static BrotliEncoderOperation brotli_operation(el_op_t op)
     }
 }
 
-static el_step_t encode(BrotliEncoderState *encoder, el_op_t op, el_span_t *span)
+static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
+    BrotliEncoderState *encoder = context->encoder;
+
+    if (!encoder) {
+        return EL_STEP_ERROR;
+    }
+    if (setjmp(context->escape)) {
+        abandon(context);
+        return EL_STEP_ERROR;
+    }
     do {
         if (!BrotliEncoderCompressStream(encoder, brotli_operation(op), &span->in_nbytes, &span->in,
                                          &span->out_nbytes_avail, &span->out, NULL)) {
@@ -113,55 +216,87 @@ static el_step_t encode(BrotliEncoderState *encoder, el_op_t op, el_span_t *span
     return EL_STEP_MORE;
 }
 
-static void gather(el_stream_t *stream, el_span_t *span)
+static void gather(brotli_context_t *context, el_span_t *span)
 {
-    size_t room = GATHER_SIZE - stream->filled;
+    size_t room = GATHER_SIZE - context->filled;
     size_t nbytes = span->in_nbytes < room ? span->in_nbytes : room;
 
     if (nbytes > 0) {
-        memcpy(stream->gathered + stream->filled, span->in, nbytes);
-        stream->filled += nbytes;
+        memcpy(context->gathered + context->filled, span->in, nbytes);
+        context->filled += nbytes;
         span->in += nbytes;
         span->in_nbytes -= nbytes;
     }
 }
 
 /* Gives the encoder what was gathered; `op` is for the last of it. */
-static el_step_t encode_gathered(el_stream_t *stream, el_op_t op, el_span_t *span)
+static el_step_t encode_gathered(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
     el_span_t inner = *span;
     el_step_t result;
 
-    inner.in = stream->gathered + stream->taken;
-    inner.in_nbytes = stream->filled - stream->taken;
-    result = encode(stream->encoder, op, &inner);
-    stream->taken = stream->filled - inner.in_nbytes;
+    inner.in = context->gathered + context->taken;
+    inner.in_nbytes = context->filled - context->taken;
+    result = encode(context, op, &inner);
+    context->taken = context->filled - inner.in_nbytes;
     span->out = inner.out;
     span->out_nbytes_avail = inner.out_nbytes_avail;
     if (result == EL_STEP_OK) {
-        stream->filled = stream->taken = 0;
+        context->filled = context->taken = 0;
     }
     return result;
 }
 
-static el_step_t brotli_step(el_stream_t *stream, el_op_t op, el_span_t *span)
+static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
 {
+    brotli_context_t *context = (brotli_context_t *)base;
     el_step_t result = EL_STEP_OK;
 
-    if (!stream->gathered) {
-        return encode(stream->encoder, op, span);
+    if (context->level > GATHER_QUALITY_MAX) {
+        return encode(context, op, span);
+    }
+    if (!context->gathered) {
+        context->gathered = malloc(GATHER_SIZE);
+        result = context->gathered ? EL_STEP_OK : EL_STEP_ERROR;
     }
     while (result == EL_STEP_OK) {
         /* Once the encoder has begun with the gathered bytes, none may be added. */
-        if (stream->taken == 0) {
-            gather(stream, span);
+        if (context->taken == 0) {
+            gather(context, span);
         }
-        if (span->in_nbytes == 0 && (op != EL_RUN || stream->filled < GATHER_SIZE)) {
-            return op == EL_RUN ? EL_STEP_OK : encode_gathered(stream, op, span);
+        if (span->in_nbytes == 0 && (op != EL_RUN || context->filled < GATHER_SIZE)) {
+            return op == EL_RUN ? EL_STEP_OK : encode_gathered(context, op, span);
         }
-        result = encode_gathered(stream, EL_RUN, span);
+        result = encode_gathered(context, EL_RUN, span);
     }
     return result;
+}
+
+/* A whole body needs no gathering. */
+static el_step_t brotli_encode(el_context_t *base, el_span_t *span)
+{
+    return encode((brotli_context_t *)base, EL_FINISH, span);
+}
+
+static size_t brotli_memory(const el_context_t *base)
+{
+    const brotli_context_t *context = (const brotli_context_t *)base;
+
+    return sizeof(*context) + context->nbytes + (context->gathered ? GATHER_SIZE : 0);
+}
+
+static void brotli_free(el_context_t *base)
+{
+    brotli_context_t *context = (brotli_context_t *)base;
+
+    if (context->encoder) {
+        BrotliEncoderDestroyInstance(context->encoder);
+    }
+    for (size_t i = 0; i < PIECES; i++) {
+        free(context->piece[i].memory);
+    }
+    free(context->gathered);
+    free(context);
 }
 
 const el_engine_t el_engine_brotli = {
@@ -169,8 +304,13 @@ const el_engine_t el_engine_brotli = {
     .coding = EL_BR,
     .level_min = BROTLI_MIN_QUALITY,
     .level_max = BROTLI_MAX_QUALITY,
+    .costs = el_costs_brotli,
     .version = brotli_version,
-    .open = brotli_open,
+    .shape = brotli_shape,
+    .make = brotli_make,
+    .begin = brotli_begin,
     .step = brotli_step,
-    .close = brotli_close,
+    .encode = brotli_encode,
+    .memory = brotli_memory,
+    .free = brotli_free,
 };

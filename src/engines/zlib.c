@@ -8,25 +8,79 @@
 /* Added to the window's bits: gzip's header and trailer (with CRC and length) around the stream. */
 #define GZIP 16
 
-struct el_stream {
+/* The least window that zlib can encode. */
+#define LEAST_WINDOW_BITS 9
+
+/*
+ * What zlib looks ahead (its MIN_LOOKAHEAD): a window must hold it beside the body, if no match is
+ * to be lost to its edge.
+ */
+#define LOOKAHEAD 262
+
+/* zlib's own state beside its tables, rounded up. */
+#define STATE_NBYTES 6144
+
+typedef struct {
+    el_context_t base;
     z_stream z;
-};
+    int level;
+} zlib_context_t;
 
-static el_stream_t *zlib_open(const el_setup_t *setup)
+/*
+ * A body that is shorter than half of the window never uses the rest of it. Each halving halves the
+ * memory for symbols and hashes too: a kept context of 1 KB's size is cleared in no time.
+ */
+static void fit(const el_setup_t *setup, int *window_bits, int *mem_level)
 {
-    int window_bits = setup->window_bits ? setup->window_bits : MAX_WBITS;
-    int mem_level = setup->mem_level ? setup->mem_level : MAX_MEM_LEVEL;
-    el_stream_t *stream = calloc(1, sizeof(*stream));
+    uint64_t needed = setup->size_hint + LOOKAHEAD;
 
-    if (!stream) {
+    *window_bits = setup->window_bits ? setup->window_bits : MAX_WBITS;
+    *mem_level = setup->mem_level ? setup->mem_level : MAX_MEM_LEVEL;
+    while (setup->size_hint && *window_bits > LEAST_WINDOW_BITS && *mem_level > 1
+           && UINT64_C(1) << (*window_bits - 1) >= needed) {
+        --*window_bits;
+        --*mem_level;
+    }
+}
+
+static uint32_t zlib_shape(const el_setup_t *setup)
+{
+    int window_bits, mem_level;
+
+    fit(setup, &window_bits, &mem_level);
+    return (uint32_t)window_bits << 8 | (uint32_t)mem_level;
+}
+
+static el_context_t *zlib_make(const el_setup_t *setup)
+{
+    zlib_context_t *context = calloc(1, sizeof(*context));
+    int window_bits, mem_level;
+
+    if (!context) {
         return NULL;
     }
-    if (deflateInit2(&stream->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
+    fit(setup, &window_bits, &mem_level);
+    context->level = setup->level;
+    if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
-        free(stream);
+        free(context);
         return NULL;
     }
-    return stream;
+    return &context->base;
+}
+
+static bool zlib_begin(el_context_t *base, const el_setup_t *setup)
+{
+    zlib_context_t *context = (zlib_context_t *)base;
+
+    if (deflateReset(&context->z) != Z_OK) {
+        return false;
+    }
+    if (context->level == setup->level) {
+        return true;
+    }
+    context->level = setup->level;
+    return deflateParams(&context->z, setup->level, Z_DEFAULT_STRATEGY) == Z_OK;
 }
 
 static int zlib_flush(el_op_t op)
@@ -46,9 +100,9 @@ static uInt piece(size_t nbytes)
     return nbytes > UINT_MAX ? UINT_MAX : (uInt)nbytes;
 }
 
-static el_step_t zlib_step(el_stream_t *stream, el_op_t op, el_span_t *span)
+static el_step_t zlib_step(el_context_t *base, el_op_t op, el_span_t *span)
 {
-    z_stream *z = &stream->z;
+    z_stream *z = &((zlib_context_t *)base)->z;
 
     for (;;) {
         uInt in = piece(span->in_nbytes);
@@ -85,12 +139,20 @@ static el_step_t zlib_step(el_stream_t *stream, el_op_t op, el_span_t *span)
     }
 }
 
-static void zlib_close(el_stream_t *stream)
+/* As zlib's zconf.h has it: the window and its chains, the symbols and the hash's heads. */
+static size_t zlib_memory(const el_context_t *base)
 {
-    if (stream) {
-        deflateEnd(&stream->z);
-        free(stream);
-    }
+    unsigned window_bits = base->shape >> 8;
+    unsigned mem_level = base->shape & 0xff;
+
+    return sizeof(zlib_context_t) + STATE_NBYTES + ((size_t)1 << (window_bits + 2))
+           + ((size_t)1 << (mem_level + 9));
+}
+
+static void zlib_free(el_context_t *base)
+{
+    deflateEnd(&((zlib_context_t *)base)->z);
+    free(base);
 }
 
 const el_engine_t el_engine_zlib = {
@@ -98,8 +160,12 @@ const el_engine_t el_engine_zlib = {
     .coding = EL_GZIP,
     .level_min = Z_BEST_SPEED,
     .level_max = Z_BEST_COMPRESSION,
+    .costs = el_costs_zlib,
     .version = zlibVersion,
-    .open = zlib_open,
+    .shape = zlib_shape,
+    .make = zlib_make,
+    .begin = zlib_begin,
     .step = zlib_step,
-    .close = zlib_close,
+    .memory = zlib_memory,
+    .free = zlib_free,
 };

@@ -1,5 +1,6 @@
 #include "account.h"
 
+#include "choice.h"
 #include "shared.h"
 
 #include "apr_strings.h"
@@ -65,9 +66,9 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
-void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
-                        const el_usage_t *usage)
+void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
 {
+    const el_engine_t *engine = plan->engine;
     uint64_t nsec = usage->sampled ? usage->cpu_nsec : usage->elapsed_nsec;
 
     apr_table_unset(r->notes, "elastic-reason");
@@ -85,6 +86,7 @@ void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->elapsed_nsec);
         el_shared_count(EL_COUNT_SAMPLED_CPU_NSEC, usage->cpu_nsec);
+        el_choice_learn(plan, level, usage->in, usage->out, usage->cpu_nsec);
     }
 }
 

@@ -30,9 +30,8 @@ void el_usage_stop(el_usage_t *usage);
 /* The body goes out as it is, for `reason`. */
 void el_account_skipped(request_rec *r, el_reason_t reason);
 
-/* The body went out in the coding of `engine`. */
-void el_account_encoded(request_rec *r, const el_engine_t *engine, int level,
-                        const el_usage_t *usage);
+/* The body went out encoded by `plan`; `level` is the user's. */
+void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage);
 
 /*
  * The notes that DeflateFilterNote and BrotliFilterNote name: bytes in, bytes out without gzip's

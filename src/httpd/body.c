@@ -1,5 +1,11 @@
 #include "body.h"
 
+#include "engines/pool.h"
+
+#include "apr_portable.h"
+
+#include <unistd.h>
+
 /* How long a look sleeps before it asks a pipe again. */
 #define NAP apr_time_from_msec(2)
 
@@ -53,6 +59,118 @@ void el_body_drop(apr_bucket_brigade *bb)
             apr_bucket_delete(e);
         }
     }
+}
+
+/* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
+static apr_status_t read_file(const apr_bucket *bucket, char *to)
+{
+    const apr_bucket_file *file = bucket->data;
+    apr_size_t done = 0;
+    apr_os_file_t fd;
+    apr_status_t rv = apr_os_file_get(&fd, file->fd);
+
+    while (rv == APR_SUCCESS && done < bucket->length) {
+        ssize_t got = pread(fd, to + done, bucket->length - done, (off_t)(bucket->start)
+                            + (off_t)done);
+
+        if (got > 0) {
+            done += (apr_size_t)got;
+        } else if (got == 0) {
+            rv = APR_EOF;
+        } else if (errno != EINTR) {
+            rv = errno;
+        }
+    }
+    return rv;
+}
+
+static apr_status_t copy_bucket(apr_bucket *bucket, char *to, size_t room)
+{
+    apr_size_t expected = bucket->length;
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv;
+
+    if (expected > room) {
+        return APR_EGENERAL;
+    }
+    if (APR_BUCKET_IS_FILE(bucket)) {
+        return read_file(bucket, to);
+    }
+    rv = apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ);
+    if (rv == APR_SUCCESS) {
+        memcpy(to, data, len < room ? len : room);
+        /* Whatever it could not read at once is in a bucket behind it. */
+        rv = len <= expected ? APR_SUCCESS : APR_EGENERAL;
+    }
+    return rv;
+}
+
+static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
+{
+    size_t used = 0;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
+        apr_status_t rv = APR_BUCKET_IS_METADATA(e)
+                              ? APR_SUCCESS
+                              : copy_bucket(e, (char *)whole->buffer + used, whole->nbytes - used);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        used += e->length;
+    }
+    return used == whole->nbytes ? APR_SUCCESS : APR_EOF;
+}
+
+/* The only bucket with data, where that is in memory already; otherwise NULL. */
+static apr_bucket *only_memory(apr_bucket_brigade *bb)
+{
+    apr_bucket *only = NULL;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_METADATA(e) || e->length == 0) {
+            continue;
+        }
+        if (only || APR_BUCKET_IS_FILE(e)) {
+            return NULL;
+        }
+        only = e;
+    }
+    return only;
+}
+
+apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole)
+{
+    apr_bucket *only = only_memory(bb);
+    size_t held;
+    apr_status_t rv;
+
+    *whole = (el_whole_t){.nbytes = nbytes};
+    if (only) {
+        apr_size_t len;
+
+        rv = apr_bucket_read(only, &whole->data, &len, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS || len == nbytes) {
+            return rv;
+        }
+    }
+    whole->buffer = el_pool_buffer(nbytes, &held);
+    if (!whole->buffer) {
+        return APR_ENOMEM;
+    }
+    whole->data = whole->buffer;
+    rv = copy_all(bb, whole);
+    if (rv != APR_SUCCESS) {
+        el_body_release(whole);
+    }
+    return rv;
+}
+
+void el_body_release(el_whole_t *whole)
+{
+    el_pool_buffer_give(whole->buffer);
+    whole->buffer = NULL;
 }
 
 /* Reads a bucket of unknown length, which then has one. */

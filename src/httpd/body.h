@@ -27,6 +27,23 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
 /* Takes the data out of a brigade; what is no data stays. */
 void el_body_drop(apr_bucket_brigade *bb);
 
+/* A complete body in one piece of memory. */
+typedef struct {
+    const char *data;
+    size_t nbytes;
+    void *buffer; /* of the pool, where the body was gathered there; otherwise NULL */
+} el_whole_t;
+
+/*
+ * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all. Files are read without
+ * their buckets noticing, so that the brigade can still be sent as it is. An error where the body
+ * cannot be read, or is shorter: APR_EOF; then there is nothing to release.
+ */
+apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole);
+
+/* Gives back what a gathered body holds. */
+void el_body_release(el_whole_t *whole);
+
 /* What ended a look at a body. */
 typedef enum {
     EL_LOOK_MORE,    /* nothing yet: the brigade is used up */

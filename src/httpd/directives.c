@@ -6,6 +6,7 @@
 #include "elastic/engine.h"
 #include "elastic/mediatype.h"
 
+#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
 
@@ -123,9 +124,9 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
     el_dir_t *dir = config;
     apr_array_header_t *words = el_words(cmd, args);
     const el_coding_info_t *info;
-    const el_engine_t *engine;
     el_coding_t coding;
     uint64_t bound[2];
+    int top;
 
     if (words->nelts != 2 && words->nelts != 3) {
         return el_refuse(cmd, args);
@@ -145,15 +146,67 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
     if (bound[0] > bound[1]) {
         return el_refuse(cmd, args);
     }
-    engine = el_engine_for(coding);
-    if (!engine) {
+    top = el_engine_top(coding);
+    if (!top) {
         el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", info->token));
-    } else if (bound[1] > (uint64_t)engine->level_max) {
+    } else if (bound[1] > (uint64_t)top) {
         el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
-                                    info->token, engine->level_max));
+                                    info->token, top));
     }
     dir->range[coding] = (el_range_t){(int)bound[0], (int)bound[1]};
     dir->range_set[coding] = true;
+    return NULL;
+}
+
+static el_server_t *server_config(const cmd_parms *cmd)
+{
+    return el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
+}
+
+/* A number of bytes, also with K, M or G behind it (of 1024). */
+static bool bytes_of(const cmd_parms *cmd, const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    const char *unit = text ? text + digits : "";
+    const char *known = *unit ? strchr(units, apr_toupper(*unit)) : units;
+    int shift = !*unit ? 0 : known ? 10 * (int)(known - units + 1) : 0;
+
+    /* 2^53 bytes are beyond every machine; the bound keeps the product in range. */
+    if (!known || (*unit && unit[1])
+        || !el_number(apr_pstrmemdup(cmd->pool, text ? text : "", digits), 0,
+                      UINT64_C(1) << (53 - shift), bytes)) {
+        return false;
+    }
+    *bytes <<= shift;
+    return true;
+}
+
+static const char *set_whole_body(cmd_parms *cmd, void *config, const char *args)
+{
+    el_dir_t *dir = config;
+
+    /* A body and its encoding are held in memory, and libraries count with 31 bits. */
+    if (!bytes_of(cmd, el_only_word(cmd, args), &dir->whole_body) || dir->whole_body > INT_MAX) {
+        return el_refuse(cmd, args);
+    }
+    dir->whole_body_set = true;
+    return NULL;
+}
+
+static const char *set_pool_memory(cmd_parms *cmd, void *config, const char *args)
+{
+    el_server_t *server = server_config(cmd);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)config;
+    if (error) {
+        return error;
+    }
+    if (!bytes_of(cmd, el_only_word(cmd, args), &server->pool_memory)) {
+        return el_refuse(cmd, args);
+    }
+    server->pool_memory_set = true;
     return NULL;
 }
 
@@ -192,11 +245,6 @@ static const char *set_etag(cmd_parms *cmd, void *config, const char *args)
         }
     }
     return el_refuse(cmd, args);
-}
-
-static el_server_t *server_config(const cmd_parms *cmd)
-{
-    return el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
 }
 
 static const char *set_mtu(cmd_parms *cmd, void *config, const char *args)
@@ -322,6 +370,9 @@ const command_rec el_commands[] = {
                      "zstd 1-19"),
     AP_INIT_RAW_ARGS("ElasticMinSize", set_min_size, NULL, NOT_HTACCESS,
                      "auto, or the size in bytes below which bodies stay as they are"),
+    AP_INIT_RAW_ARGS("ElasticWholeBody", set_whole_body, NULL, NOT_HTACCESS,
+                     "the size in bytes up to which a complete body is encoded in one call, below "
+                     "2G; K, M or G may follow"),
     AP_INIT_RAW_ARGS("ElasticPrecompressed", set_precompressed, NULL, EVERYWHERE,
                      "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f"),
     AP_INIT_RAW_ARGS("ElasticInflate", set_inflate, NULL, EVERYWHERE,
@@ -339,6 +390,9 @@ const command_rec el_commands[] = {
                      "step or off: how the effort follows the load"),
     AP_INIT_RAW_ARGS("ElasticBypass", set_bypass, NULL, RSRC_CONF,
                      "Off, or the percentage of CPU above which nothing is compressed, 0 to 100"),
+    AP_INIT_RAW_ARGS("ElasticPoolMemory", set_pool_memory, NULL, RSRC_CONF,
+                     "the bytes that all processes together keep for their encoders; K, M or G may "
+                     "follow"),
     AP_INIT_RAW_ARGS("ElasticProcStat", set_proc_stat, NULL, RSRC_CONF,
                      "the path of a file that is read in place of /proc/stat"),
     {NULL},

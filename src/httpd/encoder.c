@@ -1,19 +1,83 @@
 #include "encoder.h"
 
+#include "engines/pool.h"
+
 /*
  * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused
  * and a slow client pins no more than it would without us.
  */
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
+void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
+                     apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+{
+    *encoder = (el_encoder_t){
+        .plan = el_engine_plan(coding, setup, whole),
+        .level = setup->level,
+        .usage = el_usage_new(),
+        .pool = pool,
+        .brigade = apr_brigade_create(pool, alloc),
+    };
+}
+
+/*
+ * The output of a whole body becomes a bucket. What fits into a block of httpd's own is copied, so
+ * that the buffer serves the next body at once; more goes out in the buffer itself, which comes
+ * back to the pool when it is sent.
+ */
+static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
+{
+    apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
+    bool few = nbytes <= BLOCK_SIZE;
+
+    APR_BRIGADE_INSERT_TAIL(encoder->brigade,
+                            apr_bucket_heap_create((const char *)buffer, nbytes,
+                                                   few ? NULL : el_pool_buffer_give, alloc));
+    if (few) {
+        el_pool_buffer_give(buffer);
+    }
+    encoder->usage.out += nbytes;
+}
+
+/* One call of the engine; the bytes that it made in `buffer`, or 0. */
+static size_t encode_whole(const el_plan_t *plan, const char *data, size_t len, uint8_t *buffer,
+                           size_t room)
+{
+    el_context_t *context = el_pool_take(plan);
+    el_span_t span = {(const uint8_t *)data, len, buffer, room};
+    el_step_t step = context ? el_engine_encode(context, &span) : EL_STEP_ERROR;
+
+    el_pool_give(context);
+    return step == EL_STEP_OK ? room - span.out_nbytes_avail : 0;
+}
+
+bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
+{
+    size_t room;
+    size_t nbytes = 0;
+    uint8_t *buffer;
+
+    el_usage_start(&encoder->usage);
+    buffer = el_pool_buffer(el_engine_bound(len), &room);
+    if (buffer) {
+        nbytes = encode_whole(&encoder->plan, data, len, buffer, room);
+    }
+    if (nbytes > 0) {
+        ship_whole(encoder, buffer, nbytes);
+        encoder->usage.in += len;
+    } else {
+        el_pool_buffer_give(buffer);
+    }
+    el_usage_stop(&encoder->usage);
+    return nbytes > 0;
+}
+
 static apr_status_t close_stream(void *data)
 {
     el_encoder_t *encoder = data;
 
-    if (encoder->stream) {
-        encoder->engine->close(encoder->stream);
-        encoder->stream = NULL;
-    }
+    el_pool_give(encoder->context);
+    encoder->context = NULL;
     if (encoder->block) {
         apr_bucket_free(encoder->block);
         encoder->block = NULL;
@@ -21,24 +85,23 @@ static apr_status_t close_stream(void *data)
     return APR_SUCCESS;
 }
 
-bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, const el_setup_t *setup,
-                     apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+bool el_encoder_open(el_encoder_t *encoder)
 {
-    *encoder = (el_encoder_t){.engine = engine, .setup = *setup, .usage = el_usage_new()};
     el_usage_start(&encoder->usage);
-    encoder->stream = engine->open(setup);
+    encoder->context = el_pool_take(&encoder->plan);
     el_usage_stop(&encoder->usage);
-    if (!encoder->stream) {
+    if (!encoder->context) {
         return false;
     }
-    encoder->brigade = apr_brigade_create(pool, alloc);
-    apr_pool_cleanup_register(pool, encoder, close_stream, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(encoder->pool, encoder, close_stream, apr_pool_cleanup_null);
     return true;
 }
 
-void el_encoder_close(el_encoder_t *encoder, apr_pool_t *pool)
+void el_encoder_close(el_encoder_t *encoder)
 {
-    apr_pool_cleanup_run(pool, encoder, close_stream);
+    if (encoder->context) {
+        apr_pool_cleanup_run(encoder->pool, encoder, close_stream);
+    }
 }
 
 /*
@@ -72,7 +135,7 @@ static el_step_t step(el_encoder_t *encoder, el_op_t op, el_span_t *span)
     }
     span->out = encoder->block + encoder->used;
     span->out_nbytes_avail = BLOCK_SIZE - encoder->used;
-    result = encoder->engine->step(encoder->stream, op, span);
+    result = encoder->context->engine->step(encoder->context, op, span);
     encoder->used = BLOCK_SIZE - span->out_nbytes_avail;
     if (encoder->used == BLOCK_SIZE || (encoder->used > 0 && op != EL_RUN)) {
         ship_block(encoder);

@@ -1,6 +1,6 @@
 /*
- * An engine's stream that writes buckets: bytes in, a brigade out, usage accounted. It belongs to
- * one response.
+ * A body's encoder that writes buckets: bytes in, a brigade out, usage accounted. It belongs to one
+ * response, and borrows its context from the pool.
  */
 #ifndef ELASTIC_ENCODER_H
 #define ELASTIC_ENCODER_H
@@ -10,10 +10,11 @@
 #include "apr_buckets.h"
 
 typedef struct {
-    const el_engine_t *engine;
-    el_setup_t setup;
-    el_stream_t *stream;
+    el_plan_t plan;
+    int level;                   /* as the user counts it */
+    el_context_t *context;       /* of a stream that is open, or NULL */
     el_usage_t usage;
+    apr_pool_t *pool;
     apr_bucket_brigade *brigade; /* output that was not taken yet */
     uint8_t *block;              /* the bucket being filled, or NULL */
     size_t used;
@@ -21,12 +22,23 @@ typedef struct {
 } el_encoder_t;
 
 /*
- * Opens `encoder`, whose memory the caller owns.
- * False where memory is short. The stream is closed with `pool` at the latest, so an aborted
- * request leaks nothing.
+ * Plans `encoder`, whose memory the caller owns, for a body in `coding`, which this build has; for
+ * el_encoder_whole() where `whole` is true, otherwise for el_encoder_open().
  */
-bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, const el_setup_t *setup,
+void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
                      apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+
+/*
+ * Encodes a whole body of `len` bytes; all output is in the brigade afterwards. False where memory
+ * is short or the engine failed: then there is none.
+ */
+bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len);
+
+/*
+ * Opens a stream. False where memory is short. The context goes back to the pool with the request's
+ * at the latest, so an aborted request leaks nothing.
+ */
+bool el_encoder_open(el_encoder_t *encoder);
 
 /*
  * Encodes `len` bytes; with EL_FLUSH and EL_FINISH all output is in the brigade afterwards. False
@@ -34,7 +46,7 @@ bool el_encoder_open(el_encoder_t *encoder, const el_engine_t *engine, const el_
  */
 bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len);
 
-/* Frees the stream before its pool's end; a second call does nothing. */
-void el_encoder_close(el_encoder_t *encoder, apr_pool_t *pool);
+/* Gives the context back before the request's end; what is not open stays so. */
+void el_encoder_close(el_encoder_t *encoder);
 
 #endif

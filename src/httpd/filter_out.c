@@ -2,6 +2,7 @@
 
 #include "body.h"
 #include "chain.h"
+#include "choice.h"
 #include "conditional.h"
 #include "policy.h"
 #include "request.h"
@@ -12,13 +13,6 @@
 #include "http_protocol.h"
 
 EL_USE_LOG;
-
-/*
- * A body that is complete in the first brigade and not larger than this is encoded before the
- * header goes, so that its length is known. Larger ones are streamed, which keeps the memory of a
- * response bounded.
- */
-#define WHOLE_BODY_MAX (1024 * 1024)
 
 /*
  * How long a body that has not shown its size yet is waited for when its producer, a CGI script,
@@ -133,21 +127,19 @@ static void set_header(request_rec *r, const out_t *out, el_coding_t coding)
     el_response_set_coding(r, coding, el_policy_etag(r, out->record));
 }
 
-/* An encoder was opened, or ought to have been, but the identity goes: nothing was sent yet. */
+/* An encoder was planned, but the identity goes: nothing was sent yet. */
 static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                               el_decision_t decision)
 {
     el_encoder_t *encoder = &out->send.encoder;
 
     if (decision.reason == EL_REASON_ERROR) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, encoder->stream ? APR_SUCCESS : APR_ENOMEM, f->r,
-                      "elastic: the encoder %s failed; %s goes out as it is",
-                      encoder->engine->name, f->r->uri);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->r,
+                      "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
+                      encoder->plan.engine->name, f->r->uri);
     }
-    if (encoder->stream) {
-        el_encoder_close(encoder, f->r->pool);
-        apr_brigade_cleanup(encoder->brigade);
-    }
+    el_encoder_close(encoder);
+    apr_brigade_cleanup(encoder->brigade);
     return step_aside(f, out, bb, decision);
 }
 
@@ -189,20 +181,20 @@ static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
 }
 
 static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                                   el_decision_t decision, const el_measure_t *measure)
+                                   el_decision_t decision, const el_setup_t *setup, bool whole)
 {
-    el_setup_t setup = el_policy_setup(f->r, out->record, decision.coding);
+    el_encoder_plan(&out->send.encoder, decision.coding, setup, whole, f->r->pool,
+                    bb->bucket_alloc);
+    return whole ? send_whole(f, out, bb, decision) : send_stream(f, out, bb, decision);
+}
 
-    setup.size_hint = out->send.length;
-    if (!el_encoder_open(&out->send.encoder, el_engine_for(decision.coding), &setup, f->r->pool,
-                         bb->bucket_alloc)) {
-        decision.reason = EL_REASON_ERROR;
-        return fall_back(f, out, bb, decision);
-    }
-    if (measure->complete && measure->plain && measure->size <= WHOLE_BODY_MAX) {
-        return send_whole(f, out, bb, decision);
-    }
-    return send_stream(f, out, bb, decision);
+/* Whether the body is at hand to be encoded in one call; or, for HEAD, whether GET's would be. */
+static bool is_whole(const ap_filter_t *f, const out_t *out, const el_measure_t *measure)
+{
+    uint64_t most = el_dir_whole_body(el_dir_of(f->r));
+
+    return out->facts.head ? out->send.length_known && out->send.length <= most
+                           : measure->complete && measure->plain && measure->size <= most;
 }
 
 /* Everything that will be known is known: `bb` holds the body from its beginning. */
@@ -211,6 +203,8 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
     el_facts_t *facts = &out->facts;
     el_measure_t measure = el_body_measure(bb);
     el_decision_t decision;
+    el_setup_t setup;
+    bool whole;
 
     /* The empty body of a HEAD says nothing about GET's. */
     if (measure.complete && (measure.size > 0 || !facts->head)) {
@@ -227,13 +221,15 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
         return step_aside(f, out, bb, decision);
     }
     el_request_of(f->r)->claimed = true;
+    whole = is_whole(f, out, &measure);
+    setup = el_choice_make(f->r, out->record, facts, whole, out->send.length, &decision);
     if (decision.reason == EL_REASON_HEAD) {
         set_header(f->r, out, decision.coding);
         el_account_skipped(f->r, EL_REASON_HEAD);
         out->phase = DISCARDING;
         return discard(f, bb);
     }
-    return start_encoding(f, out, bb, decision, &measure);
+    return start_encoding(f, out, bb, decision, &setup, whole);
 }
 
 /* Whether the decision can be made with `bb`; where not, its buckets are kept for the next call. */

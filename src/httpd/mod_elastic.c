@@ -14,6 +14,7 @@
 
 #include "ap_mpm.h"
 #include "elastic/engine.h"
+#include "engines/pool.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -35,8 +36,7 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    const el_engine_t *gzip = el_engine_for(EL_GZIP);
-    const el_engine_t *br = el_engine_for(EL_BR);
+    char engines[256];
 
     (void)plog;
     (void)ptemp;
@@ -51,9 +51,27 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_chain_configure();
     el_ranges_configure();
     el_records_report(server);
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s %s and %s %s",
-                 ELASTIC_VERSION, gzip->name, gzip->version(), br->name, br->version());
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s", ELASTIC_VERSION,
+                 el_engine_list(engines, sizeof(engines)));
     return OK;
+}
+
+/*
+ * The least that a process may keep, whatever their number: what httpd's own allocator keeps of the
+ * memory that mod_deflate has taken once.
+ */
+#define POOL_MEMORY_MIN (512 * 1024)
+
+static void child_init(apr_pool_t *pchild, server_rec *main_server)
+{
+    uint64_t memory = el_server_pool_memory(el_server_of(main_server));
+    int processes = 1;
+
+    (void)pchild;
+    if (ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes) == APR_SUCCESS && processes > 1) {
+        memory /= (unsigned)processes;
+    }
+    el_pool_limit(memory < POOL_MEMORY_MIN ? POOL_MEMORY_MIN : (size_t)memory);
 }
 
 /* At a start and at a restart; a graceful one keeps the position and the counters. */
@@ -79,6 +97,7 @@ void el_hooks_register(apr_pool_t *pconf)
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(el_conditional_prepare, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);

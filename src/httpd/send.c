@@ -37,7 +37,7 @@ apr_status_t el_send_break_off(ap_filter_t *f, el_send_t *send, apr_bucket_briga
     ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error",
                   what, r->uri);
     el_account_skipped(r, EL_REASON_ERROR);
-    el_encoder_close(&send->encoder, r->pool);
+    el_encoder_close(&send->encoder);
     send->broken = true;
     /* mod_cache would keep what it has as the whole. */
     r->no_cache = 1;
@@ -53,9 +53,9 @@ static void account(request_rec *r, const el_send_t *send)
 {
     const el_encoder_t *encoder = &send->encoder;
 
-    el_account_encoded(r, encoder->engine, encoder->setup.level, &encoder->usage);
+    el_account_encoded(r, &encoder->plan, encoder->level, &encoder->usage);
     if (send->stock) {
-        el_account_stock(r, send->stock, encoder->engine->coding, &encoder->usage);
+        el_account_stock(r, send->stock, encoder->plan.engine->coding, &encoder->usage);
     }
 }
 
@@ -78,7 +78,7 @@ static apr_status_t finish(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *
     } else {
         account(f->r, send);
     }
-    el_encoder_close(encoder, f->r->pool);
+    el_encoder_close(encoder);
     APR_BRIGADE_CONCAT(encoder->brigade, bb);
     ap_remove_output_filter(f);
     return pass_on(f, send);
@@ -171,6 +171,9 @@ bool el_send_first(el_send_t *send, apr_bucket_brigade *bb)
     const char *data;
     apr_size_t len;
 
+    if (!el_encoder_open(&send->encoder)) {
+        return false;
+    }
     if (APR_BUCKET_IS_METADATA(bucket)
         || el_body_read(bucket, &data, &len, APR_NONBLOCK_READ) != APR_SUCCESS) {
         return true;
@@ -185,31 +188,23 @@ bool el_send_first(el_send_t *send, apr_bucket_brigade *bb)
 apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool must_encode,
                                   el_reason_t *reason)
 {
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
-        const char *data;
-        apr_size_t len;
-        apr_status_t rv;
+    el_usage_t *usage = &send->encoder.usage;
+    el_whole_t whole;
+    apr_status_t rv = el_body_gather(bb, (size_t)send->length, &whole);
 
-        if (APR_BUCKET_IS_METADATA(e)) {
-            continue;
-        }
-        rv = el_body_read(e, &data, &len, APR_BLOCK_READ);
-        if (rv != APR_SUCCESS) {
-            return rv;
-        }
-        if (!el_encoder_put(&send->encoder, EL_RUN, data, len)) {
-            *reason = EL_REASON_ERROR;
-            return APR_SUCCESS;
-        }
-    }
-    if (ended_early(send)) {
-        return APR_EOF;
-    }
-    if (!el_encoder_put(&send->encoder, EL_FINISH, NULL, 0)) {
+    if (rv == APR_ENOMEM) {
         *reason = EL_REASON_ERROR;
-    } else if (send->encoder.usage.out >= send->encoder.usage.in && !must_encode) {
+        return APR_SUCCESS;
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (!el_encoder_whole(&send->encoder, whole.data, whole.nbytes)) {
+        *reason = EL_REASON_ERROR;
+    } else if (usage->out >= usage->in && !must_encode) {
         *reason = EL_REASON_NOT_SMALLER;
     }
+    el_body_release(&whole);
     return APR_SUCCESS;
 }
 
@@ -219,7 +214,7 @@ apr_status_t el_send_whole(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *
 
     ap_set_content_length(f->r, (apr_off_t)encoder->usage.out);
     account(f->r, send);
-    el_encoder_close(encoder, f->r->pool);
+    el_encoder_close(encoder);
     APR_BRIGADE_INSERT_TAIL(encoder->brigade, apr_bucket_eos_create(bb->bucket_alloc));
     apr_brigade_cleanup(bb);
     ap_remove_output_filter(f);

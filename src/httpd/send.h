@@ -24,8 +24,8 @@ typedef struct {
 apr_status_t el_send_stream(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *bb);
 
 /*
- * Encodes the first of a stream's data while the header can still say identity: an encoder makes
- * its large tables now. False where it fails; `bb` is whole then.
+ * Opens the stream and encodes the first of its data while the header can still say identity: an
+ * encoder makes its large tables now. False where it fails; `bb` is whole then.
  */
 bool el_send_first(el_send_t *send, apr_bucket_brigade *bb);
 

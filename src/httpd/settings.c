@@ -58,6 +58,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     TAKE(to, from, precompressed);
     TAKE(to, from, inflate);
     TAKE(to, from, min_size);
+    TAKE(to, from, whole_body);
     TAKE(to, from, etag);
     if (from->codings_set) {
         to->codings_set = true;
@@ -163,10 +164,10 @@ size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)
 el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
 {
     const el_coding_info_t *info = el_coding_info(coding);
-    const el_engine_t *engine = el_engine_for(coding);
+    int top = el_engine_top(coding);
     el_range_t range = {0, 0};
 
-    if (!info || !engine) {
+    if (!info || !top) {
         return range;
     }
     if (dir->range_set[coding]) {
@@ -174,8 +175,8 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
     } else {
         range = (el_range_t){info->default_min, info->default_max};
     }
-    range.min = range.min > engine->level_max ? engine->level_max : range.min;
-    range.max = range.max > engine->level_max ? engine->level_max : range.max;
+    range.min = range.min > top ? top : range.min;
+    range.max = range.max > top ? top : range.max;
     return range;
 }
 
@@ -184,6 +185,16 @@ void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges)
     for (int i = 0; i < EL_CODINGS; i++) {
         ranges[i] = el_dir_range(dir, (el_coding_t)i);
     }
+}
+
+uint64_t el_dir_whole_body(const el_dir_t *dir)
+{
+    return dir->whole_body_set ? dir->whole_body : EL_DEFAULT_WHOLE_BODY;
+}
+
+uint64_t el_server_pool_memory(const el_server_t *server)
+{
+    return server->pool_memory_set ? server->pool_memory : EL_DEFAULT_POOL_MEMORY;
 }
 
 size_t el_server_mtu(const el_server_t *server)

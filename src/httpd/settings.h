@@ -24,6 +24,15 @@
 /* ElasticBypass Off: no share is above it. */
 #define EL_NO_BYPASS 2.0
 
+/*
+ * ElasticWholeBody: a page is below it; larger bodies are streamed, which keeps the memory of a
+ * response bounded.
+ */
+#define EL_DEFAULT_WHOLE_BODY (1024 * 1024)
+
+/* ElasticPoolMemory: 64 MB, a hundred and sixty of zlib's contexts at their largest. */
+#define EL_DEFAULT_POOL_MEMORY (64 * 1024 * 1024)
+
 /* One rule of ElasticTypes. */
 typedef struct {
     const char *pattern;
@@ -35,12 +44,13 @@ typedef struct {
     bool enabled, enabled_set;
     bool precompressed, precompressed_set;
     bool inflate, inflate_set;
-    bool codings_set, min_size_set, etag_set, types_replace;
+    bool codings_set, min_size_set, whole_body_set, etag_set, types_replace;
     bool range_set[EL_CODINGS];
     el_range_t range[EL_CODINGS];
     el_coding_t codings[EL_CODINGS];
     size_t codings_count;
     uint64_t min_size;
+    uint64_t whole_body;
     el_etag_mode_t etag;
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
 } el_dir_t;
@@ -48,12 +58,13 @@ typedef struct {
 /* Per server; all but `mtu` is read from the main server only. */
 typedef struct {
     size_t mtu; /* bytes; 0: not set */
-    bool cpu_set, bypass_set, mode_set;
+    bool cpu_set, bypass_set, mode_set, pool_memory_set;
     double low, high;
     double bypass;                /* above 1: off */
     el_control_mode_t mode;
     apr_interval_time_t interval; /* 0: not set */
     const char *proc_stat;        /* NULL: not set */
+    uint64_t pool_memory;         /* bytes */
 } el_server_t;
 
 extern const command_rec el_commands[];
@@ -90,6 +101,12 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding);
 
 /* All ranges, for the ladder; `ranges` has EL_CODINGS entries. */
 void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges);
+
+/* Bytes up to which a complete body is encoded in one call. */
+uint64_t el_dir_whole_body(const el_dir_t *dir);
+
+/* Bytes of kept encoder contexts, of all processes together. */
+uint64_t el_server_pool_memory(const el_server_t *server);
 
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);

@@ -2,6 +2,9 @@
 
 #include "policy.h"
 #include "shared.h"
+#include "status_costs.h"
+
+#include "elastic/engine.h"
 
 #include "apr_strings.h"
 #include "http_core.h"
@@ -13,6 +16,9 @@
 
 /* Micros of a second, or of a share. */
 #define MILLION 1000000.
+
+/* Room for the names and versions of all engines. */
+#define ENGINES_SIZE 256
 
 typedef struct {
     const char *key;
@@ -71,7 +77,7 @@ static void add_levels(list_t *list, const server_rec *main_server)
     } rows[] = {
         {EL_GZIP, "ElasticLevelGzip", "Level of gzip"},
         {EL_BR, "ElasticLevelBr", "Level of br"},
-        {EL_ZSTD, "ElasticLevelZstd", "Level of zstd (0: not built in)"},
+        {EL_ZSTD, "ElasticLevelZstd", "Level of zstd"},
     };
     el_control_state_t control = el_state_control(el_shared.state);
     el_range_t ranges[EL_CODINGS];
@@ -112,6 +118,8 @@ static apr_array_header_t *figures_of(request_rec *r)
     uint64_t now = el_shared_now();
 
     add(&list, "ElasticVersion", "mod_elastic", false, ELASTIC_VERSION);
+    add(&list, "ElasticEngines", "Built in", false,
+        el_engine_list(apr_palloc(r->pool, ENGINES_SIZE), ENGINES_SIZE));
     add_count(&list, "ElasticUptime", "Running for, s",
               now > started ? (uint64_t)((double)(now - started) / MILLION) : 0);
     add_controller(&list);
@@ -120,8 +128,25 @@ static apr_array_header_t *figures_of(request_rec *r)
     return list.figures;
 }
 
-static void write_lines(request_rec *r, const apr_array_header_t *figures)
+/* For programs; people get a table. */
+static void add_costs(request_rec *r, apr_array_header_t *figures)
 {
+    const apr_array_header_t *rows = el_status_costs(r->pool, ap_server_conf);
+    list_t list = {r->pool, figures};
+
+    for (int i = 0; i < rows->nelts; i++) {
+        const el_cost_row_t *row = &APR_ARRAY_IDX(rows, i, el_cost_row_t);
+
+        add(&list,
+            apr_psprintf(r->pool, "ElasticCost-%s-%d", el_coding_info(row->coding)->token,
+                         row->level),
+            "", false, el_status_costs_value(r->pool, row));
+    }
+}
+
+static void write_lines(request_rec *r, apr_array_header_t *figures)
+{
+    add_costs(r, figures);
     for (int i = 0; i < figures->nelts; i++) {
         const figure_t *figure = &APR_ARRAY_IDX(figures, i, figure_t);
 
@@ -130,8 +155,9 @@ static void write_lines(request_rec *r, const apr_array_header_t *figures)
 }
 
 /* Keys and values hold nothing that JSON would have escaped. */
-static void write_json(request_rec *r, const apr_array_header_t *figures)
+static void write_json(request_rec *r, apr_array_header_t *figures)
 {
+    add_costs(r, figures);
     ap_rputs("{", r);
     for (int i = 0; i < figures->nelts; i++) {
         const figure_t *figure = &APR_ARRAY_IDX(figures, i, figure_t);
@@ -167,6 +193,7 @@ static void write_page(request_rec *r, const apr_array_header_t *figures)
              "</style>\n</head>\n<body>\n<h1>mod_elastic</h1>\n",
              r);
     write_table(r, figures);
+    el_status_costs_write(r, ap_server_conf);
     ap_rputs("<p>For programs: <a href=\"?auto\">lines</a>, <a href=\"?json\">JSON</a>.</p>\n"
              "</body>\n</html>\n",
              r);
@@ -208,6 +235,7 @@ int el_status_section(request_rec *r, int flags)
     } else {
         ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
         write_table(r, figures);
+        el_status_costs_write(r, ap_server_conf);
     }
     return OK;
 }

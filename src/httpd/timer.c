@@ -3,6 +3,8 @@
 #include "settings.h"
 #include "shared.h"
 
+#include "engines/pool.h"
+
 #include "http_log.h"
 #include "mod_watchdog.h"
 #include "unixd.h"
@@ -17,6 +19,9 @@ EL_USE_LOG;
 
 /* mod_watchdog's own slice: asking more often is not possible, and costs two loads of memory. */
 #define TICK apr_time_from_msec(100)
+
+/* Six ages make the minute after which idle contexts go. */
+#define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
 
 /*
  * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
@@ -109,12 +114,27 @@ static void sample(uint64_t claim)
     }
 }
 
+/* Lets the encoders' pool of this process grow older; one thread of each process comes here. */
+static void age_pool(void)
+{
+    static uint64_t due;
+    uint64_t now = el_shared_now();
+
+    if (now >= due) {
+        due = now + POOL_AGE;
+        el_pool_age();
+    }
+}
+
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
     uint64_t claim;
 
     (void)data;
     (void)pool;
+    if (state == AP_WATCHDOG_STATE_RUNNING) {
+        age_pool();
+    }
     if (state == AP_WATCHDOG_STATE_STARTING) {
         read_affinity();
     } else if (state == AP_WATCHDOG_STATE_RUNNING

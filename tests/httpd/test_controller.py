@@ -175,7 +175,7 @@ def test_the_position_survives_a_graceful_restart(driven):
 def test_new_bounds_clamp_the_position(driven):
     d = driven()
     d.walk_to(7)
-    narrow = "ElasticLevel gzip 1 3\nElasticLevel br 0 2"
+    narrow = "ElasticLevel gzip 1 3\nElasticLevel br 0 2\nElasticLevel zstd 1 3"
     d.server.configure(CONFIG + narrow)
     d.server.graceful()
     status = d.server.status()

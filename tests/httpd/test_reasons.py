@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kit import bodies
+from kit import bodies, env
 
 TEXT = bodies.text(20000)
 CONFIG = """
@@ -133,7 +133,9 @@ def test_places_without_the_filter_count_nothing_else(httpd):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("coding,engine,level", [("gzip", "zlib", "6"), ("br", "brotli", None)])
+@pytest.mark.parametrize("coding,engine,level", [
+    ("gzip", "libdeflate" if env.HAS_LIBDEFLATE else "zlib", "6"), ("br", "brotli", None),
+    *([("zstd", "zstd", None)] if env.HAS_ZSTD else [])])
 def test_the_notes_of_a_compressed_response(site, coding, engine, level):
     answer, grown = counted(site, lambda: site.get("/plain/a.txt", ae=coding))
     assert answer.coding == coding and answer.body == TEXT

@@ -55,7 +55,8 @@ def site(order):
         config += at("chain", "SetOutputFilter " + ";".join(filters))
         config += at("types", *(f"AddOutputFilterByType {name} text/html" for name in filters))
     if "elastic" in records:
-        config += at("elastic", "Elastic On") + at("off", "Elastic Off")
+        # The server's order decides between codings; with the controller at work, costs do.
+        config += "ElasticControl off\n" + at("elastic", "Elastic On") + at("off", "Elastic Off")
         if filters:
             config += at("beside", "Elastic On", "SetOutputFilter " + ";".join(filters))
     return config

@@ -176,3 +176,32 @@ def test_children_share_the_counters(httpd):
     assert server.status()["ElasticCompressed"] == "12"
     server.restart()
     assert server.status()["ElasticCompressed"] == "0"
+
+
+def pairs(value):
+    return [tuple(map(float, pair.split("/"))) for pair in value.split(" ")]
+
+
+def test_each_level_within_the_bounds_has_its_costs(site):
+    """Five sizes each; by far, the highest level takes longer than the lowest and makes less."""
+    status = site.status()
+    for coding, low, high in (("gzip", 1, 9), ("br", 0, 6)):
+        assert f"ElasticCost-{coding}-{high + 1}" not in status
+        rows = [pairs(status[f"ElasticCost-{coding}-{level}"]) for level in range(low, high + 1)]
+        assert all(len(row) == 5 for row in rows)
+        for (fast, large), (slow, small) in zip(rows[0], rows[-1]):
+            assert 0 < fast < slow and 100 > large > small > 0
+
+
+def test_costs_are_corrected_by_what_was_measured(httpd):
+    """White noise saves nothing, which the table does not expect."""
+    server = httpd("Elastic On\nElasticLevel gzip 6", files={"n.txt": bodies.noise(60000)})
+    before = pairs(server.status()["ElasticCost-gzip-6"])
+    for _ in range(64):
+        server.get("/n.txt", ae="gzip;q=1, identity;q=0")
+    after = pairs(server.status()["ElasticCost-gzip-6"])
+    assert after[3][1] > 2 * before[3][1]
+    # What is learned of one size holds in part for the others.
+    assert after[1][1] > before[1][1]
+    page = server.get("/elastic-status").body.decode()
+    assert "<th scope=\"row\">gzip 6</th>" in page and "<b>" in page.split("gzip 6</th>")[1]

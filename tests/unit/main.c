@@ -15,6 +15,7 @@ int main(void)
     srunner_add_suite(runner, load_suite());
     srunner_add_suite(runner, ladder_suite());
     srunner_add_suite(runner, control_suite());
+    srunner_add_suite(runner, cost_suite());
     srunner_add_suite(runner, packet_suite());
     srunner_add_suite(runner, etag_suite());
     srunner_add_suite(runner, decide_suite());

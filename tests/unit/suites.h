@@ -1,4 +1,4 @@
-/* The unit tests: a suite for each header of the core. */
+/* The unit tests: a suite for each header of the core, and those of the engines. */
 #ifndef ELASTIC_TESTS_SUITES_H
 #define ELASTIC_TESTS_SUITES_H
 
@@ -10,14 +10,18 @@
 Suite *accept_suite(void);
 Suite *coding_suite(void);
 Suite *control_suite(void);
+Suite *cost_suite(void);
 Suite *decide_suite(void);
 Suite *decoder_suite(void);
 Suite *encoding_suite(void);
+Suite *engines_suite(void);
 Suite *etag_suite(void);
+Suite *failing_suite(void);
 Suite *ladder_suite(void);
 Suite *load_suite(void);
 Suite *mediatype_suite(void);
 Suite *packet_suite(void);
+Suite *pool_suite(void);
 Suite *state_suite(void);
 
 #endif

@@ -1,4 +1,5 @@
 #include "elastic/decoder.h"
+#include "engines/pool.h"
 
 #include "suites.h"
 
@@ -27,16 +28,15 @@ static uint8_t *make_body(size_t size)
 /* `body`, encoded whole; the caller frees it. */
 static uint8_t *encode(el_coding_t coding, const uint8_t *body, size_t size, size_t *encoded_size)
 {
-    const el_engine_t *engine = el_engine_for(coding);
-    el_setup_t setup = {.level = 5};
-    el_stream_t *stream = engine->open(&setup);
+    el_plan_t plan = {el_engine_for(coding), {.level = 5}};
+    el_context_t *context = el_pool_take(&plan);
     size_t room = size + size / 2 + 1000;
     uint8_t *encoded = malloc(room);
     el_span_t span = {.in = body, .in_nbytes = size, .out = encoded, .out_nbytes_avail = room};
 
-    ck_assert(stream != NULL && encoded != NULL);
-    ck_assert_int_eq(engine->step(stream, EL_FINISH, &span), EL_STEP_OK);
-    engine->close(stream);
+    ck_assert(context != NULL && encoded != NULL);
+    ck_assert_int_eq(el_engine_encode(context, &span), EL_STEP_OK);
+    el_pool_give(context);
     *encoded_size = room - span.out_nbytes_avail;
     return encoded;
 }
@@ -134,16 +134,15 @@ END_TEST
 START_TEST(what_was_flushed_comes_out_before_the_rest)
 {
     for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
-        const el_engine_t *engine = el_engine_for(codings[c]);
+        el_plan_t plan = {el_engine_for(codings[c]), {.level = 5}};
         const el_decoder_t *decoder = el_decoder_for(codings[c]);
-        el_setup_t setup = {.level = 5};
-        el_stream_t *stream = engine->open(&setup);
+        el_context_t *context = el_pool_take(&plan);
         el_decoding_t *decoding = decoder->open();
         uint8_t *body = make_body(1000), encoded[3000], out[1000];
         el_span_t span = {body, 1000, encoded, sizeof(encoded)};
         size_t got = 0;
 
-        ck_assert_int_eq(engine->step(stream, EL_FLUSH, &span), EL_STEP_OK);
+        ck_assert_int_eq(plan.engine->step(context, EL_FLUSH, &span), EL_STEP_OK);
         span.in = encoded;
         span.in_nbytes = sizeof(encoded) - span.out_nbytes_avail;
         do {
@@ -154,7 +153,7 @@ START_TEST(what_was_flushed_comes_out_before_the_rest)
         } while (decoder->step(decoding, &span) == EL_DECODE_FULL && got < 1000);
         ck_assert_uint_eq(got, 1000);
         ck_assert(memcmp(out, body, 1000) == 0);
-        engine->close(stream);
+        el_pool_give(context);
         decoder->close(decoding);
         free(body);
     }

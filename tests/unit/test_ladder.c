@@ -2,6 +2,8 @@
 
 #include "suites.h"
 
+#include <string.h>
+
 #define TOP_MAX 18
 
 static const struct {
@@ -88,6 +90,79 @@ START_TEST(no_step_moves_a_level_by_more_than_one)
 }
 END_TEST
 
+static const el_rung_t setups[] = {
+    {EL_GZIP, 1, {1400, 2650}}, {EL_GZIP, 3, {2100, 2480}}, {EL_GZIP, 6, {10700, 2210}},
+    {EL_BR, 0, {1400, 2660}},   {EL_BR, 2, {5700, 2360}},   {EL_BR, 5, {13500, 2070}},
+    {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 3, {2500, 2350}}, {EL_ZSTD, 5, {5500, 2230}},
+};
+
+START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
+{
+    /* gzip 6 takes more than a mixture of zstd 5 and br 5, and saves less. */
+    static const struct {
+        el_coding_t coding;
+        int level;
+    } left[] = {{EL_GZIP, 1}, {EL_ZSTD, 1}, {EL_ZSTD, 3}, {EL_ZSTD, 5}, {EL_BR, 5}};
+    el_rung_t rungs[ROWS(setups)];
+    size_t count;
+
+    memcpy(rungs, setups, sizeof(rungs));
+    count = el_ladder_build(rungs, ROWS(setups));
+    ck_assert_uint_eq(count, ROWS(left));
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(rungs[i].coding, left[i].coding);
+        ck_assert_int_eq(rungs[i].level, left[i].level);
+        ck_assert(i == 0 || (rungs[i].cost.nsec > rungs[i - 1].cost.nsec
+                             && rungs[i].cost.size < rungs[i - 1].cost.size));
+    }
+}
+END_TEST
+
+START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
+{
+    /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 8 × 192^(p/8). */
+    static const size_t at[] = {0, 0, 1, 1, 2, 2, 3, 4, 4, 4};
+    el_rung_t rungs[ROWS(setups)];
+    size_t count;
+
+    memcpy(rungs, setups, sizeof(rungs));
+    count = el_ladder_build(rungs, ROWS(setups));
+    for (unsigned p = 0; p < ROWS(at); p++) {
+        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8), &rungs[at[p]]);
+    }
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 0), &rungs[count - 1]);
+}
+END_TEST
+
+START_TEST(where_all_bytes_are_dear_the_prices_follow)
+{
+    /* 9766 and 19531 ns a byte. */
+    static const el_rung_t dear[] = {
+        {EL_ZSTD, 15, {100000, 2000}}, {EL_ZSTD, 17, {200000, 1900}}, {EL_ZSTD, 19, {400000, 1800}},
+    };
+    static const size_t at[] = {0, 1, 1, 1, 2};
+    el_rung_t rungs[ROWS(dear)];
+
+    memcpy(rungs, dear, sizeof(rungs));
+    ck_assert_uint_eq(el_ladder_build(rungs, ROWS(dear)), ROWS(dear));
+    for (unsigned p = 0; p < ROWS(at); p++) {
+        ck_assert_ptr_eq(el_ladder_rung(rungs, ROWS(dear), p, 4), &rungs[at[p]]);
+    }
+}
+END_TEST
+
+START_TEST(a_ladder_of_one_or_of_equals)
+{
+    el_rung_t rungs[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
+
+    ck_assert_uint_eq(el_ladder_build(rungs, 0), 0);
+    ck_assert_uint_eq(el_ladder_build(rungs, 1), 1);
+    ck_assert_uint_eq(el_ladder_build(rungs, 3), 1);
+    ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
+    ck_assert_ptr_eq(el_ladder_rung(rungs, 1, 3, 8), rungs);
+}
+END_TEST
+
 Suite *ladder_suite(void)
 {
     Suite *suite = suite_create("ladder");
@@ -97,6 +172,10 @@ Suite *ladder_suite(void)
     tcase_add_loop_test(tc, a_position_gives_a_level, 0, ROWS(walks));
     tcase_add_test(tc, a_position_far_past_the_top_is_the_ceiling);
     tcase_add_test(tc, no_step_moves_a_level_by_more_than_one);
+    tcase_add_test(tc, a_ladder_rises_in_time_and_falls_in_bytes);
+    tcase_add_test(tc, a_position_pays_the_same_for_a_byte_of_any_body);
+    tcase_add_test(tc, where_all_bytes_are_dear_the_prices_follow);
+    tcase_add_test(tc, a_ladder_of_one_or_of_equals);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -3,6 +3,7 @@
 import zlib
 
 import brotli
+import zstandard
 
 
 class DecodeError(Exception):
@@ -52,6 +53,29 @@ class Brotli:
         return self._b.is_finished()
 
 
+class Zstd:
+    """With no larger window than browsers take (RFC 9659)."""
+
+    def __init__(self):
+        self._z = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompressobj()
+
+    def feed(self, data):
+        if not data:
+            return b""
+        if self._z.eof:
+            raise DecodeError(f"zstd: {len(data)} bytes behind the end")
+        try:
+            out = self._z.decompress(data)
+        except zstandard.ZstdError as error:
+            raise DecodeError(f"zstd: {error}") from error
+        if self._z.unused_data:
+            raise DecodeError(f"zstd: {len(self._z.unused_data)} bytes behind the end")
+        return out
+
+    def finished(self):
+        return self._z.eof
+
+
 def decoder(coding):
     """An incremental decoder: feed(bytes) -> bytes that can be shown now; finished()."""
     if coding in (None, "", "identity"):
@@ -60,6 +84,8 @@ def decoder(coding):
         return Gzip()
     if coding == "br":
         return Brotli()
+    if coding == "zstd":
+        return Zstd()
     raise DecodeError(f"unknown coding {coding!r}")
 
 

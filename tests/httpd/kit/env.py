@@ -30,6 +30,12 @@ ALL_PROTOCOLS = ("http/1.1", "http/1.0", "h2c", "tls", "h2")
 HTTP2 = ("h2c", "h2")
 _asked = [p for p in os.environ.get("ELASTIC_PROTOCOLS", "").split(",") if p]
 
+# Libraries that a build may lack, by what the module links with.
+_module = Path(MODULE).read_bytes() if MODULE and Path(MODULE).is_file() else b""
+HAS_ISAL = b"libisal.so" in _module
+HAS_LIBDEFLATE = b"libdeflate.so" in _module
+HAS_ZSTD = b"libzstd.so" in _module
+
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
 

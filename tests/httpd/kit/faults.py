@@ -6,10 +6,19 @@ from . import env
 
 # What a library function does instead; each keeps its name and its type.
 _SOURCES = {
-    # zlib has no memory for an encoder
-    "gzip-open": "int deflateInit2_(void *z) { (void)z; return -4; }",
+    # neither zlib nor libdeflate has memory for an encoder
+    "gzip-open": """
+        int deflateInit2_(void *z) { (void)z; return -4; }
+        void *libdeflate_alloc_compressor(int level) { (void)level; return 0; }""",
     # the encoder fails at the first call, before anything was sent
-    "gzip-first": "int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }",
+    "gzip-first": """
+        #include <stddef.h>
+        int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }
+        size_t libdeflate_gzip_compress(void *c) { (void)c; return 0; }""",
+    # the same of the low levels' engine
+    "isal-first": """
+        int isal_deflate(void *z) { (void)z; return -3; }
+        int isal_deflate_stateless(void *z) { (void)z; return -3; }""",
     # the encoder works for a while, then fails
     "gzip-later": """
         #define _GNU_SOURCE
@@ -42,8 +51,24 @@ _SOURCES = {
     "unbrotli-first": """
         int BrotliDecoderDecompressStream(void *s) { (void)s; return 0; }
         int BrotliDecoderGetErrorCode(void *s) { (void)s; return -26; }""",
-    # an encoder that is closed keeps its memory: what a leak's search has to find
-    "gzip-leak": "int deflateEnd(void *z) { (void)z; return 0; }",
+    "zstd-open": "void *ZSTD_createCCtx(void) { return 0; }",
+    # what libzstd returns for an error is −1 to −120, here: no memory
+    "zstd-first": """
+        #include <stddef.h>
+        size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }
+        size_t ZSTD_compress2(void *c) { (void)c; return (size_t)-64; }""",
+    "zstd-later": """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stddef.h>
+        static _Thread_local int calls;
+        size_t ZSTD_compressStream2(void *c, void *out, void *in, int op) {
+            size_t (*real)(void *, void *, void *, int) =
+                (size_t (*)(void *, void *, void *, int))dlsym(RTLD_NEXT, "ZSTD_compressStream2");
+            return ++calls > 20 ? (size_t)-64 : real(c, out, in, op);
+        }""",
+    # an encoder that is freed keeps its memory: what a leak's search has to find
+    "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
     # libraries are never unmapped, so that a leak's report can name their functions
     "keep-libraries": "int dlclose(void *handle) { (void)handle; return 0; }",
 }

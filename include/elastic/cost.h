@@ -1,0 +1,58 @@
+/*
+ * Costs: what a setup, a coding at a level, is expected to take and to give for a body of a certain
+ * length. A table that is built in says it for some machine and some bodies; measurements of the
+ * site's own responses correct it.
+ *
+ * A correction is a factor, for the time and for the bytes: one for everything, which is the
+ * machine and the site, and one for each setup, which counts the more the more was measured.
+ * Factors are running averages that forget, and a single outlier moves them by little.
+ *
+ * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
+ */
+#ifndef ELASTIC_COST_H
+#define ELASTIC_COST_H
+
+#include "elastic/coding.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Classes of a body's length: up to 2, 8, 32, 128 KB, and larger. */
+#define EL_SIZE_CLASSES 5
+
+/* One more than the highest level of any coding. */
+#define EL_COST_LEVELS 20
+
+typedef struct {
+    uint32_t nsec; /* of CPU time for each KB of the body */
+    uint32_t size; /* of the encoded body, in ten-thousandths of the body's */
+} el_cost_t;
+
+/* Corrections, part of the shared block; zero bytes are none. */
+typedef struct {
+    _Atomic uint64_t site;
+    _Atomic uint64_t setup[EL_CODINGS][EL_COST_LEVELS][EL_SIZE_CLASSES];
+} el_costs_t;
+
+/* The class of a body of `nbytes`; where the length is unknown (0), that of a large page. */
+unsigned el_cost_class(uint64_t nbytes);
+
+/*
+ * Takes a measurement of a setup, of which the table says `known`, at `now` (seconds of any clock
+ * that all callers share).
+ */
+void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
+                   el_cost_t known, el_cost_t measured, uint32_t now);
+
+/* What is to be expected of the setup at `now`. */
+el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
+                         unsigned size_class, el_cost_t known, uint32_t now);
+
+/* How many measurements of the setup itself stand behind that, 64 at most; 0 where none does. */
+unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
+                        unsigned size_class, uint32_t now);
+
+/* Forgets everything. */
+void el_cost_reset(el_costs_t *costs);
+
+#endif

@@ -1,0 +1,182 @@
+#include "elastic/cost.h"
+
+#include <stdbool.h>
+
+/*
+ * A correction is one word, so that it is read and written as one: both factors as fractions of
+ * 4096, the weight (how many measurements it stands for), and when the last one came.
+ */
+#define ONE 4096u
+#define FACTOR_BITS 20
+#define FACTOR_MAX ((1u << FACTOR_BITS) - 1)
+#define WEIGHT_SHIFT 40
+#define STAMP_SHIFT 48
+
+/* Stamps count in units of 16 s: sixteen bits of them last for twelve days. */
+#define STAMP_UNIT 16
+
+/* A quarter of an hour: long enough for an average, short enough to follow a site's day. */
+#define HALF_LIFE (900 / STAMP_UNIT)
+
+/* The average's window. */
+#define WEIGHT_MAX 64
+
+/* A setup's own factor counts as much as the site's from this many measurements on. */
+#define WEIGHT_EVEN 8
+
+/* How far a measurement may be from the average to count as it is; beyond, as if it were there. */
+#define OUTLIER 2
+/* The same of the first, which has only the table to be compared with. */
+#define OUTLIER_FIRST 16
+
+typedef struct {
+    uint32_t time, size; /* factors */
+    uint32_t weight;
+    uint16_t stamp;
+} correction_t;
+
+static correction_t unpack(uint64_t word, uint16_t now)
+{
+    correction_t c = {
+        .time = (uint32_t)(word & FACTOR_MAX),
+        .size = (uint32_t)(word >> FACTOR_BITS & FACTOR_MAX),
+        .weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff),
+        .stamp = (uint16_t)(word >> STAMP_SHIFT),
+    };
+    unsigned halvings = (uint16_t)(now - c.stamp) / HALF_LIFE;
+
+    c.weight = halvings < 8 ? c.weight >> halvings : 0;
+    return c;
+}
+
+static uint64_t pack(correction_t c)
+{
+    return (uint64_t)c.time | (uint64_t)c.size << FACTOR_BITS | (uint64_t)c.weight << WEIGHT_SHIFT
+           | (uint64_t)c.stamp << STAMP_SHIFT;
+}
+
+static uint32_t bounded(uint64_t value, uint64_t low, uint64_t high)
+{
+    value = value < low ? low : value > high ? high : value;
+    return (uint32_t)(value < 1 ? 1 : value > FACTOR_MAX ? FACTOR_MAX : value);
+}
+
+/* The average after one more sample, of which it then holds the `weight`-th part. */
+static uint32_t moved(uint32_t average, uint64_t sample, uint32_t weight)
+{
+    int64_t step = (int64_t)bounded(sample, average / OUTLIER, (uint64_t)average * OUTLIER)
+                   - (int64_t)average;
+
+    return bounded((uint64_t)((int64_t)average + step / (int64_t)weight), 1, FACTOR_MAX);
+}
+
+static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t now)
+{
+    uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
+    correction_t c = unpack(before, now);
+
+    if (c.weight == 0) {
+        c.time = bounded(time, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
+        c.size = bounded(size, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
+        c.weight = 1;
+    } else {
+        c.weight += c.weight < WEIGHT_MAX;
+        c.time = moved(c.time, time, c.weight);
+        c.size = moved(c.size, size, c.weight);
+    }
+    c.stamp = now;
+    atomic_compare_exchange_strong_explicit(word, &before, pack(c), memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+unsigned el_cost_class(uint64_t nbytes)
+{
+    unsigned size_class = 0;
+
+    if (nbytes == 0) {
+        return EL_SIZE_CLASSES - 2;
+    }
+    for (uint64_t top = 2048; size_class < EL_SIZE_CLASSES - 1 && nbytes > top; top *= 4) {
+        size_class++;
+    }
+    return size_class;
+}
+
+static bool is_setup(el_coding_t coding, int level, unsigned size_class)
+{
+    return (unsigned)coding < EL_CODINGS && level >= 0 && level < EL_COST_LEVELS
+           && size_class < EL_SIZE_CLASSES;
+}
+
+void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
+                   el_cost_t known, el_cost_t measured, uint32_t now)
+{
+    uint16_t stamp = (uint16_t)(now / STAMP_UNIT);
+    uint64_t time, size;
+
+    if (!is_setup(coding, level, size_class) || !known.nsec || !known.size) {
+        return;
+    }
+    time = (uint64_t)measured.nsec * ONE / known.nsec;
+    size = (uint64_t)measured.size * ONE / known.size;
+    learn(&costs->site, time, size, stamp);
+    learn(&costs->setup[coding][level][size_class], time, size, stamp);
+}
+
+/* The site's factor and the setup's own, by the latter's weight. */
+static uint64_t blend(uint32_t site, uint32_t own, uint32_t weight)
+{
+    return ((uint64_t)site * WEIGHT_EVEN + (uint64_t)own * weight) / (WEIGHT_EVEN + weight);
+}
+
+static uint32_t corrected(uint32_t known, uint64_t factor)
+{
+    uint64_t value = known * factor / ONE;
+
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
+                         unsigned size_class, el_cost_t known, uint32_t now)
+{
+    uint16_t stamp = (uint16_t)(now / STAMP_UNIT);
+    correction_t site, own;
+
+    if (!is_setup(coding, level, size_class)) {
+        return known;
+    }
+    site = unpack(atomic_load_explicit(&costs->site, memory_order_relaxed), stamp);
+    own = unpack(atomic_load_explicit(&costs->setup[coding][level][size_class],
+                                      memory_order_relaxed), stamp);
+    if (site.weight == 0) {
+        site.time = site.size = ONE;
+    }
+    return (el_cost_t){
+        .nsec = corrected(known.nsec, blend(site.time, own.time, own.weight)),
+        .size = corrected(known.size, blend(site.size, own.size, own.weight)),
+    };
+}
+
+unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
+                        unsigned size_class, uint32_t now)
+{
+    uint64_t word;
+
+    if (!is_setup(coding, level, size_class)) {
+        return 0;
+    }
+    word = atomic_load_explicit(&costs->setup[coding][level][size_class], memory_order_relaxed);
+    return unpack(word, (uint16_t)(now / STAMP_UNIT)).weight;
+}
+
+void el_cost_reset(el_costs_t *costs)
+{
+    atomic_store(&costs->site, 0);
+    for (unsigned c = 0; c < EL_CODINGS; c++) {
+        for (unsigned l = 0; l < EL_COST_LEVELS; l++) {
+            for (unsigned s = 0; s < EL_SIZE_CLASSES; s++) {
+                atomic_store(&costs->setup[c][l][s], 0);
+            }
+        }
+    }
+}

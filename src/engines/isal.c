@@ -1,0 +1,174 @@
+/* gzip by ISA-L's igzip (RFC 1952): all access to the library goes through this file. */
+#include "engines.h"
+
+#include <isa-l.h>
+#include <limits.h>
+#include <stdlib.h>
+
+typedef struct {
+    el_context_t base;
+    uint8_t *tables; /* of the level, with the symbols of a block; NULL at level 0 */
+    uint32_t tables_nbytes;
+    struct isal_zstream z;
+} isal_context_t;
+
+/*
+ * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
+ * library's own default says.
+ */
+static uint32_t tables_nbytes(uint32_t shape)
+{
+    static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
+        {0, 0, 0},
+        {ISAL_DEF_LVL1_SMALL, ISAL_DEF_LVL1_MEDIUM, ISAL_DEF_LVL1_LARGE},
+        {ISAL_DEF_LVL2_SMALL, ISAL_DEF_LVL2_MEDIUM, ISAL_DEF_LVL2_LARGE},
+        {ISAL_DEF_LVL3_SMALL, ISAL_DEF_LVL3_MEDIUM, ISAL_DEF_LVL3_LARGE},
+    };
+
+    return nbytes[shape >> 8][shape & 0xff];
+}
+
+/* The level, and how many symbols there may be: 16 K, 32 K or 64 K. */
+static uint32_t isal_shape(const el_setup_t *setup)
+{
+    unsigned size_class = el_memory_class(setup->size_hint);
+    uint32_t symbols = size_class == 0 || size_class > 3 ? 2 : size_class == 3 ? 1 : 0;
+
+    return (uint32_t)setup->level << 8 | symbols;
+}
+
+static el_context_t *isal_make(const el_setup_t *setup)
+{
+    isal_context_t *context = malloc(sizeof(*context));
+
+    if (!context) {
+        return NULL;
+    }
+    context->tables = NULL;
+    context->tables_nbytes = tables_nbytes(isal_shape(setup));
+    if (context->tables_nbytes) {
+        context->tables = malloc(context->tables_nbytes);
+        if (!context->tables) {
+            free(context);
+            return NULL;
+        }
+    }
+    return &context->base;
+}
+
+static bool isal_begin(el_context_t *base, const el_setup_t *setup)
+{
+    isal_context_t *context = (isal_context_t *)base;
+
+    isal_deflate_init(&context->z);
+    context->z.level = (uint32_t)setup->level;
+    context->z.level_buf = context->tables;
+    context->z.level_buf_size = context->tables_nbytes;
+    context->z.gzip_flag = IGZIP_GZIP;
+    return true;
+}
+
+static uint32_t piece(size_t nbytes)
+{
+    return nbytes > INT_MAX ? INT_MAX : (uint32_t)nbytes;
+}
+
+static el_step_t isal_step(el_context_t *base, el_op_t op, el_span_t *span)
+{
+    struct isal_zstream *z = &((isal_context_t *)base)->z;
+
+    for (;;) {
+        uint32_t in = piece(span->in_nbytes);
+        uint32_t out = piece(span->out_nbytes_avail);
+        bool last = in == span->in_nbytes;
+
+        /* The library never writes to its input, though it does not say const. */
+        z->next_in = (uint8_t *)(uintptr_t)span->in;
+        z->avail_in = in;
+        z->next_out = span->out;
+        z->avail_out = out;
+        z->flush = last && op == EL_FLUSH ? SYNC_FLUSH : NO_FLUSH;
+        z->end_of_stream = last && op == EL_FINISH;
+        if (isal_deflate(z) != COMP_OK) {
+            return EL_STEP_ERROR;
+        }
+        span->in += in - z->avail_in;
+        span->in_nbytes -= in - z->avail_in;
+        span->out += out - z->avail_out;
+        span->out_nbytes_avail -= out - z->avail_out;
+
+        if (z->internal_state.state == ZSTATE_END) {
+            return EL_STEP_OK;
+        }
+        if (span->out_nbytes_avail == 0) {
+            return EL_STEP_MORE;
+        }
+        if (span->in_nbytes == 0) {
+            return op == EL_FINISH ? EL_STEP_ERROR : EL_STEP_OK;
+        }
+    }
+}
+
+/* Without the history that a stream keeps, and so without copying the input. */
+static el_step_t isal_encode(el_context_t *base, el_span_t *span)
+{
+    struct isal_zstream *z = &((isal_context_t *)base)->z;
+    int rc;
+
+    if (span->in_nbytes > INT_MAX) {
+        return isal_step(base, EL_FINISH, span);
+    }
+    z->next_in = (uint8_t *)(uintptr_t)span->in;
+    z->avail_in = (uint32_t)span->in_nbytes;
+    z->next_out = span->out;
+    z->avail_out = piece(span->out_nbytes_avail);
+    z->flush = NO_FLUSH;
+    z->end_of_stream = 1;
+    rc = isal_deflate_stateless(z);
+    if (rc != COMP_OK) {
+        return rc == STATELESS_OVERFLOW ? EL_STEP_MORE : EL_STEP_ERROR;
+    }
+    span->in += span->in_nbytes;
+    span->in_nbytes = 0;
+    span->out += z->total_out;
+    span->out_nbytes_avail -= z->total_out;
+    return EL_STEP_OK;
+}
+
+static size_t isal_memory(const el_context_t *base)
+{
+    const isal_context_t *context = (const isal_context_t *)base;
+
+    return sizeof(*context) + context->tables_nbytes;
+}
+
+static void isal_free(el_context_t *base)
+{
+    free(((isal_context_t *)base)->tables);
+    free(base);
+}
+
+#define STRING(x) #x
+#define DOTTED(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
+
+/* The library tells its version only by its header. */
+static const char *isal_version(void)
+{
+    return DOTTED(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);
+}
+
+const el_engine_t el_engine_isal = {
+    .name = "isal",
+    .coding = EL_GZIP,
+    .level_min = ISAL_DEF_MIN_LEVEL,
+    .level_max = ISAL_DEF_MAX_LEVEL,
+    .costs = el_costs_isal,
+    .version = isal_version,
+    .shape = isal_shape,
+    .make = isal_make,
+    .begin = isal_begin,
+    .step = isal_step,
+    .encode = isal_encode,
+    .memory = isal_memory,
+    .free = isal_free,
+};

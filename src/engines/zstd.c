@@ -1,0 +1,153 @@
+/* zstd by libzstd (RFC 8878): all access to the library goes through this file. */
+#include "engines.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+/*
+ * Bodies of up to 1 MB are their own window. That is far below the 8 MB beyond which browsers
+ * refuse a frame (RFC 9659 §3).
+ */
+#define WINDOW_BITS_MIN 10 /* RFC 8878 §3.1.1.1.2 */
+#define WINDOW_BITS_MAX 20
+
+/*
+ * The window of larger bodies, and of those of unknown length, as that of br: a stream holds it in
+ * memory, beside tables that grow with it.
+ */
+#define WINDOW_BITS_STREAM 18
+
+typedef struct {
+    el_context_t base;
+    ZSTD_CCtx *encoder;
+} zstd_context_t;
+
+/* Tables follow from the level and, below a megabyte, from the length. */
+static uint32_t zstd_shape(const el_setup_t *setup)
+{
+    return (uint32_t)setup->level << 8 | el_memory_class(setup->size_hint);
+}
+
+static el_context_t *zstd_make(const el_setup_t *setup)
+{
+    zstd_context_t *context = calloc(1, sizeof(*context));
+
+    (void)setup;
+    if (!context) {
+        return NULL;
+    }
+    context->encoder = ZSTD_createCCtx();
+    if (!context->encoder) {
+        free(context);
+        return NULL;
+    }
+    return &context->base;
+}
+
+/* As small as holds the body: then the frame needs no window at all, and no decoder much memory. */
+static int window_bits(uint64_t size_hint)
+{
+    int bits = WINDOW_BITS_MIN;
+
+    if (!size_hint || size_hint > UINT64_C(1) << WINDOW_BITS_MAX) {
+        return WINDOW_BITS_STREAM;
+    }
+    while (UINT64_C(1) << bits < size_hint) {
+        bits++;
+    }
+    return bits;
+}
+
+static bool set(ZSTD_CCtx *encoder, ZSTD_cParameter parameter, int value)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(encoder, parameter, value));
+}
+
+static bool zstd_begin(el_context_t *base, const el_setup_t *setup)
+{
+    ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
+    unsigned long long size = setup->size_hint ? setup->size_hint : ZSTD_CONTENTSIZE_UNKNOWN;
+
+    return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
+           && set(encoder, ZSTD_c_compressionLevel, setup->level)
+           && set(encoder, ZSTD_c_windowLog, window_bits(setup->size_hint))
+           && set(encoder, ZSTD_c_contentSizeFlag, 1) && set(encoder, ZSTD_c_checksumFlag, 0)
+           && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(encoder, size));
+}
+
+static ZSTD_EndDirective zstd_operation(el_op_t op)
+{
+    switch (op) {
+    case EL_FLUSH:
+        return ZSTD_e_flush;
+    case EL_FINISH:
+        return ZSTD_e_end;
+    default:
+        return ZSTD_e_continue;
+    }
+}
+
+static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
+{
+    ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
+    ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
+    ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
+    size_t left;
+
+    do {
+        left = ZSTD_compressStream2(encoder, &out, &in, zstd_operation(op));
+        if (ZSTD_isError(left)) {
+            return EL_STEP_ERROR;
+        }
+    } while (out.pos < out.size && (in.pos < in.size || (op != EL_RUN && left > 0)));
+    span->in += in.pos;
+    span->in_nbytes -= in.pos;
+    span->out += out.pos;
+    span->out_nbytes_avail -= out.pos;
+    return in.pos < in.size || (op != EL_RUN && left > 0) ? EL_STEP_MORE : EL_STEP_OK;
+}
+
+static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
+{
+    ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
+    size_t nbytes = ZSTD_compress2(encoder, span->out, span->out_nbytes_avail, span->in,
+                                   span->in_nbytes);
+
+    if (ZSTD_isError(nbytes)) {
+        return ZSTD_getErrorCode(nbytes) == ZSTD_error_dstSize_tooSmall ? EL_STEP_MORE
+                                                                        : EL_STEP_ERROR;
+    }
+    span->in += span->in_nbytes;
+    span->in_nbytes = 0;
+    span->out += nbytes;
+    span->out_nbytes_avail -= nbytes;
+    return EL_STEP_OK;
+}
+
+static size_t zstd_memory(const el_context_t *base)
+{
+    return sizeof(zstd_context_t) + ZSTD_sizeof_CCtx(((const zstd_context_t *)base)->encoder);
+}
+
+static void zstd_free(el_context_t *base)
+{
+    ZSTD_freeCCtx(((zstd_context_t *)base)->encoder);
+    free(base);
+}
+
+const el_engine_t el_engine_zstd = {
+    .name = "zstd",
+    .coding = EL_ZSTD,
+    .level_min = 1,
+    .level_max = 19, /* those above want windows that browsers refuse */
+    .costs = el_costs_zstd,
+    .version = ZSTD_versionString,
+    .shape = zstd_shape,
+    .make = zstd_make,
+    .begin = zstd_begin,
+    .step = zstd_step,
+    .encode = zstd_encode,
+    .memory = zstd_memory,
+    .free = zstd_free,
+};

@@ -1,0 +1,98 @@
+#include "choice.h"
+
+#include "shared.h"
+
+static uint32_t now_sec(void)
+{
+    return (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
+}
+
+/* Adds a coding's setups to the ladder; the number of rungs after it. */
+static size_t add_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
+                         bool whole, uint64_t length)
+{
+    unsigned size_class = el_cost_class(length);
+    uint32_t now = now_sec();
+
+    for (int level = range.min; level <= range.max; level++) {
+        el_setup_t setup = {.level = level, .size_hint = length};
+        el_plan_t plan = el_engine_plan(coding, &setup, whole);
+
+        rungs[count++] = (el_rung_t){
+            .coding = coding,
+            .level = level,
+            .cost = el_cost_expect(&el_shared.state->costs, coding, level, size_class,
+                                   el_engine_cost(&plan), now),
+        };
+    }
+    return count;
+}
+
+/* The rungs of all codings that the client likes as much as `first`; 0 where that stands alone. */
+static size_t collect(const request_rec *r, const el_facts_t *facts, el_coding_t first, bool whole,
+                      uint64_t length, el_rung_t *rungs)
+{
+    const el_dir_t *dir = el_dir_of(r);
+    size_t codings = 0, count = 0;
+
+    for (size_t i = 0; i < facts->order_count; i++) {
+        el_coding_t coding = facts->order[i];
+
+        if (facts->accept.q[coding] == facts->accept.q[first]) {
+            count = add_levels(rungs, count, coding, el_dir_range(dir, coding), whole, length);
+            codings++;
+        }
+    }
+    return codings > 1 ? count : 0;
+}
+
+/* Whether the server's order decides, and not a ladder. */
+static bool order_decides(const request_rec *r, el_record_t record, const el_facts_t *facts,
+                          el_coding_t first)
+{
+    el_range_t range = el_dir_range(el_dir_of(r), first);
+
+    return el_policy_is_stock(record) || el_shared.control.mode == EL_CONTROL_OFF
+           || range.min == range.max || facts->accept.q[first] == 0;
+}
+
+el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_facts_t *facts,
+                          bool whole, uint64_t length, el_decision_t *decision)
+{
+    el_rung_t rungs[EL_RUNGS_MAX];
+    const el_rung_t *rung = NULL;
+    el_setup_t setup;
+
+    if (!order_decides(r, record, facts, decision->coding)) {
+        el_control_state_t control = el_state_control(el_shared.state);
+        size_t count = el_ladder_build(
+            rungs, collect(r, facts, decision->coding, whole, length, rungs));
+
+        rung = count ? el_ladder_rung(rungs, count, control.position, control.top) : NULL;
+    }
+    if (rung) {
+        decision->coding = rung->coding;
+    }
+    setup = el_policy_setup(r, record, decision->coding);
+    setup.level = rung ? rung->level : setup.level;
+    setup.size_hint = length;
+    return setup;
+}
+
+void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out, uint64_t cpu_nsec)
+{
+    const el_setup_t *setup = &plan->setup;
+    uint64_t nsec, size;
+
+    /* An empty body tells nothing, and one with a window of its own only of those like it. */
+    if (in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
+        return;
+    }
+    nsec = (uint64_t)((double)cpu_nsec * 1024 / (double)in);
+    size = (uint64_t)((double)out * 10000 / (double)in);
+    el_cost_learn(&el_shared.state->costs, plan->engine->coding, level,
+                  el_cost_class(setup->size_hint), el_engine_cost(plan),
+                  (el_cost_t){nsec > UINT32_MAX ? UINT32_MAX : (uint32_t)nsec,
+                              size > UINT32_MAX ? UINT32_MAX : (uint32_t)size},
+                  now_sec());
+}

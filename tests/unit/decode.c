@@ -1,0 +1,87 @@
+#include "decode.h"
+
+#include <brotli/decode.h>
+#include <string.h>
+#include <zlib.h>
+#ifdef ELASTIC_WITH_ZSTD
+#include <zstd.h>
+#endif
+
+static decoded_t decode_gzip(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+{
+    z_stream z;
+    decoded_t decoded = {0};
+    int rc;
+
+    memset(&z, 0, sizeof(z));
+    if (inflateInit2(&z, MAX_WBITS + 16) != Z_OK) {
+        decoded.failed = true;
+        return decoded;
+    }
+    z.next_in = (Bytef *)(uintptr_t)in;
+    z.avail_in = (uInt)in_nbytes;
+    z.next_out = out;
+    z.avail_out = (uInt)out_nbytes;
+    rc = inflate(&z, Z_SYNC_FLUSH);
+    decoded.nbytes = out_nbytes - z.avail_out;
+    decoded.ended = rc == Z_STREAM_END && z.avail_in == 0;
+    decoded.failed = rc != Z_STREAM_END && rc != Z_OK && rc != Z_BUF_ERROR;
+    inflateEnd(&z);
+    return decoded;
+}
+
+static decoded_t decode_br(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+{
+    BrotliDecoderState *decoder = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+    size_t room = out_nbytes;
+    decoded_t decoded = {0};
+    BrotliDecoderResult result =
+        BrotliDecoderDecompressStream(decoder, &in_nbytes, &in, &room, &out, NULL);
+
+    decoded.nbytes = out_nbytes - room;
+    decoded.ended = result == BROTLI_DECODER_RESULT_SUCCESS && in_nbytes == 0;
+    decoded.failed = result == BROTLI_DECODER_RESULT_ERROR;
+    BrotliDecoderDestroyInstance(decoder);
+    return decoded;
+}
+
+#ifdef ELASTIC_WITH_ZSTD
+/* With no larger window than browsers take (RFC 9659 §3). */
+static decoded_t decode_zstd(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+{
+    ZSTD_DCtx *decoder = ZSTD_createDCtx();
+    ZSTD_inBuffer input = {in, in_nbytes, 0};
+    ZSTD_outBuffer output = {out, out_nbytes, 0};
+    decoded_t decoded = {0};
+    size_t left = 1;
+    size_t before;
+
+    ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, 23);
+    do {
+        before = output.pos + input.pos;
+        left = ZSTD_decompressStream(decoder, &output, &input);
+    } while (!ZSTD_isError(left) && left > 0 && output.pos + input.pos > before);
+    decoded.nbytes = output.pos;
+    decoded.failed = ZSTD_isError(left);
+    decoded.ended = left == 0 && input.pos == input.size;
+    ZSTD_freeDCtx(decoder);
+    return decoded;
+}
+#endif
+
+decoded_t decode(el_coding_t coding, const uint8_t *in, size_t in_nbytes, uint8_t *out,
+                 size_t out_nbytes)
+{
+    switch (coding) {
+    case EL_GZIP:
+        return decode_gzip(in, in_nbytes, out, out_nbytes);
+    case EL_BR:
+        return decode_br(in, in_nbytes, out, out_nbytes);
+#ifdef ELASTIC_WITH_ZSTD
+    case EL_ZSTD:
+        return decode_zstd(in, in_nbytes, out, out_nbytes);
+#endif
+    default:
+        return (decoded_t){.failed = true};
+    }
+}

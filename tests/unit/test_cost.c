@@ -1,0 +1,174 @@
+#include "elastic/cost.h"
+
+#include "suites.h"
+
+#include <string.h>
+
+static el_costs_t costs;
+
+static const el_cost_t known = {1000, 2500};
+
+static void set_up(void)
+{
+    memset(&costs, 0, sizeof(costs));
+}
+
+static void learn(int times, uint32_t nsec, uint32_t size, uint32_t now)
+{
+    for (int i = 0; i < times; i++) {
+        el_cost_learn(&costs, EL_GZIP, 6, 2, known, (el_cost_t){nsec, size}, now);
+    }
+}
+
+static el_cost_t expect(uint32_t now)
+{
+    return el_cost_expect(&costs, EL_GZIP, 6, 2, known, now);
+}
+
+static const struct {
+    const char *guards;
+    uint64_t nbytes;
+    unsigned size_class;
+} classes[] = {
+    {"unknown", 0, 3},       {"one byte", 1, 0},       {"up to 2 KB", 2048, 0},
+    {"beyond", 2049, 1},     {"up to 8 KB", 8192, 1},  {"beyond", 8193, 2},
+    {"up to 32 KB", 32768, 2}, {"up to 128 KB", 131072, 3}, {"larger", 131073, 4},
+    {"the largest", UINT64_MAX, 4},
+};
+
+START_TEST(lengths_have_their_class)
+{
+    ck_assert_msg(el_cost_class(classes[_i].nbytes) == classes[_i].size_class, "%s",
+                  classes[_i].guards);
+}
+END_TEST
+
+START_TEST(without_a_measurement_the_table_counts)
+{
+    el_cost_t cost = expect(1000);
+
+    ck_assert_uint_eq(cost.nsec, known.nsec);
+    ck_assert_uint_eq(cost.size, known.size);
+}
+END_TEST
+
+START_TEST(measurements_are_believed_in_time)
+{
+    learn(1, 3000, 2000, 1000);
+    learn(99, 3000, 2000, 1000);
+    ck_assert_uint_ge(expect(1000).nsec, 2970);
+    ck_assert_uint_le(expect(1000).nsec, 3000);
+    ck_assert_uint_ge(expect(1000).size, 1990);
+    ck_assert_uint_le(expect(1000).size, 2010);
+}
+END_TEST
+
+START_TEST(it_is_known_how_much_was_measured)
+{
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 0);
+    learn(3, 3000, 2000, 1000);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 3);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 3, 1000), 0);
+    learn(1000, 3000, 2000, 1000);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 64);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000 + 12 * 3600), 0);
+    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, EL_COST_LEVELS, 2, 1000), 0);
+}
+END_TEST
+
+START_TEST(a_slow_machine_is_slow_for_every_setup)
+{
+    el_cost_t other;
+
+    learn(100, 3000, 2500, 1000);
+    other = el_cost_expect(&costs, EL_BR, 5, 0, (el_cost_t){500, 3000}, 1000);
+    ck_assert_uint_ge(other.nsec, 1480);
+    ck_assert_uint_le(other.nsec, 1500);
+    ck_assert_uint_ge(other.size, 2990);
+}
+END_TEST
+
+START_TEST(an_outlier_moves_little)
+{
+    learn(100, 1000, 2500, 1000);
+    learn(1, 1000000, 9999, 1000);
+    ck_assert_uint_le(expect(1000).nsec, 1020);
+    ck_assert_uint_le(expect(1000).size, 2540);
+    learn(1, 0, 0, 1000);
+    ck_assert_uint_ge(expect(1000).nsec, 980);
+}
+END_TEST
+
+START_TEST(a_first_measurement_may_be_an_outlier)
+{
+    learn(1, 4000000, 2500, 1000);
+    ck_assert_uint_le(expect(1000).nsec, 16000);
+    learn(100, 1000, 2500, 1000);
+    ck_assert_uint_le(expect(1000).nsec, 2000);
+}
+END_TEST
+
+START_TEST(what_is_old_is_forgotten)
+{
+    learn(100, 3000, 2500, 1000);
+    ck_assert_uint_ge(expect(1000 + 60).nsec, 2970);
+    ck_assert_uint_eq(expect(1000 + 12 * 3600).nsec, known.nsec);
+    /* And a new one counts at once. */
+    learn(1, 2000, 2500, 1000 + 12 * 3600);
+    ck_assert_uint_ge(expect(1000 + 12 * 3600).nsec, 1990);
+}
+END_TEST
+
+START_TEST(what_is_no_setup_changes_nothing)
+{
+    el_costs_t before;
+
+    memcpy(&before, &costs, sizeof(before));
+    el_cost_learn(&costs, EL_CODINGS, 6, 2, known, known, 0);
+    el_cost_learn(&costs, EL_GZIP, EL_COST_LEVELS, 2, known, known, 0);
+    el_cost_learn(&costs, EL_GZIP, -1, 2, known, known, 0);
+    el_cost_learn(&costs, EL_GZIP, 6, EL_SIZE_CLASSES, known, known, 0);
+    el_cost_learn(&costs, EL_GZIP, 6, 2, (el_cost_t){0, 0}, known, 0);
+    ck_assert_mem_eq(&before, &costs, sizeof(before));
+    ck_assert_uint_eq(el_cost_expect(&costs, EL_GZIP, 99, 2, known, 0).nsec, known.nsec);
+}
+END_TEST
+
+START_TEST(a_reset_forgets)
+{
+    learn(100, 3000, 2000, 1000);
+    el_cost_reset(&costs);
+    ck_assert_uint_eq(expect(1000).nsec, known.nsec);
+}
+END_TEST
+
+START_TEST(the_largest_values_fit)
+{
+    el_cost_t cost;
+
+    el_cost_learn(&costs, EL_BR, 11, 4, (el_cost_t){1, 1}, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
+    cost = el_cost_expect(&costs, EL_BR, 11, 4, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
+    ck_assert_uint_eq(cost.nsec, UINT32_MAX);
+}
+END_TEST
+
+Suite *cost_suite(void)
+{
+    Suite *suite = suite_create("cost");
+    TCase *tc = tcase_create("cost");
+
+    tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_loop_test(tc, lengths_have_their_class, 0, ROWS(classes));
+    tcase_add_test(tc, without_a_measurement_the_table_counts);
+    tcase_add_test(tc, measurements_are_believed_in_time);
+    tcase_add_test(tc, it_is_known_how_much_was_measured);
+    tcase_add_test(tc, a_slow_machine_is_slow_for_every_setup);
+    tcase_add_test(tc, an_outlier_moves_little);
+    tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
+    tcase_add_test(tc, what_is_old_is_forgotten);
+    tcase_add_test(tc, what_is_no_setup_changes_nothing);
+    tcase_add_test(tc, a_reset_forgets);
+    tcase_add_test(tc, the_largest_values_fit);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

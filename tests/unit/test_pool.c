@@ -1,0 +1,223 @@
+#define _GNU_SOURCE
+#include "engines/engines.h"
+#include "engines/pool.h"
+
+#include "bodies.h"
+#include "decode.h"
+#include "suites.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBYTES 20000
+
+static const el_plan_t zlib6 = {&el_engine_zlib, {.level = 6, .size_hint = NBYTES}};
+static const el_plan_t zlib9 = {&el_engine_zlib, {.level = 9, .size_hint = NBYTES}};
+static const el_plan_t zlib_small = {&el_engine_zlib, {.level = 6, .size_hint = 500}};
+static const el_plan_t br5 = {&el_engine_brotli, {.level = 5, .size_hint = NBYTES}};
+
+static void set_up(void)
+{
+    el_pool_limit(SIZE_MAX);
+    el_pool_drain();
+}
+
+START_TEST(what_came_back_last_goes_out_first)
+{
+    el_context_t *one = el_pool_take(&zlib6);
+    el_context_t *two = el_pool_take(&zlib6);
+
+    ck_assert_ptr_ne(one, two);
+    el_pool_give(one);
+    el_pool_give(two);
+    ck_assert_ptr_eq(el_pool_take(&zlib6), two);
+    ck_assert_ptr_eq(el_pool_take(&zlib6), one);
+    el_pool_give(one);
+    el_pool_give(two);
+}
+END_TEST
+
+START_TEST(a_context_serves_its_shape_only)
+{
+    el_context_t *context = el_pool_take(&zlib6);
+    el_context_t *other;
+
+    el_pool_give(context);
+    other = el_pool_take(&zlib_small);
+    ck_assert_ptr_ne(other, context);
+    el_pool_give(other);
+    other = el_pool_take(&br5);
+    ck_assert_ptr_ne(other, context);
+    el_pool_give(other);
+    /* zlib changes its level at no cost. */
+    ck_assert_ptr_eq(el_pool_take(&zlib9), context);
+    el_pool_give(context);
+}
+END_TEST
+
+START_TEST(nothing_comes_of_nothing)
+{
+    el_pool_give(NULL);
+    el_pool_buffer_give(NULL);
+    ck_assert_uint_eq(el_pool_kept(), 0);
+}
+END_TEST
+
+START_TEST(the_limit_holds)
+{
+    el_context_t *context = el_pool_take(&zlib6);
+    size_t nbytes = el_engine_zlib.memory(context);
+
+    el_pool_limit(nbytes);
+    el_pool_give(context);
+    ck_assert_uint_eq(el_pool_kept(), nbytes);
+    /* No room beside the first, which was used just now. */
+    el_pool_give(el_pool_take(&zlib_small));
+    ck_assert_uint_eq(el_pool_kept(), nbytes);
+    ck_assert_ptr_eq(el_pool_take(&zlib6), context);
+    el_pool_limit(nbytes - 1);
+    el_pool_give(context);
+    ck_assert_uint_eq(el_pool_kept(), 0);
+    el_pool_limit(0);
+    el_pool_give(el_pool_take(&zlib_small));
+    ck_assert_uint_eq(el_pool_kept(), 0);
+}
+END_TEST
+
+START_TEST(what_nobody_asks_for_makes_room)
+{
+    el_context_t *context = el_pool_take(&zlib6);
+    size_t nbytes = el_engine_zlib.memory(context);
+    size_t small;
+
+    el_pool_limit(nbytes);
+    el_pool_give(context);
+    el_pool_age();
+    el_pool_age();
+    context = el_pool_take(&zlib_small);
+    small = el_engine_zlib.memory(context);
+    el_pool_give(context);
+    ck_assert_uint_eq(el_pool_kept(), small);
+}
+END_TEST
+
+START_TEST(what_is_idle_is_given_back)
+{
+    size_t held;
+    void *buffer = el_pool_buffer(100000, &held);
+
+    el_pool_give(el_pool_take(&zlib6));
+    el_pool_buffer_give(buffer);
+    for (int i = 1; i < EL_POOL_AGES; i++) {
+        el_pool_age();
+        ck_assert_uint_gt(el_pool_kept(), held);
+    }
+    /* What is asked for is young again. */
+    el_pool_buffer_give(el_pool_buffer(100000, &held));
+    el_pool_age();
+    ck_assert_uint_ge(el_pool_kept(), held);
+    ck_assert_uint_lt(el_pool_kept(), 2 * held);
+    for (int i = 0; i < EL_POOL_AGES; i++) {
+        el_pool_age();
+    }
+    ck_assert_uint_eq(el_pool_kept(), 0);
+}
+END_TEST
+
+START_TEST(buffers_hold_what_was_asked_for)
+{
+    static const size_t sizes[] = {0, 1, 8000, 8192, 65536, 1048576, 1048577};
+
+    for (unsigned i = 0; i < ROWS(sizes); i++) {
+        size_t held, again;
+        uint8_t *buffer = el_pool_buffer(sizes[i], &held);
+
+        ck_assert_ptr_nonnull(buffer);
+        ck_assert_uint_ge(held, sizes[i]);
+        ck_assert_uint_eq((uintptr_t)buffer % _Alignof(max_align_t), 0);
+        memset(buffer, 0xa5, held);
+        el_pool_buffer_give(buffer);
+        ck_assert_ptr_eq(el_pool_buffer(sizes[i], &again), buffer);
+        ck_assert_uint_eq(held, again);
+        el_pool_buffer_give(buffer);
+    }
+}
+END_TEST
+
+START_TEST(a_buffer_beyond_all_memory_is_refused)
+{
+    size_t held;
+
+    ck_assert_ptr_null(el_pool_buffer(SIZE_MAX, &held));
+}
+END_TEST
+
+#define THREADS 64
+#define ROUNDS 200
+
+static uint8_t body[NBYTES];
+
+static void *work(void *seed)
+{
+    static const el_plan_t *const plans[] = {&zlib6, &zlib9, &zlib_small, &br5};
+    uint8_t *back = malloc(NBYTES);
+
+    for (size_t i = 0; i < ROUNDS; i++) {
+        const el_plan_t *plan = plans[(i + (uintptr_t)seed) % ROWS(plans)];
+        size_t nbytes = (size_t)plan->setup.size_hint, held;
+        el_context_t *context = el_pool_take(plan);
+        uint8_t *out = el_pool_buffer(el_engine_bound(nbytes), &held);
+        el_span_t span = {body, nbytes, out, held};
+        decoded_t decoded;
+
+        ck_assert_int_eq(el_engine_encode(context, &span), EL_STEP_OK);
+        decoded = decode(plan->engine->coding, out, held - span.out_nbytes_avail, back, NBYTES);
+        ck_assert(decoded.ended && decoded.nbytes == nbytes && !memcmp(back, body, nbytes));
+        el_pool_give(context);
+        el_pool_buffer_give(out);
+        if (i % 50 == 0) {
+            el_pool_age();
+        }
+    }
+    free(back);
+    return NULL;
+}
+
+START_TEST(many_threads_share_it)
+{
+    pthread_t thread[THREADS];
+
+    body_fill(BODY_TEXT, body, NBYTES);
+    el_pool_limit(2 << 20);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, work, (void *)i), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    ck_assert_uint_le(el_pool_kept(), (2 << 20) + THREADS * 65536);
+    el_pool_drain();
+    ck_assert_uint_eq(el_pool_kept(), 0);
+}
+END_TEST
+
+Suite *pool_suite(void)
+{
+    Suite *suite = suite_create("pool");
+    TCase *tc = tcase_create("pool");
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, set_up, el_pool_drain);
+    tcase_add_test(tc, what_came_back_last_goes_out_first);
+    tcase_add_test(tc, a_context_serves_its_shape_only);
+    tcase_add_test(tc, nothing_comes_of_nothing);
+    tcase_add_test(tc, the_limit_holds);
+    tcase_add_test(tc, what_nobody_asks_for_makes_room);
+    tcase_add_test(tc, what_is_idle_is_given_back);
+    tcase_add_test(tc, buffers_hold_what_was_asked_for);
+    tcase_add_test(tc, a_buffer_beyond_all_memory_is_refused);
+    tcase_add_test(tc, many_threads_share_it);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
