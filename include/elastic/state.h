@@ -12,7 +12,9 @@
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/decide.h"
-#include "elastic/load.h"
+#include "elastic/histogram.h"
+#include "elastic/position.h"
+#include "elastic/reading.h"
 
 #include <stdatomic.h>
 
@@ -60,10 +62,29 @@ typedef struct {
     _Atomic uint64_t samples;
     _Atomic uint64_t steps;       /* changes of the position by the controller */
     _Atomic uint32_t trouble;     /* 1 from a failed sample to the next good one */
-    el_load_sample_t last;        /* written by the claim's holder only */
+    _Atomic uint32_t following;   /* an el_state_following_t */
+    el_histogram_t durations;     /* of compressing a response, where a goal asks for it */
     el_costs_t costs;             /* what setups turned out to cost */
+
+    /* Written by the claim's holder only. */
+    el_reading_t last;
+    el_control_memory_t memory;
+    uint64_t last_cpu_usec; /* el_state_cpu_usec(), and the bytes before, at the last sample */
+    uint64_t last_bytes_in;
     el_stripe_t stripe[EL_STATE_STRIPES];
 } el_state_t;
+
+/* Who sets the position: this httpd's controller, or elasticd. */
+typedef enum { EL_STATE_UNDECIDED, EL_STATE_FOLLOWS, EL_STATE_ALONE } el_state_following_t;
+
+/* What a sample is judged by. */
+typedef struct {
+    const el_load_plan_t *plan;
+    const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
+    const el_reading_t *reading;
+    const double *cost;      /* of the positions, as in el_control_seen_t; NULL: not known */
+    const double *ratio;
+} el_state_sight_t;
 
 /* Makes the zeroed memory at `state` a block that starts at `now` (µs) with `control`. */
 void el_state_init(el_state_t *state, el_control_state_t control, uint64_t now);
@@ -94,12 +115,23 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
                     uint64_t *claim);
 
 /*
- * Takes the winner's sample: computes the load against the last sample, keeps `sample` as the last,
- * and moves the position by `config`. Where the claim has run out (a later one was won), or no tick
- * passed, nothing moves. Returns whether the load was determined.
+ * Takes the winner's sample: computes the load against the last reading, keeps this one as the
+ * last, and moves the position by `config`. Where the claim has run out (a later one was won), or
+ * no tick passed, nothing moves. Returns whether the load was determined.
  */
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
-                     const el_cpuset_t *mask, const el_load_sample_t *sample);
+                     const el_state_sight_t *sight);
+
+/*
+ * Takes what another process has published in place of a sample: its load, and its position on the
+ * ladder of `config`. Nothing moves where the claim has run out. A sample that comes after it
+ * begins anew.
+ */
+void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
+                     const el_position_t *position);
+
+/* Notes who sets the position; true where that is news, and so worth a line in the log. */
+bool el_state_note_following(el_state_t *state, el_state_following_t following);
 
 /* Notes whether sampling works; true where that is news, and so worth a line in the log. */
 bool el_state_trouble(el_state_t *state, bool trouble);

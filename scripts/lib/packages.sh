@@ -44,6 +44,8 @@ el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
 el_chromium                                     | chromium-headless-shell | chromium-headless
+el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
+el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
 TABLE
         ;;
     bench) cat <<'TABLE'

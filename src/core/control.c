@@ -1,9 +1,34 @@
 #include "elastic/control.h"
 
+#include "control_modes.h"
+
+#include <math.h>
+
+/* 2^32 divided by the golden ratio, to the nearest odd number. */
+#define GOLDEN 2654435769u
+
+/*
+ * A state's word: the fraction and the position, which are one number in 1/65536, the top it
+ * was set for, then the bypass.
+ */
+#define POSITION_SHIFT 16
+#define POSITION_MASK 0xffffu
+#define TOP_SHIFT 32
+#define TOP_MASK 0xffffu
+#define BYPASS_BIT (UINT64_C(1) << 48)
+
+static bool is_whole(el_control_mode_t mode)
+{
+    return mode == EL_CONTROL_STEP || mode == EL_CONTROL_OFF;
+}
+
 el_control_state_t el_control_clamp(const el_control_config_t *config, el_control_state_t state)
 {
     if (state.position > config->top || config->mode == EL_CONTROL_OFF) {
         state.position = config->top;
+    }
+    if (is_whole(config->mode) || state.position == config->top) {
+        state.fraction = 0;
     }
     if (config->bypass > 1 || config->mode == EL_CONTROL_OFF) {
         state.bypass = false;
@@ -12,29 +37,169 @@ el_control_state_t el_control_clamp(const el_control_config_t *config, el_contro
     return state;
 }
 
+double el_control_position(el_control_state_t state)
+{
+    return state.position + (double)state.fraction / EL_CONTROL_ONE;
+}
+
+el_control_state_t el_control_at(el_control_state_t state, double position)
+{
+    double parts = round(fmin(state.top, fmax(0, position)) * EL_CONTROL_ONE);
+
+    state.position = (unsigned)(parts / EL_CONTROL_ONE);
+    state.fraction = (uint16_t)(parts - (double)state.position * EL_CONTROL_ONE);
+    return state;
+}
+
+uint64_t el_control_pack(el_control_state_t state)
+{
+    return (uint64_t)state.fraction | (uint64_t)(state.position & POSITION_MASK) << POSITION_SHIFT
+        | (uint64_t)(state.top & TOP_MASK) << TOP_SHIFT | (state.bypass ? BYPASS_BIT : 0);
+}
+
+el_control_state_t el_control_unpack(uint64_t word)
+{
+    return (el_control_state_t){
+        .position = (unsigned)(word >> POSITION_SHIFT) & POSITION_MASK,
+        .top = (unsigned)(word >> TOP_SHIFT) & TOP_MASK,
+        .bypass = (word & BYPASS_BIT) != 0,
+        .fraction = (uint16_t)word,
+    };
+}
+
+/*
+ * Multiples of the golden ratio, modulo one, leave the smallest gaps that a sequence can; so do
+ * those of every other request, or of every third.
+ */
+bool el_control_upper(el_control_state_t state, uint32_t count)
+{
+    return count * GOLDEN >> 16 < state.fraction;
+}
+
 /* Ends a bypass only where the same load would not begin it again, however low its threshold. */
 static bool bypass_ends(const el_control_config_t *config, double busy)
 {
     return busy < config->low + (config->high - config->low) / 2 && busy <= config->bypass;
 }
 
-el_control_state_t el_control_next(const el_control_config_t *config, el_control_state_t state,
-                                   double busy)
+static bool at_floor(el_control_state_t state)
 {
+    return state.position == 0 && state.fraction == 0;
+}
+
+/* Proc. 1. */
+static double step(const el_control_config_t *config, double busy, el_control_state_t state)
+{
+    if (busy > config->high && state.position > 0) {
+        state.position--;
+    } else if (busy < config->low && state.position < state.top) {
+        state.position++;
+    }
+    return state.position;
+}
+
+/* The position that the CPU load asks for. */
+static double by_load(const el_control_config_t *config, const el_control_seen_t *seen,
+                      el_control_memory_t *memory, el_control_state_t state)
+{
+    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+
+    switch (config->mode) {
+    case EL_CONTROL_MIX:
+        return el_control_mix(config, seen, memory, state);
+    case EL_CONTROL_PREDICT:
+        return el_curve_has_costs(&curve) ? el_control_predict(config, seen, memory, state)
+                                          : el_control_mix(config, seen, memory, state);
+    default:
+        return step(config, seen->busy, state);
+    }
+}
+
+/* The position that the goal asks for; the present one where its figures are not known. */
+static double by_goal(const el_control_config_t *config, const el_control_seen_t *seen,
+                      double position)
+{
+    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+
+    if (config->goal.kind == EL_GOAL_LATENCY && seen->p95_usec > 0) {
+        return el_goal_latency(&config->goal, &curve, position, seen->p95_usec);
+    }
+    if (config->goal.kind == EL_GOAL_COST && el_curve_has_costs(&curve)
+        && el_curve_has_ratios(&curve)) {
+        return el_goal_cheapest(&config->goal, &curve, position);
+    }
+    return position;
+}
+
+/* At most as high as keeps the load below `high`, by the curve; `now` where it does not tell. */
+static double guarded(const el_control_config_t *config, const el_control_seen_t *seen, double now,
+                      double want)
+{
+    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+    double cost, per_cost;
+
+    if (want <= now) {
+        return want;
+    }
+    if (!el_curve_has_costs(&curve)) {
+        return seen->busy < config->low ? want : now;
+    }
+    cost = el_curve_cost(&curve, now);
+    per_cost = el_control_share_per_cost(seen, cost);
+    if (per_cost <= 0) {
+        return seen->busy < config->low ? want : now;
+    }
+    /* The middle between now and `high`, so that the next interval's noise does not undo it. */
+    return fmax(now, fmin(want, el_curve_position(&curve, cost + (config->high - seen->busy) / 2
+                                                                     / per_cost)));
+}
+
+/* One whole position toward `want`, as Proc. 1 moves. */
+static double one_step(double now, double want)
+{
+    double whole = floor(want + 1e-9);
+
+    return whole > now ? now + 1 : whole < now ? now - 1 : now;
+}
+
+static double pursue(const el_control_config_t *config, const el_control_seen_t *seen,
+                     double now, double load_wants)
+{
+    double want;
+
+    if (config->goal.kind == EL_GOAL_CPU) {
+        return load_wants;
+    }
+    want = by_goal(config, seen, now);
+    if (seen->busy > config->high) {
+        want = fmin(want, load_wants);
+    } else {
+        want = guarded(config, seen, now, want);
+    }
+    return is_whole(config->mode) ? one_step(now, want) : want;
+}
+
+el_control_state_t el_control_next(const el_control_config_t *config,
+                                   const el_control_seen_t *seen, el_control_memory_t *memory,
+                                   el_control_state_t state)
+{
+    double load_wants;
+
     state = el_control_clamp(config, state);
     if (config->mode == EL_CONTROL_OFF) {
         return state;
     }
     if (state.bypass) {
-        state.bypass = !bypass_ends(config, busy);
-    } else if (busy > config->bypass && state.position == 0) {
-        state.bypass = true;
-    } else if (busy > config->high && state.position > 0) {
-        state.position--;
-    } else if (busy < config->low && state.position < state.top) {
-        state.position++;
+        state.bypass = !bypass_ends(config, seen->busy);
+        *memory = (el_control_memory_t){0};
+        return state;
     }
-    return state;
+    if (seen->busy > config->bypass && at_floor(state)) {
+        state.bypass = true;
+        return state;
+    }
+    load_wants = by_load(config, seen, memory, state);
+    return el_control_at(state, pursue(config, seen, el_control_position(state), load_wants));
 }
 
 bool el_control_due(uint64_t next_update, uint64_t now)

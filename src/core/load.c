@@ -24,24 +24,6 @@ static void skip_blanks(row_t *row)
     }
 }
 
-/* Reads digits. False where there are none, or more than the number holds. */
-static bool read_number(row_t *row, uint64_t *number)
-{
-    const char *start = row->at;
-    uint64_t value = 0;
-
-    for (; row->at < row->end && el_text_is_digit(*row->at); row->at++) {
-        unsigned digit = (unsigned)(*row->at - '0');
-
-        if (value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    *number = value;
-    return row->at > start;
-}
-
 static bool add(uint64_t *sum, uint64_t number)
 {
     if (number > UINT64_MAX - *sum) {
@@ -63,7 +45,7 @@ static bool read_ticks(row_t *row, el_cpu_ticks_t *ticks)
     el_cpu_ticks_t t;
 
     for (skip_blanks(row); row->at < row->end && count < COLUMNS; skip_blanks(row)) {
-        if (!read_number(row, &column[count])) {
+        if (!el_text_number(&row->at, row->end, &column[count])) {
             return false;
         }
         if (row->at == row->end ? !row->whole : !el_text_is_space(*row->at)) {
@@ -111,8 +93,8 @@ static void read_row(row_t *row, el_load_sample_t *sample, seen_t *seen)
         return;
     }
     seen->numbered = true;
-    if (!read_number(row, &number) || number >= EL_LOAD_CPUS || row->at == row->end
-        || !el_text_is_space(*row->at) || !read_ticks(row, &ticks)) {
+    if (!el_text_number(&row->at, row->end, &number) || number >= EL_LOAD_CPUS
+        || row->at == row->end || !el_text_is_space(*row->at) || !read_ticks(row, &ticks)) {
         return;
     }
     sample->cpu[number] = ticks;

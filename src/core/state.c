@@ -2,25 +2,13 @@
 
 #include <string.h>
 
-/* The position's word: the position below, the top it was set for above it, then the bypass. */
-#define TOP_SHIFT 32
-#define TOP_MASK 0xffffu
-#define BYPASS_BIT (UINT64_C(1) << 48)
-
-static uint64_t pack(el_control_state_t control)
-{
-    return (uint64_t)(uint32_t)control.position | (uint64_t)(control.top & TOP_MASK) << TOP_SHIFT
-        | (control.bypass ? BYPASS_BIT : 0);
-}
-
-static el_control_state_t unpack(uint64_t word)
-{
-    return (el_control_state_t){
-        .position = (uint32_t)word,
-        .top = (unsigned)(word >> TOP_SHIFT) & TOP_MASK,
-        .bypass = (word & BYPASS_BIT) != 0,
-    };
-}
+/* A percentile of fewer durations than these is that of one response or two. */
+#define DURATIONS_LEAST 20
+/*
+ * What an interval leaves of the durations before it: with the default interval, those of two
+ * seconds ago count a quarter where requests are many.
+ */
+#define DURATIONS_KEPT 0.7
 
 void el_state_init(el_state_t *state, el_control_state_t control, uint64_t now)
 {
@@ -39,13 +27,17 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
 {
     /* First, so that a claim made before has run out. */
     atomic_store(&state->next_sample, now);
-    atomic_store(&state->position, pack(control));
+    atomic_store(&state->position, el_control_pack(control));
     atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
     atomic_store(&state->started, now);
     atomic_store(&state->samples, 0);
     atomic_store(&state->steps, 0);
     atomic_store(&state->trouble, 0);
+    atomic_store(&state->following, EL_STATE_UNDECIDED);
+    el_histogram_fade(&state->durations, 0);
     memset(&state->last, 0, sizeof(state->last));
+    state->memory = (el_control_memory_t){0};
+    state->last_cpu_usec = state->last_bytes_in = 0;
     el_cost_reset(&state->costs);
     for (unsigned s = 0; s < EL_STATE_STRIPES; s++) {
         for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
@@ -56,7 +48,7 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
 
 el_control_state_t el_state_control(const el_state_t *state)
 {
-    return unpack(atomic_load(&state->position));
+    return el_control_unpack(atomic_load(&state->position));
 }
 
 uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, uint64_t now,
@@ -72,8 +64,9 @@ uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, ui
     } while (!atomic_compare_exchange_weak(&state->next_sample, &due, next));
 
     word = atomic_load(&state->position);
-    while (!atomic_compare_exchange_weak(&state->position, &word,
-                                         pack(el_control_clamp(config, unpack(word))))) {
+    while (!atomic_compare_exchange_weak(
+        &state->position, &word,
+        el_control_pack(el_control_clamp(config, el_control_unpack(word))))) {
     }
     return generation;
 }
@@ -91,32 +84,97 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
     return atomic_compare_exchange_strong(&state->next_sample, &due, *claim);
 }
 
+/* What happened since the last sample, as the controller wants it. */
+static el_control_seen_t look_back(el_state_t *state, const el_state_sight_t *sight)
+{
+    uint64_t cpu_usec = el_state_cpu_usec(state);
+    uint64_t bytes_in = el_state_total(state, EL_COUNT_BYTES_IN);
+    el_control_seen_t seen = {
+        .capacity_usec = el_reading_capacity(sight->plan, &state->last, sight->reading),
+        .kbytes = (double)(bytes_in - state->last_bytes_in) / 1024,
+        .cost = sight->cost,
+        .ratio = sight->ratio,
+    };
+
+    /* It is scaled by what was sampled, and may shrink by a little. */
+    if (cpu_usec > state->last_cpu_usec) {
+        seen.spent_usec = (double)(cpu_usec - state->last_cpu_usec);
+    }
+    state->last_cpu_usec = cpu_usec;
+    state->last_bytes_in = bytes_in;
+    return seen;
+}
+
+/* The past fades when it has told something: a site of few requests gathers them for longer. */
+static double percentile(el_state_t *state)
+{
+    double usec = el_histogram_quantile(&state->durations, 0.95, DURATIONS_LEAST);
+
+    if (usec > 0) {
+        el_histogram_fade(&state->durations, DURATIONS_KEPT);
+    }
+    return usec;
+}
+
+/* Where a reload moved the position meanwhile, its word stands and this step is lost. */
+static void move(el_state_t *state, uint64_t word, el_control_state_t next)
+{
+    el_control_state_t current = el_control_unpack(word);
+
+    if (atomic_compare_exchange_strong(&state->position, &word, el_control_pack(next))
+        && (next.position != current.position || next.fraction != current.fraction)) {
+        atomic_fetch_add(&state->steps, 1);
+    }
+}
+
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
-                     const el_cpuset_t *mask, const el_load_sample_t *sample)
+                     const el_state_sight_t *sight)
 {
     uint64_t word = atomic_load(&state->position);
-    el_control_state_t current = unpack(word);
-    el_control_state_t next;
+    el_control_seen_t seen;
     double busy;
-    bool determined = el_load_busy(&state->last, sample, mask, &busy);
+    bool determined = el_reading_busy(sight->plan, sight->mask, &state->last, sight->reading,
+                                      &busy);
 
     if (atomic_load(&state->next_sample) != claim) {
         return false;
     }
-    state->last = *sample;
+    seen = look_back(state, sight);
+    state->last = *sight->reading;
     if (!determined) {
         return false;
     }
+    seen.busy = busy;
+    seen.p95_usec = percentile(state);
     atomic_store(&state->load_ppm, (uint64_t)(busy * EL_PPM + 0.5));
     atomic_fetch_add(&state->samples, 1);
-
-    /* Where a reload moved the position meanwhile, its word stands and this step is lost. */
-    next = el_control_next(config, current, busy);
-    if (atomic_compare_exchange_strong(&state->position, &word, pack(next))
-        && next.position != current.position) {
-        atomic_fetch_add(&state->steps, 1);
-    }
+    move(state, word, el_control_next(config, &seen, &state->memory, el_control_unpack(word)));
     return true;
+}
+
+void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
+                     const el_position_t *position)
+{
+    uint64_t word = atomic_load(&state->position);
+
+    if (atomic_load(&state->next_sample) != claim) {
+        return;
+    }
+    /* What a controller of its own remembers would be of long ago. */
+    state->last.has_stat = state->last.has_usage = false;
+    state->memory = (el_control_memory_t){0};
+    if (position->load_ppm != EL_POSITION_NO_LOAD) {
+        atomic_store(&state->load_ppm, position->load_ppm);
+    }
+    atomic_fetch_add(&state->samples, 1);
+    move(state, word, el_position_scale(position->control, config->top));
+}
+
+bool el_state_note_following(el_state_t *state, el_state_following_t following)
+{
+    uint32_t now = (uint32_t)following;
+
+    return atomic_exchange(&state->following, now) != now;
 }
 
 bool el_state_trouble(el_state_t *state, bool trouble)

@@ -1,12 +1,13 @@
 /*
- * Characters of HTTP fields (RFC 9110 §5.6), whatever the process's locale says of them. Private to
- * the core.
+ * Characters of HTTP fields (RFC 9110 §5.6) and of the kernel's files, whatever the process's
+ * locale says of them. Private to the core.
  */
 #ifndef ELASTIC_CORE_TEXT_H
 #define ELASTIC_CORE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 static inline bool el_text_is_digit(char c)
 {
@@ -39,6 +40,27 @@ static inline bool el_text_is_token(char c)
     default:
         return false;
     }
+}
+
+/*
+ * Reads the digits from `*at` on, at most up to `end`, and moves `*at` behind them. False where
+ * there are none, or more than the number holds.
+ */
+static inline bool el_text_number(const char **at, const char *end, uint64_t *number)
+{
+    const char *start = *at;
+    uint64_t value = 0;
+
+    for (; *at < end && el_text_is_digit(**at); (*at)++) {
+        unsigned digit = (unsigned)(**at - '0');
+
+        if (value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return *at > start;
 }
 
 /* How many of the `len` bytes at `text`, from the first on, are a token's. */

@@ -83,6 +83,7 @@ void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const 
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
     el_shared_count(EL_COUNT_ELAPSED_NSEC, usage->elapsed_nsec);
+    el_shared_duration(usage->elapsed_nsec);
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->elapsed_nsec);
         el_shared_count(EL_COUNT_SAMPLED_CPU_NSEC, usage->cpu_nsec);

@@ -64,11 +64,11 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
     el_setup_t setup;
 
     if (!order_decides(r, record, facts, decision->coding)) {
-        el_control_state_t control = el_state_control(el_shared.state);
+        unsigned top, position = el_shared_next_position(&top);
         size_t count = el_ladder_build(
             rungs, collect(r, facts, decision->coding, whole, length, rungs));
 
-        rung = count ? el_ladder_rung(rungs, count, control.position, control.top) : NULL;
+        rung = count ? el_ladder_rung(rungs, count, position, top) : NULL;
     }
     if (rung) {
         decision->coding = rung->coding;
@@ -77,6 +77,35 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
     setup.level = rung ? rung->level : setup.level;
     setup.size_hint = length;
     return setup;
+}
+
+bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned top, double *cost,
+                     double *ratio)
+{
+    const el_dir_t *global = el_dir_global(main_server);
+    el_range_t ranges[EL_CODINGS];
+    el_coding_t order[EL_CODINGS];
+    el_rung_t rungs[EL_RUNGS_MAX];
+    size_t codings = el_dir_codings(global, order), count = 0;
+
+    el_policy_ranges(main_server, ranges);
+    for (size_t i = 0; i < codings; i++) {
+        /* Without a record that encodes it, a coding takes no part. */
+        if (ranges[order[i]].max > 0) {
+            count = add_levels(rungs, count, order[i], ranges[order[i]], true, length);
+        }
+    }
+    count = el_ladder_build(rungs, count);
+    if (count == 0 || top >= EL_COST_LEVELS) {
+        return false;
+    }
+    for (unsigned p = 0; p <= top; p++) {
+        const el_rung_t *rung = el_ladder_rung(rungs, count, p, top);
+
+        cost[p] = rung->cost.nsec / 1000.;
+        ratio[p] = rung->cost.size / 10000.;
+    }
+    return true;
 }
 
 void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out, uint64_t cpu_nsec)

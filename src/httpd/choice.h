@@ -19,6 +19,15 @@
 el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_facts_t *facts,
                           bool whole, uint64_t length, el_decision_t *decision);
 
+/*
+ * What the setups at positions 0 … top cost (CPU µs for each KB of a body) and leave of it (bytes
+ * for each byte), for a body of `length` bytes and a client that takes every coding, by the
+ * settings of the main server; both arrays have room for EL_COST_LEVELS. False where nothing is
+ * encoded, or `top` is beyond that.
+ */
+bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned top, double *cost,
+                     double *ratio);
+
 /* Takes what a response has cost; `level` is the user's. */
 void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out,
                      uint64_t cpu_nsec);

@@ -1,5 +1,6 @@
 /* The Elastic directives' table, and what each of them accepts. */
 #include "arguments.h"
+#include "control_directives.h"
 #include "records.h"
 #include "settings.h"
 
@@ -301,24 +302,6 @@ static const char *set_interval(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
-static const char *set_control(cmd_parms *cmd, void *config, const char *args)
-{
-    const char *given = el_only_word(cmd, args);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    el_server_t *server = server_config(cmd);
-
-    (void)config;
-    if (error) {
-        return error;
-    }
-    if (!given || (strcasecmp(given, "step") && strcasecmp(given, "off"))) {
-        return el_refuse(cmd, args);
-    }
-    server->mode = strcasecmp(given, "off") ? EL_CONTROL_STEP : EL_CONTROL_OFF;
-    server->mode_set = true;
-    return NULL;
-}
-
 static const char *set_bypass(cmd_parms *cmd, void *config, const char *args)
 {
     const char *given = el_only_word(cmd, args);
@@ -386,8 +369,15 @@ const command_rec el_commands[] = {
                      "above high"),
     AP_INIT_RAW_ARGS("ElasticInterval", set_interval, NULL, RSRC_CONF,
                      "the time between two samples, 100ms to 60s (a bare number is seconds)"),
-    AP_INIT_RAW_ARGS("ElasticControl", set_control, NULL, RSRC_CONF,
-                     "step or off: how the effort follows the load"),
+    AP_INIT_RAW_ARGS("ElasticControl", el_set_control, NULL, RSRC_CONF,
+                     "step, mix, predict, external or off: how the effort follows the load"),
+    AP_INIT_RAW_ARGS("ElasticLoad", el_set_load, NULL, RSRC_CONF,
+                     "auto, stat, cgroup or psi: what the load is read from"),
+    AP_INIT_RAW_ARGS("ElasticGoal", el_set_goal, NULL, RSRC_CONF,
+                     "cpu, latency p95 TIME (us, ms or s) or cost PRICE/h PRICE/GB: what effort "
+                     "is spent for"),
+    AP_INIT_RAW_ARGS("ElasticPosition", el_set_position, NULL, RSRC_CONF,
+                     "the path of the file that ElasticControl external follows"),
     AP_INIT_RAW_ARGS("ElasticBypass", set_bypass, NULL, RSRC_CONF,
                      "Off, or the percentage of CPU above which nothing is compressed, 0 to 100"),
     AP_INIT_RAW_ARGS("ElasticPoolMemory", set_pool_memory, NULL, RSRC_CONF,

@@ -74,7 +74,7 @@ el_setup_t el_policy_setup(const request_rec *r, el_record_t record, el_coding_t
     const el_stock_t *stock = el_stock_of(r->server, record);
 
     return (el_setup_t){
-        .level = el_shared_level(range_of(el_dir_of(r), stock, record, coding)),
+        .level = el_shared_next_level(range_of(el_dir_of(r), stock, record, coding)),
         .window_bits = stock->window_bits,
         .mem_level = stock->mem_level,
         .block_bits = stock->block_bits,

@@ -24,6 +24,9 @@
  */
 #define DEFAULT_INTERVAL apr_time_from_msec(500)
 
+/* In httpd's run directory. */
+#define DEFAULT_POSITION "elastic.position"
+
 /* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
 static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
@@ -214,6 +217,7 @@ el_control_config_t el_server_control(const el_server_t *server, const el_range_
         /* Below the high threshold it could begin where it has to end, and flap. */
         .bypass = bypass < high ? high : bypass,
         .top = el_ladder_top(ranges),
+        .goal = server->goal,
     };
 }
 
@@ -224,5 +228,21 @@ apr_interval_time_t el_server_interval(const el_server_t *server)
 
 const char *el_server_proc_stat(const el_server_t *server)
 {
-    return server->proc_stat ? server->proc_stat : "/proc/stat";
+    return server->proc_stat;
+}
+
+el_load_kind_t el_server_load(const el_server_t *server)
+{
+    if (server->load_set) {
+        return server->load;
+    }
+    return server->proc_stat ? EL_LOAD_STAT : EL_LOAD_AUTO;
+}
+
+const char *el_server_position(const el_server_t *server, apr_pool_t *pool)
+{
+    if (!server->external) {
+        return NULL;
+    }
+    return server->position ? server->position : ap_runtime_dir_relative(pool, DEFAULT_POSITION);
 }

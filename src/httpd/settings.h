@@ -14,6 +14,7 @@
 #include "elastic/control.h"
 #include "elastic/etag.h"
 #include "elastic/ladder.h"
+#include "elastic/reading.h"
 
 /* ElasticMinSize auto. */
 #define EL_MIN_SIZE_AUTO UINT64_MAX
@@ -58,12 +59,16 @@ typedef struct {
 /* Per server; all but `mtu` is read from the main server only. */
 typedef struct {
     size_t mtu; /* bytes; 0: not set */
-    bool cpu_set, bypass_set, mode_set, pool_memory_set;
+    bool cpu_set, bypass_set, mode_set, load_set, pool_memory_set;
+    bool external; /* the position comes from a file, and `mode` holds without one */
     double low, high;
     double bypass;                /* above 1: off */
     el_control_mode_t mode;
     apr_interval_time_t interval; /* 0: not set */
     const char *proc_stat;        /* NULL: not set */
+    const char *position;         /* the file of `external`; NULL: not set */
+    el_load_kind_t load;
+    el_goal_t goal;
     uint64_t pool_memory;         /* bytes */
 } el_server_t;
 
@@ -115,7 +120,13 @@ size_t el_server_mtu(const el_server_t *server);
 el_control_config_t el_server_control(const el_server_t *server, const el_range_t *ranges);
 apr_interval_time_t el_server_interval(const el_server_t *server);
 
-/* What is read in place of /proc/stat. */
+/* What is read in place of /proc/stat; NULL where nothing is. */
 const char *el_server_proc_stat(const el_server_t *server);
+
+/* ElasticLoad. */
+el_load_kind_t el_server_load(const el_server_t *server);
+
+/* The position file that is followed; NULL where ElasticControl is not external. */
+const char *el_server_position(const el_server_t *server, apr_pool_t *pool);
 
 #endif

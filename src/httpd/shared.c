@@ -67,6 +67,7 @@ apr_status_t el_shared_open(server_rec *main_server)
 
     el_policy_ranges(main_server, ranges);
     el_shared.control = el_server_control(server, ranges);
+    el_shared.position = el_server_position(server, main_server->process->pconf);
     el_shared.interval = (uint64_t)el_server_interval(server);
     el_shared.state = block_of_parent(main_server);
     if (!el_shared.state) {
@@ -87,23 +88,65 @@ void el_shared_reset(server_rec *main_server)
                                           el_shared.interval);
 }
 
-int el_shared_level(el_range_t range)
+/* This process's number, asked for once: racing threads write the same. */
+static unsigned process_number(void)
 {
-    el_control_state_t control = el_state_control(el_shared.state);
+    static unsigned number;
 
+    if (!number) {
+        number = (unsigned)getpid();
+    }
+    return number;
+}
+
+static int level_at(el_control_state_t control, el_range_t range)
+{
     if (el_shared.control.mode == EL_CONTROL_OFF) {
         return range.max;
     }
     return el_ladder_level(range, control.position, control.top);
 }
 
+int el_shared_level(el_range_t range)
+{
+    return level_at(el_state_control(el_shared.state), range);
+}
+
+/* `control` with one of the two whole positions that it is between. */
+static el_control_state_t take_turn(el_control_state_t control)
+{
+    /* Counted in each process, which begins at a number of its own. */
+    static _Atomic uint32_t requests;
+    uint32_t turn;
+
+    if (control.fraction > 0) {
+        turn = atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + process_number();
+        control.position += el_control_upper(control, turn);
+    }
+    return control;
+}
+
+unsigned el_shared_next_position(unsigned *top)
+{
+    el_control_state_t control = take_turn(el_state_control(el_shared.state));
+
+    *top = control.top;
+    return control.position;
+}
+
+int el_shared_next_level(el_range_t range)
+{
+    return level_at(take_turn(el_state_control(el_shared.state)), range);
+}
+
+void el_shared_duration(uint64_t nsec)
+{
+    if (el_shared.control.goal.kind == EL_GOAL_LATENCY) {
+        el_histogram_add(&el_shared.state->durations, nsec);
+    }
+}
+
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
-    static unsigned lane;
-
-    /* Racing threads write the same number. */
-    if (!lane) {
-        lane = (unsigned)getpid();
-    }
-    el_state_count(el_shared.state, lane, counter, add);
+    el_state_count(el_shared.state, process_number(), counter, add);
 }

@@ -17,6 +17,7 @@
 typedef struct {
     el_state_t *state; /* never NULL after post_config */
     el_control_config_t control;
+    const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;   /* µs */
     uint64_t generation; /* this configuration's */
 } el_shared_t;
@@ -40,6 +41,21 @@ uint64_t el_shared_now(void);
 
 /* The level within `range` at the position now; the ceiling where ElasticControl is off. */
 int el_shared_level(el_range_t range);
+
+/*
+ * The whole position of the next request, of 0 … `top`: of the two that the position is between,
+ * one by its turn.
+ */
+unsigned el_shared_next_position(unsigned *top);
+
+/*
+ * The level that the next request takes within `range`: of the setups that the position is between,
+ * one by its turn.
+ */
+int el_shared_next_level(el_range_t range);
+
+/* Counts what compressing a response took, where the goal is a latency. */
+void el_shared_duration(uint64_t nsec);
 
 /* Adds to a counter, in this process's stripe. */
 void el_shared_count(el_counter_t counter, uint64_t add);

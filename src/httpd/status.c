@@ -3,6 +3,7 @@
 #include "policy.h"
 #include "shared.h"
 #include "status_costs.h"
+#include "timer.h"
 
 #include "elastic/engine.h"
 
@@ -47,6 +48,18 @@ static void add_share(list_t *list, const char *key, const char *text, double va
     add(list, key, text, true, apr_psprintf(list->pool, "%.3f", value));
 }
 
+static const char *control_word(void)
+{
+    static const char *const words[] = {
+        [EL_CONTROL_STEP] = "step",
+        [EL_CONTROL_MIX] = "mix",
+        [EL_CONTROL_PREDICT] = "predict",
+        [EL_CONTROL_OFF] = "off",
+    };
+
+    return el_shared.position ? "external" : words[el_shared.control.mode];
+}
+
 static void add_controller(list_t *list)
 {
     const el_control_config_t *config = &el_shared.control;
@@ -54,8 +67,12 @@ static void add_controller(list_t *list)
     el_control_state_t control = el_state_control(state);
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
 
-    add(list, "ElasticControl", "Controller", false,
-        config->mode == EL_CONTROL_OFF ? "off" : "step");
+    add(list, "ElasticControl", "Controller", false, control_word());
+    if (el_shared.position) {
+        add_count(list, "ElasticFollows", "Follows the position file",
+                  atomic_load(&state->following) == EL_STATE_FOLLOWS);
+    }
+    add(list, "ElasticLoad", "Load", false, apr_pstrdup(list->pool, el_timer_load()));
     /* Always a number, for programs: ElasticSamples tells whether there was a sample. */
     add_share(list, "ElasticCPU", "CPU load, last sample",
               load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
@@ -65,7 +82,7 @@ static void add_controller(list_t *list)
     add_count(list, "ElasticSamples", "Samples", atomic_load(&state->samples));
     add_count(list, "ElasticSteps", "Changes of the position", atomic_load(&state->steps));
     add_share(list, "ElasticPosition", "Position, 0 the floor, 1 the ceiling",
-              control.top ? (double)control.position / control.top : 1);
+              control.top ? el_control_position(control) / control.top : 1);
 }
 
 static void add_levels(list_t *list, const server_rec *main_server)

@@ -1,16 +1,19 @@
 #include "timer.h"
 
+#include "choice.h"
 #include "settings.h"
 #include "shared.h"
 
 #include "engines/pool.h"
+#include "host/machine.h"
+#include "host/position_file.h"
 
 #include "http_log.h"
 #include "mod_watchdog.h"
 #include "unixd.h"
 
 #include <fcntl.h>
-#include <sched.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 EL_USE_LOG;
@@ -23,13 +26,7 @@ EL_USE_LOG;
 /* Six ages make the minute after which idle contexts go. */
 #define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
 
-/*
- * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
- * end cuts is not believed.
- */
-#define TEXT_MAX (128 * 1024)
-
-/* Without waiting: a path that names a FIFO must not hold the thread. */
+/* Without waiting: a path that names a FIFO must not hold the server. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 /*
@@ -38,80 +35,108 @@ EL_USE_LOG;
  */
 static struct {
     server_rec *server;
-    const char *path;
-    int inherited; /* a descriptor from before ChrootDir hides /proc, or -1 */
-    bool masked;
-    el_cpuset_t mask;
-    el_load_sample_t sample;
-    char text[TEXT_MAX];
+    int position; /* the position file's descriptor from before ChrootDir hides it, or -1 */
+    el_machine_t machine;
+    el_reading_t reading;
 } timer;
 
-/* The CPUs that httpd may run on: an operator's taskset or cgroup cpuset counts as the machine. */
-static void read_affinity(void)
-{
-    cpu_set_t *set = CPU_ALLOC(EL_LOAD_CPUS);
-    size_t size = CPU_ALLOC_SIZE(EL_LOAD_CPUS);
+/*
+ * The words of the load that the status page shows: two, because the tick may write while another
+ * thread reads.
+ */
+static char load_text[2][EL_MACHINE_PLAN];
+static _Atomic unsigned load_shown;
 
-    timer.masked = false;
-    if (!set) {
-        return;
-    }
-    memset(&timer.mask, 0, sizeof(timer.mask));
-    if (sched_getaffinity(0, size, set) == 0) {
-        timer.masked = true;
-        for (size_t cpu = 0; cpu < EL_LOAD_CPUS; cpu++) {
-            if (CPU_ISSET_S(cpu, size, set)) {
-                timer.mask.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
-            }
-        }
-    }
-    CPU_FREE(set);
+const char *el_timer_load(void)
+{
+    return load_text[atomic_load(&load_shown)];
 }
 
-/* The file's text; 0 where it cannot be read, and errno says why. */
-static size_t read_text(void)
+static void show_load(void)
 {
-    int fd = timer.inherited >= 0 ? timer.inherited : open(timer.path, OPEN_FLAGS);
-    size_t len = 0;
-    ssize_t got = 0;
+    unsigned next = 1 - atomic_load(&load_shown);
 
-    if (fd < 0) {
-        return 0;
-    }
-    errno = 0;
-    while (len < sizeof(timer.text)
-           && (got = pread(fd, timer.text + len, sizeof(timer.text) - len, (off_t)len)) > 0) {
-        len += (size_t)got;
-    }
-    if (fd != timer.inherited) {
-        int saved = errno;
-
-        close(fd);
-        errno = saved;
-    }
-    return got < 0 ? 0 : len;
+    memcpy(load_text[next], timer.machine.plan_text, EL_MACHINE_PLAN);
+    atomic_store(&load_shown, next);
 }
 
-static void sample(uint64_t claim)
+/* What the positions cost for the mean body of this site; false where that is not known. */
+static bool read_curve(double *cost, double *ratio)
 {
-    size_t len = read_text();
-    int error = len ? 0 : errno;
-    bool good = len && el_load_parse(timer.text, len, &timer.sample);
+    uint64_t bytes = el_state_total(el_shared.state, EL_COUNT_BYTES_IN);
+    uint64_t responses = el_state_total(el_shared.state, EL_COUNT_COMPRESSED);
 
+    return (el_shared.control.mode == EL_CONTROL_PREDICT
+            || el_shared.control.goal.kind != EL_GOAL_CPU)
+           && responses > 0
+           && el_choice_curve(timer.server, bytes / responses, el_shared.control.top, cost, ratio);
+}
+
+static void sample(uint64_t claim, uint64_t now)
+{
+    double cost[EL_COST_LEVELS], ratio[EL_COST_LEVELS];
+    const char *path = NULL;
+    bool good;
+    int error;
+
+    if (el_machine_refresh(&timer.machine, now)) {
+        show_load();
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, timer.server, "elastic: the load is now that of %s",
+                     timer.machine.plan_text);
+    }
+    good = el_machine_read(&timer.machine, now, &timer.reading, &path);
+    error = good ? 0 : errno;
     if (el_state_trouble(el_shared.state, !good)) {
         if (good) {
             ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, timer.server,
-                         "elastic: %s tells the CPU load again, sampling resumes", timer.path);
+                         "elastic: %s tells the CPU load again, sampling resumes", path);
         } else {
             ap_log_error(APLOG_MARK, APLOG_WARNING, error, timer.server,
                          "elastic: %s does not tell the CPU load; the levels stay as they are "
-                         "until it does", timer.path);
+                         "until it does", path);
         }
     }
     if (good) {
-        el_state_commit(el_shared.state, claim, &el_shared.control,
-                        timer.masked ? &timer.mask : NULL, &timer.sample);
+        bool known = read_curve(cost, ratio);
+        const el_state_sight_t sight = {
+            .plan = &timer.machine.plan,
+            .mask = timer.machine.masked ? &timer.machine.mask : NULL,
+            .reading = &timer.reading,
+            .cost = known ? cost : NULL,
+            .ratio = known ? ratio : NULL,
+        };
+
+        el_state_commit(el_shared.state, claim, &el_shared.control, &sight);
     }
+}
+
+/*
+ * Takes the position that elasticd has published. False where the file does not tell one: then this
+ * httpd's own controller goes on.
+ */
+static bool follow(uint64_t claim, uint64_t now)
+{
+    el_position_t position;
+    el_position_verdict_t verdict =
+        el_position_file_read(el_shared.position, timer.position, now, &position);
+    bool good = verdict == EL_POSITION_GOOD;
+    int error = good ? 0 : errno;
+
+    if (el_state_note_following(el_shared.state, good ? EL_STATE_FOLLOWS : EL_STATE_ALONE)) {
+        if (good) {
+            ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, timer.server,
+                         "elastic: the levels follow %s", el_shared.position);
+        } else {
+            ap_log_error(APLOG_MARK, APLOG_WARNING, error, timer.server,
+                         "elastic: %s %s; the levels follow the CPU load of httpd's own samples "
+                         "until elasticd writes it", el_shared.position,
+                         error ? "cannot be read" : el_position_text(verdict));
+        }
+    }
+    if (good) {
+        el_state_follow(el_shared.state, claim, &el_shared.control, &position);
+    }
+    return good;
 }
 
 /* Lets the encoders' pool of this process grow older; one thread of each process comes here. */
@@ -128,6 +153,7 @@ static void age_pool(void)
 
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
+    uint64_t now = el_shared_now();
     uint64_t claim;
 
     (void)data;
@@ -135,24 +161,52 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     if (state == AP_WATCHDOG_STATE_RUNNING) {
         age_pool();
     }
-    if (state == AP_WATCHDOG_STATE_STARTING) {
-        read_affinity();
-    } else if (state == AP_WATCHDOG_STATE_RUNNING
-               && el_state_claim(el_shared.state, el_shared.generation, el_shared_now(),
-                                 el_shared.interval, &claim)) {
-        sample(claim);
+    if (state == AP_WATCHDOG_STATE_RUNNING
+        && el_state_claim(el_shared.state, el_shared.generation, now, el_shared.interval, &claim)
+        && !(el_shared.position && follow(claim, now))) {
+        sample(claim, now);
     }
     return APR_SUCCESS;
 }
 
-static apr_status_t close_inherited(void *data)
+static apr_status_t close_kept(void *data)
 {
     (void)data;
-    if (timer.inherited >= 0) {
-        close(timer.inherited);
-        timer.inherited = -1;
+    el_machine_close(&timer.machine);
+    if (timer.position >= 0) {
+        close(timer.position);
+        timer.position = -1;
     }
     return APR_SUCCESS;
+}
+
+/* ChrootDir, which the children obey, hides the kernel's files and the position file. */
+static void keep_files(apr_pool_t *pconf)
+{
+    el_machine_keep(&timer.machine);
+    if (el_shared.position) {
+        timer.position = open(el_shared.position, OPEN_FLAGS);
+    }
+    apr_pool_cleanup_register(pconf, NULL, close_kept, apr_pool_cleanup_null);
+}
+
+/* Before the fork: the children find the machine looked at. */
+static void look_at_machine(server_rec *main_server, apr_pool_t *pconf)
+{
+    const el_server_t *server = el_server_of(main_server);
+
+    timer.server = main_server;
+    timer.position = -1;
+    el_machine_open(&timer.machine, "", el_server_proc_stat(server), el_server_load(server),
+                    el_shared_now());
+    show_load();
+    if (ap_unixd_config.chroot_dir) {
+        keep_files(pconf);
+    }
+    if (el_shared.control.mode != EL_CONTROL_OFF) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "elastic: the load is that of %s",
+                     timer.machine.plan_text);
+    }
 }
 
 apr_status_t el_timer_start(server_rec *main_server, apr_pool_t *pconf)
@@ -164,13 +218,7 @@ apr_status_t el_timer_start(server_rec *main_server, apr_pool_t *pconf)
     ap_watchdog_t *watchdog = NULL;
     apr_status_t rv;
 
-    timer.server = main_server;
-    timer.path = el_server_proc_stat(el_server_of(main_server));
-    timer.inherited = -1;
-    if (ap_unixd_config.chroot_dir) {
-        timer.inherited = open(timer.path, OPEN_FLAGS);
-        apr_pool_cleanup_register(pconf, NULL, close_inherited, apr_pool_cleanup_null);
-    }
+    look_at_machine(main_server, pconf);
     if (!get_instance || !register_callback) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
                      "elastic: mod_watchdog is not loaded: the levels stay where they start; load "

@@ -15,4 +15,7 @@
  */
 apr_status_t el_timer_start(server_rec *main_server, apr_pool_t *pconf);
 
+/* What the load is read from and why, for people; any thread, valid until two changes later. */
+const char *el_timer_load(void);
+
 #endif

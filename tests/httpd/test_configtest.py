@@ -69,8 +69,17 @@ BAD = [
     ("ElasticInterval", "often", "often", ["100ms", "60s"]),
     ("ElasticInterval", "500xs", "500xs", ["100ms", "60s"]),
     ("ElasticInterval", "99999999999999999999s", "99999999999999999999s", ["100ms", "60s"]),
-    ("ElasticControl", "fast", "fast", ["step", "off"]),
+    ("ElasticControl", "fast", "fast", ["step", "mix", "predict", "external", "off"]),
     ("ElasticControl", "on", "on", ["step", "off"]),
+    ("ElasticControl", "step mix", "step mix", ["step", "off"]),
+    ("ElasticLoad", "all", "all", ["auto", "stat", "cgroup", "psi"]),
+    ("ElasticLoad", "stat psi", "stat psi", ["auto", "stat", "cgroup", "psi"]),
+    ("ElasticGoal", "speed", "speed", ["cpu", "latency", "p95", "cost"]),
+    ("ElasticGoal", "latency p95 0ms", "latency p95 0ms", ["cpu", "latency", "p95", "cost"]),
+    ("ElasticGoal", "latency p99 5ms", "latency p99 5ms", ["cpu", "latency", "p95", "cost"]),
+    ("ElasticGoal", "cost 0.04 0.08", "cost 0.04 0.08", ["PRICE", "GB"]),
+    ("ElasticGoal", "cost 0/h 0/GB", "cost 0/h 0/GB", ["PRICE", "GB"]),
+    ("ElasticPosition", "a b", "a b", ["path"]),
     ("ElasticBypass", "101", "101", ["100", "Off"]),
     ("ElasticBypass", "-1", "-1", ["100", "Off"]),
     ("ElasticBypass", "hot", "hot", ["100", "Off"]),
@@ -101,7 +110,11 @@ GOOD = [
     "ElasticCPU 50 80", "ElasticCPU 0 100", "ElasticCPU 0 1", "ElasticCPU 99 100",
     "ElasticInterval 500ms", "ElasticInterval 2s", "ElasticInterval 5", "ElasticInterval 60s",
     "ElasticInterval 60",
-    "ElasticControl step", "ElasticControl off",
+    "ElasticControl step", "ElasticControl off", "ElasticControl mix", "ElasticControl Predict",
+    "ElasticControl external", "ElasticLoad auto", "ElasticLoad stat", "ElasticLoad CGROUP",
+    "ElasticLoad psi", "ElasticGoal cpu", "ElasticGoal latency p95 5ms",
+    "ElasticGoal cost 0.04/h 0.08/GB", "ElasticPosition /run/elastic.position",
+    "ElasticPosition run/elastic.position",
     "ElasticBypass Off", "ElasticBypass 95", "ElasticBypass 100",
     "ElasticMinSize auto", "ElasticMinSize 0", "ElasticMinSize 1000",
     "ElasticMTU auto", "ElasticMTU 576", "ElasticMTU 65535",
@@ -126,7 +139,8 @@ CLAMPED = [
 
 GLOBAL = {
     "ElasticCPU": "50 80", "ElasticInterval": "1s", "ElasticControl": "step",
-    "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticPoolMemory": "64M",
+    "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticLoad": "auto",
+    "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
 }
 PER_SERVER = {"ElasticMTU": "1500"}
 PER_DIRECTORY = {

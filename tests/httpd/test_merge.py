@@ -187,7 +187,8 @@ def test_htaccess_needs_fileinfo(overridden):
 REFUSED_IN_HTACCESS = [
     "ElasticLevel gzip 1 9", "ElasticMinSize auto", "ElasticETag weak", "ElasticMTU 1500",
     "ElasticCPU 50 80", "ElasticInterval 1s", "ElasticControl step", "ElasticBypass 95",
-    "ElasticProcStat /proc/stat",
+    "ElasticProcStat /proc/stat", "ElasticLoad stat", "ElasticGoal cpu",
+    "ElasticPosition /run/elastic.position",
 ]
 
 

@@ -10,11 +10,12 @@ from kit import bodies
 REASONS = ("off", "type", "small", "encoded", "not-acceptable", "env", "no-transform", "range",
            "status", "head", "bypass", "not-smaller", "tls-compression", "error")
 KEYS = ("ElasticVersion", "ElasticUptime", "ElasticControl", "ElasticCPU", "ElasticCPULow",
-        "ElasticCPUHigh", "ElasticInterval", "ElasticSamples", "ElasticSteps", "ElasticPosition",
+        "ElasticCPUHigh", "ElasticLoad", "ElasticInterval", "ElasticSamples", "ElasticSteps",
+        "ElasticPosition",
         "ElasticLevelGzip", "ElasticLevelBr", "ElasticBypass", "ElasticCompressed",
         "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec", "ElasticPrecompressed",
         *(f"ElasticSkipped-{reason}" for reason in REASONS))
-WORDS = ("ElasticVersion", "ElasticControl")  # the other values are numbers
+WORDS = ("ElasticVersion", "ElasticControl", "ElasticLoad")  # the other values are numbers
 
 CONFIG = """
 Elastic On
@@ -58,6 +59,7 @@ def test_json_is_one_object_with_the_same_keys(site):
 def test_the_values_are_the_configurations(site):
     status = site.status()
     assert status["ElasticControl"] == "step"
+    assert re.match(r"(stat|cgroup) \(.+\)$", status["ElasticLoad"])
     assert float(status["ElasticCPULow"]) == pytest.approx(0.40)
     assert float(status["ElasticCPUHigh"]) == pytest.approx(0.70)
     assert int(status["ElasticInterval"]) == 700

@@ -11,11 +11,21 @@
 #define BYPASS 0.875
 #define NEVER 2.0
 
-static const el_control_config_t step = {EL_CONTROL_STEP, LOW, HIGH, NEVER, TOP};
-static const el_control_config_t shedding = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, TOP};
-static const el_control_config_t eager = {EL_CONTROL_STEP, LOW, HIGH, 0.25, TOP};
-static const el_control_config_t pinned = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, 0};
-static const el_control_config_t off = {EL_CONTROL_OFF, LOW, HIGH, BYPASS, TOP};
+static const el_control_config_t step = {EL_CONTROL_STEP, LOW, HIGH, NEVER, TOP, {0}};
+static const el_control_config_t shedding = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, TOP, {0}};
+static const el_control_config_t eager = {EL_CONTROL_STEP, LOW, HIGH, 0.25, TOP, {0}};
+static const el_control_config_t pinned = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, 0, {0}};
+static const el_control_config_t off = {EL_CONTROL_OFF, LOW, HIGH, BYPASS, TOP, {0}};
+static const el_control_config_t mix = {EL_CONTROL_MIX, LOW, HIGH, NEVER, TOP, {0}};
+
+static el_control_state_t next(const el_control_config_t *config, el_control_state_t state,
+                               double busy)
+{
+    el_control_seen_t seen = {.busy = busy};
+    el_control_memory_t memory = {0};
+
+    return el_control_next(config, &seen, &memory, state);
+}
 
 static const struct {
     const char *guards;
@@ -71,9 +81,9 @@ static const struct {
 
 START_TEST(a_sample_moves_the_state)
 {
-    el_control_state_t state = {moves[_i].position, moves[_i].top, moves[_i].bypass};
+    el_control_state_t state = {moves[_i].position, moves[_i].top, moves[_i].bypass, 0};
 
-    state = el_control_next(moves[_i].config, state, moves[_i].busy);
+    state = next(moves[_i].config, state, moves[_i].busy);
     ck_assert_msg(state.position == moves[_i].next, "%s: position %u", moves[_i].guards,
                   state.position);
     ck_assert_msg(state.bypass == moves[_i].next_bypass, "%s: bypass", moves[_i].guards);
@@ -83,18 +93,18 @@ END_TEST
 
 START_TEST(proc_1_walks_to_the_floor_and_back)
 {
-    el_control_state_t state = {TOP, TOP, false};
+    el_control_state_t state = {TOP, TOP, false, 0};
 
     for (unsigned tick = 1; tick <= 2 * TOP; tick++) {
-        state = el_control_next(&step, state, 0.9);
+        state = next(&step, state, 0.9);
         ck_assert_uint_eq(state.position, tick < TOP ? TOP - tick : 0);
     }
     for (unsigned tick = 0; tick < 100; tick++) {
-        state = el_control_next(&step, state, tick % 2 == 0 ? LOW : HIGH);
+        state = next(&step, state, tick % 2 == 0 ? LOW : HIGH);
         ck_assert_uint_eq(state.position, 0);
     }
     for (unsigned tick = 1; tick <= 2 * TOP; tick++) {
-        state = el_control_next(&step, state, 0.1);
+        state = next(&step, state, 0.1);
         ck_assert_uint_eq(state.position, tick < TOP ? tick : TOP);
     }
 }
@@ -102,14 +112,14 @@ END_TEST
 
 START_TEST(bypass_does_not_flap)
 {
-    el_control_state_t state = {0, TOP, false};
+    el_control_state_t state = {0, TOP, false, 0};
     unsigned changes = 0;
 
     /* The load falls by a quarter of the CPU when nothing is compressed, and comes back with it. */
     for (unsigned tick = 0; tick < 1000; tick++) {
         bool was = state.bypass;
 
-        state = el_control_next(&shedding, state, was ? 0.65 : 0.9);
+        state = next(&shedding, state, was ? 0.65 : 0.9);
         changes += state.bypass != was;
     }
     ck_assert_uint_eq(changes, 1);
@@ -123,12 +133,17 @@ static const struct {
     el_control_state_t state;
     el_control_state_t fits;
 } clamps[] = {
-    {"what fits stays", &shedding, {3, TOP, true}, {3, TOP, true}},
-    {"the top itself fits", &shedding, {TOP, TOP, false}, {TOP, TOP, false}},
-    {"a lower top", &shedding, {12, 12, false}, {TOP, TOP, false}},
-    {"a higher top", &shedding, {4, 4, false}, {4, TOP, false}},
-    {"a bypass that is off now", &step, {0, TOP, true}, {0, TOP, false}},
-    {"the controller off", &off, {3, TOP, true}, {TOP, TOP, false}},
+    {"what fits stays", &shedding, {3, TOP, true, 0}, {3, TOP, true, 0}},
+    {"the top itself fits", &shedding, {TOP, TOP, false, 0}, {TOP, TOP, false, 0}},
+    {"a lower top", &shedding, {12, 12, false, 0}, {TOP, TOP, false, 0}},
+    {"a higher top", &shedding, {4, 4, false, 0}, {4, TOP, false, 0}},
+    {"a bypass that is off now", &step, {0, TOP, true, 0}, {0, TOP, false, 0}},
+    {"a fraction", &mix, {3, TOP, false, 99}, {3, TOP, false, 99}},
+    {"a fraction of whole positions", &step, {3, TOP, false, 99}, {3, TOP, false, 0}},
+    {"a fraction with the controller off", &off, {3, TOP, false, 99}, {TOP, TOP, false, 0}},
+    {"a fraction beyond the top", &mix, {TOP, TOP, false, 99}, {TOP, TOP, false, 0}},
+    {"a fraction of a position beyond the top", &mix, {12, 12, false, 99}, {TOP, TOP, false, 0}},
+    {"the controller off", &off, {3, TOP, true, 0}, {TOP, TOP, false, 0}},
 };
 
 START_TEST(a_state_is_made_to_fit)
@@ -136,7 +151,8 @@ START_TEST(a_state_is_made_to_fit)
     el_control_state_t got = el_control_clamp(clamps[_i].config, clamps[_i].state);
 
     ck_assert_msg(got.position == clamps[_i].fits.position && got.top == clamps[_i].fits.top
-                      && got.bypass == clamps[_i].fits.bypass,
+                      && got.bypass == clamps[_i].fits.bypass
+                      && got.fraction == clamps[_i].fits.fraction,
                   "%s: %u of %u, bypass %d", clamps[_i].guards, got.position, got.top, got.bypass);
 }
 END_TEST
@@ -146,7 +162,64 @@ START_TEST(a_bypass_at_one_hundred_percent_is_not_off)
     el_control_config_t config = shedding;
 
     config.bypass = 1.0;
-    ck_assert(el_control_clamp(&config, (el_control_state_t){0, TOP, true}).bypass);
+    ck_assert(el_control_clamp(&config, (el_control_state_t){0, TOP, true, 0}).bypass);
+}
+END_TEST
+
+START_TEST(a_position_is_what_it_was_set_to)
+{
+    el_control_state_t state = {0, TOP, false, 0};
+
+    for (unsigned parts = 0; parts <= TOP * EL_CONTROL_ONE; parts += 4099) {
+        el_control_state_t at = el_control_at(state, (double)parts / EL_CONTROL_ONE);
+
+        ck_assert_uint_eq(at.position * EL_CONTROL_ONE + at.fraction, parts);
+        ck_assert_double_eq(el_control_position(at), (double)parts / EL_CONTROL_ONE);
+    }
+    ck_assert_double_eq(el_control_position(el_control_at(state, -1)), 0);
+    ck_assert_double_eq(el_control_position(el_control_at(state, TOP + 1)), TOP);
+    ck_assert_double_eq(el_control_position(el_control_at(state, 5 - 1e-9)), 5);
+    ck_assert_uint_eq(el_control_at(state, 5 - 1e-9).fraction, 0);
+}
+END_TEST
+
+/* Shares of the requests, in 1/65536. */
+static const uint16_t fractions[] = {0, 1, 655, 13107, 21845, 32768, 43691, 60000, 65535};
+
+/* Of the requests that `first`, `first` + `stride` … are, the share and the longest drought. */
+static void assert_even(uint16_t fraction, uint32_t first, uint32_t stride)
+{
+    el_control_state_t state = {3, TOP, false, fraction};
+    double share = (double)fraction / EL_CONTROL_ONE;
+    double upper = 0;
+
+    for (uint32_t n = 0; n < 2000; n++) {
+        upper += el_control_upper(state, first + n * stride);
+        ck_assert_msg(upper > share * (n + 1) - 4 && upper < share * (n + 1) + 4,
+                      "fraction %u, from %u by %u: %.0f of %u", fraction, first, stride, upper,
+                      n + 1);
+    }
+}
+
+START_TEST(the_fraction_is_the_share_of_requests)
+{
+    assert_even(fractions[_i], 0, 1);
+    assert_even(fractions[_i], 123456789, 1);
+    /* Where the count runs over. */
+    assert_even(fractions[_i], UINT32_MAX - 1000, 1);
+    /* A page, its data, a page, its data: the pages are mixed like the data. */
+    assert_even(fractions[_i], 7, 2);
+    assert_even(fractions[_i], 7, 3);
+}
+END_TEST
+
+START_TEST(a_whole_position_is_not_mixed)
+{
+    el_control_state_t state = {3, TOP, false, 0};
+
+    for (uint32_t n = 0; n < 100000; n++) {
+        ck_assert(!el_control_upper(state, n));
+    }
 }
 END_TEST
 
@@ -187,6 +260,9 @@ Suite *control_suite(void)
     tcase_add_test(tc, bypass_does_not_flap);
     tcase_add_loop_test(tc, a_state_is_made_to_fit, 0, ROWS(clamps));
     tcase_add_test(tc, a_bypass_at_one_hundred_percent_is_not_off);
+    tcase_add_test(tc, a_position_is_what_it_was_set_to);
+    tcase_add_loop_test(tc, the_fraction_is_the_share_of_requests, 0, ROWS(fractions));
+    tcase_add_test(tc, a_whole_position_is_not_mixed);
     tcase_add_test(tc, an_update_is_due_when_its_time_has_come);
     tcase_add_loop_test(tc, the_next_update_is_scheduled, 0, ROWS(schedules));
     suite_add_tcase(suite, tc);

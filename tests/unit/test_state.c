@@ -17,17 +17,19 @@
 #define INTERVAL UINT64_C(500000)
 #define TOP 8
 
-static const el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP};
+static const el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP, {0}};
 
 static el_state_t *state;
-static el_load_sample_t sample;
+static el_reading_t sample;
+
+static const el_load_plan_t plan = {.stat = true, .cpus = 1};
 static uint64_t ticks_busy, ticks_idle;
 
 static void setup(void)
 {
     state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(state != MAP_FAILED);
-    el_state_init(state, (el_control_state_t){5, TOP, false}, START);
+    el_state_init(state, (el_control_state_t){5, TOP, false, 0}, START);
     ticks_busy = ticks_idle = 1000;
 }
 
@@ -37,16 +39,26 @@ static void teardown(void)
 }
 
 /* The next sample: of 100 ticks more, `busy` were busy. */
-static const el_load_sample_t *sample_of(unsigned busy)
+static const el_reading_t *sample_of(unsigned busy)
 {
     ticks_busy += busy;
     ticks_idle += 100 - busy;
     memset(&sample, 0, sizeof(sample));
-    sample.count = 1;
-    sample.present.bits[0] = 1;
-    sample.cpu[0].busy = ticks_busy;
-    sample.cpu[0].idle = ticks_idle;
+    sample.has_stat = true;
+    sample.at_usec = (ticks_busy + ticks_idle) * 10000;
+    sample.stat.count = 1;
+    sample.stat.present.bits[0] = 1;
+    sample.stat.cpu[0].busy = ticks_busy;
+    sample.stat.cpu[0].idle = ticks_idle;
     return &sample;
+}
+
+static bool commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
+                   const el_reading_t *reading)
+{
+    el_state_sight_t sight = {.plan = &plan, .mask = mask, .reading = reading};
+
+    return el_state_commit(state, claim, c, &sight);
 }
 
 /* One whole tick at `now`, which is due. */
@@ -55,7 +67,7 @@ static bool tick(uint64_t generation, uint64_t now, const el_control_config_t *c
     uint64_t claim;
 
     ck_assert(el_state_claim(state, generation, now, INTERVAL, &claim));
-    return el_state_commit(state, claim, c, NULL, sample_of(busy));
+    return commit(claim, c, NULL, sample_of(busy));
 }
 
 static void assert_control(unsigned position, unsigned top, bool bypass)
@@ -66,6 +78,123 @@ static void assert_control(unsigned position, unsigned top, bool bypass)
     ck_assert_uint_eq(c.top, top);
     ck_assert(c.bypass == bypass);
 }
+
+/* What elasticd publishes. */
+static el_position_t published(unsigned position, unsigned top, uint16_t fraction, uint32_t load)
+{
+    return (el_position_t){
+        .control = {position, top, false, fraction}, .load_ppm = load, .interval_msec = 500,
+    };
+}
+
+START_TEST(a_published_position_is_followed)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    el_position_t position = published(3, 6, 32768, 700000);
+    uint64_t claim;
+
+    ck_assert(el_state_claim(state, generation, START + INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &config, &position);
+    /* 3.5 of 6 are 4 2/3 of 8. */
+    assert_control(4, TOP, false);
+    ck_assert_uint_eq(el_state_control(state).fraction, 43691);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
+    ck_assert_uint_eq(atomic_load(&state->samples), 1);
+    ck_assert_uint_eq(atomic_load(&state->steps), 1);
+
+    position.control.bypass = true;
+    position.load_ppm = EL_POSITION_NO_LOAD;
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &config, &position);
+    ck_assert(el_state_control(state).bypass);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
+
+    /* Too late: another one has sampled since. */
+    position.control.position = 0;
+    el_state_follow(state, claim - 1, &config, &position);
+    assert_control(4, TOP, true);
+}
+END_TEST
+
+START_TEST(its_own_controller_begins_anew_after_following)
+{
+    uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
+    el_position_t position = published(4, 8, 0, 700000);
+    uint64_t claim;
+
+    tick(generation, START + INTERVAL, &config, 60);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &config, &position);
+    /* Whatever the load was on average since then, it is not that of an interval. */
+    ck_assert(!tick(generation, START + 100 * INTERVAL, &config, 100));
+    assert_control(4, TOP, false);
+    ck_assert(tick(generation, START + 101 * INTERVAL, &config, 100));
+    assert_control(3, TOP, false);
+}
+END_TEST
+
+START_TEST(who_sets_the_position_is_news_once)
+{
+    ck_assert(el_state_note_following(state, EL_STATE_ALONE));
+    ck_assert(!el_state_note_following(state, EL_STATE_ALONE));
+    ck_assert(el_state_note_following(state, EL_STATE_FOLLOWS));
+    ck_assert(!el_state_note_following(state, EL_STATE_FOLLOWS));
+    el_state_reset(state, (el_control_state_t){5, TOP, false, 0}, START);
+    ck_assert(el_state_note_following(state, EL_STATE_FOLLOWS));
+}
+END_TEST
+
+/* 100 ticks are a second of one CPU. */
+START_TEST(what_compression_took_is_counted_for_predict)
+{
+    static const double cost[] = {10, 12, 16, 24, 40, 56, 72, 88, 104};
+    el_control_config_t predict = config;
+    el_state_sight_t sight = {.plan = &plan, .cost = cost};
+    uint64_t generation, claim;
+
+    predict.mode = EL_CONTROL_PREDICT;
+    generation = el_state_adopt(state, &predict, START, INTERVAL);
+    for (unsigned i = 1; i <= 2; i++) {
+        /* At position 5, 0.56 s for 10000 KB. Others take 0.3. */
+        el_state_count(state, 1, EL_COUNT_BYTES_IN, 10000 * 1024);
+        el_state_count(state, 1, EL_COUNT_ELAPSED_NSEC, 560000000);
+        sight.reading = sample_of(86);
+        ck_assert(el_state_claim(state, generation, START + i * INTERVAL, INTERVAL, &claim));
+        el_state_commit(state, claim, &predict, &sight);
+    }
+    /* 0.6875 - 0.3 are left: 38.75 µs a KB. */
+    assert_control(3, TOP, false);
+    ck_assert_uint_eq(el_state_control(state).fraction, (unsigned)(65536 * (14.75 / 16) + 0.5));
+}
+END_TEST
+
+START_TEST(durations_are_counted_for_a_latency)
+{
+    el_control_config_t fast = config;
+    uint64_t generation;
+
+    fast.goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
+    generation = el_state_adopt(state, &fast, START, INTERVAL);
+    tick(generation, START + INTERVAL, &fast, 60);
+    tick(generation, START + 2 * INTERVAL, &fast, 60);
+    assert_control(5, TOP, false);
+    for (unsigned n = 0; n < 40; n++) {
+        el_histogram_add(&state->durations, 50000000);
+    }
+    tick(generation, START + 3 * INTERVAL, &fast, 60);
+    assert_control(4, TOP, false);
+    /* They fade: 40, 28, 19.6. */
+    tick(generation, START + 4 * INTERVAL, &fast, 60);
+    assert_control(3, TOP, false);
+    tick(generation, START + 5 * INTERVAL, &fast, 60);
+    assert_control(3, TOP, false);
+    for (unsigned n = 0; n < 40; n++) {
+        el_histogram_add(&state->durations, 50000000);
+    }
+    el_state_reset(state, (el_control_state_t){5, TOP, false, 0}, START);
+    ck_assert_double_eq(el_histogram_quantile(&state->durations, 0.95, 0), 0);
+}
+END_TEST
 
 START_TEST(a_new_block_is_valid_and_empty)
 {
@@ -93,6 +222,45 @@ START_TEST(another_layout_is_not_valid)
 }
 END_TEST
 
+START_TEST(a_change_of_the_fraction_is_a_step)
+{
+    el_control_config_t mix = config;
+    uint64_t generation;
+
+    mix.mode = EL_CONTROL_MIX;
+    generation = el_state_adopt(state, &mix, START, INTERVAL);
+    tick(generation, START + 2 * INTERVAL, &mix, 0);
+    tick(generation, START + 4 * INTERVAL, &mix, 75);
+    tick(generation, START + 6 * INTERVAL, &mix, 75);
+    ck_assert_uint_eq(el_state_control(state).position, 4);
+    ck_assert_uint_gt(el_state_control(state).fraction, 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 2);
+    tick(generation, START + 8 * INTERVAL, &mix, 63);
+    ck_assert_uint_eq(atomic_load(&state->steps), 2);
+}
+END_TEST
+
+START_TEST(what_the_controller_remembers_is_in_the_block)
+{
+    el_control_config_t mix = config;
+    uint64_t generation;
+    el_control_state_t first;
+
+    mix.mode = EL_CONTROL_MIX;
+    generation = el_state_adopt(state, &mix, START, INTERVAL);
+    tick(generation, START + 2 * INTERVAL, &mix, 0);
+    tick(generation, START + 4 * INTERVAL, &mix, 90);
+    ck_assert_double_ne(state->memory.error, 0);
+    first = el_state_control(state);
+    el_state_reset(state, (el_control_state_t){5, TOP, false, 0}, START);
+    ck_assert_double_eq(state->memory.error, 0);
+    tick(generation, START + 2 * INTERVAL, &mix, 90);
+    tick(generation, START + 4 * INTERVAL, &mix, 90);
+    ck_assert_uint_eq(el_state_control(state).position, first.position);
+    ck_assert_uint_eq(el_state_control(state).fraction, first.fraction);
+}
+END_TEST
+
 START_TEST(stripes_share_no_cache_line)
 {
     ck_assert_uint_eq(sizeof(el_stripe_t) % 64, 0);
@@ -102,13 +270,16 @@ START_TEST(stripes_share_no_cache_line)
 END_TEST
 
 static const el_control_state_t words[] = {
-    {0, 0, false}, {0, 0, true}, {8, 8, false}, {8, 8, true}, {0, 18, true}, {18, 65535, false},
+    {0, 0, false, 0},     {0, 0, true, 0},      {8, 8, false, 0},         {8, 8, true, 0},
+    {0, 18, true, 0},     {18, 65535, false, 0}, {7, 8, false, 1},        {7, 8, true, 65535},
+    {65534, 65535, true, 65535},
 };
 
 START_TEST(a_position_is_read_as_it_was_written)
 {
     el_state_reset(state, words[_i], START);
     assert_control(words[_i].position, words[_i].top, words[_i].bypass);
+    ck_assert_uint_eq(el_state_control(state).fraction, words[_i].fraction);
 }
 END_TEST
 
@@ -244,7 +415,7 @@ START_TEST(the_first_sample_only_begins)
     assert_control(5, TOP, false);
     ck_assert_uint_eq(atomic_load(&state->samples), 0);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
-    ck_assert_uint_eq(state->last.cpu[0].busy, ticks_busy);
+    ck_assert_uint_eq(state->last.stat.cpu[0].busy, ticks_busy);
 }
 END_TEST
 
@@ -275,7 +446,7 @@ START_TEST(a_bypass_is_no_step)
     uint64_t generation;
 
     shedding.bypass = 0.875;
-    el_state_reset(state, (el_control_state_t){0, TOP, false}, START);
+    el_state_reset(state, (el_control_state_t){0, TOP, false, 0}, START);
     generation = el_state_adopt(state, &shedding, START, INTERVAL);
     tick(generation, START + INTERVAL, &shedding, 0);
     ck_assert(tick(generation, START + 2 * INTERVAL, &shedding, 100));
@@ -291,7 +462,7 @@ START_TEST(no_tick_moves_nothing)
 
     tick(generation, START + INTERVAL, &config, 100);
     ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    ck_assert(!el_state_commit(state, claim, &config, NULL, &sample));
+    ck_assert(!commit(claim, &config, NULL, &sample));
     assert_control(5, TOP, false);
     ck_assert_uint_eq(atomic_load(&state->samples), 0);
 }
@@ -305,7 +476,7 @@ START_TEST(only_cpus_of_the_mask_move_it)
 
     tick(generation, START + INTERVAL, &config, 100);
     ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    ck_assert(!el_state_commit(state, claim, &config, &elsewhere, sample_of(100)));
+    ck_assert(!commit(claim, &config, &elsewhere, sample_of(100)));
     assert_control(5, TOP, false);
 }
 END_TEST
@@ -314,14 +485,14 @@ START_TEST(a_claim_that_ran_out_moves_nothing)
 {
     uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
     uint64_t slow, quick;
-    el_load_sample_t kept;
+    el_reading_t kept;
 
     tick(generation, START + INTERVAL, &config, 0);
     ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &slow));
     ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &quick));
-    ck_assert(el_state_commit(state, quick, &config, NULL, sample_of(60)));
+    ck_assert(commit(quick, &config, NULL, sample_of(60)));
     kept = state->last;
-    ck_assert(!el_state_commit(state, slow, &config, NULL, sample_of(100)));
+    ck_assert(!commit(slow, &config, NULL, sample_of(100)));
     assert_control(5, TOP, false);
     ck_assert_mem_eq(&state->last, &kept, sizeof(kept));
     ck_assert_uint_eq(atomic_load(&state->samples), 1);
@@ -340,7 +511,7 @@ START_TEST(a_reload_ends_the_claims_before_it)
     ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
     el_state_adopt(state, &narrow, START + 2 * INTERVAL, INTERVAL);
     assert_control(3, 3, false);
-    ck_assert(!el_state_commit(state, claim, &config, NULL, sample_of(0)));
+    ck_assert(!commit(claim, &config, NULL, sample_of(0)));
     assert_control(3, 3, false);
 }
 END_TEST
@@ -395,7 +566,7 @@ START_TEST(a_restart_begins_anew)
         el_state_count(state, i / EL_COUNT_TOTAL, (el_counter_t)(i % EL_COUNT_TOTAL), 1);
     }
     ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &claim));
-    el_state_reset(state, (el_control_state_t){2, 3, true}, START + 9);
+    el_state_reset(state, (el_control_state_t){2, 3, true, 0}, START + 9);
 
     ck_assert(el_state_valid(state));
     assert_control(2, 3, true);
@@ -407,9 +578,9 @@ START_TEST(a_restart_begins_anew)
     ck_assert_uint_eq(atomic_load(&state->steps), 0);
     ck_assert_uint_eq(atomic_load(&state->started), START + 9);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
-    ck_assert_uint_eq(state->last.count, 0);
+    ck_assert_uint_eq(state->last.stat.count, 0);
     ck_assert(el_state_trouble(state, true));
-    ck_assert(!el_state_commit(state, claim, &config, NULL, sample_of(100)));
+    ck_assert(!commit(claim, &config, NULL, sample_of(100)));
     ck_assert_uint_ne(el_state_adopt(state, &config, START, INTERVAL), generation);
 }
 END_TEST
@@ -475,6 +646,13 @@ Suite *state_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_new_block_is_valid_and_empty);
     tcase_add_test(tc, another_layout_is_not_valid);
+    tcase_add_test(tc, a_published_position_is_followed);
+    tcase_add_test(tc, its_own_controller_begins_anew_after_following);
+    tcase_add_test(tc, who_sets_the_position_is_news_once);
+    tcase_add_test(tc, what_compression_took_is_counted_for_predict);
+    tcase_add_test(tc, durations_are_counted_for_a_latency);
+    tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
+    tcase_add_test(tc, what_the_controller_remembers_is_in_the_block);
     tcase_add_test(tc, stripes_share_no_cache_line);
     tcase_add_loop_test(tc, a_position_is_read_as_it_was_written, 0, ROWS(words));
     tcase_add_test(tc, a_claim_is_won_when_due_and_once);

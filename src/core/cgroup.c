@@ -1,0 +1,299 @@
+#include "elastic/cgroup.h"
+
+#include "text.h"
+
+#include <string.h>
+
+/* A part of a text: a line, or a field of one. */
+typedef struct {
+    const char *at;
+    const char *end;
+} part_t;
+
+static size_t length(part_t part)
+{
+    return (size_t)(part.end - part.at);
+}
+
+static bool is_text(part_t part, const char *text)
+{
+    size_t len = strlen(text);
+
+    return length(part) == len && memcmp(part.at, text, len) == 0;
+}
+
+/* Takes what comes before `separator`, or all that is left; false where nothing is. */
+static bool take(part_t *rest, char separator, part_t *part)
+{
+    const char *found;
+
+    if (rest->at == NULL) {
+        return false;
+    }
+    found = memchr(rest->at, separator, length(*rest));
+    part->at = rest->at;
+    part->end = found != NULL ? found : rest->end;
+    rest->at = found != NULL ? found + 1 : NULL;
+    return true;
+}
+
+/* Whether the list `names`, separated by commas, has `name`. */
+static bool lists(part_t names, const char *name)
+{
+    part_t one;
+
+    while (take(&names, ',', &one)) {
+        if (is_text(one, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The path of the group: `4:cpu,cpuacct:/path`, or `0::/path` in version 2. */
+static bool find_group(part_t text, const char *controller, part_t *path)
+{
+    part_t line, number, names;
+
+    while (take(&text, '\n', &line)) {
+        if (!take(&line, ':', &number) || !take(&line, ':', &names) || line.at == NULL
+            || line.at == line.end || *line.at != '/') {
+            continue;
+        }
+        if (controller != NULL ? lists(names, controller)
+                               : is_text(number, "0") && length(names) == 0) {
+            *path = line;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A mount: its root in the hierarchy, and where it is. */
+typedef struct {
+    part_t root;
+    part_t point;
+} mount_t;
+
+/* `31 23 0:28 /root /point options [optional …] - type source superoptions` (proc(5)). */
+static bool read_mount(part_t line, const char *controller, mount_t *mount)
+{
+    part_t field, type, source, options;
+
+    for (int i = 0; i < 3; i++) {
+        if (!take(&line, ' ', &field)) {
+            return false;
+        }
+    }
+    if (!take(&line, ' ', &mount->root) || !take(&line, ' ', &mount->point)) {
+        return false;
+    }
+    do {
+        if (!take(&line, ' ', &field)) {
+            return false;
+        }
+    } while (!is_text(field, "-"));
+    if (!take(&line, ' ', &type) || !take(&line, ' ', &source) || !take(&line, ' ', &options)) {
+        return false;
+    }
+    return controller != NULL ? is_text(type, "cgroup") && lists(options, controller)
+                              : is_text(type, "cgroup2");
+}
+
+static bool find_mount(part_t text, const char *controller, mount_t *mount)
+{
+    part_t line;
+
+    while (take(&text, '\n', &line)) {
+        if (read_mount(line, controller, mount)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* Copies; in mountinfo blanks and backslashes are written as `\040`. False where it is too long. */
+static bool append(char *to, size_t size, size_t *len, part_t part, bool escaped)
+{
+    while (part.at < part.end) {
+        char c = *part.at++;
+
+        if (escaped && c == '\\' && part.end - part.at >= 3 && part.at[0] <= '3'
+            && is_octal(part.at[0]) && is_octal(part.at[1]) && is_octal(part.at[2])) {
+            c = (char)((part.at[0] - '0') * 64 + (part.at[1] - '0') * 8 + (part.at[2] - '0'));
+            part.at += 3;
+        }
+        if (c == '\0' || *len + 1 >= size) {
+            return false;
+        }
+        to[(*len)++] = c;
+    }
+    to[*len] = '\0';
+    return true;
+}
+
+/* What of `path` is below `root`; nothing where it is not, or leads out by `..`. */
+static part_t below(part_t path, part_t root)
+{
+    part_t none = {path.end, path.end};
+    part_t rest, name;
+
+    if (length(root) > 1) {
+        if (length(path) < length(root) || memcmp(path.at, root.at, length(root)) != 0) {
+            return none;
+        }
+        path.at += length(root);
+        if (path.at < path.end && *path.at != '/') {
+            return none;
+        }
+    }
+    for (rest = path; take(&rest, '/', &name);) {
+        if (is_text(name, "..")) {
+            return none;
+        }
+    }
+    return length(path) > 1 ? path : none;
+}
+
+bool el_cgroup_folder(const char *cgroup, size_t cgroup_len, const char *mountinfo,
+                      size_t mountinfo_len, const char *controller, char *folder, size_t size,
+                      size_t *base)
+{
+    part_t path;
+    mount_t mount;
+    size_t len = 0;
+
+    if (!find_group((part_t){cgroup, cgroup + cgroup_len}, controller, &path)
+        || !find_mount((part_t){mountinfo, mountinfo + mountinfo_len}, controller, &mount)
+        || !append(folder, size, &len, mount.point, true)) {
+        return false;
+    }
+    *base = len;
+    return append(folder, size, &len, below(path, mount.root), false);
+}
+
+bool el_cgroup_parent(char *folder, size_t base)
+{
+    char *slash = strrchr(folder, '/');
+
+    if (strlen(folder) <= base || slash == NULL || (size_t)(slash - folder) < base) {
+        return false;
+    }
+    *slash = '\0';
+    return true;
+}
+
+/* A number, then what may follow it in a file of one number: a newline. */
+static bool only_number(const char *text, size_t len, uint64_t *number)
+{
+    const char *at = text;
+    uint64_t got;
+
+    if (!el_text_number(&at, text + len, &got) || (at < text + len && *at != '\n')) {
+        return false;
+    }
+    *number = got;
+    return true;
+}
+
+static bool share(uint64_t quota, uint64_t period, double *cpus)
+{
+    if (quota == 0 || period == 0) {
+        return false;
+    }
+    *cpus = (double)quota / (double)period;
+    return true;
+}
+
+bool el_cgroup_max(const char *text, size_t len, double *cpus)
+{
+    part_t rest = {text, text + len};
+    part_t quota;
+    uint64_t allowed, period;
+    const char *at;
+
+    if (!take(&rest, ' ', &quota) || rest.at == NULL
+        || !only_number(rest.at, length(rest), &period)) {
+        return false;
+    }
+    if (is_text(quota, "max")) {
+        *cpus = 0;
+        return true;
+    }
+    at = quota.at;
+    return el_text_number(&at, quota.end, &allowed) && at == quota.end
+           && share(allowed, period, cpus);
+}
+
+bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, size_t period_len,
+                     double *cpus)
+{
+    uint64_t allowed, length_usec;
+
+    if (quota_len > 0 && quota[0] == '-') {
+        *cpus = 0;
+        return true;
+    }
+    return only_number(quota, quota_len, &allowed)
+           && only_number(period, period_len, &length_usec) && share(allowed, length_usec, cpus);
+}
+
+bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec)
+{
+    static const char key[] = "usage_usec ";
+    const size_t skip = sizeof(key) - 1;
+    part_t rest = {text, text + len};
+    part_t line;
+
+    while (take(&rest, '\n', &line)) {
+        if (length(line) > skip && memcmp(line.at, key, skip) == 0) {
+            return only_number(line.at + skip, length(line) - skip, usec);
+        }
+    }
+    return false;
+}
+
+bool el_cgroup_usage(const char *text, size_t len, uint64_t *usec)
+{
+    uint64_t nsec;
+
+    if (!only_number(text, len, &nsec)) {
+        return false;
+    }
+    *usec = nsec / 1000;
+    return true;
+}
+
+bool el_cgroup_cpus(const char *text, size_t len, el_cpuset_t *cpus)
+{
+    const char *at = text;
+    const char *end = text + len;
+    el_cpuset_t got = {{0}};
+    uint64_t first, last;
+
+    do {
+        if (!el_text_number(&at, end, &first)) {
+            return false;
+        }
+        last = first;
+        if (at < end && *at == '-') {
+            at++;
+            if (!el_text_number(&at, end, &last) || last < first) {
+                return false;
+            }
+        }
+        for (uint64_t cpu = first; cpu <= last && cpu < EL_LOAD_CPUS; cpu++) {
+            got.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+        }
+    } while (at < end && *at == ',' && ++at < end);
+    if (at < end ? *at != '\n' : at[-1] == ',') {
+        return false;
+    }
+    *cpus = got;
+    return true;
+}

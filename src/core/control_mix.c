@@ -1,0 +1,68 @@
+#include "control_modes.h"
+
+#include <math.h>
+
+/*
+ * Of the whole range for an error of the whole CPU, each interval. The range usually moves the load
+ * by 0.3 to 1.5: the loop then turns back 0.15 to 0.75 of an error at once, and one interval of lag
+ * does not make it swing (it would from 1 on). From the ceiling to the floor of a machine that is
+ * full it takes 7 intervals.
+ */
+#define INTEGRAL 0.5
+/* Half of that again for what the error grew or shrank: a spike is met before it has added up. */
+#define PROPORTIONAL 0.25
+
+/*
+ * Around the middle, this share of the band is as good as the middle: 5 points of CPU with the
+ * default thresholds. /proc/stat resolves 2 points on one CPU in half a second, and requests do not
+ * come evenly.
+ */
+#define QUIET (1. / 6)
+
+/*
+ * Where a move overshot, the next ones are half as large; where it did not, they grow back by this.
+ * Between two setups of which one costs many times the other, the loop would swing for ever.
+ */
+#define RECOVERY 1.25
+
+/* What is left of `error` outside of ±quiet. */
+static double beyond(double error, double quiet)
+{
+    return error > quiet ? error - quiet : error < -quiet ? error + quiet : 0;
+}
+
+/*
+ * The share of the full gain for an error, with the error's sign. `heading` is what the last error
+ * had got; 0 is a beginning.
+ */
+static double head(double heading, double error)
+{
+    double gain = heading == 0 ? 1 : fabs(heading);
+
+    if (error == 0) {
+        return heading;
+    }
+    gain = heading * error < 0 ? gain / 2 : fmin(1, gain * RECOVERY);
+    return copysign(gain, error);
+}
+
+/*
+ * In the form that adds to the position: the position is its own integral, so that at a bound
+ * nothing winds up.
+ */
+double el_control_mix(const el_control_config_t *config, const el_control_seen_t *seen,
+                      el_control_memory_t *memory, el_control_state_t state)
+{
+    double middle = (config->low + config->high) / 2;
+    double error = beyond(middle - seen->busy, QUIET * (config->high - config->low));
+    double move = INTEGRAL * error + PROPORTIONAL * (error - memory->error);
+
+    /* Back from where the load was off: the brake may stop a move, it never turns one around. */
+    if (move * error < 0 || error == 0) {
+        move = 0;
+    }
+    memory->error = error;
+    memory->heading = head(memory->heading, error);
+    move *= fabs(memory->heading);
+    return fmin(config->top, fmax(0, el_control_position(state) + config->top * move));
+}

@@ -1,0 +1,171 @@
+#include "elastic/goal.h"
+
+#include "text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Digits of a number that are read: more would lose precision without a word. */
+#define DIGITS_MAX 15
+
+#define USEC_PER_HOUR 3.6e9
+#define KB_PER_GB (1e9 / 1024)
+
+/* Met within this share: the width of the histogram's classes, so that less is not known. */
+#define LATENCY_DEAD 0.05
+/* How much of the logarithmic way one interval goes. */
+#define LATENCY_GAIN 0.5
+/* Without costs: this share of the range for an error of a factor e, and never more. */
+#define BLIND_GAIN 0.125
+/* Less than this share is within the noise of the figures. */
+#define COST_SAVING 0.01
+
+typedef struct {
+    const char *at;
+    const char *end;
+} rest_t;
+
+/* The next word, without the blanks around it; empty at the end. */
+static rest_t next_word(rest_t *rest)
+{
+    rest_t word;
+
+    while (rest->at < rest->end && el_text_is_space(*rest->at)) {
+        rest->at++;
+    }
+    word.at = rest->at;
+    while (rest->at < rest->end && !el_text_is_space(*rest->at)) {
+        rest->at++;
+    }
+    word.end = rest->at;
+    return word;
+}
+
+static bool is_word(rest_t word, const char *text)
+{
+    size_t len = strlen(text);
+
+    return (size_t)(word.end - word.at) == len && el_text_same(word.at, text, len);
+}
+
+/* Digits with at most one point, into `number`; moves `word` behind them. */
+static bool take_number(rest_t *word, double *number)
+{
+    double value = 0, unit = 1;
+    unsigned digits = 0;
+    bool point = false;
+
+    for (; word->at < word->end; word->at++) {
+        if (*word->at == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (!el_text_is_digit(*word->at)) {
+            break;
+        }
+        if (++digits > DIGITS_MAX) {
+            return false;
+        }
+        value = value * 10 + (*word->at - '0');
+        unit *= point ? 10 : 1;
+    }
+    *number = value / unit;
+    return digits > 0;
+}
+
+static bool parse_latency(rest_t *rest, el_goal_t *goal)
+{
+    static const struct {
+        const char *name;
+        double usec;
+    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"", 1e3}};
+    rest_t time;
+    double number;
+
+    if (!is_word(next_word(rest), "p95")) {
+        return false;
+    }
+    time = next_word(rest);
+    if (!take_number(&time, &number) || number <= 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (is_word(time, units[i].name)) {
+            *goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = number * units[i].usec};
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_cost(rest_t *rest, el_goal_t *goal)
+{
+    rest_t cpu = next_word(rest);
+    rest_t egress = next_word(rest);
+    double per_core_hour, per_gbyte;
+
+    if (!take_number(&cpu, &per_core_hour) || !is_word(cpu, "/h")
+        || !take_number(&egress, &per_gbyte) || !is_word(egress, "/gb")
+        || per_core_hour + per_gbyte <= 0) {
+        return false;
+    }
+    *goal = (el_goal_t){.kind = EL_GOAL_COST, .per_core_hour = per_core_hour,
+                        .per_gbyte = per_gbyte};
+    return true;
+}
+
+bool el_goal_parse(const char *text, size_t len, el_goal_t *goal)
+{
+    rest_t rest = {text, text + len};
+    rest_t kind = next_word(&rest);
+    el_goal_t got = {.kind = EL_GOAL_CPU};
+
+    if (!is_word(kind, "cpu") && !(is_word(kind, "latency") && parse_latency(&rest, &got))
+        && !(is_word(kind, "cost") && parse_cost(&rest, &got))) {
+        return false;
+    }
+    if (!is_word(next_word(&rest), "")) {
+        return false;
+    }
+    *goal = got;
+    return true;
+}
+
+double el_goal_latency(const el_goal_t *goal, const el_curve_t *curve, double position,
+                       double p95_usec)
+{
+    double error = log(goal->p95_usec / p95_usec);
+    double moved;
+
+    if (fabs(error) < LATENCY_DEAD) {
+        return position;
+    }
+    if (el_curve_has_costs(curve)) {
+        return el_curve_position(curve,
+                                 el_curve_cost(curve, position) * exp(LATENCY_GAIN * error));
+    }
+    moved = position + BLIND_GAIN * curve->top * fmin(1, fmax(-1, error));
+    return fmin(curve->top, fmax(0, moved));
+}
+
+double el_goal_price(const el_goal_t *goal, const el_curve_t *curve, double position)
+{
+    return el_curve_cost(curve, position) * KB_PER_GB * goal->per_core_hour / USEC_PER_HOUR
+           + el_curve_ratio(curve, position) * goal->per_gbyte;
+}
+
+double el_goal_cheapest(const el_goal_t *goal, const el_curve_t *curve, double position)
+{
+    unsigned best = 0;
+
+    for (unsigned p = 1; p <= curve->top; p++) {
+        if (el_goal_price(goal, curve, p) < el_goal_price(goal, curve, best)) {
+            best = p;
+        }
+    }
+    if (el_goal_price(goal, curve, best)
+        > el_goal_price(goal, curve, position) * (1 - COST_SAVING)) {
+        return position;
+    }
+    return best;
+}

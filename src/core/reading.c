@@ -1,0 +1,136 @@
+#include "elastic/reading.h"
+
+#include <stdio.h>
+
+/* A limit this near to the CPUs that there are is none: /proc/stat tells more. */
+#define LIMIT_SLACK 0.01
+
+const char *el_load_kind_word(el_load_kind_t kind)
+{
+    static const char *const words[] = {
+#define X(id, word) word,
+        EL_LOADS(X)
+#undef X
+    };
+
+    return words[kind];
+}
+
+static bool is_limited(const el_machine_facts_t *facts)
+{
+    return facts->cgroups > 0 && facts->limit > 0
+           && (facts->cpus == 0 || facts->limit < facts->cpus - LIMIT_SLACK);
+}
+
+el_load_plan_t el_load_plan(el_load_kind_t kind, const el_machine_facts_t *facts)
+{
+    bool limited = is_limited(facts);
+    el_load_plan_t plan = {.cpus = limited ? facts->limit : facts->cpus};
+
+    switch (kind) {
+    case EL_LOAD_STAT:
+        plan.cpus = facts->cpus;
+        break;
+    case EL_LOAD_CGROUP:
+        plan.cgroup = facts->cgroups > 0 && plan.cpus > 0;
+        break;
+    default:
+        plan.cgroup = limited;
+        plan.psi = kind == EL_LOAD_PSI && facts->psi;
+        break;
+    }
+    plan.stat = !plan.cgroup;
+    return plan;
+}
+
+/* Why not the others. */
+static const char *reason(el_load_kind_t kind, const el_machine_facts_t *facts)
+{
+    switch (kind) {
+    case EL_LOAD_STAT:
+        return "as configured";
+    case EL_LOAD_CGROUP:
+        return "no control group tells its CPU time";
+    case EL_LOAD_PSI:
+        if (!facts->psi) {
+            return "this kernel does not tell the pressure";
+        }
+        break;
+    default:
+        break;
+    }
+    return facts->cgroups == 0 ? "no control group"
+           : facts->limit > 0  ? "the control group's limit is no less than the CPUs"
+                               : "the control group has no limit";
+}
+
+void el_load_plan_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
+                       size_t size)
+{
+    el_load_plan_t plan = el_load_plan(kind, facts);
+    const char *pressure = plan.psi ? ", or the pressure where that is higher" : "";
+
+    if (!plan.cgroup) {
+        snprintf(text, size, "stat%s (%s)", pressure, reason(kind, facts));
+    } else if (is_limited(facts)) {
+        snprintf(text, size, "cgroup%s (v%u, limit of %.2f CPUs)", pressure, facts->cgroups,
+                 facts->limit);
+    } else {
+        snprintf(text, size, "cgroup%s (v%u, as configured; no limit, so of %u CPUs)", pressure,
+                 facts->cgroups, facts->cpus);
+    }
+}
+
+static double elapsed(const el_reading_t *before, const el_reading_t *after)
+{
+    return after->at_usec > before->at_usec ? (double)(after->at_usec - before->at_usec) : 0;
+}
+
+double el_reading_capacity(const el_load_plan_t *plan, const el_reading_t *before,
+                           const el_reading_t *after)
+{
+    return before->at_usec > 0 ? elapsed(before, after) * plan->cpus : 0;
+}
+
+static bool by_cgroup(const el_load_plan_t *plan, const el_reading_t *before,
+                      const el_reading_t *after, double *busy)
+{
+    double capacity = el_reading_capacity(plan, before, after);
+
+    if (!before->has_usage || !after->has_usage || capacity <= 0) {
+        return false;
+    }
+    *busy = after->usage_usec > before->usage_usec
+                ? (double)(after->usage_usec - before->usage_usec) / capacity : 0;
+    return true;
+}
+
+bool el_reading_busy(const el_load_plan_t *plan, const el_cpuset_t *mask,
+                     const el_reading_t *before, const el_reading_t *after, double *busy)
+{
+    double load = 0;
+
+    if (plan->cgroup) {
+        if (!by_cgroup(plan, before, after, &load)) {
+            return false;
+        }
+    } else if (!before->has_stat || !after->has_stat
+               || !el_load_busy(&before->stat, &after->stat, mask, &load)) {
+        return false;
+    }
+    if (plan->psi && after->has_pressure && after->pressure > load) {
+        load = after->pressure;
+    }
+    *busy = load > 1 ? 1 : load;
+    return true;
+}
+
+unsigned el_cpuset_count(const el_cpuset_t *set)
+{
+    unsigned count = 0;
+
+    for (unsigned cpu = 0; cpu < EL_LOAD_CPUS; cpu++) {
+        count += (unsigned)(set->bits[cpu / 64] >> (cpu % 64) & 1);
+    }
+    return count;
+}

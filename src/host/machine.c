@@ -1,0 +1,352 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* CPU sets */
+#endif
+
+#include "host/machine.h"
+
+#include "elastic/psi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Without waiting: a path that names a FIFO must not hold the thread. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+#define LOOK_AGAIN_USEC UINT64_C(10000000)
+
+/* Reads up to `size` bytes from the beginning; 0 where that fails, and errno says why. */
+static size_t read_from(int fd, char *text, size_t size)
+{
+    size_t len = 0;
+    ssize_t got = 0;
+
+    errno = 0;
+    while (len < size && (got = pread(fd, text + len, size - len, (off_t)len)) > 0) {
+        len += (size_t)got;
+    }
+    return got < 0 ? 0 : len;
+}
+
+static size_t read_path(const char *path, char *text, size_t size)
+{
+    int fd = open(path, OPEN_FLAGS);
+    size_t len;
+    int saved;
+
+    if (fd < 0) {
+        return 0;
+    }
+    len = read_from(fd, text, size);
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return len;
+}
+
+/* `folder`/`name` into `path`; false where it is too long. */
+static bool join(char *path, const char *folder, const char *name)
+{
+    int len = snprintf(path, EL_CGROUP_PATH, "%s/%s", folder, name);
+
+    return len > 0 && len < EL_CGROUP_PATH;
+}
+
+/* Reads a file of a folder into `small`. */
+static size_t read_in(el_machine_t *machine, const char *folder, const char *name)
+{
+    char path[EL_CGROUP_PATH];
+
+    return join(path, folder, name) ? read_path(path, machine->small, sizeof(machine->small)) : 0;
+}
+
+/* The CPUs that the kernel lets this process run on. */
+static void read_affinity(el_machine_t *machine)
+{
+    cpu_set_t *set = CPU_ALLOC(EL_LOAD_CPUS);
+    size_t size = CPU_ALLOC_SIZE(EL_LOAD_CPUS);
+
+    machine->masked = false;
+    memset(&machine->mask, 0, sizeof(machine->mask));
+    if (set == NULL) {
+        return;
+    }
+    if (sched_getaffinity(0, size, set) == 0) {
+        machine->masked = true;
+        for (size_t cpu = 0; cpu < EL_LOAD_CPUS; cpu++) {
+            if (CPU_ISSET_S(cpu, size, set)) {
+                machine->mask.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+            }
+        }
+    }
+    CPU_FREE(set);
+}
+
+/* Leaves of the mask what is in the group's cpuset too; all of it where that would be nothing. */
+static void narrow_mask(el_machine_t *machine, const char *folder, const char *name)
+{
+    size_t len = read_in(machine, folder, name);
+    el_cpuset_t cpus, both;
+
+    if (!machine->masked || len == 0 || !el_cgroup_cpus(machine->small, len, &cpus)) {
+        return;
+    }
+    for (size_t i = 0; i < EL_LOAD_CPUS / 64; i++) {
+        both.bits[i] = cpus.bits[i] & machine->mask.bits[i];
+    }
+    if (el_cpuset_count(&both) > 0) {
+        machine->mask = both;
+    }
+}
+
+/* A folder of this process's group, seen from `root`. */
+typedef struct {
+    char path[EL_CGROUP_PATH];
+    size_t base; /* the mount point's length */
+} folder_t;
+
+static bool find_folder(el_machine_t *machine, const char *controller, folder_t *folder)
+{
+    size_t prefix = strlen(machine->root);
+    char path[EL_CGROUP_PATH];
+    size_t cgroup, mountinfo;
+
+    if (prefix >= sizeof(folder->path) || !join(path, machine->root, "proc/self/cgroup")) {
+        return false;
+    }
+    cgroup = read_path(path, machine->small, sizeof(machine->small));
+    if (!join(path, machine->root, "proc/self/mountinfo")) {
+        return false;
+    }
+    mountinfo = read_path(path, machine->text, sizeof(machine->text));
+    memcpy(folder->path, machine->root, prefix);
+    if (!el_cgroup_folder(machine->small, cgroup, machine->text, mountinfo, controller,
+                          folder->path + prefix, sizeof(folder->path) - prefix, &folder->base)) {
+        return false;
+    }
+    folder->base += prefix;
+    return true;
+}
+
+static bool read_limit(el_machine_t *machine, unsigned version, const char *folder, double *cpus)
+{
+    char quota[64];
+    size_t len = read_in(machine, folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
+    size_t quota_len = len < sizeof(quota) ? len : sizeof(quota);
+
+    if (len == 0) {
+        return false;
+    }
+    if (version == 2) {
+        return el_cgroup_max(machine->small, len, cpus);
+    }
+    memcpy(quota, machine->small, quota_len);
+    len = read_in(machine, folder, "cpu.cfs_period_us");
+    return el_cgroup_quota(quota, quota_len, machine->small, len, cpus);
+}
+
+/*
+ * The least limit of the group and of what it is in. `folder` becomes the one that has it: what
+ * others in there use counts against it too.
+ */
+static void find_limit(el_machine_t *machine, unsigned version, folder_t *folder)
+{
+    folder_t at = *folder;
+    double cpus;
+
+    machine->facts.limit = 0;
+    do {
+        if (read_limit(machine, version, at.path, &cpus) && cpus > 0
+            && (machine->facts.limit == 0 || cpus < machine->facts.limit)) {
+            machine->facts.limit = cpus;
+            *folder = at;
+        }
+    } while (el_cgroup_parent(at.path, at.base));
+}
+
+/* In version 1 the time used is another hierarchy's: the folder of the same name there, if any. */
+static void same_in_cpuacct(el_machine_t *machine, const folder_t *own, const folder_t *limiting,
+                            folder_t *folder)
+{
+    if (!find_folder(machine, "cpuacct", folder)) {
+        folder->path[0] = '\0';
+    } else if (strcmp(own->path + own->base, folder->path + folder->base) == 0) {
+        folder->path[folder->base + strlen(limiting->path) - limiting->base] = '\0';
+    }
+}
+
+/* Keeps the path of a file as one that the plan may read; false where it is not there. */
+static bool offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
+                  const char *name)
+{
+    if (folder[0] == '\0' || !join(machine->path[file], folder, name)
+        || access(machine->path[file], R_OK) != 0) {
+        machine->path[file][0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+static void look_at_version_1(el_machine_t *machine)
+{
+    folder_t own, limiting, folder;
+
+    if (!find_folder(machine, "cpu", &own)) {
+        return;
+    }
+    limiting = own;
+    find_limit(machine, 1, &limiting);
+    same_in_cpuacct(machine, &own, &limiting, &folder);
+    if (offer(machine, EL_MACHINE_USAGE, folder.path, "cpuacct.usage")) {
+        machine->facts.cgroups = 1;
+    }
+    if (find_folder(machine, "cpuset", &folder)) {
+        narrow_mask(machine, folder.path, "cpuset.effective_cpus");
+    }
+}
+
+static void look_at_version_2(el_machine_t *machine)
+{
+    folder_t own, limiting;
+
+    if (!find_folder(machine, NULL, &own)) {
+        return;
+    }
+    narrow_mask(machine, own.path, "cpuset.cpus.effective");
+    offer(machine, EL_MACHINE_PRESSURE, own.path, "cpu.pressure");
+    /* Where version 1 has the controller, this hierarchy has no limits. */
+    if (machine->facts.cgroups == 0) {
+        limiting = own;
+        find_limit(machine, 2, &limiting);
+        if (offer(machine, EL_MACHINE_USAGE, limiting.path, "cpu.stat")) {
+            machine->facts.cgroups = 2;
+        }
+    }
+}
+
+static void look(el_machine_t *machine, uint64_t now_usec)
+{
+    char proc[EL_CGROUP_PATH];
+
+    memset(&machine->facts, 0, sizeof(machine->facts));
+    memset(machine->path, 0, sizeof(machine->path));
+    machine->looked_usec = now_usec;
+    read_affinity(machine);
+    look_at_version_1(machine);
+    look_at_version_2(machine);
+    if (machine->facts.cgroups == 0) {
+        machine->facts.limit = 0;
+    }
+    snprintf(machine->path[EL_MACHINE_STAT], EL_CGROUP_PATH, "%s%s",
+             machine->proc_stat != NULL ? machine->proc_stat : machine->root,
+             machine->proc_stat != NULL ? "" : "/proc/stat");
+    if (machine->path[EL_MACHINE_PRESSURE][0] == '\0' && join(proc, machine->root, "proc")) {
+        offer(machine, EL_MACHINE_PRESSURE, proc, "pressure/cpu");
+    }
+    machine->facts.psi = machine->path[EL_MACHINE_PRESSURE][0] != '\0';
+    machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
+    machine->plan = el_load_plan(machine->kind, &machine->facts);
+    el_load_plan_text(machine->kind, &machine->facts, machine->plan_text,
+                      sizeof(machine->plan_text));
+}
+
+void el_machine_open(el_machine_t *machine, const char *root, const char *proc_stat,
+                     el_load_kind_t kind, uint64_t now_usec)
+{
+    machine->root = root;
+    machine->proc_stat = proc_stat;
+    machine->kind = kind;
+    for (int file = 0; file < EL_MACHINE_FILES; file++) {
+        machine->kept[file] = -1;
+    }
+    look(machine, now_usec);
+}
+
+void el_machine_keep(el_machine_t *machine)
+{
+    const bool wanted[] = {machine->plan.stat, machine->plan.cgroup, machine->plan.psi};
+
+    for (int file = 0; file < EL_MACHINE_FILES; file++) {
+        if (wanted[file]) {
+            machine->kept[file] = open(machine->path[file], OPEN_FLAGS);
+        }
+    }
+}
+
+void el_machine_close(el_machine_t *machine)
+{
+    for (int file = 0; file < EL_MACHINE_FILES; file++) {
+        if (machine->kept[file] >= 0) {
+            close(machine->kept[file]);
+            machine->kept[file] = -1;
+        }
+    }
+}
+
+static bool keeps(const el_machine_t *machine)
+{
+    for (int file = 0; file < EL_MACHINE_FILES; file++) {
+        if (machine->kept[file] >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec)
+{
+    char before[EL_MACHINE_PLAN];
+
+    if (now_usec - machine->looked_usec < LOOK_AGAIN_USEC || keeps(machine)) {
+        return false;
+    }
+    memcpy(before, machine->plan_text, sizeof(before));
+    look(machine, now_usec);
+    return strcmp(before, machine->plan_text) != 0;
+}
+
+static size_t read_file(el_machine_t *machine, el_machine_file_t file)
+{
+    return machine->kept[file] >= 0
+               ? read_from(machine->kept[file], machine->text, sizeof(machine->text))
+               : read_path(machine->path[file], machine->text, sizeof(machine->text));
+}
+
+/* A text that was read and not understood is no error of the system's. */
+static bool understood(bool good, size_t len)
+{
+    if (!good && len > 0) {
+        errno = 0;
+    }
+    return good;
+}
+
+bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
+                     const char **path)
+{
+    size_t len;
+
+    reading->has_stat = reading->has_usage = reading->has_pressure = false;
+    reading->at_usec = now_usec;
+    if (machine->plan.psi) {
+        len = read_file(machine, EL_MACHINE_PRESSURE);
+        reading->has_pressure = el_psi_some(machine->text, len, &reading->pressure);
+    }
+    if (machine->plan.stat) {
+        *path = machine->path[EL_MACHINE_STAT];
+        len = read_file(machine, EL_MACHINE_STAT);
+        reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);
+        return understood(reading->has_stat, len);
+    }
+    *path = machine->path[EL_MACHINE_USAGE];
+    len = read_file(machine, EL_MACHINE_USAGE);
+    reading->has_usage =
+        len > 0
+        && (machine->facts.cgroups == 2
+                ? el_cgroup_stat(machine->text, len, &reading->usage_usec)
+                : el_cgroup_usage(machine->text, len, &reading->usage_usec));
+    return understood(reading->has_usage, len);
+}

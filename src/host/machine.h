@@ -1,0 +1,80 @@
+/*
+ * The machine as it is: finds and reads the kernel's files that tell the CPU load. The parsing and
+ * the choice between signals are the core's (load.h, cgroup.h, psi.h, reading.h).
+ *
+ * Shared by the module's timer and by elasticd. Knows POSIX, and neither httpd nor a library. One
+ * thread at a time for each el_machine_t; no allocation.
+ */
+#ifndef ELASTIC_HOST_MACHINE_H
+#define ELASTIC_HOST_MACHINE_H
+
+#include "elastic/cgroup.h"
+#include "elastic/reading.h"
+
+/*
+ * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
+ * end cuts is not believed.
+ */
+#define EL_MACHINE_TEXT (128 * 1024)
+/* /proc/self/cgroup has a line for each hierarchy, of which there are at most 15. */
+#define EL_MACHINE_SMALL (8 * 1024)
+#define EL_MACHINE_PLAN 160
+
+typedef enum {
+    EL_MACHINE_STAT,
+    EL_MACHINE_USAGE,
+    EL_MACHINE_PRESSURE,
+    EL_MACHINE_FILES
+} el_machine_file_t;
+
+/* About 180 KB: static storage. */
+typedef struct {
+    /* As given. */
+    const char *root;
+    const char *proc_stat;
+    el_load_kind_t kind;
+
+    /* As found. */
+    el_machine_facts_t facts;
+    el_load_plan_t plan;
+    char plan_text[EL_MACHINE_PLAN]; /* what was chosen and why, for people */
+    bool masked;                     /* `mask` is known */
+    el_cpuset_t mask;                /* the CPUs that are ours: affinity and cpuset */
+    uint64_t looked_usec;
+    char path[EL_MACHINE_FILES][EL_CGROUP_PATH]; /* empty: there is none */
+
+    int kept[EL_MACHINE_FILES]; /* descriptors from before the root changed, or -1 */
+    char small[EL_MACHINE_SMALL];
+    char text[EL_MACHINE_TEXT];
+} el_machine_t;
+
+/*
+ * Looks at the machine whose files are under `root` ("" for this one), at `now_usec` of the
+ * monotonic clock, and plans by `kind`. `proc_stat` is read in place of `root`/proc/stat where it
+ * is not NULL. The strings must live as long as `machine`. Never fails: what is not found does not
+ * count.
+ */
+void el_machine_open(el_machine_t *machine, const char *root, const char *proc_stat,
+                     el_load_kind_t kind, uint64_t now_usec);
+
+/* Opens the files that the plan reads and keeps them, for when a chroot will hide them. */
+void el_machine_keep(el_machine_t *machine);
+
+/* Closes what was kept. */
+void el_machine_close(el_machine_t *machine);
+
+/*
+ * Looks again where the last look is 10 s old, and no files are kept: limits and affinity change
+ * while a server runs. True where `plan_text` became another.
+ */
+bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
+
+/*
+ * Reads what the plan counts. False where a signal that it needs cannot be read: `path` is then the
+ * file, and errno says why, or is 0 where its text is not understood. A pressure that cannot be
+ * read is no failure.
+ */
+bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
+                     const char **path);
+
+#endif

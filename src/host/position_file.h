@@ -1,0 +1,43 @@
+/* The position file on disk: read by whoever follows it, written by elasticd. */
+#ifndef ELASTIC_HOST_POSITION_FILE_H
+#define ELASTIC_HOST_POSITION_FILE_H
+
+#include "elastic/position.h"
+
+/*
+ * Reads the file at `path`, or from the descriptor `kept` where that is not -1, at `now_usec`. A
+ * file that cannot be opened or read is SHORT, and errno says why; otherwise errno is 0. What is
+ * not a regular file is FOREIGN.
+ */
+el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t now_usec,
+                                            el_position_t *position);
+
+/* A file that this process writes, and nobody else: it is locked. */
+typedef struct {
+    const char *path;
+    int fd;
+} el_position_file_t;
+
+/* How opening the file ended. */
+typedef enum {
+    EL_POSITION_FILE_OPEN,
+    EL_POSITION_FILE_TAKEN,  /* another process writes it */
+    EL_POSITION_FILE_REFUSED, /* it is there, and is no position file */
+    EL_POSITION_FILE_ERROR   /* errno says why */
+} el_position_file_result_t;
+
+/*
+ * Opens or makes the file at `path` (which must live as long), readable by all, and locks it. The
+ * lock goes with the process, and to its children.
+ */
+el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
+
+/*
+ * Writes `position` in place. Where the name has come to mean another file, or none, that one is
+ * opened first. False where it could not be written, and errno says why.
+ */
+bool el_position_file_write(el_position_file_t *file, const el_position_t *position);
+
+void el_position_file_close(el_position_file_t *file);
+
+#endif

@@ -1,0 +1,57 @@
+#include "elastic/cgroup.h"
+
+#include "elastic/psi.h"
+#include "elastic/reading.h"
+
+#include "fuzz.h"
+
+static char folder[EL_CGROUP_PATH];
+
+static void check_folder(const char *one, size_t one_size, const char *two, size_t two_size,
+                         const char *controller, size_t room)
+{
+    size_t base = 0, len;
+
+    if (!el_cgroup_folder(one, one_size, two, two_size, controller, folder, room, &base)) {
+        return;
+    }
+    len = strlen(folder);
+    MUST(len < room && base <= len);
+    MUST(base == len || folder[base] == '/');
+    MUST(strstr(folder + base, "/../") == NULL);
+    while (el_cgroup_parent(folder, base)) {
+        MUST(strlen(folder) < len && strlen(folder) >= base);
+        len = strlen(folder);
+    }
+}
+
+static void check_numbers(const char *text, size_t size)
+{
+    double cpus = -1, share = -1;
+    uint64_t usec;
+    el_cpuset_t set;
+
+    MUST(!el_cgroup_max(text, size, &cpus) || cpus >= 0);
+    MUST(!el_cgroup_quota(text, size, text, size, &cpus) || cpus >= 0);
+    MUST(!el_psi_some(text, size, &share) || (share >= 0 && share <= 1));
+    MUST(!el_cgroup_cpus(text, size, &set) || el_cpuset_count(&set) <= EL_LOAD_CPUS);
+    el_cgroup_stat(text, size, &usec);
+    el_cgroup_usage(text, size, &usec);
+}
+
+/* The input is two texts around a zero byte: a file of groups and one of mounts. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_string(data, size);
+    size_t first = strlen(text);
+    const char *second = first < size ? text + first + 1 : text;
+    size_t second_size = first < size ? size - first - 1 : size;
+
+    check_folder(text, first, second, second_size, NULL, sizeof(folder));
+    check_folder(text, first, second, second_size, "cpu", sizeof(folder));
+    check_folder(text, first, second, second_size, "cpu", 16);
+    check_numbers(text, first);
+    check_numbers(second, second_size);
+    free(text);
+    return 0;
+}

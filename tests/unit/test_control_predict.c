@@ -1,0 +1,211 @@
+#include "elastic/control.h"
+
+#include "suites.h"
+
+#include <math.h>
+
+#define TOP 4
+#define CAPACITY 1e6
+
+/* It aims at 0.725. */
+static const el_control_config_t predict = {EL_CONTROL_PREDICT, 0.5, 0.8, 2.0, TOP, {0}};
+
+/* Each setup costs twice as much as the one below. */
+static const double cost[] = {5, 10, 20, 40, 80};
+static const double ratio[] = {0.40, 0.36, 0.33, 0.31, 0.305};
+/* Position 3's engine has become three times as slow. */
+static const double slowed[] = {5, 10, 20, 120, 80};
+
+static el_control_memory_t memory;
+
+static double next(const el_control_config_t *config, const double *costs, double position,
+                   double busy, double spent)
+{
+    el_control_seen_t seen = {
+        .busy = busy, .capacity_usec = CAPACITY, .spent_usec = spent * CAPACITY, .cost = costs,
+        .ratio = ratio,
+        /* What the curve expects of that much CPU. */
+        .kbytes = spent * CAPACITY / (costs != NULL
+            ? el_curve_cost(&(el_curve_t){costs, NULL, TOP}, position) : 20),
+    };
+    el_control_state_t state = el_control_at((el_control_state_t){0, TOP, false, 0}, position);
+
+    return el_control_position(el_control_next(config, &seen, &memory, state));
+}
+
+static const struct {
+    const char *guards;
+    double from, busy, spent;
+    double to;
+} down[] = {
+    /* Others use 0.1 and compression 0.8: 0.625 are left for it. */
+    {"to what fits, at once", 4, 0.9, 0.8, 3.5625},
+    {"two setups down at once", 4, 0.96, 0.36, 2.388885},
+    {"others use most of it", 4, 0.85, 0.15, 1.333328},
+    {"others use all of it: the floor", 4, 0.9, 0.1, 0},
+    {"full: what is asked of it does not show", 4, 0.97, 0.9, 0},
+    {"full to the brim", 4, 1.0, 0.9, 0},
+    {"nothing was compressed, and still too much", 4, 0.9, 0, 0},
+    {"at the floor", 0, 0.9, 0.5, 0},
+    {"at high: nothing", 4, 0.8, 0.7, 4},
+    {"within the band: nothing", 2.5, 0.65, 0.3, 2.5},
+    {"at low: nothing", 2.5, 0.5, 0.3, 2.5},
+};
+
+START_TEST(down_at_once)
+{
+    double to;
+
+    memory = (el_control_memory_t){0};
+    to = next(&predict, cost, down[_i].from, down[_i].busy, down[_i].spent);
+    ck_assert_msg(fabs(to - down[_i].to) < 1e-4, "%s: %f", down[_i].guards, to);
+}
+END_TEST
+
+START_TEST(up_after_two_intervals_that_agree)
+{
+    memory = (el_control_memory_t){0};
+    /* Others use 0.1, compression 0.1 at position 0: 0.625 is 6.25 times as much. */
+    ck_assert_double_eq_tol(next(&predict, cost, 0, 0.2, 0.1), 0, 1e-4);
+    ck_assert_double_eq_tol(next(&predict, cost, 0, 0.2, 0.1), 2.5625, 1e-4);
+    /* And no further than the more careful of both. */
+    memory = (el_control_memory_t){0};
+    ck_assert_double_eq_tol(next(&predict, cost, 0, 0.4, 0.1), 0, 1e-4);
+    ck_assert_double_eq_tol(next(&predict, cost, 0, 0.2, 0.1), 2.0625, 1e-4);
+}
+END_TEST
+
+START_TEST(one_quiet_interval_moves_no_further_than_the_one_before_it)
+{
+    memory = (el_control_memory_t){0};
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_double_eq(next(&predict, cost, 1, 0.6, 0.3), 1);
+        ck_assert_double_eq_tol(next(&predict, cost, 1, 0.0, 0.0), 1.416667, 1e-4);
+    }
+    ck_assert_double_eq(next(&predict, cost, 1, 0.0, 0.0), TOP);
+}
+END_TEST
+
+START_TEST(a_slowed_engine_changes_the_choice)
+{
+    /* With 0.3 of others, 0.425 are left. */
+    memory = (el_control_memory_t){0};
+    ck_assert_double_eq_tol(next(&predict, cost, 4, 0.9, 0.6), 3.41667, 1e-3);
+    ck_assert_double_eq_tol(next(&predict, slowed, 4, 0.9, 0.6), 2.36667, 1e-3);
+    /* From the slow setup, the one above it is the cheaper one. */
+    ck_assert_double_eq_tol(next(&predict, slowed, 3, 0.9, 0.4), 2.475, 1e-4);
+    ck_assert_double_eq_tol(next(&predict, slowed, 3, 0.82, 0.55), 4, 1e-4);
+}
+END_TEST
+
+/* The figures of an interval: content that costs three times what the curve says, and noise. */
+START_TEST(the_interval_scales_the_curve)
+{
+    el_control_seen_t seen = {.busy = 0.9, .capacity_usec = CAPACITY, .spent_usec = 0.6 * CAPACITY,
+                              .kbytes = 0.2 * CAPACITY / 80, .cost = cost};
+    el_control_state_t top = {TOP, TOP, false, 0};
+
+    memory = (el_control_memory_t){0};
+    ck_assert_double_eq_tol(
+        el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.41667, 1e-3);
+    /* After that move, an interval in between: what was known before counts for more. */
+    seen.kbytes = 0.3 * CAPACITY / 80;
+    ck_assert_double_eq_tol(
+        el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.03030, 1e-3);
+    memory = (el_control_memory_t){0};
+    /* Without CPU time the bytes tell, by the curve. */
+    seen.spent_usec = 0;
+    seen.kbytes = 0.6 * CAPACITY / 80;
+    ck_assert_double_eq_tol(
+        el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.41667, 1e-3);
+}
+END_TEST
+
+START_TEST(without_costs_it_mixes)
+{
+    el_control_config_t mix = predict;
+    el_control_memory_t other = {0}, kept = {0};
+    double position = 4, mixed = 4;
+
+    mix.mode = EL_CONTROL_MIX;
+    for (unsigned i = 0; i < 20; i++) {
+        double busy = 0.1 * (i % 10);
+
+        memory = kept;
+        position = next(&predict, NULL, position, busy, 0.1);
+        kept = memory;
+        memory = other;
+        mixed = next(&mix, NULL, mixed, busy, 0.1);
+        other = memory;
+        ck_assert_double_eq(position, mixed);
+    }
+}
+END_TEST
+
+static double with_goal(el_control_mode_t mode, el_goal_t goal, double from, double busy,
+                        double spent, double p95)
+{
+    el_control_config_t config = predict;
+    el_control_state_t state = el_control_at((el_control_state_t){0, TOP, false, 0}, from);
+    el_control_seen_t seen = {.busy = busy, .capacity_usec = CAPACITY,
+                              .spent_usec = spent * CAPACITY, .kbytes = 1000, .p95_usec = p95,
+                              .cost = cost, .ratio = ratio};
+
+    seen.kbytes = seen.spent_usec / el_curve_cost(&(el_curve_t){cost, NULL, TOP}, from);
+    config.mode = mode;
+    config.goal = goal;
+    memory = (el_control_memory_t){0};
+    return el_control_position(el_control_next(&config, &seen, &memory, state));
+}
+
+static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
+static const el_goal_t cheap = {.kind = EL_GOAL_COST, .per_core_hour = 0.04, .per_gbyte = 0.08};
+
+static const struct {
+    const char *guards;
+    el_control_mode_t mode;
+    const el_goal_t *goal;
+    double from, busy, spent, p95;
+    double to;
+} goals[] = {
+    {"latency: too slow, within the band", EL_CONTROL_PREDICT, &fast, 3, 0.65, 0.3, 4000, 2},
+    {"latency: too slow, and nothing to do", EL_CONTROL_PREDICT, &fast, 3, 0.1, 0.05, 4000, 2},
+    {"latency: too slow, steps", EL_CONTROL_STEP, &fast, 3, 0.65, 0.3, 16000, 2},
+    {"latency: fast enough", EL_CONTROL_PREDICT, &fast, 1, 0.1, 0.02, 250, 2},
+    {"latency: fast enough, steps", EL_CONTROL_STEP, &fast, 1, 0.1, 0.02, 60, 2},
+    {"latency: met", EL_CONTROL_PREDICT, &fast, 2.5, 0.1, 0.02, 1000, 2.5},
+    {"latency: not known", EL_CONTROL_PREDICT, &fast, 2.5, 0.1, 0.02, 0, 2.5},
+    {"latency: met, and the CPU is full", EL_CONTROL_PREDICT, &fast, 2.5, 1.0, 0.9, 1000, 0},
+    {"latency: met, and the CPU is full, steps", EL_CONTROL_STEP, &fast, 2, 1.0, 0.9, 1000, 1},
+    /* 0.7 busy, 0.2 of them compression's: half of the 0.1 up to the threshold is a quarter. */
+    {"latency: up as far as the CPU allows", EL_CONTROL_PREDICT, &fast, 1, 0.7, 0.2, 10, 1.25},
+    {"latency: at high, no further", EL_CONTROL_PREDICT, &fast, 1, 0.8, 0.2, 10, 1},
+    {"cost: to the cheapest", EL_CONTROL_PREDICT, &cheap, 0, 0.1, 0.001, 0, 3},
+    {"cost: to the cheapest, steps", EL_CONTROL_STEP, &cheap, 0, 0.1, 0.001, 0, 1},
+    {"cost: the CPU is full", EL_CONTROL_PREDICT, &cheap, 4, 1.0, 0.9, 0, 0},
+};
+
+START_TEST(a_goal_sets_the_position)
+{
+    double to = with_goal(goals[_i].mode, *goals[_i].goal, goals[_i].from, goals[_i].busy,
+                          goals[_i].spent, goals[_i].p95);
+
+    ck_assert_msg(fabs(to - goals[_i].to) < 1e-4, "%s: %f", goals[_i].guards, to);
+}
+END_TEST
+
+Suite *control_predict_suite(void)
+{
+    Suite *suite = suite_create("control_predict");
+    TCase *tc = tcase_create("control_predict");
+
+    tcase_add_loop_test(tc, down_at_once, 0, ROWS(down));
+    tcase_add_test(tc, up_after_two_intervals_that_agree);
+    tcase_add_test(tc, one_quiet_interval_moves_no_further_than_the_one_before_it);
+    tcase_add_test(tc, a_slowed_engine_changes_the_choice);
+    tcase_add_test(tc, the_interval_scales_the_curve);
+    tcase_add_test(tc, without_costs_it_mixes);
+    tcase_add_loop_test(tc, a_goal_sets_the_position, 0, ROWS(goals));
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,167 @@
+/* MAP_ANONYMOUS, which C11 alone does not show. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE
+#endif
+
+#include "elastic/histogram.h"
+
+#include "suites.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MSEC UINT64_C(1000000)
+
+/* Every test runs in a process of its own: it starts as zeros. */
+static el_histogram_t histogram;
+
+START_TEST(an_empty_one_knows_nothing)
+{
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 0), 0);
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 10), 0);
+    el_histogram_fade(&histogram, 0.5);
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 0), 0);
+}
+END_TEST
+
+static const uint64_t durations[] = {
+    1000, 1001, 1999, 2000, 17000, 1 * MSEC, 5 * MSEC, 33 * MSEC, 999 * MSEC, 60000 * MSEC,
+};
+
+START_TEST(a_duration_is_told_within_its_class)
+{
+    double usec = (double)durations[_i] / 1000;
+    double got;
+
+    el_histogram_add(&histogram, durations[_i]);
+    got = el_histogram_quantile(&histogram, 0.5, 1);
+    ck_assert_msg(got > usec / 1.1 && got < usec * 1.1, "%f µs: %f", usec, got);
+}
+END_TEST
+
+START_TEST(durations_beyond_the_ends_count_at_the_ends)
+{
+    el_histogram_add(&histogram, 0);
+    el_histogram_add(&histogram, 1);
+    el_histogram_add(&histogram, UINT64_MAX);
+    ck_assert_uint_eq(atomic_load(&histogram.weight[0]), 2 * EL_HISTOGRAM_ONE);
+    ck_assert_uint_eq(atomic_load(&histogram.weight[EL_HISTOGRAM_CLASSES - 1]), EL_HISTOGRAM_ONE);
+    ck_assert_double_lt(el_histogram_quantile(&histogram, 0, 1), 1.1);
+    ck_assert_double_gt(el_histogram_quantile(&histogram, 1, 1), 6.1e7);
+}
+END_TEST
+
+START_TEST(a_quantile_leaves_its_share_below)
+{
+    for (uint64_t n = 1; n <= 1000; n++) {
+        el_histogram_add(&histogram, n * MSEC / 100);
+    }
+    ck_assert_double_eq_tol(el_histogram_quantile(&histogram, 0.95, 1), 9500, 400);
+    ck_assert_double_eq_tol(el_histogram_quantile(&histogram, 0.5, 1), 5000, 250);
+    ck_assert_double_eq_tol(el_histogram_quantile(&histogram, 0.05, 1), 500, 30);
+    ck_assert_double_lt(el_histogram_quantile(&histogram, 0.94, 1),
+                        el_histogram_quantile(&histogram, 0.95, 1));
+}
+END_TEST
+
+START_TEST(too_few_tell_nothing)
+{
+    for (unsigned n = 0; n < 20; n++) {
+        el_histogram_add(&histogram, MSEC);
+    }
+    ck_assert_double_gt(el_histogram_quantile(&histogram, 0.95, 20), 0);
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 21), 0);
+    el_histogram_fade(&histogram, 0.5);
+    ck_assert_double_gt(el_histogram_quantile(&histogram, 0.95, 10), 0);
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 11), 0);
+}
+END_TEST
+
+START_TEST(the_past_fades)
+{
+    for (unsigned n = 0; n < 1000; n++) {
+        el_histogram_add(&histogram, 100 * MSEC);
+    }
+    for (unsigned interval = 0; interval < 10; interval++) {
+        el_histogram_fade(&histogram, 0.5);
+        for (unsigned n = 0; n < 100; n++) {
+            el_histogram_add(&histogram, MSEC);
+        }
+    }
+    ck_assert_double_lt(el_histogram_quantile(&histogram, 0.95, 20), 1100);
+    for (unsigned interval = 0; interval < 40; interval++) {
+        el_histogram_fade(&histogram, 0.5);
+    }
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 0), 0);
+}
+END_TEST
+
+START_TEST(a_fade_keeps_within_bounds)
+{
+    el_histogram_add(&histogram, MSEC);
+    el_histogram_fade(&histogram, 7);
+    ck_assert_double_gt(el_histogram_quantile(&histogram, 0.95, 1), 0);
+    el_histogram_fade(&histogram, -1);
+    ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 0), 0);
+}
+END_TEST
+
+#define ADDS 3000000u
+
+static void *add_many(void *data)
+{
+    for (unsigned n = 0; n < ADDS; n++) {
+        el_histogram_add(data, MSEC);
+    }
+    return NULL;
+}
+
+/* Each fade takes the least there is, a thousandth of a duration, and must lose no addition. */
+START_TEST(nothing_is_lost_between_processes)
+{
+    el_histogram_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_t thread;
+    uint64_t total = 0, fades = 0;
+    pid_t child;
+
+    ck_assert(shared != MAP_FAILED);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        add_many(shared);
+        _exit(0);
+    }
+    ck_assert_int_eq(pthread_create(&thread, NULL, add_many, shared), 0);
+    while (waitpid(child, NULL, WNOHANG) == 0) {
+        el_histogram_fade(shared, 1 - 1e-12);
+        fades++;
+    }
+    pthread_join(thread, NULL);
+    for (unsigned c = 0; c < EL_HISTOGRAM_CLASSES; c++) {
+        total += atomic_load(&shared->weight[c]);
+    }
+    ck_assert_uint_le(total, UINT64_C(2) * ADDS * EL_HISTOGRAM_ONE);
+    ck_assert_uint_ge(total, UINT64_C(2) * ADDS * EL_HISTOGRAM_ONE - fades);
+    munmap(shared, sizeof(*shared));
+}
+END_TEST
+
+Suite *histogram_suite(void)
+{
+    Suite *suite = suite_create("histogram");
+    TCase *tc = tcase_create("histogram");
+
+    tcase_add_test(tc, an_empty_one_knows_nothing);
+    tcase_add_loop_test(tc, a_duration_is_told_within_its_class, 0, ROWS(durations));
+    tcase_add_test(tc, durations_beyond_the_ends_count_at_the_ends);
+    tcase_add_test(tc, a_quantile_leaves_its_share_below);
+    tcase_add_test(tc, too_few_tell_nothing);
+    tcase_add_test(tc, the_past_fades);
+    tcase_add_test(tc, a_fade_keeps_within_bounds);
+    tcase_add_test(tc, nothing_is_lost_between_processes);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

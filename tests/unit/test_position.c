@@ -1,0 +1,206 @@
+#include "elastic/position.h"
+
+#include "suites.h"
+
+#include <string.h>
+
+#define NOW UINT64_C(5000000000)
+
+static const el_position_t some = {
+    .control = {3, 8, false, 0x1234},
+    .updated_usec = NOW,
+    .samples = 70000,
+    .interval_msec = 500,
+    .load_ppm = 650000,
+    .pid = 4711,
+};
+
+static uint8_t bytes[EL_POSITION_SIZE];
+static el_position_t got;
+
+static el_position_verdict_t decode(uint64_t now)
+{
+    memset(&got, 0, sizeof(got));
+    return el_position_decode(bytes, sizeof(bytes), now, &got);
+}
+
+/* The layout is a contract with programs in other languages: byte for byte. */
+START_TEST(the_layout_is_fixed)
+{
+    static const uint8_t expected[EL_POSITION_SIZE] = {
+        'e', 'l', 'a', 's', 't', 'i', 'c', 0,             /* magic */
+        1, 0, 0, 0, 0xf4, 0x01, 0, 0,                     /* version, interval */
+        0x00, 0xf2, 0x05, 0x2a, 0x01, 0, 0, 0,            /* updated */
+        0x34, 0x12, 3, 0, 8, 0, 0, 0,                     /* fraction, position, top, bypass */
+        0x10, 0xeb, 0x09, 0, 0, 0, 0, 0,                  /* load, flags */
+        0x70, 0x11, 0x01, 0, 0, 0, 0, 0,                  /* samples */
+        0x67, 0x12, 0, 0, 0, 0, 0, 0,                     /* pid */
+        0, 0, 0, 0, 0xba, 0x1f, 0x64, 0xf7,               /* checksum */
+    };
+
+    el_position_encode(&some, bytes);
+    ck_assert_mem_eq(bytes, expected, sizeof(expected));
+}
+END_TEST
+
+START_TEST(what_was_written_is_read)
+{
+    el_position_t full = {.control = {65535, 65535, true, 0}, .updated_usec = NOW,
+                          .samples = UINT64_MAX, .interval_msec = 60000,
+                          .load_ppm = EL_POSITION_NO_LOAD, .pid = UINT32_MAX};
+
+    el_position_encode(&some, bytes);
+    ck_assert_int_eq(decode(NOW), EL_POSITION_GOOD);
+    ck_assert_uint_eq(got.control.position, 3);
+    ck_assert_uint_eq(got.control.top, 8);
+    ck_assert_uint_eq(got.control.fraction, 0x1234);
+    ck_assert(!got.control.bypass && !got.stopped);
+    ck_assert_uint_eq(got.updated_usec, NOW);
+    ck_assert_uint_eq(got.samples, 70000);
+    ck_assert_uint_eq(got.interval_msec, 500);
+    ck_assert_uint_eq(got.load_ppm, 650000);
+    ck_assert_uint_eq(got.pid, 4711);
+    el_position_encode(&full, bytes);
+    ck_assert_int_eq(decode(NOW), EL_POSITION_GOOD);
+    ck_assert(got.control.bypass);
+    ck_assert_uint_eq(got.control.position, 65535);
+    ck_assert_uint_eq(got.samples, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(every_flipped_bit_is_noticed)
+{
+    for (unsigned bit = 0; bit < 8 * EL_POSITION_SIZE; bit++) {
+        el_position_verdict_t verdict;
+
+        el_position_encode(&some, bytes);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        verdict = decode(NOW);
+        ck_assert_msg(verdict == (bit < 64   ? EL_POSITION_FOREIGN
+                                  : bit < 96 ? EL_POSITION_VERSION_OTHER
+                                             : EL_POSITION_DAMAGED),
+                      "bit %u: %d", bit, (int)verdict);
+        ck_assert_uint_eq(got.updated_usec, 0);
+    }
+}
+END_TEST
+
+START_TEST(what_is_cut_is_short)
+{
+    el_position_encode(&some, bytes);
+    for (size_t len = 0; len < EL_POSITION_SIZE; len++) {
+        ck_assert_int_eq(el_position_decode(bytes, len, NOW, &got), EL_POSITION_SHORT);
+    }
+}
+END_TEST
+
+START_TEST(zeros_and_noise_are_foreign)
+{
+    memset(bytes, 0, sizeof(bytes));
+    ck_assert_int_eq(decode(NOW), EL_POSITION_FOREIGN);
+    memset(bytes, 0xff, sizeof(bytes));
+    ck_assert_int_eq(decode(NOW), EL_POSITION_FOREIGN);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    uint64_t now;
+    bool stopped;
+    el_position_verdict_t verdict;
+} ages[] = {
+    {"new", NOW, false, EL_POSITION_GOOD},
+    {"ten intervals old", NOW + 5000000, false, EL_POSITION_GOOD},
+    {"older", NOW + 5000001, false, EL_POSITION_STALE},
+    {"a little ahead", NOW - 500000, false, EL_POSITION_GOOD},
+    {"of another boot", NOW - 500001, false, EL_POSITION_STALE},
+    {"at the beginning of time", 0, false, EL_POSITION_STALE},
+    {"stopped", NOW, true, EL_POSITION_STOPPED},
+    {"stopped long ago", NOW * 2, true, EL_POSITION_STOPPED},
+};
+
+START_TEST(a_position_ages)
+{
+    el_position_t position = some;
+
+    position.stopped = ages[_i].stopped;
+    el_position_encode(&position, bytes);
+    ck_assert_msg(decode(ages[_i].now) == ages[_i].verdict, "%s", ages[_i].guards);
+    ck_assert_uint_eq(got.control.position, 3);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    el_control_state_t control;
+    uint64_t updated;
+    uint32_t interval;
+} nonsense[] = {
+    {"a position beyond the top", {9, 8, false, 0}, NOW, 500},
+    {"a fraction beyond the top", {8, 8, false, 1}, NOW, 500},
+    {"no interval", {3, 8, false, 0}, NOW, 0},
+    {"no time", {3, 8, false, 0}, 0, 500},
+};
+
+START_TEST(nonsense_with_a_checksum_is_damaged)
+{
+    el_position_t position = some;
+
+    position.control = nonsense[_i].control;
+    position.updated_usec = nonsense[_i].updated;
+    position.interval_msec = nonsense[_i].interval;
+    el_position_encode(&position, bytes);
+    ck_assert_msg(decode(NOW) == EL_POSITION_DAMAGED, "%s", nonsense[_i].guards);
+}
+END_TEST
+
+static const struct {
+    el_control_state_t from;
+    unsigned top;
+    double position;
+} scales[] = {
+    {{4, 8, false, 0}, 6, 3},
+    {{0, 8, true, 0}, 6, 0},
+    {{8, 8, false, 0}, 18, 18},
+    {{2, 8, false, 32768}, 16, 5},
+    {{3, 8, false, 0}, 0, 0},
+    {{0, 0, false, 0}, 8, 8},
+    {{1, 8, false, 0}, 4, 0.5},
+};
+
+START_TEST(a_position_is_scaled_to_another_ladder)
+{
+    el_control_state_t scaled = el_position_scale(scales[_i].from, scales[_i].top);
+
+    ck_assert_uint_eq(scaled.top, scales[_i].top);
+    ck_assert_double_eq(el_control_position(scaled), scales[_i].position);
+    ck_assert(scaled.bypass == scales[_i].from.bypass);
+}
+END_TEST
+
+START_TEST(verdicts_have_texts)
+{
+    for (int verdict = 0; verdict < EL_POSITION_VERDICT_COUNT; verdict++) {
+        ck_assert_ptr_nonnull(el_position_text((el_position_verdict_t)verdict));
+    }
+    ck_assert_str_eq(el_position_text(EL_POSITION_DAMAGED), "is damaged");
+}
+END_TEST
+
+Suite *position_suite(void)
+{
+    Suite *suite = suite_create("position");
+    TCase *tc = tcase_create("position");
+
+    tcase_add_test(tc, the_layout_is_fixed);
+    tcase_add_test(tc, what_was_written_is_read);
+    tcase_add_test(tc, every_flipped_bit_is_noticed);
+    tcase_add_test(tc, what_is_cut_is_short);
+    tcase_add_test(tc, zeros_and_noise_are_foreign);
+    tcase_add_loop_test(tc, a_position_ages, 0, ROWS(ages));
+    tcase_add_loop_test(tc, nonsense_with_a_checksum_is_damaged, 0, ROWS(nonsense));
+    tcase_add_loop_test(tc, a_position_is_scaled_to_another_ladder, 0, ROWS(scales));
+    tcase_add_test(tc, verdicts_have_texts);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
