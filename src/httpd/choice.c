@@ -68,7 +68,9 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
         size_t count = el_ladder_build(
             rungs, collect(r, facts, decision->coding, whole, length, rungs));
 
-        rung = count ? el_ladder_rung(rungs, count, control.position, control.top) : NULL;
+        rung = count ? el_ladder_rung(rungs, count, control.position, control.top,
+                                      el_cost_slowness(&el_shared.state->costs, now_sec()))
+                     : NULL;
     }
     if (rung) {
         decision->coding = rung->coding;
