@@ -52,6 +52,9 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
 unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
                         unsigned size_class, uint32_t now);
 
+/* How many times as long everything takes here as the tables say; 1 where nothing was measured. */
+double el_cost_slowness(const el_costs_t *costs, uint32_t now);
+
 /* Forgets everything. */
 void el_cost_reset(el_costs_t *costs);
 

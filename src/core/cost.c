@@ -169,6 +169,14 @@ unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
     return unpack(word, (uint16_t)(now / STAMP_UNIT)).weight;
 }
 
+double el_cost_slowness(const el_costs_t *costs, uint32_t now)
+{
+    correction_t site = unpack(atomic_load_explicit(&costs->site, memory_order_relaxed),
+                               (uint16_t)(now / STAMP_UNIT));
+
+    return site.weight ? (double)site.time / ONE : 1;
+}
+
 void el_cost_reset(el_costs_t *costs)
 {
     atomic_store(&costs->site, 0);

@@ -106,7 +106,7 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
 }
 
 const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
-                                unsigned top)
+                                unsigned top, double slowness)
 {
     double first, last, low, high, bid;
     size_t at = 0;
@@ -117,11 +117,11 @@ const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned p
     if (position == 0 || count == 1) {
         return &rungs[0];
     }
-    first = price(&rungs[0], &rungs[1]);
-    last = price(&rungs[count - 2], &rungs[count - 1]);
+    first = price(&rungs[0], &rungs[1]) / slowness;
+    last = price(&rungs[count - 2], &rungs[count - 1]) / slowness;
     low = first > PRICE_HIGH ? first : PRICE_LOW;
     high = last > PRICE_HIGH ? last : PRICE_HIGH;
-    bid = low * pow(high / low, (double)position / top);
+    bid = low * pow(high / low, (double)position / top) * slowness;
     while (at + 1 < count && price(&rungs[at], &rungs[at + 1]) <= bid) {
         at++;
     }

@@ -34,7 +34,7 @@ static const int8_t isal_stream[GZIP_LEVELS] = {1, 2, 3, -1, -1, -1, -1, -1, -1,
 /* For the smallest bodies zlib's fitted context beats tables of 200 KB and more. */
 static const levels_t libdeflate_levels = {
     {-1, 1, 1, 1, 1}, {-1, 1, 1, 1, 1},     {-1, 1, 1, 1, 1},     {-1, 3, 4, 3, 3},
-    {-1, 5, 5, 5, 5}, {-1, 5, 6, 6, 6},     {-1, 6, 6, 7, 7},     {-1, 7, 7, 7, 7},
+    {-1, 5, 5, 5, 5}, {-1, 5, 5, 6, 6},     {-1, 6, 6, 7, 7},     {-1, 7, 7, 7, 7},
     {-1, 8, 8, 8, 8}, {10, 10, 10, 10, 10}, {11, 11, 11, 11, 11}, {12, 12, 12, 12, 12},
 };
 #endif

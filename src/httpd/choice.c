@@ -68,7 +68,9 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
         size_t count = el_ladder_build(
             rungs, collect(r, facts, decision->coding, whole, length, rungs));
 
-        rung = count ? el_ladder_rung(rungs, count, position, top) : NULL;
+        rung = count ? el_ladder_rung(rungs, count, position, top,
+                                      el_cost_slowness(&el_shared.state->costs, now_sec()))
+                     : NULL;
     }
     if (rung) {
         decision->coding = rung->coding;
@@ -100,7 +102,8 @@ bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned to
         return false;
     }
     for (unsigned p = 0; p <= top; p++) {
-        const el_rung_t *rung = el_ladder_rung(rungs, count, p, top);
+        const el_rung_t *rung = el_ladder_rung(
+            rungs, count, p, top, el_cost_slowness(&el_shared.state->costs, now_sec()));
 
         cost[p] = rung->cost.nsec / 1000.;
         ratio[p] = rung->cost.size / 10000.;

@@ -80,7 +80,10 @@ START_TEST(a_slow_machine_is_slow_for_every_setup)
 {
     el_cost_t other;
 
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
     learn(100, 3000, 2500, 1000);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 3, 0.05);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 1, 1e-9);
     other = el_cost_expect(&costs, EL_BR, 5, 0, (el_cost_t){500, 3000}, 1000);
     ck_assert_uint_ge(other.nsec, 1480);
     ck_assert_uint_le(other.nsec, 1500);

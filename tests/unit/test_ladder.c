@@ -128,9 +128,16 @@ START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
     memcpy(rungs, setups, sizeof(rungs));
     count = el_ladder_build(rungs, ROWS(setups));
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8), &rungs[at[p]]);
+        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8, 1), &rungs[at[p]]);
     }
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 0), &rungs[count - 1]);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 0, 1), &rungs[count - 1]);
+    /* On a machine of half the speed all setups take twice the time, and none moves. */
+    for (size_t i = 0; i < count; i++) {
+        rungs[i].cost.nsec *= 2;
+    }
+    for (unsigned p = 0; p < ROWS(at); p++) {
+        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8, 2), &rungs[at[p]]);
+    }
 }
 END_TEST
 
@@ -146,7 +153,7 @@ START_TEST(where_all_bytes_are_dear_the_prices_follow)
     memcpy(rungs, dear, sizeof(rungs));
     ck_assert_uint_eq(el_ladder_build(rungs, ROWS(dear)), ROWS(dear));
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(el_ladder_rung(rungs, ROWS(dear), p, 4), &rungs[at[p]]);
+        ck_assert_ptr_eq(el_ladder_rung(rungs, ROWS(dear), p, 4, 1), &rungs[at[p]]);
     }
 }
 END_TEST
@@ -159,7 +166,7 @@ START_TEST(a_ladder_of_one_or_of_equals)
     ck_assert_uint_eq(el_ladder_build(rungs, 1), 1);
     ck_assert_uint_eq(el_ladder_build(rungs, 3), 1);
     ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
-    ck_assert_ptr_eq(el_ladder_rung(rungs, 1, 3, 8), rungs);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, 1, 3, 8, 1), rungs);
 }
 END_TEST
 
