@@ -48,7 +48,7 @@ void el_chain_configure(void)
     }
 }
 
-/* Each request asks this of each of its filters: names are only compared where mod_filter made one. */
+/* Each request asks this of each filter: names are only compared where mod_filter made it. */
 static role_t role_of(const ap_filter_t *f)
 {
     bool by_type;
