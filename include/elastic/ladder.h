@@ -60,8 +60,8 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count);
  * The rung at `position` of `top`, of `count` (1 or more) that el_ladder_build() left: the fastest
  * at the floor, the smallest at the ceiling, and between them the highest whose bytes cost no more
  * than the position pays for one. That price rises from position to position by the same factor,
- * and it is the same for bodies of all lengths: so CPU time goes to where it saves most. It is meant
- * for the machine of the built-in costs; `slowness` is how many times as long this one takes.
+ * and it is the same for bodies of all lengths: so CPU time goes to where it saves most. It is
+ * meant for the machine of the built-in costs; `slowness` is how many times as long this one takes.
  */
 const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
                                 unsigned top, double slowness);
