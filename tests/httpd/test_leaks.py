@@ -30,7 +30,8 @@ def watched(httpd, tmp_path):
         libraries = [*runtime(), faults.library(tmp_path, "keep-libraries"),
                      *(faults.library(tmp_path, name) for name in further)]
         options = "detect_leaks=1:exitcode=0:fast_unwind_on_malloc=0:log_path={root}/sanitizer/leak"
-        server = httpd("Elastic On\nElasticPrecompressed On\n" + config, start=False, cgi=aborts.CGI,
+        text = "Elastic On\nElasticPrecompressed On\n" + config
+        server = httpd(text, start=False, cgi=aborts.CGI,
                        files=FILES, wrapper=faults.wrapper(*libraries), allow_log=[aborts.LOG],
                        **aborts.ONE_CHILD)
         # Every process reports into the directory that the children may write to.

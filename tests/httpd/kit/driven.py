@@ -26,7 +26,7 @@ class Driven:
     def __init__(self, server, stat):
         self.server = server
         self.stat = stat
-        # What comes before the sampler's first look is no load. A load in the dead band, again until
+        # What comes before the first look is no load. A load in the dead band, again until
         # one is seen, leaves nothing unread behind.
         for _ in range(20):
             time.sleep(0.25)
