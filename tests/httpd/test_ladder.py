@@ -42,7 +42,8 @@ def test_the_ladder_rises_from_the_fastest_to_the_smallest(driven):
     # The table's order, on other bodies: a rung may be a little out of place, the ends may not.
     assert sizes[0] == max(sizes) and sizes[-1] <= min(sizes) * 1.02
     assert all(after <= before * 1.05 for before, after in zip(sizes, sizes[1:]))
-    assert len(codings) > 1
+    # brotli beats zlib alone at every speed.
+    assert len(codings) > 1 or not (env.HAS_ZSTD or env.HAS_ISAL or env.HAS_LIBDEFLATE)
 
 
 def test_the_ceiling_is_the_smallest_of_all(driven):
@@ -76,7 +77,7 @@ def test_where_nothing_moves_the_order_decides(httpd, config):
 
 
 def test_the_order_decides_between_others(httpd):
-    server = httpd("Elastic On\nElasticControl off\nElasticCodings gzip br zstd",
+    server = httpd("Elastic On\nElasticControl off\nElasticCodings gzip br",
                    files={"page.html": PAGE})
     assert {coding for coding, _, _ in setups(server, ALL)} == {"gzip"}
 
@@ -92,7 +93,8 @@ def test_head_says_what_get_carries(driven):
 
 
 def test_bounds_hold_on_the_ladder(driven):
-    d = driven("ElasticLevel gzip 2 3\nElasticLevel br 1 2\nElasticLevel zstd 4 5")
+    d = driven("ElasticLevel gzip 2 3\nElasticLevel br 1 2"
+               + ("\nElasticLevel zstd 4 5" if env.HAS_ZSTD else ""))
     bounds = {"gzip": (2, 3), "br": (1, 2), "zstd": (4, 5)}
     for nudge in (99, 99, 1, 1):
         ((coding, level, _),) = setups(d.server, ALL)
