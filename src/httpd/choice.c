@@ -88,22 +88,29 @@ bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned to
     el_range_t ranges[EL_CODINGS];
     el_coding_t order[EL_CODINGS];
     el_rung_t rungs[EL_RUNGS_MAX];
-    size_t codings = el_dir_codings(global, order), count = 0;
+    size_t codings = el_dir_codings(global, order), count = 0, taking_part = 0;
+    el_range_t only = {0, 0};
 
     el_policy_ranges(main_server, ranges);
     for (size_t i = 0; i < codings; i++) {
         /* Without a record that encodes it, a coding takes no part. */
         if (ranges[order[i]].max > 0) {
             count = add_levels(rungs, count, order[i], ranges[order[i]], true, length);
+            only = ranges[order[i]];
+            taking_part++;
         }
     }
-    count = el_ladder_build(rungs, count);
+    count = taking_part == 1 ? count : el_ladder_build(rungs, count);
     if (count == 0 || top >= EL_COST_LEVELS) {
         return false;
     }
     for (unsigned p = 0; p <= top; p++) {
-        const el_rung_t *rung = el_ladder_rung(
-            rungs, count, p, top, el_cost_slowness(&el_shared.state->costs, now_sec()));
+        /* One coding goes by its levels, without a ladder. */
+        const el_rung_t *rung =
+            taking_part == 1
+                ? &rungs[el_ladder_level(only, p, top) - only.min]
+                : el_ladder_rung(rungs, count, p, top,
+                                 el_cost_slowness(&el_shared.state->costs, now_sec()));
 
         cost[p] = rung->cost.nsec / 1000.;
         ratio[p] = rung->cost.size / 10000.;
