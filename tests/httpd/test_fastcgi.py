@@ -1,6 +1,7 @@
 """PHP behind mod_proxy_fcgi: a real php-fpm, whose pages are flushed, conditional, encoded by PHP
 itself, or end too early."""
 
+import contextlib
 import pytest
 
 from kit import bodies, check
@@ -303,7 +304,12 @@ def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, 
 def test_a_script_that_dies_early(server, way, coding, protocol):
     """An honest error where nothing was sent yet, and otherwise an end that can be seen."""
     server.expect_log(LOG)
-    with server.stream(f"/passed-{way.name}/killed.php", ae=coding, protocol=protocol) as stream:
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(
+                server.stream(f"/passed-{way.name}/killed.php", ae=coding, protocol=protocol))
+        except Incomplete:
+            return  # reset before its header
         if stream.status == 200:
             with pytest.raises((Incomplete, OSError)):
                 stream.read_all(timeout=1.5)
