@@ -28,22 +28,32 @@ static size_t add_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_
     return count;
 }
 
-/* The rungs of all codings that the client likes as much as `first`; 0 where that stands alone. */
+/* How many codings the client likes as much as `first`, which is one of them. */
+static size_t count_equals(const el_facts_t *facts, el_coding_t first)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < facts->order_count; i++) {
+        count += facts->accept.q[facts->order[i]] == facts->accept.q[first];
+    }
+    return count;
+}
+
+/* The rungs of all codings that the client likes as much as `first`. */
 static size_t collect(const request_rec *r, const el_facts_t *facts, el_coding_t first, bool whole,
                       uint64_t length, el_rung_t *rungs)
 {
     const el_dir_t *dir = el_dir_of(r);
-    size_t codings = 0, count = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < facts->order_count; i++) {
         el_coding_t coding = facts->order[i];
 
         if (facts->accept.q[coding] == facts->accept.q[first]) {
             count = add_levels(rungs, count, coding, el_dir_range(dir, coding), whole, length);
-            codings++;
         }
     }
-    return codings > 1 ? count : 0;
+    return count;
 }
 
 /* Whether the server's order decides, and not a ladder. */
@@ -53,7 +63,8 @@ static bool order_decides(const request_rec *r, el_record_t record, const el_fac
     el_range_t range = el_dir_range(el_dir_of(r), first);
 
     return el_policy_is_stock(record) || el_shared.control.mode == EL_CONTROL_OFF
-           || range.min == range.max || facts->accept.q[first] == 0;
+           || range.min == range.max || facts->accept.q[first] == 0
+           || count_equals(facts, first) < 2;
 }
 
 el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_facts_t *facts,
