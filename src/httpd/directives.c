@@ -22,37 +22,34 @@
 /* The least interval that the paper advises (§4.3). */
 #define INTERVAL_ADVISED apr_time_from_msec(500)
 
+static const char *set_switch(const cmd_parms *cmd, const char *args, bool *value, bool *is_set)
+{
+    if (!el_on_off(el_only_word(cmd, args), value)) {
+        return el_refuse(cmd, args);
+    }
+    *is_set = true;
+    return NULL;
+}
+
 static const char *set_enabled(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
 
-    if (!el_on_off(el_only_word(cmd, args), &dir->enabled)) {
-        return el_refuse(cmd, args);
-    }
-    dir->enabled_set = true;
-    return NULL;
+    return set_switch(cmd, args, &dir->enabled, &dir->enabled_set);
 }
 
 static const char *set_precompressed(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
 
-    if (!el_on_off(el_only_word(cmd, args), &dir->precompressed)) {
-        return el_refuse(cmd, args);
-    }
-    dir->precompressed_set = true;
-    return NULL;
+    return set_switch(cmd, args, &dir->precompressed, &dir->precompressed_set);
 }
 
 static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
 
-    if (!el_on_off(el_only_word(cmd, args), &dir->inflate)) {
-        return el_refuse(cmd, args);
-    }
-    dir->inflate_set = true;
-    return NULL;
+    return set_switch(cmd, args, &dir->inflate, &dir->inflate_set);
 }
 
 static const char *set_types(cmd_parms *cmd, void *config, const char *args)

@@ -1,6 +1,7 @@
 #include "limits.h"
 
 #include "arguments.h"
+#include "merge.h"
 #include "records.h"
 
 #include "apr_strings.h"
@@ -16,22 +17,14 @@ void *el_limits_create(apr_pool_t *pool, char *path)
     return apr_pcalloc(pool, sizeof(el_limits_t));
 }
 
-#define TAKE(to, from, field)                                                                      \
-    do {                                                                                           \
-        if ((from)->field##_set) {                                                                 \
-            (to)->field = (from)->field;                                                           \
-            (to)->field##_set = true;                                                              \
-        }                                                                                          \
-    } while (0)
-
 void *el_limits_merge(apr_pool_t *pool, void *base, void *add)
 {
     const el_limits_t *from = add;
     el_limits_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
-    TAKE(to, from, size);
-    TAKE(to, from, ratio);
-    TAKE(to, from, burst);
+    EL_TAKE(to, from, size);
+    EL_TAKE(to, from, ratio);
+    EL_TAKE(to, from, burst);
     return to;
 }
 

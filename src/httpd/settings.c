@@ -4,6 +4,7 @@
  */
 #include "settings.h"
 
+#include "merge.h"
 #include "records.h"
 
 #include "elastic/engine.h"
@@ -44,25 +45,17 @@ void *el_server_create(apr_pool_t *pool, server_rec *server)
     return apr_pcalloc(pool, sizeof(el_server_t));
 }
 
-#define TAKE(to, from, field)                                                                      \
-    do {                                                                                           \
-        if ((from)->field##_set) {                                                                 \
-            (to)->field = (from)->field;                                                           \
-            (to)->field##_set = true;                                                              \
-        }                                                                                          \
-    } while (0)
-
 void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
 {
     const el_dir_t *from = add;
     el_dir_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
-    TAKE(to, from, enabled);
-    TAKE(to, from, precompressed);
-    TAKE(to, from, inflate);
-    TAKE(to, from, min_size);
-    TAKE(to, from, whole_body);
-    TAKE(to, from, etag);
+    EL_TAKE(to, from, enabled);
+    EL_TAKE(to, from, precompressed);
+    EL_TAKE(to, from, inflate);
+    EL_TAKE(to, from, min_size);
+    EL_TAKE(to, from, whole_body);
+    EL_TAKE(to, from, etag);
     if (from->codings_set) {
         to->codings_set = true;
         to->codings_count = from->codings_count;

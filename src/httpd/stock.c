@@ -1,5 +1,7 @@
 #include "stock.h"
 
+#include "merge.h"
+
 #include "apr_strings.h"
 
 static const el_stock_t unset;
@@ -16,14 +18,8 @@ void *el_stock_merge(apr_pool_t *pool, void *base, void *add)
     const el_stock_t *from = add;
     el_stock_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
-    if (from->level_set) {
-        to->level = from->level;
-        to->level_set = true;
-    }
-    if (from->etag_set) {
-        to->etag = from->etag;
-        to->etag_set = true;
-    }
+    EL_TAKE(to, from, level);
+    EL_TAKE(to, from, etag);
     to->window_bits = from->window_bits ? from->window_bits : to->window_bits;
     to->mem_level = from->mem_level ? from->mem_level : to->mem_level;
     to->block_bits = from->block_bits ? from->block_bits : to->block_bits;
