@@ -20,6 +20,9 @@
 /* Classes of a body's length: up to 2, 8, 32, 128 KB, and larger. */
 #define EL_SIZE_CLASSES 5
 
+/* What a body of unknown length is taken for: the longest of its class. */
+#define EL_COST_UNKNOWN_LENGTH (128 * 1024)
+
 /* One more than the highest level of any coding. */
 #define EL_COST_LEVELS 20
 
@@ -54,6 +57,12 @@ unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
 
 /* How many times as long everything takes here as the tables say; 1 where nothing was measured. */
 double el_cost_slowness(const el_costs_t *costs, uint32_t now);
+
+/*
+ * What a setup may cost, in nsec of el_cost_t, so that a body of `nbytes` is encoded within `usec`;
+ * UINT32_MAX where that is no limit.
+ */
+uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes);
 
 /* Forgets everything. */
 void el_cost_reset(el_costs_t *costs);

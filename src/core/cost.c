@@ -177,6 +177,13 @@ double el_cost_slowness(const el_costs_t *costs, uint32_t now)
     return site.weight ? (double)site.time / ONE : 1;
 }
 
+uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes)
+{
+    double nsec = nbytes ? (double)usec * 1000 * 1024 / (double)nbytes : UINT32_MAX;
+
+    return nsec < UINT32_MAX ? (uint32_t)nsec : UINT32_MAX;
+}
+
 void el_cost_reset(el_costs_t *costs)
 {
     atomic_store(&costs->site, 0);

@@ -127,3 +127,11 @@ const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned p
     }
     return &rungs[at];
 }
+
+const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung, uint32_t most)
+{
+    while (rung > rungs && rung->cost.nsec > most) {
+        rung--;
+    }
+    return rung;
+}

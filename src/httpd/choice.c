@@ -7,17 +7,18 @@ static uint32_t now_sec(void)
     return (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
 }
 
-/* Adds a coding's setups to the ladder; the number of rungs after it. */
+/* Adds a coding's setups to the ladder, all but the level as `setup`; the number of rungs after. */
 static size_t add_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
-                         bool whole, uint64_t length)
+                         bool whole, el_setup_t setup)
 {
-    unsigned size_class = el_cost_class(length);
+    unsigned size_class = el_cost_class(setup.size_hint);
     uint32_t now = now_sec();
 
     for (int level = range.min; level <= range.max; level++) {
-        el_setup_t setup = {.level = level, .size_hint = length};
-        el_plan_t plan = el_engine_plan(coding, &setup, whole);
+        el_plan_t plan;
 
+        setup.level = level;
+        plan = el_engine_plan(coding, &setup, whole);
         rungs[count++] = (el_rung_t){
             .coding = coding,
             .level = level,
@@ -50,21 +51,50 @@ static size_t collect(const request_rec *r, const el_facts_t *facts, el_coding_t
         el_coding_t coding = facts->order[i];
 
         if (facts->accept.q[coding] == facts->accept.q[first]) {
-            count = add_levels(rungs, count, coding, el_dir_range(dir, coding), whole, length);
+            count = add_levels(rungs, count, coding, el_dir_range(dir, coding), whole,
+                               (el_setup_t){.size_hint = length});
         }
     }
     return count;
+}
+
+bool el_choice_moves(const request_rec *r, el_record_t record, el_coding_t coding)
+{
+    el_range_t range = el_policy_range(r, record, coding);
+
+    return el_shared.control.mode != EL_CONTROL_OFF && range.min < range.max;
 }
 
 /* Whether the server's order decides, and not a ladder. */
 static bool order_decides(const request_rec *r, el_record_t record, const el_facts_t *facts,
                           el_coding_t first)
 {
-    el_range_t range = el_dir_range(el_dir_of(r), first);
+    return el_policy_is_stock(record) || !el_choice_moves(r, record, first)
+           || facts->accept.q[first] == 0 || count_equals(facts, first) < 2;
+}
 
-    return el_policy_is_stock(record) || el_shared.control.mode == EL_CONTROL_OFF
-           || range.min == range.max || facts->accept.q[first] == 0
-           || count_equals(facts, first) < 2;
+/*
+ * What a setup may cost by ElasticMaxTime. A body whose length is not known counts as a large page,
+ * or as what was seen of it where that is more.
+ */
+static uint32_t allowance(const request_rec *r, const el_facts_t *facts)
+{
+    apr_interval_time_t most = el_dir_of(r)->max_time;
+    bool judged = facts->size_known || facts->size > EL_COST_UNKNOWN_LENGTH;
+
+    return most == EL_NO_MAX_TIME
+               ? UINT32_MAX
+               : el_cost_allowance((uint64_t)most, judged ? facts->size : EL_COST_UNKNOWN_LENGTH);
+}
+
+/* The highest of a coding's levels, from `setup`'s down, that costs no more than `most`. */
+static int level_within(el_coding_t coding, int min, bool whole, const el_setup_t *setup,
+                        uint32_t most)
+{
+    el_rung_t rungs[EL_COST_LEVELS];
+    size_t count = add_levels(rungs, 0, coding, (el_range_t){min, setup->level}, whole, *setup);
+
+    return el_ladder_within(rungs, &rungs[count - 1], most)->level;
 }
 
 el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_facts_t *facts,
@@ -72,6 +102,7 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
 {
     el_rung_t rungs[EL_RUNGS_MAX];
     const el_rung_t *rung = NULL;
+    uint32_t most = allowance(r, facts);
     el_setup_t setup;
 
     if (!order_decides(r, record, facts, decision->coding)) {
@@ -84,11 +115,18 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
                      : NULL;
     }
     if (rung) {
+        rung = el_ladder_within(rungs, rung, most);
         decision->coding = rung->coding;
     }
     setup = el_policy_setup(r, record, decision->coding);
-    setup.level = rung ? rung->level : setup.level;
     setup.size_hint = length;
+    if (rung) {
+        setup.level = rung->level;
+    } else if (most != UINT32_MAX && el_choice_moves(r, record, decision->coding)) {
+        setup.level = level_within(decision->coding,
+                                   el_policy_range(r, record, decision->coding).min, whole, &setup,
+                                   most);
+    }
     return setup;
 }
 
@@ -106,7 +144,8 @@ bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned to
     for (size_t i = 0; i < codings; i++) {
         /* Without a record that encodes it, a coding takes no part. */
         if (ranges[order[i]].max > 0) {
-            count = add_levels(rungs, count, order[i], ranges[order[i]], true, length);
+            count = add_levels(rungs, count, order[i], ranges[order[i]], true,
+                               (el_setup_t){.size_hint = length});
             only = ranges[order[i]];
             taking_part++;
         }

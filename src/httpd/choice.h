@@ -1,7 +1,9 @@
 /*
  * The choice of a setup: which coding of those that the client likes equally, and which level, at
  * the controller's position. The ladder of several codings is ordered by what their setups cost on
- * this site; a single coding, pinned levels and ElasticControl off need none.
+ * this site; a single coding, pinned levels and ElasticControl off need none. Where ElasticMaxTime
+ * would be exceeded, a lower setup is taken than the position says; never of levels that do not
+ * move.
  */
 #ifndef ELASTIC_CHOICE_H
 #define ELASTIC_CHOICE_H
@@ -18,6 +20,9 @@
  */
 el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_facts_t *facts,
                           bool whole, uint64_t length, el_decision_t *decision);
+
+/* Whether the level of `coding` moves here; where not, it is used exactly as it is. */
+bool el_choice_moves(const request_rec *r, el_record_t record, el_coding_t coding);
 
 /*
  * What the setups at positions 0 … top cost (CPU µs for each KB of a body) and leave of it (bytes

@@ -19,6 +19,9 @@
 
 #define INTERVAL_MIN apr_time_from_msec(100)
 #define INTERVAL_MAX apr_time_from_sec(60)
+/* Half of a millisecond is what the fastest setup takes for a large page. */
+#define MAX_TIME_MIN apr_time_from_msec(1)
+#define MAX_TIME_MAX apr_time_from_sec(60)
 /* The least interval that the paper advises (§4.3). */
 #define INTERVAL_ADVISED apr_time_from_msec(500)
 
@@ -192,6 +195,21 @@ static const char *set_whole_body(cmd_parms *cmd, void *config, const char *args
     return NULL;
 }
 
+static const char *set_max_time(cmd_parms *cmd, void *config, const char *args)
+{
+    el_dir_t *dir = config;
+    const char *given = el_only_word(cmd, args);
+
+    if (given && strcasecmp(given, "off") == 0) {
+        dir->max_time = EL_NO_MAX_TIME;
+    } else if (!el_time(cmd, given, &dir->max_time) || dir->max_time < MAX_TIME_MIN
+               || dir->max_time > MAX_TIME_MAX) {
+        return el_refuse(cmd, args);
+    }
+    dir->max_time_set = true;
+    return NULL;
+}
+
 static const char *set_pool_memory(cmd_parms *cmd, void *config, const char *args)
 {
     el_server_t *server = server_config(cmd);
@@ -353,6 +371,9 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticWholeBody", set_whole_body, NULL, NOT_HTACCESS,
                      "the size in bytes up to which a complete body is encoded in one call, below "
                      "2G; K, M or G may follow"),
+    AP_INIT_RAW_ARGS("ElasticMaxTime", set_max_time, NULL, NOT_HTACCESS,
+                     "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a "
+                     "bare number is seconds)"),
     AP_INIT_RAW_ARGS("ElasticPrecompressed", set_precompressed, NULL, EVERYWHERE,
                      "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f"),
     AP_INIT_RAW_ARGS("ElasticInflate", set_inflate, NULL, EVERYWHERE,

@@ -69,12 +69,17 @@ static el_range_t range_of(const el_dir_t *dir, const el_stock_t *stock, el_reco
     return (el_range_t){info->default_min, ceiling};
 }
 
+el_range_t el_policy_range(const request_rec *r, el_record_t record, el_coding_t coding)
+{
+    return range_of(el_dir_of(r), el_stock_of(r->server, record), record, coding);
+}
+
 el_setup_t el_policy_setup(const request_rec *r, el_record_t record, el_coding_t coding)
 {
     const el_stock_t *stock = el_stock_of(r->server, record);
 
     return (el_setup_t){
-        .level = el_shared_next_level(range_of(el_dir_of(r), stock, record, coding)),
+        .level = el_shared_next_level(el_policy_range(r, record, coding)),
         .window_bits = stock->window_bits,
         .mem_level = stock->mem_level,
         .block_bits = stock->block_bits,

@@ -28,6 +28,9 @@ uint64_t el_policy_min_size(const el_dir_t *dir, el_record_t record);
 /* What becomes of the entity tag. */
 el_etag_mode_t el_policy_etag(const request_rec *r, el_record_t record);
 
+/* The bounds of `coding`'s level. */
+el_range_t el_policy_range(const request_rec *r, el_record_t record, el_coding_t coding);
+
 /* How `coding` is encoded now, at the controller's position; without the body's length. */
 el_setup_t el_policy_setup(const request_rec *r, el_record_t record, el_coding_t coding);
 

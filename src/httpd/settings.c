@@ -55,6 +55,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     EL_TAKE(to, from, inflate);
     EL_TAKE(to, from, min_size);
     EL_TAKE(to, from, whole_body);
+    EL_TAKE(to, from, max_time);
     EL_TAKE(to, from, etag);
     if (from->codings_set) {
         to->codings_set = true;

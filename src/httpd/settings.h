@@ -31,6 +31,9 @@
  */
 #define EL_DEFAULT_WHOLE_BODY (1024 * 1024)
 
+/* ElasticMaxTime Off. */
+#define EL_NO_MAX_TIME 0
+
 /* ElasticPoolMemory: 64 MB, a hundred and sixty of zlib's contexts at their largest. */
 #define EL_DEFAULT_POOL_MEMORY (64 * 1024 * 1024)
 
@@ -45,13 +48,14 @@ typedef struct {
     bool enabled, enabled_set;
     bool precompressed, precompressed_set;
     bool inflate, inflate_set;
-    bool codings_set, min_size_set, whole_body_set, etag_set, types_replace;
+    bool codings_set, min_size_set, whole_body_set, max_time_set, etag_set, types_replace;
     bool range_set[EL_CODINGS];
     el_range_t range[EL_CODINGS];
     el_coding_t codings[EL_CODINGS];
     size_t codings_count;
     uint64_t min_size;
     uint64_t whole_body;
+    apr_interval_time_t max_time; /* or EL_NO_MAX_TIME */
     el_etag_mode_t etag;
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
 } el_dir_t;

@@ -28,6 +28,13 @@ BAD = [
     ("ElasticWholeBody", "1MB", "1MB", ["K", "M", "G"]),
     ("ElasticWholeBody", "M", "M", ["bytes"]),
     ("ElasticWholeBody", "1 2", "1 2", ["bytes"]),
+    ("ElasticMaxTime", "0", "0", ["Off", "1ms", "60s"]),
+    ("ElasticMaxTime", "0ms", "0ms", ["Off", "1ms", "60s"]),
+    ("ElasticMaxTime", "61s", "61s", ["Off", "1ms", "60s"]),
+    ("ElasticMaxTime", "60001ms", "60001ms", ["Off", "1ms", "60s"]),
+    ("ElasticMaxTime", "-5ms", "-5ms", ["Off", "1ms", "60s"]),
+    ("ElasticMaxTime", "500us", "500us", ["Off", "1ms", "60s"]),
+    ("ElasticMaxTime", "On", "On", ["Off", "1ms", "60s"]),
     ("ElasticPoolMemory", "Off", "Off", ["bytes"]),
     ("ElasticPoolMemory", "99999999999999999999", "99999999999999999999", ["bytes"]),
     ("ElasticPoolMemory", "9007199254740993G", "9007199254740993G", ["bytes"]),
@@ -123,6 +130,8 @@ GOOD = [
     "ElasticWholeBody 0", "ElasticWholeBody 1000", "ElasticWholeBody 64K", "ElasticWholeBody 2m",
     "ElasticWholeBody 1G", "ElasticPoolMemory 0", "ElasticPoolMemory 64M",
     "ElasticPoolMemory 1000000000",
+    "ElasticMaxTime Off", "ElasticMaxTime off", "ElasticMaxTime 1ms", "ElasticMaxTime 20ms",
+    "ElasticMaxTime 2", "ElasticMaxTime 60s",
     "ElasticProcStat /proc/stat", "ElasticProcStat /nonexistent/stat",
 ]
 
@@ -146,7 +155,7 @@ PER_SERVER = {"ElasticMTU": "1500"}
 PER_DIRECTORY = {
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
-    "ElasticETag": "weak", "ElasticWholeBody": "1M",
+    "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 

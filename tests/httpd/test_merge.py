@@ -188,7 +188,7 @@ REFUSED_IN_HTACCESS = [
     "ElasticLevel gzip 1 9", "ElasticMinSize auto", "ElasticETag weak", "ElasticMTU 1500",
     "ElasticCPU 50 80", "ElasticInterval 1s", "ElasticControl step", "ElasticBypass 95",
     "ElasticProcStat /proc/stat", "ElasticLoad stat", "ElasticGoal cpu",
-    "ElasticPosition /run/elastic.position",
+    "ElasticPosition /run/elastic.position", "ElasticMaxTime 20ms",
 ]
 
 

@@ -122,6 +122,28 @@ START_TEST(what_is_old_is_forgotten)
 }
 END_TEST
 
+static const struct {
+    const char *guards;
+    uint64_t usec, nbytes;
+    uint32_t nsec;
+} allowances[] = {
+    {"a KB has all of it", 1, 1024, 1000},
+    {"a hundredth for each of a hundred KB", 5000, 102400, 50000},
+    {"part of a KB has more", 1, 512, 2000},
+    {"nothing takes no time", 1000, 0, UINT32_MAX},
+    {"no time is enough for nothing", 0, 1024, 0},
+    {"an hour is no limit for a byte", UINT64_C(3600000000), 1, UINT32_MAX},
+    {"the longest body has none", 1000, UINT64_MAX, 0},
+};
+
+START_TEST(a_time_is_shared_out_over_a_body)
+{
+    ck_assert_msg(el_cost_allowance(allowances[_i].usec, allowances[_i].nbytes)
+                      == allowances[_i].nsec,
+                  "%s", allowances[_i].guards);
+}
+END_TEST
+
 START_TEST(what_is_no_setup_changes_nothing)
 {
     el_costs_t before;
@@ -169,6 +191,7 @@ Suite *cost_suite(void)
     tcase_add_test(tc, an_outlier_moves_little);
     tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
     tcase_add_test(tc, what_is_old_is_forgotten);
+    tcase_add_loop_test(tc, a_time_is_shared_out_over_a_body, 0, ROWS(allowances));
     tcase_add_test(tc, what_is_no_setup_changes_nothing);
     tcase_add_test(tc, a_reset_forgets);
     tcase_add_test(tc, the_largest_values_fit);

@@ -170,6 +170,37 @@ START_TEST(a_ladder_of_one_or_of_equals)
 }
 END_TEST
 
+/* Levels of one coding: the third takes less than the second. */
+static const el_rung_t levels[] = {
+    {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 2, {4600, 2350}}, {EL_ZSTD, 3, {2600, 2340}},
+    {EL_ZSTD, 4, {9000, 2200}},
+};
+
+static const struct {
+    const char *guards;
+    size_t from;
+    uint32_t most;
+    size_t found;
+} descents[] = {
+    {"what fits stays", 3, 9000, 3},
+    {"no limit", 3, UINT32_MAX, 3},
+    {"one down", 3, 8999, 2},
+    {"the first that fits, though one below does not", 3, 2600, 2},
+    {"past one that does not", 3, 2000, 0},
+    {"never up", 1, 100000, 1},
+    {"the floor where nothing fits", 3, 1, 0},
+    {"the floor is the end", 0, 0, 0},
+};
+
+START_TEST(a_limit_is_kept_setup_by_setup)
+{
+    const el_rung_t *found =
+        el_ladder_within(levels, &levels[descents[_i].from], descents[_i].most);
+
+    ck_assert_msg(found == &levels[descents[_i].found], "%s", descents[_i].guards);
+}
+END_TEST
+
 Suite *ladder_suite(void)
 {
     Suite *suite = suite_create("ladder");
@@ -183,6 +214,7 @@ Suite *ladder_suite(void)
     tcase_add_test(tc, a_position_pays_the_same_for_a_byte_of_any_body);
     tcase_add_test(tc, where_all_bytes_are_dear_the_prices_follow);
     tcase_add_test(tc, a_ladder_of_one_or_of_equals);
+    tcase_add_loop_test(tc, a_limit_is_kept_setup_by_setup, 0, ROWS(descents));
     suite_add_tcase(suite, tc);
     return suite;
 }
