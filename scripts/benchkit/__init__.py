@@ -28,6 +28,7 @@ arrivals  random arrivals that follow a curve; curves of access logs
 replay    arrivals sent to a server, an open loop
 sample    CPU, memory and the module's counters of a server while a load runs
 rounds    legs, checked once and then measured in interleaved rounds
+beyond    what compression costs beyond the same response without it
 asides    what peers measures beside its sizes
 
 stats     medians, percentiles, ratios and their intervals

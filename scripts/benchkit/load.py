@@ -37,6 +37,7 @@ class Load:
     p50_ms: float  # latency percentiles; NaN where the tool does not give them
     p95_ms: float
     p99_ms: float
+    whole: bool = False  # whether every request had come to its end; else some are cut off
 
     @property
     def rate(self):
@@ -67,14 +68,16 @@ def parse_duration(text):
 def parse_h2load(text, log=""):
     """The Load in h2load's summary; percentiles come from its log file's text."""
     finished = re.search(r"^finished in (\S+),", text, re.MULTILINE)
-    requests = re.search(r"^requests: .*?(\d+) succeeded, (\d+) failed", text, re.MULTILINE)
+    requests = re.search(r"^requests: \d+ total, (\d+) started, (\d+) done, "
+                         r"(\d+) succeeded, (\d+) failed", text, re.MULTILINE)
     traffic = re.search(r"^traffic: \S+ \((\d+)\) total", text, re.MULTILINE)
     if not (finished and requests and traffic):
         raise tools.BenchError("h2load printed no summary")
     latencies = parse_h2load_log(log)
     p50, p95, p99 = (stats.percentile(latencies, percent) for percent in (50, 95, 99))
-    return Load(int(requests.group(1)), int(requests.group(2)), parse_duration(finished.group(1)),
-                int(traffic.group(1)), p50, p95, p99)
+    started, done, succeeded, failed = map(int, requests.groups())
+    return Load(succeeded, failed, parse_duration(finished.group(1)), int(traffic.group(1)),
+                p50, p95, p99, started == done)
 
 
 def parse_h2load_log(text):

@@ -38,9 +38,11 @@ class Progress:
         names = list(self.plan)
         later = sum(self.plan[name] for name in names[names.index(self.name) + 1:])
         planned = self.plan[self.name] * (1 - share)
-        if share < 0.05:  # too early to tell from
+        if share == 0:
             return later + planned
-        return later + (self.clock() - self.started) * (1 - share) / share
+        # At first the plan knows better, because starting servers is no share of the work.
+        seen = (self.clock() - self.started) * (1 - share) / share
+        return later + share * seen + (1 - share) * planned
 
 
 def duration(seconds):

@@ -54,12 +54,17 @@ def family(roots, parents):
 
 
 def cpu_seconds(roots):
-    """CPU time, so far, of processes and their descendants, to the nanosecond.
+    """CPU time, so far, of processes and their descendants, to the nanosecond."""
+    return cpu_of(family(roots, read_parents()))
+
+
+def cpu_of(pids):
+    """CPU time, so far, of these processes.
 
     /proc/PID/stat counts in ticks of 10 ms, too coarse for a short leg.
     """
     total = 0
-    for pid in family(roots, read_parents()):
+    for pid in pids:
         try:
             total += time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK)
         except OSError:
@@ -81,10 +86,10 @@ def process_seconds(cpu):
     return parse_cpu_row(pathlib.Path("/proc/stat").read_text(), cpu) / TICKS_PER_SECOND
 
 
-def memory_kb(roots):
-    """Memory, now, of processes and their descendants; what they share counts once."""
+def memory_kb(pids):
+    """Memory, now, of these processes; what they share counts once."""
     total = 0
-    for pid in family(roots, read_parents()):
+    for pid in pids:
         try:
             total += parse_rollup(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text())
         except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -107,15 +112,15 @@ def wait_until_idle(roots):
 class MemoryPeak:
     """The largest memory_kb() seen while in the with statement."""
 
-    def __init__(self, roots):
-        self.roots = roots
+    def __init__(self, pids):
+        self.pids = pids
         self.peak = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _watch(self):
         while not self._stop.wait(MEMORY_INTERVAL):
-            self.peak = max(self.peak, memory_kb(self.roots))
+            self.peak = max(self.peak, memory_kb(self.pids))
 
     def __enter__(self):
         self._thread.start()
@@ -124,18 +129,20 @@ class MemoryPeak:
     def __exit__(self, *problem):
         self._stop.set()
         self._thread.join()
-        self.peak = max(self.peak, memory_kb(self.roots))
+        self.peak = max(self.peak, memory_kb(self.pids))
 
 
 def measure(server, generate):
     """Runs `generate()`, a load, against `server`; what happened, as columns of a table."""
     counters = server.counters()
-    started, cpu, all_cpu = clocks(server)
-    with MemoryPeak(server.pids) as memory:
+    # The run's servers neither start nor end processes while a leg lasts.
+    pids = family(server.pids, read_parents())
+    before = clocks(server, pids)
+    with MemoryPeak(pids) as memory:
         load = generate()
-        wait_until_idle(server.pids)
-    elapsed, cpu, all_cpu = (after - before for after, before in
-                             zip(clocks(server), (started, cpu, all_cpu)))
+        if not load.whole:
+            wait_until_idle(server.pids)
+        elapsed, cpu, all_cpu = (now - then for now, then in zip(clocks(server, pids), before))
     row = {
         "requests": load.requests, "failed": load.failed, "seconds": round(load.seconds, 4),
         "rate": round(load.rate, 2), "bytes": load.bytes,
@@ -154,6 +161,6 @@ def measure(server, generate):
     return row
 
 
-def clocks(server):
-    """(wall, CPU of the server, CPU of all processes on the server's CPU), in seconds."""
-    return (time.monotonic(), cpu_seconds(server.pids), process_seconds(server.run.server_cpu))
+def clocks(server, pids):
+    """(wall, CPU of these processes, CPU of all processes on the server's CPU), in seconds."""
+    return time.monotonic(), cpu_of(pids), process_seconds(server.run.server_cpu)

@@ -1,5 +1,6 @@
 """Statistics of few, noisy figures: medians, ratios and how far a ratio can be trusted."""
 
+import functools
 import math
 import statistics
 
@@ -57,20 +58,56 @@ def student(freedom):
     return STUDENT_95[freedom - 1] if freedom <= len(STUDENT_95) else NORMAL_95
 
 
+# The least count of rounds whose ranks alone can give a 95 % interval.
+LEAST_RANKED = 6
+
+
 def interval(ratios):
-    """(middle, low, high): the geometric mean of ratios, one a round, and its 95 % interval.
+    """(middle, low, high) of ratios, one a round: their middle and its 95 % interval.
 
     Ratios are spread evenly about their middle on a logarithmic scale: half and twice are as far.
-    One round tells nothing of the spread, and its interval is everything; so is that of ratios
-    of which one is none.
+    With few rounds, the middle is the geometric mean and the interval Student's. With six or more
+    they are by rank (Hodges and Lehmann; Wilcoxon): a round in which the machine was busy with
+    something else then counts as one round, however far off it is. One round tells nothing of the
+    spread, and its interval is everything; so is that of ratios of which one is none.
     """
     ratios = list(ratios)
     middle = geometric_mean(ratios)
     if len(ratios) < 2 or math.isnan(middle):
         return middle, 0.0, math.inf
     logs = [math.log(ratio) for ratio in ratios]
+    if len(logs) >= LEAST_RANKED:
+        return tuple(map(math.exp, ranked(logs)))
     half = student(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
     return middle, middle / math.exp(half), middle * math.exp(half)
+
+
+def ranked(values):
+    """(middle, low, high) of values, at least six, by the means of all pairs of them."""
+    means = sorted((one + other) / 2 for place, one in enumerate(values)
+                   for other in values[place:])
+    outside = pairs_outside(len(values))
+    return statistics.median(means), means[outside], means[-1 - outside]
+
+
+@functools.lru_cache(maxsize=None)
+def pairs_outside(count):
+    """How many of the least means of pairs are below a 95 % interval, and as many above it.
+
+    It is the largest rank sum of Wilcoxon's signed ranks that no more than 2.5 % of all signs
+    stay at or below.
+    """
+    ways = [1]  # in how many ways some of the ranks so far have the sum that is the place
+    for rank in range(1, count + 1):
+        longer = ways + [0] * rank
+        for place, number in enumerate(ways):
+            longer[place + rank] += number
+        ways = longer
+    below, total = ways[0], 0
+    while below + ways[total + 1] <= 0.025 * 2 ** count:
+        total += 1
+        below += ways[total]
+    return total
 
 
 def correlation(left, right):

@@ -65,10 +65,16 @@ def judge(finding, ratios, reported, *, above=0.0, below=math.inf):
     `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two.
     """
     ratios = list(ratios)
-    measured, low, high = stats.interval(ratios)
+    return judge_interval(finding, stats.interval(ratios), len(ratios), reported, above=above,
+                          below=below)
+
+
+def judge_interval(finding, interval, rounds, reported, *, above=0.0, below=math.inf):
+    """The same of a ratio's (middle, low, high), which so many rounds have given."""
+    measured, low, high = interval
     if math.isnan(measured):
         return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, "nothing was measured")
-    if len(ratios) < LEAST_ROUNDS and low < high:
+    if rounds < LEAST_ROUNDS and low < high:
         outcome, remark = UNKNOWN, f"too few rounds: at least {LEAST_ROUNDS} are needed"
     elif low > above and high < below:
         outcome, remark = HOLDS, ""
@@ -76,7 +82,7 @@ def judge(finding, ratios, reported, *, above=0.0, below=math.inf):
         outcome, remark = FAILS, ""
     else:
         outcome = UNKNOWN
-        remark = missing_precision(measured, low, high, above, below, len(ratios))
+        remark = missing_precision(measured, low, high, above, below, rounds)
     return Verdict(finding, outcome, measured, low, high, reported, remark)
 
 
@@ -93,7 +99,7 @@ def missing_precision(measured, low, high, above, below, rounds):
     bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
     bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
     distance = abs(math.log(measured / bound))
-    half = math.log(high / measured)
+    half = max(math.log(high / measured), math.log(measured / low))
     text = f"the interval reaches over {number(bound)}; it is ±{percent(half)}"
     if distance < 0.005:
         return text + " and the ratio is too near to that to be told from it"

@@ -206,11 +206,11 @@ def test_progress_tells_the_time_left():
     one.begin("a")
     assert one.left(0) == 300
     now[0] = 80
-    one.step(0.5)  # slower than planned: it will take 80 s more
-    assert one.left(0.5) == 280
+    one.step(0.5)  # slower than planned: at this pace it takes 80 s more, by the plan 50 s
+    assert one.left(0.5) == 265
     one.step(0.6)  # too soon for another line
     assert "".join(lines).splitlines() == ["a (1 of 2); 5 min left in all, about",
-                                           "a: 50 %; 5 min left"]
+                                           "a: 50 %; 4 min left"]
 
 
 @pytest.mark.parametrize("seconds, said", [(-1, "0 s"), (45, "45 s"), (200, "3 min"),

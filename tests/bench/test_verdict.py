@@ -78,12 +78,25 @@ def test_a_against_a_is_never_a_difference():
     assert seen.count(HOLDS) > 0.97 * len(seen)
 
 
-def test_interval_covers_the_truth_19_times_in_20():
+@pytest.mark.parametrize("rounds", [4, 6, 12])
+def test_interval_covers_the_truth_19_times_in_20(rounds):
     inside = 0
     for seed in range(1000):
-        _, low, high = stats.interval(ratios_about(1.3, 0.2, 4, seed))
+        _, low, high = stats.interval(ratios_about(1.3, 0.2, rounds, seed))
         inside += low < 1.3 < high
-    assert 0.93 < inside / 1000 < 0.97
+    assert 0.93 < inside / 1000 < 0.985
+
+
+@pytest.mark.parametrize("rounds, outside", [(6, 0), (8, 3), (10, 8), (12, 13), (20, 52)])
+def test_ranks_are_wilcoxons(rounds, outside):
+    """His table's critical sums are 0, 3, 8, 13 and 52: so many means of pairs are left out."""
+    assert stats.pairs_outside(rounds) == outside
+
+
+def test_disturbed_round_counts_as_one():
+    quiet = ratios_about(0.8, 0.02, 12)
+    middle, low, high = stats.interval([*quiet[:11], 9.0])
+    assert 0.75 < low < middle < high < 0.85
 
 
 def test_exact():

@@ -6,17 +6,18 @@ server's identity. The targets are this project's own.
 
 import time
 
-from benchkit import (asides, build, codecs, corpus, load, machine, nginx, plot, rounds, server,
-                      stats, tools, verdict, web)
+from benchkit import (asides, beyond, build, codecs, corpus, load, machine, nginx, plot, rounds,
+                      server, stats, tools, verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
 SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
 SOURCE = ""
 
-SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(3, 0.25, only=6),
-          "normal": Scale(5, 1), "full": Scale(7, 5)}
-SECONDS = {"smoke": 5, "quick": 130, "normal": 700, "full": 4000}
+# Many short legs rather than few long ones: what is compared is measured within a second.
+SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(12, 0.04, only=6),
+          "normal": Scale(20, 0.15), "full": Scale(30, 1)}
+SECONDS = {"smoke": 5, "quick": 140, "normal": 650, "full": 4500}
 
 KB = corpus.KB
 TARGET_SIZES = (1, 4, 16, 64, 120, 300)
@@ -114,30 +115,31 @@ def add_zlib(run, site, made):
         elastic(run, site, "zlib-alone", "gzip", 6, module=module), "gzip", "gzip")
 
 
-def beyond_identity(rows):
-    """The rows, each with its compression CPU: beyond its server's identity of the same round."""
-    base = {(row["server"].split()[0], row["size"], row["round"]): row["cpu_usec_per_response"]
-            for row in rows if row["server"].endswith("identity")}
-    found = []
-    for row in rows:
-        kind = "nginx" if row["server"].startswith("nginx") else "httpd"
-        own = base[kind, row["size"], row["round"]]
-        # Noise may make the difference negative; a ratio wants a positive one.
-        found.append({**row, "compression_usec":
-                      round(max(row["cpu_usec_per_response"] - own, 0.1), 1)})
-    return found
+def identity_of(name):
+    """The leg that a server's compression CPU is beyond."""
+    return {"server": "nginx identity" if name.startswith("nginx") else "httpd identity"}
+
+
+def summarize(rows):
+    """{(server, size): figures}: medians, and the compression CPU."""
+    middle = stats.medians(rows, ("server", "size"), (
+        "sent_bytes", "rate", "cpu_usec_per_response", beyond.STEADY, "memory_peak_kb"))
+    for (name, size), figures in middle.items():
+        base = middle[identity_of(name)["server"], size][beyond.STEADY]
+        figures["compression_usec"] = round(figures[beyond.STEADY] - base, 1)
+    return middle
 
 
 def add_best_zstd(rows):
     """For each size, the zstd level of least CPU whose bytes are no more than mod_deflate 6's."""
-    middle = stats.medians(rows, ("server", "size"), ("sent_bytes", "compression_usec"))
+    middle = stats.medians(rows, ("server", "size"), ("sent_bytes", beyond.STEADY))
     found = []
     for size in dict.fromkeys(row["size"] for row in rows):
         allowed = [name for name in (f"elastic zstd {level}" for level in ZSTD_LEVELS)
                    if (name, size) in middle and middle[name, size]["sent_bytes"]
                    <= middle["mod_deflate 6", size]["sent_bytes"]]
         if allowed:
-            best = min(allowed, key=lambda name: middle[name, size]["compression_usec"])
+            best = min(allowed, key=lambda name: middle[name, size][beyond.STEADY])
             found += [{**row, "server": BEST_ZSTD} for row in rows
                       if row["server"] == best and row["size"] == size]
     return rows + found
@@ -155,8 +157,8 @@ def judge(rows):
             continue
         sides = {"server": leg}, {"server": peer}
         found += [
-            verdict.judge(f"{leg}: compression CPU to {peer}", verdict.per_round(
-                rows, *sides, "compression_usec", ("size",)), f"at most {cpu}", below=cpu),
+            verdict.judge_interval(f"{leg}: compression CPU to {peer}", *beyond.ratio(
+                rows, *sides, identity_of(leg), ("size",)), f"at most {cpu}", below=cpu),
             verdict.exact(f"{leg}: bytes to {peer}", stats.geometric_mean(
                 verdict.per_round(rows, *sides, "sent_bytes", ("size",))), f"at most {sent:.2f}",
                 below=sent * TIE)]
@@ -196,19 +198,19 @@ def codec_times(bodies):
     return rows
 
 
-def draw(run, rows, sizes):
-    names = [name for name in dict.fromkeys(row["server"] for row in rows)
+def draw(run, middle, sizes):
+    names = [name for name in dict.fromkeys(name for name, _ in middle)
              if not name.endswith("identity") and name != BEST_ZSTD]
     panels = (("compression_usec", "compression, CPU µs per response"),
               ("rate", "requests per second"), ("sent_bytes", "bytes"))
-    middle = stats.medians(rows, ("server", "size"), [key for key, _ in panels])
     colour = {"elastic": plot.GZIP, "mod_deflate": plot.IDENTITY, "mod_brotli": plot.BR,
               "nginx": plot.KEPT}
     with plot.figure(run, run.name, len(panels), width=12, height=4.4) as all_axes:
         for axes, (key, label) in zip(all_axes, panels):
             for name in names:
                 at = [size for size in sorted(sizes) if (name, size) in middle]
-                axes.plot(at, [middle[name, size][key] for size in at],
+                # Noise may leave less than nothing, which the scale has no place for.
+                axes.plot(at, [max(middle[name, size][key], 0.5) for size in at],
                           "--" if name.endswith("1") else "-", marker="o" if "gzip" in name or
                           "deflate" in name else "s", ms=3, lw=1, label=name,
                           color=colour[name.split()[0]])
@@ -237,14 +239,13 @@ def run(run):
     rows = rounds.measure(run, None, legs, lambda leg: load.h2load(
         run, leg.server.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.name],
         http1=True))
-    rows = add_best_zstd(beyond_identity(rows))
+    rows = add_best_zstd(beyond.steady(rows, ("server", "size")))
     run.save_table(run.name, rows)
-    run.save_table(f"{run.name}-summary", [
-        {"server": name, "kb": size, **figures} for (name, size), figures in stats.medians(
-            rows, ("server", "size"), ("sent_bytes", "rate", "cpu_usec_per_response",
-                                       "compression_usec", "memory_peak_kb")).items()])
+    middle = summarize(rows)
+    run.save_table(f"{run.name}-summary", [{"server": name, "kb": size, **figures}
+                                           for (name, size), figures in middle.items()])
     run.save_table(f"{run.name}-codecs", codec_times(bodies))
-    draw(run, rows, sizes)
+    draw(run, middle, sizes)
     for one, _, _ in servers.values():
         one.stop()
     streams = asides.measure_streams(run, corpus.document(

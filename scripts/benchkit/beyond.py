@@ -1,0 +1,90 @@
+"""What compression costs: a server's CPU per response beyond that of the same without it.
+
+For a small body it is the small difference of two figures, and a machine's speed may drift by more
+than that within a second. So each figure is first set to the speed that its neighbours in time
+show, then the rounds are pooled, and only then is subtracted. How far the ratio of two such
+differences can be trusted is seen from drawing the rounds anew (the bootstrap).
+"""
+
+import math
+import random
+import statistics
+
+from benchkit import stats
+
+FIGURE = "cpu_usec_per_response"
+STEADY = "steady_usec"  # the column of FIGURE at the machine's median speed
+
+NEIGHBOURS = 4  # before a measurement, and after: about a second's
+
+# Of what the response costs without compression: a smaller difference cannot be told from none,
+# and counts as this.
+LEAST = 0.02
+
+DRAWS = 400
+
+
+def steady(rows, keys):
+    """The rows, which are in the order of their measurement, each with STEADY.
+
+    `keys` are the columns that name a leg. A leg's figure to its own median over the rounds says
+    how slow the machine was; the median of that over a measurement's neighbours is its pace.
+    """
+    usual = {key: figures[FIGURE] for key, figures in stats.medians(rows, keys, [FIGURE]).items()}
+    paces = [stats.ratio(row[FIGURE], usual[tuple(row[key] for key in keys)]) for row in rows]
+    found = []
+    for place, row in enumerate(rows):
+        near = (paces[max(0, place - NEIGHBOURS):place]
+                + paces[place + 1:place + 1 + NEIGHBOURS])
+        pace = stats.median(near) if near else 1.0
+        found.append({**row, STEADY: round(row[FIGURE] / pace, 2)})
+    return found
+
+
+def beyond(over, base):
+    """What is beyond `base`, or the least that counts."""
+    return max(over - base, LEAST * base)
+
+
+def ratio(rows, over, under, base, each=()):
+    """((middle, low, high), rounds): of two legs' cost beyond `base`, the one to the other's.
+
+    Legs are {column: value}. `base` is what both are beyond, or a pair: of the one, of the other.
+    With `each`, the names of columns such as "size", the ratio is the geometric mean over their
+    values. Rounds that lack a side are left out. Without any, the middle is NaN.
+    """
+    bases = base if isinstance(base, tuple) else (base, base)
+    cells = [table for members in (stats.group(rows, *each).values() if each else [rows])
+             if (table := by_round(members, (over, under, *bases)))]
+    rounds = sorted(set.intersection(*map(set, cells))) if cells else []
+    if not rounds:
+        return (math.nan, 0.0, math.inf), 0
+    middle = pooled(cells, rounds)
+    source = random.Random(1)
+    drawn = [math.log(pooled(cells, source.choices(rounds, k=len(rounds)))) for _ in range(DRAWS)]
+    if len(rounds) < 2:
+        return (middle, 0.0, math.inf), len(rounds)
+    # What is drawn from a few rounds is spread less than they are.
+    spread = statistics.stdev(drawn) * math.sqrt(len(rounds) / (len(rounds) - 1))
+    reach = math.exp(stats.student(len(rounds) - 1) * spread)
+    return (middle, middle / reach, middle * reach), len(rounds)
+
+
+def by_round(rows, legs):
+    """{round: the figures of the legs} of those rounds that have all of them."""
+    figures = {}
+    for place, leg in enumerate(legs):
+        for row in rows:
+            if all(row.get(column) == value for column, value in leg.items()):
+                figures.setdefault(row["round"], {})[place] = row[STEADY]
+    return {number: found for number, found in figures.items() if len(found) == len(legs)}
+
+
+def pooled(cells, rounds):
+    """The geometric mean over the cells of the ratio of their pooled differences."""
+    ratios = []
+    for cell in cells:
+        over, under, *bases = (statistics.median(cell[number][place] for number in rounds)
+                               for place in range(4))
+        ratios.append(beyond(over, bases[0]) / beyond(under, bases[1]))
+    return stats.geometric_mean(ratios)
