@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 #define EL_STATE_MAGIC 0x656c6173u /* "elas" */
-#define EL_STATE_VERSION 2
+#define EL_STATE_VERSION 3
 
 /* Stripes of counters: as many writers can add without sharing a cache line. A power of two. */
 #define EL_STATE_STRIPES 32
@@ -29,7 +29,10 @@
 /* No sample was taken yet. */
 #define EL_STATE_NO_LOAD UINT64_MAX
 
-/* X(identifier): the counters of a stripe, beside one for each reason. */
+/* Sets of codings: bit 1 << coding. */
+#define EL_AUDIENCES (1u << EL_CODINGS)
+
+/* X(identifier): the counters of a stripe, beside one for each reason and each set of codings. */
 #define EL_COUNTERS(X)                                                                             \
     X(COMPRESSED)      /* responses that went out encoded */                                       \
     X(BYTES_IN)        /* of those, before */                                                      \
@@ -43,7 +46,8 @@ typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
-    EL_COUNT_SKIPPED, /* the first reason's; add el_reason_t */
+    EL_COUNT_AUDIENCE, /* responses by what their coding was chosen from; add the set */
+    EL_COUNT_SKIPPED = EL_COUNT_AUDIENCE + EL_AUDIENCES, /* the first reason's; add el_reason_t */
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
 } el_counter_t;
 

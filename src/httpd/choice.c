@@ -1,5 +1,6 @@
 #include "choice.h"
 
+#include "audience.h"
 #include "shared.h"
 
 static uint32_t now_sec(void)
@@ -7,9 +8,13 @@ static uint32_t now_sec(void)
     return (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
 }
 
-/* Adds a coding's setups to the ladder, all but the level as `setup`; the number of rungs after. */
-static size_t add_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
-                         bool whole, el_setup_t setup)
+double el_choice_slowness(void)
+{
+    return el_cost_slowness(&el_shared.state->costs, now_sec());
+}
+
+size_t el_choice_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
+                        bool whole, el_setup_t setup)
 {
     unsigned size_class = el_cost_class(setup.size_hint);
     uint32_t now = now_sec();
@@ -29,33 +34,17 @@ static size_t add_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_
     return count;
 }
 
-/* How many codings the client likes as much as `first`, which is one of them. */
-static size_t count_equals(const el_facts_t *facts, el_coding_t first)
+/* The codings that the client likes as much as `first`, which is one of them. */
+static unsigned equals_of(const el_facts_t *facts, el_coding_t first)
 {
-    size_t count = 0;
+    unsigned set = 0;
 
     for (size_t i = 0; i < facts->order_count; i++) {
-        count += facts->accept.q[facts->order[i]] == facts->accept.q[first];
-    }
-    return count;
-}
-
-/* The rungs of all codings that the client likes as much as `first`. */
-static size_t collect(const request_rec *r, const el_facts_t *facts, el_coding_t first, bool whole,
-                      uint64_t length, el_rung_t *rungs)
-{
-    const el_dir_t *dir = el_dir_of(r);
-    size_t count = 0;
-
-    for (size_t i = 0; i < facts->order_count; i++) {
-        el_coding_t coding = facts->order[i];
-
-        if (facts->accept.q[coding] == facts->accept.q[first]) {
-            count = add_levels(rungs, count, coding, el_dir_range(dir, coding), whole,
-                               (el_setup_t){.size_hint = length});
+        if (facts->accept.q[facts->order[i]] == facts->accept.q[first]) {
+            set |= EL_AUDIENCE_BIT(facts->order[i]);
         }
     }
-    return count;
+    return set;
 }
 
 bool el_choice_moves(const request_rec *r, el_record_t record, el_coding_t coding)
@@ -65,12 +54,32 @@ bool el_choice_moves(const request_rec *r, el_record_t record, el_coding_t codin
     return el_shared.control.mode != EL_CONTROL_OFF && range.min < range.max;
 }
 
-/* Whether the server's order decides, and not a ladder. */
-static bool order_decides(const request_rec *r, el_record_t record, const el_facts_t *facts,
-                          el_coding_t first)
+/* The codings that the ladder has to choose between; only `first` where the order decides. */
+static unsigned choices_of(const request_rec *r, el_record_t record, const el_facts_t *facts,
+                           el_coding_t first)
 {
     return el_policy_is_stock(record) || !el_choice_moves(r, record, first)
-           || facts->accept.q[first] == 0 || count_equals(facts, first) < 2;
+                   || facts->accept.q[first] == 0
+               ? EL_AUDIENCE_BIT(first)
+               : equals_of(facts, first);
+}
+
+/* The rungs of the codings in `set`. */
+static size_t collect(const request_rec *r, const el_facts_t *facts, unsigned set, bool whole,
+                      uint64_t length, el_rung_t *rungs)
+{
+    const el_dir_t *dir = el_dir_of(r);
+    size_t count = 0;
+
+    for (size_t i = 0; i < facts->order_count; i++) {
+        el_coding_t coding = facts->order[i];
+
+        if (set & EL_AUDIENCE_BIT(coding)) {
+            count = el_choice_levels(rungs, count, coding, el_dir_range(dir, coding), whole,
+                                     (el_setup_t){.size_hint = length});
+        }
+    }
+    return count;
 }
 
 /*
@@ -92,7 +101,8 @@ static int level_within(el_coding_t coding, int min, bool whole, const el_setup_
                         uint32_t most)
 {
     el_rung_t rungs[EL_COST_LEVELS];
-    size_t count = add_levels(rungs, 0, coding, (el_range_t){min, setup->level}, whole, *setup);
+    size_t count =
+        el_choice_levels(rungs, 0, coding, (el_range_t){min, setup->level}, whole, *setup);
 
     return el_ladder_within(rungs, &rungs[count - 1], most)->level;
 }
@@ -103,16 +113,15 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
     el_rung_t rungs[EL_RUNGS_MAX];
     const el_rung_t *rung = NULL;
     uint32_t most = allowance(r, facts);
+    unsigned set = choices_of(r, record, facts, decision->coding);
     el_setup_t setup;
 
-    if (!order_decides(r, record, facts, decision->coding)) {
+    el_audience_count(set);
+    if (set != EL_AUDIENCE_BIT(decision->coding)) {
         unsigned top, position = el_shared_next_position(&top);
-        size_t count = el_ladder_build(
-            rungs, collect(r, facts, decision->coding, whole, length, rungs));
+        size_t count = el_ladder_build(rungs, collect(r, facts, set, whole, length, rungs));
 
-        rung = count ? el_ladder_rung(rungs, count, position, top,
-                                      el_cost_slowness(&el_shared.state->costs, now_sec()))
-                     : NULL;
+        rung = count ? el_ladder_rung(rungs, count, position, top, el_choice_slowness()) : NULL;
     }
     if (rung) {
         rung = el_ladder_within(rungs, rung, most);
@@ -128,44 +137,6 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
                                    most);
     }
     return setup;
-}
-
-bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned top, double *cost,
-                     double *ratio)
-{
-    const el_dir_t *global = el_dir_global(main_server);
-    el_range_t ranges[EL_CODINGS];
-    el_coding_t order[EL_CODINGS];
-    el_rung_t rungs[EL_RUNGS_MAX];
-    size_t codings = el_dir_codings(global, order), count = 0, taking_part = 0;
-    el_range_t only = {0, 0};
-
-    el_policy_ranges(main_server, ranges);
-    for (size_t i = 0; i < codings; i++) {
-        /* Without a record that encodes it, a coding takes no part. */
-        if (ranges[order[i]].max > 0) {
-            count = add_levels(rungs, count, order[i], ranges[order[i]], true,
-                               (el_setup_t){.size_hint = length});
-            only = ranges[order[i]];
-            taking_part++;
-        }
-    }
-    count = taking_part == 1 ? count : el_ladder_build(rungs, count);
-    if (count == 0 || top >= EL_COST_LEVELS) {
-        return false;
-    }
-    for (unsigned p = 0; p <= top; p++) {
-        /* One coding goes by its levels, without a ladder. */
-        const el_rung_t *rung =
-            taking_part == 1
-                ? &rungs[el_ladder_level(only, p, top) - only.min]
-                : el_ladder_rung(rungs, count, p, top,
-                                 el_cost_slowness(&el_shared.state->costs, now_sec()));
-
-        cost[p] = rung->cost.nsec / 1000.;
-        ratio[p] = rung->cost.size / 10000.;
-    }
-    return true;
 }
 
 void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out, uint64_t cpu_nsec)

@@ -25,13 +25,14 @@ el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_fac
 bool el_choice_moves(const request_rec *r, el_record_t record, el_coding_t coding);
 
 /*
- * What the setups at positions 0 … top cost (CPU µs for each KB of a body) and leave of it (bytes
- * for each byte), for a body of `length` bytes and a client that takes every coding, by the
- * settings of the main server; both arrays have room for EL_COST_LEVELS. False where nothing is
- * encoded, or `top` is beyond that.
+ * Adds the setups of a coding, one for each level of `range` in its order and all but the level as
+ * `setup`, to `rungs`, which has `count` and room for them; their number then.
  */
-bool el_choice_curve(const server_rec *main_server, uint64_t length, unsigned top, double *cost,
-                     double *ratio);
+size_t el_choice_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
+                        bool whole, el_setup_t setup);
+
+/* How many times as long this machine takes as the built-in costs say. */
+double el_choice_slowness(void);
 
 /* Takes what a response has cost; `level` is the user's. */
 void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out,

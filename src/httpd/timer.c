@@ -1,6 +1,6 @@
 #include "timer.h"
 
-#include "choice.h"
+#include "audience.h"
 #include "settings.h"
 #include "shared.h"
 
@@ -69,7 +69,8 @@ static bool read_curve(double *cost, double *ratio)
     return (el_shared.control.mode == EL_CONTROL_PREDICT
             || el_shared.control.goal.kind != EL_GOAL_CPU)
            && responses > 0
-           && el_choice_curve(timer.server, bytes / responses, el_shared.control.top, cost, ratio);
+           && el_audience_curve(timer.server, bytes / responses, el_shared.control.top, cost,
+                                ratio);
 }
 
 static void sample(uint64_t claim, uint64_t now)
