@@ -30,6 +30,7 @@ sample    CPU, memory and the module's counters of a server while a load runs
 rounds    legs, checked once and then measured in interleaved rounds
 beyond    what compression costs beyond the same response without it
 asides    what peers measures beside its sizes
+memory    prefork children: one that is idle, and all of them at work
 
 stats     medians, percentiles, ratios and their intervals
 verdict   whether a finding holds, does not, or cannot be told

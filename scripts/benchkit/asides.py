@@ -4,6 +4,7 @@ Of a page of 1 MB that a handler writes in pieces: the time to its first byte, a
 of them at once, this module against mod_deflate. And a sibling against an identity file as large.
 """
 
+import dataclasses
 import gzip
 import socket
 import time
@@ -33,11 +34,38 @@ end
 
 LUA = "LuaScope thread\nLuaMapHandler ^/stream$ {folder}/stream.lua handle\n"
 
-STREAMED = {
-    "elastic": ("Elastic On\nElasticControl off\nElasticCodings gzip\n"
-                f"ElasticLevel gzip {LEVEL} {LEVEL}\n", True),
-    "mod_deflate": (f"SetOutputFilter DEFLATE\nDeflateCompressionLevel {LEVEL}\n", False),
-}
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """A way to compress: lines of the configuration, stock modules, what the client asks for."""
+
+    snippet: str
+    modules: tuple = ()  # beside those that every server has; none with this module
+    coding: str = "gzip"
+
+    @property
+    def is_ours(self):
+        return not self.modules and bool(self.coding)
+
+
+def ours(coding, level, more=""):
+    return Setup(f"Elastic On\nElasticControl off\nElasticCodings {coding}\n"
+                 f"ElasticLevel {coding} {level} {level}\n{more}", coding=coding)
+
+
+def mod_deflate(level):
+    return Setup(f"SetOutputFilter DEFLATE\nDeflateCompressionLevel {level}\n",
+                 ("filter", "deflate"))
+
+
+def mod_brotli(level):
+    return Setup(f"SetOutputFilter BROTLI_COMPRESS\nBrotliCompressionQuality {level}\n",
+                 ("filter", "brotli"), "br")
+
+
+NOTHING = Setup("", coding="")
+
+STREAMED = {"elastic": ours("gzip", LEVEL), "mod_deflate": mod_deflate(LEVEL)}
 
 SIBLING = """
 <Location /kept>
@@ -49,12 +77,12 @@ SIBLING = """
 CLIENTS = 4
 
 
-def make_streams(run, page):
+def make_streams(run, page, setups):
     made = {}
-    for name, (snippet, is_ours) in STREAMED.items():
-        modules = ("lua",) if is_ours else ("lua", "filter", "deflate")
-        httpd = server.Httpd(run, f"stream-{name}", LUA + snippet, modules=modules,
-                             elastic=is_ours, threads=STREAMS)
+    for name, setup in setups.items():
+        httpd = server.Httpd(run, f"stream-{name}".replace(" ", "-"), LUA + setup.snippet,
+                             modules=("lua", *setup.modules), elastic=setup.is_ours,
+                             threads=STREAMS)
         source = httpd.folder / "page.html"
         source.write_bytes(page)
         (httpd.folder / "stream.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
@@ -62,37 +90,39 @@ def make_streams(run, page):
     return made
 
 
-def first_byte(httpd):
-    """Milliseconds from a request to the first byte of its body."""
+def arrival(httpd, path, coding):
+    """Milliseconds from a request to the first byte of its body, and to the last."""
     with socket.create_connection((httpd.address, httpd.port), 30) as connection:
         started = time.perf_counter()
-        connection.sendall(f"GET {PATH} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n"
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {coding}\r\n"
                            "Connection: close\r\n\r\n".encode())
         data = b""
         while b"\r\n\r\n" not in data or data.endswith(b"\r\n\r\n"):
             piece = connection.recv(65536)
             if not piece:
-                raise tools.BenchError(f"{PATH} ended before its body")
+                raise tools.BenchError(f"{path} ended before its body")
             data += piece
-        seen = 1e3 * (time.perf_counter() - started)
+        first = time.perf_counter() - started
         while connection.recv(65536):
             pass
-    return seen
+        return 1e3 * first, 1e3 * (time.perf_counter() - started)
 
 
-def measure_streams(run, page):
-    """Rows of both modules: the first byte, and CPU and memory under STREAMS clients."""
-    servers = make_streams(run, page)
+def measure_streams(run, page, setups):
+    """Rows of each setup: the first byte, and CPU and memory under STREAMS clients."""
+    servers = make_streams(run, page, setups)
     for name, httpd in servers.items():
-        rounds.check(httpd, rounds.Leg({"server": name}, PATH, page, "gzip", "gzip"))
+        coding = setups[name].coding
+        rounds.check(httpd, rounds.Leg({"server": name}, PATH, page, coding, coding))
     rows = []
     legs = list(servers.items())
     for number, index in rounds.interleaved(min(run.scale.rounds, STREAM_ROUNDS), len(legs)):
         name, httpd = legs[index]
-        first = min(first_byte(httpd) for _ in range(5))
+        coding = setups[name].coding
+        first = min(arrival(httpd, PATH, coding)[0] for _ in range(5))
         figures = sample.measure(httpd, lambda: load.h2load(
-            run, httpd.url(PATH), {"Accept-Encoding": "gzip"}, STREAMS, requests=STREAMS,
-            http1=True))
+            run, httpd.url(PATH), {"Accept-Encoding": coding or "identity"}, STREAMS,
+            requests=STREAMS, http1=True))
         rows.append({"server": name, "round": number, "first_byte_ms": round(first, 3), **figures})
     for httpd in servers.values():
         httpd.stop()

@@ -16,7 +16,6 @@ TYPES = {"html": "text/html", "css": "text/css", "js": "application/javascript",
          "svg": "image/svg+xml", "json": "application/json", "txt": "text/plain",
          "gif": "image/gif"}
 
-# Children neither come nor go during a run, so that their CPU time stays countable.
 CONFIGURATION = """
 ServerRoot {folder}
 ServerName localhost
@@ -35,16 +34,21 @@ DocumentRoot {site}
 <Directory {site}>
     Require all granted
 </Directory>
+{workers}
+MaxConnectionsPerChild 0
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+GracefulShutdownTimeout 1
+"""
+
+# Children neither come nor go during a run, so that their CPU time stays countable.
+THREADS = """
 StartServers 2
 ServerLimit 2
 ThreadsPerChild {threads}
 MinSpareThreads 1
 MaxSpareThreads {workers}
 MaxRequestWorkers {workers}
-MaxConnectionsPerChild 0
-MaxKeepAliveRequests 0
-KeepAliveTimeout 60
-GracefulShutdownTimeout 1
 """
 
 ELASTIC = """
@@ -187,6 +191,8 @@ class Httpd(Server):
     """
 
     name = "httpd"
+    mpm = "event"
+    base_modules = BASE_MODULES
 
     def __init__(self, run, folder, snippet, modules=(), elastic=True, threads=32,
                  **options):
@@ -197,11 +203,15 @@ class Httpd(Server):
         self.threads = threads
         self.configuration = self.folder / "httpd.conf"
 
+    def workers(self):
+        """The lines that say how many workers there are."""
+        return THREADS.format(threads=self.threads, workers=2 * self.threads)
+
     def configure(self):
         text = CONFIGURATION.format(
             folder=self.folder, site=self.site, port=self.port, address=self.address,
-            threads=self.threads, workers=2 * self.threads,
-            modules=load_lines(("mpm_event", *BASE_MODULES, *self.modules)),
+            workers=self.workers(),
+            modules=load_lines((f"mpm_{self.mpm}", *self.base_modules, *self.modules)),
             types="\n".join(f"AddType {kind} .{suffix}" for suffix, kind in TYPES.items()),
             user=f"User {unprivileged_user()}" if os.geteuid() == 0 else "")
         if self.elastic:

@@ -249,7 +249,7 @@ def run(run):
     for one, _, _ in servers.values():
         one.stop()
     streams = asides.measure_streams(run, corpus.document(
-        min(STREAMED, 16 * max(sizes)) * KB, run))
+        min(STREAMED, 16 * max(sizes)) * KB, run), asides.STREAMED)
     run.save_table(f"{run.name}-streams", streams)
     siblings = asides.measure_siblings(run, bodies[max(bodies)])
     run.save_table(f"{run.name}-siblings", siblings)
