@@ -31,6 +31,20 @@ static const char *member_quoted(const el_etag_t *tag, size_t *len)
     return tag->text + prefix;
 }
 
+/* The first `len` bytes of a quoted part, with `suffix` before a new closing quote. */
+static void write_tag(bool weak, const char *quoted, size_t len, const char *suffix, char *out)
+{
+    size_t suffix_len = strlen(suffix);
+
+    if (weak) {
+        *out++ = 'W';
+        *out++ = '/';
+    }
+    memcpy(out, quoted, len);
+    memcpy(out + len, suffix, suffix_len);
+    memcpy(out + len + suffix_len, "\"", sizeof("\""));
+}
+
 static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, char *out, size_t size)
 {
     size_t len;
@@ -44,8 +58,7 @@ static bool append(const char *tag, el_etag_mode_t mode, const char *suffix, cha
         snprintf(out, size, "%s", tag);
         return true;
     }
-    snprintf(out, size, "%s%.*s%s\"", mode == EL_ETAG_WEAK || starts_weak(tag) ? "W/" : "",
-             (int)(len - 1), quoted, suffix);
+    write_tag(mode == EL_ETAG_WEAK || starts_weak(tag), quoted, len - 1, suffix, out);
     return true;
 }
 

@@ -56,29 +56,37 @@ void el_account_skipped(request_rec *r, el_reason_t reason)
     el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
 }
 
+/* A tenth of apr_psprintf's price. */
+static const char *decimal(apr_pool_t *pool, uint64_t value)
+{
+    return apr_off_t_toa(pool, (apr_off_t)value);
+}
+
+static const char *microseconds(apr_pool_t *pool, const el_usage_t *usage)
+{
+    return usage->sampled ? decimal(pool, usage->cpu_nsec / 1000)
+                          : apr_pstrcat(pool, "~", decimal(pool, usage->elapsed_nsec / 1000), NULL);
+}
+
 static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
 {
-    apr_table_setn(r->notes, "elastic-in", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, in));
-    apr_table_setn(r->notes, "elastic-out", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, out));
+    apr_table_setn(r->notes, "elastic-in", decimal(r->pool, in));
+    apr_table_setn(r->notes, "elastic-out", decimal(r->pool, out));
     if (in > 0) {
-        apr_table_setn(r->notes, "elastic-ratio",
-                       apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, out * 100 / in));
+        apr_table_setn(r->notes, "elastic-ratio", decimal(r->pool, out * 100 / in));
     }
 }
 
 void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
 {
     const el_engine_t *engine = plan->engine;
-    uint64_t nsec = usage->sampled ? usage->cpu_nsec : usage->elapsed_nsec;
 
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_setn(r->notes, "elastic-coding", el_coding_info(engine->coding)->token);
     apr_table_setn(r->notes, "elastic-engine", engine->name);
     apr_table_setn(r->notes, "elastic-level", apr_itoa(r->pool, level));
     note_sizes(r, usage->in, usage->out);
-    apr_table_setn(r->notes, "elastic-usec",
-                   apr_psprintf(r->pool, "%s%" APR_UINT64_T_FMT, usage->sampled ? "" : "~",
-                                nsec / 1000));
+    apr_table_setn(r->notes, "elastic-usec", microseconds(r->pool, usage));
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
@@ -96,7 +104,7 @@ static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which,
 {
     if (stock->note[which]) {
         apr_table_setn(r->notes, stock->note[which],
-                       there ? apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, value) : "-");
+                       there ? decimal(r->pool, value) : "-");
     }
 }
 
