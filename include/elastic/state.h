@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 #define EL_STATE_MAGIC 0x656c6173u /* "elas" */
-#define EL_STATE_VERSION 3
+#define EL_STATE_VERSION 4
 
 /* Stripes of counters: as many writers can add without sharing a cache line. A power of two. */
 #define EL_STATE_STRIPES 32
@@ -37,9 +37,8 @@
     X(COMPRESSED)      /* responses that went out encoded */                                       \
     X(BYTES_IN)        /* of those, before */                                                      \
     X(BYTES_OUT)       /* of those, after */                                                       \
-    X(ELAPSED_NSEC)    /* spent in the encoder, by the wall clock */                               \
-    X(SAMPLED_NSEC)    /* the same, of the responses whose CPU time was taken too */               \
-    X(SAMPLED_CPU_NSEC) /* and that CPU time */                                                    \
+    X(SAMPLED_IN)      /* the same as BYTES_IN, of the responses whose CPU time was taken */       \
+    X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
     X(PRECOMPRESSED)   /* responses served from siblings */
 
 typedef enum {
@@ -54,6 +53,13 @@ typedef enum {
 typedef struct {
     _Alignas(64) _Atomic uint64_t count[EL_COUNT_TOTAL];
 } el_stripe_t;
+
+/* What was compressed so far. */
+typedef struct {
+    uint64_t in; /* bytes */
+    uint64_t sampled_in;
+    uint64_t sampled_nsec;
+} el_state_work_t;
 
 typedef struct {
     uint32_t magic;
@@ -73,8 +79,7 @@ typedef struct {
     /* Written by the claim's holder only. */
     el_reading_t last;
     el_control_memory_t memory;
-    uint64_t last_cpu_usec; /* el_state_cpu_usec(), and the bytes before, at the last sample */
-    uint64_t last_bytes_in;
+    el_state_work_t worked; /* at the last sample */
     el_stripe_t stripe[EL_STATE_STRIPES];
 } el_state_t;
 
@@ -146,7 +151,7 @@ void el_state_count(el_state_t *state, unsigned lane, el_counter_t counter, uint
 /* The sum of a counter over all stripes. */
 uint64_t el_state_total(const el_state_t *state, el_counter_t counter);
 
-/* CPU µs that encoding took: the elapsed time, scaled by what the sampled responses really used. */
+/* CPU µs that encoding took: of the sampled responses, scaled by the bytes of all; else 0. */
 uint64_t el_state_cpu_usec(const el_state_t *state);
 
 #endif

@@ -37,7 +37,7 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
     el_histogram_fade(&state->durations, 0);
     memset(&state->last, 0, sizeof(state->last));
     state->memory = (el_control_memory_t){0};
-    state->last_cpu_usec = state->last_bytes_in = 0;
+    state->worked = (el_state_work_t){0};
     el_cost_reset(&state->costs);
     for (unsigned s = 0; s < EL_STATE_STRIPES; s++) {
         for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
@@ -84,24 +84,43 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
     return atomic_compare_exchange_strong(&state->next_sample, &due, *claim);
 }
 
+static el_state_work_t work_so_far(const el_state_t *state)
+{
+    return (el_state_work_t){
+        .in = el_state_total(state, EL_COUNT_BYTES_IN),
+        .sampled_in = el_state_total(state, EL_COUNT_SAMPLED_IN),
+        .sampled_nsec = el_state_total(state, EL_COUNT_SAMPLED_NSEC),
+    };
+}
+
+/*
+ * CPU µs of all the work; 0 where nothing was sampled. By bytes: the time elapsed would not do,
+ * because taking the CPU time is a system call, after which the scheduler treats a thread otherwise.
+ */
+static double cpu_usec(el_state_work_t work)
+{
+    return work.sampled_in > 0
+        ? (double)work.sampled_nsec / 1000 * ((double)work.in / (double)work.sampled_in) : 0;
+}
+
 /* What happened since the last sample, as the controller wants it. */
 static el_control_seen_t look_back(el_state_t *state, const el_state_sight_t *sight)
 {
-    uint64_t cpu_usec = el_state_cpu_usec(state);
-    uint64_t bytes_in = el_state_total(state, EL_COUNT_BYTES_IN);
+    el_state_work_t now = work_so_far(state);
+    el_state_work_t since = {
+        .in = now.in - state->worked.in,
+        .sampled_in = now.sampled_in - state->worked.sampled_in,
+        .sampled_nsec = now.sampled_nsec - state->worked.sampled_nsec,
+    };
     el_control_seen_t seen = {
         .capacity_usec = el_reading_capacity(sight->plan, &state->last, sight->reading),
-        .kbytes = (double)(bytes_in - state->last_bytes_in) / 1024,
+        .spent_usec = cpu_usec(since),
+        .kbytes = (double)since.in / 1024,
         .cost = sight->cost,
         .ratio = sight->ratio,
     };
 
-    /* It is scaled by what was sampled, and may shrink by a little. */
-    if (cpu_usec > state->last_cpu_usec) {
-        seen.spent_usec = (double)(cpu_usec - state->last_cpu_usec);
-    }
-    state->last_cpu_usec = cpu_usec;
-    state->last_bytes_in = bytes_in;
+    state->worked = now;
     return seen;
 }
 
@@ -203,12 +222,5 @@ uint64_t el_state_total(const el_state_t *state, el_counter_t counter)
 
 uint64_t el_state_cpu_usec(const el_state_t *state)
 {
-    double elapsed = (double)el_state_total(state, EL_COUNT_ELAPSED_NSEC);
-    double sampled = (double)el_state_total(state, EL_COUNT_SAMPLED_NSEC);
-    double used = (double)el_state_total(state, EL_COUNT_SAMPLED_CPU_NSEC);
-
-    if (sampled > 0) {
-        elapsed *= used / sampled;
-    }
-    return (uint64_t)(elapsed / 1000);
+    return (uint64_t)cpu_usec(work_so_far(state));
 }

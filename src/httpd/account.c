@@ -9,7 +9,7 @@
 
 /*
  * Taking a thread's CPU time is a system call of half a microsecond, twenty times the price of the
- * monotonic clock; the totals are scaled by the sampled share, so one in sixteen is enough.
+ * monotonic clock; the totals are scaled by the sampled bytes, so one in sixteen is enough.
  */
 #define SAMPLE_EVERY 16
 
@@ -34,20 +34,24 @@ el_usage_t el_usage_new(void)
     };
 }
 
+/*
+ * The time elapsed lies inside of the CPU time: a kernel lets others run when a system call returns,
+ * and in a busy process the sampled responses would seem to take many times longer than the rest.
+ */
 void el_usage_start(el_usage_t *usage)
 {
-    usage->began_elapsed = clock_nsec(CLOCK_MONOTONIC);
     if (usage->sampled) {
         usage->began_cpu = clock_nsec(CLOCK_THREAD_CPUTIME_ID);
     }
+    usage->began_elapsed = clock_nsec(CLOCK_MONOTONIC);
 }
 
 void el_usage_stop(el_usage_t *usage)
 {
+    usage->elapsed_nsec += clock_nsec(CLOCK_MONOTONIC) - usage->began_elapsed;
     if (usage->sampled) {
         usage->cpu_nsec += clock_nsec(CLOCK_THREAD_CPUTIME_ID) - usage->began_cpu;
     }
-    usage->elapsed_nsec += clock_nsec(CLOCK_MONOTONIC) - usage->began_elapsed;
 }
 
 void el_account_skipped(request_rec *r, el_reason_t reason)
@@ -90,11 +94,10 @@ void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const 
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
-    el_shared_count(EL_COUNT_ELAPSED_NSEC, usage->elapsed_nsec);
     el_shared_duration(usage->elapsed_nsec);
     if (usage->sampled) {
-        el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->elapsed_nsec);
-        el_shared_count(EL_COUNT_SAMPLED_CPU_NSEC, usage->cpu_nsec);
+        el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
+        el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);
         el_choice_learn(plan, level, usage->in, usage->out, usage->cpu_nsec);
     }
 }

@@ -152,6 +152,19 @@ static void age_pool(void)
     }
 }
 
+/* For who wants to see the controller at work: each load, and the position that followed. */
+static void trace_position(void)
+{
+    el_control_state_t control = el_state_control(el_shared.state);
+    uint64_t load = atomic_load(&el_shared.state->load_ppm);
+
+    if (load != EL_STATE_NO_LOAD) {
+        ap_log_error(APLOG_MARK, APLOG_TRACE1, 0, timer.server,
+                     "elastic: load %.3f, position %.3f of %u", (double)load / EL_PPM,
+                     el_control_position(control), control.top);
+    }
+}
+
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
     uint64_t now = el_shared_now();
@@ -163,9 +176,11 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
         age_pool();
     }
     if (state == AP_WATCHDOG_STATE_RUNNING
-        && el_state_claim(el_shared.state, el_shared.generation, now, el_shared.interval, &claim)
-        && !(el_shared.position && follow(claim, now))) {
-        sample(claim, now);
+        && el_state_claim(el_shared.state, el_shared.generation, now, el_shared.interval, &claim)) {
+        if (!el_shared.position || !follow(claim, now)) {
+            sample(claim, now);
+        }
+        trace_position();
     }
     return APR_SUCCESS;
 }

@@ -62,6 +62,13 @@ def test_nothing_moves_in_the_dead_band(driven):
     assert d.position(d.load(81)) == START
 
 
+def test_a_trace_tells_each_load_and_position(driven):
+    d = driven("LogLevel elastic:trace1")
+    d.load(90)
+    assert d.server.log.lines(r"elastic: load 0\.90\d, position 4\.000 of 8$")
+    assert not d.server.log.lines("elastic: load (?!0)")
+
+
 def test_the_thresholds_themselves_belong_to_the_dead_band(driven):
     d = driven("ElasticCPU 25 75")  # shares that a double holds exactly
     for percent in (25, 75):

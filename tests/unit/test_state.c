@@ -157,7 +157,9 @@ START_TEST(what_compression_took_is_counted_for_predict)
     for (unsigned i = 1; i <= 2; i++) {
         /* At position 5, 0.56 s for 10000 KB. Others take 0.3. */
         el_state_count(state, 1, EL_COUNT_BYTES_IN, 10000 * 1024);
-        el_state_count(state, 1, EL_COUNT_ELAPSED_NSEC, 560000000);
+        /* Of a tenth of the bytes the time was taken. */
+        el_state_count(state, 1, EL_COUNT_SAMPLED_IN, 1000 * 1024);
+        el_state_count(state, 1, EL_COUNT_SAMPLED_NSEC, 56000000);
         sight.reading = sample_of(86);
         ck_assert(el_state_claim(state, generation, START + i * INTERVAL, INTERVAL, &claim));
         el_state_commit(state, claim, &predict, &sight);
@@ -619,21 +621,21 @@ END_TEST
 
 static const struct {
     const char *guards;
-    uint64_t elapsed, sampled, used, usec;
+    uint64_t in, sampled, used, usec;
 } costs[] = {
     {"nothing yet", 0, 0, 0, 0},
-    {"no sample: the time elapsed", 7000, 0, 0, 7},
-    {"samples that used half of their time", 8000000, 1000000, 500000, 4000},
-    {"samples that used all of it", 8000000, 1000000, 1000000, 8000},
-    {"samples that used none of it", 8000000, 1000000, 0, 0},
+    {"no sample", 7000, 0, 0, 0},
+    {"an eighth was sampled", 8000000, 1000000, 500000, 4000},
+    {"all was sampled", 8000000, 8000000, 500000, 500},
+    {"samples that took no time", 8000000, 1000000, 0, 0},
     {"a year of it", UINT64_C(31536000000000000), 1000, 500, UINT64_C(15768000000000)},
 };
 
 START_TEST(the_cpu_time_is_scaled_from_samples)
 {
-    el_state_count(state, 1, EL_COUNT_ELAPSED_NSEC, costs[_i].elapsed);
-    el_state_count(state, 2, EL_COUNT_SAMPLED_NSEC, costs[_i].sampled);
-    el_state_count(state, 3, EL_COUNT_SAMPLED_CPU_NSEC, costs[_i].used);
+    el_state_count(state, 1, EL_COUNT_BYTES_IN, costs[_i].in);
+    el_state_count(state, 2, EL_COUNT_SAMPLED_IN, costs[_i].sampled);
+    el_state_count(state, 3, EL_COUNT_SAMPLED_NSEC, costs[_i].used);
     ck_assert_msg(el_state_cpu_usec(state) == costs[_i].usec, "%s", costs[_i].guards);
 }
 END_TEST
