@@ -26,7 +26,7 @@
     X(STATUS, "status", "a response with this status has no body to compress")                     \
     X(HEAD, "head", "a HEAD request: the header says what GET would carry, no encoder ran")        \
     X(BYPASS, "bypass", "ElasticBypass: the CPU is too busy even for the floor")                   \
-    X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller")                               \
+    X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller, or a probe of it hardly was") \
     X(TLS_COMPRESSION, "tls-compression", "TLS compresses the connection already")                 \
     X(ERROR, "error", "the encoder failed; the error log says more")
 

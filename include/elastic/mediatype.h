@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* NULL-terminated: the patterns that are compressed where the configuration names none. */
 extern const char *const el_mediatype_defaults[];
@@ -20,5 +21,11 @@ bool el_mediatype_pattern_ok(const char *pattern);
  * el_mediatype_pattern_ok() accepted). Letters match in any case. A NULL type matches nothing.
  */
 bool el_mediatype_match(const char *pattern, const char *type);
+
+/*
+ * A number for the type of `type`, a Content-Type's value: the same for all spellings, whatever the
+ * parameters. 0 where there is none, and never otherwise.
+ */
+uint32_t el_mediatype_hash(const char *type);
 
 #endif

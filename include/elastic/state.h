@@ -14,12 +14,13 @@
 #include "elastic/decide.h"
 #include "elastic/histogram.h"
 #include "elastic/position.h"
+#include "elastic/ratio.h"
 #include "elastic/reading.h"
 
 #include <stdatomic.h>
 
 #define EL_STATE_MAGIC 0x656c6173u /* "elas" */
-#define EL_STATE_VERSION 4
+#define EL_STATE_VERSION 5
 
 /* Stripes of counters: as many writers can add without sharing a cache line. A power of two. */
 #define EL_STATE_STRIPES 32
@@ -39,7 +40,8 @@
     X(BYTES_OUT)       /* of those, after */                                                       \
     X(SAMPLED_IN)      /* the same as BYTES_IN, of the responses whose CPU time was taken */       \
     X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
-    X(PRECOMPRESSED)   /* responses served from siblings */
+    X(PRECOMPRESSED)   /* responses served from siblings */                                        \
+    X(PROBES)          /* pieces of bodies encoded to see whether it pays */
 
 typedef enum {
 #define X(id) EL_COUNT_##id,
@@ -75,6 +77,7 @@ typedef struct {
     _Atomic uint32_t following;   /* an el_state_following_t */
     el_histogram_t durations;     /* of compressing a response, where a goal asks for it */
     el_costs_t costs;             /* what setups turned out to cost */
+    el_ratios_t ratios;           /* what media types turned out to save */
 
     /* Written by the claim's holder only. */
     el_reading_t last;

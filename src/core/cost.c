@@ -1,5 +1,7 @@
 #include "elastic/cost.h"
 
+#include "running.h"
+
 #include <stdbool.h>
 
 /*
@@ -12,21 +14,7 @@
 #define WEIGHT_SHIFT 40
 #define STAMP_SHIFT 48
 
-/* Stamps count in units of 16 s: sixteen bits of them last for twelve days. */
-#define STAMP_UNIT 16
-
-/* A quarter of an hour: long enough for an average, short enough to follow a site's day. */
-#define HALF_LIFE (900 / STAMP_UNIT)
-
-/* The average's window. */
-#define WEIGHT_MAX 64
-
-/* A setup's own factor counts as much as the site's from this many measurements on. */
-#define WEIGHT_EVEN 8
-
-/* How far a measurement may be from the average to count as it is; beyond, as if it were there. */
-#define OUTLIER 2
-/* The same of the first, which has only the table to be compared with. */
+/* How far the first measurement, which has only the table to be compared with, may be from it. */
 #define OUTLIER_FIRST 16
 
 typedef struct {
@@ -43,9 +31,8 @@ static correction_t unpack(uint64_t word, uint16_t now)
         .weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff),
         .stamp = (uint16_t)(word >> STAMP_SHIFT),
     };
-    unsigned halvings = (uint16_t)(now - c.stamp) / HALF_LIFE;
 
-    c.weight = halvings < 8 ? c.weight >> halvings : 0;
+    c.weight = el_running_weight(c.weight, c.stamp, now);
     return c;
 }
 
@@ -55,19 +42,9 @@ static uint64_t pack(correction_t c)
            | (uint64_t)c.stamp << STAMP_SHIFT;
 }
 
-static uint32_t bounded(uint64_t value, uint64_t low, uint64_t high)
+static uint32_t first(uint64_t factor)
 {
-    value = value < low ? low : value > high ? high : value;
-    return (uint32_t)(value < 1 ? 1 : value > FACTOR_MAX ? FACTOR_MAX : value);
-}
-
-/* The average after one more sample, of which it then holds the `weight`-th part. */
-static uint32_t moved(uint32_t average, uint64_t sample, uint32_t weight)
-{
-    int64_t step = (int64_t)bounded(sample, average / OUTLIER, (uint64_t)average * OUTLIER)
-                   - (int64_t)average;
-
-    return bounded((uint64_t)((int64_t)average + step / (int64_t)weight), 1, FACTOR_MAX);
+    return el_running_bounded(factor, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
 }
 
 static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t now)
@@ -76,13 +53,13 @@ static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t
     correction_t c = unpack(before, now);
 
     if (c.weight == 0) {
-        c.time = bounded(time, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
-        c.size = bounded(size, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
+        c.time = first(time);
+        c.size = first(size);
         c.weight = 1;
     } else {
-        c.weight += c.weight < WEIGHT_MAX;
-        c.time = moved(c.time, time, c.weight);
-        c.size = moved(c.size, size, c.weight);
+        c.weight += c.weight < EL_RUNNING_WEIGHT_MAX;
+        c.time = el_running_moved(c.time, time, c.weight, FACTOR_MAX);
+        c.size = el_running_moved(c.size, size, c.weight, FACTOR_MAX);
     }
     c.stamp = now;
     atomic_compare_exchange_strong_explicit(word, &before, pack(c), memory_order_relaxed,
@@ -111,7 +88,7 @@ static bool is_setup(el_coding_t coding, int level, unsigned size_class)
 void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
                    el_cost_t known, el_cost_t measured, uint32_t now)
 {
-    uint16_t stamp = (uint16_t)(now / STAMP_UNIT);
+    uint16_t stamp = el_running_stamp(now);
     uint64_t time, size;
 
     if (!is_setup(coding, level, size_class) || !known.nsec || !known.size) {
@@ -126,7 +103,9 @@ void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned si
 /* The site's factor and the setup's own, by the latter's weight. */
 static uint64_t blend(uint32_t site, uint32_t own, uint32_t weight)
 {
-    return ((uint64_t)site * WEIGHT_EVEN + (uint64_t)own * weight) / (WEIGHT_EVEN + weight);
+    uint32_t even = EL_RUNNING_WEIGHT_EVEN;
+
+    return ((uint64_t)site * even + (uint64_t)own * weight) / (even + weight);
 }
 
 static uint32_t corrected(uint32_t known, uint64_t factor)
@@ -139,7 +118,7 @@ static uint32_t corrected(uint32_t known, uint64_t factor)
 el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
                          unsigned size_class, el_cost_t known, uint32_t now)
 {
-    uint16_t stamp = (uint16_t)(now / STAMP_UNIT);
+    uint16_t stamp = el_running_stamp(now);
     correction_t site, own;
 
     if (!is_setup(coding, level, size_class)) {
@@ -166,13 +145,13 @@ unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
         return 0;
     }
     word = atomic_load_explicit(&costs->setup[coding][level][size_class], memory_order_relaxed);
-    return unpack(word, (uint16_t)(now / STAMP_UNIT)).weight;
+    return unpack(word, el_running_stamp(now)).weight;
 }
 
 double el_cost_slowness(const el_costs_t *costs, uint32_t now)
 {
     correction_t site = unpack(atomic_load_explicit(&costs->site, memory_order_relaxed),
-                               (uint16_t)(now / STAMP_UNIT));
+                               el_running_stamp(now));
 
     return site.weight ? (double)site.time / ONE : 1;
 }

@@ -33,6 +33,15 @@ typedef struct {
     size_t subtype_len;
 } names_t;
 
+/* Where the type begins in a field's value. */
+static const char *begin(const char *value)
+{
+    while (el_text_is_space(*value)) {
+        value++;
+    }
+    return value;
+}
+
 /* Splits what `text` begins with, two tokens around a slash; what follows is not looked at. */
 static bool split(const char *text, names_t *names)
 {
@@ -115,9 +124,7 @@ bool el_mediatype_match(const char *pattern, const char *type)
     if (type == NULL) {
         return false;
     }
-    while (el_text_is_space(*type)) {
-        type++;
-    }
+    type = begin(type);
     if (*pattern == '*') {
         return split(type, &names);
     }
@@ -126,4 +133,19 @@ bool el_mediatype_match(const char *pattern, const char *type)
         type++;
     }
     return *pattern == '/' && *type == '/' && subtype_matches(pattern + 1, type + 1);
+}
+
+uint32_t el_mediatype_hash(const char *type)
+{
+    /* FNV-1a: short, and spreads short texts well. */
+    uint32_t hash = 2166136261u;
+    names_t names;
+
+    if (type == NULL || !split(begin(type), &names)) {
+        return 0;
+    }
+    for (const char *c = names.type; c < names.subtype + names.subtype_len; c++) {
+        hash = (hash ^ (unsigned char)el_text_lower(*c)) * 16777619u;
+    }
+    return hash ? hash : 1;
 }

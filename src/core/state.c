@@ -39,6 +39,7 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
     state->memory = (el_control_memory_t){0};
     state->worked = (el_state_work_t){0};
     el_cost_reset(&state->costs);
+    el_ratio_reset(&state->ratios);
     for (unsigned s = 0; s < EL_STATE_STRIPES; s++) {
         for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
             atomic_store(&state->stripe[s].count[c], 0);

@@ -1,6 +1,7 @@
 #include "account.h"
 
 #include "choice.h"
+#include "probe.h"
 #include "shared.h"
 
 #include "apr_strings.h"
@@ -95,6 +96,7 @@ void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const 
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
     el_shared_duration(usage->elapsed_nsec);
+    el_probe_learn(r, usage->in, usage->out);
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);

@@ -62,16 +62,15 @@ void el_body_drop(apr_bucket_brigade *bb)
 }
 
 /* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
-static apr_status_t read_file(const apr_bucket *bucket, char *to)
+static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
 {
     const apr_bucket_file *file = bucket->data;
     apr_size_t done = 0;
     apr_os_file_t fd;
     apr_status_t rv = apr_os_file_get(&fd, file->fd);
 
-    while (rv == APR_SUCCESS && done < bucket->length) {
-        ssize_t got = pread(fd, to + done, bucket->length - done, (off_t)(bucket->start)
-                            + (off_t)done);
+    while (rv == APR_SUCCESS && done < nbytes) {
+        ssize_t got = pread(fd, to + done, nbytes - done, (off_t)bucket->start + (off_t)done);
 
         if (got > 0) {
             done += (apr_size_t)got;
@@ -95,7 +94,7 @@ static apr_status_t copy_bucket(apr_bucket *bucket, char *to, size_t room)
         return APR_EGENERAL;
     }
     if (APR_BUCKET_IS_FILE(bucket)) {
-        return read_file(bucket, to);
+        return read_file(bucket, to, expected);
     }
     rv = apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ);
     if (rv == APR_SUCCESS) {
@@ -165,6 +164,39 @@ apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *w
         el_body_release(whole);
     }
     return rv;
+}
+
+/* The first bucket with data, or NULL. */
+static apr_bucket *first_data(apr_bucket_brigade *bb)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (!APR_BUCKET_IS_METADATA(e) && e->length > 0) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
+{
+    apr_bucket *first = first_data(bb);
+    el_whole_t piece = {NULL, 0, NULL};
+    apr_size_t len;
+    size_t held;
+
+    if (first && APR_BUCKET_IS_FILE(first)) {
+        len = first->length;
+        piece.buffer = el_pool_buffer(most, &held);
+        piece.data = piece.buffer;
+        if (!piece.data || read_file(first, piece.buffer, len < most ? len : most) != APR_SUCCESS) {
+            len = 0;
+        }
+    } else if (!first || apr_bucket_read(first, &piece.data, &len, APR_NONBLOCK_READ)) {
+        len = 0;
+    }
+    piece.nbytes = len < most ? len : most;
+    return piece;
 }
 
 void el_body_release(el_whole_t *whole)

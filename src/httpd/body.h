@@ -41,6 +41,12 @@ typedef struct {
  */
 apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole);
 
+/*
+ * What is at hand of the first of the body's data, `most` bytes of it at most, and none where it
+ * cannot be had without waiting. `bb` stays as it is.
+ */
+el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most);
+
 /* Gives back what a gathered body holds. */
 void el_body_release(el_whole_t *whole);
 

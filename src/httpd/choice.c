@@ -3,21 +3,16 @@
 #include "audience.h"
 #include "shared.h"
 
-static uint32_t now_sec(void)
-{
-    return (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
-}
-
 double el_choice_slowness(void)
 {
-    return el_cost_slowness(&el_shared.state->costs, now_sec());
+    return el_cost_slowness(&el_shared.state->costs, el_shared_sec());
 }
 
 size_t el_choice_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
                         bool whole, el_setup_t setup)
 {
     unsigned size_class = el_cost_class(setup.size_hint);
-    uint32_t now = now_sec();
+    uint32_t now = el_shared_sec();
 
     for (int level = range.min; level <= range.max; level++) {
         el_plan_t plan;
@@ -154,5 +149,5 @@ void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out
                   el_cost_class(setup->size_hint), el_engine_cost(plan),
                   (el_cost_t){nsec > UINT32_MAX ? UINT32_MAX : (uint32_t)nsec,
                               size > UINT32_MAX ? UINT32_MAX : (uint32_t)size},
-                  now_sec());
+                  el_shared_sec());
 }

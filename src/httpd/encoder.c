@@ -39,9 +39,9 @@ static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
     encoder->usage.out += nbytes;
 }
 
-/* One call of the engine; the bytes that it made in `buffer`, or 0. */
-static size_t encode_whole(const el_plan_t *plan, const char *data, size_t len, uint8_t *buffer,
-                           size_t room)
+/* One call of the engine into `buffer`; the bytes that it made, or 0. */
+static size_t encode_into(const el_plan_t *plan, const char *data, size_t len, uint8_t *buffer,
+                          size_t room)
 {
     el_context_t *context = el_pool_take(plan);
     el_span_t span = {(const uint8_t *)data, len, buffer, room};
@@ -51,25 +51,42 @@ static size_t encode_whole(const el_plan_t *plan, const char *data, size_t len, 
     return step == EL_STEP_OK ? room - span.out_nbytes_avail : 0;
 }
 
-bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
+/* A buffer of the pool with the encoded body, `*nbytes` of it; NULL where that failed. */
+static uint8_t *encode_whole(const el_plan_t *plan, const char *data, size_t len, size_t *nbytes)
 {
     size_t room;
-    size_t nbytes = 0;
+    uint8_t *buffer = el_pool_buffer(el_engine_bound(len), &room);
+
+    *nbytes = buffer ? encode_into(plan, data, len, buffer, room) : 0;
+    if (*nbytes == 0) {
+        el_pool_buffer_give(buffer);
+        buffer = NULL;
+    }
+    return buffer;
+}
+
+bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
+{
+    size_t nbytes;
     uint8_t *buffer;
 
     el_usage_start(&encoder->usage);
-    buffer = el_pool_buffer(el_engine_bound(len), &room);
+    buffer = encode_whole(&encoder->plan, data, len, &nbytes);
     if (buffer) {
-        nbytes = encode_whole(&encoder->plan, data, len, buffer, room);
-    }
-    if (nbytes > 0) {
         ship_whole(encoder, buffer, nbytes);
         encoder->usage.in += len;
-    } else {
-        el_pool_buffer_give(buffer);
     }
     el_usage_stop(&encoder->usage);
-    return nbytes > 0;
+    return buffer != NULL;
+}
+
+size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *data, size_t len)
+{
+    el_plan_t plan = el_engine_plan(coding, setup, true);
+    size_t nbytes;
+
+    el_pool_buffer_give(encode_whole(&plan, data, len, &nbytes));
+    return nbytes;
 }
 
 static apr_status_t close_stream(void *data)

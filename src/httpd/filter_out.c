@@ -5,6 +5,7 @@
 #include "choice.h"
 #include "conditional.h"
 #include "policy.h"
+#include "probe.h"
 #include "request.h"
 #include "response.h"
 #include "send.h"
@@ -138,6 +139,9 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
                       "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
                       encoder->plan.engine->name, f->r->uri);
     }
+    if (decision.reason == EL_REASON_NOT_SMALLER) {
+        el_probe_learn(f->r, encoder->usage.in, encoder->usage.out);
+    }
     el_encoder_close(encoder);
     apr_brigade_cleanup(encoder->brigade);
     return step_aside(f, out, bb, decision);
@@ -228,6 +232,10 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
         el_account_skipped(f->r, EL_REASON_HEAD);
         out->phase = DISCARDING;
         return discard(f, bb);
+    }
+    if (el_probe_refuses(f->r, out->record, facts, decision.coding, bb, &setup)) {
+        decision.reason = EL_REASON_NOT_SMALLER;
+        return step_aside(f, out, bb, decision);
     }
     return start_encoding(f, out, bb, decision, &setup, whole);
 }

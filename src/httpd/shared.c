@@ -25,6 +25,11 @@ uint64_t el_shared_now(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
+uint32_t el_shared_sec(void)
+{
+    return (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
+}
+
 static el_control_state_t start_state(server_rec *main_server)
 {
     el_range_t ranges[EL_CODINGS];

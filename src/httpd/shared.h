@@ -39,6 +39,9 @@ void el_shared_reset(server_rec *main_server);
 /* µs of the monotonic clock, which all processes share. */
 uint64_t el_shared_now(void);
 
+/* The same in seconds. */
+uint32_t el_shared_sec(void);
+
 /* The level within `range` at the position now; the ceiling where ElasticControl is off. */
 int el_shared_level(el_range_t range);
 

@@ -121,6 +121,8 @@ static void add_counters(list_t *list)
     add_count(list, "ElasticCpuUsec", "CPU time in the encoders, µs", el_state_cpu_usec(state));
     add_count(list, "ElasticPrecompressed", "Responses served from siblings",
               el_state_total(state, EL_COUNT_PRECOMPRESSED));
+    add_count(list, "ElasticProbes", "Probes of content that compresses badly",
+              el_state_total(state, EL_COUNT_PROBES));
     for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
         add_count(list, apr_pstrcat(list->pool, "ElasticSkipped-", el_reason_note(reason), NULL),
                   apr_pstrcat(list->pool, "Not compressed: ", el_reason_text(reason), NULL),

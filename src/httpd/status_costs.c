@@ -35,7 +35,7 @@ static el_cost_row_t row_of(el_coding_t coding, int level, uint32_t now)
 apr_array_header_t *el_status_costs(apr_pool_t *pool, const server_rec *main_server)
 {
     apr_array_header_t *rows = apr_array_make(pool, 32, sizeof(el_cost_row_t));
-    uint32_t now = (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
+    uint32_t now = el_shared_sec();
     el_range_t ranges[EL_CODINGS];
 
     el_policy_ranges(main_server, ranges);

@@ -24,6 +24,7 @@ int main(void)
     srunner_add_suite(runner, histogram_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, cost_suite());
+    srunner_add_suite(runner, ratio_suite());
     srunner_add_suite(runner, control_mix_suite());
     srunner_add_suite(runner, control_predict_suite());
     srunner_add_suite(runner, packet_suite());

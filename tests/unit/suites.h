@@ -30,6 +30,7 @@ Suite *mediatype_suite(void);
 Suite *packet_suite(void);
 Suite *position_suite(void);
 Suite *psi_suite(void);
+Suite *ratio_suite(void);
 Suite *reading_suite(void);
 Suite *pool_suite(void);
 Suite *state_suite(void);
