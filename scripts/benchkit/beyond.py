@@ -2,12 +2,9 @@
 
 For a small body it is the small difference of two figures, and a machine's speed may drift by more
 than that within a second. So each figure is first set to the speed that its neighbours in time
-show, then the rounds are pooled, and only then is subtracted. How far the ratio of two such
-differences can be trusted is seen from drawing the rounds anew (the bootstrap).
+show, then the rounds are pooled, and only then is subtracted.
 """
 
-import math
-import random
 import statistics
 
 from benchkit import stats
@@ -20,8 +17,6 @@ NEIGHBOURS = 4  # before a measurement, and after: about a second's
 # Of what the response costs without compression: a smaller difference cannot be told from none,
 # and counts as this.
 LEAST = 0.02
-
-DRAWS = 400
 
 
 def steady(rows, keys):
@@ -57,17 +52,7 @@ def ratio(rows, over, under, base, each=()):
     cells = [table for members in (stats.group(rows, *each).values() if each else [rows])
              if (table := by_round(members, (over, under, *bases)))]
     rounds = sorted(set.intersection(*map(set, cells))) if cells else []
-    if not rounds:
-        return (math.nan, 0.0, math.inf), 0
-    middle = pooled(cells, rounds)
-    source = random.Random(1)
-    drawn = [math.log(pooled(cells, source.choices(rounds, k=len(rounds)))) for _ in range(DRAWS)]
-    if len(rounds) < 2:
-        return (middle, 0.0, math.inf), len(rounds)
-    # What is drawn from a few rounds is spread less than they are.
-    spread = statistics.stdev(drawn) * math.sqrt(len(rounds) / (len(rounds) - 1))
-    reach = math.exp(stats.student(len(rounds) - 1) * spread)
-    return (middle, middle / reach, middle * reach), len(rounds)
+    return stats.drawn_anew(rounds, lambda drawn: pooled(cells, drawn)), len(rounds)
 
 
 def by_round(rows, legs):

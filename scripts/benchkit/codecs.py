@@ -1,12 +1,14 @@
 """Compression libraries called directly: encoders of each, with fresh and with kept contexts.
 
 They are reached through ctypes, so that nothing needs to be compiled. An encoder takes a body and
-gives the size of its gzip (zstd: zstd) form; the bytes stay in a buffer of its own. Only whole
-bodies are encoded. A library that is not installed is left out.
+gives the size of its encoded form; the bytes stay in a buffer of its own. Only whole bodies are
+encoded. A library that is not installed is left out.
 """
 
 import contextlib
 import ctypes
+import functools
+import typing
 import zlib
 
 from benchkit import tools
@@ -48,16 +50,22 @@ def fresh_memory(fresh):
         mallopt(MALLOPT_TRIM, NEVER)
 
 
-def library(*names):
-    """The first of the shared libraries that there is, or None."""
-    for name in names:
-        with contextlib.suppress(OSError):
-            return ctypes.CDLL(name)
+def library(name):
+    """The shared library, or None where there is none."""
+    with contextlib.suppress(OSError):
+        return ctypes.CDLL(name)
     return None
+
+
+# A context is made for each body in memory fresh from the system; made for each in memory used
+# before; or kept for all of them.
+CONTEXTS = FRESH, REMADE, KEPT = "fresh", "remade", "kept"
 
 
 class Encoder:
     """What encodes bodies; `kept` says whether its context serves for all of them."""
+
+    contexts = CONTEXTS  # those that its library has
 
     def __init__(self, largest, kept):
         self.kept = kept
@@ -94,8 +102,8 @@ class Zlib(Encoder):
 
     levels = range(1, 10)
 
-    def __init__(self, lib, level, largest, kept=False, memory_level=MEMORY_LEVEL):
-        self.lib, self.level, self.memory_level = lib, level, memory_level
+    def __init__(self, lib, level, largest, kept=False):
+        self.lib, self.level = lib, level
         self.stream = ZStream()
         self.pointer = ctypes.byref(self.stream)
         self.version = ctypes.c_char_p(zlib.ZLIB_RUNTIME_VERSION.encode())
@@ -106,7 +114,7 @@ class Zlib(Encoder):
         ctypes.memset(self.pointer, 0, ctypes.sizeof(self.stream))
         self.fresh = True
         if self.lib.deflateInit2_(self.pointer, self.level, DEFLATED, GZIP_WINDOW,
-                                  self.memory_level, DEFAULT_STRATEGY, self.version,
+                                  MEMORY_LEVEL, DEFAULT_STRATEGY, self.version,
                                   ctypes.sizeof(self.stream)):
             raise tools.BenchError("zlib makes no encoder")
 
@@ -170,23 +178,104 @@ class Zstd(Encoder):
                                           len(body), self.level)
 
 
-# Engines with both kinds of context: name -> (class, shared libraries). Brotli's encoder cannot be
-# used twice, and ISA-L's context needs no making.
-ENGINES = {
-    "zlib": (Zlib, ("libz.so.1",)),
-    "libdeflate": (Libdeflate, ("libdeflate.so.0",)),
-    "zstd": (Zstd, ("libzstd.so.1",)),
+class IsalStream(ctypes.Structure):
+    """The fields of ISA-L's isal_zstream that its users set; the library's own state follows."""
+
+    _fields_ = [
+        ("next_in", ctypes.c_char_p), ("avail_in", ctypes.c_uint32), ("total_in", ctypes.c_uint32),
+        ("next_out", ctypes.c_void_p), ("avail_out", ctypes.c_uint32),
+        ("total_out", ctypes.c_uint32), ("hufftables", ctypes.c_void_p),
+        ("level", ctypes.c_uint32), ("level_buf_size", ctypes.c_uint32),
+        ("level_buf", ctypes.c_void_p), ("end_of_stream", ctypes.c_uint16),
+        ("flush", ctypes.c_uint16), ("gzip_flag", ctypes.c_uint16), ("hist_bits", ctypes.c_uint16)]
+
+
+ISAL_STREAM = 128 << 10  # bytes; an isal_zstream of version 2.30 has 82384
+ISAL_TABLES = (0, 282624, 331776, 348160)  # its ISAL_DEF_LVLn_LARGE
+ISAL_GZIP = 1
+
+
+class Isal(Encoder):
+    levels = range(4)
+
+    def __init__(self, lib, level, largest, kept=False):
+        self.lib, self.level = lib, level
+        self.memory = ctypes.CDLL(None)
+        self.memory.malloc.restype = ctypes.c_void_p
+        self.memory.malloc.argtypes = (ctypes.c_size_t,)
+        self.memory.free.argtypes = (ctypes.c_void_p,)
+        lib.isal_deflate_init.argtypes = lib.isal_deflate_stateless.argtypes = (ctypes.c_void_p,)
+        super().__init__(largest, kept)
+
+    def open(self):
+        self.pointer = self.memory.malloc(ISAL_STREAM)
+        self.tables = self.memory.malloc(ISAL_TABLES[self.level]) if self.level else None
+
+    def close(self):
+        self.memory.free(self.pointer)
+        self.memory.free(self.tables)
+
+    def run(self, body):
+        self.lib.isal_deflate_init(self.pointer)
+        stream = IsalStream.from_address(self.pointer)
+        stream.level, stream.level_buf = self.level, self.tables
+        stream.level_buf_size = ISAL_TABLES[self.level]
+        stream.gzip_flag, stream.end_of_stream = ISAL_GZIP, 1
+        stream.next_in, stream.avail_in = body, len(body)
+        stream.next_out, stream.avail_out = ctypes.addressof(self.buffer), self.capacity
+        if self.lib.isal_deflate_stateless(self.pointer):
+            raise tools.BenchError("ISA-L encodes nothing")
+        return stream.total_out
+
+
+class Brotli(Encoder):
+    """Its encoder cannot be used twice: every call makes one."""
+
+    levels = range(7)  # the module's range
+    contexts = (FRESH, REMADE)
+
+    WINDOW, GENERIC = 18, 0
+
+    def __init__(self, lib, level, largest, kept=False):
+        self.lib, self.level = lib, level
+        self.size = ctypes.c_size_t()
+        lib.BrotliEncoderCompress.argtypes = (
+            ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_size_t), ctypes.c_void_p)
+        super().__init__(largest, kept)
+
+    def run(self, body):
+        self.size.value = self.capacity
+        if not self.lib.BrotliEncoderCompress(self.level, self.WINDOW, self.GENERIC, len(body),
+                                              body, ctypes.byref(self.size), self.buffer):
+            raise tools.BenchError("brotli encodes nothing")
+        return self.size.value
+
+
+class Engine(typing.NamedTuple):
+    """A library that there is, and its encoders."""
+
+    levels: range
+    make: typing.Callable  # of (level, largest body, whether its context is kept)
+    contexts: tuple
+
+
+KINDS = {  # name -> (class, shared library)
+    "zlib": (Zlib, "libz.so.1"),
+    "libdeflate": (Libdeflate, "libdeflate.so.0"),
+    "ISA-L": (Isal, "libisal.so.2"),
+    "zstd": (Zstd, "libzstd.so.1"),
+    "brotli": (Brotli, "libbrotlienc.so.1"),
 }
 
 
 def engines():
-    """{name: function of (level, largest body, kept) that makes an encoder} of what is there."""
+    """{name: Engine} of what is there."""
     made = {}
-    for name, (kind, libraries) in ENGINES.items():
-        lib = library(*libraries)
+    for name, (kind, shared) in KINDS.items():
+        lib = library(shared)
         if lib is not None:
-            made[name] = (kind.levels, lambda *arguments, kind=kind, lib=lib, **named:
-                          kind(lib, *arguments, **named))
+            made[name] = Engine(kind.levels, functools.partial(kind, lib), kind.contexts)
     return made
 
 

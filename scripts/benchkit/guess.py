@@ -47,8 +47,8 @@ def gzip_stream(plain, level):
 
 
 @functools.lru_cache(maxsize=None)
-def libdeflate_maker():
-    """(levels, maker) of libdeflate's encoders, or None where it is not installed."""
+def libdeflate():
+    """libdeflate's Engine, or None where it is not installed."""
     return codecs.engines().get("libdeflate")
 
 
@@ -60,10 +60,10 @@ def candidates():
                    functools.partial(zlib_stream, level=level, memory_level=memory_level))
     for level in range(1, 10):
         yield "gzip", level, functools.partial(gzip_stream, level=level)
-    levels, make = libdeflate_maker() or ((), None)
-    for level in levels:
+    engine = libdeflate()
+    for level in engine.levels if engine else ():
         yield ("libdeflate", level, lambda plain, level=level:
-               deflate_stream(make(level, len(plain), False).bytes_of(plain)))
+               deflate_stream(engine.make(level, len(plain), False).bytes_of(plain)))
 
 
 def family(library):

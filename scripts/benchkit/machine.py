@@ -68,5 +68,6 @@ def describe(run, *load_tools, where=None):
     else:
         parts.append(f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}")
     parts.append(where or (f"link {run.link}, MTU 1500" if run.link else "loopback"))
-    parts.append(f"{run.scale.rounds} interleaved rounds of {run.scale.seconds:g} s a leg, medians")
+    of_length = f" of {run.scale.seconds:g} s a leg" if run.scale.seconds else ""
+    parts.append(f"{run.scale.rounds} interleaved rounds{of_length}, medians")
     return "; ".join(parts) + "."

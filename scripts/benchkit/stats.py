@@ -2,6 +2,7 @@
 
 import functools
 import math
+import random
 import statistics
 
 
@@ -108,6 +109,29 @@ def pairs_outside(count):
         total += 1
         below += ways[total]
     return total
+
+
+DRAWS = 400
+
+
+def drawn_anew(rounds, statistic):
+    """(middle, low, high) of `statistic(rounds)`, a positive figure that all rounds give together.
+
+    How far it can be trusted is seen from drawing as many rounds out of them, some more than once,
+    again and again (the bootstrap).
+    """
+    rounds = list(rounds)
+    if not rounds:
+        return math.nan, 0.0, math.inf
+    middle = statistic(rounds)
+    source = random.Random(1)
+    drawn = [statistic(source.choices(rounds, k=len(rounds))) for _ in range(DRAWS)]
+    if len(rounds) < 2 or any(not value > 0 for value in (middle, *drawn)):
+        return middle, 0.0, math.inf
+    # What is drawn from a few rounds is spread less than they are.
+    spread = statistics.stdev(map(math.log, drawn)) * math.sqrt(len(rounds) / (len(rounds) - 1))
+    reach = math.exp(student(len(rounds) - 1) * spread)
+    return middle, middle / reach, middle * reach
 
 
 def correlation(left, right):

@@ -96,6 +96,8 @@ def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
 
 def missing_precision(measured, low, high, above, below, rounds):
     """What it would take to tell on which side of its nearest bound the ratio is."""
+    if low <= 0 or math.isinf(high):
+        return "the rounds differ by more than any interval tells"
     bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
     bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
     distance = abs(math.log(measured / bound))

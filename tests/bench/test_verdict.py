@@ -40,6 +40,12 @@ def test_unknown_names_the_precision_that_is_missing():
                          below=1).outcome == HOLDS
 
 
+def test_statistic_that_some_rounds_have_not():
+    interval = stats.drawn_anew([1, -1, 2], sum)
+    seen = verdict.judge_interval("x", interval, 3, "", above=1)
+    assert seen.outcome == UNKNOWN and "differ by more" in seen.remark
+
+
 def test_ratio_at_its_bound_is_never_told():
     assert "too near" in verdict.judge("x", [0.9, 1.11, 1.0], "", below=1).remark
 

@@ -7,9 +7,9 @@ from benchkit.run import Scale
 SUMMARY = "the same leg under two names: what difference the harness sees where there is none"
 SOURCE = ""
 
-SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(5, 1), "normal": Scale(7, 3),
-          "full": Scale(9, 10)}
-SECONDS = {"smoke": 2, "quick": 15, "normal": 60, "full": 200}
+SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(30, 0.1), "normal": Scale(40, 0.5),
+          "full": Scale(60, 1.5)}
+SECONDS = {"smoke": 2, "quick": 12, "normal": 50, "full": 200}
 
 PAGE_BYTES = 64 * corpus.KB
 
@@ -38,8 +38,9 @@ def run(run):
         (httpd.site / f"{name}.html").write_bytes(page)
     httpd.start()
     legs = [rounds.Leg({"leg": name}, f"/{name}.html", page, "gzip", "gzip") for name in "AB"]
+    count = load.count_requests(httpd, legs[0], CLIENTS, run.scale.seconds)
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
-        run, httpd.url(leg.path), leg.headers, CLIENTS, seconds=run.scale.seconds, http1=True))
+        run, httpd.url(leg.path), leg.headers, CLIENTS, requests=count, http1=True))
     run.save_table(run.name, rows)
     text = "\n".join([f"control. {machine.describe(run, 'h2load')}",
                       f"One page of {len(page)} bytes, gzip level 6, as A and as B.",

@@ -7,7 +7,8 @@ Servers". The page comes from a handler, of unknown length, and is compressed fo
 import math
 import re
 
-from benchkit import corpus, download, load, machine, plot, rounds, server, stats, verdict, web
+from benchkit import (beyond, corpus, download, load, machine, plot, rounds, server, stats,
+                      verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -15,9 +16,9 @@ SUMMARY = "bytes, capacity and compression time at every level, for a 120 KB dyn
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, figures 1 "
           "and 3b")
 
-SCALES = {"smoke": Scale(1, 0.02, only=3), "quick": Scale(3, 0.7), "normal": Scale(5, 3),
-          "full": Scale(5, 15)}
-SECONDS = {"smoke": 2, "quick": 130, "normal": 450, "full": 1900}
+SCALES = {"smoke": Scale(1, 0.02, only=3), "quick": Scale(8, 0.1), "normal": Scale(12, 0.6),
+          "full": Scale(20, 3)}
+SECONDS = {"smoke": 2, "quick": 85, "normal": 400, "full": 2500}
 
 PAGE_BYTES = 120 * corpus.KB
 
@@ -106,14 +107,14 @@ def parse_log(text):
 def summarize(legs, rows, times):
     """{(coding, level): figures}: medians, and the compression time in two ways."""
     middle = stats.medians(rows, ("coding", "level"),
-                           ("rate", "sent_bytes", "cpu_usec_per_response"))
-    base = middle["identity", 0]["cpu_usec_per_response"]
+                           ("rate", "sent_bytes", "cpu_usec_per_response", beyond.STEADY))
+    base = middle["identity", 0][beyond.STEADY]
     for leg in legs:
         figures = middle[leg.labels["coding"], leg.labels["level"]]
         # What a response costs beyond the same response without compression.
-        figures["compression_usec"] = figures["cpu_usec_per_response"] - base
+        figures["compression_usec"] = figures[beyond.STEADY] - base
         # Responses per second of CPU: the rate that the server would reach on a CPU of its own.
-        figures["capacity"] = stats.ratio(1e6, figures["cpu_usec_per_response"])
+        figures["capacity"] = stats.ratio(1e6, figures[beyond.STEADY])
         figures["encoder_usec"] = stats.median(times.get(leg.path, ()))
     return middle
 
@@ -198,30 +199,19 @@ def write_dominated(middle):
     return f" Slower and larger than a higher level: {', '.join(worse)}." if worse else ""
 
 
-def beyond_identity(rows):
-    """The rows, each with the CPU of its response beyond identity's of the same round."""
-    base = {row["round"]: row["cpu_usec_per_response"] for row in rows
-            if row["coding"] == "identity"}
-    return [{**row, "compression": max(row["cpu_usec_per_response"] - base[row["round"]], 0.1)}
-            for row in rows]
-
-
 def find_verdicts(rows):
-    rows = beyond_identity(rows)
-
-    def ratios(over, under, figure):
-        return verdict.per_round(rows, {"coding": "gzip", "level": over},
-                                 {"coding": "gzip", "level": under}, figure)
-
+    one, nine = ({"coding": "gzip", "level": level} for level in (1, 9))
     return [
-        verdict.judge("gzip level 9 takes several times the compression time of level 1",
-                      ratios(9, 1, "compression"), "3 times on its page, 2 to 6.5 times by site",
-                      above=2, below=6.5),
+        verdict.judge_interval(
+            "gzip level 9 takes several times the compression time of level 1",
+            *beyond.ratio(rows, nine, one, {"coding": "identity"}),
+            "3 times on its page, 2 to 6.5 times by site", above=2, below=6.5),
         verdict.judge("and so much more CPU per response, so that capacity falls",
-                      ratios(9, 1, "cpu_usec_per_response"), "about a third of the capacity",
-                      above=1.5),
-        verdict.judge("level 9 saves bytes over level 1", ratios(9, 1, "sent_bytes"),
-                      "9 to 27 % fewer", below=0.95)]
+                      verdict.per_round(rows, nine, one, beyond.STEADY),
+                      "about a third of the capacity", above=1.5),
+        verdict.judge("level 9 saves bytes over level 1",
+                      verdict.per_round(rows, nine, one, "sent_bytes"), "9 to 27 % fewer",
+                      below=0.95)]
 
 
 def write_paragraph(run, page, rows, middle):
@@ -246,6 +236,7 @@ def run(run):
     counts = {leg.path: load.count_requests(httpd, leg, CLIENTS, run.scale.seconds) for leg in legs}
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
         run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path], http1=True))
+    rows = beyond.steady(rows, ("coding", "level"))
     run.save_table(run.name, rows)
     httpd.stop()  # writes out its buffered log
     times = parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))
