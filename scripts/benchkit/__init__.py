@@ -31,6 +31,7 @@ rounds    legs, checked once and then measured in interleaved rounds
 beyond    what compression costs beyond the same response without it
 asides    what peers measures beside its sizes
 memory    prefork children: one that is idle, and all of them at work
+position  the position file, which holds an effort where an experiment wants it
 
 stats     medians, percentiles, ratios and their intervals
 verdict   whether a finding holds, does not, or cannot be told

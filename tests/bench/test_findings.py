@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from benchkit import asides, beyond, download
 from benchkit.experiments import (content, context_reuse, control, day, lan_packets, levels, p95,
                                   peers, small_files, spike, static_vs_dynamic)
@@ -198,14 +200,30 @@ def test_peers():
     assert outcomes(seen).count(UNKNOWN) == 1 + len(peers.RATE_TARGETS)
 
 
-def test_best_zstd_has_no_more_bytes_than_mod_deflate():
-    rows = [{"server": "mod_deflate 6", "size": 64, "round": 1, "sent_bytes": 100,
-             beyond.STEADY: 900}]
-    rows += [{"server": f"elastic zstd {level}", "size": 64, "round": 1, "sent_bytes": sent,
-              beyond.STEADY: usec} for level, sent, usec in
-             ((3, 105, 100), (4, 100, 200), (5, 99, 300))]
-    best = [row for row in peers.add_best_zstd(rows) if row["server"] == peers.BEST_ZSTD]
-    assert [row[beyond.STEADY] for row in best] == [200]
+def position_rows(sent):
+    """Rows of mod_deflate 6 and of each position, at two sizes; bytes are those of `sent`."""
+    rows = [{"server": "mod_deflate 6", "size": size, "round": 1, "sent_bytes": 100}
+            for size in (4, 64)]
+    return rows + [{"server": peers.leg_of(held), "size": size, "round": 1, "sent_bytes": nbytes}
+                   for held, pair in zip(peers.POSITIONS, sent)
+                   for size, nbytes in zip((4, 64), pair)]
+
+
+@pytest.mark.parametrize("sent, expected", (
+    (((120, 110), (105, 95), (90, 90), (80, 80)), [105, 95]),
+    (((110, 110), (110, 90), (110, 80), (110, 70)), [110, 90]),
+    (((110, 110), (110, 110), (110, 110), (110, 110)), []),
+))
+def test_best_position_is_the_lowest_whose_bytes_are_mod_deflates(sent, expected):
+    best = [row["sent_bytes"] for row in peers.add_best_position(position_rows(sent))
+            if row["server"] == peers.BEST_POSITION]
+    assert best == expected
+
+
+def test_bytes_of_mixed_setups_are_what_went_out():
+    rows = [{"server": peers.leg_of(4), "sent_bytes": 7, "ElasticBytesOut": 300,
+             "ElasticCompressed": 2}, {"server": "mod_deflate 6", "sent_bytes": 7}]
+    assert [row["sent_bytes"] for row in peers.with_bytes_sent(rows)] == [150, 7]
 
 
 def p95_rows(growth, time, sent):

@@ -6,8 +6,8 @@ server's identity. The targets are this project's own.
 
 import time
 
-from benchkit import (asides, beyond, build, codecs, corpus, load, machine, nginx, plot, rounds,
-                      server, stats, tools, verdict, web)
+from benchkit import (asides, beyond, build, codecs, corpus, load, machine, nginx, plot,
+                      position, rounds, server, stats, tools, verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -38,21 +38,29 @@ DEFLATE = "SetOutputFilter DEFLATE\nDeflateCompressionLevel {level}\n"
 BROTLI = "SetOutputFilter BROTLI_COMPRESS\nBrotliCompressionQuality {level}\n"
 GZIP = "        gzip on;\n        gzip_min_length 0;\n        gzip_comp_level {level};\n"
 
+HELD = """
+Elastic On
+ElasticMinSize 0
+ElasticControl external
+ElasticPosition {path}
+"""
 ALL_CODINGS = "zstd, br, gzip"
-ZSTD_LEVELS = (3, 4, 5, 6)  # about where zstd gives mod_deflate 6's bytes
+# Of eight: about where the ladder gives a client of all codings mod_deflate 6's bytes.
+POSITIONS = (4, 4.33, 4.67, 5)
+POSITION_TOP = 8
 
 # A target is: sizes' geometric mean of compression CPU and of bytes, to those of a peer.
 TARGETS = (
     # leg, peer, CPU at most, bytes at most
     ("elastic gzip 6", "mod_deflate 6", 0.36, 1.00),
     ("elastic gzip 1", "mod_deflate 1", 0.18, 1.00),
-    ("elastic zstd at mod_deflate 6's bytes", "mod_deflate 6", 0.22, 1.00),
+    ("elastic, all codings, at mod_deflate 6's bytes", "mod_deflate 6", 0.22, 1.00),
     ("elastic gzip 6, zlib alone", "mod_deflate 6", 0.68, 1.00),
     ("elastic br 5", "mod_brotli 5", 0.50, 1.00),
 )
 RATE_TARGETS = ((16, 1.1), (64, 1.9), (120, 1.9), (300, 1.9))  # KB; req/s to nginx gzip 6
 
-BEST_ZSTD = TARGETS[2][0]
+BEST_POSITION = TARGETS[2][0]
 
 # What rounding may add to a mean of bytes that is to be no larger.
 TIE = 1.0005
@@ -77,7 +85,7 @@ def make_servers(run, site):
             run, f"deflate-{level}", DEFLATE.format(level=level),
             modules=("filter", "deflate"), **stock), "gzip", "gzip")
     notes = []
-    for add in (add_brotli, add_nginx, add_zstd, add_zlib):
+    for add in (add_brotli, add_nginx, add_positions, add_zlib):
         try:
             add(run, site, made)
         except tools.BenchError as problem:
@@ -99,12 +107,19 @@ def add_nginx(run, site, made):
             run, f"nginx-{level}", GZIP.format(level=level), site=site), "gzip", "gzip")
 
 
-def add_zstd(run, site, made):
+def leg_of(held):
+    return f"elastic, all codings, position {held:g}"
+
+
+def add_positions(run, site, made):
     if not server.built_in(run, "zstd"):
         raise tools.BenchError("the module has no zstd built in")
-    for level in ZSTD_LEVELS:
-        made[f"elastic zstd {level}"] = (elastic(run, site, f"zstd-{level}", "zstd", level),
-                                         "zstd", ALL_CODINGS)
+    for held in POSITIONS:
+        path = run.work / f"{held:g}.position"
+        path.write_bytes(position.encode(held, POSITION_TOP))
+        path.chmod(0o644)
+        made[leg_of(held)] = (server.Httpd(run, f"position-{held:g}", HELD.format(path=path),
+                                           site=site), None, ALL_CODINGS)
 
 
 def add_zlib(run, site, made):
@@ -130,19 +145,30 @@ def summarize(rows):
     return middle
 
 
-def add_best_zstd(rows):
-    """For each size, the zstd level of least CPU whose bytes are no more than mod_deflate 6's."""
-    middle = stats.medians(rows, ("server", "size"), ("sent_bytes", beyond.STEADY))
-    found = []
-    for size in dict.fromkeys(row["size"] for row in rows):
-        allowed = [name for name in (f"elastic zstd {level}" for level in ZSTD_LEVELS)
-                   if (name, size) in middle and middle[name, size]["sent_bytes"]
-                   <= middle["mod_deflate 6", size]["sent_bytes"]]
-        if allowed:
-            best = min(allowed, key=lambda name: middle[name, size][beyond.STEADY])
-            found += [{**row, "server": BEST_ZSTD} for row in rows
-                      if row["server"] == best and row["size"] == size]
-    return rows + found
+def with_bytes_sent(rows):
+    """The rows; where setups were mixed, each with the mean of the bytes that went out."""
+    return [{**row, "sent_bytes": round(stats.ratio(row["ElasticBytesOut"],
+                                                    row["ElasticCompressed"]), 1)}
+            if row["server"].startswith("elastic, all codings") else row for row in rows]
+
+
+def mean_bytes(middle, name):
+    """Bytes to mod_deflate 6's, a geometric mean over the targets' sizes that are there."""
+    return stats.geometric_mean(
+        [figures["sent_bytes"] / middle["mod_deflate 6", size]["sent_bytes"]
+         for (server_name, size), figures in middle.items()
+         if server_name == name and size in TARGET_SIZES])
+
+
+def add_best_position(rows):
+    """The lowest position whose mean of bytes is no more than mod_deflate 6's, under that name."""
+    middle = stats.medians(rows, ("server", "size"), ("sent_bytes",))
+    present = {name for name, _ in middle}
+    for name in map(leg_of, POSITIONS):
+        if name in present and mean_bytes(middle, name) <= TIE:
+            return rows + [{**row, "server": BEST_POSITION} for row in rows
+                           if row["server"] == name]
+    return rows
 
 
 def judge(rows):
@@ -200,7 +226,7 @@ def codec_times(bodies):
 
 def draw(run, middle, sizes):
     names = [name for name in dict.fromkeys(name for name, _ in middle)
-             if not name.endswith("identity") and name != BEST_ZSTD]
+             if not name.endswith("identity") and name != BEST_POSITION]
     panels = (("compression_usec", "compression, CPU µs per response"),
               ("rate", "requests per second"), ("sent_bytes", "bytes"))
     colour = {"elastic": plot.GZIP, "mod_deflate": plot.IDENTITY, "mod_brotli": plot.BR,
@@ -213,7 +239,7 @@ def draw(run, middle, sizes):
                 axes.plot(at, [max(middle[name, size][key], 0.5) for size in at],
                           "--" if name.endswith("1") else "-", marker="o" if "gzip" in name or
                           "deflate" in name else "s", ms=3, lw=1, label=name,
-                          color=colour[name.split()[0]])
+                          color=colour[name.split()[0].rstrip(",")])
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
             axes.set_xlabel("KB of the page")
@@ -239,7 +265,7 @@ def run(run):
     rows = rounds.measure(run, None, legs, lambda leg: load.h2load(
         run, leg.server.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.name],
         http1=True))
-    rows = add_best_zstd(beyond.steady(rows, ("server", "size")))
+    rows = add_best_position(beyond.steady(with_bytes_sent(rows), ("server", "size")))
     run.save_table(run.name, rows)
     middle = summarize(rows)
     run.save_table(f"{run.name}-summary", [{"server": name, "kb": size, **figures}
