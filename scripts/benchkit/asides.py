@@ -9,7 +9,7 @@ import gzip
 import socket
 import time
 
-from benchkit import load, rounds, sample, server, tools, verdict
+from benchkit import handler, load, rounds, sample, server, tools, verdict
 
 LEVEL = 6
 
@@ -17,20 +17,6 @@ STREAMS = 64
 STREAM_ROUNDS = 7  # at most: each takes the CPU seconds of all the streams
 
 PATH = "/stream"
-
-# The handler writes as an application does, and flushes nothing itself.
-HANDLER = """
-local file = assert(io.open("{path}", "rb"))
-local page = file:read("a")
-file:close()
-function handle(r)
-    r.content_type = "text/html"
-    for start = 1, #page, 8192 do
-        r:write(page:sub(start, start + 8191))
-    end
-    return apache2.OK
-end
-"""
 
 LUA = "LuaScope thread\nLuaMapHandler ^/stream$ {folder}/stream.lua handle\n"
 
@@ -81,11 +67,9 @@ def make_streams(run, page, setups):
     made = {}
     for name, setup in setups.items():
         httpd = server.Httpd(run, f"stream-{name}".replace(" ", "-"), LUA + setup.snippet,
-                             modules=("lua", *setup.modules), elastic=setup.is_ours,
+                             modules=(*handler.MODULES, *setup.modules), elastic=setup.is_ours,
                              threads=STREAMS)
-        source = httpd.folder / "page.html"
-        source.write_bytes(page)
-        (httpd.folder / "stream.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
+        handler.write_script(httpd.folder / "stream.lua", page)
         made[name] = httpd.start()
     return made
 

@@ -11,8 +11,7 @@ import time
 
 from benchkit import arrivals, sample, stats, tools
 
-# h2load's timers are late by up to a millisecond each, and each counts from the one before. The
-# more connections share the arrivals, the longer the pauses and the less that is.
+# The more connections share the arrivals, the longer are the pauses of each.
 CONNECTIONS = 16
 STREAMS = 1000  # of a connection, so that none waits for another; see SNIPPET
 
@@ -21,6 +20,14 @@ H2MaxSessionStreams 1000
 """
 
 CLOCK = 0.1  # seconds between two looks at the server's CPU
+
+LAUNCH = 0.02  # seconds that it takes to start one of the programs, at most
+# h2load's timers wake it late, because the kernel counts in milliseconds, and each counts from the
+# one before: so much, in seconds, is what each adds, and what is taken away beforehand.
+TIMER_LAG = 0.00065
+
+LATE = 0.1  # seconds after its time that a request was not sent as it was meant
+
 
 @dataclasses.dataclass(frozen=True)
 class Response:
@@ -36,6 +43,7 @@ class Replayed:
     missing: list  # arrivals that had no response
     cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
     timeout: float
+    late: list = dataclasses.field(default_factory=list)  # arrivals that were sent too late
 
     def failed(self, response):
         return response.seconds > self.timeout or not 200 <= response.status < 300
@@ -45,6 +53,18 @@ class Replayed:
         here = [one for one in self.responses if start <= one.at < end]
         missing = sum(start <= at < end for at in self.missing)
         return stats.ratio(sum(map(self.failed, here)) + missing, len(here) + missing)
+
+    def failures(self, start, end):
+        """How many of the arrivals in a span of time had no response in time."""
+        return (sum(start <= one.at < end and self.failed(one) for one in self.responses)
+                + sum(start <= at < end for at in self.missing))
+
+    def sent_share(self, times):
+        """Of all arrivals, the share that the load generator sent in time, as far as is known.
+
+        A request without a response tells nothing of when it was sent.
+        """
+        return 1 - stats.ratio(len(self.late), len(times))
 
     def percentile(self, percent, start, end):
         """Of the latencies of a span's arrivals, in seconds; what has no response is the latest."""
@@ -67,8 +87,8 @@ def replay(run, server, path, headers, times, timeout):
     shares = [times[start::count] for start in range(count)]
     folder = run.work / "replay"
     folder.mkdir(exist_ok=True)
-    launched = time.time()
-    loads = [start_load(run, server.url(path), headers, part, folder / str(number))
+    launched = time.time() + count * LAUNCH
+    loads = [start_load(run, server.url(path), headers, part, folder / str(number), launched)
              for number, part in enumerate(shares)]
     cpu = watch(server, loads, launched, times[-1] + timeout + 1)
     for process, _ in loads:
@@ -76,26 +96,40 @@ def replay(run, server, path, headers, times, timeout):
         process.wait()
     logs = [parse_log(log.read_text(encoding="ascii") if log.exists() else "", launched)
             for _, log in loads]
-    # The programs take a moment to start; what counts is when their first requests went out.
+    # The programs take a moment to connect; what counts is when their first requests went out.
     lag = stats.median(min(one.at for one in rows) - part[0]
                        for rows, part in zip(logs, shares) if rows)
     lag = 0.0 if math.isnan(lag) else lag
     logs = [[dataclasses.replace(one, at=one.at - lag) for one in rows] for rows in logs]
-    missing = [at for rows, part in zip(logs, shares) for at in unanswered(part, rows)]
+    missing = [unanswered(part, rows) for rows, part in zip(logs, shares)]
+    late = [at for rows, part, lost in zip(logs, shares, missing)
+            for at in sent_late(part, rows, lost)]
+    missing = [at for lost in missing for at in lost]
     return Replayed(launched + lag, sorted((one for rows in logs for one in rows),
                                            key=lambda one: one.at), sorted(missing),
-                    [(at - lag, used) for at, used in cpu], timeout)
+                    [(at - lag, used) for at, used in cpu], timeout, sorted(late))
 
 
-def start_load(run, url, headers, times, base):
+def start_load(run, url, headers, times, base, launched):
+    """Starts a program that sends at `times` after `launched`, which is yet to come."""
     script, log = base.with_suffix(".script"), base.with_suffix(".log")
-    script.write_text("".join(f"{1000 * at:.3f}\t{url}\n" for at in times), encoding="ascii")
+    script.write_text("".join(f"{1000 * at:.3f}\t{url}\n" for at in timers(
+        times, launched - time.time())), encoding="ascii")
     log.unlink(missing_ok=True)
     command = [tools.find("h2load"), "-t1", "-c1", f"-m{STREAMS}",
                f"--timing-script-file={script}", f"--log-file={log}"]
     for name, value in headers.items():
         command += ["-H", f"{name}: {value}"]
     return run.start(command, base.with_suffix(".out"), cpu=run.load_cpu), log
+
+
+def timers(times, ahead):
+    """What to tell h2load so that it sends at `times`, `ahead` seconds from now being their 0."""
+    told, due = [], 0.0
+    for number, at in enumerate(times):
+        due = max(due, ahead + at - number * TIMER_LAG)
+        told.append(due)
+    return told
 
 
 def watch(server, loads, launched, patience):
@@ -134,3 +168,11 @@ def unanswered(times, responses):
             missing.append(at)
             spare -= 1
     return missing
+
+
+def sent_late(times, responses, missing):
+    """The arrivals that have a response, and whose request went out LATE after its time."""
+    starts = sorted(one.at for one in responses)
+    gone = set(missing)
+    answered = [at for at in times if at not in gone]
+    return [at for at, start in zip(answered, starts) if start - at > LATE]

@@ -61,6 +61,7 @@ class Run:
         self.say = say
         self._step = step or (lambda share: None)
         self.corpora = []  # rows of web.composition()
+        self._names = 0
         self._ends = contextlib.ExitStack()
         cpus = sorted(os.sched_getaffinity(0))
         # With a single CPU nothing can be kept apart; the paragraph says so.
@@ -82,6 +83,11 @@ class Run:
         path = self.work / name
         path.mkdir()
         return path
+
+    def new_name(self, kind):
+        """A name that no other folder of the run has."""
+        self._names += 1
+        return f"{kind}-{self._names}"
 
     def done(self, share):
         """Says how much of the experiment is done, 0 to 1."""

@@ -43,8 +43,8 @@ GracefulShutdownTimeout 1
 
 # Children neither come nor go during a run, so that their CPU time stays countable.
 THREADS = """
-StartServers 2
-ServerLimit 2
+StartServers {children}
+ServerLimit {children}
 ThreadsPerChild {threads}
 MinSpareThreads 1
 MaxSpareThreads {workers}
@@ -186,7 +186,7 @@ class Httpd(Server):
     """An httpd: with this module, or where `elastic` is False without it.
 
     `snippet` goes to the end of its configuration; {folder} and {site} are replaced in it.
-    Each of two children has `threads`; with fewer than there are connections, httpd closes kept
+    Each of `children` has `threads`; with fewer than there are connections, httpd closes kept
     connections and their clients count failures.
     """
 
@@ -195,17 +195,19 @@ class Httpd(Server):
     base_modules = BASE_MODULES
 
     def __init__(self, run, folder, snippet, modules=(), elastic=True, threads=32,
-                 **options):
+                 children=2, **options):
         super().__init__(run, folder, **options)
         self.snippet = snippet
         self.modules = modules
         self.elastic = elastic
         self.threads = threads
+        self.children = children
         self.configuration = self.folder / "httpd.conf"
 
     def workers(self):
         """The lines that say how many workers there are."""
-        return THREADS.format(threads=self.threads, workers=2 * self.threads)
+        return THREADS.format(children=self.children, threads=self.threads,
+                              workers=self.children * self.threads)
 
     def configure(self):
         text = CONFIGURATION.format(

@@ -1,23 +1,37 @@
-"""A dynamic site: an httpd with this module in front of a php-fpm, on one CPU, and its log."""
+"""A dynamic site: an httpd in front of a php-fpm, or of a handler, on one CPU; and its log."""
 
 import dataclasses
 import re
 
-from benchkit import fpm, load, replay, sample, server, stats
+from benchkit import fpm, handler, load, replay, sample, server, stats
 
 PATH = "/page.php"
 
 HEADERS = {"Accept-Encoding": "gzip"}
 
-SNIPPET = """
+LOG = """
 BufferedLogs On
 LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n %B %U" levels
 CustomLog {folder}/levels.log levels
-<LocationMatch "php$">
+"""
+
+# For clients of all codings; the status page stays as it is.
+ELASTIC = LOG + """
+<LocationMatch "^/page">
     Elastic On
-    ElasticCodings gzip
 </LocationMatch>
+"""
+
+GZIP_ONLY = ELASTIC + """
 ElasticCodings gzip
+"""
+
+# What stock modules do not note is logged as nothing.
+STOCK = LOG.replace("%{{elastic-level}}n %{{elastic-usec}}n", "0 0") + """
+<LocationMatch "^/page">
+    SetOutputFilter DEFLATE
+</LocationMatch>
+DeflateCompressionLevel {level}
 """
 
 CALIBRATION_CLIENTS = 8
@@ -50,34 +64,44 @@ class Site:
         self.folder = run.folder("php-site")
         self.fpm.fill(self.folder)
         self.fpm.start()
-        self.count = 0
+        self.modules, self.snippet = fpm.MODULES, self.fpm.snippet
+        self.helpers = [self.fpm.process.pid]
+        self.path = PATH
 
-    def serve(self, settings):
-        """A started httpd; its log is whole after stop()."""
-        self.count += 1
-        httpd = server.Httpd(self.run, f"httpd-{self.count}",
-                             replay.SNIPPET + self.fpm.snippet + SNIPPET + settings,
-                             modules=fpm.MODULES, site=self.folder)
+    def serve(self, settings, snippet=GZIP_ONLY):
+        """A started httpd with this module; its log is whole after stop()."""
+        return self.start(snippet + settings, self.modules)
+
+    def serve_stock(self, level):
+        """A started httpd with mod_deflate in this module's place."""
+        return self.start(STOCK.replace("{level}", str(level)),
+                          (*self.modules, "filter", "deflate"), elastic=False)
+
+    def start(self, snippet, modules, **options):
+        httpd = server.Httpd(self.run, self.run.new_name("httpd"),
+                             replay.SNIPPET + self.snippet + snippet, modules=modules,
+                             site=self.folder, **options)
         httpd.start()
-        httpd.helpers = [self.fpm.process.pid]
+        httpd.helpers = self.helpers
         return httpd
 
-    def capacity(self, httpd, seconds, path=PATH):
+    def capacity(self, httpd, seconds, headers=HEADERS):
         """Responses per second that the server's CPU has time for."""
         requests = CALIBRATION_CLIENTS
-        load.h2load(self.run, httpd.url(path), HEADERS, CALIBRATION_CLIENTS, requests=requests)
+        url = httpd.url(self.path)
+        load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)
         # A first guess, from a cold server, says how many it takes.
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
-            load.h2load(self.run, httpd.url(path), HEADERS, CALIBRATION_CLIENTS, requests=requests)
+            load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)
             used = sample.cpu_seconds(httpd.pids) - before
             rate = stats.ratio(requests, used)
             requests = max(CALIBRATION_CLIENTS, round(seconds * rate))
         return rate
 
-    def replay(self, httpd, arrivals, timeout, path=PATH):
-        """(what became of the arrivals, the server's log of them)."""
-        seen = replay.replay(self.run, httpd, path, HEADERS, arrivals, timeout)
+    def replay(self, httpd, arrivals, timeout, headers=HEADERS):
+        """What became of the arrivals."""
+        seen = replay.replay(self.run, httpd, self.path, headers, arrivals, timeout)
         sample.wait_until_idle(httpd.pids)
         return seen
 
@@ -85,3 +109,34 @@ class Site:
         """Stops the server and reads its log."""
         httpd.stop()
         return parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))
+
+
+# On one CPU more workers do nothing faster; each goes on with the body that it has begun, however
+# many requests come meanwhile.
+FEW_WORKERS = "H2MinWorkers 2\nH2MaxWorkers 4\n"
+
+
+class Files(Site):
+    """The same with a file that httpd itself sends: what is left is the codec, and HTTP."""
+
+    def __init__(self, run, page):
+        self.run = run
+        self.folder = run.folder(run.new_name("files"))
+        self.path = "/page.html"
+        self.modules, self.snippet, self.helpers = (), FEW_WORKERS, []
+        (self.folder / "page.html").write_bytes(page)
+
+
+class Generator(Site):
+    """The same with pages that a handler in httpd itself writes, at next to no cost.
+
+    All are the beginning of `page`, of `least` bytes at least: how long each is, is drawn.
+    """
+
+    def __init__(self, run, page, least):
+        self.run = run
+        self.folder = run.folder(run.new_name("generator"))
+        self.path = "/page"
+        self.modules = handler.MODULES
+        self.snippet = handler.write(self.folder, self.path, page, least)
+        self.helpers = []

@@ -96,7 +96,7 @@ static el_state_work_t work_so_far(const el_state_t *state)
 
 /*
  * CPU µs of all the work; 0 where nothing was sampled. By bytes: the time elapsed would not do,
- * because taking the CPU time is a system call, after which the scheduler treats a thread otherwise.
+ * because taking the CPU time is a system call, and after one a thread is scheduled otherwise.
  */
 static double cpu_usec(el_state_work_t work)
 {

@@ -36,8 +36,8 @@ el_usage_t el_usage_new(void)
 }
 
 /*
- * The time elapsed lies inside of the CPU time: a kernel lets others run when a system call returns,
- * and in a busy process the sampled responses would seem to take many times longer than the rest.
+ * The time elapsed lies inside of the CPU time: a kernel lets others run when a system call
+ * returns, and in a busy process the sampled responses would seem to take many times longer.
  */
 void el_usage_start(el_usage_t *usage)
 {

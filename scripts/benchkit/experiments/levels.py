@@ -7,7 +7,7 @@ Servers". The page comes from a handler, of unknown length, and is compressed fo
 import math
 import re
 
-from benchkit import (beyond, corpus, download, load, machine, plot, rounds, server, stats,
+from benchkit import (beyond, corpus, download, handler, load, machine, plot, rounds, server, stats,
                       verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
@@ -29,24 +29,6 @@ LEVELS = {"gzip": range(1, 10), "br": range(12), "zstd": range(1, 13)}
 CLIENTS = 4
 
 TIE = 1.05  # levels whose figures differ by less count as equal: rounds differ as much
-
-# The handler writes pieces, as a template engine does; the page is read once per Lua state.
-HANDLER = """
-local file = assert(io.open("{path}", "rb"))
-local page = file:read("a")
-file:close()
-local pieces = {{}}
-for start = 1, #page, 8000 do
-    pieces[#pieces + 1] = page:sub(start, start + 7999)
-end
-function handle(r)
-    r.content_type = "text/html"
-    for _, piece in ipairs(pieces) do
-        r:write(piece)
-    end
-    return apache2.OK
-end
-"""
 
 SNIPPET = """
 LuaScope thread
@@ -86,10 +68,8 @@ def levels_in(middle, coding):
 def make_server(run, page, legs, name="httpd", **options):
     snippet = SNIPPET + IDENTITY_SNIPPET
     snippet += "".join(LEVEL_SNIPPET.format(path=leg.path, **leg.labels) for leg in legs[1:])
-    httpd = server.Httpd(run, name, snippet, modules=("lua",), **options)
-    source = httpd.folder / "page.html"
-    source.write_bytes(page)
-    (httpd.folder / "page.lua").write_text(HANDLER.format(path=source), encoding="utf-8")
+    httpd = server.Httpd(run, name, snippet, modules=handler.MODULES, **options)
+    handler.write_script(httpd.folder / "page.lua", page)
     return httpd
 
 
