@@ -13,7 +13,8 @@ pages     the user's own pages, from a folder or a list of URLs
 server    private servers on free ports: httpd
 nginx     nginx
 fpm       php-fpm and its pages
-site      a dynamic site: httpd in front of php-fpm, and its log
+handler   pages that httpd itself writes
+site      a dynamic site: httpd in front of either, and its log
 codecs    compression libraries called directly
 guess     which library made a body
 
@@ -32,6 +33,7 @@ beyond    what compression costs beyond the same response without it
 asides    what peers measures beside its sizes
 memory    prefork children: one that is idle, and all of them at work
 position  the position file, which holds an effort where an experiment wants it
+modes     the parts of the experiment of that name
 
 stats     medians, percentiles, ratios and their intervals
 verdict   whether a finding holds, does not, or cannot be told

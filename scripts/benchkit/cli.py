@@ -19,7 +19,7 @@ from benchkit.tools import ROOT, BenchError
 
 # `all` goes from the short and certain to the long.
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
-         "levels", "peers", "p95", "spike", "day")
+         "levels", "peers", "p95", "spike", "day", "modes")
 
 
 def experiment_names():

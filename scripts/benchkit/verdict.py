@@ -94,6 +94,21 @@ def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
     return Verdict(finding, outcome, measured, measured, measured, reported)
 
 
+def every_round(finding, values, reported, *, above=-math.inf, below=math.inf):
+    """The verdict on a figure that is meant of every round, also of the only one.
+
+    It holds where all rounds are within the bounds, and fails where none is.
+    """
+    values = list(values)
+    if not values or any(map(math.isnan, values)):
+        return judge(finding, (), reported)
+    good = sum(above < value < below for value in values)
+    outcome = {len(values): HOLDS, 0: FAILS}.get(good, UNKNOWN)
+    remark = f"it does in {good} of {len(values)} rounds" if outcome == UNKNOWN else ""
+    return Verdict(finding, outcome, stats.median(values), min(values), max(values), reported,
+                   remark)
+
+
 def missing_precision(measured, low, high, above, below, rounds):
     """What it would take to tell on which side of its nearest bound the ratio is."""
     if low <= 0 or math.isinf(high):

@@ -18,7 +18,8 @@ from benchkit.tools import BenchError
 PATIENCE = 120  # seconds; the slowest takes under ten
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
-          "p95": ["php-fpm*"], "spike": ["php-fpm*"], "day": ["php-fpm*"]}
+          "p95": ["php-fpm*"], "spike": ["php-fpm*"], "day": ["php-fpm*"],
+          "modes": ["php-fpm*"]}
 
 
 def environment(folder):

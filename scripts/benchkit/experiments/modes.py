@@ -1,0 +1,151 @@
+"""The controller's modes on a real httpd: spikes, a day, goals, and what the controller costs.
+
+Beside step, which is the method of "Automatic and Dynamic Configuration of Data Compression for Web
+Servers", stand the modes that know what setups cost; and mod_deflate at a fixed level.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from benchkit import corpus, fpm, machine, plot, run, web
+from benchkit.modes import controller, days, goals, owncost, spikes
+from benchkit.outcome import Outcome
+from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site
+
+SUMMARY = "the controller's modes: spikes, a day, goals, and the controller's own cost"
+SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, sections 4.1, "
+          "4.2, 5.2 and 5.3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale(run.Scale):
+    """Seconds are those of the day; rounds are of everything else."""
+
+    days: int = 1
+    attack: float = 5  # seconds
+    steady: float = 4  # seconds of each pinned level, and half of a goal's
+    levels: int = 1  # the step between those that are pinned
+    idle: float = 20  # seconds
+    children: int = 250  # of prefork
+
+
+SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, levels=8, idle=0.05, children=4),
+          "quick": Scale(1, 10, only=3, attack=4, steady=1, levels=2, idle=4),
+          "normal": Scale(2, 240, only=3), "full": Scale(3, 240, days=3, attack=10, steady=10)}
+SECONDS = {"smoke": 7, "quick": 145, "normal": 1150, "full": 3900}
+
+LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
+
+ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike, and a larger one
+
+# Of the flood: large enough that the floor, which pays for HTTP as well, can serve ten times what
+# mod_deflate can.
+FILE_BYTES = 300 * corpus.KB
+
+PAGE_BYTES = 120 * corpus.KB  # of the goals, at most
+GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length know only nine times
+
+# Of the time that the run takes, about.
+SHARES = {"spike": 0.2, "flood": 0.2, "day": 0.45, "goals": 0.1, "own cost": 0.05}
+
+
+def steps(run):
+    """For each part, a function that says how much of it is done."""
+    found, before = {}, 0.0
+    for name, share in SHARES.items():
+        found[name] = lambda of_part, before=before, share=share: run.done(before + share * of_part)
+        before += share
+    return found
+
+
+def spike_servers(run):
+    return ("mod_deflate", *spikes.MODES) if run.scale.only != 1 else ("mod_deflate", "predict")
+
+
+def day_servers(run):
+    return list(days.VARIANTS)[:max(run.scale.only, 2) if run.scale.only else None]
+
+
+def draw(run, over_time):
+    loads = list(dict.fromkeys(row["load"] for row in over_time))
+    with plot.figure(run, f"{run.name}-spikes", 2 * len(loads), width=14, height=3.4) as axes:
+        for number, load in enumerate(loads):
+            latency, position = axes[2 * number:2 * number + 2]
+            for name, colour in spikes.COLOURS.items():
+                rows = [row for row in over_time if (row["load"], row["server"]) == (load, name)]
+                at = [row["at_s"] for row in rows]
+                latency.plot(at, [row["p50_ms"] for row in rows], color=colour, label=name)
+                position.step(at, [row["position"] for row in rows], where="post", color=colour)
+            latency.set_ylabel("median latency, ms")
+            latency.set_yscale("log")
+            position.set_ylabel("position")
+            for one in (latency, position):
+                one.set_title(load)
+                one.set_xlabel("seconds")
+        axes[0].legend()
+
+
+def describe(workload, rates):
+    fits = ("" if rates.peak > 0.999 * workload.height * rates.stock else
+            f", where {workload.height:g} times would be more than the floor can serve")
+    return (f"{workload.name}: mod_deflate {spikes.STOCK_LEVEL} is saturated by {rates.stock:.0f} "
+            f"pages a second, the ceiling by {rates.ceiling:.0f}, the floor by {rates.floor:.0f}; "
+            f"the load goes from {rates.base:.0f} to {rates.peak:.0f}, "
+            f"{rates.peak / rates.stock:.2f} times what saturates mod_deflate{fits}.")
+
+
+def workloads(run):
+    page = corpus.document(FILE_BYTES, run)
+    run.corpora.append(web.composition("file", [page], corpus.document_origin(run)))
+    site = Site(run)
+    return site, (spikes.Workload("php-fpm", site, ATTACK, days.GZIP, GZIP_ONLY),
+                  spikes.Workload("files", Files(run, page), FLOOD, days.ALL, ELASTIC))
+
+
+def save_spikes(run, rows, over_time):
+    run.save_table(f"{run.name}-spikes", rows)
+    run.save_table(f"{run.name}-spikes-time", over_time)
+    draw(run, over_time)
+
+
+def run(run):
+    site, loads = workloads(run)
+    done = steps(run)
+    rows, over_time, texts = [], [], []
+    for part, workload in zip(("spike", "flood"), loads):
+        found, points, rates = spikes.measure(run, workload, spike_servers(run), run.scale.attack,
+                                              done[part])
+        rows, over_time = rows + found, over_time + points
+        texts.append(describe(workload, rates))
+    save_spikes(run, rows, over_time)
+    hours, whole, capacity = days.measure(run, site, day_servers(run), run.scale.seconds,
+                                          run.scale.days, done["day"])
+    run.save_table(f"{run.name}-day", hours)
+    run.save_table(f"{run.name}-days", whole)
+    days.draw(run, f"{run.name}-day", hours)
+    generator = Generator(run, corpus.document(PAGE_BYTES, run), GOAL_LEAST)
+    reached = goals.measure(run, generator, run.scale.steady, goals.LEVELS[::run.scale.levels],
+                            done["goals"])
+    run.save_table(f"{run.name}-goals", reached)
+    idle = owncost.measure(run, run.scale.idle, run.scale.children, done["own cost"])
+    run.save_table(f"{run.name}-own-cost", idle)
+    void = [row for row in rows + whole if row["sent_share"] < spikes.SENT]
+    return Outcome(
+        f"modes. {machine.describe(run, 'h2load', 'php-fpm')}\n"
+        f"Pages of {fpm.PAGE_BYTES // corpus.KB} KB from php-fpm; a file of "
+        f"{FILE_BYTES // corpus.KB} KB; the interval is "
+        f"{1000 * controller.INTERVAL:.0f} ms, in the day "
+        f"{1000 * days.interval_of(run.scale.seconds):.0f} ms. A spike lasts {run.scale.attack:g} s. "
+        + "\n".join(texts) +
+        f"\nThe day is 24 hours in {run.scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of "
+        f"the {capacity:.0f} pages a second that saturate {days.STATIC}.\n"
+        f"Passes of which less than {100 * spikes.SENT:.0f} % of the schedule was sent in time, "
+        f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
+        spikes.judge(rows, LEVELS) + days.judge(whole) + goals.judge(reached)
+        + owncost.judge(idle),
+        {"spikes": f"{run.name}-spikes", "days": f"{run.name}-days",
+         "goals and pinned levels": f"{run.name}-goals",
+         "idle servers": f"{run.name}-own-cost"},
+        {"spikes: latency and position": f"{run.name}-spikes",
+         "a day: position, CPU and latency": f"{run.name}-day"})

@@ -1,0 +1,138 @@
+"""A day's demand in minutes: mod_deflate at level 1 against the controller with the whole range.
+
+The same arrivals are replayed to each server in turn; pages come from php-fpm.
+"""
+
+import dataclasses
+import math
+
+from benchkit import arrivals, plot, stats, verdict
+from benchkit.modes import controller
+from benchkit.site import ELASTIC
+
+STOCK_LEVEL = 1
+
+PEAK = 0.75  # of what saturates mod_deflate at that level: below the high threshold
+
+HOURS, BUSIEST = 24, 20
+
+TIMEOUT = 5.0  # seconds
+
+GZIP = {"Accept-Encoding": "gzip"}
+ALL = {"Accept-Encoding": "gzip, br, zstd"}
+
+RUNNING = 2  # intervals above the high threshold that are let pass
+
+PER_HOUR, MOST = 20, 0.5  # intervals, where they are not longer than the default, in seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    mode: str  # of the controller; empty: mod_deflate
+    headers: dict
+    colour: str
+    below: float = math.inf  # the bytes, to mod_deflate's, that are wanted
+
+
+STATIC = "mod_deflate 1"
+
+VARIANTS = {
+    STATIC: Variant("", GZIP, plot.IDENTITY),
+    "predict, gzip": Variant("predict", GZIP, plot.GZIP, 0.86),
+    "predict, zstd+br+gzip": Variant("predict", ALL, plot.KEPT, 0.82),
+    "step, gzip": Variant("step", GZIP, plot.THRESHOLD),
+}
+
+
+def interval_of(seconds):
+    """The controller's interval, in seconds: a part of an hour, within what it may be."""
+    tenths = round(10 * seconds / HOURS / PER_HOUR)
+    return min(MOST, max(controller.INTERVAL, tenths / 10))
+
+
+def measure(run, site, names, seconds, days, done):
+    """(rows of each hour, rows of each day, mod_deflate's capacity)."""
+    stock = site.serve_stock(STOCK_LEVEL)
+    capacity = site.capacity(stock, min(2, seconds / 4))
+    stock.stop()
+    hours, whole = [], []
+    for number in range(1, days + 1):
+        times = arrivals.poisson(arrivals.DAY, PEAK * capacity, seconds, seed=number)
+        for name in names if number % 2 else reversed(names):
+            rows, day = one_pass(site, name, times, seconds)
+            labels = {"server": name, "round": number}
+            hours += [{**labels, **row} for row in rows]
+            whole.append({**labels, **day})
+            done(len(whole) / days / len(names))
+    return hours, whole, capacity
+
+
+def one_pass(site, name, times, seconds):
+    """(rows of each hour, the day's row) of one replay."""
+    variant = VARIANTS[name]
+    httpd = (site.serve(controller.settings(variant.mode, interval=interval_of(seconds)), ELASTIC)
+             if variant.mode else site.serve_stock(STOCK_LEVEL))
+    seen = site.replay(httpd, times, TIMEOUT, variant.headers)
+    logged = site.logged(httpd)
+    updates = controller.updates_of(httpd, seen.began)
+    hour = seconds / HOURS
+    rows = [one_hour(seen, controller.during(updates, number * hour, (number + 1) * hour), number,
+                     hour) for number in range(HOURS)]
+    day = {"arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
+           "responses": len(logged),
+           "bytes_per_response": round(stats.ratio(sum(one.bytes for one in logged),
+                                                   len(logged)), 1),
+           "failed": seen.failures(0, seconds),
+           "cpu_share": round(seen.cpu_share(0, seconds), 3),
+           "cpu_share_peak": rows[BUSIEST]["cpu_share"],
+           "above_running": (controller.longest_above(controller.during(updates, 0, seconds),
+                                                      controller.HIGH) if updates else "")}
+    return rows, day
+
+
+def one_hour(seen, updates, number, length):
+    start, end = number * length, (number + 1) * length
+    return {"hour": number,
+            "responses": sum(start <= one.at < end for one in seen.responses),
+            "position": round(stats.ratio(sum(one.position / one.top for one in updates),
+                                          len(updates)), 3),
+            "cpu_share": round(seen.cpu_share(start, end), 3),
+            "p95_ms": round(1e3 * min(seen.percentile(95, start, end), seen.timeout), 2)}
+
+
+def judge(days):
+    static = {"server": STATIC}
+    found = []
+    for name, variant in VARIANTS.items():
+        ours = {"server": name}
+        members = [row for row in days if row["server"] == name]
+        if not members or variant.below == math.inf:
+            continue
+        found += [
+            verdict.every_round(f"{name}: bytes of the day, to {STATIC}'s", verdict.per_round(
+                days, ours, static, "bytes_per_response"),
+                f"at least {100 - 100 * variant.below:.0f} % fewer", below=variant.below),
+            verdict.exact(f"{name}: intervals running that saw a load above the high threshold",
+                          max(row["above_running"] for row in members), f"at most {RUNNING}",
+                          below=RUNNING + 0.5),
+            verdict.every_round(f"{name}: CPU in the busiest hour, to {STATIC}'s",
+                                verdict.per_round(days, ours, static, "cpu_share_peak"),
+                                "no more", below=1.005),
+            verdict.exact(f"{name}: failed requests", max(row["failed"] for row in members),
+                          "none", below=1)]
+    return found
+
+
+def draw(run, name, hours):
+    panels = (("position", "position"), ("cpu_share", "CPU, share"), ("p95_ms", "p95, ms"))
+    names = list(dict.fromkeys(row["server"] for row in hours))
+    middle = stats.medians(hours, ("server", "hour"), [key for key, _ in panels])
+    with plot.figure(run, name, len(panels), width=11, height=3.4) as all_axes:
+        for axes, (key, label) in zip(all_axes, panels):
+            for server in names:
+                axes.plot(range(HOURS), [middle[server, hour][key] for hour in range(HOURS)],
+                          color=VARIANTS[server].colour, label=server)
+            axes.set_xlabel("hour of the day")
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+        all_axes[1].legend()

@@ -1,0 +1,189 @@
+"""A spike: from a load at which the ceiling is held to a multiple of what saturates mod_deflate.
+
+The same arrivals are replayed to mod_deflate at level 6 and to each mode of the controller.
+"""
+
+import dataclasses
+import math
+
+from benchkit import arrivals, plot, rounds, site, stats, verdict
+from benchkit.modes import controller
+
+STOCK_LEVEL = 6
+
+MODES = ("step", "mix", "predict")
+
+COLOURS = {"mod_deflate": plot.IDENTITY, "step": plot.KEPT, "mix": plot.THRESHOLD,
+           "predict": plot.GZIP}
+
+# Of the ceiling's capacity: far enough below the low threshold of 50 % that no sample of a tenth
+# of a second, with its ten ticks, leaves it there by chance.
+CALM = 0.25
+
+FIT = 0.75  # of the floor's capacity, what it is asked for at most: below the high threshold
+
+TIMEOUT = 5.0  # seconds: a user would have left
+
+SETTLED = 4  # intervals after the onset from which latency must be good again
+GOOD_MS, BAD_MS = 100, 2000  # p99 that is wanted, where mod_deflate's is worse than the other
+
+BACK = 10  # seconds within which the former position is regained
+
+SENT = 0.99  # of its schedule, or what was measured is void
+
+BEFORE, AFTER = 0.4, 0.6  # to the attack's length
+
+BINS = 60  # of the plot
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    name: str
+    site: object
+    height: float  # the peak, to what saturates mod_deflate
+    headers: dict
+    snippet: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Rates:
+    """Pages per second."""
+
+    stock: float  # that saturate mod_deflate
+    ceiling: float  # that saturate this module at its ceiling
+    floor: float  # and at its floor
+    base: float
+    peak: float
+
+
+def calibrate(workload, seconds):
+    place = workload.site
+
+    def capacity(httpd, headers):
+        rate = place.capacity(httpd, seconds, headers)
+        httpd.stop()
+        return rate
+
+    stock = capacity(place.serve_stock(STOCK_LEVEL), site.HEADERS)
+    ceiling = capacity(place.serve(controller.PINNED, workload.snippet), workload.headers)
+    floor = capacity(place.serve(controller.FLOORED, workload.snippet), workload.headers)
+    peak = min(workload.height * stock, FIT * floor)
+    return Rates(stock, ceiling, floor, min(CALM * ceiling, peak / 2), peak)
+
+
+def serve(workload, name):
+    if name == "mod_deflate":
+        return workload.site.serve_stock(STOCK_LEVEL)
+    return workload.site.serve(controller.settings(name), workload.snippet)
+
+
+def check(workload, httpd):
+    """One response must be what was meant: in a coding that the client takes, and whole."""
+    _, headers, body = httpd.get(workload.site.path, workload.headers)
+    rounds.decode(body, headers.get("Content-Encoding"))
+
+
+def measure(run, workload, names, attack, done):
+    """(rows of each server and round, points over time of the last round, the rates)."""
+    rates = calibrate(workload, min(1, attack / 4))
+    total = attack * (BEFORE + 1 + AFTER)
+    curve = arrivals.spike(BEFORE, 1, AFTER, rates.peak / rates.base)
+    rows, over_time = [], []
+    for number, index in rounds.interleaved(run.scale.rounds, len(names)):
+        times = arrivals.poisson(curve, rates.base, total, seed=number)
+        row, points = one_pass(workload, names[index], times, attack)
+        rows.append({"load": workload.name, "server": names[index], "round": number, **row})
+        if number == run.scale.rounds:
+            over_time += [{"load": workload.name, "server": names[index], **point}
+                          for point in points]
+        done(len(rows) / run.scale.rounds / len(names))
+    return rows, over_time, rates
+
+
+def one_pass(workload, name, times, attack):
+    """(a row, points over time) of one replay."""
+    httpd = serve(workload, name)
+    check(workload, httpd)
+    seen = workload.site.replay(httpd, times, TIMEOUT, workload.headers)
+    httpd.stop()
+    updates = controller.updates_of(httpd, seen.began)
+    onset, end = attack * BEFORE, attack * (BEFORE + 1)
+    total = attack * (BEFORE + 1 + AFTER)
+    row = {"arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
+           "failed": seen.failures(0, total),
+           "p99_ms": p99_ms(seen, onset, end),
+           "p99_settled_ms": p99_ms(seen, onset + SETTLED * controller.INTERVAL, end),
+           "cpu_share": round(seen.cpu_share(onset, end), 3), **reaction(updates, onset, end)}
+    return row, points(seen, updates, total)
+
+
+def p99_ms(seen, start, end):
+    """What did not come in time counts as if it had come at its end."""
+    return round(1e3 * min(seen.percentile(99, start, end), seen.timeout), 2)
+
+
+def reaction(updates, onset, end):
+    """Where the controller was, and when it was where; nothing where there is none."""
+    if not updates:
+        return {"former": "", "floor_intervals": "", "relief_intervals": "", "back_s": ""}
+    former = stats.median(one.position for one in controller.during(updates, onset / 2, onset))
+    attack = controller.during(updates, onset, end)
+
+    def intervals(wanted):
+        return next((round((one.at - onset) / controller.INTERVAL, 2) for one in attack
+                     if wanted(one)), math.inf)
+
+    # The first samples may still be of the time before.
+    struck = next((one.at for one in attack if one.load > controller.HIGH), math.inf)
+    back = next((one.at - end for one in updates if one.at >= end and one.position >= former - 1),
+                math.inf)
+    return {"former": round(former / updates[0].top, 3),
+            "floor_intervals": intervals(lambda one: one.position == 0),
+            "relief_intervals": intervals(lambda one: one.position == 0 or (
+                one.at > struck and one.load <= controller.HIGH)),
+            "back_s": round(back, 2)}
+
+
+def points(seen, updates, total):
+    width = total / BINS
+    found = []
+    for number in range(BINS):
+        start, end = number * width, (number + 1) * width
+        here = controller.during(updates, start, end)
+        found.append({"at_s": round(start, 3),
+                      "p50_ms": round(1e3 * seen.percentile(50, start, end), 2),
+                      "position": round(stats.median(one.position for one in here), 3)})
+    return found
+
+
+def judge(rows, levels):
+    """The verdicts on one load's rows; a pass whose load was not sent is void."""
+    found = []
+    for (load,), members in stats.group(rows, "load").items():
+        found += judge_load(load, [row for row in members if row["sent_share"] >= SENT], levels)
+    return found
+
+
+def judge_load(load, rows, levels):
+    def worst(figure, *servers):
+        return max((row[figure] for row in rows if row["server"] in servers), default=math.nan)
+
+    calm = min((row["former"] for row in rows if row["server"] in MODES), default=math.nan)
+    stock = stats.median(row["p99_ms"] for row in rows if row["server"] == "mod_deflate")
+    good = f"{load}: predict's p99 from {SETTLED} intervals after the onset, ms"
+    reported = f"at most {GOOD_MS} where mod_deflate's is above {BAD_MS}"
+    return [
+        verdict.exact(f"{load}: before it, every mode stands at the ceiling", calm, "1",
+                      above=0.85),
+        verdict.exact(f"{load}: intervals until predict is at the floor",
+                      worst("floor_intervals", "predict"), "at most 2", below=2.01),
+        verdict.exact(f"{load}: intervals until step is at the floor, or as low as the load asks "
+                      "for", worst("relief_intervals", "step"), f"at most {levels + 1}",
+                      below=levels + 1.01),
+        verdict.exact(f"{load}: failed requests of any mode", worst("failed", *MODES), "none",
+                      below=1),
+        verdict.exact(good, worst("p99_settled_ms", "predict"), reported, below=GOOD_MS)
+        if stock > BAD_MS else verdict.impossible(
+            good, reported, f"mod_deflate's is {stock:.0f}: the spike is too short"),
+        verdict.exact(f"{load}: seconds until every mode is back within one setup",
+                      worst("back_s", *MODES), f"at most {BACK}", below=BACK)]
