@@ -7,8 +7,10 @@ import json
 import pathlib
 import pkgutil
 import shlex
+import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 
@@ -20,6 +22,9 @@ from benchkit.tools import ROOT, BenchError
 # `all` goes from the short and certain to the long.
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
          "levels", "peers", "p95", "spike", "day", "modes")
+
+MEGABYTE = 1 << 20
+LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
 
 
 def experiment_names():
@@ -56,6 +61,8 @@ def make_parser():
                        help="seconds: shows that everything works, and measures nothing")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the results go (default: build/bench/NAME)")
+    parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
+                        help="report: where the page goes (default: report.html in --out)")
     parser.add_argument("--pages", type=pathlib.Path, metavar="DIR|FILE",
                         help="serve the files of DIR, or the pages whose URLs FILE lists, "
                              "instead of the built-in ones")
@@ -152,11 +159,11 @@ def run_all(options):
                     traceback.print_exc()
                 problems[name] = sentence(problem)
                 say(f"{name}: {problems[name]}")
+        for line in report.summary(whole.results, names, problems):
+            print(line)
         (whole.results / "problems.json").write_text(json.dumps(problems), encoding="utf-8")
         whole.publish()
     page = report.write(out, names, problems)
-    for line in report.summary(out, names, problems):
-        print(line)
     say(f"{duration(time.monotonic() - started)}; report: {page}")
     return 1 if len(problems) == len(names) else 0
 
@@ -169,7 +176,7 @@ def make_report(options):
     names = experiment_names()
     if not any(outcome.load(out, name) for name in names):
         raise BenchError(f"{out} has no results: run scripts/bench all, or give --out")
-    say(f"report: {report.write(out, names, problems)}")
+    say(f"report: {report.write(out, names, problems, options.page)}")
 
 
 def ensure_module(options):
@@ -180,6 +187,17 @@ def ensure_module(options):
         if options.name != "all":
             raise
         say(f"bench: {problem}")
+
+
+def ensure_space(options):
+    """Says at once, not after a quarter of an hour, that the results have no room."""
+    out = options.out or ROOT / "build" / "bench"
+    for folder in (out, pathlib.Path(tempfile.gettempdir())):
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        free = shutil.disk_usage(there).free
+        if free < LEAST_FREE:
+            raise BenchError(f"no space is left: {there} has {free / MEGABYTE:.1f} MB free, and "
+                             f"{LEAST_FREE / MEGABYTE:.0f} MB are needed")
 
 
 ACTIONS = {"all": run_all, "report": make_report}
@@ -203,6 +221,7 @@ def main(arguments):
     signal.signal(signal.SIGTERM, interrupt)
     try:
         if options.name != "report":
+            ensure_space(options)
             ensure_module(options)
         if options.link:
             link.enter(options.link)

@@ -9,6 +9,7 @@ import pathlib
 import re
 
 from benchkit import outcome, verdict
+from benchkit.tools import BenchError
 
 STYLE = """
 :root { color-scheme: light; }
@@ -140,26 +141,36 @@ def overview(found, names, problems):
     return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def page(found, names, problems, machine):
+def page(found, names, problems):
     sections = "\n".join(section(found[name]) for name in names if name in found)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>mod_elastic: published experiments, repeated</title><style>{STYLE}</style></head>"
         "<body>\n<h1>mod_elastic: published experiments, repeated</h1>\n"
-        f"<p>{text(machine)}</p>\n"
+        f"<p>{text(machine_of(found))}. {text(when_of(found))}.</p>\n"
         "<p>Each finding of a source is set beside what was measured here. Figures in parentheses "
         "are 95 % intervals over the rounds of this run. A finding holds where the whole interval "
         "says so, and cannot be told where the interval reaches over its bound.</p>\n"
         f"{overview(found, names, problems)}\n{sections}\n</body></html>\n")
 
 
-def write(out, names, problems):
-    """Makes report.html in `out` of what is there; its path."""
+def write(out, names, problems, path=None):
+    """Makes a page of what is in `out`: report.html there, or `path`; its path."""
     found = {name: saved for name in names if (saved := outcome.load(out, name)) is not None}
-    path = pathlib.Path(out) / "report.html"
-    path.write_text(page(found, names, problems, machine_of(found)), encoding="utf-8")
+    path = pathlib.Path(path or pathlib.Path(out) / "report.html")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(found, names, problems), encoding="utf-8")
+    except OSError as problem:
+        raise BenchError(f"the report cannot be written to {path}: {problem.strerror}") from None
     return path
+
+
+def when_of(found):
+    """The days of the results."""
+    days = sorted({saved.facts["when"][:10] for saved in found.values()})
+    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
 
 
 def machine_of(found):

@@ -134,11 +134,17 @@ class Run:
         (self.results / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
 
     def publish(self):
-        """Moves the results to their place and returns their paths."""
+        """Copies the results to their place, all or none of them; their paths."""
+        pairs = [(path, self.out / f".{path.name}.part") for path in sorted(self.results.iterdir())]
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            return [shutil.copy(path, self.out) for path in sorted(self.results.iterdir())]
+            for path, part in pairs:
+                shutil.copy(path, part)
+            return [part.rename(self.out / path.name) for path, part in pairs]
         except OSError as problem:
+            for _, part in pairs:
+                with contextlib.suppress(OSError):
+                    part.unlink()
             raise tools.BenchError(f"the results cannot be written to {self.out}: "
                                    f"{problem.strerror}") from None
 

@@ -54,7 +54,7 @@ def number(value):
 def describe(measured, low, high):
     if math.isnan(measured):
         return "nothing was measured"
-    if low == high:
+    if low == high or math.isinf(high):  # sure, or of an interval that says nothing
         return number(measured)
     return f"{number(measured)} ({number(low)} to {number(high)})"
 

@@ -129,6 +129,20 @@ def test_report_is_made_again(affinity, fake, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
+def test_report_goes_where_it_is_kept(affinity, fake, tmp_path):
+    main = fake(good=good)
+    assert main("good") == 0
+    assert main("report", "--page", str(tmp_path / "docs" / "page.html")) == 0
+    assert 'id="good"' in (tmp_path / "docs" / "page.html").read_text(encoding="utf-8")
+
+
+def test_report_that_cannot_be_written(affinity, fake, capsys, tmp_path):
+    main = fake(good=good)
+    assert main("good") == 0
+    assert main("report", "--page", str(tmp_path)) == 1
+    assert "the report cannot be written" in capsys.readouterr().err
+
+
 def test_report_without_results(affinity, fake, capsys, tmp_path):
     assert fake(good=good)("report") == 1
     assert "has no results" in capsys.readouterr().err

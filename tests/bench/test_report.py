@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -72,8 +73,9 @@ def test_report_needs_nothing_else(results):
 
 
 def test_report_says_what_was_measured_and_what_was_not(results):
+    today = time.strftime("%Y-%m-%d")
     text = report.write(results, ["one", "two"], {"two": "no <wrk>"}).read_text(encoding="utf-8")
-    assert "2 × Some CPU, 25 GB, Debian, Linux 6<" in text
+    assert f"2 × Some CPU, 25 GB, Debian, Linux 6. {today}.<" in text
     assert "CPU &lt;falls&gt; &amp; more" in text and "<falls>" not in text
     assert "not run: no &lt;wrk&gt;" in text
     assert "Here 0.500; there 0.6." in text and "(no namespaces)" in text
