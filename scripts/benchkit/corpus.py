@@ -16,6 +16,8 @@ DOCUMENTS = pathlib.Path("/usr/share/doc/libaprutil1-dev/html")
 
 DOCUMENT_PACKAGES = ("apache2-doc", "libjs-jquery-ui")
 
+TEXT_SUFFIXES = (".html", ".htm", ".xhtml", ".css", ".js", ".mjs", ".json", ".xml", ".svg", ".txt")
+
 KB = 1024
 
 # Eleven files from 1 KB to 1 MB, and how small gzip is to make each, as in the source: up to 32 KB
@@ -62,6 +64,8 @@ def origin(pages=None):
 
 
 def document_origin(run):
+    if run.pages is not None:
+        return origin(run.pages)
     found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
     return origin() if missing else packages.names(found)
 
@@ -69,8 +73,11 @@ def document_origin(run):
 def document(size, run):
     """`size` bytes of a site's text: pages of httpd's manual with a script after every fourth.
 
-    Without the packages apache2-doc and libjs-jquery-ui it is text().
+    Without the packages apache2-doc and libjs-jquery-ui it is text(); with --pages, those, one
+    after the other.
     """
+    if run.pages is not None:
+        return repeated(b"".join(path.read_bytes() for path in files_of(run.pages)), size)
     found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
     if missing:
         return text(size)
@@ -145,12 +152,14 @@ def size_name(size):
 
 
 def files_of(folder):
-    """The regular files of a directory that the user gave, by size."""
-    paths = [path for path in pathlib.Path(folder).iterdir()
-             if path.is_file() and path.stat().st_size
-             and path.suffix not in (".gz", ".br", ".zst")]
+    """The web pages, scripts and other text in a directory that the user gave, by size."""
+    folder = pathlib.Path(folder)
+    paths = [path for path in folder.rglob("*")
+             if path.suffix.lower() in TEXT_SUFFIXES and path.is_file() and path.stat().st_size
+             and not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if not paths:
-        raise tools.BenchError(f"--pages {folder}: there are no files")
+        raise tools.BenchError(f"--pages {folder}: no files there end in "
+                               f"{', '.join(TEXT_SUFFIXES)}")
     return sorted(paths, key=lambda path: (path.stat().st_size, path.name))
 
 
@@ -160,9 +169,14 @@ def small_files(pages=None):
         return [(f"{size_name(size)}.html", text_of_ratio(size, wanted))
                 for size, wanted in SMALL_FILES]
     paths = files_of(pages)
-    count = min(len(paths), len(SMALL_FILES))
-    chosen = [paths[round(index * (len(paths) - 1) / max(1, count - 1))] for index in range(count)]
-    return [(f"{number}{path.suffix}", path.read_bytes()) for number, path in enumerate(chosen)]
+    return [(f"{number}{path.suffix}", path.read_bytes())
+            for number, path in enumerate(spread(paths, len(SMALL_FILES)))]
+
+
+def spread(paths, count):
+    """So many of the paths, or all where there are fewer, evenly spread over their order."""
+    count = min(len(paths), count)
+    return [paths[round(index * (len(paths) - 1) / max(1, count - 1))] for index in range(count)]
 
 
 def page(size, pages=None):

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from benchkit import fpm, handler, load, replay, sample, server, stats
+from benchkit import corpus, fpm, handler, load, replay, sample, server, stats, web
 
 PATH = "/page.php"
 
@@ -84,6 +84,14 @@ class Site:
         httpd.start()
         httpd.helpers = self.helpers
         return httpd
+
+    def composition(self):
+        """The row of the table of corpora that tells of php-fpm's pages, by one of them."""
+        httpd = self.serve("")
+        page = httpd.get(self.path)[2]
+        httpd.stop()
+        return web.composition("a dynamic page", [page], "php-fpm, no two are alike; its pieces: "
+                               f"{corpus.document_origin(self.run)}")
 
     def capacity(self, httpd, seconds, headers=HEADERS):
         """Responses per second that the server's CPU has time for."""

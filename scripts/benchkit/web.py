@@ -35,6 +35,8 @@ SMALLEST = 200  # bytes; what is smaller is a redirection or a stub
 
 IMAGES, IMAGE_BYTES, HTML_BYTES, HTML_RATIO = 41, 125 * KB, 42 * KB, 0.27
 
+YOUR_PAGES = 50  # of --pages, at most
+
 SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
 
 
@@ -52,9 +54,10 @@ def digest_order(named):
 
 def web_files(run):
     """(name, body) of some 550 web files, 8.8 KB on average, or the files of --pages."""
-    if run.pages is not None:
-        return [(path.name, path.read_bytes()) for path in corpus.files_of(run.pages)]
     count = run.scale.only or FILES
+    if run.pages is not None:
+        return [(path.name, path.read_bytes())
+                for path in corpus.spread(corpus.files_of(run.pages), count)]
     found, _ = packages.get((*SITES, *SCRIPTS), run.say, run.download)
     candidates = digest_order([(f"{package.name}/{name}", path) for package in found
                                for name, path in package.of_kind(*dict(SHARES))])
@@ -95,8 +98,8 @@ def sites(run):
     """The sites, each with up to run.scale.pages pages; --pages makes one site of its files."""
     least, most = SITE_PAGE
     if run.pages is not None:
-        bodies = tuple(path.read_bytes() for path in corpus.files_of(run.pages))
-        return [Site(run.pages.name, "yours", bodies[:run.scale.pages])]
+        chosen = corpus.spread(corpus.files_of(run.pages), YOUR_PAGES)
+        return [Site(run.pages.name, "yours", tuple(path.read_bytes() for path in chosen))]
     found, _ = packages.get(SITES, run.say, run.download)
     made = []
     for package in found:
@@ -126,7 +129,7 @@ def page_with_images(run):
     The links are evenly spread over the page, as the source has them, and gzip makes it 11 KB.
     """
     plain = corpus.document(HTML_BYTES * 2, run)
-    if corpus.gzip_size(plain[:HTML_BYTES]) < 0.8 * HTML_RATIO * HTML_BYTES:
+    if run.pages is None and corpus.gzip_size(plain[:HTML_BYTES]) < 0.8 * HTML_RATIO * HTML_BYTES:
         plain = corpus.page_of_ratio(HTML_BYTES * 2, HTML_RATIO)
     plain = plain.replace(b"<img", b"<hr")  # its own images are not there
     source = random.Random(42)

@@ -110,6 +110,14 @@ def test_pages_of_the_user_are_a_site(tmp_path):
     assert site.pages == (b"<p>",)
 
 
+def test_document_of_the_users_pages(tmp_path):
+    for name, body in (("a.html", b"<p>one</p>"), ("b.css", b"p{color:red}" * 9)):
+        (tmp_path / name).write_bytes(body)
+    run = Run(given=tmp_path)
+    assert corpus.document(20, run) == b"<p>one</p>p{color:re"
+    assert corpus.document_origin(run) == "your pages"
+
+
 def test_page_with_images():
     html, images = web.page_with_images(Run())
     assert len(html) == web.HTML_BYTES and len(images) == web.IMAGES == html.count(b"<img ")

@@ -69,6 +69,19 @@ def test_pages_of_the_user(tmp_path):
     assert len(corpus.page(180, tmp_path)) == 200
 
 
+def test_pages_below_folders_count_and_other_files_do_not(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    for name in ("a/b/1.css", "2.HTML", "3.png", ".git/4.html", "5.html.br"):
+        (tmp_path / name).write_bytes(b"x" * 9)
+    assert {path.name for path in corpus.files_of(tmp_path)} == {"1.css", "2.HTML"}
+
+
+def test_pages_are_spread_over_their_sizes():
+    assert corpus.spread([1, 2, 3], 5) == [1, 2, 3]
+    assert corpus.spread(list(range(101)), 5) == [0, 25, 50, 75, 100]
+
+
 def test_pages_directory_without_files(tmp_path):
     with pytest.raises(tools.BenchError, match="no files"):
         corpus.page(1, tmp_path)

@@ -121,7 +121,7 @@ def judge(rows, sites, guesses):
 
     if len(sites) < ENOUGH:
         return [verdict.impossible(f"the findings on sites want {ENOUGH} of them", "465 sites",
-                                   f"there are {len(sites)}: the packages cannot be had")]
+                                   f"here are {len(sites)}")]
     spread = [stats.ratio(max(per), min(per)) for per in (
         [row["cpu_seconds"] / row["bytes_in"] for row in members if row["level"] == 1]
         for members in stats.group(rows, "round").values())]

@@ -6,10 +6,10 @@ same arrivals are replayed to each server; pages come from php-fpm.
 
 import math
 
-from benchkit import arrivals, machine, plot, stats, verdict, web
+from benchkit import arrivals, machine, plot, stats, verdict
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.site import PATH, Site
+from benchkit.site import Site
 
 SUMMARY = "a day's demand: bytes and CPU, level 1 fixed against elastic 1 to 9"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.3 "
@@ -112,9 +112,8 @@ def run(run):
     seconds = run.scale.seconds
     curve = (arrivals.from_log(run.options.access_log) if run.options.access_log
              else arrivals.DAY)
+    run.corpora.append(site.composition())
     calibrated = site.serve(VARIANTS["static"][0])
-    run.corpora.append(web.composition("a dynamic page", [calibrated.get(PATH)[2]],
-                                       "php-fpm; no two are alike"))
     capacity = site.capacity(calibrated, min(2, seconds))
     calibrated.stop()
     rows = []

@@ -124,6 +124,7 @@ def draw(run, rows):
 
 def run(run):
     site = Site(run)
+    run.corpora.append(site.composition())
     rows, capacity = measure(run, site)
     run.save_table(run.name, rows)
     keys = ("level", "share")

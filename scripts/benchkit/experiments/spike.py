@@ -4,7 +4,7 @@ After "Automatic and Dynamic Configuration of Data Compression for Web Servers",
 6, and elastic with 6 as its ceiling. Pages come from php-fpm; arrivals are random and open.
 """
 
-from benchkit import arrivals, machine, plot, stats, verdict, web
+from benchkit import arrivals, machine, plot, stats, verdict
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 from benchkit.site import Site
@@ -149,14 +149,21 @@ def draw(run, over_time):
         demand.legend()
 
 
+def describe_load(has_phases, seconds, total):
+    if has_phases:
+        return (f"{100 * NEAR:.0f} % of it, and {arrivals.ATTACK} times that in the attack, which "
+                f"lasts {seconds:g} s of {total:g} s")
+    return (f"the log's, over {total:g} s, its peak {100 * NEAR * arrivals.ATTACK:.0f} % of the "
+            "capacity")
+
+
 def run(run):
     site = Site(run)
     seconds = run.scale.seconds
     curve, has_phases = curve_of(run)
     spans = phases(seconds, has_phases)
+    run.corpora.append(site.composition())
     calibrated = site.serve(VARIANTS["static"][0])
-    page = calibrated.get("/page.php")[2]
-    run.corpora.append(web.composition("a dynamic page", [page], "php-fpm; no two are alike"))
     capacity = site.capacity(calibrated, min(2, seconds))
     calibrated.stop()
     # A curve of the operator's has its peak at 1, and that is to be the attack's height.
@@ -181,8 +188,7 @@ def run(run):
     return Outcome(
         f"spike. {machine.describe(run, 'h2load', 'php-fpm')}\n"
         f"Level 6 has a capacity of {capacity:.0f} pages of 120 KB a second; the load is "
-        f"{100 * NEAR:.0f} % of it, and {arrivals.ATTACK} times that in the attack, which lasts "
-        f"{seconds:g} s of {total:g} s. A request has failed after {TIMEOUT * seconds:g} s. The "
-        f"controller's interval is {interval_of(seconds)}.",
+        f"{describe_load(has_phases, seconds, total)}. A request has failed after "
+        f"{TIMEOUT * seconds:g} s. The controller's interval is {interval_of(seconds)}.",
         judge(rows), {"medians": f"{run.name}-summary"},
         {"demand met, latency and level over time (last round)": run.name})
