@@ -4,7 +4,8 @@
  * site's own responses correct it.
  *
  * A correction is a factor, for the time and for the bytes: one for everything, which is the
- * machine and the site, and one for each setup, which counts the more the more was measured.
+ * machine and the site, and one for each setup, which counts the more the more was measured. The
+ * time has one for each coding in between, because one engine may be slower than the others.
  * Factors are running averages that forget, and a single outlier moves them by little.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
@@ -33,7 +34,8 @@ typedef struct {
 
 /* Corrections, part of the shared block; zero bytes are none. */
 typedef struct {
-    _Atomic uint64_t site;
+    _Atomic uint64_t site; /* its time is the middle one of the codings */
+    _Atomic uint64_t coding[EL_CODINGS]; /* of the time only */
     _Atomic uint64_t setup[EL_CODINGS][EL_COST_LEVELS][EL_SIZE_CLASSES];
 } el_costs_t;
 

@@ -47,10 +47,10 @@ static uint32_t first(uint64_t factor)
     return el_running_bounded(factor, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
 }
 
-static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t now)
+/* The factors of a word after one more measurement. */
+static correction_t taught(uint64_t word, uint64_t time, uint64_t size, uint16_t now)
 {
-    uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
-    correction_t c = unpack(before, now);
+    correction_t c = unpack(word, now);
 
     if (c.weight == 0) {
         c.time = first(time);
@@ -62,8 +62,56 @@ static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t
         c.size = el_running_moved(c.size, size, c.weight, FACTOR_MAX);
     }
     c.stamp = now;
-    atomic_compare_exchange_strong_explicit(word, &before, pack(c), memory_order_relaxed,
-                                            memory_order_relaxed);
+    return c;
+}
+
+static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t now)
+{
+    uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
+
+    atomic_compare_exchange_strong_explicit(word, &before,
+                                            pack(taught(before, time, size, now)),
+                                            memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Puts `value` among the first `count` of `sorted`, which rise. */
+static void insert(uint32_t *sorted, unsigned count, uint32_t value)
+{
+    for (; count > 0 && sorted[count - 1] > value; count--) {
+        sorted[count] = sorted[count - 1];
+    }
+    sorted[count] = value;
+}
+
+/*
+ * The machine's speed: the middle one of the codings' factors, the lower of two. A mean would take
+ * one slow engine for a slow machine, on which the others would be no better.
+ */
+static uint32_t speed_of(const el_costs_t *costs, uint16_t now)
+{
+    uint32_t times[EL_CODINGS];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < EL_CODINGS; i++) {
+        correction_t c =
+            unpack(atomic_load_explicit(&costs->coding[i], memory_order_relaxed), now);
+
+        if (c.weight > 0) {
+            insert(times, count++, c.time);
+        }
+    }
+    return count ? times[(count - 1) / 2] : ONE;
+}
+
+/* The bytes that a body leaves depend on the body: of them the site's mean tells more. */
+static void learn_site(el_costs_t *costs, uint64_t size, uint16_t now)
+{
+    uint64_t before = atomic_load_explicit(&costs->site, memory_order_relaxed);
+    correction_t site = taught(before, ONE, size, now);
+
+    site.time = speed_of(costs, now);
+    atomic_compare_exchange_strong_explicit(&costs->site, &before, pack(site),
+                                            memory_order_relaxed, memory_order_relaxed);
 }
 
 unsigned el_cost_class(uint64_t nbytes)
@@ -96,16 +144,17 @@ void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned si
     }
     time = (uint64_t)measured.nsec * ONE / known.nsec;
     size = (uint64_t)measured.size * ONE / known.size;
-    learn(&costs->site, time, size, stamp);
+    learn(&costs->coding[coding], time, size, stamp);
     learn(&costs->setup[coding][level][size_class], time, size, stamp);
+    learn_site(costs, size, stamp);
 }
 
-/* The site's factor and the setup's own, by the latter's weight. */
-static uint64_t blend(uint32_t site, uint32_t own, uint32_t weight)
+/* Two factors, by the weight of the second: of the whole, and of a part of it. */
+static uint32_t blend(uint32_t whole, uint32_t part, uint32_t weight)
 {
     uint32_t even = EL_RUNNING_WEIGHT_EVEN;
 
-    return ((uint64_t)site * even + (uint64_t)own * weight) / (even + weight);
+    return (uint32_t)(((uint64_t)whole * even + (uint64_t)part * weight) / (even + weight));
 }
 
 static uint32_t corrected(uint32_t known, uint64_t factor)
@@ -119,19 +168,21 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
                          unsigned size_class, el_cost_t known, uint32_t now)
 {
     uint16_t stamp = el_running_stamp(now);
-    correction_t site, own;
+    correction_t site, engine, own;
 
     if (!is_setup(coding, level, size_class)) {
         return known;
     }
     site = unpack(atomic_load_explicit(&costs->site, memory_order_relaxed), stamp);
+    engine = unpack(atomic_load_explicit(&costs->coding[coding], memory_order_relaxed), stamp);
     own = unpack(atomic_load_explicit(&costs->setup[coding][level][size_class],
                                       memory_order_relaxed), stamp);
     if (site.weight == 0) {
         site.time = site.size = ONE;
     }
+    engine.time = blend(site.time, engine.time, engine.weight);
     return (el_cost_t){
-        .nsec = corrected(known.nsec, blend(site.time, own.time, own.weight)),
+        .nsec = corrected(known.nsec, blend(engine.time, own.time, own.weight)),
         .size = corrected(known.size, blend(site.size, own.size, own.weight)),
     };
 }
@@ -167,6 +218,7 @@ void el_cost_reset(el_costs_t *costs)
 {
     atomic_store(&costs->site, 0);
     for (unsigned c = 0; c < EL_CODINGS; c++) {
+        atomic_store(&costs->coding[c], 0);
         for (unsigned l = 0; l < EL_COST_LEVELS; l++) {
             for (unsigned s = 0; s < EL_SIZE_CLASSES; s++) {
                 atomic_store(&costs->setup[c][l][s], 0);

@@ -91,6 +91,53 @@ START_TEST(a_slow_machine_is_slow_for_every_setup)
 }
 END_TEST
 
+static void learn_coding(el_coding_t coding, int level, int times, uint32_t nsec)
+{
+    for (int i = 0; i < times; i++) {
+        el_cost_learn(&costs, coding, level, 2, known, (el_cost_t){nsec, known.size}, 1000);
+    }
+}
+
+/* What is expected of another class of lengths, which nobody has measured. */
+static uint32_t expect_unmeasured(el_coding_t coding)
+{
+    return el_cost_expect(&costs, coding, 3, 4, known, 1000).nsec;
+}
+
+/* Measured a hundred times as often as the others, it still is one engine of three. */
+START_TEST(a_slow_engine_is_no_slow_machine)
+{
+    learn_coding(EL_GZIP, 6, 20, 1000);
+    learn_coding(EL_BR, 5, 20, 1100);
+    learn_coding(EL_ZSTD, 3, 2000, 3300);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1.1, 0.01);
+    ck_assert_uint_le(expect_unmeasured(EL_GZIP), 1100);
+    ck_assert_uint_le(expect_unmeasured(EL_BR), 1110);
+    ck_assert_uint_ge(expect_unmeasured(EL_ZSTD), 2900);
+}
+END_TEST
+
+START_TEST(of_two_engines_the_faster_one_tells_of_the_machine)
+{
+    learn_coding(EL_BR, 5, 20, 3000);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 3, 0.01);
+    learn_coding(EL_GZIP, 6, 20, 1000);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 0.01);
+    learn_coding(EL_BR, 5, 20, 3000);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 0.01);
+    ck_assert_uint_le(expect_unmeasured(EL_ZSTD), 1010);
+}
+END_TEST
+
+/* The last one that was measured speaks alone when the others were long ago. */
+START_TEST(a_coding_is_forgotten_too)
+{
+    learn_coding(EL_GZIP, 6, 100, 1000);
+    el_cost_learn(&costs, EL_BR, 5, 2, known, (el_cost_t){3000, 2500}, 1000 + 12 * 3600);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 3, 0.01);
+}
+END_TEST
+
 START_TEST(an_outlier_moves_little)
 {
     learn(100, 1000, 2500, 1000);
@@ -164,6 +211,8 @@ START_TEST(a_reset_forgets)
     learn(100, 3000, 2000, 1000);
     el_cost_reset(&costs);
     ck_assert_uint_eq(expect(1000).nsec, known.nsec);
+    ck_assert_uint_eq(el_cost_expect(&costs, EL_GZIP, 1, 0, known, 1000).nsec, known.nsec);
+    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
 }
 END_TEST
 
@@ -188,6 +237,9 @@ Suite *cost_suite(void)
     tcase_add_test(tc, measurements_are_believed_in_time);
     tcase_add_test(tc, it_is_known_how_much_was_measured);
     tcase_add_test(tc, a_slow_machine_is_slow_for_every_setup);
+    tcase_add_test(tc, a_slow_engine_is_no_slow_machine);
+    tcase_add_test(tc, of_two_engines_the_faster_one_tells_of_the_machine);
+    tcase_add_test(tc, a_coding_is_forgotten_too);
     tcase_add_test(tc, an_outlier_moves_little);
     tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
     tcase_add_test(tc, what_is_old_is_forgotten);

@@ -4,6 +4,33 @@ import subprocess
 
 from . import env
 
+
+def _slow(kind, name, parameters, arguments):
+    """The function takes three times as long, in CPU time, while the file is there that ENGINE_SLOW
+    names."""
+    return f"""
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stddef.h>
+        #include <stdlib.h>
+        #include <time.h>
+        #include <unistd.h>
+        static double now(void) {{
+            struct timespec t;
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+            return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+        }}
+        {kind} {name}({parameters}) {{
+            {kind} (*real)({parameters}) = ({kind} (*)({parameters}))dlsym(RTLD_NEXT, "{name}");
+            double began = now();
+            {kind} result = real({arguments});
+            double took = now() - began;
+            while (access(getenv("ENGINE_SLOW"), F_OK) == 0 && now() < began + 3 * took)
+                ;
+            return result;
+        }}"""
+
+
 # What a library function does instead; each keeps its name and its type.
 _SOURCES = {
     # neither zlib nor libdeflate has memory for an encoder
@@ -67,6 +94,12 @@ _SOURCES = {
                 (size_t (*)(void *, void *, void *, int))dlsym(RTLD_NEXT, "ZSTD_compressStream2");
             return ++calls > 20 ? (size_t)-64 : real(c, out, in, op);
         }""",
+    "zstd-slow": _slow("size_t", "ZSTD_compress2",
+                       "void *c, void *to, size_t room, const void *from, size_t len",
+                       "c, to, room, from, len"),
+    "br-slow": _slow("int", "BrotliEncoderCompressStream",
+                     "void *s, int op, size_t *ai, const void **ni, size_t *ao, void **no,"
+                     " size_t *total", "s, op, ai, ni, ao, no, total"),
     # an encoder that is freed keeps its memory: what a leak's search has to find
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
     # libraries are never unmapped, so that a leak's report can name their functions
