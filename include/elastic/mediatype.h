@@ -28,4 +28,37 @@ bool el_mediatype_match(const char *pattern, const char *type);
  */
 uint32_t el_mediatype_hash(const char *type);
 
+/*
+ * What a set of patterns has in common, small enough to be asked for each response: a type that
+ * does not pass matches none of them. Zeroed, it is the empty set's, which nothing passes.
+ */
+typedef struct {
+    uint64_t names;    // a bit for a type and the first letter of its subtype: "text/html"
+    uint32_t all;      // a bit for a type: "text/*"; all of them: "*/*"
+    uint32_t suffixed; // a bit for a type: "application/*+json"
+} el_mediatype_sieve_t;
+
+/* Puts a pattern (which el_mediatype_pattern_ok() accepted) into the set. */
+void el_mediatype_sieve_add(el_mediatype_sieve_t *sieve, const char *pattern);
+
+/* The sieve of el_mediatype_defaults. */
+el_mediatype_sieve_t el_mediatype_sieve_defaults(void);
+
+/* The sieve of the patterns of both. */
+static inline el_mediatype_sieve_t el_mediatype_sieve_join(el_mediatype_sieve_t a,
+                                                           el_mediatype_sieve_t b)
+{
+    return (el_mediatype_sieve_t){
+        .names = a.names | b.names,
+        .all = a.all | b.all,
+        .suffixed = a.suffixed | b.suffixed,
+    };
+}
+
+/*
+ * False where `type`, as el_mediatype_match() takes it, matches no pattern of the set; true tells
+ * nothing.
+ */
+bool el_mediatype_sieve_passes(el_mediatype_sieve_t sieve, const char *type);
+
 #endif

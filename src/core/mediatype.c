@@ -149,3 +149,77 @@ uint32_t el_mediatype_hash(const char *type)
     }
     return hash ? hash : 1;
 }
+
+/* A letter's place in the alphabet, in either case; other characters share the places. */
+static unsigned place(char c)
+{
+    return (unsigned char)c & 31;
+}
+
+/*
+ * Sums up the type that `text` begins with in a number below 32, in which small letters and
+ * capitals, 32 apart, are the same. With this factor no two of the registered types share a number.
+ * `*end` is the slash, or what else sorts before digits and letters: the text's end, or the "-" of
+ * "x-world", as if that were the type "x" and a subtype.
+ */
+static unsigned kind_of(const char *text, const char **end)
+{
+    unsigned kind = 0;
+
+    for (; (unsigned char)*text > '/'; text++) {
+        kind = kind * 29 + (unsigned char)*text;
+    }
+    *end = text;
+    return kind & 31;
+}
+
+/*
+ * The bit of a type and the first letter of a subtype. With this factor, pictures, films, sounds,
+ * fonts and archives in use share no bit with a name of the default list that begins otherwise.
+ */
+static uint64_t name_bit(unsigned kind, char first)
+{
+    return (uint64_t)1 << ((kind * 31 + place(first)) & 63);
+}
+
+void el_mediatype_sieve_add(el_mediatype_sieve_t *sieve, const char *pattern)
+{
+    const char *slash;
+    unsigned kind = kind_of(pattern, &slash);
+
+    if (*pattern == '*') {
+        sieve->all = UINT32_MAX;
+    } else if (slash[1] != '*') {
+        sieve->names |= name_bit(kind, slash[1]);
+    } else if (slash[2] == '\0') {
+        sieve->all |= (uint32_t)1 << kind;
+    } else {
+        sieve->suffixed |= (uint32_t)1 << kind;
+    }
+}
+
+el_mediatype_sieve_t el_mediatype_sieve_defaults(void)
+{
+    el_mediatype_sieve_t sieve = {0};
+
+    for (const char *const *pattern = el_mediatype_defaults; *pattern; pattern++) {
+        el_mediatype_sieve_add(&sieve, *pattern);
+    }
+    return sieve;
+}
+
+bool el_mediatype_sieve_passes(el_mediatype_sieve_t sieve, const char *type)
+{
+    const char *slash;
+    unsigned kind;
+
+    if (type == NULL) {
+        return false;
+    }
+    kind = kind_of(begin(type), &slash);
+    if (*slash == '\0') {
+        return false;
+    }
+    return sieve.all >> kind & 1 || sieve.names & name_bit(kind, slash[1])
+           || (sieve.suffixed >> kind & 1 && strchr(slash, '+'));
+}

@@ -5,7 +5,6 @@
 #include "settings.h"
 
 #include "elastic/engine.h"
-#include "elastic/mediatype.h"
 
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -76,6 +75,7 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
     if (replace || !dir->types) {
         dir->types = apr_array_make(cmd->pool, words->nelts, sizeof(el_type_rule_t));
         dir->types_replace = dir->types_replace || replace;
+        dir->sieve = (el_mediatype_sieve_t){0};
     }
     for (int i = 0; i < words->nelts; i++) {
         const char *given = el_word(words, i);
@@ -83,6 +83,9 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
 
         rule->listed = *given != '-';
         rule->pattern = *given == '+' || *given == '-' ? given + 1 : given;
+        if (rule->listed) {
+            el_mediatype_sieve_add(&dir->sieve, rule->pattern);
+        }
     }
     return NULL;
 }

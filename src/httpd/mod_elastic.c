@@ -29,7 +29,7 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
     (void)plog;
     (void)ptemp;
     el_records_lend(pconf);
-    el_settings_untagged = false;
+    el_settings_prepare();
     APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
     return OK;
 }

@@ -20,6 +20,12 @@
 extern int el_log_index;
 #define EL_USE_LOG static int *const aplog_module_index = &el_log_index
 
+/*
+ * Before a function that few responses need, where all come by its caller: compiled into it, it
+ * would have each of them save and restore the registers that it uses.
+ */
+#define EL_RARE __attribute__((noinline))
+
 /* Takes part in httpd's hooks; once for each configuration, however many records call it. */
 void el_hooks_register(apr_pool_t *pconf);
 

@@ -14,6 +14,7 @@
 #include "elastic/control.h"
 #include "elastic/etag.h"
 #include "elastic/ladder.h"
+#include "elastic/mediatype.h"
 #include "elastic/reading.h"
 
 /* ElasticMinSize auto. */
@@ -58,6 +59,7 @@ typedef struct {
     apr_interval_time_t max_time; /* or EL_NO_MAX_TIME */
     el_etag_mode_t etag;
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
+    el_mediatype_sieve_t sieve; /* of the patterns in `types` that are listed */
 } el_dir_t;
 
 /* Per server; all but `mtu` is read from the main server only. */
@@ -80,6 +82,9 @@ extern const command_rec el_commands[];
 
 /* Whether a tag is kept or removed anywhere: then it does not tell a dynamic coding. */
 extern bool el_settings_untagged;
+
+/* In pre_config, before any directive is read. */
+void el_settings_prepare(void);
 
 void *el_dir_create(apr_pool_t *pool, char *path);
 void *el_dir_merge(apr_pool_t *pool, void *base, void *add);

@@ -24,10 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *type = len < size ? pattern + len + 1 : pattern;
     bool anything = el_mediatype_match("*/*", type);
 
+    el_mediatype_sieve_t sieve = {0};
+
     if (el_mediatype_pattern_ok(pattern)) {
+        el_mediatype_sieve_add(&sieve, pattern);
         MUST(strchr(pattern, '/') != NULL && strpbrk(pattern, " \t;,\"") == NULL);
         if (el_mediatype_match(pattern, type)) {
             MUST(anything);
+            MUST(el_mediatype_sieve_passes(sieve, type));
         }
         if (strchr(pattern, '*') == NULL) {
             check_literal(pattern);

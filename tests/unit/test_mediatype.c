@@ -69,6 +69,10 @@ static const struct {
     {"nothing before the suffix", "application/*+json", "application/+json", false},
     {"the last of two suffixes", "application/*+json", "application/a+b+json", true},
     {"a suffix of another type", "application/*+json", "text/ld+json", false},
+    {"a type with a hyphen", "x-world/x-vrml", "X-world/x-vrml", true},
+    {"every subtype of a type with a hyphen", "x-world/*", "x-world/x-vrml", true},
+    {"a suffix of a type with a hyphen", "x-world/*+x", "x-world/vrml+x", true},
+    {"a type with all kinds of letters", "~x!0.1/_", "~X!0.1/_", true},
     {"everything", "*/*", "image/png", true},
     {"everything, but not nothing", "*/*", "", false},
     {"everything, but not a half", "*/*", "text/", false},
@@ -81,6 +85,21 @@ START_TEST(a_type_matches_or_not)
 {
     ck_assert_msg(el_mediatype_match(matches[_i].pattern, matches[_i].type) == matches[_i].match,
                   "%s", matches[_i].guards);
+}
+END_TEST
+
+START_TEST(a_type_that_matches_passes_the_sieve)
+{
+    el_mediatype_sieve_t none = {0}, sieve = {0};
+
+    el_mediatype_sieve_add(&sieve, matches[_i].pattern);
+    ck_assert(!el_mediatype_sieve_passes(none, matches[_i].type));
+    ck_assert_msg(!matches[_i].match || el_mediatype_sieve_passes(sieve, matches[_i].type), "%s",
+                  matches[_i].guards);
+    sieve = el_mediatype_sieve_join(none, sieve);
+    ck_assert(!matches[_i].match || el_mediatype_sieve_passes(sieve, matches[_i].type));
+    sieve = el_mediatype_sieve_join(sieve, none);
+    ck_assert(!matches[_i].match || el_mediatype_sieve_passes(sieve, matches[_i].type));
 }
 END_TEST
 
@@ -128,20 +147,27 @@ static const struct {
     {"font/woff2", false},
     {"image/png", false},
     {"image/jpeg", false},
+    {"image/gif", false},
+    {"image/webp", false},
+    {"audio/mpeg", false},
     {"video/mp4", false},
     {"application/zip", false},
     {"application/gzip", false},
     {"application/octet-stream", false},
 };
 
+/* Those that do not shrink are known without a comparison, because they are most of them. */
 START_TEST(the_defaults_list_what_shrinks)
 {
+    el_mediatype_sieve_t sieve = el_mediatype_sieve_defaults();
     bool listed = false;
 
     for (size_t i = 0; el_mediatype_defaults[i] != NULL; i++) {
         listed = listed || el_mediatype_match(el_mediatype_defaults[i], by_default[_i].type);
     }
     ck_assert_msg(listed == by_default[_i].listed, "%s", by_default[_i].type);
+    ck_assert_msg(el_mediatype_sieve_passes(sieve, by_default[_i].type) == listed, "%s",
+                  by_default[_i].type);
 }
 END_TEST
 
@@ -184,6 +210,7 @@ Suite *mediatype_suite(void)
 
     tcase_add_loop_test(tc, a_pattern_is_one_or_not, 0, ROWS(patterns));
     tcase_add_loop_test(tc, a_type_matches_or_not, 0, ROWS(matches));
+    tcase_add_loop_test(tc, a_type_that_matches_passes_the_sieve, 0, ROWS(matches));
     tcase_add_test(tc, the_defaults_are_those_documented);
     tcase_add_loop_test(tc, the_defaults_list_what_shrinks, 0, ROWS(by_default));
     tcase_add_loop_test(tc, spellings_of_a_type_have_its_hash, 0, ROWS(hashes));
