@@ -3,9 +3,9 @@
 #include "account.h"
 #include "conditional.h"
 #include "filter_inflate.h"
-#include "policy.h"
 #include "ranges.h"
 #include "request.h"
+#include "settings.h"
 
 /* AddOutputFilterByType wraps each filter into a harness of this name. */
 #define BY_TYPE "BYTYPE:"
@@ -36,6 +36,13 @@ typedef enum {
 /* httpd's own records of the filters, by role; NULL where no module registered one. */
 static const ap_filter_rec_t *registered[ROLE_NAMED];
 
+/* A set of roles has a bit for each. */
+#define BIT(role) (1u << (role))
+#define COMPRESSORS (BIT(EL_RECORDS) - 1)
+
+/* The compressors that are ours. */
+static unsigned ours;
+
 static const char *name_of_role(role_t role)
 {
     return role == ROLE_INFLATE ? EL_INFLATE_NAME : el_record_info((el_record_t)role)->filter;
@@ -43,8 +50,12 @@ static const char *name_of_role(role_t role)
 
 void el_chain_configure(void)
 {
+    ours = 0;
     for (role_t role = 0; role < ROLE_NAMED; role++) {
         registered[role] = ap_get_output_filter_handle(name_of_role(role));
+        if (BIT(role) & COMPRESSORS && el_record_loaded((el_record_t)role)) {
+            ours |= BIT(role);
+        }
     }
 }
 
@@ -68,11 +79,6 @@ static role_t role_of(const ap_filter_t *f)
         }
     }
     return by_type ? ROLE_OTHER : ROLE_HARNESS;
-}
-
-static bool is_compressor(const ap_filter_t *f)
-{
-    return role_of(f) < (role_t)EL_RECORDS;
 }
 
 /* The next filter that a content filter may be; they stand in the order of their types. */
@@ -103,36 +109,39 @@ bool el_chain_has_stock(const ap_filter_t *f)
     return false;
 }
 
-/* Takes every compressor out: one instance of ours will stand at the end of the content filters. */
-static void remove_compressors(request_rec *r)
+/* What one walk along the content filters finds. */
+typedef struct {
+    unsigned roles; /* a set */
+    bool by_type;   /* one of ours stands within AddOutputFilterByType's harness */
+} found_t;
+
+/*
+ * With `clear`, compressors are taken out and not found: one instance of ours will stand at the end
+ * of the content filters.
+ */
+EL_RARE static found_t look(request_rec *r, bool clear)
 {
+    found_t found = {.by_type = false};
     ap_filter_t *next;
 
     for (ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(next)) {
+        unsigned role = BIT(role_of(f));
+
         next = f->next;
-        if (is_compressor(f)) {
+        if (clear && role & COMPRESSORS) {
             ap_remove_output_filter(f);
+            continue;
         }
-    }
-}
-
-/* What one walk along the content filters finds. */
-typedef struct {
-    bool role[ROLE_OTHER + 1];
-    bool by_type; /* one of ours stands within AddOutputFilterByType's harness */
-} found_t;
-
-static found_t look(request_rec *r)
-{
-    found_t found = {.by_type = false};
-
-    for (const ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
-        role_t role = role_of(f);
-
-        found.role[role] = true;
+        found.roles |= role;
         found.by_type = found.by_type || f->frec->providers != NULL;
     }
     return found;
+}
+
+static bool is_of_application(const char *content_type)
+{
+    return *content_type == 'a'
+           && strncmp(content_type, "application/", strlen("application/")) == 0;
 }
 
 /*
@@ -140,35 +149,51 @@ static found_t look(request_rec *r)
  * nothing stands there that could change its type. Types of applications may be those of a handler,
  * which gives its output another one.
  */
-static bool is_left_alone(request_rec *r, const el_dir_t *dir, const found_t *found)
+static bool is_left_alone(const request_rec *r, const el_dir_t *dir, found_t found)
 {
+    const unsigned changing = BIT(ROLE_OTHER) | BIT(ROLE_HARNESS) | BIT(ROLE_INFLATE);
+
     return !r->handler && r->finfo.filetype == APR_REG && r->content_type
-           && strncmp(r->content_type, "application/", strlen("application/")) != 0
-           && !found->role[ROLE_OTHER] && !found->role[ROLE_HARNESS] && !found->role[ROLE_INFLATE]
-           && !dir->precompressed
-           && !el_policy_type_listed(dir, EL_RECORD_ELASTIC, r->content_type);
+           && !(found.roles & changing) && !dir->precompressed
+           && !is_of_application(r->content_type)
+           && !el_dir_type_listed(dir, r->content_type, false);
 }
 
-/* Remembers what stands in the chain, for conditional.c and precompressed.c. */
-static void remember(request_rec *r, const found_t *found)
+/* What stands in the chain, for conditional.c and precompressed.c. */
+static void remember(request_rec *r, found_t found)
 {
     el_request_t *request = el_request_of(r);
-    bool stands;
+    unsigned stands = found.roles & ours;
 
     for (int i = 0; i < EL_RECORDS; i++) {
-        request->stands[i] = found->role[i] && el_record_loaded((el_record_t)i);
+        request->stands[i] = stands & BIT(i);
     }
-    request->decodes = found->role[ROLE_INFLATE];
-    request->may_stand = found->role[ROLE_HARNESS];
-    stands = el_request_stands(r);
+    request->decodes = found.roles & BIT(ROLE_INFLATE);
+    request->may_stand = found.roles & BIT(ROLE_HARNESS);
     if (stands || request->may_stand) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
         el_request_accept(r);
     }
-    if (request->may_stand || (stands && found->by_type)) {
-        ap_add_output_filter(EL_CONDITIONAL_NAME, NULL, r, r->connection);
+    if (request->may_stand || (stands && found.by_type)) {
+        el_conditional_insert(r);
     }
-    if (!stands && !request->may_stand && !el_dir_of(r)->precompressed) {
+}
+
+/* Puts ELASTIC in, where it is enabled, and remembers what may encode or decode the response. */
+EL_RARE static void take_part(request_rec *r, bool enabled, found_t found)
+{
+    const unsigned encoders = ours | BIT(ROLE_HARNESS);
+
+    if (enabled) {
+        ap_add_output_filter_handle((ap_filter_rec_t *)registered[ROLE_ELASTIC], NULL, r,
+                                    r->connection);
+        found.roles |= BIT(ROLE_ELASTIC);
+    }
+    /* Where nothing of ours stands, nothing is kept, unless something is: of the last time. */
+    if (found.roles & (encoders | BIT(ROLE_INFLATE)) || el_request_known(r)) {
+        remember(r, found);
+    }
+    if (!(found.roles & encoders) && !el_dir_of(r)->precompressed) {
         el_account_skipped(r, EL_REASON_OFF);
     }
 }
@@ -176,25 +201,22 @@ static void remember(request_rec *r, const found_t *found)
 void el_chain_insert(request_rec *r)
 {
     const el_dir_t *dir = el_dir_of(r);
-    found_t found;
+    bool enabled = el_dir_enabled(dir, false);
+    found_t found = {.roles = 0};
 
     /* A subrequest's body becomes part of another's. */
     if (r->main) {
         return;
     }
     el_ranges_insert(r);
-    found = look(r);
-    if (el_dir_enabled(dir, false)) {
-        remove_compressors(r);
-        if (is_left_alone(r, dir, &found)) {
-            el_account_skipped(r, EL_REASON_TYPE);
-            return;
-        }
-        ap_add_output_filter_handle((ap_filter_rec_t *)registered[ROLE_ELASTIC], NULL, r,
-                                    r->connection);
-        found = look(r);
+    if (content_filter(r->output_filters)) {
+        found = look(r, enabled);
     }
-    remember(r, &found);
+    if (enabled && is_left_alone(r, dir, found)) {
+        el_account_skipped(r, EL_REASON_TYPE);
+    } else {
+        take_part(r, enabled, found);
+    }
 }
 
 static bool is_harmless(const ap_filter_t *f)
@@ -212,7 +234,7 @@ static bool is_harmless(const ap_filter_t *f)
 bool el_chain_changes_body(const request_rec *r)
 {
     for (const ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
-        if (!is_compressor(f) && !is_harmless(f)) {
+        if (!(BIT(role_of(f)) & COMPRESSORS) && !is_harmless(f)) {
             return true;
         }
     }

@@ -6,6 +6,8 @@
 
 #include "apr_strings.h"
 
+static ap_filter_rec_t *filter_rec;
+
 /* Whether a filter of ours may encode the response: with INFLATE alone, none does. */
 static bool is_encoder_possible(request_rec *r)
 {
@@ -59,20 +61,14 @@ static void name_bases(request_rec *r, const char *list, const el_accept_t *acce
     }
 }
 
-int el_conditional_prepare(request_rec *r)
+EL_RARE static void extend(request_rec *r)
 {
-    const char *list;
+    const char *list = apr_table_get(r->headers_in, "If-None-Match");
+    bool by_date = asks_a_backend_by_date(r);
     el_accept_t accept;
-    bool by_date;
 
-    if (r->main || r->method_number != M_GET
-        || (!is_encoder_possible(r) && !el_request_of(r)->decodes)) {
-        return DECLINED;
-    }
-    list = apr_table_get(r->headers_in, "If-None-Match");
-    by_date = asks_a_backend_by_date(r);
     if (!list && !by_date) {
-        return DECLINED;
+        return;
     }
     accept = el_request_enabled(r);
     /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
@@ -83,7 +79,16 @@ int el_conditional_prepare(request_rec *r)
     if (list) {
         name_bases(r, list, &accept);
     }
-    return DECLINED;
+}
+
+void el_conditional_prepare(request_rec *r)
+{
+    const el_request_t *request = el_request_known(r);
+
+    if (request && !r->main && r->method_number == M_GET
+        && (request->decodes || is_encoder_possible(r))) {
+        extend(r);
+    }
 }
 
 void el_conditional_not_modified(request_rec *r)
@@ -139,9 +144,24 @@ void el_conditional_returned(request_rec *r)
     }
 }
 
-apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+/*
+ * Does a 304's work where ours stands within a harness of mod_filter, which leaves its filters out
+ * of whatever is no 200 (unless filter-errordocs is in the environment).
+ */
+static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     el_conditional_returned(f->r);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
+}
+
+void el_conditional_register(void)
+{
+    filter_rec = ap_register_output_filter(EL_CONDITIONAL_NAME, filter, NULL,
+                                           AP_FTYPE_CONTENT_SET);
+}
+
+void el_conditional_insert(request_rec *r)
+{
+    ap_add_output_filter_handle(filter_rec, NULL, r, r->connection);
 }

@@ -13,12 +13,12 @@
 #define EL_CONDITIONAL_NAME "ELASTIC_CONDITIONAL"
 
 /*
- * A handler that runs before all others (but after mod_cache's, which wants the tags as they came)
- * and always declines: If-None-Match gets, beside each tag of a dynamic coding that this request
- * accepts, the tag of its identity. A range that a backend would be asked for by date (§13.1.5) is
- * dropped, where the client takes a coding: it may have a part of an encoded body.
+ * Before all handlers but mod_cache's, which wants the tags as they came: If-None-Match gets,
+ * beside each tag of a dynamic coding that this request accepts, the tag of its identity. A range
+ * that a backend would be asked for by date (§13.1.5) is dropped, where the client takes a coding:
+ * it may have a part of an encoded body.
  */
-int el_conditional_prepare(request_rec *r);
+void el_conditional_prepare(request_rec *r);
 
 /* Makes a 304's ETag the one that the client named, where it named one of the current body. */
 void el_conditional_not_modified(request_rec *r);
@@ -29,10 +29,10 @@ void el_conditional_not_modified(request_rec *r);
  */
 void el_conditional_returned(request_rec *r);
 
-/*
- * The output filter that does a 304's work where ours stands within a harness of mod_filter, which
- * leaves its filters out of whatever is no 200 (unless filter-errordocs is in the environment).
- */
-apr_status_t el_conditional_filter(ap_filter_t *f, apr_bucket_brigade *bb);
+/* Registers an output filter that calls el_conditional_returned(). */
+void el_conditional_register(void);
+
+/* Puts it before a response that a harness of mod_filter may keep from ours. */
+void el_conditional_insert(request_rec *r);
 
 #endif

@@ -398,28 +398,22 @@ static int read_early(ap_filter_t *f)
                : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
 }
 
-/* A handler before all others, which declines unless the body cannot be decoded. */
-static int prepare(request_rec *r)
+/* OK, or the status of a body that cannot be decoded; `list` is its Content-Encoding or NULL. */
+EL_RARE static int prepare(request_rec *r, const char *list)
 {
-    const char *list = apr_table_get(r->headers_in, "Content-Encoding");
     el_coding_t codings[EL_INFLATE_LAYERS];
-    ap_filter_t *f;
+    ap_filter_t *f = find_deflate(r);
     int status = OK;
 
-    /* Nearly every request ends here. */
-    if (!list && !r->prev) {
-        return DECLINED;
-    }
-    f = find_deflate(r);
     if (r->main || inherit(r) || (r->prev && r->prev->status != HTTP_OK) || !list
         || !ap_request_has_body(r)) {
-        return DECLINED;
+        return OK;
     }
     if (is_length_needed_first(r)) {
         for (; f && f->frec == deflate_rec; f = find_deflate(r)) {
             ap_remove_input_filter(f);
         }
-        return DECLINED;
+        return OK;
     }
     if (f) {
         f->ctx = f->frec == deflate_rec ? begin(r) : f->ctx;
@@ -437,14 +431,21 @@ static int prepare(request_rec *r)
             status = read_early(ap_add_input_filter_handle(inflate_rec, in, r, r->connection));
         }
     }
-    return status == OK ? DECLINED : status;
+    return status;
+}
+
+int el_filter_in_prepare(request_rec *r)
+{
+    const char *list = apr_table_get(r->headers_in, "Content-Encoding");
+
+    /* Nearly every request has neither. */
+    return list || r->prev ? prepare(r, list) : OK;
 }
 
 void el_filter_in_register(void)
 {
     deflate_rec = NULL;
     inflate_rec = ap_register_input_filter(INFLATE_NAME, filter_in, NULL, AP_FTYPE_CONTENT_SET);
-    ap_hook_handler(prepare, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }
 
 void el_filter_in_register_deflate(void)

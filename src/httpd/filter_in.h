@@ -9,8 +9,11 @@
 
 #include "util_filter.h"
 
-/* Registers the filter of ElasticInflate and its handler; every record does. */
+/* Registers the filter of ElasticInflate; every record does. */
 void el_filter_in_register(void);
+
+/* Before all handlers: OK, or the status of a body that cannot be decoded. */
+int el_filter_in_prepare(request_rec *r);
 
 /* Registers the input filter DEFLATE. */
 void el_filter_in_register_deflate(void);

@@ -83,6 +83,19 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     return OK;
 }
 
+/*
+ * Before all other handlers: makes ready what they find of the request, and answers for the status.
+ * One hook, because every response pays for each.
+ */
+static int handle(request_rec *r)
+{
+    int status;
+
+    el_conditional_prepare(r);
+    status = el_filter_in_prepare(r);
+    return status == OK ? el_status_handler(r) : status;
+}
+
 void el_hooks_register(apr_pool_t *pconf)
 {
     static const char key[] = "mod_elastic:hooks";
@@ -100,11 +113,9 @@ void el_hooks_register(apr_pool_t *pconf)
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
-    ap_hook_handler(el_conditional_prepare, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
-    el_filter_in_register();
-    ap_hook_handler(el_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, APR_HOOK_LAST);
-    ap_register_output_filter(EL_CONDITIONAL_NAME, el_conditional_filter, NULL,
-                              AP_FTYPE_CONTENT_SET);
+    el_filter_in_register();
+    el_conditional_register();
     ap_register_output_filter(EL_RANGES_NAME, el_ranges_filter, NULL, EL_RANGES_TYPE);
 }

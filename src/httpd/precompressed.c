@@ -355,20 +355,18 @@ static int offer_siblings(request_rec *r)
     return send_sibling(r, sibling);
 }
 
-int el_precompressed_handler(request_rec *r)
+EL_RARE static int answer(request_rec *r)
 {
-    const el_dir_t *dir = el_dir_of(r);
-    int status = DECLINED;
+    int status = is_plain_file(r) ? offer_siblings(r) : DECLINED;
 
-    if (!dir->precompressed || r->main) {
-        return DECLINED;
-    }
-    if (is_plain_file(r)) {
-        status = offer_siblings(r);
-    }
     /* The chain's insertion leaves this to us, because a sibling is no skipped response. */
     if (status == DECLINED && !el_request_stands(r)) {
         el_account_skipped(r, EL_REASON_OFF);
     }
     return status;
+}
+
+int el_precompressed_handler(request_rec *r)
+{
+    return el_dir_of(r)->precompressed && !r->main ? answer(r) : DECLINED;
 }

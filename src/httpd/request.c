@@ -13,6 +13,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+const el_request_t *el_request_known(const request_rec *r)
+{
+    return ap_get_module_config(r->request_config, el_record_of_requests());
+}
+
 el_request_t *el_request_of(request_rec *r)
 {
     const module *record = el_record_of_requests();

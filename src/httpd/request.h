@@ -24,6 +24,9 @@ typedef struct {
 /* The request's record, made at the first call. An internal redirect's request has its own. */
 el_request_t *el_request_of(request_rec *r);
 
+/* The same where it was made, else NULL: nothing of ours stands before such a response. */
+const el_request_t *el_request_known(const request_rec *r);
+
 /* What the request accepts, among all codings. */
 const el_accept_t *el_request_accept(request_rec *r);
 

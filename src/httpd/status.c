@@ -218,14 +218,17 @@ static void write_page(request_rec *r, const apr_array_header_t *figures)
              r);
 }
 
-int el_status_handler(request_rec *r)
+/* Every response asks this; most handlers' names differ in the first letter. */
+static bool is_status(const char *handler)
+{
+    return handler && *handler == *HANDLER_NAME && strcmp(handler, HANDLER_NAME) == 0;
+}
+
+EL_RARE static int answer(request_rec *r)
 {
     const char *query = r->args ? r->args : "";
     apr_array_header_t *figures;
 
-    if (!r->handler || strcmp(r->handler, HANDLER_NAME) != 0) {
-        return DECLINED;
-    }
     r->allowed |= AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) {
         return DECLINED;
@@ -243,6 +246,11 @@ int el_status_handler(request_rec *r)
         write_page(r, figures);
     }
     return OK;
+}
+
+int el_status_handler(request_rec *r)
+{
+    return is_status(r->handler) ? answer(r) : DECLINED;
 }
 
 int el_status_section(request_rec *r, int flags)
