@@ -103,13 +103,22 @@ def test_it_ends_when_told_to(elasticd, tmp_path, number):
     assert shown.returncode == 1 and "has ended" in shown.stdout
 
 
-def test_it_refuses_to_run_twice(elasticd):
-    daemon = elasticd()
+def test_a_pid_file_that_cannot_be_written_stops_it(elasticd, tmp_path):
+    daemon = elasticd("--pid-file", str(tmp_path / "missing" / "pid"))
+    assert daemon.process.wait(PATIENCE) == 1
+    assert "missing/pid: No such file" in daemon.logged()
+    elasticd().published()
+
+
+def test_it_refuses_to_run_twice(elasticd, tmp_path):
+    pid_file = tmp_path / "pid"
+    daemon = elasticd("--pid-file", str(pid_file))
     daemon.published()
-    second = elasticd()
+    second = elasticd("--pid-file", str(pid_file))
     assert second.process.wait(PATIENCE) == 1
     assert "another one writes" in second.logged()
     assert daemon.process.poll() is None
+    assert int(pid_file.read_text()) == daemon.process.pid, "the first one's"
     daemon.end()
     third = elasticd()
     third.published()
@@ -273,19 +282,37 @@ def test_the_first_look_of_show(tmp_path):
     assert shown.returncode == 1 and "is not a position file" in shown.stdout
 
 
-def test_the_unit_is_one(tmp_path):
+@pytest.fixture
+def unit(tmp_path):
+    """The unit as make install would put it down."""
     text = (SOURCE / "conf" / "elasticd.service.in").read_text()
     text = text.replace("@sbindir@", str(pathlib.Path(ELASTICD).parent))
     text = text.replace("@docdir@", "/usr/share/doc/mod_elastic")
     unit = tmp_path / "elasticd.service"
     unit.write_text(text)
+    return unit
+
+
+def analyze(*arguments):
+    """What systemd says; None where it is not there."""
     tool = shutil.which("systemd-analyze")
-    if tool:
-        done = subprocess.run([tool, "verify", str(unit)], capture_output=True, text=True,
-                              timeout=PATIENCE)
-        mine = [line for line in done.stderr.splitlines() if "elasticd.service" in line]
-        assert not mine, mine
-    command = next(line for line in text.splitlines() if line.startswith("ExecStart="))
+    return tool and subprocess.run([tool, *arguments], capture_output=True, text=True,
+                                   timeout=PATIENCE)
+
+
+def test_the_unit_is_one(unit):
+    done = analyze("verify", str(unit))
+    mine = [line for line in done.stderr.splitlines() if "elasticd.service" in line] if done else []
+    assert not mine, mine
+    command = next(line for line in unit.read_text().splitlines()
+                   if line.startswith("ExecStart="))
     options = [word for word in command.split() if word.startswith("--")]
     known = run("--help").stdout
     assert options and all(option in known for option in options)
+
+
+def test_the_unit_is_hardened(unit):
+    """Below 2.0 of 10 on systemd's scale, which it calls safe; a bare service has 9.6."""
+    done = analyze("security", "--offline=true", "--threshold=20", str(unit))
+    if done and "unrecognized option" not in done.stderr:
+        assert done.returncode == 0, done.stdout[-200:] + done.stderr

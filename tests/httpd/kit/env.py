@@ -1,6 +1,7 @@
 """What the environment says about the run.
 
 ELASTIC_MODULE       the mod_elastic.so under test; without it the tests are skipped
+ELASTIC_ELASTICD     elasticd under test; that of the module's build (default)
 ELASTIC_HTTPD        the server's binary
 ELASTIC_MODULES_DIR  where its own modules are
 ELASTIC_MPM          event (default), worker, prefork
@@ -17,6 +18,8 @@ import pwd
 from pathlib import Path
 
 MODULE = os.environ.get("ELASTIC_MODULE", "")
+ELASTICD = os.environ.get("ELASTIC_ELASTICD") or os.path.join(os.path.dirname(MODULE), os.pardir,
+                                                             "elasticd")
 HTTPD = os.environ.get("ELASTIC_HTTPD", "/usr/sbin/apache2")
 MODULES_DIR = os.environ.get("ELASTIC_MODULES_DIR", "/usr/lib/apache2/modules")
 MPM = os.environ.get("ELASTIC_MPM") or "event"
