@@ -172,7 +172,7 @@ static void remember(request_rec *r, found_t found)
     request->may_stand = found.roles & BIT(ROLE_HARNESS);
     if (stands || request->may_stand) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
-        el_request_accept(r);
+        el_request_keep_accept(r);
     }
     if (request->may_stand || (stands && found.by_type)) {
         el_conditional_insert(r);

@@ -30,13 +30,25 @@ el_request_t *el_request_of(request_rec *r)
     return request;
 }
 
+void el_request_keep_accept(request_rec *r)
+{
+    el_request_t *request = el_request_of(r);
+
+    if (!request->accept_kept) {
+        request->accept_line = apr_table_get(r->headers_in, "Accept-Encoding");
+        request->accept_kept = true;
+    }
+}
+
 const el_accept_t *el_request_accept(request_rec *r)
 {
     el_request_t *request = el_request_of(r);
 
     if (!request->accept_read) {
-        const char *line = apr_table_get(r->headers_in, "Accept-Encoding");
+        const char *line;
 
+        el_request_keep_accept(r);
+        line = request->accept_line;
         el_accept_parse(line, line ? strlen(line) : 0, &request->accept);
         request->accept_read = true;
     }

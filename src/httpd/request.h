@@ -16,7 +16,9 @@ typedef struct {
     bool may_stand; /* a harness of mod_filter stands there, whose filters cannot be seen */
     bool decodes;   /* INFLATE stands there */
     bool claimed;   /* one of ours has taken the response; others step aside */
-    el_accept_t accept; /* Accept-Encoding, read once */
+    const char *accept_line; /* Accept-Encoding, or NULL, once it was kept */
+    bool accept_kept;
+    el_accept_t accept; /* what it says, read once */
     bool accept_read;
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
 } el_request_t;
@@ -26,6 +28,9 @@ el_request_t *el_request_of(request_rec *r);
 
 /* The same where it was made, else NULL: nothing of ours stands before such a response. */
 const el_request_t *el_request_known(const request_rec *r);
+
+/* Keeps Accept-Encoding as it is now, for a later look. */
+void el_request_keep_accept(request_rec *r);
 
 /* What the request accepts, among all codings. */
 const el_accept_t *el_request_accept(request_rec *r);
