@@ -114,7 +114,7 @@ def run_experiment(name, options, out, progress):
     progress.begin(name)
     wanted = run_options(options)
     with Run(name, experiment.SCALES[options.scale], out, wanted, progress.say,
-             progress.step) as run:
+             progress) as run:
         if wanted.pages is not None:
             run.pages = pages.collect(wanted.pages, run.folder("pages"))
         found = experiment.run(run)

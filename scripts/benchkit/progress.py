@@ -16,6 +16,7 @@ class Progress:
         self.started = clock()
         self.said = -INTERVAL
         self.name = None
+        self.end = clock()  # when all will be done, as far as the last step could tell
 
     def say(self, text):
         print(text, file=self.stream, flush=True)
@@ -23,15 +24,24 @@ class Progress:
     def begin(self, name):
         self.name, self.started, self.said = name, self.clock(), self.clock()
         number = list(self.plan).index(name) + 1
+        self.end = self.clock() + self.left(0)
         self.say(f"{name} ({number} of {len(self.plan)}); "
                  f"{duration(self.left(0))} left in all, about")
 
     def step(self, share):
         """`share` of the experiment is done; says so where the last line is old enough."""
+        self.end = self.clock() + self.left(share)
+        self.tell(f"{100 * share:.0f} %; ")
+
+    def still(self):
+        """A long step goes on; the time left says so."""
+        self.tell("")
+
+    def tell(self, done):
         now = self.clock()
         if now - self.said >= INTERVAL:
             self.said = now
-            self.say(f"{self.name}: {100 * share:.0f} %; {duration(self.left(share))} left")
+            self.say(f"{self.name}: {done}{duration(self.end - now)} left")
 
     def left(self, share):
         """Seconds to the end of the run: by the plan, and by what the experiment took so far."""

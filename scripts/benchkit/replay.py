@@ -139,6 +139,7 @@ def watch(server, loads, launched, patience):
         cpu.append((time.time() - launched, sample.cpu_seconds(server.pids)))
         if all(process.poll() is not None for process, _ in loads):
             break
+        server.run.still()
         time.sleep(CLOCK)
     return cpu
 

@@ -52,14 +52,14 @@ class Options:
 class Run:
     """The context that an experiment works in; use it in a with statement."""
 
-    def __init__(self, name, scale, out, options=Options(), say=print, step=None):
+    def __init__(self, name, scale, out, options=Options(), say=print, progress=None):
         self.name = name
         self.scale = scale
         self.out = pathlib.Path(out)
         self.options = options
         self.pages, self.link, self.download = options.pages, options.link, options.download
         self.say = say
-        self._step = step or (lambda share: None)
+        self.progress = progress
         self.corpora = []  # rows of web.composition()
         self._names = 0
         self._ends = contextlib.ExitStack()
@@ -91,7 +91,13 @@ class Run:
 
     def done(self, share):
         """Says how much of the experiment is done, 0 to 1."""
-        self._step(share)
+        if self.progress is not None:
+            self.progress.step(share)
+
+    def still(self):
+        """Says in the midst of a long step that it goes on."""
+        if self.progress is not None:
+            self.progress.still()
 
     def at_end(self, function, *arguments):
         """Has a function called when the run ends, however it ends; the last comes first."""

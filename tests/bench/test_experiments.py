@@ -121,6 +121,14 @@ def test_nothing_that_runs_is_a_failure(affinity, fake):
     assert fake(lacking=lacking)("all") == 1
 
 
+def test_all_of_them_take_no_longer_than_promised():
+    """A quarter of an hour, building the module and fetching the packages included; or seconds."""
+    def planned(scale):
+        return sum(cli.load_experiment(name).SECONDS[scale] for name in cli.experiment_names())
+    assert planned("quick") <= 14 * 60
+    assert planned("smoke") <= 60
+
+
 def test_report_is_made_again(affinity, fake, tmp_path):
     main = fake(good=good)
     assert main("all") == 0
@@ -224,8 +232,11 @@ def test_progress_tells_the_time_left():
     one.step(0.5)  # slower than planned: at this pace it takes 80 s more, by the plan 50 s
     assert one.left(0.5) == 265
     one.step(0.6)  # too soon for another line
+    now[0] = 90
+    one.still()
     assert "".join(lines).splitlines() == ["a (1 of 2); 5 min left in all, about",
-                                           "a: 50 %; 4 min left"]
+                                           "a: 50 %; 4 min left",
+                                           "a: 4 min left"]
 
 
 @pytest.mark.parametrize("seconds, said", [(-1, "0 s"), (45, "45 s"), (200, "3 min"),
