@@ -14,6 +14,7 @@ import zlib
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+ELASTICD = os.environ.get("ELASTICD", str(SOURCE / "elasticd"))
 
 # Seconds that a server may take to start, or to answer.
 PATIENCE = 30
@@ -45,6 +46,48 @@ class PositionFile:
     def settle(self):
         """Longer than a reader keeps what it has read."""
         time.sleep(0.15)
+
+
+class Elasticd:
+    """A process that publishes in `path`, by a /proc/stat that goes on while it is waited for."""
+
+    def __init__(self, path, stat):
+        path.unlink()  # a position of a test's is stale only after minutes
+        self.stat = stat
+        self.ticks = [0, 0]
+        self.go_on(0.65)
+        self.process = subprocess.Popen([ELASTICD, "--foreground", "--file", str(path),
+                                         "--proc-stat", str(stat), "--interval", "100ms"],
+                                        stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def go_on(self, busy):
+        self.ticks[0] += 100 * busy
+        self.ticks[1] += 100 * (1 - busy)
+        part = self.stat.with_suffix(".part")
+        part.write_text("cpu  {:.0f} 0 0 {:.0f} 0 0 0 0 0 0\n".format(*self.ticks))
+        part.rename(self.stat)
+
+    def wait_for(self, server, busy, effort):
+        """Until the server's answers have that effort; each of them is whole."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            self.go_on(busy)
+            answer = server.get("/")
+            assert answer.body == TEXT
+            if answer.effort == effort:
+                return
+            assert time.monotonic() < end, (answer.effort, effort)
+            time.sleep(0.03)
 
 
 # name: what happens to a file that was good, and said the floor

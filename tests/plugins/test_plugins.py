@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from conftest import (HARMS, SOURCE, TEXT, FastCgi, HttpServer, free_port, need, python_with)
+from conftest import (HARMS, SOURCE, TEXT, Elasticd, FastCgi, HttpServer, free_port, need,
+                      python_with)
 
 PHP_PAGES = {
     "/": "header('ETag: \"abc\"'); echo $text;",
@@ -192,3 +193,17 @@ def test_without_a_position_the_level_is_the_usual_one(server, position, harm):
     answer = server.get("/")
     assert_text(answer)
     assert answer.effort == "between"
+
+
+@pytest.fixture
+def elasticd(position, tmp_path):
+    """A real one that publishes where the servers look, and the /proc/stat that it reads."""
+    with Elasticd(position.path, tmp_path / "stat") as running:
+        yield running
+
+
+def test_a_real_elasticd_is_followed(server, position, elasticd):
+    elasticd.wait_for(server, busy=1, effort="least")
+    elasticd.wait_for(server, busy=0, effort="most")
+    elasticd.kill()
+    elasticd.wait_for(server, busy=0, effort="between")  # the usual level: it is stale
