@@ -67,6 +67,8 @@ typedef struct {
     double want;    /* predict: the position that would have fitted the last interval */
     double scale;   /* predict: what compression took, in the curve's costs; 0: not known */
     bool moved;     /* predict: the position changed after the last interval */
+    bool over;      /* predict: the last interval's load was above the high threshold */
+    bool blind;     /* predict: it went to the floor without knowing what was asked for */
 } el_control_memory_t;
 
 /*

@@ -64,9 +64,6 @@ static double fitting(const el_control_config_t *config, const el_control_seen_t
     double others = fmax(0, seen->busy - used(seen, per_cost * cost));
     double spare = config->high - MARGIN * (config->high - config->low) - others;
 
-    if (seen->busy >= SATURATED && seen->busy > config->high) {
-        return 0;
-    }
     if (spare <= 0) {
         return 0;
     }
@@ -74,24 +71,34 @@ static double fitting(const el_control_config_t *config, const el_control_seen_t
 }
 
 /*
- * Down at once. Up only as far as two intervals running would have it: one quiet interval does not
- * tell that the load is gone, and what follows it would be met at the ceiling.
+ * Down at once; and to the floor where the next interval is above the threshold again: then
+ * requests wait that no counter shows, as on a CPU of which others take the rest.
+ *
+ * Up only as far as two intervals running would have it: one quiet interval does not tell that the
+ * load is gone, and what follows it would be met at the ceiling. Up from below the low threshold;
+ * after a blind step to the floor also from between the thresholds.
  */
 double el_control_predict(const el_control_config_t *config, const el_control_seen_t *seen,
                           el_control_memory_t *memory, el_control_state_t state)
 {
     double now = el_control_position(state);
-    double want = fitting(config, seen, memory, state);
+    bool over = seen->busy > config->high;
+    bool blind = over && (memory->over || seen->busy >= SATURATED);
+    double fits = fitting(config, seen, memory, state);
+    double want = blind ? 0 : fits;
     double next = now;
     el_curve_t curve = {seen->cost, seen->ratio, config->top};
 
     /* The setup that costs less may be a higher one, where an engine has become slow. */
-    if (seen->busy > config->high && el_curve_cost(&curve, want) < el_curve_cost(&curve, now)) {
+    if (over && el_curve_cost(&curve, want) < el_curve_cost(&curve, now)) {
         next = want;
-    } else if (seen->busy < config->low) {
+    } else if (seen->busy < config->low || (memory->blind && !over)) {
         next = fmax(now, fmin(want, memory->want));
     }
+    /* It sees again when two intervals have shown what is left. */
+    memory->blind = blind || (memory->blind && (over || memory->over));
     memory->want = want;
+    memory->over = over;
     memory->moved = next != now;
     return next;
 }

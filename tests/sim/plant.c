@@ -58,7 +58,7 @@ void plant_run(plant_t *plant, const el_control_config_t *config, double before,
     double cost = plant->lag * cost_at(plant, plant->last_position)
                   + (1 - plant->lag) * cost_at(plant, position);
     double all = plant->page + cost;
-    double room = (1 - plant->others) * PLANT_CAPACITY / PLANT_SLICES;
+    double room = (1 - plant->others - plant->hidden) * PLANT_CAPACITY / PLANT_SLICES;
     el_control_seen_t seen = {.capacity_usec = PLANT_CAPACITY, .cost = plant->known};
     el_control_state_t was = plant->state;
 

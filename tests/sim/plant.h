@@ -22,6 +22,7 @@ typedef struct {
     double cost[PLANT_TOP + 1]; /* what compression really takes at a position, µs per KB */
     double page;                /* what the rest of a response takes, µs per KB */
     double others;              /* share of the CPU that other programs use */
+    double hidden;              /* another such share, that the load does not show */
     double backlog_max;         /* what may wait, as a share of an interval's CPU time */
 
     /* What the controller is told. */

@@ -167,6 +167,28 @@ START_TEST(predict_meets_a_spike_in_two_intervals)
 }
 END_TEST
 
+/* As in a container without a limit, beside others that take what they get. */
+START_TEST(predict_meets_a_spike_on_a_cpu_that_is_never_full)
+{
+    el_control_config_t config = config_of(EL_CONTROL_PREDICT);
+
+    for (unsigned slice = 0; slice < PLANT_SLICES; slice++) {
+        plant_t plant = plant_of(_i);
+        double before = plant_rate(&plant, PLANT_TOP, 0.6);
+        double after = 1.69 * plant_rate(&plant, PLANT_TOP, 1);
+
+        plant.hidden = 0.15;
+        plant.backlog_max = 5;
+        settle(&plant, &config, before);
+        plant_run(&plant, &config, before, after, slice);
+        plant_hold(&plant, &config, after);
+        plant_hold(&plant, &config, after);
+        ck_assert_msg(position_of(&plant) == 0, "%s at %u: %g", contents[_i].name, slice,
+                      position_of(&plant));
+    }
+}
+END_TEST
+
 START_TEST(predict_is_calm_in_noise)
 {
     el_control_config_t config = config_of(EL_CONTROL_PREDICT);
@@ -449,6 +471,7 @@ static Suite *sim_suite(void)
     tcase_add_loop_test(tc, predict_settles_in_three_intervals, 0, kinds);
     tcase_add_loop_test(tc, predict_overshoots_by_ten_points_at_most, 0, kinds);
     tcase_add_loop_test(tc, predict_meets_a_spike_in_two_intervals, 0, kinds);
+    tcase_add_loop_test(tc, predict_meets_a_spike_on_a_cpu_that_is_never_full, 0, kinds);
     tcase_add_loop_test(tc, predict_is_calm_in_noise, 0, kinds);
     tcase_add_loop_test(tc, a_load_that_goes_up_and_down_is_followed, 0,
                         (int)(sizeof(courses) / sizeof(courses[0])));

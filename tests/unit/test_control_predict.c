@@ -86,15 +86,48 @@ START_TEST(one_quiet_interval_moves_no_further_than_the_one_before_it)
 }
 END_TEST
 
+/* The same, of an interval after none. */
+static double first(const double *costs, unsigned position, double busy, double used)
+{
+    memory = (el_control_memory_t){0};
+    return next(&predict, costs, position, busy, used);
+}
+
+START_TEST(a_second_interval_above_the_threshold_ends_at_the_floor)
+{
+    ck_assert_double_eq_tol(first(cost, 4, 0.9, 0.6), 3.41667, 1e-3);
+    ck_assert_double_eq(next(&predict, cost, 3, 0.85, 0.5), 0);
+    /* Not where one in between was not above it. */
+    ck_assert_double_gt(first(cost, 4, 0.9, 0.6), 3);
+    ck_assert_double_eq(next(&predict, cost, 3, 0.7, 0.4), 3);
+    ck_assert_double_gt(next(&predict, cost, 3, 0.85, 0.5), 1);
+}
+END_TEST
+
+START_TEST(from_the_floor_it_comes_back_into_the_band)
+{
+    ck_assert_double_eq(first(cost, TOP, 1.0, 0.9), 0);
+    /* The first interval is partly of the time before; two of them tell. */
+    ck_assert_double_eq(next(&predict, cost, 0, 0.6, 0.1), 0);
+    ck_assert_double_gt(next(&predict, cost, 0, 0.6, 0.1), 0.5);
+    /* And once only. */
+    ck_assert_double_eq(next(&predict, cost, 1, 0.6, 0.1), 1);
+    /* An interval above the threshold tells nothing. */
+    ck_assert_double_eq(first(cost, TOP, 1.0, 0.9), 0);
+    ck_assert_double_eq(next(&predict, cost, 0, 0.9, 0.1), 0);
+    ck_assert_double_eq(next(&predict, cost, 0, 0.6, 0.1), 0);
+    ck_assert_double_gt(next(&predict, cost, 0, 0.6, 0.1), 0.5);
+}
+END_TEST
+
 START_TEST(a_slowed_engine_changes_the_choice)
 {
     /* With 0.3 of others, 0.425 are left. */
-    memory = (el_control_memory_t){0};
-    ck_assert_double_eq_tol(next(&predict, cost, 4, 0.9, 0.6), 3.41667, 1e-3);
-    ck_assert_double_eq_tol(next(&predict, slowed, 4, 0.9, 0.6), 2.36667, 1e-3);
+    ck_assert_double_eq_tol(first(cost, 4, 0.9, 0.6), 3.41667, 1e-3);
+    ck_assert_double_eq_tol(first(slowed, 4, 0.9, 0.6), 2.36667, 1e-3);
     /* From the slow setup, the one above it is the cheaper one. */
-    ck_assert_double_eq_tol(next(&predict, slowed, 3, 0.9, 0.4), 2.475, 1e-4);
-    ck_assert_double_eq_tol(next(&predict, slowed, 3, 0.82, 0.55), 4, 1e-4);
+    ck_assert_double_eq_tol(first(slowed, 3, 0.9, 0.4), 2.475, 1e-4);
+    ck_assert_double_eq_tol(first(slowed, 3, 0.82, 0.55), 4, 1e-4);
 }
 END_TEST
 
@@ -109,6 +142,7 @@ START_TEST(the_interval_scales_the_curve)
     ck_assert_double_eq_tol(
         el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.41667, 1e-3);
     /* After that move, an interval in between: what was known before counts for more. */
+    memory.over = false;
     seen.kbytes = 0.3 * CAPACITY / 80;
     ck_assert_double_eq_tol(
         el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.03030, 1e-3);
@@ -202,6 +236,8 @@ Suite *control_predict_suite(void)
     tcase_add_loop_test(tc, down_at_once, 0, ROWS(down));
     tcase_add_test(tc, up_after_two_intervals_that_agree);
     tcase_add_test(tc, one_quiet_interval_moves_no_further_than_the_one_before_it);
+    tcase_add_test(tc, a_second_interval_above_the_threshold_ends_at_the_floor);
+    tcase_add_test(tc, from_the_floor_it_comes_back_into_the_band);
     tcase_add_test(tc, a_slowed_engine_changes_the_choice);
     tcase_add_test(tc, the_interval_scales_the_curve);
     tcase_add_test(tc, without_costs_it_mixes);
