@@ -10,8 +10,9 @@
  * `mix` is its System-B (§4.2): the position is not a whole number, and its fraction is the share
  * of requests that take the upper one of two setups.
  *
- * `predict` knows what the setups cost: outside of the thresholds it goes to the position whose
- * cost fits between them, at once. It does what `mix` does while costs are not known.
+ * `predict` knows what the setups cost: above the high threshold, and below two fifths of the band
+ * between them, it goes to the position whose cost fits, at once. It does what `mix` does while costs
+ * are not known.
  */
 #ifndef ELASTIC_CONTROL_H
 #define ELASTIC_CONTROL_H

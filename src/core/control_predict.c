@@ -71,12 +71,18 @@ static double fitting(const el_control_config_t *config, const el_control_seen_t
 }
 
 /*
+ * Below this share of the band CPU is left that effort could have: 10 points below where it aims
+ * with the default thresholds, more than the noise of a sample.
+ */
+#define UNUSED 0.4
+
+/*
  * Down at once; and to the floor where the next interval is above the threshold again: then
  * requests wait that no counter shows, as on a CPU of which others take the rest.
  *
  * Up only as far as two intervals running would have it: one quiet interval does not tell that the
- * load is gone, and what follows it would be met at the ceiling. Up from below the low threshold;
- * after a blind step to the floor also from between the thresholds.
+ * load is gone, and what follows it would be met at the ceiling. After a blind step to the floor
+ * it goes up from anywhere below the threshold.
  */
 double el_control_predict(const el_control_config_t *config, const el_control_seen_t *seen,
                           el_control_memory_t *memory, el_control_state_t state)
@@ -92,7 +98,8 @@ double el_control_predict(const el_control_config_t *config, const el_control_se
     /* The setup that costs less may be a higher one, where an engine has become slow. */
     if (over && el_curve_cost(&curve, want) < el_curve_cost(&curve, now)) {
         next = want;
-    } else if (seen->busy < config->low || (memory->blind && !over)) {
+    } else if (seen->busy < config->low + UNUSED * (config->high - config->low)
+               || (memory->blind && !over)) {
         next = fmax(now, fmin(want, memory->want));
     }
     /* It sees again when two intervals have shown what is left. */
