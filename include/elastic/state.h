@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 #define EL_STATE_MAGIC 0x656c6173u /* "elas" */
-#define EL_STATE_VERSION 6
+#define EL_STATE_VERSION 7
 
 /* Stripes of counters: as many writers can add without sharing a cache line. A power of two. */
 #define EL_STATE_STRIPES 32
