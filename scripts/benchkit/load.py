@@ -4,6 +4,7 @@ A closed loop waits for each response and so measures capacity; under overload i
 latency that users would see. An open loop sends at its rate, whatever comes back.
 """
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -86,7 +87,7 @@ def parse_h2load_log(text):
     return [int(row[2]) / 1e3 for row in rows if len(row) >= 3 and row[1].startswith("2")]
 
 
-PROBE = 0.1  # CPU seconds that tell what a request costs
+PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that tell what a request costs
 
 
 def count_requests(server, leg, clients, seconds):
@@ -95,13 +96,15 @@ def count_requests(server, leg, clients, seconds):
     The CPU time of a few responses tells, for it is the server's CPU that limits the load.
     """
     probe = min(PROBE, seconds)
-    before = sample.cpu_seconds(server.pids)
-    tries = 0
-    while tries < 64 and sample.cpu_seconds(server.pids) - before < probe:
-        server.get(leg.path, leg.headers)
-        tries += 1
-    used = sample.cpu_seconds(server.pids) - before
-    return max(clients, round(seconds * tries / max(used, 0.001)))
+    pids = sample.family(server.pids, sample.read_parents())
+    with contextlib.closing(server.connect()) as connection:
+        server.ask(connection, leg.path, leg.headers)  # the first one's connection costs, too
+        before, used, tries = sample.cpu_of(pids), 0.0, 0
+        while tries < PROBES and used < probe:
+            server.ask(connection, leg.path, leg.headers)
+            used = sample.cpu_of(pids) - before
+            tries += 1
+    return max(clients, round(seconds * tries / max(used, 1e-6 * tries)))
 
 
 def header_options(option, headers):

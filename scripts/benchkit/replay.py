@@ -135,8 +135,9 @@ def timers(times, ahead):
 def watch(server, loads, launched, patience):
     """The server's CPU over time, until all loads have ended or `patience` seconds are over."""
     cpu = []
+    pids = sample.family(server.pids, sample.read_parents())
     while time.time() - launched < patience:
-        cpu.append((time.time() - launched, sample.cpu_seconds(server.pids)))
+        cpu.append((time.time() - launched, sample.cpu_of(pids)))
         if all(process.poll() is not None for process, _ in loads):
             break
         server.run.still()

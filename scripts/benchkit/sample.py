@@ -35,12 +35,12 @@ def parse_rollup(text):
 def read_parents():
     """{pid: parent} of every process there is."""
     found = {}
-    for folder in pathlib.Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                found[int(folder.name)] = parse_stat((folder / "stat").read_text())
-            except (FileNotFoundError, ProcessLookupError):
-                pass  # ended since the listing
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                found[int(name)] = parse_stat(file.read())
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # ended since the listing
     return found
 
 

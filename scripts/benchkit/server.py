@@ -169,13 +169,19 @@ class Server:
     def url(self, path):
         return f"http://{self.address}:{self.port}{path}"
 
+    def connect(self):
+        return http.client.HTTPConnection(self.address, self.port, timeout=30)
+
+    def ask(self, connection, path, headers):
+        """(status, headers, body) of one GET on a connection."""
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
+
     def get(self, path, headers=None):
-        """(status, headers, body) of one GET."""
-        connection = http.client.HTTPConnection(self.address, self.port, timeout=30)
-        with contextlib.closing(connection):
-            connection.request("GET", path, headers=headers or {})
-            response = connection.getresponse()
-            return response.status, response.headers, response.read()
+        """The same on a connection of its own."""
+        with contextlib.closing(self.connect()) as connection:
+            return self.ask(connection, path, headers or {})
 
     def counters(self):
         """The server's own counters, by name."""
