@@ -31,9 +31,9 @@ class Scale(run.Scale):
 
 
 SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, levels=8, idle=0.05, children=4),
-          "quick": Scale(1, 10, only=3, attack=4, steady=1, levels=2, idle=4),
+          "quick": Scale(1, 10, only=3, attack=4, steady=2, levels=2, idle=3),
           "normal": Scale(2, 240, only=3), "full": Scale(3, 240, days=3, attack=10, steady=10)}
-SECONDS = {"smoke": 7, "quick": 145, "normal": 1150, "full": 3900}
+SECONDS = {"smoke": 7, "quick": 150, "normal": 1150, "full": 3900}
 
 LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
 
