@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import pathlib
 import re
+import time
 
 from benchkit import load, rounds, sample, server, stats, tools
 
@@ -38,6 +39,16 @@ class Prefork(server.Httpd):
 
     def workers(self):
         return PREFORK.format(children=self.children, limit=self.limit)
+
+    def start(self):
+        """Returns when all children are there: the parent takes a while for some hundred."""
+        super().start()
+        deadline = time.monotonic() + PATIENCE
+        while len(child_pids(self)) < self.children:
+            if time.monotonic() > deadline:
+                raise tools.BenchError(f"{self.name} did not start {self.children} children")
+            time.sleep(0.05)
+        return self
 
 
 def serve(run, name, setup, pages, children, limit=0):
@@ -121,12 +132,13 @@ def measure_all(run, name, setup, pages, children, each):
     httpd = serve(run, name, setup, pages, children)
     urls = run.work / "urls"
     urls.write_text("".join(f"{httpd.url('/' + path)}\n" for path in pages), encoding="utf-8")
-    with sample.MemoryPeak(httpd.pids) as memory:
+    pids = [httpd.pid, *child_pids(httpd)]
+    with sample.MemoryPeak(pids) as memory:
         seen = load.h2load(run, None, {"Accept-Encoding": setup.coding or "identity"}, children,
                            requests=each * children, http1=True, urls=urls)
     if seen.failed:
         raise tools.BenchError(f"{name}: {seen.failed} of {children * each} requests failed")
     sample.wait_until_idle(httpd.pids)
-    idle = sample.memory_kb(httpd.pids)
+    idle = sample.memory_kb(pids)
     httpd.stop()
     return {"busy_kb": memory.peak, "idle_kb": idle}

@@ -1,5 +1,6 @@
 /* br by libbrotlienc (RFC 7932): all access to the library goes through this file. */
 #include "engines.h"
+#include "memory.h"
 
 #include <brotli/encode.h>
 #include <setjmp.h>
@@ -78,7 +79,7 @@ static piece_t *vacant_piece(brotli_context_t *context)
     }
     if (vacant) {
         context->nbytes -= vacant->nbytes;
-        free(vacant->memory);
+        el_memory_give(vacant->memory);
         vacant->memory = NULL;
     }
     return vacant;
@@ -93,7 +94,7 @@ static void *take_memory(void *opaque, size_t nbytes)
     if (!piece) {
         piece = vacant_piece(context);
         if (piece) {
-            piece->memory = malloc(nbytes);
+            piece->memory = el_memory_take(nbytes);
         }
         if (!piece || !piece->memory) {
             longjmp(context->escape, 1);
@@ -293,7 +294,7 @@ static void brotli_free(el_context_t *base)
         BrotliEncoderDestroyInstance(context->encoder);
     }
     for (size_t i = 0; i < PIECES; i++) {
-        free(context->piece[i].memory);
+        el_memory_give(context->piece[i].memory);
     }
     free(context->gathered);
     free(context);

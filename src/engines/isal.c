@@ -1,5 +1,6 @@
 /* gzip by ISA-L's igzip (RFC 1952): all access to the library goes through this file. */
 #include "engines.h"
+#include "memory.h"
 
 #include <isa-l.h>
 #include <limits.h>
@@ -47,7 +48,7 @@ static el_context_t *isal_make(const el_setup_t *setup)
     context->tables = NULL;
     context->tables_nbytes = tables_nbytes(isal_shape(setup));
     if (context->tables_nbytes) {
-        context->tables = malloc(context->tables_nbytes);
+        context->tables = el_memory_take(context->tables_nbytes);
         if (!context->tables) {
             free(context);
             return NULL;
@@ -144,7 +145,7 @@ static size_t isal_memory(const el_context_t *base)
 
 static void isal_free(el_context_t *base)
 {
-    free(((isal_context_t *)base)->tables);
+    el_memory_give(((isal_context_t *)base)->tables);
     free(base);
 }
 

@@ -1,5 +1,7 @@
 #include "engines/pool.h"
 
+#include "engines/memory.h"
+
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,6 +16,19 @@
 /* Lists of a shelf. Shapes that fall into one list are told apart on the way; a power of two. */
 #define LISTS 32
 
+/*
+ * A context of libdeflate and some small ones. What a share leaves beside them is for the two
+ * buffers of a whole body.
+ */
+#define CONTEXTS ((size_t)512 * 1024)
+
+/*
+ * The least that a process may keep, and the largest whole body then: with its buffers a context
+ * takes no more than that of zlib which mod_deflate makes for each body.
+ */
+#define LIMIT_MIN ((size_t)640 * 1024)
+#define WHOLE_MIN ((size_t)32 * 1024)
+
 typedef struct {
     _Alignas(64) atomic_flag busy;
     el_context_t *_Atomic list[LISTS]; /* the youngest first; changed only while busy */
@@ -22,6 +37,8 @@ typedef struct {
 static shelf_t shelves[SHELVES];
 static _Atomic size_t kept;
 static _Atomic size_t limit = SIZE_MAX;
+static _Atomic size_t whole = SIZE_MAX;
+static _Atomic bool alone; /* the process has one thread that takes */
 static _Atomic unsigned age;
 static _Atomic unsigned full_age = UINT_MAX; /* the last age in which the limit was met */
 
@@ -165,6 +182,22 @@ static bool make_room(size_t nbytes)
     return atomic_load_explicit(&kept, memory_order_relaxed) <= most - nbytes;
 }
 
+/*
+ * What a single thread keeps is idle while it works with something else. Where that is new and both
+ * are too much, what is kept goes: a few hundred such processes are a matter of gigabytes. Threads
+ * would only take from each other what the next is about to ask for.
+ */
+static void make_way(size_t nbytes)
+{
+    size_t most = atomic_load_explicit(&limit, memory_order_relaxed);
+
+    if (atomic_load_explicit(&alone, memory_order_relaxed)
+        && (nbytes > most || atomic_load_explicit(&kept, memory_order_relaxed) > most - nbytes)) {
+        trim(0);
+        el_memory_trim();
+    }
+}
+
 static void keep(el_context_t *context)
 {
     unsigned number = list_of(context->engine, context->shape);
@@ -197,6 +230,7 @@ el_context_t *el_pool_take(const el_plan_t *plan)
         }
         context->engine = engine;
         context->shape = shape;
+        make_way(engine->memory(context));
     }
     if (!engine->begin(context, &plan->setup)) {
         engine->free(context);
@@ -235,6 +269,7 @@ void *el_pool_buffer(size_t nbytes, size_t *held)
     }
     buffer = (buffer_t *)take_kept(NULL, bits);
     if (!buffer) {
+        make_way((size_t)1 << bits);
         buffer = malloc((size_t)1 << bits);
         if (!buffer) {
             return NULL;
@@ -259,10 +294,29 @@ void el_pool_limit(size_t nbytes)
     atomic_store(&limit, nbytes);
 }
 
+void el_pool_share(size_t nbytes, bool threads)
+{
+    size_t buffer = nbytes > CONTEXTS ? (nbytes - CONTEXTS) / 2 : 0;
+
+    atomic_store(&alone, !threads);
+    atomic_store(&whole, buffer > WHOLE_MIN ? buffer : WHOLE_MIN);
+    el_pool_limit(nbytes > LIMIT_MIN ? nbytes : LIMIT_MIN);
+}
+
+size_t el_pool_whole(void)
+{
+    return atomic_load_explicit(&whole, memory_order_relaxed);
+}
+
 void el_pool_age(void)
 {
+    size_t before = atomic_load(&kept);
+
     atomic_fetch_add(&age, 1);
     trim(EL_POOL_AGES);
+    if (atomic_load(&kept) < before) {
+        el_memory_trim();
+    }
 }
 
 size_t el_pool_kept(void)

@@ -36,6 +36,18 @@ void el_pool_buffer_give(void *buffer);
  */
 void el_pool_limit(size_t nbytes);
 
+/*
+ * The limit of a process that `nbytes` are for, of what its server may keep; `threads` where more
+ * than one thread of it encodes. Some hundred KB are kept in any case.
+ */
+void el_pool_share(size_t nbytes, bool threads);
+
+/*
+ * Bytes of the largest body that is to be encoded whole in this process. Its input and its output
+ * take buffers that streams do without: where shares are small they would be most of the memory.
+ */
+size_t el_pool_whole(void);
+
 /* Ages that something is kept without being asked for. */
 #define EL_POOL_AGES 6
 

@@ -1,5 +1,6 @@
 /* gzip by zlib (RFC 1952): all access to zlib goes through this file. */
 #include "engines.h"
+#include "memory.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -16,6 +17,12 @@
  * to be lost to its edge.
  */
 #define LOOKAHEAD 262
+
+/*
+ * The memory level of a full window, as zlib's own default has it. Twice as large tables take up to
+ * a tenth more time, for bodies that differ by 0.3 % at most, in either direction.
+ */
+#define MEM_LEVEL_FULL 8
 
 /* zlib's own state beside its tables, rounded up. */
 #define STATE_NBYTES 6144
@@ -41,6 +48,9 @@ static void fit(const el_setup_t *setup, int *window_bits, int *mem_level)
         --*window_bits;
         --*mem_level;
     }
+    if (*window_bits == MAX_WBITS && !setup->mem_level) {
+        *mem_level = MEM_LEVEL_FULL;
+    }
 }
 
 static uint32_t zlib_shape(const el_setup_t *setup)
@@ -49,6 +59,18 @@ static uint32_t zlib_shape(const el_setup_t *setup)
 
     fit(setup, &window_bits, &mem_level);
     return (uint32_t)window_bits << 8 | (uint32_t)mem_level;
+}
+
+static voidpf take_memory(voidpf opaque, uInt count, uInt nbytes)
+{
+    (void)opaque;
+    return el_memory_take((size_t)count * nbytes);
+}
+
+static void give_memory(voidpf opaque, voidpf memory)
+{
+    (void)opaque;
+    el_memory_give(memory);
 }
 
 static el_context_t *zlib_make(const el_setup_t *setup)
@@ -61,6 +83,8 @@ static el_context_t *zlib_make(const el_setup_t *setup)
     }
     fit(setup, &window_bits, &mem_level);
     context->level = setup->level;
+    context->z.zalloc = take_memory;
+    context->z.zfree = give_memory;
     if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         free(context);

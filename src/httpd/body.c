@@ -13,9 +13,9 @@
 
 /*
  * A static file is read in pieces of this size: large enough that the calls do not show in a
- * profile.
+ * profile, and no more than a process of hundreds should keep for it.
  */
-#define FILE_PIECE (64 * 1024)
+#define FILE_PIECE (32 * 1024)
 
 el_measure_t el_body_measure(const apr_bucket_brigade *bb)
 {

@@ -10,6 +10,8 @@
 #include "response.h"
 #include "send.h"
 
+#include "engines/pool.h"
+
 #include "http_log.h"
 #include "http_protocol.h"
 
@@ -195,7 +197,8 @@ static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigad
 /* Whether the body is at hand to be encoded in one call; or, for HEAD, whether GET's would be. */
 static bool is_whole(const ap_filter_t *f, const out_t *out, const el_measure_t *measure)
 {
-    uint64_t most = el_dir_whole_body(el_dir_of(f->r));
+    uint64_t asked = el_dir_whole_body(el_dir_of(f->r));
+    uint64_t most = asked < el_pool_whole() ? asked : el_pool_whole();
 
     return out->facts.head ? out->send.length_known && out->send.length <= most
                            : measure->complete && measure->plain && measure->size <= most;

@@ -56,22 +56,18 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-/*
- * The least that a process may keep, whatever their number: what httpd's own allocator keeps of the
- * memory that mod_deflate has taken once.
- */
-#define POOL_MEMORY_MIN (512 * 1024)
-
 static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     uint64_t memory = el_server_pool_memory(el_server_of(main_server));
     int processes = 1;
+    int threads = 1;
 
     (void)pchild;
     if (ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes) == APR_SUCCESS && processes > 1) {
         memory /= (unsigned)processes;
     }
-    el_pool_limit(memory < POOL_MEMORY_MIN ? POOL_MEMORY_MIN : (size_t)memory);
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    el_pool_share((size_t)memory, threads > 1);
 }
 
 /* At a start and at a restart; a graceful one keeps the position and the counters. */

@@ -62,6 +62,16 @@ def test_the_size_of_whole_bodies(httpd):
         assert ("Content-Length" in answer.headers) == whole, path
 
 
+def test_a_small_share_of_memory_has_smaller_whole_bodies(httpd):
+    """Of ElasticPoolMemory a process with many others has little: its buffers are small, too."""
+    server = httpd("Elastic On\nElasticPoolMemory 1M",
+                   files={"a.txt": bodies.text(32 << 10), "larger.txt": bodies.text(300000)})
+    for path, whole in (("/a.txt", True), ("/larger.txt", False)):
+        answer = server.get(path, ae="gzip")
+        assert answer.coding == "gzip" and answer.complete and answer.body
+        assert ("Content-Length" in answer.headers) == whole, path
+
+
 def test_what_cannot_be_made_smaller_is_sent_by_the_file(httpd):
     """The identity is the file's own bucket: as long, as it was, and with ranges."""
     noise = bodies.noise(50000)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kit import bodies, decode, env, faults
+from kit import aborts, bodies, decode, env, faults
 from kit.client import Incomplete
 
 TEXT = bodies.text(40000)
@@ -77,6 +77,61 @@ def test_an_encoder_that_fails_midway_never_leaves_a_whole_body(broken, fault, p
     with pytest.raises((Incomplete, decode.DecodeError)):
         answer.body  # noqa: B018
     assert server.is_running()
+
+
+ENGINES = [("gzip", 1), ("gzip", 6), ("br", 1), ("br", 5)] + (
+    [("gzip", 12)] if env.HAS_LIBDEFLATE else []) + [("zstd", 5)] * env.HAS_ZSTD
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", ["1M", "0"], ids=["whole", "stream"])
+@pytest.mark.parametrize("coding,level", ENGINES)
+def test_memory_that_runs_out_at_each_call(httpd, tmp_path, coding, level, whole):
+    """The client gets the body, encoded or as it is, or sees that it is broken."""
+    if env.PRELOAD:
+        return  # a sanitizer has its own malloc()
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        os.chmod(folder, 0o755)
+    memory = faults.Memory(tmp_path)
+    body = bodies.text(200000)
+    server = httpd(f"Elastic On\nElasticLevel {coding} {level}\nElasticWholeBody {whole}\n",
+                   files={"a.txt": body}, allow_log=[r"\[elastic:", aborts.LOG],
+                   wrapper=faults.wrapper(faults.library(tmp_path, "memory")),
+                   **aborts.ONE_CHILD | {"environ": {"FAULT_MEMORY": str(memory.path)}})
+    failures = 1
+    at = 0
+    while failures:
+        at += 1
+        server.graceful()  # with a pool that has kept nothing
+        memory.fail(at)
+        answer = server.get("/a.txt", ae=coding)
+        failures = memory.failures()
+        memory.fail(0)
+        if not failures or answer.status != 500:  # which comes where nothing was sent yet
+            assert answer.status == 200
+            try:
+                assert answer.body == body, at
+            except (Incomplete, decode.DecodeError):
+                assert failures and answer.coding == coding
+            assert failures or answer.coding == coding
+        again = server.get("/a.txt", ae=coding)
+        assert again.coding == coding and again.body == body
+        assert at < 100
+    assert at > 2
+
+
+@pytest.mark.parametrize("coding,level", ENGINES)
+def test_a_client_that_goes_away_midway(httpd, coding, level):
+    """Whatever the engine, whole or streamed: the next client gets its body from what was left."""
+    files = {"large.txt": bodies.text(4 << 20), "small.txt": TEXT}
+    server = httpd(f"Elastic On\nElasticLevel {coding} {level}\n", files=files, cgi=aborts.CGI,
+                   allow_log=[aborts.LOG], **aborts.ONE_CHILD)
+    for index in range(12):
+        aborts.midway(server, index, coding)
+    for name, body in files.items():
+        answer = server.get(f"/{name}", ae=coding)
+        assert answer.coding == coding and answer.body == body
+    assert len(server.children()) == 1
 
 
 def read_slowly(connection, response, sink):

@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,11 @@ static const el_plan_t zlib9 = {&el_engine_zlib, {.level = 9, .size_hint = NBYTE
 static const el_plan_t zlib_small = {&el_engine_zlib, {.level = 6, .size_hint = 500}};
 static const el_plan_t br5 = {&el_engine_brotli, {.level = 5, .size_hint = NBYTES}};
 
+static uint8_t body[NBYTES];
+
 static void set_up(void)
 {
-    el_pool_limit(SIZE_MAX);
+    el_pool_share(SIZE_MAX, true);
     el_pool_drain();
 }
 
@@ -102,6 +105,112 @@ START_TEST(what_nobody_asks_for_makes_room)
 }
 END_TEST
 
+START_TEST(what_a_single_thread_keeps_makes_way)
+{
+    size_t held;
+    void *buffer;
+
+    el_pool_share(0, false);
+    buffer = el_pool_buffer(100000, &held);
+    el_pool_give(el_pool_take(&zlib6));
+    el_pool_buffer_give(buffer);
+    ck_assert_uint_gt(el_pool_kept(), 2 * 100000);
+    /* Both fit, and this one too; */
+    buffer = el_pool_buffer(30000, &held);
+    ck_assert_uint_gt(el_pool_kept(), 2 * 100000);
+    el_pool_buffer_give(buffer);
+    /* with this one it is too much. */
+    buffer = el_pool_buffer(600000, &held);
+    ck_assert_uint_eq(el_pool_kept(), 0);
+    el_pool_buffer_give(buffer);
+    ck_assert_uint_eq(el_pool_kept(), 0);
+}
+END_TEST
+
+START_TEST(what_threads_keep_stays)
+{
+    size_t held, before;
+
+    el_pool_share(0, true);
+    el_pool_give(el_pool_take(&zlib6));
+    before = el_pool_kept();
+    ck_assert_uint_gt(before, 0);
+    el_pool_buffer_give(el_pool_buffer(10000000, &held));
+    ck_assert_uint_eq(el_pool_kept(), before);
+}
+END_TEST
+
+START_TEST(a_share_says_how_large_a_whole_body_may_be)
+{
+    static const struct {
+        size_t share, whole;
+    } rows[] = {
+        {0, 32 << 10},         {256 << 10, 32 << 10},  {576 << 10, 32 << 10},
+        {1 << 20, 256 << 10},  {4 << 20, 1792 << 10},
+    };
+
+    for (unsigned i = 0; i < ROWS(rows); i++) {
+        el_pool_share(rows[i].share, true);
+        ck_assert_uint_eq(el_pool_whole(), rows[i].whole);
+    }
+}
+END_TEST
+
+/* Private memory of this process, in KB. */
+static long private_kb(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    long kb = -1;
+
+    while (file && fgets(line, sizeof(line), file) && kb < 0) {
+        if (sscanf(line, "Private_Dirty: %ld", &kb) != 1) {
+            kb = -1;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kb;
+}
+
+/* A sanitizer keeps freed memory for a while, to look at it. */
+#if defined(__SANITIZE_ADDRESS__)
+#define GIVES_BACK 0
+#else
+#define GIVES_BACK 1
+#endif
+
+START_TEST(the_system_has_back_what_is_idle)
+{
+    enum { COUNT = 20 };
+    el_context_t *context[COUNT];
+    long before, most;
+
+    body_fill(BODY_TEXT, body, NBYTES);
+    before = private_kb();
+    if (before < 0 || !GIVES_BACK) {
+        return; /* the kernel does not tell */
+    }
+    for (int i = 0; i < COUNT; i++) {
+        uint8_t out[NBYTES];
+        el_span_t span = {body, NBYTES, out, sizeof(out)};
+
+        context[i] = el_pool_take(i % 2 ? &zlib6 : &br5);
+        ck_assert_int_ne(context[i]->engine->step(context[i], EL_FLUSH, &span), EL_STEP_ERROR);
+    }
+    most = private_kb();
+    for (int i = 0; i < COUNT; i++) {
+        el_pool_give(context[i]);
+    }
+    for (int i = 0; i < EL_POOL_AGES; i++) {
+        el_pool_age();
+    }
+    ck_assert_int_gt(most - before, 10000);
+    ck_assert_int_lt(private_kb() - before, 1000);
+}
+END_TEST
+
 START_TEST(what_is_idle_is_given_back)
 {
     size_t held;
@@ -155,8 +264,6 @@ END_TEST
 
 #define THREADS 64
 #define ROUNDS 200
-
-static uint8_t body[NBYTES];
 
 static void *work(void *seed)
 {
@@ -214,6 +321,10 @@ Suite *pool_suite(void)
     tcase_add_test(tc, nothing_comes_of_nothing);
     tcase_add_test(tc, the_limit_holds);
     tcase_add_test(tc, what_nobody_asks_for_makes_room);
+    tcase_add_test(tc, what_a_single_thread_keeps_makes_way);
+    tcase_add_test(tc, what_threads_keep_stays);
+    tcase_add_test(tc, a_share_says_how_large_a_whole_body_may_be);
+    tcase_add_test(tc, the_system_has_back_what_is_idle);
     tcase_add_test(tc, what_is_idle_is_given_back);
     tcase_add_test(tc, buffers_hold_what_was_asked_for);
     tcase_add_test(tc, a_buffer_beyond_all_memory_is_refused);

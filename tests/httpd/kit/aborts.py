@@ -22,10 +22,10 @@ CGI = {"stream.cgi": "head('Content-Type: text/plain')\ntry:\n    for i in range
 LOG = "AH01220|AH02651|AH01215|AH02550|AH00161|AH00286|AH00484|Broken pipe|Connection reset"
 
 
-def midway(server, index):
+def midway(server, index, coding=None):
     """A request whose client goes away at one of many moments."""
     path = ("/large.txt", "/stream.cgi", "/small.txt")[index % 3]
-    coding = ("gzip", "br")[index % 2]
+    coding = coding or ("gzip", "br")[index % 2]
     with contextlib.suppress(OSError), server.connect(timeout=20) as connection:
         connection.send_request(path, ae=coding)
         if index % 4:

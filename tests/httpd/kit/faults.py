@@ -1,5 +1,6 @@
 """Faults that are put into httpd from outside: a small library, preloaded, whose functions fail."""
 
+import struct
 import subprocess
 
 from . import env
@@ -68,7 +69,7 @@ _SOURCES = {
             int (*real)(void *, int, size_t *, const void **, size_t *, void **, size_t *) =
                 (int (*)(void *, int, size_t *, const void **, size_t *, void **, size_t *))
                 dlsym(RTLD_NEXT, "BrotliEncoderCompressStream");
-            return ++calls > 20 ? 0 : real(s, op, ai, ni, ao, no, total);
+            return ++calls > 200 ? 0 : real(s, op, ai, ni, ao, no, total);
         }""",
     # no memory for a decoder, at once or for its window
     "gunzip-open": "int inflateInit2_(void *z) { (void)z; return -4; }",
@@ -78,7 +79,7 @@ _SOURCES = {
     "unbrotli-first": """
         int BrotliDecoderDecompressStream(void *s) { (void)s; return 0; }
         int BrotliDecoderGetErrorCode(void *s) { (void)s; return -26; }""",
-    "zstd-open": "void *ZSTD_createCCtx(void) { return 0; }",
+    "zstd-open": "void *ZSTD_createCCtx_advanced(void) { return 0; }",
     # what libzstd returns for an error is −1 to −120, here: no memory
     "zstd-first": """
         #include <stddef.h>
@@ -100,6 +101,52 @@ _SOURCES = {
     "br-slow": _slow("int", "BrotliEncoderCompressStream",
                      "void *s, int op, size_t *ai, const void **ni, size_t *ao, void **no,"
                      " size_t *total", "s, op, ai, ni, ao, no, total"),
+    # One allocation of the module or of a compression library fails: the one that the file named by
+    # FAULT_MEMORY counts down to. See Memory.
+    "memory": """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+        static struct { long at, failures; } *shared;
+        static int is_ours(void *caller) {
+            static const char *const names[] = {"/mod_elastic", "/libz.", "/libz-ng.", "/libisal.",
+                                                "/libbrotlienc.", "/libdeflate.", "/libzstd.", 0};
+            Dl_info info;
+            if (!dladdr(caller, &info) || !info.dli_fname) return 0;
+            for (const char *const *name = names; *name; name++)
+                if (strstr(info.dli_fname, *name)) return 1;
+            return 0;
+        }
+        static int fails(void *caller) {
+            if (!shared || shared->at <= 0 || !is_ours(caller)) return 0;
+            if (__sync_sub_and_fetch(&shared->at, 1) != 0) return 0;
+            shared->failures++;
+            errno = ENOMEM;
+            return 1;
+        }
+        void *malloc(size_t size)
+        { return fails(__builtin_return_address(0)) ? 0 : __libc_malloc(size); }
+        void *calloc(size_t count, size_t size)
+        { return fails(__builtin_return_address(0)) ? 0 : __libc_calloc(count, size); }
+        void *realloc(void *block, size_t size)
+        { return fails(__builtin_return_address(0)) ? 0 : __libc_realloc(block, size); }
+        void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+        { return fails(__builtin_return_address(0)) ? MAP_FAILED
+              : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); }
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("FAULT_MEMORY");
+            int fd = path ? open(path, O_RDWR) : -1;
+            void *block = fd < 0 ? MAP_FAILED : (void *)syscall(SYS_mmap, 0, 4096,
+                PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            if (block != MAP_FAILED) shared = block;
+        }""",
     # an encoder that is freed keeps its memory: what a leak's search has to find
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
     # the kernel's files on load and limits are those below KERNEL_ROOT
@@ -151,6 +198,22 @@ def library(directory, name):
                     "-ldl"], check=True)
     path.chmod(0o755)
     return path
+
+
+class Memory:
+    """What the library "memory" is told: its file, for a server's environ FAULT_MEMORY."""
+
+    def __init__(self, directory):
+        self.path = directory / "memory"
+        self.path.write_bytes(bytes(4096))
+
+    def fail(self, at):
+        """The allocation of that number fails, from 1; with 0 none does."""
+        with open(self.path, "r+b") as file:
+            file.write(struct.pack("ll", at, 0))
+
+    def failures(self):
+        return struct.unpack("ll", self.path.read_bytes()[:struct.calcsize("ll")])[1]
 
 
 def wrapper(*libraries):

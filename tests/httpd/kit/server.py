@@ -58,7 +58,7 @@ application/octet-stream bin
 _MPM = {
     "threads": "StartServers 1\nServerLimit 4\nThreadsPerChild 32\nMaxRequestWorkers 128\n"
                "MinSpareThreads 8\nMaxSpareThreads 128\n",
-    "prefork": "StartServers 4\nMinSpareServers 2\nMaxSpareServers 16\nMaxRequestWorkers 96\n",
+    "prefork": "StartServers 4\nMinSpareServers 2\nMaxSpareServers 16\nMaxRequestWorkers 24\n",
 }
 
 

@@ -1,0 +1,70 @@
+#define _GNU_SOURCE
+#include "memory.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/*
+ * From here on a block is worth a call of the kernel: each of the tables of zlib is as large. A
+ * sanitizer watches the blocks of malloc() only.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define MAPPED_MIN ((size_t)-1)
+#else
+#define MAPPED_MIN ((size_t)64 * 1024)
+#endif
+
+/* What a block begins with. */
+typedef union {
+    size_t mapped_nbytes; /* with this; 0: malloc() gave it */
+    max_align_t align;
+} head_t;
+
+static head_t *map(size_t nbytes)
+{
+    void *block = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return block == MAP_FAILED ? NULL : block;
+}
+
+void *el_memory_take(size_t nbytes)
+{
+    size_t whole = nbytes + sizeof(head_t);
+    head_t *head;
+
+    if (whole < nbytes) {
+        return NULL;
+    }
+    head = whole < MAPPED_MIN ? malloc(whole) : map(whole);
+    if (!head) {
+        return NULL;
+    }
+    head->mapped_nbytes = whole < MAPPED_MIN ? 0 : whole;
+    return head + 1;
+}
+
+void el_memory_give(void *memory)
+{
+    head_t *head = memory;
+
+    if (!memory) {
+        return;
+    }
+    head--;
+    if (head->mapped_nbytes > 0) {
+        munmap(head, head->mapped_nbytes);
+    } else {
+        free(head);
+    }
+}
+
+void el_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
