@@ -96,6 +96,7 @@ ONE_CHILD = {
     if env.MPM == "prefork" else
     "StartServers 1\nServerLimit 1\nThreadsPerChild 4\nMaxRequestWorkers 4\n"
     "MinSpareThreads 1\nMaxSpareThreads 4\n",
+    "allow_log": ["AH00161"],  # that the one process is all there is
 }
 
 

@@ -58,7 +58,7 @@ application/octet-stream bin
 _MPM = {
     "threads": "StartServers 1\nServerLimit 4\nThreadsPerChild 32\nMaxRequestWorkers 128\n"
                "MinSpareThreads 8\nMaxSpareThreads 128\n",
-    "prefork": "StartServers 4\nMinSpareServers 2\nMaxSpareServers 16\nMaxRequestWorkers 24\n",
+    "prefork": "StartServers 4\nMinSpareServers 2\nMaxSpareServers 16\nMaxRequestWorkers 96\n",
 }
 
 
@@ -163,6 +163,9 @@ class Server:
         if self.elastic:
             lines += [f"LoadModule {name}_module {env.MODULE}" for name in self.records]
             lines.append("<Location /elastic-status>\nSetHandler elastic-status\n</Location>")
+            if "elastic" in self.records and not threads:
+                # A process of many has a small share, and streams what others encode whole.
+                lines.append("ElasticPoolMemory 256M")
         lines.append(_BASE.format(root=self.root, notes="\\t".join("%%{%s}n" % n for n in _NOTES)))
         if env.IS_ROOT:
             user = env.child_user()
