@@ -44,6 +44,7 @@ class Replayed:
     cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
     timeout: float
     late: list = dataclasses.field(default_factory=list)  # arrivals that were sent too late
+    foreign_share: float = 0.0  # of the server's CPU, what other processes took
 
     def failed(self, response):
         return response.seconds > self.timeout or not 200 <= response.status < 300
@@ -90,7 +91,9 @@ def replay(run, server, path, headers, times, timeout):
     launched = time.time() + count * LAUNCH
     loads = [start_load(run, server.url(path), headers, part, folder / str(number), launched)
              for number, part in enumerate(shares)]
+    before = sample.process_seconds(run.server_cpu)
     cpu = watch(server, loads, launched, times[-1] + timeout + 1)
+    all_cpu = sample.process_seconds(run.server_cpu) - before
     for process, _ in loads:
         process.kill()
         process.wait()
@@ -107,7 +110,8 @@ def replay(run, server, path, headers, times, timeout):
     missing = [at for lost in missing for at in lost]
     return Replayed(launched + lag, sorted((one for rows in logs for one in rows),
                                            key=lambda one: one.at), sorted(missing),
-                    [(at - lag, used) for at, used in cpu], timeout, sorted(late))
+                    [(at - lag, used) for at, used in cpu], timeout, sorted(late),
+                    foreign_share(cpu, all_cpu))
 
 
 def start_load(run, url, headers, times, base, launched):
@@ -143,6 +147,14 @@ def watch(server, loads, launched, patience):
         server.run.still()
         time.sleep(CLOCK)
     return cpu
+
+
+def foreign_share(cpu, all_cpu):
+    """Of the server's CPU, what processes other than the server took while it was watched."""
+    if len(cpu) < 2:
+        return 0.0
+    (began, first), (ended, last) = cpu[0], cpu[-1]
+    return max(0.0, stats.ratio(all_cpu - (last - first), ended - began))
 
 
 def parse_log(text, launched):

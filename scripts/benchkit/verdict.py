@@ -136,6 +136,22 @@ def same(finding, ratios):
                  above=1 / (1 + MARGIN), below=1 + MARGIN)
 
 
+# A share of the server's CPU in foreign hands beyond which a load that was made for the whole of it
+# is another load.
+BUSY = 0.15
+
+
+def unless_busy(verdicts, rows):
+    """The verdicts, none of which can be told where others took much of the server's CPU."""
+    share = stats.median(row["foreign_share"] for row in rows)
+    if not share > BUSY:
+        return verdicts
+    why = (f"other processes took {100 * share:.0f} % of the server's CPU, and the load is made "
+           "for all of it")
+    return [dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)
+            for one in verdicts]
+
+
 def impossible(finding, reported, why):
     """The verdict on what could not be measured here, with the reason."""
     return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, why)

@@ -90,6 +90,12 @@ def test_late_starts_still_leave_as_many_missing_as_there_are():
     assert len(replay.unanswered([1, 2, 3], responses((2.5, 0), (3.5, 0)))) == 1
 
 
+def test_foreign_share_of_the_servers_cpu():
+    assert replay.foreign_share([(0.0, 1.0), (10.0, 5.0)], 7.0) == 0.3
+    assert replay.foreign_share([(0.0, 1.0), (10.0, 5.0)], 3.9) == 0
+    assert replay.foreign_share([(0.0, 1.0)], 7.0) == 0
+
+
 REPLAYED = replay.Replayed(
     0.0, responses((1, 0.1), (2, 0.2), (3, 9.0)) + [replay.Response(4, 0.1, 503)], [5.0],
     [(0.0, 0.0), (2.0, 1.0), (4.0, 3.0)], timeout=1.0)

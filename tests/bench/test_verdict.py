@@ -105,6 +105,13 @@ def test_disturbed_round_counts_as_one():
     assert 0.75 < low < middle < high < 0.85
 
 
+def test_busy_machine_tells_nothing_of_a_load_for_all_of_its_cpu():
+    sure = [verdict.exact("x", 0.5, "", below=1)]
+    assert verdict.unless_busy(sure, [{"foreign_share": 0.02}]) == sure
+    (seen,) = verdict.unless_busy(sure, [{"foreign_share": share} for share in (0.1, 0.4, 0.6)])
+    assert seen.outcome == UNKNOWN and "took 40 %" in seen.remark and seen.measured == 0.5
+
+
 def test_exact():
     assert verdict.exact("x", 0.98, "", above=0.97).outcome == HOLDS
     assert verdict.exact("x", 0.96, "", above=0.97).outcome == FAILS

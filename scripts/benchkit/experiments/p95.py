@@ -48,6 +48,7 @@ def measure(run, site):
         end = max(times)
         rows.append({"level": level, "share": share, "round": number, "requests": len(times),
                      "cpu_share": round(seen.cpu_share(0, end), 3),
+                     "foreign_share": round(seen.foreign_share, 3),
                      "failed_share": round(seen.failed_share(0, end), 4),
                      "latency_p95_ms": round(1e3 * seen.percentile(95, 0, end), 2)})
         spans[number, level, share] = seen.began, seen.began + end
@@ -138,5 +139,5 @@ def run(run):
         f"p95. {machine.describe(run, 'h2load', 'php-fpm')}\n"
         f"Pages of 120 KB from php-fpm; capacity, in pages a second: {capacities}. Arrivals are "
         "random and open, at shares of each level's own capacity.",
-        judge(rows), {"medians": f"{run.name}-summary"},
+        verdict.unless_busy(judge(rows), rows), {"medians": f"{run.name}-summary"},
         {"compression time and CPU utilisation": run.name})

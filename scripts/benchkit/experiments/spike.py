@@ -76,6 +76,7 @@ def one_pass(run, site, name, times, seconds, spans):
             "level": round(sum(levels) / len(levels), 2) if levels else "",
             "level_least": min(levels, default=float("nan")),
             "cpu_share": round(seen.cpu_share(start, end), 3),
+            "foreign_share": round(seen.foreign_share, 3),
             "recovery_s": round(recovery(seen, spans), 2) if phase == "after" else ""})
     return rows, points(seen, logged, spans)
 
@@ -190,5 +191,5 @@ def run(run):
         f"Level 6 has a capacity of {capacity:.0f} pages of 120 KB a second; the load is "
         f"{describe_load(has_phases, seconds, total)}. A request has failed after "
         f"{TIMEOUT * seconds:g} s. The controller's interval is {interval_of(seconds)}.",
-        judge(rows), {"medians": f"{run.name}-summary"},
+        verdict.unless_busy(judge(rows), rows), {"medians": f"{run.name}-summary"},
         {"demand met, latency and level over time (last round)": run.name})
