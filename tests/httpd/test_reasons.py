@@ -133,16 +133,17 @@ def test_places_without_the_filter_count_nothing_else(httpd):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("coding,engine,level", [
-    ("gzip", "libdeflate" if env.HAS_LIBDEFLATE else "zlib", "6"), ("br", "brotli", None),
-    *([("zstd", "zstd", None)] if env.HAS_ZSTD else [])])
-def test_the_notes_of_a_compressed_response(site, coding, engine, level):
+@pytest.mark.parametrize("coding,engines", [
+    ("gzip", {"zlib", "libdeflate", "isal"}), ("br", {"brotli"}),
+    *([("zstd", {"zstd"})] if env.HAS_ZSTD else [])])
+def test_the_notes_of_a_compressed_response(site, coding, engines):
+    """Which of gzip's engines it is follows from the level, and that from the machine's load."""
     answer, grown = counted(site, lambda: site.get("/plain/a.txt", ae=coding))
     assert answer.coding == coding and answer.body == TEXT
     notes = site.notes(answer)
     assert grown == {"compressed": 1}
-    assert notes["elastic-coding"] == coding and notes["elastic-engine"] == engine
-    assert level is None or 1 <= int(notes["elastic-level"]) <= 9
+    assert notes["elastic-coding"] == coding and notes["elastic-engine"] in engines
+    assert 1 <= int(notes["elastic-level"]) <= 19
     assert notes["elastic-in"] == str(len(TEXT)) and notes["elastic-out"] == str(len(answer.raw))
     assert abs(int(notes["elastic-ratio"]) - len(answer.raw) * 100 / len(TEXT)) <= 1
     assert re.fullmatch(r"~?\d+", notes["elastic-usec"])
