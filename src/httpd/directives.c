@@ -33,6 +33,18 @@ static const char *set_switch(const cmd_parms *cmd, const char *args, bool *valu
     return NULL;
 }
 
+/* The same of what no request pays for while it is On nowhere. */
+static const char *set_costly(const cmd_parms *cmd, const char *args, bool *value, bool *is_set,
+                              atomic_bool *anywhere)
+{
+    const char *refused = set_switch(cmd, args, value, is_set);
+
+    if (!refused && *value) {
+        atomic_store(anywhere, true);
+    }
+    return refused;
+}
+
 static const char *set_enabled(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
@@ -44,14 +56,15 @@ static const char *set_precompressed(cmd_parms *cmd, void *config, const char *a
 {
     el_dir_t *dir = config;
 
-    return set_switch(cmd, args, &dir->precompressed, &dir->precompressed_set);
+    return set_costly(cmd, args, &dir->precompressed, &dir->precompressed_set,
+                      &el_settings_precompressed);
 }
 
 static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
 
-    return set_switch(cmd, args, &dir->inflate, &dir->inflate_set);
+    return set_costly(cmd, args, &dir->inflate, &dir->inflate_set, &el_settings_inflate);
 }
 
 static const char *set_types(cmd_parms *cmd, void *config, const char *args)

@@ -434,9 +434,15 @@ EL_RARE static int prepare(request_rec *r, const char *list)
     return status;
 }
 
+/* Whether anything of ours may decode a body. */
+static bool may_decode(void)
+{
+    return deflate_rec || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
+}
+
 int el_filter_in_prepare(request_rec *r)
 {
-    const char *list = apr_table_get(r->headers_in, "Content-Encoding");
+    const char *list = may_decode() ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
 
     /* Nearly every request has neither. */
     return list || r->prev ? prepare(r, list) : OK;

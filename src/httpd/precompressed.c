@@ -368,5 +368,8 @@ EL_RARE static int answer(request_rec *r)
 
 int el_precompressed_handler(request_rec *r)
 {
-    return el_dir_of(r)->precompressed && !r->main ? answer(r) : DECLINED;
+    bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
+                 && el_dir_of(r)->precompressed && !r->main;
+
+    return asked ? answer(r) : DECLINED;
 }

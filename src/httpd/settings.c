@@ -30,12 +30,15 @@
 static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
 bool el_settings_untagged;
+atomic_bool el_settings_inflate, el_settings_precompressed;
 
 static el_mediatype_sieve_t default_sieve;
 
 void el_settings_prepare(void)
 {
     el_settings_untagged = false;
+    atomic_store(&el_settings_inflate, false);
+    atomic_store(&el_settings_precompressed, false);
     default_sieve = el_mediatype_sieve_defaults();
 }
 
@@ -121,11 +124,6 @@ const el_server_t *el_server_of(const server_rec *server)
     const el_server_t *found = el_record_settings(EL_RECORD_ELASTIC, server->module_config);
 
     return found ? found : &unset;
-}
-
-bool el_dir_enabled(const el_dir_t *dir, bool named)
-{
-    return dir->enabled_set ? dir->enabled : named;
 }
 
 /* Whether one of the patterns that can list a type may match this one. */

@@ -17,6 +17,8 @@
 #include "elastic/mediatype.h"
 #include "elastic/reading.h"
 
+#include <stdatomic.h>
+
 /* ElasticMinSize auto. */
 #define EL_MIN_SIZE_AUTO UINT64_MAX
 
@@ -83,6 +85,12 @@ extern const command_rec el_commands[];
 /* Whether a tag is kept or removed anywhere: then it does not tell a dynamic coding. */
 extern bool el_settings_untagged;
 
+/*
+ * Whether ElasticInflate and ElasticPrecompressed are On anywhere: while they are not, no request
+ * pays for them. A .htaccess file may set them at any time, in any thread.
+ */
+extern atomic_bool el_settings_inflate, el_settings_precompressed;
+
 /* In pre_config, before any directive is read. */
 void el_settings_prepare(void);
 
@@ -99,7 +107,10 @@ const el_dir_t *el_dir_global(const server_rec *main_server);
 const el_server_t *el_server_of(const server_rec *server);
 
 /* Whether Elastic is On here; `named` is true where the configuration names the filter itself. */
-bool el_dir_enabled(const el_dir_t *dir, bool named);
+static inline bool el_dir_enabled(const el_dir_t *dir, bool named)
+{
+    return dir->enabled_set ? dir->enabled : named;
+}
 
 /*
  * Whether ElasticTypes has the type of a response; NULL for a response without one. Where it is not

@@ -327,3 +327,15 @@ def test_a_body_that_nobody_reads_leaves_the_connection_whole(server, way):
         assert answer.status == 200 and answer.body == BODY and answer.coding is None
         again = connection.request("/a.txt")
     assert again.status == 200 and again.body == BODY and again.coding is None
+
+
+def test_htaccess_alone_asks_for_it(httpd):
+    """Where nothing else is configured, no request is looked at until a .htaccess file wants it."""
+    server = httpd("<Directory {docs}>\nAllowOverride FileInfo\n</Directory>",
+                   cgi={"echo.cgi": ECHO, "on/echo.cgi": ECHO})
+    sent = encode(BODY, "gzip")
+    assert read(post(server, "/echo.cgi", sent))["coding"] == "gzip"
+    server.write("on/.htaccess", "ElasticInflate On\n")
+    is_body(read(post(server, "/on/echo.cgi", sent)), BODY)
+    told = read(post(server, "/echo.cgi", sent))
+    assert (told["size"], told["coding"]) == (len(sent), "gzip")
