@@ -125,6 +125,33 @@ def measure_child(run, name, setup, body, children, limit):
             "faults": stats.median(faults)}
 
 
+def peak_under_load(run, httpd, coding, clients, requests, urls):
+    """The most that was seen, in KB, while `clients` ask for the file of URLs."""
+    pids = [httpd.pid, *child_pids(httpd)]
+    with sample.MemoryPeak(pids) as memory:
+        seen = load.h2load(run, None, {"Accept-Encoding": coding or "identity"}, clients,
+                           requests=requests, http1=True, urls=urls)
+    if seen.failed:
+        raise tools.BenchError(f"{seen.failed} of {requests} requests failed")
+    sample.wait_until_idle(httpd.pids)
+    return memory.peak
+
+
+def measure_streams(run, name, setup, page, streams, each):
+    """The most memory, in KB, of a threaded server that sends a page to `streams` clients."""
+    httpd = server.Httpd(run, name.replace(" ", "-"), setup.snippet, modules=setup.modules,
+                         elastic=setup.is_ours, threads=streams)
+    (httpd.site / "page.html").write_bytes(page)
+    httpd.start()
+    rounds.check(httpd, rounds.Leg({"server": name}, "/page.html", page, setup.coding,
+                                   setup.coding or "identity"))
+    urls = run.work / "urls"
+    urls.write_text(f"{httpd.url('/page.html')}\n", encoding="utf-8")
+    peak = peak_under_load(run, httpd, setup.coding, streams, each * streams, urls)
+    httpd.stop()
+    return peak
+
+
 def measure_all(run, name, setup, pages, children, each):
     """Memory of all children, in KB: the most that was seen while each answers `each` requests at
     the same time as the others, for the pages in turn; and afterwards, when all are idle.
@@ -132,13 +159,7 @@ def measure_all(run, name, setup, pages, children, each):
     httpd = serve(run, name, setup, pages, children)
     urls = run.work / "urls"
     urls.write_text("".join(f"{httpd.url('/' + path)}\n" for path in pages), encoding="utf-8")
-    pids = [httpd.pid, *child_pids(httpd)]
-    with sample.MemoryPeak(pids) as memory:
-        seen = load.h2load(run, None, {"Accept-Encoding": setup.coding or "identity"}, children,
-                           requests=each * children, http1=True, urls=urls)
-    if seen.failed:
-        raise tools.BenchError(f"{name}: {seen.failed} of {children * each} requests failed")
-    sample.wait_until_idle(httpd.pids)
-    idle = sample.memory_kb(pids)
+    busy = peak_under_load(run, httpd, setup.coding, children, each * children, urls)
+    idle = sample.memory_kb([httpd.pid, *child_pids(httpd)])
     httpd.stop()
-    return {"busy_kb": memory.peak, "idle_kb": idle}
+    return {"busy_kb": busy, "idle_kb": idle}

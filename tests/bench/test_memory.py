@@ -14,7 +14,7 @@ Private_Dirty:       204 kB
 Anonymous:           500 kB
 """
 
-TABLES = ("KB of a child", "MB of 4 children", "KB of 64 streams", "ms to the first byte")
+TABLES = ("KB of a child", "MB of 4 children", "KB of 4 streams", "ms to the first byte")
 
 
 def test_what_is_private():
