@@ -39,12 +39,17 @@ el_measure_t el_body_measure(const apr_bucket_brigade *bb)
     return measure;
 }
 
+void el_body_read_in_pieces(apr_bucket *bucket)
+{
+    apr_bucket_file_enable_mmap(bucket, 0);
+    apr_bucket_file_set_buf_size(bucket, FILE_PIECE);
+}
+
 apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
                           apr_read_type_e mode)
 {
     if (APR_BUCKET_IS_FILE(bucket)) {
-        apr_bucket_file_enable_mmap(bucket, 0);
-        apr_bucket_file_set_buf_size(bucket, FILE_PIECE);
+        el_body_read_in_pieces(bucket);
     }
     return apr_bucket_read(bucket, data, len, mode);
 }

@@ -1,6 +1,7 @@
 #include "precompressed.h"
 
 #include "account.h"
+#include "body.h"
 #include "chain.h"
 #include "conditional.h"
 #include "request.h"
@@ -47,11 +48,18 @@ static void insert_by_size(siblings_t *all, const sibling_t *sibling)
     all->sibling[at] = *sibling;
 }
 
+/* Whether the environment allows the coding and the request accepts it. */
+static bool is_acceptable(request_rec *r, el_coding_t coding)
+{
+    return el_request_env_allows(r, coding)
+           && el_accept_choose(el_request_accept(r), &coding, 1) != EL_IDENTITY;
+}
+
 /*
- * The siblings that are regular files and not older than f. Of two as small, br comes before zstd
- * and gzip.
+ * The siblings in codings that are acceptable, or in those that are not: regular files, not older
+ * than r's. Of two as small, br comes before zstd and gzip.
  */
-static siblings_t find_siblings(request_rec *r)
+static siblings_t find_siblings(request_rec *r, bool acceptable)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
     siblings_t all = {.count = 0};
@@ -59,6 +67,9 @@ static siblings_t find_siblings(request_rec *r)
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         sibling_t sibling = {.coding = order[i]};
 
+        if (is_acceptable(r, order[i]) != acceptable) {
+            continue;
+        }
         sibling.path = apr_pstrcat(r->pool, r->filename, el_coding_info(order[i])->extension, NULL);
         if (apr_stat(&sibling.finfo, sibling.path, APR_FINFO_NORM, r->pool) == APR_SUCCESS
             && sibling.finfo.filetype == APR_REG && sibling.finfo.mtime >= r->finfo.mtime) {
@@ -66,23 +77,6 @@ static siblings_t find_siblings(request_rec *r)
         }
     }
     return all;
-}
-
-/* Leaves only what the environment allows and the request accepts. */
-static void keep_acceptable(request_rec *r, siblings_t *all)
-{
-    const el_accept_t *accept = el_request_accept(r);
-    size_t kept = 0;
-
-    for (size_t i = 0; i < all->count; i++) {
-        el_coding_t coding = all->sibling[i].coding;
-
-        if (el_request_env_allows(r, coding)
-            && el_accept_choose(accept, &coding, 1) != EL_IDENTITY) {
-            all->sibling[kept++] = all->sibling[i];
-        }
-    }
-    all->count = kept;
 }
 
 /*
@@ -287,9 +281,7 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
     el_account_precompressed(r, sibling->coding, (uint64_t)r->finfo.size,
                              (uint64_t)sibling->finfo.size);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    /* As for bodies that are read: a mapped file that is truncated would kill the child. */
-    apr_bucket_file_enable_mmap(
-        apr_brigade_insert_file(bb, file, 0, sibling->finfo.size, r->pool), 0);
+    el_body_read_in_pieces(apr_brigade_insert_file(bb, file, 0, sibling->finfo.size, r->pool));
     return send_brigade(r, bb);
 }
 
@@ -316,7 +308,7 @@ static bool may_be_not_modified(const request_rec *r)
 static bool may_match(request_rec *r, const sibling_t *sibling)
 {
     const char *list = apr_table_get(r->headers_in, "If-Match");
-    const char *tag = sibling_tag(r, sibling);
+    const char *tag = list ? sibling_tag(r, sibling) : NULL;
     el_etag_t named;
 
     while (list && *list != '*' && el_etag_next(&list, &named)) {
@@ -329,18 +321,18 @@ static bool may_match(request_rec *r, const sibling_t *sibling)
 
 static int offer_siblings(request_rec *r)
 {
-    siblings_t all = find_siblings(r);
+    siblings_t all = find_siblings(r, true);
     const sibling_t *sibling;
     const char *tag;
 
-    if (all.count == 0) {
+    /* One that is of no use to this client is looked for only where it makes a difference: Vary. */
+    if (all.count == 0 && find_siblings(r, false).count == 0) {
         return DECLINED;
     }
     el_response_vary(r);
     if (el_request_dated_range(r)) {
         el_request_drop_range(r);
     }
-    keep_acceptable(r, &all);
     if (all.count == 0) {
         return DECLINED;
     }
