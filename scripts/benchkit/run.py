@@ -49,6 +49,10 @@ class Options:
     download: bool = True  # whether Debian packages may be downloaded
 
 
+# Those of this process as it began: a run pins it to one of them, and runs contain others.
+CPUS = sorted(os.sched_getaffinity(0))
+
+
 class Run:
     """The context that an experiment works in; use it in a with statement."""
 
@@ -63,9 +67,8 @@ class Run:
         self.corpora = []  # rows of web.composition()
         self._names = 0
         self._ends = contextlib.ExitStack()
-        cpus = sorted(os.sched_getaffinity(0))
         # With a single CPU nothing can be kept apart; the paragraph says so.
-        self.server_cpu, self.load_cpu = cpus[0], cpus[-1]
+        self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
 
     def __enter__(self):
         work = tempfile.mkdtemp(prefix="elastic-bench-")

@@ -249,3 +249,12 @@ def test_outcome_is_json(affinity, fake, tmp_path):
     fake(good=good)("good")
     facts = json.loads((tmp_path / "out" / "good.json").read_text(encoding="utf-8"))
     assert facts["command"] == "scripts/bench good --quick"
+
+
+def test_a_run_within_another_has_all_cpus(tmp_path):
+    """`all` is a run that contains those of the experiments."""
+    alone = run.Run("x", run.Scale(1, 1), tmp_path / "out")
+    with run.Run("all", None, tmp_path / "out"):
+        within = run.Run("x", run.Scale(1, 1), tmp_path / "out")
+        assert (within.server_cpu, within.load_cpu) == (alone.server_cpu, alone.load_cpu)
+        assert within.server_cpu == min(run.CPUS) and within.load_cpu == max(run.CPUS)
