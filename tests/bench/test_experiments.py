@@ -251,7 +251,7 @@ def test_outcome_is_json(affinity, fake, tmp_path):
     assert facts["command"] == "scripts/bench good --quick"
 
 
-def test_a_run_within_another_has_all_cpus(tmp_path):
+def test_a_run_within_another_has_all_cpus(affinity, tmp_path):
     """`all` is a run that contains those of the experiments."""
     alone = run.Run("x", run.Scale(1, 1), tmp_path / "out")
     with run.Run("all", None, tmp_path / "out"):
