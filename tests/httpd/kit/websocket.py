@@ -184,7 +184,7 @@ class Switcher:
         protocol = fields["Upgrade"]
         if line.split()[1].startswith(b"/refused") or not protocol:
             wire.write(b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\n"
-                       b"Content-Length: %d\r\n\r\n%s" % (len(PAGE), PAGE))
+                       b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(PAGE), PAGE))
             return
         websocket = protocol.lower() == "websocket"
         head = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", f"Upgrade: {protocol}",
