@@ -21,9 +21,12 @@
 
 /*
  * Where a move overshot, the next ones are half as large; where it did not, they grow back by this.
- * Between two setups of which one costs many times the other, the loop would swing for ever.
+ * Between two setups of which one costs many times the other, the loop would swing for ever. Noise
+ * alone turns the error around as well: the least gain is one that a load which is gone is noticed
+ * with, within some ten intervals.
  */
 #define RECOVERY 1.25
+#define GAIN_LEAST (1. / 16)
 
 /* What is left of `error` outside of ±quiet. */
 static double beyond(double error, double quiet)
@@ -42,7 +45,7 @@ static double head(double heading, double error)
     if (error == 0) {
         return heading;
     }
-    gain = heading * error < 0 ? gain / 2 : fmin(1, gain * RECOVERY);
+    gain = heading * error < 0 ? fmax(GAIN_LEAST, gain / 2) : fmin(1, gain * RECOVERY);
     return copysign(gain, error);
 }
 

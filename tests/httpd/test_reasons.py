@@ -159,6 +159,20 @@ def test_one_response_in_sixteen_has_its_cpu_time_taken(site):
     assert all(n["elastic-usec"].lstrip("~").isdigit() for n in notes)
 
 
+def test_a_load_in_rounds_is_sampled_as_a_whole(httpd):
+    """Rounds of sixteen requests, as many as one sample stands for, of which one is for a page."""
+    server = httpd("Elastic On\nMaxKeepAliveRequests 0\n", files={"page.txt": TEXT, "data.txt": TEXT[:9000]})
+    exact = []
+    with server.connect() as connection:
+        for number in range(16 * 16):
+            name = "/page.txt" if number % 16 == 0 else "/data.txt"
+            notes = server.notes(connection.request(name, ae="gzip"))
+            if not notes["elastic-usec"].startswith("~"):
+                exact.append(int(notes["elastic-in"]))
+    pages = sum(size == len(TEXT) for size in exact)
+    assert 0 < pages < len(exact) / 4 and 10 <= len(exact) <= 22
+
+
 def test_a_streamed_response_has_all_notes_at_its_end(httpd):
     source = "head('Content-Type: text/plain')\nfor i in range(5):\n    out('x' * 3000)\n" \
              "    time.sleep(0.05)\n"

@@ -384,6 +384,26 @@ START_TEST(mix_rests_where_step_cannot)
 }
 END_TEST
 
+/* However long noise has turned the error around before. */
+START_TEST(mix_notices_that_a_load_is_gone)
+{
+    el_control_config_t config = config_of(EL_CONTROL_MIX);
+    plant_t plant = _i == 0 ? plant_new() : plant_of_leaps();
+    double high = plant_rate(&plant, 2.5, 0.65), low = plant_rate(&plant, PLANT_TOP, 0.3);
+
+    plant.noise = 0.15;
+    plant.lag = 0.2;
+    for (unsigned i = 0; i < 10 * MINUTE; i++) {
+        plant_hold(&plant, &config, high);
+    }
+    ck_assert_double_lt(position_of(&plant), PLANT_TOP - 2);
+    for (unsigned i = 0; i < 20; i++) {
+        plant_hold(&plant, &config, low);
+    }
+    ck_assert_double_ge(position_of(&plant), PLANT_TOP - 1);
+}
+END_TEST
+
 /* The engine of the upper half becomes three times as slow; the averages follow. */
 START_TEST(a_slowed_engine_changes_the_choice)
 {
@@ -478,6 +498,7 @@ static Suite *sim_suite(void)
     tcase_add_loop_test(tc, mix_stands_where_step_does, 0, 2);
     tcase_add_loop_test(tc, mix_varies_less_than_step, 0, 2);
     tcase_add_test(tc, mix_rests_where_step_cannot);
+    tcase_add_loop_test(tc, mix_notices_that_a_load_is_gone, 0, 2);
     tcase_add_loop_test(tc, a_slowed_engine_changes_the_choice, 0, 3);
     tcase_add_loop_test(tc, a_latency_is_reached, 0, 4);
     suite_add_tcase(suite, tc);
