@@ -226,8 +226,8 @@ static apr_status_t read_patiently(apr_bucket *bucket, apr_interval_time_t *pati
     }
 }
 
-el_look_t el_body_look(apr_bucket_brigade *bb, uint64_t enough, uint64_t *seen,
-                       apr_interval_time_t *patience, apr_status_t *status)
+el_look_t el_body_look(apr_bucket_brigade *bb, el_wait_t *wait, uint64_t *seen,
+                       apr_status_t *status)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
@@ -241,7 +241,10 @@ el_look_t el_body_look(apr_bucket_brigade *bb, uint64_t enough, uint64_t *seen,
             continue;
         }
         if (e->length == UNKNOWN_LENGTH) {
-            *status = read_patiently(e, patience);
+            if (*seen >= wait->least && wait->patience > wait->pause) {
+                wait->patience = wait->pause;
+            }
+            *status = read_patiently(e, &wait->patience);
             if (APR_STATUS_IS_EAGAIN(*status)) {
                 return EL_LOOK_FLUSHED;
             }
@@ -250,7 +253,7 @@ el_look_t el_body_look(apr_bucket_brigade *bb, uint64_t enough, uint64_t *seen,
             }
         }
         *seen += e->length;
-        if (*seen >= enough) {
+        if (*seen >= wait->most) {
             return EL_LOOK_ENOUGH;
         }
     }

@@ -56,18 +56,26 @@ void el_body_release(el_whole_t *whole);
 /* What ended a look at a body. */
 typedef enum {
     EL_LOOK_MORE,    /* nothing yet: the brigade is used up */
-    EL_LOOK_ENOUGH,  /* the minimum is reached */
+    EL_LOOK_ENOUGH,  /* as much was seen as may be held */
     EL_LOOK_ENDED,   /* EOS */
     EL_LOOK_FLUSHED, /* the producer wants out what there is, or has nothing more at hand */
     EL_LOOK_FAILED   /* reading failed */
 } el_look_t;
 
+/* For how much of a body, and how long, its end is waited for. */
+typedef struct {
+    uint64_t least;               /* bytes, below which all patience is spent */
+    uint64_t most;                /* bytes, from which on nothing is waited for */
+    apr_interval_time_t patience; /* µs that are left for pauses of the producer */
+    apr_interval_time_t pause;    /* µs, of these, from `least` on */
+} el_wait_t;
+
 /*
- * Looks through `bb` until `*seen`, to which it adds, reaches `enough` bytes. Buckets of unknown
- * length are read without blocking, except for a grace of at most `*patience` µs, which it takes
- * from; `status` says why where reading failed.
+ * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of unknown
+ * length are read without blocking, except for the patience, which it takes from; `status` says why
+ * where reading failed.
  */
-el_look_t el_body_look(apr_bucket_brigade *bb, uint64_t enough, uint64_t *seen,
-                       apr_interval_time_t *patience, apr_status_t *status);
+el_look_t el_body_look(apr_bucket_brigade *bb, el_wait_t *wait, uint64_t *seen,
+                       apr_status_t *status);
 
 #endif

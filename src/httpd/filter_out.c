@@ -18,11 +18,20 @@
 EL_USE_LOG;
 
 /*
- * How long a body that has not shown its size yet is waited for when its producer, a CGI script,
- * has nothing at hand: a tenth of a second, once per response, goes unnoticed; a script that has
- * written all it has needs a part of it to exit.
+ * How long the end of a body is waited for: a tenth of a second, once per response, goes unnoticed.
+ * A CGI script that has written all it has needs a part of it to exit.
  */
 #define PATIENCE apr_time_from_msec(100)
+
+/* And how long of that when such a script has nothing at hand, but has written enough to encode. */
+#define PAUSE apr_time_from_msec(10)
+
+/*
+ * A body that comes piece by piece, as from php-fpm or another server, is gathered up to this size,
+ * to be encoded in one call: gzip then takes half of the time. Most pages are smaller, and a stream
+ * would show little of them before: zlib keeps some 64 KB to itself until it writes a block.
+ */
+#define GATHERED (128 * 1024)
 
 typedef enum {
     HOLDING,    /* the decision waits for more of the body */
@@ -33,7 +42,8 @@ typedef enum {
 typedef struct {
     el_record_t record;
     phase_t phase;
-    apr_interval_time_t patience;
+    el_wait_t wait;
+    apr_time_t since; /* the first of the body came, where the rest is waited for */
     apr_bucket_brigade *held;
     el_facts_t facts;
     el_send_t send;
@@ -194,14 +204,42 @@ static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigad
     return whole ? send_whole(f, out, bb, decision) : send_stream(f, out, bb, decision);
 }
 
+/* Bytes of the largest body that is encoded in one call. */
+static uint64_t whole_most(const request_rec *r)
+{
+    uint64_t asked = el_dir_whole_body(el_dir_of(r));
+
+    return asked < el_pool_whole() ? asked : el_pool_whole();
+}
+
 /* Whether the body is at hand to be encoded in one call; or, for HEAD, whether GET's would be. */
 static bool is_whole(const ap_filter_t *f, const out_t *out, const el_measure_t *measure)
 {
-    uint64_t asked = el_dir_whole_body(el_dir_of(f->r));
-    uint64_t most = asked < el_pool_whole() ? asked : el_pool_whole();
+    uint64_t most = whole_most(f->r);
 
     return out->facts.head ? out->send.length_known && out->send.length <= most
                            : measure->complete && measure->plain && measure->size <= most;
+}
+
+/*
+ * What is known of the body's length. The empty body of a HEAD says nothing about GET's; and one
+ * that was waited for and came short of what was announced is not whole.
+ */
+static void learn_length(const ap_filter_t *f, out_t *out, el_measure_t *measure)
+{
+    uint64_t announced = 0;
+    bool told = el_response_length(f->r, &announced);
+
+    if (out->since && told && measure->size < announced) {
+        measure->complete = false;
+    }
+    if (measure->complete && (measure->size > 0 || !out->facts.head)) {
+        out->send.length_known = true;
+        out->send.length = measure->size;
+    } else {
+        out->send.length_known = told;
+        out->send.length = announced;
+    }
 }
 
 /* Everything that will be known is known: `bb` holds the body from its beginning. */
@@ -213,13 +251,7 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
     el_setup_t setup;
     bool whole;
 
-    /* The empty body of a HEAD says nothing about GET's. */
-    if (measure.complete && (measure.size > 0 || !facts->head)) {
-        out->send.length_known = true;
-        out->send.length = measure.size;
-    } else {
-        out->send.length_known = el_response_length(f->r, &out->send.length);
-    }
+    learn_length(f, out, &measure);
     facts->size_known = out->send.length_known;
     facts->size = out->send.length_known ? out->send.length : measure.size;
     el_request_min_size(f->r, out->record, facts);
@@ -243,31 +275,51 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
     return start_encoding(f, out, bb, decision, &setup, whole);
 }
 
+/*
+ * Whether the body's first brigade must be followed by more, and how long that is waited for. The
+ * body of HEAD is not needed, and one that is too large is streamed from its beginning.
+ */
+static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
+{
+    uint64_t length, most = whole_most(f->r);
+    bool known = el_response_length(f->r, &length);
+
+    if (el_body_measure(bb).complete || (known && (out->facts.head || length > most))) {
+        return false;
+    }
+    el_request_min_size(f->r, out->record, &out->facts);
+    out->since = apr_time_now();
+    out->wait = (el_wait_t){.least = out->facts.min_size, .patience = PATIENCE, .pause = PAUSE};
+    out->wait.most = known || most < GATHERED ? most + 1 : GATHERED;
+    if (out->facts.head || out->wait.most < out->wait.least) {
+        out->wait.most = out->wait.least;
+    }
+    return true;
+}
+
 /* Whether the decision can be made with `bb`; where not, its buckets are kept for the next call. */
 static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_status_t *rv)
 {
-    uint64_t length;
+    el_look_t look;
 
     *rv = APR_SUCCESS;
-    if (!out->held) {
-        if (el_body_measure(bb).complete || el_response_length(f->r, &length)) {
-            return true;
-        }
-        el_request_min_size(f->r, out->record, &out->facts);
-    }
-    switch (el_body_look(bb, out->facts.min_size, &out->facts.size, &out->patience, rv)) {
-    case EL_LOOK_MORE:
-        *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
-        return false;
-    case EL_LOOK_FAILED:
-        *rv = el_send_break_off(f, &out->send, bb, *rv, "the body cannot be read");
-        return false;
-    default:
-        if (out->held) {
-            APR_BRIGADE_PREPEND(bb, out->held);
-        }
+    if (!out->held && !must_wait(f, out, bb)) {
         return true;
     }
+    look = el_body_look(bb, &out->wait, &out->facts.size, rv);
+    if (look == EL_LOOK_FAILED) {
+        *rv = el_send_break_off(f, &out->send, bb, *rv, "the body cannot be read");
+        return false;
+    }
+    if (look == EL_LOOK_MORE && (out->facts.size < out->wait.least
+                                 || apr_time_now() - out->since < PATIENCE)) {
+        *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
+        return false;
+    }
+    if (out->held) {
+        APR_BRIGADE_PREPEND(bb, out->held);
+    }
+    return true;
 }
 
 /*
@@ -288,7 +340,6 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
     }
     out = f->ctx = apr_pcalloc(f->r->pool, sizeof(*out));
     out->record = record;
-    out->patience = PATIENCE;
     out->send.stock = el_policy_is_stock(record) ? el_stock_of(f->r->server, record) : NULL;
     out->facts = el_request_facts(f->r, record, el_chain_by_type(f));
     decision = el_decide(&out->facts);

@@ -153,7 +153,9 @@ apr_status_t el_send_stream(ap_filter_t *f, el_send_t *send, apr_bucket_brigade 
         }
         rv = APR_BUCKET_IS_METADATA(bucket) ? forward(f, send, bb, bucket)
                                             : encode_bucket(f, send, bb);
-        if (rv == APR_SUCCESS && send->encoder.usage.out - passed_at >= PASS_SIZE) {
+        /* The client has something to read, and to render, as soon as there is something. */
+        if (rv == APR_SUCCESS && ((!send->passed && send->encoder.usage.out > 0)
+                                  || send->encoder.usage.out - passed_at >= PASS_SIZE)) {
             passed_at = send->encoder.usage.out;
             rv = pass_on(f, send);
         }

@@ -1,0 +1,114 @@
+"""Bodies that come piece by piece: gathered and encoded in one call where they end soon enough."""
+
+import pytest
+
+from kit import bodies, check, env
+from kit.fpm import Fpm
+
+PHP = """<?php
+header('Content-Type: text/html');
+$size = (int)$_GET['size'];
+$page = file_get_contents(__DIR__ . '/page.html');
+if (isset($_GET['length'])) header('Content-Length: ' . $_GET['length']);
+for ($at = 0; $at < $size; $at += 5000) {
+    echo substr($page, $at, min(5000, $size - $at));
+    if (isset($_GET['pause'])) { flush(); usleep(1000 * $_GET['pause']); }
+}
+"""
+
+CGI = """\
+size, pause = (int(part) for part in os.environ['QUERY_STRING'].split(','))
+page = open(os.path.join(os.environ['DOCUMENT_ROOT'], 'page.html'), 'rb').read()
+head('Content-Type: text/html')
+for at in range(0, size, 5000):
+    out(page[at:min(at + 5000, size)])
+    time.sleep(pause / 1000)
+"""
+
+SHORT = """\
+head('Content-Type: text/html', 'Content-Length: ' + os.environ['QUERY_STRING'])
+out('<p>' * 10000)
+"""
+
+PAGE = bodies.html(600_000)
+
+GATHERED = 128 * 1024
+SIZES = (9000, 30_000, 70_000, 120_000, GATHERED - 1, GATHERED + 20_000, 600_000)
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    server = httpd_shared("", start=False, modules=["proxy", "proxy_fcgi"],
+                          files={"page.html": PAGE, **{f"{size}.html": PAGE[:size] for size in SIZES}},
+                          cgi={"page.cgi": CGI, "short.cgi": SHORT},
+                          allow_log=["shorter than was announced"])
+    fpm = Fpm(server.root)
+    server.write("page.php", PHP)
+    server.configure(
+        "Elastic On\nElasticControl off\nElasticLevel br 1 1\nSetEnv ap_trust_cgilike_cl 1\n"
+        f"<FilesMatch php$>\nSetHandler \"{fpm.handler}\"\n</FilesMatch>\n"
+        "AliasMatch ^/(?:small|never)/(.*) {docs}/$1\n"
+        "<Location /small>\nElasticWholeBody 50K\n</Location>\n"
+        "<Location /never>\nElasticWholeBody 0\n</Location>\n")
+    server.start()
+    yield server
+    fpm.stop()
+
+
+def is_whole(server, path, coding, size):
+    """Whether it was encoded as a file of the same bytes is. A stream in brotli at level 1 has other
+    bytes from 64 KB on; in gzip it may have the same."""
+    answer = server.get(path.format(size), ae=coding)
+    check.encoded(answer, coding, PAGE[:size])
+    return answer.raw == server.get(f"/{size}.html", ae=coding).raw
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0"])
+@pytest.mark.parametrize("size", [9000, 30_000])
+def test_a_page_of_a_script_is_encoded_in_one_call(server, path, coding, size):
+    assert is_whole(server, path, coding, size)
+
+
+# The processes of prefork are many, and each has room for small bodies only.
+EDGES = ([(30_000, True), (600_000, False)] if env.MPM == "prefork" else
+         [(120_000, True), (GATHERED - 1, True), (GATHERED + 20_000, False), (600_000, False)])
+
+
+@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0"])
+@pytest.mark.parametrize("size,whole", EDGES)
+def test_what_is_gathered_has_an_end(server, path, size, whole):
+    assert is_whole(server, path, "br", size) == whole
+
+
+def test_a_body_of_known_length_is_gathered_as_a_file_would_be(server):
+    size = 30_000 if env.MPM == "prefork" else 600_000
+    assert is_whole(server, f"/page.php?size={size}&length={size}", "br", size)
+
+
+@pytest.mark.parametrize("length", ["", "&length=70000"])
+def test_whole_bodies_are_no_larger_than_asked_for(server, length):
+    assert not is_whole(server, f"/small/page.php?size=70000{length}", "br", 70000)
+    assert not is_whole(server, f"/never/page.php?size=70000{length}", "br", 70000)
+
+
+@pytest.mark.parametrize("path", ["/page.php?size=70000&pause=40", "/page.cgi?70000,40"])
+def test_a_producer_that_takes_its_time_is_not_waited_for(server, path):
+    assert not is_whole(server, path, "br", 70000)
+
+
+def test_a_small_page_that_grows_no_further_goes_out_as_it_is(server):
+    check.plain(server.get("/page.php?size=500", ae="gzip"), PAGE[:500])
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_the_head_of_a_page_does_not_wait_for_its_body(server, coding):
+    answer = server.get("/page.php?size=30000", ae=coding, method="HEAD")
+    assert (answer.status, answer.coding, answer.raw) == (200, coding, b"")
+
+
+@pytest.mark.parametrize("announced", [35_000, 90_000])
+def test_what_comes_short_of_its_announced_length_is_no_whole_body(server, announced):
+    answer = server.get(f"/short.cgi?{announced}", ae="gzip")
+    assert answer.status == 500 and answer.coding is None
