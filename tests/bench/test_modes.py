@@ -57,7 +57,7 @@ def test_reaction_to_a_spike():
 
 
 def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0):
-    rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9,
+    rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9, "bypassed_share": "",
              "former": "", "floor_intervals": "", "relief_intervals": "", "back_s": "",
              "p99_ms": stock_p99, "p99_settled_ms": stock_p99}]
     rows += [{"load": "x", "server": mode, "round": 1, "sent_share": sent, "failed": failed,
