@@ -17,12 +17,13 @@ for ($at = 0; $at < $size; $at += 5000) {
 """
 
 CGI = """\
-size, pause = (int(part) for part in os.environ['QUERY_STRING'].split(','))
+size, pause, step = (int(part) for part in os.environ['QUERY_STRING'].split(','))
 page = open(os.path.join(os.environ['DOCUMENT_ROOT'], 'page.html'), 'rb').read()
 head('Content-Type: text/html')
-for at in range(0, size, 5000):
-    out(page[at:min(at + 5000, size)])
-    time.sleep(pause / 1000)
+for at in range(0, size, step):
+    if at > 0:
+        time.sleep(pause / 1000)
+    out(page[at:min(at + step, size)])
 """
 
 SHORT = """\
@@ -39,7 +40,8 @@ SIZES = (9000, 30_000, 70_000, 120_000, GATHERED - 1, GATHERED + 20_000, 600_000
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     server = httpd_shared("", start=False, modules=["proxy", "proxy_fcgi"],
-                          files={"page.html": PAGE, **{f"{size}.html": PAGE[:size] for size in SIZES}},
+                          files={"page.html": PAGE,
+                                 **{f"{size}.html": PAGE[:size] for size in SIZES}},
                           cgi={"page.cgi": CGI, "short.cgi": SHORT},
                           allow_log=["shorter than was announced"])
     fpm = Fpm(server.root)
@@ -56,19 +58,26 @@ def server(httpd_shared):
 
 
 def is_whole(server, path, coding, size):
-    """Whether it was encoded as a file of the same bytes is. A stream in brotli at level 1 has other
-    bytes from 64 KB on; in gzip it may have the same."""
+    """Whether it was encoded as a file of the same bytes is.
+
+    A stream in brotli at level 1 has other bytes from 64 KB on; in gzip it may have the same.
+    """
     answer = server.get(path.format(size), ae=coding)
     check.encoded(answer, coding, PAGE[:size])
     return answer.raw == server.get(f"/{size}.html", ae=coding).raw
 
 
+def is_once_whole(*args):
+    """On a busy machine a script may be kept from going on for longer than it is waited for."""
+    return any(is_whole(*args) for _ in range(10))
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("coding", ["gzip", "br"])
-@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0"])
+@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0,5000"])
 @pytest.mark.parametrize("size", [9000, 30_000])
 def test_a_page_of_a_script_is_encoded_in_one_call(server, path, coding, size):
-    assert is_whole(server, path, coding, size)
+    assert is_once_whole(server, path, coding, size)
 
 
 # The processes of prefork are many, and each has room for small bodies only.
@@ -76,15 +85,15 @@ EDGES = ([(30_000, True), (600_000, False)] if env.MPM == "prefork" else
          [(120_000, True), (GATHERED - 1, True), (GATHERED + 20_000, False), (600_000, False)])
 
 
-@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0"])
+@pytest.mark.parametrize("path", ["/page.php?size={}", "/page.cgi?{},0,5000"])
 @pytest.mark.parametrize("size,whole", EDGES)
 def test_what_is_gathered_has_an_end(server, path, size, whole):
-    assert is_whole(server, path, "br", size) == whole
+    assert is_once_whole(server, path, "br", size) == whole
 
 
 def test_a_body_of_known_length_is_gathered_as_a_file_would_be(server):
     size = 30_000 if env.MPM == "prefork" else 600_000
-    assert is_whole(server, f"/page.php?size={size}&length={size}", "br", size)
+    assert is_once_whole(server, f"/page.php?size={size}&length={size}", "br", size)
 
 
 @pytest.mark.parametrize("length", ["", "&length=70000"])
@@ -93,7 +102,8 @@ def test_whole_bodies_are_no_larger_than_asked_for(server, length):
     assert not is_whole(server, f"/never/page.php?size=70000{length}", "br", 70000)
 
 
-@pytest.mark.parametrize("path", ["/page.php?size=70000&pause=40", "/page.cgi?70000,40"])
+@pytest.mark.parametrize("path", ["/page.php?size=70000&pause=40", "/page.cgi?70000,40,5000",
+                                  "/page.cgi?70000,60,60000"])
 def test_a_producer_that_takes_its_time_is_not_waited_for(server, path):
     assert not is_whole(server, path, "br", 70000)
 

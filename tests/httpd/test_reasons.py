@@ -161,7 +161,8 @@ def test_one_response_in_sixteen_has_its_cpu_time_taken(site):
 
 def test_a_load_in_rounds_is_sampled_as_a_whole(httpd):
     """Rounds of sixteen requests, as many as one sample stands for, of which one is for a page."""
-    server = httpd("Elastic On\nMaxKeepAliveRequests 0\n", files={"page.txt": TEXT, "data.txt": TEXT[:9000]})
+    server = httpd("Elastic On\nMaxKeepAliveRequests 0\n",
+                   files={"page.txt": TEXT, "data.txt": TEXT[:9000]})
     exact = []
     with server.connect() as connection:
         for number in range(16 * 16):
