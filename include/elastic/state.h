@@ -126,6 +126,9 @@ uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, ui
 bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64_t interval,
                     uint64_t *claim);
 
+/* When the next sample is due, µs of the monotonic clock; any thread. */
+uint64_t el_state_due(const el_state_t *state);
+
 /*
  * Takes the winner's sample: computes the load against the last reading, keeps this one as the
  * last, and moves the position by `config`. Where the claim has run out (a later one was won), or

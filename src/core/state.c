@@ -85,6 +85,11 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
     return atomic_compare_exchange_strong(&state->next_sample, &due, *claim);
 }
 
+uint64_t el_state_due(const el_state_t *state)
+{
+    return atomic_load(&state->next_sample);
+}
+
 static el_state_work_t work_so_far(const el_state_t *state)
 {
     return (el_state_work_t){

@@ -70,6 +70,12 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_pool_share((size_t)memory, threads > 1);
 }
 
+static void child_ready(apr_pool_t *pchild, server_rec *main_server)
+{
+    (void)main_server;
+    el_timer_child(pchild);
+}
+
 /* At a start and at a restart; a graceful one keeps the position and the counters. */
 static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
 {
@@ -107,6 +113,7 @@ void el_hooks_register(apr_pool_t *pconf)
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);

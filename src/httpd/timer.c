@@ -13,7 +13,9 @@
 #include "unixd.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 EL_USE_LOG;
@@ -25,6 +27,16 @@ EL_USE_LOG;
 
 /* Six ages make the minute after which idle contexts go. */
 #define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
+
+/*
+ * A child that others have been faster than so often stands by; and it takes over where a sample is
+ * late by more than a busy CPU makes a tick.
+ */
+#define LOST_MAX 3
+#define LATE (3 * TICK)
+
+/* Milliseconds for which it stands by: a tenth of the wakeups, and hardly longer without samples. */
+#define STAND_BY 1000
 
 /* Without waiting: a path that names a FIFO must not hold the server. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -38,6 +50,10 @@ static struct {
     int position; /* the position file's descriptor from before ChrootDir hides it, or -1 */
     el_machine_t machine;
     el_reading_t reading;
+    uint64_t due;      /* the next sample, as last seen */
+    unsigned lost;     /* samples that others took since this child took one */
+    int wake[2];       /* a pipe: the child ends */
+    atomic_bool ready; /* the pipe is there */
 } timer;
 
 /*
@@ -165,6 +181,36 @@ static void trace_position(void)
     }
 }
 
+static void take_sample(uint64_t claim, uint64_t now)
+{
+    if (!el_shared.position || !follow(claim, now)) {
+        sample(claim, now);
+    }
+    trace_position();
+}
+
+/* Whether other children have taken the last samples, and still do. */
+static bool others_sample(uint64_t now)
+{
+    uint64_t due = el_state_due(el_shared.state);
+
+    if (due != timer.due) {
+        timer.due = due;
+        timer.lost++;
+    }
+    return timer.lost >= LOST_MAX && now < due + LATE;
+}
+
+/* Sleeps, unless the child ends: a tick costs tens of microseconds, and a server may have many. */
+static void stand_by(void)
+{
+    struct pollfd end = {.fd = timer.wake[0], .events = POLLIN};
+
+    if (atomic_load(&timer.ready)) {
+        poll(&end, 1, STAND_BY);
+    }
+}
+
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
     uint64_t now = el_shared_now();
@@ -172,17 +218,35 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 
     (void)data;
     (void)pool;
-    if (state == AP_WATCHDOG_STATE_RUNNING) {
-        age_pool();
+    if (state != AP_WATCHDOG_STATE_RUNNING) {
+        return APR_SUCCESS;
     }
-    if (state == AP_WATCHDOG_STATE_RUNNING
-        && el_state_claim(el_shared.state, el_shared.generation, now, el_shared.interval, &claim)) {
-        if (!el_shared.position || !follow(claim, now)) {
-            sample(claim, now);
-        }
-        trace_position();
+    age_pool();
+    if (others_sample(now)) {
+        stand_by();
+    } else if (el_state_claim(el_shared.state, el_shared.generation, now, el_shared.interval,
+                              &claim)) {
+        timer.lost = 0;
+        timer.due = claim;
+        take_sample(claim, now);
     }
     return APR_SUCCESS;
+}
+
+/* A signal's handler may come here: nothing but a system call. */
+static apr_status_t end_stand_by(void *data)
+{
+    (void)data;
+    return write(timer.wake[1], "", 1) == 1 ? APR_SUCCESS : errno;
+}
+
+void el_timer_child(apr_pool_t *pchild)
+{
+    if (pipe2(timer.wake, O_CLOEXEC | O_NONBLOCK) == 0) {
+        /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
+        apr_pool_pre_cleanup_register(pchild, NULL, end_stand_by);
+        atomic_store(&timer.ready, true);
+    }
 }
 
 static apr_status_t close_kept(void *data)

@@ -1,7 +1,11 @@
 """The controller in a real httpd, driven by a scripted /proc/stat."""
 
+import concurrent.futures
+import contextlib
 import functools
 import os
+import pathlib
+import re
 import signal
 import threading
 import time
@@ -211,11 +215,13 @@ def test_a_restart_begins_anew(driven):
     assert status["ElasticCompressed"] == "0"
 
 
+CHILDREN = None if env.MPM == "prefork" else (
+    "StartServers 3\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 32\n"
+    "MinSpareThreads 16\nMaxSpareThreads 32\n")
+
+
 def test_dead_children_do_not_stop_the_sampling(driven):
-    config = "" if env.MPM == "prefork" else \
-        "StartServers 3\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 32\n" \
-        "MinSpareThreads 16\nMaxSpareThreads 32\n"
-    d = driven(mpm_config=config or None)
+    d = driven(mpm_config=CHILDREN)
     d.server.expect_log(r"exit signal Killed \(9\)|children are killed successively")
     d.walk_to(TOP)
     for _ in range(4):
@@ -228,6 +234,37 @@ def test_dead_children_do_not_stop_the_sampling(driven):
         # A singleton of mod_watchdog would stand still for ten seconds.
         assert time.monotonic() - begin < 6
     assert d.position() == TOP - 4
+
+
+def _switches(child):
+    """How often each thread of a process has gone to sleep."""
+    counts = {}
+    for status in pathlib.Path(f"/proc/{child}/task").glob("*/status"):
+        with contextlib.suppress(OSError):
+            found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(),
+                              re.MULTILINE)
+            counts[status.parent.name] = int(found[1])
+    return counts
+
+
+def _wakeups(child, seconds):
+    """Of the thread that woke up the most."""
+    before = _switches(child)
+    time.sleep(seconds)
+    after = _switches(child)
+    return max(after[thread] - before.get(thread, 0) for thread in after)
+
+
+def test_one_child_is_awake_and_the_others_stand_by(driven):
+    d = driven(mpm_config=CHILDREN)
+    d.walk_to(TOP)
+    time.sleep(3)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        children = d.server.children()
+        found = sorted(pool.map(lambda child: _wakeups(child, 3), children))
+    assert len(found) >= 3
+    # Ten times a second, and twice in eleven tenths of one.
+    assert found[-1] >= 15 and found[-2] <= 12, found
 
 
 def test_all_children_dead_at_once(driven):

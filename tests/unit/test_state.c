@@ -289,7 +289,7 @@ START_TEST(a_claim_is_won_when_due_and_once)
 {
     uint64_t claim = 0, late = 0;
     uint64_t generation = el_state_adopt(state, &config, START, INTERVAL);
-    uint64_t due = atomic_load(&state->next_sample);
+    uint64_t due = el_state_due(state);
 
     ck_assert_uint_le(due, START + INTERVAL);
     ck_assert(!el_state_claim(state, generation, due - 1, INTERVAL, &claim));
