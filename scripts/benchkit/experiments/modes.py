@@ -24,17 +24,17 @@ class Scale(run.Scale):
 
     days: int = 1
     attack: float = 6  # seconds: mod_deflate's clients come to wait for more than two
-    steady: float = 4  # seconds of each pinned level, and half of a goal's
+    steady: float = 6  # seconds of each pinned level, and half of a goal's
     levels: int = 1  # the step between those that are pinned
     idle: float = 20  # seconds
     children: int = 250  # of prefork
 
 
 SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, levels=8, idle=0.05, children=4),
-          "quick": Scale(1, 10, only=3, steady=2, levels=2, idle=3),
+          "quick": Scale(1, 10, only=3, steady=3, levels=2, idle=3),
           "normal": Scale(2, 240, only=3),
           "full": Scale(3, 240, days=3, attack=10, steady=10)}
-SECONDS = {"smoke": 7, "quick": 180, "normal": 1100, "full": 3900}
+SECONDS = {"smoke": 7, "quick": 190, "normal": 1150, "full": 3900}
 
 LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
 
@@ -45,7 +45,7 @@ ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike
 FILE_BYTES = 300 * corpus.KB
 BYPASS = "ElasticBypass 95\n"
 
-PAGE_BYTES = 120 * corpus.KB  # of the goals, at most
+PAGE_BYTES = 60 * corpus.KB  # of the goals, at most
 GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length know only nine times
 
 # Of the time that the run takes, about.

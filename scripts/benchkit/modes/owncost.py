@@ -20,7 +20,7 @@ VARIANTS = {"no module": asides.NOTHING,
 
 WANTED = 1e-3  # of a core, for an event server of 4 children
 
-STARTED = 1.0  # seconds until a fresh server has done what it does once
+STARTED = 3.0  # seconds until a fresh server has done what it does once, and children stand by
 
 
 def start(run, mpm, children, setup):
@@ -81,5 +81,5 @@ def sentence(rows):
                                        and row["server"] == name) for name in VARIANTS}
     return (f"{children} idle children of prefork take {shares['predict']:.2f} % of a core, "
             f"{shares['off']:.2f} % with ElasticControl off, and {shares['no module']:.2f} % "
-            "without the module: it is mod_watchdog's thread in each child, which looks at its "
-            "clock ten times a second.")
+            "without the module: it is mod_watchdog's thread in each child, which wakes up twice a "
+            "second where the child stands by.")
