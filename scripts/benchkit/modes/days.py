@@ -14,7 +14,9 @@ STOCK_LEVEL = 1
 
 PEAK = 0.75  # of what saturates mod_deflate at that level: below the high threshold
 
-HOURS, BUSIEST = 24, 20
+HOURS = 24
+# From one hour to another: of a short day, a single one is but a fraction of a second.
+BUSIEST = (19, 22)
 
 TIMEOUT = 5.0  # seconds
 
@@ -84,7 +86,7 @@ def one_pass(site, name, times, seconds):
                                                    len(logged)), 1),
            "failed": seen.failures(0, seconds),
            "cpu_share": round(seen.cpu_share(0, seconds), 3),
-           "cpu_share_peak": rows[BUSIEST]["cpu_share"],
+           "cpu_share_peak": round(seen.cpu_share(*(hour * number for number in BUSIEST)), 3),
            "above_running": (controller.longest_above(controller.during(updates, 0, seconds),
                                                       controller.HIGH) if updates else "")}
     return rows, day
@@ -115,7 +117,7 @@ def judge(days):
             verdict.exact(f"{name}: intervals running that saw a load above the high threshold",
                           max(row["above_running"] for row in members), f"at most {RUNNING}",
                           below=RUNNING + 0.5),
-            verdict.every_round(f"{name}: CPU in the busiest hour, to {STATIC}'s",
+            verdict.every_round(f"{name}: CPU in the busiest hours, to {STATIC}'s",
                                 verdict.per_round(days, ours, static, "cpu_share_peak"),
                                 "no more", below=1.005),
             verdict.exact(f"{name}: failed requests", max(row["failed"] for row in members),
