@@ -277,7 +277,8 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 
 /*
  * Whether the body's first brigade must be followed by more, and how long that is waited for. The
- * body of HEAD is not needed, and one that is too large is streamed from its beginning.
+ * body of HEAD is not needed, one that is too large is streamed from its beginning, and one that is
+ * too small goes as it comes.
  */
 static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
 {
@@ -288,6 +289,9 @@ static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
         return false;
     }
     el_request_min_size(f->r, out->record, &out->facts);
+    if (known && length < out->facts.min_size) {
+        return false;
+    }
     out->since = apr_time_now();
     out->wait = (el_wait_t){.least = out->facts.min_size, .patience = PATIENCE, .pause = PAUSE};
     out->wait.most = known || most < GATHERED ? most + 1 : GATHERED;

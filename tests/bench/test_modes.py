@@ -107,6 +107,12 @@ def test_day():
     assert noisy[0] == noisy[2] == UNKNOWN
 
 
+def test_day_without_a_peak_tells_nothing_of_it():
+    idle = [{**row, "cpu_share_peak": 0.6 * row["cpu_share_peak"]} for row in day_rows(0.8, 2, 2, 0)]
+    seen = days.judge(idle)
+    assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
+
+
 def goal_rows(latency, cost, responses=50):
     return [{"setting": "gzip 1", "responses": 50}] + [
         {"setting": name, "responses": responses, "to_goal": value}

@@ -14,6 +14,10 @@ STOCK_LEVEL = 1
 
 PEAK = 0.75  # of what saturates mod_deflate at that level: below the high threshold
 
+# Of the CPU, what mod_deflate must have used in the busiest hours: where it had much left, because
+# the machine was slow while its capacity was measured, there was no peak.
+PEAK_SEEN = 0.9 * PEAK
+
 HOURS = 24
 # From one hour to another: of a short day, a single one is but a fraction of a second.
 BUSIEST = (19, 22)
@@ -104,6 +108,7 @@ def one_hour(seen, updates, number, length):
 
 def judge(days):
     static = {"server": STATIC}
+    peak = stats.median(row["cpu_share_peak"] for row in days if row["server"] == STATIC)
     found = []
     for name, variant in VARIANTS.items():
         ours = {"server": name}
@@ -117,12 +122,18 @@ def judge(days):
             verdict.exact(f"{name}: intervals running that saw a load above the high threshold",
                           max(row["above_running"] for row in members), f"at most {RUNNING}",
                           below=RUNNING + 0.5),
-            verdict.every_round(f"{name}: CPU in the busiest hours, to {STATIC}'s",
-                                verdict.per_round(days, ours, static, "cpu_share_peak"),
-                                "no more", below=1.005),
+            judge_peak(f"{name}: CPU in the busiest hours, to {STATIC}'s", peak,
+                       verdict.per_round(days, ours, static, "cpu_share_peak")),
             verdict.exact(f"{name}: failed requests", max(row["failed"] for row in members),
                           "none", below=1)]
     return found
+
+
+def judge_peak(finding, peak, ratios):
+    if peak < PEAK_SEEN:
+        return verdict.impossible(finding, "no more",
+                                  f"{STATIC} used {peak:.2f} of the CPU: that was no peak")
+    return verdict.every_round(finding, ratios, "no more", below=1.005)
 
 
 def draw(run, name, hours):
