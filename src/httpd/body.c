@@ -1,5 +1,7 @@
 #include "body.h"
 
+#include "shared.h"
+
 #include "engines/pool.h"
 
 #include "apr_portable.h"
@@ -211,22 +213,29 @@ void el_body_release(el_whole_t *whole)
 }
 
 /* Reads a bucket of unknown length, which then has one. */
-static apr_status_t read_patiently(apr_bucket *bucket, apr_interval_time_t *patience)
+static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
 {
     for (;;) {
         const char *data;
         apr_size_t len;
         apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
 
-        if (!APR_STATUS_IS_EAGAIN(rv) || *patience <= 0) {
+        if (!APR_STATUS_IS_EAGAIN(rv) || el_shared_now() >= until) {
             return rv;
         }
         apr_sleep(NAP);
-        *patience -= NAP;
     }
 }
 
-el_look_t el_body_look(apr_bucket_brigade *bb, el_wait_t *wait, uint64_t *seen,
+/* When a pause that begins now has lasted long enough. */
+static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
+{
+    uint64_t end = el_shared_now() + wait->pause;
+
+    return seen == 0 || seen < wait->least || end > wait->until ? wait->until : end;
+}
+
+el_look_t el_body_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
                        apr_status_t *status)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
@@ -241,10 +250,7 @@ el_look_t el_body_look(apr_bucket_brigade *bb, el_wait_t *wait, uint64_t *seen,
             continue;
         }
         if (e->length == UNKNOWN_LENGTH) {
-            if (*seen >= wait->least && wait->patience > wait->pause) {
-                wait->patience = wait->pause;
-            }
-            *status = read_patiently(e, &wait->patience);
+            *status = read_patiently(e, end_of_pause(wait, *seen));
             if (APR_STATUS_IS_EAGAIN(*status)) {
                 return EL_LOOK_FLUSHED;
             }

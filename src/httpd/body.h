@@ -64,18 +64,18 @@ typedef enum {
 
 /* For how much of a body, and how long, its end is waited for. */
 typedef struct {
-    uint64_t least;               /* bytes, below which all patience is spent */
-    uint64_t most;                /* bytes, from which on nothing is waited for */
-    apr_interval_time_t patience; /* µs that are left for pauses of the producer */
-    apr_interval_time_t pause;    /* µs, of these, from `least` on */
+    uint64_t least; /* bytes, below which a pause of the producer may take until the end */
+    uint64_t most;  /* bytes, from which on nothing is waited for */
+    uint64_t until; /* the end of all patience: µs of el_shared_now() */
+    uint64_t pause; /* µs of a pause, from `least` on */
 } el_wait_t;
 
 /*
  * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of unknown
- * length are read without blocking, except for the patience, which it takes from; `status` says why
+ * length are read without blocking, except for the pauses that `wait` allows; `status` says why
  * where reading failed.
  */
-el_look_t el_body_look(apr_bucket_brigade *bb, el_wait_t *wait, uint64_t *seen,
+el_look_t el_body_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
                        apr_status_t *status);
 
 #endif

@@ -9,6 +9,7 @@
 #include "request.h"
 #include "response.h"
 #include "send.h"
+#include "shared.h"
 
 #include "engines/pool.h"
 
@@ -21,10 +22,10 @@ EL_USE_LOG;
  * How long the end of a body is waited for: a tenth of a second, once per response, goes unnoticed.
  * A CGI script that has written all it has needs a part of it to exit.
  */
-#define PATIENCE apr_time_from_msec(100)
+#define PATIENCE 100000 /* µs */
 
 /* And how long of that when such a script has nothing at hand, but has written enough to encode. */
-#define PAUSE apr_time_from_msec(10)
+#define PAUSE 10000 /* µs */
 
 /*
  * A body that comes piece by piece, as from php-fpm or another server, is gathered up to this size,
@@ -43,7 +44,7 @@ typedef struct {
     el_record_t record;
     phase_t phase;
     el_wait_t wait;
-    apr_time_t since; /* the first of the body came, where the rest is waited for */
+    bool waits; /* the body's end is waited for, as `wait` says */
     apr_bucket_brigade *held;
     el_facts_t facts;
     el_send_t send;
@@ -221,25 +222,24 @@ static bool is_whole(const ap_filter_t *f, const out_t *out, const el_measure_t 
                            : measure->complete && measure->plain && measure->size <= most;
 }
 
-/*
- * What is known of the body's length. The empty body of a HEAD says nothing about GET's; and one
- * that was waited for and came short of what was announced is not whole.
- */
-static void learn_length(const ap_filter_t *f, out_t *out, el_measure_t *measure)
+/* What is known of the body's length. The empty body of a HEAD says nothing about GET's. */
+static void learn_length(const ap_filter_t *f, out_t *out, const el_measure_t *measure)
 {
-    uint64_t announced = 0;
-    bool told = el_response_length(f->r, &announced);
-
-    if (out->since && told && measure->size < announced) {
-        measure->complete = false;
-    }
     if (measure->complete && (measure->size > 0 || !out->facts.head)) {
         out->send.length_known = true;
         out->send.length = measure->size;
     } else {
-        out->send.length_known = told;
-        out->send.length = announced;
+        out->send.length_known = el_response_length(f->r, &out->send.length);
     }
+}
+
+/* Whether a body that was waited for has ended before the length that was announced. */
+static bool came_short(const ap_filter_t *f, const out_t *out, const el_measure_t *measure)
+{
+    uint64_t announced;
+
+    return out->waits && !out->facts.head && measure->complete && measure->plain
+           && el_response_length(f->r, &announced) && measure->size < announced;
 }
 
 /* Everything that will be known is known: `bb` holds the body from its beginning. */
@@ -251,6 +251,10 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
     el_setup_t setup;
     bool whole;
 
+    if (came_short(f, out, &measure)) {
+        return el_send_break_off(f, &out->send, bb, APR_EOF,
+                                 "the body is shorter than was announced");
+    }
     learn_length(f, out, &measure);
     facts->size_known = out->send.length_known;
     facts->size = out->send.length_known ? out->send.length : measure.size;
@@ -292,13 +296,21 @@ static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
     if (known && length < out->facts.min_size) {
         return false;
     }
-    out->since = apr_time_now();
-    out->wait = (el_wait_t){.least = out->facts.min_size, .patience = PATIENCE, .pause = PAUSE};
+    out->waits = true;
+    out->wait = (el_wait_t){.least = out->facts.min_size, .until = el_shared_now() + PATIENCE,
+                            .pause = PAUSE};
     out->wait.most = known || most < GATHERED ? most + 1 : GATHERED;
     if (out->facts.head || out->wait.most < out->wait.least) {
         out->wait.most = out->wait.least;
     }
     return true;
+}
+
+static void drop_held(out_t *out)
+{
+    if (out->held) {
+        apr_brigade_cleanup(out->held);
+    }
 }
 
 /* Whether the decision can be made with `bb`; where not, its buckets are kept for the next call. */
@@ -312,11 +324,13 @@ static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_s
     }
     look = el_body_look(bb, &out->wait, &out->facts.size, rv);
     if (look == EL_LOOK_FAILED) {
+        drop_held(out);
         *rv = el_send_break_off(f, &out->send, bb, *rv, "the body cannot be read");
         return false;
     }
-    if (look == EL_LOOK_MORE && (out->facts.size < out->wait.least
-                                 || apr_time_now() - out->since < PATIENCE)) {
+    /* That a piece took too long shows when it is there: nothing wakes a filter before. */
+    if (look == EL_LOOK_MORE
+        && (out->facts.size < out->wait.least || el_shared_now() < out->wait.until)) {
         *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
         return false;
     }
@@ -372,6 +386,7 @@ static apr_status_t filter_out(ap_filter_t *f, el_record_t record, apr_bucket_br
         }
     }
     if (f->r->connection->aborted) {
+        drop_held(out);
         apr_brigade_cleanup(bb);
         return APR_ECONNABORTED;
     }

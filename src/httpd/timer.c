@@ -28,14 +28,10 @@ EL_USE_LOG;
 /* Six ages make the minute after which idle contexts go. */
 #define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
 
-/*
- * A child that others have been faster than so often stands by; and it takes over where a sample is
- * late by more than a busy CPU makes a tick.
- */
-#define LOST_MAX 3
+/* A child that stands by takes over where a sample is later than a busy CPU makes a tick. */
 #define LATE (3 * TICK)
 
-/* Milliseconds for which it stands by: a tenth of the wakeups, and hardly longer without samples. */
+/* Milliseconds for which it does: a fifth of the wakeups, and hardly longer without samples. */
 #define STAND_BY 1000
 
 /* Without waiting: a path that names a FIFO must not hold the server. */
@@ -50,8 +46,7 @@ static struct {
     int position; /* the position file's descriptor from before ChrootDir hides it, or -1 */
     el_machine_t machine;
     el_reading_t reading;
-    uint64_t due;      /* the next sample, as last seen */
-    unsigned lost;     /* samples that others took since this child took one */
+    uint64_t due;      /* the next sample, as this child knows it from its last one, or at first */
     int wake[2];       /* a pipe: the child ends */
     atomic_bool ready; /* the pipe is there */
 } timer;
@@ -189,16 +184,15 @@ static void take_sample(uint64_t claim, uint64_t now)
     trace_position();
 }
 
-/* Whether other children have taken the last samples, and still do. */
+/* Whether another child has taken a sample since this one's last, and still does. */
 static bool others_sample(uint64_t now)
 {
     uint64_t due = el_state_due(el_shared.state);
 
-    if (due != timer.due) {
+    if (timer.due == 0) {
         timer.due = due;
-        timer.lost++;
     }
-    return timer.lost >= LOST_MAX && now < due + LATE;
+    return due != timer.due && now < due + LATE;
 }
 
 /* Sleeps, unless the child ends: a tick costs tens of microseconds, and a server may have many. */
@@ -226,7 +220,6 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
         stand_by();
     } else if (el_state_claim(el_shared.state, el_shared.generation, now, el_shared.interval,
                               &claim)) {
-        timer.lost = 0;
         timer.due = claim;
         take_sample(claim, now);
     }

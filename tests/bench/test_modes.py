@@ -57,7 +57,8 @@ def test_reaction_to_a_spike():
 
 
 def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0):
-    rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9, "bypassed_share": "",
+    rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9,
+             "bypassed_share": "",
              "former": "", "floor_intervals": "", "relief_intervals": "", "back_s": "",
              "p99_ms": stock_p99, "p99_settled_ms": stock_p99}]
     rows += [{"load": "x", "server": mode, "round": 1, "sent_share": sent, "failed": failed,
@@ -108,7 +109,8 @@ def test_day():
 
 
 def test_day_without_a_peak_tells_nothing_of_it():
-    idle = [{**row, "cpu_share_peak": 0.6 * row["cpu_share_peak"]} for row in day_rows(0.8, 2, 2, 0)]
+    idle = [{**row, "cpu_share_peak": 0.6 * row["cpu_share_peak"]}
+            for row in day_rows(0.8, 2, 2, 0)]
     seen = days.judge(idle)
     assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
 

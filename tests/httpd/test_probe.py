@@ -236,3 +236,19 @@ def test_at_every_position(httpd):
         answer = d.server.get("/text.txt", ae="gzip")
         check.encoded(answer, "gzip", TEXT)
         assert d.server.notes(answer)["elastic-level"] == str(position + 1)
+
+
+SHORT = """\
+sys.path.insert(0, os.environ['KIT'])
+from kit import bodies
+head('Content-Type: text/plain', 'Content-Length: 90000')
+out(bodies.noise(40000))
+"""
+
+
+def test_a_body_that_comes_short_is_never_whole(poor):
+    """Its probe would let it go as it is, and httpd would give it the length that it has."""
+    server = poor("Elastic On\nSetEnv ap_trust_cgilike_cl 1", cgi={"short.cgi": SHORT},
+                  allow_log=["shorter than was announced"])
+    answer = server.get("/short.cgi", ae="gzip")
+    assert answer.status == 500 or not answer.complete
