@@ -9,6 +9,12 @@
 #define SATURATED 0.97
 
 /*
+ * What /proc/stat counts in, µs. One tick that was idle may be chance: in a tenth of a second of one
+ * CPU it is the difference between 0.9 and 1.
+ */
+#define TICK 10000.
+
+/*
  * How much of the newest figure is believed in the first interval after a move: part of its work
  * still went by the position of before.
  */
@@ -70,6 +76,13 @@ static double fitting(const el_control_config_t *config, const el_control_seen_t
     return per_cost > 0 ? el_curve_position(&curve, spare / per_cost) : config->top;
 }
 
+static bool is_full(const el_control_seen_t *seen)
+{
+    double tick = seen->capacity_usec > 0 ? TICK / seen->capacity_usec : 0;
+
+    return seen->busy >= SATURATED - tick;
+}
+
 /*
  * Below this share of the band CPU is left that effort could have: 10 points below where it aims
  * with the default thresholds, more than the noise of a sample.
@@ -89,7 +102,7 @@ double el_control_predict(const el_control_config_t *config, const el_control_se
 {
     double now = el_control_position(state);
     bool over = seen->busy > config->high;
-    bool blind = over && (memory->over || seen->busy >= SATURATED);
+    bool blind = over && (memory->over || is_full(seen));
     double fits = fitting(config, seen, memory, state);
     double want = blind ? 0 : fits;
     double next = now;

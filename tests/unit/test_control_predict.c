@@ -40,7 +40,7 @@ static const struct {
 } down[] = {
     /* Others use 0.1 and compression 0.8: 0.625 are left for it. */
     {"to what fits, at once", 4, 0.9, 0.8, 3.5625},
-    {"two setups down at once", 4, 0.96, 0.36, 2.388885},
+    {"two setups down at once", 4, 0.95, 0.36, 2.5},
     {"others use most of it", 4, 0.85, 0.15, 1.333328},
     {"others use all of it: the floor", 4, 0.9, 0.1, 0},
     {"full: what is asked of it does not show", 4, 0.97, 0.9, 0},
@@ -59,6 +59,32 @@ START_TEST(down_at_once)
     memory = (el_control_memory_t){0};
     to = next(&predict, cost, down[_i].from, down[_i].busy, down[_i].spent);
     ck_assert_msg(fabs(to - down[_i].to) < 1e-4, "%s: %f", down[_i].guards, to);
+}
+END_TEST
+
+/* Of ten ticks, one that was idle may be chance; of a hundred, five are not. */
+START_TEST(a_short_sample_is_full_with_an_idle_tick)
+{
+    static const struct {
+        double capacity, busy;
+        bool full;
+    } samples[] = {
+        {1e5, 0.9, true}, {1e5, 0.86, false}, {1e6, 0.96, true}, {1e6, 0.95, false},
+        {0, 0.97, true}, {0, 0.96, false},
+    };
+
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        el_control_seen_t seen = {
+            .busy = samples[i].busy, .capacity_usec = samples[i].capacity,
+            .spent_usec = 0.5 * samples[i].capacity, .cost = cost, .ratio = ratio,
+            .kbytes = 0.5 * samples[i].capacity / cost[TOP],
+        };
+        el_control_state_t state = {TOP, TOP, false, 0};
+
+        memory = (el_control_memory_t){0};
+        state = el_control_next(&predict, &seen, &memory, state);
+        ck_assert_msg(memory.blind == samples[i].full, "%g of %g", seen.busy, seen.capacity_usec);
+    }
 }
 END_TEST
 
@@ -235,6 +261,7 @@ Suite *control_predict_suite(void)
     TCase *tc = tcase_create("control_predict");
 
     tcase_add_loop_test(tc, down_at_once, 0, ROWS(down));
+    tcase_add_test(tc, a_short_sample_is_full_with_an_idle_tick);
     tcase_add_test(tc, up_after_two_intervals_that_agree);
     tcase_add_test(tc, one_quiet_interval_moves_no_further_than_the_one_before_it);
     tcase_add_test(tc, a_second_interval_above_the_threshold_ends_at_the_floor);
