@@ -137,10 +137,14 @@ def peak_under_load(run, httpd, coding, clients, requests, urls):
     return memory.peak
 
 
+# Where all threads are busy for a moment, httpd closes connections that wait for a request.
+SPARE_THREADS = 8
+
+
 def measure_streams(run, name, setup, page, streams, each):
     """The most memory, in KB, of a threaded server that sends a page to `streams` clients."""
     httpd = server.Httpd(run, name.replace(" ", "-"), setup.snippet, modules=setup.modules,
-                         elastic=setup.is_ours, threads=streams)
+                         elastic=setup.is_ours, threads=streams + SPARE_THREADS)
     (httpd.site / "page.html").write_bytes(page)
     httpd.start()
     rounds.check(httpd, rounds.Leg({"server": name}, "/page.html", page, setup.coding,

@@ -34,7 +34,7 @@ SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, levels=8, idle=
           "quick": Scale(1, 10, only=3, steady=3, levels=2, idle=3),
           "normal": Scale(2, 240, only=3),
           "full": Scale(3, 240, days=3, attack=10, steady=10)}
-SECONDS = {"smoke": 7, "quick": 190, "normal": 1150, "full": 3900}
+SECONDS = {"smoke": 7, "quick": 163, "normal": 1100, "full": 3900}
 
 LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
 
@@ -44,6 +44,7 @@ ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike
 # saturates mod_deflate is about what the floor can serve, so what is beyond goes out as it is.
 FILE_BYTES = 300 * corpus.KB
 BYPASS = "ElasticBypass 95\n"
+FLOOD_LENGTH = 0.5
 
 PAGE_BYTES = 60 * corpus.KB  # of the goals, at most
 GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length know only nine times
@@ -104,7 +105,8 @@ def workloads(run):
     run.corpora.append(web.composition("file", [page], corpus.document_origin(run)))
     site = Site(run)
     return site, (spikes.Workload("php-fpm", site, ATTACK, days.GZIP, GZIP_ONLY),
-                  spikes.Workload("files", Files(run, page), FLOOD, days.ALL, ELASTIC, BYPASS))
+                  spikes.Workload("files", Files(run, page), FLOOD, days.ALL, ELASTIC, BYPASS,
+                                  FLOOD_LENGTH))
 
 
 def save_spikes(run, rows, over_time):
@@ -140,7 +142,8 @@ def run(run):
         f"Pages of {fpm.PAGE_BYTES // corpus.KB} KB from php-fpm; a file of "
         f"{FILE_BYTES // corpus.KB} KB; the interval is "
         f"{1000 * controller.INTERVAL:.0f} ms, in the day "
-        f"{1000 * days.interval_of(run.scale.seconds):.0f} ms. A spike lasts {run.scale.attack:g} s. "
+        f"{1000 * days.interval_of(run.scale.seconds):.0f} ms. A spike lasts {run.scale.attack:g} s, "
+        f"the flood {FLOOD_LENGTH * run.scale.attack:g}. "
         + "\n".join(texts) +
         f"\nThe day is 24 hours in {run.scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of "
         f"the {capacity:.0f} pages a second that saturate {days.STATIC}.\n"

@@ -50,6 +50,7 @@ class Workload:
     headers: dict
     snippet: str
     bypass: str = ""  # a setting, where more may come than the floor can serve
+    length: float = 1  # of the attack, to that of others: a higher one need not be as long
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +101,7 @@ def check(workload, httpd):
 def measure(run, workload, names, attack, done):
     """(rows of each server and round, points over time of the last round, the rates)."""
     rates = calibrate(workload, min(1, attack / 4))
+    attack *= workload.length
     total = attack * (BEFORE + 1 + AFTER)
     curve = arrivals.spike(BEFORE, 1, AFTER, rates.peak / rates.base)
     rows, over_time = [], []
