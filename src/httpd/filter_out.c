@@ -28,7 +28,7 @@ EL_USE_LOG;
 #define PAUSE 10000 /* µs */
 
 /*
- * A body that comes piece by piece, as from php-fpm or another server, is gathered up to this size,
+ * A body that comes piece by piece, as from php-fpm or a script, is gathered up to this size,
  * to be encoded in one call: gzip then takes half of the time. Most pages are smaller, and a stream
  * would show little of them before: zlib keeps some 64 KB to itself until it writes a block.
  */

@@ -235,7 +235,11 @@ static apr_status_t end_stand_by(void *data)
 
 void el_timer_child(apr_pool_t *pchild)
 {
-    if (pipe2(timer.wake, O_CLOEXEC | O_NONBLOCK) == 0) {
+    if (pipe(timer.wake) == 0) {
+        for (int end = 0; end < 2; end++) {
+            fcntl(timer.wake[end], F_SETFD, FD_CLOEXEC);
+            fcntl(timer.wake[end], F_SETFL, O_NONBLOCK);
+        }
         /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
         apr_pool_pre_cleanup_register(pchild, NULL, end_stand_by);
         atomic_store(&timer.ready, true);
