@@ -28,7 +28,9 @@ class ErrorLog:
             return ""
 
     def lines(self, pattern=""):
-        return [line for line in self.text().splitlines() if re.search(pattern, line)]
+        """Whole lines: one still being written is left for the next call."""
+        whole, _, _ = self.text().rpartition("\n")
+        return [line for line in whole.splitlines() if re.search(pattern, line)]
 
     def unexpected(self):
         """Lines since the last call that nobody announced; forgets the test's announcements."""

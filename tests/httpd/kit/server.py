@@ -408,9 +408,10 @@ class Server:
 
         def line():
             with contextlib.suppress(FileNotFoundError):
-                for text in reversed((self.root / "access.log").read_text().splitlines()):
-                    if text.startswith(response.id + "\t"):
-                        found.append(text)
+                # A line that crosses a page can be seen before its end is written.
+                for text in reversed((self.root / "access.log").read_text().splitlines(True)):
+                    if text.startswith(response.id + "\t") and text.endswith("\n"):
+                        found.append(text[:-1])
                         return True
             return False
 
