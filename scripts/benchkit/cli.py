@@ -1,4 +1,4 @@
-"""The command line: scripts/bench NAME|all|report [--quick|--full] [--out DIR] …"""
+"""The command line: scripts/bench NAME|all|report|agree [--quick|--full] [--out DIR] …"""
 
 import argparse
 import errno
@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from benchkit import build, experiments, link, outcome, pages, report
+from benchkit import agreement, build, experiments, link, outcome, pages, report
 from benchkit.progress import Progress, duration
 from benchkit.run import Options, Run
 from benchkit.tools import ROOT, BenchError
@@ -22,6 +22,8 @@ from benchkit.tools import ROOT, BenchError
 # `all` goes from the short and certain to the long.
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
          "levels", "peers", "p95", "spike", "day", "modes")
+
+READERS = ("report", "agree")  # of results that are there
 
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
@@ -37,10 +39,25 @@ def load_experiment(name):
     return importlib.import_module("benchkit.experiments." + name.replace("-", "_"))
 
 
+def alone(scale):
+    """The experiments that a run of all of them leaves out at this scale."""
+    return [name for name in experiment_names()
+            if scale in getattr(load_experiment(name), "ALONE", ())]
+
+
+def planned(scale):
+    """{experiment of a run of all of them: about how many seconds it takes}."""
+    left_out = alone(scale)
+    return {name: load_experiment(name).SECONDS[scale] for name in experiment_names()
+            if name not in left_out}
+
+
 def summaries():
     lines = [f"  {name:<20} {load_experiment(name).SUMMARY}" for name in experiment_names()]
-    lines += ["  all                  every one of them, and one report",
-              "  report               the report of the results in --out, made again"]
+    lines += ["  all                  every one of them, and one report; a quick one leaves out "
+              + ", ".join(alone("quick")),
+              "  report               the report of the results in --out, made again",
+              "  agree DIR DIR        how far the verdicts of two runs agree"]
     return "experiments:\n" + "\n".join(lines)
 
 
@@ -50,11 +67,13 @@ def make_parser():
         description="Reproduces published experiments on this machine: a table of every raw "
                     "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
-    parser.add_argument("name", metavar="NAME", choices=[*experiment_names(), "all", "report"],
+    parser.add_argument("name", metavar="NAME", choices=[*experiment_names(), "all", *READERS],
                         help="the experiment, one of those below")
+    parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="DIR",
+                        help="agree: two folders of results")
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick",
-                       default="normal", help="coarse figures; all of them in 15 minutes")
+                       default="normal", help="coarse figures; all of the sources' in 15 minutes")
     scale.add_argument("--full", dest="scale", action="store_const", const="full",
                        help="the sources' durations")
     scale.add_argument("--smoke", dest="scale", action="store_const", const="smoke",
@@ -89,6 +108,9 @@ def parse_arguments(arguments):
         parser.error(f"--pages {options.pages}: there is no such directory or file")
     if options.access_log is not None and not options.access_log.is_file():
         parser.error(f"--access-log {options.access_log}: there is no such file")
+    if len(options.folders) != (2 if options.name == "agree" else 0):
+        parser.error("agree wants two folders" if options.name == "agree" else
+                     f"{options.name} takes no folder but by --out")
     if options.price_cpu_hour < 0 or options.price_gb < 0:
         parser.error("prices are not negative")
     return options
@@ -146,8 +168,9 @@ def run_one(options):
 def run_all(options):
     """Every experiment; one that fails is named, and the others run on."""
     out = options.out or ROOT / "build" / "bench" / "all"
-    names = experiment_names()
-    progress = Progress({name: load_experiment(name).SECONDS[options.scale] for name in names})
+    times = planned(options.scale)
+    names = list(times)
+    progress = Progress(times)
     problems = {}
     started = time.monotonic()
     with Run("all", None, out, say=say) as whole:
@@ -159,13 +182,18 @@ def run_all(options):
                     traceback.print_exc()
                 problems[name] = sentence(problem)
                 say(f"{name}: {problems[name]}")
+        nothing = len(problems) == len(names)
+        for name in alone(options.scale):
+            names.append(name)
+            problems[name] = (f"a {options.scale} run of all leaves it out; scripts/bench {name} "
+                              "runs it by itself")
         for line in report.summary(whole.results, names, problems):
             print(line)
         (whole.results / "problems.json").write_text(json.dumps(problems), encoding="utf-8")
         whole.publish()
     page = report.write(out, names, problems)
     say(f"{duration(time.monotonic() - started)}; report: {page}")
-    return 1 if len(problems) == len(names) else 0
+    return 1 if nothing else 0
 
 
 def make_report(options):
@@ -177,6 +205,13 @@ def make_report(options):
     if not any(outcome.load(out, name) for name in names):
         raise BenchError(f"{out} has no results: run scripts/bench all, or give --out")
     say(f"report: {report.write(out, names, problems, options.page)}")
+
+
+def agree(options):
+    """Compares two runs; a contradiction is a failure."""
+    seen = agreement.compare(*options.folders, experiment_names())
+    print(seen.text)
+    return 1 if seen.contradictions else 0
 
 
 def ensure_module(options):
@@ -200,7 +235,7 @@ def ensure_space(options):
                              f"{LEAST_FREE / MEGABYTE:.0f} MB are needed")
 
 
-ACTIONS = {"all": run_all, "report": make_report}
+ACTIONS = {"all": run_all, "report": make_report, "agree": agree}
 
 
 def without_out(arguments):
@@ -220,7 +255,7 @@ def main(arguments):
     options.command = "scripts/bench " + shlex.join(without_out(arguments))
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        if options.name != "report":
+        if options.name not in READERS:
             ensure_space(options)
             ensure_module(options)
         if options.link:

@@ -2,8 +2,9 @@
 
 A finding is put as a bound on a ratio: "compressed each time serves fewer requests than plain" is
 a ratio below 1. The ratio is taken within each round, so that a slow minute touches both of its
-sides; the rounds give a 95 % interval. Where the whole interval is within the bounds the finding
-holds, where it is all outside it does not, and otherwise the verdict names the missing precision.
+sides; the rounds give a 95 % interval, which is widened by what runs at other times differ by.
+Where the whole interval is within the bounds the finding holds, where it is all outside it does
+not, and otherwise the verdict names the missing precision.
 """
 
 import dataclasses
@@ -19,6 +20,13 @@ LEAST_ROUNDS = 3
 # Two legs that do the same agree within this on a machine that has nothing else to do.
 MARGIN = 0.05
 
+# Rounds tell how far a ratio is spread while a run lasts. An hour later a host's caches and memory
+# are shared with others, and what wants them most loses most: between a dozen runs over two days
+# the CPU and the rates of two programs came to ratios that were 8 to 20 % further apart than their
+# intervals say. Rounds cannot take that away.
+DRIFT = 1.10
+NO_DRIFT = 1.0  # of what does not depend on the machine's speed: packets, waiting, memory
+
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
@@ -33,9 +41,13 @@ class Verdict:
     remark: str = ""  # the missing precision, or why there is nothing to judge
 
     @property
+    def here(self):
+        """What was measured, and how sure that is."""
+        return describe(self.measured, self.low, self.high)
+
+    @property
     def figures(self):
-        measured = describe(self.measured, self.low, self.high)
-        return f"Here {measured}; there {self.reported}."
+        return f"Here {self.here}; there {self.reported}."
 
     @property
     def sentence(self):
@@ -59,21 +71,22 @@ def describe(measured, low, high):
     return f"{number(measured)} ({number(low)} to {number(high)})"
 
 
-def judge(finding, ratios, reported, *, above=0.0, below=math.inf):
+def judge(finding, ratios, reported, *, above=0.0, below=math.inf, drift=DRIFT):
     """The verdict on: the ratio is larger than `above` and smaller than `below`.
 
-    `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two.
+    `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two. `drift`
+    is the factor by which runs at other times differ: DRIFT or NO_DRIFT.
     """
     ratios = list(ratios)
     return judge_interval(finding, stats.interval(ratios), len(ratios), reported, above=above,
-                          below=below)
+                          below=below, drift=drift)
 
 
-def judge_interval(finding, interval, rounds, reported, *, above=0.0, below=math.inf):
+def judge_interval(finding, interval, rounds, reported, *, above=0.0, below=math.inf, drift=DRIFT):
     """The same of a ratio's (middle, low, high), which so many rounds have given."""
-    measured, low, high = interval
-    if math.isnan(measured):
+    if math.isnan(interval[0]):
         return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, "nothing was measured")
+    measured, low, high = widened(interval, drift)
     if rounds < LEAST_ROUNDS and low < high:
         outcome, remark = UNKNOWN, f"too few rounds: at least {LEAST_ROUNDS} are needed"
     elif low > above and high < below:
@@ -82,8 +95,18 @@ def judge_interval(finding, interval, rounds, reported, *, above=0.0, below=math
         outcome, remark = FAILS, ""
     else:
         outcome = UNKNOWN
-        remark = missing_precision(measured, low, high, above, below, rounds)
+        remark = missing_precision(interval, drift, above, below, rounds)
     return Verdict(finding, outcome, measured, low, high, reported, remark)
+
+
+def widened(interval, drift):
+    """The interval with the drift in it; two independent errors add as their squares do."""
+    middle, low, high = interval
+    if low == high or low <= 0 or math.isinf(high):
+        return interval
+    reach = [math.exp(math.hypot(math.log(middle / low), math.log(drift))),
+             math.exp(math.hypot(math.log(high / middle), math.log(drift)))]
+    return middle, middle / reach[0], middle * reach[1]
 
 
 def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
@@ -109,19 +132,21 @@ def every_round(finding, values, reported, *, above=-math.inf, below=math.inf):
                    remark)
 
 
-def missing_precision(measured, low, high, above, below, rounds):
+def missing_precision(interval, drift, above, below, rounds):
     """What it would take to tell on which side of its nearest bound the ratio is."""
+    measured, low, high = interval
     if low <= 0 or math.isinf(high):
         return "the rounds differ by more than any interval tells"
     bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
     bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
     distance = abs(math.log(measured / bound))
     half = max(math.log(high / measured), math.log(measured / low))
-    text = f"the interval reaches over {number(bound)}; it is ±{percent(half)}"
-    if distance < 0.005:
+    text = f"the interval reaches over {number(bound)}; of rounds alone it is ±{percent(half)}"
+    if distance <= max(math.log(drift), 0.005):
         return text + " and the ratio is too near to that to be told from it"
-    needed = math.ceil(rounds * (half / distance) ** 2)
-    return f"{text} where ±{percent(distance)} would do: about {needed} rounds"
+    least = math.sqrt(distance ** 2 - math.log(drift) ** 2)
+    needed = math.ceil(rounds * (half / least) ** 2)
+    return f"{text} where ±{percent(least)} would do: about {needed} rounds"
 
 
 def percent(logarithm):
@@ -133,12 +158,17 @@ def percent(logarithm):
 def same(finding, ratios):
     """The verdict on: there is no difference, that is, none larger than MARGIN."""
     return judge(finding, ratios, f"1, give or take {100 * MARGIN:.0f} %",
-                 above=1 / (1 + MARGIN), below=1 + MARGIN)
+                 above=1 / (1 + MARGIN), below=1 + MARGIN, drift=NO_DRIFT)
 
 
 # A share of the server's CPU in foreign hands beyond which a load that was made for the whole of it
 # is another load.
 BUSY = 0.15
+
+
+def untold(one, why):
+    """The verdict, which cannot be told for a reason that its figures do not show."""
+    return dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)
 
 
 def unless_busy(verdicts, rows):
@@ -148,8 +178,7 @@ def unless_busy(verdicts, rows):
         return verdicts
     why = (f"other processes took {100 * share:.0f} % of the server's CPU, and the load is made "
            "for all of it")
-    return [dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)
-            for one in verdicts]
+    return [untold(one, why) for one in verdicts]
 
 
 def impossible(finding, reported, why):

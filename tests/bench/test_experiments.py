@@ -123,10 +123,20 @@ def test_nothing_that_runs_is_a_failure(affinity, fake):
 
 def test_all_of_them_take_no_longer_than_promised():
     """A quarter of an hour, building the module and fetching the packages included; or seconds."""
-    def planned(scale):
-        return sum(cli.load_experiment(name).SECONDS[scale] for name in cli.experiment_names())
-    assert planned("quick") <= 14 * 60
-    assert planned("smoke") <= 60
+    assert sum(cli.planned("quick").values()) <= 14 * 60
+    assert sum(cli.planned("smoke").values()) <= 60
+
+
+def test_quick_run_of_all_says_what_it_leaves_out(affinity, fake, capsys, tmp_path):
+    def long(one):
+        raise AssertionError("it is left out")
+
+    main = fake(good=good, long=long)
+    cli.load_experiment("long").ALONE = ("quick",)
+    assert main("all") == 0
+    said = "a quick run of all leaves it out; scripts/bench long runs it by itself"
+    assert f"long: not run: {said}" in capsys.readouterr().out
+    assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_report_is_made_again(affinity, fake, tmp_path):
@@ -167,6 +177,8 @@ def test_results_that_cannot_be_written(affinity, fake, capsys, tmp_path):
     (["good", "--access-log", "/nowhere"], "no such file"),
     (["good", "--price-gb", "-1"], "not negative"),
     (["bad"], "invalid choice"),
+    (["good", "/tmp"], "takes no folder"),
+    (["agree", "/tmp"], "wants two folders"),
 ])
 def test_bad_arguments(fake, capsys, arguments, says):
     with pytest.raises(SystemExit):

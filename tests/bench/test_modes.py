@@ -56,14 +56,14 @@ def test_reaction_to_a_spike():
     assert spikes.reaction([], 0, 1)["former"] == ""
 
 
-def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0):
+def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0, watched=12):
     rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9,
              "bypassed_share": "",
              "former": "", "floor_intervals": "", "relief_intervals": "", "back_s": "",
-             "p99_ms": stock_p99, "p99_settled_ms": stock_p99}]
+             "watched_s": 12, "p99_ms": stock_p99, "p99_settled_ms": stock_p99}]
     rows += [{"load": "x", "server": mode, "round": 1, "sent_share": sent, "failed": failed,
               "former": former, "floor_intervals": floor, "relief_intervals": relief,
-              "back_s": back, "p99_ms": p99, "p99_settled_ms": p99} for mode in spikes.MODES]
+              "back_s": back, "watched_s": watched, "p99_ms": p99, "p99_settled_ms": p99} for mode in spikes.MODES]
     return rows
 
 
@@ -89,6 +89,11 @@ def test_spike_that_mod_deflate_bears_tells_nothing():
     assert "too small" in seen[1].remark and "too small" in seen[4].remark
 
 
+def test_return_that_was_not_watched_for_long_enough():
+    seen = spikes.judge(spike_rows(*GOOD_SPIKE[:6], math.inf, watched=3.6), LEVELS)
+    assert outcomes(seen) == [HOLDS] * 5 + [UNKNOWN] and "ended 3.6 s after" in seen[5].remark
+
+
 def day_rows(sent, running, cpu, failed, rounds=(1, 1)):
     rows = []
     for number, noise in enumerate(rounds):
@@ -102,20 +107,26 @@ def day_rows(sent, running, cpu, failed, rounds=(1, 1)):
 
 
 def test_day():
-    assert outcomes(days.judge(day_rows(0.8, 2, 0.9, 0))) == [HOLDS] * 8
-    assert outcomes(days.judge(day_rows(0.9, 3, 1.1, 2))) == [FAILS] * 8
-    noisy = outcomes(days.judge(day_rows(0.8, 2, 0.95, 0, rounds=(1, 1.3))))
+    assert outcomes(days.judge(day_rows(0.8, 2, 0.9, 0), 240)) == [HOLDS] * 8
+    assert outcomes(days.judge(day_rows(0.9, 3, 1.1, 2), 240)) == [FAILS] * 8
+    noisy = outcomes(days.judge(day_rows(0.8, 2, 0.95, 0, rounds=(1, 1.3)), 240))
     assert noisy[0] == noisy[2] == UNKNOWN
 
 
 def test_day_without_a_peak_tells_nothing_of_it():
     idle = [{**row, "cpu_share_peak": 0.6 * row["cpu_share_peak"]}
             for row in day_rows(0.8, 2, 2, 0)]
-    seen = days.judge(idle)
+    seen = days.judge(idle, 240)
     assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
 
 
-def goal_rows(latency, cost, responses=50):
+def test_short_day_is_measured_and_not_judged():
+    seen = days.judge(day_rows(0.8, 2, 0.9, 0), 48)
+    assert outcomes(seen) == [UNKNOWN, UNKNOWN, UNKNOWN, HOLDS] * 2
+    assert seen[0].measured == 0.8 and "a day of 48 s is too short" in seen[0].remark
+
+
+def goal_rows(latency, cost, responses=500):
     return [{"setting": "gzip 1", "responses": 50}] + [
         {"setting": name, "responses": responses, "to_goal": value}
         for name, values in (("latency", latency), ("cost", cost)) for value in values]
@@ -125,7 +136,9 @@ def test_goals():
     assert outcomes(goals.judge(goal_rows((0.95, 1.05), (1.0, 1.05)))) == [HOLDS] * 2
     assert outcomes(goals.judge(goal_rows((0.8, 1.2), (1.2, 1.3)))) == [FAILS] * 2
     assert outcomes(goals.judge(goal_rows((0.8, 1.0), (1.0, 1.3)))) == [UNKNOWN] * 2
-    assert outcomes(goals.judge(goal_rows((1,), (1,), responses=3))) == [UNKNOWN] * 2
+    few = goals.judge(goal_rows((1,), (1,), responses=499))
+    assert outcomes(few) == [UNKNOWN] * 2 and "499 responses" in few[0].remark
+    assert outcomes(goals.judge(goal_rows((), ()))) == [UNKNOWN] * 2
 
 
 def figures(usec, ratio, p95=1.0):

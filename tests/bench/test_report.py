@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from benchkit import outcome, plot, report, run, verdict
+from benchkit import agreement, outcome, plot, report, run, verdict
+from benchkit.tools import BenchError
 
 VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1),
             verdict.exact("CPU <falls> & more", 1.5, "0.6", below=1),
@@ -44,6 +45,36 @@ def test_outcome_is_read_as_it_was_saved(results):
     assert math.isnan(saved.verdicts[2].measured) and saved.verdicts[2].remark == "no namespaces"
     assert saved.facts["seconds"] == 12 and saved.corpora[0]["corpus"] == "page"
     assert outcome.load(results, "other") is None
+
+
+def saved(folder, name, verdicts):
+    with run.Run(name, run.Scale(2, 1), folder) as one:
+        outcome.save(one, outcome.Outcome(f"{name}.", verdicts), name, "", "scripts/bench", 1)
+        one.publish()
+    return folder
+
+
+def test_two_runs_agree_or_contradict_each_other(affinity, tmp_path):
+    def judged(*figures):
+        return [verdict.exact(f"{place} is small", figure, "less", below=1) if figure else
+                verdict.impossible(f"{place} is small", "less", "it was not measured")
+                for place, figure in enumerate(figures)]
+
+    left = saved(tmp_path / "left", "one", judged(0.5, 0.6, 0.7, 2.0))
+    same = agreement.compare(left, saved(tmp_path / "same", "one", judged(0.4, 0.7, 0.9, 3.0)),
+                             ["one"])
+    assert (same.agreed, same.differences, same.contradictions) == (4, [], 0)
+    right = saved(tmp_path / "right", "one", judged(0.5, 1.6, None))
+    saved(right, "two", judged(0.5))
+    seen = agreement.compare(left, right, ["none", "one", "two"])
+    assert seen.agreed == 1 and seen.contradictions == 1
+    assert seen.text.splitlines() == [
+        "CONTRADICTION: one: 1 is small: holds, 0.600 | does not hold, 1.60",
+        "one: 2 is small: holds, 0.700 | cannot be told, nothing was measured",
+        f"one: 3 is small: only in {left}", f"two: only in {right}",
+        "1 of 3 verdicts agree; 1 are told by one run only; 1 contradict each other."]
+    with pytest.raises(BenchError, match="no experiment in common"):
+        agreement.compare(left, right, ["two"])
 
 
 class Tags(html.parser.HTMLParser):

@@ -40,6 +40,25 @@ def test_unknown_names_the_precision_that_is_missing():
                          below=1).outcome == HOLDS
 
 
+def test_what_rounds_at_other_times_may_differ_by_is_in_the_interval():
+    near, far = [0.93, 0.94, 0.95, 0.94, 0.93], [0.83, 0.84, 0.85, 0.84, 0.83]
+    assert verdict.judge("x", far, "", below=1).outcome == HOLDS
+    seen = verdict.judge("x", near, "", below=1)
+    assert seen.outcome == UNKNOWN and "too near" in seen.remark
+    assert seen.high / seen.measured == pytest.approx(verdict.DRIFT, rel=0.01)
+    assert verdict.judge("x", near, "", below=1, drift=verdict.NO_DRIFT).outcome == HOLDS
+
+
+def test_rounds_that_are_missing_are_counted_beyond_the_drift():
+    """Nearer to its bound than the drift, nothing is told by rounds; a little further, by many."""
+    spread = [0.6, 1.0, 0.7, 0.95, 0.8]
+    seen = verdict.judge("x", spread, "", below=1)
+    needed = int(seen.remark.split("about ")[1].split()[0])
+    steady = verdict.judge("x", spread, "", below=1, drift=verdict.NO_DRIFT)
+    assert needed > int(steady.remark.split("about ")[1].split()[0])
+    assert verdict.judge("x", spread * math.ceil(needed / 5), "", below=1).outcome == HOLDS
+
+
 def test_statistic_that_some_rounds_have_not():
     interval = stats.drawn_anew([1, -1, 2], sum)
     seen = verdict.judge_interval("x", interval, 3, "", above=1)

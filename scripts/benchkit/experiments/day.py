@@ -16,13 +16,14 @@ SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Se
           "and figure 7a")
 
 # Seconds are those of the day.
-SCALES = {"smoke": Scale(1, 0.7), "quick": Scale(3, 15), "normal": Scale(3, 96),
+SCALES = {"smoke": Scale(1, 0.7), "quick": Scale(4, 15), "normal": Scale(3, 96),
           "full": Scale(3, 1440)}
-SECONDS = {"smoke": 6, "quick": 100, "normal": 600, "full": 8700}
+SECONDS = {"smoke": 6, "quick": 130, "normal": 600, "full": 8700}
 
 PEAK = 0.75  # of level 1's capacity: below the elastic server's upper bound of 80 %
 
 HOURS = 24
+BUSY = 3  # hours running, in which demand is high; one alone is short where the day is
 
 TIMEOUT = 5  # seconds
 
@@ -72,9 +73,15 @@ def totals(rows):
             "bytes_per_response": round(stats.ratio(sum(row["bytes"] for row in members),
                                                     responses), 1),
             "cpu_share": stats.median(row["cpu_share"] for row in members),
-            "cpu_share_peak": max(row["cpu_share"] for row in members),
+            "cpu_share_peak": round(sum(row["cpu_share"] for row in busiest(members)) / BUSY, 3),
             "failed_share": max(row["failed_share"] for row in members)})
     return found
+
+
+def busiest(rows):
+    """Of the rows of one day, those of the hours in which demand is high."""
+    return max((rows[start:start + BUSY] for start in range(HOURS - BUSY + 1)),
+               key=lambda some: sum(row["requests"] for row in some))
 
 
 def judge(days, rows):
@@ -82,12 +89,13 @@ def judge(days, rows):
     quiet = [row for row in rows if row["variant"] == "elastic" and 3 <= row["hour"] < 8]
     return [
         verdict.judge("an elastic level saves traffic over level 1 all day", verdict.per_round(
-            days, elastic, static, "bytes_per_response"), "0.894 of it", below=0.97),
+            days, elastic, static, "bytes_per_response"), "0.894 of it", below=0.97,
+            drift=verdict.NO_DRIFT),
         verdict.judge("it uses CPU that level 1 leaves unused", verdict.per_round(
             days, elastic, static, "cpu_share"), "most of the day", above=1.1),
         verdict.judge("it stays below the CPU allowed, as level 1 does, when demand is high",
                       [row["cpu_share_peak"] for row in days if row["variant"] == "elastic"],
-                      "it does", below=0.97),
+                      "it does", below=0.97, drift=verdict.NO_DRIFT),
         verdict.judge("it compresses harder when demand is low", [
             stats.median(row["level"] for row in members)
             for members in stats.group(quiet, "round").values()], "up to level 9", above=4)]

@@ -14,9 +14,9 @@ SUMMARY = "compression time p95 at levels 2, 4 and 8 as CPU utilisation grows"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.4 "
           "and figure 9")
 
-SCALES = {"smoke": Scale(1, 0.15, only=3), "quick": Scale(4, 0.8), "normal": Scale(8, 4),
+SCALES = {"smoke": Scale(1, 0.15, only=3), "quick": Scale(5, 0.8), "normal": Scale(8, 4),
           "full": Scale(10, 20)}
-SECONDS = {"smoke": 8, "quick": 70, "normal": 530, "full": 3200}
+SECONDS = {"smoke": 8, "quick": 85, "normal": 530, "full": 3200}
 
 LEVELS = {2: plot.KEPT, 4: plot.GZIP, 8: plot.IDENTITY}
 
@@ -104,7 +104,7 @@ def judge(rows):
         verdict.judge("under heavy load, level 2 takes half of level 8's compression time",
                       ratios(2, 8, "compression_p95_ms"), "0.5", below=0.6),
         verdict.judge("for a tenth more bytes", ratios(2, 8, "bytes"), "1.1", above=1.03,
-                      below=1.3)]
+                      below=1.3, drift=verdict.NO_DRIFT)]
 
 
 def draw(run, rows):

@@ -30,7 +30,8 @@ PRICES = [0.01 * 1.25 ** number for number in range(60)]
 
 WITHIN = 1.10
 
-LEAST_RESPONSES = 20  # of which a percentile is taken
+# Of fewer, a 95th percentile is as noisy as what it is to be within.
+LEAST_RESPONSES = 500
 
 KB_PER_GB, USEC_PER_HOUR = 1e9 / 1024, 3.6e9
 
@@ -137,12 +138,16 @@ def row_of(name, number, one, hour):
 
 
 def judge(rows):
-    def reached(name):
-        return [row["to_goal"] for row in rows if row["setting"] == name
-                and row["responses"] >= LEAST_RESPONSES]
+    def judge_goal(name, finding, reported, **bounds):
+        members = [row for row in rows if row["setting"] == name]
+        one = verdict.every_round(finding, [row["to_goal"] for row in members], reported, **bounds)
+        fewest = min((row["responses"] for row in members), default=0)
+        if fewest >= LEAST_RESPONSES:
+            return one
+        return verdict.untold(one, f"{fewest} responses, where {LEAST_RESPONSES} tell")
 
     return [
-        verdict.every_round("the time that 95 of 100 responses are compressed in, to the goal's",
-                            reached("latency"), "within 10 %", above=1 / WITHIN, below=WITHIN),
-        verdict.every_round("CPU and egress together, to the cheapest level's",
-                            reached("cost"), "at most 10 % more", below=WITHIN)]
+        judge_goal("latency", "the time that 95 of 100 responses are compressed in, to the goal's",
+                   "within 10 %", above=1 / WITHIN, below=WITHIN),
+        judge_goal("cost", "CPU and egress together, to the cheapest level's", "at most 10 % more",
+                   below=WITHIN)]

@@ -130,7 +130,8 @@ def one_pass(workload, name, times, attack):
            "failed": seen.failures(0, total), "bypassed_share": bypassed,
            "p99_ms": p99_ms(seen, onset, end),
            "p99_settled_ms": p99_ms(seen, onset + SETTLED * controller.INTERVAL, end),
-           "cpu_share": round(seen.cpu_share(onset, end), 3), **reaction(updates, onset, end)}
+           "cpu_share": round(seen.cpu_share(onset, end), 3), **reaction(updates, onset, end),
+           "watched_s": round(total - end, 2)}
     return row, points(seen, updates, total)
 
 
@@ -208,5 +209,15 @@ def judge_load(load, rows, levels):
                       below=1),
         where_stock_fails(f"{load}: predict's p99 from {SETTLED} intervals after the onset, ms",
                           "p99_settled_ms", f"at most {GOOD_MS}", GOOD_MS),
-        verdict.exact(f"{load}: seconds until every mode is back within one setup",
-                      worst("back_s", *MODES), f"at most {BACK}", below=BACK)]
+        judge_back(f"{load}: seconds until every mode is back within one setup",
+                   [row for row in rows if row["server"] in MODES])]
+
+
+def judge_back(finding, rows):
+    """One that was not back when the replay ended may still have been in time."""
+    one = verdict.exact(finding, max((row["back_s"] for row in rows), default=math.nan),
+                        f"at most {BACK}", below=BACK)
+    watched = min((row["watched_s"] for row in rows), default=BACK)
+    if one.measured < math.inf or watched >= BACK:
+        return one
+    return verdict.untold(one, f"the replay ended {watched:g} s after the attack")
