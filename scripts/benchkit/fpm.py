@@ -20,6 +20,8 @@ listen.mode = 0666
 listen.backlog = 4096
 pm = static
 pm.max_children = {children}
+; Else a script is compiled for each request until its file is two seconds old.
+php_admin_value[opcache.file_update_protection] = 0
 """
 
 # A page as a template engine makes it: some pieces out of many, each with figures of its own, in

@@ -149,7 +149,7 @@ def run(run):
         f"the flood {FLOOD_LENGTH * run.scale.attack:g}. "
         + "\n".join(texts) +
         f"\nThe day is 24 hours in {run.scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of "
-        f"the {capacity:.0f} pages a second that saturate {days.STATIC}.\n"
+        f"the {capacity:.0f} pages a second that {days.STATIC} has CPU for.\n"
         f"Passes of which less than {100 * spikes.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
         spikes.judge(rows, LEVELS) + days.judge(whole, run.scale.seconds) + goals.judge(reached)

@@ -20,7 +20,7 @@ SECONDS = {"smoke": 6, "quick": 125, "normal": 680, "full": 6500}
 
 BEFORE, AFTER = 1.0, 1.5  # to the attack's length
 
-NEAR = 0.85  # of level 6's capacity: the normal load
+NEAR = 0.85  # of what saturates level 6: the normal load
 
 # A user leaves after a tenth of the attack's length: 30 s of the source's five minutes.
 TIMEOUT = 0.1
@@ -188,7 +188,7 @@ def run(run):
     draw(run, over_time)
     return Outcome(
         f"spike. {machine.describe(run, 'h2load', 'php-fpm')}\n"
-        f"Level 6 has a capacity of {capacity:.0f} pages of 120 KB a second; the load is "
+        f"Level 6 is saturated by {capacity:.0f} pages of 120 KB a second; the load is "
         f"{describe_load(has_phases, seconds, total)}. A request has failed after "
         f"{TIMEOUT * seconds:g} s. The controller's interval is {interval_of(seconds)}.",
         verdict.unless_busy(judge(rows), rows), {"medians": f"{run.name}-summary"},

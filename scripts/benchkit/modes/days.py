@@ -12,7 +12,7 @@ from benchkit.site import ELASTIC
 
 STOCK_LEVEL = 1
 
-PEAK = 0.75  # of what saturates mod_deflate at that level: below the high threshold
+PEAK = 0.75  # of the CPU of mod_deflate at that level: below the high threshold
 
 # Of the CPU, what mod_deflate must have used in the busiest hours: where it had much left, because
 # the machine was slow while its capacity was measured, there was no peak.
@@ -61,9 +61,9 @@ def interval_of(seconds):
 
 
 def measure(run, site, names, seconds, days, done):
-    """(rows of each hour, rows of each day, mod_deflate's capacity)."""
+    """(rows of each hour, rows of each day, pages a second that mod_deflate has CPU for)."""
     stock = site.serve_stock(STOCK_LEVEL)
-    capacity = site.capacity(stock, min(2, seconds / 4))
+    capacity = site.working_capacity(stock, min(4, seconds / 4))
     stock.stop()
     hours, whole = [], []
     for number in range(1, days + 1):

@@ -22,8 +22,6 @@ SETTLE = 0.5  # of the time, until what is reached counts
 
 TIMEOUT = 5.0
 
-STEADY = ((0, 1), (1, 1))
-
 PRICE_GB = 0.09  # what a cloud asks
 # Prices of a core's hour that are tried: from cheaper than a cloud's to where CPU is all.
 PRICES = [0.01 * 1.25 ** number for number in range(60)]
@@ -127,7 +125,7 @@ def measure(run, site, seconds, levels, done):
 
 def steady(rate, seconds, seed):
     """Two responses at least, so that there is a time before and after."""
-    return arrivals.poisson(STEADY, max(rate, 4 / seconds), seconds, seed) or [0.0, seconds]
+    return arrivals.poisson(arrivals.STEADY, max(rate, 4 / seconds), seconds, seed) or [0.0, seconds]
 
 
 def row_of(name, number, one, hour):
