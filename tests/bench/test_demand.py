@@ -152,3 +152,24 @@ def test_access_log_shapes_the_spike(tmp_path):
     curve, has_phases = spike.curve_of(Run)
     assert not has_phases and list(spike.phases(2, has_phases)) == ["all"]
     assert len(curve) == arrivals.BINS + 2
+
+
+class Measured(site.Site):
+    """A site whose server is saturated by 200 pages a second, and takes 8 ms for one alone."""
+
+    def __init__(self):
+        self.asked = None
+
+    def capacity(self, httpd, seconds, headers=site.HEADERS):
+        return 200
+
+    def replay(self, httpd, times, timeout, headers=site.HEADERS):
+        self.asked = times
+        return replay.Replayed(0.0, [replay.Response(at, 0.01, 200) for at in times], [],
+                               [(0, 3.0), (9, 3.0 + 0.008 * len(times))], timeout)
+
+
+def test_a_server_at_work_has_cpu_for_less_than_saturates_it():
+    one = Measured()
+    assert one.working_capacity(None, 4) == pytest.approx(125)
+    assert len(one.asked) == pytest.approx(site.WORKING * 200 * 2, rel=0.25)

@@ -31,6 +31,8 @@ int main(void)
     srunner_add_suite(runner, etag_suite());
     srunner_add_suite(runner, decide_suite());
     srunner_add_suite(runner, state_suite());
+    srunner_add_suite(runner, state_claim_suite());
+    srunner_add_suite(runner, state_control_suite());
 
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

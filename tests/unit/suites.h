@@ -34,5 +34,7 @@ Suite *ratio_suite(void);
 Suite *reading_suite(void);
 Suite *pool_suite(void);
 Suite *state_suite(void);
+Suite *state_claim_suite(void);
+Suite *state_control_suite(void);
 
 #endif

@@ -16,7 +16,7 @@ SOURCE = "“Gzip Performance for Go Webservers”"
 
 SCALES = {"smoke": Scale(1, 0, only=12), "quick": Scale(8, 0, only=80),
           "normal": Scale(8, 0), "full": Scale(50, 0)}  # the source has 50 runs of all files
-SECONDS = {"smoke": 2, "quick": 40, "normal": 300, "full": 1800}
+SECONDS = {"smoke": 2, "quick": 32, "normal": 300, "full": 1800}
 
 CLIENTS = 4
 

@@ -7,9 +7,9 @@ from benchkit.run import Scale
 SUMMARY = "the same leg under two names: what difference the harness sees where there is none"
 SOURCE = ""
 
-SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(30, 0.1), "normal": Scale(40, 0.5),
+SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "normal": Scale(40, 0.5),
           "full": Scale(60, 1.5)}
-SECONDS = {"smoke": 2, "quick": 12, "normal": 50, "full": 200}
+SECONDS = {"smoke": 2, "quick": 15, "normal": 50, "full": 200}
 
 PAGE_BYTES = 64 * corpus.KB
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from benchkit import corpus, fpm, machine, plot, run, web
+from benchkit import corpus, fpm, machine, plot, run, verdict, web
 from benchkit.modes import controller, days, goals, owncost, spikes
 from benchkit.outcome import Outcome
 from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site
@@ -152,8 +152,8 @@ def run(run):
         f"the {capacity:.0f} pages a second that {days.STATIC} has CPU for.\n"
         f"Passes of which less than {100 * spikes.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
-        spikes.judge(rows, LEVELS) + days.judge(whole, run.scale.seconds) + goals.judge(reached)
-        + owncost.judge(idle),
+        verdict.unless_busy(spikes.judge(rows, LEVELS) + days.judge(whole, run.scale.seconds),
+                            rows + whole) + goals.judge(reached) + owncost.judge(idle),
         {"spikes": f"{run.name}-spikes", "days": f"{run.name}-days",
          "goals and pinned levels": f"{run.name}-goals",
          "idle servers": f"{run.name}-own-cost"},

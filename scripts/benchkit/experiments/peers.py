@@ -152,20 +152,20 @@ def with_bytes_sent(rows):
             if row["server"].startswith("elastic, all codings") else row for row in rows]
 
 
-def mean_bytes(middle, name):
-    """Bytes to mod_deflate 6's, a geometric mean over the targets' sizes that are there."""
+def mean_bytes(rows, name, peer):
+    """A server's bytes to another's: of medians, a geometric mean over the targets' sizes."""
+    middle = stats.medians(rows, ("server", "size"), ("sent_bytes",))
     return stats.geometric_mean(
-        [figures["sent_bytes"] / middle["mod_deflate 6", size]["sent_bytes"]
+        [figures["sent_bytes"] / middle[peer, size]["sent_bytes"]
          for (server_name, size), figures in middle.items()
          if server_name == name and size in TARGET_SIZES])
 
 
 def add_best_position(rows):
     """The lowest position whose mean of bytes is no more than mod_deflate 6's, under that name."""
-    middle = stats.medians(rows, ("server", "size"), ("sent_bytes",))
-    present = {name for name, _ in middle}
+    present = {row["server"] for row in rows}
     for name in map(leg_of, POSITIONS):
-        if name in present and mean_bytes(middle, name) <= TIE:
+        if name in present and mean_bytes(rows, name, "mod_deflate 6") <= TIE:
             return rows + [{**row, "server": BEST_POSITION} for row in rows
                            if row["server"] == name]
     return rows
@@ -185,9 +185,8 @@ def judge(rows):
         found += [
             verdict.judge_interval(f"{leg}: compression CPU to {peer}", *beyond.ratio(
                 rows, *sides, identity_of(leg), ("size",)), f"at most {cpu}", below=cpu),
-            verdict.exact(f"{leg}: bytes to {peer}", stats.geometric_mean(
-                verdict.per_round(rows, *sides, "sent_bytes", ("size",))), f"at most {sent:.2f}",
-                below=sent * TIE)]
+            verdict.exact(f"{leg}: bytes to {peer}", mean_bytes(rows, leg, peer),
+                          f"at most {sent:.2f}", below=sent * TIE)]
     return found + judge_rates(rows)
 
 

@@ -89,7 +89,7 @@ def one_pass(site, name, times, seconds):
     rows = [one_hour(seen, controller.during(updates, number * hour, (number + 1) * hour), number,
                      hour) for number in range(HOURS)]
     day = {"arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
-           "responses": len(logged),
+           "foreign_share": round(seen.foreign_share, 3), "responses": len(logged),
            "bytes_per_response": round(stats.ratio(sum(one.bytes for one in logged),
                                                    len(logged)), 1),
            "failed": seen.failures(0, seconds),

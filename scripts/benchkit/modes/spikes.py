@@ -127,6 +127,7 @@ def one_pass(workload, name, times, attack):
     onset, end = attack * BEFORE, attack * (BEFORE + 1)
     total = attack * (BEFORE + 1 + AFTER)
     row = {"arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
+           "foreign_share": round(seen.foreign_share, 3),
            "failed": seen.failures(0, total), "bypassed_share": bypassed,
            "p99_ms": p99_ms(seen, onset, end),
            "p99_settled_ms": p99_ms(seen, onset + SETTLED * controller.INTERVAL, end),

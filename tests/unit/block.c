@@ -1,0 +1,71 @@
+/* MAP_ANONYMOUS, which C11 alone does not show. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE
+#endif
+
+#include "block.h"
+
+#include <check.h>
+#include <string.h>
+#include <sys/mman.h>
+
+const el_control_config_t block_config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP, {0}};
+const el_load_plan_t block_plan = {.stat = true, .cpus = 1};
+el_state_t *block;
+el_reading_t block_reading;
+
+static uint64_t ticks_busy, ticks_idle;
+
+void block_setup(void)
+{
+    block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(block != MAP_FAILED);
+    el_state_init(block, (el_control_state_t){5, TOP, false, 0}, START);
+    ticks_busy = ticks_idle = 1000;
+}
+
+void block_teardown(void)
+{
+    munmap(block, sizeof(*block));
+}
+
+const el_reading_t *block_sample(unsigned busy)
+{
+    el_reading_t *reading = &block_reading;
+
+    ticks_busy += busy;
+    ticks_idle += 100 - busy;
+    memset(reading, 0, sizeof(*reading));
+    reading->has_stat = true;
+    reading->at_usec = (ticks_busy + ticks_idle) * 10000;
+    reading->stat.count = 1;
+    reading->stat.present.bits[0] = 1;
+    reading->stat.cpu[0].busy = ticks_busy;
+    reading->stat.cpu[0].idle = ticks_idle;
+    return reading;
+}
+
+bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
+                  const el_reading_t *reading)
+{
+    el_state_sight_t sight = {.plan = &block_plan, .mask = mask, .reading = reading};
+
+    return el_state_commit(block, claim, c, &sight);
+}
+
+bool block_tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy)
+{
+    uint64_t claim;
+
+    ck_assert(el_state_claim(block, generation, now, INTERVAL, &claim));
+    return block_commit(claim, c, NULL, block_sample(busy));
+}
+
+void block_assert_control(unsigned position, unsigned top, bool bypass)
+{
+    el_control_state_t c = el_state_control(block);
+
+    ck_assert_uint_eq(c.position, position);
+    ck_assert_uint_eq(c.top, top);
+    ck_assert(c.bypass == bypass);
+}
