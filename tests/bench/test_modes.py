@@ -5,7 +5,7 @@ import math
 import pytest
 
 from benchkit import handler, replay
-from benchkit.modes import controller, days, goals, owncost, spikes
+from benchkit.modes import calm, controller, days, goals, owncost, spikes
 from benchkit.site import Logged
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN, every_round
 
@@ -124,6 +124,39 @@ def test_short_day_is_measured_and_not_judged():
     seen = days.judge(day_rows(0.8, 2, 0.9, 0), 48)
     assert outcomes(seen) == [UNKNOWN, UNKNOWN, UNKNOWN, HOLDS] * 2
     assert seen[0].measured == 0.8 and "a day of 48 s is too short" in seen[0].remark
+
+
+def test_loads_at_which_a_mode_should_rest():
+    found = {1: 1000, 2: 900, 3: 300, 4: 250}
+    assert calm.leap(found) == (3, 2)
+    wanted = calm.loads(found)
+    assert wanted[calm.FITS] == (pytest.approx(567), (50, 80))
+    rate, (low, high) = wanted[calm.BETWEEN]
+    # Level 2 is below the band, level 3 above it.
+    assert 100 * rate / 900 < low < 63 < high < 100 * rate / 300
+    assert high / low == pytest.approx(3 ** 0.5)
+
+
+def test_figures_of_a_steady_load():
+    found = calm.figures(updates(0.6, 0.7, 0.6, 0.7, positions=(4, 5, 5, 4), step=0.5))
+    assert found == {"load_mean": 0.65, "load_deviation": 0.05, "position_mean": 4.5,
+                     "position_variance": 0.25, "changes_per_minute": 60}
+    assert calm.figures([])["position_variance"] == ""
+
+
+def calm_rows(changes, mix, step=1.0):
+    return [{"load": load, "mode": mode, "changes_per_minute": changes,
+             "position_variance": {"mix": mix, "step": step}.get(mode, 0)}
+            for load in (calm.FITS, calm.BETWEEN) for mode in calm.MODES]
+
+
+def test_calm():
+    assert outcomes(calm.judge(calm_rows(1.5, 0.1))) == [HOLDS] * 2
+    assert outcomes(calm.judge(calm_rows(3, 1.5))) == [FAILS] * 2
+    assert outcomes(calm.judge(calm_rows(1, 0.1) + calm_rows(9, 2))) == [UNKNOWN] * 2
+    still = calm.judge(calm_rows(1, 0.1, step=0))
+    assert outcomes(still) == [HOLDS, UNKNOWN] and "stood still" in still[1].remark
+    assert outcomes(calm.judge([])) == [UNKNOWN] * 2
 
 
 def goal_rows(latency, cost, responses=500):

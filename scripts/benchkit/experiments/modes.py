@@ -1,4 +1,4 @@
-"""The controller's modes on a real httpd: spikes, a day, goals, and what the controller costs.
+"""The controller's modes on a real httpd: spikes, a day, calm, goals, and what they cost.
 
 Beside step, which is the method of "Automatic and Dynamic Configuration of Data Compression for Web
 Servers", stand the modes that know what setups cost; and mod_deflate at a fixed level.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 
 from benchkit import corpus, fpm, machine, plot, run, verdict, web
-from benchkit.modes import controller, days, goals, owncost, spikes
+from benchkit.modes import calm, controller, days, goals, owncost, spikes
 from benchkit.outcome import Outcome
 from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site
 
-SUMMARY = "the controller's modes: spikes, a day, goals, and the controller's own cost"
+SUMMARY = "the controller's modes: spikes, a day, calm, goals, and the controller's own cost"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, sections 4.1, "
           "4.2, 5.2 and 5.3")
 
@@ -24,17 +24,19 @@ class Scale(run.Scale):
 
     days: int = 1
     attack: float = 6  # seconds: mod_deflate's clients come to wait for more than two
+    calm: float = 40  # seconds of each mode at each steady load
     steady: float = 6  # seconds of each pinned level, and half of a goal's
     levels: int = 1  # the step between those that are pinned
     idle: float = 20  # seconds
     children: int = 250  # of prefork
 
 
-SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, levels=8, idle=0.05, children=4),
-          "quick": Scale(1, 48, only=3, steady=6, levels=2, idle=10),
+SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, calm=0.1, steady=0.1, levels=8, idle=0.05,
+                         children=4),
+          "quick": Scale(1, 48, only=3, calm=20, steady=6, levels=2, idle=10),
           "normal": Scale(2, 240, only=3),
-          "full": Scale(3, 240, days=3, attack=10, steady=10)}
-SECONDS = {"smoke": 7, "quick": 380, "normal": 1100, "full": 3900}
+          "full": Scale(3, 240, days=3, attack=10, calm=120, steady=10)}
+SECONDS = {"smoke": 9, "quick": 520, "normal": 1650, "full": 6200}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
 # that is promised there, and can tell little in less.
 ALONE = ("quick",)
@@ -53,7 +55,7 @@ PAGE_BYTES = 60 * corpus.KB  # of the goals, at most
 GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length know only nine times
 
 # Of the time that the run takes, about.
-SHARES = {"spike": 0.2, "flood": 0.2, "day": 0.45, "goals": 0.1, "own cost": 0.05}
+SHARES = {"spike": 0.15, "flood": 0.15, "day": 0.35, "calm": 0.2, "goals": 0.1, "own cost": 0.05}
 
 
 def steps(run):
@@ -134,6 +136,8 @@ def run(run):
     run.save_table(f"{run.name}-days", whole)
     days.draw(run, f"{run.name}-day", hours)
     generator = Generator(run, corpus.document(PAGE_BYTES, run), GOAL_LEAST)
+    steady = calm.measure(run, generator, run.scale.calm, done["calm"])
+    run.save_table(f"{run.name}-calm", steady)
     reached = goals.measure(run, generator, run.scale.steady, goals.LEVELS[::run.scale.levels],
                             done["goals"])
     run.save_table(f"{run.name}-goals", reached)
@@ -152,10 +156,10 @@ def run(run):
         f"the {capacity:.0f} pages a second that {days.STATIC} has CPU for.\n"
         f"Passes of which less than {100 * spikes.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
-        verdict.unless_busy(spikes.judge(rows, LEVELS) + days.judge(whole, run.scale.seconds),
-                            rows + whole) + goals.judge(reached) + owncost.judge(idle),
+        verdict.unless_busy(spikes.judge(rows, LEVELS) + days.judge(whole, run.scale.seconds)
+                            + calm.judge(steady), rows + whole + steady) + goals.judge(reached) + owncost.judge(idle),
         {"spikes": f"{run.name}-spikes", "days": f"{run.name}-days",
-         "goals and pinned levels": f"{run.name}-goals",
+         "steady loads": f"{run.name}-calm", "goals and pinned levels": f"{run.name}-goals",
          "idle servers": f"{run.name}-own-cost"},
         {"spikes: latency and position": f"{run.name}-spikes",
          "a day: position, CPU and latency": f"{run.name}-day"})

@@ -1,0 +1,115 @@
+"""A steady load: how often each mode moves, and how far.
+
+Requests come at equal distances; pages are of all lengths, and a sample has fifty ticks: each
+interval sees a load some points off. The load stands once where a level fits between the
+thresholds, and once between two levels that are so far apart that neither does.
+"""
+
+import statistics
+
+from benchkit import rounds, stats, verdict
+from benchkit.modes import controller
+
+LEVELS = range(1, 10)
+
+MODES = ("step", "mix", "predict")
+
+INTERVAL = 0.5  # seconds: the default, and what a minute of changes is meant of
+
+MIDDLE = 0.63  # of the CPU: about the middle of the band
+
+SETTLED = 0.25  # of the time, from which on it counts
+
+TIMEOUT = 5.0
+
+MOST = 2  # changes a minute of `predict`
+# The aim is of noise of 5 points up and down; evenly spread, that is this standard deviation.
+NOISE = 0.05 / 3 ** 0.5
+
+PINNED = controller.PINNED + "ElasticLevel gzip {level} {level}\n"
+
+THRESHOLDS = "ElasticCPU {low:.0f} {high:.0f}\n"
+
+FITS, BETWEEN = "a level fits", "no level fits"
+
+
+def capacities(site, seconds):
+    """{level: pages a second that a server at work has CPU for}."""
+    found = {}
+    for level in LEVELS:
+        httpd = site.serve(PINNED.format(level=level))
+        found[level] = site.working_capacity(httpd, seconds)
+        httpd.stop()
+    return found
+
+
+def leap(found):
+    """(how many times the next level's CPU, the level) where two levels are furthest apart."""
+    return max((found[level] / found[level + 1], level) for level in found if level + 1 in found)
+
+
+def loads(found):
+    """{name: (pages a second, the thresholds in percent)}."""
+    apart, level = leap(found)
+    low, high = (100 * bound for bound in (controller.LOW, controller.HIGH))
+    # Of two levels whose loads are about the middle, half as far on either side of it.
+    near = max(apart, 1.0) ** 0.25
+    return {FITS: (MIDDLE * found[level], (low, high)),
+            BETWEEN: (MIDDLE * (found[level] * found[level + 1]) ** 0.5,
+                      (100 * MIDDLE / near, 100 * MIDDLE * near))}
+
+
+def measure(run, site, seconds, done):
+    """Rows: what each mode did with each load."""
+    wanted = loads(capacities(site, min(1, seconds / 4)))
+    legs = [(load, mode) for load in wanted for mode in MODES]
+    rows = []
+    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
+        load, mode = legs[index]
+        rate, (low, high) = wanted[load]
+        httpd = site.serve(controller.settings(mode, THRESHOLDS.format(low=low, high=high),
+                                               INTERVAL))
+        seen = site.replay(httpd, [count / rate for count in range(max(1, int(rate * seconds)))],
+                           TIMEOUT)
+        httpd.stop()
+        updates = controller.during(controller.updates_of(httpd, seen.began), SETTLED * seconds,
+                                    seconds)
+        rows.append({"load": load, "mode": mode, "round": number, "thresholds":
+                     f"{low:.0f} to {high:.0f}", "pages_per_s": round(rate, 1),
+                     "foreign_share": round(seen.foreign_share, 3), **figures(updates)})
+        done(len(rows) / run.scale.rounds / len(legs))
+    return rows
+
+
+def figures(updates):
+    """Of a steady load's updates: how much the load wavered, and what the mode made of it."""
+    positions = [one.position for one in updates]
+    seen = [one.load for one in updates]
+    changes = sum(one != other for one, other in zip(positions, positions[1:]))
+    minutes = len(updates) * INTERVAL / 60
+    return {"load_mean": round(stats.ratio(sum(seen), len(seen)), 3),
+            "load_deviation": round(statistics.pstdev(seen), 3) if seen else "",
+            "position_mean": round(stats.ratio(sum(positions), len(positions)), 2),
+            "position_variance": round(statistics.pvariance(positions), 4) if positions else "",
+            "changes_per_minute": round(stats.ratio(changes, minutes), 1)}
+
+
+def judge(rows):
+    def of(load, mode):
+        return [row for row in rows if (row["load"], row["mode"]) == (load, mode)
+                and row["position_variance"] != ""]
+
+    def figure(load, mode, name):
+        return [row[name] for row in of(load, mode)]
+
+    moves = verdict.every_round(
+        "predict: changes a minute at a steady load", figure(FITS, "predict",
+                                                              "changes_per_minute"),
+        f"at most {MOST}", below=MOST + 0.5)
+    finding = "mix: variance of the position to step's, where no level fits"
+    pairs = list(zip(figure(BETWEEN, "mix", "position_variance"),
+                     figure(BETWEEN, "step", "position_variance")))
+    if not all(step > 0 for _, step in pairs):
+        return [moves, verdict.impossible(finding, "less", "step stood still")]
+    return [moves, verdict.every_round(finding, [stats.ratio(mix, step) for mix, step in pairs],
+                                       "less", below=1)]
