@@ -41,6 +41,7 @@ machine   what the figures were measured on
 plot      matplotlib, set up once
 outcome   what an experiment leaves
 report    one HTML page of it
+agreement how far the verdicts of two runs agree
 
 An experiment is a module of benchkit.experiments; docs/bench.md says what it has.
 """

@@ -39,11 +39,11 @@ class Agreement:
 
     @property
     def text(self):
-        told = len(self.differences) - self.contradictions
+        by_one = len(self.differences) - self.contradictions
         return "\n".join([
             *(one.sentence for one in self.differences), *self.lone,
-            f"{self.agreed} of {self.agreed + len(self.differences)} verdicts agree; {told} are "
-            f"told by one run only; {self.contradictions} contradict each other."])
+            f"Of {self.agreed + len(self.differences)} verdicts, the same: {self.agreed}; told by "
+            f"one run only: {by_one}; contradictions: {self.contradictions}."])
 
 
 def compare(left, right, names):

@@ -25,6 +25,8 @@ ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-
 
 READERS = ("report", "agree")  # of results that are there
 
+CONTRADICTED = 3  # the exit status of `agree`; 1 and 2 are errors
+
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
 
@@ -54,8 +56,9 @@ def planned(scale):
 
 def summaries():
     lines = [f"  {name:<20} {load_experiment(name).SUMMARY}" for name in experiment_names()]
-    lines += ["  all                  every one of them, and one report; a quick one leaves out "
-              + ", ".join(alone("quick")),
+    without = ", ".join(alone("quick"))
+    lines += ["  all                  every one of them, and one report"
+              + (f"; a quick one leaves out {without}" if without else ""),
               "  report               the report of the results in --out, made again",
               "  agree DIR DIR        how far the verdicts of two runs agree"]
     return "experiments:\n" + "\n".join(lines)
@@ -73,7 +76,7 @@ def make_parser():
                         help="agree: two folders of results")
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick",
-                       default="normal", help="coarse figures; all of the sources' in 15 minutes")
+                       default="normal", help="coarse figures; all but modes in 15 minutes")
     scale.add_argument("--full", dest="scale", action="store_const", const="full",
                        help="the sources' durations")
     scale.add_argument("--smoke", dest="scale", action="store_const", const="smoke",
@@ -208,10 +211,10 @@ def make_report(options):
 
 
 def agree(options):
-    """Compares two runs; a contradiction is a failure."""
+    """Compares two runs."""
     seen = agreement.compare(*options.folders, experiment_names())
     print(seen.text)
-    return 1 if seen.contradictions else 0
+    return CONTRADICTED if seen.contradictions else 0
 
 
 def ensure_module(options):

@@ -23,10 +23,14 @@ CLOCK = 0.1  # seconds between two looks at the server's CPU
 
 LAUNCH = 0.02  # seconds that it takes to start one of the programs, at most
 # h2load's timers wake it late, because the kernel counts in milliseconds, and each counts from the
-# one before: so much, in seconds, is what each adds, and what is taken away beforehand.
+# one before: so much, in seconds, is what each adds at first, and what is taken away beforehand.
+# Each replay tells it more exactly to those after it.
 TIMER_LAG = 0.00065
+LAG_LEAST, LAG_MOST = 0.0, 0.002
+LAG_TOLD_BY = 50  # requests of one program, at least
 
 LATE = 0.1  # seconds after its time that a request was not sent as it was meant
+SENT = 0.99  # of a schedule, that must be sent in time, or what was measured is void
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +93,8 @@ def replay(run, server, path, headers, times, timeout):
     folder = run.work / "replay"
     folder.mkdir(exist_ok=True)
     launched = time.time() + count * LAUNCH
-    loads = [start_load(run, server.url(path), headers, part, folder / str(number), launched)
+    slow = run.learned.get(__name__, TIMER_LAG)
+    loads = [start_load(run, server.url(path), headers, part, slow, folder / str(number), launched)
              for number, part in enumerate(shares)]
     before = sample.process_seconds(run.server_cpu)
     cpu = watch(server, loads, launched, times[-1] + timeout + 1)
@@ -105,6 +110,8 @@ def replay(run, server, path, headers, times, timeout):
     lag = 0.0 if math.isnan(lag) else lag
     logs = [[dataclasses.replace(one, at=one.at - lag) for one in rows] for rows in logs]
     missing = [unanswered(part, rows) for rows, part in zip(logs, shares)]
+    run.learned[__name__] = lag_of(slow, [found for rows, part, lost in zip(logs, shares, missing)
+                                          if (found := drift_of(part, rows, lost)) is not None])
     late = [at for rows, part, lost in zip(logs, shares, missing)
             for at in sent_late(part, rows, lost)]
     missing = [at for lost in missing for at in lost]
@@ -114,11 +121,14 @@ def replay(run, server, path, headers, times, timeout):
                     foreign_share(cpu, all_cpu))
 
 
-def start_load(run, url, headers, times, base, launched):
-    """Starts a program that sends at `times` after `launched`, which is yet to come."""
+def start_load(run, url, headers, times, slow, base, launched):
+    """Starts a program that sends at `times` after `launched`, which is yet to come.
+
+    `slow` is what each of its timers adds.
+    """
     script, log = base.with_suffix(".script"), base.with_suffix(".log")
     script.write_text("".join(f"{1000 * at:.3f}\t{url}\n" for at in timers(
-        times, launched - time.time())), encoding="ascii")
+        times, launched - time.time(), slow)), encoding="ascii")
     log.unlink(missing_ok=True)
     command = [tools.find("h2load"), "-t1", "-c1", f"-m{STREAMS}",
                f"--timing-script-file={script}", f"--log-file={log}"]
@@ -127,11 +137,11 @@ def start_load(run, url, headers, times, base, launched):
     return run.start(command, base.with_suffix(".out"), cpu=run.load_cpu), log
 
 
-def timers(times, ahead):
+def timers(times, ahead, slow):
     """What to tell h2load so that it sends at `times`, `ahead` seconds from now being their 0."""
     told, due = [], 0.0
     for number, at in enumerate(times):
-        due = max(due, ahead + at - number * TIMER_LAG)
+        due = max(due, ahead + at - number * slow)
         told.append(due)
     return told
 
@@ -184,9 +194,26 @@ def unanswered(times, responses):
     return missing
 
 
+def sent(times, responses, missing):
+    """(arrival, when its request went out) of those that have a response."""
+    gone = set(missing)
+    return list(zip((at for at in times if at not in gone), sorted(one.at for one in responses)))
+
+
 def sent_late(times, responses, missing):
     """The arrivals that have a response, and whose request went out LATE after its time."""
-    starts = sorted(one.at for one in responses)
-    gone = set(missing)
-    answered = [at for at in times if at not in gone]
-    return [at for at, start in zip(answered, starts) if start - at > LATE]
+    return [at for at, start in sent(times, responses, missing) if start - at > LATE]
+
+
+def drift_of(times, responses, missing):
+    """How much later each request of one program went out than the one before; None of too few."""
+    pairs = sent(times, responses, missing)
+    if len(pairs) < LAG_TOLD_BY:
+        return None
+    (first, began), (last, ended) = pairs[0], pairs[-1]
+    return ((ended - last) - (began - first)) / (len(pairs) - 1)
+
+
+def lag_of(slow, drifts):
+    """What a timer adds, where requests sent by `slow` drifted so."""
+    return min(LAG_MOST, max(LAG_LEAST, slow + stats.median(drifts))) if drifts else slow

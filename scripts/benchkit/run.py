@@ -65,6 +65,7 @@ class Run:
         self.say = say
         self.progress = progress
         self.corpora = []  # rows of web.composition()
+        self.learned = {}  # what a part of the kit came to know of this machine, by its name
         self._names = 0
         self._ends = contextlib.ExitStack()
         # With a single CPU nothing can be kept apart; the paragraph says so.

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from benchkit import arrivals, corpus, fpm, handler, load, replay, sample, server, stats, web
+from benchkit import arrivals, corpus, fpm, handler, load, replay, sample, server, stats, tools, web
 
 PATH = "/page.php"
 
@@ -120,11 +120,15 @@ class Site:
         rate = WORKING * self.capacity(httpd, seconds / 2, headers)
         times = arrivals.poisson(arrivals.STEADY, rate, seconds / 2, seed=1) or [0.0]
         seen = self.replay(httpd, times, WORKING_TIMEOUT, headers)
-        return stats.ratio(len(seen.responses), seen.cpu[-1][1] - seen.cpu[0][1])
+        served = sum(not seen.failed(one) for one in seen.responses)
+        used = seen.cpu[-1][1] - seen.cpu[0][1] if seen.cpu else 0
+        if not (served and used > 0):
+            raise tools.BenchError(f"{httpd.url(self.path)} served nothing under a small load")
+        return served / used
 
-    def replay(self, httpd, arrivals, timeout, headers=HEADERS):
-        """What became of the arrivals."""
-        seen = replay.replay(self.run, httpd, self.path, headers, arrivals, timeout)
+    def replay(self, httpd, times, timeout, headers=HEADERS):
+        """What became of the arrivals at `times`."""
+        seen = replay.replay(self.run, httpd, self.path, headers, times, timeout)
         sample.wait_until_idle(httpd.pids)
         return seen
 

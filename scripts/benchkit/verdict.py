@@ -21,11 +21,13 @@ LEAST_ROUNDS = 3
 MARGIN = 0.05
 
 # Rounds tell how far a ratio is spread while a run lasts. An hour later a host's caches and memory
-# are shared with others, and what wants them most loses most: between a dozen runs over two days
+# are shared with others, and what wants them most loses most: between eleven runs over two days
 # the CPU and the rates of two programs came to ratios that were 8 to 20 % further apart than their
 # intervals say. Rounds cannot take that away.
 DRIFT = 1.10
-NO_DRIFT = 1.0  # of what does not depend on the machine's speed: packets, waiting, memory
+# Of what does not depend on the machine's speed, or on both sides alike: packets, bytes, memory, a
+# visit over a link, files that are sent as they are, and a share of the CPU at the time itself.
+NO_DRIFT = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Verdict:
     finding: str  # a sentence of the source's, or of the project's aims
     outcome: str  # HOLDS, FAILS or UNKNOWN
     measured: float  # the ratio here; NaN where there is none
-    low: float  # its 95 % interval
+    low: float  # its 95 % interval, with the drift in it
     high: float
     reported: str  # what the source says
     remark: str = ""  # the missing precision, or why there is nothing to judge
@@ -141,9 +143,11 @@ def missing_precision(interval, drift, above, below, rounds):
     bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
     distance = abs(math.log(measured / bound))
     half = max(math.log(high / measured), math.log(measured / low))
-    text = f"the interval reaches over {number(bound)}; of rounds alone it is ±{percent(half)}"
+    text = f"the interval reaches over {number(bound)}"
     if distance <= max(math.log(drift), 0.005):
-        return text + " and the ratio is too near to that to be told from it"
+        why = f": runs at other times differ by {percent(math.log(drift))}" if drift > 1 else ""
+        return f"{text}, and the ratio is too near to that to be told from it{why}"
+    text += f"; of rounds alone it is ±{percent(half)}"
     least = math.sqrt(distance ** 2 - math.log(drift) ** 2)
     needed = math.ceil(rounds * (half / least) ** 2)
     return f"{text} where ±{percent(least)} would do: about {needed} rounds"

@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from benchkit import cli, net, nginx, outcome, progress, run, server, tools
+from benchkit import cli, net, nginx, outcome, progress, run, server, tools, verdict
 from benchkit.tools import BenchError
 
 PATIENCE = 120  # seconds; the slowest takes under ten
@@ -137,6 +137,28 @@ def test_quick_run_of_all_says_what_it_leaves_out(affinity, fake, capsys, tmp_pa
     said = "a quick run of all leaves it out; scripts/bench long runs it by itself"
     assert f"long: not run: {said}" in capsys.readouterr().out
     assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def judged(*figures):
+    def one(run_):
+        run_.save_table("good", [{"a": 1}])
+        return outcome.Outcome("good.", [verdict.exact("x", figure, "", below=1)
+                                         for figure in figures], {"a": "good"})
+    return one
+
+
+def test_two_runs_are_compared(affinity, fake, capsys, monkeypatch, tmp_path):
+    folders = []
+    for number, figure in enumerate((0.5, 0.6, 1.5)):
+        assert fake(good=judged(figure))("good") == 0
+        folders.append(tmp_path / str(number))
+        (tmp_path / "out").rename(folders[-1])
+    main = fake(good=judged(0.5))
+    monkeypatch.setattr(cli.build, "ensure", lambda say: pytest.fail("nothing is built"))
+    assert main("agree", *map(str, folders[:2])) == 0
+    assert main("agree", *map(str, folders[1:])) == cli.CONTRADICTED
+    assert "contradictions: 1" in capsys.readouterr().out
+    assert main("agree", str(tmp_path), str(folders[0])) == 1
 
 
 def test_report_is_made_again(affinity, fake, tmp_path):

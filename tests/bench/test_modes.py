@@ -97,9 +97,11 @@ def test_return_that_was_not_watched_for_long_enough():
 def day_rows(sent, running, cpu, failed, rounds=(1, 1)):
     rows = []
     for number, noise in enumerate(rounds):
-        rows.append({"server": days.STATIC, "round": number, "bytes_per_response": 1000,
+        rows.append({"server": days.STATIC, "round": number, "sent_share": 1,
+                     "bytes_per_response": 1000,
                      "above_running": "", "cpu_share_peak": 0.75, "failed": 0})
-        rows += [{"server": name, "round": number, "bytes_per_response": 1000 * sent * noise,
+        rows += [{"server": name, "round": number, "sent_share": 1,
+                  "bytes_per_response": 1000 * sent * noise,
                   "above_running": running, "cpu_share_peak": 0.75 * cpu * noise,
                   "failed": failed}
                  for name, variant in days.VARIANTS.items() if variant.below < math.inf]
@@ -120,6 +122,12 @@ def test_day_without_a_peak_tells_nothing_of_it():
     assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
 
 
+def test_day_that_was_not_sent_is_void():
+    void = [{**row, "sent_share": 0.98} for row in day_rows(0.8, 2, 0.9, 0)]
+    assert outcomes(days.judge(void, 240)) == [UNKNOWN] * 8
+    assert "in time" in days.judge(void, 240)[0].remark
+
+
 def test_short_day_is_measured_and_not_judged():
     seen = days.judge(day_rows(0.8, 2, 0.9, 0), 48)
     assert outcomes(seen) == [UNKNOWN, UNKNOWN, UNKNOWN, HOLDS] * 2
@@ -137,26 +145,41 @@ def test_loads_at_which_a_mode_should_rest():
     assert high / low == pytest.approx(3 ** 0.5)
 
 
+def test_levels_too_near_and_too_far_apart_have_thresholds_that_httpd_takes():
+    for found in ({1: 100, 2: 100}, {1: 1000, 2: 10}):
+        _, (low, high) = calm.loads(found)[calm.BETWEEN]
+        assert 0 < round(low) < round(high) < 100
+
+
 def test_figures_of_a_steady_load():
     found = calm.figures(updates(0.6, 0.7, 0.6, 0.7, positions=(4, 5, 5, 4), step=0.5))
-    assert found == {"load_mean": 0.65, "load_deviation": 0.05, "position_mean": 4.5,
-                     "position_variance": 0.25, "changes_per_minute": 60}
+    assert found == {"counted_s": 2, "changes": 2, "load_mean": 0.65, "load_deviation": 0.05,
+                     "position_mean": 4.5, "position_variance": 0.25}
     assert calm.figures([])["position_variance"] == ""
 
 
-def calm_rows(changes, mix, step=1.0):
-    return [{"load": load, "mode": mode, "changes_per_minute": changes,
+def calm_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
+    return [{"load": load, "mode": mode, "round": number, "changes": changes,
+             "counted_s": seconds, "load_deviation": noise,
              "position_variance": {"mix": mix, "step": step}.get(mode, 0)}
             for load in (calm.FITS, calm.BETWEEN) for mode in calm.MODES]
 
 
 def test_calm():
-    assert outcomes(calm.judge(calm_rows(1.5, 0.1))) == [HOLDS] * 2
+    assert outcomes(calm.judge(calm_rows(2, 0.1))) == [HOLDS] * 2
     assert outcomes(calm.judge(calm_rows(3, 1.5))) == [FAILS] * 2
-    assert outcomes(calm.judge(calm_rows(1, 0.1) + calm_rows(9, 2))) == [UNKNOWN] * 2
-    still = calm.judge(calm_rows(1, 0.1, step=0))
-    assert outcomes(still) == [HOLDS, UNKNOWN] and "stood still" in still[1].remark
+    # The changes of all rounds count, and the variance of each.
+    mixed = calm_rows(1, 0.1) + calm_rows(3, 2, number=2)
+    assert outcomes(calm.judge(mixed)) == [HOLDS, UNKNOWN]
     assert outcomes(calm.judge([])) == [UNKNOWN] * 2
+
+
+def test_calm_that_was_none_tells_nothing():
+    still, short, noisy = (calm.judge(calm_rows(1, 0.1, **more)) for more in (
+        {"step": 0}, {"seconds": 49}, {"noise": 0.06}))
+    assert outcomes(still) == [HOLDS, UNKNOWN] and "stood still" in still[1].remark
+    assert outcomes(short) == [UNKNOWN, HOLDS] and "too short" in short[0].remark
+    assert outcomes(noisy) == [UNKNOWN, HOLDS] and "of 6.0 points" in noisy[0].remark
 
 
 def goal_rows(latency, cost, responses=500):
@@ -170,7 +193,7 @@ def test_goals():
     assert outcomes(goals.judge(goal_rows((0.8, 1.2), (1.2, 1.3)))) == [FAILS] * 2
     assert outcomes(goals.judge(goal_rows((0.8, 1.0), (1.0, 1.3)))) == [UNKNOWN] * 2
     few = goals.judge(goal_rows((1,), (1,), responses=499))
-    assert outcomes(few) == [UNKNOWN] * 2 and "499 responses" in few[0].remark
+    assert outcomes(few) == [UNKNOWN, HOLDS] and "499 responses" in few[0].remark
     assert outcomes(goals.judge(goal_rows((), ()))) == [UNKNOWN] * 2
 
 
@@ -226,10 +249,22 @@ def test_verdict_of_every_round():
 
 
 def test_h2load_is_told_to_be_early():
-    told = replay.timers([0.0, 1.0, 1.0001, 2.0], 0.5)
-    assert told[0] == 0.5 and told[3] == pytest.approx(2.5 - 3 * replay.TIMER_LAG)
+    told = replay.timers([0.0, 1.0, 1.0001, 2.0], 0.5, 0.001)
+    assert told[0] == 0.5 and told[3] == pytest.approx(2.5 - 3 * 0.001)
     assert told == sorted(told)
-    assert replay.timers([0.0], -0.5) == [0.0]
+    assert replay.timers([0.0], -0.5, 0.001) == [0.0]
+
+
+def test_timers_lag_is_learned():
+    times = [number / 10 for number in range(100)]
+    # Each request goes out 0.1 ms later than the one before.
+    seen = [replay.Response(0.03 + at + 0.001 * at, 0.1, 200) for at in times]
+    drift = replay.drift_of(times, seen, [])
+    assert drift == pytest.approx(1e-4)
+    assert replay.drift_of(times[:49], seen[:49], []) is None
+    assert replay.lag_of(6e-4, [drift, drift, 1.0]) == pytest.approx(7e-4)
+    assert replay.lag_of(6e-4, []) == 6e-4
+    assert replay.lag_of(6e-4, [9]) == replay.LAG_MOST
 
 
 def test_late_requests_are_known():

@@ -72,7 +72,7 @@ def test_two_runs_agree_or_contradict_each_other(affinity, tmp_path):
         "CONTRADICTION: one: 1 is small: holds, 0.600 | does not hold, 1.60",
         "one: 2 is small: holds, 0.700 | cannot be told, nothing was measured",
         f"one: 3 is small: only in {left}", f"two: only in {right}",
-        "1 of 3 verdicts agree; 1 are told by one run only; 1 contradict each other."]
+        "Of 3 verdicts, the same: 1; told by one run only: 1; contradictions: 1."]
     with pytest.raises(BenchError, match="no experiment in common"):
         agreement.compare(left, right, ["two"])
 

@@ -168,7 +168,8 @@ def judge_threshold(rows):
     largest = corpus.size_name(max(alone))
     return [
         verdict.judge(f"the threshold (up to {largest}) costs no packet", ratios("segments_down"),
-                      "the same network cost below one MTU", above=0.95, below=1.05),
+                      "the same network cost below one MTU", above=0.95, below=1.05,
+                      drift=verdict.NO_DRIFT),
         verdict.judge("and saves CPU", ratios("cpu_usec_per_response"), "not given", below=1)]
 
 

@@ -135,7 +135,7 @@ def run(run):
     capacities = ", ".join(f"{rate:.0f} at level {level}" for level, rate in capacity.items())
     return Outcome(
         f"p95. {machine.describe(run, 'h2load', 'php-fpm')}\n"
-        f"Pages of 120 KB from php-fpm; a server at work has CPU for, a second: {capacities}. "
-        "Arrivals are random and open, at shares of each level's own figure.",
+        "Pages of 120 KB from php-fpm. Of such pages, a second, a server at work has CPU for "
+        f"{capacities}; arrivals are random and open, at shares of that.",
         verdict.unless_busy(judge(rows), rows), {"medians": f"{run.name}-summary"},
         {"compression time and CPU utilisation": run.name})

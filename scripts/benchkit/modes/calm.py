@@ -25,6 +25,9 @@ TIMEOUT = 5.0
 MOST = 2  # changes a minute of `predict`
 # The aim is of noise of 5 points up and down; evenly spread, that is this standard deviation.
 NOISE = 0.05 / 3 ** 0.5
+LEAST = 50  # seconds that count, in all: of less, one change is several a minute
+
+NEAR, FAR = 1.1, 4.0  # times the CPU, that two levels are taken to be apart at least and at most
 
 PINNED = controller.PINNED + "ElasticLevel gzip {level} {level}\n"
 
@@ -53,7 +56,7 @@ def loads(found):
     apart, level = leap(found)
     low, high = (100 * bound for bound in (controller.LOW, controller.HIGH))
     # Of two levels whose loads are about the middle, half as far on either side of it.
-    near = max(apart, 1.0) ** 0.25
+    near = min(max(apart, NEAR), FAR) ** 0.25
     return {FITS: (MIDDLE * found[level], (low, high)),
             BETWEEN: (MIDDLE * (found[level] * found[level + 1]) ** 0.5,
                       (100 * MIDDLE / near, 100 * MIDDLE * near))}
@@ -86,30 +89,40 @@ def figures(updates):
     positions = [one.position for one in updates]
     seen = [one.load for one in updates]
     changes = sum(one != other for one, other in zip(positions, positions[1:]))
-    minutes = len(updates) * INTERVAL / 60
-    return {"load_mean": round(stats.ratio(sum(seen), len(seen)), 3),
+    return {"counted_s": round(len(updates) * INTERVAL, 1), "changes": changes, "load_mean": round(stats.ratio(sum(seen), len(seen)), 3),
             "load_deviation": round(statistics.pstdev(seen), 3) if seen else "",
             "position_mean": round(stats.ratio(sum(positions), len(positions)), 2),
-            "position_variance": round(statistics.pvariance(positions), 4) if positions else "",
-            "changes_per_minute": round(stats.ratio(changes, minutes), 1)}
+            "position_variance": round(statistics.pvariance(positions), 4) if positions else ""}
 
 
 def judge(rows):
-    def of(load, mode):
-        return [row for row in rows if (row["load"], row["mode"]) == (load, mode)
-                and row["position_variance"] != ""]
+    rows = [row for row in rows if row["position_variance"] != ""]
+    calm = [row for row in rows if (row["load"], row["mode"]) == (FITS, "predict")]
+    return [judge_changes("predict: changes a minute at a steady load", calm),
+            judge_variance("mix: variance of the position to step's, where no level fits",
+                           [row for row in rows if row["load"] == BETWEEN])]
 
-    def figure(load, mode, name):
-        return [row[name] for row in of(load, mode)]
 
-    moves = verdict.every_round(
-        "predict: changes a minute at a steady load", figure(FITS, "predict",
-                                                              "changes_per_minute"),
-        f"at most {MOST}", below=MOST + 0.5)
-    finding = "mix: variance of the position to step's, where no level fits"
-    pairs = list(zip(figure(BETWEEN, "mix", "position_variance"),
-                     figure(BETWEEN, "step", "position_variance")))
-    if not all(step > 0 for _, step in pairs):
-        return [moves, verdict.impossible(finding, "less", "step stood still")]
-    return [moves, verdict.every_round(finding, [stats.ratio(mix, step) for mix, step in pairs],
-                                       "less", below=1)]
+def judge_changes(finding, rows):
+    """On all rounds together: the changes of a minute are few."""
+    seconds = sum(row["counted_s"] for row in rows)
+    one = verdict.exact(finding, stats.ratio(60 * sum(row["changes"] for row in rows), seconds),
+                        f"at most {MOST} in noise of 5 points", below=MOST + 0.5)
+    noise = stats.median(row["load_deviation"] for row in rows)
+    if seconds < LEAST:
+        return verdict.untold(one, f"{seconds:g} s are too short: {LEAST} s are needed")
+    if noise > NOISE:
+        return verdict.untold(one, f"what the load wavered by has a standard deviation of "
+                                   f"{100 * noise:.1f} points, that of the aim {100 * NOISE:.1f}")
+    return one
+
+
+def judge_variance(finding, rows):
+    ratios = []
+    for members in stats.group(rows, "round").values():
+        of = {row["mode"]: row["position_variance"] for row in members}
+        if {"mix", "step"} <= of.keys():
+            if not of["step"] > 0:
+                return verdict.impossible(finding, "less", "step stood still")
+            ratios.append(stats.ratio(of["mix"], of["step"]))
+    return verdict.every_round(finding, ratios, "less", below=1)

@@ -6,7 +6,7 @@ The same arrivals are replayed to each server in turn; pages come from php-fpm.
 import dataclasses
 import math
 
-from benchkit import arrivals, plot, stats, verdict
+from benchkit import arrivals, plot, replay, stats, verdict
 from benchkit.modes import controller
 from benchkit.site import ELASTIC
 
@@ -114,10 +114,18 @@ def judge(days, seconds):
     """The verdicts on days of so many seconds."""
     static = {"server": STATIC}
     peak = stats.median(row["cpu_share_peak"] for row in days if row["server"] == STATIC)
-    why = f"a day of {seconds:g} s is too short: the aim is of one of {LEAST} s"
+    sent = min((row["sent_share"] for row in days), default=1)
 
     def if_long(one):
-        return one if seconds >= LEAST else verdict.untold(one, why)
+        if seconds >= LEAST:
+            return one
+        return verdict.untold(one, f"a day of {seconds:g} s is too short: the aim is of one of "
+                                   f"{LEAST} s")
+
+    def if_sent(one):
+        if sent >= replay.SENT:
+            return one
+        return verdict.untold(one, f"of a day's requests {100 * sent:.0f} % were sent in time")
 
     found = []
     for name, variant in VARIANTS.items():
@@ -139,7 +147,7 @@ def judge(days, seconds):
                 verdict.per_round(days, ours, static, "cpu_share_peak"))),
             verdict.exact(f"{name}: failed requests", max(row["failed"] for row in members),
                           "none", below=1)]
-    return found
+    return [if_sent(one) for one in found]
 
 
 def judge_peak(finding, peak, ratios):

@@ -14,7 +14,7 @@ LEVELS = range(1, 10)
 
 MODE = "predict"
 
-# Of the CPU, at the ceiling: the thresholds leave every level to the goal, and of the responses
+# Of what saturates the ceiling: the thresholds leave every level to the goal, and of the responses
 # there are as many as a percentile wants.
 SHARE = 0.4
 
@@ -136,16 +136,14 @@ def row_of(name, number, one, hour):
 
 
 def judge(rows):
-    def judge_goal(name, finding, reported, **bounds):
-        members = [row for row in rows if row["setting"] == name]
-        one = verdict.every_round(finding, [row["to_goal"] for row in members], reported, **bounds)
-        fewest = min((row["responses"] for row in members), default=0)
-        if fewest >= LEAST_RESPONSES:
-            return one
-        return verdict.untold(one, f"{fewest} responses, where {LEAST_RESPONSES} tell")
+    def reached(name):
+        return [row["to_goal"] for row in rows if row["setting"] == name]
 
-    return [
-        judge_goal("latency", "the time that 95 of 100 responses are compressed in, to the goal's",
-                   "within 10 %", above=1 / WITHIN, below=WITHIN),
-        judge_goal("cost", "CPU and egress together, to the cheapest level's", "at most 10 % more",
-                   below=WITHIN)]
+    latency = verdict.every_round(
+        "the time that 95 of 100 responses are compressed in, to the goal's", reached("latency"),
+        "within 10 %", above=1 / WITHIN, below=WITHIN)
+    fewest = min((row["responses"] for row in rows if row["setting"] == "latency"), default=0)
+    if fewest < LEAST_RESPONSES:
+        latency = verdict.untold(latency, f"{fewest} responses; {LEAST_RESPONSES} are needed")
+    return [latency, verdict.every_round("CPU and egress together, to the cheapest level's",
+                                         reached("cost"), "at most 10 % more", below=WITHIN)]

@@ -6,7 +6,7 @@ The same arrivals are replayed to mod_deflate at level 6 and to each mode of the
 import dataclasses
 import math
 
-from benchkit import arrivals, plot, rounds, site, stats, verdict
+from benchkit import arrivals, plot, replay, rounds, site, stats, verdict
 from benchkit.modes import controller
 
 STOCK_LEVEL = 6
@@ -16,12 +16,11 @@ MODES = ("step", "mix", "predict")
 COLOURS = {"mod_deflate": plot.IDENTITY, "step": plot.KEPT, "mix": plot.THRESHOLD,
            "predict": plot.GZIP}
 
-# Of the ceiling's capacity: far enough below the low threshold of 50 % that no sample of a tenth
+# Of what saturates the ceiling: far enough below the low threshold of 50 % that no sample of a tenth
 # of a second, with its ten ticks, leaves it there by chance.
 CALM = 0.25
 
-# Of the floor's capacity, what it is asked for at most: below the high threshold. With a bypass
-# more is asked for.
+# Of what saturates the floor, what it is asked for at most. With a bypass more is asked for.
 FIT = 0.75
 
 TIMEOUT = 5.0  # seconds: a user would have left
@@ -33,9 +32,7 @@ GOOD_MS, BAD_MS = 100, 2000  # p99 that is wanted, where mod_deflate's is worse 
 
 BACK = 10  # seconds within which the former position is regained
 
-SENT = 0.99  # of its schedule, or what was measured is void
-
-BEFORE, AFTER = 0.4, 0.6  # to the attack's length
+BEFORE, AFTER = 0.4, 0.6  # to the attack's length; some scales watch for longer
 
 BINS = 60  # of the plot
 
@@ -102,12 +99,13 @@ def measure(run, workload, names, attack, done):
     """(rows of each server and round, points over time of the last round, the rates)."""
     rates = calibrate(workload, min(1, attack / 4))
     attack *= workload.length
-    total = attack * (BEFORE + 1 + AFTER)
-    curve = arrivals.spike(BEFORE, 1, AFTER, rates.peak / rates.base)
+    after = max(AFTER * attack, run.scale.after)
+    total = attack * (BEFORE + 1) + after
+    curve = arrivals.spike(BEFORE * attack, attack, after, rates.peak / rates.base)
     rows, over_time = [], []
     for number, index in rounds.interleaved(run.scale.rounds, len(names)):
         times = arrivals.poisson(curve, rates.base, total, seed=number)
-        row, points = one_pass(workload, names[index], times, attack)
+        row, points = one_pass(workload, names[index], times, attack, total)
         rows.append({"load": workload.name, "server": names[index], "round": number, **row})
         if number == run.scale.rounds:
             over_time += [{"load": workload.name, "server": names[index], **point}
@@ -116,7 +114,7 @@ def measure(run, workload, names, attack, done):
     return rows, over_time, rates
 
 
-def one_pass(workload, name, times, attack):
+def one_pass(workload, name, times, attack, total):
     """(a row, points over time) of one replay."""
     httpd = serve(workload, name)
     check(workload, httpd)
@@ -125,7 +123,6 @@ def one_pass(workload, name, times, attack):
     httpd.stop()
     updates = controller.updates_of(httpd, seen.began)
     onset, end = attack * BEFORE, attack * (BEFORE + 1)
-    total = attack * (BEFORE + 1 + AFTER)
     row = {"arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
            "foreign_share": round(seen.foreign_share, 3),
            "failed": seen.failures(0, total), "bypassed_share": bypassed,
@@ -179,7 +176,7 @@ def judge(rows, levels):
     """The verdicts on one load's rows; a pass whose load was not sent is void."""
     found = []
     for (load,), members in stats.group(rows, "load").items():
-        found += judge_load(load, [row for row in members if row["sent_share"] >= SENT], levels)
+        found += judge_load(load, [row for row in members if row["sent_share"] >= replay.SENT], levels)
     return found
 
 
