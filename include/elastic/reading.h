@@ -36,6 +36,7 @@ typedef struct {
     unsigned cgroups;  /* the version of the hierarchy that tells the CPU time used; 0: none does */
     double limit;      /* CPUs' worth of time that the group may use; 0: it has no limit */
     bool psi;          /* the kernel tells the pressure */
+    double tick_usec;  /* of /proc/stat, where that is the running kernel's own; 0: it may not be */
 } el_machine_facts_t;
 
 /* Which signals count. */
@@ -44,6 +45,7 @@ typedef struct {
     bool cgroup;
     bool psi;
     double cpus; /* CPUs' worth of time that are our 100 percent; 0: not known */
+    double tick_usec; /* of /proc/stat, where the clock tells how many passed; 0: it does not */
 } el_load_plan_t;
 
 /*

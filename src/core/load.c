@@ -146,11 +146,24 @@ static double moved(uint64_t before, uint64_t after)
     return after > before ? (double)(after - before) : 0.0;
 }
 
+/*
+ * Whether the counters are those of CPUs that had `passed` ticks: all that they rested fits into
+ * them, but for a tick of rounding each, and the sampled rest of them is of their size. Those of a
+ * machine that was stopped for a while are not, nor are some that were made up.
+ */
+static bool fits(double worked, double rested, double passed, unsigned cpus)
+{
+    double all = worked + rested;
+
+    return passed > 0 && rested <= passed + cpus && all >= passed / 4 && all <= 2 * (passed + cpus);
+}
+
 bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
-                  const el_cpuset_t *mask, double *busy)
+                  const el_cpuset_t *mask, double ticks, double *busy)
 {
     unsigned count = before->count < after->count ? before->count : after->count;
-    double worked = 0, rested = 0;
+    unsigned cpus = 0;
+    double worked = 0, rested = 0, passed;
 
     if (before->summed != after->summed) {
         return false;
@@ -162,12 +175,18 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
         if (!counts(before, after, mask, i)) {
             continue;
         }
+        cpus++;
         worked += moved(b->busy, a->busy);
         rested += moved(b->idle, a->idle) + moved(b->iowait, a->iowait);
     }
     if (worked + rested <= 0) {
         return false;
     }
-    *busy = worked / (worked + rested);
+    passed = after->summed ? 0 : ticks * cpus;
+    if (fits(worked, rested, passed, cpus)) {
+        *busy = rested < passed ? 1 - rested / passed : 0;
+    } else {
+        *busy = worked / (worked + rested);
+    }
     return true;
 }

@@ -25,7 +25,8 @@ static bool is_limited(const el_machine_facts_t *facts)
 el_load_plan_t el_load_plan(el_load_kind_t kind, const el_machine_facts_t *facts)
 {
     bool limited = is_limited(facts);
-    el_load_plan_t plan = {.cpus = limited ? facts->limit : facts->cpus};
+    el_load_plan_t plan = {.cpus = limited ? facts->limit : facts->cpus,
+                           .tick_usec = facts->tick_usec};
 
     switch (kind) {
     case EL_LOAD_STAT:
@@ -92,6 +93,16 @@ double el_reading_capacity(const el_load_plan_t *plan, const el_reading_t *befor
     return before->at_usec > 0 ? elapsed(before, after) * plan->cpus : 0;
 }
 
+static bool by_stat(const el_load_plan_t *plan, const el_cpuset_t *mask,
+                    const el_reading_t *before, const el_reading_t *after, double *busy)
+{
+    double ticks = plan->tick_usec > 0 && before->at_usec > 0
+                       ? elapsed(before, after) / plan->tick_usec : 0;
+
+    return before->has_stat && after->has_stat
+           && el_load_busy(&before->stat, &after->stat, mask, ticks, busy);
+}
+
 static bool by_cgroup(const el_load_plan_t *plan, const el_reading_t *before,
                       const el_reading_t *after, double *busy)
 {
@@ -114,8 +125,7 @@ bool el_reading_busy(const el_load_plan_t *plan, const el_cpuset_t *mask,
         if (!by_cgroup(plan, before, after, &load)) {
             return false;
         }
-    } else if (!before->has_stat || !after->has_stat
-               || !el_load_busy(&before->stat, &after->stat, mask, &load)) {
+    } else if (!by_stat(plan, mask, before, after, &load)) {
         return false;
     }
     if (plan->psi && after->has_pressure && after->pressure > load) {

@@ -247,6 +247,9 @@ static void look(el_machine_t *machine, uint64_t now_usec)
         offer(machine, EL_MACHINE_PRESSURE, proc, "pressure/cpu");
     }
     machine->facts.psi = machine->path[EL_MACHINE_PRESSURE][0] != '\0';
+    /* Files elsewhere need not keep the clock's time. */
+    machine->facts.tick_usec = machine->proc_stat == NULL && machine->root[0] == '\0'
+                                   ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
     machine->plan = el_load_plan(machine->kind, &machine->facts);
     el_load_plan_text(machine->kind, &machine->facts, machine->plan_text,

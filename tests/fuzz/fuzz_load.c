@@ -17,13 +17,17 @@ static void check_sample(bool good, const el_load_sample_t *sample)
 static void check_busy(const el_load_sample_t *one, const el_load_sample_t *two,
                        const el_cpuset_t *mask)
 {
-    double busy = -1;
+    static const double ticks[] = {0, 1, 50, 1e9};
 
-    if (el_load_busy(one, two, mask, &busy)) {
-        MUST(busy >= 0 && busy <= 1);
-        MUST(one->summed == two->summed);
-    } else {
-        MUST(busy < 0);
+    for (unsigned i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+        double busy = -1;
+
+        if (el_load_busy(one, two, mask, ticks[i], &busy)) {
+            MUST(busy >= 0 && busy <= 1);
+            MUST(one->summed == two->summed);
+        } else {
+            MUST(busy < 0);
+        }
     }
 }
 

@@ -180,7 +180,7 @@ START_TEST(two_samples_give_a_share)
 
     parse(shares[_i].before, &before);
     parse(shares[_i].after, &after);
-    determined = el_load_busy(&before, &after, NULL, &busy);
+    determined = el_load_busy(&before, &after, NULL, 0, &busy);
     ck_assert_msg(determined == (shares[_i].busy >= 0), "%s", shares[_i].guards);
     ck_assert_msg(busy > shares[_i].busy - 1e-9 && busy < shares[_i].busy + 1e-9, "%s: %f",
                   shares[_i].guards, busy);
@@ -196,23 +196,23 @@ START_TEST(only_cpus_in_the_mask_count)
     double busy = -1;
 
     ck_assert(parse(one, &before) && parse(two, &after));
-    ck_assert(!el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(!el_load_busy(&before, &after, &mask, 0, &busy));
     mask.bits[0] = 1;
-    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 1.0);
     mask.bits[0] = 2;
-    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 0.0);
     mask.bits[0] = 3;
-    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 0.5);
     mask.bits[0] = 0;
     mask.bits[1] = 1;
-    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 0.5);
     mask.bits[1] = UINT64_C(1) << 63;
     busy = 7;
-    ck_assert(!el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(!el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 7);
 }
 END_TEST
@@ -223,7 +223,7 @@ START_TEST(a_sum_stands_for_all_cpus_of_the_mask)
     double busy = -1;
 
     ck_assert(parse("cpu 1 0 0 1\n", &before) && parse("cpu 2 0 0 4\n", &after));
-    ck_assert(el_load_busy(&before, &after, &mask, &busy));
+    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 0.25);
 }
 END_TEST
@@ -242,8 +242,44 @@ START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
     ck_assert_uint_eq(after.count, EL_LOAD_CPUS);
     ck_assert_uint_eq(after.cpu[0].busy, 1);
     ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, EL_LOAD_CPUS);
-    ck_assert(!el_load_busy(&after, &after, NULL, &busy));
+    ck_assert(!el_load_busy(&after, &after, NULL, 0, &busy));
     free(text);
+}
+END_TEST
+
+/* From nothing, by the clock. */
+static const struct {
+    const char *guards;
+    const char *after;
+    double ticks;
+    double busy;
+} clocked[] = {
+    {"work that no tick met", "cpu0 0 0 0 70\n", 100, 0.30},
+    {"work that every tick met", "cpu0 60 0 0 70\n", 100, 0.30},
+    {"iowait is idle", "cpu0 5 0 0 40 30\n", 100, 0.30},
+    {"no idle tick", "cpu0 80 0 0 0\n", 100, 1},
+    {"a tick too many", "cpu0 0 0 0 101\n", 100, 0},
+    {"two CPUs", "cpu0 0 0 0 100\ncpu1 10 0 0 40\n", 100, 0.30},
+    {"more idle than there was time", "cpu0 10 0 0 102\n", 100, 10.0 / 112},
+    {"a machine that was stopped", "cpu0 12 0 0 12\n", 100, 0.5},
+    {"just not stopped", "cpu0 12 0 0 13\n", 100, 0.87},
+    {"a machine in a hurry", "cpu0 200 0 0 50\n", 100, 0.8},
+    {"just not in a hurry", "cpu0 152 0 0 50\n", 100, 0.5},
+    {"no clock", "cpu0 5 0 0 70\n", 0, 5.0 / 75},
+    {"a sum, of who knows how many", "cpu 5 0 0 70\n", 100, 5.0 / 75},
+};
+
+START_TEST(the_clock_tells_what_ticks_do_not)
+{
+    bool summed = strncmp(clocked[_i].after, "cpu ", 4) == 0;
+    double busy = -1;
+
+    ck_assert(parse(summed ? "cpu 0 0 0 0\n" : "cpu0 0 0 0 0\ncpu1 0 0 0 0\n",
+                    &before));
+    ck_assert(parse(clocked[_i].after, &after));
+    ck_assert(el_load_busy(&before, &after, NULL, clocked[_i].ticks, &busy));
+    ck_assert_msg(busy > clocked[_i].busy - 1e-9 && busy < clocked[_i].busy + 1e-9, "%s: %f",
+                  clocked[_i].guards, busy);
 }
 END_TEST
 
@@ -282,8 +318,9 @@ START_TEST(a_text_cut_anywhere_gives_whole_rows_or_none)
         for (unsigned i = 0; i < after.count && !after.summed; i++) {
             ck_assert_mem_eq(&after.cpu[i], &whole.cpu[i], sizeof(after.cpu[i]));
         }
-        ck_assert_msg(!el_load_busy(&whole, &after, NULL, &busy), "cut at %zu: busy before", len);
-        ck_assert_msg(!el_load_busy(&after, &whole, NULL, &busy), "cut at %zu: busy after", len);
+        ck_assert_msg(!el_load_busy(&whole, &after, NULL, 0, &busy), "cut at %zu: busy before",
+                      len);
+        ck_assert_msg(!el_load_busy(&after, &whole, NULL, 0, &busy), "cut at %zu: busy after", len);
     }
 }
 END_TEST
@@ -300,6 +337,7 @@ Suite *load_suite(void)
     tcase_add_test(tc, only_cpus_in_the_mask_count);
     tcase_add_test(tc, a_sum_stands_for_all_cpus_of_the_mask);
     tcase_add_test(tc, a_machine_beyond_the_limit_is_read_up_to_it);
+    tcase_add_loop_test(tc, the_clock_tells_what_ticks_do_not, 0, ROWS(clocked));
     tcase_add_test(tc, a_text_cut_anywhere_gives_whole_rows_or_none);
     suite_add_tcase(suite, tc);
     return suite;

@@ -304,7 +304,18 @@ START_TEST(this_machine_can_be_read)
                       machine.plan_text);
         ck_assert_uint_gt(machine.facts.cpus, 0);
         ck_assert(one.has_stat || one.has_usage);
+        ck_assert_double_ge(machine.plan.tick_usec, 100);
     }
+}
+END_TEST
+
+START_TEST(only_this_machine_keeps_the_clocks_time)
+{
+    stat_of(100, 100);
+    look(EL_LOAD_STAT);
+    ck_assert_double_eq(machine.plan.tick_usec, 0);
+    el_machine_open(&machine, "", "/proc/stat", EL_LOAD_STAT, SECOND);
+    ck_assert_double_eq(machine.plan.tick_usec, 0);
 }
 END_TEST
 
@@ -325,6 +336,7 @@ Suite *machine_suite(void)
     tcase_add_test(tc, what_cannot_be_read_is_named);
     tcase_add_test(tc, kept_files_outlive_their_names);
     tcase_add_test(tc, this_machine_can_be_read);
+    tcase_add_test(tc, only_this_machine_keeps_the_clocks_time);
     suite_add_tcase(suite, tc);
     return suite;
 }

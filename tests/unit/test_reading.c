@@ -12,30 +12,31 @@ static const struct {
     double cpus;
     const char *text;
 } plans[] = {
-    {"no groups", EL_LOAD_AUTO, {2, 0, 0, true}, true, false, false, 2, "stat (no control group)"},
-    {"a group without a limit", EL_LOAD_AUTO, {2, 2, 0, true}, true, false, false, 2,
+    {"no groups", EL_LOAD_AUTO, {2, 0, 0, true, 0}, true, false, false, 2,
+     "stat (no control group)"},
+    {"a group without a limit", EL_LOAD_AUTO, {2, 2, 0, true, 0}, true, false, false, 2,
      "stat (the control group has no limit)"},
-    {"a limit below the CPUs", EL_LOAD_AUTO, {2, 2, 0.5, true}, false, true, false, 0.5,
+    {"a limit below the CPUs", EL_LOAD_AUTO, {2, 2, 0.5, true, 0}, false, true, false, 0.5,
      "cgroup (v2, limit of 0.50 CPUs)"},
-    {"version 1", EL_LOAD_AUTO, {4, 1, 1.5, false}, false, true, false, 1.5,
+    {"version 1", EL_LOAD_AUTO, {4, 1, 1.5, false, 0}, false, true, false, 1.5,
      "cgroup (v1, limit of 1.50 CPUs)"},
-    {"a limit as large as the CPUs", EL_LOAD_AUTO, {2, 2, 2, true}, true, false, false, 2,
+    {"a limit as large as the CPUs", EL_LOAD_AUTO, {2, 2, 2, true, 0}, true, false, false, 2,
      "stat (the control group's limit is no less than the CPUs)"},
-    {"a limit, and the CPUs are not known", EL_LOAD_AUTO, {0, 2, 2, true}, false, true, false, 2,
+    {"a limit, and the CPUs are not known", EL_LOAD_AUTO, {0, 2, 2, true, 0}, false, true, false, 2,
      "cgroup (v2, limit of 2.00 CPUs)"},
-    {"stat, with a limit", EL_LOAD_STAT, {2, 2, 0.5, true}, true, false, false, 2,
+    {"stat, with a limit", EL_LOAD_STAT, {2, 2, 0.5, true, 0}, true, false, false, 2,
      "stat (as configured)"},
-    {"cgroup, with a limit", EL_LOAD_CGROUP, {2, 2, 0.5, true}, false, true, false, 0.5,
+    {"cgroup, with a limit", EL_LOAD_CGROUP, {2, 2, 0.5, true, 0}, false, true, false, 0.5,
      "cgroup (v2, limit of 0.50 CPUs)"},
-    {"cgroup, without one", EL_LOAD_CGROUP, {2, 1, 0, true}, false, true, false, 2,
+    {"cgroup, without one", EL_LOAD_CGROUP, {2, 1, 0, true, 0}, false, true, false, 2,
      "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
-    {"cgroup, where there is none", EL_LOAD_CGROUP, {2, 0, 0, true}, true, false, false, 2,
+    {"cgroup, where there is none", EL_LOAD_CGROUP, {2, 0, 0, true, 0}, true, false, false, 2,
      "stat (no control group tells its CPU time)"},
-    {"psi, without a limit", EL_LOAD_PSI, {2, 2, 0, true}, true, false, true, 2,
+    {"psi, without a limit", EL_LOAD_PSI, {2, 2, 0, true, 0}, true, false, true, 2,
      "stat, or the pressure where that is higher (the control group has no limit)"},
-    {"psi, with a limit", EL_LOAD_PSI, {2, 2, 0.5, true}, false, true, true, 0.5,
+    {"psi, with a limit", EL_LOAD_PSI, {2, 2, 0.5, true, 0}, false, true, true, 0.5,
      "cgroup, or the pressure where that is higher (v2, limit of 0.50 CPUs)"},
-    {"psi, where there is none", EL_LOAD_PSI, {2, 2, 0, false}, true, false, false, 2,
+    {"psi, where there is none", EL_LOAD_PSI, {2, 2, 0, false, 0}, true, false, false, 2,
      "stat (this kernel does not tell the pressure)"},
 };
 
@@ -80,10 +81,10 @@ static void interval(uint64_t usage, double pressure)
     after.stat.cpu[0] = (el_cpu_ticks_t){25, 25, 0};
 }
 
-static const el_load_plan_t by_stat = {true, false, false, 1};
-static const el_load_plan_t by_cgroup = {false, true, false, 0.4};
-static const el_load_plan_t by_both = {true, false, true, 1};
-static const el_load_plan_t by_pressed = {false, true, true, 0.4};
+static const el_load_plan_t by_stat = {true, false, false, 1, 0};
+static const el_load_plan_t by_cgroup = {false, true, false, 0.4, 0};
+static const el_load_plan_t by_both = {true, false, true, 1, 0};
+static const el_load_plan_t by_pressed = {false, true, true, 0.4, 0};
 
 static const struct {
     const char *guards;
@@ -110,6 +111,27 @@ START_TEST(two_readings_give_a_load)
     ck_assert(el_reading_busy(loads[_i].plan, NULL, &before, &after, &busy));
     ck_assert_msg(busy > loads[_i].busy - 1e-9 && busy < loads[_i].busy + 1e-9, "%s: %f",
                   loads[_i].guards, busy);
+}
+END_TEST
+
+/* 45 ticks were counted, of 50 that passed. */
+START_TEST(the_clock_counts_where_the_ticks_are_the_kernels)
+{
+    el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
+    el_load_plan_t plan = el_load_plan(EL_LOAD_STAT, &facts);
+    double busy = -1;
+
+    interval(0, 0);
+    after.stat.cpu[0] = (el_cpu_ticks_t){5, 35, 5};
+    ck_assert(el_reading_busy(&plan, NULL, &before, &after, &busy));
+    ck_assert_double_eq_tol(busy, 0.2, 1e-9);
+    plan.tick_usec = 0;
+    ck_assert(el_reading_busy(&plan, NULL, &before, &after, &busy));
+    ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
+    plan.tick_usec = 10000;
+    before.at_usec = 0;
+    ck_assert(el_reading_busy(&plan, NULL, &before, &after, &busy));
+    ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
 }
 END_TEST
 
@@ -172,6 +194,7 @@ Suite *reading_suite(void)
     tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(plans));
     tcase_add_test(tc, kinds_have_words);
     tcase_add_loop_test(tc, two_readings_give_a_load, 0, ROWS(loads));
+    tcase_add_test(tc, the_clock_counts_where_the_ticks_are_the_kernels);
     tcase_add_test(tc, what_is_missing_is_not_made_up);
     tcase_add_test(tc, usage_that_runs_backward_is_none);
     tcase_add_test(tc, an_interval_has_a_capacity);
