@@ -5,10 +5,11 @@
  * the time is gone). Guest time is contained in user and nice already and is not counted twice
  * (proc(5)).
  *
- * A kernel that counts by its ticks takes what it finds running at one for all of the tick: fifty
- * of them tell a share to 7 points, and nothing of work that always ends before the next. How long
- * a CPU was idle a tickless kernel knows exactly. So the share is what was not idle of the time
- * that passed by the clock, where that is known.
+ * A kernel that counts by timer ticks takes what it finds running at one for all of the tick: a
+ * hundred of them tell a share to 5 points, and nothing of work that always ends before the next.
+ * How long a CPU was idle a tickless kernel knows exactly; of any other the ticks are as good for
+ * idle as for busy. So the share is what was not idle of the time that passed by the clock, where
+ * that is known.
  *
  * Pure; any thread; no allocation. A sample is 24 KB: it belongs in shared memory or static
  * storage.
@@ -57,12 +58,13 @@ bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
 
 /*
  * The busy share, 0 … 1, between `before` and `after`, of the CPUs in `mask` (NULL: all) that are
- * in both samples; a CPU that came or went in between does not count. A counter that ran backward
- * (iowait does on a tickless kernel) counts as unmoved.
+ * in both samples; a CPU that came or went in between does not count.
  *
  * `ticks` is how many passed by the clock, for each CPU; 0 where that is not known, and the share
- * is then of the ticks counted. So it is where these do not fit the clock, and of a `cpu` row,
- * which does not tell how many CPUs there are.
+ * is then of the ticks counted, where a counter that ran backward (iowait does on a tickless
+ * kernel) counts as unmoved. So it is where the ticks do not fit the clock, where a CPU's rest ran
+ * backward (it was taken away and given back), and of a `cpu` row, which does not tell how many
+ * CPUs there are.
  *
  * False, and `busy` untouched, where no tick was counted or the samples have no CPU in common.
  */

@@ -66,7 +66,7 @@ typedef struct {
     bool has_stat;
     bool has_usage;
     bool has_pressure;
-    uint64_t at_usec;    /* of the monotonic clock */
+    uint64_t at_usec;    /* of the monotonic clock, when what counts was read */
     uint64_t usage_usec; /* CPU time that the group has used */
     double pressure;     /* 0 … 1 */
     el_load_sample_t stat;

@@ -2,6 +2,7 @@
 
 #include "text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The columns of /proc/stat that count, in the kernel's order (proc(5)). */
@@ -146,16 +147,26 @@ static double moved(uint64_t before, uint64_t after)
     return after > before ? (double)(after - before) : 0.0;
 }
 
-/*
- * Whether the counters are those of CPUs that had `passed` ticks: all that they rested fits into
- * them, but for a tick of rounding each, and the sampled rest of them is of their size. Those of a
- * machine that was stopped for a while are not, nor are some that were made up.
- */
-static bool fits(double worked, double rested, double passed, unsigned cpus)
-{
-    double all = worked + rested;
+/* Ticks of rounding that idle and iowait may show between them. */
+#define ROUNDING 2
 
-    return passed > 0 && rested <= passed + cpus && all >= passed / 4 && all <= 2 * (passed + cpus);
+/*
+ * The ticks that a CPU rested. The two counters together: where a task that waits is woken by
+ * another CPU, a tickless kernel takes what it waited from iowait and gives it to idle.
+ */
+static double rest_of(const el_cpu_ticks_t *before, const el_cpu_ticks_t *after)
+{
+    return (double)after->idle - (double)before->idle
+           + ((double)after->iowait - (double)before->iowait);
+}
+
+/*
+ * Whether what CPUs rested, and what was counted of them in all, fits `passed` ticks: what was made
+ * up, or is not of this machine, need not.
+ */
+static bool fits(double rested, double counted, double passed, unsigned cpus)
+{
+    return rested <= passed + ROUNDING * cpus && counted <= 2 * (passed + ROUNDING * cpus);
 }
 
 bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
@@ -163,7 +174,8 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
 {
     unsigned count = before->count < after->count ? before->count : after->count;
     unsigned cpus = 0;
-    double worked = 0, rested = 0, passed;
+    bool clocked = ticks > 0 && !after->summed;
+    double worked = 0, rested = 0, exact = 0, passed;
 
     if (before->summed != after->summed) {
         return false;
@@ -176,15 +188,18 @@ bool el_load_busy(const el_load_sample_t *before, const el_load_sample_t *after,
             continue;
         }
         cpus++;
+        exact += rest_of(b, a);
+        /* A CPU that was taken away and given back begins anew. */
+        clocked = clocked && rest_of(b, a) >= -ROUNDING;
         worked += moved(b->busy, a->busy);
         rested += moved(b->idle, a->idle) + moved(b->iowait, a->iowait);
     }
     if (worked + rested <= 0) {
         return false;
     }
-    passed = after->summed ? 0 : ticks * cpus;
-    if (fits(worked, rested, passed, cpus)) {
-        *busy = rested < passed ? 1 - rested / passed : 0;
+    passed = ticks * cpus;
+    if (clocked && fits(exact, worked + exact, passed, cpus)) {
+        *busy = fmin(1, fmax(0, 1 - exact / passed));
     } else {
         *busy = worked / (worked + rested);
     }

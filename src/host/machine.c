@@ -11,7 +11,13 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 /* Without waiting: a path that names a FIFO must not hold the thread. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -227,6 +233,27 @@ static void look_at_version_2(el_machine_t *machine)
     }
 }
 
+/* A file of /proc: what a container's host puts in its place need not keep the clock's time. */
+static bool is_the_kernels(const char *path)
+{
+#ifdef PROC_SUPER_MAGIC
+    struct statfs system;
+
+    return statfs(path, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+#else
+    (void)path;
+    return false;
+#endif
+}
+
+static uint64_t monotonic_usec(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
 static void look(el_machine_t *machine, uint64_t now_usec)
 {
     char proc[EL_CGROUP_PATH];
@@ -247,8 +274,7 @@ static void look(el_machine_t *machine, uint64_t now_usec)
         offer(machine, EL_MACHINE_PRESSURE, proc, "pressure/cpu");
     }
     machine->facts.psi = machine->path[EL_MACHINE_PRESSURE][0] != '\0';
-    /* Files elsewhere need not keep the clock's time. */
-    machine->facts.tick_usec = machine->proc_stat == NULL && machine->root[0] == '\0'
+    machine->facts.tick_usec = is_the_kernels(machine->path[EL_MACHINE_STAT])
                                    ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
     machine->plan = el_load_plan(machine->kind, &machine->facts);
@@ -340,6 +366,9 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
     }
     if (machine->plan.stat) {
         *path = machine->path[EL_MACHINE_STAT];
+        if (machine->plan.tick_usec > 0) {
+            reading->at_usec = monotonic_usec(); /* later, by what was read before */
+        }
         len = read_file(machine, EL_MACHINE_STAT);
         reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);
         return understood(reading->has_stat, len);

@@ -247,37 +247,41 @@ START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
 }
 END_TEST
 
-/* From nothing, by the clock. */
+/* By the clock, of CPUs 0 and 1. */
 static const struct {
     const char *guards;
-    const char *after;
+    const char *before, *after;
     double ticks;
     double busy;
 } clocked[] = {
-    {"work that no tick met", "cpu0 0 0 0 70\n", 100, 0.30},
-    {"work that every tick met", "cpu0 60 0 0 70\n", 100, 0.30},
-    {"iowait is idle", "cpu0 5 0 0 40 30\n", 100, 0.30},
-    {"no idle tick", "cpu0 80 0 0 0\n", 100, 1},
-    {"a tick too many", "cpu0 0 0 0 101\n", 100, 0},
-    {"two CPUs", "cpu0 0 0 0 100\ncpu1 10 0 0 40\n", 100, 0.30},
-    {"more idle than there was time", "cpu0 10 0 0 102\n", 100, 10.0 / 112},
-    {"a machine that was stopped", "cpu0 12 0 0 12\n", 100, 0.5},
-    {"just not stopped", "cpu0 12 0 0 13\n", 100, 0.87},
-    {"a machine in a hurry", "cpu0 200 0 0 50\n", 100, 0.8},
-    {"just not in a hurry", "cpu0 152 0 0 50\n", 100, 0.5},
-    {"no clock", "cpu0 5 0 0 70\n", 0, 5.0 / 75},
-    {"a sum, of who knows how many", "cpu 5 0 0 70\n", 100, 5.0 / 75},
+    {"work that no tick met", "cpu0 7 0 0 9\n", "cpu0 7 0 0 79\n", 100, 0.30},
+    {"work that every tick met", "cpu0 7 0 0 9\n", "cpu0 67 0 0 79\n", 100, 0.30},
+    {"iowait is idle", "cpu0 7 0 0 9 9\n", "cpu0 12 0 0 49 39\n", 100, 0.30},
+    {"iowait that became idle", "cpu0 7 0 0 9 39\n", "cpu0 12 0 0 99 19\n", 100, 0.30},
+    {"no idle tick", "cpu0 7 0 0 9\n", "cpu0 87 0 0 9\n", 100, 1},
+    {"few ticks, all of them idle", "cpu0 7 0 0 9\n", "cpu0 7 0 0 10\n", 100, 0.99},
+    {"two CPUs", "cpu0 0 0 0 0\ncpu1 0 0 0 0\n", "cpu0 0 0 0 100\ncpu1 10 0 0 40\n", 100, 0.30},
+    {"only those of the mask", "cpu0 0 0 0 0\ncpu2 0 0 0 0\n", "cpu0 0 0 0 70\ncpu2 90 0 0 9\n",
+     100, 0.30},
+    {"two ticks too many", "cpu0 0 0 0 0\n", "cpu0 0 0 0 102\n", 100, 0},
+    {"more idle than there was time", "cpu0 0 0 0 0\n", "cpu0 10 0 0 103\n", 100, 10.0 / 113},
+    {"as many ticks as may be", "cpu0 0 0 0 0\n", "cpu0 154 0 0 50\n", 100, 0.5},
+    {"more ticks than may be", "cpu0 0 0 0 0\n", "cpu0 155 0 0 50\n", 100, 155.0 / 205},
+    {"a CPU that began anew", "cpu0 0 0 0 900\ncpu1 0 0 0 0\n", "cpu0 30 0 0 3\ncpu1 30 0 0 60\n",
+     100, 0.5},
+    {"a tick of rounding is none", "cpu0 0 0 0 9 9\n", "cpu0 90 0 0 8 9\n", 100, 1},
+    {"no clock", "cpu0 0 0 0 0\n", "cpu0 5 0 0 70\n", 0, 5.0 / 75},
+    {"a sum, of who knows how many", "cpu 0 0 0 0\n", "cpu 5 0 0 70\n", 100, 5.0 / 75},
 };
 
 START_TEST(the_clock_tells_what_ticks_do_not)
 {
-    bool summed = strncmp(clocked[_i].after, "cpu ", 4) == 0;
+    el_cpuset_t mask = {{3}};
     double busy = -1;
 
-    ck_assert(parse(summed ? "cpu 0 0 0 0\n" : "cpu0 0 0 0 0\ncpu1 0 0 0 0\n",
-                    &before));
+    ck_assert(parse(clocked[_i].before, &before));
     ck_assert(parse(clocked[_i].after, &after));
-    ck_assert(el_load_busy(&before, &after, NULL, clocked[_i].ticks, &busy));
+    ck_assert(el_load_busy(&before, &after, &mask, clocked[_i].ticks, &busy));
     ck_assert_msg(busy > clocked[_i].busy - 1e-9 && busy < clocked[_i].busy + 1e-9, "%s: %f",
                   clocked[_i].guards, busy);
 }
