@@ -129,7 +129,7 @@ def judge(rows):
         verdict.judge("elastic: it stays up", kept, "no failures are reported", below=0.05),
         verdict.judge("elastic: median latency in the attack, to static's", verdict.per_round(
             attack, elastic, static, "p50_ms"), "a fraction", below=0.5),
-        verdict.exact("elastic falls to the floor", stats.median(floor), "level 1", below=1.5)]
+        verdict.every_round("elastic falls to the floor", floor, "level 1", below=1.5)]
 
 
 def draw(run, over_time):
