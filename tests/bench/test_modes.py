@@ -135,10 +135,10 @@ def test_short_day_is_measured_and_not_judged():
 
 
 def test_loads_at_which_a_mode_should_rest():
-    found = {1: 1000, 2: 900, 3: 300, 4: 250}
+    found = {1: 1000, 2: 900, 3: 300, 4: 250, 5: 200}
     assert calm.leap(found) == (3, 2)
     wanted = calm.loads(found)
-    assert wanted[calm.FITS] == (pytest.approx(567), (50, 80))
+    assert wanted[calm.FITS] == (pytest.approx(126), (50, 80))
     rate, (low, high) = wanted[calm.BETWEEN]
     # Level 2 is below the band, level 3 above it.
     assert 100 * rate / 900 < low < 63 < high < 100 * rate / 300
@@ -146,7 +146,7 @@ def test_loads_at_which_a_mode_should_rest():
 
 
 def test_levels_too_near_and_too_far_apart_have_thresholds_that_httpd_takes():
-    for found in ({1: 100, 2: 100}, {1: 1000, 2: 10}):
+    for found in ({4: 100, 5: 100}, {4: 1000, 5: 10}):
         _, (low, high) = calm.loads(found)[calm.BETWEEN]
         assert 0 < round(low) < round(high) < 100
 

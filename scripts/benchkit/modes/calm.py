@@ -17,6 +17,7 @@ MODES = ("step", "mix", "predict")
 INTERVAL = 0.5  # seconds: the default, and what a minute of changes is meant of
 
 MIDDLE = 0.63  # of the CPU: about the middle of the band
+STANDS = 5  # the level that fits: far from either end
 
 SETTLED = 0.25  # of the time, from which on it counts
 
@@ -57,7 +58,7 @@ def loads(found):
     low, high = (100 * bound for bound in (controller.LOW, controller.HIGH))
     # Of two levels whose loads are about the middle, half as far on either side of it.
     near = min(max(apart, NEAR), FAR) ** 0.25
-    return {FITS: (MIDDLE * found[level], (low, high)),
+    return {FITS: (MIDDLE * found[STANDS], (low, high)),
             BETWEEN: (MIDDLE * (found[level] * found[level + 1]) ** 0.5,
                       (100 * MIDDLE / near, 100 * MIDDLE * near))}
 
