@@ -15,6 +15,8 @@ LEVEL = 6
 
 STREAMS = 64
 STREAM_ROUNDS = 6  # at most: each takes the CPU seconds of all the streams
+# Until each thread has written its pages a few times, a server's memory grows.
+STREAM_WARM_UPS = 3
 
 PATH = "/stream"
 
@@ -99,15 +101,19 @@ def measure_streams(run, page, setups):
     for name, httpd in servers.items():
         coding = setups[name].coding
         rounds.check(httpd, rounds.Leg({"server": name}, PATH, page, coding, coding))
+    def generate(name):
+        return load.h2load(run, servers[name].url(PATH), {
+            "Accept-Encoding": setups[name].coding or "identity"}, STREAMS, requests=STREAMS,
+                           http1=True)
+
+    for name in list(servers) * min(run.scale.rounds - 1, STREAM_WARM_UPS):
+        generate(name)
     rows = []
     legs = list(servers.items())
     for number, index in rounds.interleaved(min(run.scale.rounds, STREAM_ROUNDS), len(legs)):
         name, httpd = legs[index]
-        coding = setups[name].coding
-        first = min(arrival(httpd, PATH, coding)[0] for _ in range(5))
-        figures = sample.measure(httpd, lambda: load.h2load(
-            run, httpd.url(PATH), {"Accept-Encoding": coding or "identity"}, STREAMS,
-            requests=STREAMS, http1=True))
+        first = min(arrival(httpd, PATH, setups[name].coding)[0] for _ in range(5))
+        figures = sample.measure(httpd, lambda name=name: generate(name))
         rows.append({"server": name, "round": number, "first_byte_ms": round(first, 3), **figures})
     for httpd in servers.values():
         httpd.stop()
