@@ -10,7 +10,6 @@
 /* Responses of an interval: of a busy site, and of one with hardly more than tell a percentile. */
 static const unsigned responses[] = {100, 8};
 
-/* Of `all`, the time within which 95 of 100 are. */
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -18,6 +17,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of `all`, the time within which 95 of 100 are. */
 static double percentile_95(double *all, size_t count)
 {
     qsort(all, count, sizeof(*all), compare);

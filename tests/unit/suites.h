@@ -1,4 +1,4 @@
-/* The unit tests: a suite for each header of the core, and those of the engines. */
+/* The unit tests: suites for each header of the core, and those of the engines. */
 #ifndef ELASTIC_TESTS_SUITES_H
 #define ELASTIC_TESTS_SUITES_H
 
