@@ -86,8 +86,11 @@ class Replayed:
         return stats.ratio(used, end - start)
 
 
-def replay(run, server, path, headers, times, timeout):
-    """Sends a request at each of `times` (seconds), and waits `timeout` for the last response."""
+def replay(run, server, path, headers, times, timeout, late=LATE):
+    """Sends a request at each of `times` (seconds), and waits `timeout` for the last response.
+
+    One that goes out more than `late` seconds after its time was not sent as it was meant.
+    """
     count = min(CONNECTIONS, math.ceil(len(times) / 4))
     shares = [times[start::count] for start in range(count)]
     folder = run.work / "replay"
@@ -112,12 +115,12 @@ def replay(run, server, path, headers, times, timeout):
     missing = [unanswered(part, rows) for rows, part in zip(logs, shares)]
     run.learned[__name__] = lag_of(slow, [found for rows, part, lost in zip(logs, shares, missing)
                                           if (found := drift_of(part, rows, lost)) is not None])
-    late = [at for rows, part, lost in zip(logs, shares, missing)
-            for at in sent_late(part, rows, lost)]
+    delayed = [at for rows, part, lost in zip(logs, shares, missing)
+               for at in sent_late(part, rows, lost, late)]
     missing = [at for lost in missing for at in lost]
     return Replayed(launched + lag, sorted((one for rows in logs for one in rows),
                                            key=lambda one: one.at), sorted(missing),
-                    [(at - lag, used) for at, used in cpu], timeout, sorted(late),
+                    [(at - lag, used) for at, used in cpu], timeout, sorted(delayed),
                     foreign_share(cpu, all_cpu))
 
 
@@ -200,9 +203,9 @@ def sent(times, responses, missing):
     return list(zip((at for at in times if at not in gone), sorted(one.at for one in responses)))
 
 
-def sent_late(times, responses, missing):
-    """The arrivals that have a response, and whose request went out LATE after its time."""
-    return [at for at, start in sent(times, responses, missing) if start - at > LATE]
+def sent_late(times, responses, missing, late):
+    """The arrivals that have a response, and whose request went out `late` after its time."""
+    return [at for at, start in sent(times, responses, missing) if start - at > late]
 
 
 def drift_of(times, responses, missing):

@@ -126,9 +126,9 @@ class Site:
             raise tools.BenchError(f"{httpd.url(self.path)} served nothing under a small load")
         return served / used
 
-    def replay(self, httpd, times, timeout, headers=HEADERS):
-        """What became of the arrivals at `times`."""
-        seen = replay.replay(self.run, httpd, self.path, headers, times, timeout)
+    def replay(self, httpd, times, timeout, headers=HEADERS, late=replay.LATE):
+        """What became of the arrivals at `times`; see replay.replay()."""
+        seen = replay.replay(self.run, httpd, self.path, headers, times, timeout, late)
         sample.wait_until_idle(httpd.pids)
         return seen
 

@@ -271,9 +271,10 @@ def test_late_requests_are_known():
     def responses(*starts):
         return [replay.Response(at, 0.1, 200) for at in starts]
 
-    assert replay.sent_late([1, 2, 3], responses(1.01, 2.2, 3.0), []) == [2]
+    assert replay.sent_late([1, 2, 3], responses(1.01, 2.2, 3.0), [], 0.1) == [2]
+    assert replay.sent_late([1, 2, 3], responses(1.01, 2.2, 3.0), [], 0.3) == []
     # What has no response tells nothing.
-    assert replay.sent_late([1, 2, 3], responses(1.01, 3.01), [2]) == []
+    assert replay.sent_late([1, 2, 3], responses(1.01, 3.01), [2], 0.1) == []
     seen = replay.Replayed(0.0, responses(1, 2), [3.0], [], 1.0, [2])
     assert seen.sent_share([1, 2, 3, 4]) == 0.75
     assert seen.failures(0, 9) == 1 and seen.failures(0, 2.5) == 0
