@@ -70,7 +70,8 @@ void el_machine_close(el_machine_t *machine);
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
 
 /*
- * Reads what the plan counts. False where a signal that it needs cannot be read: `path` is then the
+ * Reads what the plan counts, at `now_usec`; the kernel's own /proc/stat at the moment of its
+ * reading, by the same clock. False where a signal that it needs cannot be read: `path` is then the
  * file, and errno says why, or is 0 where its text is not understood. A pressure that cannot be
  * read is no failure.
  */
