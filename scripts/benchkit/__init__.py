@@ -38,6 +38,7 @@ modes     the parts of the experiment of that name
 stats     medians, percentiles, ratios and their intervals
 verdict   whether a finding holds, does not, or cannot be told
 machine   what the figures were measured on
+pace      how fast it was meanwhile
 plot      matplotlib, set up once
 outcome   what an experiment leaves
 report    one HTML page of it

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from benchkit import outcome
+from benchkit import outcome, pace
 from benchkit.tools import BenchError
 from benchkit.verdict import FAILS, HOLDS, Verdict
 
@@ -31,7 +31,7 @@ class Difference:
 class Agreement:
     agreed: int  # findings of which both say the same
     differences: list
-    lone: list  # sentences on findings that only one of them has
+    remarks: list  # sentences on what only one of them has, or has of another length
 
     @property
     def contradictions(self):
@@ -41,30 +41,43 @@ class Agreement:
     def text(self):
         by_one = len(self.differences) - self.contradictions
         return "\n".join([
-            *(one.sentence for one in self.differences), *self.lone,
+            *(one.sentence for one in self.differences), *self.remarks,
             f"Of {self.agreed + len(self.differences)} verdicts, the same: {self.agreed}; told by "
             f"one run only: {by_one}; contradictions: {self.contradictions}."])
 
 
 def compare(left, right, names):
     """The Agreement of the results in two folders, of those experiments that both have."""
-    agreed, differences, lone = 0, [], []
-    both = 0
+    folders = (left, right)
+    agreed, differences, remarks = 0, [], []
+    both = False
     for name in names:
-        seen = [outcome.load(folder, name) for folder in (left, right)]
-        if None in seen:
-            lone += [f"{name}: only in {folder}" for folder, one in zip((left, right), seen)
-                     if one is not None]
+        pair = [outcome.load(folder, name) for folder in folders]
+        if None in pair:
+            remarks += [f"{name}: only in {folder}" for folder, saved in zip(folders, pair)
+                        if saved is not None]
             continue
-        both += 1
-        mine, others = ({one.finding: one for one in saved.verdicts} for saved in seen)
-        lone += [f"{name}: {finding}: only in {left if finding in mine else right}"
-                 for finding in mine.keys() ^ others.keys()]
-        for finding in (finding for finding in mine if finding in others):
-            if mine[finding].outcome == others[finding].outcome:
-                agreed += 1
-            else:
-                differences.append(Difference(name, mine[finding], others[finding]))
+        both = True
+        one, other = ({one.finding: one for one in saved.verdicts} for saved in pair)
+        shared = one.keys() & other.keys()
+        apart = [Difference(name, one[finding], other[finding]) for finding in one
+                 if finding in shared and one[finding].outcome != other[finding].outcome]
+        agreed += len(shared) - len(apart)
+        differences += apart
+        remarks += [f"{name}: {finding}: only in {left if finding in one else right}"
+                    for finding in one.keys() ^ other.keys()]
+        remarks += conditions(name, folders, [saved.facts for saved in pair], bool(apart))
     if not both:
         raise BenchError(f"{left} and {right} have no experiment in common")
-    return Agreement(agreed, differences, sorted(lone))
+    return Agreement(agreed, differences, sorted(remarks))
+
+
+def conditions(name, folders, facts, apart):
+    """Sentences on what may be why two runs of an experiment say different things."""
+    (left, right), (one, other) = folders, facts
+    if one["rounds"] != other["rounds"]:
+        yield f"{name}: {one['rounds']} rounds in {left}, {other['rounds']} in {right}"
+    paces = [of_run.get("pace") for of_run in facts]  # results of an older bench have none
+    if apart and all(paces) and pace.differ(*paces):
+        yield (f"{name}: the machine was not the same: a fixed piece of work took "
+               f"{paces[0]['median_ms']:g} ms, and {paces[1]['median_ms']:g} ms")

@@ -13,6 +13,7 @@ import json
 import math
 import time
 
+from benchkit import pace
 from benchkit.verdict import Verdict
 
 
@@ -26,7 +27,10 @@ class Outcome:
 
 def save(run, outcome, title, source, command, seconds):
     """Writes what the report needs beside the experiment's own files."""
-    texts = [outcome.paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
+    run.pace.look()
+    figures = run.pace.figures()
+    paragraph = f"{outcome.paragraph}\n{pace.sentence(figures)}"
+    texts = [paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
     run.save_text(run.name, "\n".join(texts))
     run.save_table(f"{run.name}-verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
     if run.corpora:
@@ -34,8 +38,8 @@ def save(run, outcome, title, source, command, seconds):
     (run.results / f"{run.name}.json").write_text(json.dumps({
         "name": run.name, "title": title, "source": source, "command": command,
         "seconds": round(seconds), "when": time.strftime("%Y-%m-%d %H:%M %Z"),
-        "paragraph": outcome.paragraph, "tables": outcome.tables, "plots": outcome.plots,
-        "rounds": run.scale.rounds,
+        "paragraph": paragraph, "tables": outcome.tables, "plots": outcome.plots,
+        "rounds": run.scale.rounds, "pace": figures,
     }, indent=1, ensure_ascii=False), encoding="utf-8")
 
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from benchkit import tools
+from benchkit.pace import Pace
 
 
 PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes well under one
@@ -70,6 +71,7 @@ class Run:
         self._ends = contextlib.ExitStack()
         # With a single CPU nothing can be kept apart; the paragraph says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
+        self.pace = Pace(self.server_cpu)
 
     def __enter__(self):
         work = tempfile.mkdtemp(prefix="elastic-bench-")
@@ -94,7 +96,8 @@ class Run:
         return f"{kind}-{self._names}"
 
     def done(self, share):
-        """Says how much of the experiment is done, 0 to 1."""
+        """Says how much of the experiment is done, 0 to 1; no load runs now."""
+        self.pace.look()
         if self.progress is not None:
             self.progress.step(share)
 

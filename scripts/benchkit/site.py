@@ -53,6 +53,12 @@ class Logged:
     path: str
 
 
+def describe_rates(rates):
+    """Rates that were measured one after the other, for a sentence."""
+    low, high = f"{min(rates):.0f}", f"{max(rates):.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
 def parse_log(text):
     rows = re.findall(r"^(\d+) (\d+) (~?)(\d+) (\d+) (\S+)$", text, re.MULTILINE)
     return [Logged(int(at) / 1e3, int(level), int(usec), mark == "~", int(size), path)

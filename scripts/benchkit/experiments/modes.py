@@ -11,7 +11,7 @@ import dataclasses
 from benchkit import corpus, fpm, machine, plot, replay, run, verdict, web
 from benchkit.modes import calm, controller, days, goals, owncost, spikes
 from benchkit.outcome import Outcome
-from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site
+from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site, describe_rates
 
 SUMMARY = "the controller's modes: spikes, a day, calm, goals, and the controller's own cost"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, sections 4.1, "
@@ -131,8 +131,8 @@ def run(run):
         rows, over_time = rows + found, over_time + points
         texts.append(describe(workload, rates))
     save_spikes(run, rows, over_time)
-    hours, whole, capacity = days.measure(run, site, day_servers(run), run.scale.seconds,
-                                          run.scale.days, done["day"])
+    hours, whole, capacities = days.measure(run, site, day_servers(run), run.scale.seconds,
+                                            run.scale.days, done["day"])
     run.save_table(f"{run.name}-day", hours)
     run.save_table(f"{run.name}-days", whole)
     days.draw(run, f"{run.name}-day", hours)
@@ -154,7 +154,7 @@ def run(run):
         f"the flood {FLOOD_LENGTH * run.scale.attack:g}. "
         + "\n".join(texts) +
         f"\nThe day is 24 hours in {run.scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of "
-        f"the {capacity:.0f} pages a second that {days.STATIC} has CPU for.\n"
+        f"the {describe_rates(capacities)} pages a second that {days.STATIC} has CPU for.\n"
         f"Passes of which less than {100 * replay.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),

@@ -62,20 +62,19 @@ def interval_of(seconds):
 
 
 def measure(run, site, names, seconds, days, done):
-    """(rows of each hour, rows of each day, pages a second that mod_deflate has CPU for)."""
+    """(rows of each hour, rows of each day, [pages a second that mod_deflate has CPU for])."""
     stock = site.serve_stock(STOCK_LEVEL)
-    capacity = site.working_capacity(stock, min(4, seconds / 4))
-    stock.stop()
-    hours, whole = [], []
+    hours, whole, capacities = [], [], []
     for number in range(1, days + 1):
-        times = arrivals.poisson(arrivals.DAY, PEAK * capacity, seconds, seed=number)
+        capacities.append(site.working_capacity(stock, min(4, seconds / 4)))
+        times = arrivals.poisson(arrivals.DAY, PEAK * capacities[-1], seconds, seed=number)
         for name in names if number % 2 else reversed(names):
             rows, day = one_pass(site, name, times, seconds)
             labels = {"server": name, "round": number}
             hours += [{**labels, **row} for row in rows]
             whole.append({**labels, **day})
             done(len(whole) / days / len(names))
-    return hours, whole, capacity
+    return hours, whole, capacities
 
 
 def one_pass(site, name, times, seconds):
