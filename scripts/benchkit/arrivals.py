@@ -38,6 +38,12 @@ def value(curve, share):
     return low + (high - low) * (share - left) / (right - left) if right > left else high
 
 
+def mean(curve, start, end, points=100):
+    """The curve's mean height between two shares of the duration."""
+    width = (end - start) / points
+    return sum(value(curve, start + (place + 0.5) * width) for place in range(points)) / points
+
+
 def spike(before, attack, after, height=ATTACK):
     """A curve of 1, then `height`, then 1, for so many seconds each."""
     total = before + attack + after

@@ -15,6 +15,7 @@ class Progress:
         self.clock = clock
         self.started = clock()
         self.said = -INTERVAL
+        self.last = ""  # line
         self.name = None
         self.end = clock()  # when all will be done, as far as the last step could tell
 
@@ -38,10 +39,12 @@ class Progress:
         self.tell("")
 
     def tell(self, done):
+        """Says it, where that is news and the last line is old enough."""
         now = self.clock()
-        if now - self.said >= INTERVAL:
-            self.said = now
-            self.say(f"{self.name}: {done}{duration(self.end - now)} left")
+        line = f"{self.name}: {done}{duration(self.end - now)} left"
+        if now - self.said >= INTERVAL and line != self.last:
+            self.said, self.last = now, line
+            self.say(line)
 
     def left(self, share):
         """Seconds to the end of the run: by the plan, and by what the experiment took so far."""

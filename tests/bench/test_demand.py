@@ -13,6 +13,8 @@ from benchkit.tools import BenchError
 def test_curve_between_and_beyond_its_points():
     curve = ((0.25, 1), (0.75, 3))
     assert [arrivals.value(curve, share) for share in (0, 0.25, 0.5, 0.75, 1)] == [1, 1, 2, 3, 3]
+    assert arrivals.mean(curve, 0, 1) == pytest.approx(2)
+    assert arrivals.mean(curve, 0.5, 0.75) == pytest.approx(2.5)
 
 
 def test_curve_with_a_step():

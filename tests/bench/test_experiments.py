@@ -282,6 +282,8 @@ def test_progress_tells_the_time_left():
     one.step(0.6)  # too soon for another line
     now[0] = 90
     one.still()
+    now[0] = 96
+    one.still()  # nothing new
     assert "".join(lines).splitlines() == ["a (1 of 2); 5 min left in all, about",
                                            "a: 50 %; 4 min left",
                                            "a: 4 min left"]

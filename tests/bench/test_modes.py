@@ -120,6 +120,7 @@ def test_day_without_a_peak_tells_nothing_of_it():
             for row in day_rows(0.8, 2, 2, 0)]
     seen = days.judge(idle, 240)
     assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
+    assert 0.64 < days.PEAK_SEEN < 0.66  # demand in those hours is 0.96 of that at their peak
 
 
 def test_day_that_was_not_sent_is_void():
