@@ -31,7 +31,7 @@ class Difference:
 class Agreement:
     agreed: int  # findings of which both say the same
     differences: list
-    remarks: list  # sentences on what only one of them has, or has of another length
+    remarks: list  # sentences: what only one of them has, other rounds, another pace
 
     @property
     def contradictions(self):
@@ -73,11 +73,14 @@ def compare(left, right, names):
 
 
 def conditions(name, folders, facts, apart):
-    """Sentences on what may be why two runs of an experiment say different things."""
+    """Sentences on how two runs of an experiment differ beside their verdicts.
+
+    The machine's pace matters where verdicts are `apart`.
+    """
     (left, right), (one, other) = folders, facts
     if one["rounds"] != other["rounds"]:
         yield f"{name}: {one['rounds']} rounds in {left}, {other['rounds']} in {right}"
     paces = [of_run.get("pace") for of_run in facts]  # results of an older bench have none
     if apart and all(paces) and pace.differ(*paces):
-        yield (f"{name}: the machine was not the same: a fixed piece of work took "
-               f"{paces[0]['median_ms']:g} ms, and {paces[1]['median_ms']:g} ms")
+        yield (f"{name}: the machine was not the same. In {left}: {pace.sentence(paces[0])} In "
+               f"{right}: {pace.sentence(paces[1])}")

@@ -44,6 +44,23 @@ def mean(curve, start, end, points=100):
     return sum(value(curve, start + (place + 0.5) * width) for place in range(points)) / points
 
 
+def above(curve, height):
+    """(start, end): shares of the duration, between which the curve is above `height`.
+
+    It is the span about the peak, which must be above it.
+    """
+    peak = max(range(len(curve)), key=lambda place: curve[place][1])
+    return (crossing(curve[peak::-1], height, 0), crossing(curve[peak:], height, 1))
+
+
+def crossing(points, height, end):
+    """Where points that begin above a height come down to it; `end` where they never do."""
+    for (before, high), (after, low) in zip(points, points[1:]):
+        if low <= height:
+            return after + (before - after) * (height - low) / (high - low)
+    return end
+
+
 def spike(before, attack, after, height=ATTACK):
     """A curve of 1, then `height`, then 1, for so many seconds each."""
     total = before + attack + after

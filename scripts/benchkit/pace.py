@@ -13,28 +13,29 @@ from benchkit import corpus, stats
 SIZE = 64 * corpus.KB
 LEVEL = 6
 
-PAUSE = 2  # seconds between two looks, at least: looking takes some ms of the server's CPU
+PAUSE = 2  # seconds between two looks, at least: looking takes some ms of each CPU
 
 STEADY = 1.1  # a factor by which paces differ that need no mention
 
 
 class Pace:
-    """The times that the work took on one CPU, in ms of CPU time."""
+    """What the work took, in ms of CPU time; `cpus` is {what it is there for: the CPU}."""
 
-    def __init__(self, cpu):
-        self.seen = []
-        self._cpu, self._due = cpu, 0.0
+    def __init__(self, cpus):
+        self.seen = {name: [] for name in cpus}
+        self._cpus, self._due = cpus, 0.0
         self._body = corpus.invented_html(SIZE)
 
     def look(self):
-        """Does the work, where the last time is long enough ago."""
+        """Does the work on each CPU, where the last time is long enough ago."""
         if time.monotonic() < self._due:
             return
         home = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {self._cpu})
         try:
-            # The first time fills the caches.
-            self.seen.append(min(self._work() for _ in range(2)))
+            for name, cpu in self._cpus.items():
+                os.sched_setaffinity(0, {cpu})
+                # The first time fills the caches.
+                self.seen[name].append(min(self._work() for _ in range(2)))
         finally:
             os.sched_setaffinity(0, home)
         self._due = time.monotonic() + PAUSE
@@ -45,18 +46,23 @@ class Pace:
         return 1e3 * (time.thread_time() - before)
 
     def figures(self):
-        """{"median_ms", "low_ms", "high_ms"}; eight looks of ten are between the last two."""
-        return {"median_ms": round(stats.median(self.seen), 2),
-                "low_ms": round(stats.percentile(self.seen, 10), 2),
-                "high_ms": round(stats.percentile(self.seen, 90), 2)}
+        """For each CPU, how many looks there were, and of what they saw the least, median, most."""
+        return {name: {"looks": len(seen), "least_ms": round(min(seen), 2),
+                       "median_ms": round(stats.median(seen), 2), "most_ms": round(max(seen), 2)}
+                for name, seen in self.seen.items()}
 
 
 def sentence(figures):
-    return (f"A fixed piece of work took {figures['median_ms']:g} ms of CPU, "
-            f"{figures['low_ms']:g} to {figures['high_ms']:g} in eight looks of ten.")
+    """Of all CPUs."""
+    parts = [f"{one['median_ms']:g} ms of the {name}'s CPU ({one['least_ms']:g} to "
+             f"{one['most_ms']:g}; {one['looks']} looks)" for name, one in figures.items()]
+    return f"A fixed piece of work took {' and '.join(parts)}."
 
 
 def differ(one, other):
-    """Whether the machine was faster in one of two runs, by their figures."""
-    fast, slow = sorted((one["median_ms"], other["median_ms"]))
-    return slow > STEADY * fast
+    """Whether a CPU was faster in one of two runs, by the figures of both."""
+    for name in one.keys() & other.keys():
+        fast, slow = sorted((one[name]["median_ms"], other[name]["median_ms"]))
+        if slow > STEADY * fast:
+            return True
+    return False

@@ -71,7 +71,7 @@ class Run:
         self._ends = contextlib.ExitStack()
         # With a single CPU nothing can be kept apart; the paragraph says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
-        self.pace = Pace(self.server_cpu)
+        self.pace = Pace({"server": self.server_cpu, "load": self.load_cpu})
 
     def __enter__(self):
         work = tempfile.mkdtemp(prefix="elastic-bench-")

@@ -53,9 +53,9 @@ class Logged:
     path: str
 
 
-def describe_rates(rates):
-    """Rates that were measured one after the other, for a sentence."""
-    low, high = f"{min(rates):.0f}", f"{max(rates):.0f}"
+def several(counts):
+    """What each round has another count of, for a sentence."""
+    low, high = f"{min(counts):.0f}", f"{max(counts):.0f}"
     return low if low == high else f"{low} to {high}"
 
 
@@ -107,7 +107,7 @@ class Site:
         """Responses per second that saturate the server's CPU."""
         requests = WARM_UP
         url = httpd.url(self.path)
-        # A first guess, from a cold server, says how many it takes.
+        # A first guess, from what may be a cold server, says how many it takes.
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
             load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)

@@ -17,6 +17,15 @@ def test_curve_between_and_beyond_its_points():
     assert arrivals.mean(curve, 0.5, 0.75) == pytest.approx(2.5)
 
 
+@pytest.mark.parametrize("height, expected", [(0.5, (0, 0.6875)), (1, (0.25, 0.625)),
+                                              (1.5, (0.375, 0.5625))])
+def test_span_about_the_peak(height, expected):
+    curve = ((0, 0.6), (0.25, 1), (0.5, 2), (0.75, 0), (0.8, 0), (0.9, 1.9), (1, 1.9))
+    assert arrivals.above(curve, height) == pytest.approx(expected)
+    mirrored = tuple((1 - at, demand) for at, demand in reversed(curve))
+    assert arrivals.above(mirrored, height) == pytest.approx((1 - expected[1], 1 - expected[0]))
+
+
 def test_curve_with_a_step():
     curve = arrivals.spike(1, 1, 2)
     assert arrivals.value(curve, 0.24) == 1
@@ -151,9 +160,24 @@ def test_access_log_shapes_the_spike(tmp_path):
     class Run:
         options = type("Options", (), {"access_log": pathlib.Path(log)})
 
-    curve, has_phases = spike.curve_of(Run)
-    assert not has_phases and list(spike.phases(2, has_phases)) == ["all"]
+    curve = spike.curve_of(Run)
     assert len(curve) == arrivals.BINS + 2
+    assert max(demand for _, demand in curve) == arrivals.ATTACK
+
+
+@pytest.mark.parametrize("counts, said", [([345.2], "345"), ([345.2, 267.4, 300], "267 to 345"),
+                                          ([99.6, 100.4], "100")])
+def test_counts_of_several_rounds(counts, said):
+    assert site.several(counts) == said
+
+
+def test_attack_is_where_demand_is_above_the_normal_load():
+    assert spike.phases(4, arrivals.spike(1, 1, 1.5)) == pytest.approx(
+        {"before": (0, 4), "attack": (4, 8), "after": (8, 14)})
+    rising = ((0, 0.2), (0.5, 1.69), (0.5, 0.9), (0.9, 1.2), (1, 1.2))
+    start, end = spike.phases(2, rising)["attack"]
+    assert 0 < start < 3.5 and end == 3.5
+    assert list(spike.phases(2, ((0, 1.2), (1, 1.69)))) == ["attack"]
 
 
 class Measured(site.Site):

@@ -1,5 +1,6 @@
 """Each experiment's verdicts on figures that hold, that fail, and that are noise."""
 
+import math
 import random
 
 import pytest
@@ -256,7 +257,13 @@ def spike_rows(static_lost, elastic_lost, recovery, latency, level):
 def test_spike():
     check(spike.judge, spike_rows(0.5, 0.0, 5, 0.1, 1), spike_rows(0.0, 0.3, 0.0, 1.5, 4),
           ("p50_ms",), noisy=())
-    assert outcomes(spike.judge([])) == [UNKNOWN]
+
+
+def test_spike_that_a_log_ends_with():
+    rows = [row for row in spike_rows(0.5, 0.0, 5, 0.1, 1) if row["phase"] != "after"]
+    seen = spike.judge(shaken(rows, (), 0))
+    assert outcomes(seen) == [HOLDS, UNKNOWN, HOLDS, HOLDS, HOLDS]
+    assert "ends with the attack" in seen[1].remark
 
 
 def day_rows(sent, cpu, peak, level):
@@ -274,6 +281,22 @@ def test_day():
 
     check(judge, day_rows(0.9, 1.5, 0.8, 8), day_rows(1.0, 1.0, 1.0, 1), ("bytes",), noisy=())
 
+
+def test_day_of_a_log_is_quiet_and_busy_when_it_is():
+    """From noon to noon; and with an hour in which nobody came."""
+    rows = [{**row, "level": 9 if 3 <= row["hour"] < 8 else 1,
+             "cpu_share": 0.5 + 0.2 * (19 <= row["hour"] < 22), "failed_share": 0.0}
+            for row in day_rows(0.9, 1.5, 0.8, 8)]
+    empty = {"requests": 0, "responses": 0, "bytes": 0, "level": math.nan,
+             "failed_share": math.nan}
+    rows = [{**row, **(empty if row["hour"] == 5 else {})} for row in rows]
+    order = [*range(12, 24), *range(12)]
+    rows.sort(key=lambda row: (row["variant"], order.index(row["hour"])))
+    rows = shaken([{**row, "hour": order.index(row["hour"])} for row in rows], (), 0)
+    days = day.totals(rows)
+    assert {one["cpu_share_peak"] for one in days} == {0.7}
+    assert {one["failed_share"] for one in days} == {0.0}
+    assert day.judge(days, rows)[-1].measured == pytest.approx(9)
 
 
 

@@ -63,7 +63,8 @@ def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0, wa
              "watched_s": 12, "p99_ms": stock_p99, "p99_settled_ms": stock_p99}]
     rows += [{"load": "x", "server": mode, "round": 1, "sent_share": sent, "failed": failed,
               "former": former, "floor_intervals": floor, "relief_intervals": relief,
-              "back_s": back, "watched_s": watched, "p99_ms": p99, "p99_settled_ms": p99} for mode in spikes.MODES]
+              "back_s": back, "watched_s": watched, "p99_ms": p99, "p99_settled_ms": p99}
+             for mode in spikes.MODES]
     return rows
 
 

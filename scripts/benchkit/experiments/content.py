@@ -134,6 +134,8 @@ def judge(rows, sites, guesses):
         verdict.exact("the median site compresses to a quarter",
                       stats.median(site["ratio_6"] for site in sites), "0.25; 0.11 to 0.53",
                       above=0.15, below=0.35),
+        # These sites' median is so near to the least of the source's, 2, that a bound there would
+        # be told by chance.
         verdict.judge("effort grows by more than half from level 1 to 9",
                       ratios(9, 1, "cpu_seconds"), "2 to 6.5 times", above=1.5, below=6.5),
         verdict.exact("for a gain of 9 to 27 % of the bytes", stats.median(gains), "0.09 to 0.27",

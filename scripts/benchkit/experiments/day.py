@@ -9,7 +9,7 @@ import math
 from benchkit import arrivals, machine, plot, stats, verdict
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.site import Site, describe_rates
+from benchkit.site import Site, several
 
 SUMMARY = "a day's demand: bytes and CPU, level 1 fixed against elastic 1 to 9"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.3 "
@@ -23,7 +23,8 @@ SECONDS = {"smoke": 6, "quick": 165, "normal": 600, "full": 8700}
 PEAK = 0.75  # of level 1's CPU: below the elastic server's upper bound of 80 %
 
 HOURS = 24
-BUSY = 3  # hours running, in which demand is high; one alone is short where the day is
+# Hours running, in which demand is high, and low; one alone is short where the day is.
+BUSY, QUIET = 3, 5
 
 TIMEOUT = 5  # seconds
 
@@ -67,26 +68,33 @@ def totals(rows):
     found = []
     for (number, name), members in stats.group(rows, "round", "variant").items():
         responses = sum(row["responses"] for row in members)
+        failed = told(row["failed_share"] for row in members)
         found.append({
             "variant": name, "round": number, "responses": responses,
             "bytes": sum(row["bytes"] for row in members),
             "bytes_per_response": round(stats.ratio(sum(row["bytes"] for row in members),
                                                     responses), 1),
             "cpu_share": stats.median(row["cpu_share"] for row in members),
-            "cpu_share_peak": round(sum(row["cpu_share"] for row in busiest(members)) / BUSY, 3),
-            "failed_share": max(row["failed_share"] for row in members)})
+            "cpu_share_peak": round(sum(row["cpu_share"] for row in hours(members, BUSY, max))
+                                    / BUSY, 3),
+            "failed_share": max(failed, default=math.nan)})
     return found
 
 
-def busiest(rows):
-    """Of the rows of one day, those of the hours in which demand is high."""
-    return max((rows[start:start + BUSY] for start in range(HOURS - BUSY + 1)),
-               key=lambda some: sum(row["requests"] for row in some))
+def hours(rows, count, of):
+    """Of the rows of one day, `count` hours running: those of the `of` (max, min) demand."""
+    return of((rows[start:start + count] for start in range(HOURS - count + 1)),
+              key=lambda some: sum(row["requests"] for row in some))
+
+
+def told(values):
+    """The figures but for those of hours in which nobody came."""
+    return [value for value in values if not math.isnan(value)]
 
 
 def judge(days, rows):
     elastic, static = {"variant": "elastic"}, {"variant": "static"}
-    quiet = [row for row in rows if row["variant"] == "elastic" and 3 <= row["hour"] < 8]
+    of_rounds = stats.group([row for row in rows if row["variant"] == "elastic"], "round").values()
     return [
         verdict.judge("an elastic level saves traffic over level 1 all day", verdict.per_round(
             days, elastic, static, "bytes_per_response"), "0.894 of it", below=0.97,
@@ -97,8 +105,8 @@ def judge(days, rows):
                       [row["cpu_share_peak"] for row in days if row["variant"] == "elastic"],
                       "it does", below=0.97, drift=verdict.NO_DRIFT),
         verdict.judge("it compresses harder when demand is low", [
-            stats.median(row["level"] for row in members)
-            for members in stats.group(quiet, "round").values()], "up to level 9", above=4)]
+            stats.median(told(row["level"] for row in hours(members, QUIET, min)))
+            for members in of_rounds], "up to level 9", above=4)]
 
 
 def draw(run, rows):
@@ -123,24 +131,26 @@ def run(run):
              else arrivals.DAY)
     run.corpora.append(site.composition())
     calibrated = site.serve(VARIANTS["static"][0])
-    rows, capacities = [], []
+    rows, capacities, counts = [], [], []
     for number in range(1, run.scale.rounds + 1):
         # Anew for each round: a machine that has become slower has no CPU left over at this load.
         capacities.append(site.working_capacity(calibrated, min(3.5, seconds / 2)))
         times = arrivals.poisson(curve, PEAK * capacities[-1], seconds, seed=number)
+        counts.append(len(times))
         for name in VARIANTS if number % 2 else reversed(VARIANTS):
             rows += [{"round": number, "capacity": round(capacities[-1], 1), **row}
                      for row in one_pass(run, site, name, times, seconds)]
             run.done(len(rows) / HOURS / len(VARIANTS) / run.scale.rounds)
+    calibrated.stop()
     days = totals(rows)
     run.save_table(run.name, rows)
     run.save_table(f"{run.name}-days", days)
     draw(run, rows)
     return Outcome(
         f"day. {machine.describe(run, 'h2load', 'php-fpm')}\n"
-        f"24 hours in {seconds:g} s, {len(times)} arrivals, the same for both servers; at the peak "
-        f"{100 * PEAK:.0f} % of the pages of 120 KB that level 1 has CPU for: "
-        f"{describe_rates(capacities)} a second, measured before each round. The controller's "
+        f"24 hours in {seconds:g} s, {several(counts)} arrivals, the same for both servers; at the "
+        f"peak {100 * PEAK:.0f} % of the pages of 120 KB that level 1 has CPU for: "
+        f"{several(capacities)} a second, measured before each round. The controller's "
         f"interval is {interval_of(seconds)}.",
         verdict.unless_busy(judge(days, rows), rows), {"each day": f"{run.name}-days"},
         {"demand, level, CPU and traffic over the day (medians)": run.name})

@@ -11,7 +11,7 @@ import dataclasses
 from benchkit import corpus, fpm, machine, plot, replay, run, verdict, web
 from benchkit.modes import calm, controller, days, goals, owncost, spikes
 from benchkit.outcome import Outcome
-from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site, describe_rates
+from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site, several
 
 SUMMARY = "the controller's modes: spikes, a day, calm, goals, and the controller's own cost"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, sections 4.1, "
@@ -154,7 +154,8 @@ def run(run):
         f"the flood {FLOOD_LENGTH * run.scale.attack:g}. "
         + "\n".join(texts) +
         f"\nThe day is 24 hours in {run.scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of "
-        f"the {describe_rates(capacities)} pages a second that {days.STATIC} has CPU for.\n"
+        f"the {several(capacities)} pages a second that {days.STATIC} has CPU for, "
+        "measured before each.\n"
         f"Passes of which less than {100 * replay.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),

@@ -90,7 +90,8 @@ def figures(updates):
     positions = [one.position for one in updates]
     seen = [one.load for one in updates]
     changes = sum(one != other for one, other in zip(positions, positions[1:]))
-    return {"counted_s": round(len(updates) * INTERVAL, 1), "changes": changes, "load_mean": round(stats.ratio(sum(seen), len(seen)), 3),
+    return {"counted_s": round(len(updates) * INTERVAL, 1), "changes": changes,
+            "load_mean": round(stats.ratio(sum(seen), len(seen)), 3),
             "load_deviation": round(statistics.pstdev(seen), 3) if seen else "",
             "position_mean": round(stats.ratio(sum(positions), len(positions)), 2),
             "position_variance": round(statistics.pvariance(positions), 4) if positions else ""}

@@ -70,10 +70,11 @@ def measure(run, site, names, seconds, days, done):
         times = arrivals.poisson(arrivals.DAY, PEAK * capacities[-1], seconds, seed=number)
         for name in names if number % 2 else reversed(names):
             rows, day = one_pass(site, name, times, seconds)
-            labels = {"server": name, "round": number}
+            labels = {"server": name, "round": number, "capacity": round(capacities[-1], 1)}
             hours += [{**labels, **row} for row in rows]
             whole.append({**labels, **day})
             done(len(whole) / days / len(names))
+    stock.stop()
     return hours, whole, capacities
 
 
