@@ -16,9 +16,9 @@ from benchkit.visitor import Visitor
 SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
 SOURCE = "“The Effect of HTML Compression on a LAN” (W3C)"
 
-SCALES = {"smoke": Scale(1, 0.02, only=2), "quick": Scale(8, 0.15), "normal": Scale(12, 0.4),
+SCALES = {"smoke": Scale(1, 0.02, only=2), "quick": Scale(8, 0.1), "normal": Scale(12, 0.4),
           "full": Scale(20, 2)}
-SECONDS = {"smoke": 5, "quick": 78, "normal": 200, "full": 1100}
+SECONDS = {"smoke": 5, "quick": 70, "normal": 200, "full": 1100}
 
 # The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms. Two requests fill the
 # small buffer: as many as the first segment of the compressed page has links.

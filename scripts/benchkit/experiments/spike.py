@@ -14,9 +14,9 @@ SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Se
           "and figure 8")
 
 # Seconds are those of the attack; the time before is as long, and that after half as long again.
-SCALES = {"smoke": Scale(2, 0.2), "quick": Scale(4, 4), "normal": Scale(3, 30),
+SCALES = {"smoke": Scale(2, 0.2), "quick": Scale(4, 3.5), "normal": Scale(3, 30),
           "full": Scale(3, 300)}
-SECONDS = {"smoke": 9, "quick": 133, "normal": 680, "full": 6500}
+SECONDS = {"smoke": 9, "quick": 118, "normal": 680, "full": 6500}
 
 BEFORE, AFTER = 1.0, 1.5  # to the attack's length
 
