@@ -14,8 +14,8 @@
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
 
 /*
- * A static file is read in pieces of this size: large enough that the calls do not show in a
- * profile, and no more than a process of hundreds should keep for it.
+ * A file that is encoded is read in pieces of this size: large enough that the calls do not show in
+ * a profile, and no more than a process of hundreds should keep for it.
  */
 #define FILE_PIECE (32 * 1024)
 
@@ -41,17 +41,17 @@ el_measure_t el_body_measure(const apr_bucket_brigade *bb)
     return measure;
 }
 
-void el_body_read_in_pieces(apr_bucket *bucket)
+void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes)
 {
     apr_bucket_file_enable_mmap(bucket, 0);
-    apr_bucket_file_set_buf_size(bucket, FILE_PIECE);
+    apr_bucket_file_set_buf_size(bucket, nbytes);
 }
 
 apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
                           apr_read_type_e mode)
 {
     if (APR_BUCKET_IS_FILE(bucket)) {
-        el_body_read_in_pieces(bucket);
+        el_body_read_in_pieces(bucket, FILE_PIECE);
     }
     return apr_bucket_read(bucket, data, len, mode);
 }

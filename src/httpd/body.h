@@ -18,10 +18,10 @@ typedef struct {
 el_measure_t el_body_measure(const apr_bucket_brigade *bb);
 
 /*
- * Has the bucket of a file read by read(), in large pieces, and never mapped: a mapped file that is
- * truncated kills the child.
+ * Has the bucket of a file read by read(), `nbytes` at a time, and never mapped: a mapped file that
+ * is truncated kills the child.
  */
-void el_body_read_in_pieces(apr_bucket *bucket);
+void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes);
 
 /* Reads `bucket`, which is data; files in pieces. APR_EAGAIN only with APR_NONBLOCK_READ. */
 apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
