@@ -69,5 +69,6 @@ def describe(run, *load_tools, where=None):
         parts.append(f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}")
     parts.append(where or (f"link {run.link}, MTU 1500" if run.link else "loopback"))
     of_length = f" of {run.scale.seconds:g} s a leg" if run.scale.seconds else ""
-    parts.append(f"{run.scale.rounds} interleaved rounds{of_length}, medians")
+    rounds = "1 round" if run.scale.rounds == 1 else f"{run.scale.rounds} interleaved rounds"
+    parts.append(f"{rounds}{of_length}, medians")
     return "; ".join(parts) + "."
