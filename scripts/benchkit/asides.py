@@ -101,6 +101,7 @@ def measure_streams(run, page, setups):
     for name, httpd in servers.items():
         coding = setups[name].coding
         rounds.check(httpd, rounds.Leg({"server": name}, PATH, page, coding, coding))
+
     def generate(name):
         return load.h2load(run, servers[name].url(PATH), {
             "Accept-Encoding": setups[name].coding or "identity"}, STREAMS, requests=STREAMS,

@@ -97,7 +97,7 @@ def test_web_files_without_packages_are_invented():
 
 def test_sites():
     put(web.SITES[0], {f"{number}.html": b"x" * 5000 for number in range(9)})
-    put(web.SITES[1], {"stub.html": b"x"})
+    put(web.SITES[1], {"tiny.html": b"x"})
     (site,) = web.sites(Run(pages=4))
     assert (site.name, len(site.pages)) == (web.SITES[0], 4)
 
