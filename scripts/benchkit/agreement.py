@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from benchkit import outcome, pace
+from benchkit import machine_speed, outcome
 from benchkit.tools import BenchError
 from benchkit.verdict import FAILS, HOLDS, Verdict
 
@@ -31,7 +31,7 @@ class Difference:
 class Agreement:
     agreed: int  # findings of which both say the same
     differences: list
-    remarks: list  # sentences: what only one of them has, other rounds, another pace
+    remarks: list  # sentences: what only one of them has, other rounds, another speed
 
     @property
     def contradictions(self):
@@ -75,12 +75,13 @@ def compare(left, right, names):
 def conditions(name, folders, facts, apart):
     """Sentences on how two runs of an experiment differ beside their verdicts.
 
-    The machine's pace matters where verdicts are `apart`.
+    The machine's speed matters where verdicts are `apart`.
     """
     (left, right), (one, other) = folders, facts
     if one["rounds"] != other["rounds"]:
         yield f"{name}: {one['rounds']} rounds in {left}, {other['rounds']} in {right}"
-    paces = [of_run.get("pace") for of_run in facts]  # results of an older bench have none
-    if apart and all(paces) and pace.differ(*paces):
-        yield (f"{name}: the machine was not the same. In {left}: {pace.sentence(paces[0])} In "
-               f"{right}: {pace.sentence(paces[1])}")
+    speeds = [of_run.get("machine_speed") for of_run in facts]  # older results have none
+    if apart and all(speeds) and machine_speed.differ(*speeds):
+        yield f"{name}: the machine was not the same. " + " ".join(
+            f"In {folder}: {machine_speed.sentence(speed)}"
+            for folder, speed in zip(folders, speeds))

@@ -13,7 +13,7 @@ import json
 import math
 import time
 
-from benchkit import pace
+from benchkit import machine_speed
 from benchkit.verdict import Verdict
 
 
@@ -27,9 +27,9 @@ class Outcome:
 
 def save(run, outcome, title, source, command, seconds):
     """Writes what the report needs beside the experiment's own files."""
-    run.pace.look()
-    figures = run.pace.figures()
-    paragraph = f"{outcome.paragraph}\n{pace.sentence(figures)}"
+    run.machine_speed.look()
+    figures = run.machine_speed.figures()
+    paragraph = f"{outcome.paragraph}\n{machine_speed.sentence(figures)}"
     texts = [paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
     run.save_text(run.name, "\n".join(texts))
     run.save_table(f"{run.name}-verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
@@ -39,7 +39,7 @@ def save(run, outcome, title, source, command, seconds):
         "name": run.name, "title": title, "source": source, "command": command,
         "seconds": round(seconds), "when": time.strftime("%Y-%m-%d %H:%M %Z"),
         "paragraph": paragraph, "tables": outcome.tables, "plots": outcome.plots,
-        "rounds": run.scale.rounds, "pace": figures,
+        "rounds": run.scale.rounds, "machine_speed": figures,
     }, indent=1, ensure_ascii=False), encoding="utf-8")
 
 

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from benchkit import tools
-from benchkit.pace import Pace
+from benchkit.machine_speed import MachineSpeed
 
 
 PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes well under one
@@ -71,7 +71,7 @@ class Run:
         self._ends = contextlib.ExitStack()
         # With a single CPU nothing can be kept apart; the paragraph says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
-        self.pace = Pace({"server": self.server_cpu, "load": self.load_cpu})
+        self.machine_speed = MachineSpeed({"server": self.server_cpu, "load": self.load_cpu})
 
     def __enter__(self):
         work = tempfile.mkdtemp(prefix="elastic-bench-")
@@ -97,7 +97,7 @@ class Run:
 
     def done(self, share):
         """Says how much of the experiment is done, 0 to 1; no load runs now."""
-        self.pace.look()
+        self.machine_speed.look()
         if self.progress is not None:
             self.progress.step(share)
 

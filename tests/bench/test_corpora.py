@@ -1,4 +1,4 @@
-"""Packages, the corpora made of them, codecs, and the guess of who made a body."""
+"""Packages, the corpora made of them, codecs, and which encoder made a body."""
 
 import gzip
 import random
@@ -9,7 +9,7 @@ import zlib
 import brotli
 import pytest
 
-from benchkit import codecs, corpus, guess, packages, pages, web
+from benchkit import codecs, corpus, identify_encoder, packages, pages, web
 from benchkit.run import Options, Scale
 from benchkit.tools import BenchError
 
@@ -172,27 +172,27 @@ def test_broken_zstd():
         codecs.zstd_decode(b"no zstd")
 
 
-@pytest.mark.parametrize("memory_level", guess.MEMORY_LEVELS)
+@pytest.mark.parametrize("memory_level", identify_encoder.MEMORY_LEVELS)
 @pytest.mark.parametrize("level", range(1, 10))
-def test_zlib_is_guessed(level, memory_level):
+def test_zlib_is_identified(level, memory_level):
     encoder = zlib.compressobj(level, zlib.DEFLATED, 31, memory_level)
     body = encoder.compress(BODY) + encoder.flush()
-    library, found = guess.guess(body)
-    assert guess.family(library) == "zlib"
-    assert guess.zlib_stream(BODY, found, 9) == guess.zlib_stream(BODY, level, 9)
+    library, found = identify_encoder.identify(body)
+    assert identify_encoder.family(library) == "zlib"
+    assert identify_encoder.zlib_stream(BODY, found, 9) == identify_encoder.zlib_stream(BODY, level, 9)
 
 
-def test_program_and_header_fields_are_guessed(tmp_path):
+def test_program_and_header_fields_are_identified(tmp_path):
     (tmp_path / "a.html").write_bytes(BODY)
     made = subprocess.run(["gzip", "-c", "-3", tmp_path / "a.html"], capture_output=True,
                           check=True).stdout  # its header has a name
-    assert guess.guess(made)[1] == 3
+    assert identify_encoder.identify(made)[1] == 3
 
 
 def test_bodies_of_nobody_known():
     encoder = zlib.compressobj(6, zlib.DEFLATED, 31, 1)
-    assert guess.guess(encoder.compress(BODY) + encoder.flush()) == (None, None)
-    assert guess.guess(b"no gzip") == (None, None)
+    assert identify_encoder.identify(encoder.compress(BODY) + encoder.flush()) == (None, None)
+    assert identify_encoder.identify(b"no gzip") == (None, None)
 
 
 def test_list_of_urls(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from benchkit import cli, net, nginx, outcome, pace, progress, run, server, tools, verdict
+from benchkit import cli, net, nginx, machine_speed, outcome, progress, run, server, tools, verdict
 from benchkit.tools import BenchError
 
 PATIENCE = 120  # seconds; the slowest takes under ten
@@ -106,7 +106,7 @@ def broken(one):
     raise KeyError("x")
 
 
-def test_what_fails_is_named_and_the_rest_runs(affinity, fake, capsys, tmp_path):
+def test_what_fails_is_named_and_the_rest_runs(fake, capsys, tmp_path):
     assert fake(lacking=lacking, full=full, broken=broken, good=good)("all") == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "not run: wrk is missing: install wrk (Debian)" in page
@@ -117,7 +117,7 @@ def test_what_fails_is_named_and_the_rest_runs(affinity, fake, capsys, tmp_path)
     assert "lacking: not run: wrk is missing" in said.out and "KeyError" in said.err
 
 
-def test_nothing_that_runs_is_a_failure(affinity, fake):
+def test_nothing_that_runs_is_a_failure(fake):
     assert fake(lacking=lacking)("all") == 1
 
 
@@ -127,7 +127,7 @@ def test_all_of_them_take_no_longer_than_promised():
     assert sum(cli.planned("smoke").values()) <= 60
 
 
-def test_quick_run_of_all_says_what_it_leaves_out(affinity, fake, capsys, tmp_path):
+def test_quick_run_of_all_says_what_it_leaves_out(fake, capsys, tmp_path):
     def long(one):
         raise AssertionError("it is left out")
 
@@ -153,7 +153,7 @@ def set_fact(folder, name, value):
     path.write_text(json.dumps(facts), encoding="utf-8")
 
 
-def test_two_runs_are_compared(affinity, fake, capsys, monkeypatch, tmp_path):
+def test_two_runs_are_compared(fake, capsys, monkeypatch, tmp_path):
     folders = []
     for number, figure in enumerate((0.5, 0.6, 1.5)):
         assert fake(good=judged(figure))("good") == 0
@@ -171,33 +171,33 @@ def test_two_runs_are_compared(affinity, fake, capsys, monkeypatch, tmp_path):
     assert main("agree", str(tmp_path), str(folders[0])) == 1
 
 
-@pytest.mark.parametrize("figures, paces, told", [
+@pytest.mark.parametrize("figures, speeds, named", [
     ((0.5, 1.5), (5.0, 9.0), True),
     ((0.5, 1.5), (5.0, 5.1), False),
     ((0.5, 0.6), (5.0, 9.0), False),  # there is nothing to explain
     ((0.5, 1.5), (5.0, None), False),  # an older bench's results
 ])
-def test_another_pace_is_told_where_verdicts_differ(affinity, fake, capsys, tmp_path, figures,
-                                                    paces, told):
+def test_another_pace_is_told_where_verdicts_differ(fake, capsys, tmp_path, figures,
+                                                    speeds, named):
     folders = []
-    for number, (figure, median) in enumerate(zip(figures, paces)):
+    for number, (figure, median) in enumerate(zip(figures, speeds)):
         main = fake(good=judged(figure))
         assert main("good") == 0
         folders.append(tmp_path / str(number))
         (tmp_path / "out").rename(folders[-1])
-        set_fact(folders[-1], "pace", paced(median) if median else None)
+        set_fact(folders[-1], "machine_speed", speed_of(median) if median else None)
     capsys.readouterr()
     main("agree", *map(str, folders))
     said = capsys.readouterr().out
-    assert (f"In {folders[1]}: {pace.sentence(paced(9.0))}" in said) is told
-    assert ("the machine was not the same" in said) is told
+    assert (f"In {folders[1]}: {machine_speed.sentence(speed_of(9.0))}" in said) is named
+    assert ("the machine was not the same" in said) is named
 
 
-def paced(median):
+def speed_of(median):
     return {"server": {"looks": 3, "least_ms": 1.0, "median_ms": median, "most_ms": 10.0}}
 
 
-def test_report_is_made_again(affinity, fake, tmp_path):
+def test_report_is_made_again(fake, tmp_path):
     main = fake(good=good)
     assert main("all") == 0
     (tmp_path / "out" / "report.html").unlink()
@@ -205,26 +205,26 @@ def test_report_is_made_again(affinity, fake, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_report_goes_where_it_is_kept(affinity, fake, tmp_path):
+def test_report_goes_where_it_is_kept(fake, tmp_path):
     main = fake(good=good)
     assert main("good") == 0
     assert main("report", "--page", str(tmp_path / "docs" / "page.html")) == 0
     assert 'id="good"' in (tmp_path / "docs" / "page.html").read_text(encoding="utf-8")
 
 
-def test_report_that_cannot_be_written(affinity, fake, capsys, tmp_path):
+def test_report_that_cannot_be_written(fake, capsys, tmp_path):
     main = fake(good=good)
     assert main("good") == 0
     assert main("report", "--page", str(tmp_path)) == 1
     assert "the report cannot be written" in capsys.readouterr().err
 
 
-def test_report_without_results(affinity, fake, capsys, tmp_path):
+def test_report_without_results(fake, capsys, tmp_path):
     assert fake(good=good)("report") == 1
     assert "has no results" in capsys.readouterr().err
 
 
-def test_results_that_cannot_be_written(affinity, fake, capsys, tmp_path):
+def test_results_that_cannot_be_written(fake, capsys, tmp_path):
     (tmp_path / "out").write_text("a file")
     assert fake(good=good)("good") == 1
     assert "the results cannot be written" in capsys.readouterr().err
@@ -264,7 +264,7 @@ def test_interrupt_leaves_nothing(module, open_folder, name):
     assert not running(open_folder) and not list(open_folder.iterdir())
 
 
-def test_server_takes_another_port_where_one_was_taken(module, affinity, monkeypatch, tmp_path):
+def test_server_takes_another_port_where_one_was_taken(module, monkeypatch, tmp_path):
     with socket.socket() as taken, run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -279,7 +279,7 @@ def test_server_takes_another_port_where_one_was_taken(module, affinity, monkeyp
 @pytest.mark.parametrize("make", [
     lambda one: server.Httpd(one, "httpd", "NoSuchDirective on\n", elastic=False),
     lambda one: nginx.Nginx(one, "nginx", "no_such_directive on;\n")])
-def test_server_that_does_not_start_says_why(affinity, tmp_path, make):
+def test_server_that_does_not_start_says_why(tmp_path, make):
     need("nginx")
     with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         with pytest.raises(BenchError, match="(?i)did not start: .*no_?such_?directive"):
@@ -317,27 +317,27 @@ def test_durations(seconds, said):
     assert progress.duration(seconds) == said
 
 
-def test_pace_is_told(affinity, fake, tmp_path):
+def test_pace_is_told(fake, tmp_path):
     fake(good=good)("good")
     saved = outcome.load(tmp_path / "out", "good")
-    figures = saved.facts["pace"]
+    figures = saved.facts["machine_speed"]
     assert all(figures[name]["median_ms"] > 0 for name in ("server", "load"))
-    assert pace.sentence(figures) in saved.facts["paragraph"]
+    assert machine_speed.sentence(figures) in saved.facts["paragraph"]
 
 
-def test_figures_of_the_pace(affinity):
-    one = pace.Pace({"server": 0})
+def test_figures_of_the_pace():
+    one = machine_speed.MachineSpeed({"server": 0})
     one.seen["server"] += [4, 2.5, 9, 3]
-    assert pace.sentence(one.figures()) == (
+    assert machine_speed.sentence(one.figures()) == (
         "A fixed piece of work took 3.5 ms of the server's CPU (2.5 to 9; 4 looks).")
 
 
-def test_pace_is_looked_at_now_and_then(affinity, monkeypatch):
+def test_pace_is_looked_at_now_and_then(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(pace.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(machine_speed.time, "monotonic", lambda: now[0])
     home = os.sched_getaffinity(0)
-    one = pace.Pace({"load": max(run.CPUS)})
-    for at in (100, 101, 100 + pace.PAUSE):
+    one = machine_speed.MachineSpeed({"load": max(run.CPUS)})
+    for at in (100, 101, 100 + machine_speed.PAUSE):
         now[0] = at
         one.look()
     assert len(one.seen["load"]) == 2
@@ -346,16 +346,16 @@ def test_pace_is_looked_at_now_and_then(affinity, monkeypatch):
 
 @pytest.mark.parametrize("median, differs", [(5.4, False), (5.6, True), (4.6, False), (4.5, True)])
 def test_paces_differ(median, differs):
-    assert pace.differ(paced(5.0), paced(median)) is differs
+    assert machine_speed.differ(speed_of(5.0), speed_of(median)) is differs
 
 
-def test_outcome_is_json(affinity, fake, tmp_path):
+def test_outcome_is_json(fake, tmp_path):
     fake(good=good)("good")
     facts = json.loads((tmp_path / "out" / "good.json").read_text(encoding="utf-8"))
     assert facts["command"] == "scripts/bench good --quick"
 
 
-def test_a_run_within_another_has_all_cpus(affinity, tmp_path):
+def test_a_run_within_another_has_all_cpus(tmp_path):
     """`all` is a run that contains those of the experiments."""
     alone = run.Run("x", run.Scale(1, 1), tmp_path / "out")
     with run.Run("all", None, tmp_path / "out"):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from benchkit import arrivals, asides, beyond, download
+from benchkit import arrivals, asides, download, overhead
 from benchkit.experiments import (content, context_reuse, control, day, lan_packets, levels, p95,
                                   peers, small_files, spike, static_vs_dynamic)
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
@@ -87,7 +87,7 @@ def test_levels():
                  ("gzip", 9, 50 + 500 * time, 300 * sent))]
 
     def judge(found):
-        return levels.find_verdicts(beyond.steady(found, ("coding", "level")))
+        return levels.find_verdicts(overhead.steady(found, ("coding", "level")))
 
     check(judge, rows(3, 0.8), rows(1.2, 1.0),
           ("cpu_usec_per_response",), noisy=(0,))
@@ -137,7 +137,7 @@ def test_context_reuse_through_httpd():
                 (("identity", 30), ("mod_deflate", 330), ("mod_elastic", 30 + 300 * cpu))]
 
     def judge(found):
-        return context_reuse.judge_servers(beyond.steady(found, ("module", "level")))
+        return context_reuse.judge_servers(overhead.steady(found, ("module", "level")))
 
     check(judge, rows(0.5), rows(1.3), ("cpu_usec_per_response",), noisy=())
 
@@ -192,7 +192,7 @@ def peer_rows(cpu, rate, sent=1.0):
 
 def test_peers():
     def judge(rows):
-        return peers.judge(beyond.steady(rows, ("server", "size")))
+        return peers.judge(overhead.steady(rows, ("server", "size")))
 
     check(judge, peer_rows(0.8, 2.5), peer_rows(1.3, 0.9, sent=1.1),
           ("cpu_usec_per_response", "rate"), noisy=())

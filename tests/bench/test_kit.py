@@ -142,7 +142,7 @@ def test_link_rates_that_are_none(rate):
         link.enter(rate)
 
 
-def test_run_ends_its_processes_and_removes_its_directory(affinity, monkeypatch, tmp_path):
+def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "PATIENCE", 0.3)
     with pytest.raises(RuntimeError):
         with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
@@ -158,7 +158,7 @@ def test_run_ends_its_processes_and_removes_its_directory(affinity, monkeypatch,
     assert not (tmp_path / "out").exists()
 
 
-def test_run_publishes_tables_with_the_columns_of_all_rows(affinity, tmp_path):
+def test_run_publishes_tables_with_the_columns_of_all_rows(tmp_path):
     with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         one.save_table("x", [{"a": 1}, {"a": 2, "b": "é"}])
         one.publish()

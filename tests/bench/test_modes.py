@@ -5,7 +5,7 @@ import math
 import pytest
 
 from benchkit import handler, replay
-from benchkit.modes import calm, controller, days, goals, owncost, spikes
+from benchkit.modes import controller, controller_overhead, days, goals, spikes, steady_state
 from benchkit.site import Logged
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN, every_round
 
@@ -138,10 +138,10 @@ def test_short_day_is_measured_and_not_judged():
 
 def test_loads_at_which_a_mode_should_rest():
     found = {1: 1000, 2: 900, 3: 300, 4: 250, 5: 200}
-    assert calm.leap(found) == (3, 2)
-    wanted = calm.loads(found)
-    assert wanted[calm.FITS] == (pytest.approx(126), (50, 80))
-    rate, (low, high) = wanted[calm.BETWEEN]
+    assert steady_state.leap(found) == (3, 2)
+    wanted = steady_state.loads(found)
+    assert wanted[steady_state.FITS] == (pytest.approx(126), (50, 80))
+    rate, (low, high) = wanted[steady_state.BETWEEN]
     # Level 2 is below the band, level 3 above it.
     assert 100 * rate / 900 < low < 63 < high < 100 * rate / 300
     assert high / low == pytest.approx(3 ** 0.5)
@@ -149,35 +149,35 @@ def test_loads_at_which_a_mode_should_rest():
 
 def test_levels_too_near_and_too_far_apart_have_thresholds_that_httpd_takes():
     for found in ({4: 100, 5: 100}, {4: 1000, 5: 10}):
-        _, (low, high) = calm.loads(found)[calm.BETWEEN]
+        _, (low, high) = steady_state.loads(found)[steady_state.BETWEEN]
         assert 0 < round(low) < round(high) < 100
 
 
 def test_figures_of_a_steady_load():
-    found = calm.figures(updates(0.6, 0.7, 0.6, 0.7, positions=(4, 5, 5, 4), step=0.5))
+    found = steady_state.figures(updates(0.6, 0.7, 0.6, 0.7, positions=(4, 5, 5, 4), step=0.5))
     assert found == {"counted_s": 2, "changes": 2, "load_mean": 0.65, "load_deviation": 0.05,
                      "position_mean": 4.5, "position_variance": 0.25}
-    assert calm.figures([])["position_variance"] == ""
+    assert steady_state.figures([])["position_variance"] == ""
 
 
 def calm_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
     return [{"load": load, "mode": mode, "round": number, "changes": changes,
              "counted_s": seconds, "load_deviation": noise,
              "position_variance": {"mix": mix, "step": step}.get(mode, 0)}
-            for load in (calm.FITS, calm.BETWEEN) for mode in calm.MODES]
+            for load in (steady_state.FITS, steady_state.BETWEEN) for mode in steady_state.MODES]
 
 
 def test_calm():
-    assert outcomes(calm.judge(calm_rows(2, 0.1))) == [HOLDS] * 2
-    assert outcomes(calm.judge(calm_rows(3, 1.5))) == [FAILS] * 2
+    assert outcomes(steady_state.judge(calm_rows(2, 0.1))) == [HOLDS] * 2
+    assert outcomes(steady_state.judge(calm_rows(3, 1.5))) == [FAILS] * 2
     # The changes of all rounds count, and the variance of each.
     mixed = calm_rows(1, 0.1) + calm_rows(3, 2, number=2)
-    assert outcomes(calm.judge(mixed)) == [HOLDS, UNKNOWN]
-    assert outcomes(calm.judge([])) == [UNKNOWN] * 2
+    assert outcomes(steady_state.judge(mixed)) == [HOLDS, UNKNOWN]
+    assert outcomes(steady_state.judge([])) == [UNKNOWN] * 2
 
 
 def test_calm_that_was_none_tells_nothing():
-    still, short, noisy = (calm.judge(calm_rows(1, 0.1, **more)) for more in (
+    still, short, noisy = (steady_state.judge(calm_rows(1, 0.1, **more)) for more in (
         {"step": 0}, {"seconds": 49}, {"noise": 0.06}))
     assert outcomes(still) == [HOLDS, UNKNOWN] and "stood still" in still[1].remark
     assert outcomes(short) == [UNKNOWN, HOLDS] and "too short" in short[0].remark
@@ -236,9 +236,9 @@ def idle_rows(predict, off, nothing):
 
 
 def test_own_cost():
-    assert outcomes(owncost.judge(idle_rows((9e-4, 8e-4), (5e-4, 5e-4), (0, 0)))) == [HOLDS] * 2
-    assert outcomes(owncost.judge(idle_rows((5e-3, 4e-3), (5e-4, 5e-4), (0, 0)))) == [FAILS] * 2
-    assert outcomes(owncost.judge(idle_rows((5e-3, 5e-4), (0, 0), (0, 0)))) == [UNKNOWN] * 2
+    assert outcomes(controller_overhead.judge(idle_rows((9e-4, 8e-4), (5e-4, 5e-4), (0, 0)))) == [HOLDS] * 2
+    assert outcomes(controller_overhead.judge(idle_rows((5e-3, 4e-3), (5e-4, 5e-4), (0, 0)))) == [FAILS] * 2
+    assert outcomes(controller_overhead.judge(idle_rows((5e-3, 5e-4), (0, 0), (0, 0)))) == [UNKNOWN] * 2
 
 
 def test_verdict_of_every_round():

@@ -20,7 +20,7 @@ PARAGRAPH = "one. 2 × Some CPU, 25 GB, Debian, Linux 6; Apache/2.4.71; more.\nA
 
 
 @pytest.fixture
-def results(affinity, tmp_path):
+def results(tmp_path):
     """The files of one experiment's run, with a table wider than any phone."""
     with run.Run("one", run.Scale(2, 1), tmp_path / "out") as one:
         one.save_table("one-summary", [
@@ -54,7 +54,7 @@ def saved(folder, name, verdicts):
     return folder
 
 
-def test_two_runs_agree_or_contradict_each_other(affinity, tmp_path):
+def test_two_runs_agree_or_contradict_each_other(tmp_path):
     def judged(*figures):
         return [verdict.exact(f"{place} is small", figure, "less", below=1) if figure else
                 verdict.impossible(f"{place} is small", "less", "it was not measured")

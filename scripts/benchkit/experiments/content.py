@@ -5,7 +5,7 @@ figures 3 to 5. A site is a Debian package with HTML pages; a figure of a site i
 together. zlib is called as mod_deflate calls it.
 """
 
-from benchkit import codecs, guess, machine, plot, rounds, stats, verdict, web
+from benchkit import codecs, identify_encoder, machine, plot, rounds, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 from benchkit.experiments.context_reuse import encode_all
@@ -24,7 +24,7 @@ USED = 5  # the source: sites use level 5.02 on average
 
 ENOUGH = 30  # sites, of which the source had 465
 
-GUESSED = 12  # pages made at known levels, to try the guess; and bodies that packages bring
+IDENTIFIED = 12  # pages made at known levels, to try the identification; and bodies that packages bring
 
 GIGABYTE, HOUR = 1e9, 3600
 
@@ -88,34 +88,34 @@ def efforts(rows):
     return found
 
 
-def try_guess(pages):
-    """Rows: bodies of known makers and levels, and what is guessed of them."""
-    makers = list(guess.candidates())
+def try_identification(pages):
+    """Rows: bodies of known makers and levels, and what is identified."""
+    makers = list(identify_encoder.candidates())
     rows = []
     for number, page in enumerate(pages):
         # A step that has no factor with the number of makers comes to each in turn.
         library, level, make = makers[7 * number % len(makers)]
-        found, found_level = guess.guess_stream(make(page))
-        if guess.family(found) != guess.family(library):
+        found, found_level = identify_encoder.identify_stream(make(page))
+        if identify_encoder.family(found) != identify_encoder.family(library):
             right = "no"
         else:
             right = "yes" if found_level == level else "same bytes"
         rows.append({"body": f"page {number + 1}", "made_by": library, "made_at": level,
-                     "guessed": found or "-", "guessed_level": found_level or 0, "right": right})
+                     "identified": found or "-", "identified_level": found_level or 0, "right": right})
     return rows
 
 
-def guess_others(run):
+def identify_others(run):
     """Rows: gzip bodies that packages bring, whose makers are not known."""
     rows = []
-    for name, body in web.kept_bodies(run, GUESSED * run.scale.pages):
-        library, level = guess.guess(body)
-        rows.append({"body": name, "made_by": "", "made_at": "", "guessed": library or "-",
-                     "guessed_level": level or 0, "right": ""})
+    for name, body in web.kept_bodies(run, IDENTIFIED * run.scale.pages):
+        library, level = identify_encoder.identify(body)
+        rows.append({"body": name, "made_by": "", "made_at": "", "identified": library or "-",
+                     "identified_level": level or 0, "right": ""})
     return rows
 
 
-def judge(rows, sites, guesses):
+def judge(rows, sites, encoders):
     def ratios(over, under, figure):
         return verdict.per_round(rows, {"level": over}, {"level": under}, figure, ("site",))
 
@@ -151,8 +151,8 @@ def judge(rows, sites, guesses):
         verdict.exact("level 7 is cheapest for most sites at the given prices", float(common),
                       "7; some 6 or 8", above=5.5, below=8.5),
         verdict.exact("the library and level that made a body can be told", stats.ratio(
-            sum(row["right"] in ("yes", "same bytes") for row in guesses),
-            sum(bool(row["right"]) for row in guesses)), "51 % of sites use zlib", above=0.95)]
+            sum(row["right"] in ("yes", "same bytes") for row in encoders),
+            sum(bool(row["right"]) for row in encoders)), "51 % of sites use zlib", above=0.95)]
 
 
 def draw_sites(run, sites):
@@ -169,14 +169,14 @@ def draw_sites(run, sites):
             axes.set_ylim(bottom=0)
 
 
-def draw_levels(run, sites, by_level, guesses):
+def draw_levels(run, sites, by_level, encoders):
     with plot.figure(run, run.name, 3, width=11, height=3.4) as (used, effort, best):
-        levels = sorted(row["guessed_level"] for row in guesses
-                        if not row["right"] and row["guessed_level"])
+        levels = sorted(row["identified_level"] for row in encoders
+                        if not row["right"] and row["identified_level"])
         used.step([0, *levels, 10], [0, *(100 * (n + 1) / len(levels) for n in
                                          range(len(levels))), 100] if levels else [0, 0],
                   where="post", color=plot.GZIP)
-        used.set_xlabel("level, guessed, of the packages' gzip bodies")
+        used.set_xlabel("level, identified, of the packages' gzip bodies")
         used.set_ylabel("% of bodies, cumulated")
         for key, style in (("most", "^:"), ("mean", "o-"), ("least", "v:")):
             effort.plot(LEVELS, [row[key] for row in by_level], style, ms=4, color=plot.GZIP,
@@ -192,10 +192,10 @@ def draw_levels(run, sites, by_level, guesses):
             axes.set_xticks(LEVELS)
 
 
-def write_paragraph(run, sites, prices, guesses):
+def write_paragraph(run, sites, prices, encoders):
     ratios = sorted(site["ratio_6"] for site in sites)
-    others = [row for row in guesses if not row["right"]]
-    known = [row for row in others if row["guessed_level"]]
+    others = [row for row in encoders if not row["right"]]
+    known = [row for row in others if row["identified_level"]]
     return "\n".join([
         f"content. {machine.describe(run)}",
         f"{len(sites)} sites, {run.scale.pages} pages each at most; CPU time of one thread, one "
@@ -205,7 +205,7 @@ def write_paragraph(run, sites, prices, guesses):
         f"Prices: {prices[0]:g} for an hour of one CPU, {prices[1]:g} for a gigabyte "
         "(--price-cpu-hour, --price-gb).",
         f"Of {len(others)} gzip bodies that the packages bring, {len(known)} were made by "
-        f"{', '.join(sorted({row['guessed'] for row in known})) or 'no library that was tried'}, "
+        f"{', '.join(sorted({row['identified'] for row in known})) or 'no library that was tried'}, "
         f"at level {stats.median(row['guessed_level'] for row in known):g} in the median."
         if known else "None of the packages' gzip bodies could be told."])
 
@@ -221,13 +221,13 @@ def run(run):
     sites, by_level = summarize(rows, prices), efforts(rows)
     run.save_table(f"{run.name}-sites", sites)
     run.save_table(f"{run.name}-levels", by_level)
-    tried = pages[:GUESSED * run.scale.pages]
-    guesses = try_guess(tried) + guess_others(run)
-    run.save_table(f"{run.name}-guesses", guesses)
+    tried = pages[:IDENTIFIED * run.scale.pages]
+    encoders = try_identification(tried) + identify_others(run)
+    run.save_table(f"{run.name}-encoders", encoders)
     draw_sites(run, sites)
-    draw_levels(run, sites, by_level, guesses)
+    draw_levels(run, sites, by_level, encoders)
     return Outcome(
-        write_paragraph(run, sites, prices, guesses), judge(rows, sites, guesses),
+        write_paragraph(run, sites, prices, encoders), judge(rows, sites, encoders),
         {"sites": f"{run.name}-sites", "CPU µs per KB by level": f"{run.name}-levels",
-         "who made a body": f"{run.name}-guesses"},
+         "who made a body": f"{run.name}-encoders"},
         {"figures 3a, 3b and 5": run.name, "figures 4a and 4b": f"{run.name}-sites"})

@@ -6,7 +6,7 @@ codec alone and through httpd, where mod_deflate makes an encoder for each respo
 
 import time
 
-from benchkit import (beyond, codecs, load, machine, plot, rounds, sample, server, stats, verdict,
+from benchkit import (codecs, overhead, load, machine, plot, rounds, sample, server, stats, verdict,
                       web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
@@ -96,7 +96,7 @@ def measure_servers(run, bodies):
             http1=True, urls=urls))
         rows.append({"module": module, "level": level, "round": number, **figures})
         run.done(0.6 + 0.4 * len(rows) / run.scale.rounds / len(legs))
-    return beyond.steady(rows, ("module", "level"))
+    return overhead.steady(rows, ("module", "level"))
 
 
 def judge_codecs(rows):
@@ -120,7 +120,7 @@ def judge_codecs(rows):
 def judge_servers(rows):
     return [verdict.judge_interval(
         f"level {level} through httpd: this module takes less CPU than mod_deflate's fresh "
-        "encoders", *beyond.ratio(rows, {"module": "mod_elastic", "level": level},
+        "encoders", *overhead.ratio(rows, {"module": "mod_elastic", "level": level},
                                   {"module": "mod_deflate", "level": level},
                                   {"module": "identity"}),
         "0.65 with kept ones", below=1) for level in SERVED_LEVELS]

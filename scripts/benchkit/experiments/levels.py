@@ -7,7 +7,7 @@ Servers". The page comes from a handler, of unknown length, and is compressed fo
 import math
 import re
 
-from benchkit import (beyond, corpus, download, handler, load, machine, plot, rounds, server, stats,
+from benchkit import (corpus, download, handler, load, machine, overhead, plot, rounds, server, stats,
                       verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
@@ -87,14 +87,14 @@ def parse_log(text):
 def summarize(legs, rows, times):
     """{(coding, level): figures}: medians, and the compression time in two ways."""
     middle = stats.medians(rows, ("coding", "level"),
-                           ("rate", "sent_bytes", "cpu_usec_per_response", beyond.STEADY))
-    base = middle["identity", 0][beyond.STEADY]
+                           ("rate", "sent_bytes", "cpu_usec_per_response", overhead.STEADY))
+    base = middle["identity", 0][overhead.STEADY]
     for leg in legs:
         figures = middle[leg.labels["coding"], leg.labels["level"]]
         # What a response costs beyond the same response without compression.
-        figures["compression_usec"] = figures[beyond.STEADY] - base
+        figures["compression_usec"] = figures[overhead.STEADY] - base
         # Responses per second of CPU: the rate that the server would reach on a CPU of its own.
-        figures["capacity"] = stats.ratio(1e6, figures[beyond.STEADY])
+        figures["capacity"] = stats.ratio(1e6, figures[overhead.STEADY])
         figures["encoder_usec"] = stats.median(times.get(leg.path, ()))
     return middle
 
@@ -184,10 +184,10 @@ def find_verdicts(rows):
     return [
         verdict.judge_interval(
             "gzip level 9 takes several times the compression time of level 1",
-            *beyond.ratio(rows, nine, one, {"coding": "identity"}),
+            *overhead.ratio(rows, nine, one, {"coding": "identity"}),
             "3 times on its page, 2 to 6.5 times by site", above=2, below=6.5),
         verdict.judge("and so much more CPU per response, so that capacity falls",
-                      verdict.per_round(rows, nine, one, beyond.STEADY),
+                      verdict.per_round(rows, nine, one, overhead.STEADY),
                       "about a third of the capacity", above=1.5),
         verdict.judge("level 9 saves bytes over level 1",
                       verdict.per_round(rows, nine, one, "sent_bytes"), "9 to 27 % fewer",
@@ -216,7 +216,7 @@ def run(run):
     counts = {leg.path: load.count_requests(httpd, leg, CLIENTS, run.scale.seconds) for leg in legs}
     rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
         run, httpd.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.path], http1=True))
-    rows = beyond.steady(rows, ("coding", "level"))
+    rows = overhead.steady(rows, ("coding", "level"))
     run.save_table(run.name, rows)
     httpd.stop()  # writes out its buffered log
     times = parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))

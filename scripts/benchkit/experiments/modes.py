@@ -1,4 +1,4 @@
-"""The controller's modes on a real httpd: spikes, a day, calm, goals, and what they cost.
+"""The controller's modes on a real httpd: spikes, a day, a steady load, goals, and their overhead.
 
 Beside step, which is the method of "Automatic and Dynamic Configuration of Data Compression for Web
 Servers", stand the modes that know what setups cost; and mod_deflate at a fixed level.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 
 from benchkit import corpus, fpm, machine, plot, replay, run, verdict, web
-from benchkit.modes import calm, controller, days, goals, owncost, spikes
+from benchkit.modes import controller, controller_overhead, days, goals, spikes, steady_state
 from benchkit.outcome import Outcome
 from benchkit.site import ELASTIC, GZIP_ONLY, Files, Generator, Site, several
 
-SUMMARY = "the controller's modes: spikes, a day, calm, goals, and the controller's own cost"
+SUMMARY = "the controller's modes: spikes, a day, a steady load, goals, and the controller's overhead"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, sections 4.1, "
           "4.2, 5.2 and 5.3")
 
@@ -25,18 +25,18 @@ class Scale(run.Scale):
     days: int = 1
     attack: float = 6  # seconds: mod_deflate's clients come to wait for more than two
     after: float = 0  # seconds that it is watched for after an attack, at least
-    calm: float = 40  # seconds of each mode at each steady load
+    steady_state: float = 40  # seconds of each mode at each steady load
     steady: float = 6  # seconds of each pinned level, and half of a goal's
     levels: int = 1  # the step between those that are pinned
     idle: float = 20  # seconds
     children: int = 250  # of prefork
 
 
-SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, calm=0.1, steady=0.1, levels=8, idle=0.05,
+SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady_state=0.1, steady=0.1, levels=8, idle=0.05,
                          children=4),
-          "quick": Scale(1, 48, only=3, calm=20, steady=6, levels=2, idle=10),
+          "quick": Scale(1, 48, only=3, steady_state=20, steady=6, levels=2, idle=10),
           "normal": Scale(2, 240, only=3, after=spikes.BACK),
-          "full": Scale(3, 240, days=3, attack=10, after=spikes.BACK, calm=120, steady=10)}
+          "full": Scale(3, 240, days=3, attack=10, after=spikes.BACK, steady_state=120, steady=10)}
 SECONDS = {"smoke": 9, "quick": 520, "normal": 1800, "full": 6500}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
 # that is promised there, and can tell little in less.
@@ -56,7 +56,7 @@ PAGE_BYTES = 60 * corpus.KB  # of the goals, at most
 GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length know only nine times
 
 # Of the time that the run takes, about.
-SHARES = {"spike": 0.15, "flood": 0.15, "day": 0.35, "calm": 0.2, "goals": 0.1, "own cost": 0.05}
+SHARES = {"spike": 0.15, "flood": 0.15, "day": 0.35, "steady state": 0.2, "goals": 0.1, "controller overhead": 0.05}
 
 
 def steps(run):
@@ -137,13 +137,13 @@ def run(run):
     run.save_table(f"{run.name}-days", whole)
     days.draw(run, f"{run.name}-day", hours)
     generator = Generator(run, corpus.document(PAGE_BYTES, run), GOAL_LEAST)
-    steady = calm.measure(run, generator, run.scale.calm, done["calm"])
-    run.save_table(f"{run.name}-calm", steady)
+    steady = steady_state.measure(run, generator, run.scale.steady_state, done["steady state"])
+    run.save_table(f"{run.name}-steady-state", steady)
     reached = goals.measure(run, generator, run.scale.steady, goals.LEVELS[::run.scale.levels],
                             done["goals"])
     run.save_table(f"{run.name}-goals", reached)
-    idle = owncost.measure(run, run.scale.idle, run.scale.children, done["own cost"])
-    run.save_table(f"{run.name}-own-cost", idle)
+    idle = controller_overhead.measure(run, run.scale.idle, run.scale.children, done["controller overhead"])
+    run.save_table(f"{run.name}-controller-overhead", idle)
     void = [row for row in rows + whole if row["sent_share"] < replay.SENT]
     return Outcome(
         f"modes. {machine.describe(run, 'h2load', 'php-fpm')}\n"
@@ -157,13 +157,13 @@ def run(run):
         f"the {several(capacities)} pages a second that {days.STATIC} has CPU for, "
         "measured before each.\n"
         f"Passes of which less than {100 * replay.SENT:.0f} % of the schedule was sent in time, "
-        f"and which are void: {len(void)}.\n" + owncost.sentence(idle),
+        f"and which are void: {len(void)}.\n" + controller_overhead.sentence(idle),
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),
          *verdict.unless_busy(days.judge(whole, run.scale.seconds), whole),
-         *verdict.unless_busy(calm.judge(steady), steady),
-         *goals.judge(reached), *owncost.judge(idle)],
+         *verdict.unless_busy(steady_state.judge(steady), steady),
+         *goals.judge(reached), *controller_overhead.judge(idle)],
         {"spikes": f"{run.name}-spikes", "days": f"{run.name}-days",
-         "steady loads": f"{run.name}-calm", "goals and pinned levels": f"{run.name}-goals",
-         "idle servers": f"{run.name}-own-cost"},
+         "steady loads": f"{run.name}-steady-state", "goals and pinned levels": f"{run.name}-goals",
+         "idle servers": f"{run.name}-controller-overhead"},
         {"spikes: latency and position": f"{run.name}-spikes",
          "a day: position, CPU and latency": f"{run.name}-day"})

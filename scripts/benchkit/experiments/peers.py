@@ -6,7 +6,7 @@ server's identity. The targets are this project's own.
 
 import time
 
-from benchkit import (asides, beyond, build, codecs, corpus, load, machine, nginx, plot,
+from benchkit import (asides, build, codecs, corpus, load, machine, nginx, overhead, plot,
                       position, rounds, server, stats, tools, verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
@@ -138,10 +138,10 @@ def identity_of(name):
 def summarize(rows):
     """{(server, size): figures}: medians, and the compression CPU."""
     middle = stats.medians(rows, ("server", "size"), (
-        "sent_bytes", "rate", "cpu_usec_per_response", beyond.STEADY, "memory_peak_kb"))
+        "sent_bytes", "rate", "cpu_usec_per_response", overhead.STEADY, "memory_peak_kb"))
     for (name, size), figures in middle.items():
-        base = middle[identity_of(name)["server"], size][beyond.STEADY]
-        figures["compression_usec"] = round(figures[beyond.STEADY] - base, 1)
+        base = middle[identity_of(name)["server"], size][overhead.STEADY]
+        figures["compression_usec"] = round(figures[overhead.STEADY] - base, 1)
     return middle
 
 
@@ -183,7 +183,7 @@ def judge(rows):
             continue
         sides = {"server": leg}, {"server": peer}
         found += [
-            verdict.judge_interval(f"{leg}: compression CPU to {peer}", *beyond.ratio(
+            verdict.judge_interval(f"{leg}: compression CPU to {peer}", *overhead.ratio(
                 rows, *sides, identity_of(leg), ("size",)), f"at most {cpu}", below=cpu),
             verdict.exact(f"{leg}: bytes to {peer}", mean_bytes(rows, leg, peer),
                           f"at most {sent:.2f}", below=sent * TIE)]
@@ -264,7 +264,7 @@ def run(run):
     rows = rounds.measure(run, None, legs, lambda leg: load.h2load(
         run, leg.server.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.name],
         http1=True))
-    rows = add_best_position(beyond.steady(with_bytes_sent(rows), ("server", "size")))
+    rows = add_best_position(overhead.steady(with_bytes_sent(rows), ("server", "size")))
     run.save_table(run.name, rows)
     middle = summarize(rows)
     run.save_table(f"{run.name}-summary", [{"server": name, "kb": size, **figures}

@@ -18,7 +18,7 @@ COLOURS = {"mod_deflate": plot.IDENTITY, "step": plot.KEPT, "mix": plot.THRESHOL
 
 # Of what saturates the ceiling: far enough below the low threshold of 50 % that no sample of a tenth
 # of a second, with its ten ticks, leaves it there by chance.
-CALM = 0.25
+BASE = 0.25
 
 # Of what saturates the floor, what it is asked for at most. With a bypass more is asked for.
 FIT = 0.75
@@ -80,7 +80,7 @@ def calibrate(workload, seconds):
     peak = workload.height * stock
     if not workload.bypass:
         peak = min(peak, FIT * floor)
-    return Rates(stock, ceiling, floor, min(CALM * ceiling, peak / 2), peak)
+    return Rates(stock, ceiling, floor, min(BASE * ceiling, peak / 2), peak)
 
 
 def serve(workload, name):
@@ -184,7 +184,7 @@ def judge_load(load, rows, levels):
     def worst(figure, *servers):
         return max((row[figure] for row in rows if row["server"] in servers), default=math.nan)
 
-    calm = min((row["former"] for row in rows if row["server"] in MODES), default=math.nan)
+    former = min((row["former"] for row in rows if row["server"] in MODES), default=math.nan)
     stock = stats.median(row["p99_ms"] for row in rows if row["server"] == "mod_deflate")
     where = f", where mod_deflate's p99 is above {BAD_MS} ms"
 
@@ -196,7 +196,7 @@ def judge_load(load, rows, levels):
                                   f"mod_deflate's is {stock:.0f}: the spike is too small")
 
     return [
-        verdict.exact(f"{load}: before it, every mode stands at the ceiling", calm, "1",
+        verdict.exact(f"{load}: before it, every mode stands at the ceiling", former, "1",
                       above=0.85),
         where_stock_fails(f"{load}: intervals until predict is at the floor", "floor_intervals",
                           "at most 2", 2 + LATE),

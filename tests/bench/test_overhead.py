@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from benchkit import beyond
+from benchkit import overhead
 
 KEYS = ("leg", "size")
 OURS, PEER, IDENTITY = ({"leg": name} for name in ("ours", "peer", "identity"))
@@ -19,13 +19,13 @@ def measured(ours, rounds=12, noise=0.03, drift=0.0, seed=1):
         for size, base, compression in ((1, 34, 50), (64, 40, 1700)):
             for leg, cost in (("identity", 0), ("peer", compression), ("ours", ours * compression)):
                 pace = min(2, max(1, pace * math.exp(source.gauss(0, drift))))
-                rows.append({"round": number, "size": size, "leg": leg, beyond.FIGURE:
+                rows.append({"round": number, "size": size, "leg": leg, overhead.FIGURE:
                              (base + cost) * pace * math.exp(source.gauss(0, noise))})
-    return beyond.steady(rows, KEYS)
+    return overhead.steady(rows, KEYS)
 
 
 def ratio(rows):
-    return beyond.ratio(rows, OURS, PEER, IDENTITY, ("size",))
+    return overhead.ratio(rows, OURS, PEER, IDENTITY, ("size",))
 
 
 @pytest.mark.parametrize("ours", [0.2, 0.5, 1.0])
@@ -63,18 +63,18 @@ def test_sides_that_were_not_measured():
 
 
 def test_two_servers_have_identities_of_their_own():
-    rows = [{"leg": leg, "size": 1, "round": number, beyond.FIGURE: figure} for number in range(4)
+    rows = [{"leg": leg, "size": 1, "round": number, overhead.FIGURE: figure} for number in range(4)
             for leg, figure in (("ours", 60), ("a", 50), ("peer", 30), ("b", 10))]
-    (middle, low, high), _ = beyond.ratio(beyond.steady(rows, KEYS), OURS, PEER,
+    (middle, low, high), _ = overhead.ratio(overhead.steady(rows, KEYS), OURS, PEER,
                                           ({"leg": "a"}, {"leg": "b"}))
     assert middle == low == high == pytest.approx(0.5)
 
 
 def test_steady_takes_the_drift_away_and_leaves_the_legs():
-    rows = [{"leg": leg, "size": 1, "round": number, beyond.FIGURE: figure * (1 + number % 2)}
+    rows = [{"leg": leg, "size": 1, "round": number, overhead.FIGURE: figure * (1 + number % 2)}
             for number in range(10) for leg, figure in
             (("a", 10), ("b", 20), ("c", 30), ("d", 40), ("e", 50), ("f", 60))]
-    steady = beyond.steady(rows, KEYS)
+    steady = overhead.steady(rows, KEYS)
     for leg, figure in (("b", 20), ("e", 50)):
-        seen = [row[beyond.STEADY] for row in steady if row["leg"] == leg]
+        seen = [row[overhead.STEADY] for row in steady if row["leg"] == leg]
         assert max(seen) / min(seen) < 1.01

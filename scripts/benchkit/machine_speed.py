@@ -15,10 +15,10 @@ LEVEL = 6
 
 PAUSE = 2  # seconds between two looks, at least: looking takes some ms of each CPU
 
-STEADY = 1.1  # a factor by which paces differ that need no mention
+STEADY = 1.1  # a factor by which speeds differ that need no mention
 
 
-class Pace:
+class MachineSpeed:
     """What the work took, in ms of CPU time; `cpus` is {what it is there for: the CPU}."""
 
     def __init__(self, cpus):
@@ -35,12 +35,12 @@ class Pace:
             for name, cpu in self._cpus.items():
                 os.sched_setaffinity(0, {cpu})
                 # The first time fills the caches.
-                self.seen[name].append(min(self._work() for _ in range(2)))
+                self.seen[name].append(min(self.time_work() for _ in range(2)))
         finally:
             os.sched_setaffinity(0, home)
         self._due = time.monotonic() + PAUSE
 
-    def _work(self):
+    def time_work(self):
         before = time.thread_time()
         zlib.compress(self._body, LEVEL)
         return 1e3 * (time.thread_time() - before)

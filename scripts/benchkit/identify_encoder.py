@@ -75,13 +75,13 @@ def family(library):
     return "zlib" if library.startswith(("zlib", "gzip")) else library
 
 
-def guess(body):
+def identify(body):
     """(library, level) that made a gzip body; (None, None) where nothing gives its bytes."""
     stream = deflate_stream(body)
-    return guess_stream(stream) if stream else (None, None)
+    return identify_stream(stream) if stream else (None, None)
 
 
-def guess_stream(stream):
+def identify_stream(stream):
     plain = zlib.decompress(stream, -15)
     for library, level, make in candidates():
         if make(plain) == stream:

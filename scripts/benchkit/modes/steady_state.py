@@ -99,8 +99,8 @@ def figures(updates):
 
 def judge(rows):
     rows = [row for row in rows if row["position_variance"] != ""]
-    calm = [row for row in rows if (row["load"], row["mode"]) == (FITS, "predict")]
-    return [judge_changes("predict: changes a minute at a steady load", calm),
+    still = [row for row in rows if (row["load"], row["mode"]) == (FITS, "predict")]
+    return [judge_changes("predict: changes a minute at a steady load", still),
             judge_variance("mix: variance of the position to step's, where no level fits",
                            [row for row in rows if row["load"] == BETWEEN])]
 

@@ -23,20 +23,20 @@ def steady(rows, keys):
     """The rows, which are in the order of their measurement, each with STEADY.
 
     `keys` are the columns that name a leg. A leg's figure to its own median over the rounds says
-    how slow the machine was; the median of that over a measurement's neighbours is its pace.
+    how slow the machine was; the median of that over a measurement's neighbours is its slow.
     """
     usual = {key: figures[FIGURE] for key, figures in stats.medians(rows, keys, [FIGURE]).items()}
-    paces = [stats.ratio(row[FIGURE], usual[tuple(row[key] for key in keys)]) for row in rows]
+    slowness = [stats.ratio(row[FIGURE], usual[tuple(row[key] for key in keys)]) for row in rows]
     found = []
     for place, row in enumerate(rows):
-        near = (paces[max(0, place - NEIGHBOURS):place]
-                + paces[place + 1:place + 1 + NEIGHBOURS])
-        pace = stats.median(near) if near else 1.0
-        found.append({**row, STEADY: round(row[FIGURE] / pace, 2)})
+        near = (slowness[max(0, place - NEIGHBOURS):place]
+                + slowness[place + 1:place + 1 + NEIGHBOURS])
+        slow = stats.median(near) if near else 1.0
+        found.append({**row, STEADY: round(row[FIGURE] / slow, 2)})
     return found
 
 
-def beyond(over, base):
+def overhead(over, base):
     """What is beyond `base`, or the least that counts."""
     return max(over - base, LEAST * base)
 
@@ -71,5 +71,5 @@ def pooled(cells, rounds):
     for cell in cells:
         over, under, *bases = (statistics.median(cell[number][place] for number in rounds)
                                for place in range(4))
-        ratios.append(beyond(over, bases[0]) / beyond(under, bases[1]))
+        ratios.append(overhead(over, bases[0]) / overhead(under, bases[1]))
     return stats.geometric_mean(ratios)

@@ -57,8 +57,8 @@ def idle_shares(servers, seconds):
             / (time.monotonic() - began[name][1]) for name, httpd in servers.items()}
 
 
-def beyond(rows, mpm, under):
-    """For each round, the share that the controller took beyond another server's."""
+def overhead(rows, mpm, under):
+    """For each round, the share that the controller took over another server's."""
     found = []
     for members in stats.group([row for row in rows if row["mpm"] == mpm], "round").values():
         of = {row["server"]: row["core_share"] for row in members}
@@ -69,7 +69,7 @@ def beyond(rows, mpm, under):
 def judge(rows):
     return [verdict.every_round(
         f"share of a core that the controller takes beyond {what}, {EVENT_CHILDREN} children of "
-        "event", beyond(rows, EVENT, under), "at most 0.001", below=WANTED)
+        "event", overhead(rows, EVENT, under), "at most 0.001", below=WANTED)
         for under, what in (("off", "ElasticControl off"), ("no module", "a server without the "
                                                                          "module"))]
 
