@@ -59,17 +59,17 @@ typedef struct {
     double p95_usec;      /* time within which 95 of 100 responses were compressed */
     const double *cost;   /* CPU µs per KB at positions 0 … config->top; NULL: not known */
     const double *ratio;  /* bytes after per byte before; likewise */
-} el_control_seen_t;
+} el_observation_t;
 
 /* What the controller remembers from one interval to the next; zeros at the beginning. */
 typedef struct {
-    double error;   /* mix: how far the load was off, one interval ago */
-    double heading; /* mix: the share of the full gain; below 0 where it went down */
-    double want;    /* predict: the position that would have fitted the last interval */
-    double scale;   /* predict: what compression took, in the curve's costs; 0: not known */
+    double error;   /* mix: the load's distance from the dead band, one interval ago */
+    double gain;    /* mix: the share of the full gain; below 0 where the load was too high */
+    double target;  /* predict: the position that would have fitted the last interval */
+    double scale;   /* predict: CPU time of compression as a multiple of the curve's; 0: not known */
     bool moved;     /* predict: the position changed after the last interval */
     bool over;      /* predict: the last interval's load was above the high threshold */
-    bool blind;     /* predict: it went to the floor without knowing what was asked for */
+    bool saturated; /* predict: it went to the floor because a full CPU hides the demand */
 } el_control_memory_t;
 
 /*
@@ -82,8 +82,8 @@ typedef struct {
  * there; above `high` the lower of both stands.
  */
 el_control_state_t el_control_next(const el_control_config_t *config,
-                                   const el_control_seen_t *seen, el_control_memory_t *memory,
-                                   el_control_state_t state);
+                                   const el_observation_t *observed,
+                                   el_control_memory_t *memory, el_control_state_t state);
 
 /*
  * `state` made to fit new bounds, as after a reload: clamped, without a bypass that is now off, and

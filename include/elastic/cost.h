@@ -46,8 +46,8 @@ unsigned el_cost_class(uint64_t nbytes);
  * Takes a measurement of a setup, of which the table says `known`, at `now` (seconds of any clock
  * that all callers share).
  */
-void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
-                   el_cost_t known, el_cost_t measured, uint32_t now);
+void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
+                    el_cost_t known, el_cost_t measured, uint32_t now);
 
 /* What is to be expected of the setup at `now`. */
 el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,

@@ -37,7 +37,7 @@ bool el_ratio_pays(uint64_t in, uint64_t out);
  * clock that all callers share). What tells nothing, a body too small or without a type (0), is
  * not taken.
  */
-void el_ratio_learn(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now);
+void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now);
 
 /*
  * Whether bodies of `type` are known at `now` not to be worth it, on the average. What is not

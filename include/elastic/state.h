@@ -30,8 +30,8 @@
 /* No sample was taken yet. */
 #define EL_STATE_NO_LOAD UINT64_MAX
 
-/* Sets of codings: bit 1 << coding. */
-#define EL_AUDIENCES (1u << EL_CODINGS)
+/* How many sets of codings there are; a set has the bit 1 << coding for each. */
+#define EL_CODING_SETS (1u << EL_CODINGS)
 
 /* X(identifier): the counters of a stripe, beside one for each reason and each set of codings. */
 #define EL_COUNTERS(X)                                                                             \
@@ -47,8 +47,9 @@ typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
-    EL_COUNT_AUDIENCE, /* responses by what their coding was chosen from; add the set */
-    EL_COUNT_SKIPPED = EL_COUNT_AUDIENCE + EL_AUDIENCES, /* the first reason's; add el_reason_t */
+    EL_COUNT_CODING_SET, /* responses by the set that their coding was chosen from; add it */
+    /* the first reason's; add el_reason_t */
+    EL_COUNT_SKIPPED = EL_COUNT_CODING_SET + EL_CODING_SETS,
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
 } el_counter_t;
 
@@ -73,8 +74,8 @@ typedef struct {
     _Atomic uint64_t started;     /* µs of the monotonic clock */
     _Atomic uint64_t samples;
     _Atomic uint64_t steps;       /* changes of the position by the controller */
-    _Atomic uint32_t trouble;     /* 1 from a failed sample to the next good one */
-    _Atomic uint32_t following;   /* an el_state_following_t */
+    _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */
+    _Atomic uint32_t source;      /* an el_source_t */
     el_histogram_t durations;     /* of compressing a response, where a goal asks for it */
     el_costs_t costs;             /* what setups turned out to cost */
     el_ratios_t ratios;           /* what media types turned out to save */
@@ -86,17 +87,17 @@ typedef struct {
     el_stripe_t stripe[EL_STATE_STRIPES];
 } el_state_t;
 
-/* Who sets the position: this httpd's controller, or elasticd. */
-typedef enum { EL_STATE_UNDECIDED, EL_STATE_FOLLOWS, EL_STATE_ALONE } el_state_following_t;
+/* What sets the position: this httpd's own controller, or the file that elasticd writes. */
+typedef enum { EL_SOURCE_UNKNOWN, EL_SOURCE_FILE, EL_SOURCE_OWN } el_source_t;
 
-/* What a sample is judged by. */
+/* What a sample goes by. */
 typedef struct {
     const el_load_plan_t *plan;
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
-    const double *cost;      /* of the positions, as in el_control_seen_t; NULL: not known */
+    const double *cost;      /* of the positions, as in el_observation_t; NULL: not known */
     const double *ratio;
-} el_state_sight_t;
+} el_state_inputs_t;
 
 /* Makes the zeroed memory at `state` a block that starts at `now` (µs) with `control`. */
 void el_state_init(el_state_t *state, el_control_state_t control, uint64_t now);
@@ -135,7 +136,7 @@ uint64_t el_state_due(const el_state_t *state);
  * no tick passed, nothing moves. Returns whether the load was determined.
  */
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
-                     const el_state_sight_t *sight);
+                     const el_state_inputs_t *inputs);
 
 /*
  * Takes what another process has published in place of a sample: its load, and its position on the
@@ -145,11 +146,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
 void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_position_t *position);
 
-/* Notes who sets the position; true where that is news, and so worth a line in the log. */
-bool el_state_note_following(el_state_t *state, el_state_following_t following);
+/* Stores what sets the position; true where that has changed, and so is worth a line in the log. */
+bool el_state_note_source(el_state_t *state, el_source_t source);
 
-/* Notes whether sampling works; true where that is news, and so worth a line in the log. */
-bool el_state_trouble(el_state_t *state, bool trouble);
+/* Stores whether the last sample failed; true where that has changed, as above. */
+bool el_state_note_sampling(el_state_t *state, bool failed);
 
 /* Adds to a counter. `lane` (a process or thread number) picks the stripe. Lock-free. */
 void el_state_count(el_state_t *state, unsigned lane, el_counter_t counter, uint64_t add);

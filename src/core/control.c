@@ -99,30 +99,30 @@ static double step(const el_control_config_t *config, double busy, el_control_st
 }
 
 /* The position that the CPU load asks for. */
-static double by_load(const el_control_config_t *config, const el_control_seen_t *seen,
+static double by_load(const el_control_config_t *config, const el_observation_t *observed,
                       el_control_memory_t *memory, el_control_state_t state)
 {
-    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+    el_curve_t curve = {observed->cost, observed->ratio, config->top};
 
     switch (config->mode) {
     case EL_CONTROL_MIX:
-        return el_control_mix(config, seen, memory, state);
+        return el_control_mix(config, observed, memory, state);
     case EL_CONTROL_PREDICT:
-        return el_curve_has_costs(&curve) ? el_control_predict(config, seen, memory, state)
-                                          : el_control_mix(config, seen, memory, state);
+        return el_curve_has_costs(&curve) ? el_control_predict(config, observed, memory, state)
+                                          : el_control_mix(config, observed, memory, state);
     default:
-        return step(config, seen->busy, state);
+        return step(config, observed->busy, state);
     }
 }
 
 /* The position that the goal asks for; the present one where its figures are not known. */
-static double by_goal(const el_control_config_t *config, const el_control_seen_t *seen,
+static double by_goal(const el_control_config_t *config, const el_observation_t *observed,
                       double position)
 {
-    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+    el_curve_t curve = {observed->cost, observed->ratio, config->top};
 
-    if (config->goal.kind == EL_GOAL_LATENCY && seen->p95_usec > 0) {
-        return el_goal_latency(&config->goal, &curve, position, seen->p95_usec);
+    if (config->goal.kind == EL_GOAL_LATENCY && observed->p95_usec > 0) {
+        return el_goal_latency(&config->goal, &curve, position, observed->p95_usec);
     }
     if (config->goal.kind == EL_GOAL_COST && el_curve_has_costs(&curve)
         && el_curve_has_ratios(&curve)) {
@@ -132,74 +132,74 @@ static double by_goal(const el_control_config_t *config, const el_control_seen_t
 }
 
 /* At most as high as keeps the load below `high`, by the curve; `now` where it does not tell. */
-static double guarded(const el_control_config_t *config, const el_control_seen_t *seen, double now,
-                      double want)
+static double guarded(const el_control_config_t *config, const el_observation_t *observed,
+                      double now, double target)
 {
-    el_curve_t curve = {seen->cost, seen->ratio, config->top};
-    double cost, per_cost;
+    el_curve_t curve = {observed->cost, observed->ratio, config->top};
+    double cost, per_cost, most;
 
-    if (want <= now) {
-        return want;
+    if (target <= now) {
+        return target;
     }
     if (!el_curve_has_costs(&curve)) {
-        return seen->busy < config->low ? want : now;
+        return observed->busy < config->low ? target : now;
     }
     cost = el_curve_cost(&curve, now);
-    per_cost = el_control_share_per_cost(seen, cost);
+    per_cost = el_control_share_per_cost(observed, cost);
     if (per_cost <= 0) {
-        return seen->busy < config->low ? want : now;
+        return observed->busy < config->low ? target : now;
     }
     /* The middle between now and `high`, so that the next interval's noise does not undo it. */
-    return fmax(now, fmin(want, el_curve_position(&curve, cost + (config->high - seen->busy) / 2
-                                                                     / per_cost)));
+    most = el_curve_position(&curve, cost + (config->high - observed->busy) / 2 / per_cost);
+    return fmax(now, fmin(target, most));
 }
 
-/* One whole position toward `want`, as Proc. 1 moves. */
-static double one_step(double now, double want)
+/* One whole position toward `target`, as Proc. 1 moves. */
+static double one_step(double now, double target)
 {
-    double whole = floor(want + 1e-9);
+    double whole = floor(target + 1e-9);
 
     return whole > now ? now + 1 : whole < now ? now - 1 : now;
 }
 
-static double pursue(const el_control_config_t *config, const el_control_seen_t *seen,
-                     double now, double load_wants)
+static double pursue(const el_control_config_t *config, const el_observation_t *observed,
+                     double now, double load_target)
 {
-    double want;
+    double target;
 
     if (config->goal.kind == EL_GOAL_CPU) {
-        return load_wants;
+        return load_target;
     }
-    want = by_goal(config, seen, now);
-    if (seen->busy > config->high) {
-        want = fmin(want, load_wants);
+    target = by_goal(config, observed, now);
+    if (observed->busy > config->high) {
+        target = fmin(target, load_target);
     } else {
-        want = guarded(config, seen, now, want);
+        target = guarded(config, observed, now, target);
     }
-    return is_whole(config->mode) ? one_step(now, want) : want;
+    return is_whole(config->mode) ? one_step(now, target) : target;
 }
 
 el_control_state_t el_control_next(const el_control_config_t *config,
-                                   const el_control_seen_t *seen, el_control_memory_t *memory,
+                                   const el_observation_t *observed, el_control_memory_t *memory,
                                    el_control_state_t state)
 {
-    double load_wants;
+    double load_target;
 
     state = el_control_clamp(config, state);
     if (config->mode == EL_CONTROL_OFF) {
         return state;
     }
     if (state.bypass) {
-        state.bypass = !bypass_ends(config, seen->busy);
+        state.bypass = !bypass_ends(config, observed->busy);
         *memory = (el_control_memory_t){0};
         return state;
     }
-    if (seen->busy > config->bypass && at_floor(state)) {
+    if (observed->busy > config->bypass && at_floor(state)) {
         state.bypass = true;
         return state;
     }
-    load_wants = by_load(config, seen, memory, state);
-    return el_control_at(state, pursue(config, seen, el_control_position(state), load_wants));
+    load_target = by_load(config, observed, memory, state);
+    return el_control_at(state, pursue(config, observed, el_control_position(state), load_target));
 }
 
 bool el_control_due(uint64_t next_update, uint64_t now)

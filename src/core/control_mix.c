@@ -28,24 +28,24 @@
 #define RECOVERY 1.25
 #define GAIN_LEAST (1. / 16)
 
-/* What is left of `error` outside of ±quiet. */
-static double beyond(double error, double quiet)
+/* The part of `error` that is outside of ±`quiet`. */
+static double outside(double error, double quiet)
 {
     return error > quiet ? error - quiet : error < -quiet ? error + quiet : 0;
 }
 
 /*
- * The share of the full gain for an error, with the error's sign. `heading` is what the last error
- * had got; 0 is a beginning.
+ * The share of the full gain for an error, with the error's sign. `last` is the one of the last
+ * error; 0 where there was none yet.
  */
-static double head(double heading, double error)
+static double next_gain(double last, double error)
 {
-    double gain = heading == 0 ? 1 : fabs(heading);
+    double gain = last == 0 ? 1 : fabs(last);
 
     if (error == 0) {
-        return heading;
+        return last;
     }
-    gain = heading * error < 0 ? fmax(GAIN_LEAST, gain / 2) : fmin(1, gain * RECOVERY);
+    gain = last * error < 0 ? fmax(GAIN_LEAST, gain / 2) : fmin(1, gain * RECOVERY);
     return copysign(gain, error);
 }
 
@@ -53,11 +53,11 @@ static double head(double heading, double error)
  * In the form that adds to the position: the position is its own integral, so that at a bound
  * nothing winds up.
  */
-double el_control_mix(const el_control_config_t *config, const el_control_seen_t *seen,
+double el_control_mix(const el_control_config_t *config, const el_observation_t *observed,
                       el_control_memory_t *memory, el_control_state_t state)
 {
     double middle = (config->low + config->high) / 2;
-    double error = beyond(middle - seen->busy, QUIET * (config->high - config->low));
+    double error = outside(middle - observed->busy, QUIET * (config->high - config->low));
     double move = INTEGRAL * error + PROPORTIONAL * (error - memory->error);
 
     /* Back from where the load was off: the brake may stop a move, it never turns one around. */
@@ -65,7 +65,7 @@ double el_control_mix(const el_control_config_t *config, const el_control_seen_t
         move = 0;
     }
     memory->error = error;
-    memory->heading = head(memory->heading, error);
-    move *= fabs(memory->heading);
+    memory->gain = next_gain(memory->gain, error);
+    move *= fabs(memory->gain);
     return fmin(config->top, fmax(0, el_control_position(state) + config->top * move));
 }

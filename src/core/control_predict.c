@@ -6,7 +6,7 @@
  * A CPU this busy hides how much more is asked of it: requests wait that no counter shows. 0.97 and
  * not 1, because a sample catches the last idle ticks of a machine that is just filling up.
  */
-#define SATURATED 0.97
+#define FULL 0.97
 
 /*
  * What /proc/stat counts in, µs. One tick that was idle may be chance: in a tenth of a second of one
@@ -21,37 +21,37 @@
 #define TRUST_MOVED 0.25
 
 /* How many times the curve's cost the interval's was; 1 where its CPU time is not known. */
-static double scale_of(const el_control_seen_t *seen, double cost)
+static double scale_of(const el_observation_t *observed, double cost)
 {
-    return seen->spent_usec > 0 ? seen->spent_usec / (seen->kbytes * cost) : 1;
+    return observed->spent_usec > 0 ? observed->spent_usec / (observed->kbytes * cost) : 1;
 }
 
-double el_control_share_per_cost(const el_control_seen_t *seen, double cost)
+double el_control_share_per_cost(const el_observation_t *observed, double cost)
 {
-    if (!(seen->capacity_usec > 0) || !(seen->kbytes > 0)) {
+    if (!(observed->capacity_usec > 0) || !(observed->kbytes > 0)) {
         return 0;
     }
-    return seen->kbytes / seen->capacity_usec * scale_of(seen, cost);
+    return observed->kbytes / observed->capacity_usec * scale_of(observed, cost);
 }
 
 /* The same with a scale that is remembered, and brought up to date. */
-static double share_per_cost(const el_control_seen_t *seen, el_control_memory_t *memory,
+static double share_per_cost(const el_observation_t *observed, el_control_memory_t *memory,
                              double cost)
 {
     double trust = memory->scale > 0 && memory->moved ? TRUST_MOVED : 1;
 
-    if (!(seen->capacity_usec > 0) || !(seen->kbytes > 0)) {
+    if (!(observed->capacity_usec > 0) || !(observed->kbytes > 0)) {
         return 0;
     }
-    memory->scale += trust * (scale_of(seen, cost) - memory->scale);
-    return seen->kbytes / seen->capacity_usec * memory->scale;
+    memory->scale += trust * (scale_of(observed, cost) - memory->scale);
+    return observed->kbytes / observed->capacity_usec * memory->scale;
 }
 
 /* The share of the CPU that compression used. */
-static double used(const el_control_seen_t *seen, double by_curve)
+static double used(const el_observation_t *observed, double by_curve)
 {
-    return seen->spent_usec > 0 && seen->capacity_usec > 0 ? seen->spent_usec / seen->capacity_usec
-                                                           : by_curve;
+    return observed->spent_usec > 0 && observed->capacity_usec > 0
+               ? observed->spent_usec / observed->capacity_usec : by_curve;
 }
 
 /*
@@ -61,13 +61,13 @@ static double used(const el_control_seen_t *seen, double by_curve)
 #define MARGIN 0.25
 
 /* The position whose cost fits below the high threshold. */
-static double fitting(const el_control_config_t *config, const el_control_seen_t *seen,
+static double fitting(const el_control_config_t *config, const el_observation_t *observed,
                       el_control_memory_t *memory, el_control_state_t state)
 {
-    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+    el_curve_t curve = {observed->cost, observed->ratio, config->top};
     double cost = el_curve_cost(&curve, el_control_position(state));
-    double per_cost = share_per_cost(seen, memory, cost);
-    double others = fmax(0, seen->busy - used(seen, per_cost * cost));
+    double per_cost = share_per_cost(observed, memory, cost);
+    double others = fmax(0, observed->busy - used(observed, per_cost * cost));
     double spare = config->high - MARGIN * (config->high - config->low) - others;
 
     if (spare <= 0) {
@@ -76,11 +76,11 @@ static double fitting(const el_control_config_t *config, const el_control_seen_t
     return per_cost > 0 ? el_curve_position(&curve, spare / per_cost) : config->top;
 }
 
-static bool is_full(const el_control_seen_t *seen)
+static bool is_full(const el_observation_t *observed)
 {
-    double tick = seen->capacity_usec > 0 ? TICK / seen->capacity_usec : 0;
+    double tick = observed->capacity_usec > 0 ? TICK / observed->capacity_usec : 0;
 
-    return seen->busy >= SATURATED - tick;
+    return observed->busy >= FULL - tick;
 }
 
 /*
@@ -94,30 +94,30 @@ static bool is_full(const el_control_seen_t *seen)
  * requests wait that no counter shows, as on a CPU of which others take the rest.
  *
  * Up only as far as two intervals running would have it: one quiet interval does not tell that the
- * load is gone, and what follows it would be met at the ceiling. After a blind step to the floor
- * it goes up from anywhere below the threshold.
+ * load is gone, and what follows it would be met at the ceiling. After a step to the floor of a
+ * full CPU it goes up from anywhere below the threshold.
  */
-double el_control_predict(const el_control_config_t *config, const el_control_seen_t *seen,
+double el_control_predict(const el_control_config_t *config, const el_observation_t *observed,
                           el_control_memory_t *memory, el_control_state_t state)
 {
     double now = el_control_position(state);
-    bool over = seen->busy > config->high;
-    bool blind = over && (memory->over || is_full(seen));
-    double fits = fitting(config, seen, memory, state);
-    double want = blind ? 0 : fits;
+    bool over = observed->busy > config->high;
+    bool saturated = over && (memory->over || is_full(observed));
+    double fits = fitting(config, observed, memory, state);
+    double target = saturated ? 0 : fits;
     double next = now;
-    el_curve_t curve = {seen->cost, seen->ratio, config->top};
+    el_curve_t curve = {observed->cost, observed->ratio, config->top};
 
     /* The setup that costs less may be a higher one, where an engine has become slow. */
-    if (over && el_curve_cost(&curve, want) < el_curve_cost(&curve, now)) {
-        next = want;
-    } else if (seen->busy < config->low + UNUSED * (config->high - config->low)
-               || (memory->blind && !over)) {
-        next = fmax(now, fmin(want, memory->want));
+    if (over && el_curve_cost(&curve, target) < el_curve_cost(&curve, now)) {
+        next = target;
+    } else if (observed->busy < config->low + UNUSED * (config->high - config->low)
+               || (memory->saturated && !over)) {
+        next = fmax(now, fmin(target, memory->target));
     }
-    /* It sees again when two intervals have shown what is left. */
-    memory->blind = blind || (memory->blind && (over || memory->over));
-    memory->want = want;
+    /* Until two intervals have shown how much CPU is left. */
+    memory->saturated = saturated || (memory->saturated && (over || memory->over));
+    memory->target = target;
     memory->over = over;
     memory->moved = next != now;
     return next;

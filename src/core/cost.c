@@ -58,8 +58,8 @@ static correction_t taught(uint64_t word, uint64_t time, uint64_t size, uint16_t
         c.weight = 1;
     } else {
         c.weight += c.weight < EL_RUNNING_WEIGHT_MAX;
-        c.time = el_running_moved(c.time, time, c.weight, FACTOR_MAX);
-        c.size = el_running_moved(c.size, size, c.weight, FACTOR_MAX);
+        c.time = el_mean_update(c.time, time, c.weight, FACTOR_MAX);
+        c.size = el_mean_update(c.size, size, c.weight, FACTOR_MAX);
     }
     c.stamp = now;
     return c;
@@ -133,8 +133,8 @@ static bool is_setup(el_coding_t coding, int level, unsigned size_class)
            && size_class < EL_SIZE_CLASSES;
 }
 
-void el_cost_learn(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
-                   el_cost_t known, el_cost_t measured, uint32_t now)
+void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
+                    el_cost_t known, el_cost_t measured, uint32_t now)
 {
     uint16_t stamp = el_running_stamp(now);
     uint64_t time, size;

@@ -85,7 +85,7 @@ bool el_ratio_pays(uint64_t in, uint64_t out)
     return in > 0 && ratio_of(in, out) < POOR;
 }
 
-void el_ratio_learn(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now)
+void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now)
 {
     uint16_t stamp = el_running_stamp(now);
     _Atomic uint64_t *word;
@@ -102,7 +102,7 @@ void el_ratio_learn(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t ou
         e = (entry_t){.ratio = ratio_of(in, out), .weight = 1, .tag = type >> TAG_SHIFT};
     } else {
         e.weight += e.weight < EL_RUNNING_WEIGHT_MAX;
-        e.ratio = el_running_moved(e.ratio, ratio_of(in, out), e.weight, RATIO_MAX);
+        e.ratio = el_mean_update(e.ratio, ratio_of(in, out), e.weight, RATIO_MAX);
     }
     e.stamp = stamp;
     atomic_compare_exchange_strong_explicit(word, &before, pack(e), memory_order_relaxed,

@@ -43,7 +43,7 @@ static inline uint32_t el_running_bounded(uint64_t value, uint64_t low, uint64_t
 }
 
 /* An average of 1 … `max` after one more sample, of which it then holds the `weight`-th part. */
-static inline uint32_t el_running_moved(uint32_t average, uint64_t sample, uint32_t weight,
+static inline uint32_t el_mean_update(uint32_t average, uint64_t sample, uint32_t weight,
                                         uint32_t max)
 {
     uint64_t counted = el_running_bounded(sample, average / EL_RUNNING_OUTLIER,

@@ -32,8 +32,8 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
     atomic_store(&state->started, now);
     atomic_store(&state->samples, 0);
     atomic_store(&state->steps, 0);
-    atomic_store(&state->trouble, 0);
-    atomic_store(&state->following, EL_STATE_UNDECIDED);
+    atomic_store(&state->sampling_failed, 0);
+    atomic_store(&state->source, EL_SOURCE_UNKNOWN);
     el_histogram_fade(&state->durations, 0);
     memset(&state->last, 0, sizeof(state->last));
     state->memory = (el_control_memory_t){0};
@@ -110,7 +110,7 @@ static double cpu_usec(el_state_work_t work)
 }
 
 /* What happened since the last sample, as the controller wants it. */
-static el_control_seen_t look_back(el_state_t *state, const el_state_sight_t *sight)
+static el_observation_t look_back(el_state_t *state, const el_state_inputs_t *inputs)
 {
     el_state_work_t now = work_so_far(state);
     el_state_work_t since = {
@@ -118,16 +118,16 @@ static el_control_seen_t look_back(el_state_t *state, const el_state_sight_t *si
         .sampled_in = now.sampled_in - state->worked.sampled_in,
         .sampled_nsec = now.sampled_nsec - state->worked.sampled_nsec,
     };
-    el_control_seen_t seen = {
-        .capacity_usec = el_reading_capacity(sight->plan, &state->last, sight->reading),
+    el_observation_t observed = {
+        .capacity_usec = el_reading_capacity(inputs->plan, &state->last, inputs->reading),
         .spent_usec = cpu_usec(since),
         .kbytes = (double)since.in / 1024,
-        .cost = sight->cost,
-        .ratio = sight->ratio,
+        .cost = inputs->cost,
+        .ratio = inputs->ratio,
     };
 
     state->worked = now;
-    return seen;
+    return observed;
 }
 
 /* The past fades when it has told something: a site of few requests gathers them for longer. */
@@ -153,27 +153,27 @@ static void move(el_state_t *state, uint64_t word, el_control_state_t next)
 }
 
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
-                     const el_state_sight_t *sight)
+                     const el_state_inputs_t *inputs)
 {
     uint64_t word = atomic_load(&state->position);
-    el_control_seen_t seen;
+    el_observation_t observed;
     double busy;
-    bool determined = el_reading_busy(sight->plan, sight->mask, &state->last, sight->reading,
+    bool determined = el_reading_busy(inputs->plan, inputs->mask, &state->last, inputs->reading,
                                       &busy);
 
     if (atomic_load(&state->next_sample) != claim) {
         return false;
     }
-    seen = look_back(state, sight);
-    state->last = *sight->reading;
+    observed = look_back(state, inputs);
+    state->last = *inputs->reading;
     if (!determined) {
         return false;
     }
-    seen.busy = busy;
-    seen.p95_usec = percentile(state);
+    observed.busy = busy;
+    observed.p95_usec = percentile(state);
     atomic_store(&state->load_ppm, (uint64_t)(busy * EL_PPM + 0.5));
     atomic_fetch_add(&state->samples, 1);
-    move(state, word, el_control_next(config, &seen, &state->memory, el_control_unpack(word)));
+    move(state, word, el_control_next(config, &observed, &state->memory, el_control_unpack(word)));
     return true;
 }
 
@@ -195,18 +195,18 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
     move(state, word, el_position_scale(position->control, config->top));
 }
 
-bool el_state_note_following(el_state_t *state, el_state_following_t following)
+bool el_state_note_source(el_state_t *state, el_source_t source)
 {
-    uint32_t now = (uint32_t)following;
+    uint32_t now = (uint32_t)source;
 
-    return atomic_exchange(&state->following, now) != now;
+    return atomic_exchange(&state->source, now) != now;
 }
 
-bool el_state_trouble(el_state_t *state, bool trouble)
+bool el_state_note_sampling(el_state_t *state, bool failed)
 {
-    uint32_t now = trouble ? 1 : 0;
+    uint32_t now = failed ? 1 : 0;
 
-    return atomic_exchange(&state->trouble, now) != now;
+    return atomic_exchange(&state->sampling_failed, now) != now;
 }
 
 /* Counters order nothing, so they need no barriers. */

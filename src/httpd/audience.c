@@ -14,7 +14,7 @@ typedef struct {
 
 void el_audience_count(unsigned set)
 {
-    el_shared_count((el_counter_t)(EL_COUNT_AUDIENCE + set), 1);
+    el_shared_count((el_counter_t)(EL_COUNT_CODING_SET + set), 1);
 }
 
 static site_t site_of(const server_rec *main_server, uint64_t length, unsigned top)
@@ -88,9 +88,9 @@ bool el_audience_curve(const server_rec *main_server, uint64_t length, unsigned 
     for (unsigned p = 0; p <= top; p++) {
         cost[p] = ratio[p] = 0;
     }
-    for (unsigned set = 0; set < EL_AUDIENCES; set++) {
+    for (unsigned set = 0; set < EL_CODING_SETS; set++) {
         double responses =
-            (double)el_state_total(el_shared.state, (el_counter_t)(EL_COUNT_AUDIENCE + set));
+            (double)el_state_total(el_shared.state, (el_counter_t)(EL_COUNT_CODING_SET + set));
 
         if (responses > 0 && add_curve(&site, set, responses, cost, ratio)) {
             total += responses;
@@ -98,7 +98,7 @@ bool el_audience_curve(const server_rec *main_server, uint64_t length, unsigned 
     }
     if (total <= 0) {
         total = 1;
-        if (!add_curve(&site, EL_AUDIENCES - 1, total, cost, ratio)) {
+        if (!add_curve(&site, EL_CODING_SETS - 1, total, cost, ratio)) {
             return false;
         }
     }

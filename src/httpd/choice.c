@@ -145,9 +145,9 @@ void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out
     }
     nsec = (uint64_t)((double)cpu_nsec * 1024 / (double)in);
     size = (uint64_t)((double)out * 10000 / (double)in);
-    el_cost_learn(&el_shared.state->costs, plan->engine->coding, level,
-                  el_cost_class(setup->size_hint), el_engine_cost(plan),
-                  (el_cost_t){nsec > UINT32_MAX ? UINT32_MAX : (uint32_t)nsec,
-                              size > UINT32_MAX ? UINT32_MAX : (uint32_t)size},
-                  el_shared_sec());
+    el_cost_update(&el_shared.state->costs, plan->engine->coding, level,
+                   el_cost_class(setup->size_hint), el_engine_cost(plan),
+                   (el_cost_t){nsec > UINT32_MAX ? UINT32_MAX : (uint32_t)nsec,
+                               size > UINT32_MAX ? UINT32_MAX : (uint32_t)size},
+                   el_shared_sec());
 }

@@ -56,6 +56,6 @@ bool el_probe_refuses(request_rec *r, el_record_t record, const el_facts_t *fact
 
 void el_probe_learn(const request_rec *r, uint64_t in, uint64_t out)
 {
-    el_ratio_learn(&el_shared.state->ratios, el_mediatype_hash(r->content_type), in, out,
-                   el_shared_sec());
+    el_ratio_update(&el_shared.state->ratios, el_mediatype_hash(r->content_type), in, out,
+                    el_shared_sec());
 }

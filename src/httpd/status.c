@@ -70,7 +70,7 @@ static void add_controller(list_t *list)
     add(list, "ElasticControl", "Controller", false, control_word());
     if (el_shared.position) {
         add_count(list, "ElasticFollows", "Follows the position file",
-                  atomic_load(&state->following) == EL_STATE_FOLLOWS);
+                  atomic_load(&state->source) == EL_SOURCE_FILE);
     }
     add(list, "ElasticLoad", "Load", false, apr_pstrdup(list->pool, el_timer_load()));
     /* Always a number, for programs: ElasticSamples tells whether there was a sample. */

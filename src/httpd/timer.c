@@ -98,7 +98,7 @@ static void sample(uint64_t claim, uint64_t now)
     }
     good = el_machine_read(&timer.machine, now, &timer.reading, &path);
     error = good ? 0 : errno;
-    if (el_state_trouble(el_shared.state, !good)) {
+    if (el_state_note_sampling(el_shared.state, !good)) {
         if (good) {
             ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, timer.server,
                          "elastic: %s tells the CPU load again, sampling resumes", path);
@@ -110,7 +110,7 @@ static void sample(uint64_t claim, uint64_t now)
     }
     if (good) {
         bool known = read_curve(cost, ratio);
-        const el_state_sight_t sight = {
+        const el_state_inputs_t inputs = {
             .plan = &timer.machine.plan,
             .mask = timer.machine.masked ? &timer.machine.mask : NULL,
             .reading = &timer.reading,
@@ -118,7 +118,7 @@ static void sample(uint64_t claim, uint64_t now)
             .ratio = known ? ratio : NULL,
         };
 
-        el_state_commit(el_shared.state, claim, &el_shared.control, &sight);
+        el_state_commit(el_shared.state, claim, &el_shared.control, &inputs);
     }
 }
 
@@ -134,7 +134,7 @@ static bool follow(uint64_t claim, uint64_t now)
     bool good = verdict == EL_POSITION_GOOD;
     int error = good ? 0 : errno;
 
-    if (el_state_note_following(el_shared.state, good ? EL_STATE_FOLLOWS : EL_STATE_ALONE)) {
+    if (el_state_note_source(el_shared.state, good ? EL_SOURCE_FILE : EL_SOURCE_OWN)) {
         if (good) {
             ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, timer.server,
                          "elastic: the levels follow %s", el_shared.position);

@@ -116,7 +116,7 @@ static void tick(uint64_t now)
 {
     el_reading_t *before = &self.readings[self.newest];
     el_reading_t *after = &self.readings[1 - self.newest];
-    el_control_seen_t seen = {0};
+    el_observation_t observed = {0};
     const char *path = "";
     bool good;
 
@@ -130,12 +130,12 @@ static void tick(uint64_t now)
     }
     self.newest = 1 - self.newest;
     if (!el_reading_busy(&self.machine.plan, self.machine.masked ? &self.machine.mask : NULL,
-                         before, after, &seen.busy)) {
+                         before, after, &observed.busy)) {
         return;
     }
     self.samples++;
-    self.load_ppm = (uint32_t)(seen.busy * 1e6 + 0.5);
-    self.control = el_control_next(&self.options.control, &seen, &self.memory, self.control);
+    self.load_ppm = (uint32_t)(observed.busy * 1e6 + 0.5);
+    self.control = el_control_next(&self.options.control, &observed, &self.memory, self.control);
     publish(false);
 }
 

@@ -54,16 +54,16 @@ static double reached(plant_t *plant, const el_control_config_t *config, bool kn
 
     memset(&histogram, 0, sizeof(histogram));
     for (unsigned i = 0; i < SETTLING + WATCHED; i++) {
-        el_control_seen_t seen = {.capacity_usec = PLANT_CAPACITY, .kbytes = rate,
-                                  .cost = known ? plant->known : NULL};
+        el_observation_t observed = {.capacity_usec = PLANT_CAPACITY, .kbytes = rate,
+                                     .cost = known ? plant->known : NULL};
 
-        plant->busy = seen.busy = plant_load(plant, sim_position(plant), rate);
+        plant->busy = observed.busy = plant_load(plant, sim_position(plant), rate);
         compress(plant, count, &usec[(size_t)i * count], &histogram);
-        seen.p95_usec = el_histogram_quantile(&histogram, 0.95, 20);
-        if (seen.p95_usec > 0) {
+        observed.p95_usec = el_histogram_quantile(&histogram, 0.95, 20);
+        if (observed.p95_usec > 0) {
             el_histogram_fade(&histogram, 0.7);
         }
-        plant->state = el_control_next(config, &seen, &plant->memory, plant->state);
+        plant->state = el_control_next(config, &observed, &plant->memory, plant->state);
     }
     return percentile_95(&usec[(size_t)SETTLING * count], (size_t)WATCHED * count)
            / config->goal.p95_usec;

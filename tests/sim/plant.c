@@ -59,7 +59,7 @@ void plant_run(plant_t *plant, const el_control_config_t *config, double before,
                   + (1 - plant->lag) * cost_at(plant, position);
     double all = plant->page + cost;
     double room = (1 - plant->others - plant->hidden) * PLANT_CAPACITY / PLANT_SLICES;
-    el_control_seen_t seen = {.capacity_usec = PLANT_CAPACITY, .cost = plant->known};
+    el_observation_t observed = {.capacity_usec = PLANT_CAPACITY, .cost = plant->known};
     el_control_state_t was = plant->state;
 
     plant->served = plant->arrived = 0;
@@ -73,11 +73,11 @@ void plant_run(plant_t *plant, const el_control_config_t *config, double before,
                                 plant->backlog_max * PLANT_CAPACITY / all);
     }
     plant->busy = plant->others + plant->served * all / PLANT_CAPACITY;
-    seen.busy = within(plant->busy + plant->noise * plant_random(plant), 0, 1);
-    seen.busy = round(seen.busy / RESOLUTION) * RESOLUTION;
-    seen.kbytes = plant->served;
-    seen.spent_usec = plant->served * cost * (1 + plant->spent_noise * plant_random(plant));
-    plant->state = el_control_next(config, &seen, &plant->memory, was);
+    observed.busy = within(plant->busy + plant->noise * plant_random(plant), 0, 1);
+    observed.busy = round(observed.busy / RESOLUTION) * RESOLUTION;
+    observed.kbytes = plant->served;
+    observed.spent_usec = plant->served * cost * (1 + plant->spent_noise * plant_random(plant));
+    plant->state = el_control_next(config, &observed, &plant->memory, was);
     plant->last_position = position;
     plant->moved = el_control_position(plant->state) != position;
 }

@@ -48,9 +48,9 @@ const el_reading_t *block_sample(unsigned busy)
 bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
                   const el_reading_t *reading)
 {
-    el_state_sight_t sight = {.plan = &block_plan, .mask = mask, .reading = reading};
+    el_state_inputs_t inputs = {.plan = &block_plan, .mask = mask, .reading = reading};
 
-    return el_state_commit(block, claim, c, &sight);
+    return el_state_commit(block, claim, c, &inputs);
 }
 
 bool block_tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy)

@@ -21,10 +21,10 @@ static const el_control_config_t mix = {EL_CONTROL_MIX, LOW, HIGH, NEVER, TOP, {
 static el_control_state_t next(const el_control_config_t *config, el_control_state_t state,
                                double busy)
 {
-    el_control_seen_t seen = {.busy = busy};
+    el_observation_t observed = {.busy = busy};
     el_control_memory_t memory = {0};
 
-    return el_control_next(config, &seen, &memory, state);
+    return el_control_next(config, &observed, &memory, state);
 }
 
 static const struct {

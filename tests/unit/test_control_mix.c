@@ -14,9 +14,9 @@ static el_control_memory_t memory;
 static el_control_state_t next(const el_control_config_t *config, el_control_state_t state,
                                double busy)
 {
-    el_control_seen_t seen = {.busy = busy};
+    el_observation_t observed = {.busy = busy};
 
-    return el_control_next(config, &seen, &memory, state);
+    return el_control_next(config, &observed, &memory, state);
 }
 
 /* One interval from position 4, with nothing remembered. */

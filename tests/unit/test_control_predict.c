@@ -21,7 +21,7 @@ static el_control_memory_t memory;
 static double next(const el_control_config_t *config, const double *costs, double position,
                    double busy, double spent)
 {
-    el_control_seen_t seen = {
+    el_observation_t observed = {
         .busy = busy, .capacity_usec = CAPACITY, .spent_usec = spent * CAPACITY, .cost = costs,
         .ratio = ratio,
         /* What the curve expects of that much CPU. */
@@ -30,7 +30,7 @@ static double next(const el_control_config_t *config, const double *costs, doubl
     };
     el_control_state_t state = el_control_at((el_control_state_t){0, TOP, false, 0}, position);
 
-    return el_control_position(el_control_next(config, &seen, &memory, state));
+    return el_control_position(el_control_next(config, &observed, &memory, state));
 }
 
 static const struct {
@@ -74,7 +74,7 @@ START_TEST(a_short_sample_is_full_with_an_idle_tick)
     };
 
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-        el_control_seen_t seen = {
+        el_observation_t observed = {
             .busy = samples[i].busy, .capacity_usec = samples[i].capacity,
             .spent_usec = 0.5 * samples[i].capacity, .cost = cost, .ratio = ratio,
             .kbytes = 0.5 * samples[i].capacity / cost[TOP],
@@ -82,8 +82,9 @@ START_TEST(a_short_sample_is_full_with_an_idle_tick)
         el_control_state_t state = {TOP, TOP, false, 0};
 
         memory = (el_control_memory_t){0};
-        state = el_control_next(&predict, &seen, &memory, state);
-        ck_assert_msg(memory.blind == samples[i].full, "%g of %g", seen.busy, seen.capacity_usec);
+        state = el_control_next(&predict, &observed, &memory, state);
+        ck_assert_msg(memory.saturated == samples[i].full, "%g of %g", observed.busy,
+                      observed.capacity_usec);
     }
 }
 END_TEST
@@ -161,24 +162,25 @@ END_TEST
 /* The figures of an interval: content that costs three times what the curve says, and noise. */
 START_TEST(the_interval_scales_the_curve)
 {
-    el_control_seen_t seen = {.busy = 0.9, .capacity_usec = CAPACITY, .spent_usec = 0.6 * CAPACITY,
-                              .kbytes = 0.2 * CAPACITY / 80, .cost = cost};
+    el_observation_t observed = {.busy = 0.9, .capacity_usec = CAPACITY,
+                                 .spent_usec = 0.6 * CAPACITY,
+                                 .kbytes = 0.2 * CAPACITY / 80, .cost = cost};
     el_control_state_t top = {TOP, TOP, false, 0};
 
     memory = (el_control_memory_t){0};
     ck_assert_double_eq_tol(
-        el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.41667, 1e-3);
+        el_control_position(el_control_next(&predict, &observed, &memory, top)), 3.41667, 1e-3);
     /* After that move, an interval in between: what was known before counts for more. */
     memory.over = false;
-    seen.kbytes = 0.3 * CAPACITY / 80;
+    observed.kbytes = 0.3 * CAPACITY / 80;
     ck_assert_double_eq_tol(
-        el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.03030, 1e-3);
+        el_control_position(el_control_next(&predict, &observed, &memory, top)), 3.03030, 1e-3);
     memory = (el_control_memory_t){0};
     /* Without CPU time the bytes tell, by the curve. */
-    seen.spent_usec = 0;
-    seen.kbytes = 0.6 * CAPACITY / 80;
+    observed.spent_usec = 0;
+    observed.kbytes = 0.6 * CAPACITY / 80;
     ck_assert_double_eq_tol(
-        el_control_position(el_control_next(&predict, &seen, &memory, top)), 3.41667, 1e-3);
+        el_control_position(el_control_next(&predict, &observed, &memory, top)), 3.41667, 1e-3);
 }
 END_TEST
 
@@ -208,15 +210,15 @@ static double with_goal(el_control_mode_t mode, el_goal_t goal, double from, dou
 {
     el_control_config_t config = predict;
     el_control_state_t state = el_control_at((el_control_state_t){0, TOP, false, 0}, from);
-    el_control_seen_t seen = {.busy = busy, .capacity_usec = CAPACITY,
-                              .spent_usec = spent * CAPACITY, .kbytes = 1000, .p95_usec = p95,
-                              .cost = cost, .ratio = ratio};
+    el_observation_t observed = {.busy = busy, .capacity_usec = CAPACITY,
+                                 .spent_usec = spent * CAPACITY, .kbytes = 1000, .p95_usec = p95,
+                                 .cost = cost, .ratio = ratio};
 
-    seen.kbytes = seen.spent_usec / el_curve_cost(&(el_curve_t){cost, NULL, TOP}, from);
+    observed.kbytes = observed.spent_usec / el_curve_cost(&(el_curve_t){cost, NULL, TOP}, from);
     config.mode = mode;
     config.goal = goal;
     memory = (el_control_memory_t){0};
-    return el_control_position(el_control_next(&config, &seen, &memory, state));
+    return el_control_position(el_control_next(&config, &observed, &memory, state));
 }
 
 static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};

@@ -16,7 +16,7 @@ static void set_up(void)
 static void learn(int times, uint32_t nsec, uint32_t size, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
-        el_cost_learn(&costs, EL_GZIP, 6, 2, known, (el_cost_t){nsec, size}, now);
+        el_cost_update(&costs, EL_GZIP, 6, 2, known, (el_cost_t){nsec, size}, now);
     }
 }
 
@@ -94,7 +94,7 @@ END_TEST
 static void learn_coding(el_coding_t coding, int level, int times, uint32_t nsec)
 {
     for (int i = 0; i < times; i++) {
-        el_cost_learn(&costs, coding, level, 2, known, (el_cost_t){nsec, known.size}, 1000);
+        el_cost_update(&costs, coding, level, 2, known, (el_cost_t){nsec, known.size}, 1000);
     }
 }
 
@@ -133,7 +133,7 @@ END_TEST
 START_TEST(a_coding_is_forgotten_too)
 {
     learn_coding(EL_GZIP, 6, 100, 1000);
-    el_cost_learn(&costs, EL_BR, 5, 2, known, (el_cost_t){3000, 2500}, 1000 + 12 * 3600);
+    el_cost_update(&costs, EL_BR, 5, 2, known, (el_cost_t){3000, 2500}, 1000 + 12 * 3600);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 3, 0.01);
 }
 END_TEST
@@ -196,11 +196,11 @@ START_TEST(what_is_no_setup_changes_nothing)
     el_costs_t before;
 
     memcpy(&before, &costs, sizeof(before));
-    el_cost_learn(&costs, EL_CODINGS, 6, 2, known, known, 0);
-    el_cost_learn(&costs, EL_GZIP, EL_COST_LEVELS, 2, known, known, 0);
-    el_cost_learn(&costs, EL_GZIP, -1, 2, known, known, 0);
-    el_cost_learn(&costs, EL_GZIP, 6, EL_SIZE_CLASSES, known, known, 0);
-    el_cost_learn(&costs, EL_GZIP, 6, 2, (el_cost_t){0, 0}, known, 0);
+    el_cost_update(&costs, EL_CODINGS, 6, 2, known, known, 0);
+    el_cost_update(&costs, EL_GZIP, EL_COST_LEVELS, 2, known, known, 0);
+    el_cost_update(&costs, EL_GZIP, -1, 2, known, known, 0);
+    el_cost_update(&costs, EL_GZIP, 6, EL_SIZE_CLASSES, known, known, 0);
+    el_cost_update(&costs, EL_GZIP, 6, 2, (el_cost_t){0, 0}, known, 0);
     ck_assert_mem_eq(&before, &costs, sizeof(before));
     ck_assert_uint_eq(el_cost_expect(&costs, EL_GZIP, 99, 2, known, 0).nsec, known.nsec);
 }
@@ -220,7 +220,7 @@ START_TEST(the_largest_values_fit)
 {
     el_cost_t cost;
 
-    el_cost_learn(&costs, EL_BR, 11, 4, (el_cost_t){1, 1}, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
+    el_cost_update(&costs, EL_BR, 11, 4, (el_cost_t){1, 1}, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
     cost = el_cost_expect(&costs, EL_BR, 11, 4, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
     ck_assert_uint_eq(cost.nsec, UINT32_MAX);
 }

@@ -17,7 +17,7 @@ static void set_up(void)
 static void learn(int times, uint32_t type, uint64_t out, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
-        el_ratio_learn(&ratios, type, 10000, out, now);
+        el_ratio_update(&ratios, type, 10000, out, now);
     }
 }
 
@@ -108,7 +108,7 @@ END_TEST
 START_TEST(small_bodies_and_those_without_a_type_tell_nothing)
 {
     for (int i = 0; i < 64; i++) {
-        el_ratio_learn(&ratios, 7, EL_RATIO_LEAST - 1, 2000, 1000);
+        el_ratio_update(&ratios, 7, EL_RATIO_LEAST - 1, 2000, 1000);
     }
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
     learn(64, 0, 10000, 1000);

@@ -71,7 +71,7 @@ START_TEST(a_restart_begins_anew)
 
     block_tick(generation, START + INTERVAL, &block_config, 0);
     block_tick(generation, START + 2 * INTERVAL, &block_config, 90);
-    el_state_trouble(block, true);
+    el_state_note_sampling(block, true);
     for (unsigned i = 0; i < EL_STATE_STRIPES * EL_COUNT_TOTAL; i++) {
         el_state_count(block, i / EL_COUNT_TOTAL, (el_counter_t)(i % EL_COUNT_TOTAL), 1);
     }
@@ -89,31 +89,31 @@ START_TEST(a_restart_begins_anew)
     ck_assert_uint_eq(atomic_load(&block->started), START + 9);
     ck_assert_uint_eq(atomic_load(&block->load_ppm), EL_STATE_NO_LOAD);
     ck_assert_uint_eq(block->last.stat.count, 0);
-    ck_assert(el_state_trouble(block, true));
+    ck_assert(el_state_note_sampling(block, true));
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(100)));
     ck_assert_uint_ne(el_state_adopt(block, &block_config, START, INTERVAL), generation);
 }
 END_TEST
 
-START_TEST(trouble_is_news_once)
+START_TEST(a_failure_to_sample_is_reported_once)
 {
-    ck_assert(!el_state_trouble(block, false));
-    ck_assert(el_state_trouble(block, true));
-    ck_assert_uint_eq(atomic_load(&block->trouble), 1);
-    ck_assert(!el_state_trouble(block, true));
-    ck_assert(el_state_trouble(block, false));
-    ck_assert(!el_state_trouble(block, false));
+    ck_assert(!el_state_note_sampling(block, false));
+    ck_assert(el_state_note_sampling(block, true));
+    ck_assert_uint_eq(atomic_load(&block->sampling_failed), 1);
+    ck_assert(!el_state_note_sampling(block, true));
+    ck_assert(el_state_note_sampling(block, false));
+    ck_assert(!el_state_note_sampling(block, false));
 }
 END_TEST
 
-START_TEST(who_sets_the_position_is_news_once)
+START_TEST(a_change_of_the_source_is_reported_once)
 {
-    ck_assert(el_state_note_following(block, EL_STATE_ALONE));
-    ck_assert(!el_state_note_following(block, EL_STATE_ALONE));
-    ck_assert(el_state_note_following(block, EL_STATE_FOLLOWS));
-    ck_assert(!el_state_note_following(block, EL_STATE_FOLLOWS));
+    ck_assert(el_state_note_source(block, EL_SOURCE_OWN));
+    ck_assert(!el_state_note_source(block, EL_SOURCE_OWN));
+    ck_assert(el_state_note_source(block, EL_SOURCE_FILE));
+    ck_assert(!el_state_note_source(block, EL_SOURCE_FILE));
     el_state_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert(el_state_note_following(block, EL_STATE_FOLLOWS));
+    ck_assert(el_state_note_source(block, EL_SOURCE_FILE));
 }
 END_TEST
 
@@ -171,8 +171,8 @@ Suite *state_suite(void)
     tcase_add_loop_test(tc, a_position_is_read_as_it_was_written, 0, ROWS(words));
     tcase_add_test(tc, a_reload_keeps_what_fits);
     tcase_add_test(tc, a_restart_begins_anew);
-    tcase_add_test(tc, trouble_is_news_once);
-    tcase_add_test(tc, who_sets_the_position_is_news_once);
+    tcase_add_test(tc, a_failure_to_sample_is_reported_once);
+    tcase_add_test(tc, a_change_of_the_source_is_reported_once);
     tcase_add_test(tc, counters_add_up_over_all_lanes);
     tcase_add_test(tc, each_reason_has_a_counter);
     tcase_add_loop_test(tc, the_cpu_time_is_scaled_from_samples, 0, ROWS(costs));

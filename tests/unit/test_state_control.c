@@ -127,7 +127,7 @@ START_TEST(what_compression_took_is_counted_for_predict)
 {
     static const double cost[] = {10, 12, 16, 24, 40, 56, 72, 88, 104};
     el_control_config_t predict = block_config;
-    el_state_sight_t sight = {.plan = &block_plan, .cost = cost};
+    el_state_inputs_t inputs = {.plan = &block_plan, .cost = cost};
     uint64_t generation, claim;
 
     predict.mode = EL_CONTROL_PREDICT;
@@ -138,9 +138,9 @@ START_TEST(what_compression_took_is_counted_for_predict)
         /* Of a tenth of the bytes the time was taken. */
         el_state_count(block, 1, EL_COUNT_SAMPLED_IN, 1000 * 1024);
         el_state_count(block, 1, EL_COUNT_SAMPLED_NSEC, 56000000);
-        sight.reading = block_sample(86);
+        inputs.reading = block_sample(86);
         ck_assert(el_state_claim(block, generation, START + i * INTERVAL, INTERVAL, &claim));
-        el_state_commit(block, claim, &predict, &sight);
+        el_state_commit(block, claim, &predict, &inputs);
     }
     /* 0.6875 - 0.3 are left: 38.75 µs a KB. */
     block_assert_control(3, TOP, false);
