@@ -1,0 +1,48 @@
+/*
+ * The three module records that this shared object exports: elastic_module, and deflate_module and
+ * brotli_module in place of mod_deflate's and mod_brotli's. Any of them may be loaded, in any
+ * combination, beside stock modules or without. Each owns the output filter of its name.
+ */
+#ifndef ELASTIC_RECORDS_H
+#define ELASTIC_RECORDS_H
+
+#include "httpd/base/glue.h"
+
+#include "elastic/coding.h"
+
+#include "util_filter.h"
+
+typedef enum { EL_RECORD_ELASTIC, EL_RECORD_DEFLATE, EL_RECORD_BROTLI, EL_RECORDS } el_record_t;
+
+typedef struct {
+    const char *module; /* the name that <IfModule> knows */
+    const char *filter; /* the output filter that compresses */
+    el_coding_t coding; /* its only one, or EL_IDENTITY: those of ElasticCodings */
+} el_record_info_t;
+
+const el_record_info_t *el_record_info(el_record_t record);
+
+/* Whether a LoadModule line has named the record. */
+bool el_record_loaded(el_record_t record);
+
+/*
+ * The record's settings among `configs` (of a server or a directory), or NULL where it is not
+ * loaded: it has no settings then.
+ */
+void *el_record_settings(el_record_t record, const ap_conf_vector_t *configs);
+
+/* A loaded record, whose place in r->request_config holds what all of them keep of a request. */
+const module *el_record_of_requests(void);
+
+/*
+ * In pre_config. A stock module that was loaded after this shared object finds our exported record
+ * in place of its own symbol, because httpd loads modules with global symbols. Our record, which is
+ * not loaded then, gets the stock one's index for as long as this configuration lives, so that the
+ * stock module reads its own settings through it.
+ */
+void el_records_lend(apr_pool_t *pconf);
+
+/* In post_config: says who owns DEFLATE and BROTLI_COMPRESS, where there is room for doubt. */
+void el_records_report(server_rec *main_server);
+
+#endif

@@ -1,0 +1,267 @@
+#include "httpd/body/body.h"
+
+#include "httpd/state/shared.h"
+
+#include "engines/pool.h"
+
+#include "apr_portable.h"
+
+#include <unistd.h>
+
+/* How long a look sleeps before it asks a pipe again. */
+#define NAP apr_time_from_msec(2)
+
+#define UNKNOWN_LENGTH ((apr_size_t)-1)
+
+/*
+ * A file that is encoded is read in pieces of this size: large enough that the calls do not show in
+ * a profile, and no more than a process of hundreds should keep for it.
+ */
+#define FILE_PIECE (32 * 1024)
+
+el_measure_t el_body_measure(const apr_bucket_brigade *bb)
+{
+    el_measure_t measure = {.complete = false, .plain = true};
+    bool known = true;
+
+    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            measure.complete = known;
+            break;
+        }
+        if (APR_BUCKET_IS_METADATA(e)) {
+            measure.plain = measure.plain && APR_BUCKET_IS_FLUSH(e);
+        } else if (e->length == UNKNOWN_LENGTH) {
+            known = false;
+        } else {
+            measure.size += e->length;
+        }
+    }
+    return measure;
+}
+
+void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes)
+{
+    apr_bucket_file_enable_mmap(bucket, 0);
+    apr_bucket_file_set_buf_size(bucket, nbytes);
+}
+
+apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
+                          apr_read_type_e mode)
+{
+    if (APR_BUCKET_IS_FILE(bucket)) {
+        el_body_read_in_pieces(bucket, FILE_PIECE);
+    }
+    return apr_bucket_read(bucket, data, len, mode);
+}
+
+void el_body_drop(apr_bucket_brigade *bb)
+{
+    apr_bucket *next;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (!APR_BUCKET_IS_METADATA(e)) {
+            apr_bucket_delete(e);
+        }
+    }
+}
+
+/* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
+static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
+{
+    const apr_bucket_file *file = bucket->data;
+    apr_size_t done = 0;
+    apr_os_file_t fd;
+    apr_status_t rv = apr_os_file_get(&fd, file->fd);
+
+    while (rv == APR_SUCCESS && done < nbytes) {
+        ssize_t got = pread(fd, to + done, nbytes - done, (off_t)bucket->start + (off_t)done);
+
+        if (got > 0) {
+            done += (apr_size_t)got;
+        } else if (got == 0) {
+            rv = APR_EOF;
+        } else if (errno != EINTR) {
+            rv = errno;
+        }
+    }
+    return rv;
+}
+
+static apr_status_t copy_bucket(apr_bucket *bucket, char *to, size_t room)
+{
+    apr_size_t expected = bucket->length;
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv;
+
+    if (expected > room) {
+        return APR_EGENERAL;
+    }
+    if (APR_BUCKET_IS_FILE(bucket)) {
+        return read_file(bucket, to, expected);
+    }
+    rv = apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ);
+    if (rv == APR_SUCCESS) {
+        memcpy(to, data, len < room ? len : room);
+        /* Whatever it could not read at once is in a bucket behind it. */
+        rv = len <= expected ? APR_SUCCESS : APR_EGENERAL;
+    }
+    return rv;
+}
+
+static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
+{
+    size_t used = 0;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
+        apr_status_t rv = APR_BUCKET_IS_METADATA(e)
+                              ? APR_SUCCESS
+                              : copy_bucket(e, (char *)whole->buffer + used, whole->nbytes - used);
+
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        used += e->length;
+    }
+    return used == whole->nbytes ? APR_SUCCESS : APR_EOF;
+}
+
+/* The only bucket with data, where that is in memory already; otherwise NULL. */
+static apr_bucket *only_memory(apr_bucket_brigade *bb)
+{
+    apr_bucket *only = NULL;
+
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_METADATA(e) || e->length == 0) {
+            continue;
+        }
+        if (only || APR_BUCKET_IS_FILE(e)) {
+            return NULL;
+        }
+        only = e;
+    }
+    return only;
+}
+
+apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole)
+{
+    apr_bucket *only = only_memory(bb);
+    size_t held;
+    apr_status_t rv;
+
+    *whole = (el_whole_t){.nbytes = nbytes};
+    if (only) {
+        apr_size_t len;
+
+        rv = apr_bucket_read(only, &whole->data, &len, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS || len == nbytes) {
+            return rv;
+        }
+    }
+    whole->buffer = el_pool_buffer(nbytes, &held);
+    if (!whole->buffer) {
+        return APR_ENOMEM;
+    }
+    whole->data = whole->buffer;
+    rv = copy_all(bb, whole);
+    if (rv != APR_SUCCESS) {
+        el_body_release(whole);
+    }
+    return rv;
+}
+
+/* The first bucket with data, or NULL. */
+static apr_bucket *first_data(apr_bucket_brigade *bb)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (!APR_BUCKET_IS_METADATA(e) && e->length > 0) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
+{
+    apr_bucket *first = first_data(bb);
+    el_whole_t piece = {NULL, 0, NULL};
+    apr_size_t len;
+    size_t held;
+
+    if (first && APR_BUCKET_IS_FILE(first)) {
+        len = first->length;
+        piece.buffer = el_pool_buffer(most, &held);
+        piece.data = piece.buffer;
+        if (!piece.data || read_file(first, piece.buffer, len < most ? len : most) != APR_SUCCESS) {
+            len = 0;
+        }
+    } else if (!first || apr_bucket_read(first, &piece.data, &len, APR_NONBLOCK_READ)) {
+        len = 0;
+    }
+    piece.nbytes = len < most ? len : most;
+    return piece;
+}
+
+void el_body_release(el_whole_t *whole)
+{
+    el_pool_buffer_give(whole->buffer);
+    whole->buffer = NULL;
+}
+
+/* Reads a bucket of unknown length, which then has one. */
+static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
+{
+    for (;;) {
+        const char *data;
+        apr_size_t len;
+        apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
+
+        if (!APR_STATUS_IS_EAGAIN(rv) || el_shared_now() >= until) {
+            return rv;
+        }
+        apr_sleep(NAP);
+    }
+}
+
+/* When a pause that begins now has lasted long enough. */
+static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
+{
+    uint64_t end = el_shared_now() + wait->pause;
+
+    return seen == 0 || seen < wait->least || end > wait->until ? wait->until : end;
+}
+
+el_look_t el_body_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
+                       apr_status_t *status)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            return EL_LOOK_ENDED;
+        }
+        if (APR_BUCKET_IS_FLUSH(e)) {
+            return EL_LOOK_FLUSHED;
+        }
+        if (APR_BUCKET_IS_METADATA(e)) {
+            continue;
+        }
+        if (e->length == UNKNOWN_LENGTH) {
+            *status = read_patiently(e, end_of_pause(wait, *seen));
+            if (APR_STATUS_IS_EAGAIN(*status)) {
+                return EL_LOOK_FLUSHED;
+            }
+            if (*status != APR_SUCCESS) {
+                return EL_LOOK_FAILED;
+            }
+        }
+        *seen += e->length;
+        if (*seen >= wait->most) {
+            return EL_LOOK_ENOUGH;
+        }
+    }
+    return EL_LOOK_MORE;
+}

@@ -1,0 +1,81 @@
+/*
+ * Reading bodies: what a brigade holds, without reading more of it than the question needs.
+ */
+#ifndef ELASTIC_BODY_H
+#define ELASTIC_BODY_H
+
+#include "httpd/base/glue.h"
+
+#include "apr_buckets.h"
+
+typedef struct {
+    bool complete; /* EOS is there and every length is known */
+    bool plain;    /* nothing but data, FLUSH and EOS is there */
+    uint64_t size; /* bytes of data of known length */
+} el_measure_t;
+
+/* Measures a brigade by its buckets' lengths. */
+el_measure_t el_body_measure(const apr_bucket_brigade *bb);
+
+/*
+ * Has the bucket of a file read by read(), `nbytes` at a time, and never mapped: a mapped file that
+ * is truncated kills the child.
+ */
+void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes);
+
+/* Reads `bucket`, which is data; files in pieces. APR_EAGAIN only with APR_NONBLOCK_READ. */
+apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
+                          apr_read_type_e mode);
+
+/* Takes the data out of a brigade; what is no data stays. */
+void el_body_drop(apr_bucket_brigade *bb);
+
+/* A complete body in one piece of memory. */
+typedef struct {
+    const char *data;
+    size_t nbytes;
+    void *buffer; /* of the pool, where the body was gathered there; otherwise NULL */
+} el_whole_t;
+
+/*
+ * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all. Files are read without
+ * their buckets noticing, so that the brigade can still be sent as it is. An error where the body
+ * cannot be read, or is shorter: APR_EOF; then there is nothing to release.
+ */
+apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole);
+
+/*
+ * What is at hand of the first of the body's data, `most` bytes of it at most, and none where it
+ * cannot be had without waiting. `bb` stays as it is.
+ */
+el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most);
+
+/* Gives back what a gathered body holds. */
+void el_body_release(el_whole_t *whole);
+
+/* What ended a look at a body. */
+typedef enum {
+    EL_LOOK_MORE,    /* nothing yet: the brigade is used up */
+    EL_LOOK_ENOUGH,  /* as much was seen as may be held */
+    EL_LOOK_ENDED,   /* EOS */
+    EL_LOOK_FLUSHED, /* the producer wants out what there is, or has nothing more at hand */
+    EL_LOOK_FAILED   /* reading failed */
+} el_look_t;
+
+/* For how much of a body, and how long, its end is waited for. */
+typedef struct {
+    uint64_t least; /* bytes, below which a pause of the producer may take until the end */
+    uint64_t most;  /* bytes, from which on nothing is waited for */
+    uint64_t until; /* the end of all patience: µs of el_shared_now() */
+    uint64_t pause; /* µs of a pause, from `least` on */
+} el_wait_t;
+
+/*
+ * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of unknown
+ * length are read without blocking, except for the pauses that `wait` allows; `status` says why
+ * where reading failed.
+ */
+el_look_t el_body_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
+                       apr_status_t *status);
+
+#endif

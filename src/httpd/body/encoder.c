@@ -1,0 +1,176 @@
+#include "httpd/body/encoder.h"
+
+#include "engines/pool.h"
+
+/*
+ * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused
+ * and a slow client pins no more than it would without us.
+ */
+#define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
+
+void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
+                     apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+{
+    *encoder = (el_encoder_t){
+        .plan = el_engine_plan(coding, setup, whole),
+        .level = setup->level,
+        .usage = el_usage_new(),
+        .pool = pool,
+        .brigade = apr_brigade_create(pool, alloc),
+    };
+}
+
+/*
+ * The output of a whole body becomes a bucket. What fits into a block of httpd's own is copied, so
+ * that the buffer serves the next body at once; more goes out in the buffer itself, which comes
+ * back to the pool when it is sent.
+ */
+static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
+{
+    apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
+    bool few = nbytes <= BLOCK_SIZE;
+
+    APR_BRIGADE_INSERT_TAIL(encoder->brigade,
+                            apr_bucket_heap_create((const char *)buffer, nbytes,
+                                                   few ? NULL : el_pool_buffer_give, alloc));
+    if (few) {
+        el_pool_buffer_give(buffer);
+    }
+    encoder->usage.out += nbytes;
+}
+
+/* One call of the engine into `buffer`; the bytes that it made, or 0. */
+static size_t encode_into(const el_plan_t *plan, const char *data, size_t len, uint8_t *buffer,
+                          size_t room)
+{
+    el_context_t *context = el_pool_take(plan);
+    el_span_t span = {(const uint8_t *)data, len, buffer, room};
+    el_step_t step = context ? el_engine_encode(context, &span) : EL_STEP_ERROR;
+
+    el_pool_give(context);
+    return step == EL_STEP_OK ? room - span.out_nbytes_avail : 0;
+}
+
+/* A buffer of the pool with the encoded body, `*nbytes` of it; NULL where that failed. */
+static uint8_t *encode_whole(const el_plan_t *plan, const char *data, size_t len, size_t *nbytes)
+{
+    size_t room;
+    uint8_t *buffer = el_pool_buffer(el_engine_bound(len), &room);
+
+    *nbytes = buffer ? encode_into(plan, data, len, buffer, room) : 0;
+    if (*nbytes == 0) {
+        el_pool_buffer_give(buffer);
+        buffer = NULL;
+    }
+    return buffer;
+}
+
+bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
+{
+    size_t nbytes;
+    uint8_t *buffer;
+
+    el_usage_start(&encoder->usage);
+    buffer = encode_whole(&encoder->plan, data, len, &nbytes);
+    if (buffer) {
+        ship_whole(encoder, buffer, nbytes);
+        encoder->usage.in += len;
+    }
+    el_usage_stop(&encoder->usage);
+    return buffer != NULL;
+}
+
+size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *data, size_t len)
+{
+    el_plan_t plan = el_engine_plan(coding, setup, true);
+    size_t nbytes;
+
+    el_pool_buffer_give(encode_whole(&plan, data, len, &nbytes));
+    return nbytes;
+}
+
+static apr_status_t close_stream(void *data)
+{
+    el_encoder_t *encoder = data;
+
+    el_pool_give(encoder->context);
+    encoder->context = NULL;
+    if (encoder->block) {
+        apr_bucket_free(encoder->block);
+        encoder->block = NULL;
+    }
+    return APR_SUCCESS;
+}
+
+bool el_encoder_open(el_encoder_t *encoder)
+{
+    el_usage_start(&encoder->usage);
+    encoder->context = el_pool_take(&encoder->plan);
+    el_usage_stop(&encoder->usage);
+    if (!encoder->context) {
+        return false;
+    }
+    apr_pool_cleanup_register(encoder->pool, encoder, close_stream, apr_pool_cleanup_null);
+    return true;
+}
+
+void el_encoder_close(el_encoder_t *encoder)
+{
+    if (encoder->context) {
+        apr_pool_cleanup_run(encoder->pool, encoder, close_stream);
+    }
+}
+
+/*
+ * The block becomes a bucket that owns it, without a copy; but for a few bytes of a flush, of which
+ * a client that is slow to read would otherwise pin a block each.
+ */
+static void ship_block(el_encoder_t *encoder)
+{
+    bool few = encoder->used < BLOCK_SIZE / 4;
+    apr_bucket *bucket = apr_bucket_heap_create((const char *)encoder->block, encoder->used,
+                                                few ? NULL : apr_bucket_free,
+                                                encoder->brigade->bucket_alloc);
+
+    APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
+    encoder->usage.out += encoder->used;
+    encoder->used = 0;
+    if (!few) {
+        encoder->block = NULL;
+    }
+}
+
+static el_step_t step(el_encoder_t *encoder, el_op_t op, el_span_t *span)
+{
+    el_step_t result;
+
+    if (!encoder->block) {
+        encoder->block = apr_bucket_alloc(BLOCK_SIZE, encoder->brigade->bucket_alloc);
+        if (!encoder->block) {
+            return EL_STEP_ERROR;
+        }
+    }
+    span->out = encoder->block + encoder->used;
+    span->out_nbytes_avail = BLOCK_SIZE - encoder->used;
+    result = encoder->context->engine->step(encoder->context, op, span);
+    encoder->used = BLOCK_SIZE - span->out_nbytes_avail;
+    if (encoder->used == BLOCK_SIZE || (encoder->used > 0 && op != EL_RUN)) {
+        ship_block(encoder);
+    }
+    return result;
+}
+
+bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len)
+{
+    el_span_t span = {.in = (const uint8_t *)data, .in_nbytes = len};
+    el_step_t result;
+
+    el_usage_start(&encoder->usage);
+    do {
+        result = step(encoder, op, &span);
+    } while (result == EL_STEP_MORE);
+    el_usage_stop(&encoder->usage);
+    encoder->usage.in += len;
+    encoder->dirty = op == EL_RUN && (encoder->dirty || len > 0);
+    return result == EL_STEP_OK;
+}

@@ -1,0 +1,58 @@
+/*
+ * A body's encoder that writes buckets: bytes in, a brigade out, usage accounted. It belongs to one
+ * response, and borrows its context from the pool.
+ */
+#ifndef ELASTIC_ENCODER_H
+#define ELASTIC_ENCODER_H
+
+#include "httpd/state/account.h"
+
+#include "apr_buckets.h"
+
+typedef struct {
+    el_plan_t plan;
+    int level;                   /* as the user counts it */
+    el_context_t *context;       /* of a stream that is open, or NULL */
+    el_usage_t usage;
+    apr_pool_t *pool;
+    apr_bucket_brigade *brigade; /* output that was not taken yet */
+    uint8_t *block;              /* the bucket being filled, or NULL */
+    size_t used;
+    bool dirty; /* input was taken since the last flush */
+} el_encoder_t;
+
+/*
+ * Plans `encoder`, whose memory the caller owns, for a body in `coding`, which this build has; for
+ * el_encoder_whole() where `whole` is true, otherwise for el_encoder_open().
+ */
+void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
+                     apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+
+/*
+ * Encodes a whole body of `len` bytes; all output is in the brigade afterwards. False where memory
+ * is short or the engine failed: then there is none.
+ */
+bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len);
+
+/*
+ * The bytes that the `len` bytes at `data`, a body of their own, come to in `coding`; 0 where
+ * memory is short or the engine failed. What they are encoded to is thrown away.
+ */
+size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *data, size_t len);
+
+/*
+ * Opens a stream. False where memory is short. The context goes back to the pool with the request's
+ * at the latest, so an aborted request leaks nothing.
+ */
+bool el_encoder_open(el_encoder_t *encoder);
+
+/*
+ * Encodes `len` bytes; with EL_FLUSH and EL_FINISH all output is in the brigade afterwards. False
+ * where the engine failed: the stream is lost.
+ */
+bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len);
+
+/* Gives the context back before the request's end; what is not open stays so. */
+void el_encoder_close(el_encoder_t *encoder);
+
+#endif

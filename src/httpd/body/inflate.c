@@ -1,0 +1,291 @@
+#include "httpd/body/inflate.h"
+
+#include "elastic/encoding.h"
+
+#include "apr_strings.h"
+
+/* A bucket's size: what httpd's own buckets hold, so that the allocator's blocks are reused. */
+#define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
+
+/*
+ * The ratio is looked at each time that so many bytes were decoded, and at the end: mod_deflate
+ * does it for each buffer, whose size by default this is. It is counted from the body's start, so
+ * that how the body arrives, or is read, changes nothing.
+ */
+#define WEIGH_EVERY 8096
+
+size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_coding_t *codings,
+                          const char **rest)
+{
+    size_t len = strlen(list), left = len, count = 0, name_len;
+    const char *name;
+
+    while (el_encoding_pop(list, &len, &name, &name_len)) {
+        el_coding_t coding = el_coding_find(name, name_len);
+
+        if (count == max || !el_decoder_for(coding)) {
+            *rest = apr_pstrmemdup(pool, list, left);
+            return count;
+        }
+        codings[count++] = coding;
+        left = len;
+    }
+    *rest = NULL;
+    return count;
+}
+
+static apr_status_t close_layers(void *data)
+{
+    el_inflate_t *inflate = data;
+
+    for (size_t i = 0; i < inflate->count; i++) {
+        inflate->layers[i].decoder->close(inflate->layers[i].decoding);
+    }
+    inflate->count = 0;
+    if (inflate->block) {
+        apr_bucket_free(inflate->block);
+        inflate->block = NULL;
+    }
+    return APR_SUCCESS;
+}
+
+bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
+                     const el_limits_t *limits, apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+{
+    *inflate = (el_inflate_t){.limits = *limits, .alloc = alloc, .weigh_at = WEIGH_EVERY};
+    for (; inflate->count < count; inflate->count++) {
+        el_layer_t *layer = &inflate->layers[inflate->count];
+
+        layer->decoder = el_decoder_for(codings[inflate->count]);
+        layer->decoding = layer->decoder->open();
+        if (!layer->decoding) {
+            close_layers(inflate);
+            return false;
+        }
+        layer->between = inflate->count > 0 ? apr_palloc(pool, BLOCK_SIZE) : NULL;
+    }
+    apr_pool_cleanup_register(pool, inflate, close_layers, apr_pool_cleanup_null);
+    return true;
+}
+
+void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
+{
+    apr_pool_cleanup_run(pool, inflate, close_layers);
+}
+
+static el_decode_t step(el_layer_t *layer, el_span_t *span)
+{
+    el_decode_t result = EL_DECODE_ENDED;
+
+    if (!layer->ended) {
+        result = layer->decoder->step(layer->decoding, span);
+        layer->ended = result == EL_DECODE_ENDED;
+    }
+    return result;
+}
+
+/* A layer decodes what the one outside of it gave before. */
+static el_decode_t step_between(el_layer_t *layer, el_span_t *span)
+{
+    el_span_t own = *span;
+    el_decode_t result;
+
+    own.in = layer->between + layer->at;
+    own.in_nbytes = layer->filled - layer->at;
+    result = step(layer, &own);
+    layer->at = layer->filled - own.in_nbytes;
+    span->out = own.out;
+    span->out_nbytes_avail = own.out_nbytes_avail;
+    return result;
+}
+
+/*
+ * Whether a layer has got too much for the encoded bytes of the body. What it makes of that may be
+ * nothing at all, as of a gzip header's endless file name, so that a look at the body's own output
+ * would come too late, or never.
+ */
+static bool is_bloated(const el_inflate_t *inflate, const el_layer_t *layer)
+{
+    return layer->given / WEIGH_EVERY > inflate->limits.burst
+           && (layer->given - 1) / inflate->limits.ratio >= inflate->in;
+}
+
+/*
+ * The layers from the outermost to number `i` are one decoder. It has ended when all of them have:
+ * each has a checksum to verify, and none may have bytes behind its end.
+ */
+static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
+{
+    el_layer_t *layer = &inflate->layers[i];
+
+    if (i == 0) {
+        size_t before = span->in_nbytes;
+        el_decode_t result = step(layer, span);
+
+        inflate->in += before - span->in_nbytes;
+        return result;
+    }
+    for (;;) {
+        el_decode_t result = step_between(layer, span);
+        el_span_t outer = {.in = span->in, .in_nbytes = span->in_nbytes};
+
+        if (result != EL_DECODE_HUNGRY && result != EL_DECODE_ENDED) {
+            return result;
+        }
+        if (layer->at < layer->filled) {
+            return EL_DECODE_DAMAGED;
+        }
+        outer.out = layer->between;
+        outer.out_nbytes_avail = BLOCK_SIZE;
+        result = run(inflate, i - 1, &outer);
+        span->in = outer.in;
+        span->in_nbytes = outer.in_nbytes;
+        layer->at = 0;
+        layer->filled = BLOCK_SIZE - outer.out_nbytes_avail;
+        layer->given += layer->filled;
+        if (is_bloated(inflate, layer)) {
+            return EL_DECODE_FULL;
+        }
+        if (result == EL_DECODE_DAMAGED || result == EL_DECODE_NO_MEMORY) {
+            return result;
+        }
+        if (layer->filled == 0) {
+            return result == EL_DECODE_ENDED && !layer->ended ? EL_DECODE_DAMAGED : result;
+        }
+    }
+}
+
+/*
+ * The block becomes a bucket that owns it, without a copy; but for a few bytes, of which a body
+ * that trickles in would otherwise pin a block each.
+ */
+static void ship_block(el_inflate_t *inflate, size_t used, apr_bucket_brigade *bb)
+{
+    bool few = used < BLOCK_SIZE / 4;
+
+    if (used > 0) {
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create((const char *)inflate->block, used,
+                                                           few ? NULL : apr_bucket_free,
+                                                           inflate->alloc));
+        inflate->block = few ? inflate->block : NULL;
+    }
+}
+
+/* How much of `room` may be written at once: no further than to where a limit is looked at. */
+static size_t stride(const el_inflate_t *inflate, uint64_t room)
+{
+    if (room > inflate->weigh_at - inflate->out) {
+        room = inflate->weigh_at - inflate->out;
+    }
+    /* One byte more than is allowed, to tell a body that is too large from one that fits. */
+    if (inflate->limits.size > 0 && room > inflate->limits.size - inflate->out) {
+        room = inflate->limits.size - inflate->out + 1;
+    }
+    return (size_t)room;
+}
+
+static bool too_dense(el_inflate_t *inflate, bool ended)
+{
+    uint64_t since = inflate->out + WEIGH_EVERY - inflate->weigh_at;
+    bool dense;
+
+    if (since < WEIGH_EVERY && !(ended && since > 0)) {
+        return false;
+    }
+    inflate->weigh_at = inflate->out + WEIGH_EVERY;
+    /* out > in * ratio, without the product, which may not fit. */
+    dense = (inflate->out - 1) / inflate->limits.ratio >= inflate->in;
+    inflate->dense = dense ? inflate->dense + 1 : 0;
+    return inflate->dense > inflate->limits.burst;
+}
+
+static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_t left)
+{
+    if (result == EL_DECODE_NO_MEMORY) {
+        return EL_INFLATE_NO_MEMORY;
+    }
+    if (result == EL_DECODE_DAMAGED) {
+        return EL_INFLATE_DAMAGED;
+    }
+    if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
+        return EL_INFLATE_TOO_LARGE;
+    }
+    if (too_dense(inflate, result == EL_DECODE_ENDED)) {
+        return EL_INFLATE_TOO_DENSE;
+    }
+    for (size_t i = 1; i < inflate->count; i++) {
+        if (is_bloated(inflate, &inflate->layers[i])) {
+            return EL_INFLATE_TOO_DENSE;
+        }
+    }
+    if (result == EL_DECODE_ENDED) {
+        return left > 0 ? EL_INFLATE_TRAILING : EL_INFLATE_ENDED;
+    }
+    return result == EL_DECODE_FULL ? EL_INFLATE_FULL : EL_INFLATE_HUNGRY;
+}
+
+/* Decodes into what is left of the block, and at most `room` bytes; adds to `*used`. */
+static el_inflated_t fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
+                                uint64_t room, size_t *used)
+{
+    size_t most = stride(inflate, room < BLOCK_SIZE - *used ? room : BLOCK_SIZE - *used), wrote;
+    el_span_t span = {
+        .in = (const uint8_t *)*data,
+        .in_nbytes = *len,
+        .out = inflate->block + *used,
+        .out_nbytes_avail = most,
+    };
+    el_decode_t result = run(inflate, inflate->count - 1, &span);
+
+    wrote = most - span.out_nbytes_avail;
+    inflate->out += wrote;
+    *used += wrote;
+    *data = (const char *)span.in;
+    *len = span.in_nbytes;
+    return settle(inflate, result, *len);
+}
+
+el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_t *len,
+                             uint64_t room, apr_bucket_brigade *bb)
+{
+    size_t used = 0;
+
+    do {
+        uint64_t before = inflate->out;
+
+        if (!inflate->block) {
+            inflate->block = apr_bucket_alloc(BLOCK_SIZE, inflate->alloc);
+        }
+        inflate->last = fill_block(inflate, data, len, room, &used);
+        room -= inflate->out - before;
+        if (used == BLOCK_SIZE || room == 0 || inflate->last != EL_INFLATE_FULL) {
+            ship_block(inflate, used, bb);
+            used = 0;
+        }
+    } while (inflate->last == EL_INFLATE_FULL && room > 0);
+    return inflate->last;
+}
+
+el_inflated_t el_inflate_finish(const el_inflate_t *inflate)
+{
+    bool whole = inflate->last == EL_INFLATE_ENDED || inflate->last == EL_INFLATE_TRAILING;
+
+    return whole || inflate->in == 0 ? EL_INFLATE_ENDED : EL_INFLATE_TRUNCATED;
+}
+
+const char *el_inflate_text(el_inflated_t inflated)
+{
+    static const char *const texts[] = {
+        [EL_INFLATE_HUNGRY] = "it wants more",
+        [EL_INFLATE_FULL] = "there is more of it",
+        [EL_INFLATE_ENDED] = "it is whole",
+        [EL_INFLATE_DAMAGED] = "it is damaged",
+        [EL_INFLATE_TRAILING] = "bytes follow its end",
+        [EL_INFLATE_TRUNCATED] = "it is cut short",
+        [EL_INFLATE_TOO_LARGE] = "it is larger than is allowed",
+        [EL_INFLATE_TOO_DENSE] = "it is larger, for its encoded size, than is allowed",
+        [EL_INFLATE_NO_MEMORY] = "there is no memory to decode it",
+    };
+
+    return texts[inflated];
+}

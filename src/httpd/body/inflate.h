@@ -1,0 +1,86 @@
+/*
+ * A chain of decoders, the outermost coding first, that writes buckets and keeps to the limits:
+ * encoded bytes in, a brigade out. It belongs to one body.
+ */
+#ifndef ELASTIC_INFLATE_H
+#define ELASTIC_INFLATE_H
+
+#include "httpd/config/limits.h"
+
+#include "apr_buckets.h"
+#include "elastic/decoder.h"
+
+/*
+ * How many codings one body may have. Two are seen now and then, by accident; every further one
+ * only costs memory.
+ */
+#define EL_INFLATE_LAYERS 4
+
+/* What ended a call; those from EL_INFLATE_DAMAGED on end the body. */
+typedef enum {
+    EL_INFLATE_HUNGRY, /* all input taken */
+    EL_INFLATE_FULL,   /* as much was written as was asked for */
+    EL_INFLATE_ENDED,  /* the body is whole */
+    EL_INFLATE_DAMAGED,
+    EL_INFLATE_TRAILING,  /* the body is whole, but bytes follow it */
+    EL_INFLATE_TRUNCATED, /* EOS came before the body's end */
+    EL_INFLATE_TOO_LARGE,
+    EL_INFLATE_TOO_DENSE, /* the ratio was above the limit too often in a row */
+    EL_INFLATE_NO_MEMORY
+} el_inflated_t;
+
+typedef struct {
+    const el_decoder_t *decoder;
+    el_decoding_t *decoding;
+    bool ended;
+    uint8_t *between; /* what the layer outside of it gave; not used by the outermost */
+    size_t at, filled;
+    uint64_t given; /* bytes that ever were between; not counted for the outermost */
+} el_layer_t;
+
+typedef struct {
+    el_layer_t layers[EL_INFLATE_LAYERS]; /* the outermost first */
+    size_t count;
+    el_limits_t limits;
+    uint64_t in, out; /* bytes so far */
+    uint64_t weigh_at; /* bytes of output at which the ratio is looked at next */
+    uint64_t dense;    /* how many times in a row it was above the limit */
+    apr_bucket_alloc_t *alloc;
+    uint8_t *block; /* the next bucket, or NULL */
+    el_inflated_t last;
+} el_inflate_t;
+
+/*
+ * Takes the codings that this build can decode off the end of a Content-Encoding, outermost first
+ * and at most `max` of them; `rest`, from `pool`, is what remains, or NULL. Returns how many.
+ */
+size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_coding_t *codings,
+                          const char **rest);
+
+/*
+ * Opens `inflate`, whose memory the caller owns, for `count` codings as above. False where memory
+ * is short. It is closed with `pool` at the latest.
+ */
+bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
+                     const el_limits_t *limits, apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+
+/*
+ * Decodes from `*data`, which it advances, until `*len` is 0 or `room` bytes, at least one, were
+ * appended to `bb`. After EL_INFLATE_FULL there may be more without any further input.
+ */
+el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_t *len,
+                             uint64_t room, apr_bucket_brigade *bb);
+
+/*
+ * At EOS, when all was decoded: EL_INFLATE_ENDED, also where bytes followed, and for a body that
+ * had no byte at all; or EL_INFLATE_TRUNCATED.
+ */
+el_inflated_t el_inflate_finish(const el_inflate_t *inflate);
+
+/* Frees the decoders before their pool's end; a second call does nothing. */
+void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool);
+
+/* What went wrong, for the log. */
+const char *el_inflate_text(el_inflated_t inflated);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * The output filter INFLATE, as mod_deflate has it: decodes the outermost coding of a response, so
+ * that filters behind it see text.
+ */
+#ifndef ELASTIC_FILTER_INFLATE_H
+#define ELASTIC_FILTER_INFLATE_H
+
+#include "httpd/base/glue.h"
+
+#define EL_INFLATE_NAME "INFLATE"
+
+/* Registers the filter. */
+void el_filter_inflate_register(void);
+
+#endif

@@ -1,0 +1,460 @@
+#include "httpd/filters/input.h"
+
+#include "httpd/body/inflate.h"
+#include "httpd/response/response.h"
+#include "httpd/config/settings.h"
+
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+
+#include "apr_strings.h"
+
+EL_USE_LOG;
+
+#define DEFLATE_NAME "DEFLATE"
+#define INFLATE_NAME "ELASTIC_INFLATE"
+
+/* How much encoded body is asked for at once: what fits into one of httpd's own buckets. */
+#define READ_SIZE APR_BUCKET_BUFF_SIZE
+
+typedef struct {
+    el_inflate_t inflate;
+    const char *rest; /* Content-Encoding of what the handler reads, or NULL */
+    bool edited;
+    bool eos_seen;
+    apr_status_t failed;         /* what every further read gets */
+    apr_bucket_brigade *encoded; /* read and not decoded yet */
+    apr_bucket_brigade *ready;   /* decoded and not handed out yet */
+} in_t;
+
+static ap_filter_rec_t *inflate_rec;
+static ap_filter_rec_t *deflate_rec; /* NULL where DEFLATE is not ours */
+
+/* Ends the body in error, for this read and all that follow. */
+static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
+{
+    request_rec *r = f->r;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb;
+
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "elastic: the request body is refused, %s; its encoded bytes so far "
+                  "%" APR_UINT64_T_FMT ", decoded %" APR_UINT64_T_FMT,
+                  el_inflate_text(why), in->inflate.in, in->inflate.out);
+    /* What is left of the body must not be taken for the next request. */
+    r->connection->keepalive = AP_CONN_CLOSE;
+    switch (why) {
+    case EL_INFLATE_TOO_LARGE:
+    case EL_INFLATE_TOO_DENSE:
+        in->failed = APR_ENOSPC; /* handlers make a 413 of it, and a 400 of anything unknown */
+        break;
+    case EL_INFLATE_NO_MEMORY:
+        bb = apr_brigade_create(r->pool, alloc);
+        APR_BRIGADE_INSERT_TAIL(
+            bb, ap_bucket_error_create(HTTP_INTERNAL_SERVER_ERROR, NULL, r->pool, alloc));
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+        ap_pass_brigade(r->output_filters, bb);
+        in->failed = AP_FILTER_ERROR;
+        break;
+    default:
+        in->failed = APR_EGENERAL;
+    }
+    apr_brigade_cleanup(in->encoded);
+    apr_brigade_cleanup(in->ready);
+    el_inflate_close(&in->inflate, r->pool);
+    return in->failed;
+}
+
+static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, const char *rest)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    el_limits_t limits = el_limits_of(r);
+    in_t *in = apr_pcalloc(r->pool, sizeof(*in));
+
+    in->rest = rest;
+    in->encoded = apr_brigade_create(r->pool, alloc);
+    in->ready = apr_brigade_create(r->pool, alloc);
+    if (!el_inflate_open(&in->inflate, codings, count, &limits, r->pool, alloc)) {
+        in->inflate.last = EL_INFLATE_NO_MEMORY;
+    }
+    return in;
+}
+
+/* Where mod_proxy is to send the request: a name with the protocol in it, "" for none. */
+static const char *target_of(const request_rec *r)
+{
+    if (r->proxyreq && r->filename) {
+        return r->filename;
+    }
+    return r->handler && strncmp(r->handler, "proxy:", 6) == 0 ? r->handler : "";
+}
+
+/*
+ * SCGI and uWSGI have no body without a length, which is not known before all of it is decoded, and
+ * their handlers refuse chunks: the body goes to them as it came.
+ */
+static bool is_length_needed_first(const request_rec *r)
+{
+    const char *target = target_of(r);
+
+    return strstr(target, "scgi:") || strstr(target, "uwsgi:");
+}
+
+/*
+ * A handler of mod_proxy is to find out the decoded body's length where the client told the encoded
+ * one's, for origins that know no chunks; and always for FastCGI, which a balancer may lead to, and
+ * whose programs take a body without a length for an empty one.
+ */
+static void want_length(request_rec *r, bool had_length)
+{
+    const char *target = target_of(r);
+
+    if (*target && (had_length || strstr(target, "fcgi:") || strstr(target, "balancer:"))
+        && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
+        && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
+        apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
+    }
+}
+
+/*
+ * Makes the request's header that of the decoded body: in chunks, because a handler that found
+ * neither them nor a length would take it for a request without a body.
+ */
+static void edit_header(request_rec *r, in_t *in)
+{
+    apr_table_t *fields = r->headers_in;
+
+    in->edited = true;
+    want_length(r, apr_table_get(fields, "Content-Length") != NULL);
+    el_response_unset_lengths(fields);
+    if (in->rest) {
+        apr_table_setn(fields, "Content-Encoding", in->rest);
+    } else {
+        apr_table_unset(fields, "Content-Encoding");
+    }
+    if (!apr_table_get(fields, "Transfer-Encoding")) {
+        apr_table_setn(fields, "Transfer-Encoding", "chunked");
+    }
+}
+
+/*
+ * Reads encoded body. httpd's own filter reads Content-Length when it is called first: only then
+ * may the header change.
+ */
+static apr_status_t fetch(ap_filter_t *f, in_t *in, apr_read_type_e block)
+{
+    apr_status_t rv = ap_get_brigade(f->next, in->encoded, AP_MODE_READBYTES, block, READ_SIZE);
+
+    if (!in->edited) {
+        edit_header(f->r, in);
+    }
+    return rv;
+}
+
+static apr_status_t put(ap_filter_t *f, in_t *in, const char **data, apr_size_t *len,
+                        apr_off_t room)
+{
+    el_inflated_t inflated = el_inflate_put(&in->inflate, data, len, (uint64_t)room, in->ready);
+
+    return inflated < EL_INFLATE_DAMAGED ? APR_SUCCESS : fail(f, in, inflated);
+}
+
+/* Decodes the data of `bucket`, and takes away what was decoded. */
+static apr_status_t put_bucket(ap_filter_t *f, in_t *in, apr_bucket *bucket, apr_read_type_e block,
+                               apr_off_t room)
+{
+    const char *data;
+    apr_size_t len, left;
+    apr_status_t rv = apr_bucket_read(bucket, &data, &len, block);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    left = len;
+    rv = put(f, in, &data, &left, room);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (left > 0) {
+        apr_bucket_split(bucket, len - left);
+    }
+    apr_bucket_delete(bucket);
+    return APR_SUCCESS;
+}
+
+/* The next step of decoding: of held back output, a bucket's data, or what is no data. */
+static apr_status_t advance(ap_filter_t *f, in_t *in, apr_read_type_e block, apr_off_t room)
+{
+    bool empty = APR_BRIGADE_EMPTY(in->encoded);
+    apr_bucket *bucket = APR_BRIGADE_FIRST(in->encoded);
+
+    if (!empty && !APR_BUCKET_IS_METADATA(bucket)) {
+        return put_bucket(f, in, bucket, block, room);
+    }
+    if (in->inflate.last == EL_INFLATE_FULL) {
+        const char *nothing = "";
+        apr_size_t len = 0;
+
+        return put(f, in, &nothing, &len, room);
+    }
+    if (APR_BUCKET_IS_EOS(bucket)) {
+        el_inflated_t inflated = el_inflate_finish(&in->inflate);
+
+        if (inflated != EL_INFLATE_ENDED) {
+            return fail(f, in, inflated);
+        }
+        in->eos_seen = true;
+        el_inflate_close(&in->inflate, f->r->pool);
+    }
+    APR_BUCKET_REMOVE(bucket);
+    APR_BRIGADE_INSERT_TAIL(in->ready, bucket);
+    return APR_SUCCESS;
+}
+
+/* Makes something ready, and up to `wanted` bytes where they are at hand. */
+static apr_status_t make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block, apr_off_t wanted)
+{
+    apr_off_t have = 0;
+    apr_status_t rv = apr_brigade_length(in->ready, 1, &have);
+
+    while (rv == APR_SUCCESS && have < wanted && !in->eos_seen) {
+        uint64_t before = in->inflate.out;
+
+        if (APR_BRIGADE_EMPTY(in->encoded) && in->inflate.last != EL_INFLATE_FULL) {
+            if (!APR_BRIGADE_EMPTY(in->ready)) {
+                break;
+            }
+            rv = fetch(f, in, block);
+            if (rv != APR_SUCCESS || APR_BRIGADE_EMPTY(in->encoded)) {
+                break;
+            }
+        }
+        rv = advance(f, in, block, wanted - have);
+        have += (apr_off_t)(in->inflate.out - before);
+    }
+    return rv;
+}
+
+/* What is kept for the next call must not go away when the filter below is called again. */
+static void keep(request_rec *r, apr_bucket_brigade *bb)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        apr_bucket_setaside(e, r->pool);
+    }
+}
+
+static void hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_off_t readbytes)
+{
+    apr_bucket *end, *e, *next;
+
+    if (APR_BRIGADE_EMPTY(in->ready) && in->eos_seen) {
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+        return;
+    }
+    /* All lengths are known, so that the only thing that can happen is that there is less. */
+    apr_brigade_partition(in->ready, readbytes, &end);
+    for (e = APR_BRIGADE_FIRST(in->ready); e != end; e = next) {
+        next = APR_BUCKET_NEXT(e);
+        if (mode == AP_MODE_SPECULATIVE) {
+            apr_bucket_copy(e, &e);
+        } else {
+            APR_BUCKET_REMOVE(e);
+        }
+        APR_BRIGADE_INSERT_TAIL(bb, e);
+    }
+}
+
+/* DEFLATE's first call: NULL where nothing is to be decoded. */
+static in_t *begin(request_rec *r)
+{
+    const char *list = apr_table_get(r->headers_in, "Content-Encoding");
+    el_coding_t codings[EL_INFLATE_LAYERS];
+    const char *rest;
+    size_t count;
+
+    if (!list || !ap_is_initial_req(r)) {
+        return NULL;
+    }
+    count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
+    return count > 0 ? open_in(r, codings, count, rest) : NULL;
+}
+
+static bool is_ours(const ap_filter_t *f)
+{
+    return f->frec == inflate_rec || f->frec == deflate_rec;
+}
+
+/* Where DEFLATE is named twice, the first, which reads from the others, undoes all codings. */
+static bool is_decoded_behind(const ap_filter_t *f)
+{
+    const ap_filter_t *reader = f->r->input_filters;
+
+    while (reader && reader != f && !(is_ours(reader) && reader->ctx)) {
+        reader = reader->next;
+    }
+    return reader && reader != f;
+}
+
+static apr_status_t filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode,
+                              apr_read_type_e block, apr_off_t readbytes)
+{
+    in_t *in = f->ctx;
+    apr_status_t rv;
+
+    /* Lines and the like are read from connections, not from bodies. */
+    if (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE) {
+        return ap_get_brigade(f->next, bb, mode, block, readbytes);
+    }
+    if (!in) {
+        in = f->ctx = is_decoded_behind(f) ? NULL : begin(f->r);
+        if (!in) {
+            ap_remove_input_filter(f);
+            return ap_get_brigade(f->next, bb, mode, block, readbytes);
+        }
+    }
+    if (in->failed != APR_SUCCESS) {
+        return in->failed;
+    }
+    if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
+        return fail(f, in, EL_INFLATE_NO_MEMORY);
+    }
+    rv = make_ready(f, in, block, readbytes);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    keep(f->r, in->encoded);
+    hand_out(in, bb, mode, readbytes);
+    return APR_SUCCESS;
+}
+
+/*
+ * An internal redirect starts with the filters of the protocol alone, though part of the body may
+ * be here already. An error page's handler finds a body that has ended.
+ */
+static bool inherit(request_rec *r)
+{
+    for (ap_filter_t *f = r->prev ? r->prev->input_filters : NULL; f; f = f->next) {
+        in_t *in = f->ctx;
+
+        if (in && is_ours(f)) {
+            if (in->failed != APR_SUCCESS) {
+                in->failed = APR_SUCCESS;
+                in->eos_seen = true;
+            }
+            ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The input filter DEFLATE in the request's chain, ours or mod_deflate's; or NULL. */
+static ap_filter_t *find_deflate(const request_rec *r)
+{
+    ap_filter_t *f = r->input_filters;
+
+    while (f && strcasecmp(f->frec->name, DEFLATE_NAME) != 0) {
+        f = f->next;
+    }
+    return f;
+}
+
+/* RFC 9110 §15.5.16: the answer says which codings would do (§12.5.3). */
+static int unsupported(request_rec *r)
+{
+    const char *known = NULL;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const char *token = el_coding_info((el_coding_t)i)->token;
+
+        if (el_decoder_for((el_coding_t)i)) {
+            known = known ? apr_pstrcat(r->pool, known, ", ", token, NULL) : token;
+        }
+    }
+    apr_table_setn(r->err_headers_out, "Accept-Encoding", known);
+    return HTTP_UNSUPPORTED_MEDIA_TYPE;
+}
+
+/*
+ * Reads the body's first bytes, whatever there is of them, so that the header can be edited before
+ * a handler sees it: neither a CGI script nor an origin must be told the encoded body's length and
+ * coding. OK, or the status that answers the request.
+ */
+static int read_early(ap_filter_t *f)
+{
+    in_t *in = f->ctx;
+    apr_status_t rv;
+
+    if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    rv = fetch(f, in, APR_NONBLOCK_READ);
+    keep(f->r, in->encoded);
+    return rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)
+               ? OK
+               : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+}
+
+/* OK, or the status of a body that cannot be decoded; `list` is its Content-Encoding or NULL. */
+EL_RARE static int prepare(request_rec *r, const char *list)
+{
+    el_coding_t codings[EL_INFLATE_LAYERS];
+    ap_filter_t *f = find_deflate(r);
+    int status = OK;
+
+    if (r->main || inherit(r) || (r->prev && r->prev->status != HTTP_OK) || !list
+        || !ap_request_has_body(r)) {
+        return OK;
+    }
+    if (is_length_needed_first(r)) {
+        for (; f && f->frec == deflate_rec; f = find_deflate(r)) {
+            ap_remove_input_filter(f);
+        }
+        return OK;
+    }
+    if (f) {
+        f->ctx = f->frec == deflate_rec ? begin(r) : f->ctx;
+        status = f->frec == deflate_rec && f->ctx ? read_early(f) : OK;
+    } else if (el_dir_of(r)->inflate) {
+        const char *rest;
+        size_t count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
+
+        if (rest) {
+            return unsupported(r);
+        }
+        if (count > 0) {
+            in_t *in = open_in(r, codings, count, NULL);
+
+            status = read_early(ap_add_input_filter_handle(inflate_rec, in, r, r->connection));
+        }
+    }
+    return status;
+}
+
+/* Whether anything of ours may decode a body. */
+static bool may_decode(void)
+{
+    return deflate_rec || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
+}
+
+int el_filter_in_prepare(request_rec *r)
+{
+    const char *list = may_decode() ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
+
+    /* Nearly every request has neither. */
+    return list || r->prev ? prepare(r, list) : OK;
+}
+
+void el_filter_in_register(void)
+{
+    deflate_rec = NULL;
+    inflate_rec = ap_register_input_filter(INFLATE_NAME, filter_in, NULL, AP_FTYPE_CONTENT_SET);
+}
+
+void el_filter_in_register_deflate(void)
+{
+    deflate_rec = ap_register_input_filter(DEFLATE_NAME, filter_in, NULL, AP_FTYPE_CONTENT_SET);
+}

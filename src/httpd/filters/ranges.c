@@ -1,0 +1,76 @@
+#include "httpd/filters/ranges.h"
+
+#include "httpd/response/response.h"
+#include "httpd/config/settings.h"
+
+#include "http_config.h"
+#include "mod_cache.h"
+
+static bool cached;
+
+void el_ranges_configure(void)
+{
+    cached = ap_find_linked_module("mod_cache.c") != NULL;
+}
+
+void el_ranges_insert(request_rec *r)
+{
+    if (cached) {
+        ap_add_output_filter(EL_RANGES_NAME, NULL, r, r->connection);
+    }
+}
+
+/* Whether a tag is a sibling's: it ends in the extension (see precompressed.c). */
+static bool is_of_sibling(const el_etag_t *tag)
+{
+    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
+        const char *extension = el_coding_info((el_coding_t)coding)->extension;
+        size_t len = strlen(extension) + 1;
+
+        if (tag->len > len && strncmp(tag->text + tag->len - len, extension, len - 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the response came out of mod_cache, which notes it in the environment. */
+static bool is_from_cache(const request_rec *r)
+{
+    return apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV)
+           || apr_table_get(r->subprocess_env, AP_CACHE_REVALIDATE_ENV);
+}
+
+/* Whether the body is, or where tags do not tell may be, in a dynamic coding. */
+static bool is_dynamic(const request_rec *r)
+{
+    const char *cursor = el_response_header(r, "ETag");
+    el_etag_t tag;
+    size_t base;
+
+    if (!el_response_encoded(r)) {
+        return false;
+    }
+    if (!cursor || !el_etag_next(&cursor, &tag)) {
+        return is_from_cache(r) && el_settings_untagged;
+    }
+    return el_etag_coding(&tag, &base) != EL_IDENTITY
+           || (is_from_cache(r) && el_settings_untagged && !is_of_sibling(&tag));
+}
+
+apr_status_t el_ranges_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    ap_filter_t *next;
+
+    if (is_dynamic(f->r)) {
+        el_response_unset(f->r, "Accept-Ranges");
+        for (ap_filter_t *other = f->next; other; other = next) {
+            next = other->next;
+            if (strcasecmp(other->frec->name, "BYTERANGE") == 0) {
+                ap_remove_output_filter(other);
+            }
+        }
+    }
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}

@@ -1,0 +1,374 @@
+#include "httpd/filters/siblings.h"
+
+#include "httpd/state/account.h"
+#include "httpd/body/body.h"
+#include "httpd/response/chain.h"
+#include "httpd/response/conditional.h"
+#include "httpd/response/request.h"
+#include "httpd/response/response.h"
+#include "httpd/config/settings.h"
+
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "util_filter.h"
+
+EL_USE_LOG;
+
+/*
+ * A sibling is read in pieces of this size, and most are sent in one call then, as those files are
+ * that httpd maps. In smaller pieces it takes more CPU than such a file (docs/engines.md).
+ */
+#define PIECE (128 * 1024)
+
+typedef struct {
+    el_coding_t coding;
+    const char *path;
+    apr_finfo_t finfo;
+} sibling_t;
+
+/* The smallest first; there are never more than there are codings. */
+typedef struct {
+    sibling_t sibling[EL_CODINGS];
+    size_t count;
+} siblings_t;
+
+/* Whether the request is for a static file whose bytes go out as they lie there. */
+static bool is_plain_file(request_rec *r)
+{
+    return !r->main && r->method_number == M_GET && r->finfo.filetype == APR_REG
+           && !(r->path_info && *r->path_info) && !el_response_encoded(r)
+           && !el_chain_changes_body(r);
+}
+
+static void insert_by_size(siblings_t *all, const sibling_t *sibling)
+{
+    size_t at = all->count++;
+
+    while (at > 0 && all->sibling[at - 1].finfo.size > sibling->finfo.size) {
+        all->sibling[at] = all->sibling[at - 1];
+        at--;
+    }
+    all->sibling[at] = *sibling;
+}
+
+/* Whether the environment allows the coding and the request accepts it. */
+static bool is_acceptable(request_rec *r, el_coding_t coding)
+{
+    return el_request_env_allows(r, coding)
+           && el_accept_choose(el_request_accept(r), &coding, 1) != EL_IDENTITY;
+}
+
+/*
+ * The siblings in codings that are acceptable, or in those that are not: regular files, not older
+ * than r's. Of two as small, br comes before zstd and gzip.
+ */
+static siblings_t find_siblings(request_rec *r, bool acceptable)
+{
+    static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+    siblings_t all = {.count = 0};
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        sibling_t sibling = {.coding = order[i]};
+
+        if (is_acceptable(r, order[i]) != acceptable) {
+            continue;
+        }
+        sibling.path = apr_pstrcat(r->pool, r->filename, el_coding_info(order[i])->extension, NULL);
+        if (apr_stat(&sibling.finfo, sibling.path, APR_FINFO_NORM, r->pool) == APR_SUCCESS
+            && sibling.finfo.filetype == APR_REG && sibling.finfo.mtime >= r->finfo.mtime) {
+            insert_by_size(&all, &sibling);
+        }
+    }
+    return all;
+}
+
+/*
+ * Whether the same client could ask for the sibling itself: <Files>, access rules, symlink rules.
+ */
+static bool may_be_served(request_rec *r, const sibling_t *sibling)
+{
+    request_rec *lookup = ap_sub_req_lookup_file(sibling->path, r, NULL);
+    bool served = lookup->status == HTTP_OK && lookup->finfo.filetype == APR_REG && lookup->filename
+                  && strcmp(lookup->filename, sibling->path) == 0;
+
+    ap_destroy_sub_req(lookup);
+    return served;
+}
+
+/*
+ * The sibling's own tag, strong: the bytes lie on disk. It is httpd's tag of that file, by
+ * FileETag, with the extension inside, so that two siblings of one size and time differ. NULL where
+ * FileETag makes none.
+ */
+static const char *sibling_tag(request_rec *r, const sibling_t *sibling)
+{
+    apr_finfo_t finfo = r->finfo;
+    char *filename = r->filename;
+    const char *tag;
+    size_t len;
+
+    r->finfo = sibling->finfo;
+    r->filename = apr_pstrdup(r->pool, sibling->path);
+    tag = ap_make_etag(r, 0);
+    r->finfo = finfo;
+    r->filename = filename;
+
+    if (strncmp(tag, "W/", 2) == 0) {
+        tag += 2;
+    }
+    len = strlen(tag);
+    if (len < 2 || tag[0] != '"' || tag[len - 1] != '"') {
+        return NULL;
+    }
+    return apr_psprintf(r->pool, "%.*s%s\"", (int)len - 1, tag,
+                        el_coding_info(sibling->coding)->extension);
+}
+
+/* The best by q, then by size; NULL where none may be served. */
+static const sibling_t *best_sibling(request_rec *r, const siblings_t *all)
+{
+    siblings_t left = *all;
+
+    while (left.count > 0) {
+        el_coding_t order[EL_CODINGS], best;
+        size_t at = 0;
+
+        for (size_t i = 0; i < left.count; i++) {
+            order[i] = left.sibling[i].coding;
+        }
+        best = el_accept_choose(el_request_accept(r), order, left.count);
+        while (left.sibling[at].coding != best) {
+            at++;
+        }
+        if (may_be_served(r, &left.sibling[at])) {
+            return apr_pmemdup(r->pool, &left.sibling[at], sizeof(left.sibling[at]));
+        }
+        left.count--;
+        memmove(&left.sibling[at], &left.sibling[at + 1],
+                (left.count - at) * sizeof(left.sibling[0]));
+    }
+    return NULL;
+}
+
+/* The sibling, if any, that If-Range names by its strong tag (RFC 9110 §13.1.5). */
+static const sibling_t *ranged_sibling(request_rec *r, const siblings_t *all)
+{
+    const char *if_range = apr_table_get(r->headers_in, "If-Range");
+
+    for (size_t i = 0; if_range && i < all->count; i++) {
+        const char *tag = sibling_tag(r, &all->sibling[i]);
+
+        if (tag && strcmp(if_range, tag) == 0 && may_be_served(r, &all->sibling[i])) {
+            return &all->sibling[i];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * The tag in If-None-Match of any representation that is current: an eligible sibling, the
+ * identity, or one of its dynamic codings. NULL where there is none.
+ */
+static const char *current_tag(request_rec *r, const siblings_t *all)
+{
+    const char *sent = el_request_of(r)->if_none_match;
+    const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
+    el_accept_t accept = el_request_enabled(r);
+    el_etag_t named;
+
+    if (!list) {
+        return NULL;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        const char *cursor = list;
+        const char *tag = sibling_tag(r, &all->sibling[i]);
+
+        while (tag && el_etag_next(&cursor, &named)) {
+            if (el_etag_same(&named, tag) && may_be_served(r, &all->sibling[i])) {
+                return tag;
+            }
+        }
+    }
+    if (!el_etag_named(list, ap_make_etag(r, 0), &accept, &named)) {
+        return NULL;
+    }
+    return apr_pstrmemdup(r->pool, named.text, named.len);
+}
+
+static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
+{
+    apr_status_t rv;
+
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+    rv = ap_pass_brigade(r->output_filters, bb);
+    if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted) {
+        return OK;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "elastic: a sibling of %s was not sent whole",
+                  r->filename);
+    return AP_FILTER_ERROR;
+}
+
+/* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
+static int send_not_modified(request_rec *r, const char *tag)
+{
+    el_request_of(r)->claimed = true;
+    if (tag) {
+        apr_table_setn(r->headers_out, "ETag", tag);
+    }
+    r->status = HTTP_NOT_MODIFIED;
+    el_account_skipped(r, EL_REASON_STATUS);
+    return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
+}
+
+static apr_status_t open_sibling(request_rec *r, const sibling_t *sibling, apr_file_t **file)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_READ | APR_BINARY;
+
+#if APR_HAS_SENDFILE
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
+        flags |= APR_SENDFILE_ENABLED;
+    }
+#endif
+    return apr_file_open(file, sibling->path, flags, 0, r->pool);
+}
+
+/*
+ * Whether the file that was opened is the one that was judged: a rename may have come in between.
+ */
+static bool is_same_file(apr_file_t *file, const sibling_t *sibling)
+{
+    apr_finfo_t opened;
+
+    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
+           && opened.inode == sibling->finfo.inode && opened.size == sibling->finfo.size
+           && opened.mtime == sibling->finfo.mtime;
+}
+
+static int send_sibling(request_rec *r, const sibling_t *sibling)
+{
+    const char *tag = sibling_tag(r, sibling);
+    apr_bucket_brigade *bb;
+    apr_file_t *file;
+    int status;
+
+    status = ap_discard_request_body(r);
+    if (status != OK) {
+        return status;
+    }
+    if (open_sibling(r, sibling, &file) != APR_SUCCESS) {
+        return DECLINED;
+    }
+    if (!is_same_file(file, sibling)) {
+        apr_file_close(file);
+        return DECLINED;
+    }
+    el_response_set_coding(r, sibling->coding, EL_ETAG_REMOVE);
+    if (tag) {
+        apr_table_setn(r->headers_out, "ETag", tag);
+    }
+    ap_update_mtime(r, sibling->finfo.mtime);
+    ap_set_last_modified(r);
+    ap_set_accept_ranges(r);
+    ap_set_content_length(r, sibling->finfo.size);
+    status = ap_meets_conditions(r);
+    if (status == HTTP_NOT_MODIFIED) {
+        apr_file_close(file);
+        return send_not_modified(r, NULL);
+    }
+    if (status != OK) {
+        return status;
+    }
+    el_request_of(r)->claimed = true;
+    el_account_precompressed(r, sibling->coding, (uint64_t)r->finfo.size,
+                             (uint64_t)sibling->finfo.size);
+    bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    el_body_read_in_pieces(apr_brigade_insert_file(bb, file, 0, sibling->finfo.size, r->pool),
+                           PIECE);
+    return send_brigade(r, bb);
+}
+
+/* The sibling that answers the request, or NULL: identity does. */
+static const sibling_t *choose_sibling(request_rec *r, const siblings_t *all)
+{
+    if (el_request_has_range(r)) {
+        return ranged_sibling(r, all);
+    }
+    return best_sibling(r, all);
+}
+
+/*
+ * Whether If-None-Match may answer for the whole request: not in an error document, and not where a
+ * condition stands that comes before it (RFC 9110 §13.2.2).
+ */
+static bool may_be_not_modified(const request_rec *r)
+{
+    return r->status == HTTP_OK && !r->no_local_copy && !apr_table_get(r->headers_in, "If-Match")
+           && !apr_table_get(r->headers_in, "If-Unmodified-Since");
+}
+
+/* If-Match is the identity's to judge, unless it names the sibling. */
+static bool may_match(request_rec *r, const sibling_t *sibling)
+{
+    const char *list = apr_table_get(r->headers_in, "If-Match");
+    const char *tag = list ? sibling_tag(r, sibling) : NULL;
+    el_etag_t named;
+
+    while (list && *list != '*' && el_etag_next(&list, &named)) {
+        if (tag && !named.weak && el_etag_same(&named, tag)) {
+            return true;
+        }
+    }
+    return !list || *list == '*';
+}
+
+static int offer_siblings(request_rec *r)
+{
+    siblings_t all = find_siblings(r, true);
+    const sibling_t *sibling;
+    const char *tag;
+
+    /* One that is of no use to this client is looked for only where it makes a difference: Vary. */
+    if (all.count == 0 && find_siblings(r, false).count == 0) {
+        return DECLINED;
+    }
+    el_response_vary(r);
+    if (el_request_dated_range(r)) {
+        el_request_drop_range(r);
+    }
+    if (all.count == 0) {
+        return DECLINED;
+    }
+    tag = may_be_not_modified(r) ? current_tag(r, &all) : NULL;
+    if (tag) {
+        return send_not_modified(r, tag);
+    }
+    sibling = choose_sibling(r, &all);
+    if (!sibling || !may_match(r, sibling)) {
+        return DECLINED;
+    }
+    return send_sibling(r, sibling);
+}
+
+EL_RARE static int answer(request_rec *r)
+{
+    int status = is_plain_file(r) ? offer_siblings(r) : DECLINED;
+
+    /* The chain's insertion leaves this to us, because a sibling is no skipped response. */
+    if (status == DECLINED && !el_request_stands(r)) {
+        el_account_skipped(r, EL_REASON_OFF);
+    }
+    return status;
+}
+
+int el_precompressed_handler(request_rec *r)
+{
+    bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
+                 && el_dir_of(r)->precompressed && !r->main;
+
+    return asked ? answer(r) : DECLINED;
+}
