@@ -8,6 +8,8 @@ httpd_shared   the same for a whole module; make it a module-scoped fixture of y
                        return httpd_shared("Elastic On", files={...})
 
 origin         session: a scriptable origin server, see kit/origin.py
+driven         function: driven(config, **kw) starts one whose load is scripted, see kit/driven.py
+way            module: each way that adds our filter to a chain, see kit/neighbours.py
 protocol       the protocol to use; see the marker `protocols` and ELASTIC_PROTOCOLS. The server
                needs tls=True, h2=True
 
@@ -16,11 +18,12 @@ server.expect_log(pattern) fails it. `start=False` makes a server without
 starting it, for configtest().
 """
 
+import functools
 import shutil
 
 import pytest
 
-from kit import Origin, Server, env, turns
+from kit import Origin, Server, driven as driven_kit, env, neighbours, turns
 
 _servers = []  # those whose logs are still to be checked
 
@@ -123,6 +126,16 @@ def httpd_shared():
         _servers[:] = [other for other in _servers if other is not server]
         server.remove()
         assert not lines, f"unexpected lines at the end of {server.root}:\n" + "\n".join(lines)
+
+
+@pytest.fixture
+def driven(httpd):
+    return functools.partial(driven_kit.start_driven, httpd)
+
+
+@pytest.fixture(**neighbours.EACH_WAY)
+def way(request):
+    return request.param
 
 
 @pytest.fixture(scope="session")

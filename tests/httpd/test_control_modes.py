@@ -1,7 +1,6 @@
 """Controllers beyond `step`: fractions, goals, other loads, and a position that others set."""
 
 import collections
-import functools
 import itertools
 import threading
 import time
@@ -9,16 +8,11 @@ import time
 import pytest
 
 from kit import env
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
 from kit.position import HARMS, PositionFile
 from kit.procstat import ProcStat
 
 CHUNKS = 40
-
-
-@pytest.fixture
-def driven(httpd):
-    return functools.partial(start_driven, httpd)
 
 
 def levels(server, count=CHUNKS):

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import contextlib
-import functools
 import os
 import pathlib
 import re
@@ -13,17 +12,12 @@ import time
 import pytest
 
 from kit import env
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
 from kit.procstat import ProcStat
 
 def br_level(position, top=TOP):
     """`br 0 6` at a position: halves go up."""
     return int(position / top * 6 + 0.5)
-
-
-@pytest.fixture
-def driven(httpd):
-    return functools.partial(start_driven, httpd)
 
 
 @pytest.mark.smoke

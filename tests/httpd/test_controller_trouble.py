@@ -1,22 +1,16 @@
 """The controller when /proc/stat lies, when the floor is not low enough, and under real load."""
 
-import functools
 import multiprocessing
 import os
 import time
 
 import pytest
 
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, Driven, start_driven
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, Driven
 from kit.procstat import ProcStat
 
 WARNING = r"\[elastic:warn\].*does not tell the CPU load"
 RESUMED = r"\[elastic:notice\].*sampling resumes"
-
-@pytest.fixture
-def driven(httpd):
-    return functools.partial(start_driven, httpd)
-
 
 NONSENSE = {
     "empty": "",

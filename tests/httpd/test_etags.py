@@ -12,8 +12,6 @@ MODES = ("weak", "suffix", "keep", "remove")
 # Answers 304 by itself where it is asked about "cgi" (mod_cgi leaves that to the script, and to
 # httpd).
 CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 mode = os.environ['QUERY_STRING']
 tags = {'strong': '"cgi"', 'weak': 'W/"cgi"', 'bare': 'cgi', 'none': None}
 if mode == '304':
@@ -32,7 +30,6 @@ def server(httpd_shared, origin):
         f"Elastic On\n{aliases}ProxyPass /origin/ {origin.url}/\n"
         + at("only-gzip", "ElasticCodings gzip") + at("off", "Elastic Off"),
         modules=["proxy", "proxy_http"], tls=True, h2=True, cgi={"tag.cgi": CGI})
-    server.write_kit()
     server.write("a.txt", BODY, mtime=1_500_000_000)
 
     def conditional(exchange):

@@ -27,8 +27,6 @@ for n in range({EVENTS}):
 
 # A large first part, which passes every threshold, and then a pause.
 CGI_LARGE = f"""\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/html')
 out(bodies.text(50000))
 out('<!-- end of part one -->')
@@ -51,7 +49,6 @@ def server(httpd_shared, origin):
         cgi={"sse.cgi": CGI, "large.cgi": CGI_LARGE,
              "late.cgi": f"head('Content-Type: text/plain')\ntime.sleep({PAUSE})\n"
                          "out('x' * 2000)\n"})
-    server.write_kit()
     origin.route("/sse", _send_events)
     return server
 

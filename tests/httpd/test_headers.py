@@ -9,8 +9,6 @@ from kit import at, bodies, check
 BODY = bodies.html(30000)
 
 CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 import urllib.parse
 query = urllib.parse.unquote(os.environ['QUERY_STRING'])
 head(%s)
@@ -36,7 +34,6 @@ def server(httpd_shared):
         cgi={"field.cgi": CGI % "'Content-Type: text/html', query",
              "type.cgi": CGI % "'Content-Type: ' + query"},
         files={"a.html": BODY, "a.bin": BODY, "a.png": BODY, "tiny.html": b"x"})
-    server.write_kit()
     return server
 
 

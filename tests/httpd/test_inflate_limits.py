@@ -1,7 +1,6 @@
 """Limits of decoded request bodies: their size, and how much larger than sent they may be."""
 
 import gzip
-import json
 import zlib
 
 import brotli

@@ -27,8 +27,6 @@ out(z.flush())
 
 SCRIPT = """\
 import gzip
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/plain', 'Content-Encoding: gzip', 'ETag: "cgi"')
 out(gzip.compress(bodies.text(90000)))
 """
@@ -62,7 +60,6 @@ def server(httpd_shared, origin):
         modules=["proxy", "proxy_http", "substitute", "filter"], records=("elastic", "deflate"),
         tls=True, h2=True,
         cgi={"slow.cgi": SLOW, "script.cgi": SCRIPT}, files={"a.txt": BODY})
-    server.write_kit()
     for name, data in (("f.txt.gz", GZIP), ("f.txt.br", BR), ("empty.txt.gz", b"")):
         server.write(name, data, mtime=1_500_000_000)
 

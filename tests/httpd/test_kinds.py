@@ -10,8 +10,6 @@ from kit import bodies, check, env
 BODY = bodies.html(30000)
 
 STATUS_CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 status = os.environ['QUERY_STRING']
 sys.stdin.buffer.read(int(os.environ.get('CONTENT_LENGTH') or 0))
 head('Status: ' + status + ' Told', 'Content-Type: text/html', 'ETag: "e"')
@@ -21,8 +19,6 @@ if status not in ('204', '304'):
 
 ENCODED_CGI = """\
 import gzip
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 name = os.environ['QUERY_STRING']
 head('Content-Type: text/html', 'Content-Encoding: ' + name)
 data = bodies.html(30000)
@@ -51,7 +47,6 @@ def server(httpd_shared, origin):
                               + b'<!--#include virtual="/part.html" -->'
                               + b'<!--#include virtual="/status.cgi?200" --></html>'},
         cgi={"status.cgi": STATUS_CGI, "encoded.cgi": ENCODED_CGI})
-    server.write_kit()
     html = {"Content-Type": "text/html"}
     origin.route("/head", lambda e: e.respond(200, {**html, "ETag": '"o"'}, BODY))
     origin.route("/packed", lambda e: e.respond(

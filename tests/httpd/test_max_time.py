@@ -11,8 +11,6 @@ SMALL, LARGE = bodies.text(50_000), bodies.text(3_000_000)
 ALL = "zstd, br, gzip" if env.HAS_ZSTD else "br, gzip"
 
 STREAM = """
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/plain')
 for _ in range(4):
     out(bodies.text(50_000))
@@ -48,7 +46,6 @@ def ceiling(httpd):
     """A server at the ceiling."""
     def make(config=CONFIG, **kw):
         d = start_driven(httpd, config, **kw)
-        d.server.write_kit()
         for place in (".", *PLACES):
             d.server.write(f"{place}/small.txt", SMALL)
             d.server.write(f"{place}/large.txt", LARGE)

@@ -14,8 +14,6 @@ SLACK = 64
 
 CGI = """\
 size, padding, mode = os.environ['QUERY_STRING'].split('-')
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 data = bodies.text(int(size))
 head('Content-Type: text/plain', *(['X-Padding: ' + 'p' * int(padding)] if padding != '0' else []))
 if mode == 'whole':
@@ -35,7 +33,6 @@ def server(httpd_shared):
         + at("one", "ElasticMinSize 1")
         + at("padded", "Header set X-Padding " + "p" * 500),
         tls=True, h2=True, ipv6=True, cgi={"body.cgi": CGI}, files={"0.txt": b""})
-    server.write_kit()
     return server
 
 

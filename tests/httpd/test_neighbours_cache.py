@@ -23,11 +23,6 @@ STORES = {
 MISSED = "AH00708"
 
 
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
-
-
 def start(httpd, way, store, quick, text="", place=(), modules=(), allow_log=()):
     needed, lines = STORES[store]
     server = way.start(httpd, f"{lines}{LINES}CacheQuickHandler {quick}\n"

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kit import bodies, check, neighbours
+from kit import bodies, check
 
 BODY = bodies.html(30000)
 PART = bodies.text(9000)
@@ -20,8 +20,6 @@ SSI = (b"<html>" + bodies.text(3000) + b'<!--#set var="who" value="neighbour" --
 SSI_BODY = (b"<html>" + bodies.text(3000) + b"neighbour" + PART * 3 + BODY + b"yes</html>")
 
 TOLD_CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/html')
 for piece in bodies.pieces(bodies.html(30000)):
     out(piece)
@@ -35,11 +33,6 @@ function upper(r)
     end
 end
 """
-
-
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +66,6 @@ def server(httpd_shared, way):
                "latin.txt": LATIN, "upper.lua": UPPER_LUA,
                "latin.html": b"<html><body>" + LATIN + b"</body></html>"},
         cgi={"told.cgi": TOLD_CGI})
-    server.write_kit()
     return server
 
 

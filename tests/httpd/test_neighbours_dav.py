@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kit import bodies, check, neighbours
+from kit import bodies, check
 
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
@@ -16,11 +16,6 @@ LOCK = (b'<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclus
 PATCH = (b'<?xml version="1.0"?><D:propertyupdate xmlns:D="DAV:" xmlns:x="urn:x"><D:set><D:prop>'
          + b"".join(b"<x:name%d>value</x:name%d>" % (n, n) for n in range(100))
          + b"</D:prop></D:set></D:propertyupdate>")
-
-
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import bodies, check, neighbours
+from kit import bodies, check
 
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
@@ -10,11 +10,6 @@ OLD = 1_500_000_000
 # What sites do against the stock modules' tags, which never gave a 304.
 STRIP = 'RequestHeader edit If-None-Match "-(gzip|br)\\"" "\\""'
 BOTH = 'RequestHeader edit If-None-Match "^(W/)?\\"(.*)-(gzip|br)\\"$" "\\"$2-$3\\", \\"$2\\""'
-
-
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import os
 import brotli
 import pytest
 
-from kit import bodies, check, neighbours
+from kit import bodies, check
 
 BODY = bodies.html(30000)
 OTHER = BODY[::-1]
@@ -18,8 +18,6 @@ BR = brotli.compress(BODY)
 OLD = 1_500_000_000
 
 ERROR_CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 asked = os.environ['QUERY_STRING']
 head(*(['Status: ' + asked + ' Told'] if asked else []), 'Content-Type: text/html', 'ETag: "e"')
 out(bodies.html(30000))
@@ -52,11 +50,6 @@ URI: page.html.de
 Content-Type: text/html
 Content-Language: de
 """
-
-
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
 
 
 def recipe(way, name, environment):
@@ -100,7 +93,6 @@ def server(httpd_shared, way):
                "recipe/a.css": BODY, "recipe/a.css.gz": GZ, "recipe/b.css": OTHER,
                "recipe-gzip/a.css": BODY, "recipe-gzip/a.css.gz": GZ},
         cgi={"error.cgi": ERROR_CGI})
-    server.write_kit()
     for n in range(100):
         server.write(f"many/file-{n:03d}-with-a-long-name.txt", b"")
     os.utime(server.docs / "many", (OLD, OLD))

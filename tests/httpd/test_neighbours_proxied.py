@@ -4,16 +4,11 @@ import gzip
 
 import pytest
 
-from kit import bodies, check, neighbours
+from kit import bodies, check
 
 TEXT = bodies.text(30000)
 PAGE = ("<html><head><title>t</title></head><body><p>%s</p>"
         '<a href="http://backend.example/x">x</a> é</body></html>')
-
-
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
 
 
 @pytest.fixture(scope="module")

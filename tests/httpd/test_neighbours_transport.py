@@ -17,8 +17,6 @@ OLD = 1_500_000_000
 FILES = 24
 
 TOLD_CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/html')
 for piece in bodies.pieces(bodies.html(30000)):
     out(piece)
@@ -27,11 +25,6 @@ for piece in bodies.pieces(bodies.html(30000)):
 
 def content(n):
     return b"%d " % n + bodies.text(20000 + 1000 * n)
-
-
-@pytest.fixture(**neighbours.EACH_WAY)
-def way(request):
-    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +38,6 @@ def server(httpd_shared, way):
         modules=["ratelimit"], tls=True, h2=True,
         files={"hollow.html": HOLLOW, **{f"many/{n}.html": content(n) for n in range(FILES)}},
         cgi={"told.cgi": TOLD_CGI})
-    server.write_kit()
     server.write("a.html", BODY, OLD)
     server.write("large.html", LARGE, OLD)
     return server

@@ -17,8 +17,6 @@ FILES = {"noise.txt": NOISE, "large.txt": LARGE, "text.txt": TEXT, "noise.json":
 KNOWN = 8
 
 STREAM = """
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/plain')
 first = int(os.environ['QUERY_STRING'])
 body = bodies.noise(200_000)
@@ -52,7 +50,6 @@ def poor(httpd):
     """A server that knows it."""
     def make(config="Elastic On", **kw):
         server = httpd(config, files=FILES, **kw)
-        server.write_kit()
         server.cgi("stream.cgi", STREAM)
         make_poor(server)
         assert probes(server) == 0
@@ -239,8 +236,6 @@ def test_at_every_position(httpd):
 
 
 SHORT = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/plain', 'Content-Length: 90000')
 out(bodies.noise(40000))
 """

@@ -2,11 +2,11 @@
 
 import gzip
 import socket
-import time
 
 import pytest
 
 from kit import bodies, check, decode
+from kit.origin import breaks_off
 from kit.proxied import EACH, WAYS, Gate, config, locations, start
 
 BODY = bodies.html(30000)
@@ -57,39 +57,19 @@ def _broken(answer):
 # --- midway
 
 
-def _short(exchange):
-    exchange.close = True
-    exchange.head(200, {**HTML, "Content-Length": len(LARGE) + 1000})
-    exchange.send(LARGE)
-
-
-def _cut_chunk(exchange):
-    exchange.close = True
-    exchange.head(200, {**HTML, "Transfer-Encoding": "chunked"})
-    exchange.send(b"%x\r\n%s\r\nffff\r\nabc" % (len(LARGE), LARGE))
-
-
-def _no_last_chunk(exchange):
-    exchange.close = True
-    exchange.head(200, {**HTML, "Transfer-Encoding": "chunked"})
-    exchange.send(b"%x\r\n%s\r\n" % (len(LARGE), LARGE))
-
-
-def _no_chunk(exchange):
-    exchange.close = True
-    exchange.head(200, {**HTML, "Transfer-Encoding": "chunked"})
-    exchange.send(b"%x\r\n%s\r\nno chunk at all\r\n" % (len(LARGE), LARGE))
-
-
 def _reset(exchange):
-    exchange.head(200, {**HTML, "Transfer-Encoding": "chunked"})
-    exchange.send(b"%x\r\n%s\r\n" % (len(LARGE), LARGE))
-    time.sleep(0.3)  # what is on its way then would be lost with the connection
+    # What is on its way then would be lost with the connection.
+    breaks_off(LARGE, HTML, pause=0.3)(exchange)
     exchange.reset()
 
 
-BREAKS = {"short": _short, "cut-chunk": _cut_chunk, "no-last-chunk": _no_last_chunk,
-          "no-chunk": _no_chunk, "reset": _reset}
+BREAKS = {
+    "short": breaks_off(LARGE, HTML, len(LARGE) + 1000),
+    "cut-chunk": breaks_off(LARGE, HTML, rest=b"ffff\r\nabc"),
+    "no-last-chunk": breaks_off(LARGE, HTML),
+    "no-chunk": breaks_off(LARGE, HTML, rest=b"no chunk at all\r\n"),
+    "reset": _reset,
+}
 
 
 @pytest.mark.smoke
@@ -106,14 +86,12 @@ def test_a_body_that_breaks_off_never_looks_whole(server, origin, way, coding, h
 
 
 @EACH
-def test_a_backend_that_falls_silent(server, origin, way, coding):
-    """Longer than the worker's timeout."""
+def test_a_body_whose_rest_comes_too_late_never_looks_whole(server, origin, way, coding):
+    """Later than the worker's timeout."""
     gate = Gate()
 
     def silent(exchange):
-        exchange.close = True
-        exchange.head(200, {**HTML, "Content-Length": len(LARGE) + 1000})
-        exchange.send(LARGE)
+        BREAKS["short"](exchange)
         gate.wait()
 
     origin.route("/silent", silent)
@@ -125,16 +103,10 @@ def test_a_backend_that_falls_silent(server, origin, way, coding):
 
 @EACH
 def test_a_body_that_breaks_off_early(server, origin, way, coding):
-    """So little that the header may not be out: an honest 502, or a visible end."""
+    """So little that the header may not be out: a 502, or an end that can be seen."""
     for size in (0, 10, 500, 3000, 60000):
-        part = bodies.text(size)
-
-        def short(exchange, part=part):
-            exchange.close = True
-            exchange.head(200, {**HTML, "ETag": '"o"', "Content-Length": len(part) + 5000})
-            exchange.send(part)
-
-        origin.route("/early", short)
+        fields = {**HTML, "ETag": '"o"'}
+        origin.route("/early", breaks_off(bodies.text(size), fields, size + 5000))
         answer = server.get(way.path("early"), ae=coding)
         if answer.status == 200:
             _broken(answer)
@@ -157,17 +129,17 @@ def test_a_backends_own_error_page_is_compressed(server, origin, way, coding, pr
 
 @pytest.mark.smoke
 @EACH
-def test_a_backend_that_is_not_there(server, way, coding, protocol):
+def test_httpds_503_for_a_backend_that_is_not_there(server, way, coding, protocol):
     answer = server.get(f"/closed-{way.name}/x", ae=coding, protocol=protocol)
     assert (answer.status, answer.coding) == (503, None)
     assert b"Service Unavailable" in answer.body
 
 
 @EACH
-def test_a_backend_that_speaks_no_http(server, origin, way, coding):
+def test_a_backend_that_does_not_speak_http(server, origin, way, coding):
     def strange(exchange):
         exchange.close = True
-        exchange.send(b"nothing that HTTP knows\r\n\r\n")
+        exchange.send(b"nothing of HTTP\r\n\r\n")
 
     origin.route("/strange", strange)
     answer = server.get(way.path("strange"), ae=coding)
@@ -177,7 +149,7 @@ def test_a_backend_that_speaks_no_http(server, origin, way, coding):
 
 
 @EACH
-def test_our_page_for_a_backend_that_is_not_there(server, way, coding):
+def test_a_configured_page_for_a_backend_that_is_not_there(server, way, coding):
     answer = server.get(f"/closed-paged-{way.name}/x", ae=coding)
     way.check(answer, coding, PAGE, 503)
 
@@ -186,7 +158,7 @@ def _failing(status, fields, body):
     return lambda exchange: exchange.respond(status, {**HTML, **fields}, body)
 
 
-# What the backend said of a body that nobody will see.
+# Fields of a body that another one takes the place of.
 FIELDS = {"ETag": '"failed"', "Content-Encoding": "gzip", "Vary": "Cookie",
           "Cache-Control": "no-transform", "Accept-Ranges": "bytes"}
 
@@ -194,7 +166,7 @@ FIELDS = {"ETag": '"failed"', "Content-Encoding": "gzip", "Vary": "Cookie",
 @pytest.mark.smoke
 @pytest.mark.parametrize("fields", [{}, FIELDS], ids=["bare", "with-fields"])
 @EACH
-def test_our_page_instead_of_the_backends(server, origin, way, coding, fields, protocol):
+def test_a_configured_page_instead_of_the_backends(server, origin, way, coding, fields, protocol):
     origin.route("/failed", _failing(500, fields, gzip.compress(BODY)))
     for ae in (coding, None):
         answer = server.get(f"/paged-{way.name}/failed", ae=ae, protocol=protocol)
@@ -205,14 +177,14 @@ def test_our_page_instead_of_the_backends(server, origin, way, coding, fields, p
 
 
 @EACH
-def test_our_page_by_another_backend(server, origin, way, coding):
+def test_a_configured_page_from_another_backend(server, origin, way, coding):
     origin.route("/gone", _failing(404, FIELDS, gzip.compress(BODY)))
     answer = server.get(f"/paged-{way.name}/gone", ae=coding)
     way.check(answer, coding, PAGE, 404)
 
 
 @EACH
-def test_our_words_instead_of_the_backends(server, origin, way, coding):
+def test_a_text_of_httpds_instead_of_the_backends(server, origin, way, coding):
     """A text in ErrorDocument, a page that is not there, and httpd's own."""
     for status, path, words in ((403, f"/paged-{way.name}/failed", b"no entry"),
                                 (503, f"/paged-{way.name}/failed", b"Service Unavailable"),
@@ -224,6 +196,6 @@ def test_our_words_instead_of_the_backends(server, origin, way, coding):
 
 
 @EACH
-def test_only_the_errors_that_are_overridden(server, origin, way, coding):
+def test_errors_that_are_not_overridden_pass(server, origin, way, coding):
     origin.route("/failed", _failing(503, {}, BODY))
     way.check(server.get(f"/some-{way.name}/failed", ae=coding), coding, BODY, 503)

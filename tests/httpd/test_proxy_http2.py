@@ -23,8 +23,6 @@ for n in range(3):
 """
 
 TAGGED = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 if '"x"' in os.environ.get('HTTP_IF_NONE_MATCH', ''):
     head('Status: 304 Not Modified', 'ETag: "x"')
 else:
@@ -133,7 +131,6 @@ def pair(httpd_shared):
     """(a proxy, the httpd behind it)"""
     backend = httpd_shared("", elastic=False, h2=True, cgi={"parts.cgi": PARTS,
                                                             "tagged.cgi": TAGGED})
-    backend.write_kit()
     server = start(httpd_shared, config(f"h2c://127.0.0.1:{backend.port}"), ["proxy_http2"],
                    h2=True)
     return server, backend

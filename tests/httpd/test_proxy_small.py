@@ -3,6 +3,7 @@
 import pytest
 
 from kit import bodies, check
+from kit.origin import framed, raw
 from kit.proxied import EACH, EACH_OWN, EACH_WAY, WAYS, config, start
 
 SMALL = bodies.text(700)
@@ -10,22 +11,16 @@ SMALL = bodies.text(700)
 # A segment's payload where the link's MTU is 1500; and how far below it `auto` may stay.
 PAYLOAD = 1448
 SLACK = 64
-
-
-def _at_once(fields, body):
-    """For Origin.route: header and body in one write, so that nothing is waited for."""
-    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n{lines}\r\n"
-    return lambda exchange: exchange.send(head.encode() + body)
+TEXT = {"Content-Type": "text/plain"}
 
 
 def _chunked(pieces):
-    framed = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-    return _at_once({"Transfer-Encoding": "chunked"}, framed + b"0\r\n\r\n")
+    return raw({**TEXT, "Transfer-Encoding": "chunked"}, framed(pieces))
 
 
+# Header and body in one write, so that mod_proxy waits for nothing, and otherwise not.
 SHAPES = {
-    "length": _at_once({"Content-Length": len(SMALL)}, SMALL),
+    "length": raw({**TEXT, "Content-Length": len(SMALL)}, SMALL),
     "length-late": lambda e: e.respond(200, {}, SMALL),
     "chunked": _chunked([SMALL]),
     "chunks": _chunked(list(bodies.pieces(SMALL, (100, 1)))),
@@ -50,22 +45,16 @@ def server(httpd_shared, origin):
 @pytest.mark.smoke
 @pytest.mark.parametrize("shape", SHAPES)
 @EACH_OWN
-def test_what_fits_a_segment_stays(server, way, coding, shape, protocol):
+def test_what_fits_a_segment_is_not_encoded_and_has_a_length(server, way, coding, shape, protocol):
     answer = server.get(way.path(shape), ae=coding, protocol=protocol)
     check.plain(answer, SMALL)
     assert server.reason(answer) == "small"
+    if protocol == "http/1.1":
+        assert answer.headers.get("Content-Length") == str(len(SMALL))
 
 
 @EACH_OWN
-def test_its_length_is_known(server, way, coding):
-    for shape in SHAPES:
-        answer = server.get(way.path(shape), ae=coding)
-        check.plain(answer, SMALL)
-        assert answer.headers.get("Content-Length") == str(len(SMALL)), shape
-
-
-@EACH_OWN
-def test_the_threshold_is_the_segment(server, way, coding):
+def test_the_threshold_is_the_segments_payload(server, way, coding):
     """Of known lengths: the largest that stays, and the smallest that does not."""
 
     def ask(size):
@@ -86,22 +75,21 @@ def test_the_threshold_is_the_segment(server, way, coding):
 def test_a_fixed_threshold(server, way, coding):
     for size, expected in ((499, None), (500, coding), (501, coding)):
         answer = server.get(f"/500-{way.name}/sized?{size}", ae=coding)
-        assert (answer.coding, answer.body) == (expected, bodies.text(size)), size
-        assert answer.varies
+        check.negotiated(answer, expected, bodies.text(size))
 
 
 @pytest.mark.parametrize("size,gzip,br", [
     (0, None, "br"), (1, None, "br"), (68, None, "br"), (69, "gzip", "br")])
 @pytest.mark.parametrize("way", [way for way in WAYS if way.stock], ids=lambda way: way.name)
-def test_what_stock_filters_take(server, way, size, gzip, br):
+def test_stock_filters_keep_their_minimum(server, way, size, gzip, br):
     for ae, coding in (("gzip", gzip), ("br", br)):
         answer = server.get(way.path(f"sized?{size}"), ae=ae)
-        assert (answer.status, answer.coding, answer.body) == (200, coding, bodies.text(size))
+        check.whole(answer, coding, bodies.text(size))
         assert answer.varies
 
 
 @EACH
-def test_what_is_flushed_before_it_tells_its_size_is_encoded(server, way, coding):
+def test_a_body_that_is_flushed_before_its_size_is_known_is_encoded(server, way, coding):
     """mod_proxy flushes the header when the body is not there yet."""
     check.encoded(server.get(way.path("late"), ae=coding), coding, SMALL)
 

@@ -7,15 +7,11 @@ from kit import at, bodies, check, config
 BODY = bodies.text(30000)
 
 PART_CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Status: 206 Partial Content', 'Content-Type: text/plain', 'Content-Range: bytes 0-9999/30000')
 out(bodies.text(30000)[:10000])
 """
 
 WHOLE_CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 head('Content-Type: text/plain', 'ETag: "cgi"', 'Accept-Ranges: bytes')
 out(bodies.text(30000))
 """
@@ -28,7 +24,6 @@ def server(httpd_shared, origin):
         + at("off", "Elastic Off") + at("suffix", "ElasticETag suffix"),
         modules=["proxy", "proxy_http"], tls=True, h2=True,
         files={"a.txt": BODY}, cgi={"part.cgi": PART_CGI, "whole.cgi": WHOLE_CGI})
-    server.write_kit()
     origin.route("/part", lambda e: e.respond(
         206, {"Content-Range": "bytes 0-9999/30000", "ETag": '"o"'}, BODY[:10000]))
     return server

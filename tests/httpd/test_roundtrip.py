@@ -20,8 +20,6 @@ MIN_SIZE = 1024
 LEVEL_FILES = {"levels.html": bodies.html(200000), "levels.txt": bodies.noise(5000) * 3}
 
 CGI = """\
-sys.path.insert(0, os.environ['KIT'])
-from kit import bodies
 name, size = os.environ['QUERY_STRING'].split('-')
 data = bodies.text(int(size))
 pieces = [data] if name == 'cgi' else list(
@@ -50,7 +48,6 @@ def server(httpd_shared, origin):
         files=LEVEL_FILES)
     for size in SIZES:
         server.write(f"{size}.txt", bodies.text(size))
-    server.write_kit()
     server.cgi("body.cgi", CGI)
     origin.route("/fixed", lambda e: e.respond(200, {}, bodies.text(_query_size(e))))
     origin.route("/chunked", lambda e: e.chunked(200, {}, _pieces(_query_size(e))))

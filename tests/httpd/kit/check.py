@@ -11,12 +11,46 @@ def encoded(answer, coding, body, status=200):
     assert length is None or int(length) == len(answer.raw)
 
 
+def whole(answer, coding, body, status=200):
+    """It is `body`, whole, in `coding`; what else it says is not looked at."""
+    assert (answer.status, answer.coding, answer.body) == (status, coding, body), answer
+
+
 def plain(answer, body, status=200, varies=True):
     """It is `body`, whole, as it is; `varies` says whether another client could have got a
     coding."""
     assert (answer.status, answer.coding) == (status, None), answer
     assert answer.body == body
     assert answer.varies == varies, answer
+
+
+def negotiated(answer, coding, body):
+    """encoded(), or plain() where `coding` is None."""
+    if coding:
+        encoded(answer, coding, body)
+    else:
+        plain(answer, body)
+
+
+def empty(answer, status):
+    """A response that has no body, by its status."""
+    assert (answer.status, answer.coding, answer.raw) == (status, None, b""), answer
+    assert answer.complete, answer
+
+
+def not_modified(answer, tag=None):
+    """A 304 to a request whose coding was negotiated; with `tag`, where one is given."""
+    empty(answer, 304)
+    assert answer.varies, answer
+    assert tag is None or answer.headers.get("ETag") == tag, answer
+
+
+def head_of(get, head, *names):
+    """`head` has the header of `get` and no body; `names` are compared besides the usual ones."""
+    assert head.status == get.status and head.raw == b"" and head.complete, head
+    same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type", *names)
+    length = head.headers.get("Content-Length")
+    assert length is None or length == get.headers.get("Content-Length"), head
 
 
 def same_header(one, other, *names):

@@ -1,11 +1,7 @@
 """A server for tests of other modules' filters beside ours, in each way that brings ours in.
 
-    @pytest.fixture(**neighbours.EACH_WAY)
-    def way(request):
-        return request.param
-
     @pytest.fixture(scope="module")
-    def server(httpd_shared, way):
+    def server(httpd_shared, way):                  # `way` is a fixture of conftest.py
         return way.start(httpd_shared, way.at("ssi", filters=["INCLUDES"]), modules=["include"])
 
     def test(server, way):

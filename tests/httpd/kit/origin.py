@@ -64,6 +64,36 @@ class Exchange:
             self.send(piece)
 
 
+def raw(fields, body=b"", status="200 OK", version="1.1"):
+    """For Origin.route: header and body in one write. `fields` are pairs or a dict, and all there
+    are: a Content-Length, too, only where they have one."""
+    pairs = fields.items() if isinstance(fields, dict) else fields
+    lines = "".join(f"{name}: {value}\r\n" for name, value in pairs)
+    head = f"HTTP/{version} {status}\r\n{lines}\r\n".encode()
+    return lambda exchange: exchange.send(head + (b"" if exchange.method == "HEAD" else body))
+
+
+def framed(pieces):
+    """The pieces as chunks, with the last one."""
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def breaks_off(body, fields=None, framing="chunked", rest=b"", pause=0.0):
+    """For Origin.route: the connection ends behind `body` and `rest`, before the message does;
+    `framing` is "chunked", or the Content-Length that was announced."""
+
+    def answer(exchange):
+        exchange.close = True
+        frame = {"Transfer-Encoding": "chunked"} if framing == "chunked" else \
+            {"Content-Length": framing}
+        exchange.head(200, {"Content-Type": "text/plain", **(fields or {}), **frame})
+        begun = b"%x\r\n%s\r\n" % (len(body), body) if framing == "chunked" else body
+        exchange.send(begun + rest)
+        time.sleep(pause)
+
+    return answer
+
+
 class Origin:
     def __init__(self):
         self._routes = {}

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import client, env
+from . import bodies, client, env
 from .log import ErrorLog
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
@@ -212,19 +212,21 @@ class Server:
 
     def cgi(self, path, source):
         """A CGI script below docs. `source` is Python with sys, os, time, and
-        head(*lines) -> writes header lines and the blank one; out(data) -> writes at once."""
+        head(*lines) -> writes header lines and the blank one; out(data) -> writes at once. One
+        that names `bodies` has kit.bodies."""
+        if "bodies." in source:
+            self._write_bodies()
+            source = "sys.path.insert(0, os.environ['KIT'])\nfrom kit import bodies\n" + source
         file = self.write(path, f"#!{env.PYTHON} -SE\n" + _CGI_PRELUDE + source)
         os.chmod(file, 0o755)
         return file
 
-    def write_kit(self):
-        """Copies `kit` next to docs, where CGI scripts find it:
-        sys.path.insert(0, os.environ['KIT'])."""
+    def _write_bodies(self):
+        """Copies kit.bodies next to docs, where CGI scripts find it."""
         target = self.root / "kit"
         target.mkdir(exist_ok=True)
         os.chmod(target, 0o755)
-        for name in ("__init__.py", "bodies.py"):
-            text = "" if name == "__init__.py" else (Path(__file__).parent / name).read_text()
+        for name, text in (("__init__.py", ""), ("bodies.py", Path(bodies.__file__).read_text())):
             (target / name).write_text(text)
             os.chmod(target / name, 0o644)
 
