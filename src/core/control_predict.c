@@ -1,4 +1,4 @@
-#include "control_modes.h"
+#include "control_predict.h"
 
 #include <math.h>
 
