@@ -120,7 +120,7 @@ int el_engine_top(el_coding_t coding);
  * The engine that serves `wanted`, whose level is the user's, at the least cost; `whole` where the
  * body is at hand and goes through el_engine_encode(), with its length as size_hint. No engine
  * that is chosen gives more bytes than the library that the level is named after, give or take
- * 1 %. docs/engines.md has the measurement.
+ * 1 %. docs/internals/engines.md has the measurement.
  */
 el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole);
 

@@ -44,5 +44,5 @@ outcome   what an experiment leaves
 report    one HTML page of it
 agreement how far the verdicts of two runs agree
 
-An experiment is a module of benchkit.experiments; docs/bench.md says what it has.
+An experiment is a module of benchkit.experiments; docs/internals/bench.md says what it has.
 """

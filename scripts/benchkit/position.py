@@ -1,4 +1,4 @@
-"""The position file, by docs/elasticd.md: it holds a server's effort where an experiment wants it."""
+"""The position file (docs/manual/elasticd.md): it holds a server's effort for an experiment."""
 
 import struct
 import time

@@ -5,7 +5,7 @@ sites     the configurations; a server of each for either side
 facts     a response -> what is compared of it
 rows      the rows themselves, a file for each chapter
 expected  the differences that are meant, each with its reason
-report    the table, for terminals and for docs/stock-and-ours.md
+report    the table, for terminals and for docs/results/stock-and-ours.md
 
 It stands on tests/httpd/kit, which must be on the path; scripts/compare sees to that.
 """

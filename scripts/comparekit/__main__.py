@@ -25,8 +25,8 @@ def _arguments():
                         help="rows whose name matches, such as 'etags/*'")
     parser.add_argument("--all", action="store_true", help="rows without a difference too")
     parser.add_argument("--markdown", nargs="?", const="-", metavar="FILE",
-                        help="tables in Markdown; with FILE, into docs/stock-and-ours.md's place "
-                             "for them")
+                        help="tables in Markdown; with FILE, in place of those that it has, "
+                             "as in docs/results/stock-and-ours.md")
     parser.add_argument("--stock-only", action="store_true", help="what stock says, and no more")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""The results as text: for terminals, and for docs/stock-and-ours.md."""
+"""The results as text: for terminals, and for docs/results/stock-and-ours.md."""
 
 import re
 
@@ -7,8 +7,8 @@ from . import facts
 # Said without their name: everybody knows what "200" or "gzip" is in a response.
 _PLAIN = ("status", "coding", "body", "configtest")
 
-# In docs/stock-and-ours.md, what follows this line is written by the script.
-MARK = "<!-- From here on: scripts/compare --markdown docs/stock-and-ours.md -->\n"
+# In docs/results/stock-and-ours.md, what follows this line is written by the script.
+MARK = "<!-- From here on: scripts/compare --markdown docs/results/stock-and-ours.md -->\n"
 
 
 def said(found):

@@ -7,8 +7,8 @@
 /*
  * What a saved byte is worth, in nanoseconds of CPU time, at the floor and at the ceiling. By the
  * built-in costs, those of the default bounds cost from 10 to 1400; five eighths up, where a server
- * starts, stands what makes mod_deflate's bytes. docs/engines.md has the figures. Where a site's
- * bounds allow, or leave, only dearer ones, the scale follows them.
+ * starts, is what makes mod_deflate's bytes. docs/internals/engines.md has the figures. Where a
+ * site's bounds allow, or leave, only dearer ones, the scale follows them.
  */
 #define PRICE_LOW 8.
 #define PRICE_HIGH 1536.

@@ -14,8 +14,8 @@
 /*
  * The level of an engine that serves gzip's level (row, from 1) for a whole body of a class of
  * lengths (column; see cost.h), or −1. It is the cheapest whose bytes do not exceed zlib's at that
- * level by more than a hundredth. scripts/measure-setups measures it, docs/engines.md has its last
- * figures.
+ * level by more than a hundredth. scripts/measure-setups measures it; its last figures are in
+ * docs/internals/engines.md.
  */
 typedef int8_t levels_t[GZIP_LEVELS][EL_SIZE_CLASSES];
 

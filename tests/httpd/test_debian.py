@@ -1,4 +1,4 @@
-"""Installed as Debian would: the commands of docs/migration.md on a private /etc/apache2."""
+"""Installed as Debian would: the commands of docs/manual/migration.md on a private /etc/apache2."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from kit.debian import Debian
 pytestmark = pytest.mark.debian
 
 BODY = bodies.html(30000)
-PAGE = Path(__file__).parents[2] / "docs" / "migration.md"
+PAGE = Path(__file__).parents[2] / "docs" / "manual" / "migration.md"
 SMALL = b"x" * 60  # below mod_deflate's 68 bytes
 
 STOCK_DEFLATE = r"/usr/lib/apache2/modules/mod_deflate\.so"

@@ -30,7 +30,7 @@ def need(condition, package):
 
 
 class PositionFile:
-    """Written by docs/elasticd.md and nothing of the sources."""
+    """Written by docs/manual/elasticd.md and nothing of the sources."""
 
     def __init__(self, path):
         self.path = path

@@ -1,6 +1,6 @@
 /*
  * How stable the controller is: every mode against the plant, with loads that jump, climb, swing
- * and waver. What the assertions say of `predict`, docs/control.md says to operators.
+ * and waver. What the assertions say of `predict`, docs/internals/control.md says to operators.
  */
 #include "sim.h"
 

@@ -19,7 +19,8 @@ EL_USE_LOG;
 
 /*
  * A sibling is read in pieces of this size, and most are sent in one call then, as those files are
- * that httpd maps. In smaller pieces it takes more CPU than such a file (docs/engines.md).
+ * that httpd maps. In smaller pieces it takes more CPU than such a file: the figures are in
+ * docs/internals/engines.md.
  */
 #define PIECE (128 * 1024)
 

@@ -1,4 +1,4 @@
-"""A position file as elasticd publishes it, by docs/elasticd.md."""
+"""A position file as elasticd publishes it, by docs/manual/elasticd.md."""
 
 import os
 import struct
