@@ -12,11 +12,11 @@
 
 /* What ended a step. */
 typedef enum {
-    EL_DECODE_HUNGRY,   /* all input taken, and all that it gives written: more input is wanted */
-    EL_DECODE_FULL,     /* the output is full: call again with room, and the rest of the input */
-    EL_DECODE_ENDED,    /* the body ended, and its checksums hold; the input may have more bytes */
-    EL_DECODE_DAMAGED,  /* no body of this coding; only close() may follow */
-    EL_DECODE_NO_MEMORY /* only close() may follow */
+    EL_DECODE_NEED_INPUT, /* all input taken, and all that was decoded of it written */
+    EL_DECODE_FULL,       /* the output is full: call again with room, and the rest of the input */
+    EL_DECODE_ENDED,      /* the body ended, and its checksums hold; the input may have more bytes */
+    EL_DECODE_DAMAGED,    /* not a body of this coding; only close() may follow */
+    EL_DECODE_NO_MEMORY   /* only close() may follow */
 } el_decode_t;
 
 typedef struct el_decoding el_decoding_t;

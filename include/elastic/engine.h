@@ -50,7 +50,7 @@ typedef struct el_context el_context_t;
 /* What every context begins with, whatever its engine keeps behind it. */
 struct el_context {
     const el_engine_t *engine;
-    uint32_t shape; /* see el_engine_t.shape */
+    uint32_t key; /* see el_engine_t.key */
 
     /* The pool's, while it keeps the context. */
     el_context_t *next;
@@ -68,18 +68,18 @@ struct el_engine {
 
     /*
      * A number for what a context's memory depends on. A context can be begun with any setup of its
-     * own shape, and with no other.
+     * own key, and with no other.
      */
-    uint32_t (*shape)(const el_setup_t *setup);
+    uint32_t (*key)(const el_setup_t *setup);
 
-    /* A new context of the setup's shape. NULL where memory is short. */
-    el_context_t *(*make)(const el_setup_t *setup);
+    /* A new context of the setup's key. NULL where memory is short. */
+    el_context_t *(*create)(const el_setup_t *setup);
 
     /*
      * Begins a body, whatever became of the one before. False where memory is short or the library
      * refuses: the context is to be freed.
      */
-    bool (*begin)(el_context_t *context, const el_setup_t *setup);
+    bool (*reset)(el_context_t *context, const el_setup_t *setup);
 
     /*
      * Encodes a piece of the body. With an empty input it still flushes or finishes. A flush ends
@@ -89,7 +89,7 @@ struct el_engine {
     el_step_t (*step)(el_context_t *context, el_op_t op, el_span_t *span);
 
     /*
-     * Encodes a whole body in one call, right after begin(). EL_STEP_MORE: the output is too small
+     * Encodes a whole body in one call, right after reset(). EL_STEP_MORE: the output is too small
      * and there is no going on. NULL where step() with EL_FINISH is all there is to it.
      */
     el_step_t (*encode)(el_context_t *context, el_span_t *span);
@@ -133,7 +133,7 @@ el_cost_t el_engine_cost(const el_plan_t *plan);
 /* Bytes that no encoded body of `nbytes` exceeds, whatever the engine and the level. */
 size_t el_engine_bound(size_t nbytes);
 
-/* Encodes a whole body in one call, right after begin(); see el_engine_t.encode. */
+/* Encodes a whole body in one call, right after reset(); see el_engine_t.encode. */
 el_step_t el_engine_encode(el_context_t *context, el_span_t *span);
 
 /*

@@ -79,14 +79,14 @@ static piece_t *vacant_piece(brotli_context_t *context)
     }
     if (vacant) {
         context->nbytes -= vacant->nbytes;
-        el_memory_give(vacant->memory);
+        el_memory_release(vacant->memory);
         vacant->memory = NULL;
     }
     return vacant;
 }
 
 /* For the library: returns memory, or does not return. */
-static void *take_memory(void *opaque, size_t nbytes)
+static void *acquire_memory(void *opaque, size_t nbytes)
 {
     brotli_context_t *context = opaque;
     piece_t *piece = fitting_piece(context, nbytes);
@@ -94,7 +94,7 @@ static void *take_memory(void *opaque, size_t nbytes)
     if (!piece) {
         piece = vacant_piece(context);
         if (piece) {
-            piece->memory = el_memory_take(nbytes);
+            piece->memory = el_memory_acquire(nbytes);
         }
         if (!piece || !piece->memory) {
             longjmp(context->escape, 1);
@@ -106,7 +106,7 @@ static void *take_memory(void *opaque, size_t nbytes)
     return piece->memory;
 }
 
-static void give_memory(void *opaque, void *memory)
+static void release_memory(void *opaque, void *memory)
 {
     brotli_context_t *context = opaque;
 
@@ -151,19 +151,19 @@ static bool set_parameters(BrotliEncoderState *encoder, const el_setup_t *setup)
 }
 
 /* Tables follow from the quality and the window, the rest from the length. */
-static uint32_t brotli_shape(const el_setup_t *setup)
+static uint32_t brotli_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level << 24 | (uint32_t)setup->window_bits << 16
            | (uint32_t)setup->block_bits << 8 | el_memory_class(setup->size_hint);
 }
 
-static el_context_t *brotli_make(const el_setup_t *setup)
+static el_context_t *brotli_create(const el_setup_t *setup)
 {
     (void)setup;
     return calloc(1, sizeof(brotli_context_t)); /* its base comes first */
 }
 
-static bool brotli_begin(el_context_t *base, const el_setup_t *setup)
+static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
 {
     brotli_context_t *context = (brotli_context_t *)base;
 
@@ -177,7 +177,7 @@ static bool brotli_begin(el_context_t *base, const el_setup_t *setup)
         abandon(context);
         return false;
     }
-    context->encoder = BrotliEncoderCreateInstance(take_memory, give_memory, context);
+    context->encoder = BrotliEncoderCreateInstance(acquire_memory, release_memory, context);
     return context->encoder && set_parameters(context->encoder, setup);
 }
 
@@ -294,7 +294,7 @@ static void brotli_free(el_context_t *base)
         BrotliEncoderDestroyInstance(context->encoder);
     }
     for (size_t i = 0; i < PIECES; i++) {
-        el_memory_give(context->piece[i].memory);
+        el_memory_release(context->piece[i].memory);
     }
     free(context->gathered);
     free(context);
@@ -307,9 +307,9 @@ const el_engine_t el_engine_brotli = {
     .level_max = BROTLI_MAX_QUALITY,
     .costs = el_costs_brotli,
     .version = brotli_version,
-    .shape = brotli_shape,
-    .make = brotli_make,
-    .begin = brotli_begin,
+    .key = brotli_key,
+    .create = brotli_create,
+    .reset = brotli_reset,
     .step = brotli_step,
     .encode = brotli_encode,
     .memory = brotli_memory,

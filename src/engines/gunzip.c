@@ -66,7 +66,7 @@ static el_decode_t gunzip_step(el_decoding_t *decoding, el_span_t *span)
             return EL_DECODE_FULL;
         }
         if (span->in_nbytes == 0) {
-            return EL_DECODE_HUNGRY;
+            return EL_DECODE_NEED_INPUT;
         }
     }
 }

@@ -17,7 +17,7 @@ typedef struct {
  * A body has fewer symbols than bytes; a block of more than 64 K symbols gains nothing, as the
  * library's own default says.
  */
-static uint32_t tables_nbytes(uint32_t shape)
+static uint32_t tables_nbytes(uint32_t key)
 {
     static const uint32_t nbytes[ISAL_DEF_MAX_LEVEL + 1][3] = {
         {0, 0, 0},
@@ -26,11 +26,11 @@ static uint32_t tables_nbytes(uint32_t shape)
         {ISAL_DEF_LVL3_SMALL, ISAL_DEF_LVL3_MEDIUM, ISAL_DEF_LVL3_LARGE},
     };
 
-    return nbytes[shape >> 8][shape & 0xff];
+    return nbytes[key >> 8][key & 0xff];
 }
 
 /* The level, and how many symbols there may be: 16 K, 32 K or 64 K. */
-static uint32_t isal_shape(const el_setup_t *setup)
+static uint32_t isal_key(const el_setup_t *setup)
 {
     unsigned size_class = el_memory_class(setup->size_hint);
     uint32_t symbols = size_class == 0 || size_class > 3 ? 2 : size_class == 3 ? 1 : 0;
@@ -38,7 +38,7 @@ static uint32_t isal_shape(const el_setup_t *setup)
     return (uint32_t)setup->level << 8 | symbols;
 }
 
-static el_context_t *isal_make(const el_setup_t *setup)
+static el_context_t *isal_create(const el_setup_t *setup)
 {
     isal_context_t *context = malloc(sizeof(*context));
 
@@ -46,9 +46,9 @@ static el_context_t *isal_make(const el_setup_t *setup)
         return NULL;
     }
     context->tables = NULL;
-    context->tables_nbytes = tables_nbytes(isal_shape(setup));
+    context->tables_nbytes = tables_nbytes(isal_key(setup));
     if (context->tables_nbytes) {
-        context->tables = el_memory_take(context->tables_nbytes);
+        context->tables = el_memory_acquire(context->tables_nbytes);
         if (!context->tables) {
             free(context);
             return NULL;
@@ -57,7 +57,7 @@ static el_context_t *isal_make(const el_setup_t *setup)
     return &context->base;
 }
 
-static bool isal_begin(el_context_t *base, const el_setup_t *setup)
+static bool isal_reset(el_context_t *base, const el_setup_t *setup)
 {
     isal_context_t *context = (isal_context_t *)base;
 
@@ -145,7 +145,7 @@ static size_t isal_memory(const el_context_t *base)
 
 static void isal_free(el_context_t *base)
 {
-    el_memory_give(((isal_context_t *)base)->tables);
+    el_memory_release(((isal_context_t *)base)->tables);
     free(base);
 }
 
@@ -165,9 +165,9 @@ const el_engine_t el_engine_isal = {
     .level_max = ISAL_DEF_MAX_LEVEL,
     .costs = el_costs_isal,
     .version = isal_version,
-    .shape = isal_shape,
-    .make = isal_make,
-    .begin = isal_begin,
+    .key = isal_key,
+    .create = isal_create,
+    .reset = isal_reset,
     .step = isal_step,
     .encode = isal_encode,
     .memory = isal_memory,

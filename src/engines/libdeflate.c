@@ -13,12 +13,12 @@ typedef struct {
 } libdeflate_context_t;
 
 /* A compressor's level is for life. */
-static uint32_t libdeflate_shape(const el_setup_t *setup)
+static uint32_t libdeflate_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level;
 }
 
-static el_context_t *libdeflate_make(const el_setup_t *setup)
+static el_context_t *libdeflate_create(const el_setup_t *setup)
 {
     libdeflate_context_t *context = calloc(1, sizeof(*context));
 
@@ -34,7 +34,7 @@ static el_context_t *libdeflate_make(const el_setup_t *setup)
 }
 
 /* Each call of the compressor begins by itself. */
-static bool libdeflate_begin(el_context_t *base, const el_setup_t *setup)
+static bool libdeflate_reset(el_context_t *base, const el_setup_t *setup)
 {
     (void)base;
     (void)setup;
@@ -69,7 +69,7 @@ static el_step_t libdeflate_encode(el_context_t *base, el_span_t *span)
 static size_t libdeflate_memory(const el_context_t *base)
 {
     return sizeof(libdeflate_context_t)
-           + (base->shape < 2 ? TABLE_NBYTES : base->shape < 10 ? CHAINS_NBYTES : TREES_NBYTES);
+           + (base->key < 2 ? TABLE_NBYTES : base->key < 10 ? CHAINS_NBYTES : TREES_NBYTES);
 }
 
 static void libdeflate_free(el_context_t *base)
@@ -91,9 +91,9 @@ const el_engine_t el_engine_libdeflate = {
     .level_max = LEVEL_MAX,
     .costs = el_costs_libdeflate,
     .version = libdeflate_version,
-    .shape = libdeflate_shape,
-    .make = libdeflate_make,
-    .begin = libdeflate_begin,
+    .key = libdeflate_key,
+    .create = libdeflate_create,
+    .reset = libdeflate_reset,
     .encode = libdeflate_encode,
     .memory = libdeflate_memory,
     .free = libdeflate_free,

@@ -31,7 +31,7 @@ static head_t *map(size_t nbytes)
     return block == MAP_FAILED ? NULL : block;
 }
 
-void *el_memory_take(size_t nbytes)
+void *el_memory_acquire(size_t nbytes)
 {
     size_t whole = nbytes + sizeof(head_t);
     head_t *head;
@@ -47,7 +47,7 @@ void *el_memory_take(size_t nbytes)
     return head + 1;
 }
 
-void el_memory_give(void *memory)
+void el_memory_release(void *memory)
 {
     head_t *head = memory;
 

@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 /* Memory of at least `nbytes`, aligned as malloc() does, of any content; NULL where it is short. */
-void *el_memory_take(size_t nbytes);
+void *el_memory_acquire(size_t nbytes);
 
-/* Gives up what el_memory_take() returned; NULL is allowed. */
-void el_memory_give(void *memory);
+/* Gives up what el_memory_acquire() returned; NULL is allowed. */
+void el_memory_release(void *memory);
 
 /* Has the system take back what malloc() holds of freed blocks. */
 void el_memory_trim(void);

@@ -13,7 +13,7 @@
  */
 #define SHELVES 8
 
-/* Lists of a shelf. Shapes that fall into one list are told apart on the way; a power of two. */
+/* Lists of a shelf. Keys that fall into one list are told apart on the way; a power of two. */
 #define LISTS 32
 
 /*
@@ -42,9 +42,9 @@ static _Atomic bool alone; /* the process has one thread that takes */
 static _Atomic unsigned age;
 static _Atomic unsigned full_age = UINT_MAX; /* the last age in which the limit was met */
 
-static unsigned list_of(const el_engine_t *engine, uint32_t shape)
+static unsigned list_of(const el_engine_t *engine, uint32_t key)
 {
-    uint32_t hash = (shape ^ (uint32_t)((uintptr_t)engine >> 4)) * UINT32_C(2654435761);
+    uint32_t hash = (key ^ (uint32_t)((uintptr_t)engine >> 4)) * UINT32_C(2654435761);
 
     return hash >> 27 & (LISTS - 1);
 }
@@ -59,14 +59,14 @@ static void unlock(shelf_t *shelf)
     atomic_flag_clear_explicit(&shelf->busy, memory_order_release);
 }
 
-/* Takes the first of that shape out of a list of a shelf that is locked. */
-static el_context_t *unlink_shape(el_context_t *_Atomic *list, const el_engine_t *engine,
-                                  uint32_t shape)
+/* Takes the first of that key out of a list of a shelf that is locked. */
+static el_context_t *unlink_key(el_context_t *_Atomic *list, const el_engine_t *engine,
+                                  uint32_t key)
 {
     el_context_t *before = NULL;
     el_context_t *context = atomic_load_explicit(list, memory_order_relaxed);
 
-    while (context && (context->engine != engine || context->shape != shape)) {
+    while (context && (context->engine != engine || context->key != key)) {
         before = context;
         context = context->next;
     }
@@ -78,9 +78,9 @@ static el_context_t *unlink_shape(el_context_t *_Atomic *list, const el_engine_t
     return context;
 }
 
-static el_context_t *take_kept(const el_engine_t *engine, uint32_t shape)
+static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
 {
-    unsigned number = list_of(engine, shape);
+    unsigned number = list_of(engine, key);
 
     for (shelf_t *shelf = shelves; shelf < shelves + SHELVES; shelf++) {
         el_context_t *context;
@@ -89,7 +89,7 @@ static el_context_t *take_kept(const el_engine_t *engine, uint32_t shape)
         if (!atomic_load_explicit(&shelf->list[number], memory_order_relaxed) || !lock(shelf)) {
             continue;
         }
-        context = unlink_shape(&shelf->list[number], engine, shape);
+        context = unlink_key(&shelf->list[number], engine, key);
         unlock(shelf);
         if (context) {
             atomic_fetch_sub_explicit(&kept, context->nbytes, memory_order_relaxed);
@@ -187,7 +187,7 @@ static bool make_room(size_t nbytes)
  * are too much, what is kept goes: a few hundred such processes are a matter of gigabytes. Threads
  * would only take from each other what the next is about to ask for.
  */
-static void make_way(size_t nbytes)
+static void evict_idle(size_t nbytes)
 {
     size_t most = atomic_load_explicit(&limit, memory_order_relaxed);
 
@@ -200,7 +200,7 @@ static void make_way(size_t nbytes)
 
 static void keep(el_context_t *context)
 {
-    unsigned number = list_of(context->engine, context->shape);
+    unsigned number = list_of(context->engine, context->key);
 
     context->age = atomic_load_explicit(&age, memory_order_relaxed);
     if (make_room(context->nbytes)) {
@@ -217,29 +217,29 @@ static void keep(el_context_t *context)
     free_context(context);
 }
 
-el_context_t *el_pool_take(const el_plan_t *plan)
+el_context_t *el_pool_acquire(const el_plan_t *plan)
 {
     const el_engine_t *engine = plan->engine;
-    uint32_t shape = engine->shape(&plan->setup);
-    el_context_t *context = take_kept(engine, shape);
+    uint32_t key = engine->key(&plan->setup);
+    el_context_t *context = acquire_kept(engine, key);
 
     if (!context) {
-        context = engine->make(&plan->setup);
+        context = engine->create(&plan->setup);
         if (!context) {
             return NULL;
         }
         context->engine = engine;
-        context->shape = shape;
-        make_way(engine->memory(context));
+        context->key = key;
+        evict_idle(engine->memory(context));
     }
-    if (!engine->begin(context, &plan->setup)) {
+    if (!engine->reset(context, &plan->setup)) {
         engine->free(context);
         return NULL;
     }
     return context;
 }
 
-void el_pool_give(el_context_t *context)
+void el_pool_release(el_context_t *context)
 {
     if (context) {
         context->nbytes = context->engine->memory(context);
@@ -249,14 +249,14 @@ void el_pool_give(el_context_t *context)
 
 /* What a buffer begins with; its data follows at the same alignment that malloc() gives. */
 typedef union {
-    el_context_t base; /* without an engine; its shape is log2 of the whole buffer's bytes */
+    el_context_t base; /* without an engine; its key is log2 of the whole buffer's bytes */
     max_align_t align;
 } buffer_t;
 
-/* Smaller ones are not worth a shape of their own. */
+/* Smaller ones are not worth a key of their own. */
 #define BUFFER_BITS_MIN 13
 
-void *el_pool_buffer(size_t nbytes, size_t *held)
+void *el_pool_buffer_acquire(size_t nbytes, size_t *held)
 {
     uint32_t bits = BUFFER_BITS_MIN;
     buffer_t *buffer;
@@ -267,22 +267,22 @@ void *el_pool_buffer(size_t nbytes, size_t *held)
     while (((size_t)1 << bits) - sizeof(buffer_t) < nbytes) {
         bits++;
     }
-    buffer = (buffer_t *)take_kept(NULL, bits);
+    buffer = (buffer_t *)acquire_kept(NULL, bits);
     if (!buffer) {
-        make_way((size_t)1 << bits);
+        evict_idle((size_t)1 << bits);
         buffer = malloc((size_t)1 << bits);
         if (!buffer) {
             return NULL;
         }
         buffer->base.engine = NULL;
-        buffer->base.shape = bits;
+        buffer->base.key = bits;
         buffer->base.nbytes = (size_t)1 << bits;
     }
     *held = ((size_t)1 << bits) - sizeof(buffer_t);
     return buffer + 1;
 }
 
-void el_pool_buffer_give(void *data)
+void el_pool_buffer_release(void *data)
 {
     if (data) {
         keep(&((buffer_t *)data - 1)->base);

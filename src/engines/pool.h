@@ -16,19 +16,19 @@
  * A context of the plan's engine that has begun its setup's body, kept or new; NULL where memory is
  * short. It belongs to the caller, who gives it back in whatever state it is in.
  */
-el_context_t *el_pool_take(const el_plan_t *plan);
+el_context_t *el_pool_acquire(const el_plan_t *plan);
 
 /* Takes a context back; NULL is allowed. */
-void el_pool_give(el_context_t *context);
+void el_pool_release(el_context_t *context);
 
 /*
  * A buffer of at least `nbytes`, of unknown content, and what it really holds; NULL where memory is
  * short.
  */
-void *el_pool_buffer(size_t nbytes, size_t *held);
+void *el_pool_buffer_acquire(size_t nbytes, size_t *held);
 
-/* Takes a buffer back, by the pointer that el_pool_buffer() returned; NULL is allowed. */
-void el_pool_buffer_give(void *buffer);
+/* Takes a buffer back, by the pointer that el_pool_buffer_acquire() returned; NULL is allowed. */
+void el_pool_buffer_release(void *buffer);
 
 /*
  * How many bytes may be kept, from now on. What is kept beyond it goes with the next that comes

@@ -38,7 +38,7 @@ static el_decode_t unbrotli_step(el_decoding_t *decoding, el_span_t *span)
         return EL_DECODE_FULL;
     case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT:
         /* It says so too where it has output left for which there was no room. */
-        return BrotliDecoderHasMoreOutput(state) ? EL_DECODE_FULL : EL_DECODE_HUNGRY;
+        return BrotliDecoderHasMoreOutput(state) ? EL_DECODE_FULL : EL_DECODE_NEED_INPUT;
     default:
         return failure(state);
     }

@@ -53,7 +53,7 @@ static void fit(const el_setup_t *setup, int *window_bits, int *mem_level)
     }
 }
 
-static uint32_t zlib_shape(const el_setup_t *setup)
+static uint32_t zlib_key(const el_setup_t *setup)
 {
     int window_bits, mem_level;
 
@@ -61,19 +61,19 @@ static uint32_t zlib_shape(const el_setup_t *setup)
     return (uint32_t)window_bits << 8 | (uint32_t)mem_level;
 }
 
-static voidpf take_memory(voidpf opaque, uInt count, uInt nbytes)
+static voidpf acquire_memory(voidpf opaque, uInt count, uInt nbytes)
 {
     (void)opaque;
-    return el_memory_take((size_t)count * nbytes);
+    return el_memory_acquire((size_t)count * nbytes);
 }
 
-static void give_memory(voidpf opaque, voidpf memory)
+static void release_memory(voidpf opaque, voidpf memory)
 {
     (void)opaque;
-    el_memory_give(memory);
+    el_memory_release(memory);
 }
 
-static el_context_t *zlib_make(const el_setup_t *setup)
+static el_context_t *zlib_create(const el_setup_t *setup)
 {
     zlib_context_t *context = calloc(1, sizeof(*context));
     int window_bits, mem_level;
@@ -83,8 +83,8 @@ static el_context_t *zlib_make(const el_setup_t *setup)
     }
     fit(setup, &window_bits, &mem_level);
     context->level = setup->level;
-    context->z.zalloc = take_memory;
-    context->z.zfree = give_memory;
+    context->z.zalloc = acquire_memory;
+    context->z.zfree = release_memory;
     if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         free(context);
@@ -93,7 +93,7 @@ static el_context_t *zlib_make(const el_setup_t *setup)
     return &context->base;
 }
 
-static bool zlib_begin(el_context_t *base, const el_setup_t *setup)
+static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
 {
     zlib_context_t *context = (zlib_context_t *)base;
 
@@ -166,8 +166,8 @@ static el_step_t zlib_step(el_context_t *base, el_op_t op, el_span_t *span)
 /* As zlib's zconf.h has it: the window and its chains, the symbols and the hash's heads. */
 static size_t zlib_memory(const el_context_t *base)
 {
-    unsigned window_bits = base->shape >> 8;
-    unsigned mem_level = base->shape & 0xff;
+    unsigned window_bits = base->key >> 8;
+    unsigned mem_level = base->key & 0xff;
 
     return sizeof(zlib_context_t) + STATE_NBYTES + ((size_t)1 << (window_bits + 2))
            + ((size_t)1 << (mem_level + 9));
@@ -186,9 +186,9 @@ const el_engine_t el_engine_zlib = {
     .level_max = Z_BEST_COMPRESSION,
     .costs = el_costs_zlib,
     .version = zlibVersion,
-    .shape = zlib_shape,
-    .make = zlib_make,
-    .begin = zlib_begin,
+    .key = zlib_key,
+    .create = zlib_create,
+    .reset = zlib_reset,
     .step = zlib_step,
     .memory = zlib_memory,
     .free = zlib_free,

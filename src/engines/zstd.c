@@ -44,24 +44,24 @@ typedef struct {
 } zstd_context_t;
 
 /* Tables follow from the level and, below a megabyte, from the length. */
-static uint32_t zstd_shape(const el_setup_t *setup)
+static uint32_t zstd_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level << 8 | el_memory_class(setup->size_hint);
 }
 
-static void *take_memory(void *opaque, size_t nbytes)
+static void *acquire_memory(void *opaque, size_t nbytes)
 {
     (void)opaque;
-    return el_memory_take(nbytes);
+    return el_memory_acquire(nbytes);
 }
 
-static void give_memory(void *opaque, void *memory)
+static void release_memory(void *opaque, void *memory)
 {
     (void)opaque;
-    el_memory_give(memory);
+    el_memory_release(memory);
 }
 
-static el_context_t *zstd_make(const el_setup_t *setup)
+static el_context_t *zstd_create(const el_setup_t *setup)
 {
     zstd_context_t *context = calloc(1, sizeof(*context));
 
@@ -69,7 +69,8 @@ static el_context_t *zstd_make(const el_setup_t *setup)
     if (!context) {
         return NULL;
     }
-    context->encoder = ZSTD_createCCtx_advanced((ZSTD_customMem){take_memory, give_memory, NULL});
+    context->encoder =
+        ZSTD_createCCtx_advanced((ZSTD_customMem){acquire_memory, release_memory, NULL});
     if (!context->encoder) {
         free(context);
         return NULL;
@@ -116,7 +117,7 @@ static void table_bits(const el_setup_t *setup, int *hash_bits, int *chain_bits)
     }
 }
 
-static bool zstd_begin(el_context_t *base, const el_setup_t *setup)
+static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
 {
     ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
     unsigned long long size = setup->size_hint ? setup->size_hint : ZSTD_CONTENTSIZE_UNKNOWN;
@@ -198,9 +199,9 @@ const el_engine_t el_engine_zstd = {
     .level_max = 19, /* those above want windows that browsers refuse */
     .costs = el_costs_zstd,
     .version = ZSTD_versionString,
-    .shape = zstd_shape,
-    .make = zstd_make,
-    .begin = zstd_begin,
+    .key = zstd_key,
+    .create = zstd_create,
+    .reset = zstd_reset,
     .step = zstd_step,
     .encode = zstd_encode,
     .memory = zstd_memory,

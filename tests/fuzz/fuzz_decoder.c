@@ -13,7 +13,7 @@ static el_decode_t decode(const el_decoder_t *decoder, const uint8_t *data, size
                           size_t in_step, size_t out_step, uint32_t *sum, size_t *total)
 {
     el_decoding_t *decoding = decoder->open();
-    el_decode_t result = EL_DECODE_HUNGRY;
+    el_decode_t result = EL_DECODE_NEED_INPUT;
     uint8_t *out = malloc(out_step);
     size_t taken = 0;
 
@@ -21,7 +21,7 @@ static el_decode_t decode(const el_decoder_t *decoder, const uint8_t *data, size
     *sum = 2166136261u;
     *total = 0;
     while (*total < OUT_MOST
-           && (result == EL_DECODE_FULL || (result == EL_DECODE_HUNGRY && taken < size))) {
+           && (result == EL_DECODE_FULL || (result == EL_DECODE_NEED_INPUT && taken < size))) {
         size_t most = size - taken < in_step ? size - taken : in_step, got;
         el_span_t span = {data + taken, most, out, out_step};
 
@@ -29,7 +29,7 @@ static el_decode_t decode(const el_decoder_t *decoder, const uint8_t *data, size
         MUST(span.in_nbytes <= most && span.in == data + taken + most - span.in_nbytes);
         MUST(span.out_nbytes_avail <= out_step
              && span.out == out + out_step - span.out_nbytes_avail);
-        MUST(result != EL_DECODE_HUNGRY || span.in_nbytes == 0);
+        MUST(result != EL_DECODE_NEED_INPUT || span.in_nbytes == 0);
         MUST(result != EL_DECODE_FULL || span.out_nbytes_avail == 0);
         got = out_step - span.out_nbytes_avail;
         for (size_t i = 0; i < got; i++) {

@@ -50,13 +50,13 @@ static size_t encode(const el_plan_t *plan, const uint8_t *body, size_t nbytes)
 {
     size_t room = el_engine_bound(nbytes);
     el_span_t span = {body, nbytes, out, room};
-    el_context_t *context = el_pool_take(plan);
+    el_context_t *context = el_pool_acquire(plan);
 
     if (!context || el_engine_encode(context, &span) != EL_STEP_OK) {
         fprintf(stderr, "setups: %s %d failed\n", plan->engine->name, plan->setup.level);
         exit(1);
     }
-    el_pool_give(context);
+    el_pool_release(context);
     return room - span.out_nbytes_avail;
 }
 
@@ -65,9 +65,9 @@ static size_t encode_anew(const el_plan_t *plan, const uint8_t *body, size_t nby
 {
     size_t room = el_engine_bound(nbytes);
     el_span_t span = {body, nbytes, out, room};
-    el_context_t *context = plan->engine->make(&plan->setup);
+    el_context_t *context = plan->engine->create(&plan->setup);
 
-    if (!context || !plan->engine->begin(context, &plan->setup)
+    if (!context || !plan->engine->reset(context, &plan->setup)
         || plan->engine->step(context, EL_FINISH, &span) != EL_STEP_OK) {
         fprintf(stderr, "setups: %s %d failed\n", plan->engine->name, plan->setup.level);
         exit(1);

@@ -24,15 +24,15 @@ static void *work(void *plan)
 {
     for (size_t i = 0; i < share; i++) {
         size_t held;
-        el_context_t *context = el_pool_take(plan);
-        uint8_t *out = el_pool_buffer(el_engine_bound(NBYTES), &held);
+        el_context_t *context = el_pool_acquire(plan);
+        uint8_t *out = el_pool_buffer_acquire(el_engine_bound(NBYTES), &held);
         el_span_t span = {body, NBYTES, out, held};
 
         if (!context || !out || el_engine_encode(context, &span) != EL_STEP_OK) {
             abort();
         }
-        el_pool_give(context);
-        el_pool_buffer_give(out);
+        el_pool_release(context);
+        el_pool_buffer_release(out);
     }
     return NULL;
 }

@@ -101,7 +101,7 @@ int munmap(void *at, size_t size)
 /* Encodes the body, whole or in pieces with a flush; the bytes it made, or 0 where it failed. */
 static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *out)
 {
-    el_context_t *context = el_pool_take(plan);
+    el_context_t *context = el_pool_acquire(plan);
     el_span_t span = {body, nbytes, out, ROOM};
     el_step_t step = EL_STEP_ERROR;
 
@@ -115,7 +115,7 @@ static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *
             step = context->engine->step(context, EL_FINISH, &span);
         }
     }
-    el_pool_give(context);
+    el_pool_release(context);
     return step == EL_STEP_OK ? ROOM - span.out_nbytes_avail : 0;
 }
 

@@ -28,79 +28,79 @@ static void set_up(void)
 
 START_TEST(what_came_back_last_goes_out_first)
 {
-    el_context_t *one = el_pool_take(&zlib6);
-    el_context_t *two = el_pool_take(&zlib6);
+    el_context_t *one = el_pool_acquire(&zlib6);
+    el_context_t *two = el_pool_acquire(&zlib6);
 
     ck_assert_ptr_ne(one, two);
-    el_pool_give(one);
-    el_pool_give(two);
-    ck_assert_ptr_eq(el_pool_take(&zlib6), two);
-    ck_assert_ptr_eq(el_pool_take(&zlib6), one);
-    el_pool_give(one);
-    el_pool_give(two);
+    el_pool_release(one);
+    el_pool_release(two);
+    ck_assert_ptr_eq(el_pool_acquire(&zlib6), two);
+    ck_assert_ptr_eq(el_pool_acquire(&zlib6), one);
+    el_pool_release(one);
+    el_pool_release(two);
 }
 END_TEST
 
-START_TEST(a_context_serves_its_shape_only)
+START_TEST(a_context_serves_its_key_only)
 {
-    el_context_t *context = el_pool_take(&zlib6);
+    el_context_t *context = el_pool_acquire(&zlib6);
     el_context_t *other;
 
-    el_pool_give(context);
-    other = el_pool_take(&zlib_small);
+    el_pool_release(context);
+    other = el_pool_acquire(&zlib_small);
     ck_assert_ptr_ne(other, context);
-    el_pool_give(other);
-    other = el_pool_take(&br5);
+    el_pool_release(other);
+    other = el_pool_acquire(&br5);
     ck_assert_ptr_ne(other, context);
-    el_pool_give(other);
+    el_pool_release(other);
     /* zlib changes its level at no cost. */
-    ck_assert_ptr_eq(el_pool_take(&zlib9), context);
-    el_pool_give(context);
+    ck_assert_ptr_eq(el_pool_acquire(&zlib9), context);
+    el_pool_release(context);
 }
 END_TEST
 
 START_TEST(nothing_comes_of_nothing)
 {
-    el_pool_give(NULL);
-    el_pool_buffer_give(NULL);
+    el_pool_release(NULL);
+    el_pool_buffer_release(NULL);
     ck_assert_uint_eq(el_pool_kept(), 0);
 }
 END_TEST
 
 START_TEST(the_limit_holds)
 {
-    el_context_t *context = el_pool_take(&zlib6);
+    el_context_t *context = el_pool_acquire(&zlib6);
     size_t nbytes = el_engine_zlib.memory(context);
 
     el_pool_limit(nbytes);
-    el_pool_give(context);
+    el_pool_release(context);
     ck_assert_uint_eq(el_pool_kept(), nbytes);
     /* No room beside the first, which was used just now. */
-    el_pool_give(el_pool_take(&zlib_small));
+    el_pool_release(el_pool_acquire(&zlib_small));
     ck_assert_uint_eq(el_pool_kept(), nbytes);
-    ck_assert_ptr_eq(el_pool_take(&zlib6), context);
+    ck_assert_ptr_eq(el_pool_acquire(&zlib6), context);
     el_pool_limit(nbytes - 1);
-    el_pool_give(context);
+    el_pool_release(context);
     ck_assert_uint_eq(el_pool_kept(), 0);
     el_pool_limit(0);
-    el_pool_give(el_pool_take(&zlib_small));
+    el_pool_release(el_pool_acquire(&zlib_small));
     ck_assert_uint_eq(el_pool_kept(), 0);
 }
 END_TEST
 
 START_TEST(what_nobody_asks_for_makes_room)
 {
-    el_context_t *context = el_pool_take(&zlib6);
+    el_context_t *context = el_pool_acquire(&zlib6);
     size_t nbytes = el_engine_zlib.memory(context);
     size_t small;
 
     el_pool_limit(nbytes);
-    el_pool_give(context);
+    el_pool_release(context);
     el_pool_age();
     el_pool_age();
-    context = el_pool_take(&zlib_small);
+    context = el_pool_acquire(&zlib_small);
     small = el_engine_zlib.memory(context);
-    el_pool_give(context);
+    el_pool_release(context);
     ck_assert_uint_eq(el_pool_kept(), small);
 }
 END_TEST
@@ -111,18 +111,18 @@ START_TEST(what_a_single_thread_keeps_makes_way)
     void *buffer;
 
     el_pool_share(0, false);
-    buffer = el_pool_buffer(100000, &held);
-    el_pool_give(el_pool_take(&zlib6));
-    el_pool_buffer_give(buffer);
+    buffer = el_pool_buffer_acquire(100000, &held);
+    el_pool_release(el_pool_acquire(&zlib6));
+    el_pool_buffer_release(buffer);
     ck_assert_uint_gt(el_pool_kept(), 2 * 100000);
     /* Both fit, and this one too; */
-    buffer = el_pool_buffer(30000, &held);
+    buffer = el_pool_buffer_acquire(30000, &held);
     ck_assert_uint_gt(el_pool_kept(), 2 * 100000);
-    el_pool_buffer_give(buffer);
+    el_pool_buffer_release(buffer);
     /* with this one it is too much. */
-    buffer = el_pool_buffer(600000, &held);
+    buffer = el_pool_buffer_acquire(600000, &held);
     ck_assert_uint_eq(el_pool_kept(), 0);
-    el_pool_buffer_give(buffer);
+    el_pool_buffer_release(buffer);
     ck_assert_uint_eq(el_pool_kept(), 0);
 }
 END_TEST
@@ -132,10 +132,10 @@ START_TEST(what_threads_keep_stays)
     size_t held, before;
 
     el_pool_share(0, true);
-    el_pool_give(el_pool_take(&zlib6));
+    el_pool_release(el_pool_acquire(&zlib6));
     before = el_pool_kept();
     ck_assert_uint_gt(before, 0);
-    el_pool_buffer_give(el_pool_buffer(10000000, &held));
+    el_pool_buffer_release(el_pool_buffer_acquire(10000000, &held));
     ck_assert_uint_eq(el_pool_kept(), before);
 }
 END_TEST
@@ -196,12 +196,12 @@ START_TEST(the_system_has_back_what_is_idle)
         uint8_t out[NBYTES];
         el_span_t span = {body, NBYTES, out, sizeof(out)};
 
-        context[i] = el_pool_take(i % 2 ? &zlib6 : &br5);
+        context[i] = el_pool_acquire(i % 2 ? &zlib6 : &br5);
         ck_assert_int_ne(context[i]->engine->step(context[i], EL_FLUSH, &span), EL_STEP_ERROR);
     }
     most = private_kb();
     for (int i = 0; i < COUNT; i++) {
-        el_pool_give(context[i]);
+        el_pool_release(context[i]);
     }
     for (int i = 0; i < EL_POOL_AGES; i++) {
         el_pool_age();
@@ -214,16 +214,16 @@ END_TEST
 START_TEST(what_is_idle_is_given_back)
 {
     size_t held;
-    void *buffer = el_pool_buffer(100000, &held);
+    void *buffer = el_pool_buffer_acquire(100000, &held);
 
-    el_pool_give(el_pool_take(&zlib6));
-    el_pool_buffer_give(buffer);
+    el_pool_release(el_pool_acquire(&zlib6));
+    el_pool_buffer_release(buffer);
     for (int i = 1; i < EL_POOL_AGES; i++) {
         el_pool_age();
         ck_assert_uint_gt(el_pool_kept(), held);
     }
     /* What is asked for is young again. */
-    el_pool_buffer_give(el_pool_buffer(100000, &held));
+    el_pool_buffer_release(el_pool_buffer_acquire(100000, &held));
     el_pool_age();
     ck_assert_uint_ge(el_pool_kept(), held);
     ck_assert_uint_lt(el_pool_kept(), 2 * held);
@@ -240,16 +240,16 @@ START_TEST(buffers_hold_what_was_asked_for)
 
     for (unsigned i = 0; i < ROWS(sizes); i++) {
         size_t held, again;
-        uint8_t *buffer = el_pool_buffer(sizes[i], &held);
+        uint8_t *buffer = el_pool_buffer_acquire(sizes[i], &held);
 
         ck_assert_ptr_nonnull(buffer);
         ck_assert_uint_ge(held, sizes[i]);
         ck_assert_uint_eq((uintptr_t)buffer % _Alignof(max_align_t), 0);
         memset(buffer, 0xa5, held);
-        el_pool_buffer_give(buffer);
-        ck_assert_ptr_eq(el_pool_buffer(sizes[i], &again), buffer);
+        el_pool_buffer_release(buffer);
+        ck_assert_ptr_eq(el_pool_buffer_acquire(sizes[i], &again), buffer);
         ck_assert_uint_eq(held, again);
-        el_pool_buffer_give(buffer);
+        el_pool_buffer_release(buffer);
     }
 }
 END_TEST
@@ -258,7 +258,7 @@ START_TEST(a_buffer_beyond_all_memory_is_refused)
 {
     size_t held;
 
-    ck_assert_ptr_null(el_pool_buffer(SIZE_MAX, &held));
+    ck_assert_ptr_null(el_pool_buffer_acquire(SIZE_MAX, &held));
 }
 END_TEST
 
@@ -273,16 +273,16 @@ static void *work(void *seed)
     for (size_t i = 0; i < ROUNDS; i++) {
         const el_plan_t *plan = plans[(i + (uintptr_t)seed) % ROWS(plans)];
         size_t nbytes = (size_t)plan->setup.size_hint, held;
-        el_context_t *context = el_pool_take(plan);
-        uint8_t *out = el_pool_buffer(el_engine_bound(nbytes), &held);
+        el_context_t *context = el_pool_acquire(plan);
+        uint8_t *out = el_pool_buffer_acquire(el_engine_bound(nbytes), &held);
         el_span_t span = {body, nbytes, out, held};
         decoded_t decoded;
 
         ck_assert_int_eq(el_engine_encode(context, &span), EL_STEP_OK);
         decoded = decode(plan->engine->coding, out, held - span.out_nbytes_avail, back, NBYTES);
         ck_assert(decoded.ended && decoded.nbytes == nbytes && !memcmp(back, body, nbytes));
-        el_pool_give(context);
-        el_pool_buffer_give(out);
+        el_pool_release(context);
+        el_pool_buffer_release(out);
         if (i % 50 == 0) {
             el_pool_age();
         }
@@ -317,7 +317,7 @@ Suite *pool_suite(void)
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, el_pool_drain);
     tcase_add_test(tc, what_came_back_last_goes_out_first);
-    tcase_add_test(tc, a_context_serves_its_shape_only);
+    tcase_add_test(tc, a_context_serves_its_key_only);
     tcase_add_test(tc, nothing_comes_of_nothing);
     tcase_add_test(tc, the_limit_holds);
     tcase_add_test(tc, what_nobody_asks_for_makes_room);

@@ -161,7 +161,7 @@ apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *w
             return rv;
         }
     }
-    whole->buffer = el_pool_buffer(nbytes, &held);
+    whole->buffer = el_pool_buffer_acquire(nbytes, &held);
     if (!whole->buffer) {
         return APR_ENOMEM;
     }
@@ -194,7 +194,7 @@ el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
 
     if (first && APR_BUCKET_IS_FILE(first)) {
         len = first->length;
-        piece.buffer = el_pool_buffer(most, &held);
+        piece.buffer = el_pool_buffer_acquire(most, &held);
         piece.data = piece.buffer;
         if (!piece.data || read_file(first, piece.buffer, len < most ? len : most) != APR_SUCCESS) {
             len = 0;
@@ -208,7 +208,7 @@ el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
 
 void el_body_release(el_whole_t *whole)
 {
-    el_pool_buffer_give(whole->buffer);
+    el_pool_buffer_release(whole->buffer);
     whole->buffer = NULL;
 }
 

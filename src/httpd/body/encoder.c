@@ -32,9 +32,9 @@ static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
 
     APR_BRIGADE_INSERT_TAIL(encoder->brigade,
                             apr_bucket_heap_create((const char *)buffer, nbytes,
-                                                   few ? NULL : el_pool_buffer_give, alloc));
+                                                   few ? NULL : el_pool_buffer_release, alloc));
     if (few) {
-        el_pool_buffer_give(buffer);
+        el_pool_buffer_release(buffer);
     }
     encoder->usage.out += nbytes;
 }
@@ -43,11 +43,11 @@ static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
 static size_t encode_into(const el_plan_t *plan, const char *data, size_t len, uint8_t *buffer,
                           size_t room)
 {
-    el_context_t *context = el_pool_take(plan);
+    el_context_t *context = el_pool_acquire(plan);
     el_span_t span = {(const uint8_t *)data, len, buffer, room};
     el_step_t step = context ? el_engine_encode(context, &span) : EL_STEP_ERROR;
 
-    el_pool_give(context);
+    el_pool_release(context);
     return step == EL_STEP_OK ? room - span.out_nbytes_avail : 0;
 }
 
@@ -55,11 +55,11 @@ static size_t encode_into(const el_plan_t *plan, const char *data, size_t len, u
 static uint8_t *encode_whole(const el_plan_t *plan, const char *data, size_t len, size_t *nbytes)
 {
     size_t room;
-    uint8_t *buffer = el_pool_buffer(el_engine_bound(len), &room);
+    uint8_t *buffer = el_pool_buffer_acquire(el_engine_bound(len), &room);
 
     *nbytes = buffer ? encode_into(plan, data, len, buffer, room) : 0;
     if (*nbytes == 0) {
-        el_pool_buffer_give(buffer);
+        el_pool_buffer_release(buffer);
         buffer = NULL;
     }
     return buffer;
@@ -85,7 +85,7 @@ size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *d
     el_plan_t plan = el_engine_plan(coding, setup, true);
     size_t nbytes;
 
-    el_pool_buffer_give(encode_whole(&plan, data, len, &nbytes));
+    el_pool_buffer_release(encode_whole(&plan, data, len, &nbytes));
     return nbytes;
 }
 
@@ -93,7 +93,7 @@ static apr_status_t close_stream(void *data)
 {
     el_encoder_t *encoder = data;
 
-    el_pool_give(encoder->context);
+    el_pool_release(encoder->context);
     encoder->context = NULL;
     if (encoder->block) {
         apr_bucket_free(encoder->block);
@@ -105,7 +105,7 @@ static apr_status_t close_stream(void *data)
 bool el_encoder_open(el_encoder_t *encoder)
 {
     el_usage_start(&encoder->usage);
-    encoder->context = el_pool_take(&encoder->plan);
+    encoder->context = el_pool_acquire(&encoder->plan);
     el_usage_stop(&encoder->usage);
     if (!encoder->context) {
         return false;

@@ -129,7 +129,7 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
         el_decode_t result = step_between(layer, span);
         el_span_t outer = {.in = span->in, .in_nbytes = span->in_nbytes};
 
-        if (result != EL_DECODE_HUNGRY && result != EL_DECODE_ENDED) {
+        if (result != EL_DECODE_NEED_INPUT && result != EL_DECODE_ENDED) {
             return result;
         }
         if (layer->at < layer->filled) {
