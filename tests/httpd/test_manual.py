@@ -1,0 +1,113 @@
+"""The manual: its directives are those of the module, and httpd takes its configurations."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MANUAL = ROOT / "docs" / "manual"
+DIRECTIVES = (MANUAL / "directives.md").read_text()
+RECORDS = ("elastic", "deflate", "brotli")
+
+# What the pages' configurations need beside the kit's own modules.
+MODULES = ("authz_host", "rewrite", "filter", "substitute", "proxy", "proxy_http", "proxy_fcgi",
+           "proxy_balancer", "slotmem_shm", "lbmethod_byrequests", "cache", "cache_disk", "status",
+           "info")
+
+# Contexts of a directive that httpd can be asked about without a request.
+SECTIONS = {
+    "virtual host": "<VirtualHost *:1>\n%s\n</VirtualHost>\n",
+    "directory": "<Directory /nowhere>\n%s\n</Directory>\n",
+}
+
+
+def sections():
+    """{directive: {row of its table: value}}."""
+    found = {}
+    for name, text in re.findall(r"(?ms)^## (\w+)\n(.*?)(?=^## |\Z)", DIRECTIVES):
+        rows = re.findall(r"(?m)^\| (\w[\w, ]*) \| (.*?) \|$", text)
+        found[name] = {row: value.replace("\\|", "|") for row, value in rows}
+    return found
+
+
+def pieces():
+    """The configurations of README and manual; what is commented out in them is meant too."""
+    found = []
+    for page in sorted([ROOT / "README.md", *MANUAL.glob("*.md")]):
+        for piece in re.findall(r"(?ms)^```apache\n(.*?)^```$", page.read_text()):
+            found.append((page.name, re.sub(r"(?m)^(\s*)#(?=\w)", r"\1", piece)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    return httpd_shared("<Location /info>\nSetHandler server-info\n</Location>\n", modules=MODULES,
+                        records=RECORDS)
+
+
+def test_each_directive_has_a_section_and_each_section_a_directive(server):
+    listed = set()
+    for record in RECORDS:
+        page = server.get(f"/info?mod_{record}.c").body.decode()
+        part = page[page.index("Module Directives:"):]
+        part = re.sub(r"<[^>]*>", " ", part[:part.index("Current Configuration:")])
+        listed |= set(re.findall(r"(?m)\b((?:Elastic|Deflate|Brotli)\w*) -", html.unescape(part)))
+    assert len(listed) > 30
+    assert set(sections()) == listed
+
+
+def test_a_section_has_the_rows_of_httpds_own_manual():
+    for name, rows in sections().items():
+        wanted = ["Description", "Syntax", "Default", "Context", "Status, Module"]
+        if ".htaccess" in rows["Context"]:
+            wanted.insert(4, "Override")
+        assert list(rows) == wanted, name
+        assert rows["Syntax"].startswith(f"`{name} "), name
+        assert rows["Default"].startswith(f"`{name} ") or "`" not in rows["Default"], name
+
+
+def test_the_defaults_are_values_that_the_directives_take(httpd):
+    lines = [rows["Default"].strip("`") for rows in sections().values()
+             if rows["Default"].startswith("`")]
+    server = httpd("\n".join(lines), start=False, records=RECORDS)
+    ok, said = server.configtest()
+    assert ok and "elastic:" not in said, said
+
+
+def test_the_contexts_are_those_of_the_directives(httpd):
+    """httpd looks at the place before the value."""
+    server = httpd("", start=False, records=RECORDS)
+    for name, rows in sections().items():
+        for context, section in SECTIONS.items():
+            server.configure(section % f"{name} a b c d e")
+            ok, said = server.configtest()
+            refused = "not allowed in" in said or "cannot occur within" in said
+            assert not ok and refused == (context not in rows["Context"]), (name, context, said)
+
+
+def test_each_reason_has_a_section(server):
+    reasons = [key.split("-", 1)[1] for key in server.status() if key.startswith("ElasticSkipped-")]
+    text = (MANUAL / "troubleshooting.md").read_text()
+    assert sorted(re.findall(r"(?m)^### (.*)$", text)) == sorted(reasons)
+
+
+def test_each_key_of_the_status_page_is_explained(server):
+    """ElasticFollows is there with ElasticControl external only."""
+    text = (MANUAL / "status.md").read_text()
+    rows = "".join(re.findall(r"(?m)^\| (`Elastic.*?) \|", text))
+    explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", rows)}
+    keys = {re.sub(r"-.*", "", key) for key in server.status()}
+    assert explained - {"ElasticFollows"} == keys
+
+
+def test_httpd_takes_the_configurations_of_the_manual(httpd):
+    server = httpd("", start=False, modules=MODULES, records=RECORDS)
+    (server.root / "logs").mkdir()
+    checked = pieces()
+    for page, piece in checked:
+        server.configure(piece)
+        ok, said = server.configtest()
+        assert ok and "elastic:" not in said, (page, piece, said)
+    assert len(checked) > 20
