@@ -1,4 +1,4 @@
-"""Puts the rows to both sides, and holds what they said against what is expected."""
+"""Sends the rows to both sides, and compares how the answers differ with what is expected."""
 
 import concurrent.futures
 import fnmatch
@@ -9,6 +9,7 @@ from kit.server import StartFailed
 
 from . import facts
 from .expected import EXPECTED
+from .row import ROUTES
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,26 @@ class Result:
         return " and ".join(said) or None
 
 
-def ask(side, rows):
-    """What that side says to each row."""
-    return [_ask_one(side, row) for row in rows]
+def compare(make_stock, make_ours, rows):
+    """Results, in the rows' order, and what went wrong with ours beside its answers. make_stock and
+    make_ours: (origin) -> sites.Side."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(_ask, make, rows) for make in (make_stock, make_ours)]
+        (stock, _), (ours, troubles) = (one.result() for one in answers)
+    return [Result(*three) for three in zip(rows, stock, ours)], troubles
+
+
+def _ask(make, rows):
+    """One side, with an origin of its own: its answers and its troubles."""
+    origin = Origin()
+    for path, handler in ROUTES.items():
+        origin.route(path, handler)
+    side = make(origin)
+    try:
+        return [_ask_one(side, row) for row in rows], side.troubles()
+    finally:
+        side.close()
+        origin.stop()
 
 
 def _ask_one(side, row):
@@ -63,26 +81,6 @@ def _ask_one(side, row):
         return {"status": "no answer in time"}
     except (client.Incomplete, ConnectionError):
         return {"status": "no answer"}
-
-
-def compare(make_stock, make_ours, rows):
-    """Results, in the rows' order, and what went wrong with ours beside its answers. make_stock and
-    make_ours: (origin) -> sites.Side."""
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        said = [pool.submit(_alone, make, rows) for make in (make_stock, make_ours)]
-        (stock, _), (ours, troubles) = (one.result() for one in said)
-    return [Result(*three) for three in zip(rows, stock, ours)], troubles
-
-
-def _alone(make, rows):
-    """One side, with an origin of its own: its answers and its troubles."""
-    origin = Origin()
-    side = make(origin)
-    try:
-        return ask(side, rows), side.troubles()
-    finally:
-        side.close()
-        origin.stop()
 
 
 def unmatched(rows):

@@ -15,20 +15,32 @@ class Difference:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.rows)
 
 
+def _spread(pattern):
+    """Patterns without braces: {a|b} is either."""
+    head, brace, rest = pattern.partition("{")
+    if not brace:
+        return [pattern]
+    choices, _, tail = rest.partition("}")
+    return [one for choice in choices.split("|") for one in _spread(head + choice + tail)]
+
+
+def _difference(verdict, why, facts, rows):
+    return Difference(verdict, why, frozenset(facts.split(", ")),
+                      tuple(one for pattern in rows for one in _spread(pattern)))
+
+
 def _better(why, facts, *rows):
-    return Difference("better", why, frozenset(facts.split(", ")), rows)
+    return _difference("better", why, facts, rows)
 
 
 def _other(why, facts, *rows):
-    return Difference("other", why, frozenset(facts.split(", ")), rows)
+    return _difference("other", why, facts, rows)
 
 
 _DIRECTIVES = (
     _better("a value with something behind the number is a mistake, and refused", "configtest",
-            "configtest/Deflate[WMBC]*=1.5", "configtest/Deflate[WMBC]*=6x",
-            "configtest/DeflateInflateRatio*=1.5", "configtest/DeflateInflateRatio*=6x",
-            "configtest/BrotliCompressionQuality=1.5", "configtest/BrotliCompressionQuality=6x",
-            "configtest/BrotliCompressionQuality=x"),
+            "configtest/Deflate{[WMBC]|InflateRatio}*={1.5|6x}",
+            "configtest/BrotliCompressionQuality={1.5|6x|x}"),
     _better("zlib has no such window: raised to 9 with a warning, where stock compresses nothing "
             "and logs an error for each response", "coding, etag, window",
             "levels/DeflateWindowSize [1-8]"),
@@ -41,35 +53,30 @@ _DIRECTIVES = (
 )
 
 _NEGOTIATION = (
-    _better("`*` counts (RFC 9110, section 12.5.3)", "coding, etag", "negotiation/gzip: [*]",
-            "negotiation/gzip: [*];q=0.5", "negotiation/br: [*]",
-            *(f"negotiation/{place}: {form}[*]" for place in ("br-gzip", "gzip-br")
-              for form in ("", "br;q=0, ", "gzip;q=0, "))),
+    _better("`*` counts (RFC 9110, section 12.5.3)", "coding, etag",
+            "negotiation/gzip: [*]{|;q=0.5}", "negotiation/br: [*]",
+            "negotiation/{br-gzip|gzip-br}: {|br;q=0, |gzip;q=0, }[*]"),
     _better("the client's order of preference counts", "coding, etag",
             "negotiation/*: identity*q=*.5", "negotiation/br-gzip: gzip;q=1, br;q=0.5",
             "negotiation/gzip-br: br;q=1, gzip;q=0.5", "negotiation/two fields"),
     _better("x-gzip is gzip (RFC 9110, section 8.4.1.3)", "coding, etag",
-            "negotiation/gzip: x-gzip", "negotiation/gzip: x-gzip;q=0, gzip"),
-    _better("a refusal is seen in any spelling", "coding, etag", "negotiation/gzip: gzip; q = 0",
-            "negotiation/gzip: gzip;q =0", "negotiation/gzip: gzip;level=9;q=0",
-            "negotiation/br: br;Q=0"),
+            "negotiation/gzip: x-gzip{|;q=0, gzip}"),
+    _better("a refusal is seen in any spelling", "coding, etag",
+            "negotiation/gzip: gzip;{ q = 0|q =0|level=9;q=0}", "negotiation/br: br;Q=0"),
     _better("empty members of a list are skipped (RFC 9110, section 5.6.1)", "coding, etag",
-            "negotiation/gzip: ,gzip", "negotiation/gzip: ,,gzip,"),
+            "negotiation/gzip: {,gzip|,,gzip,}"),
     _other("a member with a blank in it names no coding", "coding, etag",
             "negotiation/gzip: gzip br"),
 )
 
 _FIELDS = (
     _better("identity, 7bit, 8bit and binary are not repeated beside the coding", "coding, body",
-            "decision/*, Content-Encoding: identity",
-            "decision/*, Content-Encoding: identity, identity",
-            "decision/*, Content-Encoding: [78]bit",
-            "decision/*, Content-Encoding: binary", "decision/*, Content-Encoding: "),
+            "decision/*, Content-Encoding: {identity|identity, identity|[78]bit|binary|}"),
     _better("names of codings have no case", "coding, body, vary",
             "decision/*, Content-Encoding: Identity"),
     _better("`*` says all that Vary can say", "vary", "decision/*, Vary: [*]*"),
     _better("a checksum of other bytes is taken out, whoever set it", "content-md5",
-            "decision/*, Content-MD5: *"),
+            "{decision/*, |output/}Content-MD5: *"),
     _better("a checksum of other bytes is taken out, whoever set it", "digest",
             "decision/*, Digest: *"),
     _better("no-transform is respected, and then nothing varies", "coding, vary",
@@ -80,55 +87,50 @@ _FIELDS = (
 )
 
 _TAGS = (
-    _better("an empty tag is a tag too", "etag", 'etags/gzip, unset: ""', 'etags/br, unset: ""',
-            'etags/gzip, AddSuffix: ""', 'etags/br, AddSuffix: ""'),
+    _better("an empty tag is a tag too", "etag", 'etags/{gzip|br|INFLATE}, {unset|AddSuffix}: ""'),
     _better("what is no tag gets no suffix, and half a tag is taken out", "etag",
-            *(f"etags/{place}, {rule}: {form}" for place in ("gzip", "br")
-              for rule in ("unset", "AddSuffix") for form in ('"x', 'w/"x"'))),
+            'etags/{gzip|br}, {unset|AddSuffix}: {"x|w/"x"}'),
+    _better("what is no tag gets no suffix", "etag", 'etags/INFLATE, {unset|AddSuffix}: w/"x"'),
 )
 
 _CONDITIONS = (
     _better("a tag that this server gave out yields 304", "status, coding, body",
-            *(f"conditional/{handler}, {place}, If-None-Match: {form}-{place}\", {place}"
-              for handler in ("file", "script", "origin") for place in ("gzip", "br")
-              for form in ('"v1', '"other", "v1'))),
+            'conditional/*, gzip, If-None-Match: {|"other", }"v1-gzip", gzip',
+            'conditional/*, br, If-None-Match: {|"other", }"v1-br", br'),
     _better("a tag that this server gave out yields 304, which names it as the client did",
-            "status, coding, body, etag", "conditional/*, gzip, If-None-Match: W/\"v1-gzip\", gzip",
-            "conditional/*, br, If-None-Match: W/\"v1-br\", br"),
-    _better("the same for HEAD", "status, coding", "conditional/file, *, HEAD",
-            "conditional/script, *, HEAD", "conditional/origin, br, *, HEAD"),
+            "status, coding, body, etag", 'conditional/*, gzip, If-None-Match: W/"v1-gzip", gzip',
+            'conditional/*, br, If-None-Match: W/"v1-br", br'),
+    _better("the same for HEAD", "status, coding",
+            "conditional/{file, *|script, *|origin, br, *}, HEAD"),
     _better("the same for HEAD, which says what a GET's answer varies by",
             "status, vary, etag", "conditional/origin, gzip, *, HEAD"),
     _better("the origin is asked for its own tag", "origin saw",
             "conditional/origin, gzip, If-None-Match: *-gzip*, gzip*",
-            "conditional/origin, br, If-None-Match: *v1-br\", br*"),
+            'conditional/origin, br, If-None-Match: *v1-br", br*'),
     _better("a 304 says what its response varies by (RFC 9110, section 15.4.5)", "vary",
-            *(f"conditional/*, gzip, If-None-Match: {form}, *"
-              for form in ('"v1"', 'W/"v1"', "[*]")),
-            "conditional/*, gzip, AlterETag NoChange, *", "conditional/file, gzip, If-Modified-*",
-            "conditional/*, gzip, a 304 of its own"),
+            'conditional/*, gzip, If-None-Match: {"v1"|W/"v1"|[*]}, *',
+            "conditional/*, gzip, {AlterETag NoChange, *|a 304 of its own}",
+            "conditional/file, gzip, If-Modified-*"),
     _better("a 304 has no body to name a coding of", "coding",
-            *(f"conditional/*, br, If-None-Match: {form}, br"
-              for form in ('"v1"', 'W/"v1"', "[*]")),
-            "conditional/*, br, AlterETag NoChange, *", "conditional/file, br, If-Modified-*",
-            "conditional/*, br, a 304 of its own"),
+            'conditional/*, br, If-None-Match: {"v1"|W/"v1"|[*]}, br',
+            "conditional/*, br, {AlterETag NoChange, *|a 304 of its own}",
+            "conditional/file, br, If-Modified-*"),
     _better("a 304 names the tag that the client named", "etag",
-            *(f"conditional/*, br, If-None-Match: {form}, br" for form in ('"v1"', 'W/"v1"'))),
+            'conditional/*, br, If-None-Match: {"v1"|W/"v1"}, br'),
     _other("a 304 to a request that named no tag has the page's own, as mod_deflate's has", "etag",
-           "conditional/*, br, If-None-Match: [*], br", "conditional/file, br, If-Modified-*",
-           "conditional/*, br, a 304 of its own"),
+           "conditional/*, br, {If-None-Match: [*], br|a 304 of its own}",
+           "conditional/file, br, If-Modified-*"),
 )
 
 _RANGES = (
     _better("ranges of an encoded body are not advertised, because no range of it is ever sent",
-            "accept-ranges", "ranges/file, gzip, no Range, gzip", "ranges/file, br, no Range, br",
-            "ranges/origin, gzip, no Range, gzip", "ranges/origin, br, no Range, br",
-            "ranges/*, If-Range: W/*", "ranges/*, If-Range: \"other\", *",
-            "ranges/*, If-Range: Tue*:19 GMT, *", "ranges/file, *, Range: lines*"),
+            "accept-ranges", "ranges/{file|origin}, gzip, no Range, gzip",
+            "ranges/{file|origin}, br, no Range, br",
+            'ranges/*, If-Range: {W/*|"other", *|Tue*:19 GMT, *}', "ranges/file, *, Range: lines*"),
     _better("a range is cut from the page, whose parts fit whatever level the next one meets",
             "coding, body, etag, content-range", "ranges/file, gzip, Range: bytes=0-99, gzip",
-            "ranges/file, br, Range: bytes=0-99, br", "ranges/file, *, Range: bytes=100-, *",
-            "ranges/file, *, Range: bytes=-100, *", "ranges/file, *, Range: bytes=0-, *"),
+            "ranges/file, br, Range: bytes=0-99, br",
+            "ranges/file, *, Range: bytes={100-|-100|0-}, *"),
     _better("a range is cut from the page, whose parts fit whatever level the next one meets",
             "coding, body, etag", "ranges/file, *, Range: bytes=0-9,20-29, *"),
     _better("a request with Range gets identity", "status, coding, body, content-range",
@@ -136,7 +138,7 @@ _RANGES = (
     _better("the page's own tag is that of the ranges", "status, coding, body, etag, content-range",
             'ranges/*, If-Range: "v1", *'),
     _better("the tag of an encoded body is that of no range", "status, body, content-range, "
-            "accept-ranges", "ranges/*, If-Range: \"v1-*"),
+            "accept-ranges", 'ranges/*, If-Range: "v1-*'),
     _better("a date cannot tell the page from its encoded forms",
             "status, body, content-range, accept-ranges", "ranges/*, If-Range: Tue*:20 GMT, *"),
 )
@@ -148,8 +150,7 @@ _STREAMS = (
     _better("what a script has written is passed on, not held for more", "first part, length",
             "streams/*, a script that pauses"),
     _better("HEAD costs no encoder; a length that only a GET would know is left out", "length",
-            "streams/HEAD, gzip, a file, gzip", "streams/HEAD, br, a file, br",
-            "streams/HEAD, br, an empty answer, br"),
+            "streams/HEAD, gzip, a file, gzip", "streams/HEAD, br, {a file|an empty answer}, br"),
     _better("HEAD says what a GET would, and no length of the page as it is",
             "coding, vary, etag, length", "streams/HEAD, gzip, proxied, length known, gzip"),
     _better("HEAD says no length of the page as it is", "length",
@@ -167,47 +168,35 @@ _STREAMS = (
 
 _FAULTS = (
     _better("an encoder that fails before anything was sent leaves the page as it is",
-            "status, body", "faults/gzip-first, *", "faults/br-first, *"),
+            "status, body", "faults/{gzip|br}-first, *"),
     _better("an encoder that is not there leaves the page as it is; stock's process dies",
             "status, coding, body", "faults/br-open, *"),
 )
 
 _OUTPUT = (
     _better("the length is known where all of the body was there", "length", "etags/INFLATE, *",
-            "output/Content-Encoding: gzip", "output/Content-Encoding: x-gzip",
-            "output/Content-Encoding: GZIP", "output/Content-Encoding: gzip, identity",
-            "output/Content-Encoding: identity, gzip", "output/Content-Encoding: br, gzip",
-            "output/Content-Encoding: gzip, gzip", "output/a header with *",
-            "output/a stored member", "output/Content-MD5: *", "output/Content-Length: *",
-            "output/Accept-Ranges: *", "output/Vary: *", "output/Cache-Control: *", "output/Range",
-            "output/no-gzip", "output/the client takes gzip",
-            "output/INFLATE;DEFLATE, nothing accepted",
-            "output/INFLATE;DEFLATE, br"),
-    _better("an empty tag is a tag too", "etag", 'etags/INFLATE, unset: ""',
-            'etags/INFLATE, AddSuffix: ""'),
-    _better("what is no tag gets no suffix", "etag",
-            *(f"etags/INFLATE, {rule}: {form}" for rule in ("unset", "AddSuffix")
-              for form in ('w/"x"',))),
+            "output/Content-Encoding: {gzip|x-gzip|GZIP|gzip, identity|identity, gzip}",
+            "output/Content-Encoding: {br, gzip|gzip, gzip}",
+            "output/{Content-MD5|Content-Length|Accept-Ranges|Vary|Cache-Control}: *",
+            "output/{a header with *|a stored member|Range|no-gzip|the client takes gzip}",
+            "output/INFLATE;DEFLATE, {nothing accepted|br}"),
     _better("br is decoded too", "coding", "output/Content-Encoding: br"),
     _better("br is decoded too", "coding, body", "output/Content-Encoding: gzip, br"),
-    _better("a checksum of other bytes is taken out, whoever set it", "content-md5",
-            "output/Content-MD5: *"),
     _better("HEAD is answered; stock closes the connection", "status, coding", "output/HEAD"),
     _better("a range of the decoded page", "status, content-range", "output/Range"),
     _better("what is refused before anything was sent is an error page", "status, body",
-            *(f"output/{size} zeros at /{place}" for size in (100000, 2000000)
-              for place in ("inflate", "ratio", "size")),
-            "output/a wrong CRC", "output/a wrong length", "output/cut within the data",
-            "output/cut * the trailer", "output/damaged data"),
+            "output/{100000|2000000} zeros at /{inflate|ratio|size}",
+            "output/a wrong {CRC|length}", "output/damaged data",
+            "output/cut {within the data|within the trailer|before the trailer}"),
     _better("what is no gzip is an error; stock passes some of it on, without the bytes that came "
-            "first", "status, body", "output/a wrong method", "output/no gzip at all"),
+            "first", "status, body", "output/{a wrong method|no gzip at all}"),
     _better("no bytes are an empty page, not an error", "status, body", "output/no bytes"),
 )
 
 _INPUT = (
     _better("br is decoded too", "read", "input/Content-Encoding: br"),
-    _better("every coding of the list is taken off", "read", "input/Content-Encoding: gzip, gzip",
-            "input/Content-Encoding: br, gzip", "input/Content-Encoding: gzip, br"),
+    _better("every coding of the list is taken off", "read",
+            "input/Content-Encoding: {gzip, gzip|br, gzip|gzip, br}"),
     _better("a script is not told the length and the coding of other bytes",
             "CONTENT_LENGTH, HTTP_CONTENT_ENCODING", "input/what a script is told of gzip",
             "input/Content-MD5"),
@@ -218,8 +207,8 @@ _INPUT = (
             "input/30000 bytes to an origin"),
     _better("a method that is none is an error", "status, read", "input/a wrong method"),
     _better("too much of a body is 413, whichever limit says so", "status",
-            "input/200000 zeros at /in", "input/2000000 zeros at /in",
-            *(f"input/{size} zeros at /in-ratio" for size in (20000, 200000, 2000000))),
+            "input/{200000|2000000} zeros at /in",
+            "input/{20000|200000|2000000} zeros at /in-ratio"),
 )
 
 EXPECTED = (*_DIRECTIVES, *_NEGOTIATION, *_FIELDS, *_TAGS, *_CONDITIONS, *_RANGES, *_STREAMS,

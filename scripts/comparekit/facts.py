@@ -31,11 +31,16 @@ def of_response(server, answer, expect):
     return facts
 
 
-def of_script(server, answer, expect):
-    """A script's answer: whether its length is known is a matter of when its bytes come."""
-    facts = of_response(server, answer, expect)
-    del facts["length"]
-    return facts
+def without(*names, of=of_response):
+    """Like `of`, without these facts."""
+    def look(server, answer, expect):
+        return {name: fact for name, fact in of(server, answer, expect).items()
+                if name not in names}
+    return look
+
+
+# A script's answer: whether its length is known is a matter of when its bytes come.
+of_script = without("length")
 
 
 def of_etag(answer):
@@ -67,38 +72,25 @@ def of_length(answer):
     return "right" if int(length) == len(answer.raw) else "false"
 
 
-def of_head(server, answer, path, ae):
-    """A HEAD's facts; its Content-Length beside that of the same GET."""
-    facts = of_response(server, answer, b"")
-    del facts["body"]
-    length = answer.headers.get("Content-Length")
-    if length is not None:
-        got = server.get(path, ae=ae)
-        facts["length"] = "GET's" if int(length) == len(got.raw) else "false"
-    return facts
-
-
 def of_notes(server, answer, expect):
     """The notes of DeflateFilterNote and BrotliFilterNote, each said by what it should be."""
     facts = {"coding": answer.coding or "identity", "body": of_body(answer, expect)}
     notes = server.filter_notes(answer)
     size = len(answer.raw)
     for coding, framing in (("gzip", 18), ("br", 0)):
-        put = notes[f"{coding}-in"], notes[f"{coding}-out"]
-        facts[f"{coding} Input"] = _named(put[0], {len(expect): "the body's bytes"})
-        facts[f"{coding} Output"] = _named(put[1], {
-            size - framing: f"the bytes sent less {framing}" if framing else "the bytes sent"})
-        if put[0].isdigit() and put[1].isdigit() and int(put[0]):
-            right = int(put[1]) * 100 // int(put[0])
-            facts[f"{coding} Ratio"] = _named(notes[f"{coding}-ratio"],
-                                              {right: "Output·100/Input"})
-            facts[f"{coding} one argument"] = _named(notes[f"{coding}-plain"],
-                                                     {right: "Output·100/Input"})
-        else:
-            facts[f"{coding} Ratio"] = notes[f"{coding}-ratio"]
-            facts[f"{coding} one argument"] = notes[f"{coding}-plain"]
+        taken, put = notes[f"{coding}-in"], notes[f"{coding}-out"]
+        facts[f"{coding} Input"] = _named(taken, len(expect), "the body's bytes")
+        facts[f"{coding} Output"] = _named(
+            put, size - framing, f"the bytes sent less {framing}" if framing else "the bytes sent")
+        ratio = None
+        if taken.isdigit() and put.isdigit() and int(taken):
+            ratio = int(put) * 100 // int(taken)
+        for name, note in (("Ratio", "ratio"), ("one argument", "plain")):
+            facts[f"{coding} {name}"] = _named(notes[f"{coding}-{note}"], ratio,
+                                               "Output·100/Input")
     return facts
 
 
-def _named(text, names):
-    return names.get(int(text), text) if text.isdigit() else text
+def _named(text, number, name):
+    """`name` where the text is that number, else the text."""
+    return name if text == str(number) else text

@@ -12,20 +12,26 @@ PAGE = bodies.html(30000)
 # Files that rows have asked for, by path; every site has all of them.
 FILES = {}
 
+# What the origin behind either side answers: {path: handler}, see kit.Origin.
+ROUTES = {}
+
+# Places with one encoding filter, named for its coding.
+PLACES = ("gzip", "br")
+
 
 @dataclass(frozen=True)
 class Row:
-    name: str  # "chapter/what"
+    name: str  # what is asked; rows/__init__.py puts the chapter in front: "chapter/what"
     text: str  # configuration and request, in short
-    site: str  # a key of sites.SITES
     probe: Callable  # (server) -> {fact: text}
+    site: str = ""  # a key of sites.SITES; empty: the chapter's
 
     @property
     def chapter(self):
         return self.name.partition("/")[0]
 
 
-def get(name, path, ae="gzip", *, expect=PAGE, text=None, site="main", look=facts.of_response,
+def get(name, path, ae="gzip", *, expect=PAGE, text=None, site="", look=facts.of_response,
         host=None, **request):
     """A row of one request. `expect` is the body that is meant; `text` says what the request line
     does not."""
@@ -35,7 +41,12 @@ def get(name, path, ae="gzip", *, expect=PAGE, text=None, site="main", look=fact
     def probe(server):
         return look(server, server.get(path, ae=ae, **request), expect)
 
-    return Row(name, describe(path, ae, request, text), site, probe)
+    return Row(name, describe(path, ae, request, text), probe, site)
+
+
+def page(name, place, ae="gzip", **request):
+    """A row that asks for the page at a place."""
+    return get(name, f"/{place}/page.html", ae, **request)
 
 
 def accepts(ae):
@@ -72,4 +83,13 @@ def answer(name, at, fields, ae="gzip", *, body=PAGE, expect=None, type="text/ht
     said = ", ".join(fields) or "no further fields"
     row = get(name, path, ae, expect=body if expect is None else expect,
               text=f"handler sends {said}", **request)
-    return Row(row.name, row.text.replace(path, f"/{at}/…"), row.site, row.probe)
+    return Row(row.name, row.text.replace(path, f"/{at}/…"), row.probe, row.site)
+
+
+def tagged(server, path, fields, ae, **request):
+    """(answer, tag) of a request whose `fields` have the page's own tag where they say TAG."""
+    fields = dict(fields)
+    host = {"Host": fields["Host"]} if "Host" in fields else {}
+    tag = server.get(path, ae=None, headers=host).headers.get("ETag", '"none"')[1:-1]
+    fields = {name: value.replace("TAG", tag) for name, value in fields.items()}
+    return server.get(path, ae=ae, headers=fields, **request), tag

@@ -13,23 +13,20 @@ from . import row
 # All files have this time: tags and Last-Modified are the same on both sides.
 MTIME = 1_700_000_000
 
-NOTES = ("gzip-in", "gzip-out", "gzip-ratio", "gzip-plain",
-         "br-in", "br-out", "br-ratio", "br-plain")
+NOTES = tuple(f"{coding}-{what}" for coding in ("gzip", "br")
+              for what in ("in", "out", "ratio", "plain"))
 
-FILTER_NOTES = """\
-DeflateFilterNote Input gzip-in
-DeflateFilterNote Output gzip-out
-DeflateFilterNote Ratio gzip-ratio
-BrotliFilterNote Input br-in
-BrotliFilterNote Output br-out
-BrotliFilterNote Ratio br-ratio
-"""
+FILTER_NOTES = "".join(
+    f"{module}FilterNote {what} {coding}-{note}\n"
+    for module, coding in (("Deflate", "gzip"), ("Brotli", "br"))
+    for what, note in (("Input", "in"), ("Output", "out"), ("Ratio", "ratio")))
 
 # A row sets an environment variable by a request field, so that one server answers all of them.
 _ENVIRONMENT = "".join(
-    f"SetEnvIf X-{name} ^(.+)$ {name}=$1\nSetEnvIf X-{name} ^empty$ {name}=\n"
-    for name in ("no-gzip", "no-brotli", "gzip-only-text/html", "force-gzip")).replace(
-        "X-gzip-only-text/html", "X-gzip-only-html")
+    f"SetEnvIf {field} ^(.+)$ {name}=$1\nSetEnvIf {field} ^empty$ {name}=\n"
+    for field, name in (("X-no-gzip", "no-gzip"), ("X-no-brotli", "no-brotli"),
+                        ("X-gzip-only-html", "gzip-only-text/html"),
+                        ("X-force-gzip", "force-gzip")))
 
 _MODULES = ("filter", "asis", "bucketeer", "include", "proxy", "proxy_http", "negotiation",
             "request")
@@ -74,7 +71,6 @@ _LOG = ('LogFormat "%{X-Request}i\\t' + "\\t".join("%%{%s}n" % name for name in 
 class Site:
     config: str = ""
     before: str = ""  # in front of the places
-    modules: tuple = ()
     fault: str = ""  # of kit.faults
     started: bool = True
     cgi: dict = field(default_factory=dict)
@@ -97,31 +93,28 @@ class NotesServer(Server):
         self.wait_for(lambda: pattern.search(path.read_text()), 10, "the line of the notes")
         return dict(zip(NOTES, pattern.search(path.read_text())[1].split("\t")))
 
-    def errors_since(self, mark, answer=None):
-        """Whether the error log got lines of `error` or worse since mark()."""
-        if answer is not None:
-            self.filter_notes(answer)
-        return bool(re.search(r":(error|crit|alert|emerg)\]", self.log.text()[mark:]))
-
-    def mark(self):
-        return len(self.log.text())
-
 
 class Side:
     """One of the two: where its deflate_module and brotli_module come from."""
 
-    def __init__(self, name, deflate, brotli, origin):
-        self.name = name
-        self.loads = (f"LoadModule deflate_module {deflate}\nLoadModule brotli_module {brotli}\n")
+    def __init__(self, origin, deflate, brotli):
+        self.loads = f"LoadModule deflate_module {deflate}\nLoadModule brotli_module {brotli}\n"
         self.origin = origin
         self._servers = {}
         self._stack = contextlib.ExitStack()
 
-    def make(self, name):
-        """A server of that site, not started."""
-        site = SITES[name]
+    def server(self, name):
+        """That site's server, started when it is asked for first; raises StartFailed."""
+        if name not in self._servers:
+            self._servers[name] = self._start(SITES[name])
+        if isinstance(self._servers[name], StartFailed):
+            raise self._servers[name]
+        return self._servers[name]
+
+    def _start(self, site):
+        """A server of that site, or why it does not start."""
         config = self.loads + site.text().replace("{origin}", self.origin.url)
-        server = NotesServer(config, modules=(*_MODULES, *site.modules), elastic=False,
+        server = NotesServer(config, modules=_MODULES, elastic=False,
                              cgi={"say.cgi": SAY, "echo.cgi": ECHO, **site.cgi})
         server.loads = self.loads
         server.origin = self.origin
@@ -131,20 +124,8 @@ class Side:
             server.write(path, data, mtime=MTIME)
         if site.fault:
             server.wrapper = faults.wrapper(faults.library(server.root, site.fault))
-        return server
-
-    def server(self, name):
-        """That site's server, started when it is asked for first; raises StartFailed."""
-        if name not in self._servers:
-            self._servers[name] = self._started(name)
-        if isinstance(self._servers[name], Exception):
-            raise self._servers[name]
-        return self._servers[name]
-
-    def _started(self, name):
-        server = self.make(name)
         try:
-            return server.start() if SITES[name].started else server
+            return server.start() if site.started else server
         except StartFailed as error:
             return error
 
@@ -153,9 +134,9 @@ class Side:
         found = []
         for server in self._servers.values():
             if isinstance(server, Server):
+                reports = (server.root / "sanitizer").iterdir()
                 found += server.log.lines("exit signal")
-                found += [report.read_text(errors="replace")
-                          for report in (server.root / "sanitizer").iterdir()]
+                found += [report.read_text(errors="replace") for report in reports]
         return found
 
     def close(self):
@@ -163,12 +144,17 @@ class Side:
 
 
 def stock(origin):
-    return Side("stock", env.module_path("deflate"), env.module_path("brotli"), origin)
+    return Side(origin, env.module_path("deflate"), env.module_path("brotli"))
 
 
 def ours(origin, module):
     path = Path(module).resolve()
-    return Side("ours", path, path, origin)
+    return Side(origin, path, path)
+
+
+def say_body(size):
+    """The body of that size which SAY writes."""
+    return (b"0123456789abcde\n" * (size // 16 + 1))[:size]
 
 
 # A handler that does as the query says: h= a field, size= the body, wait= a file below docs that
@@ -207,7 +193,3 @@ head('Content-Type: text/plain')
 out('%s|%d|%s' % (end, len(body), hashlib.md5(body).hexdigest()) +
     ''.join('|%s=%s' % (name, os.environ.get(name, '-')) for name in names))
 """
-
-
-def say_body(size):
-    return (b"0123456789abcde\n" * (size // 16 + 1))[:size]

@@ -1,9 +1,7 @@
 """If-None-Match, If-Match and dates, through files, scripts and origins."""
 
 from .. import facts, sites
-from ..row import PAGE, Row, accepts, describe
-
-_TAG = '"v1"'
+from ..row import PAGE, PLACES, ROUTES, Row, accepts, get, tagged
 
 # Compares as most scripts do: it is 304 where its own tag is in the list.
 _SCRIPT = """\
@@ -15,95 +13,74 @@ else:
     out('0123456789abcde\\n' * 200)
 """
 
-sites.SITES["conditional"] = sites.Site(
+SITE = "conditional"
+sites.SITES[SITE] = sites.Site(
     sites.vhost("unset") +
     sites.vhost("keep", "DeflateAlterETag NoChange", "BrotliAlterETag NoChange"),
     cgi={"tagged.cgi": _SCRIPT})
 
-_SCRIPTED = sites.say_body(200 * 16)
-
 
 def _respond(ask):
+    """An origin that compares as the script does."""
     asked = ask.headers.get("if-none-match", "")
-    if _TAG in asked or asked == "*":
-        ask.respond(304, {"ETag": _TAG})
+    if '"v1"' in asked or asked == "*":
+        ask.respond(304, {"ETag": '"v1"'})
     else:
-        ask.respond(200, {"ETag": _TAG, "Content-Type": "text/html"}, PAGE)
+        ask.respond(200, {"ETag": '"v1"', "Content-Type": "text/html"}, PAGE)
 
+
+ROUTES["/tagged"] = _respond
+ROUTES["/always-304"] = lambda ask: ask.respond(304, {"ETag": '"x"'})
 
 _HANDLERS = {
     "file": ("/{place}/page.html", PAGE),
-    "script": ("/{place}/tagged.cgi", _SCRIPTED),
+    "script": ("/{place}/tagged.cgi", sites.say_body(200 * 16)),
     "origin": ("/proxy-{place}/tagged", PAGE),
 }
 
 
-def _named(text, base):
-    """A file's tag, named: it depends on its time and size only."""
-    return text.replace(base[1:-1], "v1")
-
-
 def _row(handler, place, field, pattern, ae, host="unset", method="GET"):
-    path = _HANDLERS[handler][0].format(place=place)
+    path, expect = _HANDLERS[handler]
+    path = path.format(place=place)
     said = pattern.replace("TAG", "v1")
 
     def probe(server):
-        server.origin.route("/tagged", _respond)
-        at = {"Host": host}
-        base = server.get(path, ae=None, headers=at).headers["ETag"]
-        value = pattern.replace("TAG", base[1:-1])
-        answer = server.get(path, ae=ae, headers={**at, field: value}, method=method)
-        found = facts.of_response(server, answer, _HANDLERS[handler][1])
-        found["etag"] = _named(answer.headers.get("ETag", facts.ABSENT), base)
+        answer, tag = tagged(server, path, {"Host": host, field: pattern}, ae, method=method)
+        found = facts.of_response(server, answer, expect)
+        found["etag"] = answer.headers.get("ETag", facts.ABSENT).replace(tag, "v1")
         del found["length"]  # of scripts and origins it is a matter of when their bytes come
         if method == "HEAD":
             del found["body"]
         if handler == "origin":
-            found["origin saw"] = _named(server.origin.seen[-1].headers.get(
-                field.lower(), facts.ABSENT), base)
+            seen = server.origin.seen[-1].headers.get(field.lower(), facts.ABSENT)
+            found["origin saw"] = seen.replace(tag, "v1")
         return found
 
     where = "" if host == "unset" else ", AlterETag NoChange"
-    name = f"conditional/{handler}, {place}{where}, {field}: {said}, {accepts(ae)}"
-    if method != "GET":
-        name += f", {method}"
-    return Row(name, f"{method} {path}, {field}: {said}, Accept-Encoding: {ae or 'none'}",
-               "conditional", probe)
-
-
-def _bare_304(handler, place):
-    """What the filter makes of a 304 that comes with a tag and nothing else."""
-    path = {"script": f"/{place}/say.cgi?h=Status:304+Not+Modified&h=ETag:%22x%22",
-            "origin": f"/proxy-{place}/always-304"}[handler]
-
-    def probe(server):
-        server.origin.route("/always-304", lambda ask: ask.respond(304, {"ETag": '"x"'}))
-        return facts.of_script(server, server.get(path, ae=place), b"")
-    return Row(f"conditional/{handler}, {place}, a 304 of its own",
-               describe(path, place, {}, 'always 304 with ETag: "x"'),
-               "conditional", probe)
+    name = f"{handler}, {place}{where}, {field}: {said}, {accepts(ae)}"
+    return Row(name if method == "GET" else f"{name}, {method}",
+               f"{method} {path}, {field}: {said}, Accept-Encoding: {ae or 'none'}", probe)
 
 
 def rows():
-    found = []
     for handler in _HANDLERS:
-        for place in ("gzip", "br"):
-            for pattern in ('"TAG"', f'"TAG-{place}"', f'W/"TAG-{place}"', 'W/"TAG"',
-                            f'"other", "TAG-{place}"', "*", '"other"', '"other-gzip"',
-                            '"TAG-gzip-gzip"'):
-                found.append(_row(handler, place, "If-None-Match", pattern, place))
-            found.append(_row(handler, place, "If-None-Match", f'"TAG-{place}"', None))
-            found.append(_row(handler, place, "If-None-Match", '"TAG"', None))
-            found.append(_row(handler, place, "If-None-Match", f'"TAG-{place}"', place,
-                              method="HEAD"))
-            found.append(_row(handler, place, "If-None-Match", '"TAG"', place, "keep"))
-    for place in ("gzip", "br"):
+        for place in PLACES:
+            ours = f'"TAG-{place}"'
+            for pattern in ('"TAG"', ours, f"W/{ours}", 'W/"TAG"', f'"other", {ours}', "*",
+                            '"other"', '"other-gzip"', '"TAG-gzip-gzip"'):
+                yield _row(handler, place, "If-None-Match", pattern, place)
+            yield _row(handler, place, "If-None-Match", ours, None)
+            yield _row(handler, place, "If-None-Match", '"TAG"', None)
+            yield _row(handler, place, "If-None-Match", ours, place, method="HEAD")
+            yield _row(handler, place, "If-None-Match", '"TAG"', place, "keep")
+    for place in PLACES:
         for pattern in ('"TAG"', f'"TAG-{place}"', f'W/"TAG-{place}"', '"other"', "*"):
-            found.append(_row("file", place, "If-Match", pattern, place))
-        found.append(_row("file", place, "If-Modified-Since",
-                          "Tue, 14 Nov 2023 22:13:20 GMT", place))
-        found.append(_row("file", place, "If-Unmodified-Since",
-                          "Tue, 14 Nov 2023 22:13:19 GMT", place))
-        for handler in ("script", "origin"):
-            found.append(_bare_304(handler, place))
-    return found
+            yield _row("file", place, "If-Match", pattern, place)
+        for field, second in (("If-Modified-Since", 20), ("If-Unmodified-Since", 19)):
+            yield _row("file", place, field, f"Tue, 14 Nov 2023 22:13:{second} GMT", place)
+        # What the filter makes of a 304 that comes with a tag and nothing else.
+        for handler, path in (
+                ("script", f"/{place}/say.cgi?h=Status:304+Not+Modified&h=ETag:%22x%22"),
+                ("origin", f"/proxy-{place}/always-304")):
+            yield get(f"{handler}, {place}, a 304 of its own", path, place, expect=b"",
+                      text='always 304 with ETag: "x"', look=facts.of_script)

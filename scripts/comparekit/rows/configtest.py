@@ -3,7 +3,8 @@
 from .. import sites
 from ..row import Row
 
-sites.SITES["configtest"] = sites.Site(started=False)
+SITE = "configtest"
+sites.SITES[SITE] = sites.Site(started=False)
 
 
 def _numbers(low, high):
@@ -16,40 +17,30 @@ _TAGS = ["AddSuffix", "NoChange", "Remove", "addsuffix", "keep", ""]
 _NOTES = ["name", "Input name", "Output name", "Ratio name", "input name", "Sum name", "Input", "",
           "Input name more"]
 
-VALUES = {
-    "DeflateFilterNote": _NOTES,
-    "BrotliFilterNote": _NOTES,
-    "DeflateWindowSize": _numbers(1, 15) + ["8", "9"],
-    "DeflateMemLevel": _numbers(1, 9),
-    "DeflateBufferSize": _OPEN,
-    "DeflateCompressionLevel": _numbers(1, 9),
-    "DeflateAlterETag": _TAGS,
-    "BrotliAlterETag": _TAGS,
-    "DeflateInflateLimitRequestBody": _OPEN,
-    "DeflateInflateRatioLimit": _OPEN,
-    "DeflateInflateRatioBurst": _OPEN,
-    "BrotliCompressionQuality": _numbers(0, 11),
-    "BrotliCompressionWindow": _numbers(10, 24),
-    "BrotliCompressionMaxInputBlock": _numbers(16, 24) + ["0"],
+# {directive: (a good value, all values to try)}
+_DIRECTIVES = {
+    "DeflateFilterNote": ("name", _NOTES),
+    "BrotliFilterNote": ("name", _NOTES),
+    "DeflateWindowSize": ("15", _numbers(1, 15) + ["8", "9"]),
+    "DeflateMemLevel": ("9", _numbers(1, 9)),
+    "DeflateBufferSize": ("8096", _OPEN),
+    "DeflateCompressionLevel": ("6", _numbers(1, 9)),
+    "DeflateAlterETag": ("NoChange", _TAGS),
+    "BrotliAlterETag": ("NoChange", _TAGS),
+    "DeflateInflateLimitRequestBody": ("1000", _OPEN),
+    "DeflateInflateRatioLimit": ("100", _OPEN),
+    "DeflateInflateRatioBurst": ("3", _OPEN),
+    "BrotliCompressionQuality": ("5", _numbers(0, 11)),
+    "BrotliCompressionWindow": ("18", _numbers(10, 24)),
+    "BrotliCompressionMaxInputBlock": ("20", _numbers(16, 24) + ["0"]),
 }
 
-GOOD = {
-    "DeflateFilterNote": "name", "BrotliFilterNote": "name", "DeflateWindowSize": "15",
-    "DeflateMemLevel": "9", "DeflateBufferSize": "8096", "DeflateCompressionLevel": "6",
-    "DeflateAlterETag": "NoChange", "BrotliAlterETag": "NoChange",
-    "DeflateInflateLimitRequestBody": "1000", "DeflateInflateRatioLimit": "100",
-    "DeflateInflateRatioBurst": "3", "BrotliCompressionQuality": "5",
-    "BrotliCompressionWindow": "18", "BrotliCompressionMaxInputBlock": "20",
-}
-
-SECTIONS = {
+_SECTIONS = {
     "VirtualHost": "<VirtualHost 127.0.0.1:{port}>\n%s\n</VirtualHost>",
     "Directory": '<Directory "/srv">\n%s\n</Directory>',
     "Location": '<Location "/x">\n%s\n</Location>',
     "Files": '<Files "*.html">\n%s\n</Files>',
 }
-
-_CONDITIONS = ("mod_deflate.c", "deflate_module", "mod_brotli.c", "brotli_module")
 
 _FILTERS = (
     "SetOutputFilter DEFLATE", "SetOutputFilter BROTLI_COMPRESS;DEFLATE", "SetOutputFilter INFLATE",
@@ -61,36 +52,29 @@ _FILTERS = (
 )
 
 
-def _try(snippet):
+def _row(name, line, snippet=None):
     def probe(server):
-        server.configure(server.loads + snippet)
+        server.configure(server.loads + (line if snippet is None else snippet))
         taken, said = server.configtest()
         if "Segmentation" in said:
             return {"configtest": "crashes"}
         return {"configtest": "accepted" if taken else "refused"}
-    return probe
-
-
-def _row(name, line, snippet=None):
-    return Row(f"configtest/{name}", line.replace("\n", "; "), "configtest",
-               _try(line if snippet is None else snippet))
+    return Row(name, line.replace("\n", "; "), probe)
 
 
 def rows():
-    found = []
-    for directive, values in VALUES.items():
+    for directive, (good, values) in _DIRECTIVES.items():
         for value in dict.fromkeys(values):
             argument = value or '""'
-            found.append(_row(f"{directive}={argument}", f"{directive} {argument}"))
-        found.append(_row(f"{directive} alone", directive))
-        found.append(_row(f"{directive} and more", f"{directive} {GOOD[directive]} 1 2"))
-        lower = f"{directive.lower()} {GOOD[directive]}"
-        found.append(_row(f"{directive} in small letters", lower))
-        for section, text in SECTIONS.items():
-            line = f"{directive} {GOOD[directive]}"
-            found.append(_row(f"{directive} in {section}", f"<{section}> {line}", text % line))
-    for word in _CONDITIONS:
-        found.append(_row(f"IfModule {word}", f"<IfModule !{word}> leaves out what it holds",
-                          f"<IfModule !{word}>\nNoSuchDirective\n</IfModule>"))
-    found += [_row(f"filter {n}", line) for n, line in enumerate(_FILTERS, 1)]
-    return found
+            yield _row(f"{directive}={argument}", f"{directive} {argument}")
+        yield _row(f"{directive} alone", directive)
+        yield _row(f"{directive} and more", f"{directive} {good} 1 2")
+        yield _row(f"{directive} in small letters", f"{directive.lower()} {good}")
+        for section, text in _SECTIONS.items():
+            line = f"{directive} {good}"
+            yield _row(f"{directive} in {section}", f"<{section}> {line}", text % line)
+    for name in ("mod_deflate.c", "deflate_module", "mod_brotli.c", "brotli_module"):
+        yield _row(f"IfModule {name}", f"<IfModule !{name}> leaves out what it holds",
+                   f"<IfModule !{name}>\nNoSuchDirective\n</IfModule>")
+    for number, line in enumerate(_FILTERS, 1):
+        yield _row(f"filter {number}", line)

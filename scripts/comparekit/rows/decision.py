@@ -1,13 +1,14 @@
 """The order of decision: what declines, with which Vary, and what a response loses and gains."""
 
+import urllib.parse
+
 from kit import bodies, decode
 
 from .. import facts, sites
-from ..row import FILES, PAGE, Row, accepts, answer, describe, get
+from ..row import FILES, PAGE, PLACES, ROUTES, accepts, answer, get, page
 
-_HTML_ONLY = {"X-gzip-only-html": "1"}
-
-sites.SITES["main"] = sites.Site(
+SITE = "main"
+sites.SITES[SITE] = sites.Site(
     sites.at("type", "AddOutputFilterByType DEFLATE text/html")
     + sites.at("type-both", "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html")
     + sites.at("provider", "FilterDeclare z CONTENT_SET",
@@ -28,91 +29,79 @@ FILES["include.shtml"] = b'<!--#include virtual="/gzip/page.html" -->'
 FILES["old.html.gz"] = b"not decoded by anyone"
 FILES["old.html.br"] = b"not decoded by anyone"
 
-PLACES = (("gzip", "gzip"), ("br", "br"))
+_HTML_ONLY = {"X-gzip-only-html": "1"}
+_MD5 = "Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ=="
 
 
-def _sizes():
-    for place, ae in PLACES:
-        for size in (0, 1, 67, 68, 69, 100):
-            yield answer(f"decision/{place}, {size} bytes", place, (), ae, body=b"x" * size)
-        for size in (0, 1, 68, 100):
-            path = f"/{place}/say.cgi?size={size}"
-            yield get(f"decision/{place}, {size} bytes of a script", path, ae,
-                      expect=sites.say_body(size), look=facts.of_script)
-        yield get(f"decision/{place}, bytes that do not shrink", f"/{place}/noise.bin", ae,
-                  expect=FILES["noise.bin"])
-        yield get(f"decision/{place}, 3 MB", f"/{place}/large.html", ae,
-                  expect=FILES["large.html"])
+def _sizes(place):
+    for size in (0, 1, 67, 68, 69, 100):
+        yield answer(f"{place}, {size} bytes", place, (), place, body=b"x" * size)
+    for size in (0, 1, 68, 100):
+        yield get(f"{place}, {size} bytes of a script", f"/{place}/say.cgi?size={size}", place,
+                  expect=sites.say_body(size), look=facts.of_script)
+    for said, name in (("bytes that do not shrink", "noise.bin"), ("3 MB", "large.html")):
+        yield get(f"{place}, {said}", f"/{place}/{name}", place, expect=FILES[name])
 
 
-def _declines():
-    for place, ae in PLACES:
-        for ae_sent in (ae, None):
-            yield get(f"decision/{place}, a file, {accepts(ae_sent)}", f"/{place}/page.html",
-                      ae_sent)
-        yield get(f"decision/{place}, 204", f"/{place}/say.cgi?h=Status:204+No+Content", ae,
-                  expect=b"", text="the script's Status is 204", look=facts.of_script)
-        for status in ("201 Created", "404 Not Found", "500 Oops"):
-            path = f"/{place}/say.cgi?size=3000&h=Status:{status.replace(' ', '+')}"
-            yield get(f"decision/{place}, {status}", path, ae, expect=sites.say_body(3000),
-                      text=f"the script's Status is {status}", look=facts.of_script)
-        yield get(f"decision/{place}, canned error page", f"/{place}/nothing", ae, expect=None)
-        yield answer(f"decision/{place}, Content-Range of a handler", place,
-                     ("Content-Range: bytes 0-29999/60000",), ae)
-        yield get(f"decision/{place}, included file", f"/{place}/include.shtml", ae,
-                  text="the page includes /gzip/page.html")
-        for value in ("1", "0", "empty"):
-            for name in ("no-gzip", "no-brotli"):
-                yield get(f"decision/{place}, {name}={value}", f"/{place}/page.html", ae,
-                          headers={f"X-{name}": value},
-                          text=f"SetEnvIf sets {name} to {value}")
-        for value in ("1", "0", "yes"):
-            for name in ("page.html", "page.txt"):
-                yield get(f"decision/{place}, gzip-only-text/html={value}, {name}",
-                          f"/{place}/{name}", ae, expect=FILES[name],
-                          headers={"X-gzip-only-html": value})
-        for type in ("text/html; charset=utf-8", "text/htmlx", "TEXT/HTML"):
-            yield answer(f"decision/{place}, gzip-only-text/html=1, {type}", place, (), ae,
-                         type=type, headers=_HTML_ONLY)
-        yield answer(f"decision/{place}, gzip-only-text/html=1, no Accept-Encoding", place, (),
-                     None, type="text/plain", headers=_HTML_ONLY)
-        for accept in (None, "identity", f"{ae};q=0", "deflate"):
-            yield get(f"decision/{place}, force-gzip, {accepts(accept)}", f"/{place}/page.html",
-                      accept,
-                      headers={"X-force-gzip": "1"})
-        yield get(f"decision/{place}, force-gzip and no-gzip", f"/{place}/page.html", None,
-                  headers={"X-force-gzip": "1", "X-no-gzip": "1"})
+def _declines(place):
+    for ae in (place, None):
+        yield page(f"{place}, a file, {accepts(ae)}", place, ae)
+    for status, size in (("204 No Content", 0), ("201 Created", 3000), ("404 Not Found", 3000),
+                         ("500 Oops", 3000)):
+        path = f"/{place}/say.cgi?size={size}&h=Status:{status.replace(' ', '+')}"
+        yield get(f"{place}, {status if size else '204'}", path, place, look=facts.of_script,
+                  expect=sites.say_body(size),
+                  text=f"the script's Status is {status if size else '204'}")
+    yield get(f"{place}, canned error page", f"/{place}/nothing", place, expect=None)
+    yield answer(f"{place}, Content-Range of a handler", place,
+                 ("Content-Range: bytes 0-29999/60000",), place)
+    yield get(f"{place}, included file", f"/{place}/include.shtml", place,
+              text="the page includes /gzip/page.html")
 
 
-def _fields():
-    for place, ae in PLACES:
-        for coding in ("gzip", "x-gzip", "br", "identity", "Identity", "7bit", "8bit", "binary",
-                       "deflate", "identity, identity", "identity, gzip", "x-unknown"):
-            expect = PAGE if coding.lower() in ("identity", "7bit", "8bit", "binary") else None
-            yield answer(f"decision/{place}, Content-Encoding: {coding}", place,
-                         (f"Content-Encoding: {coding}",), ae, expect=expect,
-                         look=_encoded_already)
-        yield get(f"decision/{place}, AddEncoding's file", f"/{place}/old.html.gz", ae,
-                  look=_encoded_already)
-        for vary in ("Cookie", "Accept-Encoding", "accept-encoding", "Cookie, Accept-Encoding",
-                     "*"):
-            yield answer(f"decision/{place}, Vary: {vary}", place, (f"Vary: {vary}",), ae)
-            yield answer(f"decision/{place}, Vary: {vary}, nothing accepted", place,
-                         (f"Vary: {vary}",), None)
-        for field in ("Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ==", "Content-Length: 30000",
-                      "Accept-Ranges: bytes", "Cache-Control: no-transform",
-                      "Cache-Control: max-age=60, No-Transform", "Pragma: no-cache",
-                      "Digest: sha-256=AAAA", "Content-Encoding: ", "Content-Language: br"):
-            yield answer(f"decision/{place}, {field}", place, (field,), ae)
-        yield answer(f"decision/{place}, Content-MD5, nothing accepted", place,
-                     ("Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ==",), None)
-        for ask in ("no-transform", "no-cache"):
-            yield get(f"decision/{place}, request's Cache-Control: {ask}", f"/{place}/page.html",
-                      ae, headers={"Cache-Control": ask})
-    for ae in ("gzip", None):
-        yield get(f"decision/gzip, ContentDigest On, {accepts(ae)}", "/digest/page.html", ae)
-    for ae in ("br", None):
-        yield get(f"decision/br, ContentDigest On, {accepts(ae)}", "/digest-br/page.html", ae)
+def _environment(place):
+    for value in ("1", "0", "empty"):
+        for name in ("no-gzip", "no-brotli"):
+            yield page(f"{place}, {name}={value}", place, place, headers={f"X-{name}": value},
+                       text=f"SetEnvIf sets {name} to {value}")
+    for value in ("1", "0", "yes"):
+        for name in ("page.html", "page.txt"):
+            yield get(f"{place}, gzip-only-text/html={value}, {name}", f"/{place}/{name}", place,
+                      expect=FILES[name], headers={"X-gzip-only-html": value})
+    for type in ("text/html; charset=utf-8", "text/htmlx", "TEXT/HTML"):
+        yield answer(f"{place}, gzip-only-text/html=1, {type}", place, (), place, type=type,
+                     headers=_HTML_ONLY)
+    yield answer(f"{place}, gzip-only-text/html=1, no Accept-Encoding", place, (), None,
+                 type="text/plain", headers=_HTML_ONLY)
+    for ae in (None, "identity", f"{place};q=0", "deflate"):
+        yield page(f"{place}, force-gzip, {accepts(ae)}", place, ae, headers={"X-force-gzip": "1"})
+    yield page(f"{place}, force-gzip and no-gzip", place, None,
+               headers={"X-force-gzip": "1", "X-no-gzip": "1"})
+
+
+def _fields(place):
+    for coding in ("gzip", "x-gzip", "br", "identity", "Identity", "7bit", "8bit", "binary",
+                   "deflate", "identity, identity", "identity, gzip", "x-unknown"):
+        expect = PAGE if coding.lower() in ("identity", "7bit", "8bit", "binary") else None
+        yield answer(f"{place}, Content-Encoding: {coding}", place,
+                     (f"Content-Encoding: {coding}",), place, expect=expect, look=_encoded_already)
+    yield get(f"{place}, AddEncoding's file", f"/{place}/old.html.gz", place,
+              look=_encoded_already)
+    for vary in ("Cookie", "Accept-Encoding", "accept-encoding", "Cookie, Accept-Encoding", "*"):
+        yield answer(f"{place}, Vary: {vary}", place, (f"Vary: {vary}",), place)
+        yield answer(f"{place}, Vary: {vary}, nothing accepted", place, (f"Vary: {vary}",), None)
+    for field in (_MD5, "Content-Length: 30000", "Accept-Ranges: bytes",
+                  "Cache-Control: no-transform", "Cache-Control: max-age=60, No-Transform",
+                  "Pragma: no-cache", "Digest: sha-256=AAAA", "Content-Encoding: ",
+                  "Content-Language: br"):
+        yield answer(f"{place}, {field}", place, (field,), place)
+    yield answer(f"{place}, Content-MD5, nothing accepted", place, (_MD5,), None)
+    for ask in ("no-transform", "no-cache"):
+        yield page(f"{place}, request's Cache-Control: {ask}", place, place,
+                   headers={"Cache-Control": ask})
+    for ae in (place, None):
+        yield page(f"{place}, ContentDigest On, {accepts(ae)}",
+                   {"gzip": "digest", "br": "digest-br"}[place], ae)
 
 
 def _encoded_already(server, answer, expect):
@@ -134,67 +123,52 @@ def _undone(answer):
     return "whole in its last coding" if body == PAGE else "other bytes in its last coding"
 
 
-def _without_tag(server, answer, expect):
-    """mod_negotiation's tags have times of this machine in them."""
-    found = _encoded_already(server, answer, expect)
-    del found["etag"]
-    return found
+def _respond(ask):
+    """An origin that sends the field in its query."""
+    name, _, value = urllib.parse.unquote(ask.path.partition("?")[2]).partition(": ")
+    ask.respond(200, {"Content-Type": "text/html", name: value}, PAGE)
 
 
-def _origin_fields():
+ROUTES["/field"] = _respond
+
+
+def _origin_fields(place):
     """An origin's fields are where a module looks first; a script's are in another table."""
-    for place, ae in PLACES:
-        for field in ("Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ==", "Content-Encoding: identity",
-                      "Content-Encoding: gzip", "Vary: Cookie", "Cache-Control: no-transform"):
-            for accept in (ae, None):
-                yield _from_origin(f"decision/{place}, origin's {field}, "
-                                   f"{accepts(accept)}", place, field, accept)
-
-
-def _from_origin(name, place, field, ae):
-    path = f"/proxy-{place}/field"
-
-    def probe(server):
-        key, _, value = field.partition(": ")
-        server.origin.route("/field", lambda ask: ask.respond(
-            200, {"Content-Type": "text/html", key: value}, PAGE))
-        found = _encoded_already(server, server.get(path, ae=ae), PAGE)
-        del found["length"]
-        return found
-    return Row(name, describe(path, ae, {}, f"the origin sends {field}"), "main", probe)
-
-
-def _chains():
-    for place in ("type", "provider", "twice", "type-both"):
-        for name in ("page.html", "page.txt"):
-            yield get(f"decision/{place}, {name}", f"/{place}/{name}", "gzip, br",
-                      expect=FILES[name], text=_CHAINS[place])
-    yield get("decision/ErrorDocument", "/gone/nothing", "gzip",
-              text="ErrorDocument 404 /gzip/page.html")
-    yield get("decision/a .br file where br is a language too", "/language/old.html.br", "br",
-              text="AddLanguage br .br, AddEncoding br .br", look=_encoded_already)
-    for env in ({}, {"X-no-gzip": "1"}, _HTML_ONLY):
-        yield get(f"decision/MultiViews with {', '.join(env) or 'no variable'}", "/views/old",
-                  "gzip", headers=env, look=_without_tag)
-    yield _post("decision/a POST's answer")
+    for field in (_MD5, "Content-Encoding: identity", "Content-Encoding: gzip", "Vary: Cookie",
+                  "Cache-Control: no-transform"):
+        for ae in (place, None):
+            yield get(f"{place}, origin's {field}, {accepts(ae)}",
+                      f"/proxy-{place}/field?{urllib.parse.quote(field)}", ae,
+                      text=f"the origin sends {field}",
+                      look=facts.without("length", of=_encoded_already))
 
 
 _CHAINS = {
     "type": "AddOutputFilterByType DEFLATE text/html",
-    "type-both": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html",
     "provider": "FilterProvider z DEFLATE for text/…",
     "twice": "SetOutputFilter DEFLATE;DEFLATE",
+    "type-both": "AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html",
 }
 
 
-def _post(name):
-    path = "/gzip/say.cgi?size=3000"
-
-    def probe(server):
-        return facts.of_script(server, server.get(path, "gzip", method="POST", body=b"a=b"),
-                               sites.say_body(3000))
-    return Row(name, describe(path, "gzip", {"method": "POST"}), "main", probe)
+def _chains():
+    for place, text in _CHAINS.items():
+        for name in ("page.html", "page.txt"):
+            yield get(f"{place}, {name}", f"/{place}/{name}", "gzip, br", expect=FILES[name],
+                      text=text)
+    yield get("ErrorDocument", "/gone/nothing", text="ErrorDocument 404 /gzip/page.html")
+    yield get("a .br file where br is a language too", "/language/old.html.br", "br",
+              text="AddLanguage br .br, AddEncoding br .br", look=_encoded_already)
+    for headers in ({}, {"X-no-gzip": "1"}, _HTML_ONLY):
+        # mod_negotiation's tags have times of this machine in them.
+        yield get(f"MultiViews with {', '.join(headers) or 'no variable'}", "/views/old",
+                  headers=headers, look=facts.without("etag", of=_encoded_already))
+    yield get("a POST's answer", "/gzip/say.cgi?size=3000", method="POST", body=b"a=b",
+              expect=sites.say_body(3000), look=facts.of_script)
 
 
 def rows():
-    return [*_sizes(), *_declines(), *_fields(), *_origin_fields(), *_chains()]
+    for part in (_sizes, _declines, _environment, _fields, _origin_fields):
+        for place in PLACES:
+            yield from part(place)
+    yield from _chains()

@@ -1,45 +1,46 @@
 """A library that fails: what the client gets."""
 
+import re
+
 from kit import client
 
 from .. import facts, sites
 from ..row import FILES, Row, describe
 
-_FAULTS = {
-    "gzip-open": ("gzip", "zlib has no memory for an encoder"),
-    "gzip-first": ("gzip", "zlib fails at its first call"),
-    "gzip-later": ("gzip", "zlib fails at a later call"),
-    "br-open": ("br", "brotli has no memory for an encoder"),
-    "br-first": ("br", "brotli fails at its first call"),
-    "br-later": ("br", "brotli fails at a later call"),
-}
+_LIBRARIES = {"gzip": "zlib", "br": "brotli"}
+_FAULTS = {"open": "has no memory for an encoder", "first": "fails at its first call",
+           "later": "fails at a later call"}
 
-for _fault in _FAULTS:
-    sites.SITES[f"faults-{_fault}"] = sites.Site("EnableMMAP Off\n", fault=_fault)
+for _place in _LIBRARIES:
+    for _fault in _FAULTS:
+        sites.SITES[f"faults-{_place}-{_fault}"] = sites.Site("EnableMMAP Off\n",
+                                                              fault=f"{_place}-{_fault}")
 
 
-def _probe(path, ae, expect):
+def _row(place, fault, name):
+    path = f"/{place}/{name}"
+
     def probe(server):
-        mark = server.mark()
+        before = len(server.log.text())
         try:
-            answer = server.get(path, ae=ae)
+            answer = server.get(path, ae=place)
         except (client.Incomplete, ConnectionError):
-            died = "exit signal" in server.log.text()[mark:] or not server.errors_since(mark)
+            log = server.log.text()[before:]
+            died = "exit signal" in log or not re.search(r":(error|crit|alert|emerg)\]", log)
             return {"status": "no answer: the process died" if died else "no answer"}
-        found = facts.of_response(server, answer, expect)
+        found = facts.of_response(server, answer, FILES[name])
         if found["body"].startswith("not decodable"):
             found["body"] = "not decodable"
-        return {name: found[name] for name in ("status", "coding", "body")}
-    return probe
+        return {fact: found[fact] for fact in ("status", "coding", "body")}
+
+    return Row(f"{place}-{fault}, {name}",
+               describe(path, place, {}, f"{_LIBRARIES[place]} {_FAULTS[fault]}"), probe,
+               f"faults-{place}-{fault}")
 
 
 def rows():
-    found = []
-    for fault, (place, text) in _FAULTS.items():
-        # The later ones count calls of a thread: one request only, the first.
-        names = ("large.html",) if "later" in fault else ("page.html", "large.html")
-        for name in names:
-            path = f"/{place}/{name}"
-            found.append(Row(f"faults/{fault}, {name}", describe(path, place, {}, text),
-                             f"faults-{fault}", _probe(path, place, FILES[name])))
-    return found
+    for place in _LIBRARIES:
+        for fault in _FAULTS:
+            # The later ones count calls of a thread: one request only, the first.
+            for name in ("large.html",) if fault == "later" else ("page.html", "large.html"):
+                yield _row(place, fault, name)

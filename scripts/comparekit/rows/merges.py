@@ -1,7 +1,7 @@
 """What a virtual host keeps of the server's directives, and a place of those around it."""
 
 from .. import facts, sites
-from ..row import PAGE, get
+from ..row import PAGE, PLACES, page
 from .input import post
 
 _SERVER = sites.FILTER_NOTES + """\
@@ -25,19 +25,12 @@ _OTHERS = {
     "DeflateInflateRatioLimit 100": "gzip",
 }
 
-
-_INNER = {"": "alone", "/ratio": "within it another ratio", "/larger": "within it 100000 bytes"}
-
-
-def _host(line):
-    return line.lower().replace(" ", "-")
-
-
-sites.SITES["merges"] = sites.Site(
-    "".join([sites.vhost("nothing"), sites.vhost("both", "DeflateAlterETag Remove",
-                                                 "BrotliAlterETag Remove")] +
-            [sites.vhost(_host(line), line) for line in _OTHERS]), before=_SERVER,
-    cgi={"ratio/echo.cgi": sites.ECHO, "larger/echo.cgi": sites.ECHO})
+SITE = "merges"
+sites.SITES[SITE] = sites.Site(
+    sites.vhost("nothing")
+    + sites.vhost("both", "DeflateAlterETag Remove", "BrotliAlterETag Remove")
+    + "".join(sites.vhost(line.lower().replace(" ", "-"), line) for line in _OTHERS),
+    before=_SERVER, cgi={"ratio/echo.cgi": sites.ECHO, "larger/echo.cgi": sites.ECHO})
 
 
 def _kept(server, answer, expect):
@@ -54,15 +47,13 @@ def _kept(server, answer, expect):
 
 
 def rows():
-    found = []
-    for place in ("gzip", "br"):
+    for place in PLACES:
         for host in ("nothing", "both"):
-            found.append(get(f"merges/{place}, host {host}", f"/{place}/page.html", place,
-                             host=host, site="merges", look=_kept))
+            yield page(f"{place}, host {host}", place, place, host=host, look=_kept)
     for line, place in _OTHERS.items():
-        found.append(get(f"merges/host with {line}", f"/{place}/page.html", place,
-                         host=_host(line), site="merges", look=_kept))
-    for inner, text in _INNER.items():
-        found.append(post(f"merges/a place's limits, {text}", f"/in{inner}/echo.cgi", PAGE,
-                          host="nothing", site="merges", text="/in: 10000 bytes"))
-    return found
+        yield page(f"host with {line}", place, place, host=line.lower().replace(" ", "-"),
+                   look=_kept)
+    for inner, text in (("", "alone"), ("/ratio", "within it another ratio"),
+                        ("/larger", "within it 100000 bytes")):
+        yield post(f"a place's limits, {text}", PAGE, f"/in{inner}/echo.cgi", host="nothing",
+                   limits=("/in: 10000 bytes",))

@@ -1,6 +1,8 @@
 """Accept-Encoding: which strings get which coding, with one filter and with both."""
 
-from ..row import get
+from ..row import page
+
+SITE = "main"
 
 _STRINGS = {
     "gzip": ("gzip", "GZIP", "x-gzip", "gzip, deflate", "deflate, gzip", "deflate",
@@ -23,19 +25,14 @@ _STRINGS = {
 }
 _STRINGS["gzip-br"] = _STRINGS["br-gzip"]
 
-_ENVIRONMENT = ("no-gzip", "no-brotli", "force-gzip")
-
-
 def rows():
-    found = []
     for place, strings in _STRINGS.items():
         for ae in strings:
             said = "no Accept-Encoding" if ae is None else repr(ae)[1:-1] or "an empty one"
-            found.append(get(f"negotiation/{place}: {said}", f"/{place}/page.html", ae))
+            yield page(f"{place}: {said}", place, ae)
     for place in ("br-gzip", "gzip-br"):
-        for name in _ENVIRONMENT:
-            found.append(get(f"negotiation/{place}: gzip, br with {name}", f"/{place}/page.html",
-                             "gzip, br", headers={f"X-{name}": "1"}))
-    found.append(get("negotiation/two fields", "/br-gzip/page.html", None,
-                     headers={"Accept-Encoding": "gzip;q=0.5", "accept-encoding": "br;q=0.1"}))
-    return found
+        for name in ("no-gzip", "no-brotli", "force-gzip"):
+            yield page(f"{place}: gzip, br with {name}", place, "gzip, br",
+                       headers={f"X-{name}": "1"})
+    yield page("two fields", "br-gzip", None,
+               headers={"Accept-Encoding": "gzip;q=0.5", "accept-encoding": "br;q=0.1"})

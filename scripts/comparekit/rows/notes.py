@@ -1,13 +1,15 @@
 """The notes that FilterNote asks for."""
 
 from .. import facts, sites
-from ..row import PAGE, answer, get
+from ..row import PAGE, PLACES, answer, get, page
 from .output import GZIPPED
 
-_PLAIN = "DeflateFilterNote gzip-plain\nBrotliFilterNote br-plain\n"
+SITE = "notes"
+sites.SITES[SITE] = sites.Site(
+    sites.vhost("three", sites.FILTER_NOTES)
+    + sites.vhost("plain", "DeflateFilterNote gzip-plain", "BrotliFilterNote br-plain"))
 
-sites.SITES["notes"] = sites.Site(
-    sites.vhost("three", sites.FILTER_NOTES) + sites.vhost("plain", _PLAIN))
+_THREE = {"host": "three", "look": facts.of_notes}
 
 
 def _note(server, answer, expect):
@@ -27,23 +29,15 @@ def _head(server, answer, expect):
 
 
 def rows():
-    found = []
-    for place in ("gzip", "br"):
+    for place in PLACES:
         for size in (69, 1000, 30000):
-            found.append(answer(f"notes/{place}, {size} bytes", place, (), place,
-                                body=PAGE[:size], site="notes", host="three", look=facts.of_notes))
+            yield answer(f"{place}, {size} bytes", place, (), place, body=PAGE[:size], **_THREE)
         for size in (0, 1, 3000):
-            found.append(get(f"notes/{place}, {size} bytes of a script",
-                             f"/{place}/say.cgi?size={size}", place, site="notes", host="three",
-                             expect=sites.say_body(size), look=facts.of_notes))
-        found.append(get(f"notes/{place}, identity", f"/{place}/page.html", None, site="notes",
-                         host="three", look=facts.of_notes))
-        found.append(get(f"notes/{place}, one argument", f"/{place}/page.html", place, site="notes",
-                         host="plain", look=_note))
-        found.append(get(f"notes/{place}, HEAD", f"/{place}/page.html", place, method="HEAD",
-                         site="notes", host="three", look=_head))
-        found.append(get(f"notes/{place}, included file", f"/{place}/include.shtml", place,
-                         site="notes", host="three", look=facts.of_notes))
-    found.append(answer("notes/INFLATE", "inflate", ("Content-Encoding: gzip",), None, body=GZIPPED,
-                        expect=PAGE, site="notes", host="three", look=facts.of_notes))
-    return found
+            yield get(f"{place}, {size} bytes of a script", f"/{place}/say.cgi?size={size}", place,
+                      expect=sites.say_body(size), **_THREE)
+        yield page(f"{place}, identity", place, None, **_THREE)
+        yield get(f"{place}, included file", f"/{place}/include.shtml", place, **_THREE)
+        yield page(f"{place}, one argument", place, place, host="plain", look=_note)
+        yield page(f"{place}, HEAD", place, place, method="HEAD", host="three", look=_head)
+    yield answer("INFLATE", "inflate", ("Content-Encoding: gzip",), None, body=GZIPPED,
+                 expect=PAGE, **_THREE)

@@ -7,7 +7,7 @@ import zlib
 import brotli
 
 from .. import facts, sites
-from ..row import PAGE, Row, accepts, answer, describe, get
+from ..row import PAGE, ROUTES, accepts, answer, get
 
 
 def member(data, flags=0, extra=b"", crc=None, size=None):
@@ -22,71 +22,70 @@ def member(data, flags=0, extra=b"", crc=None, size=None):
 GZIPPED = member(PAGE)
 ZEROS = bytes(2_000_000)
 
-_EXTRA = b"\x05\x00abcde"
-_FIELDS = {
-    "FTEXT": (1, b""), "FEXTRA": (4, _EXTRA), "FNAME": (8, b"name\0"), "FCOMMENT": (16, b"said\0"),
-    "all fields": (28, _EXTRA + b"name\0said\0"),
-}
+_ENCODERS = {"gzip": member, "x-gzip": member, "br": brotli.compress, "deflate": zlib.compress}
 
 
-def with_header_crc(data):
-    whole = member(data, 2)
-    crc = zlib.crc32(whole[:10]) & 0xffff
-    return whole[:10] + struct.pack("<H", crc) + whole[10:]
+def coded(codings):
+    """The page with the codings of a Content-Encoding applied; an unknown one changes nothing."""
+    data = PAGE
+    for coding in codings.lower().split(", "):
+        data = _ENCODERS.get(coding, bytes)(data)
+    return data
 
 
-def damaged(data=PAGE):
+def damaged():
     """{what: bytes} of bodies that say gzip and are no clean member of it."""
-    whole = member(data)
-    middle = len(whole) // 2
+    middle = len(GZIPPED) // 2
     return {
-        "a wrong CRC": member(data, crc=1),
-        "a wrong length": member(data, size=1),
-        "cut within the data": whole[:middle],
-        "cut within the header": whole[:5],
-        "cut within the trailer": whole[:-3],
-        "cut before the trailer": whole[:-8],
-        "damaged data": whole[:middle] + bytes(20) + whole[middle + 20:],
-        "bytes behind it": whole + b"more",
-        "a second member": whole + member(b"second"),
-        "zeros behind it": whole + bytes(16),
-        "a wrong magic": b"no" + whole[2:],
-        "a wrong method": whole[:2] + b"\x07" + whole[3:],
-        "reserved flags": whole[:3] + b"\xe0" + whole[4:],
+        "a wrong CRC": member(PAGE, crc=1),
+        "a wrong length": member(PAGE, size=1),
+        "cut within the data": GZIPPED[:middle],
+        "cut within the header": GZIPPED[:5],
+        "cut within the trailer": GZIPPED[:-3],
+        "cut before the trailer": GZIPPED[:-8],
+        "damaged data": GZIPPED[:middle] + bytes(20) + GZIPPED[middle + 20:],
+        "bytes behind it": GZIPPED + b"more",
+        "a second member": GZIPPED + member(b"second"),
+        "zeros behind it": GZIPPED + bytes(16),
+        "a wrong magic": b"no" + GZIPPED[2:],
+        "a wrong method": GZIPPED[:2] + b"\x07" + GZIPPED[3:],
+        "reserved flags": GZIPPED[:3] + b"\xe0" + GZIPPED[4:],
         "no gzip at all": PAGE,
         "no bytes": b"",
     }
 
 
-def good(data=PAGE):
+def good():
     """{what: bytes} of gzip members that are right."""
-    found = {f"a header with {name}": member(data, flags, extra)
-             for name, (flags, extra) in _FIELDS.items()}
-    found["a header with FHCRC"] = with_header_crc(data)
-    found["a stored member"] = gzip.compress(data, 0, mtime=0)
-    return found
+    extra = b"\x05\x00abcde"
+    checked = member(PAGE, 2)
+    return {
+        "a header with FTEXT": member(PAGE, 1),
+        "a header with FEXTRA": member(PAGE, 4, extra),
+        "a header with FNAME": member(PAGE, 8, b"name\0"),
+        "a header with FCOMMENT": member(PAGE, 16, b"said\0"),
+        "a header with all fields": member(PAGE, 28, extra + b"name\0said\0"),
+        "a header with FHCRC": checked[:10] + struct.pack("<H", zlib.crc32(checked[:10]) & 0xffff)
+        + checked[10:],
+        "a stored member": gzip.compress(PAGE, 0, mtime=0),
+    }
 
 
-sites.SITES["output"] = sites.Site(
+SITE = "output"
+sites.SITES[SITE] = sites.Site(
     sites.at("ratio", "SetOutputFilter INFLATE", "DeflateInflateRatioLimit 10",
              "DeflateInflateRatioBurst 1")
     + sites.at("ratio-large", "SetOutputFilter INFLATE", "DeflateInflateRatioLimit 5000")
     + sites.at("size", "SetOutputFilter INFLATE", "DeflateInflateLimitRequestBody 1000"))
 
-
-def _headed(name, at, fields, body, ae=None, **request):
-    return answer(f"output/{name}", at, fields, ae, body=body, site="output", **request)
+_no_body = facts.without("body")
 
 
-def _codings():
-    for coding in ("gzip", "x-gzip", "GZIP", "br", "deflate", "identity", "gzip, identity",
-                   "identity, gzip", "br, gzip", "gzip, br", "gzip, gzip"):
-        body = {"br": brotli.compress(PAGE), "deflate": zlib.compress(PAGE), "identity": PAGE,
-                "gzip, identity": GZIPPED, "gzip, br": brotli.compress(GZIPPED),
-                "br, gzip": member(brotli.compress(PAGE)),
-                "gzip, gzip": member(GZIPPED)}.get(coding, GZIPPED)
-        yield _headed(f"Content-Encoding: {coding}", "inflate", (f"Content-Encoding: {coding}",),
-                      body, expect=PAGE, look=_passed(body))
+def _inflated(name, body=GZIPPED, at="inflate", *fields, coding="gzip", ae=None, expect=PAGE,
+              **request):
+    """A row whose handler sends `body` with that Content-Encoding and these fields."""
+    return answer(name, at, (f"Content-Encoding: {coding}", *fields), ae, body=body, expect=expect,
+                  **request)
 
 
 def _passed(sent):
@@ -99,7 +98,8 @@ def _passed(sent):
     return look
 
 
-def _logged(server, answer, expect):
+def _broken_off(server, answer, expect):
+    """Whether a body that breaks off had all of the page; how long it is depends on that."""
     found = facts.of_response(server, answer, expect)
     if found["body"] == "broken off":
         found["body"] += " with all of the page" if answer.raw == expect else ""
@@ -107,61 +107,48 @@ def _logged(server, answer, expect):
     return found
 
 
+def _codings():
+    for coding in ("gzip", "x-gzip", "GZIP", "br", "deflate", "identity", "gzip, identity",
+                   "identity, gzip", "br, gzip", "gzip, br", "gzip, gzip"):
+        yield _inflated(f"Content-Encoding: {coding}", coded(coding), coding=coding,
+                        look=_passed(coded(coding)))
+
+
 def _fields():
-    for fields in (("Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ==",), ("Content-Length: 12345",),
-                   ("Accept-Ranges: bytes",), ("Vary: Accept-Encoding",),
-                   ("Cache-Control: no-transform",), ("Content-Range: bytes 0-9/10",)):
-        yield _headed(fields[0], "inflate", ("Content-Encoding: gzip", *fields), GZIPPED,
-                      expect=PAGE, look=_passed(GZIPPED))
-    yield _headed("HEAD", "inflate", ("Content-Encoding: gzip",), GZIPPED, method="HEAD",
-                  look=_no_body)
-    yield _headed("Range", "inflate", ("Content-Encoding: gzip",), GZIPPED, expect=PAGE,
-                  headers={"Range": "bytes=0-99"}, look=_no_body)
-    yield _headed("no-gzip", "inflate", ("Content-Encoding: gzip",), GZIPPED, expect=PAGE,
-                  headers={"X-no-gzip": "1"}, look=_passed(GZIPPED))
-    yield _headed("the client takes gzip", "inflate", ("Content-Encoding: gzip",), GZIPPED, "gzip",
-                  expect=PAGE, look=_passed(GZIPPED))
+    for field in ("Content-MD5: Q2hlY2sgSW50ZWdyaXR5IQ==", "Content-Length: 12345",
+                  "Accept-Ranges: bytes", "Vary: Accept-Encoding", "Cache-Control: no-transform",
+                  "Content-Range: bytes 0-9/10"):
+        yield _inflated(field, GZIPPED, "inflate", field, look=_passed(GZIPPED))
+    yield _inflated("HEAD", method="HEAD", look=_no_body)
+    yield _inflated("Range", headers={"Range": "bytes=0-99"}, look=_no_body)
+    yield _inflated("no-gzip", headers={"X-no-gzip": "1"}, look=_passed(GZIPPED))
+    yield _inflated("the client takes gzip", ae="gzip", look=_passed(GZIPPED))
     for ae in ("gzip", None, "br"):
-        yield _headed(f"INFLATE;DEFLATE, {accepts(ae)}", "inflate-gzip",
-                      ("Content-Encoding: gzip",), GZIPPED, ae, expect=PAGE)
-
-
-def _no_body(server, answer, expect):
-    found = facts.of_response(server, answer, b"")
-    del found["body"]
-    return found
+        yield _inflated(f"INFLATE;DEFLATE, {accepts(ae)}", GZIPPED, "inflate-gzip", ae=ae)
 
 
 def _limits():
     for place in ("inflate", "ratio", "ratio-large", "size"):
         for size in (1000, 100_000, 2_000_000):
-            body = member(ZEROS[:size])
-            yield _headed(f"{size} zeros at /{place}", place, ("Content-Encoding: gzip",), body,
-                          expect=ZEROS[:size], look=_logged)
-        yield _headed(f"the page at /{place}", place, ("Content-Encoding: gzip",), GZIPPED,
-                      expect=PAGE, look=_logged)
+            yield _inflated(f"{size} zeros at /{place}", member(ZEROS[:size]), place,
+                            expect=ZEROS[:size], look=_broken_off)
+        yield _inflated(f"the page at /{place}", GZIPPED, place, look=_broken_off)
 
 
-def _origin():
-    """Through a proxy, in pieces."""
-    path = "/proxy-inflate/encoded"
-
-    def probe(server):
-        server.origin.route("/encoded", lambda ask: ask.chunked(
-            200, {"Content-Type": "text/html", "Content-Encoding": "gzip", "ETag": '"o"'},
-            [GZIPPED[n:n + 1] for n in range(30)] + [GZIPPED[30:]]))
-        return facts.of_response(server, server.get(path), PAGE)
-    return Row("output/an origin's pieces", describe(path, None, {}), "output", probe)
+# An origin that sends in pieces.
+ROUTES["/encoded"] = lambda ask: ask.chunked(
+    200, {"Content-Type": "text/html", "Content-Encoding": "gzip", "ETag": '"o"'},
+    [GZIPPED[n:n + 1] for n in range(30)] + [GZIPPED[30:]])
 
 
 def rows():
-    found = [*_codings()]
+    yield from _codings()
     for what, body in good().items():
-        found.append(_headed(what, "inflate", ("Content-Encoding: gzip",), body, expect=PAGE))
+        yield _inflated(what, body)
     for what, body in damaged().items():
-        found.append(_headed(what, "inflate", ("Content-Encoding: gzip",), body,
-                             expect=b"" if not body else PAGE, look=_logged))
-    found += [*_fields(), *_limits(), _origin()]
-    found.append(get("output/a 204", "/inflate/say.cgi?h=Status:204+No&h=Content-Encoding:gzip",
-                     None, expect=b"", site="output"))
-    return found
+        yield _inflated(what, body, expect=PAGE if body else b"", look=_broken_off)
+    yield from _fields()
+    yield from _limits()
+    yield get("an origin's pieces", "/proxy-inflate/encoded", None)
+    yield get("a 204", "/inflate/say.cgi?h=Status:204+No&h=Content-Encoding:gzip", None,
+              expect=b"")

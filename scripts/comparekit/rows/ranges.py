@@ -1,7 +1,9 @@
 """Range requests, If-Range, and who advertises ranges."""
 
 from .. import facts, sites
-from ..row import PAGE, Row, accepts
+from ..row import PAGE, PLACES, ROUTES, Row, accepts, tagged
+
+SITE = "main"
 
 _FIELDS = (
     ("bytes=0-99", None), ("bytes=100-", None), ("bytes=-100", None), ("bytes=0-9,20-29", None),
@@ -12,26 +14,43 @@ _FIELDS = (
 )
 
 
-def _row(kind, path, place, ae, range, if_range, expect=PAGE):
-    said = f"Range: {range}" if range else "no Range"
-    if if_range:
-        said += f", If-Range: {if_range.replace('TAG', 'v1').replace('CODING', place)}"
+def _respond(ask):
+    """An origin that knows ranges of one kind."""
+    fields = {"Content-Type": "text/html", "ETag": '"o"', "Accept-Ranges": "bytes"}
+    if ask.headers.get("range") == "bytes=0-99":
+        ask.respond(206, {**fields, "Content-Range": f"bytes 0-99/{len(PAGE)}"}, PAGE[:100])
+    else:
+        ask.respond(200, fields, PAGE)
+
+
+ROUTES["/ranged"] = _respond
+
+_HANDLERS = {
+    "file": ("/{place}/page.html", PAGE),
+    "script": ("/{place}/say.cgi?size=3000", sites.say_body(3000)),
+    "origin": ("/proxy-{place}/ranged", PAGE),
+}
+
+
+def _row(handler, place, ae, range=None, if_range=None):
+    path, expect = _HANDLERS[handler]
+    path = path.format(place=place)
+    fields = {"Range": range, "If-Range": if_range and if_range.replace("CODING", place)}
+    fields = {name: value for name, value in fields.items() if value}
+    said = ", ".join(f"{name}: {value.replace('TAG', 'v1')}" for name, value in fields.items())
+    said = said or "no Range"
 
     def probe(server):
-        server.origin.route("/ranged", _respond)
-        base = server.get(path, ae=None).headers.get("ETag", '"none"')
-        headers = {"Range": range} if range else {}
-        if if_range:
-            headers["If-Range"] = if_range.replace("TAG", base[1:-1]).replace("CODING", place)
-        return _facts(server.get(path, ae=ae, headers=headers), base, expect)
+        answer, tag = tagged(server, path, fields, ae)
+        return _facts(answer, tag, expect)
 
-    return Row(f"ranges/{kind}, {place}, {said}, {accepts(ae)}",
-               f"GET {path}, {said}, Accept-Encoding: {ae or 'none'}", "main", probe)
+    return Row(f"{handler}, {place}, {said}, {accepts(ae)}",
+               f"GET {path}, {said}, Accept-Encoding: {ae or 'none'}", probe)
 
 
-def _facts(answer, base, expect):
+def _facts(answer, tag, expect):
     found = facts.of_response(None, answer, expect)
-    found["etag"] = answer.headers.get("ETag", facts.ABSENT).replace(base[1:-1], "v1")
+    found["etag"] = answer.headers.get("ETag", facts.ABSENT).replace(tag, "v1")
     found["accept-ranges"] = answer.headers.get("Accept-Ranges", facts.ABSENT)
     if answer.status == 206:
         found["body"] = _cut_from(answer, expect)
@@ -53,26 +72,13 @@ def _cut_from(answer, expect):
     return "cut from the encoded body" if answer.coding else "cut from something else"
 
 
-def _respond(ask):
-    """An origin that knows ranges of one kind."""
-    fields = {"Content-Type": "text/html", "ETag": '"o"', "Accept-Ranges": "bytes"}
-    if ask.headers.get("range") == "bytes=0-99":
-        ask.respond(206, {**fields, "Content-Range": f"bytes 0-99/{len(PAGE)}"}, PAGE[:100])
-    else:
-        ask.respond(200, fields, PAGE)
-
-
 def rows():
-    found = []
-    for place in ("gzip", "br"):
+    for place in PLACES:
         for ae in (place, None):
-            found.append(_row("file", f"/{place}/page.html", place, ae, None, None))
-            found.append(_row("origin", f"/proxy-{place}/ranged", place, ae, None, None))
-        for range, if_range in _FIELDS:
-            found.append(_row("file", f"/{place}/page.html", place, place, range, if_range))
-        found.append(_row("file", f"/{place}/page.html", place, None, "bytes=0-99", None))
-        found.append(_row("origin", f"/proxy-{place}/ranged", place, place, "bytes=0-99", None))
-        for ae in (place, None):
-            found.append(_row("script", f"/{place}/say.cgi?size=3000", place, ae, "bytes=0-99",
-                              None, sites.say_body(3000)))
-    return found
+            yield _row("file", place, ae)
+            yield _row("origin", place, ae)
+            yield _row("script", place, ae, "bytes=0-99")
+        for fields in _FIELDS:
+            yield _row("file", place, place, *fields)
+        yield _row("file", place, None, "bytes=0-99")
+        yield _row("origin", place, place, "bytes=0-99")
