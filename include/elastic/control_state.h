@@ -77,9 +77,12 @@ double el_control_position(el_control_state_t state);
 /* `state` with another position, clamped to its top and rounded to the nearest 1/65536. */
 el_control_state_t el_control_at(el_control_state_t state, double position);
 
+/* The bits of a packed state; those above are 0. */
+#define EL_CONTROL_BITS 49
+
 /*
- * A state as one word, which can be read and written as one, and back. Positions and tops are below
- * 65536.
+ * A state as one word, which can be read and written as one, and back; the bits above
+ * EL_CONTROL_BITS are not looked at. Positions and tops are below 65536.
  */
 uint64_t el_control_pack(el_control_state_t state);
 el_control_state_t el_control_unpack(uint64_t word);

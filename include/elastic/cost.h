@@ -33,7 +33,7 @@ typedef struct {
 } el_cost_t;
 
 /* Corrections, part of the shared block; zero bytes are none. */
-typedef struct {
+typedef struct el_costs {
     _Atomic uint64_t site; /* its time is the middle one of the codings */
     _Atomic uint64_t coding[EL_CODINGS]; /* of the time only */
     _Atomic uint64_t setup[EL_CODINGS][EL_COST_LEVELS][EL_SIZE_CLASSES];

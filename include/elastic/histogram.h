@@ -19,14 +19,14 @@
 /* What one duration counts: a fade leaves fractions of it. */
 #define EL_HISTOGRAM_ONE 1024u
 
-typedef struct {
+typedef struct el_histogram {
     _Atomic uint64_t weight[EL_HISTOGRAM_CLASSES]; /* in 1/EL_HISTOGRAM_ONE */
 } el_histogram_t;
 
 /* Counts a duration. Shorter ones than the first class count as its own, longer ones likewise. */
 void el_histogram_add(el_histogram_t *histogram, uint64_t nsec);
 
-/* Leaves `keep` (0 … 1) of what is there. One caller at a time. */
+/* Leaves `keep` (0 … 1) of what is there. */
 void el_histogram_fade(el_histogram_t *histogram, double keep);
 
 /*

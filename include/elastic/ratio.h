@@ -25,7 +25,7 @@
  * Part of the shared block; zero bytes are nothing known. Every encoded response writes here, so
  * nothing else is in the same cache lines.
  */
-typedef struct {
+typedef struct el_ratios {
     _Alignas(64) _Atomic uint64_t word[EL_RATIO_PLACES][EL_RATIO_WAYS];
 } el_ratios_t;
 

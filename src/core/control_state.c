@@ -13,7 +13,7 @@
 #define POSITION_MASK 0xffffu
 #define TOP_SHIFT 32
 #define TOP_MASK 0xffffu
-#define BYPASS_BIT (UINT64_C(1) << 48)
+#define BYPASS_BIT (UINT64_C(1) << (EL_CONTROL_BITS - 1))
 
 bool el_control_is_whole(el_control_mode_t mode)
 {

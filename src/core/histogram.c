@@ -18,16 +18,19 @@ void el_histogram_add(el_histogram_t *histogram, uint64_t nsec)
                               EL_HISTOGRAM_ONE, memory_order_relaxed);
 }
 
-/* Takes away, instead of storing what is left: what others add in between stays. */
+/* An exchange that is tried again, so that what others add or take away in between stays. */
 void el_histogram_fade(el_histogram_t *histogram, double keep)
 {
     for (size_t c = 0; c < EL_HISTOGRAM_CLASSES; c++) {
         uint64_t weight = atomic_load_explicit(&histogram->weight[c], memory_order_relaxed);
-        uint64_t left = (uint64_t)((double)weight * fmin(1, fmax(0, keep)));
+        uint64_t left;
 
-        if (left < weight) {
-            atomic_fetch_sub_explicit(&histogram->weight[c], weight - left, memory_order_relaxed);
-        }
+        do {
+            left = (uint64_t)((double)weight * fmin(1, fmax(0, keep)));
+        } while (left < weight
+                 && !atomic_compare_exchange_weak_explicit(&histogram->weight[c], &weight, left,
+                                                           memory_order_relaxed,
+                                                           memory_order_relaxed));
     }
 }
 

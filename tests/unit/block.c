@@ -11,7 +11,8 @@
 
 const el_control_config_t block_config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP, {0}};
 const el_load_plan_t block_plan = {.stat = true, .cpus = 1};
-el_state_t *block;
+el_block_t *block;
+el_state_t *state;
 el_reading_t block_reading;
 
 static uint64_t ticks_busy, ticks_idle;
@@ -20,7 +21,8 @@ void block_setup(void)
 {
     block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(block != MAP_FAILED);
-    el_state_init(block, (el_control_state_t){5, TOP, false, 0}, START);
+    state = &block->state;
+    el_block_init(block, (el_control_state_t){5, TOP, false, 0}, START);
     ticks_busy = ticks_idle = 1000;
 }
 
@@ -48,22 +50,31 @@ const el_reading_t *block_sample(unsigned busy)
 bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
                   const el_reading_t *reading)
 {
-    el_state_inputs_t inputs = {.plan = &block_plan, .mask = mask, .reading = reading};
+    el_state_inputs_t inputs = {.plan = &block_plan, .mask = mask, .reading = reading,
+                                .counters = &block->counters, .durations = &block->durations};
 
-    return el_state_commit(block, claim, c, &inputs);
+    return el_state_commit(state, claim, c, &inputs);
+}
+
+const el_sample_t *block_last(void)
+{
+    static el_sample_t sample;
+
+    el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
+    return &sample;
 }
 
 bool block_tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy)
 {
     uint64_t claim;
 
-    ck_assert(el_state_claim(block, generation, now, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, generation, now, INTERVAL, &claim));
     return block_commit(claim, c, NULL, block_sample(busy));
 }
 
 void block_assert_control(unsigned position, unsigned top, bool bypass)
 {
-    el_control_state_t c = el_state_control(block);
+    el_control_state_t c = el_state_control(state);
 
     ck_assert_uint_eq(c.position, position);
     ck_assert_uint_eq(c.top, top);

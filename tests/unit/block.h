@@ -1,8 +1,8 @@
-/* A shared block for the tests of state.h, and the samples that move its position. */
+/* A shared block for the tests of state.h and counters.h, and the samples that move it. */
 #ifndef ELASTIC_TESTS_BLOCK_H
 #define ELASTIC_TESTS_BLOCK_H
 
-#include "elastic/state.h"
+#include "elastic/block.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,8 @@
 
 extern const el_control_config_t block_config; /* step, between 50 and 75 % */
 extern const el_load_plan_t block_plan;        /* /proc/stat, of one CPU */
-extern el_state_t *block;                      /* at position 5 of TOP since START */
+extern el_block_t *block;                      /* at position 5 of TOP since START */
+extern el_state_t *state;                      /* its part */
 extern el_reading_t block_reading;             /* the last that block_sample() gave */
 
 /* A checked fixture: `block` is shared with the children of a test. */
@@ -26,6 +27,9 @@ const el_reading_t *block_sample(unsigned busy);
 /* el_state_commit() of a reading, by the CPUs of `mask`; all where it is NULL. */
 bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
                   const el_reading_t *reading);
+
+/* The last sample that the block has, zeros where it has none; static. */
+const el_sample_t *block_last(void);
 
 /* One whole tick at `now`, which must be due: whether it told something. */
 bool block_tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy);

@@ -30,6 +30,7 @@ int main(void)
     srunner_add_suite(runner, packet_suite());
     srunner_add_suite(runner, etag_suite());
     srunner_add_suite(runner, decide_suite());
+    srunner_add_suite(runner, snapshot_suite());
     srunner_add_suite(runner, state_suite());
     srunner_add_suite(runner, state_claim_suite());
     srunner_add_suite(runner, state_control_suite());

@@ -33,6 +33,7 @@ Suite *psi_suite(void);
 Suite *ratio_suite(void);
 Suite *reading_suite(void);
 Suite *pool_suite(void);
+Suite *snapshot_suite(void);
 Suite *state_suite(void);
 Suite *state_claim_suite(void);
 Suite *state_control_suite(void);

@@ -149,6 +149,29 @@ START_TEST(nothing_is_lost_between_processes)
 }
 END_TEST
 
+static void *fade_many(void *data)
+{
+    for (unsigned n = 0; n < 20000; n++) {
+        el_histogram_add(data, MSEC);
+        el_histogram_fade(data, 0);
+    }
+    return NULL;
+}
+
+START_TEST(two_that_fade_take_away_what_there_is_once)
+{
+    pthread_t thread;
+
+    memset(&histogram, 0, sizeof(histogram));
+    ck_assert_int_eq(pthread_create(&thread, NULL, fade_many, &histogram), 0);
+    fade_many(&histogram);
+    pthread_join(thread, NULL);
+    for (unsigned c = 0; c < EL_HISTOGRAM_CLASSES; c++) {
+        ck_assert_uint_eq(atomic_load(&histogram.weight[c]), 0);
+    }
+}
+END_TEST
+
 Suite *histogram_suite(void)
 {
     Suite *suite = suite_create("histogram");
@@ -161,6 +184,7 @@ Suite *histogram_suite(void)
     tcase_add_test(tc, too_few_tell_nothing);
     tcase_add_test(tc, the_past_fades);
     tcase_add_test(tc, a_fade_keeps_within_bounds);
+    tcase_add_test(tc, two_that_fade_take_away_what_there_is_once);
     tcase_add_test(tc, nothing_is_lost_between_processes);
     suite_add_tcase(suite, tc);
     return suite;

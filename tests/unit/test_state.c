@@ -6,14 +6,14 @@
 
 START_TEST(a_new_block_is_valid_and_empty)
 {
-    ck_assert(el_state_valid(block));
+    ck_assert(el_block_valid(block));
     block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), EL_STATE_NO_LOAD);
-    ck_assert_uint_eq(atomic_load(&block->started), START);
-    ck_assert_uint_eq(atomic_load(&block->samples), 0);
-    ck_assert_uint_eq(atomic_load(&block->steps), 0);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    ck_assert_uint_eq(atomic_load(&block->counters.started), START);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 0);
     for (int c = 0; c < EL_COUNT_TOTAL; c++) {
-        ck_assert_uint_eq(el_state_total(block, (el_counter_t)c), 0);
+        ck_assert_uint_eq(el_counters_total(&block->counters, (el_counter_t)c), 0);
     }
 }
 END_TEST
@@ -21,20 +21,20 @@ END_TEST
 START_TEST(another_layout_is_not_valid)
 {
     block->version++;
-    ck_assert(!el_state_valid(block));
+    ck_assert(!el_block_valid(block));
     block->version--;
     block->magic++;
-    ck_assert(!el_state_valid(block));
+    ck_assert(!el_block_valid(block));
     memset(block, 0, sizeof(*block));
-    ck_assert(!el_state_valid(block));
+    ck_assert(!el_block_valid(block));
 }
 END_TEST
 
 START_TEST(stripes_share_no_cache_line)
 {
     ck_assert_uint_eq(sizeof(el_stripe_t) % 64, 0);
-    ck_assert_uint_eq((uintptr_t)&block->stripe[1] % 64, 0);
-    ck_assert(atomic_is_lock_free(&block->position));
+    ck_assert_uint_eq((uintptr_t)&block->counters.stripe[1] % 64, 0);
+    ck_assert(atomic_is_lock_free(&state->position));
 }
 END_TEST
 
@@ -46,9 +46,9 @@ static const el_control_state_t words[] = {
 
 START_TEST(a_position_is_read_as_it_was_written)
 {
-    el_state_reset(block, words[_i], START);
+    el_block_reset(block, words[_i], START);
     block_assert_control(words[_i].position, words[_i].top, words[_i].bypass);
-    ck_assert_uint_eq(el_state_control(block).fraction, words[_i].fraction);
+    ck_assert_uint_eq(el_state_control(state).fraction, words[_i].fraction);
 }
 END_TEST
 
@@ -57,84 +57,84 @@ START_TEST(a_reload_keeps_what_fits)
     el_control_config_t wide = block_config;
 
     wide.top = 11;
-    el_state_count(block, 0, EL_COUNT_COMPRESSED, 7);
-    el_state_adopt(block, &wide, START, INTERVAL);
+    el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 7);
+    el_state_adopt(state, &wide, START, INTERVAL);
     block_assert_control(5, 11, false);
-    ck_assert_uint_eq(el_state_total(block, EL_COUNT_COMPRESSED), 7);
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), 7);
 }
 END_TEST
 
 START_TEST(a_restart_begins_anew)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t claim;
 
     block_tick(generation, START + INTERVAL, &block_config, 0);
     block_tick(generation, START + 2 * INTERVAL, &block_config, 90);
-    el_state_note_sampling(block, true);
-    for (unsigned i = 0; i < EL_STATE_STRIPES * EL_COUNT_TOTAL; i++) {
-        el_state_count(block, i / EL_COUNT_TOTAL, (el_counter_t)(i % EL_COUNT_TOTAL), 1);
+    el_state_note_sampling(state, true);
+    for (unsigned i = 0; i < EL_COUNTER_STRIPES * EL_COUNT_TOTAL; i++) {
+        el_counters_add(&block->counters, i / EL_COUNT_TOTAL, (el_counter_t)(i % EL_COUNT_TOTAL), 1);
     }
-    ck_assert(el_state_claim(block, generation, START + 3 * INTERVAL, INTERVAL, &claim));
-    el_state_reset(block, (el_control_state_t){2, 3, true, 0}, START + 9);
+    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &claim));
+    el_block_reset(block, (el_control_state_t){2, 3, true, 0}, START + 9);
 
-    ck_assert(el_state_valid(block));
+    ck_assert(el_block_valid(block));
     block_assert_control(2, 3, true);
     for (int c = 0; c < EL_COUNT_TOTAL; c++) {
-        ck_assert_uint_eq(el_state_total(block, (el_counter_t)c), 0);
+        ck_assert_uint_eq(el_counters_total(&block->counters, (el_counter_t)c), 0);
     }
-    ck_assert_uint_eq(atomic_load(&block->next_sample), START + 9);
-    ck_assert_uint_eq(atomic_load(&block->samples), 0);
-    ck_assert_uint_eq(atomic_load(&block->steps), 0);
-    ck_assert_uint_eq(atomic_load(&block->started), START + 9);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), EL_STATE_NO_LOAD);
-    ck_assert_uint_eq(block->last.stat.count, 0);
-    ck_assert(el_state_note_sampling(block, true));
+    ck_assert_uint_eq(atomic_load(&state->next_sample), START + 9);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 0);
+    ck_assert_uint_eq(atomic_load(&block->counters.started), START + 9);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    ck_assert_uint_eq(block_last()->reading.stat.count, 0);
+    ck_assert(el_state_note_sampling(state, true));
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(100)));
-    ck_assert_uint_ne(el_state_adopt(block, &block_config, START, INTERVAL), generation);
+    ck_assert_uint_ne(el_state_adopt(state, &block_config, START, INTERVAL), generation);
 }
 END_TEST
 
 START_TEST(a_failure_to_sample_is_reported_once)
 {
-    ck_assert(!el_state_note_sampling(block, false));
-    ck_assert(el_state_note_sampling(block, true));
-    ck_assert_uint_eq(atomic_load(&block->sampling_failed), 1);
-    ck_assert(!el_state_note_sampling(block, true));
-    ck_assert(el_state_note_sampling(block, false));
-    ck_assert(!el_state_note_sampling(block, false));
+    ck_assert(!el_state_note_sampling(state, false));
+    ck_assert(el_state_note_sampling(state, true));
+    ck_assert_uint_eq(atomic_load(&state->sampling_failed), 1);
+    ck_assert(!el_state_note_sampling(state, true));
+    ck_assert(el_state_note_sampling(state, false));
+    ck_assert(!el_state_note_sampling(state, false));
 }
 END_TEST
 
 START_TEST(a_change_of_the_source_is_reported_once)
 {
-    ck_assert(el_state_note_source(block, EL_SOURCE_OWN));
-    ck_assert(!el_state_note_source(block, EL_SOURCE_OWN));
-    ck_assert(el_state_note_source(block, EL_SOURCE_FILE));
-    ck_assert(!el_state_note_source(block, EL_SOURCE_FILE));
-    el_state_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert(el_state_note_source(block, EL_SOURCE_FILE));
+    ck_assert(el_state_note_source(state, EL_SOURCE_OWN));
+    ck_assert(!el_state_note_source(state, EL_SOURCE_OWN));
+    ck_assert(el_state_note_source(state, EL_SOURCE_FILE));
+    ck_assert(!el_state_note_source(state, EL_SOURCE_FILE));
+    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
+    ck_assert(el_state_note_source(state, EL_SOURCE_FILE));
 }
 END_TEST
 
 START_TEST(counters_add_up_over_all_lanes)
 {
-    for (unsigned lane = 0; lane < 3 * EL_STATE_STRIPES; lane++) {
-        el_state_count(block, lane, EL_COUNT_BYTES_OUT, lane);
+    for (unsigned lane = 0; lane < 3 * EL_COUNTER_STRIPES; lane++) {
+        el_counters_add(&block->counters, lane, EL_COUNT_BYTES_OUT, lane);
     }
-    el_state_count(block, UINT32_MAX, EL_COUNT_BYTES_OUT, UINT64_C(1) << 40);
-    ck_assert_uint_eq(el_state_total(block, EL_COUNT_BYTES_OUT),
+    el_counters_add(&block->counters, UINT32_MAX, EL_COUNT_BYTES_OUT, UINT64_C(1) << 40);
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_BYTES_OUT),
                       (UINT64_C(1) << 40) + 96 * 95 / 2);
-    ck_assert_uint_eq(atomic_load(&block->stripe[1].count[EL_COUNT_BYTES_OUT]), 1 + 33 + 65);
-    ck_assert_uint_eq(el_state_total(block, EL_COUNT_BYTES_IN), 0);
+    ck_assert_uint_eq(atomic_load(&block->counters.stripe[1].count[EL_COUNT_BYTES_OUT]), 1 + 33 + 65);
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_BYTES_IN), 0);
 }
 END_TEST
 
 START_TEST(each_reason_has_a_counter)
 {
-    el_state_count(block, 0, EL_COUNT_SKIPPED + EL_REASON_ERROR, 3);
-    ck_assert_uint_eq(el_state_total(block, EL_COUNT_TOTAL - 1), 3);
-    ck_assert_uint_eq(el_state_total(block, EL_COUNT_SKIPPED + EL_REASON_SMALL), 0);
+    el_counters_add(&block->counters, 0, EL_COUNT_SKIPPED + EL_REASON_ERROR, 3);
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_TOTAL - 1), 3);
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_SKIPPED + EL_REASON_SMALL), 0);
 }
 END_TEST
 
@@ -152,10 +152,10 @@ static const struct {
 
 START_TEST(the_cpu_time_is_scaled_from_samples)
 {
-    el_state_count(block, 1, EL_COUNT_BYTES_IN, costs[_i].in);
-    el_state_count(block, 2, EL_COUNT_SAMPLED_IN, costs[_i].sampled);
-    el_state_count(block, 3, EL_COUNT_SAMPLED_NSEC, costs[_i].used);
-    ck_assert_msg(el_state_cpu_usec(block) == costs[_i].usec, "%s", costs[_i].guards);
+    el_counters_add(&block->counters, 1, EL_COUNT_BYTES_IN, costs[_i].in);
+    el_counters_add(&block->counters, 2, EL_COUNT_SAMPLED_IN, costs[_i].sampled);
+    el_counters_add(&block->counters, 3, EL_COUNT_SAMPLED_NSEC, costs[_i].used);
+    ck_assert_msg((uint64_t)el_work_usec(el_counters_work(&block->counters)) == costs[_i].usec, "%s", costs[_i].guards);
 }
 END_TEST
 

@@ -8,36 +8,37 @@
 #include "suites.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 START_TEST(a_claim_is_won_when_due_and_once)
 {
     uint64_t claim = 0, late = 0;
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
-    uint64_t due = el_state_due(block);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t due = el_state_due(state);
 
     ck_assert_uint_le(due, START + INTERVAL);
-    ck_assert(!el_state_claim(block, generation, due - 1, INTERVAL, &claim));
-    ck_assert(el_state_claim(block, generation, due, INTERVAL, &claim));
+    ck_assert(!el_state_claim(state, generation, due - 1, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, generation, due, INTERVAL, &claim));
     ck_assert_uint_eq(claim, due + INTERVAL);
-    ck_assert_uint_eq(atomic_load(&block->next_sample), claim);
-    ck_assert(!el_state_claim(block, generation, due, INTERVAL, &late));
-    ck_assert(!el_state_claim(block, generation, due + INTERVAL - 1, INTERVAL, &late));
-    ck_assert(el_state_claim(block, generation, due + INTERVAL, INTERVAL, &late));
+    ck_assert_uint_eq(atomic_load(&state->next_sample), claim);
+    ck_assert(!el_state_claim(state, generation, due, INTERVAL, &late));
+    ck_assert(!el_state_claim(state, generation, due + INTERVAL - 1, INTERVAL, &late));
+    ck_assert(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &late));
 }
 END_TEST
 
 START_TEST(only_the_newest_generation_claims)
 {
     uint64_t claim;
-    uint64_t old = el_state_adopt(block, &block_config, START, INTERVAL);
-    uint64_t new = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t old = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t new = el_state_adopt(state, &block_config, START, INTERVAL);
 
     ck_assert_uint_ne(old, new);
-    ck_assert(!el_state_claim(block, old, START + INTERVAL, INTERVAL, &claim));
-    ck_assert(!el_state_claim(block, new + 1, START + INTERVAL, INTERVAL, &claim));
-    ck_assert(el_state_claim(block, new, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_claim(state, old, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_claim(state, new + 1, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, new, START + INTERVAL, INTERVAL, &claim));
 }
 END_TEST
 
@@ -53,10 +54,10 @@ static void *race(void *unused)
         uint64_t claim;
         uint64_t now = START + (round + 1) * INTERVAL;
 
-        if (el_state_claim(block, race_generation, now, INTERVAL, &claim)) {
+        if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
             atomic_fetch_add(&wins[round], 1);
         }
-        el_state_count(block, round, EL_COUNT_COMPRESSED, 1);
+        el_counters_add(&block->counters, round, EL_COUNT_COMPRESSED, 1);
     }
     return unused;
 }
@@ -65,7 +66,7 @@ START_TEST(of_many_threads_at_most_one_wins_a_tick)
 {
     pthread_t threads[THREADS];
 
-    race_generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
     for (int i = 0; i < THREADS; i++) {
         ck_assert_int_eq(pthread_create(&threads[i], NULL, race, NULL), 0);
     }
@@ -75,17 +76,17 @@ START_TEST(of_many_threads_at_most_one_wins_a_tick)
     for (unsigned round = 0; round < ROUNDS; round++) {
         ck_assert_uint_le(atomic_load(&wins[round]), 1);
     }
-    ck_assert_uint_eq(el_state_total(block, EL_COUNT_COMPRESSED), THREADS * ROUNDS);
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), THREADS * ROUNDS);
 }
 END_TEST
 
 static void *race_once(void *arg)
 {
     uint64_t claim;
-    uint64_t now = atomic_load(&block->next_sample);
+    uint64_t now = atomic_load(&state->next_sample);
 
     pthread_barrier_wait(arg);
-    if (el_state_claim(block, race_generation, now, INTERVAL, &claim)) {
+    if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
         atomic_fetch_add(&wins[0], 1);
     }
     return NULL;
@@ -95,7 +96,7 @@ START_TEST(of_threads_at_the_same_time_exactly_one_wins)
 {
     pthread_barrier_t barrier;
 
-    race_generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
     for (unsigned round = 1; round <= 100; round++) {
         pthread_t threads[THREADS];
 
@@ -114,8 +115,8 @@ END_TEST
 
 START_TEST(a_winner_that_dies_loses_its_tick_only)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
-    uint64_t due = atomic_load(&block->next_sample);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t due = atomic_load(&state->next_sample);
     uint64_t claim;
     int status;
     pid_t child;
@@ -124,12 +125,12 @@ START_TEST(a_winner_that_dies_loses_its_tick_only)
     child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        _exit(el_state_claim(block, generation, due + INTERVAL, INTERVAL, &claim) ? 0 : 1);
+        _exit(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim) ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 
-    ck_assert(!el_state_claim(block, generation, due + INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim));
     ck_assert(block_tick(generation, due + 2 * INTERVAL, &block_config, 90));
     block_assert_control(4, TOP, false);
 }
@@ -137,33 +138,33 @@ END_TEST
 
 START_TEST(a_claim_that_ran_out_moves_nothing)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t slow, quick;
-    el_reading_t kept;
+    el_sample_t kept;
 
     block_tick(generation, START + INTERVAL, &block_config, 0);
-    ck_assert(el_state_claim(block, generation, START + 2 * INTERVAL, INTERVAL, &slow));
-    ck_assert(el_state_claim(block, generation, START + 3 * INTERVAL, INTERVAL, &quick));
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &slow));
+    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &quick));
     ck_assert(block_commit(quick, &block_config, NULL, block_sample(60)));
-    kept = block->last;
+    kept = *block_last();
     ck_assert(!block_commit(slow, &block_config, NULL, block_sample(100)));
     block_assert_control(5, TOP, false);
-    ck_assert_mem_eq(&block->last, &kept, sizeof(kept));
-    ck_assert_uint_eq(atomic_load(&block->samples), 1);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), 600000);
+    ck_assert_mem_eq(block_last(), &kept, sizeof(kept));
+    ck_assert_uint_eq(atomic_load(&state->samples), 1);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
 }
 END_TEST
 
 START_TEST(a_reload_ends_the_claims_before_it)
 {
     el_control_config_t narrow = block_config;
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t claim;
 
     narrow.top = 3;
     block_tick(generation, START + INTERVAL, &block_config, 0);
-    ck_assert(el_state_claim(block, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    el_state_adopt(block, &narrow, START + 2 * INTERVAL, INTERVAL);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_adopt(state, &narrow, START + 2 * INTERVAL, INTERVAL);
     block_assert_control(3, 3, false);
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(0)));
     block_assert_control(3, 3, false);
@@ -187,12 +188,102 @@ START_TEST(a_reload_samples_within_an_interval)
     uint64_t latest = adoptions[_i].now + adoptions[_i].interval;
     uint64_t next;
 
-    atomic_store(&block->next_sample, due);
-    el_state_adopt(block, &block_config, adoptions[_i].now, adoptions[_i].interval);
-    next = atomic_load(&block->next_sample);
+    atomic_store(&state->next_sample, due);
+    el_state_adopt(state, &block_config, adoptions[_i].now, adoptions[_i].interval);
+    next = atomic_load(&state->next_sample);
     /* One less where it could stay, so that claims made before have run out. */
     ck_assert_msg(next == (due == 0 || due > latest ? latest : due - 1), "%s",
                   adoptions[_i].guards);
+}
+END_TEST
+
+START_TEST(a_sample_written_in_half_is_none)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+
+    block_tick(generation, START + INTERVAL, &block_config, 0);
+    atomic_fetch_add(&state->last[2], 1);
+    ck_assert(!block_tick(generation, START + 2 * INTERVAL, &block_config, 100));
+    block_assert_control(5, TOP, false);
+    ck_assert(block_tick(generation, START + 3 * INTERVAL, &block_config, 100));
+    block_assert_control(4, TOP, false);
+}
+END_TEST
+
+/* A reading in which everything is `ticks`, so that one of two writers' is found. */
+static void fill(el_reading_t *reading, uint64_t ticks)
+{
+    memset(reading, 0, sizeof(*reading));
+    reading->has_stat = true;
+    reading->at_usec = ticks;
+    reading->stat.count = EL_LOAD_CPUS;
+    memset(&reading->stat.present, 0xff, sizeof(reading->stat.present));
+    for (unsigned cpu = 0; cpu < EL_LOAD_CPUS; cpu++) {
+        reading->stat.cpu[cpu] = (el_cpu_ticks_t){.busy = ticks, .idle = ticks};
+    }
+}
+
+#define SAMPLES 400
+
+static _Atomic uint64_t race_clock, race_newest;
+
+/*
+ * Claims and commits, on a clock that runs on while others hold claims: so holders are overtaken at
+ * any point of what they do. Some follow instead, and some adopt new bounds.
+ */
+static void *race_samples(void *unused)
+{
+    static const el_position_t elsewhere = {.control = {3, 6, false, 0}, .load_ppm = 500000};
+    static _Thread_local el_reading_t reading;
+    uint64_t claim;
+
+    for (unsigned n = 0; n < SAMPLES; n++) {
+        uint64_t now = atomic_fetch_add(&race_clock, INTERVAL) + INTERVAL;
+
+        if (n % 50 == 49) {
+            atomic_store(&race_newest, el_state_adopt(state, &block_config, now, INTERVAL));
+        }
+        if (!el_state_claim(state, atomic_load(&race_newest), now, INTERVAL, &claim)) {
+            continue;
+        }
+        if (n % 20 == 19) {
+            el_state_follow(state, claim, &block_config, &elsewhere);
+            continue;
+        }
+        fill(&reading, now);
+        el_histogram_add(&block->durations, now);
+        if (block_commit(claim, &block_config, NULL, &reading)) {
+            ck_assert_uint_eq(atomic_load(&state->load_ppm), 500000);
+        }
+    }
+    return unused;
+}
+
+START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
+{
+    static el_reading_t whole;
+    pthread_t threads[THREADS];
+    el_control_state_t control;
+
+    atomic_store(&race_clock, START);
+    atomic_store(&race_newest, el_state_adopt(state, &block_config, START, INTERVAL));
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race_samples, NULL), 0);
+    }
+    for (unsigned n = 0; n < SAMPLES; n++) {
+        el_reading_t last = block_last()->reading;
+
+        if (last.has_stat) {
+            fill(&whole, last.at_usec);
+            ck_assert_mem_eq(&last, &whole, sizeof(last));
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    control = el_state_control(state);
+    ck_assert_uint_le(control.position, TOP);
+    ck_assert_uint_eq(control.top, TOP);
 }
 END_TEST
 
@@ -209,6 +300,8 @@ Suite *state_claim_suite(void)
     tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
     tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
     tcase_add_test(tc, a_reload_ends_the_claims_before_it);
+    tcase_add_test(tc, a_sample_written_in_half_is_none);
+    tcase_add_test(tc, holders_that_are_overtaken_leave_nothing_in_half);
     tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
     suite_add_tcase(suite, tc);
     return suite;

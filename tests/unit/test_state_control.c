@@ -12,34 +12,34 @@ static el_position_t published(unsigned position, unsigned top, uint16_t fractio
 
 START_TEST(the_first_sample_only_begins)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
 
     ck_assert(!block_tick(generation, START + INTERVAL, &block_config, 100));
     block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&block->samples), 0);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), EL_STATE_NO_LOAD);
-    ck_assert_uint_eq(block->last.stat.cpu[0].busy, block_reading.stat.cpu[0].busy);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    ck_assert_uint_eq(block_last()->reading.stat.cpu[0].busy, block_reading.stat.cpu[0].busy);
 }
 END_TEST
 
 START_TEST(samples_move_the_position)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t now = START + INTERVAL;
 
     block_tick(generation, now, &block_config, 0);
     ck_assert(block_tick(generation, now += INTERVAL, &block_config, 90));
     block_assert_control(4, TOP, false);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), 900000);
-    ck_assert_uint_eq(atomic_load(&block->steps), 1);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 900000);
+    ck_assert_uint_eq(atomic_load(&state->steps), 1);
     ck_assert(block_tick(generation, now += INTERVAL, &block_config, 60));
     block_assert_control(4, TOP, false);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), 600000);
-    ck_assert_uint_eq(atomic_load(&block->steps), 1);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
+    ck_assert_uint_eq(atomic_load(&state->steps), 1);
     ck_assert(block_tick(generation, now += INTERVAL, &block_config, 10));
     block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&block->steps), 2);
-    ck_assert_uint_eq(atomic_load(&block->samples), 3);
+    ck_assert_uint_eq(atomic_load(&state->steps), 2);
+    ck_assert_uint_eq(atomic_load(&state->samples), 3);
 }
 END_TEST
 
@@ -49,36 +49,36 @@ START_TEST(a_bypass_is_no_step)
     uint64_t generation;
 
     shedding.bypass = 0.875;
-    el_state_reset(block, (el_control_state_t){0, TOP, false, 0}, START);
-    generation = el_state_adopt(block, &shedding, START, INTERVAL);
+    el_block_reset(block, (el_control_state_t){0, TOP, false, 0}, START);
+    generation = el_state_adopt(state, &shedding, START, INTERVAL);
     block_tick(generation, START + INTERVAL, &shedding, 0);
     ck_assert(block_tick(generation, START + 2 * INTERVAL, &shedding, 100));
     block_assert_control(0, TOP, true);
-    ck_assert_uint_eq(atomic_load(&block->steps), 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 0);
 }
 END_TEST
 
 START_TEST(no_tick_moves_nothing)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t claim;
 
     block_tick(generation, START + INTERVAL, &block_config, 100);
-    ck_assert(el_state_claim(block, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
     ck_assert(!block_commit(claim, &block_config, NULL, &block_reading));
     block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&block->samples), 0);
+    ck_assert_uint_eq(atomic_load(&state->samples), 0);
 }
 END_TEST
 
 START_TEST(only_cpus_of_the_mask_move_it)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     el_cpuset_t elsewhere = {{2}};
     uint64_t claim;
 
     block_tick(generation, START + INTERVAL, &block_config, 100);
-    ck_assert(el_state_claim(block, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
     ck_assert(!block_commit(claim, &block_config, &elsewhere, block_sample(100)));
     block_assert_control(5, TOP, false);
 }
@@ -90,15 +90,15 @@ START_TEST(a_change_of_the_fraction_is_a_step)
     uint64_t generation;
 
     mix.mode = EL_CONTROL_MIX;
-    generation = el_state_adopt(block, &mix, START, INTERVAL);
+    generation = el_state_adopt(state, &mix, START, INTERVAL);
     block_tick(generation, START + 2 * INTERVAL, &mix, 0);
     block_tick(generation, START + 4 * INTERVAL, &mix, 75);
     block_tick(generation, START + 6 * INTERVAL, &mix, 75);
-    ck_assert_uint_eq(el_state_control(block).position, 4);
-    ck_assert_uint_gt(el_state_control(block).fraction, 0);
-    ck_assert_uint_eq(atomic_load(&block->steps), 2);
+    ck_assert_uint_eq(el_state_control(state).position, 4);
+    ck_assert_uint_gt(el_state_control(state).fraction, 0);
+    ck_assert_uint_eq(atomic_load(&state->steps), 2);
     block_tick(generation, START + 8 * INTERVAL, &mix, 63);
-    ck_assert_uint_eq(atomic_load(&block->steps), 2);
+    ck_assert_uint_eq(atomic_load(&state->steps), 2);
 }
 END_TEST
 
@@ -109,17 +109,17 @@ START_TEST(what_the_controller_remembers_is_in_the_block)
     el_control_state_t first;
 
     mix.mode = EL_CONTROL_MIX;
-    generation = el_state_adopt(block, &mix, START, INTERVAL);
+    generation = el_state_adopt(state, &mix, START, INTERVAL);
     block_tick(generation, START + 2 * INTERVAL, &mix, 0);
     block_tick(generation, START + 4 * INTERVAL, &mix, 90);
-    ck_assert_double_ne(block->memory.error, 0);
-    first = el_state_control(block);
-    el_state_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert_double_eq(block->memory.error, 0);
+    ck_assert_double_ne(block_last()->memory.error, 0);
+    first = el_state_control(state);
+    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
+    ck_assert_double_eq(block_last()->memory.error, 0);
     block_tick(generation, START + 2 * INTERVAL, &mix, 90);
     block_tick(generation, START + 4 * INTERVAL, &mix, 90);
-    ck_assert_uint_eq(el_state_control(block).position, first.position);
-    ck_assert_uint_eq(el_state_control(block).fraction, first.fraction);
+    ck_assert_uint_eq(el_state_control(state).position, first.position);
+    ck_assert_uint_eq(el_state_control(state).fraction, first.fraction);
 }
 END_TEST
 
@@ -127,24 +127,25 @@ START_TEST(what_compression_took_is_counted_for_predict)
 {
     static const double cost[] = {10, 12, 16, 24, 40, 56, 72, 88, 104};
     el_control_config_t predict = block_config;
-    el_state_inputs_t inputs = {.plan = &block_plan, .cost = cost};
+    el_state_inputs_t inputs = {.plan = &block_plan, .cost = cost,
+                                .counters = &block->counters, .durations = &block->durations};
     uint64_t generation, claim;
 
     predict.mode = EL_CONTROL_PREDICT;
-    generation = el_state_adopt(block, &predict, START, INTERVAL);
+    generation = el_state_adopt(state, &predict, START, INTERVAL);
     for (unsigned i = 1; i <= 2; i++) {
         /* At position 5, 0.56 s for 10000 KB. Others take 0.3. */
-        el_state_count(block, 1, EL_COUNT_BYTES_IN, 10000 * 1024);
+        el_counters_add(&block->counters, 1, EL_COUNT_BYTES_IN, 10000 * 1024);
         /* Of a tenth of the bytes the time was taken. */
-        el_state_count(block, 1, EL_COUNT_SAMPLED_IN, 1000 * 1024);
-        el_state_count(block, 1, EL_COUNT_SAMPLED_NSEC, 56000000);
+        el_counters_add(&block->counters, 1, EL_COUNT_SAMPLED_IN, 1000 * 1024);
+        el_counters_add(&block->counters, 1, EL_COUNT_SAMPLED_NSEC, 56000000);
         inputs.reading = block_sample(86);
-        ck_assert(el_state_claim(block, generation, START + i * INTERVAL, INTERVAL, &claim));
-        el_state_commit(block, claim, &predict, &inputs);
+        ck_assert(el_state_claim(state, generation, START + i * INTERVAL, INTERVAL, &claim));
+        el_state_commit(state, claim, &predict, &inputs);
     }
     /* 0.6875 - 0.3 are left: 38.75 µs a KB. */
     block_assert_control(3, TOP, false);
-    ck_assert_uint_eq(el_state_control(block).fraction, (unsigned)(65536 * (14.75 / 16) + 0.5));
+    ck_assert_uint_eq(el_state_control(state).fraction, (unsigned)(65536 * (14.75 / 16) + 0.5));
 }
 END_TEST
 
@@ -154,7 +155,7 @@ START_TEST(durations_are_counted_for_a_latency)
     uint64_t generation;
 
     fast.goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
-    generation = el_state_adopt(block, &fast, START, INTERVAL);
+    generation = el_state_adopt(state, &fast, START, INTERVAL);
     block_tick(generation, START + INTERVAL, &fast, 60);
     block_tick(generation, START + 2 * INTERVAL, &fast, 60);
     block_assert_control(5, TOP, false);
@@ -171,49 +172,49 @@ START_TEST(durations_are_counted_for_a_latency)
     for (unsigned n = 0; n < 40; n++) {
         el_histogram_add(&block->durations, 50000000);
     }
-    el_state_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
+    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
     ck_assert_double_eq(el_histogram_quantile(&block->durations, 0.95, 0), 0);
 }
 END_TEST
 
 START_TEST(a_published_position_is_followed)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     el_position_t position = published(3, 6, 32768, 700000);
     uint64_t claim;
 
-    ck_assert(el_state_claim(block, generation, START + INTERVAL, INTERVAL, &claim));
-    el_state_follow(block, claim, &block_config, &position);
+    ck_assert(el_state_claim(state, generation, START + INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &block_config, &position);
     /* 3.5 of 6 are 4 2/3 of 8. */
     block_assert_control(4, TOP, false);
-    ck_assert_uint_eq(el_state_control(block).fraction, 43691);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), 700000);
-    ck_assert_uint_eq(atomic_load(&block->samples), 1);
-    ck_assert_uint_eq(atomic_load(&block->steps), 1);
+    ck_assert_uint_eq(el_state_control(state).fraction, 43691);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
+    ck_assert_uint_eq(atomic_load(&state->samples), 1);
+    ck_assert_uint_eq(atomic_load(&state->steps), 1);
 
     position.control.bypass = true;
     position.load_ppm = EL_POSITION_NO_LOAD;
-    ck_assert(el_state_claim(block, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    el_state_follow(block, claim, &block_config, &position);
-    ck_assert(el_state_control(block).bypass);
-    ck_assert_uint_eq(atomic_load(&block->load_ppm), 700000);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &block_config, &position);
+    ck_assert(el_state_control(state).bypass);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
 
     /* Too late: another one has sampled since. */
     position.control.position = 0;
-    el_state_follow(block, claim - 1, &block_config, &position);
+    el_state_follow(state, claim - 1, &block_config, &position);
     block_assert_control(4, TOP, true);
 }
 END_TEST
 
 START_TEST(its_own_controller_begins_anew_after_following)
 {
-    uint64_t generation = el_state_adopt(block, &block_config, START, INTERVAL);
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     el_position_t position = published(4, 8, 0, 700000);
     uint64_t claim;
 
     block_tick(generation, START + INTERVAL, &block_config, 60);
-    ck_assert(el_state_claim(block, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    el_state_follow(block, claim, &block_config, &position);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &block_config, &position);
     /* Whatever the load was on average since then, it is not that of an interval. */
     ck_assert(!block_tick(generation, START + 100 * INTERVAL, &block_config, 100));
     block_assert_control(4, TOP, false);

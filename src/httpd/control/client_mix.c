@@ -89,8 +89,8 @@ bool el_audience_curve(const server_rec *main_server, uint64_t length, unsigned 
         cost[p] = ratio[p] = 0;
     }
     for (unsigned set = 0; set < EL_CODING_SETS; set++) {
-        double responses =
-            (double)el_state_total(el_shared.state, (el_counter_t)(EL_COUNT_CODING_SET + set));
+        el_counter_t counter = (el_counter_t)(EL_COUNT_CODING_SET + set);
+        double responses = (double)el_counters_total(el_shared.counters, counter);
 
         if (responses > 0 && add_curve(&site, set, responses, cost, ratio)) {
             total += responses;

@@ -74,8 +74,8 @@ static void show_load(void)
 /* What the positions cost for the mean body of this site; false where that is not known. */
 static bool read_curve(double *cost, double *ratio)
 {
-    uint64_t bytes = el_state_total(el_shared.state, EL_COUNT_BYTES_IN);
-    uint64_t responses = el_state_total(el_shared.state, EL_COUNT_COMPRESSED);
+    uint64_t bytes = el_counters_total(el_shared.counters, EL_COUNT_BYTES_IN);
+    uint64_t responses = el_counters_total(el_shared.counters, EL_COUNT_COMPRESSED);
 
     return (el_shared.control.mode == EL_CONTROL_PREDICT
             || el_shared.control.goal.kind != EL_GOAL_CPU)
@@ -116,6 +116,8 @@ static void sample(uint64_t claim, uint64_t now)
             .reading = &timer.reading,
             .cost = known ? cost : NULL,
             .ratio = known ? ratio : NULL,
+            .counters = el_shared.counters,
+            .durations = el_shared.durations,
         };
 
         el_state_commit(el_shared.state, claim, &el_shared.control, &inputs);
@@ -198,9 +200,9 @@ static bool others_sample(uint64_t now)
 /* Sleeps, unless the child ends: a tick costs tens of microseconds, and a server may have many. */
 static void stand_by(void)
 {
-    struct pollfd end = {.fd = timer.wake[0], .events = POLLIN};
-
     if (atomic_load(&timer.ready)) {
+        struct pollfd end = {.fd = timer.wake[0], .events = POLLIN};
+
         poll(&end, 1, STAND_BY);
     }
 }

@@ -5,7 +5,7 @@
 
 double el_choice_slowness(void)
 {
-    return el_cost_slowness(&el_shared.state->costs, el_shared_sec());
+    return el_cost_slowness(el_shared.costs, el_shared_sec());
 }
 
 size_t el_choice_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
@@ -22,7 +22,7 @@ size_t el_choice_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_r
         rungs[count++] = (el_rung_t){
             .coding = coding,
             .level = level,
-            .cost = el_cost_expect(&el_shared.state->costs, coding, level, size_class,
+            .cost = el_cost_expect(el_shared.costs, coding, level, size_class,
                                    el_engine_cost(&plan), now),
         };
     }
@@ -145,7 +145,7 @@ void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out
     }
     nsec = (uint64_t)((double)cpu_nsec * 1024 / (double)in);
     size = (uint64_t)((double)out * 10000 / (double)in);
-    el_cost_update(&el_shared.state->costs, plan->engine->coding, level,
+    el_cost_update(el_shared.costs, plan->engine->coding, level,
                    el_cost_class(setup->size_hint), el_engine_cost(plan),
                    (el_cost_t){nsec > UINT32_MAX ? UINT32_MAX : (uint32_t)nsec,
                                size > UINT32_MAX ? UINT32_MAX : (uint32_t)size},

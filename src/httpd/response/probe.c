@@ -19,8 +19,7 @@ static bool is_doubtful(const request_rec *r, el_record_t record, const el_facts
 {
     return !el_policy_is_stock(record) && el_accept_takes(&facts->accept, EL_IDENTITY)
            && el_choice_moves(r, record, coding)
-           && el_ratio_poor(&el_shared.state->ratios, el_mediatype_hash(r->content_type),
-                            el_shared_sec());
+           && el_ratio_poor(el_shared.ratios, el_mediatype_hash(r->content_type), el_shared_sec());
 }
 
 /* Whether encoding `piece` saves something. Where it fails, the body's own encoder shall say so. */
@@ -56,6 +55,6 @@ bool el_probe_refuses(request_rec *r, el_record_t record, const el_facts_t *fact
 
 void el_probe_learn(const request_rec *r, uint64_t in, uint64_t out)
 {
-    el_ratio_update(&el_shared.state->ratios, el_mediatype_hash(r->content_type), in, out,
+    el_ratio_update(el_shared.ratios, el_mediatype_hash(r->content_type), in, out,
                     el_shared_sec());
 }

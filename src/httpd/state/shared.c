@@ -2,6 +2,8 @@
 
 #include "httpd/config/policy.h"
 
+#include "elastic/block.h"
+
 #include "http_log.h"
 
 #include <sys/mman.h>
@@ -13,9 +15,10 @@ EL_USE_LOG;
 /* The layout's version is part of the key: a newer build makes a block of its own. */
 #define STRING(x) #x
 #define VERSIONED(version) "mod_elastic:block:" STRING(version)
-static const char retained_key[] = VERSIONED(EL_STATE_VERSION);
+static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
 
 el_shared_t el_shared;
+static el_block_t *block;
 
 uint64_t el_shared_now(void)
 {
@@ -44,24 +47,24 @@ static el_control_state_t start_state(server_rec *main_server)
 /*
  * A mapping that outlives the configuration's pools: the parent's next generation finds it again.
  */
-static el_state_t *block_of_parent(server_rec *main_server)
+static el_block_t *block_of_parent(server_rec *main_server)
 {
-    el_state_t **kept = ap_retained_data_get(retained_key);
-    void *block;
+    el_block_t **kept = ap_retained_data_get(retained_key);
+    void *made;
 
-    if (kept && el_state_valid(*kept)) {
+    if (kept && el_block_valid(*kept)) {
         return *kept;
     }
-    block =
-        mmap(NULL, sizeof(el_state_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (block == MAP_FAILED) {
+    made =
+        mmap(NULL, sizeof(el_block_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) {
         return NULL;
     }
     if (!kept) {
         kept = ap_retained_data_create(retained_key, sizeof(*kept));
     }
-    *kept = block;
-    el_state_init(*kept, start_state(main_server), el_shared_now());
+    *kept = made;
+    el_block_init(*kept, start_state(main_server), el_shared_now());
     return *kept;
 }
 
@@ -74,13 +77,18 @@ apr_status_t el_shared_open(server_rec *main_server)
     el_shared.control = el_server_control(server, ranges);
     el_shared.position = el_server_position(server, main_server->process->pconf);
     el_shared.interval = (uint64_t)el_server_interval(server);
-    el_shared.state = block_of_parent(main_server);
-    if (!el_shared.state) {
+    block = block_of_parent(main_server);
+    if (!block) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, main_server,
                      "elastic: no memory for the block that the children share (%lu bytes)",
-                     (unsigned long)sizeof(el_state_t));
+                     (unsigned long)sizeof(el_block_t));
         return APR_ENOMEM;
     }
+    el_shared.state = &block->state;
+    el_shared.counters = &block->counters;
+    el_shared.durations = &block->durations;
+    el_shared.costs = &block->costs;
+    el_shared.ratios = &block->ratios;
     el_shared.generation = el_state_adopt(el_shared.state, &el_shared.control, el_shared_now(),
                                           el_shared.interval);
     return APR_SUCCESS;
@@ -88,18 +96,20 @@ apr_status_t el_shared_open(server_rec *main_server)
 
 void el_shared_reset(server_rec *main_server)
 {
-    el_state_reset(el_shared.state, start_state(main_server), el_shared_now());
+    el_block_reset(block, start_state(main_server), el_shared_now());
     el_shared.generation = el_state_adopt(el_shared.state, &el_shared.control, el_shared_now(),
                                           el_shared.interval);
 }
 
-/* This process's number, asked for once: racing threads write the same. */
+/* This process's number, asked for once; threads that race here store the same. */
 static unsigned process_number(void)
 {
-    static unsigned number;
+    static _Atomic unsigned known;
+    unsigned number = atomic_load_explicit(&known, memory_order_relaxed);
 
     if (!number) {
         number = (unsigned)getpid();
+        atomic_store_explicit(&known, number, memory_order_relaxed);
     }
     return number;
 }
@@ -147,11 +157,11 @@ int el_shared_next_level(el_range_t range)
 void el_shared_duration(uint64_t nsec)
 {
     if (el_shared.control.goal.kind == EL_GOAL_LATENCY) {
-        el_histogram_add(&el_shared.state->durations, nsec);
+        el_histogram_add(el_shared.durations, nsec);
     }
 }
 
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
-    el_state_count(el_shared.state, process_number(), counter, add);
+    el_counters_add(el_shared.counters, process_number(), counter, add);
 }

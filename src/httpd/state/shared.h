@@ -9,13 +9,23 @@
 
 #include "elastic/control.h"
 #include "elastic/ladder.h"
+#include "elastic/cost.h"
+#include "elastic/counters.h"
+#include "elastic/histogram.h"
+#include "elastic/ratio.h"
 #include "elastic/state.h"
 
 /*
  * What the process knows of the controller since its configuration was read. Read-only afterwards.
  */
 typedef struct {
-    el_state_t *state; /* never NULL after post_config */
+    /* Parts of the block, which exist from post_config on. */
+    el_state_t *state;
+    el_counters_t *counters;
+    el_histogram_t *durations;
+    el_costs_t *costs;
+    el_ratios_t *ratios;
+
     el_control_config_t control;
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;   /* µs */

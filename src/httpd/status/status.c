@@ -110,30 +110,31 @@ static void add_levels(list_t *list, const server_rec *main_server)
 
 static void add_counters(list_t *list)
 {
-    const el_state_t *state = el_shared.state;
+    const el_counters_t *counters = el_shared.counters;
 
     add_count(list, "ElasticCompressed", "Compressed responses",
-              el_state_total(state, EL_COUNT_COMPRESSED));
+              el_counters_total(counters, EL_COUNT_COMPRESSED));
     add_count(list, "ElasticBytesIn", "Their bytes before",
-              el_state_total(state, EL_COUNT_BYTES_IN));
+              el_counters_total(counters, EL_COUNT_BYTES_IN));
     add_count(list, "ElasticBytesOut", "Their bytes after",
-              el_state_total(state, EL_COUNT_BYTES_OUT));
-    add_count(list, "ElasticCpuUsec", "CPU time in the encoders, µs", el_state_cpu_usec(state));
+              el_counters_total(counters, EL_COUNT_BYTES_OUT));
+    add_count(list, "ElasticCpuUsec", "CPU time in the encoders, µs",
+              (uint64_t)el_work_usec(el_counters_work(counters)));
     add_count(list, "ElasticPrecompressed", "Responses served from siblings",
-              el_state_total(state, EL_COUNT_PRECOMPRESSED));
+              el_counters_total(counters, EL_COUNT_PRECOMPRESSED));
     add_count(list, "ElasticProbes", "Probes of content that compresses badly",
-              el_state_total(state, EL_COUNT_PROBES));
+              el_counters_total(counters, EL_COUNT_PROBES));
     for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
         add_count(list, apr_pstrcat(list->pool, "ElasticSkipped-", el_reason_note(reason), NULL),
                   apr_pstrcat(list->pool, "Not compressed: ", el_reason_text(reason), NULL),
-                  el_state_total(state, (el_counter_t)(EL_COUNT_SKIPPED + reason)));
+                  el_counters_total(counters, (el_counter_t)(EL_COUNT_SKIPPED + reason)));
     }
 }
 
 static apr_array_header_t *figures_of(request_rec *r)
 {
     list_t list = {r->pool, apr_array_make(r->pool, 48, sizeof(figure_t))};
-    uint64_t started = atomic_load(&el_shared.state->started);
+    uint64_t started = atomic_load(&el_shared.counters->started);
     uint64_t now = el_shared_now();
 
     add(&list, "ElasticVersion", "mod_elastic", false, ELASTIC_VERSION);

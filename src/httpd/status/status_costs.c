@@ -25,9 +25,9 @@ static el_cost_row_t row_of(el_coding_t coding, int level, uint32_t now)
         el_setup_t setup = {.level = level, .size_hint = classes[c].nbytes};
         el_plan_t plan = el_engine_plan(coding, &setup, true);
 
-        row.cost[c] = el_cost_expect(&el_shared.state->costs, coding, level, c,
-                                     el_engine_cost(&plan), now);
-        row.measured[c] = el_cost_weight(&el_shared.state->costs, coding, level, c, now);
+        row.cost[c] = el_cost_expect(el_shared.costs, coding, level, c, el_engine_cost(&plan),
+                                     now);
+        row.measured[c] = el_cost_weight(el_shared.costs, coding, level, c, now);
     }
     return row;
 }

@@ -1,0 +1,42 @@
+/*
+ * The shared block: one anonymous mapping that all children of an httpd share, and what is in it.
+ *
+ * Its layout is fixed and versioned: a reload may load a newer build of the module into a parent
+ * that made the block with an older one. It holds no pointers. Each part has its own header, which
+ * says who may write it; a caller of one part gets a pointer to that part alone.
+ */
+#ifndef ELASTIC_BLOCK_H
+#define ELASTIC_BLOCK_H
+
+#include "elastic/cost.h"
+#include "elastic/counters.h"
+#include "elastic/histogram.h"
+#include "elastic/ratio.h"
+#include "elastic/state.h"
+
+#define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
+#define EL_BLOCK_VERSION 8
+
+typedef struct {
+    uint32_t magic;
+    uint32_t version;
+    el_state_t state;
+    el_counters_t counters;
+    el_histogram_t durations; /* of compressing a response, where a goal asks for it */
+    el_costs_t costs;         /* corrections of the built-in table */
+    el_ratios_t ratios;       /* of media types */
+} el_block_t;
+
+/* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */
+void el_block_init(el_block_t *block, el_control_state_t control, uint64_t now);
+
+/* Whether the block was made by this layout. */
+bool el_block_valid(const el_block_t *block);
+
+/*
+ * Back to the beginning, as at a restart: counters, samples, what was measured, and the position to
+ * `control`.
+ */
+void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now);
+
+#endif

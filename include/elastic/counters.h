@@ -1,0 +1,73 @@
+/*
+ * The counters of the status page, in memory that all children share.
+ *
+ * They are kept in stripes, so that processes that count at the same time do not write to the same
+ * cache line. Lock-free; any process, any thread.
+ */
+#ifndef ELASTIC_COUNTERS_H
+#define ELASTIC_COUNTERS_H
+
+#include "elastic/coding.h"
+#include "elastic/decide.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* So many processes can count without sharing a cache line. A power of two. */
+#define EL_COUNTER_STRIPES 32
+
+/* How many sets of codings there are; a set has the bit 1 << coding for each of its codings. */
+#define EL_CODING_SETS (1u << EL_CODINGS)
+
+/* X(identifier): the counters, beside one for each set of codings and one for each reason. */
+#define EL_COUNTERS(X)                                                                             \
+    X(COMPRESSED)      /* responses that went out encoded */                                       \
+    X(BYTES_IN)        /* of those, before */                                                      \
+    X(BYTES_OUT)       /* of those, after */                                                       \
+    X(SAMPLED_IN)      /* the same as BYTES_IN, of the responses whose CPU time was taken */       \
+    X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
+    X(PRECOMPRESSED)   /* responses served from siblings */                                        \
+    X(PROBES)          /* pieces of bodies encoded to see whether it pays */
+
+typedef enum {
+#define X(id) EL_COUNT_##id,
+    EL_COUNTERS(X)
+#undef X
+    EL_COUNT_CODING_SET, /* responses by the set that their coding was chosen from; add it */
+    /* responses that were not compressed, by reason; add the el_reason_t */
+    EL_COUNT_SKIPPED = EL_COUNT_CODING_SET + EL_CODING_SETS,
+    EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
+} el_counter_t;
+
+typedef struct {
+    _Alignas(64) _Atomic uint64_t count[EL_COUNT_TOTAL];
+} el_stripe_t;
+
+typedef struct el_counters {
+    _Atomic uint64_t started; /* µs of the monotonic clock, when counting began */
+    el_stripe_t stripe[EL_COUNTER_STRIPES];
+} el_counters_t;
+
+/* All of them to 0, at `now` (µs of the monotonic clock). */
+void el_counters_reset(el_counters_t *counters, uint64_t now);
+
+/* Adds to a counter. `process`, its number, picks the stripe. */
+void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
+                     uint64_t add);
+
+/* The sum of a counter over all stripes. */
+uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
+
+/* What was compressed so far. */
+typedef struct {
+    uint64_t in; /* bytes */
+    uint64_t sampled_in;
+    uint64_t sampled_nsec;
+} el_work_t;
+
+el_work_t el_counters_work(const el_counters_t *counters);
+
+/* CPU µs that `work` took: of the sampled responses, scaled by the bytes of all; else 0. */
+double el_work_usec(el_work_t work);
+
+#endif

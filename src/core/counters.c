@@ -1,0 +1,50 @@
+#include "elastic/counters.h"
+
+void el_counters_reset(el_counters_t *counters, uint64_t now)
+{
+    atomic_store(&counters->started, now);
+    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
+        for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
+            atomic_store(&counters->stripe[s].count[c], 0);
+        }
+    }
+}
+
+/* Counters order nothing, so they need no barriers. */
+void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
+                     uint64_t add)
+{
+    el_stripe_t *stripe = &counters->stripe[process % EL_COUNTER_STRIPES];
+
+    atomic_fetch_add_explicit(&stripe->count[counter], add, memory_order_relaxed);
+}
+
+uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
+{
+    uint64_t total = 0;
+
+    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
+        total += atomic_load_explicit(&counters->stripe[s].count[counter], memory_order_relaxed);
+    }
+    return total;
+}
+
+el_work_t el_counters_work(const el_counters_t *counters)
+{
+    return (el_work_t){
+        .in = el_counters_total(counters, EL_COUNT_BYTES_IN),
+        .sampled_in = el_counters_total(counters, EL_COUNT_SAMPLED_IN),
+        .sampled_nsec = el_counters_total(counters, EL_COUNT_SAMPLED_NSEC),
+    };
+}
+
+/*
+ * By bytes: the time elapsed would not do, because taking the CPU time is a system call, and after
+ * one a thread is scheduled otherwise.
+ */
+double el_work_usec(el_work_t work)
+{
+    return work.sampled_in > 0
+               ? (double)work.sampled_nsec / 1000 * ((double)work.in / (double)work.sampled_in)
+               : 0;
+}
