@@ -4,26 +4,77 @@ one."""
 import pytest
 
 from kit import at, bodies, check, env
+from kit.counters import counted
 
 BODY = bodies.html(30000)
+PART = bodies.text(9000)
+FILES = {"a.html": BODY, "a.css": BODY, "a.png": BODY, "a.pdf": BODY, "tiny.html": b"x",
+         "part.txt": PART, "page.shtml": b'<html><!--#include virtual="/part.txt" --></html>'}
 
+# Each brings the filter into the chain of pages, once or more.
+NAMED = {
+    "set": "SetOutputFilter ELASTIC",
+    "add": "AddOutputFilter ELASTIC html",
+    "by-type": "AddOutputFilterByType ELASTIC text/html",
+    "set-and-on": "Elastic On\nSetOutputFilter ELASTIC",
+    "by-type-and-on": "Elastic On\nAddOutputFilterByType ELASTIC text/html",
+    "twice": "SetOutputFilter ELASTIC;ELASTIC",
+    "twice-and-on": "Elastic On\nSetOutputFilter ELASTIC;ELASTIC",
+    "chain": "FilterDeclare Z CONTENT_SET\n"
+             "FilterProvider Z ELASTIC \"%{CONTENT_TYPE} =~ m#^text/#\"\nFilterChain Z",
+}
 
-FILES = {"a.html": BODY, "a.css": BODY, "a.png": BODY, "tiny.html": b"x"}
+# With filters of stock modules; whether ours is the one that encodes.
+STOCK = {
+    "on-deflate": ("Elastic On\nSetOutputFilter DEFLATE", True),
+    "on-brotli": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS", True),
+    "on-both": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS;DEFLATE", True),
+    "on-by-type": ("Elastic On\nAddOutputFilterByType DEFLATE text/html", True),
+    "on-both-by-type": ("Elastic On\nAddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html",
+                        True),
+    "all-named": ("SetOutputFilter ELASTIC;BROTLI_COMPRESS;DEFLATE", True),
+    "all-named-stock-first": ("SetOutputFilter BROTLI_COMPRESS;DEFLATE;ELASTIC", False),
+}
+
+# (place, its lines, why ours leaves the page alone, which keeps the stock filter from it)
+LEFT_ALONE = [
+    ("left-small", "Elastic On\nElasticMinSize 1000000\nSetOutputFilter DEFLATE", "small"),
+    ("left-env", "Elastic On\nSetEnv no-elastic 1\nSetOutputFilter DEFLATE", "env"),
+    ("left-fixed", "Elastic On\nHeader set Cache-Control no-transform\nSetOutputFilter DEFLATE",
+     "no-transform"),
+    ("left-named", "SetOutputFilter ELASTIC;DEFLATE;BROTLI_COMPRESS\nElasticMinSize 1000000",
+     "small"),
+]
+
+PLACES = {
+    **{name: f"Elastic On\nSetEnv {name} 1" for name in
+       ("no-gzip", "no-brotli", "no-elastic", "gzip-only-text/html", "force-gzip")},
+    "no-both": "Elastic On\nSetEnv no-gzip 1\nSetEnv no-brotli 1",
+    "no-gzip-empty": "Elastic On\nSetEnv no-gzip 0",
+    "only-html-0": "Elastic On\nSetEnv gzip-only-text/html 0",
+    "by-agent": "Elastic On\nSetEnvIf User-Agent Old no-gzip no-brotli",
+    "by-browser": "Elastic On\nBrowserMatch Old no-elastic",
+    "forced-br": "Elastic On\nSetEnv force-gzip 1\nElasticCodings br",
+    "css-by-type": "AddOutputFilterByType ELASTIC text/css",
+    # A type that is named with the filter need not be one of ElasticTypes.
+    "pdf-by-type": "AddOutputFilterByType ELASTIC application/pdf",
+    "named-off": "SetOutputFilter ELASTIC\nElastic Off",
+    # Named filters run before mod_headers: documented, and the reason to prefer `Elastic On`.
+    "named-fixed": "SetOutputFilter ELASTIC\nHeader set Cache-Control no-transform",
+    "stock-off": "Elastic Off\nSetOutputFilter DEFLATE",
+    "ssi": "Options +Includes\nSetOutputFilter ELASTIC\nAddOutputFilter INCLUDES;ELASTIC shtml",
+}
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
+    places = {**PLACES, **NAMED, **{name: lines for name, (lines, _) in STOCK.items()},
+              **{name: lines for name, lines, _ in LEFT_ALONE}}
     return httpd_shared(
-        "Elastic On\n"
-        + "".join(at(name, f"SetEnv {name} 1") for name in
-                  ("no-gzip", "no-brotli", "no-elastic", "gzip-only-text/html", "force-gzip"))
-        + at("no-both", "SetEnv no-gzip 1", "SetEnv no-brotli 1")
-        + at("no-gzip-empty", "SetEnv no-gzip 0")
-        + at("only-html-0", "SetEnv gzip-only-text/html 0")
-        + at("by-agent", "SetEnvIf User-Agent Old no-gzip no-brotli")
-        + at("by-browser", "BrowserMatch Old no-elastic")
-        + at("forced-br", "SetEnv force-gzip 1", "ElasticCodings br"),
-        files=FILES)
+        "AddType application/pdf .pdf\nAddType text/html .shtml\n"
+        + "<Location /part.txt>\nSetOutputFilter ELASTIC\n</Location>\n"
+        + "".join(at(name, lines) for name, lines in places.items()),
+        modules=["filter", "include", "deflate", "brotli"], files=FILES)
 
 
 # (path, Accept-Encoding, coding, reason, varies)
@@ -64,120 +115,70 @@ def test_variables(server, path, ae, coding, reason, varies):
 @pytest.mark.parametrize("path", ["/by-agent/a.html", "/by-browser/a.html"])
 def test_variables_set_by_the_request(server, path):
     answer = server.get(path, ae="gzip, br", headers={"User-Agent": "Old/1"})
-    assert (answer.status, answer.coding, answer.body) == (200, None, BODY)
+    check.whole(answer, None, BODY)
     assert server.reason(answer) == "env"
     check.encoded(server.get(path, ae="gzip", headers={"User-Agent": "New/1"}), "gzip", BODY)
 
 
 # --- the filter by its name
 
-NAMED = {
-    "SetOutputFilter": "SetOutputFilter ELASTIC",
-    "AddOutputFilter": "AddOutputFilter ELASTIC html",
-    "AddOutputFilterByType": "AddOutputFilterByType ELASTIC text/html",
-    "with On": "Elastic On\nSetOutputFilter ELASTIC",
-    "by type with On": "Elastic On\nAddOutputFilterByType ELASTIC text/html",
-    "twice": "SetOutputFilter ELASTIC;ELASTIC",
-    "FilterChain": "FilterDeclare Z CONTENT_SET\n"
-                   "FilterProvider Z ELASTIC \"%{CONTENT_TYPE} =~ m#^text/#\"\nFilterChain Z",
-}
-
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("name", NAMED)
-def test_named_filters(httpd, name):
-    server = httpd(NAMED[name], modules=["filter"], files=FILES)
+def test_a_filter_by_its_name(server, name):
+    """It encodes and counts once, however often it is in the chain."""
     for coding in ("gzip", "br"):
-        answer = server.get("/a.html", ae=coding)
+        answer, grown = counted(server, lambda: server.get(f"/{name}/a.html", ae=coding))
         check.encoded(answer, coding, BODY)
-        assert server.notes(answer)["elastic-coding"] == coding
+        notes = server.notes(answer)
+        assert notes["elastic-coding"] == coding and "elastic-reason" not in notes
         assert answer.headers["ETag"].endswith(f'-{coding}"')
         assert answer.headers["ETag"].count(f"-{coding}") == 1
-    check.plain(server.get("/a.html"), BODY)
-    assert server.status()["ElasticCompressed"] == "2"
+        assert grown == {"compressed": 1}
+    check.plain(server.get(f"/{name}/a.html"), BODY)
 
 
-def test_by_type_leaves_other_types(httpd):
-    server = httpd("AddOutputFilterByType ELASTIC text/css", modules=["filter"], files=FILES)
-    check.plain(server.get("/a.html", ae="gzip"), BODY, varies=False)
-    check.encoded(server.get("/a.css", ae="gzip"), "gzip", BODY)
+@pytest.mark.parametrize("path,coding,varies", [
+    ("/css-by-type/a.css", "gzip", True), ("/css-by-type/a.html", None, False),
+    ("/pdf-by-type/a.pdf", "gzip", True), ("/named-off/a.html", None, False),
+    ("/named-fixed/a.html", "gzip", True)])
+def test_what_a_named_filter_takes(server, path, coding, varies):
+    answer = server.get(path, ae="gzip")
+    check.whole(answer, coding, BODY)
+    assert answer.varies == varies
 
 
-def test_by_type_adds_types(httpd):
-    """A type that is named with the filter needs no place in ElasticTypes."""
-    server = httpd("AddType application/pdf .pdf\nAddOutputFilterByType ELASTIC application/pdf",
-                   modules=["filter"],
-                   files={"a.pdf": BODY})
-    check.encoded(server.get("/a.pdf", ae="gzip"), "gzip", BODY)
-
-
-def test_off_wins_over_a_named_filter(httpd):
-    server = httpd("SetOutputFilter ELASTIC\nElastic Off", files=FILES)
-    check.plain(server.get("/a.html", ae="gzip"), BODY, varies=False)
-
-
-def test_a_named_filter_does_not_see_headers_set_by_mod_headers(httpd):
-    """They run before mod_headers: documented, and the reason to prefer `Elastic On`."""
-    server = httpd("SetOutputFilter ELASTIC\nHeader set Cache-Control no-transform", files=FILES)
-    check.encoded(server.get("/a.html", ae="gzip"), "gzip", BODY)
+def test_a_named_filter_leaves_subrequests_alone(server):
+    answer, grown = counted(server, lambda: server.get("/ssi/page.shtml", ae="gzip"))
+    check.encoded(answer, "gzip", b"<html>" + PART + b"</html>")
+    assert grown == {"compressed": 1}
 
 
 # --- beside the stock modules
-
-STOCK = {
-    "elastic with deflate's filter": ("Elastic On\nSetOutputFilter DEFLATE", ["deflate"]),
-    "elastic with brotli's filter": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS", ["brotli"]),
-    "elastic with both": ("Elastic On\nSetOutputFilter BROTLI_COMPRESS;DEFLATE",
-                          ["deflate", "brotli"]),
-    "by type": ("Elastic On\nAddOutputFilterByType DEFLATE text/html", ["filter", "deflate"]),
-    "both by type": ("Elastic On\nAddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html",
-                     ["filter", "deflate", "brotli"]),
-    "all named": ("SetOutputFilter ELASTIC;BROTLI_COMPRESS;DEFLATE", ["deflate", "brotli"]),
-    "all named, stock first": ("SetOutputFilter BROTLI_COMPRESS;DEFLATE;ELASTIC",
-                               ["deflate", "brotli"]),
-}
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("name", STOCK)
 @pytest.mark.parametrize("ae", ["gzip", "br", "gzip, br"])
-def test_beside_stock_modules_a_response_is_compressed_once(httpd_stock, name, ae):
-    server = httpd_stock(name)
-    answer = server.get("/a.html", ae=ae)
-    assert answer.coding in [coding.strip() for coding in ae.split(",")]
+def test_beside_stock_modules_a_response_is_compressed_once(server, name, ae):
+    answer = server.get(f"/{name}/a.html", ae=ae)
+    assert answer.coding in ae.split(", ")
     assert answer.body == BODY and answer.varies
-    plain = server.get("/a.html")
-    check.plain(plain, BODY)
+    assert not STOCK[name][1] or server.notes(answer)["elastic-coding"] == answer.coding
+    check.plain(server.get(f"/{name}/a.html"), BODY)
 
 
-@pytest.fixture(scope="module")
-def httpd_stock(httpd_shared):
-    """Servers by the name of their configuration, one for all tests."""
-    servers = {}
-
-    def get(name):
-        if name not in servers:
-            config, modules = STOCK[name]
-            servers[name] = httpd_shared(config, modules=modules, files=FILES)
-        return servers[name]
-
-    return get
-
-
-@pytest.mark.parametrize("line,reason", [("ElasticMinSize 1000000", "small"),
-                                         ("SetEnv no-elastic 1", "env"),
-                                         ("Header set Cache-Control no-transform", "no-transform")])
-def test_what_elastic_leaves_alone_no_stock_module_compresses(httpd, line, reason):
-    server = httpd(f"Elastic On\n{line}\nSetOutputFilter DEFLATE", modules=["deflate"], files=FILES)
-    answer = server.get("/a.html", ae="gzip")
-    assert (answer.coding, answer.body) == (None, BODY)
+@pytest.mark.parametrize("name,_,reason", LEFT_ALONE)
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_what_elastic_leaves_alone_no_stock_module_compresses(server, name, _, reason, coding):
+    answer = server.get(f"/{name}/a.html", ae=coding)
+    check.whole(answer, None, BODY)
     assert server.reason(answer) == reason
 
 
-def test_where_elastic_is_off_the_stock_modules_do_their_work(httpd):
-    server = httpd("Elastic Off\nSetOutputFilter DEFLATE", modules=["deflate"], files=FILES)
-    answer = server.get("/a.html", ae="gzip")
-    assert answer.coding == "gzip" and answer.body == BODY
+def test_where_elastic_is_off_the_stock_modules_do_their_work(server):
+    answer = server.get("/stock-off/a.html", ae="gzip")
+    check.whole(answer, "gzip", BODY)
     assert "elastic-coding" not in server.notes(answer)
 
 

@@ -3,12 +3,14 @@
 import gzip
 import os
 import socket
+import threading
 import time
 
 import brotli
 import pytest
 
-from kit import bodies
+from kit import bodies, check
+from kit.counters import counted
 
 BODY = bodies.html(30000)
 BR = brotli.compress(BODY, quality=11)
@@ -48,6 +50,21 @@ Substitute "s/server/SERVER/q"
 <Directory {docs}/alone>
     Elastic Off
 </Directory>
+<Directory {docs}/alone-folder>
+    Elastic Off
+</Directory>
+<Directory {docs}/no-gzip>
+    Elastic Off
+    SetEnv no-gzip 1
+</Directory>
+<Directory {docs}/no-brotli>
+    Elastic Off
+    SetEnv no-brotli 1
+</Directory>
+<Directory {docs}/no-elastic>
+    Elastic Off
+    SetEnv no-elastic 1
+</Directory>
 <Directory {docs}/nolinks>
     Options -FollowSymLinks
 </Directory>
@@ -68,7 +85,8 @@ def add_set(server, name, *extensions, mtime=OLD):
 @pytest.fixture(scope="module")
 def site(httpd_shared):
     server = httpd_shared(CONFIG, modules=["include", "substitute", "filter"], tls=True, h2=True)
-    for folder in ("all", "denied", "secret", "off", "alone", "substitute", "rules"):
+    for folder in ("all", "denied", "secret", "off", "alone", "substitute", "rules", "no-gzip",
+                   "no-brotli", "no-elastic"):
         add_set(server, f"{folder}/page.html", "br", "gz")
     add_set(server, "three/page.html", "br", "gz", "zst")
     add_set(server, "gz/page.html", "gz")
@@ -77,8 +95,13 @@ def site(httpd_shared):
     add_set(server, "language/page.en.html", "br", "gz")
     add_set(server, "older/page.html", "br", "gz", mtime=OLD - 1)
     add_set(server, "newer/page.html", "br", "gz", mtime=OLD + 1)
-    add_set(server, "folder/page.html")
-    (server.docs / "folder/page.html.br").mkdir()
+    for folder in ("folder", "alone-folder"):
+        add_set(server, f"{folder}/page.html")
+        (server.docs / folder / "page.html.br").mkdir()
+    for smallest, other in (("br", "gz"), ("gz", "br")):
+        server.write(f"small-{smallest}/page.html", BODY, OLD)
+        server.write(f"small-{smallest}/page.html.{smallest}", b"x" * 100, OLD)
+        server.write(f"small-{smallest}/page.html.{other}", b"x" * 200, OLD)
     add_set(server, "fifo/page.html")
     os.mkfifo(server.docs / "fifo/page.html.br", 0o644)
     add_set(server, "nolinks/page.html")
@@ -97,8 +120,7 @@ def site(httpd_shared):
 
 
 def assert_sibling(answer, coding, data):
-    assert answer.status == 200
-    assert answer.coding == coding and answer.raw == data
+    assert (answer.status, answer.coding, answer.raw) == (200, coding, data), answer
     assert answer.varies
     assert answer.headers["Content-Length"] == str(len(data))
     assert answer.headers["Content-Type"].startswith("text/html")
@@ -111,56 +133,90 @@ def assert_dynamic(answer, body=BODY):
     assert answer.raw not in (BR, GZ) and answer.body == body
 
 
+SIBLINGS = {"br": BR, "gzip": GZ}
+CODINGS = pytest.mark.parametrize("coding", SIBLINGS)
+
+
 @pytest.mark.smoke
 @pytest.mark.protocols()
-@pytest.mark.parametrize("coding,data", [("br", BR), ("gzip", GZ)])
-def test_the_sibling_is_sent_as_it_is(site, protocol, coding, data):
-    answer = site.get("/all/page.html", ae=coding, protocol=protocol)
-    assert_sibling(answer, coding, data)
-    assert answer.body == BODY
+@CODINGS
+def test_the_sibling_is_sent_as_it_is(site, protocol, coding):
+    get = site.get("/all/page.html", ae=coding, protocol=protocol)
+    assert_sibling(get, coding, SIBLINGS[coding])
+    assert get.body == BODY and "Last-Modified" in get.headers
+    head = site.head("/all/page.html", ae=coding, protocol=protocol)
+    check.head_of(get, head, "Last-Modified", "Content-Length")
 
 
-@pytest.mark.parametrize("accept,coding,data", [
-    ("br, gzip", "br", BR),
-    ("gzip, br", "br", BR),
-    ("gzip;q=1, br;q=0.9", "gzip", GZ),
-    ("gzip;q=0.2, br;q=0.3", "br", BR),
-    ("br;q=0, gzip", "gzip", GZ),
-    ("*", "br", BR),
-    ("*;q=0.5, br;q=0", "gzip", GZ),
-    ("GZIP", "gzip", GZ),
-    ("x-gzip", "gzip", GZ),
-    ("identity;q=0, gzip;q=0.1", "gzip", GZ),
-], ids=lambda value: value if isinstance(value, str) else "")
-def test_weights_choose_among_siblings(site, accept, coding, data):
-    assert_sibling(site.get("/all/page.html", ae=accept), coding, data)
+@pytest.mark.parametrize("path,ae,coding", [
+    ("/all/page.html", "br, gzip", "br"),
+    ("/all/page.html", "gzip, br", "br"),
+    ("/all/page.html", "gzip;q=1, br;q=0.9", "gzip"),
+    ("/all/page.html", "gzip;q=0.2, br;q=0.3", "br"),
+    ("/all/page.html", "br;q=0, gzip", "gzip"),
+    ("/all/page.html", "*", "br"),
+    ("/all/page.html", "*;q=0.5, br;q=0", "gzip"),
+    ("/all/page.html", "GZIP", "gzip"),
+    ("/all/page.html", "x-gzip", "gzip"),
+    ("/all/page.html", "identity;q=0, gzip;q=0.1", "gzip"),
+    ("/gz/page.html", "br, gzip", "gzip"),  # there is no other
+    ("/newer/page.html", "br", "br"),
+    ("/index/", "br", "br"),
+    ("/alone/page.html", "br", "br"),  # Elastic is Off
+    ("/denied/page.html", "br, gzip", "gzip"),  # br's may not be read
+    ("/rules/page.html", "br, gzip", "gzip"),
+    ("/no-gzip/page.html", "br", "br"),
+    ("/no-brotli/page.html", "gzip", "gzip"),
+])
+def test_weights_and_rules_choose_among_siblings(site, path, ae, coding):
+    site.expect_log("AH01630")
+    assert_sibling(site.get(path, ae=ae), coding, SIBLINGS[coding])
 
 
-@pytest.mark.parametrize("accept", [None, "", "identity", "br;q=0, gzip;q=0", "deflate",
-                                    "identity, gzip;q=0.5, br;q=0.5"])
-def test_without_an_accepted_coding_the_file_is_sent(site, accept):
-    answer = site.get("/all/page.html", ae=accept)
-    assert answer.status == 200 and answer.coding is None and answer.varies
-    assert answer.raw == BODY
+@pytest.mark.parametrize("path,ae", [
+    *(("/all/page.html", ae) for ae in (None, "", "identity", "br;q=0, gzip;q=0", "deflate",
+                                        "identity, gzip;q=0.5, br;q=0.5")),
+    ("/alone/page.html", None), ("/no-gzip/page.html", "gzip"), ("/no-brotli/page.html", "br")])
+def test_without_an_accepted_coding_the_file_is_sent(site, path, ae):
+    check.plain(site.get(path, ae=ae), BODY)
+
+
+@CODINGS
+def test_no_elastic_means_no_sibling(site, coding):
+    check.whole(site.get("/no-elastic/page.html", ae=coding), None, BODY)
+
+
+@pytest.mark.parametrize("smallest,coding", [("br", "br"), ("gz", "gzip")])
+def test_the_smallest_of_equals_is_sent(site, smallest, coding):
+    assert_sibling(site.get(f"/small-{smallest}/page.html", ae="gzip, br"), coding, b"x" * 100)
 
 
 def test_a_zstd_sibling_needs_no_encoder(site):
-    answer = site.get("/three/page.html", ae="zstd")
-    assert answer.coding == "zstd" and answer.raw == ZST and answer.varies
+    assert_sibling(site.get("/three/page.html", ae="zstd"), "zstd", ZST)
 
 
-def test_a_single_sibling_is_enough(site):
-    assert_sibling(site.get("/gz/page.html", ae="br, gzip"), "gzip", GZ)
+@pytest.mark.parametrize("path,ae,body,log", [
+    ("/none/page.html", "br, gzip", BODY, None),
+    ("/off/page.html", "br", BODY, None),
+    ("/older/page.html", "br", BODY, None),
+    ("/older/page.html", "gzip", BODY, None),
+    ("/denied/page.html", "br", BODY, "AH01630"),
+    ("/rules/page.html", "br", BODY, "AH01630"),
+    ("/folder/page.html", "br", BODY, None),
+    ("/fifo/page.html", "br", BODY, None),
+    ("/nolinks/page.html", "br", BODY, "AH00032|AH00037"),
+    ("/unreadable/page.html", "br", BODY, "Permission denied"),
+    ("/ssi/page.shtml", "br", BODY + b"page.shtml", None),
+    ("/substitute/page.html", "br", BODY.replace(b"server", b"SERVER"), None),
+    ("/cgi/page.cgi", "br", b"made" * 2000, None),
+])
+def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, body, log):
+    site.expect_log(log or "nothing")
+    assert_dynamic(site.get(path, ae=ae, timeout=10), body)
 
 
-def test_without_a_sibling_the_filter_compresses(site):
-    assert_dynamic(site.get("/none/page.html", ae="br, gzip"))
-
-
-def test_a_sibling_as_old_or_newer_serves_and_an_older_one_does_not(site):
-    assert_sibling(site.get("/newer/page.html", ae="br"), "br", BR)
-    assert_dynamic(site.get("/older/page.html", ae="br"))
-    assert_dynamic(site.get("/older/page.html", ae="gzip"))
+def test_what_is_no_regular_file_is_not_negotiated(site):
+    check.plain(site.get("/alone-folder/page.html", ae="br"), BODY, varies=False)
 
 
 def test_a_sibling_goes_stale_when_its_file_changes(site):
@@ -170,71 +226,19 @@ def test_a_sibling_goes_stale_when_its_file_changes(site):
     assert_dynamic(site.get("/changing/page.html", ae="br"), BODY + b"more")
 
 
-def test_the_directory_index_has_siblings(site):
-    assert_sibling(site.get("/index/", ae="br"), "br", BR)
+@CODINGS
+def test_type_and_language_are_the_files(site, coding):
+    answer = site.get("/language/page.en.html", ae=coding)
+    assert_sibling(answer, coding, SIBLINGS[coding])
+    assert answer.headers.all("Content-Language") == ["en"]
 
 
-def test_type_and_language_are_the_files(site):
-    for coding, data in (("br", BR), ("gzip", GZ)):
-        answer = site.get("/language/page.en.html", ae=coding)
-        assert_sibling(answer, coding, data)
-        assert answer.headers.all("Content-Language") == ["en"]
-
-
-def test_last_modified_is_there(site):
-    assert "Last-Modified" in site.get("/all/page.html", ae="br").headers
-
-
-@pytest.mark.parametrize("folder", ["denied", "rules"])
-def test_a_sibling_that_may_not_be_read_is_not_sent(site, folder):
-    site.expect_log("AH01630")
-    assert_dynamic(site.get(f"/{folder}/page.html", ae="br"))
-    assert_sibling(site.get(f"/{folder}/page.html", ae="br, gzip"), "gzip", GZ)
-
-
-def test_a_denied_file_stays_denied(site):
-    site.expect_log("AH01630")
-    assert site.get("/secret/page.html", ae="br").status == 403
-
-
-def test_a_sibling_alone_answers_nothing(site):
-    assert site.get("/orphan/page.html", ae="br").status == 404
-    assert site.get("/all/page.html/more", ae="br").status == 404
-
-
-@pytest.mark.parametrize("folder", ["folder", "fifo", "nolinks"])
-def test_what_is_no_regular_file_is_no_sibling(site, folder):
-    site.expect_log("AH00032|AH00037")
-    assert_dynamic(site.get(f"/{folder}/page.html", ae="br", timeout=10))
-
-
-def test_a_sibling_that_the_server_cannot_open_is_not_sent(site):
-    site.expect_log("Permission denied")
-    assert_dynamic(site.get("/unreadable/page.html", ae="br"))
-
-
-def test_off_means_off(site):
-    assert_dynamic(site.get("/off/page.html", ae="br"))
-
-
-def test_siblings_need_no_filter(site):
-    """ElasticPrecompressed works where Elastic is Off."""
-    assert_sibling(site.get("/alone/page.html", ae="br"), "br", BR)
-    plain = site.get("/alone/page.html")
-    assert plain.raw == BODY and plain.varies
-
-
-def test_included_pages_are_made_for_each_request(site):
-    assert_dynamic(site.get("/ssi/page.shtml", ae="br"), BODY + b"page.shtml")
-
-
-def test_substituted_pages_are_made_for_each_request(site):
-    assert_dynamic(site.get("/substitute/page.html", ae="br"), BODY.replace(b"server", b"SERVER"))
-
-
-def test_scripts_have_no_siblings(site):
-    answer = site.get("/cgi/page.cgi", ae="br")
-    assert_dynamic(answer, b"made" * 2000)
+@pytest.mark.parametrize("path,status,log", [
+    ("/secret/page.html", 403, "AH01630"), ("/orphan/page.html", 404, None),
+    ("/all/page.html/more", 404, None)])
+def test_where_the_file_is_not_served_no_sibling_is(site, path, status, log):
+    site.expect_log(log or "nothing")
+    assert site.get(path, ae="br").status == status
 
 
 def test_post_is_not_answered_from_a_sibling(site):
@@ -242,29 +246,19 @@ def test_post_is_not_answered_from_a_sibling(site):
     assert answer.raw != BR
 
 
-@pytest.mark.protocols()
-@pytest.mark.parametrize("coding,data", [("br", BR), ("gzip", GZ)])
-def test_head_has_gets_header(site, protocol, coding, data):
-    get = site.get("/all/page.html", ae=coding, protocol=protocol)
-    head = site.head("/all/page.html", ae=coding, protocol=protocol)
-    assert head.status == 200 and head.raw == b""
-    for name in ("Content-Encoding", "Content-Length", "Content-Type", "ETag", "Vary",
-                 "Last-Modified"):
-        assert head.headers[name] == get.headers[name]
+def test_siblings_have_a_counter_of_their_own(site):
+    def sent():
+        return int(site.status()["ElasticPrecompressed"])
 
-
-def test_counters_tell_siblings_from_encoded_responses(site):
-    before = site.status()
-    for _ in range(3):
-        site.get("/all/page.html", ae="br")
-    site.get("/none/page.html", ae="br")
-    after = site.status()
-    assert int(after["ElasticPrecompressed"]) == int(before["ElasticPrecompressed"]) + 3
-    assert int(after["ElasticCompressed"]) == int(before["ElasticCompressed"]) + 1
+    before = sent()
+    answer, grown = counted(site, lambda: site.get("/all/page.html", ae="br"))
+    assert answer.raw == BR and "elastic-reason" not in site.notes(answer)
+    assert grown == {} and sent() == before + 1
+    answer, grown = counted(site, lambda: site.get("/none/page.html", ae="br"))
+    assert grown == {"compressed": 1} and sent() == before + 1
 
 
 def test_pipelined_requests_get_whole_siblings(site):
-    """The connection stays in step: nothing is sent twice or left out."""
     with site.connect() as connection:
         ids = [connection.send_request("/all/page.html", ae=coding)
                for coding in ("br", "gzip", "identity")]
@@ -279,3 +273,37 @@ def test_an_aborted_sibling_leaves_the_server_well(site):
         connection.receive(100)
         connection.abort()
     assert_sibling(site.get("/all/page.html", ae="br"), "br", BR)
+
+
+def test_a_sibling_that_is_replaced_meanwhile_is_never_mixed_up(site):
+    """Length and tag are of one file, the bytes never of another."""
+    other = bodies.text(15000)
+    versions = [GZ, gzip.compress(other, 1, mtime=0)]
+    add_set(site, "replaced/page.html")
+    sibling = site.write("replaced/page.html.gz", GZ, OLD)
+    over = threading.Event()
+    count = 0
+
+    def replace():
+        nonlocal count
+        part = sibling.with_name("part")
+        while not over.wait(0.0005):
+            count += 1
+            part.write_bytes(versions[count % 2])
+            part.chmod(0o644)
+            part.rename(sibling)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        tags = {}
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            answer = site.get("/replaced/page.html", ae="gzip")
+            assert answer.complete and answer.body in (BODY, other), answer
+            tag = answer.headers["ETag"]
+            assert tags.setdefault(tag, answer.body) == answer.body, tag
+    finally:
+        over.set()
+        thread.join()
+    assert count > 100
