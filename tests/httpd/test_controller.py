@@ -13,6 +13,7 @@ import pytest
 
 from kit import env
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
+from kit.process import descriptors
 from kit.procstat import ProcStat
 
 def br_level(position, top=TOP):
@@ -292,3 +293,16 @@ def test_all_children_dead_at_once(driven):
         os.kill(child, signal.SIGKILL)
     assert d.position() == 3
     d.walk_to(2)
+
+
+def test_sampling_leaves_no_descriptors_open(httpd):
+    server = httpd("Elastic On\nElasticInterval 100ms", allow_log=[SHORT_INTERVAL])
+
+    def samples():
+        return int(server.status()["ElasticSamples"])
+
+    server.wait_for(lambda: samples() >= 2, 10, "samples")
+    before, seen = {pid: descriptors(pid) for pid in server.children()}, samples()
+    server.wait_for(lambda: samples() >= seen + 15, 20, "samples")
+    after = {pid: descriptors(pid) for pid in server.children()}
+    assert sum(after[pid] - before[pid] for pid in {*before} & {*after}) < 10

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from kit import check, env
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, Driven
 from kit.procstat import ProcStat
 
@@ -97,6 +98,25 @@ def test_counters_that_run_backward_move_nothing(driven):
     time.sleep(0.5)
     assert d.position() == START
     d.nudge(100)
+
+
+@pytest.mark.parametrize("lines", ["", "ChrootDir /"] if env.IS_ROOT else [""])
+def test_a_fifo_in_its_place_holds_nothing_up(httpd, lines):
+    server = httpd(f"Elastic On\nElasticProcStat {{root}}/fifo\nElasticInterval 100ms\n{lines}",
+                   start=False, files=FILES, allow_log=[SHORT_INTERVAL])
+    os.mkfifo(server.root / "fifo")
+    (server.root / "fifo").chmod(0o666)
+    server.start(timeout=10)
+    server.expect_log("elastic: .*fifo")
+    server.wait_log("elastic: .*fifo")
+    time.sleep(1)
+    check.encoded(server.get("/a.txt", ae="gzip"), "gzip", FILES["a.txt"])
+    assert server.status()["ElasticSamples"] == "0"
+    assert len(server.log.lines("warn.*elastic: .*fifo")) == 1
+    start = time.monotonic()
+    server.stop()
+    assert time.monotonic() - start < 4
+    assert not server.log.lines("did not exit")
 
 
 # --- bypass

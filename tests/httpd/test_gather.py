@@ -1,9 +1,13 @@
-"""Bodies that come piece by piece: gathered and encoded in one call where they end soon enough."""
+"""Bodies that come piece by piece: gathered and encoded in one call where they end soon enough, and
+otherwise in blocks that are not much smaller."""
+
+import random
 
 import pytest
 
-from kit import bodies, check, env
+from kit import at, bodies, check, decode, env
 from kit.fpm import Fpm
+from kit.origin import framed, raw
 
 PHP = """<?php
 header('Content-Type: text/html');
@@ -27,23 +31,52 @@ for at in range(0, size, step):
 """
 
 SHORT = """\
-head('Content-Type: text/html', 'Content-Length: ' + os.environ['QUERY_STRING'])
-out('<p>' * 10000)
+announced, pause = os.environ['QUERY_STRING'].split(',')
+head('Content-Type: text/html', 'Content-Length: ' + announced)
+out('<p>' * 5000)
+time.sleep(float(pause))
+out('<p>' * 5000)
+"""
+
+PIECES = """\
+head('Content-Type: text/plain')
+with open('text.txt', 'rb') as file:
+    while data := file.read(8192):
+        out(data)
 """
 
 PAGE = bodies.html(600_000)
+TEXT = bodies.text(400_000)
+
+
+def access_log(size):
+    """Lines that are much alike: a block of its own for each few of them costs most here."""
+    rng = random.Random(3)
+    lines = (f'127.0.0.1 - - "GET /path/{rng.randrange(50)}/item?id={rng.randrange(10**6)}" '
+             f'200 {rng.randrange(10**5)} "-" "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101"\n'
+             for _ in range(size // 80))
+    return "".join(lines).encode()[:size]
+
+
+LOG = access_log(400_000)
 
 GATHERED = 128 * 1024
 SIZES = (9000, 30_000, 70_000, 120_000, GATHERED - 1, GATHERED + 20_000, 600_000)
 
 
 @pytest.fixture(scope="module")
-def server(httpd_shared):
-    server = httpd_shared("", start=False, modules=["proxy", "proxy_fcgi"],
-                          files={"page.html": PAGE,
+def server(httpd_shared, origin):
+    # mod_bucketeer ends a brigade at \x10, without a flush.
+    cut = b"\x10".join(bodies.pieces(LOG, (8192,)))
+    server = httpd_shared("", start=False,
+                          modules=["proxy", "proxy_fcgi", "proxy_http", "bucketeer"],
+                          files={"page.html": PAGE, "text.txt": TEXT, "log.txt": LOG,
+                                 "cut/log.txt": cut,
                                  **{f"{size}.html": PAGE[:size] for size in SIZES}},
-                          cgi={"page.cgi": CGI, "short.cgi": SHORT},
+                          cgi={"page.cgi": CGI, "short.cgi": SHORT, "pieces.cgi": PIECES},
                           allow_log=["shorter than was announced"])
+    origin.route("/pieces", raw({"Content-Type": "text/plain", "Transfer-Encoding": "chunked"},
+                                framed(bodies.pieces(TEXT, (100,)))))
     fpm = Fpm(server.root)
     server.write("page.php", PHP)
     server.configure(
@@ -51,7 +84,10 @@ def server(httpd_shared):
         f"<FilesMatch php$>\nSetHandler \"{fpm.handler}\"\n</FilesMatch>\n"
         "AliasMatch ^/(?:small|never)/(.*) {docs}/$1\n"
         "<Location /small>\nElasticWholeBody 50K\n</Location>\n"
-        "<Location /never>\nElasticWholeBody 0\n</Location>\n")
+        "<Location /never>\nElasticWholeBody 0\n</Location>\n"
+        "<Location ~ /cut/>\nSetOutputFilter BUCKETEER\n</Location>\n"
+        + "".join(f"ProxyPass /br-{level}/origin/ {origin.url}/\n"
+                  + at(f"br-{level}", f"ElasticLevel br {level}") for level in (0, 1)))
     server.start()
     yield server
     fpm.stop()
@@ -119,6 +155,31 @@ def test_the_head_of_a_page_does_not_wait_for_its_body(server, coding):
 
 
 @pytest.mark.parametrize("announced", [35_000, 90_000])
-def test_what_comes_short_of_its_announced_length_is_no_whole_body(server, announced):
-    answer = server.get(f"/short.cgi?{announced}", ae="gzip")
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_what_comes_short_of_its_announced_length_is_no_whole_body(server, announced, coding):
+    answer = server.get(f"/short.cgi?{announced},0", ae=coding)
     assert answer.status == 500 and answer.coding is None
+    # Of a script that pauses, some may be out when its end is seen.
+    answer = server.get(f"/short.cgi?{announced},0.5", ae=coding)
+    if answer.status == 200:
+        assert not answer.complete
+        with pytest.raises(decode.DecodeError):
+            decode.decode(coding, answer.raw)
+    else:
+        assert answer.status == 500
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("whole,pieces,body,most", [
+    ("log.txt", "cut/log.txt", LOG, 1.1),
+    # How often a script is waited for depends on the machine.
+    ("text.txt", "pieces.cgi", TEXT, 1.25),
+    ("text.txt", "origin/pieces", TEXT, 1.5)], ids=["brigades", "script", "chunks"])
+def test_small_pieces_cost_br_little(server, level, whole, pieces, body, most):
+    """At these levels the encoder makes a block of whatever it is given."""
+    sizes = []
+    for path in (whole, pieces):
+        answer = server.get(f"/br-{level}/{path}", ae="br")
+        check.encoded(answer, "br", body)
+        sizes.append(len(answer.raw))
+    assert sizes[1] < sizes[0] * most

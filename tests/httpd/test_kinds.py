@@ -1,11 +1,11 @@
-"""Kinds of responses: without a body, made of subrequests, redirected within, of errors, already
-encoded."""
+"""Kinds of responses: without a body, cut into any buckets, made of subrequests, redirected within,
+of errors, already encoded."""
 
 import gzip
 
 import pytest
 
-from kit import bodies, check, env
+from kit import at, bodies, check, env
 
 BODY = bodies.html(30000)
 
@@ -26,6 +26,16 @@ out(gzip.compress(data, mtime=0) if name in ('gzip', 'x-gzip') else data)
 """
 
 
+# mod_bucketeer ends a bucket at \x02 and a brigade at \x10, and flushes at \x06.
+CUTS = {
+    "buckets": (3000, b"\x02".join(bodies.pieces(bodies.text(3000), (1, 40, 999)))),
+    "brigades": (30000, b"\x10".join(bodies.pieces(bodies.text(30000), (1, 40, 9999)))),
+    "flushes": (30000, b"\x06".join(bodies.pieces(bodies.text(30000), (1, 40, 9999)))),
+    "mixed": (30000, b"\x06\x06\x02\x10\x06"
+              + b"\x10\x02\x06".join(bodies.pieces(bodies.text(30000)))),
+}
+
+
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     server = httpd_shared(
@@ -37,16 +47,22 @@ def server(httpd_shared, origin):
         "RewriteRule ^internal$ /page.html [L]\n</Directory>\n"
         "AddOutputFilter INCLUDES .shtml\nAddType text/html .shtml\n"
         "<Directory {docs}/secret>\nRequire all denied\n</Directory>\n"
-        "AddEncoding x-gzip .gz\n",
-        modules=["include", "rewrite", "proxy", "proxy_http"], tls=True, h2=True,
+        "AddEncoding x-gzip .gz\nAddHandler send-as-is .asis\n"
+        + at("cut", "SetOutputFilter BUCKETEER"),
+        modules=["include", "rewrite", "proxy", "proxy_http", "bucketeer", "asis"], tls=True,
+        h2=True,
         files={"page.html": BODY, "dir/index.html": BODY, "errors/missing.html": BODY,
                "secret/a.html": BODY, "tiny.html": b"<p>tiny", "nothing.html": b"",
                "packed.html.gz": gzip.compress(BODY, mtime=0),
-               "part.html": BODY[:9000],
+               "part.html": BODY[:9000], "as.asis": b"Content-Type: text/html\n\n" + BODY,
+               **{f"{name}.txt": data for name, (_, data) in CUTS.items()},
                "whole.shtml": b"<html>" + bodies.text(3000)
                               + b'<!--#include virtual="/part.html" -->'
                               + b'<!--#include virtual="/status.cgi?200" --></html>'},
-        cgi={"status.cgi": STATUS_CGI, "encoded.cgi": ENCODED_CGI})
+        cgi={"status.cgi": STATUS_CGI, "encoded.cgi": ENCODED_CGI,
+             "untyped.cgi": "head('X-None: 1')\nout('x' * 9000)\n",
+             "nothing.cgi": "head('Content-Type: text/html')\n",
+             "silent.cgi": "pass\n"})
     html = {"Content-Type": "text/html"}
     origin.route("/head", lambda e: e.respond(200, {**html, "ETag": '"o"'}, BODY))
     origin.route("/packed", lambda e: e.respond(
@@ -67,19 +83,14 @@ def server(httpd_shared, origin):
 def test_head_has_gets_header_and_no_body(server, protocol, path, ae):
     get = server.get(path, ae=ae, protocol=protocol)
     head = server.head(path, ae=ae, protocol=protocol)
-    assert head.status == 200 and head.raw == b"" and head.complete
-    check.same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type",
-                      "Accept-Ranges")
-    assert get.coding == ae and get.body == BODY
-    length = head.headers.get("Content-Length")
-    assert length is None or length == get.headers.get("Content-Length")
+    check.head_of(get, head, "Accept-Ranges")
+    check.whole(get, ae, BODY)
 
 
 @pytest.mark.parametrize("path", ["/tiny.html", "/nothing.html", "/missing"])
 def test_head_of_what_is_not_compressed(server, path):
     get, head = server.get(path, ae="gzip"), server.head(path, ae="gzip")
-    assert head.raw == b"" and head.complete and head.status == get.status
-    check.same_header(get, head, "Content-Encoding", "Vary", "Content-Type")
+    check.head_of(get, head)
     if path == "/tiny.html":
         assert head.coding is None and head.headers.get("Content-Length") == "7"
 
@@ -90,11 +101,18 @@ def test_head_runs_no_encoder(server):
     assert notes["elastic-reason"] == "head" and "elastic-out" not in notes
 
 
-def test_the_connection_stays_in_step_after_head(server):
+@pytest.mark.parametrize("method,path,status", [
+    *(("HEAD", path, 200) for path in ("/page.html", "/status.cgi?200", "/origin/head")),
+    ("GET", "/status.cgi?204", 204), ("GET", "/status.cgi?304", 304),
+    ("OPTIONS", "/page.html", 200), ("TRACE", "/page.html", 200),
+    ("DELETE", "/page.html", 405), ("PUT", "/page.html", 405)])
+def test_the_next_response_begins_where_one_ended(server, method, path, status):
     with server.connect() as connection:
-        for path in ("/page.html", "/status.cgi?200", "/origin/head"):
-            assert connection.request(path, "HEAD", "gzip").status == 200
-            check.encoded(connection.request("/page.html", "GET", "gzip"), "gzip", BODY)
+        answer = connection.request(path, method, "gzip")
+        assert answer.status == status and answer.complete
+        assert answer.coding is None or method == "HEAD" or answer.body
+        for coding in ("gzip", "br"):
+            check.encoded(connection.request("/page.html", "GET", coding), coding, BODY)
 
 
 # --- statuses
@@ -122,11 +140,26 @@ def test_post_is_compressed(server):
     check.encoded(answer, "br", BODY)
 
 
-def test_the_connection_stays_in_step_after_204_and_304(server):
-    with server.connect() as connection:
-        for status in (204, 304):
-            assert connection.request(f"/status.cgi?{status}", ae="gzip").status == status
-            check.encoded(connection.request("/page.html", ae="br"), "br", BODY)
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("name", CUTS)
+def test_bodies_cut_into_any_buckets(server, name, coding):
+    check.encoded(server.get(f"/cut/{name}.txt", ae=coding), coding, bodies.text(CUTS[name][0]))
+
+
+def test_as_is_files_are_compressed(server):
+    check.encoded(server.get("/as.asis", ae="br"), "br", BODY)
+
+
+def test_a_response_without_a_type_passes(server):
+    check.whole(server.get("/untyped.cgi", ae="gzip"), None, b"x" * 9000)
+
+
+@pytest.mark.parametrize("ae", ["gzip", "br", None])
+def test_a_script_that_writes_no_body_or_nothing(server, ae):
+    check.plain(server.get("/nothing.cgi", ae=ae), b"")
+    server.expect_log("End of script output before headers")
+    assert server.get("/silent.cgi", ae=ae).status == 500
 
 
 # --- made within the server

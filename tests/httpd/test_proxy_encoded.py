@@ -27,6 +27,7 @@ ENCODED = {
     "list": (["gzip, br"], brotli.compress(GZ, quality=1)),
     "fields": (["gzip", "br"], brotli.compress(GZ, quality=1)),
     "identity-gzip": (["identity, gzip"], GZ),
+    "identity-fields": (["identity", "gzip"], GZ),
     "unknown": (["aes128gcm"], bodies.noise(9000)),
 }
 
@@ -113,6 +114,9 @@ def test_vary_has_every_name_once(server, origin, way, coding, fields, expected)
 @pytest.mark.parametrize("fields", [
     [("Cache-Control", "no-transform")], [("Cache-Control", "max-age=1,No-Transform")],
     [("Cache-Control", "max-age=60"), ("Cache-Control", "public, no-transform")],
+    [("Cache-Control", "no-transform"), ("Cache-Control", "max-age=3")],
+    [("Cache-Control", "max-age=3"), ("Cache-Control", "public"),
+     ("Cache-Control", "x=1, No-Transform")],
 ])
 @EACH
 def test_no_transform_is_respected(server, origin, way, coding, fields):

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from kit import bodies, check, decode
+from kit.counters import counted
 from kit.origin import breaks_off
 from kit.proxied import EACH, WAYS, Gate, config, locations, start
 
@@ -83,6 +84,14 @@ def test_a_body_that_breaks_off_never_looks_whole(server, origin, way, coding, h
     _broken(answer)
     assert server.notes(answer).get("elastic-reason") == "error"
     check.encoded(server.get(way.path("page"), ae=coding, protocol=protocol), coding, PAGE)
+
+
+@EACH
+def test_a_body_that_breaks_off_counts_as_an_error(server, origin, way, coding):
+    for how in ("short", "no-last-chunk"):
+        origin.route("/broken", BREAKS[how])
+        _, grown = counted(server, lambda: server.get(way.path("broken"), ae=coding))
+        assert grown == {"error": 1}
 
 
 @EACH

@@ -27,6 +27,10 @@ SHAPES = {
 }
 
 
+# Each is a brigade of its own, and nothing announces how many there are.
+HELD = [bodies.text(size) for size in (700, 300, 900)]
+
+
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     server = start(
@@ -36,6 +40,7 @@ def server(httpd_shared, origin):
     for name, handler in SHAPES.items():
         origin.route(f"/{name}", handler)
     origin.route("/sized", lambda e: e.respond(200, {}, bodies.text(int(e.path.split("?")[1]))))
+    origin.route("/held", _chunked(HELD))
     origin.route("/late", lambda e: e.chunked(200, {}, [0.1, SMALL]))
     origin.route("/empty", lambda e: e.respond(200, {}, b""))
     origin.route("/empty-chunked", _chunked([]))
@@ -86,6 +91,11 @@ def test_stock_filters_keep_their_minimum(server, way, size, gzip, br):
         answer = server.get(way.path(f"sized?{size}"), ae=ae)
         check.whole(answer, coding, bodies.text(size))
         assert answer.varies
+
+
+@EACH_OWN
+def test_pieces_that_were_held_come_first(server, way, coding):
+    check.encoded(server.get(way.path("held"), ae=coding), coding, b"".join(HELD))
 
 
 @EACH
