@@ -93,18 +93,33 @@ static el_context_t *zlib_create(const el_setup_t *setup)
     return &context->base;
 }
 
+/*
+ * Sets another level after a reset. zlib 1.2.9 to 1.2.11 write the header of the new body then, where
+ * the levels need different functions: to wherever the last body's output went, unless told
+ * otherwise. What they write is thrown away, and written again after another reset.
+ */
+static bool set_level(zlib_context_t *context, int level)
+{
+    z_stream *z = &context->z;
+    Bytef header[64]; /* gzip's has 10 bytes */
+
+    z->next_in = Z_NULL;
+    z->avail_in = 0;
+    z->next_out = header;
+    z->avail_out = sizeof(header);
+    if (deflateParams(z, level, Z_DEFAULT_STRATEGY) != Z_OK) {
+        return false;
+    }
+    context->level = level;
+    return z->total_out == 0 || deflateReset(z) == Z_OK;
+}
+
 static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
 {
     zlib_context_t *context = (zlib_context_t *)base;
 
-    if (deflateReset(&context->z) != Z_OK) {
-        return false;
-    }
-    if (context->level == setup->level) {
-        return true;
-    }
-    context->level = setup->level;
-    return deflateParams(&context->z, setup->level, Z_DEFAULT_STRATEGY) == Z_OK;
+    return deflateReset(&context->z) == Z_OK
+           && (context->level == setup->level || set_level(context, setup->level));
 }
 
 static int zlib_flush(el_op_t op)

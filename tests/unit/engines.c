@@ -9,6 +9,7 @@ int main(void)
     int failed;
 
     srunner_add_suite(runner, failing_suite());
+    srunner_add_suite(runner, level_change_suite());
     srunner_add_suite(runner, pool_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -24,6 +24,7 @@ Suite *goal_suite(void);
 Suite *histogram_suite(void);
 Suite *failing_suite(void);
 Suite *ladder_suite(void);
+Suite *level_change_suite(void);
 Suite *load_suite(void);
 Suite *machine_suite(void);
 Suite *mediatype_suite(void);

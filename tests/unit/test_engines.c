@@ -301,7 +301,11 @@ static size_t zlib_nbytes(int level, size_t nbytes)
     return encode_whole(&plan, nbytes, el_engine_bound(nbytes));
 }
 
-/* Of these bodies: the corpus is scripts/measure-setups'. A wrong row of the table is far off. */
+/*
+ * A wrong row of the plan's table makes at least 13 % more. The bound is loose, because these bodies
+ * are not text that the tables were made for, and ISA-L has other code, which makes other bytes, for
+ * CPUs without AVX-512: 9.5 % more than zlib at level 3. scripts/measure-setups has the real corpus.
+ */
 START_TEST(a_level_of_gzip_is_no_larger_than_zlibs)
 {
     static const size_t some[] = {1024, 4096, 16384, 65536, 122880, 307200};
@@ -313,7 +317,7 @@ START_TEST(a_level_of_gzip_is_no_larger_than_zlibs)
             body_fill(BODY_TEXT, body, some[s]);
             ours = planned_nbytes(level, some[s]);
             zlibs = zlib_nbytes(level, some[s]);
-            ck_assert_msg(ours * 100 <= zlibs * 108, "gzip %d, %zu bytes: %zu, zlib %zu", level,
+            ck_assert_msg(ours * 100 <= zlibs * 112, "gzip %d, %zu bytes: %zu, zlib %zu", level,
                           some[s], ours, zlibs);
         }
     }
