@@ -137,6 +137,8 @@ AC_DEFUN([EL_SANITIZERS], [
     AC_ARG_ENABLE([ubsan],
         [AS_HELP_STRING([--enable-ubsan],
             [build with UndefinedBehaviorSanitizer, reports are fatal])])
+    AC_ARG_ENABLE([tsan],
+        [AS_HELP_STRING([--enable-tsan], [build with ThreadSanitizer, for make check-threads])])
     SANITIZE_FLAGS=
     SANITIZE_PRELOAD=
     AS_IF([test "x$enable_asan" = xyes], [
@@ -147,6 +149,8 @@ AC_DEFUN([EL_SANITIZERS], [
     ])
     AS_IF([test "x$enable_ubsan" = xyes],
         [SANITIZE_FLAGS="$SANITIZE_FLAGS -fsanitize=undefined -fno-sanitize-recover=undefined"])
+    AS_IF([test "x$enable_tsan" = xyes],
+        [SANITIZE_FLAGS="-fsanitize=thread -fno-omit-frame-pointer"])
     AS_IF([test -n "$SANITIZE_FLAGS"], [
         AC_MSG_CHECKING([whether $CC links with $SANITIZE_FLAGS])
         el_cflags=$CFLAGS

@@ -28,7 +28,8 @@ el_build_generate() {
     done
 }
 
-# el_build NAME [CONFIGURE-OPTION...]: the build in build/NAME, brought up to date.
+# el_build NAME [CONFIGURE-OPTION...]: the build in build/NAME, brought up to date; of el_targets,
+# where that is set.
 el_build() {
     local name=$1 dir=$el_build_root/$1 log
     shift
@@ -46,7 +47,8 @@ el_build() {
             el_quietly "$log" "$el_root/configure" "$@" || exit 1
             printf '%s\n' "$*" >options
         fi
-        el_quietly "$log" make -j"$(el_jobs)" || exit 1
+        # shellcheck disable=SC2086 # several targets
+        el_quietly "$log" make -j"$(el_jobs)" ${el_targets-} || exit 1
     ) 9>"$el_build_root/.lock" || return 1
     grep -E 'warning:' "$log" || true
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* A sanitizer has its own malloc(), which cannot be replaced. */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define REPLACES_MALLOC 0
 #else
 #define REPLACES_MALLOC 1

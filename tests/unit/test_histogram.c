@@ -162,7 +162,6 @@ START_TEST(two_that_fade_take_away_what_there_is_once)
 {
     pthread_t thread;
 
-    memset(&histogram, 0, sizeof(histogram));
     ck_assert_int_eq(pthread_create(&thread, NULL, fade_many, &histogram), 0);
     fade_many(&histogram);
     pthread_join(thread, NULL);
@@ -176,6 +175,7 @@ Suite *histogram_suite(void)
 {
     Suite *suite = suite_create("histogram");
     TCase *tc = tcase_create("histogram");
+    TCase *threads = tcase_create("threads");
 
     tcase_add_test(tc, an_empty_one_knows_nothing);
     tcase_add_loop_test(tc, a_duration_is_told_within_its_class, 0, ROWS(durations));
@@ -184,8 +184,11 @@ Suite *histogram_suite(void)
     tcase_add_test(tc, too_few_tell_nothing);
     tcase_add_test(tc, the_past_fades);
     tcase_add_test(tc, a_fade_keeps_within_bounds);
-    tcase_add_test(tc, two_that_fade_take_away_what_there_is_once);
     tcase_add_test(tc, nothing_is_lost_between_processes);
     suite_add_tcase(suite, tc);
+
+    tcase_set_tags(threads, "threads");
+    tcase_add_test(threads, two_that_fade_take_away_what_there_is_once);
+    suite_add_tcase(suite, threads);
     return suite;
 }

@@ -313,6 +313,7 @@ Suite *pool_suite(void)
 {
     Suite *suite = suite_create("pool");
     TCase *tc = tcase_create("pool");
+    TCase *threads = tcase_create("threads");
 
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, el_pool_drain);
@@ -328,7 +329,12 @@ Suite *pool_suite(void)
     tcase_add_test(tc, what_is_idle_is_given_back);
     tcase_add_test(tc, buffers_hold_what_was_asked_for);
     tcase_add_test(tc, a_buffer_beyond_all_memory_is_refused);
-    tcase_add_test(tc, many_threads_share_it);
     suite_add_tcase(suite, tc);
+
+    tcase_set_tags(threads, "threads");
+    tcase_set_timeout(threads, 120);
+    tcase_add_checked_fixture(threads, set_up, el_pool_drain);
+    tcase_add_test(threads, many_threads_share_it);
+    suite_add_tcase(suite, threads);
     return suite;
 }

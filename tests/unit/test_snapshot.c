@@ -133,13 +133,17 @@ Suite *snapshot_suite(void)
 {
     Suite *suite = suite_create("snapshot");
     TCase *tc = tcase_create("snapshot");
+    TCase *threads = tcase_create("threads");
 
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, zeroed_memory_has_none);
     tcase_add_test(tc, what_was_written_is_read);
     tcase_add_test(tc, what_was_cleared_is_gone);
     tcase_add_test(tc, a_mixture_of_two_is_none);
-    tcase_add_test(tc, a_reader_gets_all_of_one_writers_or_none);
     suite_add_tcase(suite, tc);
+
+    tcase_set_tags(threads, "threads");
+    tcase_add_test(threads, a_reader_gets_all_of_one_writers_or_none);
+    suite_add_tcase(suite, threads);
     return suite;
 }

@@ -291,18 +291,23 @@ Suite *state_claim_suite(void)
 {
     Suite *suite = suite_create("claims");
     TCase *tc = tcase_create("claims");
+    TCase *threads = tcase_create("threads");
 
     tcase_add_checked_fixture(tc, block_setup, block_teardown);
     tcase_add_test(tc, a_claim_is_won_when_due_and_once);
     tcase_add_test(tc, only_the_newest_generation_claims);
-    tcase_add_test(tc, of_many_threads_at_most_one_wins_a_tick);
-    tcase_add_test(tc, of_threads_at_the_same_time_exactly_one_wins);
     tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
     tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
     tcase_add_test(tc, a_reload_ends_the_claims_before_it);
     tcase_add_test(tc, a_sample_written_in_half_is_none);
-    tcase_add_test(tc, holders_that_are_overtaken_leave_nothing_in_half);
     tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
     suite_add_tcase(suite, tc);
+
+    tcase_set_tags(threads, "threads");
+    tcase_add_checked_fixture(threads, block_setup, block_teardown);
+    tcase_add_test(threads, of_many_threads_at_most_one_wins_a_tick);
+    tcase_add_test(threads, of_threads_at_the_same_time_exactly_one_wins);
+    tcase_add_test(threads, holders_that_are_overtaken_leave_nothing_in_half);
+    suite_add_tcase(suite, threads);
     return suite;
 }
