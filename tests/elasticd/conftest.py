@@ -5,6 +5,7 @@ import pathlib
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -12,10 +13,13 @@ import zlib
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-ELASTICD = os.environ.get("ELASTICD", str(SOURCE / "elasticd"))
+sys.path.insert(0, str(SOURCE / "tests" / "httpd"))
 
-# Seconds that something may take that takes a few intervals; generous, for slow machines.
-PATIENCE = 20
+from kit import env  # noqa: E402
+from kit.procstat import ProcStat  # noqa: E402
+
+# Seconds that something may take that takes a few intervals; generous, for busy machines.
+PATIENCE = 60
 
 FILE = struct.Struct("<8sIIQHHHHIIQI8xI")
 
@@ -35,7 +39,7 @@ class Position:
 
 
 def until(question, what):
-    """Asks until the answer is true, and gives it back."""
+    """Asks until the answer is true, and returns it."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         answer = question()
@@ -46,40 +50,47 @@ def until(question, what):
 
 
 class Machine:
-    """The kernel's files of a machine with one CPU, which is as busy as the test says."""
+    """The kernel's files of a machine with one CPU, which is `busy` percent of the time. Its
+    control group, where it has one, uses as much of a CPU as `group_uses` says."""
 
     def __init__(self, root):
         self.root = root
-        self.busy = 0.65
-        self.written = True
-        self.ticks = [1000.0, 1000.0]
-        self.stop = threading.Event()
+        self.busy = 65
+        self.group_uses = None
         (root / "proc").mkdir(parents=True)
-        self.write()
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
+        self.stat = ProcStat(root / "proc" / "stat")
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
 
-    def write(self):
-        self.ticks[0] += 20 * self.busy
-        self.ticks[1] += 20 * (1 - self.busy)
-        new = self.root / "proc" / "stat.new"
-        new.write_text(f"cpu  {self.ticks[0]:.0f} 0 0 {self.ticks[1]:.0f} 0 0 0 0 0 0\n")
-        new.rename(self.root / "proc" / "stat")
+    def _run(self):
+        began = time.monotonic()
+        while not self._end.wait(0.01):
+            with self._lock:
+                if self.stat.path.exists():
+                    self.stat.busy(self.busy, ticks=100)
+                if self.group_uses is not None:
+                    usec = (time.monotonic() - began) * self.group_uses * 1e6
+                    self.file("sys/fs/cgroup/web/cpu.stat", f"usage_usec {usec:.0f}\n")
 
-    def run(self):
-        while not self.stop.wait(0.01):
-            if self.written:
-                self.write()
+    def without_stat(self):
+        """Its /proc/stat is no longer there; the next write() makes a new one."""
+        with self._lock:
+            self.stat.path.unlink()
 
     def file(self, name, text):
+        """Replaces the file at once."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        part = path.with_name(path.name + ".part")
+        part.write_text(text)
+        part.rename(path)
         return path
 
     def close(self):
-        self.stop.set()
-        self.thread.join()
+        self._end.set()
+        self._thread.join()
 
 
 class Daemon:
@@ -89,34 +100,38 @@ class Daemon:
         self.path = path
         self.log = open(path.with_suffix(".log"), "a+b")
         self.process = subprocess.Popen(
-            [ELASTICD, "--foreground", "--file", str(path), "--interval", "100ms",
-             "--root", str(machine.root), *options], stderr=self.log,
+            [env.ELASTICD, "--foreground", "--file", str(path), "--interval", "100ms",
+             "--root", str(machine.root), *map(str, options)], stderr=self.log,
             env={k: v for k, v in os.environ.items() if k != "JOURNAL_STREAM"})
 
-    def read(self):
-        return Position(self.path.read_bytes())
+    @property
+    def pid(self):
+        return self.process.pid
 
-    def try_read(self):
+    def read(self):
+        """The position that this process published last; None where there is none."""
         try:
-            return self.read()
+            position = Position(self.path.read_bytes())
         except (OSError, AssertionError):
             return None
+        return position if position.pid == self.pid else None
 
     def published(self, condition=lambda position: True, what="a position"):
         """The first position that is this process's and as it should be."""
-        return until(lambda: next((p for p in [self.try_read()] if p
-                                   and p.pid == self.process.pid and condition(p)), None), what)
+        return until(lambda: next((p for p in [self.read()] if p and condition(p)), None), what)
 
     def logged(self):
         self.log.seek(0)
         return self.log.read().decode()
 
-    def send(self, number):
-        self.process.send_signal(number)
+    def refused(self):
+        """It does not start: what it logged."""
+        assert self.process.wait(PATIENCE) == 1
+        return self.logged()
 
     def end(self, number=signal.SIGTERM):
         if self.process.poll() is None:
-            self.send(number)
+            self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
 

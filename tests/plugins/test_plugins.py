@@ -1,11 +1,15 @@
 """The plugins for PHP and Python, each under a server that people run: one behaviour for all."""
 
 import itertools
+import signal
 
 import pytest
 
-from conftest import (HARMS, SOURCE, TEXT, Elasticd, FastCgi, HttpServer, free_port, need,
-                      python_with)
+from conftest import SOURCE, FastCgi, HttpServer, free_port, python_with, until
+from kit import check
+from kit.elasticd import Elasticd
+from kit.position import HARMS
+from pages import TEXT
 
 PHP_PAGES = {
     "/": "header('ETag: \"abc\"'); echo $text;",
@@ -24,186 +28,168 @@ PHP_PAGES = {
 }
 
 
-class Php:
-    """Pages by the paths of the other servers."""
+def start_php(folder, path):
+    (folder / "text").write_bytes(TEXT)
+    for name, code in PHP_PAGES.items():
+        (folder / f"{name[1:] or 'index'}.php").write_text(
+            f"<?php require '{SOURCE}/plugins/php/elastic.php';\n"
+            f"$text = file_get_contents('{folder}/text');\n"
+            f"elastic_start('{path}');\n{code}\n")
+    return FastCgi(folder)
 
-    def __init__(self, folder, path):
-        (folder / "text").write_bytes(TEXT)
-        for name, code in PHP_PAGES.items():
-            (folder / ((name[1:] or "index") + ".php")).write_text(
-                f"<?php require '{SOURCE}/plugins/php/elastic.php';\n"
-                f"$text = file_get_contents('{folder}/text');\n"
-                f"elastic_start('{path}');\n{code}\n")
-        self.server = FastCgi(folder, {})
 
-    def get(self, path, **arguments):
-        return self.server.get(f"{path[1:] or 'index'}.php", **arguments)
-
-    def close(self):
-        self.server.close()
+def start_python(module, options, folder, path):
+    """`{port}` in the options is where the server is to listen."""
+    port = free_port()
+    python = python_with(module, f"python3-{module}")
+    return HttpServer([python, "-m", module, *options.format(port=port).split()], port,
+                      folder / "log", POSITION=str(path), PYTHONDONTWRITEBYTECODE="1",
+                      PYTHONPATH=f"{SOURCE}/plugins/python:{SOURCE}/tests/plugins")
 
 
 def start_gunicorn(folder, path):
-    python = python_with("gunicorn")
-    need(python, "gunicorn")
-    port = free_port()
-    return HttpServer([python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1",
-                       "wsgi_app:application"], port, folder / "log", environment(path))
+    return start_python("gunicorn", "--bind 127.0.0.1:{port} --workers 1 wsgi_app:application",
+                        folder, path)
 
 
 def start_uvicorn(folder, path):
-    python = python_with("uvicorn")
-    need(python, "uvicorn (Debian: python3-uvicorn)")
-    port = free_port()
-    return HttpServer([python, "-m", "uvicorn", "--port", str(port), "--lifespan", "off",
-                       "--log-level", "warning", "asgi_app:application"], port, folder / "log",
-                      environment(path))
+    return start_python("uvicorn", "--port {port} --lifespan off --log-level warning "
+                        "asgi_app:application", folder, path)
 
 
-def environment(path):
-    return {"POSITION": str(path), "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": f"{SOURCE}/plugins/python:{SOURCE}/tests/plugins"}
-
-
-STARTS = {"php-fpm": Php, "gunicorn": start_gunicorn, "uvicorn": start_uvicorn}
+STARTS = {"php-fpm": start_php, "gunicorn": start_gunicorn, "uvicorn": start_uvicorn}
 
 
 @pytest.fixture(scope="module", params=STARTS)
-def server(request, tmp_path_factory, position):
-    started = STARTS[request.param](tmp_path_factory.mktemp("server"), position.path)
+def server(request, tmp_path_factory, followed):
+    started = STARTS[request.param](tmp_path_factory.mktemp("server"), followed.path)
     yield started
     started.close()
 
 
-def assert_text(answer, coding="gzip"):
-    assert answer.get("content-encoding") == coding
-    assert answer.body == TEXT
+def effort(answer):
+    """What zlib notes in gzip's header: "least" for level 1, "most" for 9, or "between"."""
+    check.encoded(answer, "gzip", TEXT)
+    return {4: "least", 2: "most", 0: "between"}[answer.raw[8]]
 
 
-def test_a_whole_page(server):
+def test_a_whole_page_has_its_length_and_a_weak_tag(server):
     answer = server.get("/")
-    assert_text(answer)
-    assert answer.status == 200
-    assert answer.get("content-length") == str(len(answer.raw))
-    assert answer.get("vary") == "Accept-Encoding"
-    assert answer.get("etag") == 'W/"abc-gzip"'
+    check.encoded(answer, "gzip", TEXT)
+    assert answer.headers["Content-Length"] == str(len(answer.raw))
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers["ETag"] == 'W/"abc-gzip"'
     assert len(answer.raw) < len(TEXT) / 3
 
 
 @pytest.mark.parametrize("path", ["/pieces", "/write"])
-def test_a_page_in_pieces(server, path):
+def test_a_page_in_pieces_is_streamed(server, path):
     answer = server.get(path)
-    assert_text(answer)
-    assert answer.get("content-length") is None
-    assert answer.get("vary") == "Accept-Encoding"
+    check.encoded(answer, "gzip", TEXT)
+    assert "Content-Length" not in answer.headers
+    assert answer.headers["Vary"] == "Accept-Encoding"
 
 
 @pytest.mark.parametrize("accept,gzip", [
     ("gzip", True), ("br, gzip;q=0.5", True), ("*", True), ("GZIP", True), ("x-gzip", True),
     ("gzip;q=0", False), ("*, gzip;q=0", False), ("*;q=0", False), ("br", False),
-    ("identity", False), ("", False), ("gzip;q=x", False),
+    ("identity", False), ("", False), (None, False), ("gzip;q=x", False),
 ])
-def test_what_clients_accept(server, accept, gzip):
-    answer = server.get("/", accept=accept)
-    assert_text(answer, "gzip" if gzip else None)
-    assert answer.get("vary") == "Accept-Encoding"
-    if not gzip:
-        assert answer.get("etag") == '"abc"'
+def test_the_coding_is_one_that_the_client_accepts(server, accept, gzip):
+    answer = server.get("/", ae=accept)
+    check.negotiated(answer, "gzip" if gzip else None, TEXT)
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers["ETag"] == ('W/"abc-gzip"' if gzip else '"abc"')
 
 
-@pytest.mark.parametrize("path,vary", [
-    ("/small", "Accept-Encoding"), ("/empty", "Accept-Encoding"), ("/image", None),
-    ("/coded", None), ("/fixed", None), ("/part", None),
+@pytest.mark.parametrize("path,coding,body,vary", [
+    ("/small", None, b"small", "Accept-Encoding"), ("/empty", None, b"", "Accept-Encoding"),
+    ("/image", None, TEXT, None), ("/coded", "br", TEXT, None), ("/fixed", None, TEXT, None),
+    ("/part", None, TEXT, None),
 ])
-def test_what_stays_as_it_is(server, path, vary):
+def test_what_must_or_should_not_be_compressed_stays_as_it_is(server, path, coding, body, vary):
     answer = server.get(path)
-    assert answer.get("content-encoding") == ("br" if path == "/coded" else None)
-    assert answer.raw == {"/small": b"small", "/empty": b""}.get(path, TEXT)
-    assert answer.get("vary") == vary
+    assert (answer.coding, answer.raw, answer.headers.get("Vary")) == (coding, body, vary)
 
 
-@pytest.mark.parametrize("path", ["/json", "/missing"])
-def test_what_else_is_compressed(server, path):
-    assert_text(server.get(path))
+@pytest.mark.parametrize("path,status,vary", [
+    ("/json", 200, "Accept-Encoding"), ("/missing", 404, "Accept-Encoding"),
+    ("/vary", 200, "Cookie, Accept-Encoding"),
+])
+def test_json_and_error_pages_are_compressed_and_vary_is_added_to(server, path, status, vary):
+    answer = server.get(path)
+    check.encoded(answer, "gzip", TEXT, status)
+    assert answer.headers["Vary"] == vary
 
 
-def test_vary_is_added_to(server):
-    answer = server.get("/vary")
-    assert_text(answer)
-    values = [value.strip() for key, value in answer.headers if key.lower() == "vary"]
-    assert ", ".join(values) == "Cookie, Accept-Encoding"
-
-
-def test_head(server):
+def test_head_is_not_compressed_and_varies(server):
     answer = server.get("/", method="HEAD")
-    assert answer.get("content-encoding") is None
-    assert answer.get("vary") == "Accept-Encoding"
+    assert answer.coding is None
+    assert answer.headers["Vary"] == "Accept-Encoding"
 
 
-def test_output_that_was_cleaned(server):
-    if isinstance(server, Php):
-        assert_text(server.get("/cleaned"))
+def test_output_that_php_cleaned_is_not_sent(server):
+    if isinstance(server, FastCgi):
+        check.encoded(server.get("/cleaned"), "gzip", TEXT)
 
 
-@pytest.mark.parametrize("at,effort", [(0, "least"), (1, "between"), (7, "between"), (8, "most")])
-def test_a_position_is_a_level(server, position, at, effort):
-    position.write(at)
-    for _ in range(5):
-        answer = server.get("/")
-        assert_text(answer)
-        assert answer.effort == effort
+@pytest.mark.parametrize("at,top,expected", [
+    (0, 8, "least"), (1, 8, "between"), (7, 8, "between"), (8, 8, "most"),
+    (3, 3, "most"), (1, 6, "between"),
+])
+def test_a_position_between_floor_and_top_is_a_level(server, position, at, top, expected):
+    position.publish(at, top=top)
+    assert {effort(server.get("/")) for _ in range(5)} == {expected}
 
 
-def test_a_ladder_of_another_height(server, position):
-    position.write(3, top=3)
-    assert server.get("/").effort == "most"
-    position.write(1, top=6)
-    assert server.get("/").effort == "between"
-
-
-def test_more_effort_makes_less(server, position):
+def test_a_higher_position_makes_smaller_bodies(server, position):
     sizes = []
     for at in (0, 4, 8):
-        position.write(at)
+        position.publish(at)
         sizes.append(len(server.get("/").raw))
     assert sizes[0] > sizes[1] >= sizes[2]
 
 
 @pytest.mark.parametrize("fraction", [0.25, 0.5, 0.9])
 def test_a_fraction_is_a_share_of_requests(server, position, fraction):
-    position.write(fraction)
-    efforts = [server.get("/").effort for _ in range(60)]
+    position.publish(fraction)
+    efforts = [effort(server.get("/")) for _ in range(60)]
     assert set(efforts) == {"least", "between"}
     for n, upper in enumerate(itertools.accumulate(e == "between" for e in efforts), 1):
         assert abs(upper - fraction * n) < 3, (n, upper)
 
 
 def test_bypass_compresses_nothing(server, position):
-    position.write(0, bypass=True)
+    position.publish(0, bypass=True)
     answer = server.get("/")
-    assert_text(answer, None)
-    assert answer.get("vary") == "Accept-Encoding"
+    check.plain(answer, TEXT)
+    assert answer.headers["Vary"] == "Accept-Encoding"
 
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_without_a_position_the_level_is_the_usual_one(server, position, harm):
-    assert server.get("/").effort == "least"
-    HARMS[harm](position)
-    position.settle()
-    answer = server.get("/")
-    assert_text(answer)
-    assert answer.effort == "between"
+    assert effort(server.get("/")) == "least"
+    position.harm(harm)
+    assert effort(server.get("/")) == "between"
 
 
 @pytest.fixture
 def elasticd(position, tmp_path):
     """A real one that publishes where the servers look, and the /proc/stat that it reads."""
-    with Elasticd(position.path, tmp_path / "stat") as running:
-        yield running
+    position.remove()  # one of the test's is stale only after minutes
+    running = Elasticd(tmp_path, position.path)
+    running.start()
+    yield running
+    running.close()
 
 
-def test_a_real_elasticd_is_followed(server, position, elasticd):
-    elasticd.wait_for(server, busy=1, effort="least")
-    elasticd.wait_for(server, busy=0, effort="most")
-    elasticd.kill()
-    elasticd.wait_for(server, busy=0, effort="between")  # the usual level: it is stale
+def test_a_real_elasticd_is_followed_until_it_is_gone(server, elasticd):
+    def has_effort(expected):
+        until(lambda: effort(server.get("/")) == expected, expected)
+
+    elasticd.machine.busy = 100
+    has_effort("least")
+    elasticd.machine.busy = 0
+    has_effort("most")
+    elasticd.end(signal.SIGKILL)
+    has_effort("between")  # the usual level: the position is stale
