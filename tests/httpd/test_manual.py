@@ -111,3 +111,19 @@ def test_httpd_takes_the_configurations_of_the_manual(httpd):
         ok, said = server.configtest()
         assert ok and "elastic:" not in said, (page, piece, said)
     assert len(checked) > 20
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    names = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-") for name in names}
+
+
+def test_links_lead_to_a_page_and_its_heading():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            path, _, anchor = link.partition("#")
+            if not re.match(r"\w+:", link):
+                target = page.parent / path if path else page
+                assert target.exists(), (page.name, link)
+                assert not anchor or anchor in anchors(target), (page.name, link)
