@@ -20,10 +20,11 @@ starting it, for configtest().
 
 import functools
 import shutil
+from pathlib import Path
 
 import pytest
 
-from kit import Origin, Server, driven as driven_kit, env, neighbours, turns
+from kit import Origin, Server, driven as driven_kit, env, neighbours
 
 _servers = []  # those whose logs are still to be checked
 
@@ -45,10 +46,32 @@ def pytest_collection_modifyitems(config, items):
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE
 
+    # The slow ones first, so that no worker begins with one when the others are through.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     dropped = [item for item in items if not runs(item)]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = [item for item in items if runs(item)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """The tests of a file that share a server stay together; every other one goes to the worker
+    that is free."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    @functools.cache
+    def shares(file):
+        text = (Path(__file__).parent / file).read_text()
+        return "httpd_shared" in text or 'scope="module"' in text
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return file if shares(file) else nodeid
+
+    return Scheduling(config, log)
 
 
 def _missing():
@@ -71,14 +94,7 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(autouse=True)
-def _turn(request):
-    """Where several workers run tests at a time, those marked `alone` run alone."""
-    with turns.taken(request.node.get_closest_marker("alone") is not None):
-        yield
-
-
-@pytest.fixture(autouse=True)
-def _checked_logs(_turn):
+def _checked_logs():
     """Reads every server's log after each test; set up first, so that it runs last."""
     yield
     complaints = {server.root: server.complaints() for server in _servers}
