@@ -195,24 +195,26 @@ def test_a_zstd_sibling_needs_no_encoder(site):
     assert_sibling(site.get("/three/page.html", ae="zstd"), "zstd", ZST)
 
 
-@pytest.mark.parametrize("path,ae,body,log", [
-    ("/none/page.html", "br, gzip", BODY, None),
-    ("/off/page.html", "br", BODY, None),
-    ("/older/page.html", "br", BODY, None),
-    ("/older/page.html", "gzip", BODY, None),
-    ("/denied/page.html", "br", BODY, "AH01630"),
-    ("/rules/page.html", "br", BODY, "AH01630"),
-    ("/folder/page.html", "br", BODY, None),
-    ("/fifo/page.html", "br", BODY, None),
-    ("/nolinks/page.html", "br", BODY, "AH00032|AH00037"),
-    ("/unreadable/page.html", "br", BODY, "Permission denied"),
-    ("/ssi/page.shtml", "br", BODY + b"page.shtml", None),
-    ("/substitute/page.html", "br", BODY.replace(b"server", b"SERVER"), None),
-    ("/cgi/page.cgi", "br", b"made" * 2000, None),
+MADE = {"/ssi/page.shtml": BODY + b"page.shtml", "/cgi/page.cgi": b"made" * 2000,
+        "/substitute/page.html": BODY.replace(b"server", b"SERVER")}
+
+
+@pytest.mark.parametrize("path,ae,log", [
+    ("/none/page.html", "br, gzip", None),
+    ("/off/page.html", "br", None),
+    ("/older/page.html", "br", None),
+    ("/older/page.html", "gzip", None),
+    ("/denied/page.html", "br", "AH01630"),
+    ("/rules/page.html", "br", "AH01630"),
+    ("/folder/page.html", "br", None),
+    ("/fifo/page.html", "br", None),
+    ("/nolinks/page.html", "br", "AH00032|AH00037"),
+    ("/unreadable/page.html", "br", "Permission denied"),
+    *((path, "br", None) for path in MADE),
 ])
-def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, body, log):
+def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, log):
     site.expect_log(log or "nothing")
-    assert_dynamic(site.get(path, ae=ae, timeout=10), body)
+    assert_dynamic(site.get(path, ae=ae, timeout=10), MADE.get(path, BODY))
 
 
 def test_what_is_no_regular_file_is_not_negotiated(site):
