@@ -1,47 +1,59 @@
-"""Controllers beyond `step`: fractions, goals, other loads, and a position that others set."""
+"""Controllers beyond `step`: fractions, goals, other loads; over HTTP/2 as over HTTP/1.1, and for
+several virtual hosts."""
 
-import collections
+import functools
 import itertools
-import threading
 import time
 
 import pytest
 
 from kit import env
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
-from kit.position import HARMS, PositionFile
-from kit.procstat import ProcStat
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
 
-CHUNKS = 40
+PROTOCOLS = ("http/1.1", "h2c")
 
-
-def levels(server, count=CHUNKS):
-    """The gzip levels of so many requests, each of which came whole."""
-    answers = [server.get("/a.txt", ae="gzip") for _ in range(count)]
-    assert all(a.coding == "gzip" and a.body == FILES["a.txt"] for a in answers)
-    return [int(server.notes(a)["elastic-level"]) for a in answers]
+# One process, where an MPM with threads serves a connection after the other.
+ONE_CHILD = None if env.MPM == "prefork" else \
+    "StartServers 1\nServerLimit 1\nThreadsPerChild 32\nMaxRequestWorkers 32\nMinSpareThreads 1\n"
 
 
-def raw_position(status):
-    return float(status["ElasticPosition"]) * TOP
+@pytest.fixture
+def driven(driven):
+    return functools.partial(driven, h2=True, mpm_config=ONE_CHILD)
+
+
+def go_on(d, percent, position):
+    """One sample after the other with that load, until the position is there."""
+    for _ in range(60):
+        if d.raw_position() == position:
+            return
+        d.stat.busy(percent)
+        time.sleep(0.11)
+    raise AssertionError(f"{d.raw_position()}, and not {position}")
+
+
+def assert_mixed(found, position):
+    """The fraction's share of them took the upper level: of any first few, not only of all."""
+    lower = int(position) + 1
+    assert set(found) == {lower, lower + 1}
+    uppers = itertools.accumulate(level == lower + 1 for level in found)
+    for count, upper in enumerate(uppers, 1):
+        assert abs(upper - position % 1 * count) < 3, (position, found)
 
 
 @pytest.mark.smoke
-def test_mix_goes_by_fractions(driven):
+@pytest.mark.protocols(*PROTOCOLS)
+def test_mix_serves_its_fraction_evenly(driven, protocol):
     d = driven("ElasticControl mix")
-    assert d.status()["ElasticControl"] == "mix"
-    assert raw_position(d.status()) == START
-    assert set(levels(d.server, 5)) == {START + 1}
-    d.nudge(90)
-    # 25 points above the middle, less the quiet 5: 0.2 × (1/2 + 1/4) of the range.
-    position = raw_position(d.status())
-    assert position == pytest.approx(START - 0.2 * 0.75 * TOP, abs=0.02)
-    seen = collections.Counter(levels(d.server))
-    lower = int(position) + 1
-    assert set(seen) == {lower, lower + 1}
-    if env.MPM != "prefork":
-        # Every process has a count of its own, and the few of a threaded server are enough.
-        assert seen[lower + 1] / CHUNKS == pytest.approx(position % 1, abs=0.2)
+    assert d.raw_position() == START and set(d.levels(5, protocol)) == {START + 1}
+    for percent in (90, 40, 86):
+        d.nudge(percent)
+        position = d.raw_position()
+        if percent == 90:
+            # 25 points above the middle, less the quiet 5: 0.2 × (1/2 + 1/4) of the range.
+            assert position == pytest.approx(START - 0.2 * 0.75 * TOP, abs=0.02)
+        assert position % 1, "a whole position would show nothing"
+        assert_mixed(d.levels(60 if protocol == "http/1.1" else 30, protocol), position)
 
 
 def test_mix_rests_around_the_middle(driven):
@@ -52,55 +64,71 @@ def test_mix_rests_around_the_middle(driven):
         assert status["ElasticSteps"] == before["ElasticSteps"]
 
 
-@pytest.mark.parametrize("mode", ["mix", "predict"])
-def test_floor_and_ceiling_are_reached(driven, mode):
+@pytest.mark.smoke
+@pytest.mark.protocols(*PROTOCOLS)
+@pytest.mark.parametrize("mode", ["step", "mix", "predict"])
+def test_every_mode_reaches_floor_and_ceiling(driven, protocol, mode):
     d = driven(f"ElasticControl {mode}")
+    d.levels(30, protocol)
     assert d.status()["ElasticControl"] == mode
-    for percent, position in ((100, 0), (0, TOP)):
-        for _ in range(30):
-            d.stat.busy(percent)
-            time.sleep(0.12)
-        d.wait(lambda s: raw_position(s) == position, f"position {position}")
-        assert set(levels(d.server, 5)) == {position + 1}
+    for percent, position, way in ((100, 0, START), (0, TOP, TOP)):
+        began = int(d.status()["ElasticSteps"])
+        go_on(d, percent, position)
+        steps = int(d.status()["ElasticSteps"]) - began
+        assert set(d.levels(5, protocol)) == {position + 1}
+        assert {"step": steps == way, "mix": steps > 2, "predict": steps == 1}[mode], steps
 
 
 def test_predict_goes_to_the_floor_at_once_and_up_after_two(driven):
     """Costs are known as soon as something was compressed; a full CPU hides what is asked of it."""
     d = driven("ElasticControl predict")
-    levels(d.server, 30)
+    d.levels(30)
     d.nudge(100)
-    assert raw_position(d.status()) == 0
-    assert set(levels(d.server, 10)) == {1}
+    assert d.raw_position() == 0
     steps = int(d.status()["ElasticSteps"])
-    assert int(d.load(1)["ElasticSteps"]) == steps, "one quiet interval is not believed"
+    assert int(d.load(1)["ElasticSteps"]) == steps, "one quiet interval says too little"
     d.nudge(2)
-    assert raw_position(d.status()) == TOP
+    assert d.raw_position() == TOP
 
 
-def test_a_fraction_does_not_survive_a_change_to_step(driven):
-    d = driven("ElasticControl mix")
+@pytest.mark.parametrize("mode", ["mix", "predict"])
+def test_a_graceful_restart_keeps_a_fraction_and_step_takes_the_next_below(driven, mode):
+    d = driven(f"ElasticControl {mode}")
     d.nudge(90)
-    assert raw_position(d.status()) % 1
+    position = d.raw_position()
+    assert position % 1
+    for _ in range(2):
+        d.server.graceful()
+        assert d.raw_position() == position
+        assert_mixed(d.levels(40), position)
     d.server.configure(CONFIG + "ElasticControl step")
     d.server.graceful()
     d.wait(lambda s: s["ElasticControl"] == "step", "the new configuration")
-    assert raw_position(d.status()) == 3
-    assert set(levels(d.server, 5)) == {4}
+    assert d.raw_position() == int(position)
+    assert set(d.levels(5)) == {int(position) + 1}
 
 
-def test_a_latency_that_cannot_be_met_ends_at_the_floor(driven):
-    d = driven("ElasticControl mix\nElasticGoal latency p95 1us")
+# --- goals
+
+
+@pytest.mark.protocols(*PROTOCOLS)
+@pytest.mark.parametrize("mode", ["mix", "predict"])
+def test_a_latency_that_cannot_be_met_ends_at_the_floor(driven, protocol, mode):
+    d = driven(f"ElasticControl {mode}\nElasticGoal latency p95 1us")
     for _ in range(12):
-        levels(d.server, 25)
+        if d.raw_position() == 0:
+            break
+        d.levels(25, protocol)
         d.load(65)
-    assert raw_position(d.status()) == 0
+    assert d.raw_position() == 0
+    assert set(d.levels(3, protocol)) == {1}
 
 
 def test_a_latency_that_is_met_leaves_the_cpu_as_the_guard(driven):
     d = driven("ElasticControl step\nElasticGoal latency p95 60s")
-    levels(d.server, 30)
+    d.levels(30)
     assert d.position(d.load(90)) == START - 1
-    levels(d.server, 30)
+    d.levels(30)
     assert d.position(d.load(10)) == START
 
 
@@ -110,16 +138,21 @@ def test_a_cost_without_figures_moves_nothing(driven):
     assert d.position(d.load(90)) == START - 1
 
 
-def test_a_cost_ends_at_the_cheapest_setup(driven):
-    """Dear CPUs: the floor. Dear bytes: from the floor up, to where a step saves next to nothing."""
+@pytest.mark.protocols(*PROTOCOLS)
+def test_a_cost_ends_at_the_cheapest_setup(driven, protocol):
+    """Where CPU time is dear: the floor. Where bytes are: so far up that a step saves next to
+    nothing."""
     cheap_bytes = driven("ElasticControl predict\nElasticGoal cost 1000/h 0.0001/GB")
     dear_bytes = driven("ElasticControl predict\nElasticGoal cost 0.0001/h 1000/GB")
     for d in (cheap_bytes, dear_bytes):
-        levels(d.server, 30)
-    assert raw_position(dear_bytes.load(99)) <= 1
+        d.levels(30, protocol)
+    assert d.raw_position(dear_bytes.load(99)) <= 1
     for percent in range(10, 20):
-        ends = [raw_position(d.load(percent)) for d in (cheap_bytes, dear_bytes)]
+        ends = [d.raw_position(d.load(percent, settle=0)) for d in (cheap_bytes, dear_bytes)]
     assert ends[0] <= 1 and ends[1] >= START - 1
+
+
+# --- where the load is read
 
 
 @pytest.mark.parametrize("kind", ["auto", "stat", "cgroup", "psi"])
@@ -140,135 +173,52 @@ def test_a_file_in_place_of_proc_stat_implies_stat(driven):
     assert "as configured" not in driven("ElasticLoad auto").status()["ElasticLoad"]
 
 
-# ElasticControl external
+# --- virtual hosts
 
 
-@pytest.fixture
-def follower(httpd):
-    """A server that follows a file, which is there before it starts; its own load is scripted."""
-    def start(config="", **first):
-        server = httpd(f"{CONFIG}ElasticControl external\nElasticPosition {{root}}/position\n"
-                       f"{config}", start=False, files=FILES, allow_log=[SHORT_INTERVAL])
-        stat = ProcStat(server.root / "stat")
-        file = PositionFile(server.root / "position")
-        file.write(**{"position": 2, **first})
-        server.start()
-        wait_for(server, ElasticFollows="1")
-        return server, file, stat
-    return start
-
-
-def wait_for(server, **values):
-    seen = {}
-
-    def there():
-        seen.update(server.status())
-        return all(seen[key] == value for key, value in values.items())
-    try:
-        server.wait_for(there, 20, str(values))
-    except TimeoutError as error:
-        raise AssertionError({key: seen[key] for key in values}) from error
-
-
-def own_step(server, stat, percent):
-    """A step of httpd's own controller, whose first look after following is a beginning only."""
-    before = server.status()["ElasticSteps"]
-
-    def moved():
-        stat.busy(percent)
-        time.sleep(0.15)
-        return server.status()["ElasticSteps"] != before
-    server.wait_for(moved, 20, "a step of its own")
+HOSTS = """
+ElasticControl {mode}
+<VirtualHost *:{port}>
+    ServerName first
+</VirtualHost>
+<VirtualHost *:{port}>
+    ServerName second
+    ElasticLevel gzip 3 5
+</VirtualHost>
+<VirtualHost *:{port}>
+    ServerName third
+    ElasticLevel gzip 4
+</VirtualHost>
+<VirtualHost *:{port}>
+    ServerName fourth
+    Elastic Off
+</VirtualHost>
+"""
 
 
 @pytest.mark.smoke
-def test_a_published_position_is_followed(follower):
-    server, file, _ = follower()
-    status = server.status()
-    assert status["ElasticControl"] == "external"
-    assert status["ElasticCPU"] == "0.650"
-    assert set(levels(server, 5)) == {3}
-    file.write(6.4, load=0.4)
-    wait_for(server, ElasticPosition="0.800", ElasticCPU="0.400")
-    assert set(levels(server, 20)) == {7, 8}
-    file.write(3, top=6)
-    wait_for(server, ElasticPosition="0.500")
-    assert set(levels(server, 5)) == {5}
-    file.write(0, bypass=True)
-    wait_for(server, ElasticBypass="1")
-    answer = server.get("/a.txt", ae="gzip")
-    assert answer.coding is None and answer.body == FILES["a.txt"]
-    assert server.notes(answer)["elastic-reason"] == "bypass"
-    assert not server.log.lines("warn.*position")
+def test_virtual_hosts_share_the_position_and_have_their_own_bounds(httpd):
+    d = start_driven(httpd, HOSTS.replace("{mode}", "mix"), mpm_config=ONE_CHILD)
+
+    def of(host, count):
+        return d.levels(count, headers={"Host": host})
+
+    for percent, expected in ((100, (1, 3)), (0, (TOP + 1, 5))):
+        go_on(d, percent, 0 if percent else TOP)
+        assert (set(of("first", 3)), set(of("second", 3))) == ({expected[0]}, {expected[1]})
+        assert set(of("third", 3)) == {4}
+        plain = d.server.get("/a.txt", ae="gzip", headers={"Host": "fourth"})
+        assert plain.coding is None and plain.body == FILES["a.txt"]
+    d.nudge(90)
+    position = d.raw_position()
+    assert position % 1
+    assert_mixed(of("first", 60), position)
+    whole = int(position)
+    assert set(of("second", 30)) == {3 + int(p / TOP * 2 + 0.5) for p in (whole, whole + 1)}
 
 
-@pytest.mark.parametrize("harm", HARMS)
-def test_without_a_position_its_own_controller_goes_on(follower, harm):
-    server, file, stat = follower()
-    server.expect_log("elastic: .*position .*until elasticd writes it")
-    HARMS[harm](file)
-    wait_for(server, ElasticFollows="0")
-    assert set(levels(server, 3)) == {3}
-    own_step(server, stat, 90)
-    assert set(levels(server, 3)) == {2}
-    time.sleep(0.5)
-    assert len(server.log.lines("until elasticd writes it")) == 1, "said once"
-    if file.path.is_dir():
-        file.path.rmdir()
-    file.write(7)
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.875")
-    assert server.log.lines("the levels follow .*position")
-    assert set(levels(server, 3)) == {8}
-
-
-def test_a_file_that_is_not_there_at_the_start(httpd):
-    server = httpd(f"{CONFIG}ElasticControl external\nElasticPosition {{root}}/position",
-                   start=False, files=FILES,
-                   allow_log=[SHORT_INTERVAL, "position cannot be read"])
-    ProcStat(server.root / "stat")
-    server.start()
-    wait_for(server, ElasticFollows="0")
-    assert set(levels(server, 3)) == {START + 1}
-    PositionFile(server.root / "position").write(0)
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.000")
-
-
-def test_no_request_fails_whatever_becomes_of_the_file(follower):
-    server, file, stat = follower()
-    server.expect_log("elastic: .*position .*until elasticd writes it")
-    done = threading.Event()
-    failed = []
-
-    def ask():
-        while not done.is_set():
-            answer = server.get("/a.txt", ae="gzip")
-            if answer.status != 200 or answer.body != FILES["a.txt"]:
-                failed.append(answer)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    try:
-        for harm, _ in itertools.product(HARMS.values(), range(2)):
-            harm(file)
-            time.sleep(0.12)
-            if file.path.is_dir():
-                file.path.rmdir()
-            file.write(4)
-            time.sleep(0.12)
-            stat.busy(65)
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
-    assert not failed
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.500")
-
-
-def test_a_followed_position_survives_a_graceful_restart(follower):
-    server, file, _ = follower(position=6.25)
-    wait_for(server, ElasticPosition="0.781")
-    server.graceful()
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.781")
-    file.write(1)
-    wait_for(server, ElasticPosition="0.125")
+def test_a_virtual_host_has_no_controller_of_its_own(httpd):
+    for line in ("ElasticControl mix", "ElasticCPU 10 20", "ElasticGoal cpu", "ElasticLoad stat"):
+        server = httpd(f"{CONFIG}<VirtualHost *:1>\n{line}\n</VirtualHost>", start=False)
+        good, said = server.configtest()
+        assert not good and line.split()[0] in said

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from kit import env
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
+from kit import at, env
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
 from kit.process import descriptors
 from kit.procstat import ProcStat
 
@@ -21,10 +21,21 @@ def br_level(position, top=TOP):
     return int(position / top * 6 + 0.5)
 
 
+@pytest.fixture(scope="module")
+def shared(httpd_shared):
+    return start_driven(httpd_shared, at("bounds", "ElasticLevel gzip 3 5"))
+
+
+@pytest.fixture
+def d(shared):
+    """A server at the position that one has after its start."""
+    shared.walk_to(START)
+    return shared
+
+
 @pytest.mark.smoke
-def test_the_level_walks_from_ceiling_to_floor_and_back(driven):
-    d = driven()
-    assert d.position() == START and d.level() == 6
+def test_the_level_walks_from_ceiling_to_floor_and_back(d):
+    assert d.level() == 6
     d.walk_to(TOP)
     for position in [*range(TOP - 1, -1, -1), *range(1, TOP + 1)]:
         falling = position < d.position()
@@ -34,52 +45,49 @@ def test_the_level_walks_from_ceiling_to_floor_and_back(driven):
         assert int(status["ElasticLevelBr"]) == d.level("br") == br_level(position)
 
 
-def test_the_ends_hold(driven):
-    d = driven()
-    d.walk_to(0)
-    before = d.server.status()
-    for percent in (98, 97, 99):
-        status = d.load(percent)
-        assert d.position(status) == 0 and status["ElasticSteps"] == before["ElasticSteps"]
-    d.walk_to(TOP)
-    before = d.server.status()
-    for percent in (1, 2, 3):
-        status = d.load(percent)
-        assert d.position(status) == TOP and status["ElasticSteps"] == before["ElasticSteps"]
-    assert d.level() == 9
-
-
+@pytest.mark.parametrize("position,loads,level", [
+    (0, (98, 97, 99), 1), (TOP, (1, 2, 3), 9), (START, (51, 79, 60, 52, 65, 78), 6)],
+    ids=["floor", "ceiling", "dead band"])
 @pytest.mark.smoke
-def test_nothing_moves_in_the_dead_band(driven):
-    d = driven()
+def test_the_ends_and_the_dead_band_hold(d, position, loads, level):
+    d.walk_to(position)
     before = d.server.status()
-    for percent in (51, 79, 60, 52, 65, 78):
+    for percent in loads:
         status = d.load(percent)
         assert float(status["ElasticCPU"]) == pytest.approx(percent / 100, abs=0.005)
-        assert d.position(status) == START and status["ElasticSteps"] == before["ElasticSteps"]
+        assert d.position(status) == position and status["ElasticSteps"] == before["ElasticSteps"]
+    assert d.level() == level
+
+
+def test_a_step_begins_right_beyond_the_dead_band(d):
     assert d.position(d.load(49)) == START + 1
     assert d.position(d.load(81)) == START
 
 
-def test_a_trace_tells_each_load_and_position(driven):
-    d = driven("LogLevel elastic:trace1")
+def test_a_trace_has_each_load_and_position(driven):
+    d = driven("LogLevel elastic:trace1\n")
     d.load(90)
     assert d.server.log.lines(r"elastic: load 0\.90\d, position 4\.000 of 8$")
     assert not d.server.log.lines("elastic: load (?!0)")
+
+
+def test_places_with_bounds_of_their_own_follow_the_same_position(d):
+    for position, level in ((TOP, 5), (0, 3), (4, 4)):
+        d.walk_to(position)
+        assert d.level(path="/bounds/a.txt") == level
+
+
+def test_a_text_that_does_not_move_moves_nothing(d):
+    status = d.load(10)
+    time.sleep(0.5)
+    assert d.server.status()["ElasticSteps"] == status["ElasticSteps"]
+    assert not d.server.log.lines(":warn.*ElasticProcStat|does not tell")
 
 
 def test_the_thresholds_themselves_belong_to_the_dead_band(driven):
     d = driven("ElasticCPU 25 75")  # shares that a double holds exactly
     for percent in (25, 75):
         assert d.position(d.load(percent)) == START
-
-
-def test_a_text_that_does_not_move_moves_nothing(driven):
-    d = driven()
-    status = d.load(10)
-    time.sleep(1)
-    assert d.server.status()["ElasticSteps"] == status["ElasticSteps"]
-    assert not d.server.log.lines(":warn.*ElasticProcStat|does not tell")
 
 
 def test_one_setup_per_interval(httpd):
@@ -149,32 +157,18 @@ def test_a_pinned_level_does_not_move(driven):
     assert d.level() == 4
 
 
-def test_places_with_bounds_of_their_own_follow_the_same_position(driven):
-    d = driven("<Location /a.txt>\nElasticLevel gzip 3 5\n</Location>")
-    d.walk_to(TOP)
-    assert d.level() == 5
-    d.walk_to(0)
-    assert d.level() == 3
-    d.walk_to(4)
-    assert d.level() == 4
-
-
-def test_the_floor_of_the_start_is_the_nearest_bound(driven):
-    assert driven("ElasticLevel gzip 1 4").level() == 4
-
-
-def test_the_start_is_at_the_lowest_level_where_that_is_above_the_stock_one(driven):
-    assert driven("ElasticLevel gzip 7 9").level() == 7
+@pytest.mark.parametrize("bounds,level", [("1 4", 4), ("7 9", 7)])
+def test_the_start_is_the_bound_that_is_nearest_to_the_stock_level(driven, bounds, level):
+    assert driven(f"ElasticLevel gzip {bounds}").level() == level
 
 
 # --- the position's life
 
-def test_the_position_survives_a_graceful_restart(driven):
-    d = driven()
+def test_the_position_survives_a_graceful_restart(d):
     d.walk_to(3)
     d.server.graceful()
     assert d.position() == 3 and d.level() == 4
-    d.walk_to(2)  # and the new generation steers
+    d.walk_to(2)  # by the new generation
 
 
 @pytest.mark.smoke
@@ -200,8 +194,7 @@ def test_new_thresholds_are_in_force_after_a_graceful_restart(driven):
     assert d.position(d.load(30)) == START - 1
 
 
-def test_a_restart_begins_anew(driven):
-    d = driven()
+def test_a_restart_begins_anew(d):
     d.walk_to(2)
     d.server.get("/a.txt", ae="gzip")
     d.server.restart()
@@ -266,9 +259,9 @@ def sampling(httpd):
     return server
 
 
-def test_one_child_is_awake_and_the_others_stand_by(sampling):
-    # It is awake ten times a second, they twice in eleven tenths of one. Now and then one takes over
-    # from another.
+def test_one_child_samples_and_the_others_mostly_sleep(sampling):
+    # It wakes up ten times a second, they twice in 1.1 seconds. Now and then one takes over from
+    # another.
     for _ in range(3):
         found = [wakeups for wakeups, _ in _by_wakeups(sampling)]
         if found[-1] >= 15 and found[-2] <= 12:
@@ -276,7 +269,7 @@ def test_one_child_is_awake_and_the_others_stand_by(sampling):
     assert len(found) >= 3 and found[-1] >= 15 and found[-2] <= 12, found
 
 
-def test_a_child_that_stands_by_takes_over(sampling):
+def test_another_child_takes_over_from_one_that_stopped(sampling):
     child = _by_wakeups(sampling)[-1][1]
     before = int(sampling.status()["ElasticSamples"])
     os.kill(child, signal.SIGSTOP)
@@ -285,8 +278,7 @@ def test_a_child_that_stands_by_takes_over(sampling):
     assert int(sampling.status()["ElasticSamples"]) - before >= 10
 
 
-def test_all_children_dead_at_once(driven):
-    d = driven()
+def test_all_children_dead_at_once(d):
     d.server.expect_log(r"exit signal Killed \(9\)|children are killed successively")
     d.walk_to(3)
     for child in d.server.children():

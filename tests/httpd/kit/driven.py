@@ -2,7 +2,7 @@
 
 import time
 
-from . import bodies
+from . import bodies, check, env
 from .client import Incomplete
 from .procstat import ProcStat
 
@@ -62,6 +62,10 @@ class Driven:
     def position(self, status=None):
         return round(float((status or self.status())["ElasticPosition"]) * TOP)
 
+    def raw_position(self, status=None):
+        """With its fraction."""
+        return float((status or self.status())["ElasticPosition"]) * TOP
+
     def walk_to(self, target):
         while (position := self.position()) != target:
             self.nudge(99 if position > target else 1)
@@ -71,10 +75,24 @@ class Driven:
         self.stat.busy(percent)
         return self.wait(lambda s: int(s["ElasticSteps"]) == steps + 1, "a step")
 
-    def level(self, coding="gzip"):
-        answer = self.server.get("/a.txt", ae=coding)
+    def level(self, coding="gzip", path="/a.txt"):
+        answer = self.server.get(path, ae=coding)
         assert answer.coding == coding and answer.body == FILES["a.txt"]
         return int(self.server.notes(answer)["elastic-level"])
+
+    def levels(self, count=40, protocol="http/1.1", headers=None):
+        """The gzip levels of so many responses, in their order; but for HTTP/2 on one
+        connection."""
+        if protocol in env.HTTP2:
+            answers = [self.server.get("/a.txt", ae="gzip", protocol=protocol, headers=headers)
+                       for _ in range(count)]
+        else:
+            with self.server.connect(protocol) as connection:
+                answers = [connection.request("/a.txt", ae="gzip", headers=headers)
+                           for _ in range(count)]
+        for answer in answers:
+            check.encoded(answer, "gzip", FILES["a.txt"])
+        return [int(self.server.notes(answer)["elastic-level"]) for answer in answers]
 
 
 def start_driven(httpd, config="", cpus=(), base=CONFIG, **kw):
