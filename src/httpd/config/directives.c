@@ -67,6 +67,18 @@ static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
     return set_costly(cmd, args, &dir->inflate, &dir->inflate_set, &el_settings_inflate);
 }
 
+/* A pattern with `+` or `-` before it, or neither. */
+static bool is_signed(const char *given)
+{
+    return *given == '+' || *given == '-';
+}
+
+static bool read_rule(const char *given, el_type_rule_t *rule)
+{
+    rule->listed = *given != '-';
+    return el_mediatype_pattern(is_signed(given) ? given + 1 : given, &rule->pattern);
+}
+
 static const char *set_types(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
@@ -78,27 +90,19 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
     }
     for (int i = 0; i < words->nelts; i++) {
         const char *given = el_word(words, i);
-        char sign = *given == '+' || *given == '-' ? *given : '\0';
+        el_type_rule_t rule;
 
-        if (!el_mediatype_pattern_ok(sign ? given + 1 : given)) {
+        if (!read_rule(given, &rule)) {
             return el_refuse(cmd, given);
         }
-        replace = replace || !sign;
+        replace = replace || !is_signed(given);
     }
     if (replace || !dir->types) {
         dir->types = apr_array_make(cmd->pool, words->nelts, sizeof(el_type_rule_t));
         dir->types_replace = dir->types_replace || replace;
-        dir->sieve = (el_mediatype_sieve_t){0};
     }
     for (int i = 0; i < words->nelts; i++) {
-        const char *given = el_word(words, i);
-        el_type_rule_t *rule = apr_array_push(dir->types);
-
-        rule->listed = *given != '-';
-        rule->pattern = *given == '+' || *given == '-' ? given + 1 : given;
-        if (rule->listed) {
-            el_mediatype_sieve_add(&dir->sieve, rule->pattern);
-        }
+        read_rule(el_word(words, i), apr_array_push(dir->types));
     }
     return NULL;
 }

@@ -32,14 +32,11 @@ static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 bool el_settings_untagged;
 atomic_bool el_settings_inflate, el_settings_precompressed;
 
-static el_mediatype_sieve_t default_sieve;
-
 void el_settings_prepare(void)
 {
     el_settings_untagged = false;
     atomic_store(&el_settings_inflate, false);
     atomic_store(&el_settings_precompressed, false);
-    default_sieve = el_mediatype_sieve_defaults();
 }
 
 void *el_dir_create(apr_pool_t *pool, char *path)
@@ -80,10 +77,8 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     if (from->types_replace || !to->types) {
         to->types_replace = to->types_replace || from->types_replace;
         to->types = from->types ? from->types : to->types;
-        to->sieve = from->types ? from->sieve : to->sieve;
     } else if (from->types) {
         to->types = apr_array_append(pool, to->types, from->types);
-        to->sieve = el_mediatype_sieve_join(to->sieve, from->sieve);
     }
     return to;
 }
@@ -126,48 +121,22 @@ const el_server_t *el_server_of(const server_rec *server)
     return found ? found : &unset;
 }
 
-/* Whether one of the patterns that can list a type may match this one. */
-static bool may_be_listed(const el_dir_t *dir, const char *content_type)
-{
-    el_mediatype_sieve_t sieve = dir->sieve;
-
-    if (!dir->types_replace) {
-        sieve = el_mediatype_sieve_join(sieve, default_sieve);
-    }
-    return el_mediatype_sieve_passes(sieve, content_type);
-}
-
-/* Compares the type with one pattern after the other. */
-EL_RARE static bool is_listed(const el_dir_t *dir, const char *content_type, bool all_listed)
-{
-    for (int i = dir->types ? dir->types->nelts - 1 : -1; i >= 0; i--) {
-        const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
-
-        if (el_mediatype_match(rule->pattern, content_type)) {
-            return rule->listed;
-        }
-    }
-    if (all_listed) {
-        return true;
-    }
-    for (const char *const *p = el_mediatype_defaults; !dir->types_replace && *p; p++) {
-        if (el_mediatype_match(*p, content_type)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 {
     bool all_listed = any && !dir->types_replace;
+    el_mediatype_t type;
 
-    if (!content_type) {
+    if (!el_mediatype_read(content_type, &type)) {
         return all_listed;
     }
-    /* Pictures and the like end at the sieve. */
-    return (all_listed || may_be_listed(dir, content_type))
-           && is_listed(dir, content_type, all_listed);
+    for (int i = dir->types ? dir->types->nelts - 1 : -1; i >= 0; i--) {
+        const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
+
+        if (el_mediatype_match(&rule->pattern, &type)) {
+            return rule->listed;
+        }
+    }
+    return all_listed || (!dir->types_replace && el_mediatype_is_default(&type));
 }
 
 size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)

@@ -42,7 +42,7 @@
 
 /* One rule of ElasticTypes. */
 typedef struct {
-    const char *pattern;
+    el_mediatype_t pattern;
     bool listed; /* false for -type */
 } el_type_rule_t;
 
@@ -61,7 +61,6 @@ typedef struct {
     apr_interval_time_t max_time; /* or EL_NO_MAX_TIME */
     el_etag_mode_t etag;
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
-    el_mediatype_sieve_t sieve; /* of the patterns in `types` that are listed */
 } el_dir_t;
 
 /* Per server; all but `mtu` is read from the main server only. */
