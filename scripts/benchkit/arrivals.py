@@ -8,6 +8,7 @@ import calendar
 import math
 import random
 import re
+import statistics
 
 from benchkit import tools
 
@@ -21,9 +22,8 @@ STEADY = ((0, 1), (1, 1))
 
 ATTACK = 1.69  # the source's spike, to its normal demand
 
-LOG_TIME = re.compile(r"\[(\d+)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\]")
-MONTHS = {name: number for number, name in enumerate(
-    ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1)}
+MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+LOG_TIME = re.compile(r"\[(\d+)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d\d)(\d\d)\]")
 BINS = 48  # of a curve that is taken from a log
 
 
@@ -61,6 +61,11 @@ def crossing(points, height, end):
     return end
 
 
+def bins(total, count):
+    """(start, end) of so many parts of a duration."""
+    return [(number * total / count, (number + 1) * total / count) for number in range(count)]
+
+
 def spike(before, attack, after, height=ATTACK):
     """A curve of 1, then `height`, then 1, for so many seconds each."""
     total = before + attack + after
@@ -82,13 +87,18 @@ def poisson(curve, peak, seconds, seed):
             times.append(now)
 
 
+def steady(rate, seconds, seed):
+    """Times of arrivals at a rate that stays; one at least."""
+    return poisson(STEADY, rate, seconds, seed) or [0.0]
+
+
 def log_seconds(text):
     """The times of an access log's lines, in seconds; lines without one are left out."""
     found = []
-    for day, month, year, hour, minute, second, zone in LOG_TIME.findall(text):
-        offset = int(zone[0] + "1") * (int(zone[1:3]) * 3600 + int(zone[3:]) * 60)
-        stamp = (int(year), MONTHS.get(month, 1), int(day), int(hour), int(minute), int(second))
-        found.append(calendar.timegm(stamp) - offset)
+    for day, month, year, hour, minute, second, hours, minutes in LOG_TIME.findall(text):
+        offset = int(hours) * 3600 + int(hours[0] + minutes) * 60
+        found.append(calendar.timegm((int(year), MONTHS.find(month) // 3 + 1, int(day), int(hour),
+                                      int(minute), int(second))) - offset)
     return sorted(found)
 
 
@@ -110,13 +120,10 @@ def from_log(path, hours=None):
     times = log_seconds(path.read_text(encoding="latin-1"))
     if len(times) < 2 or times[0] == times[-1]:
         raise tools.BenchError(f"--access-log {path}: no requests at different times are in it; "
-                               "the common log format is wanted")
+                               "it must have the common log format")
     start, end = times[0], times[-1] + 1
     if hours is not None and end - start > 3600 * hours:
-        minutes = {}
-        for moment in times:
-            minutes[moment // 60] = minutes.get(moment // 60, 0) + 1
-        middle = 60 * max(minutes, key=minutes.get)
+        middle = 60 * statistics.mode(moment // 60 for moment in times)
         start = min(max(start, middle - 1800 * hours), end - 3600 * hours)
         end = start + 3600 * hours
     return curve_of(times, start, end)

@@ -5,13 +5,12 @@ import socket
 import struct
 import threading
 
-ETH_P_ALL = 3
+ETH_P_ALL, ETHERNET = 3, 14
 SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33  # above the system's limit, as root
 HEADERS = 128  # bytes of a frame that are kept; its true length is known all the same
 BUFFER = 8 << 20  # bytes; the kernel drops frames that do not fit
-SO_RCVBUFFORCE = 33  # above the system's limit, as root
-ETHERNET = 14
-SILENCE = 0.02  # seconds after which a capture that is to end looks whether it may
+SILENCE = 0.02  # seconds after which a capture that is to end checks whether it may
 
 FIN, SYN, ACK = 1, 2, 16
 
@@ -43,7 +42,7 @@ def parse(data, length, time):
 
 
 class Capture:
-    """The TCP frames that pass an interface of this network namespace, inside a with statement."""
+    """The TCP frames that pass an interface of the thread's network namespace, in a with block."""
 
     def __init__(self, device):
         self.frames = []
@@ -65,7 +64,7 @@ class Capture:
                 if self._ending:
                     return
                 continue
-            frame = parse(bytes(data[:min(length, HEADERS)]), length, stamp(controls))
+            frame = parse(bytes(data[:min(length, HEADERS)]), length, timestamp(controls))
             if frame:
                 self.frames.append(frame)
 
@@ -79,7 +78,7 @@ class Capture:
         self._socket.close()
 
 
-def stamp(controls):
+def timestamp(controls):
     """Seconds since the epoch in the control messages of a frame."""
     for level, kind, data in controls:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:

@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from benchkit import agreement, build, experiments, link, outcome, pages, report
+from benchkit import agreement, build, experiments, net, outcome, pages, report
 from benchkit.progress import Progress, duration
 from benchkit.run import Options, Run
 from benchkit.tools import ROOT, BenchError
@@ -262,7 +262,7 @@ def main(arguments):
             ensure_space(options)
             ensure_module(options)
         if options.link:
-            link.enter(options.link)
+            net.enter_link(options.link)
         return ACTIONS.get(options.name, run_one)(options) or 0
     except (BenchError, OSError) as problem:
         say(f"bench: {sentence(problem)}")

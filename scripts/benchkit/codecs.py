@@ -8,8 +8,10 @@ encoded. A library that is not installed is left out.
 import contextlib
 import ctypes
 import functools
+import time
 import typing
 import zlib
+from ctypes import c_char_p, c_int, c_size_t, c_uint, c_ulong, c_void_p
 
 from benchkit import tools
 
@@ -17,20 +19,12 @@ MARGIN = 4096  # what incompressible bodies may grow by, beside 1 %
 
 DEFLATED, GZIP_WINDOW, MEMORY_LEVEL, DEFAULT_STRATEGY, FINISH = 8, 15 + 16, 9, 0, 4
 
-
-class ZStream(ctypes.Structure):
-    """zlib's z_stream."""
-
-    _fields_ = [
-        ("next_in", ctypes.c_char_p), ("avail_in", ctypes.c_uint), ("total_in", ctypes.c_ulong),
-        ("next_out", ctypes.c_void_p), ("avail_out", ctypes.c_uint), ("total_out", ctypes.c_ulong),
-        ("msg", ctypes.c_char_p), ("state", ctypes.c_void_p), ("zalloc", ctypes.c_void_p),
-        ("zfree", ctypes.c_void_p), ("opaque", ctypes.c_void_p), ("data_type", ctypes.c_int),
-        ("adler", ctypes.c_ulong), ("reserved", ctypes.c_ulong)]
-
-
 MALLOPT_TRIM, MALLOPT_MMAP = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and given back
+
+# A context is made for each body in memory fresh from the system; made for each in memory used
+# before; or kept for all of them.
+CONTEXTS = FRESH, REMADE, KEPT = "fresh", "remade", "kept"
 
 
 @contextlib.contextmanager
@@ -40,35 +34,29 @@ def fresh_memory(fresh):
     A server whose threads' heaps shrink between two requests has fresh memory for each.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)
-    limit = ALWAYS if fresh else NEVER
-    mallopt(MALLOPT_MMAP, limit)
-    mallopt(MALLOPT_TRIM, limit)
+
+    def set_limit(limit):
+        mallopt(MALLOPT_MMAP, limit)
+        mallopt(MALLOPT_TRIM, limit)
+
+    set_limit(ALWAYS if fresh else NEVER)
     try:
         yield
     finally:
-        mallopt(MALLOPT_MMAP, NEVER)
-        mallopt(MALLOPT_TRIM, NEVER)
-
-
-def library(name):
-    """The shared library, or None where there is none."""
-    with contextlib.suppress(OSError):
-        return ctypes.CDLL(name)
-    return None
-
-
-# A context is made for each body in memory fresh from the system; made for each in memory used
-# before; or kept for all of them.
-CONTEXTS = FRESH, REMADE, KEPT = "fresh", "remade", "kept"
+        set_limit(NEVER)
 
 
 class Encoder:
-    """What encodes bodies; `kept` says whether its context serves for all of them."""
+    """What encodes bodies; `kept` is whether its context serves for all of them."""
 
     contexts = CONTEXTS  # those that its library has
+    prototypes = {}  # function -> (result, arguments), where they are not ints
 
-    def __init__(self, largest, kept):
-        self.kept = kept
+    def __init__(self, lib, level, largest, kept=False):
+        self.lib, self.level, self.kept = lib, level, kept
+        for name, (result, *arguments) in self.prototypes.items():
+            function = getattr(lib, name)
+            function.restype, function.argtypes = result, arguments
         self.capacity = largest + largest // 100 + MARGIN
         self.buffer = ctypes.create_string_buffer(self.capacity)
         if kept:
@@ -97,24 +85,29 @@ class Encoder:
         return self.buffer.raw[:size]
 
 
+class ZStream(ctypes.Structure):
+    """zlib's z_stream."""
+
+    _fields_ = [
+        ("next_in", c_char_p), ("avail_in", c_uint), ("total_in", c_ulong),
+        ("next_out", c_void_p), ("avail_out", c_uint), ("total_out", c_ulong),
+        ("msg", c_char_p), ("state", c_void_p), ("zalloc", c_void_p), ("zfree", c_void_p),
+        ("opaque", c_void_p), ("data_type", c_int), ("adler", c_ulong), ("reserved", c_ulong)]
+
+
 class Zlib(Encoder):
     """zlib as mod_deflate sets it: gzip's framing, window 15, memory level 9."""
 
     levels = range(1, 10)
-
-    def __init__(self, lib, level, largest, kept=False):
-        self.lib, self.level = lib, level
-        self.stream = ZStream()
-        self.pointer = ctypes.byref(self.stream)
-        self.version = ctypes.c_char_p(zlib.ZLIB_RUNTIME_VERSION.encode())
-        self.fresh = True
-        super().__init__(largest, kept)
+    fresh = True
 
     def open(self):
-        ctypes.memset(self.pointer, 0, ctypes.sizeof(self.stream))
+        self.stream = ZStream()
+        self.pointer = ctypes.byref(self.stream)
         self.fresh = True
         if self.lib.deflateInit2_(self.pointer, self.level, DEFLATED, GZIP_WINDOW,
-                                  MEMORY_LEVEL, DEFAULT_STRATEGY, self.version,
+                                  MEMORY_LEVEL, DEFAULT_STRATEGY,
+                                  c_char_p(zlib.ZLIB_RUNTIME_VERSION.encode()),
                                   ctypes.sizeof(self.stream)):
             raise tools.BenchError("zlib makes no encoder")
 
@@ -134,15 +127,10 @@ class Zlib(Encoder):
 
 class Libdeflate(Encoder):
     levels = range(1, 13)
-
-    def __init__(self, lib, level, largest, kept=False):
-        self.lib, self.level = lib, level
-        lib.libdeflate_alloc_compressor.restype = ctypes.c_void_p
-        lib.libdeflate_gzip_compress.restype = ctypes.c_size_t
-        lib.libdeflate_gzip_compress.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t,
-                                                 ctypes.c_void_p, ctypes.c_size_t)
-        lib.libdeflate_free_compressor.argtypes = (ctypes.c_void_p,)
-        super().__init__(largest, kept)
+    prototypes = {
+        "libdeflate_alloc_compressor": (c_void_p, c_int),
+        "libdeflate_gzip_compress": (c_size_t, c_void_p, c_char_p, c_size_t, c_void_p, c_size_t),
+        "libdeflate_free_compressor": (None, c_void_p)}
 
     def open(self):
         self.context = self.lib.libdeflate_alloc_compressor(self.level)
@@ -157,15 +145,10 @@ class Libdeflate(Encoder):
 
 class Zstd(Encoder):
     levels = range(1, 10)
-
-    def __init__(self, lib, level, largest, kept=False):
-        self.lib, self.level = lib, level
-        lib.ZSTD_createCCtx.restype = ctypes.c_void_p
-        lib.ZSTD_compressCCtx.restype = ctypes.c_size_t
-        lib.ZSTD_compressCCtx.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
-                                          ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
-        lib.ZSTD_freeCCtx.argtypes = (ctypes.c_void_p,)
-        super().__init__(largest, kept)
+    prototypes = {
+        "ZSTD_createCCtx": (c_void_p,),
+        "ZSTD_compressCCtx": (c_size_t, c_void_p, c_void_p, c_size_t, c_char_p, c_size_t, c_int),
+        "ZSTD_freeCCtx": (c_size_t, c_void_p)}
 
     def open(self):
         self.context = self.lib.ZSTD_createCCtx()
@@ -182,12 +165,11 @@ class IsalStream(ctypes.Structure):
     """The fields of ISA-L's isal_zstream that its users set; the library's own state follows."""
 
     _fields_ = [
-        ("next_in", ctypes.c_char_p), ("avail_in", ctypes.c_uint32), ("total_in", ctypes.c_uint32),
-        ("next_out", ctypes.c_void_p), ("avail_out", ctypes.c_uint32),
-        ("total_out", ctypes.c_uint32), ("hufftables", ctypes.c_void_p),
-        ("level", ctypes.c_uint32), ("level_buf_size", ctypes.c_uint32),
-        ("level_buf", ctypes.c_void_p), ("end_of_stream", ctypes.c_uint16),
-        ("flush", ctypes.c_uint16), ("gzip_flag", ctypes.c_uint16), ("hist_bits", ctypes.c_uint16)]
+        ("next_in", c_char_p), ("avail_in", ctypes.c_uint32), ("total_in", ctypes.c_uint32),
+        ("next_out", c_void_p), ("avail_out", ctypes.c_uint32), ("total_out", ctypes.c_uint32),
+        ("hufftables", c_void_p), ("level", ctypes.c_uint32), ("level_buf_size", ctypes.c_uint32),
+        ("level_buf", c_void_p), ("end_of_stream", ctypes.c_uint16), ("flush", ctypes.c_uint16),
+        ("gzip_flag", ctypes.c_uint16), ("hist_bits", ctypes.c_uint16)]
 
 
 ISAL_STREAM = 128 << 10  # bytes; an isal_zstream of version 2.30 has 82384
@@ -197,17 +179,13 @@ ISAL_GZIP = 1
 
 class Isal(Encoder):
     levels = range(4)
-
-    def __init__(self, lib, level, largest, kept=False):
-        self.lib, self.level = lib, level
-        self.memory = ctypes.CDLL(None)
-        self.memory.malloc.restype = ctypes.c_void_p
-        self.memory.malloc.argtypes = (ctypes.c_size_t,)
-        self.memory.free.argtypes = (ctypes.c_void_p,)
-        lib.isal_deflate_init.argtypes = lib.isal_deflate_stateless.argtypes = (ctypes.c_void_p,)
-        super().__init__(largest, kept)
+    prototypes = {"isal_deflate_init": (None, c_void_p),
+                  "isal_deflate_stateless": (c_int, c_void_p)}
 
     def open(self):
+        self.memory = ctypes.CDLL(None)
+        self.memory.malloc.restype, self.memory.malloc.argtypes = c_void_p, (c_size_t,)
+        self.memory.free.argtypes = (c_void_p,)
         self.pointer = self.memory.malloc(ISAL_STREAM)
         self.tables = self.memory.malloc(ISAL_TABLES[self.level]) if self.level else None
 
@@ -233,27 +211,21 @@ class Brotli(Encoder):
 
     levels = range(7)  # the module's range
     contexts = (FRESH, REMADE)
+    prototypes = {"BrotliEncoderCompress": (c_int, c_int, c_int, c_int, c_size_t, c_char_p,
+                                            ctypes.POINTER(c_size_t), c_void_p)}
 
     WINDOW, GENERIC = 18, 0
 
-    def __init__(self, lib, level, largest, kept=False):
-        self.lib, self.level = lib, level
-        self.size = ctypes.c_size_t()
-        lib.BrotliEncoderCompress.argtypes = (
-            ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p,
-            ctypes.POINTER(ctypes.c_size_t), ctypes.c_void_p)
-        super().__init__(largest, kept)
-
     def run(self, body):
-        self.size.value = self.capacity
+        size = c_size_t(self.capacity)
         if not self.lib.BrotliEncoderCompress(self.level, self.WINDOW, self.GENERIC, len(body),
-                                              body, ctypes.byref(self.size), self.buffer):
+                                              body, ctypes.byref(size), self.buffer):
             raise tools.BenchError("brotli encodes nothing")
-        return self.size.value
+        return size.value
 
 
 class Engine(typing.NamedTuple):
-    """A library that there is, and its encoders."""
+    """A library that is installed, and its encoders."""
 
     levels: range
     make: typing.Callable  # of (level, largest body, whether its context is kept)
@@ -269,26 +241,34 @@ KINDS = {  # name -> (class, shared library)
 }
 
 
+@functools.lru_cache(maxsize=None)
 def engines():
-    """{name: Engine} of what is there."""
+    """{name: Engine} of what is installed."""
     made = {}
     for name, (kind, shared) in KINDS.items():
-        lib = library(shared)
-        if lib is not None:
-            made[name] = Engine(kind.levels, functools.partial(kind, lib), kind.contexts)
+        with contextlib.suppress(OSError):
+            made[name] = Engine(kind.levels, functools.partial(kind, ctypes.CDLL(shared)),
+                                kind.contexts)
     return made
 
 
+def encode_all(encoder, bodies):
+    """(bytes out, CPU seconds) of encoding every body once."""
+    started = time.process_time()
+    total = sum(encoder.encode(body) for body in bodies)
+    return total, time.process_time() - started
+
+
 def zstd_decode(body):
-    """The identity of a zstd body whose frame says its size, or that of one that does not."""
-    lib = library("libzstd.so.1")
-    if lib is None:
-        raise tools.BenchError("libzstd.so.1 is missing: install libzstd1 (Debian)")
-    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    """The identity of a zstd body whose frame names its size, or of one that does not."""
+    try:
+        lib = ctypes.CDLL(KINDS["zstd"][1])
+    except OSError:
+        raise tools.BenchError("libzstd.so.1 is missing: install libzstd1 (Debian)") from None
+    lib.ZSTD_decompress.restype = c_size_t
     capacity = 64 * len(body) + (8 << 20)  # more than any body of the experiments
     target = ctypes.create_string_buffer(capacity)
-    size = lib.ZSTD_decompress(target, ctypes.c_size_t(capacity), body,
-                               ctypes.c_size_t(len(body)))
-    if lib.ZSTD_isError(ctypes.c_size_t(size)):
+    size = lib.ZSTD_decompress(target, c_size_t(capacity), body, c_size_t(len(body)))
+    if lib.ZSTD_isError(c_size_t(size)):
         raise tools.BenchError("the zstd body is broken")
     return target.raw[:size]

@@ -5,6 +5,7 @@ has installed on Debian; where it is missing, from a generator. Both are determi
 larger corpora out of downloaded packages.
 """
 
+import bisect
 import hashlib
 import pathlib
 import random
@@ -13,7 +14,6 @@ import zlib
 from benchkit import packages, tools
 
 DOCUMENTS = pathlib.Path("/usr/share/doc/libaprutil1-dev/html")
-
 DOCUMENT_PACKAGES = ("apache2-doc", "libjs-jquery-ui")
 
 TEXT_SUFFIXES = (".html", ".htm", ".xhtml", ".css", ".js", ".mjs", ".json", ".xml", ".svg", ".txt")
@@ -24,6 +24,8 @@ KB = 1024
 # they compress to less than one segment, and larger files reach 1:200.
 SMALL_FILES = ((1 * KB, 2), (2 * KB, 4), (4 * KB, 6), (8 * KB, 10), (16 * KB, 20), (32 * KB, 40),
                (64 * KB, 64), (128 * KB, 90), (256 * KB, 120), (512 * KB, 160), (1024 * KB, 200))
+
+STEPS = 4096  # in which the share of page_of_ratio()'s tokens is found
 
 
 def invented_html(size, seed=1):
@@ -44,15 +46,8 @@ def invented_html(size, seed=1):
 
 def text(size):
     """`size` bytes of HTML: the documentation's pages one after the other, else invented."""
-    parts, length = [], 0
-    for path in sorted(DOCUMENTS.glob("*.html")):
-        if length >= size:
-            break
-        parts.append(path.read_bytes())
-        length += len(parts[-1])
-    if length < size:
-        return invented_html(size)
-    return b"".join(parts)[:size]
+    found = b"".join(path.read_bytes() for path in sorted(DOCUMENTS.glob("*.html")))
+    return found[:size] if len(found) >= size else invented_html(size)
 
 
 def origin(pages=None):
@@ -81,42 +76,35 @@ def document(size, run):
     found, missing = packages.get(DOCUMENT_PACKAGES, run.say, run.download)
     if missing:
         return text(size)
-    pages = [path for name, path in found[0].of_kind(".html") if "/en/" in name]
-    scripts = [path for name, path in found[1].of_kind(".js") if not name.endswith(".min.js")]
-    parts, length = [], 0
+    manual, jquery = found
+    scripts = [path for name, path in jquery.of_kind(".js") if not name.endswith(".min.js")]
+    joined = b""
+    pages = [path for name, path in manual.of_kind(".html") if "/en/" in name]
     for number, path in enumerate(pages):
-        parts.append(path.read_bytes())
+        joined += path.read_bytes()
         if number % 4 == 3:
-            parts.append(scripts[number // 4 % len(scripts)].read_bytes()[:16 * KB])
-        length = sum(map(len, parts))
-        if length >= size:
+            joined += scripts[number // 4 % len(scripts)].read_bytes()[:16 * KB]
+        if len(joined) >= size:
             break
-    return repeated(b"".join(parts), size)
+    return repeated(joined, size)
 
 
 def page_of_ratio(size, wanted):
     """`size` bytes of text that gzip makes `wanted` (such as 0.30) times as large.
 
-    Names and numbers that do not repeat are strewn in, as many as it takes.
+    Names and numbers that do not repeat are mixed in, as many as it takes.
     """
     source = random.Random(7)
     words = text(size).split(b" ")
     tokens = [source.randbytes(len(word) // 2 + 1).hex().encode()[:len(word)] for word in words]
     order = [source.random() for _ in words]
 
-    def mixed(share):
-        return b" ".join(word if draw >= share else token
+    def mixed(step):
+        return b" ".join(word if draw >= step / STEPS else token
                          for word, token, draw in zip(words, tokens, order))
 
-    low, high = 0.0, 1.0
-    for _ in range(12):
-        share = (low + high) / 2
-        body = mixed(share)
-        if gzip_size(body) / len(body) < wanted:
-            low = share
-        else:
-            high = share
-    return mixed(low)
+    return mixed(bisect.bisect_left(range(1, STEPS), wanted, key=lambda step: gzip_size(mixed(step))
+                                    / size))
 
 
 def gzip_size(body, level=6):
@@ -127,17 +115,12 @@ def gzip_size(body, level=6):
 def text_of_ratio(size, wanted):
     """`size` bytes that gzip makes `wanted` times smaller: a passage, repeated as it takes.
 
-    The longer the passage, the larger the result; the length is found by halving.
+    The longer the passage, the larger the result.
     """
     passage = text(size)
-    low, high = 1, size
-    while low < high:
-        middle = (low + high) // 2
-        if size / gzip_size(repeated(passage[:middle], size)) > wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return repeated(passage[:low], size)
+    length = 1 + bisect.bisect_left(range(1, size), size / wanted, key=lambda length: gzip_size(
+        repeated(passage[:length], size)))
+    return repeated(passage[:length], size)
 
 
 def repeated(passage, size):
@@ -190,3 +173,14 @@ def page(size, pages=None):
 def digest(body):
     """The first digits of a body's SHA-256, by which two runs' bodies are known to be equal."""
     return hashlib.sha256(body).hexdigest()[:12]
+
+
+def composition(name, bodies, from_where):
+    """The row of the table of corpora that describes these bodies."""
+    bodies = list(bodies)
+    total = sum(map(len, bodies))
+    digests = b"".join(hashlib.sha256(body).digest() for body in bodies)
+    return {"corpus": name, "files": len(bodies), "bytes": total,
+            "mean_bytes": round(total / len(bodies)) if bodies else 0,
+            "gzip_6_ratio": round(sum(map(gzip_size, bodies)) / total, 3) if total else "",
+            "sha256": digest(digests), "from": from_where}

@@ -4,7 +4,7 @@ After section 2.3 of the fourth source: compression delays the first byte and sh
 """
 
 from benchkit import net, plot, rounds, stats, tools, verdict
-from benchkit.visitor import Visitor
+from benchkit.visit import Visitor
 
 RATES = ("1mbit", "10mbit", "100mbit")
 
@@ -14,20 +14,17 @@ FINDING = "compression delays the first byte"
 
 
 def measure(run, serve):
-    """Rows for each rate, setup and round; `serve(place)` starts the server with the levels' legs.
-
-    BenchError where there can be no namespaces.
+    """Rows for each rate, setup and round; `serve(place)` starts the server, which has a path for
+    each setup. BenchError where there can be no namespaces.
     """
     link = net.make(run)
-    httpd = serve(link.server.place)
+    httpd, path_of = serve(link.server.place)
     client = Visitor(run, link.client)
-    legs = [(rate, setup) for rate in RATES[-1 if run.scale.only else 0:] for setup in SETUPS]
+    legs = [(rate, *setup) for rate in RATES[-1 if run.scale.only else 0:] for setup in SETUPS]
     rows = []
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        rate, (coding, level) = legs[index]
+    for number, (rate, coding, level) in rounds.interleaved(run, legs):
         link.shape(rate)
-        path = "/identity" if coding == "identity" else f"/{coding}-{level}"
-        seen = client.visit(httpd, path, coding)
+        seen = client.visit(httpd, path_of(coding, level), coding=coding)
         rows.append({"rate": rate, "coding": coding, "level": level, "round": number,
                      "first_byte_ms": round(1e3 * seen["first_byte"], 3),
                      "download_ms": round(1e3 * seen["seconds"], 3),
@@ -38,20 +35,18 @@ def measure(run, serve):
 
 def judge(rows):
     if not rows:
-        return [verdict.impossible(FINDING, "it tends to",
-                                   "no network namespaces: not root")]
+        return [verdict.impossible(FINDING, "it tends to", "no network namespaces: not root")]
 
-    def ratios(level, figure, rates=RATES):
-        members = [{**row, "setup": (row["coding"], row["level"])} for row in rows
-                   if row["rate"] in rates]
-        return verdict.per_round(members, {"setup": ("gzip", level)}, {"setup": ("identity", 0)},
-                                 figure, ("rate",))
+    def compare(finding, level, figure, rates, reported, **bounds):
+        return verdict.compare(finding, [row for row in rows if row["rate"] in rates],
+                               ({"coding": "gzip", "level": level}, {"coding": "identity"}),
+                               figure, reported, each=("rate",), **bounds)
 
     return [
-        verdict.judge(f"{FINDING}: level 9 to identity", ratios(9, "first_byte_ms"), "it tends to",
-                      above=1),
-        verdict.judge("and shortens the download at 1 and 10 Mbit/s: level 6 to identity",
-                      ratios(6, "download_ms", RATES[:2]), "dramatically", below=0.7)]
+        compare(f"{FINDING}: level 9 to identity", 9, "first_byte_ms", RATES, "it tends to",
+                above=1),
+        compare("and shortens the download at 1 and 10 Mbit/s: level 6 to identity", 6,
+                "download_ms", RATES[:2], "dramatically", below=0.7)]
 
 
 def draw(run, rows, name):
@@ -60,14 +55,20 @@ def draw(run, rows, name):
     with plot.figure(run, name, len(rates), width=10, height=3.4) as panels:
         for axes, rate in zip(panels, rates):
             labels = [f"{coding} {level or ''}" for coding, level in SETUPS]
-            axes.barh(labels, [middle[(rate, *setup)]["download_ms"] for setup in SETUPS],
-                      color=plot.GZIP, label="whole page")
-            axes.barh(labels, [middle[(rate, *setup)]["first_byte_ms"] for setup in SETUPS],
-                      color=plot.IDENTITY, label="first byte")
-            axes.set_title(rate)
-            axes.set_xlabel("ms")
+            for figure, colour, label in (("download_ms", plot.GZIP, "whole page"),
+                                          ("first_byte_ms", plot.IDENTITY, "first byte")):
+                axes.barh(labels, [middle[(rate, *setup)][figure] for setup in SETUPS],
+                          color=colour, label=label)
+            axes.set(title=rate, xlabel="ms")
             axes.invert_yaxis()
         panels[0].legend()
+
+
+def save(run, rows, name):
+    run.save_table(name, rows)
+    run.save_medians(f"{name}-summary", rows, ("rate", "coding", "level"),
+                     ("first_byte_ms", "download_ms", "sent_bytes"))
+    draw(run, rows, name)
 
 
 def try_measure(run, serve):

@@ -1,8 +1,5 @@
 """A real php-fpm that writes dynamic pages: 120 KB each, no two alike."""
 
-import os
-import time
-
 from benchkit import server, tools, web
 
 PAGE_BYTES = 120 * 1024
@@ -50,23 +47,16 @@ ProxyTimeout 60
 MODULES = ("proxy", "proxy_fcgi")  # what an httpd in front of it needs
 
 
-def find():
-    return tools.find_first("php-fpm", "php-fpm", "php-fpm[78].[0-9]")
-
-
 class Fpm:
     """A php-fpm of the run, on the server's CPU; page.php goes into an httpd's site."""
 
-    def __init__(self, run, folder="fpm"):
+    def __init__(self, run):
         self.run = run
-        self.folder = run.folder(folder)
+        self.folder = run.folder("fpm")
         self.folder.chmod(0o755)
         self.socket = self.folder / "fpm.sock"
+        self.snippet = SNIPPET.format(socket=self.socket)
         self.process = None
-
-    @property
-    def snippet(self):
-        return SNIPPET.format(socket=self.socket)
 
     def fill(self, site):
         """Puts the page's script and its pieces into a document root."""
@@ -75,22 +65,19 @@ class Fpm:
         (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
 
     def start(self):
-        name = server.unprivileged_user() if os.geteuid() == 0 else ""
         configuration = self.folder / "fpm.conf"
         configuration.write_text(CONFIGURATION.format(
-            folder=self.folder, children=CHILDREN, user=f"user = {name}" if name else ""),
+            folder=self.folder, children=CHILDREN, user=server.user_line("user = {}")),
             encoding="utf-8")
         log = self.folder / "output.log"
         # The system's php.ini is not this run's; opcache keeps the pieces in memory.
-        command = [find(), "--nodaemonize", "--fpm-config", str(configuration)]
-        self.process = self.run.start(command, log)
-        deadline = time.monotonic() + server.PATIENCE
-        while time.monotonic() < deadline and self.process.poll() is None:
-            if self.socket.exists():
-                return self
-            time.sleep(0.05)
-        words = log.read_text(errors="replace").strip().splitlines()
-        raise tools.BenchError(f"php-fpm did not start: {words[-1] if words else 'no message'}")
+        self.process = self.run.start([tools.find("php-fpm"), "--nodaemonize", "--fpm-config",
+                                       str(configuration)], log)
+        tools.wait_for(lambda: self.socket.exists() or self.process.poll() is not None,
+                       server.PATIENCE)
+        if not self.socket.exists() or self.process.poll() is not None:
+            raise tools.BenchError("php-fpm did not start: "
+                                   + tools.last_line(log.read_text(errors="replace")))
 
 
 def php_string(data):

@@ -6,11 +6,6 @@ MODULES = ("lua",)  # what an httpd needs for it
 
 PIECE = 8000  # bytes that the handler writes at a time; it flushes nothing
 
-SNIPPET = """
-LuaScope thread
-LuaMapHandler ^{path}$ {script} handle
-"""
-
 # The page is read once for each Lua state.
 SCRIPT = """
 local file = assert(io.open("{page}", "rb"))
@@ -30,20 +25,21 @@ end
 """
 
 
-def write(folder, path, page, least):
-    """Puts the handler and its page into a folder; the snippet that has it answer at `path`.
+def snippet(path, script="{folder}/page.lua"):
+    """The lines that have the script, by default one in the server's folder, answer at `path`."""
+    return f"LuaScope thread\nLuaMapHandler ^{path}$ {script} handle\n"
 
-    Every response is the beginning of the page, `least` bytes or more: its length is drawn.
+
+def write(folder, page, least=None):
+    """Puts the handler's script and its page into a folder; the script's path.
+
+    Every response is the page; or with `least` its beginning, of a random length of so many bytes
+    or more.
     """
     script = folder / "page.lua"
-    write_script(script, page, least)
-    return SNIPPET.format(path=path, script=script)
-
-
-def write_script(script, page, least=None):
-    """The same without a snippet; the page goes beside the script."""
     source = script.with_suffix(".body")
     source.write_bytes(page)
     script.write_text(SCRIPT.format(page=source, piece=PIECE,
                                     least=math.ceil((least or len(page)) / PIECE)),
                       encoding="utf-8")
+    return script

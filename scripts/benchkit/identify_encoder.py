@@ -46,12 +46,6 @@ def gzip_stream(plain, level):
     return deflate_stream(made)
 
 
-@functools.lru_cache(maxsize=None)
-def libdeflate():
-    """libdeflate's Engine, or None where it is not installed."""
-    return codecs.engines().get("libdeflate")
-
-
 def candidates():
     """(library, level, function that makes a stream of a body) of all to be tried, zlib first."""
     for memory_level in MEMORY_LEVELS:
@@ -60,7 +54,7 @@ def candidates():
                    functools.partial(zlib_stream, level=level, memory_level=memory_level))
     for level in range(1, 10):
         yield "gzip", level, functools.partial(gzip_stream, level=level)
-    engine = libdeflate()
+    engine = codecs.engines().get("libdeflate")
     for level in engine.levels if engine else ():
         yield ("libdeflate", level, lambda plain, level=level:
                deflate_stream(engine.make(level, len(plain), False).bytes_of(plain)))

@@ -23,8 +23,8 @@ done = function(summary, latency, requests)
 end
 """
 
-TOOL_GRACE = 20  # seconds that a load generator may take beyond its duration
-COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is a guess
+TOOL_GRACE = 20  # seconds that a load generator may take over its duration
+COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is estimated
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,15 +87,16 @@ def parse_h2load_log(text):
     return [int(row[2]) / 1e3 for row in rows if len(row) >= 3 and row[1].startswith("2")]
 
 
-PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that tell what a request costs
+PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that show what a request costs
 
 
-def count_requests(server, leg, clients, seconds):
+def count_requests(leg, clients, seconds):
     """How many requests take about `seconds`: slow legs must not be cut off in a response.
 
-    The CPU time of a few responses tells, for it is the server's CPU that limits the load.
+    It is estimated by the CPU time of a few responses, for the server's CPU limits the load.
     """
     probe = min(PROBE, seconds)
+    server = leg.server
     pids = sample.family(server.pids, sample.read_parents())
     with contextlib.closing(server.connect()) as connection:
         server.ask(connection, leg.path, leg.headers)  # the first one's connection costs, too
@@ -105,6 +106,13 @@ def count_requests(server, leg, clients, seconds):
             used = sample.cpu_of(pids) - before
             tries += 1
     return max(clients, round(seconds * tries / max(used, 1e-6 * tries)))
+
+
+def fixed_counts(run, legs, clients, http1=True):
+    """The function that loads a leg with as many requests as take about the scale's seconds."""
+    counts = {leg.name: count_requests(leg, clients, run.scale.seconds) for leg in legs}
+    return lambda leg: h2load(run, leg.url, leg.headers, clients, requests=counts[leg.name],
+                              http1=http1)
 
 
 def header_options(option, headers):

@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 
-from benchkit import fpm, nginx, tools
+from benchkit import nginx, tools
 
 
 def cpu_model():
@@ -37,7 +37,7 @@ def tool_version(name):
     if name == "nginx":
         return nginx.version()
     if name == "php-fpm":
-        return " ".join(tools.output_of(fpm.find(), "-v").split()[:2])
+        return " ".join(tools.output_of(tools.find(name), "-v").split()[:2])
     option = {"wrk": "-v", "h2load": "--version"}[name]
     # wrk prints its version with its usage and a failure.
     text = subprocess.run([tools.find(name), option], capture_output=True, text=True,
@@ -56,6 +56,11 @@ def library_versions():
         number = ctypes.CDLL("libbrotlienc.so.1").BrotliEncoderVersion()
         versions.append(f"brotli {number >> 24}.{number >> 12 & 0xfff}.{number & 0xfff}")
     return versions
+
+
+def heading(run, *load_tools, where=None):
+    """The paragraph's first line: the experiment, and what it ran on."""
+    return f"{run.name}. {describe(run, *load_tools, where=where)}"
 
 
 def describe(run, *load_tools, where=None):

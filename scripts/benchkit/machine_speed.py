@@ -1,7 +1,8 @@
 """How fast the machine itself was: a piece of work that is always the same.
 
-A virtual machine's CPU is as fast as its neighbours leave it. What two runs say differently may be
-the machine's doing; here is what tells. The work is a codec's, as most of what is measured is.
+A virtual machine's CPU is as fast as its neighbours leave it. Where the verdicts of two runs
+differ, these times show whether the machine did, too. The work is a codec's, as most of what is
+measured is.
 """
 
 import os
@@ -10,23 +11,20 @@ import zlib
 
 from benchkit import corpus, stats
 
-SIZE = 64 * corpus.KB
-LEVEL = 6
-
-PAUSE = 2  # seconds between two looks, at least: looking takes some ms of each CPU
-
-STEADY = 1.1  # a factor by which speeds differ that need no mention
+SIZE, LEVEL = 64 * corpus.KB, 6
+PAUSE = 2  # seconds between two measurements, at least: each takes some ms of each CPU
+TOLERANCE = 1.1  # a factor by which speeds differ that need no mention
 
 
 class MachineSpeed:
-    """What the work took, in ms of CPU time; `cpus` is {what it is there for: the CPU}."""
+    """What the work took, in ms of CPU time; `cpus` is {what it is used for: the CPU}."""
 
     def __init__(self, cpus):
-        self.seen = {name: [] for name in cpus}
+        self.times = {name: [] for name in cpus}
         self._cpus, self._due = cpus, 0.0
         self._body = corpus.invented_html(SIZE)
 
-    def look(self):
+    def measure(self):
         """Does the work on each CPU, where the last time is long enough ago."""
         if time.monotonic() < self._due:
             return
@@ -35,7 +33,7 @@ class MachineSpeed:
             for name, cpu in self._cpus.items():
                 os.sched_setaffinity(0, {cpu})
                 # The first time fills the caches.
-                self.seen[name].append(min(self.time_work() for _ in range(2)))
+                self.times[name].append(min(self.time_work() for _ in range(2)))
         finally:
             os.sched_setaffinity(0, home)
         self._due = time.monotonic() + PAUSE
@@ -46,23 +44,21 @@ class MachineSpeed:
         return 1e3 * (time.thread_time() - before)
 
     def figures(self):
-        """For each CPU, how many looks there were, and of what they saw the least, median, most."""
-        return {name: {"looks": len(seen), "least_ms": round(min(seen), 2),
-                       "median_ms": round(stats.median(seen), 2), "most_ms": round(max(seen), 2)}
-                for name, seen in self.seen.items()}
+        """For each CPU, how many measurements there were, and their least, median and most."""
+        return {name: {"count": len(times), "least_ms": round(min(times), 2),
+                       "median_ms": round(stats.median(times), 2), "most_ms": round(max(times), 2)}
+                for name, times in self.times.items()}
 
 
 def sentence(figures):
     """Of all CPUs."""
     parts = [f"{one['median_ms']:g} ms of the {name}'s CPU ({one['least_ms']:g} to "
-             f"{one['most_ms']:g}; {one['looks']} looks)" for name, one in figures.items()]
+             f"{one['most_ms']:g}; measured {one['count']} times)" for name, one in figures.items()]
     return f"A fixed piece of work took {' and '.join(parts)}."
 
 
 def differ(one, other):
     """Whether a CPU was faster in one of two runs, by the figures of both."""
-    for name in one.keys() & other.keys():
-        fast, slow = sorted((one[name]["median_ms"], other[name]["median_ms"]))
-        if slow > STEADY * fast:
-            return True
-    return False
+    pairs = [sorted((one[name]["median_ms"], other[name]["median_ms"]))
+             for name in one.keys() & other.keys()]
+    return any(slow > TOLERANCE * fast for fast, slow in pairs)

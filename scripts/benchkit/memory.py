@@ -1,10 +1,8 @@
 """What compression takes of a prefork child's memory: one that is idle, and all of them at work."""
 
 import contextlib
-import http.client
 import pathlib
 import re
-import time
 
 from benchkit import load, rounds, sample, server, stats, tools
 
@@ -12,6 +10,9 @@ from benchkit import load, rounds, sample, server, stats, tools
 FIRST, FURTHER = 10, 20
 
 PATIENCE = 60  # seconds for a response when every child is at work
+
+# Where all threads are busy for a moment, httpd closes connections that wait for a request.
+SPARE_THREADS = 8
 
 PREFORK = """
 StartServers {children}
@@ -31,41 +32,35 @@ class Prefork(server.Httpd):
     mpm = "prefork"
     base_modules = tuple(name for name in server.BASE_MODULES if name != "http2")
 
-    def __init__(self, run, folder, setup, children, limit=0, **options):
-        super().__init__(run, folder, setup.snippet, modules=setup.modules,
-                         elastic=setup.is_ours, **options)
-        self.children = children
-        self.limit = limit or children
+    def __init__(self, run, folder, snippet, limit=0, **options):
+        super().__init__(run, folder, snippet, **options)
+        self.limit = limit or self.children
 
     def workers(self):
         return PREFORK.format(children=self.children, limit=self.limit)
 
     def start(self):
-        """Returns when all children are there: the parent takes a while for some hundred."""
+        """Returns when all children run: the parent takes a while for some hundred."""
         super().start()
-        deadline = time.monotonic() + PATIENCE
-        while len(child_pids(self)) < self.children:
-            if time.monotonic() > deadline:
-                raise tools.BenchError(f"{self.name} did not start {self.children} children")
-            time.sleep(0.05)
+        if not tools.wait_for(lambda: len(child_pids(self)) >= self.children, PATIENCE):
+            raise tools.BenchError(f"{self.name} did not start {self.children} children")
         return self
 
 
-def serve(run, name, setup, pages, children, limit=0):
-    """A started Prefork with those pages (name: body), each of which was checked once."""
-    httpd = Prefork(run, name.replace(" ", "-"), setup, children, limit)
+def serve(run, name, setup, pages, **options):
+    """A started httpd with those pages (name: body), each of which was checked once."""
+    httpd = setup.serve(run, name, **options)
     for path, body in pages.items():
         (httpd.site / path).write_bytes(body)
     httpd.start()
     for path, body in pages.items():
-        rounds.check(httpd, rounds.Leg({"server": name}, f"/{path}", body, setup.coding,
-                                       setup.coding or "identity"))
+        rounds.check(setup.leg({"server": name}, httpd, f"/{path}", body))
     return httpd
 
 
 def child_pids(httpd):
     parents = sample.read_parents()
-    return sorted(sample.family([httpd.pid], parents) - {httpd.pid})
+    return sorted(sample.family(httpd.pids, parents) - set(httpd.pids))
 
 
 def parse_private(text):
@@ -84,15 +79,11 @@ def parse_faults(text):
     return int(text[text.rindex(")") + 2:].split()[7])
 
 
-def read(pid, name):
-    return pathlib.Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8", errors="replace")
-
-
-def ask(connection, path, headers):
-    connection.request("GET", path, headers=headers)
-    response = connection.getresponse()
-    if response.status != 200 or not response.read():
-        raise tools.BenchError(f"{path} was answered with {response.status}")
+def read_all(pids, name, parse):
+    """What is parsed of each process's file in /proc."""
+    return [parse(pathlib.Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8",
+                                                                errors="replace"))
+            for pid in pids]
 
 
 def measure_child(run, name, setup, body, children, limit):
@@ -100,36 +91,41 @@ def measure_child(run, name, setup, body, children, limit):
 
     Private memory and peak in KB after FIRST of them, page faults for each further one.
     """
-    httpd = serve(run, name, setup, {"page.html": body}, children, limit)
+    httpd = serve(run, name, setup, {"page.html": body}, kind=Prefork, children=children,
+                  limit=limit)
     pids = child_pids(httpd)
-    headers = {"Accept-Encoding": setup.coding or "identity"}
+
+    def ask(times):
+        for connection in connections * times:
+            status, _, found = httpd.ask(connection, "/page.html",
+                                         {"Accept-Encoding": setup.accept})
+            if status != 200 or not found:
+                raise tools.BenchError(f"/page.html was answered with {status}")
+
     with contextlib.ExitStack() as stack:
-        connections = [stack.enter_context(contextlib.closing(http.client.HTTPConnection(
-            httpd.address, httpd.port, timeout=PATIENCE))) for _ in range(children)]
+        connections = [stack.enter_context(contextlib.closing(httpd.connect()))
+                       for _ in range(children)]
         # All at once, so that each finds a child of its own.
         for connection in connections:
+            connection.timeout = PATIENCE
             connection.connect()
-        for _ in range(FIRST):
-            for connection in connections:
-                ask(connection, "/page.html", headers)
-        private = [parse_private(read(pid, "smaps_rollup")) for pid in pids]
-        peak = [parse_peak(read(pid, "status")) for pid in pids]
-        before = [parse_faults(read(pid, "stat")) for pid in pids]
-        for _ in range(FURTHER):
-            for connection in connections:
-                ask(connection, "/page.html", headers)
-        faults = [(parse_faults(read(pid, "stat")) - count) / FURTHER
-                  for pid, count in zip(pids, before)]
+        ask(FIRST)
+        private = read_all(pids, "smaps_rollup", parse_private)
+        peak = read_all(pids, "status", parse_peak)
+        before = read_all(pids, "stat", parse_faults)
+        ask(FURTHER)
+        after = read_all(pids, "stat", parse_faults)
     httpd.stop()
     return {"private_kb": stats.median(private), "peak_kb": stats.median(peak),
-            "faults": stats.median(faults)}
+            "faults": stats.median((now - then) / FURTHER for now, then in zip(after, before))}
 
 
-def peak_under_load(run, httpd, coding, clients, requests, urls):
-    """The most that was seen, in KB, while `clients` ask for the file of URLs."""
-    pids = [httpd.pid, *child_pids(httpd)]
-    with sample.MemoryPeak(pids) as memory:
-        seen = load.h2load(run, None, {"Accept-Encoding": coding or "identity"}, clients,
+def peak_under_load(run, httpd, setup, clients, requests, paths):
+    """The most that was seen, in KB, while `clients` ask for each of the paths in turn."""
+    urls = run.work / "urls"
+    urls.write_text("".join(f"{httpd.url('/' + path)}\n" for path in paths), encoding="utf-8")
+    with sample.MemoryPeak([*httpd.pids, *child_pids(httpd)]) as memory:
+        seen = load.h2load(run, None, {"Accept-Encoding": setup.accept}, clients,
                            requests=requests, http1=True, urls=urls)
     if seen.failed:
         raise tools.BenchError(f"{seen.failed} of {requests} requests failed")
@@ -137,21 +133,11 @@ def peak_under_load(run, httpd, coding, clients, requests, urls):
     return memory.peak
 
 
-# Where all threads are busy for a moment, httpd closes connections that wait for a request.
-SPARE_THREADS = 8
-
-
 def measure_streams(run, name, setup, page, streams, each):
     """The most memory, in KB, of a threaded server that sends a page to `streams` clients."""
-    httpd = server.Httpd(run, name.replace(" ", "-"), setup.snippet, modules=setup.modules,
-                         elastic=setup.is_ours, threads=streams + SPARE_THREADS)
-    (httpd.site / "page.html").write_bytes(page)
-    httpd.start()
-    rounds.check(httpd, rounds.Leg({"server": name}, "/page.html", page, setup.coding,
-                                   setup.coding or "identity"))
-    urls = run.work / "urls"
-    urls.write_text(f"{httpd.url('/page.html')}\n", encoding="utf-8")
-    peak = peak_under_load(run, httpd, setup.coding, streams, each * streams, urls)
+    pages = {"page.html": page}
+    httpd = serve(run, name, setup, pages, threads=streams + SPARE_THREADS)
+    peak = peak_under_load(run, httpd, setup, streams, each * streams, pages)
     httpd.stop()
     return peak
 
@@ -160,10 +146,8 @@ def measure_all(run, name, setup, pages, children, each):
     """Memory of all children, in KB: the most that was seen while each answers `each` requests at
     the same time as the others, for the pages in turn; and afterwards, when all are idle.
     """
-    httpd = serve(run, name, setup, pages, children)
-    urls = run.work / "urls"
-    urls.write_text("".join(f"{httpd.url('/' + path)}\n" for path in pages), encoding="utf-8")
-    busy = peak_under_load(run, httpd, setup.coding, children, each * children, urls)
-    idle = sample.memory_kb([httpd.pid, *child_pids(httpd)])
+    httpd = serve(run, name, setup, pages, kind=Prefork, children=children)
+    busy = peak_under_load(run, httpd, setup, children, each * children, pages)
+    idle = sample.memory_kb([*httpd.pids, *child_pids(httpd)])
     httpd.stop()
     return {"busy_kb": busy, "idle_kb": idle}

@@ -1,16 +1,22 @@
-"""Two network namespaces joined by a veth pair: an Ethernet of MTU 1500 and a given rate.
+"""Links of a given rate, in network namespaces of the run's own.
 
-Neither has a name: each lives as long as the process that holds it, so that nothing of them is left
-however the run ends. Segments are real ones: nothing is bundled, neither by the sender
-(segmentation offload) nor by the receiver. There is no distance: the round trip is the kernel's
-own, some tens of microseconds.
+Plain loopback carries tens of gigabits in segments of 32 KB, so that bytes cost nothing there. In
+the namespace of --link the loopback has an Ethernet's MTU and a token bucket of the rate asked for;
+requests and responses share the one bucket.
+
+make() joins two namespaces by a veth pair: an Ethernet of MTU 1500 and a given rate. Neither has a
+name: each lives as long as the process that holds it, so that nothing of them is left however the
+run ends. Segments are real ones: nothing is bundled, neither by the sender (segmentation offload)
+nor by the receiver. There is no distance: the round trip is the kernel's own, some tens of
+microseconds.
 """
 
 import contextlib
+import ctypes
 import dataclasses
 import os
 import re
-import time
+import sys
 
 from benchkit import tools
 
@@ -24,7 +30,33 @@ PATIENCE = 5  # seconds for a namespace to be there
 
 # A bucket of a few segments, so that even the first of a connection are paced; and a queue that
 # holds what the largest window of the experiments sends at once.
-BURST, QUEUE = "8kb", "400ms"
+BURST, FAST_BURST, QUEUE = "8kb", "64kb", "400ms"
+# Of the loopback: two of the kernel's largest bundles of segments pass at once; the queue is far
+# more than the windows of the experiments' few connections fill.
+LOOPBACK_BURST, LOOPBACK_QUEUE = "128kb", "50ms"
+
+MARK = "ELASTIC_BENCH_NAMESPACE"
+
+
+def shape(device, rate, burst, queue, run=tools.output_of):
+    """Gives a device a rate such as 100mbit, instead of the last one."""
+    run(tools.find("tc"), "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst",
+        burst, "latency", queue)
+
+
+def enter_link(rate):
+    """Runs this program again in a namespace with a link; returns where it already runs there."""
+    if not re.fullmatch(r"[1-9]\d*(kbit|mbit|gbit)", rate):
+        raise tools.BenchError(f"--link {rate}: give a rate such as 100mbit or 1gbit")
+    if os.environ.get(MARK):
+        tools.output_of(tools.find("ip"), "link", "set", "lo", "mtu", str(MTU), "up")
+        shape("lo", rate, LOOPBACK_BURST, LOOPBACK_QUEUE)
+        return
+    if os.geteuid() != 0:
+        raise tools.BenchError("--link makes a network namespace: run it as root")
+    os.environ[MARK] = "1"
+    unshare = tools.find("unshare")
+    os.execv(unshare, [unshare, "--net", "--", sys.executable, "-m", "benchkit", *sys.argv[1:]])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +76,12 @@ class Side:
         """Where a server.Server of this side listens."""
         return self.address, self.prefix
 
+    def enter(self):
+        """Moves the thread that calls it, alone, into the namespace."""
+        with open(f"/proc/{self.pid}/ns/net", encoding="ascii") as file:
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) != 0:
+                raise OSError(ctypes.get_errno(), "setns failed")
+
     def run(self, *command):
         return tools.output_of(*self.prefix, *command)
 
@@ -55,11 +93,11 @@ class Side:
 
 def parse_counters(text):
     """(sent, received) packets in the text of `ip -s link`."""
-    received = re.search(r"RX:\s+bytes\s+packets.*\n\s*\d+\s+(\d+)", text)
-    sent = re.search(r"TX:\s+bytes\s+packets.*\n\s*\d+\s+(\d+)", text)
-    if not (received and sent):
+    found = [re.search(direction + r":\s+bytes\s+packets.*\n\s*\d+\s+(\d+)", text)
+             for direction in ("TX", "RX")]
+    if not all(found):
         raise tools.BenchError("ip -s link shows no packet counters")
-    return int(sent.group(1)), int(received.group(1))
+    return tuple(int(one.group(1)) for one in found)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,11 +106,9 @@ class Link:
     client: Side
 
     def shape(self, rate):
-        """Gives both directions a rate such as 100mbit, instead of the last one."""
+        """Gives both directions a rate."""
         for side in (self.server, self.client):
-            side.run(tools.find("tc"), "qdisc", "replace", "dev", DEVICE, "root", "tbf", "rate",
-                     rate, "burst", BURST if not rate.endswith("gbit") else "64kb", "latency",
-                     QUEUE)
+            shape(DEVICE, rate, FAST_BURST if rate.endswith("gbit") else BURST, QUEUE, side.run)
 
     def first_window(self, segments):
         """How many segments the server's connections may send first; None for the default."""
@@ -94,7 +130,7 @@ def make(run):
         side.run(ip, "link", "set", "lo", "up")
         side.run(ip, "link", "set", DEVICE, "mtu", str(MTU), "gso_max_segs", "1")
         for offload in OFFLOADS:
-            # Some kernels fix some of them; the capture tells whether what matters is off.
+            # Some kernels fix some of them; the capture shows whether what matters is off.
             with contextlib.suppress(tools.BenchError):
                 side.run(tools.find("ethtool"), "-K", DEVICE, offload, "off")
         side.run(ip, "addr", "add", f"{side.address}/24", "dev", DEVICE)
@@ -104,15 +140,18 @@ def make(run):
 
 def hold(run):
     """A process in a network namespace of its own; its pid."""
-    unshare = tools.find("unshare")
-    process = run.start([unshare, "--net", "--", "sleep", "infinity"], run.work / "namespace.log",
+    log = run.work / "namespace.log"
+    process = run.start([tools.find("unshare"), "--net", "--", "sleep", "infinity"], log,
                         cpu=run.load_cpu)
     own = os.readlink("/proc/self/ns/net")
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
+
+    def entered():
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/{process.pid}/ns/net") != own:
-                return process.pid
-        time.sleep(0.01)
-    words = (run.work / "namespace.log").read_text(errors="replace").strip()
-    raise tools.BenchError(f"no network namespace can be made: {words or 'unshare failed'}")
+            return os.readlink(f"/proc/{process.pid}/ns/net") != own
+        return False
+
+    tools.wait_for(lambda: entered() or process.poll() is not None, PATIENCE, 0.01)
+    if not entered():
+        raise tools.BenchError("no network namespace can be made: "
+                               + tools.last_line(log.read_text(errors="replace"), "unshare failed"))
+    return process.pid

@@ -1,7 +1,7 @@
-"""A private nginx, as a peer: one worker, static files, gzip as the snippet says."""
+"""A private nginx, as a peer: one worker, static files, gzip as the snippet has it."""
 
-import os
 import re
+import subprocess
 
 from benchkit import server, tools
 
@@ -42,17 +42,11 @@ class Nginx(server.Server):
 
     name = "nginx"
 
-    def __init__(self, run, folder, snippet, **options):
-        super().__init__(run, folder, **options)
-        self.snippet = snippet
-        self.configuration = self.folder / "nginx.conf"
-
     def configure(self):
-        types = "\n".join(f"        {kind} {suffix};" for suffix, kind in server.TYPES.items())
-        user = f"user {server.unprivileged_user()};" if os.geteuid() == 0 else ""
-        self.configuration.write_text(CONFIGURATION.format(
-            folder=self.folder, site=self.site, address=self.address, port=self.port, types=types,
-            user=user, snippet=self.snippet.format(site=self.site)), encoding="utf-8")
+        return CONFIGURATION.format(
+            folder=self.folder, site=self.site, address=self.address, port=self.port,
+            types="\n".join(f"{kind} {suffix};" for suffix, kind in server.TYPES.items()),
+            user=server.user_line("user {};"), snippet=self.snippet)
 
     def command(self):
         # -e: before it reads its configuration, nginx would open a log of the system's.
@@ -61,10 +55,11 @@ class Nginx(server.Server):
 
 
 def version():
-    return parse_version(tools.errors_of(tools.find("nginx"), "-v"))
+    return parse_version(subprocess.run([tools.find("nginx"), "-v"], capture_output=True, text=True,
+                                        timeout=10, check=False).stderr)
 
 
 def parse_version(text):
-    """"nginx/1.22.1" of what nginx -v says on its error output."""
+    """"nginx/1.22.1" of what nginx -v prints on its error output."""
     found = re.search(r"nginx version: (\S+)", text)
     return found.group(1) if found else "nginx"

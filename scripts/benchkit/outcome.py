@@ -27,7 +27,7 @@ class Outcome:
 
 def save(run, outcome, title, source, command, seconds):
     """Writes what the report needs beside the experiment's own files."""
-    run.machine_speed.look()
+    run.machine_speed.measure()
     figures = run.machine_speed.figures()
     paragraph = f"{outcome.paragraph}\n{machine_speed.sentence(figures)}"
     texts = [paragraph, *(verdict.sentence for verdict in outcome.verdicts)]

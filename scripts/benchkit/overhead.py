@@ -7,7 +7,7 @@ show, then the rounds are pooled, and only then is subtracted.
 
 import statistics
 
-from benchkit import stats
+from benchkit import stats, verdict
 
 FIGURE = "cpu_usec_per_response"
 STEADY = "steady_usec"  # the column of FIGURE at the machine's median speed
@@ -22,8 +22,8 @@ LEAST = 0.02
 def steady(rows, keys):
     """The rows, which are in the order of their measurement, each with STEADY.
 
-    `keys` are the columns that name a leg. A leg's figure to its own median over the rounds says
-    how slow the machine was; the median of that over a measurement's neighbours is its slow.
+    `keys` are the columns that name a leg. A leg's figure to its own median over the rounds shows
+    how slow the machine was; by the median of that over a measurement's neighbours it is divided.
     """
     usual = {key: figures[FIGURE] for key, figures in stats.medians(rows, keys, [FIGURE]).items()}
     slowness = [stats.ratio(row[FIGURE], usual[tuple(row[key] for key in keys)]) for row in rows]
@@ -31,14 +31,13 @@ def steady(rows, keys):
     for place, row in enumerate(rows):
         near = (slowness[max(0, place - NEIGHBOURS):place]
                 + slowness[place + 1:place + 1 + NEIGHBOURS])
-        slow = stats.median(near) if near else 1.0
-        found.append({**row, STEADY: round(row[FIGURE] / slow, 2)})
+        found.append({**row, STEADY: round(row[FIGURE] / (stats.median(near) if near else 1), 2)})
     return found
 
 
-def overhead(over, base):
+def excess(cost, base):
     """What is beyond `base`, or the least that counts."""
-    return max(over - base, LEAST * base)
+    return max(cost - base, LEAST * base)
 
 
 def ratio(rows, over, under, base, each=()):
@@ -60,7 +59,7 @@ def by_round(rows, legs):
     figures = {}
     for place, leg in enumerate(legs):
         for row in rows:
-            if all(row.get(column) == value for column, value in leg.items()):
+            if verdict.matches(row, leg):
                 figures.setdefault(row["round"], {})[place] = row[STEADY]
     return {number: found for number, found in figures.items() if len(found) == len(legs)}
 
@@ -71,5 +70,5 @@ def pooled(cells, rounds):
     for cell in cells:
         over, under, *bases = (statistics.median(cell[number][place] for number in rounds)
                                for place in range(4))
-        ratios.append(overhead(over, bases[0]) / overhead(under, bases[1]))
+        ratios.append(excess(over, bases[0]) / excess(under, bases[1]))
     return stats.geometric_mean(ratios)

@@ -9,16 +9,14 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tarfile
 import tempfile
 
 from benchkit import tools
 
 KINDS = (".html", ".css", ".js", ".svg", ".json", ".gz")
+LARGEST = 2 << 20  # larger files are data, not pages
 
 INSTALLED = pathlib.Path("/var/lib/dpkg/info")
-
-LARGEST = 2 << 20  # larger files are data, not pages
 
 PATIENCE = 600  # seconds for a download of some 30 MB
 
@@ -33,6 +31,11 @@ class Package:
         return [(name, path) for name, path in self.files if name.endswith(suffixes)]
 
 
+def is_page(path):
+    return (path.suffix in KINDS and not path.is_symlink() and path.is_file()
+            and path.stat().st_size <= LARGEST)
+
+
 def names(found):
     """Packages and their versions, in words."""
     return ", ".join(f"{package.name} {package.version}" for package in found)
@@ -44,11 +47,10 @@ def cache():
 
 
 def get(names, say, download=True):
-    """The packages of `names` that can be had, in that order, and the names of the others."""
-    if download:
-        wanted = [name for name in names if not (cache() / name / "version").exists()]
-        if wanted:
-            fetch(wanted, say)
+    """The packages of `names` that are available, in that order, and the names of the others."""
+    absent = [name for name in names if not (cache() / name / "version").exists()]
+    if download and absent:
+        fetch(absent, say)
     found = [cached(name) or installed(name) for name in names]
     missing = [name for name, package in zip(names, found) if package is None]
     return [package for package in found if package is not None], missing
@@ -72,9 +74,7 @@ def installed(name):
         return None
     paths = (pathlib.Path(line) for line in
              lists[0].read_text(encoding="utf-8", errors="replace").splitlines())
-    files = sorted((str(path)[1:], path) for path in paths
-                   if path.suffix in KINDS and path.is_file() and not path.is_symlink()
-                   and path.stat().st_size <= LARGEST)
+    files = sorted((str(path)[1:], path) for path in paths if is_page(path))
     return Package(name, "as installed", tuple(files)) if files else None
 
 
@@ -109,18 +109,13 @@ def download(apt, names, folder):
 def unpack(dpkg, deb, temporary):
     """Unpacks the pages of a .deb into the cache; complete, or not at all."""
     name = deb.name.partition("_")[0]
-    version = tools.output_of(dpkg, "--field", str(deb), "Version").strip()
     shutil.rmtree(temporary, ignore_errors=True)
-    with subprocess.Popen([dpkg, "--fsys-tarfile", deb], stdout=subprocess.PIPE) as process:
-        with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-            for member in archive:
-                path = pathlib.PurePosixPath(member.name)
-                if (member.isfile() and path.suffix in KINDS and member.size <= LARGEST
-                        and ".." not in path.parts and not path.is_absolute()):
-                    target = temporary / "tree" / path
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(archive.extractfile(member).read())
-    (temporary / "tree").mkdir(parents=True, exist_ok=True)
+    temporary.mkdir()
+    tools.output_of(dpkg, "-x", str(deb), str(temporary / "tree"), timeout=PATIENCE)
+    for path in (temporary / "tree").rglob("*"):
+        if not is_page(path) and (path.is_symlink() or not path.is_dir()):
+            path.unlink()
+    version = tools.output_of(dpkg, "--field", str(deb), "Version").strip()
     (temporary / "version").write_text(version, encoding="utf-8")
     shutil.rmtree(cache() / name, ignore_errors=True)
     os.rename(temporary, cache() / name)

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import typing
 
 IDENTITY, GZIP, KEPT, THRESHOLD, BR = "#e08214", "#2b6cb0", "#2f9e6e", "#8073ac", "#b2435f"
 
@@ -37,3 +38,38 @@ def figure(run, name, columns=1, width=6.5, height=4.0):
             drawing.savefig(run.results / f"{name}.png", dpi=110)
     finally:
         pyplot().close(drawing)
+
+
+class Curve(typing.NamedTuple):
+    x: list
+    y: list
+    label: str
+    color: str
+    style: str = "-"
+    step: bool = False
+
+
+class Panel(typing.NamedTuple):
+    """One of the diagrams side by side."""
+
+    label: str  # of the y axis
+    curves: list
+    log: bool = False  # whether the y axis is logarithmic; else it begins at 0
+    title: str = ""
+    limits: dict = {}  # of the y axis, where they are others
+
+
+def panels(run, name, xlabel, diagrams, width, height=3.4, **options):
+    """Draws diagrams with one legend, in the first of them."""
+    with figure(run, name, len(diagrams), width, height) as all_axes:
+        for axes, panel in zip(all_axes, diagrams):
+            for curve in panel.curves:
+                draw = axes.step if curve.step else axes.plot
+                draw(curve.x, curve.y, curve.style, ms=4, color=curve.color, label=curve.label,
+                     **({"where": "post"} if curve.step else {}))
+            axes.set(title=panel.title, xlabel=xlabel, ylabel=panel.label, **options)
+            if panel.log:
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(**(panel.limits or {"bottom": 0}))
+        all_axes[0].legend()

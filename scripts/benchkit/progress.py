@@ -13,37 +13,36 @@ class Progress:
         self.plan = dict(plan)
         self.stream = stream
         self.clock = clock
-        self.started = clock()
-        self.said = -INTERVAL
+        self.started = self.printed = clock()
         self.last = ""  # line
         self.name = None
-        self.end = clock()  # when all will be done, as far as the last step could tell
+        self.end = clock()  # when all will be done, by the last step's estimate
 
     def say(self, text):
         print(text, file=self.stream, flush=True)
 
     def begin(self, name):
-        self.name, self.started, self.said = name, self.clock(), self.clock()
+        self.name, self.started, self.printed = name, self.clock(), self.clock()
         number = list(self.plan).index(name) + 1
         self.end = self.clock() + self.left(0)
         self.say(f"{name} ({number} of {len(self.plan)}); "
                  f"{duration(self.left(0))} left in all, about")
 
     def step(self, share):
-        """`share` of the experiment is done; says so where the last line is old enough."""
+        """`share` of the experiment is done; prints so where the last line is old enough."""
         self.end = self.clock() + self.left(share)
-        self.tell(f"{100 * share:.0f} %; ")
+        self.report(f"{100 * share:.0f} %; ")
 
-    def still(self):
-        """A long step goes on; the time left says so."""
-        self.tell("")
+    def still_running(self):
+        """A long step goes on; the time left shows it."""
+        self.report("")
 
-    def tell(self, done):
-        """Says it, where that is news and the last line is old enough."""
+    def report(self, done):
+        """Prints a line, where it is another one than the last and that one is old enough."""
         now = self.clock()
         line = f"{self.name}: {done}{duration(self.end - now)} left"
-        if now - self.said >= INTERVAL and line != self.last:
-            self.said, self.last = now, line
+        if now - self.printed >= INTERVAL and line != self.last:
+            self.printed, self.last = now, line
             self.say(line)
 
     def left(self, share):
@@ -53,7 +52,7 @@ class Progress:
         planned = self.plan[self.name] * (1 - share)
         if share == 0:
             return later + planned
-        # At first the plan knows better, because starting servers is no share of the work.
+        # At first the plan estimates better, because starting servers is no share of the work.
         seen = (self.clock() - self.started) * (1 - share) / share
         return later + share * seen + (1 - share) * planned
 

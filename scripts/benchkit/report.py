@@ -150,8 +150,8 @@ def page(found, names, problems):
         "<body>\n<h1>mod_elastic: published experiments, repeated</h1>\n"
         f"<p>{text(machine_of(found))}. {text(when_of(found))}.</p>\n"
         "<p>Each finding of a source is set beside what was measured here. Figures in parentheses "
-        "are 95 % intervals over the rounds of this run, widened where runs at other times differ by "
-        "more. A finding holds where the whole interval says so, and cannot be told where the "
+        "are 95 % intervals over the rounds of this run, widened where runs at other times differ "
+        "by more. A finding holds where the whole interval says so, and cannot be told where the "
         "interval reaches over its bound.</p>\n"
         f"{overview(found, names, problems)}\n{sections}\n</body></html>\n")
 

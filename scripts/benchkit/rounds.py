@@ -17,14 +17,18 @@ DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the paragr
 
 @dataclasses.dataclass(frozen=True)
 class Leg:
-    """One thing to measure: a URL, what to ask for and what must come back."""
+    """One thing to measure: a server, a URL, what to ask for and what must come back."""
 
     labels: dict  # columns that name the leg in the table
+    server: object
     path: str
     body: bytes  # decoded
     coding: str | None = ""  # the Content-Encoding that must come; "" none; None whatever comes
     accept: str = "identity"  # the request's Accept-Encoding
-    server: object = None  # which of several servers; None the one that measure() is given
+
+    @property
+    def url(self):
+        return self.server.url(self.path)
 
     @property
     def headers(self):
@@ -56,9 +60,9 @@ def decode(body, coding):
     return body
 
 
-def check(server, leg):
+def check(leg):
     """One response of the leg: the size of its body, or BenchError where it is not as meant."""
-    status, headers, body = (leg.server or server).get(leg.path, leg.headers)
+    status, headers, body = leg.server.get(leg.path, leg.headers)
     coding = headers.get("Content-Encoding", "")
     if status != 200 or leg.coding not in (None, coding):
         raise tools.BenchError(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
@@ -68,24 +72,25 @@ def check(server, leg):
     return len(body)
 
 
-def measure(run, server, legs, generate):
+def measure(run, legs, generate):
     """The rows of the raw table: every leg in every round, under the load `generate(leg)`."""
-    sizes = [check(server, leg) for leg in legs]
-    rows = []
-    for number, index in interleaved(run.scale.rounds, len(legs)):
-        leg = legs[index]
-        figures = sample.measure(leg.server or server, lambda leg=leg: generate(leg))
-        rows.append({**leg.labels, "round": number, "body_bytes": len(leg.body),
-                     "sent_bytes": sizes[index], **figures})
-        run.done(len(rows) / run.scale.rounds / len(legs))
-    return rows
+    sizes = {leg.name: check(leg) for leg in legs}
+    return [{**leg.labels, "round": number, "body_bytes": len(leg.body),
+             "sent_bytes": sizes[leg.name], **sample.measure(leg.server, generate, leg)}
+            for number, leg in interleaved(run, legs)]
 
 
-def interleaved(rounds, count):
-    """(round, index) of every leg in every round, every other round backwards."""
+def interleaved(run, legs, rounds=None):
+    """(round, leg) of every leg in every round, every other round backwards.
+
+    What is done between two of them is reported as the run's progress.
+    """
+    legs = list(legs)
+    rounds = rounds or run.scale.rounds
     for number in range(1, rounds + 1):
-        for index in range(count) if number % 2 else reversed(range(count)):
-            yield number, index
+        for place, leg in enumerate(legs if number % 2 else reversed(legs), 1):
+            yield number, leg
+            run.done((number - 1 + place / len(legs)) / rounds)
 
 
 def remarks(rows):
@@ -94,10 +99,11 @@ def remarks(rows):
     failed = sum(row["failed"] for row in rows)
     if failed:
         lines.append(f"Failed requests: {failed}.")
-    foreign = stats.median(row["foreign_share"] for row in rows)
-    worst = stats.percentile((row["foreign_share"] for row in rows), 90)
+    foreign = [row["foreign_share"] for row in rows]
+    worst = stats.percentile(foreign, 90)
     if worst >= DISTURBED:
-        lines.append(f"The machine was not quiet: other processes took {100 * foreign:.0f} % of "
-                     f"the server's CPU in the median leg and {100 * worst:.0f} % or more in one "
-                     "leg of ten. CPU per response suffers little from it, req/s much.")
+        lines.append(f"The machine was not quiet: other processes took "
+                     f"{100 * stats.median(foreign):.0f} % of the server's CPU in the median leg "
+                     f"and {100 * worst:.0f} % or more in one leg of ten. CPU per response suffers "
+                     "little from it, req/s much.")
     return lines

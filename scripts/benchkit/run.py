@@ -15,11 +15,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
-from benchkit import tools
+from benchkit import corpus, stats, tools
 from benchkit.machine_speed import MachineSpeed
-
 
 PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes well under one
 
@@ -65,9 +63,11 @@ class Run:
         self.pages, self.link, self.download = options.pages, options.link, options.download
         self.say = say
         self.progress = progress
-        self.corpora = []  # rows of web.composition()
-        self.learned = {}  # what a part of the kit came to know of this machine, by its name
+        self.corpora = []  # rows of corpus.composition()
+        self.timer_lag = None  # what replay.py measured of h2load's timers on this machine
         self._names = 0
+        self._part = (0.0, 1.0)  # (where the present part of the experiment begins, its share)
+        self._parts = 0.0  # the sum of the parts' shares
         self._ends = contextlib.ExitStack()
         # With a single CPU nothing can be kept apart; the paragraph says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
@@ -95,16 +95,26 @@ class Run:
         self._names += 1
         return f"{kind}-{self._names}"
 
-    def done(self, share):
-        """Says how much of the experiment is done, 0 to 1; no load runs now."""
-        self.machine_speed.look()
-        if self.progress is not None:
-            self.progress.step(share)
+    def add_corpus(self, name, bodies, origin):
+        """Adds a row to the table of what is served."""
+        self.corpora.append(corpus.composition(name, bodies, origin))
 
-    def still(self):
-        """Says in the midst of a long step that it goes on."""
+    def begin_part(self, share):
+        """A part of the experiment begins that takes this share of its time; done() is of it."""
+        self._part = self._parts, share
+        self._parts += share
+
+    def done(self, share):
+        """Reports how much of the experiment, or of its part, is done, 0 to 1; no load runs now."""
+        self.machine_speed.measure()
         if self.progress is not None:
-            self.progress.still()
+            start, of_all = self._part
+            self.progress.step(start + share * of_all)
+
+    def still_running(self):
+        """Reports in the midst of a long step that it goes on."""
+        if self.progress is not None:
+            self.progress.still_running()
 
     def at_end(self, function, *arguments):
         """Has a function called when the run ends, however it ends; the last comes first."""
@@ -143,6 +153,11 @@ class Run:
             writer.writeheader()
             writer.writerows(rows)
 
+    def save_medians(self, name, rows, keys, figures):
+        """Writes the median of each figure for every group of `keys`."""
+        self.save_table(name, [{**dict(zip(keys, key)), **middle} for key, middle in
+                               stats.medians(rows, keys, figures).items()])
+
     def save_text(self, name, text):
         (self.results / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
 
@@ -163,24 +178,14 @@ class Run:
 
 
 def end_process(process):
-    """Ends a process and all of its group: politely, then not."""
+    """Ends a process and all of its group: by SIGTERM, and where that does not do by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE)
-        if group_is_gone(process.pid, PATIENCE):
+        if tools.wait_for(lambda: not group_runs(process.pid), PATIENCE):
             return
-
-
-def group_is_gone(group, patience):
-    """Waits until no process of the group runs, `patience` seconds at most."""
-    deadline = time.monotonic() + patience
-    while group_runs(group):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def group_runs(group):

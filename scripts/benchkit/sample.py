@@ -5,12 +5,12 @@ import pathlib
 import threading
 import time
 
-from benchkit import stats
+from benchkit import stats, tools
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PROCESS_CLOCK = 2  # of a pid, in a clock id: the scheduler's own count of user and system time
 MEMORY_INTERVAL = 0.25  # seconds; reading smaps_rollup stops the server for microseconds
-# Of the module's counters, those that tell whether a leg did what it was meant to.
+# Of the module's counters, those that show whether a leg did what it was meant to.
 COUNTERS = ("ElasticCompressed", "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec",
             "ElasticPrecompressed", "ElasticSkipped-small")
 
@@ -99,14 +99,13 @@ def memory_kb(pids):
 
 def wait_until_idle(roots):
     """Waits until the processes use no CPU: a stopped load leaves requests in progress."""
-    deadline = time.monotonic() + IDLE_PATIENCE
-    before = cpu_seconds(roots)
-    while time.monotonic() < deadline:
-        time.sleep(0.05)
-        now = cpu_seconds(roots)
-        if now - before < IDLE_CPU:
-            return
-        before = now
+    used = [-1.0]
+
+    def is_idle():
+        used.append(cpu_seconds(roots))
+        return 0 <= used[-2] and used[-1] - used[-2] < IDLE_CPU
+
+    tools.wait_for(is_idle, IDLE_PATIENCE)
 
 
 class MemoryPeak:
@@ -132,14 +131,14 @@ class MemoryPeak:
         self.peak = max(self.peak, memory_kb(self.pids))
 
 
-def measure(server, generate):
-    """Runs `generate()`, a load, against `server`; what happened, as columns of a table."""
+def measure(server, generate, *arguments):
+    """Runs `generate`, a load, against `server`; what happened, as columns of a table."""
     counters = server.counters()
     # The run's servers neither start nor end processes while a leg lasts.
     pids = family(server.pids, read_parents())
     before = clocks(server, pids)
     with MemoryPeak(pids) as memory:
-        load = generate()
+        load = generate(*arguments)
         if not load.whole:
             wait_until_idle(server.pids)
         elapsed, cpu, all_cpu = (now - then for now, then in zip(clocks(server, pids), before))

@@ -5,7 +5,6 @@ import http.client
 import os
 import pwd
 import socket
-import time
 
 from benchkit import tools
 from benchkit.run import end_process
@@ -69,11 +68,19 @@ def free_port(address="127.0.0.1"):
 
 
 def unprivileged_user():
-    """The account for a server that is started as root."""
+    """The account for a server that is started as root; empty where this is not root."""
+    if os.geteuid() != 0:
+        return ""
     for name in ("www-data", "apache", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
     raise tools.BenchError("there is no user www-data, apache or nobody for a server to run as")
+
+
+def user_line(form):
+    """A line of a configuration, such as "User {}", with the account; empty where there is none."""
+    name = unprivileged_user()
+    return form.format(name) if name else ""
 
 
 def load_lines(modules):
@@ -84,35 +91,31 @@ def load_lines(modules):
 class Server:
     """A server of the run. `site` is its document root; fill it before start().
 
-    A subclass says how it is configured and started. `place` is where it listens: an address, and
-    a command that enters the network namespace which has it.
+    A subclass defines how it is configured and started. `place` is where it listens: an address,
+    and a command that enters the network namespace which has it.
     """
 
     name = "server"
 
-    def __init__(self, run, folder, site=None, place=("127.0.0.1", ())):
+    def __init__(self, run, folder, snippet, site=None, place=("127.0.0.1", ())):
         self.run = run
         self.folder = run.folder(folder)
+        self.snippet = snippet
         self.address, self.prefix = place
         self.site = site or self.folder / "site"
         self.site.mkdir(exist_ok=True)
+        self.configuration = self.folder / "server.conf"
+        self.log = self.folder / "output.log"
         self.process = None
         self.helpers = []  # pids of other processes whose CPU and memory count with the server's
 
     @property
-    def pid(self):
-        return self.process.pid  # taskset, setpriv and nsenter exec in place
-
-    @property
     def pids(self):
-        return [self.pid, *self.helpers]
-
-    @property
-    def log(self):
-        return self.folder / "output.log"
+        # taskset, setpriv and nsenter exec in place
+        return [self.process.pid, *self.helpers]
 
     def configure(self):
-        """Writes the configuration for self.port."""
+        """The text of the configuration for self.port, without the snippet."""
         raise NotImplementedError
 
     def command(self):
@@ -123,30 +126,20 @@ class Server:
         for _ in range(PORT_TRIES):
             # In a namespace of its own no other process takes ports.
             self.port = 8080 if self.prefix else free_port(self.address)
-            self.configure()
+            self.configuration.write_text(self.configure(), encoding="utf-8")
             self.process = self.run.start(self.command(), self.log, self.prefix)
-            if self.answers():
+            tools.wait_for(lambda: self.process.poll() is not None or self.listens(), PATIENCE)
+            if self.process.poll() is None and self.listens():
                 return self
             if not any("in use" in path.read_text(errors="replace") for path in self.logs):
                 break
             for path in self.logs:
                 path.unlink()
-        raise tools.BenchError(f"{self.name} did not start: {self.last_words()}")
-
-    def answers(self):
-        """Whether the server accepts connections; waits until it does or has ended."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                return False
-            if self.listens():
-                return True
-            time.sleep(0.05)
-        return False
+        raise tools.BenchError(f"{self.name} did not start: {self.last_lines()}")
 
     def listens(self):
         if self.prefix:  # not reachable from here: its socket is in its namespace's table
-            with contextlib.suppress(OSError), open(f"/proc/{self.pid}/net/tcp") as file:
+            with contextlib.suppress(OSError), open(f"/proc/{self.process.pid}/net/tcp") as file:
                 return f":{self.port:04X} 00000000:0000 0A" in file.read()
             return False
         with contextlib.suppress(OSError):
@@ -162,7 +155,7 @@ class Server:
     def logs(self):
         return [path for path in (self.log, self.folder / "error.log") if path.exists()]
 
-    def last_words(self):
+    def last_lines(self):
         texts = (path.read_text(errors="replace") for path in self.logs)
         return " / ".join(" ".join(text.splitlines()[-2:]) for text in texts if text.strip())
 
@@ -202,31 +195,27 @@ class Httpd(Server):
 
     def __init__(self, run, folder, snippet, modules=(), elastic=True, threads=32,
                  children=2, **options):
-        super().__init__(run, folder, **options)
-        self.snippet = snippet
+        super().__init__(run, folder, snippet, **options)
         self.modules = modules
         self.elastic = elastic
         self.threads = threads
         self.children = children
-        self.configuration = self.folder / "httpd.conf"
 
     def workers(self):
-        """The lines that say how many workers there are."""
+        """The lines that set how many workers there are."""
         return THREADS.format(children=self.children, threads=self.threads,
                               workers=self.children * self.threads)
 
     def configure(self):
         text = CONFIGURATION.format(
             folder=self.folder, site=self.site, port=self.port, address=self.address,
-            workers=self.workers(),
+            workers=self.workers(), user=user_line("User {}"),
             modules=load_lines((f"mpm_{self.mpm}", *self.base_modules, *self.modules)),
-            types="\n".join(f"AddType {kind} .{suffix}" for suffix, kind in TYPES.items()),
-            user=f"User {unprivileged_user()}" if os.geteuid() == 0 else "")
+            types="\n".join(f"AddType {kind} .{suffix}" for suffix, kind in TYPES.items()))
         if self.elastic:
             module = tools.elastic_module() if self.elastic is True else self.elastic
             text += ELASTIC.format(module=module)
-        self.configuration.write_text(
-            text + self.snippet.format(folder=self.folder, site=self.site), encoding="utf-8")
+        return text + self.snippet.format(folder=self.folder, site=self.site)
 
     def command(self):
         return [tools.httpd(), "-DFOREGROUND", "-f", str(self.configuration)]
@@ -244,7 +233,7 @@ class Httpd(Server):
 def built_in(run, *codings):
     """Those of the codings that the module has an encoder for.
 
-    A response tells: configtest only warns of one that is not built in.
+    It takes a response to find out: configtest only warns of one that is not built in.
     """
     httpd = Httpd(run, "codings", "Elastic On\nElasticMinSize 0\n")
     (httpd.site / "page.html").write_bytes(b"<p>a page</p>" * 100)

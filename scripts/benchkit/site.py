@@ -3,9 +3,7 @@
 import dataclasses
 import re
 
-from benchkit import arrivals, corpus, fpm, handler, load, replay, sample, server, stats, tools, web
-
-PATH = "/page.php"
+from benchkit import arrivals, corpus, fpm, handler, load, replay, sample, server, stats, tools
 
 HEADERS = {"Accept-Encoding": "gzip"}
 
@@ -38,7 +36,11 @@ CALIBRATION_CLIENTS = 8
 WARM_UP = 32  # requests
 
 WORKING = 0.6  # of capacity: a load under which a server works, and waits in between
-WORKING_TIMEOUT = 5  # seconds; nothing is to be lost there
+TIMEOUT = 5.0  # seconds: a user would have left
+
+# On one CPU more workers do nothing faster; each goes on with the body that it has begun, however
+# many requests come meanwhile.
+FEW_WORKERS = "H2MinWorkers 2\nH2MaxWorkers 4\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +68,11 @@ def parse_log(text):
 
 
 class Site:
-    """php-fpm and its pages; an httpd for each way to compress them."""
+    """A folder that an httpd serves, one for each way to compress it."""
 
-    def __init__(self, run):
-        self.run = run
-        self.fpm = fpm.Fpm(run)
-        self.folder = run.folder("php-site")
-        self.fpm.fill(self.folder)
-        self.fpm.start()
-        self.modules, self.snippet = fpm.MODULES, self.fpm.snippet
-        self.helpers = [self.fpm.process.pid]
-        self.path = PATH
+    def __init__(self, run, folder, path, snippet="", modules=(), helpers=()):
+        self.run, self.folder, self.path = run, folder, path
+        self.snippet, self.modules, self.helpers = snippet, modules, helpers
 
     def serve(self, settings, snippet=GZIP_ONLY):
         """A started httpd with this module; its log is whole after stop()."""
@@ -95,19 +91,11 @@ class Site:
         httpd.helpers = self.helpers
         return httpd
 
-    def composition(self):
-        """The row of the table of corpora that tells of php-fpm's pages, by one of them."""
-        httpd = self.serve("")
-        page = httpd.get(self.path)[2]
-        httpd.stop()
-        return web.composition("a dynamic page", [page], "php-fpm, no two are alike; its pieces: "
-                               f"{corpus.document_origin(self.run)}")
-
     def capacity(self, httpd, seconds, headers=HEADERS):
         """Responses per second that saturate the server's CPU."""
         requests = WARM_UP
         url = httpd.url(self.path)
-        # A first guess, from what may be a cold server, says how many it takes.
+        # A first estimate, of what may be a cold server, shows how many it takes.
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
             load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)
@@ -117,24 +105,24 @@ class Site:
         return rate
 
     def working_capacity(self, httpd, seconds, headers=HEADERS):
-        """Responses per second that would take all of its CPU at the pace of a server that waits.
+        """Responses per second that would take all of its CPU as a server works that also waits.
 
         Where requests queue, each process stays at one thing and finds its caches warm: a page
         costs up to a third less than where it comes alone. So the rate at which half of the CPU is
         busy is not half of the one that saturates it.
         """
         rate = WORKING * self.capacity(httpd, seconds / 2, headers)
-        times = arrivals.poisson(arrivals.STEADY, rate, seconds / 2, seed=1) or [0.0]
-        seen = self.replay(httpd, times, WORKING_TIMEOUT, headers)
+        times = arrivals.steady(rate, seconds / 2, seed=1)
+        seen = self.replay(httpd, times, TIMEOUT, headers)
         served = sum(not seen.failed(one) for one in seen.responses)
         used = seen.cpu[-1][1] - seen.cpu[0][1] if seen.cpu else 0
         if not (served and used > 0):
             raise tools.BenchError(f"{httpd.url(self.path)} served nothing under a small load")
         return served / used
 
-    def replay(self, httpd, times, timeout, headers=HEADERS, late=replay.LATE):
+    def replay(self, httpd, times, timeout=TIMEOUT, headers=HEADERS, late=replay.LATE):
         """What became of the arrivals at `times`; see replay.replay()."""
-        seen = replay.replay(self.run, httpd, self.path, headers, times, timeout, late)
+        seen = replay.replay(httpd, httpd.url(self.path), headers, times, timeout, late)
         sample.wait_until_idle(httpd.pids)
         return seen
 
@@ -144,32 +132,32 @@ class Site:
         return parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))
 
 
-# On one CPU more workers do nothing faster; each goes on with the body that it has begun, however
-# many requests come meanwhile.
-FEW_WORKERS = "H2MinWorkers 2\nH2MaxWorkers 4\n"
+def php_site(run):
+    """Pages that php-fpm writes; the table of corpora describes them by one of them."""
+    backend = fpm.Fpm(run)
+    folder = run.folder("php-site")
+    backend.fill(folder)
+    backend.start()
+    site = Site(run, folder, "/page.php", backend.snippet, fpm.MODULES, [backend.process.pid])
+    httpd = site.serve("")
+    run.add_corpus("a dynamic page", [httpd.get(site.path)[2]], "php-fpm, no two are alike; its "
+                   f"pieces: {corpus.document_origin(run)}")
+    httpd.stop()
+    return site
 
 
-class Files(Site):
-    """The same with a file that httpd itself sends: what is left is the codec, and HTTP."""
-
-    def __init__(self, run, page):
-        self.run = run
-        self.folder = run.folder(run.new_name("files"))
-        self.path = "/page.html"
-        self.modules, self.snippet, self.helpers = (), FEW_WORKERS, []
-        (self.folder / "page.html").write_bytes(page)
+def file_site(run, page):
+    """A file that httpd itself sends: what is left is the codec, and HTTP."""
+    folder = run.folder(run.new_name("files"))
+    (folder / "page.html").write_bytes(page)
+    return Site(run, folder, "/page.html", FEW_WORKERS)
 
 
-class Generator(Site):
-    """The same with pages that a handler in httpd itself writes, at next to no cost.
+def generator_site(run, page, least):
+    """Pages that a handler in httpd itself writes, at next to no cost.
 
-    All are the beginning of `page`, of `least` bytes at least: how long each is, is drawn.
+    All are the beginning of `page`, of a random length of `least` bytes or more.
     """
-
-    def __init__(self, run, page, least):
-        self.run = run
-        self.folder = run.folder(run.new_name("generator"))
-        self.path = "/page"
-        self.modules = handler.MODULES
-        self.snippet = handler.write(self.folder, self.path, page, least)
-        self.helpers = []
+    folder = run.folder(run.new_name("generator"))
+    return Site(run, folder, "/page", handler.snippet("/page", handler.write(folder, page, least)),
+                handler.MODULES)

@@ -12,6 +12,11 @@ def median(values):
     return statistics.median(values) if values else math.nan
 
 
+def mean(values, digits):
+    """The arithmetic mean, rounded; NaN of nothing."""
+    return round(ratio(sum(values), len(values)), digits)
+
+
 def percentile(values, percent):
     """The smallest value that `percent` of the values do not exceed (nearest rank); NaN of none."""
     ordered = sorted(values)

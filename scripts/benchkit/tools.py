@@ -1,11 +1,12 @@
 """Programs and httpd modules that the experiments need, each with the package that brings it."""
 
-import contextlib
 import functools
+import glob
 import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -15,16 +16,18 @@ PACKAGES = {
     "h2load": ("nghttp2-client", "nghttp2"),
     "taskset": ("util-linux", "util-linux"),
     "unshare": ("util-linux", "util-linux"),
+    "nsenter": ("util-linux", "util-linux"),
     "ip": ("iproute2", "iproute"),
     "tc": ("iproute2", "iproute-tc"),
-    "nsenter": ("util-linux", "util-linux"),
     "ethtool": ("ethtool", "ethtool"),
     "nginx": ("nginx-light", "nginx-core"),
     "php-fpm": ("php-fpm", "php-fpm"),
-    "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
     "brotli module": ("python3-brotli", "python3-brotli"),
 }
+
+# Programs that go by several names; the last match of the first pattern that matches is taken.
+PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd")}
 
 # Where administrators' programs live; an ordinary user's PATH may lack it.
 EXTRA_PATH = "/usr/sbin:/sbin"
@@ -43,36 +46,18 @@ def missing(name):
 @functools.lru_cache(maxsize=None)
 def find(name):
     """The path of a program of PACKAGES."""
-    path = shutil.which(name, path=os.environ.get("PATH", "") + ":" + EXTRA_PATH)
-    if path is None:
-        raise missing(name)
-    return path
-
-
-@functools.lru_cache(maxsize=None)
-def find_first(package, *names):
-    """The path of the first of several names that a program goes by; they may hold wildcards."""
-    for name in names:
-        for folder in (os.environ.get("PATH", "") + ":" + EXTRA_PATH).split(":"):
-            found = []
-            with contextlib.suppress(OSError):  # a folder of PATH that may not be read
-                found = sorted(pathlib.Path(folder or ".").glob(name))
+    folders = (os.environ.get("PATH", "") + ":" + EXTRA_PATH).split(":")
+    for pattern in PATTERNS.get(name, (name,)):
+        for folder in folders:
+            found = sorted(filter(shutil.which, glob.glob(os.path.join(folder or ".", pattern))))
             if found:
-                return str(found[-1])
-    raise missing(package)
+                return found[-1]
+    raise missing(name)
 
 
-@functools.lru_cache(maxsize=None)
 def httpd():
     """httpd's binary: ELASTIC_HTTPD, or Debian's or Fedora's name for it."""
-    given = os.environ.get("ELASTIC_HTTPD")
-    if given:
-        return given
-    for name in ("apache2", "httpd"):
-        path = shutil.which(name, path=os.environ.get("PATH", "") + ":" + EXTRA_PATH)
-        if path:
-            return path
-    raise missing("apache2")
+    return os.environ.get("ELASTIC_HTTPD") or find("apache2")
 
 
 @functools.lru_cache(maxsize=None)
@@ -106,24 +91,39 @@ def elastic_module(build="plain", variable="ELASTIC_MODULE"):
         if not os.path.exists(given):
             raise BenchError(f"{variable}={given}: there is no such file")
         return given
-    built = sorted((ROOT / "build" / build).rglob("mod_elastic.so"),
-                   key=lambda path: path.stat().st_mtime)
-    if not built:
+    built = (ROOT / "build" / build).rglob("mod_elastic.so")
+    newest = max(built, key=lambda path: path.stat().st_mtime, default=None)
+    if newest is None:
         raise BenchError("mod_elastic.so is not built: run scripts/run or scripts/check first, "
                          f"or set {variable} to its path")
-    return str(built[-1])
+    return str(newest)
+
+
+def last_line(text, otherwise="no message"):
+    """The last line that a program printed, which says why it failed."""
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else otherwise
 
 
 def output_of(*command, timeout=30):
-    """What a program prints; BenchError with its last words where it fails."""
+    """What a program prints; BenchError with its last line where it fails."""
     result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     if result.returncode != 0:
-        words = (result.stderr.strip() or result.stdout.strip()).splitlines()
-        raise BenchError(f"{' '.join(command)} failed: {words[-1] if words else 'no message'}")
+        raise BenchError(f"{' '.join(command)} failed: "
+                         f"{last_line(result.stderr.strip() or result.stdout)}")
     return result.stdout
 
 
-def errors_of(*command, timeout=30):
-    """What a program prints on its error output, whatever becomes of it."""
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout,
-                          check=False).stderr
+def precompress(folder):
+    """Writes gzip siblings of a folder's files, as scripts/precompress does for users."""
+    output_of(str(ROOT / "scripts" / "precompress"), "--quiet", "--all", "--no-br", str(folder))
+
+
+def wait_for(condition, patience, pause=0.05):
+    """Whether the condition comes true within `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(pause)
+    return True

@@ -20,10 +20,10 @@ LEAST_ROUNDS = 3
 # Two legs that do the same agree within this on a machine that has nothing else to do.
 MARGIN = 0.05
 
-# Rounds tell how far a ratio is spread while a run lasts. An hour later a host's caches and memory
-# are shared with others, and what wants them most loses most: between eleven runs over two days
+# Rounds show how far a ratio is spread while a run lasts. An hour later a host's caches and memory
+# are shared with others, and what uses them most loses most: between eleven runs over two days
 # the CPU and the rates of two programs came to ratios that were 8 to 20 % further apart than their
-# intervals say. Rounds cannot take that away.
+# intervals. More rounds cannot reduce that.
 DRIFT = 1.10
 # Of what does not depend on the machine's speed, or on both sides alike: packets, bytes, memory, a
 # visit over a link, files that are sent as they are, and a share of the CPU at the time itself.
@@ -170,7 +170,7 @@ def same(finding, ratios):
 BUSY = 0.15
 
 
-def untold(one, why):
+def inconclusive(one, why):
     """The verdict, which cannot be told for a reason that its figures do not show."""
     return dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)
 
@@ -182,12 +182,17 @@ def unless_busy(verdicts, rows):
         return verdicts
     why = (f"other processes took {100 * share:.0f} % of the server's CPU, and the load is made "
            "for all of it")
-    return [untold(one, why) for one in verdicts]
+    return [inconclusive(one, why) for one in verdicts]
 
 
 def impossible(finding, reported, why):
     """The verdict on what could not be measured here, with the reason."""
     return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, why)
+
+
+def compare(finding, rows, sides, figure, reported, *, each=(), **bounds):
+    """The verdict on the ratio of a figure between two sides, by per_round() and judge()."""
+    return judge(finding, per_round(rows, *sides, figure, each), reported, **bounds)
 
 
 def per_round(rows, over, under, figure, each=()):

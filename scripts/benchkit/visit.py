@@ -1,25 +1,24 @@
-"""A visit of a page and its images over one pipelined connection, as a program of its own.
+"""A visit of a page and its images over one pipelined connection, captured.
 
-It runs in the client's network namespace: `python3 -m benchkit.visit` reads its orders as JSON on
-its input and prints what it saw as JSON. The client is a browser's start: it asks for the page,
-decodes and reads it as it arrives, and asks for the images whose links it meets. Requests are
-gathered in a buffer that is sent when it is full, or a while after its first one (the flush timer);
-so it depends on the links in the first segment whether there is something to send at once.
+The client is a browser's start: it asks for the page, decodes and reads it as it arrives, and asks
+for the images whose links it meets. Requests are gathered in a buffer that is sent when it is full,
+or a while after its first one (the flush timer); so it depends on the links in the first segment
+whether there is something to send at once.
 """
 
+import concurrent.futures
 import dataclasses
-import json
 import re
 import select
 import socket
-import sys
 import time
 import zlib
 
+from benchkit import net, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
-LONGEST_LINK = 200  # bytes of text that are looked at again with the next piece
+LONGEST_LINK = 200  # bytes of text that are searched again with the next piece
 
 # With these a request has about 190 bytes, as the source's had.
 OTHER_FIELDS = ("User-Agent: bench/1.0 (pipelined)\r\nAccept-Language: en\r\n"
@@ -37,12 +36,11 @@ class Orders:
     host: str
     port: int
     path: str  # of the page; images are in its folder
-    coding: str  # "" or "gzip": what is accepted
-    device: str  # whose frames are captured
-    images: int  # how many links the page has; 0: the page alone
-    buffer: int  # bytes of requests at which they are sent
-    timer: float  # seconds after which they are sent anyway
-    delayed: bool  # acknowledge late from the start, as systems of the source's time did
+    coding: str = ""  # what is accepted: "gzip", or nothing
+    images: int = 0  # how many links the page has; 0: the page alone
+    buffer: int = 1024  # bytes of requests at which they are sent
+    timer: float = 0.05  # seconds after which they are sent anyway
+    delayed: bool = False  # acknowledge late from the start, as systems of the source's time did
 
 
 class Response:
@@ -124,15 +122,12 @@ class Visit:
         self.decoder = zlib.decompressobj(31)
         self.started = time.time()
 
-    def request(self, path):
-        accept = f"Accept-Encoding: {self.orders.coding}\r\n" if self.orders.coding else ""
-        return (f"GET {path} HTTP/1.1\r\nHost: {self.orders.host}:{self.orders.port}\r\n"
-                f"{OTHER_FIELDS}{accept}\r\n").encode()
-
     def ask(self, path):
         if not self.pending:
             self.pending_since = time.monotonic()
-        self.pending += self.request(path)
+        accept = f"Accept-Encoding: {self.orders.coding}\r\n" if self.orders.coding else ""
+        self.pending += (f"GET {path} HTTP/1.1\r\nHost: {self.orders.host}:{self.orders.port}\r\n"
+                         f"{OTHER_FIELDS}{accept}\r\n").encode()
 
     def send(self, connection, force=False):
         """Sends the gathered requests where they fill the buffer or have waited long enough."""
@@ -145,7 +140,7 @@ class Visit:
 
     def acknowledge_late(self, connection):
         if self.orders.delayed:
-            # The kernel goes back to acknowledging at once; it must be told again and again.
+            # The kernel goes back to acknowledging at once; it must be set again and again.
             connection.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 0)
 
     def take_page(self, piece, encoded):
@@ -153,7 +148,7 @@ class Visit:
         self.page_bytes += len(piece)
         plain = self.decoder.decompress(piece) if encoded else piece
         text = self.text + plain
-        links = [] if not self.orders.images else LINK.findall(text)
+        links = LINK.findall(text) if self.orders.images else []
         folder = self.orders.path.rpartition("/")[0]
         for link in links:
             self.asked += 1
@@ -192,17 +187,16 @@ class Visit:
 
 
 def report(visit, frames):
-    """What the capture says of the visit, as a dict of plain values."""
-    orders = visit.orders
+    """What the capture shows of the visit."""
+    host = visit.orders.host
     frames = sorted(frames, key=lambda frame: frame.time)
     own = [frame for frame in frames if frame.time <= visit.ended + 0.001]
     start = own[0].time if own else visit.started
-    down = [frame for frame in own if frame.source == orders.host]
+    down = [frame for frame in own if frame.source == host]
     data = [frame for frame in down if frame.payload]
-    last = data[-1].time if data else visit.ended
     base = min((frame.sequence for frame in data), default=0)
     return {
-        "seconds": last - start,
+        "seconds": (data[-1].time if data else visit.ended) - start,
         "first_byte": data[0].time - start if data else 0.0,
         "packets": len(own), "packets_down": len(down), "packets_up": len(own) - len(down),
         "page_bytes": visit.page_bytes,
@@ -211,9 +205,9 @@ def report(visit, frames):
         "segments_down": len(data),
         "largest_frame": max((frame.length for frame in own), default=0),
         "first_payload": data[0].payload if data else 0,
-        "longest_wait": longest_wait(own, orders.host),
-        "trace": [(round(frame.time - start, 6), int(frame.source == orders.host),
-                   (frame.sequence if frame.source == orders.host else frame.acknowledged) - base,
+        "longest_wait": longest_wait(own, host),
+        "trace": [(round(frame.time - start, 6), int(frame.source == host),
+                   (frame.sequence if frame.source == host else frame.acknowledged) - base,
                    frame.payload) for frame in own if frame.flags & ACK
                   and not frame.flags & (SYN | FIN)],
     }
@@ -221,25 +215,33 @@ def report(visit, frames):
 
 def longest_wait(frames, host):
     """Seconds of the longest pause before a frame of the client's that only acknowledges."""
-    longest = 0.0
-    for before, frame in zip(frames, frames[1:]):
-        if frame.source != host and not frame.payload:
-            longest = max(longest, frame.time - before.time)
-    return longest
+    return max((frame.time - before.time for before, frame in zip(frames, frames[1:])
+                if frame.source != host and not frame.payload), default=0.0)
 
 
-def main():
-    """One visit after another: a line of JSON in, a line out."""
-    for line in sys.stdin:
-        orders = Orders(**json.loads(line))
-        visit = Visit(orders)
+def captured(orders):
+    """The report of one visit, by a thread in the client's network namespace."""
+    visit = Visit(orders)
+    with Capture(net.DEVICE) as capture:
+        visit.run()
+    return report(visit, capture.frames)
+
+
+class Visitor:
+    """A thread in a network namespace, which makes one visit after another."""
+
+    def __init__(self, run, side):
+        self.thread = concurrent.futures.ThreadPoolExecutor(1, initializer=side.enter)
+        run.at_end(self.thread.shutdown)
+
+    def visit(self, server, path, **orders):
+        """What report() gives; BenchError where the visit failed."""
+        wanted = Orders(server.address, server.port, path, **orders)
         try:
-            with Capture(orders.device) as capture:
-                visit.run()
-            print(json.dumps(report(visit, capture.frames)), flush=True)
+            seen = self.thread.submit(captured, wanted).result()
         except (OSError, RuntimeError, zlib.error) as problem:
-            print(json.dumps({"problem": str(problem)}), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            raise tools.BenchError(f"a visit failed: {problem}") from None
+        if seen["largest_frame"] > net.MTU + 14:
+            raise tools.BenchError(f"a frame of {seen['largest_frame']} bytes was captured: the "
+                                   "system bundles segments, and packets cannot be counted")
+        return seen

@@ -1,11 +1,11 @@
-"""The larger corpora: a mix of web files, sites, a page with images; and what they are made of."""
+"""The larger corpora: a mix of web files, sites, a page with images."""
 
 import dataclasses
 import hashlib
 import random
 import re
 
-from benchkit import corpus, packages
+from benchkit import corpus, packages, tools
 
 KB = corpus.KB
 
@@ -153,15 +153,11 @@ def fragments(run, count=400):
     return [piece[:4 * KB] for piece in pieces if len(piece) > 80] or [text[:KB]]
 
 
-def composition(name, bodies, origin):
-    """A row that says what a part of the corpus is."""
-    bodies = list(bodies)
-    total = sum(map(len, bodies))
-    together = hashlib.sha256()
-    for body in bodies:
-        together.update(hashlib.sha256(body).digest())
-    packed = sum(corpus.gzip_size(body) for body in bodies)
-    return {"corpus": name, "files": len(bodies), "bytes": total,
-            "mean_bytes": round(total / len(bodies)) if bodies else 0,
-            "gzip_6_ratio": round(packed / total, 3) if total else "",
-            "sha256": together.hexdigest()[:12], "from": origin}
+def write_folders(site, files, *folders):
+    """Writes the files, (name, body), into folders of a site; in `kept` each has a gzip sibling."""
+    for folder in folders:
+        (site / folder).mkdir()
+        for name, body in files:
+            (site / folder / name).write_bytes(body)
+        if folder == "kept":
+            tools.precompress(site / folder)

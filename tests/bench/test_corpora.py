@@ -141,9 +141,9 @@ def test_fragments_are_html():
 
 
 def test_composition_names_the_bodies():
-    row = web.composition("pages", [b"a" * 1000, b"b" * 3000], "here")
+    row = corpus.composition("pages", [b"a" * 1000, b"b" * 3000], "here")
     assert (row["files"], row["bytes"], row["mean_bytes"]) == (2, 4000, 2000)
-    assert row["sha256"] != web.composition("pages", [b"a" * 1000], "here")["sha256"]
+    assert row["sha256"] != corpus.composition("pages", [b"a" * 1000], "here")["sha256"]
 
 
 BODY = corpus.text(20000)

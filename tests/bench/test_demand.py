@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from benchkit import arrivals, replay, site
+from benchkit import arrivals, days, replay, site
 from benchkit.experiments import day, spike
 from benchkit.tools import BenchError
 
@@ -149,8 +149,8 @@ def test_recovery_is_the_last_failure_after_the_attack():
 
 
 def test_intervals_scale_down_to_the_least():
-    assert spike.interval_of(300) == "500ms" and spike.interval_of(5) == "100ms"
-    assert day.interval_of(1440) == "500ms" and day.interval_of(24) == "100ms"
+    assert spike.interval_of(300) == 0.5 and spike.interval_of(5) == 0.1
+    assert [days.interval_of(seconds, day.INTERVALS) for seconds in (1440, 24)] == [0.5, 0.1]
 
 
 def test_access_log_shapes_the_spike(tmp_path):

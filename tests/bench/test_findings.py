@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from benchkit import arrivals, asides, download, overhead
+from benchkit import arrivals, days, download, overhead, stats, streaming
 from benchkit.experiments import (content, context_reuse, control, day, lan_packets, levels, p95,
                                   peers, small_files, spike, static_vs_dynamic)
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
@@ -74,7 +74,7 @@ def small_rows(kept_small, kept_large, cpu, sent, threshold):
 
 def test_small_files():
     files = [(str(size), b"x" * size) for size in (1024, 65536)]
-    check(lambda rows: small_files.find_verdicts(files, rows),
+    check(lambda rows: small_files.judge(files, rows),
           small_rows(0.9, 2, 1.2, 0.02, 0.5), small_rows(1.2, 0.5, 0.8, 0.5, 1.5),
           ("rate", "cpu_usec_per_response"), noisy=(0,))
 
@@ -87,7 +87,7 @@ def test_levels():
                  ("gzip", 9, 50 + 500 * time, 300 * sent))]
 
     def judge(found):
-        return levels.find_verdicts(overhead.steady(found, ("coding", "level")))
+        return levels.judge(overhead.steady(found, ("coding", "level")))
 
     check(judge, rows(3, 0.8), rows(1.2, 1.0),
           ("cpu_usec_per_response",), noisy=(0,))
@@ -272,12 +272,17 @@ def day_rows(sent, cpu, peak, level):
              "failed_share": 0}
             for variant, size, of_level, of_cpu, of_peak in
             (("static", 1000, 1, 0.4, 0.4), ("elastic", 1000 * sent, level, 0.4 * cpu, peak))
-            for hour in range(day.HOURS) for share in (of_peak if 19 <= hour < 22 else of_cpu,)]
+            for hour in range(days.HOURS) for share in (of_peak if 19 <= hour < 22 else of_cpu,)]
+
+
+def totals(rows):
+    return [{"round": number, "variant": name, **days.total(members)} for (number, name), members
+            in stats.group(rows, "round", "variant").items()]
 
 
 def test_day():
     def judge(rows):
-        return day.judge(day.totals(rows), rows)
+        return day.judge(totals(rows), rows)
 
     check(judge, day_rows(0.9, 1.5, 0.8, 8), day_rows(1.0, 1.0, 1.0, 1), ("bytes",), noisy=())
 
@@ -293,10 +298,10 @@ def test_day_of_a_log_is_quiet_and_busy_when_it_is():
     order = [*range(12, 24), *range(12)]
     rows.sort(key=lambda row: (row["variant"], order.index(row["hour"])))
     rows = shaken([{**row, "hour": order.index(row["hour"])} for row in rows], (), 0)
-    days = day.totals(rows)
-    assert {one["cpu_share_peak"] for one in days} == {0.7}
-    assert {one["failed_share"] for one in days} == {0.0}
-    assert day.judge(days, rows)[-1].measured == pytest.approx(9)
+    whole = totals(rows)
+    assert {one["cpu_share_peak"] for one in whole} == {0.7}
+    assert {one["failed_share"] for one in whole} == {0.0}
+    assert day.judge(whole, rows)[-1].measured == pytest.approx(9)
 
 
 
@@ -315,7 +320,7 @@ def test_first_byte_and_download():
 
 def test_streams_and_siblings():
     def judge(rows):
-        return asides.judge([row for row in rows if row["server"] in ("elastic", "mod_deflate")],
+        return streaming.judge([row for row in rows if row["server"] in ("elastic", "mod_deflate")],
                             [row for row in rows if row["server"] in ("sibling", "identity")])
 
     def rows(first, memory, rate):

@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from benchkit import corpus, link, rounds, run, stats, tools
+from benchkit import corpus, net, rounds, run, stats, tools
 from benchkit.experiments import levels, small_files
 
 
@@ -97,7 +97,8 @@ class FakeServer:
         return self.answer
 
 
-LEG = rounds.Leg({"file": "a"}, "/a", b"text", "gzip", "gzip")
+def leg_on(server):
+    return rounds.Leg({"file": "a"}, server, "/a", b"text", "gzip", "gzip")
 
 
 def gzipped(body):
@@ -107,7 +108,7 @@ def gzipped(body):
 
 def test_leg_that_is_as_meant():
     body = gzipped(b"text")
-    assert rounds.check(FakeServer(200, {"Content-Encoding": "gzip"}, body), LEG) == len(body)
+    assert rounds.check(leg_on(FakeServer(200, {"Content-Encoding": "gzip"}, body))) == len(body)
 
 
 @pytest.mark.parametrize("status, headers, body, says", [
@@ -119,7 +120,7 @@ def test_leg_that_is_as_meant():
 ])
 def test_leg_that_is_not_as_meant(status, headers, body, says):
     with pytest.raises(tools.BenchError, match=says):
-        rounds.check(FakeServer(status, headers, body), LEG)
+        rounds.check(leg_on(FakeServer(status, headers, body)))
 
 
 def test_missing_tool_names_its_packages(monkeypatch):
@@ -139,7 +140,7 @@ def test_missing_module_says_what_to_do(monkeypatch, tmp_path):
 @pytest.mark.parametrize("rate", ["", "1", "gbit", "0mbit", "1gbit; true", "-1mbit"])
 def test_link_rates_that_are_none(rate):
     with pytest.raises(tools.BenchError, match="give a rate"):
-        link.enter(rate)
+        net.enter_link(rate)
 
 
 def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path):

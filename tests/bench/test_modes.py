@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from benchkit import handler, replay
-from benchkit.modes import controller, controller_overhead, days, goals, spikes, steady_state
+from benchkit import controller, days, handler, replay
+from benchkit.modes import controller_overhead, day, goals, spikes, steady_state
 from benchkit.site import Logged
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN, every_round
 
@@ -41,7 +41,7 @@ def test_longest_time_above():
 
 
 def test_interval_of_a_day():
-    assert [days.interval_of(seconds) for seconds in (0.3, 12, 96, 240, 1440)] == [
+    assert [days.interval_of(seconds, day.PER_HOUR) for seconds in (0.3, 12, 96, 240, 1440)] == [
         0.1, 0.1, 0.2, 0.5, 0.5]
 
 
@@ -98,40 +98,40 @@ def test_return_that_was_not_watched_for_long_enough():
 def day_rows(sent, running, cpu, failed, rounds=(1, 1)):
     rows = []
     for number, noise in enumerate(rounds):
-        rows.append({"server": days.STATIC, "round": number, "sent_share": 1,
+        rows.append({"variant": day.STATIC, "round": number, "sent_share": 1,
                      "bytes_per_response": 1000,
                      "above_running": "", "cpu_share_peak": 0.75, "failed": 0})
-        rows += [{"server": name, "round": number, "sent_share": 1,
+        rows += [{"variant": name, "round": number, "sent_share": 1,
                   "bytes_per_response": 1000 * sent * noise,
                   "above_running": running, "cpu_share_peak": 0.75 * cpu * noise,
                   "failed": failed}
-                 for name, variant in days.VARIANTS.items() if variant.below < math.inf]
+                 for name in day.WANTED]
     return rows
 
 
 def test_day():
-    assert outcomes(days.judge(day_rows(0.8, 2, 0.9, 0), 240)) == [HOLDS] * 8
-    assert outcomes(days.judge(day_rows(0.9, 3, 1.1, 2), 240)) == [FAILS] * 8
-    noisy = outcomes(days.judge(day_rows(0.8, 2, 0.95, 0, rounds=(1, 1.3)), 240))
+    assert outcomes(day.judge(day_rows(0.8, 2, 0.9, 0), 240)) == [HOLDS] * 8
+    assert outcomes(day.judge(day_rows(0.9, 3, 1.1, 2), 240)) == [FAILS] * 8
+    noisy = outcomes(day.judge(day_rows(0.8, 2, 0.95, 0, rounds=(1, 1.3)), 240))
     assert noisy[0] == noisy[2] == UNKNOWN
 
 
 def test_day_without_a_peak_tells_nothing_of_it():
     idle = [{**row, "cpu_share_peak": 0.6 * row["cpu_share_peak"]}
             for row in day_rows(0.8, 2, 2, 0)]
-    seen = days.judge(idle, 240)
+    seen = day.judge(idle, 240)
     assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
-    assert 0.64 < days.PEAK_SEEN < 0.66  # demand in those hours is 0.96 of that at their peak
+    assert 0.64 < day.PEAK_SEEN < 0.66  # demand in those hours is 0.96 of that at their peak
 
 
 def test_day_that_was_not_sent_is_void():
     void = [{**row, "sent_share": 0.98} for row in day_rows(0.8, 2, 0.9, 0)]
-    assert outcomes(days.judge(void, 240)) == [UNKNOWN] * 8
-    assert "in time" in days.judge(void, 240)[0].remark
+    assert outcomes(day.judge(void, 240)) == [UNKNOWN] * 8
+    assert "in time" in day.judge(void, 240)[0].remark
 
 
 def test_short_day_is_measured_and_not_judged():
-    seen = days.judge(day_rows(0.8, 2, 0.9, 0), 48)
+    seen = day.judge(day_rows(0.8, 2, 0.9, 0), 48)
     assert outcomes(seen) == [UNKNOWN, UNKNOWN, UNKNOWN, HOLDS] * 2
     assert seen[0].measured == 0.8 and "a day of 48 s is too short" in seen[0].remark
 
@@ -160,26 +160,26 @@ def test_figures_of_a_steady_load():
     assert steady_state.figures([])["position_variance"] == ""
 
 
-def calm_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
+def steady_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
     return [{"load": load, "mode": mode, "round": number, "changes": changes,
              "counted_s": seconds, "load_deviation": noise,
              "position_variance": {"mix": mix, "step": step}.get(mode, 0)}
             for load in (steady_state.FITS, steady_state.BETWEEN) for mode in steady_state.MODES]
 
 
-def test_calm():
-    assert outcomes(steady_state.judge(calm_rows(2, 0.1))) == [HOLDS] * 2
-    assert outcomes(steady_state.judge(calm_rows(3, 1.5))) == [FAILS] * 2
+def test_steady_state():
+    assert outcomes(steady_state.judge(steady_rows(2, 0.1))) == [HOLDS] * 2
+    assert outcomes(steady_state.judge(steady_rows(3, 1.5))) == [FAILS] * 2
     # The changes of all rounds count, and the variance of each.
-    mixed = calm_rows(1, 0.1) + calm_rows(3, 2, number=2)
+    mixed = steady_rows(1, 0.1) + steady_rows(3, 2, number=2)
     assert outcomes(steady_state.judge(mixed)) == [HOLDS, UNKNOWN]
     assert outcomes(steady_state.judge([])) == [UNKNOWN] * 2
 
 
-def test_calm_that_was_none_tells_nothing():
-    still, short, noisy = (steady_state.judge(calm_rows(1, 0.1, **more)) for more in (
+def test_steady_load_that_was_none_tells_nothing():
+    still, short, noisy = (steady_state.judge(steady_rows(1, 0.1, **more)) for more in (
         {"step": 0}, {"seconds": 49}, {"noise": 0.06}))
-    assert outcomes(still) == [HOLDS, UNKNOWN] and "stood still" in still[1].remark
+    assert outcomes(still) == [HOLDS, UNKNOWN] and "did not move" in still[1].remark
     assert outcomes(short) == [UNKNOWN, HOLDS] and "too short" in short[0].remark
     assert outcomes(noisy) == [UNKNOWN, HOLDS] and "of 6.0 points" in noisy[0].remark
 
@@ -229,16 +229,17 @@ def test_figures_of_a_log():
     assert found == goals.Figures(1, 1.0, 20, 0.25, 5)
 
 
-def idle_rows(predict, off, nothing):
-    return [{"mpm": "event", "children": 4, "server": name, "round": number, "core_share": share}
+def judged_idle(predict, off, nothing):
+    rows = [{"mpm": "event", "children": 4, "server": name, "round": number, "core_share": share}
             for number, shares in enumerate(zip(predict, off, nothing))
             for name, share in zip(("predict", "off", "no module"), shares)]
+    return outcomes(controller_overhead.judge(rows))
 
 
-def test_own_cost():
-    assert outcomes(controller_overhead.judge(idle_rows((9e-4, 8e-4), (5e-4, 5e-4), (0, 0)))) == [HOLDS] * 2
-    assert outcomes(controller_overhead.judge(idle_rows((5e-3, 4e-3), (5e-4, 5e-4), (0, 0)))) == [FAILS] * 2
-    assert outcomes(controller_overhead.judge(idle_rows((5e-3, 5e-4), (0, 0), (0, 0)))) == [UNKNOWN] * 2
+def test_controller_overhead():
+    assert judged_idle((9e-4, 8e-4), (5e-4, 5e-4), (0, 0)) == [HOLDS] * 2
+    assert judged_idle((5e-3, 4e-3), (5e-4, 5e-4), (0, 0)) == [FAILS] * 2
+    assert judged_idle((5e-3, 5e-4), (0, 0), (0, 0)) == [UNKNOWN] * 2
 
 
 def test_verdict_of_every_round():
@@ -285,8 +286,7 @@ def test_late_requests_are_known():
 @pytest.mark.parametrize("size, least, wanted", [(20000, 1, "(1, #pieces)"),
                                                  (20000, 20000, "(3, #pieces)")])
 def test_pages_of_a_handler(tmp_path, size, least, wanted):
-    snippet = handler.write(tmp_path, "/page", b"x" * size, least)
-    assert "LuaMapHandler ^/page$ " in snippet
-    script = next(tmp_path.glob("*.lua")).read_text()
-    assert wanted in script
+    script = handler.write(tmp_path, b"x" * size, least)
+    assert f"LuaMapHandler ^/page$ {script} handle" in handler.snippet("/page", script)
+    assert wanted in script.read_text()
     assert [path.stat().st_size for path in tmp_path.glob("*.body")] == [size]

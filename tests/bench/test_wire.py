@@ -56,8 +56,8 @@ def test_frames_that_are_no_tcp(data):
 
 def test_time_stamp():
     control = (capture.socket.SOL_SOCKET, capture.SO_TIMESTAMPNS, struct.pack("qq", 7, 500000000))
-    assert capture.stamp([control]) == 7.5
-    assert capture.stamp([]) == 0.0
+    assert capture.timestamp([control]) == 7.5
+    assert capture.timestamp([]) == 0.0
 
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -92,7 +92,7 @@ def test_response_that_is_an_error():
         list(visit.Response().feed(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"))
 
 
-ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", "lo", 3, 1024, 0.05, False)
+ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", images=3)
 
 
 class Sink:

@@ -5,10 +5,11 @@ figures 3 to 5. A site is a Debian package with HTML pages; a figure of a site i
 together. zlib is called as mod_deflate calls it.
 """
 
+import statistics
+
 from benchkit import codecs, identify_encoder, machine, plot, rounds, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.experiments.context_reuse import encode_all
 
 SUMMARY = "sites: ratio, effort and price of every level; which library made a body"
 SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, tables 1 "
@@ -19,12 +20,11 @@ SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(6, 0, pages=2),
 SECONDS = {"smoke": 2, "quick": 30, "normal": 120, "full": 700}
 
 LEVELS = range(1, 10)
-
 USED = 5  # the source: sites use level 5.02 on average
 
 ENOUGH = 30  # sites, of which the source had 465
 
-IDENTIFIED = 12  # pages made at known levels, to try the identification; and bodies that packages bring
+IDENTIFIED = 12  # pages made at known levels, for a trial; and bodies that packages bring
 
 GIGABYTE, HOUR = 1e9, 3600
 
@@ -33,17 +33,15 @@ def measure(run, sites):
     """A row for every site, level and round: bytes and CPU of all of its pages."""
     make = codecs.engines()["zlib"].make
     largest = max(len(page) for site in sites for page in site.pages)
-    legs = [(site, level) for site in sites for level in LEVELS]
     encoders = {level: make(level, largest, False) for level in LEVELS}
     rows = []
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        site, level = legs[index]
-        out, seconds = encode_all(encoders[level], site.pages)
+    for number, (site, level) in rounds.interleaved(run, [(site, level) for site in sites
+                                                          for level in LEVELS]):
+        out, seconds = codecs.encode_all(encoders[level], site.pages)
         total = sum(map(len, site.pages))
         rows.append({"site": site.name, "level": level, "round": number, "pages": len(site.pages),
                      "bytes_in": total, "bytes_out": out, "ratio": round(out / total, 5),
                      "cpu_seconds": round(seconds, 7)})
-        run.done(0.8 * len(rows) / run.scale.rounds / len(legs))
     return rows
 
 
@@ -88,8 +86,8 @@ def efforts(rows):
     return found
 
 
-def try_identification(pages):
-    """Rows: bodies of known makers and levels, and what is identified."""
+def identify_known(pages):
+    """Rows: bodies of known makers and levels, and what is identified of them."""
     makers = list(identify_encoder.candidates())
     rows = []
     for number, page in enumerate(pages):
@@ -100,72 +98,73 @@ def try_identification(pages):
             right = "no"
         else:
             right = "yes" if found_level == level else "same bytes"
-        rows.append({"body": f"page {number + 1}", "made_by": library, "made_at": level,
-                     "identified": found or "-", "identified_level": found_level or 0, "right": right})
+        rows.append(identified_row(f"page {number + 1}", library, level, (found, found_level),
+                                   right))
     return rows
 
 
 def identify_others(run):
     """Rows: gzip bodies that packages bring, whose makers are not known."""
-    rows = []
-    for name, body in web.kept_bodies(run, IDENTIFIED * run.scale.pages):
-        library, level = identify_encoder.identify(body)
-        rows.append({"body": name, "made_by": "", "made_at": "", "identified": library or "-",
-                     "identified_level": level or 0, "right": ""})
-    return rows
+    return [identified_row(name, "", "", identify_encoder.identify(body), "")
+            for name, body in web.kept_bodies(run, IDENTIFIED * run.scale.pages)]
+
+
+def identified_row(name, library, level, found, right):
+    return {"body": name, "made_by": library, "made_at": level, "identified": found[0] or "-",
+            "identified_level": found[1] or 0, "right": right}
 
 
 def judge(rows, sites, encoders):
-    def ratios(over, under, figure):
-        return verdict.per_round(rows, {"level": over}, {"level": under}, figure, ("site",))
-
     if len(sites) < ENOUGH:
         return [verdict.impossible(f"the findings on sites want {ENOUGH} of them", "465 sites",
                                    f"here are {len(sites)}")]
+
+    def compare(finding, over, under, figure, reported, **bounds):
+        return verdict.compare(finding, rows, ({"level": over}, {"level": under}), figure,
+                               reported, each=("site",), **bounds)
+
+    def median(figure):
+        return stats.median(site[figure] for site in sites)
+
     spread = [stats.ratio(max(per), min(per)) for per in (
         [row["cpu_seconds"] / row["bytes_in"] for row in members if row["level"] == 1]
         for members in stats.group(rows, "round").values())]
     speed = -stats.correlation([site["ratio_6"] for site in sites],
                                [site["mb_per_second_6"] for site in sites])
-    best = [site["best_level"] for site in sites]
-    common = max(set(best), key=best.count)
-    gains = [site["gain_9_to_1"] for site in sites]
+    right = [row["right"] for row in encoders if row["right"]]
     return [
-        verdict.exact("the median site compresses to a quarter",
-                      stats.median(site["ratio_6"] for site in sites), "0.25; 0.11 to 0.53",
-                      above=0.15, below=0.35),
-        # These sites' median is so near to the least of the source's, 2, that a bound there would
-        # be told by chance.
-        verdict.judge("effort grows by more than half from level 1 to 9",
-                      ratios(9, 1, "cpu_seconds"), "2 to 6.5 times", above=1.5, below=6.5),
-        verdict.exact("for a gain of 9 to 27 % of the bytes", stats.median(gains), "0.09 to 0.27",
+        verdict.exact("the median site compresses to a quarter", median("ratio_6"),
+                      "0.25; 0.11 to 0.53", above=0.15, below=0.35),
+        # These sites' median is so near to the least of the source's, 2, that a verdict on a bound
+        # there would depend on chance.
+        compare("effort grows by more than half from level 1 to 9", 9, 1, "cpu_seconds",
+                "2 to 6.5 times", above=1.5, below=6.5),
+        verdict.exact("for a gain of 9 to 27 % of the bytes", median("gain_9_to_1"), "0.09 to 0.27",
                       above=0.09, below=0.27),
         verdict.judge("the level does not tell the effort: at level 1 sites differ in CPU per byte",
                       spread, "3.5 times", above=2),
-        verdict.judge(f"level 1 costs a tenth more bytes than level {USED}",
-                      ratios(1, USED, "bytes_out"), "1.0993", above=1.05, below=1.2),
-        verdict.judge(f"level 9 saves a few percent of level {USED}'s",
-                      ratios(9, USED, "bytes_out"), "0.9549", above=0.9, below=0.99),
+        compare(f"level 1 costs a tenth more bytes than level {USED}", 1, USED, "bytes_out",
+                "1.0993", above=1.05, below=1.2),
+        compare(f"level 9 saves a few percent of level {USED}'s", 9, USED, "bytes_out", "0.9549",
+                above=0.9, below=0.99),
         verdict.exact("what compresses better compresses faster (rank correlation)", speed,
                       "highly correlated", above=0.5),
-        verdict.exact("level 7 is cheapest for most sites at the given prices", float(common),
+        verdict.exact("level 7 is cheapest for most sites at the given prices",
+                      float(statistics.mode(site["best_level"] for site in sites)),
                       "7; some 6 or 8", above=5.5, below=8.5),
         verdict.exact("the library and level that made a body can be told", stats.ratio(
-            sum(row["right"] in ("yes", "same bytes") for row in encoders),
-            sum(bool(row["right"]) for row in encoders)), "51 % of sites use zlib", above=0.95)]
+            len(right) - right.count("no"), len(right)), "51 % of sites use zlib", above=0.95)]
 
 
 def draw_sites(run, sites):
     with plot.figure(run, f"{run.name}-sites", 2, width=9, height=3.6) as (gain, speed):
-        gain.plot([100 * site["gain_9_to_1"] for site in sites],
-                  [site["effort_9_to_1"] for site in sites], "o", ms=4, color=plot.GZIP)
-        gain.set_xlabel("bytes saved by level 9 over level 1, %")
-        gain.set_ylabel("CPU, times level 1's")
-        speed.plot([site["ratio_6"] for site in sites],
-                   [site["mb_per_second_6"] for site in sites], "o", ms=4, color=plot.GZIP)
-        speed.set_xlabel("bytes out / bytes in at level 6")
-        speed.set_ylabel("MB per second of CPU")
-        for axes in (gain, speed):
+        for axes, x, y, xlabel, ylabel in (
+                (gain, [100 * site["gain_9_to_1"] for site in sites], "effort_9_to_1",
+                 "bytes saved by level 9 over level 1, %", "CPU, times level 1's"),
+                (speed, [site["ratio_6"] for site in sites], "mb_per_second_6",
+                 "bytes out / bytes in at level 6", "MB per second of CPU")):
+            axes.plot(x, [site[y] for site in sites], "o", ms=4, color=plot.GZIP)
+            axes.set(xlabel=xlabel, ylabel=ylabel)
             axes.set_ylim(bottom=0)
 
 
@@ -176,18 +175,16 @@ def draw_levels(run, sites, by_level, encoders):
         used.step([0, *levels, 10], [0, *(100 * (n + 1) / len(levels) for n in
                                          range(len(levels))), 100] if levels else [0, 0],
                   where="post", color=plot.GZIP)
-        used.set_xlabel("level, identified, of the packages' gzip bodies")
-        used.set_ylabel("% of bodies, cumulated")
+        used.set(xlabel="level, identified, of the packages' gzip bodies",
+                 ylabel="% of bodies, cumulated")
         for key, style in (("most", "^:"), ("mean", "o-"), ("least", "v:")):
             effort.plot(LEVELS, [row[key] for row in by_level], style, ms=4, color=plot.GZIP,
                         label=f"{key} of the sites")
-        effort.set_xlabel("level")
-        effort.set_ylabel("CPU µs per KB")
+        effort.set(xlabel="level", ylabel="CPU µs per KB")
         effort.legend()
         counts = [sum(site["best_level"] == level for site in sites) for level in LEVELS]
         best.bar(LEVELS, [100 * count / len(sites) for count in counts], color=plot.KEPT)
-        best.set_xlabel("cheapest level")
-        best.set_ylabel("% of sites")
+        best.set(xlabel="cheapest level", ylabel="% of sites")
         for axes in (used, effort, best):
             axes.set_xticks(LEVELS)
 
@@ -197,7 +194,7 @@ def write_paragraph(run, sites, prices, encoders):
     others = [row for row in encoders if not row["right"]]
     known = [row for row in others if row["identified_level"]]
     return "\n".join([
-        f"content. {machine.describe(run)}",
+        machine.heading(run),
         f"{len(sites)} sites, {run.scale.pages} pages each at most; CPU time of one thread, one "
         "encoder for each page. Ratios best, median, worst at level 6: "
         f"{100 * ratios[0]:.0f} %, {100 * stats.median(ratios):.0f} %, {100 * ratios[-1]:.0f} % "
@@ -205,8 +202,8 @@ def write_paragraph(run, sites, prices, encoders):
         f"Prices: {prices[0]:g} for an hour of one CPU, {prices[1]:g} for a gigabyte "
         "(--price-cpu-hour, --price-gb).",
         f"Of {len(others)} gzip bodies that the packages bring, {len(known)} were made by "
-        f"{', '.join(sorted({row['identified'] for row in known})) or 'no library that was tried'}, "
-        f"at level {stats.median(row['guessed_level'] for row in known):g} in the median."
+        f"{', '.join(sorted({row['identified'] for row in known})) or 'no library tried'}, "
+        f"at level {stats.median(row['identified_level'] for row in known):g} in the median."
         if known else "None of the packages' gzip bodies could be told."])
 
 
@@ -214,15 +211,15 @@ def run(run):
     prices = run.options.price_cpu_hour, run.options.price_gb
     found = web.sites(run)
     pages = [page for site in found for page in site.pages]
-    run.corpora.append(web.composition(f"{len(found)} sites", pages, ", ".join(
-        f"{site.name} {site.version}" for site in found)))
+    run.add_corpus(f"{len(found)} sites", pages, ", ".join(
+        f"{site.name} {site.version}" for site in found))
+    run.begin_part(0.8)
     rows = measure(run, found)
     run.save_table(run.name, rows)
     sites, by_level = summarize(rows, prices), efforts(rows)
     run.save_table(f"{run.name}-sites", sites)
     run.save_table(f"{run.name}-levels", by_level)
-    tried = pages[:IDENTIFIED * run.scale.pages]
-    encoders = try_identification(tried) + identify_others(run)
+    encoders = identify_known(pages[:IDENTIFIED * run.scale.pages]) + identify_others(run)
     run.save_table(f"{run.name}-encoders", encoders)
     draw_sites(run, sites)
     draw_levels(run, sites, by_level, encoders)

@@ -4,12 +4,10 @@ After "Gzip Performance for Go Webservers": files per second and the ratio of ea
 codec alone and through httpd, where mod_deflate makes an encoder for each response.
 """
 
-import time
-
-from benchkit import (codecs, overhead, load, machine, plot, rounds, sample, server, stats, verdict,
-                      web)
+from benchkit import (codecs, load, machine, overhead, plot, rounds, sample, stats, verdict, web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.setups import NOTHING, Setup, mod_deflate
 
 SUMMARY = "some 550 web files: encoders made for each file and encoders kept, at each level"
 SOURCE = "“Gzip Performance for Go Webservers”"
@@ -22,23 +20,7 @@ CLIENTS = 4
 
 SERVED_LEVELS = (1, 6)
 
-ELASTIC = """
-Elastic On
-ElasticMinSize 0
-ElasticLevel gzip {level} {level}
-"""
-
-STOCK = """
-SetOutputFilter DEFLATE
-DeflateCompressionLevel {level}
-"""
-
-
-def encode_all(encoder, bodies):
-    """(bytes out, CPU seconds) of encoding every body once."""
-    started = time.process_time()
-    total = sum(encoder.encode(body) for body in bodies)
-    return total, time.process_time() - started
+ELASTIC = "Elastic On\nElasticMinSize 0\nElasticLevel gzip {level} {level}\n"
 
 
 def measure_codecs(run, bodies):
@@ -49,53 +31,38 @@ def measure_codecs(run, bodies):
             for context in engine.contexts]
     total = sum(map(len, bodies))
     rows = []
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        name, level, context, encoder = legs[index]
+    for number, (name, level, context, encoder) in rounds.interleaved(run, legs):
         with codecs.fresh_memory(context == codecs.FRESH):
-            out, seconds = encode_all(encoder, bodies)
+            out, seconds = codecs.encode_all(encoder, bodies)
         rows.append({"engine": name, "level": level, "context": context,
                      "round": number, "files": len(bodies), "bytes_in": total, "bytes_out": out,
                      "ratio": round(out / total, 5), "cpu_seconds": round(seconds, 6),
                      "files_per_second": round(stats.ratio(len(bodies), seconds), 1)})
-        run.done(0.6 * len(rows) / run.scale.rounds / len(legs))
     return rows
 
 
-def make_servers(run, bodies):
-    """An httpd for each module and level, and the paths that all of them serve."""
+def measure_servers(run, files):
+    """Rows of serving every file once or more often, by module and level."""
     site = run.folder("files")
     paths = []
-    for number, (name, body) in enumerate(bodies):
+    for number, (name, body) in enumerate(files):
         paths.append(f"/{number}.{name.rpartition('.')[2]}")
         (site / paths[-1][1:]).write_bytes(body)
-    made = {}
+    setups = {("identity", 0): NOTHING}
     for level in SERVED_LEVELS:
-        made["mod_elastic", level] = server.Httpd(
-            run, f"elastic-{level}", ELASTIC.format(level=level), site=site)
-        made["mod_deflate", level] = server.Httpd(
-            run, f"deflate-{level}", STOCK.format(level=level), modules=("filter", "deflate"),
-            elastic=False, site=site)
-    made["identity", 0] = server.Httpd(run, "identity", "", elastic=False, site=site)
-    for httpd in made.values():
-        httpd.start()
-    return made, paths
-
-
-def measure_servers(run, bodies):
-    """Rows of serving every file once or more often, by module and level."""
-    servers, paths = make_servers(run, bodies)
+        setups["mod_elastic", level] = Setup(ELASTIC.format(level=level))
+        setups["mod_deflate", level] = mod_deflate(level)
+    legs = [(module, level, setup.serve(run, f"{module}-{level}", site=site).start())
+            for (module, level), setup in setups.items()]
     urls = run.work / "urls.txt"
-    legs = list(servers.items())
     rows = []
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        (module, level), httpd = legs[index]
+    for number, (module, level, httpd) in rounds.interleaved(run, legs):
         urls.write_text("".join(httpd.url(path) + "\n" for path in paths), encoding="ascii")
         # Every client asks for every file in turn.
         figures = sample.measure(httpd, lambda: load.h2load(
             run, None, {"Accept-Encoding": "gzip"}, CLIENTS, requests=CLIENTS * len(paths),
             http1=True, urls=urls))
         rows.append({"module": module, "level": level, "round": number, **figures})
-        run.done(0.6 + 0.4 * len(rows) / run.scale.rounds / len(legs))
     return overhead.steady(rows, ("module", "level"))
 
 
@@ -113,16 +80,17 @@ def judge_codecs(rows):
         verdict.exact("zlib: little is gained above level 5", stats.ratio(
             *(stats.median(row["bytes_out"] for row in kept if row["level"] == level)
               for level in (9, 5))), "“only very small gains”", above=0.97),
-        verdict.judge("zlib: level 9 serves far fewer files than level 5", verdict.per_round(
-            kept, {"level": 9}, {"level": 5}, "files_per_second"), "about 0.6 times", below=0.8)]
+        verdict.compare("zlib: level 9 serves far fewer files than level 5", kept,
+                        ({"level": 9}, {"level": 5}), "files_per_second", "about 0.6 times",
+                        below=0.8)]
 
 
 def judge_servers(rows):
     return [verdict.judge_interval(
         f"level {level} through httpd: this module takes less CPU than mod_deflate's fresh "
         "encoders", *overhead.ratio(rows, {"module": "mod_elastic", "level": level},
-                                  {"module": "mod_deflate", "level": level},
-                                  {"module": "identity"}),
+                                    {"module": "mod_deflate", "level": level},
+                                    {"module": "identity"}),
         "0.65 with kept ones", below=1) for level in SERVED_LEVELS]
 
 
@@ -141,36 +109,29 @@ def draw(run, rows):
             axes.plot([x for x, _, _ in points], [y for _, y, _ in points],
                       "o-" if context == codecs.KEPT else "x--", ms=4,
                       color=colours[engine], label=f"{engine}, {context}")
-            if context == codecs.KEPT:
-                for x, y, level in points:
-                    axes.annotate(level, (x, y), textcoords="offset points", xytext=(3, 3),
-                                  fontsize=7)
-        axes.set_yscale("log")
-        axes.set_xlabel("bytes out / bytes in")
-        axes.set_ylabel("files per second of CPU")
+            for x, y, level in points if context == codecs.KEPT else ():
+                axes.annotate(level, (x, y), textcoords="offset points", xytext=(3, 3), fontsize=7)
+        axes.set(yscale="log", xlabel="bytes out / bytes in", ylabel="files per second of CPU")
         axes.legend(fontsize=7)
 
 
 def run(run):
     files = web.web_files(run)
     bodies = [body for _, body in files]
-    run.corpora.append(web.composition("web files", bodies, web.web_files_origin(run)))
+    run.add_corpus("web files", bodies, web.web_files_origin(run))
+    run.begin_part(0.6)
     rows = measure_codecs(run, bodies)
     run.save_table(run.name, rows)
-    run.save_table(f"{run.name}-summary", [
-        {"engine": engine, "level": level, "context": context, **figures}
-        for (engine, level, context), figures in stats.medians(
-            rows, ("engine", "level", "context"), ("ratio", "files_per_second")).items()])
+    run.save_medians(f"{run.name}-summary", rows, ("engine", "level", "context"),
+                     ("ratio", "files_per_second"))
     draw(run, rows)
+    run.begin_part(0.4)
     served = measure_servers(run, files)
     run.save_table(f"{run.name}-httpd", served)
-    run.save_table(f"{run.name}-httpd-summary", [
-        {"module": module, "level": level, **figures}
-        for (module, level), figures in stats.medians(
-            served, ("module", "level"),
-            ("rate", "cpu_usec_per_response", "bytes_per_response", "memory_peak_kb")).items()])
+    run.save_medians(f"{run.name}-httpd-summary", served, ("module", "level"),
+                     ("rate", "cpu_usec_per_response", "bytes_per_response", "memory_peak_kb"))
     text = "\n".join([
-        f"context-reuse. {machine.describe(run, 'h2load')}",
+        machine.heading(run, "h2load"),
         f"{len(bodies)} files, {sum(map(len, bodies)) / len(bodies):.0f} bytes on average, one "
         "after the other. In the codec alone: one thread, CPU time of this process. Through httpd: "
         f"every file, {CLIENTS} clients. An encoder is `fresh` where it is made for each file in "

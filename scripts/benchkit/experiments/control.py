@@ -1,6 +1,6 @@
 """The harness's own control: one leg under two names, which must not differ."""
 
-from benchkit import corpus, load, machine, rounds, server, verdict, web
+from benchkit import corpus, load, machine, rounds, server, verdict
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -12,7 +12,6 @@ SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "normal": Scale(40, 0
 SECONDS = {"smoke": 2, "quick": 15, "normal": 50, "full": 200}
 
 PAGE_BYTES = 64 * corpus.KB
-
 CLIENTS = 4
 
 SNIPPET = """
@@ -32,17 +31,18 @@ def judge(rows):
 
 def run(run):
     page = corpus.page(PAGE_BYTES, run.pages)
-    run.corpora.append(web.composition("page", [page], corpus.origin(run.pages)))
+    run.add_corpus("page", [page], corpus.origin(run.pages))
     httpd = server.Httpd(run, "httpd", SNIPPET)
     for name in "AB":
         (httpd.site / f"{name}.html").write_bytes(page)
     httpd.start()
-    legs = [rounds.Leg({"leg": name}, f"/{name}.html", page, "gzip", "gzip") for name in "AB"]
-    count = load.count_requests(httpd, legs[0], CLIENTS, run.scale.seconds)
-    rows = rounds.measure(run, httpd, legs, lambda leg: load.h2load(
-        run, httpd.url(leg.path), leg.headers, CLIENTS, requests=count, http1=True))
+    legs = [rounds.Leg({"leg": name}, httpd, f"/{name}.html", page, "gzip", "gzip")
+            for name in "AB"]
+    count = load.count_requests(legs[0], CLIENTS, run.scale.seconds)
+    rows = rounds.measure(run, legs, lambda leg: load.h2load(
+        run, leg.url, leg.headers, CLIENTS, requests=count, http1=True))
     run.save_table(run.name, rows)
-    text = "\n".join([f"control. {machine.describe(run, 'h2load')}",
-                      f"One page of {len(page)} bytes, gzip level 6, as A and as B.",
-                      *rounds.remarks(rows)])
-    return Outcome(text, judge(rows), {"every round": run.name})
+    return Outcome("\n".join([machine.heading(run, "h2load"),
+                              f"One page of {len(page)} bytes, gzip level 6, as A and as B.",
+                              *rounds.remarks(rows)]),
+                   judge(rows), {"every round": run.name})

@@ -4,14 +4,11 @@ After "The Effect of HTML Compression on a LAN": packets and seconds of a first 
 compressed. Then what the one-segment threshold saves and costs for bodies of 200 bytes to 4 KB.
 """
 
-import subprocess
-import sys
-
-from benchkit import (corpus, load, machine, net, plot, rounds, sample, server, stats, tools,
-                      verdict, web)
+from benchkit import (corpus, load, machine, net, plot, rounds, sample, server, stats, verdict,
+                      web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.visitor import Visitor
+from benchkit.visit import Visitor
 
 SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
 SOURCE = "“The Effect of HTML Compression on a LAN” (W3C)"
@@ -35,7 +32,9 @@ VARIANTS = {"plain": plot.IDENTITY, "gzip": plot.GZIP, "kept": plot.KEPT}
 
 # Bodies about the size of a segment: the largest that fits with its header is near 1200 bytes.
 SMALL_BODIES = (200, 500, 1000, 1400, 2000, 3000, 4096)
-THRESHOLDS = {"plain": "identity", "always": "each", "above one segment": "threshold"}
+# {variant: (folder, colour)}
+THRESHOLDS = {"plain": ("identity", plot.IDENTITY), "always": ("each", plot.GZIP),
+              "above one segment": ("threshold", plot.THRESHOLD)}
 
 CLIENTS = 4
 
@@ -62,38 +61,23 @@ Alias /threshold {site}/identity
 """
 
 
-def fill_site(site, html, images):
-    for folder in ("plain", "kept"):
-        (site / folder).mkdir()
-        (site / folder / "page.html").write_bytes(html)
-        for name, body in images:
-            (site / folder / name).write_bytes(body)
-    subprocess.run([sys.executable, tools.ROOT / "scripts" / "precompress", "--quiet", "--all",
-                    "--no-br", site / "kept"], check=True)
-    (site / "identity").mkdir()
-    for size in SMALL_BODIES:
-        (site / "identity" / f"{size}.html").write_bytes(corpus.text(size))
-
-
 def measure_visits(run, link, httpd, client):
     """(rows, {(start, variant): trace}) of every variant, start and rate in every round."""
     legs = [(rate, start, name) for rate in RATES[:run.scale.only or None]
             for start in STARTS for name in VARIANTS]
     rows, traces = [], {}
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        rate, start, name = legs[index]
+    for number, (rate, start, name) in rounds.interleaved(run, legs):
         window, delayed, buffer = STARTS[start]
         link.shape(rate)
         link.first_window(window)
         before = sum(link.client.counted())
-        seen = client.visit(httpd, f"/{name}/page.html", "" if name == "plain" else "gzip",
+        seen = client.visit(httpd, f"/{name}/page.html", coding="" if name == "plain" else "gzip",
                             images=web.IMAGES, buffer=buffer, timer=TIMER, delayed=delayed)
         seen["interface_packets"] = sum(link.client.counted()) - before
         trace = seen.pop("trace")
         if rate == "100mbit":
             traces[start, name] = trace
         rows.append({"rate": rate, "start": start, "variant": name, "round": number, **seen})
-        run.done(0.5 * len(rows) / run.scale.rounds / len(legs))
     return rows, traces
 
 
@@ -103,53 +87,47 @@ def measure_threshold(run, link, httpd, client):
     link.first_window(None)
     legs = [(size, name) for size in SMALL_BODIES[:run.scale.only or None] for name in THRESHOLDS]
     rows = []
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        size, name = legs[index]
-        path = f"/{THRESHOLDS[name]}/{size}.html"
-        seen = client.visit(httpd, path, "" if name == "plain" else "gzip")
-        headers = {"Accept-Encoding": "identity" if name == "plain" else "gzip"}
+    for number, (size, name) in rounds.interleaved(run, legs):
+        path = f"/{THRESHOLDS[name][0]}/{size}.html"
+        coding = "" if name == "plain" else "gzip"
+        seen = client.visit(httpd, path, coding=coding)
         figures = sample.measure(httpd, lambda: load.h2load(
-            run, httpd.url(path), headers, CLIENTS, seconds=run.scale.seconds, http1=True,
-            prefix=link.client.prefix))
+            run, httpd.url(path), {"Accept-Encoding": coding or "identity"}, CLIENTS,
+            seconds=run.scale.seconds, http1=True, prefix=link.client.prefix))
         rows.append({"body_bytes": size, "variant": name, "round": number,
                      "segments_down": seen["segments_down"], "sent_bytes": seen["page_bytes"],
                      **figures})
-        run.done(0.5 + 0.5 * len(rows) / run.scale.rounds / len(legs))
     return rows
 
 
 def judge_visits(rows):
-    old = [row for row in rows if row["start"] == "as in 1997"]
-
-    def ratios(figure, members=old):
+    def ratios(figure, start="as in 1997", rates=RATES):
+        members = [row for row in rows if row["start"] == start and row["rate"] in rates]
         return verdict.per_round(members, {"variant": "kept"}, {"variant": "plain"}, figure,
                                  ("rate",))
 
-    small = [row for row in rows if row["start"] == "as in 1997, small buffer"]
-    packets, seconds = ratios("packets"), ratios("seconds")
-    # Of a faster link, the time is that of the systems at its ends.
-    today = [row for row in rows if row["start"] == "as today" and row["rate"] in RATES[:2]]
-
-    def judge(finding, found, reported, **bounds):
-        # What is waited for is the link and the other side, not the CPU.
-        return verdict.judge(finding, found, reported, drift=verdict.NO_DRIFT, **bounds)
+    def to_packets(start="as in 1997"):
+        return [stats.ratio(time, count) for time, count in
+                zip(ratios("seconds", start), ratios("packets", start))]
 
     return [
-        judge("compressing the page saves packets", packets, "0.84 to 0.85 of them", below=1),
-        judge("and time", seconds, "0.73 to 0.77 of it", below=1),
-        judge("a quarter of the time, about", seconds, "0.73 to 0.77 of it", above=0.65,
-              below=0.85),
-        judge("more of the time than of the packets",
-              [stats.ratio(time, count) for time, count in zip(seconds, packets)],
-              "0.87 to 0.91", below=1),
-        judge("more, where two requests fill the client's buffer", [
-            stats.ratio(time, count) for time, count in zip(ratios("seconds", small),
-                                                            ratios("packets", small))],
-              "0.87 to 0.91", below=1),
-        judge("because the first segment holds more of the page", ratios("first_text"),
-              "about 3 times as much", above=1.5),
-        judge("on a system of today, too, it saves time at 10 and 100 Mbit/s",
-              ratios("seconds", today), "nothing: its systems were those of 1997", below=1)]
+        # What is waited for is the link and the other side, not the CPU.
+        verdict.judge(finding, found, reported, drift=verdict.NO_DRIFT, **bounds)
+        for finding, found, reported, bounds in (
+            ("compressing the page saves packets", ratios("packets"), "0.84 to 0.85 of them",
+             {"below": 1}),
+            ("and time", ratios("seconds"), "0.73 to 0.77 of it", {"below": 1}),
+            ("a quarter of the time, about", ratios("seconds"), "0.73 to 0.77 of it",
+             {"above": 0.65, "below": 0.85}),
+            ("more of the time than of the packets", to_packets(), "0.87 to 0.91", {"below": 1}),
+            ("more, where two requests fill the client's buffer",
+             to_packets("as in 1997, small buffer"), "0.87 to 0.91", {"below": 1}),
+            ("because the first segment holds more of the page", ratios("first_text"),
+             "about 3 times as much", {"above": 1.5}),
+            # Of a faster link, the time is that of the systems at its ends.
+            ("on a system of today, too, it saves time at 10 and 100 Mbit/s",
+             ratios("seconds", "as today", RATES[:2]), "nothing: its systems were those of 1997",
+             {"below": 1}))]
 
 
 def judge_threshold(rows):
@@ -161,16 +139,16 @@ def judge_threshold(rows):
         return [verdict.impossible("bodies within one segment are left alone", "no packet is saved",
                                    "the threshold left none alone")]
 
-    def ratios(figure):
-        return verdict.per_round(within, {"variant": "above one segment"}, {"variant": "always"},
-                                 figure, ("body_bytes",))
+    def compare(finding, figure, reported, **bounds):
+        return verdict.compare(finding, within, ({"variant": "above one segment"},
+                                                 {"variant": "always"}), figure, reported,
+                               each=("body_bytes",), **bounds)
 
-    largest = corpus.size_name(max(alone))
     return [
-        verdict.judge(f"the threshold (up to {largest}) costs no packet", ratios("segments_down"),
-                      "the same network cost below one MTU", above=0.95, below=1.05,
-                      drift=verdict.NO_DRIFT),
-        verdict.judge("and saves CPU", ratios("cpu_usec_per_response"), "not given", below=1)]
+        compare(f"the threshold (up to {corpus.size_name(max(alone))}) costs no packet",
+                "segments_down", "the same network cost below one MTU", above=0.95, below=1.05,
+                drift=verdict.NO_DRIFT),
+        compare("and saves CPU", "cpu_usec_per_response", "not given", below=1)]
 
 
 def draw_traces(run, traces):
@@ -178,64 +156,55 @@ def draw_traces(run, traces):
     with plot.figure(run, run.name, len(STARTS), width=10, height=3.8) as panels:
         for axes, start in zip(panels, STARTS):
             for name in ("plain", "kept"):
-                down = [(time, sequence + payload) for time, is_down, sequence, payload
-                        in traces.get((start, name), ()) if is_down and payload]
-                up = [(time, sequence) for time, is_down, sequence, payload
-                      in traces.get((start, name), ()) if not is_down]
-                axes.plot([1e3 * time for time, _ in down], [last / 1e3 for _, last in down], ".-",
-                          color=VARIANTS[name], ms=4, lw=0.7, label=f"{name}: data")
-                axes.plot([1e3 * time for time, _ in up], [last / 1e3 for _, last in up], "|",
-                          color=VARIANTS[name], ms=7, label=f"{name}: acknowledged")
-            axes.set_title(f"{start}, 100 Mbit/s")
-            axes.set_xlabel("ms")
-            axes.set_ylabel("KB from the server")
+                trace = traces.get((start, name), ())
+                down = [(time, sequence + payload) for time, is_down, sequence, payload in trace
+                        if is_down and payload]
+                up = [(time, sequence) for time, is_down, sequence, _ in trace if not is_down]
+                for points, style, what, options in (
+                        (down, ".-", "data", {"ms": 4, "lw": 0.7}),
+                        (up, "|", "acknowledged", {"ms": 7})):
+                    axes.plot([1e3 * time for time, _ in points],
+                              [last / 1e3 for _, last in points], style, color=VARIANTS[name],
+                              label=f"{name}: {what}", **options)
+            axes.set(title=f"{start}, 100 Mbit/s", xlabel="ms", ylabel="KB from the server")
             axes.legend()
 
 
-def draw_threshold(run, rows):
-    colours = dict(zip(THRESHOLDS, (plot.IDENTITY, plot.GZIP, plot.THRESHOLD)))
-    panels = (("segments_down", "segments of a response"),
-              ("cpu_usec_per_response", "CPU µs per response"))
-    middle = stats.medians(rows, ("body_bytes", "variant"), [key for key, _ in panels])
-    with plot.figure(run, f"{run.name}-threshold", 2, width=9, height=3.4) as all_axes:
-        for axes, (key, label) in zip(all_axes, panels):
-            for name, colour in colours.items():
-                sizes = [size for size in SMALL_BODIES if (size, name) in middle]
-                axes.plot(sizes, [middle[size, name][key] for size in sizes], "o-", ms=4,
-                          color=colour, label=name)
-            axes.set_xlabel("bytes of the body")
-            axes.set_ylabel(label)
-            axes.set_ylim(bottom=0)
-            axes.legend()
+def draw_threshold(run, rows, sizes):
+    figures = {"segments_down": "segments of a response",
+               "cpu_usec_per_response": "CPU µs per response"}
+    middle = stats.medians(rows, ("body_bytes", "variant"), figures)
+    plot.panels(run, f"{run.name}-threshold", "bytes of the body", [plot.Panel(label, [
+        plot.Curve(sizes, [middle[size, name][key] for size in sizes], name, colour, "o-")
+        for name, (_, colour) in THRESHOLDS.items()]) for key, label in figures.items()], width=9)
 
 
 def run(run):
     html, images = web.page_with_images(run)
-    run.corpora += [web.composition("page", [html], corpus.document_origin(run)),
-                    web.composition("images", [body for _, body in images], "random bytes")]
+    run.add_corpus("page", [html], corpus.document_origin(run))
+    run.add_corpus("images", [body for _, body in images], "random bytes")
     link = net.make(run)
     httpd = server.Httpd(run, "httpd", SNIPPET, place=link.server.place)
-    fill_site(httpd.site, html, images)
+    web.write_folders(httpd.site, [("page.html", html), *images], "plain", "kept")
+    web.write_folders(httpd.site, [(f"{size}.html", corpus.text(size)) for size in SMALL_BODIES],
+                      "identity")
     httpd.start()
     client = Visitor(run, link.client)
+    run.begin_part(0.5)
     rows, traces = measure_visits(run, link, httpd, client)
     run.save_table(run.name, rows)
-    keys = ("rate", "start", "variant")
-    figures = ("packets", "packets_down", "interface_packets", "seconds", "payload", "page_bytes",
-               "first_text", "first_links", "longest_wait")
-    run.save_table(f"{run.name}-summary", [
-        {**dict(zip(keys, key)), **values}
-        for key, values in stats.medians(rows, keys, figures).items()])
+    run.save_medians(f"{run.name}-summary", rows, ("rate", "start", "variant"),
+                     ("packets", "packets_down", "interface_packets", "seconds", "payload",
+                      "page_bytes", "first_text", "first_links", "longest_wait"))
     draw_traces(run, traces)
+    run.begin_part(0.5)
     small = measure_threshold(run, link, httpd, client)
     run.save_table(f"{run.name}-threshold", small)
-    keys = ("body_bytes", "variant")
-    run.save_table(f"{run.name}-threshold-summary", [
-        {**dict(zip(keys, key)), **values} for key, values in stats.medians(
-            small, keys, ("sent_bytes", "segments_down", "cpu_usec_per_response")).items()])
-    draw_threshold(run, small)
+    run.save_medians(f"{run.name}-threshold-summary", small, ("body_bytes", "variant"),
+                     ("sent_bytes", "segments_down", "cpu_usec_per_response"))
+    draw_threshold(run, small, sorted({row["body_bytes"] for row in small}))
     text = "\n".join([
-        f"lan-packets. {machine.describe(run, 'h2load', where='veth')}",
+        machine.heading(run, "h2load", where="veth"),
         "Two network namespaces joined by veth: MTU 1500, no segmentation offload (the largest "
         f"captured frame had {max(row['largest_frame'] for row in rows)} bytes), no round trip "
         "time emulated. “As in 1997”: the server begins with one segment, the client acknowledges "

@@ -4,12 +4,11 @@ Static pages of 1 KB to 1 MB. Compression CPU is a server's CPU per response les
 server's identity. The targets are this project's own.
 """
 
-import time
-
-from benchkit import (asides, build, codecs, corpus, load, machine, nginx, overhead, plot,
-                      position, rounds, server, stats, tools, verdict, web)
+from benchkit import (build, codecs, corpus, load, machine, nginx, overhead, plot, position, rounds,
+                      server, stats, streaming, tools, verdict)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.setups import NOTHING, mod_brotli, mod_deflate, ours
 
 SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
 SOURCE = ""
@@ -27,16 +26,8 @@ STREAMED = 1024  # KB of the page that a handler writes
 
 CLIENTS = 4
 
-ELASTIC = """
-Elastic On
-ElasticMinSize 0
-ElasticControl off
-ElasticCodings {codings}
-{levels}
-"""
-DEFLATE = "SetOutputFilter DEFLATE\nDeflateCompressionLevel {level}\n"
-BROTLI = "SetOutputFilter BROTLI_COMPRESS\nBrotliCompressionQuality {level}\n"
-GZIP = "        gzip on;\n        gzip_min_length 0;\n        gzip_comp_level {level};\n"
+ANY_SIZE = "ElasticMinSize 0\n"
+GZIP = "gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n"
 
 HELD = """
 Elastic On
@@ -66,72 +57,67 @@ BEST_POSITION = TARGETS[2][0]
 TIE = 1.0005
 
 
-def elastic(run, site, folder, coding, level, module=True):
-    snippet = ELASTIC.format(codings=coding, levels=f"ElasticLevel {coding} {level} {level}")
-    return server.Httpd(run, folder, snippet, site=site, elastic=module)
-
-
 def make_servers(run, site):
-    """{name: (server, coding, Accept-Encoding)} of everything that can be had, and notes."""
-    stock = {"site": site, "elastic": False}
-    made = {
-        "httpd identity": (server.Httpd(run, "identity", "", **stock), "", "gzip"),
-        "elastic gzip 1": (elastic(run, site, "elastic-1", "gzip", 1), "gzip", "gzip"),
-        "elastic gzip 6": (elastic(run, site, "elastic-6", "gzip", 6), "gzip", "gzip"),
-        "elastic br 5": (elastic(run, site, "elastic-br", "br", 5), "br", "br"),
-    }
+    """{name: (server, coding, Accept-Encoding)} of everything that is available here, and notes."""
+    made = {}
+
+    def add(name, setup, accept="gzip"):
+        made[name] = setup.serve(run, name, site=site), setup.coding, accept
+
+    add("httpd identity", NOTHING)
     for level in (1, 6):
-        made[f"mod_deflate {level}"] = (server.Httpd(
-            run, f"deflate-{level}", DEFLATE.format(level=level),
-            modules=("filter", "deflate"), **stock), "gzip", "gzip")
+        add(f"elastic gzip {level}", ours("gzip", level, ANY_SIZE))
+        add(f"mod_deflate {level}", mod_deflate(level))
+    add("elastic br 5", ours("br", 5, ANY_SIZE), "br")
     notes = []
-    for add in (add_brotli, add_nginx, add_positions, add_zlib):
+    for more in (lambda: add("mod_brotli 5", mod_brotli(5), "br"),
+                 lambda: made.update(make_nginx(run, site)),
+                 lambda: made.update(make_positions(run, site)),
+                 lambda: made.update(make_zlib(run, site))):
         try:
-            add(run, site, made)
+            more()
         except tools.BenchError as problem:
             notes.append(str(problem))
     return made, notes
 
 
-def add_brotli(run, site, made):
-    made["mod_brotli 5"] = (server.Httpd(
-        run, "brotli", BROTLI.format(level=5), modules=("filter", "brotli"), site=site,
-        elastic=False), "br", "br")
-
-
-def add_nginx(run, site, made):
+def make_nginx(run, site):
     tools.find("nginx")
-    made["nginx identity"] = (nginx.Nginx(run, "nginx", "", site=site), "", "gzip")
+    made = {"nginx identity": (nginx.Nginx(run, "nginx", "", site=site), "", "gzip")}
     for level in (1, 6):
         made[f"nginx gzip {level}"] = (nginx.Nginx(
             run, f"nginx-{level}", GZIP.format(level=level), site=site), "gzip", "gzip")
+    return made
 
 
 def leg_of(held):
     return f"elastic, all codings, position {held:g}"
 
 
-def add_positions(run, site, made):
+def make_positions(run, site):
     if not server.built_in(run, "zstd"):
         raise tools.BenchError("the module has no zstd built in")
+    made = {}
     for held in POSITIONS:
         path = run.work / f"{held:g}.position"
         path.write_bytes(position.encode(held, POSITION_TOP))
         path.chmod(0o644)
         made[leg_of(held)] = (server.Httpd(run, f"position-{held:g}", HELD.format(path=path),
                                            site=site), None, ALL_CODINGS)
+    return made
 
 
-def add_zlib(run, site, made):
+def make_zlib(run, site):
     if not run.download:  # nothing is fetched or built in passing
         raise tools.BenchError("the module with zlib alone is not built for a run this short")
     module = build.ensure(run.say, "zlib", "ELASTIC_MODULE_ZLIB", build.ZLIB_ONLY)
-    made["elastic gzip 6, zlib alone"] = (
-        elastic(run, site, "zlib-alone", "gzip", 6, module=module), "gzip", "gzip")
+    return {"elastic gzip 6, zlib alone": (
+        server.Httpd(run, "zlib-alone", ours("gzip", 6, ANY_SIZE).snippet, site=site,
+                     elastic=module), "gzip", "gzip")}
 
 
 def identity_of(name):
-    """The leg that a server's compression CPU is beyond."""
+    """The leg whose CPU is subtracted from a server's."""
     return {"server": "nginx identity" if name.startswith("nginx") else "httpd identity"}
 
 
@@ -172,7 +158,7 @@ def add_best_position(rows):
 
 
 def judge(rows):
-    """A verdict for each target; sizes beyond the targets' are left out."""
+    """A verdict for each target; sizes other than the targets' are left out."""
     rows = [row for row in rows if row["size"] in TARGET_SIZES]
     present = {row["server"] for row in rows}
     found = []
@@ -187,20 +173,13 @@ def judge(rows):
                 rows, *sides, identity_of(leg), ("size",)), f"at most {cpu}", below=cpu),
             verdict.exact(f"{leg}: bytes to {peer}", mean_bytes(rows, leg, peer),
                           f"at most {sent:.2f}", below=sent * TIE)]
-    return found + judge_rates(rows)
-
-
-def judge_rates(rows):
-    found = []
     for size, least in RATE_TARGETS:
-        ratios = verdict.per_round([row for row in rows if row["size"] == size],
-                                   {"server": "elastic gzip 6"}, {"server": "nginx gzip 6"},
-                                   "rate")
         finding = f"{size} KB: requests per second at level 6 to nginx gzip 6"
-        if ratios:
-            found.append(verdict.judge(finding, ratios, f"at least {least}", above=least))
-        else:
-            found.append(verdict.impossible(finding, f"at least {least}", "it was not measured"))
+        of = [row for row in rows if row["size"] == size]
+        found.append(
+            verdict.compare(finding, of, ({"server": "elastic gzip 6"}, {"server": "nginx gzip 6"}),
+                            "rate", f"at least {least}", above=least) if "nginx gzip 6" in present
+            else verdict.impossible(finding, f"at least {least}", "it was not measured"))
     return found
 
 
@@ -211,14 +190,10 @@ def codec_times(bodies):
         for level in (level for level in (1, 6) if level in engine.levels):
             for size, body in bodies.items():
                 encoder = engine.make(level, len(body), codecs.KEPT in engine.contexts)
-                encoder.encode(body)
+                encoded = encoder.encode(body)
                 count = max(3, 2_000_000 // len(body) // 4)
-                started = time.process_time()
-                for _ in range(count):
-                    encoder.encode(body)
-                used = time.process_time() - started
-                rows.append({"engine": name, "level": level, "size": size,
-                             "bytes": encoder.encode(body),
+                _, used = codecs.encode_all(encoder, [body] * count)
+                rows.append({"engine": name, "level": level, "size": size, "bytes": encoded,
                              "cpu_usec": round(1e6 * used / count, 1)})
     return rows
 
@@ -240,9 +215,7 @@ def draw(run, middle, sizes):
                           "deflate" in name else "s", ms=3, lw=1, label=name,
                           color=colour[name.split()[0].rstrip(",")])
             axes.set_xscale("log", base=2)
-            axes.set_yscale("log")
-            axes.set_xlabel("KB of the page")
-            axes.set_ylabel(label)
+            axes.set(yscale="log", xlabel="KB of the page", ylabel=label)
         all_axes[0].legend(fontsize=6)
 
 
@@ -250,20 +223,17 @@ def run(run):
     sizes = SIZES[:run.scale.only or None]
     text = corpus.document(max(sizes) * KB, run)
     bodies = {size: text[:size * KB] for size in sizes}
-    run.corpora.append(web.composition("pages", bodies.values(), corpus.document_origin(run)))
+    run.add_corpus("pages", bodies.values(), corpus.document_origin(run))
     site = run.folder("pages-served")
     for size, body in bodies.items():
         (site / f"{size}.html").write_bytes(body)
     servers, notes = make_servers(run, site)
     for one, _, _ in servers.values():
         one.start()
-    legs = [rounds.Leg({"server": name, "size": size}, f"/{size}.html", body, coding, accept, one)
+    legs = [rounds.Leg({"server": name, "size": size}, one, f"/{size}.html", body, coding, accept)
             for size, body in bodies.items() for name, (one, coding, accept) in servers.items()]
-    counts = {leg.name: load.count_requests(leg.server, leg, CLIENTS, run.scale.seconds)
-              for leg in legs}
-    rows = rounds.measure(run, None, legs, lambda leg: load.h2load(
-        run, leg.server.url(leg.path), leg.headers, CLIENTS, requests=counts[leg.name],
-        http1=True))
+    run.begin_part(0.9)
+    rows = rounds.measure(run, legs, load.fixed_counts(run, legs, CLIENTS))
     rows = add_best_position(overhead.steady(with_bytes_sent(rows), ("server", "size")))
     run.save_table(run.name, rows)
     middle = summarize(rows)
@@ -273,19 +243,21 @@ def run(run):
     draw(run, middle, sizes)
     for one, _, _ in servers.values():
         one.stop()
-    streams = asides.measure_streams(run, corpus.document(
-        min(STREAMED, 16 * max(sizes)) * KB, run), asides.STREAMED)
+    run.begin_part(0.05)
+    streams = streaming.measure_streams(run, corpus.document(
+        min(STREAMED, 16 * max(sizes)) * KB, run))
     run.save_table(f"{run.name}-streams", streams)
-    siblings = asides.measure_siblings(run, bodies[max(bodies)])
+    run.begin_part(0.05)
+    siblings = streaming.measure_siblings(run, bodies[max(bodies)])
     run.save_table(f"{run.name}-siblings", siblings)
-    tools_used = ["h2load"] + (["nginx"] if "nginx identity" in servers else [])
     return Outcome(
-        "\n".join([f"peers. {machine.describe(run, *tools_used)}",
+        "\n".join([machine.heading(run, "h2load", *(["nginx"] if "nginx identity" in servers
+                                                    else [])),
                    f"Pages of {', '.join(map(str, sorted(sizes)))} KB, {CLIENTS} clients over "
                    "HTTP/1.1, each leg a fixed number of requests; every server's response was "
                    "decoded and compared.", *(f"Not measured: {note}." for note in notes),
                    *rounds.remarks(rows)]),
-        judge(rows) + asides.judge(streams, siblings),
+        judge(rows) + streaming.judge(streams, siblings),
         {"medians": f"{run.name}-summary", "codec alone, kept contexts": f"{run.name}-codecs",
          "a streamed page": f"{run.name}-streams", "siblings": f"{run.name}-siblings"},
         {"by size": run.name})

@@ -3,10 +3,7 @@
 After "gzip encoding and compress middleware": wrk, 100 connections, 10 seconds.
 """
 
-import subprocess
-import sys
-
-from benchkit import corpus, load, machine, plot, rounds, server, stats, tools, verdict, web
+from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 
@@ -37,34 +34,26 @@ ElasticLevel gzip 6 6
 FOLDERS = {"plain": "plain", "each time": "each", "kept": "kept"}
 
 
-def fill_site(site, body):
-    for folder in FOLDERS.values():
-        (site / folder).mkdir()
-        (site / folder / "page.html").write_bytes(body)
-    subprocess.run([sys.executable, tools.ROOT / "scripts" / "precompress", "--quiet", "--all",
-                    "--no-br", site / "kept"], check=True)
-
-
-def lengths(httpd, legs):
-    """{variant: whether the response says its length}."""
+def lengths(legs):
+    """{variant: whether the response has a Content-Length}."""
     return {leg.labels["variant"]:
-            httpd.get(leg.path, leg.headers)[1].get("Content-Length") is not None
+            leg.server.get(leg.path, leg.headers)[1].get("Content-Length") is not None
             for leg in legs}
 
 
 def judge(rows, has_length):
-    plain, each, kept = ({"variant": name} for name in FOLDERS)
-    rate = {name: stats.ratio(REPORTED[name], REPORTED["plain"]) for name in REPORTED}
+    def compare(finding, over, under, reported, **bounds):
+        return verdict.compare(finding, rows, ({"variant": over}, {"variant": under}), "rate",
+                               f"{reported} times as often", **bounds)
+
+    to_plain = {name: f"{rate / REPORTED['plain']:.2f}" for name, rate in REPORTED.items()}
     return [
-        verdict.judge("compressed for each request, the page is served less often than plain",
-                      verdict.per_round(rows, each, plain, "rate"),
-                      f"{rate['each time']:.2f} times as often", below=1),
-        verdict.judge("precompressed, it is served more often than plain",
-                      verdict.per_round(rows, kept, plain, "rate"),
-                      f"{rate['kept']:.2f} times as often", above=1),
-        verdict.judge("precompressed, it is served several times as often as compressed each time",
-                      verdict.per_round(rows, kept, each, "rate"),
-                      f"{REPORTED['kept'] / REPORTED['each time']:.1f} times as often", above=2),
+        compare("compressed for each request, the page is served less often than plain",
+                "each time", "plain", to_plain["each time"], below=1),
+        compare("precompressed, it is served more often than plain", "kept", "plain",
+                to_plain["kept"], above=1),
+        compare("precompressed, it is served several times as often as compressed each time",
+                "kept", "each time", f"{REPORTED['kept'] / REPORTED['each time']:.1f}", above=2),
         verdict.exact("the sibling says its length", float(has_length["kept"]), "it does", above=0),
         verdict.exact("the page compressed for each request says no length",
                       float(has_length["each time"]), "it says none", below=1)]
@@ -87,16 +76,16 @@ def draw(run, middle):
 def run(run):
     body = (corpus.page(PAGE_BYTES, run.pages) if run.pages
             else corpus.page_of_ratio(PAGE_BYTES, RATIO))
-    run.corpora.append(web.composition("page", [body], corpus.origin(run.pages)))
+    run.add_corpus("page", [body], corpus.origin(run.pages))
     httpd = server.Httpd(run, "httpd", SNIPPET, threads=CONNECTIONS)
-    fill_site(httpd.site, body)
+    web.write_folders(httpd.site, [("page.html", body)], *FOLDERS.values())
     httpd.start()
-    legs = [rounds.Leg({"variant": name}, f"/{folder}/page.html", body,
+    legs = [rounds.Leg({"variant": name}, httpd, f"/{folder}/page.html", body,
                        "" if name == "plain" else "gzip", "gzip")
             for name, folder in FOLDERS.items()]
-    has_length = lengths(httpd, legs)
-    rows = rounds.measure(run, httpd, legs, lambda leg: load.wrk(
-        run, httpd.url(leg.path), leg.headers, run.scale.seconds, CONNECTIONS))
+    has_length = lengths(legs)
+    rows = rounds.measure(run, legs, lambda leg: load.wrk(
+        run, leg.url, leg.headers, run.scale.seconds, CONNECTIONS))
     run.save_table(run.name, rows)
     middle = stats.medians(rows, ("variant",), ("rate", "sent_bytes", "cpu_usec_per_response",
                                                 "p50_ms", "memory_peak_kb"))
@@ -105,7 +94,7 @@ def run(run):
          **figures, "source_rate": REPORTED[name]} for (name,), figures in middle.items()])
     draw(run, middle)
     text = "\n".join([
-        f"static-vs-dynamic. {machine.describe(run, 'wrk')}",
+        machine.heading(run, "wrk"),
         f"A page of {len(body)} bytes that gzip level 6 makes {corpus.gzip_size(body)}; "
         f"{CONNECTIONS} connections, closed loop. The source: 1381 req/s plain, 225 compressed "
         "for each request, 2078 precompressed.", *rounds.remarks(rows)])

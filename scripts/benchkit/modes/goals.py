@@ -1,14 +1,13 @@
 """Goals: a 95th percentile of the time for compression, and the least cost.
 
-Every level is first measured pinned, under the same arrivals: that tells which times can be had,
+Every level is first measured pinned, under the same arrivals: that shows which times are possible,
 and is the exhaustive search that the cost's goal is compared with.
 """
 
 import dataclasses
 import math
 
-from benchkit import arrivals, rounds, stats, verdict
-from benchkit.modes import controller
+from benchkit import arrivals, controller, rounds, stats, verdict
 
 LEVELS = range(1, 10)
 
@@ -20,14 +19,11 @@ SHARE = 0.4
 
 SETTLE = 0.5  # of the time, until what is reached counts
 
-TIMEOUT = 5.0
-
 PRICE_GB = 0.09  # what a cloud asks
 # Prices of a core's hour that are tried: from cheaper than a cloud's to where CPU is all.
 PRICES = [0.01 * 1.25 ** number for number in range(60)]
 
 WITHIN = 1.10
-
 # Of fewer, a 95th percentile is as noisy as what it is to be within.
 LEAST_RESPONSES = 500
 
@@ -59,7 +55,7 @@ def figures_of(logged, before, after, start):
         len(elapsed), stats.percentile(elapsed, 95),
         1024 * stats.ratio(grown["ElasticCpuUsec"], grown["ElasticBytesIn"]),
         stats.ratio(grown["ElasticBytesOut"], grown["ElasticBytesIn"]),
-        stats.ratio(sum(one.level for one in here), len(here)))
+        stats.mean([one.level for one in here], 2))
 
 
 def one_pass(site, settings, times):
@@ -68,9 +64,9 @@ def one_pass(site, settings, times):
     middle = times[-1] * SETTLE
     first, second = ([at for at in times if at < middle],
                      [at - middle for at in times if at >= middle])
-    site.replay(httpd, first, TIMEOUT)
+    site.replay(httpd, first)
     before = httpd.counters()
-    seen = site.replay(httpd, second, TIMEOUT)
+    seen = site.replay(httpd, second)
     after = httpd.counters()
     return figures_of(site.logged(httpd), before, after, seen.began)
 
@@ -95,43 +91,37 @@ def cheapest(pinned, per_hour, per_gb):
     return min(pinned, key=lambda level: pinned[level].price(per_hour, per_gb))
 
 
-def measure(run, site, seconds, levels, done):
+def measure(run, site, seconds, levels):
     """Rows: every pinned level, and each goal."""
     ceiling = site.serve(controller.PINNED)
     rate = SHARE * site.capacity(ceiling, min(1, seconds / 4))
     ceiling.stop()
-    pinned, rows = {}, []
-    for level in levels:
-        times = steady(rate, seconds, seed=level)
-        pinned[level] = one_pass(site, f"{controller.PINNED}ElasticLevel gzip {level} {level}\n",
-                                 times)
-        done(len(pinned) / (len(levels) + 2 * run.scale.rounds))
+    pinned = {level: one_pass(site, controller.pinned("gzip", level),
+                              steady(rate, seconds, seed=level)) for level in levels}
     wanted, hour = time_wanted(pinned), dear_hour(pinned)
     best = pinned[cheapest(pinned, hour, PRICE_GB)].price(hour, PRICE_GB)
-    for level, one in pinned.items():
-        rows.append(row_of(f"gzip {level}", 0, one, hour))
+    rows = [row_of(f"gzip {level}", 0, one, hour) for level, one in pinned.items()]
     goals = {"latency": f"latency p95 {1e3 * wanted:.0f}us",
              "cost": f"cost {hour:.4g}/h {PRICE_GB:g}/GB"}
-    for number, index in rounds.interleaved(run.scale.rounds, len(goals)):
-        name = list(goals)[index]
+    for number, name in rounds.interleaved(run, goals):
         one = one_pass(site, controller.settings(MODE, f"ElasticGoal {goals[name]}\n"),
-                       steady(rate, 2 * seconds, seed=100 * number + index))
+                       steady(rate, 2 * seconds, seed=100 * number + len(rows)))
         rows.append({**row_of(name, number, one, hour), "goal": goals[name],
                      "to_goal": round(one.p95_ms / wanted if name == "latency"
                                       else one.price(hour, PRICE_GB) / best, 4)})
-        done((len(rows)) / (len(levels) + 2 * run.scale.rounds))
     return rows
 
 
 def steady(rate, seconds, seed):
     """Two responses at least, so that there is a time before and after."""
-    return arrivals.poisson(arrivals.STEADY, max(rate, 4 / seconds), seconds, seed) or [0.0, seconds]
+    times = arrivals.steady(max(rate, 4 / seconds), seconds, seed)
+    return times if len(times) > 1 else [0.0, seconds]
 
 
 def row_of(name, number, one, hour):
     return {"setting": name, "round": number, "responses": one.responses,
             "p95_ms": round(one.p95_ms, 3), "usec_per_kb": round(one.usec_per_kb, 3),
-            "ratio": round(one.ratio, 4), "level": round(one.level, 2),
+            "ratio": round(one.ratio, 4), "level": one.level,
             "price": round(one.price(hour, PRICE_GB), 5)}
 
 
@@ -144,6 +134,6 @@ def judge(rows):
         "within 10 %", above=1 / WITHIN, below=WITHIN)
     fewest = min((row["responses"] for row in rows if row["setting"] == "latency"), default=0)
     if fewest < LEAST_RESPONSES:
-        latency = verdict.untold(latency, f"{fewest} responses; {LEAST_RESPONSES} are needed")
+        latency = verdict.inconclusive(latency, f"{fewest} responses; {LEAST_RESPONSES} are needed")
     return [latency, verdict.every_round("CPU and egress together, to the cheapest level's",
                                          reached("cost"), "at most 10 % more", below=WITHIN)]

@@ -1,14 +1,13 @@
 """A steady load: how often each mode moves, and how far.
 
 Requests come at equal distances; pages are of all lengths, and a sample has fifty ticks: each
-interval sees a load some points off. The load stands once where a level fits between the
-thresholds, and once between two levels that are so far apart that neither does.
+interval sees a load some points off. The load is once one where a level fits between the
+thresholds, and once one between two levels that are so far apart that neither does.
 """
 
 import statistics
 
-from benchkit import rounds, stats, verdict
-from benchkit.modes import controller
+from benchkit import controller, rounds, stats, verdict
 
 LEVELS = range(1, 10)
 
@@ -17,11 +16,9 @@ MODES = ("step", "mix", "predict")
 INTERVAL = 0.5  # seconds: the default, and what a minute of changes is meant of
 
 MIDDLE = 0.63  # of the CPU: about the middle of the band
-STANDS = 5  # the level that fits: far from either end
+FITTING = 5  # the level that fits: far from either end
 
 SETTLED = 0.25  # of the time, from which on it counts
-
-TIMEOUT = 5.0
 
 MOST = 2  # changes a minute of `predict`
 # The aim is of noise of 5 points up and down; evenly spread, that is this standard deviation.
@@ -29,8 +26,6 @@ NOISE = 0.05 / 3 ** 0.5
 LEAST = 50  # seconds that count, in all: of less, one change is several a minute
 
 NEAR, FAR = 1.1, 4.0  # times the CPU, that two levels are taken to be apart at least and at most
-
-PINNED = controller.PINNED + "ElasticLevel gzip {level} {level}\n"
 
 THRESHOLDS = "ElasticCPU {low:.0f} {high:.0f}\n"
 
@@ -41,7 +36,7 @@ def capacities(site, seconds):
     """{level: pages a second that a server at work has CPU for}."""
     found = {}
     for level in LEVELS:
-        httpd = site.serve(PINNED.format(level=level))
+        httpd = site.serve(controller.pinned("gzip", level))
         found[level] = site.working_capacity(httpd, seconds)
         httpd.stop()
     return found
@@ -58,30 +53,27 @@ def loads(found):
     low, high = (100 * bound for bound in (controller.LOW, controller.HIGH))
     # Of two levels whose loads are about the middle, half as far on either side of it.
     near = min(max(apart, NEAR), FAR) ** 0.25
-    return {FITS: (MIDDLE * found[STANDS], (low, high)),
+    return {FITS: (MIDDLE * found[FITTING], (low, high)),
             BETWEEN: (MIDDLE * (found[level] * found[level + 1]) ** 0.5,
                       (100 * MIDDLE / near, 100 * MIDDLE * near))}
 
 
-def measure(run, site, seconds, done):
+def measure(run, site, seconds):
     """Rows: what each mode did with each load."""
     wanted = loads(capacities(site, min(1, seconds / 4)))
-    legs = [(load, mode) for load in wanted for mode in MODES]
     rows = []
-    for number, index in rounds.interleaved(run.scale.rounds, len(legs)):
-        load, mode = legs[index]
+    for number, (load, mode) in rounds.interleaved(run, [(load, mode) for load in wanted
+                                                         for mode in MODES]):
         rate, (low, high) = wanted[load]
         httpd = site.serve(controller.settings(mode, THRESHOLDS.format(low=low, high=high),
                                                INTERVAL))
-        seen = site.replay(httpd, [count / rate for count in range(max(1, int(rate * seconds)))],
-                           TIMEOUT)
+        seen = site.replay(httpd, [count / rate for count in range(max(1, int(rate * seconds)))])
         httpd.stop()
         updates = controller.during(controller.updates_of(httpd, seen.began), SETTLED * seconds,
                                     seconds)
         rows.append({"load": load, "mode": mode, "round": number, "thresholds":
                      f"{low:.0f} to {high:.0f}", "pages_per_s": round(rate, 1),
-                     "foreign_share": round(seen.foreign_share, 3), **figures(updates)})
-        done(len(rows) / run.scale.rounds / len(legs))
+                     "foreign_share": seen.foreign_share, **figures(updates)})
     return rows
 
 
@@ -91,16 +83,16 @@ def figures(updates):
     seen = [one.load for one in updates]
     changes = sum(one != other for one, other in zip(positions, positions[1:]))
     return {"counted_s": round(len(updates) * INTERVAL, 1), "changes": changes,
-            "load_mean": round(stats.ratio(sum(seen), len(seen)), 3),
+            "load_mean": stats.mean(seen, 3),
             "load_deviation": round(statistics.pstdev(seen), 3) if seen else "",
-            "position_mean": round(stats.ratio(sum(positions), len(positions)), 2),
+            "position_mean": stats.mean(positions, 2),
             "position_variance": round(statistics.pvariance(positions), 4) if positions else ""}
 
 
 def judge(rows):
     rows = [row for row in rows if row["position_variance"] != ""]
-    still = [row for row in rows if (row["load"], row["mode"]) == (FITS, "predict")]
-    return [judge_changes("predict: changes a minute at a steady load", still),
+    fitting = [row for row in rows if (row["load"], row["mode"]) == (FITS, "predict")]
+    return [judge_changes("predict: changes a minute at a steady load", fitting),
             judge_variance("mix: variance of the position to step's, where no level fits",
                            [row for row in rows if row["load"] == BETWEEN])]
 
@@ -112,10 +104,11 @@ def judge_changes(finding, rows):
                         f"at most {MOST} in noise of 5 points", below=MOST + 0.5)
     noise = stats.median(row["load_deviation"] for row in rows)
     if seconds < LEAST:
-        return verdict.untold(one, f"{seconds:g} s are too short: {LEAST} s are needed")
+        return verdict.inconclusive(one, f"{seconds:g} s are too short: {LEAST} s are needed")
     if noise > NOISE:
-        return verdict.untold(one, f"what the load wavered by has a standard deviation of "
-                                   f"{100 * noise:.1f} points, that of the aim {100 * NOISE:.1f}")
+        return verdict.inconclusive(
+            one, f"what the load wavered by has a standard deviation of {100 * noise:.1f} points, "
+                 f"that of the aim {100 * NOISE:.1f}")
     return one
 
 
@@ -125,6 +118,6 @@ def judge_variance(finding, rows):
         of = {row["mode"]: row["position_variance"] for row in members}
         if {"mix", "step"} <= of.keys():
             if not of["step"] > 0:
-                return verdict.impossible(finding, "less", "step stood still")
+                return verdict.impossible(finding, "less", "step did not move")
             ratios.append(stats.ratio(of["mix"], of["step"]))
     return verdict.every_round(finding, ratios, "less", below=1)

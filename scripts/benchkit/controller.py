@@ -5,7 +5,6 @@ import datetime
 import re
 
 INTERVAL = 0.1  # seconds: the shortest that ElasticInterval may be
-
 LOW, HIGH = 0.5, 0.8  # ElasticCPU's defaults
 
 TRACED = """
@@ -36,6 +35,11 @@ class Update:
     load: float  # busy share
     position: float
     top: int
+
+
+def pinned(coding, level):
+    """The settings of a server that stays at one level."""
+    return f"{PINNED}ElasticLevel {coding} {level} {level}\n"
 
 
 def settings(mode, more="", interval=INTERVAL):

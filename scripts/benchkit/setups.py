@@ -1,0 +1,48 @@
+"""Ways to compress: this module, mod_deflate, mod_brotli or none; and an httpd with one of them."""
+
+import dataclasses
+
+from benchkit import rounds, server
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """Lines of the configuration, stock modules, and the coding that the client asks for."""
+
+    snippet: str
+    modules: tuple = ()  # beside those that every server has; none with this module
+    coding: str = "gzip"
+
+    @property
+    def is_ours(self):
+        return not self.modules and bool(self.coding)
+
+    @property
+    def accept(self):
+        return self.coding or "identity"
+
+    def serve(self, run, folder, snippet="", modules=(), kind=server.Httpd, **options):
+        """An httpd with this setup, its folder's name made of a title; not yet started."""
+        return kind(run, folder.replace(" ", "-"), snippet + self.snippet,
+                    modules=(*modules, *self.modules), elastic=self.is_ours, **options)
+
+    def leg(self, labels, httpd, path, body):
+        return rounds.Leg(labels, httpd, path, body, self.coding, self.accept)
+
+
+def ours(coding, level, more=""):
+    return Setup(f"Elastic On\nElasticControl off\nElasticCodings {coding}\n"
+                 f"ElasticLevel {coding} {level} {level}\n{more}", coding=coding)
+
+
+def mod_deflate(level):
+    return Setup(f"SetOutputFilter DEFLATE\nDeflateCompressionLevel {level}\n",
+                 ("filter", "deflate"))
+
+
+def mod_brotli(level):
+    return Setup(f"SetOutputFilter BROTLI_COMPRESS\nBrotliCompressionQuality {level}\n",
+                 ("filter", "brotli"), "br")
+
+
+NOTHING = Setup("", coding="")
