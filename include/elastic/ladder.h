@@ -13,13 +13,21 @@
 #include "elastic/coding.h"
 #include "elastic/cost.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* A coding's bounds, min <= max; `{0, 0}` for a coding that takes no part. */
+/* A coding's bounds, min <= max. Zeroed, it is that of a coding that is not used. */
 typedef struct {
     int min;
     int max;
+    bool enabled;
 } el_range_t;
+
+/* The bounds of a coding that is used; both may be the same level. */
+static inline el_range_t el_range_of(int min, int max)
+{
+    return (el_range_t){min, max, true};
+}
 
 /* The ladder's top: the widest max − min among `ranges`, which has EL_CODINGS entries. */
 unsigned el_ladder_top(const el_range_t *ranges);
@@ -34,7 +42,7 @@ int el_ladder_level(el_range_t range, unsigned position, unsigned top);
 /*
  * Where a new controller starts: the position at which gzip comes nearest to the level that httpd
  * uses without this module, the higher one of two as near. At gzip's ceiling or floor where that
- * level is outside of its bounds.
+ * level is outside of its bounds; at the top where gzip is not used.
  */
 unsigned el_ladder_start(const el_range_t *ranges);
 

@@ -1,7 +1,6 @@
 #include "elastic/ladder.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 /*
@@ -20,7 +19,7 @@ unsigned el_ladder_top(const el_range_t *ranges)
     for (unsigned i = 0; i < EL_CODINGS; i++) {
         int width = ranges[i].max - ranges[i].min;
 
-        if (width > widest) {
+        if (ranges[i].enabled && width > widest) {
             widest = width;
         }
     }
@@ -45,7 +44,7 @@ unsigned el_ladder_start(const el_range_t *ranges)
     unsigned top = el_ladder_top(ranges);
     unsigned best = top;
 
-    if (stock > gzip.max) {
+    if (!gzip.enabled || stock > gzip.max) {
         return top;
     }
     if (stock < gzip.min) {

@@ -57,6 +57,18 @@ def test_clients_of_one_coding_get_the_cheapest_of_its_levels(priced, coding, lo
     assert found[position] <= NEAR * min(found), (position, found)
 
 
+def test_a_coding_at_level_0_alone_is_one_of_them(httpd):
+    d = start_driven(httpd, f"ElasticControl predict\nElasticGoal cost {PER_HOUR}/h {PER_GB}/GB\n"
+                            "ElasticLevel br 0")
+    d.server.write("page.html", PAGE)
+    began = d.position(d.server.status())
+    assert serve(d, "br", 40) == {"br"}
+    position, status = rest(d)
+    assert "ElasticCost-br-0" in status and "ElasticCost-br-1" not in status
+    # All positions cost the same, and what gzip would cost does not count.
+    assert position == began
+
+
 def test_clients_of_two_kinds_are_weighed(priced):
     """What is cheapest for 15 responses in gzip and 135 in br, together."""
     serve(priced, "gzip", 15)

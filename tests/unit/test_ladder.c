@@ -6,30 +6,36 @@
 
 #define TOP_MAX 18
 
+#define GZIP(min, max) [EL_GZIP] = {min, max, true}
+#define BR(min, max) [EL_BR] = {min, max, true}
+#define ZSTD(min, max) [EL_ZSTD] = {min, max, true}
+
 static const struct {
     const char *guards;
     el_range_t ranges[EL_CODINGS];
     unsigned top;
     unsigned start;
 } ladders[] = {
-    {"gzip 1 9 alone: nine setups, level 6", {[EL_GZIP] = {1, 9}}, 8, 5},
-    {"the defaults of gzip and br", {[EL_GZIP] = {1, 9}, [EL_BR] = {0, 6}}, 8, 5},
-    {"br is the widest", {[EL_GZIP] = {1, 9}, [EL_BR] = {0, 11}}, 11, 7},
-    {"zstd is the widest", {[EL_GZIP] = {1, 9}, [EL_ZSTD] = {1, 19}}, 18, 12},
-    {"the ceiling is nearest", {[EL_GZIP] = {1, 3}}, 2, 2},
-    {"the ceiling is nearest, on a wider ladder", {[EL_GZIP] = {1, 3}, [EL_BR] = {0, 6}}, 6, 6},
-    {"the ceiling is the stock level", {[EL_GZIP] = {1, 6}}, 5, 5},
-    {"the floor is nearest", {[EL_GZIP] = {7, 9}}, 2, 0},
-    {"the floor is nearest, on a wider ladder", {[EL_GZIP] = {7, 9}, [EL_BR] = {0, 6}}, 6, 0},
-    {"the floor is the stock level", {[EL_GZIP] = {6, 9}}, 3, 0},
-    {"the higher of positions with that level", {[EL_GZIP] = {5, 7}, [EL_BR] = {0, 11}}, 11, 8},
-    {"the higher of two levels as near", {[EL_GZIP] = {5, 7}, [EL_BR] = {0, 1}}, 2, 1},
-    {"gzip pinned, br moves", {[EL_GZIP] = {6, 6}, [EL_BR] = {0, 6}}, 6, 6},
-    {"all pinned", {[EL_GZIP] = {6, 6}, [EL_BR] = {5, 5}}, 0, 0},
-    {"pinned at the floor", {[EL_GZIP] = {1, 1}}, 0, 0},
-    {"pinned at the ceiling", {[EL_GZIP] = {9, 9}}, 0, 0},
-    {"no coding", {{0, 0}}, 0, 0},
-    {"no gzip: the ceiling", {[EL_BR] = {0, 6}}, 6, 6},
+    {"gzip 1 9 alone: nine setups, level 6", {GZIP(1, 9)}, 8, 5},
+    {"the defaults of gzip and br", {GZIP(1, 9), BR(0, 6)}, 8, 5},
+    {"br is the widest", {GZIP(1, 9), BR(0, 11)}, 11, 7},
+    {"zstd is the widest", {GZIP(1, 9), ZSTD(1, 19)}, 18, 12},
+    {"the ceiling is nearest", {GZIP(1, 3)}, 2, 2},
+    {"the ceiling is nearest, on a wider ladder", {GZIP(1, 3), BR(0, 6)}, 6, 6},
+    {"the ceiling is the stock level", {GZIP(1, 6)}, 5, 5},
+    {"the floor is nearest", {GZIP(7, 9)}, 2, 0},
+    {"the floor is nearest, on a wider ladder", {GZIP(7, 9), BR(0, 6)}, 6, 0},
+    {"the floor is the stock level", {GZIP(6, 9)}, 3, 0},
+    {"the higher of positions with that level", {GZIP(5, 7), BR(0, 11)}, 11, 8},
+    {"the higher of two levels as near", {GZIP(5, 7), BR(0, 1)}, 2, 1},
+    {"gzip pinned, br moves", {GZIP(6, 6), BR(0, 6)}, 6, 6},
+    {"all pinned", {GZIP(6, 6), BR(5, 5)}, 0, 0},
+    {"pinned at the floor", {GZIP(1, 1)}, 0, 0},
+    {"pinned at the ceiling", {GZIP(9, 9)}, 0, 0},
+    {"no coding", {{0, 0, false}}, 0, 0},
+    {"bounds of a coding that is not used", {GZIP(1, 9), [EL_BR] = {0, 11, false}}, 8, 5},
+    {"gzip is not used, whatever its bounds", {[EL_GZIP] = {1, 9, false}, BR(0, 6)}, 6, 6},
+    {"no gzip: the ceiling", {BR(0, 6)}, 6, 6},
 };
 
 START_TEST(ranges_give_top_and_start)
@@ -47,14 +53,14 @@ static const struct {
     unsigned top;
     int levels[TOP_MAX + 2]; /* of the positions 0 … top + 1 */
 } walks[] = {
-    {"the widest: each position its level", {1, 9}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
-    {"narrower: rounded, halves up", {0, 6}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
-    {"half as wide", {1, 5}, 8, {1, 2, 2, 3, 3, 4, 4, 5, 5, 5}},
-    {"one step in the middle", {3, 4}, 4, {3, 3, 4, 4, 4, 4}},
-    {"one step, odd top", {3, 4}, 3, {3, 3, 4, 4, 4}},
-    {"three into eleven", {5, 7}, 11, {5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7}},
-    {"pinned", {6, 6}, 4, {6, 6, 6, 6, 6, 6}},
-    {"no ladder: the ceiling", {1, 9}, 0, {9, 9}},
+    {"the widest: each position its level", {1, 9, true}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
+    {"narrower: rounded, halves up", {0, 6, true}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
+    {"half as wide", {1, 5, true}, 8, {1, 2, 2, 3, 3, 4, 4, 5, 5, 5}},
+    {"one step in the middle", {3, 4, true}, 4, {3, 3, 4, 4, 4, 4}},
+    {"one step, odd top", {3, 4, true}, 3, {3, 3, 4, 4, 4}},
+    {"three into eleven", {5, 7, true}, 11, {5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7}},
+    {"pinned", {6, 6, true}, 4, {6, 6, 6, 6, 6, 6}},
+    {"no ladder: the ceiling", {1, 9, true}, 0, {9, 9}},
 };
 
 START_TEST(a_position_gives_a_level)
@@ -69,15 +75,15 @@ END_TEST
 
 START_TEST(a_position_far_past_the_top_is_the_ceiling)
 {
-    ck_assert_int_eq(el_ladder_level((el_range_t){1, 9}, UINT32_MAX, 8), 9);
-    ck_assert_int_eq(el_ladder_level((el_range_t){1, 9}, UINT32_MAX - 1, UINT32_MAX), 9);
+    ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX, 8), 9);
+    ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX - 1, UINT32_MAX), 9);
 }
 END_TEST
 
 START_TEST(no_step_moves_a_level_by_more_than_one)
 {
     for (int width = 0; width <= TOP_MAX; width++) {
-        el_range_t range = {1, 1 + width};
+        el_range_t range = el_range_of(1, 1 + width);
 
         for (unsigned p = 0; p < TOP_MAX; p++) {
             int step = el_ladder_level(range, p + 1, TOP_MAX) - el_ladder_level(range, p, TOP_MAX);

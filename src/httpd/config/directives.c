@@ -174,7 +174,7 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
         el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
                                     info->token, top));
     }
-    dir->range[coding] = (el_range_t){(int)bound[0], (int)bound[1]};
+    dir->range[coding] = el_range_of((int)bound[0], (int)bound[1]);
     dir->range_set[coding] = true;
     return NULL;
 }

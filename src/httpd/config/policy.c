@@ -66,7 +66,7 @@ static el_range_t range_of(const el_dir_t *dir, const el_stock_t *stock, el_reco
     if (dir->range_set[coding] || !el_policy_is_stock(record)) {
         return el_dir_range(dir, coding);
     }
-    return (el_range_t){info->default_min, ceiling};
+    return el_range_of(info->default_min, ceiling);
 }
 
 el_range_t el_policy_range(const request_rec *r, el_record_t record, el_coding_t coding)

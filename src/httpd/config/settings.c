@@ -158,7 +158,7 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
 {
     const el_coding_info_t *info = el_coding_info(coding);
     int top = el_engine_top(coding);
-    el_range_t range = {0, 0};
+    el_range_t range = {0};
 
     if (!info || !top) {
         return range;
@@ -166,7 +166,7 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
     if (dir->range_set[coding]) {
         range = dir->range[coding];
     } else {
-        range = (el_range_t){info->default_min, info->default_max};
+        range = el_range_of(info->default_min, info->default_max);
     }
     range.min = range.min > top ? top : range.min;
     range.max = range.max > top ? top : range.max;

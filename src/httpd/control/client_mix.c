@@ -26,7 +26,7 @@ static site_t site_of(const server_rec *main_server, uint64_t length, unsigned t
     el_policy_ranges(main_server, site.range);
     for (size_t i = 0; i < count; i++) {
         /* Without a record that encodes it, a coding takes no part. */
-        if (site.range[listed[i]].max > 0) {
+        if (site.range[listed[i]].enabled) {
             site.order[site.codings++] = listed[i];
         }
     }
@@ -57,7 +57,7 @@ static size_t rungs_of(const site_t *site, unsigned set, el_rung_t *rungs, size_
 static bool add_curve(const site_t *site, unsigned set, double weight, double *cost, double *ratio)
 {
     el_rung_t rungs[EL_RUNGS_MAX];
-    el_range_t only = {0, 0};
+    el_range_t only = {0};
     size_t codings;
     size_t count = rungs_of(site, set, rungs, &codings, &only);
 

@@ -97,7 +97,7 @@ static int level_within(el_coding_t coding, int min, bool whole, const el_setup_
 {
     el_rung_t rungs[EL_COST_LEVELS];
     size_t count =
-        el_choice_levels(rungs, 0, coding, (el_range_t){min, setup->level}, whole, *setup);
+        el_choice_levels(rungs, 0, coding, el_range_of(min, setup->level), whole, *setup);
 
     return el_ladder_within(rungs, &rungs[count - 1], most)->level;
 }

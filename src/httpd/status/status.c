@@ -101,7 +101,7 @@ static void add_levels(list_t *list, const server_rec *main_server)
 
     el_policy_ranges(main_server, ranges);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        /* Without an engine the range is {0, 0}, and so the level. */
+        /* A coding that is not used has the level 0. */
         add_count(list, rows[i].key, rows[i].text,
                   (uint64_t)el_shared_level(ranges[rows[i].coding]));
     }

@@ -40,9 +40,9 @@ apr_array_header_t *el_status_costs(apr_pool_t *pool, const server_rec *main_ser
 
     el_policy_ranges(main_server, ranges);
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
-        /* A coding without an engine, or that no loaded record encodes, has the range {0, 0}. */
-        for (int level = ranges[coding].min; ranges[coding].max > 0 && level <= ranges[coding].max;
-             level++) {
+        el_range_t range = ranges[coding];
+
+        for (int level = range.min; range.enabled && level <= range.max; level++) {
             *(el_cost_row_t *)apr_array_push(rows) = row_of((el_coding_t)coding, level, now);
         }
     }
