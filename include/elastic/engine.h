@@ -113,7 +113,9 @@ const el_engine_t *el_engine_for(el_coding_t coding);
 /* The engines of this build, by their number from 0; NULL after the last. */
 const el_engine_t *el_engine_at(size_t number);
 
-/* The highest level of `coding` that this build has, as users count levels; 0 without an engine. */
+#define EL_ENGINE_NONE (-1)
+
+/* The highest level of `coding` in this build, as users count levels, or EL_ENGINE_NONE. */
 int el_engine_top(el_coding_t coding);
 
 /*

@@ -40,7 +40,7 @@ const el_engine_t *el_engine_at(size_t number)
 
 int el_engine_top(el_coding_t coding)
 {
-    int top = 0;
+    int top = EL_ENGINE_NONE;
 
     for (size_t i = 0; i < ENGINES; i++) {
         if (engines[i]->coding == coding && engines[i]->level_max > top) {

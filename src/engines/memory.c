@@ -12,7 +12,7 @@
  * From here on a block is worth a call of the kernel: each of the tables of zlib is as large. A
  * sanitizer watches the blocks of malloc() only.
  */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MAPPED_MIN ((size_t)-1)
 #else
 #define MAPPED_MIN ((size_t)64 * 1024)

@@ -246,6 +246,7 @@ START_TEST(every_plan_serves)
     for (unsigned c = 0; c < ROWS(codings); c++) {
         el_coding_t coding = codings[c];
 
+        ck_assert_int_eq(el_engine_top(coding) == EL_ENGINE_NONE, el_engine_for(coding) == NULL);
         for (int level = coding == EL_BR ? 0 : 1; level <= el_engine_top(coding); level++) {
             for (unsigned s = 0; s < ROWS(sizes); s++) {
                 el_setup_t wanted = {.level = level, .size_hint = sizes[s]};
@@ -262,6 +263,7 @@ START_TEST(every_plan_serves)
             }
         }
     }
+    ck_assert_int_eq(el_engine_top(EL_IDENTITY), EL_ENGINE_NONE);
 }
 END_TEST
 

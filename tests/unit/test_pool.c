@@ -175,7 +175,7 @@ static long private_kb(void)
 }
 
 /* A sanitizer keeps freed memory for a while, to look at it. */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GIVES_BACK 0
 #else
 #define GIVES_BACK 1
@@ -303,7 +303,7 @@ START_TEST(many_threads_share_it)
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
     }
-    ck_assert_uint_le(el_pool_kept(), (2 << 20) + THREADS * 65536);
+    ck_assert_uint_le(el_pool_kept(), 2 << 20);
     el_pool_drain();
     ck_assert_uint_eq(el_pool_kept(), 0);
 }

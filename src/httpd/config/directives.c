@@ -168,7 +168,7 @@ static const char *set_level(cmd_parms *cmd, void *config, const char *args)
         return el_refuse(cmd, args);
     }
     top = el_engine_top(coding);
-    if (!top) {
+    if (top == EL_ENGINE_NONE) {
         el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", info->token));
     } else if (bound[1] > (uint64_t)top) {
         el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",

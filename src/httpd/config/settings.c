@@ -160,7 +160,7 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
     int top = el_engine_top(coding);
     el_range_t range = {0};
 
-    if (!info || !top) {
+    if (!info || top == EL_ENGINE_NONE) {
         return range;
     }
     if (dir->range_set[coding]) {
