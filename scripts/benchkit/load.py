@@ -24,6 +24,7 @@ end
 """
 
 TOOL_GRACE = 20  # seconds that a load generator may take over its duration
+SILENCE = 15  # seconds without a byte after which h2load gives a connection up; else it may hang
 COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is estimated
 
 
@@ -138,7 +139,7 @@ def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None
     """
     log = run.work / "h2load.log"
     log.unlink(missing_ok=True)
-    command = [tools.find("h2load"), "-t1", f"-c{clients}", f"--log-file={log}",
+    command = [tools.find("h2load"), "-t1", f"-c{clients}", f"-N{SILENCE}s", f"--log-file={log}",
                *header_options("-H", headers)]
     if requests is not None:
         command.append(f"-n{requests}")

@@ -11,8 +11,8 @@ import time
 
 from benchkit import arrivals, load, sample, stats, tools
 
-# The more connections share the arrivals, the longer are the pauses of each.
-CONNECTIONS = 16
+# The more connections share the arrivals, the longer are the pauses of each; few arrivals want few.
+CONNECTIONS, ARRIVALS = 16, 16
 STREAMS = 1000  # of a connection, so that none waits for another; see SNIPPET
 SNIPPET = """
 H2MaxSessionStreams 1000
@@ -126,7 +126,7 @@ def replay(server, url, headers, times, timeout, late=LATE):
     run = server.run
     folder = run.work / "replay"
     folder.mkdir(exist_ok=True)
-    count = min(CONNECTIONS, math.ceil(len(times) / 4))
+    count = min(CONNECTIONS, math.ceil(len(times) / ARRIVALS))
     launched = time.time() + count * LAUNCH
     lag = TIMER_LAG if run.timer_lag is None else run.timer_lag
     command = [tools.find("h2load"), "-t1", "-c1", f"-m{STREAMS}",

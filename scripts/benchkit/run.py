@@ -180,8 +180,11 @@ class Run:
 def end_process(process):
     """Ends a process and all of its group: by SIGTERM, and where that does not do by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
+        try:
             os.killpg(process.pid, number)
+        except ProcessLookupError:
+            process.wait()
+            return
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE)
         if tools.wait_for(lambda: not group_runs(process.pid), PATIENCE):
