@@ -1,7 +1,7 @@
 """Arrivals, the curves they follow, and what becomes of them."""
 
 import math
-import pathlib
+import types
 
 import pytest
 
@@ -26,40 +26,35 @@ def test_span_about_the_peak(height, expected):
     assert arrivals.above(mirrored, height) == pytest.approx((1 - expected[1], 1 - expected[0]))
 
 
-def test_curve_with_a_step():
-    curve = arrivals.spike(1, 1, 2)
-    assert arrivals.value(curve, 0.24) == 1
-    assert arrivals.value(curve, 0.25) == arrivals.ATTACK
-    assert arrivals.value(curve, 0.49) == arrivals.ATTACK
-    assert arrivals.value(curve, 0.51) == 1
+@pytest.mark.parametrize("share, demand", [(0.24, 1), (0.25, arrivals.ATTACK),
+                                           (0.49, arrivals.ATTACK), (0.51, 1)])
+def test_curve_with_a_step(share, demand):
+    assert arrivals.value(arrivals.spike(1, 1, 2), share) == demand
 
 
 def test_arrivals_follow_the_curve_and_are_the_same_each_time():
-    times = arrivals.poisson(arrivals.spike(1, 1, 1), 100, 30, seed=1)
-    assert times == arrivals.poisson(arrivals.spike(1, 1, 1), 100, 30, seed=1)
-    assert times == sorted(times) and times != arrivals.poisson(
-        arrivals.spike(1, 1, 1), 100, 30, seed=2)
-    before, attack, after = (sum(start <= at < start + 10 for at in times) for start in (0, 10, 20))
-    # Within five standard deviations of Poisson's counts.
-    assert abs(before - 1000) < 5 * math.sqrt(1000) and abs(after - 1000) < 5 * math.sqrt(1000)
-    assert abs(attack - 1690) < 5 * math.sqrt(1690)
+    times, again, others = (arrivals.poisson(arrivals.spike(1, 1, 1), 100, 30, seed=seed)
+                            for seed in (1, 1, 2))
+    assert times == sorted(times) == again != others
+    for start, expected in ((0, 1000), (10, 1690), (20, 1000)):
+        # Within five standard deviations of Poisson's counts.
+        count = sum(start <= at < start + 10 for at in times)
+        assert abs(count - expected) < 5 * math.sqrt(expected)
 
 
 def test_day_is_least_at_five_and_most_at_twenty():
-    assert min(arrivals.DAY, key=lambda point: point[1])[0] * 24 == 5
-    assert max(arrivals.DAY, key=lambda point: point[1])[0] * 24 == 20
-
-
-LINE = '1.2.3.4 - - [{day:02}/Nov/2026:{hour:02}:{minute:02}:00 {zone}] "GET / HTTP/1.1" 200 5\n'
+    assert [of(arrivals.DAY, key=lambda point: point[1])[0] * 24 for of in (min, max)] == [5, 20]
 
 
 def line(hour, minute=0, day=21, zone="+0000"):
-    return LINE.format(day=day, hour=hour, minute=minute, zone=zone)
+    return (f'1.2.3.4 - - [{day:02}/Nov/2026:{hour:02}:{minute:02}:00 {zone}] "GET / HTTP/1.1" 200 '
+            '5\n')
 
 
 def test_log_times_heed_the_zone():
     one, other = arrivals.log_seconds(line(10) + "no request\n" + line(12, zone="+0200"))
     assert one == other == 1795255200
+    assert arrivals.log_seconds(line(9, 30, zone="-0030")) == [1795255200]
 
 
 def test_curve_of_a_log(tmp_path):
@@ -78,8 +73,7 @@ def test_busiest_hour_of_a_log(tmp_path):
     assert max(curve, key=lambda point: point[1])[0] == pytest.approx(0.5, abs=0.05)
 
 
-@pytest.mark.parametrize("text", ["", "nothing\n", LINE.format(
-    day=1, hour=1, minute=1, zone="+0000")])
+@pytest.mark.parametrize("text", ["", "nothing\n", line(1)])
 def test_log_without_a_curve(tmp_path, text):
     log = tmp_path / "access.log"
     log.write_text(text)
@@ -91,20 +85,21 @@ def responses(*pairs):
     return [replay.Response(at, seconds, 200) for at, seconds in pairs]
 
 
-def test_arrivals_that_no_start_belongs_to_are_missing():
-    assert replay.unanswered([1, 2, 3, 4], responses((1.01, 0), (3.01, 0))) == [2, 4]
-    assert replay.unanswered([1, 2], responses((1.0, 0), (2.0, 0))) == []
-    assert replay.unanswered([1, 2], []) == [1, 2]
+@pytest.mark.parametrize("times, starts, missing", [
+    ([1, 2, 3, 4], (1.01, 3.01), [2, 4]), ([1, 2], (1.0, 2.0), []), ([1, 2], (), [1, 2])])
+def test_arrivals_that_no_start_belongs_to_are_missing(times, starts, missing):
+    assert replay.unanswered(times, responses(*((at, 0) for at in starts))) == missing
 
 
 def test_late_starts_still_leave_as_many_missing_as_there_are():
     assert len(replay.unanswered([1, 2, 3], responses((2.5, 0), (3.5, 0)))) == 1
 
 
-def test_foreign_share_of_the_servers_cpu():
-    assert replay.foreign_share([(0.0, 1.0), (10.0, 5.0)], 7.0) == 0.3
-    assert replay.foreign_share([(0.0, 1.0), (10.0, 5.0)], 3.9) == 0
-    assert replay.foreign_share([(0.0, 1.0)], 7.0) == 0
+@pytest.mark.parametrize("cpu, all_cpu, share", [
+    ([(0.0, 1.0), (10.0, 5.0)], 7.0, 0.3), ([(0.0, 1.0), (10.0, 5.0)], 3.9, 0),
+    ([(0.0, 1.0)], 7.0, 0)])
+def test_foreign_share_of_the_servers_cpu(cpu, all_cpu, share):
+    assert replay.foreign_share(cpu, all_cpu) == share
 
 
 REPLAYED = replay.Replayed(
@@ -112,20 +107,20 @@ REPLAYED = replay.Replayed(
     [(0.0, 0.0), (2.0, 1.0), (4.0, 3.0)], timeout=1.0)
 
 
-def test_failures_are_late_refused_and_missing_ones():
-    assert REPLAYED.failed_share(0, 10) == pytest.approx(3 / 5)
-    assert REPLAYED.failed_share(0, 2.5) == 0
-    assert math.isnan(REPLAYED.failed_share(20, 30))
-
-
-def test_latency_counts_what_never_came():
-    assert REPLAYED.percentile(50, 0, 10) == 0.2
-    assert REPLAYED.percentile(99, 0, 10) == math.inf
-
-
-def test_cpu_share_of_a_span():
-    assert REPLAYED.cpu_share(0, 2) == pytest.approx(0.5)
-    assert REPLAYED.cpu_share(1, 3) == pytest.approx(0.75)
+@pytest.mark.parametrize("figure, expected", [
+    # Late, refused and missing ones have failed.
+    (REPLAYED.failed_share(0, 10), 3 / 5), (REPLAYED.failed_share(0, 2.5), 0),
+    (REPLAYED.failed_share(20, 30), math.nan),
+    # What never came has a latency, too.
+    (REPLAYED.percentile(50, 0, 10), 0.2), (REPLAYED.percentile(99, 0, 10), math.inf),
+    (REPLAYED.percentile_ms(50, 0, 10), 200),
+    (REPLAYED.cpu_share(0, 2), 0.5), (REPLAYED.cpu_share(1, 3), 0.75),
+    # The last failure after the attack.
+    (spike.recovery(REPLAYED, {"after": (2.5, 10)}), 2.5),
+    (spike.recovery(replay.Replayed(0, responses((3, 0.1)), [], [], 1.0), {"after": (2.5, 10)}), 0),
+])
+def test_figures_of_a_replay(figure, expected):
+    assert figure == pytest.approx(expected, nan_ok=True)
 
 
 def test_h2load_log_with_times_since_the_launch():
@@ -137,38 +132,29 @@ def test_h2load_log_with_times_since_the_launch():
 def test_site_log_tells_elapsed_from_cpu_time():
     text = ("1700000000123 6 ~2500 30000 /page.php\n1700000000200 1 900 40000 /page.php\n"
             "1700000000300 - - 120 /page.php\n1700000000400 1 9")
-    assert [(one.at, one.level, one.usec, one.elapsed, one.bytes) for one in
-            site.parse_log(text)] == [(1700000000.123, 6, 2500, True, 30000),
-                                      (1700000000.2, 1, 900, False, 40000)]
-
-
-def test_recovery_is_the_last_failure_after_the_attack():
-    spans = {"after": (2.5, 10)}
-    assert spike.recovery(REPLAYED, spans) == 2.5
-    assert spike.recovery(replay.Replayed(0, responses((3, 0.1)), [], [], 1.0), spans) == 0
+    assert site.parse_log(text) == [
+        site.Logged(1700000000.123, 6, 2500, True, 30000, "/page.php"),
+        site.Logged(1700000000.2, 1, 900, False, 40000, "/page.php")]
 
 
 def test_intervals_scale_down_to_the_least():
-    assert spike.interval_of(300) == 0.5 and spike.interval_of(5) == 0.1
+    assert [spike.interval_of(seconds) for seconds in (300, 5)] == [0.5, 0.1]
     assert [days.interval_of(seconds, day.INTERVALS) for seconds in (1440, 24)] == [0.5, 0.1]
 
 
 def test_access_log_shapes_the_spike(tmp_path):
     log = tmp_path / "access.log"
     log.write_text("".join(line(hour) for hour in range(24)))
-
-    class Run:
-        options = type("Options", (), {"access_log": pathlib.Path(log)})
-
-    curve = spike.curve_of(Run)
+    options = types.SimpleNamespace(access_log=log)
+    curve = spike.curve_of(types.SimpleNamespace(options=options))
     assert len(curve) == arrivals.BINS + 2
     assert max(demand for _, demand in curve) == arrivals.ATTACK
 
 
-@pytest.mark.parametrize("counts, said", [([345.2], "345"), ([345.2, 267.4, 300], "267 to 345"),
+@pytest.mark.parametrize("counts, text", [([345.2], "345"), ([345.2, 267.4, 300], "267 to 345"),
                                           ([99.6, 100.4], "100")])
-def test_counts_of_several_rounds(counts, said):
-    assert site.several(counts) == said
+def test_counts_of_several_rounds(counts, text):
+    assert site.several(counts) == text
 
 
 def test_attack_is_where_demand_is_above_the_normal_load():

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import types
 import zlib
 
 import pytest
@@ -13,18 +13,20 @@ import pytest
 from benchkit import corpus, net, rounds, run, stats, tools
 from benchkit.experiments import levels, small_files
 
-
-def test_percentile_is_the_nearest_rank():
-    values = [15, 20, 35, 40, 50]
-    assert [stats.percentile(values, p) for p in (1, 30, 40, 50, 95, 100)] == [
-        15, 20, 20, 35, 50, 50]
-    assert math.isnan(stats.percentile([], 50))
+NAN = pytest.approx(math.nan, nan_ok=True)
 
 
-def test_median_and_ratio_of_nothing():
-    assert stats.median([3, 1, 2]) == 2
-    assert math.isnan(stats.median([]))
-    assert math.isnan(stats.ratio(1, 0))
+@pytest.mark.parametrize("percent, value", [(1, 15), (30, 20), (40, 20), (50, 35), (95, 50),
+                                            (100, 50)])
+def test_percentile_is_the_nearest_rank(percent, value):
+    assert stats.percentile([15, 20, 35, 40, 50], percent) == value
+
+
+@pytest.mark.parametrize("figure, expected", [
+    (stats.percentile([], 50), NAN), (stats.median([3, 1, 2]), 2), (stats.median([]), NAN),
+    (stats.mean([1, 2, 2], 2), 1.67), (stats.mean([], 2), NAN), (stats.ratio(1, 0), NAN)])
+def test_figures_of_few_values_and_of_none(figure, expected):
+    assert figure == expected
 
 
 def test_medians_by_group():
@@ -56,9 +58,10 @@ def test_corpus_is_the_same_each_time(source):
     assert corpus.digest(corpus.invented_html(5000)) == "5c1b957ff6d4"
 
 
-def test_size_names():
-    assert [corpus.size_name(size) for size in (1024, 5000, 131072, 1 << 20)] == [
-        "1K", "4.88K", "128K", "1M"]
+@pytest.mark.parametrize("size, name", [(1024, "1K"), (5000, "4.88K"), (131072, "128K"),
+                                        (1 << 20, "1M")])
+def test_size_names(size, name):
+    assert corpus.size_name(size) == name
 
 
 def test_pages_of_the_user(tmp_path):
@@ -77,28 +80,19 @@ def test_pages_below_folders_count_and_other_files_do_not(tmp_path):
     assert {path.name for path in corpus.files_of(tmp_path)} == {"1.css", "2.HTML"}
 
 
-def test_pages_are_spread_over_their_sizes():
-    assert corpus.spread([1, 2, 3], 5) == [1, 2, 3]
-    assert corpus.spread(list(range(101)), 5) == [0, 25, 50, 75, 100]
+@pytest.mark.parametrize("paths, spread", [([1, 2, 3], [1, 2, 3]),
+                                           (list(range(101)), [0, 25, 50, 75, 100])])
+def test_pages_are_spread_over_their_sizes(paths, spread):
+    assert corpus.spread(paths, 5) == spread
 
 
-def test_pages_directory_without_files(tmp_path):
-    with pytest.raises(tools.BenchError, match="no files"):
-        corpus.page(1, tmp_path)
-
-
-class FakeServer:
-    """Answers every path with one response."""
-
-    def __init__(self, status, headers, body):
-        self.answer = status, headers, body
-
-    def get(self, path, headers):
-        return self.answer
-
-
-def leg_on(server):
+def leg_of(status, headers, body):
+    """A leg whose server answers every path with one response."""
+    server = types.SimpleNamespace(get=lambda path, accepted: (status, headers, body))
     return rounds.Leg({"file": "a"}, server, "/a", b"text", "gzip", "gzip")
+
+
+GZIP = {"Content-Encoding": "gzip"}
 
 
 def gzipped(body):
@@ -108,19 +102,38 @@ def gzipped(body):
 
 def test_leg_that_is_as_meant():
     body = gzipped(b"text")
-    assert rounds.check(leg_on(FakeServer(200, {"Content-Encoding": "gzip"}, body))) == len(body)
+    assert rounds.check(leg_of(200, GZIP, body)) == len(body)
 
 
 @pytest.mark.parametrize("status, headers, body, says", [
     (404, {}, b"", "gave 404"),
     (200, {}, b"text", "Content-Encoding ''"),
-    (200, {"Content-Encoding": "gzip"}, gzipped(b"other"), "does not decode"),
-    (200, {"Content-Encoding": "gzip"}, gzipped(b"text")[:-1], "cut short"),
-    (200, {"Content-Encoding": "gzip"}, gzipped(b"text") + b"tail", "cut short or has a tail"),
+    (200, GZIP, gzipped(b"other"), "does not decode"),
+    (200, GZIP, gzipped(b"text")[:-1], "cut short"),
+    (200, GZIP, gzipped(b"text") + b"tail", "cut short or has a tail"),
 ])
 def test_leg_that_is_not_as_meant(status, headers, body, says):
     with pytest.raises(tools.BenchError, match=says):
-        rounds.check(leg_on(FakeServer(status, headers, body)))
+        rounds.check(leg_of(status, headers, body))
+
+
+def test_rounds_visit_every_leg_there_and_back_and_report_progress():
+    done = []
+    one = types.SimpleNamespace(scale=run.Scale(3, 0), done=done.append)
+    assert list(rounds.interleaved(one, "ab")) == [
+        (1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "a"), (3, "b")]
+    assert done == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
+
+
+def test_parts_of_a_run_share_its_progress(tmp_path):
+    steps = []
+    one = run.Run("x", run.Scale(1, 1), tmp_path,
+                  progress=types.SimpleNamespace(step=steps.append))
+    one.done(0.5)
+    for share in (0.6, 0.4):
+        one.begin_part(share)
+        one.done(0.5)
+    assert steps == pytest.approx([0.5, 0.3, 0.8])
 
 
 def test_missing_tool_names_its_packages(monkeypatch):
@@ -143,15 +156,20 @@ def test_link_rates_that_are_none(rate):
         net.enter_link(rate)
 
 
+def test_pages_directory_without_files(tmp_path):
+    with pytest.raises(tools.BenchError, match="no files"):
+        corpus.page(1, tmp_path)
+
+
 def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "PATIENCE", 0.3)
     with pytest.raises(RuntimeError):
         with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
             work = one.work
             # A shell with a child of its own, both deaf to SIGTERM.
-            server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & wait; sleep 60"],
+            server = one.start(["sh", "-c", "trap '' TERM; sleep 60 & echo ready; wait; sleep 60"],
                                work / "log")
-            time.sleep(0.3)
+            assert tools.wait_for(lambda: "ready" in (work / "log").read_text(), 60)
             one.save_text("x", "partial")
             raise RuntimeError
     assert not run.group_runs(server.pid)
@@ -162,8 +180,10 @@ def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path)
 def test_run_publishes_tables_with_the_columns_of_all_rows(tmp_path):
     with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         one.save_table("x", [{"a": 1}, {"a": 2, "b": "é"}])
+        one.save_medians("y", [{"a": 1, "b": 2}, {"a": 1, "b": 4}], ("a",), ("b",))
         one.publish()
-    assert (tmp_path / "out" / "x.csv").read_text(encoding="utf-8") == "a,b\n1,\n2,é\n"
+    assert [(tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("x.csv", "y.csv")
+            ] == ["a,b\n1,\n2,é\n", "a,b\n1,3.0\n"]
 
 
 # An experiment whose run never ends by itself.

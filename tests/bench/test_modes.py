@@ -1,4 +1,4 @@
-"""The experiment `modes`: its traces and figures, and verdicts on what holds, fails, or is noise."""
+"""The experiment `modes`: its traces and figures; verdicts on what holds, fails, or is noise."""
 
 import math
 
@@ -23,7 +23,7 @@ TRACE = """2026-11-21 16:29:07.121201 elastic: load 0.283, position 8.000 of 8
 """
 
 
-def test_trace():
+def test_trace_has_load_position_and_time():
     found = controller.parse_trace(TRACE)
     assert [(one.load, one.position, one.top) for one in found] == [
         (0.283, 8, 8), (0.986, 0, 8), (1.0, 2.085, 8)]
@@ -40,9 +40,10 @@ def test_longest_time_above():
     assert controller.longest_above([], 0.8) == 0
 
 
-def test_interval_of_a_day():
-    assert [days.interval_of(seconds, day.PER_HOUR) for seconds in (0.3, 12, 96, 240, 1440)] == [
-        0.1, 0.1, 0.2, 0.5, 0.5]
+@pytest.mark.parametrize("seconds, interval", [(0.3, 0.1), (12, 0.1), (96, 0.2), (240, 0.5),
+                                               (1440, 0.5)])
+def test_interval_of_a_day(seconds, interval):
+    assert days.interval_of(seconds, day.PER_HOUR) == interval
 
 
 def test_reaction_to_a_spike():
@@ -56,11 +57,13 @@ def test_reaction_to_a_spike():
     assert spikes.reaction([], 0, 1)["former"] == ""
 
 
-def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0, watched=12):
+def spike_rows(former=1.0, floor=1.9, relief=8.5, failed=0, p99=40, stock=3000, back=0.7, sent=1.0,
+               watched=12):
+    """Rows that hold, but for what is given."""
     rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9,
-             "bypassed_share": "",
-             "former": "", "floor_intervals": "", "relief_intervals": "", "back_s": "",
-             "watched_s": 12, "p99_ms": stock_p99, "p99_settled_ms": stock_p99}]
+             "bypassed_share": "", **dict.fromkeys(
+                 ("former", "floor_intervals", "relief_intervals", "back_s"), ""),
+             "watched_s": 12, "p99_ms": stock, "p99_settled_ms": stock}]
     rows += [{"load": "x", "server": mode, "round": 1, "sent_share": sent, "failed": failed,
               "former": former, "floor_intervals": floor, "relief_intervals": relief,
               "back_s": back, "watched_s": watched, "p99_ms": p99, "p99_settled_ms": p99}
@@ -68,72 +71,53 @@ def spike_rows(former, floor, relief, failed, p99, stock_p99, back, sent=1.0, wa
     return rows
 
 
-GOOD_SPIKE = (1.0, 1.9, 8.5, 0, 40, 3000, 0.7)
+BAD_SPIKE = spike_rows(0.5, 2.5, math.inf, 1, 400, 3000, math.inf)
 
 
-def test_spike():
-    assert outcomes(spikes.judge(spike_rows(*GOOD_SPIKE), LEVELS)) == [HOLDS] * 6
-    bad = spike_rows(0.5, 2.5, math.inf, 1, 400, 3000, math.inf)
-    assert outcomes(spikes.judge(bad, LEVELS)) == [FAILS] * 6
-    # One bad round is enough.
-    assert outcomes(spikes.judge(spike_rows(*GOOD_SPIKE) + bad, LEVELS)) == [FAILS] * 6
+@pytest.mark.parametrize("rows, expected, remarks", [
+    (spike_rows(), [HOLDS] * 6, {}),
+    (BAD_SPIKE, [FAILS] * 6, {}),
+    (spike_rows() + BAD_SPIKE, [FAILS] * 6, {}),  # one bad round is enough
+    (spike_rows(sent=0.98), [UNKNOWN] * 6, {}),  # it was not sent, and is void
+    (spike_rows(stock=500), [HOLDS, UNKNOWN, HOLDS, HOLDS, UNKNOWN, HOLDS],
+     {1: "too small", 4: "too small"}),
+    (spike_rows(back=math.inf, watched=3.6), [HOLDS] * 5 + [UNKNOWN], {5: "ended 3.6 s after"}),
+], ids=["good", "bad", "both", "not sent", "mod_deflate can serve it", "watched too short"])
+def test_spike(rows, expected, remarks):
+    seen = spikes.judge(rows, LEVELS)
+    assert outcomes(seen) == expected
+    assert all(remark in seen[place].remark for place, remark in remarks.items())
 
 
-def test_spike_that_was_not_sent_is_void():
-    void = spikes.judge(spike_rows(*GOOD_SPIKE, sent=0.98), LEVELS)
-    assert outcomes(void) == [UNKNOWN] * 6
-
-
-def test_spike_that_mod_deflate_bears_tells_nothing():
-    seen = spikes.judge(spike_rows(*GOOD_SPIKE[:5], 500, 0.7), LEVELS)
-    assert outcomes(seen) == [HOLDS, UNKNOWN, HOLDS, HOLDS, UNKNOWN, HOLDS]
-    assert "too small" in seen[1].remark and "too small" in seen[4].remark
-
-
-def test_return_that_was_not_watched_for_long_enough():
-    seen = spikes.judge(spike_rows(*GOOD_SPIKE[:6], math.inf, watched=3.6), LEVELS)
-    assert outcomes(seen) == [HOLDS] * 5 + [UNKNOWN] and "ended 3.6 s after" in seen[5].remark
-
-
-def day_rows(sent, running, cpu, failed, rounds=(1, 1)):
+def day_rows(sent=0.8, running=2, cpu=0.9, failed=0, rounds=(1, 1), **changes):
     rows = []
     for number, noise in enumerate(rounds):
-        rows.append({"variant": day.STATIC, "round": number, "sent_share": 1,
-                     "bytes_per_response": 1000,
+        common = {"round": number, "sent_share": 1}
+        rows.append({**common, "variant": day.STATIC, "bytes_per_response": 1000,
                      "above_running": "", "cpu_share_peak": 0.75, "failed": 0})
-        rows += [{"variant": name, "round": number, "sent_share": 1,
-                  "bytes_per_response": 1000 * sent * noise,
-                  "above_running": running, "cpu_share_peak": 0.75 * cpu * noise,
-                  "failed": failed}
+        rows += [{**common, "variant": name, "bytes_per_response": 1000 * sent * noise,
+                  "above_running": running, "cpu_share_peak": 0.75 * cpu * noise, "failed": failed}
                  for name in day.WANTED]
-    return rows
+    return [{**row, **changes} for row in rows]
 
 
-def test_day():
-    assert outcomes(day.judge(day_rows(0.8, 2, 0.9, 0), 240)) == [HOLDS] * 8
-    assert outcomes(day.judge(day_rows(0.9, 3, 1.1, 2), 240)) == [FAILS] * 8
-    noisy = outcomes(day.judge(day_rows(0.8, 2, 0.95, 0, rounds=(1, 1.3)), 240))
-    assert noisy[0] == noisy[2] == UNKNOWN
+@pytest.mark.parametrize("rows, seconds, expected, remark", [
+    (day_rows(), 240, [HOLDS] * 4, ""),
+    (day_rows(0.9, 3, 1.1, 2), 240, [FAILS] * 4, ""),
+    (day_rows(cpu=0.95, rounds=(1, 1.3)), 240, [UNKNOWN, HOLDS, UNKNOWN, HOLDS], "in 1 of 2"),
+    (day_rows(cpu_share_peak=0.45), 240, [HOLDS, HOLDS, UNKNOWN, HOLDS], "no peak"),
+    (day_rows(sent_share=0.98), 240, [UNKNOWN] * 4, "in time"),
+    (day_rows(), 48, [UNKNOWN, UNKNOWN, UNKNOWN, HOLDS], "a day of 48 s is too short"),
+], ids=["good", "bad", "noisy", "without a peak", "not sent", "short"])
+def test_day(rows, seconds, expected, remark):
+    seen = day.judge(rows, seconds)
+    assert outcomes(seen) == expected * len(day.WANTED)
+    assert remark in next((one.remark for one in seen if one.outcome == UNKNOWN), "")
+    assert seen[0].measured == pytest.approx(0.8, rel=0.2)
 
 
-def test_day_without_a_peak_tells_nothing_of_it():
-    idle = [{**row, "cpu_share_peak": 0.6 * row["cpu_share_peak"]}
-            for row in day_rows(0.8, 2, 2, 0)]
-    seen = day.judge(idle, 240)
-    assert outcomes(seen) == [HOLDS, HOLDS, UNKNOWN, HOLDS] * 2 and "no peak" in seen[2].remark
+def test_peak_that_mod_deflate_must_have_seen():
     assert 0.64 < day.PEAK_SEEN < 0.66  # demand in those hours is 0.96 of that at their peak
-
-
-def test_day_that_was_not_sent_is_void():
-    void = [{**row, "sent_share": 0.98} for row in day_rows(0.8, 2, 0.9, 0)]
-    assert outcomes(day.judge(void, 240)) == [UNKNOWN] * 8
-    assert "in time" in day.judge(void, 240)[0].remark
-
-
-def test_short_day_is_measured_and_not_judged():
-    seen = day.judge(day_rows(0.8, 2, 0.9, 0), 48)
-    assert outcomes(seen) == [UNKNOWN, UNKNOWN, UNKNOWN, HOLDS] * 2
-    assert seen[0].measured == 0.8 and "a day of 48 s is too short" in seen[0].remark
 
 
 def test_loads_at_which_a_mode_should_rest():
@@ -147,10 +131,10 @@ def test_loads_at_which_a_mode_should_rest():
     assert high / low == pytest.approx(3 ** 0.5)
 
 
-def test_levels_too_near_and_too_far_apart_have_thresholds_that_httpd_takes():
-    for found in ({4: 100, 5: 100}, {4: 1000, 5: 10}):
-        _, (low, high) = steady_state.loads(found)[steady_state.BETWEEN]
-        assert 0 < round(low) < round(high) < 100
+@pytest.mark.parametrize("found", [{4: 100, 5: 100}, {4: 1000, 5: 10}])
+def test_levels_too_near_and_too_far_apart_have_thresholds_that_httpd_takes(found):
+    _, (low, high) = steady_state.loads(found)[steady_state.BETWEEN]
+    assert 0 < round(low) < round(high) < 100
 
 
 def test_figures_of_a_steady_load():
@@ -167,36 +151,35 @@ def steady_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
             for load in (steady_state.FITS, steady_state.BETWEEN) for mode in steady_state.MODES]
 
 
-def test_steady_state():
-    assert outcomes(steady_state.judge(steady_rows(2, 0.1))) == [HOLDS] * 2
-    assert outcomes(steady_state.judge(steady_rows(3, 1.5))) == [FAILS] * 2
+@pytest.mark.parametrize("rows, expected, remark", [
+    (steady_rows(2, 0.1), [HOLDS] * 2, ""),
+    (steady_rows(3, 1.5), [FAILS] * 2, ""),
     # The changes of all rounds count, and the variance of each.
-    mixed = steady_rows(1, 0.1) + steady_rows(3, 2, number=2)
-    assert outcomes(steady_state.judge(mixed)) == [HOLDS, UNKNOWN]
-    assert outcomes(steady_state.judge([])) == [UNKNOWN] * 2
+    (steady_rows(1, 0.1) + steady_rows(3, 2, number=2), [HOLDS, UNKNOWN], "in 1 of 2 rounds"),
+    ([], [UNKNOWN] * 2, "nothing was measured"),
+    (steady_rows(1, 0.1, step=0), [HOLDS, UNKNOWN], "did not move"),
+    (steady_rows(1, 0.1, seconds=49), [UNKNOWN, HOLDS], "too short"),
+    (steady_rows(1, 0.1, noise=0.06), [UNKNOWN, HOLDS], "of 6.0 points"),
+])
+def test_steady_state(rows, expected, remark):
+    seen = steady_state.judge(rows)
+    assert outcomes(seen) == expected
+    assert remark in " ".join(one.remark for one in seen)
 
 
-def test_steady_load_that_was_none_tells_nothing():
-    still, short, noisy = (steady_state.judge(steady_rows(1, 0.1, **more)) for more in (
-        {"step": 0}, {"seconds": 49}, {"noise": 0.06}))
-    assert outcomes(still) == [HOLDS, UNKNOWN] and "did not move" in still[1].remark
-    assert outcomes(short) == [UNKNOWN, HOLDS] and "too short" in short[0].remark
-    assert outcomes(noisy) == [UNKNOWN, HOLDS] and "of 6.0 points" in noisy[0].remark
-
-
-def goal_rows(latency, cost, responses=500):
-    return [{"setting": "gzip 1", "responses": 50}] + [
+@pytest.mark.parametrize("latency, cost, responses, expected", [
+    ((0.95, 1.05), (1.0, 1.05), 500, [HOLDS] * 2),
+    ((0.8, 1.2), (1.2, 1.3), 500, [FAILS] * 2),
+    ((0.8, 1.0), (1.0, 1.3), 500, [UNKNOWN] * 2),
+    ((1,), (1,), 499, [UNKNOWN, HOLDS]),
+    ((), (), 500, [UNKNOWN] * 2),
+])
+def test_goals(latency, cost, responses, expected):
+    seen = goals.judge([{"setting": "gzip 1", "responses": 50}] + [
         {"setting": name, "responses": responses, "to_goal": value}
-        for name, values in (("latency", latency), ("cost", cost)) for value in values]
-
-
-def test_goals():
-    assert outcomes(goals.judge(goal_rows((0.95, 1.05), (1.0, 1.05)))) == [HOLDS] * 2
-    assert outcomes(goals.judge(goal_rows((0.8, 1.2), (1.2, 1.3)))) == [FAILS] * 2
-    assert outcomes(goals.judge(goal_rows((0.8, 1.0), (1.0, 1.3)))) == [UNKNOWN] * 2
-    few = goals.judge(goal_rows((1,), (1,), responses=499))
-    assert outcomes(few) == [UNKNOWN, HOLDS] and "499 responses" in few[0].remark
-    assert outcomes(goals.judge(goal_rows((), ()))) == [UNKNOWN] * 2
+        for name, values in (("latency", latency), ("cost", cost)) for value in values])
+    assert outcomes(seen) == expected
+    assert responses == 500 or "499 responses" in seen[0].remark
 
 
 def figures(usec, ratio, p95=1.0):
@@ -215,9 +198,8 @@ def test_price_of_a_gigabyte():
 def test_goals_that_are_tried_lie_between_the_levels():
     assert goals.time_wanted(PINNED) == pytest.approx(4.0)
     hour = goals.dear_hour(PINNED)
-    assert goals.cheapest(PINNED, hour, goals.PRICE_GB) == 5
-    assert goals.cheapest(PINNED, 0, goals.PRICE_GB) == 9
-    assert goals.cheapest(PINNED, 1, 0) == 1
+    assert [goals.cheapest(PINNED, *prices) for prices in (
+        (hour, goals.PRICE_GB), (0, goals.PRICE_GB), (1, 0))] == [5, 9, 1]
 
 
 def test_figures_of_a_log():
@@ -229,56 +211,56 @@ def test_figures_of_a_log():
     assert found == goals.Figures(1, 1.0, 20, 0.25, 5)
 
 
-def judged_idle(predict, off, nothing):
+@pytest.mark.parametrize("predict, off, outcome", [
+    ((9e-4, 8e-4), (5e-4, 5e-4), HOLDS), ((5e-3, 4e-3), (5e-4, 5e-4), FAILS),
+    ((5e-3, 5e-4), (0, 0), UNKNOWN)])
+def test_controller_overhead(predict, off, outcome):
     rows = [{"mpm": "event", "children": 4, "server": name, "round": number, "core_share": share}
-            for number, shares in enumerate(zip(predict, off, nothing))
+            for number, shares in enumerate(zip(predict, off, (0, 0)))
             for name, share in zip(("predict", "off", "no module"), shares)]
-    return outcomes(controller_overhead.judge(rows))
+    assert outcomes(controller_overhead.judge(rows)) == [outcome] * 2
 
 
-def test_controller_overhead():
-    assert judged_idle((9e-4, 8e-4), (5e-4, 5e-4), (0, 0)) == [HOLDS] * 2
-    assert judged_idle((5e-3, 4e-3), (5e-4, 5e-4), (0, 0)) == [FAILS] * 2
-    assert judged_idle((5e-3, 5e-4), (0, 0), (0, 0)) == [UNKNOWN] * 2
+@pytest.mark.parametrize("values, outcome", [
+    ([0.8, 1.2, 0.9], UNKNOWN), ([0.9], HOLDS), ([1.0], FAILS), ([], UNKNOWN),
+    ([0.5, math.nan], UNKNOWN)])
+def test_verdict_of_every_round(values, outcome):
+    seen = every_round("x", values, "", below=1)
+    assert seen.outcome == outcome
+    assert len(values) < 3 or "in 2 of 3 rounds" in seen.remark
 
 
-def test_verdict_of_every_round():
-    seen = every_round("x", [0.8, 1.2, 0.9], "", below=1)
-    assert seen.outcome == UNKNOWN and "in 2 of 3 rounds" in seen.remark
-    assert every_round("x", [0.9], "", below=1).outcome == HOLDS
-    assert every_round("x", [1.0], "", below=1).outcome == FAILS
-    assert every_round("x", [], "").outcome == UNKNOWN
-    assert every_round("x", [0.5, math.nan], "").outcome == UNKNOWN
-
-
-def test_h2load_is_told_to_be_early():
-    told = replay.timers([0.0, 1.0, 1.0001, 2.0], 0.5, 0.001)
-    assert told[0] == 0.5 and told[3] == pytest.approx(2.5 - 3 * 0.001)
-    assert told == sorted(told)
+def test_h2load_sends_earlier_by_its_timers_lag():
+    given = replay.timers([0.0, 1.0, 1.0001, 2.0], 0.5, 0.001)
+    assert given[0] == 0.5 and given[3] == pytest.approx(2.5 - 3 * 0.001)
+    assert given == sorted(given)
     assert replay.timers([0.0], -0.5, 0.001) == [0.0]
 
 
-def test_timers_lag_is_learned():
+def test_timers_lag_is_measured():
     times = [number / 10 for number in range(100)]
     # Each request goes out 0.1 ms later than the one before.
     seen = [replay.Response(0.03 + at + 0.001 * at, 0.1, 200) for at in times]
     drift = replay.drift_of(times, seen, [])
     assert drift == pytest.approx(1e-4)
     assert replay.drift_of(times[:49], seen[:49], []) is None
-    assert replay.lag_of(6e-4, [drift, drift, 1.0]) == pytest.approx(7e-4)
-    assert replay.lag_of(6e-4, []) == 6e-4
+    assert replay.lag_of(6e-4, [drift, None, drift, 1.0]) == pytest.approx(7e-4)
+    assert replay.lag_of(6e-4, [None]) == 6e-4
     assert replay.lag_of(6e-4, [9]) == replay.LAG_MOST
 
 
-def test_late_requests_are_known():
-    def responses(*starts):
-        return [replay.Response(at, 0.1, 200) for at in starts]
+@pytest.mark.parametrize("starts, missing, late, expected", [
+    ((1.01, 2.2, 3.0), [], 0.1, [2]), ((1.01, 2.2, 3.0), [], 0.3, []),
+    ((1.01, 3.01), [2], 0.1, []),  # of what has no response it is not known
+])
+def test_requests_that_were_sent_late(starts, missing, late, expected):
+    responses = [replay.Response(at, 0.1, 200) for at in starts]
+    assert replay.sent_late([1, 2, 3], responses, missing, late) == expected
 
-    assert replay.sent_late([1, 2, 3], responses(1.01, 2.2, 3.0), [], 0.1) == [2]
-    assert replay.sent_late([1, 2, 3], responses(1.01, 2.2, 3.0), [], 0.3) == []
-    # What has no response tells nothing.
-    assert replay.sent_late([1, 2, 3], responses(1.01, 3.01), [2], 0.1) == []
-    seen = replay.Replayed(0.0, responses(1, 2), [3.0], [], 1.0, [2])
+
+def test_share_that_was_sent_in_time():
+    seen = replay.Replayed(0.0, [replay.Response(at, 0.1, 200) for at in (1, 2)], [3.0], [], 1.0,
+                           [2])
     assert seen.sent_share([1, 2, 3, 4]) == 0.75
     assert seen.failures(0, 9) == 1 and seen.failures(0, 2.5) == 0
 
