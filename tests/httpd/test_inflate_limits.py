@@ -3,10 +3,10 @@
 import gzip
 import zlib
 
-import brotli
 import pytest
 
-from kit import bodies
+from kit import bodies, check, inflate
+from kit.inflate import WAYS, encode, post
 
 # Reads all of it, says how much that was.
 COUNT = """\
@@ -39,19 +39,12 @@ DavLockDB {root}/run/dav
     DeflateInflateRatioLimit 20
     DeflateInflateRatioBurst 2
 </Location>
-<Location ~ "/deflate/">
-    SetInputFilter DEFLATE
-</Location>
-<Location ~ "/elastic/">
-    ElasticInflate On
-</Location>
 <Location ~ "/dav/">
     Dav On
 </Location>
-""" % (LIMIT, LIMIT, LIMIT)
+""" % (LIMIT, LIMIT, LIMIT) + inflate.PLACES
 
 NAMES = ("size", "core", "zero", "wide", "ratio", "none")
-WAYS = ("deflate", "elastic")
 
 
 @pytest.fixture(scope="module")
@@ -74,24 +67,22 @@ def server(httpd_shared, origin):
     return server
 
 
-def encode(data, coding):
-    return brotli.compress(data, quality=3) if coding == "br" else gzip.compress(data)
-
-
 def send(server, path, data, coding="gzip", method="POST", **kw):
-    answer = server.get(path, headers={"Content-Encoding": coding, "Depth": "0"}, method=method,
-                        body=encode(data, coding), **kw)
+    answer = post(server, path, encode(data, coding), coding, {"Depth": "0"}, method, **kw)
     assert answer.coding is None
     return answer
 
 
 def passes(answer, size):
-    assert answer.status == 200 and answer.body == str(size).encode(), answer
+    check.whole(answer, None, str(size).encode())
+
+
+EACH_WAY = pytest.mark.parametrize("way", WAYS)
 
 
 @pytest.mark.smoke
 @pytest.mark.protocols("http/1.1", "http/1.0", "tls")
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 @pytest.mark.parametrize("place", ["size", "core", "zero"])
 def test_the_size_is_exact(server, protocol, way, coding, place):
@@ -103,53 +94,37 @@ def test_the_size_is_exact(server, protocol, way, coding, place):
             assert answer.status == 413, (reader, size, answer)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_file_is_put_within_the_size(server, way):
-    answer = send(server, f"/size/{way}/dav/{way}", bodies.text(LIMIT), method="PUT")
-    assert answer.status == 201, answer
-    assert (server.root / "dav" / way).read_bytes() == bodies.text(LIMIT)
-    answer = send(server, f"/size/{way}/dav/{way}", bodies.text(LIMIT + 1), method="PUT")
-    assert answer.status == 413, answer
-    assert (server.root / "dav" / way).read_bytes() == bodies.text(LIMIT)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_handler_that_discards_the_body(server, way):
-    answer = send(server, f"/size/{way}/a.txt", bodies.text(LIMIT + 1), method="GET")
-    assert answer.status == 413, answer
-    answer = send(server, f"/size/{way}/a.txt", bodies.text(LIMIT))
-    assert answer.status == 200 and answer.body == bodies.text(1000), answer
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_handler_that_parses_the_body(server, way):
-    """mod_dav, by httpd's own reader of XML."""
+def _propfind(size):
+    """A body that mod_dav parses, by httpd's own reader of XML."""
     head, tail = b'<?xml version="1.0"?><propfind xmlns="DAV:"><allprop/><!--', b"--></propfind>"
-    for more, status in ((0, 207), (1, 413)):
-        fill = bodies.text(LIMIT + more - len(head) - len(tail))
-        answer = send(server, f"/size/{way}/dav/", head + fill + tail, "br", method="PROPFIND")
-        assert answer.status == status, answer
+    return head + bodies.text(size - len(head) - len(tail)) + tail
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_both_sides_of_limit_request_body(server, way):
-    """It counts the decoded bytes, as well as the sent ones."""
-    noise = bodies.noise(LIMIT - 100)
-    passes(send(server, f"/core/{way}/count.cgi", noise), len(noise))
-    answer = send(server, f"/core/{way}/count.cgi", bodies.noise(LIMIT))
-    assert answer.status == 413
+@EACH_WAY
+@pytest.mark.parametrize("place,method,coding,body,status", [
+    ("size/{0}/dav/{0}", "PUT", "gzip", bodies.text, 201),
+    ("size/{}/dav/", "PROPFIND", "br", _propfind, 207),
+    ("size/{}/a.txt", "POST", "gzip", bodies.text, 200),  # which discards it
+    # LimitRequestBody counts the decoded bytes, as well as the sent ones, which are more here.
+    ("core/{}/count.cgi", "POST", "gzip", lambda size: bodies.noise(size - 100), 200)],
+    ids=["put", "parsed", "discarded", "sent"])
+def test_every_reader_has_the_limit(server, way, place, method, coding, body, status):
+    path = "/" + place.format(way)
+    assert send(server, path, body(LIMIT), coding, method).status == status
+    assert send(server, path, body(LIMIT + 100), coding, method).status == 413
+    if method == "PUT":
+        assert (server.root / "dav" / way).read_bytes() == body(LIMIT)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_codings_do_not_add_up(server, way):
     """Limits hold for what comes out of the last decoder."""
-    data = gzip.compress(gzip.compress(bodies.text(LIMIT)))
-    headers = {"Content-Encoding": "gzip, gzip"}
-    answer = server.get(f"/size/{way}/count.cgi", headers=headers, method="POST", body=data)
-    passes(answer, LIMIT)
-    data = gzip.compress(gzip.compress(bodies.text(LIMIT + 1)))
-    answer = server.get(f"/size/{way}/count.cgi", headers=headers, method="POST", body=data)
-    assert answer.status == 413 and answer.coding is None
+    for size, status in ((LIMIT, 200), (LIMIT + 1, 413)):
+        sent = encode(bodies.text(size), "gzip", "gzip")
+        answer = post(server, f"/size/{way}/count.cgi", sent, "gzip, gzip")
+        assert (answer.status, answer.coding) == (status, None)
+        if status == 200:
+            passes(answer, LIMIT)
 
 
 def _without_an_end(size):
@@ -157,24 +132,20 @@ def _without_an_end(size):
     return b"\x1f\x8b\x08\x08\0\0\0\0\0\3" + b"a" * size
 
 
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 @pytest.mark.parametrize("codings", [("gzip", "gzip"), ("br",), ("gzip", "br")], ids="-".join)
 def test_what_comes_between_codings_is_weighed(server, way, codings):
     """However little comes out of the last decoder."""
-    data = _without_an_end(20_000_000)
-    for coding in codings:
-        data = encode(data, coding)
-    answer = server.get(f"/none/{way}/count.cgi", method="POST", body=data,
-                        headers={"Content-Encoding": ", ".join(("gzip", *codings))})
+    data = encode(_without_an_end(20_000_000), *codings)
+    answer = post(server, f"/none/{way}/count.cgi", data, ", ".join(("gzip", *codings)))
     assert answer.status == 413 and answer.coding is None, answer
 
 
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_what_comes_between_codings_may_be_bursts(server, way):
     """24 KB, as of a body."""
     data = gzip.compress(_without_an_end(3 * 8096))
-    answer = server.get(f"/none/{way}/count.cgi", method="POST", body=data,
-                        headers={"Content-Encoding": "gzip, gzip"})
+    answer = post(server, f"/none/{way}/count.cgi", data, "gzip, gzip")
     assert answer.status == 400 and answer.coding is None, answer  # it is cut short
 
 
@@ -185,7 +156,7 @@ STRIDE = 8096
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_the_default_ratio(server, way, coding):
     """200, four times in a row; the end is the last time."""
@@ -210,13 +181,11 @@ def _slow_gzip(strides, gap):
     return out + raw.flush()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_the_burst_is_counted_in_a_row(server, way):
     """At a ratio of about 12 nothing is too dense for a limit of 20; at about 80, thrice is."""
-    headers = {"Content-Encoding": "gzip"}
-
     def status(body):
-        answer = server.get(f"/ratio/{way}/count.cgi", headers=headers, method="POST", body=body)
+        answer = post(server, f"/ratio/{way}/count.cgi", body)
         assert answer.coding is None
         return answer.status
 
@@ -224,10 +193,10 @@ def test_the_burst_is_counted_in_a_row(server, way):
     assert status(_slow_gzip([STRIDE] * 3, 100)) == 413
     # Twice above, then below for good, over and over.
     assert status(_slow_gzip([STRIDE] * 2, 100)) == 200
-    assert status(_slow_gzip([STRIDE] * 2, 100) [:-10] + b"\0\0\0\xff\xff" * 2000) == 400
+    assert status(_slow_gzip([STRIDE] * 2, 100)[:-10] + b"\0\0\0\xff\xff" * 2000) == 400
 
 
-@pytest.mark.parametrize("way", WAYS)
+@EACH_WAY
 def test_a_later_row_counts_afresh(server, way):
     """Above the limit of 20 twice, below it, above it twice again, below it."""
     raw = zlib.compressobj(9, wbits=31)
@@ -237,10 +206,7 @@ def test_a_later_row_counts_afresh(server, way):
             body += raw.compress(piece) + raw.flush(zlib.Z_FULL_FLUSH)
             size += len(piece)
     body += raw.flush()
-    answer = server.get(f"/ratio/{way}/count.cgi", headers={"Content-Encoding": "gzip"},
-                        method="POST", body=body)
-    passes(answer, size)
-    assert answer.coding is None
+    passes(post(server, f"/ratio/{way}/count.cgi", body), size)
 
 
 # --- the directives
