@@ -1,0 +1,181 @@
+"""mod_cache in the same httpd: it keeps only what is whole, and slices no encoded body."""
+
+import gzip
+import os
+import socket
+import time
+
+import brotli
+import pytest
+
+from kit import at, bodies, check, config, decode
+from kit.client import Incomplete
+from kit.origin import breaks_off
+
+BODY = bodies.text(60000)
+SIBLINGS = {"br": brotli.compress(BODY, quality=9), "gzip": gzip.compress(BODY, 9, mtime=0)}
+EXTENSIONS = {"br": "br", "gzip": "gz"}
+OLD = 1_500_000_000
+CODINGS = pytest.mark.parametrize("coding", ["gzip", "br"])
+
+# mod_cache_disk puts the header in place before the body: who asks in between is served without it.
+MISSED = "AH00708"
+
+# Larger than what is encoded in one call, and more than a socket takes before the client reads.
+LARGE = bodies.noise(1 << 20) * 16
+
+MODES = ("keep", "remove", "weak", "suffix")
+
+
+@pytest.fixture(scope="module", params=["On", "Off"], ids=["quick", "not quick"])
+def cached(httpd_shared, origin, request):
+    """A server that caches everything on disk, and says in X-Cache what it did."""
+    server = httpd_shared(
+        f"Elastic On\n{config.CACHE}CacheQuickHandler {request.param}\nCacheHeader On\n"
+        f"CacheMaxFileSize 100000000\nProxyPass /p/ {origin.url}/\n"
+        + "".join(at(mode, f"ElasticETag {mode}") for mode in MODES)
+        + "".join(at(f"siblings-{mode}", "ElasticPrecompressed On", f"ElasticETag {mode}")
+                  for mode in ("keep", "weak"))
+        + at("siblings", "ElasticPrecompressed On")
+        + at("cut", "EnableSendfile Off", "ElasticLevel gzip 1", "ElasticLevel br 0"),
+        modules=["cache", "cache_disk", "proxy", "proxy_http"], allow_log=[MISSED])
+    config.make_cache(server)
+    # mod_cache keeps nothing whose URL has a query: the tests need files of their own.
+    for name in ("all.txt", "identity.txt", "br.txt", "gzip.txt"):
+        add_set(server, name)
+    return server
+
+
+def add_set(server, name):
+    server.write(name, BODY, OLD)
+    for coding, data in SIBLINGS.items():
+        server.write(f"{name}.{EXTENSIONS[coding]}", data, OLD)
+
+
+def hits(server, path, ae, headers=None):
+    """Waits for a response out of the cache; that response."""
+    found = []
+
+    def hit():
+        found.append(server.get(path, ae=ae, headers=headers))
+        return found[-1].headers.get("X-Cache", "").startswith("HIT")
+
+    server.wait_for(hit, 10, "a hit")
+    return found[-1]
+
+
+def read_while_cut(server, path, file, coding):
+    """Reads slowly while the file loses its rest; (whether it looked whole, the bytes)."""
+    raw = []
+    with server.connect() as connection:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        response = connection.read_head(connection.send_request(path, ae=coding))
+        assert (response.status, response.coding) == (200, coding), response
+        time.sleep(0.5)
+        os.truncate(file, 1 << 20)
+        try:
+            for piece in connection.body_pieces(response):
+                raw.append(piece)
+        except (Incomplete, ConnectionError):
+            pass
+    return response.complete, b"".join(raw)
+
+
+@CODINGS
+def test_a_file_that_was_cut_is_not_kept_as_whole(cached, coding):
+    cached.expect_log(r"the body cannot be read|\[(cache|core):")
+    name = f"large-{coding}.txt"
+    file = cached.write(name, LARGE, mtime=OLD)
+    whole, raw = read_while_cut(cached, f"/cut/{name}", file, coding)
+    assert not whole
+    with pytest.raises(decode.DecodeError):
+        decode.decode(coding, raw)
+    cached.write(name, LARGE, mtime=OLD)
+    for _ in range(2):
+        check.encoded(cached.get(f"/cut/{name}", ae=coding), coding, LARGE)
+
+
+@CODINGS
+def test_a_body_whose_origin_died_is_not_kept_as_whole(cached, origin, coding):
+    origin.route("/dies", breaks_off(BODY, {"Cache-Control": "max-age=600"}))
+    cached.expect_log(r"proxy|\[cache")
+    for _ in range(3):
+        answer = cached.get("/p/dies", ae=coding)
+        assert not answer.complete, answer
+
+
+# --- siblings beside modules that add filters of their own
+
+
+@pytest.mark.smoke
+def test_siblings_beside_mod_cache(cached):
+    before = int(cached.status()["ElasticPrecompressed"])
+    for _ in range(2):
+        for ae, raw in (*SIBLINGS.items(), (None, BODY)):
+            answer = cached.get("/siblings/all.txt", ae=ae)
+            assert (answer.status, answer.coding, answer.raw) == (200, ae, raw), answer
+            assert answer.varies
+    assert int(cached.status()["ElasticPrecompressed"]) >= before + 2
+
+
+@pytest.mark.parametrize("modules,lines", [
+    (["cache", "cache_disk"], ""),  # which cache nothing
+    (["session", "session_cookie"], "Session On\nSessionCookieName s path=/")],
+    ids=["mod_cache", "mod_session"])
+def test_siblings_beside_modules_with_filters_of_their_own(httpd, modules, lines):
+    server = httpd(f"ElasticPrecompressed On\n{lines}", modules=modules)
+    add_set(server, "a.txt")
+    answer = server.get("/a.txt", ae="br")
+    assert (answer.coding, answer.raw) == ("br", SIBLINGS["br"]), answer
+
+
+# --- ranges of what is cached
+
+RANGE = "bytes=100-199"
+
+
+def is_a_slice_of_the_identity(answer):
+    return answer.status == 206 and answer.coding is None and answer.raw == BODY[100:200]
+
+
+def assert_the_identitys(answer):
+    """A slice of the identity, or the whole in any coding."""
+    if not is_a_slice_of_the_identity(answer):
+        assert answer.status == 200 and answer.body == BODY, answer
+
+
+@pytest.mark.parametrize("mode", MODES)
+@CODINGS
+def test_a_cached_encoded_body_is_never_sliced(cached, mode, coding):
+    path = f"/{mode}/{coding}.txt"
+    check.encoded(hits(cached, path, coding), coding, BODY)
+    tag = cached.get(path, ae=coding).headers.get("ETag")
+    conditions = [{}, {}, {"If-Range": tag}] if tag and mode != "keep" else [{}, {}]
+    for condition in conditions:
+        assert_the_identitys(
+            cached.get(path, ae=coding, headers={"Range": RANGE, **condition}))
+        assert cached.get(path, ae=coding).body == BODY
+
+
+@CODINGS
+@pytest.mark.parametrize("mode", ["weak", "keep"])
+def test_a_cached_sibling_is_sliced_as_itself(cached, mode, coding):
+    path, data = f"/siblings-{mode}/{coding}.txt", SIBLINGS[coding]
+    hit = hits(cached, path, coding)
+    tag = hit.headers["ETag"]
+    assert tag.startswith('"') and hit.headers["Accept-Ranges"] == "bytes" and hit.raw == data
+    for condition in ({}, {"If-Range": tag}):
+        answer = cached.get(path, ae=coding, headers={"Range": RANGE, **condition})
+        if answer.status == 206 and answer.coding:
+            assert (answer.coding, answer.headers["ETag"]) == (coding, tag), answer
+            assert answer.headers["Content-Range"] == f"bytes 100-199/{len(data)}"
+            assert answer.raw == data[100:200]
+        else:
+            assert_the_identitys(answer)
+
+
+def test_a_cached_identity_is_sliced(cached):
+    """Only encoded bodies are kept from being sliced."""
+    check.plain(hits(cached, "/keep/identity.txt", None), BODY)
+    answer = cached.get("/keep/identity.txt", headers={"Range": RANGE})
+    assert is_a_slice_of_the_identity(answer)
