@@ -1,12 +1,12 @@
 /*
- * Costs: what a setup, a coding at a level, is expected to take and to give for a body of a certain
- * length. A table that is built in says it for some machine and some bodies; measurements of the
- * site's own responses correct it.
+ * Costs: the CPU time that a setup, a coding at a level, is expected to take for a body of a certain
+ * length, and the bytes that it is expected to leave. The engines have a table of them for one
+ * machine and some bodies; measurements of the site's own responses correct it.
  *
  * A correction is a factor, for the time and for the bytes: one for everything, which is the
  * machine and the site, and one for each setup, which counts the more the more was measured. The
  * time has one for each coding in between, because one engine may be slower than the others.
- * Factors are running averages that forget, and a single outlier moves them by little.
+ * Factors are weighted means that forget, and a single outlier moves them by little.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */
@@ -21,7 +21,7 @@
 /* Classes of a body's length: up to 2, 8, 32, 128 KB, and larger. */
 #define EL_SIZE_CLASSES 5
 
-/* What a body of unknown length is taken for: the longest of its class. */
+/* The length that a body of unknown length is taken to have: the longest of its class. */
 #define EL_COST_UNKNOWN_LENGTH (128 * 1024)
 
 /* One more than the highest level of any coding. */
@@ -32,9 +32,9 @@ typedef struct {
     uint32_t size; /* of the encoded body, in ten-thousandths of the body's */
 } el_cost_t;
 
-/* Corrections, part of the shared block; zero bytes are none. */
+/* Corrections, in shared memory; zeroed memory has none. */
 typedef struct el_costs {
-    _Atomic uint64_t site; /* its time is the middle one of the codings */
+    _Atomic uint64_t site; /* its time is the middle one of the codings' */
     _Atomic uint64_t coding[EL_CODINGS]; /* of the time only */
     _Atomic uint64_t setup[EL_CODINGS][EL_COST_LEVELS][EL_SIZE_CLASSES];
 } el_costs_t;
@@ -49,11 +49,11 @@ unsigned el_cost_class(uint64_t nbytes);
 void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
                     el_cost_t known, el_cost_t measured, uint32_t now);
 
-/* What is to be expected of the setup at `now`. */
+/* The cost that is expected of the setup at `now`. */
 el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
                          unsigned size_class, el_cost_t known, uint32_t now);
 
-/* How many measurements of the setup itself stand behind that, 64 at most; 0 where none does. */
+/* How many measurements of the setup itself that goes by, 64 at most. */
 unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
                         unsigned size_class, uint32_t now);
 
@@ -66,7 +66,7 @@ double el_cost_slowness(const el_costs_t *costs, uint32_t now);
  */
 uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes);
 
-/* Forgets everything. */
+/* Back to no corrections. */
 void el_cost_reset(el_costs_t *costs);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Ratios: how much smaller bodies of a media type became of late. Where that was next to nothing,
- * a body of the type is worth a probe before it is worth an encoder.
+ * Ratios: bytes after encoding by bytes before, for each media type. Where bodies of a type hardly
+ * became smaller, a piece of the next one is encoded on trial before all of it is.
  *
- * A table of running averages that forget, of as many types as it has room for: of those that share
- * a place, the one of which least is known gives way.
+ * A table of weighted means that forget, with room for a number of types: of those that share a
+ * place, the one with the least weight is replaced.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */
@@ -18,34 +18,33 @@
 #define EL_RATIO_PLACES 64
 #define EL_RATIO_WAYS 4
 
-/* Bytes below which a body tells more of the coding's own framing than of its content. */
+/* Bytes below which the ratio depends on the coding's framing more than on the content. */
 #define EL_RATIO_LEAST 1024
 
 /*
- * Part of the shared block; zero bytes are nothing known. Every encoded response writes here, so
- * nothing else is in the same cache lines.
+ * In shared memory; zeroed memory has no types. Every encoded response writes here, so nothing else
+ * is in the same cache lines.
  */
 typedef struct el_ratios {
     _Alignas(64) _Atomic uint64_t word[EL_RATIO_PLACES][EL_RATIO_WAYS];
 } el_ratios_t;
 
-/* Whether a body of `in` bytes that became `out` is worth having been encoded. */
+/* Whether encoding a body of `in` bytes to `out` saves enough to be worth its CPU time. */
 bool el_ratio_pays(uint64_t in, uint64_t out);
 
 /*
- * Takes what became of a whole body of `type`, by el_mediatype_hash(), at `now` (seconds of any
- * clock that all callers share). What tells nothing, a body too small or without a type (0), is
- * not taken.
+ * Adds a whole body of `type`, by el_mediatype_hash(), at `now` (seconds of any clock that all
+ * callers share). A body below EL_RATIO_LEAST or without a type (0) is left out.
  */
 void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now);
 
 /*
- * Whether bodies of `type` are known at `now` not to be worth it, on the average. What is not
- * learned of for an hour or so is not known any more.
+ * Whether bodies of `type` are known at `now` not to be worth it, on the average. A type of which
+ * no body was added for an hour or so is not known any more.
  */
 bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now);
 
-/* Forgets everything. */
+/* Back to no types. */
 void el_ratio_reset(el_ratios_t *ratios);
 
 #endif

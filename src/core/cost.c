@@ -1,77 +1,70 @@
 #include "elastic/cost.h"
 
-#include "running.h"
+#include "weighted_mean.h"
 
 #include <stdbool.h>
 
 /*
- * A correction is one word, so that it is read and written as one: both factors as fractions of
- * 4096, the weight (how many measurements it stands for), and when the last one came.
+ * A correction is a weighted mean of two factors, as fractions of 4096, so that they are read and
+ * written as one: of the time in the low 20 bits, of the size in those above.
  */
 #define ONE 4096u
 #define FACTOR_BITS 20
 #define FACTOR_MAX ((1u << FACTOR_BITS) - 1)
-#define WEIGHT_SHIFT 40
-#define STAMP_SHIFT 48
 
 /* How far the first measurement, which has only the table to be compared with, may be from it. */
 #define OUTLIER_FIRST 16
 
+_Static_assert(2 * FACTOR_BITS <= EL_MEAN_WEIGHT_SHIFT, "two factors fit a mean's value");
+
 typedef struct {
     uint32_t time, size; /* factors */
     uint32_t weight;
-    uint16_t stamp;
 } correction_t;
 
-static correction_t unpack(uint64_t word, uint16_t now)
+static correction_t correction_of(el_mean_t mean)
 {
-    correction_t c = {
-        .time = (uint32_t)(word & FACTOR_MAX),
-        .size = (uint32_t)(word >> FACTOR_BITS & FACTOR_MAX),
-        .weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff),
-        .stamp = (uint16_t)(word >> STAMP_SHIFT),
+    return (correction_t){
+        .time = (uint32_t)(mean.value & FACTOR_MAX),
+        .size = (uint32_t)(mean.value >> FACTOR_BITS),
+        .weight = mean.weight,
     };
-
-    c.weight = el_running_weight(c.weight, c.stamp, now);
-    return c;
 }
 
-static uint64_t pack(correction_t c)
+static correction_t load(const _Atomic uint64_t *word, uint16_t now)
 {
-    return (uint64_t)c.time | (uint64_t)c.size << FACTOR_BITS | (uint64_t)c.weight << WEIGHT_SHIFT
-           | (uint64_t)c.stamp << STAMP_SHIFT;
+    return correction_of(el_mean_load(word, now));
 }
 
 static uint32_t first(uint64_t factor)
 {
-    return el_running_bounded(factor, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
+    return el_mean_bounded(factor, ONE / OUTLIER_FIRST, ONE * OUTLIER_FIRST);
 }
 
-/* The factors of a word after one more measurement. */
-static correction_t taught(uint64_t word, uint64_t time, uint64_t size, uint16_t now)
+/* `c` after one more measurement. */
+static correction_t updated(correction_t c, uint64_t time, uint64_t size)
 {
-    correction_t c = unpack(word, now);
-
     if (c.weight == 0) {
-        c.time = first(time);
-        c.size = first(size);
-        c.weight = 1;
-    } else {
-        c.weight += c.weight < EL_RUNNING_WEIGHT_MAX;
-        c.time = el_mean_update(c.time, time, c.weight, FACTOR_MAX);
-        c.size = el_mean_update(c.size, size, c.weight, FACTOR_MAX);
+        return (correction_t){first(time), first(size), 1};
     }
-    c.stamp = now;
+    c.weight = el_mean_more(c.weight);
+    c.time = el_mean_update(c.time, time, c.weight, FACTOR_MAX);
+    c.size = el_mean_update(c.size, size, c.weight, FACTOR_MAX);
     return c;
 }
 
-static void learn(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t now)
+static void store(_Atomic uint64_t *word, uint64_t before, correction_t c, uint16_t now)
+{
+    uint64_t value = (uint64_t)c.time | (uint64_t)c.size << FACTOR_BITS;
+
+    el_mean_store(word, before, (el_mean_t){value, c.weight}, now);
+}
+
+static void update(_Atomic uint64_t *word, uint64_t time, uint64_t size, uint16_t now)
 {
     uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
 
-    atomic_compare_exchange_strong_explicit(word, &before,
-                                            pack(taught(before, time, size, now)),
-                                            memory_order_relaxed, memory_order_relaxed);
+    store(word, before, updated(correction_of(el_mean_unpack(before, now)), time, size), now);
 }
 
 /* Puts `value` among the first `count` of `sorted`, which rise. */
@@ -93,8 +86,7 @@ static uint32_t speed_of(const el_costs_t *costs, uint16_t now)
     unsigned count = 0;
 
     for (unsigned i = 0; i < EL_CODINGS; i++) {
-        correction_t c =
-            unpack(atomic_load_explicit(&costs->coding[i], memory_order_relaxed), now);
+        correction_t c = load(&costs->coding[i], now);
 
         if (c.weight > 0) {
             insert(times, count++, c.time);
@@ -103,15 +95,14 @@ static uint32_t speed_of(const el_costs_t *costs, uint16_t now)
     return count ? times[(count - 1) / 2] : ONE;
 }
 
-/* The bytes that a body leaves depend on the body: of them the site's mean tells more. */
-static void learn_site(el_costs_t *costs, uint64_t size, uint16_t now)
+/* How many bytes are left of a body depends on the body: for them the site's mean counts. */
+static void update_site(el_costs_t *costs, uint64_t size, uint16_t now)
 {
     uint64_t before = atomic_load_explicit(&costs->site, memory_order_relaxed);
-    correction_t site = taught(before, ONE, size, now);
+    correction_t site = updated(correction_of(el_mean_unpack(before, now)), ONE, size);
 
     site.time = speed_of(costs, now);
-    atomic_compare_exchange_strong_explicit(&costs->site, &before, pack(site),
-                                            memory_order_relaxed, memory_order_relaxed);
+    store(&costs->site, before, site, now);
 }
 
 unsigned el_cost_class(uint64_t nbytes)
@@ -136,7 +127,7 @@ static bool is_setup(el_coding_t coding, int level, unsigned size_class)
 void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
                     el_cost_t known, el_cost_t measured, uint32_t now)
 {
-    uint16_t stamp = el_running_stamp(now);
+    uint16_t stamp = el_mean_stamp(now);
     uint64_t time, size;
 
     if (!is_setup(coding, level, size_class) || !known.nsec || !known.size) {
@@ -144,15 +135,15 @@ void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned s
     }
     time = (uint64_t)measured.nsec * ONE / known.nsec;
     size = (uint64_t)measured.size * ONE / known.size;
-    learn(&costs->coding[coding], time, size, stamp);
-    learn(&costs->setup[coding][level][size_class], time, size, stamp);
-    learn_site(costs, size, stamp);
+    update(&costs->coding[coding], time, size, stamp);
+    update(&costs->setup[coding][level][size_class], time, size, stamp);
+    update_site(costs, size, stamp);
 }
 
-/* Two factors, by the weight of the second: of the whole, and of a part of it. */
-static uint32_t blend(uint32_t whole, uint32_t part, uint32_t weight)
+/* The mean of two factors, of the whole and of a part of it, by the weight of the latter. */
+static uint32_t weighted(uint32_t whole, uint32_t part, uint32_t weight)
 {
-    uint32_t even = EL_RUNNING_WEIGHT_EVEN;
+    uint32_t even = EL_MEAN_WEIGHT_EVEN;
 
     return (uint32_t)(((uint64_t)whole * even + (uint64_t)part * weight) / (even + weight));
 }
@@ -167,42 +158,37 @@ static uint32_t corrected(uint32_t known, uint64_t factor)
 el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
                          unsigned size_class, el_cost_t known, uint32_t now)
 {
-    uint16_t stamp = el_running_stamp(now);
+    uint16_t stamp = el_mean_stamp(now);
     correction_t site, engine, own;
 
     if (!is_setup(coding, level, size_class)) {
         return known;
     }
-    site = unpack(atomic_load_explicit(&costs->site, memory_order_relaxed), stamp);
-    engine = unpack(atomic_load_explicit(&costs->coding[coding], memory_order_relaxed), stamp);
-    own = unpack(atomic_load_explicit(&costs->setup[coding][level][size_class],
-                                      memory_order_relaxed), stamp);
+    site = load(&costs->site, stamp);
+    engine = load(&costs->coding[coding], stamp);
+    own = load(&costs->setup[coding][level][size_class], stamp);
     if (site.weight == 0) {
         site.time = site.size = ONE;
     }
-    engine.time = blend(site.time, engine.time, engine.weight);
+    engine.time = weighted(site.time, engine.time, engine.weight);
     return (el_cost_t){
-        .nsec = corrected(known.nsec, blend(engine.time, own.time, own.weight)),
-        .size = corrected(known.size, blend(site.size, own.size, own.weight)),
+        .nsec = corrected(known.nsec, weighted(engine.time, own.time, own.weight)),
+        .size = corrected(known.size, weighted(site.size, own.size, own.weight)),
     };
 }
 
 unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
                         unsigned size_class, uint32_t now)
 {
-    uint64_t word;
-
     if (!is_setup(coding, level, size_class)) {
         return 0;
     }
-    word = atomic_load_explicit(&costs->setup[coding][level][size_class], memory_order_relaxed);
-    return unpack(word, el_running_stamp(now)).weight;
+    return load(&costs->setup[coding][level][size_class], el_mean_stamp(now)).weight;
 }
 
 double el_cost_slowness(const el_costs_t *costs, uint32_t now)
 {
-    correction_t site = unpack(atomic_load_explicit(&costs->site, memory_order_relaxed),
-                               el_running_stamp(now));
+    correction_t site = load(&costs->site, el_mean_stamp(now));
 
     return site.weight ? (double)site.time / ONE : 1;
 }
@@ -216,13 +202,11 @@ uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes)
 
 void el_cost_reset(el_costs_t *costs)
 {
-    atomic_store(&costs->site, 0);
+    el_mean_reset(&costs->site, 1);
+    el_mean_reset(costs->coding, EL_CODINGS);
     for (unsigned c = 0; c < EL_CODINGS; c++) {
-        atomic_store(&costs->coding[c], 0);
         for (unsigned l = 0; l < EL_COST_LEVELS; l++) {
-            for (unsigned s = 0; s < EL_SIZE_CLASSES; s++) {
-                atomic_store(&costs->setup[c][l][s], 0);
-            }
+            el_mean_reset(costs->setup[c][l], EL_SIZE_CLASSES);
         }
     }
 }

@@ -1,6 +1,6 @@
 #include "elastic/ratio.h"
 
-#include "running.h"
+#include "weighted_mean.h"
 
 /*
  * Five hundredths saved. At the price that the ladder pays for a byte where a server starts, some
@@ -12,55 +12,43 @@
 /* A body that a coding makes longer counts as one that it made no more than twice as long. */
 #define RATIO_MAX (2 * WHOLE)
 
-/* A type's average is one word, so that it is read and written as one. */
+/* The value of a type's mean: the ratio in the low 16 bits, a tag of the type above. */
+#define RATIO_BITS 16
 #define TAG_SHIFT 8 /* of the hash: what is below finds the place */
-#define WEIGHT_SHIFT 16
-#define STAMP_SHIFT 24
-#define TAG_AT 40
 
-_Static_assert(RATIO_MAX < 1 << WEIGHT_SHIFT, "a ratio has sixteen bits");
+_Static_assert(RATIO_MAX < 1 << RATIO_BITS, "a ratio has sixteen bits");
+_Static_assert(RATIO_BITS + 32 - TAG_SHIFT <= EL_MEAN_WEIGHT_SHIFT, "both fit a mean's value");
 _Static_assert(EL_RATIO_PLACES <= 1 << TAG_SHIFT, "place and tag together are the hash");
 
 typedef struct {
     uint32_t ratio; /* encoded bytes, in ten-thousandths of the body's */
-    uint32_t weight;
-    uint16_t stamp;
     uint32_t tag;
+    uint32_t weight;
 } entry_t;
 
-static entry_t unpack(uint64_t word, uint16_t now)
+static entry_t entry_of(el_mean_t mean)
 {
-    entry_t e = {
-        .ratio = (uint32_t)(word & 0xffff),
-        .weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff),
-        .stamp = (uint16_t)(word >> STAMP_SHIFT),
-        .tag = (uint32_t)(word >> TAG_AT),
+    return (entry_t){
+        .ratio = (uint32_t)(mean.value & ((1u << RATIO_BITS) - 1)),
+        .tag = (uint32_t)(mean.value >> RATIO_BITS),
+        .weight = mean.weight,
     };
-
-    e.weight = el_running_weight(e.weight, e.stamp, now);
-    return e;
 }
 
-static uint64_t pack(entry_t e)
-{
-    return (uint64_t)e.ratio | (uint64_t)e.weight << WEIGHT_SHIFT | (uint64_t)e.stamp << STAMP_SHIFT
-           | (uint64_t)e.tag << TAG_AT;
-}
-
+/* The ways of the place that `type` shares with others. */
 static unsigned place_of(uint32_t type)
 {
     return type % EL_RATIO_PLACES;
 }
 
-/* The way where `type` stands; where it does not, the one of which least is known. */
+/* The way that `type` has; where it has none, the one with the least weight. */
 static unsigned way_of(const el_ratios_t *ratios, uint32_t type, uint16_t now)
 {
     unsigned lightest = 0;
     uint32_t least = UINT32_MAX;
 
     for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-        entry_t e = unpack(atomic_load_explicit(&ratios->word[place_of(type)][way],
-                                                memory_order_relaxed), now);
+        entry_t e = entry_of(el_mean_load(&ratios->word[place_of(type)][way], now));
 
         if (e.weight > 0 && e.tag == type >> TAG_SHIFT) {
             return way;
@@ -87,7 +75,8 @@ bool el_ratio_pays(uint64_t in, uint64_t out)
 
 void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now)
 {
-    uint16_t stamp = el_running_stamp(now);
+    uint16_t stamp = el_mean_stamp(now);
+    uint32_t tag = type >> TAG_SHIFT;
     _Atomic uint64_t *word;
     uint64_t before;
     entry_t e;
@@ -97,36 +86,33 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t o
     }
     word = &ratios->word[place_of(type)][way_of(ratios, type, stamp)];
     before = atomic_load_explicit(word, memory_order_relaxed);
-    e = unpack(before, stamp);
-    if (e.weight == 0 || e.tag != type >> TAG_SHIFT) {
-        e = (entry_t){.ratio = ratio_of(in, out), .weight = 1, .tag = type >> TAG_SHIFT};
+    e = entry_of(el_mean_unpack(before, stamp));
+    if (e.weight == 0 || e.tag != tag) {
+        e.ratio = ratio_of(in, out);
+        e.weight = 1;
     } else {
-        e.weight += e.weight < EL_RUNNING_WEIGHT_MAX;
+        e.weight = el_mean_more(e.weight);
         e.ratio = el_mean_update(e.ratio, ratio_of(in, out), e.weight, RATIO_MAX);
     }
-    e.stamp = stamp;
-    atomic_compare_exchange_strong_explicit(word, &before, pack(e), memory_order_relaxed,
-                                            memory_order_relaxed);
+    el_mean_store(word, before,
+                  (el_mean_t){(uint64_t)e.ratio | (uint64_t)tag << RATIO_BITS, e.weight}, stamp);
 }
 
 bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now)
 {
-    uint16_t stamp = el_running_stamp(now);
+    uint16_t stamp = el_mean_stamp(now);
     entry_t e;
 
     if (type == 0) {
         return false;
     }
-    e = unpack(atomic_load_explicit(&ratios->word[place_of(type)][way_of(ratios, type, stamp)],
-                                    memory_order_relaxed), stamp);
-    return e.tag == type >> TAG_SHIFT && e.weight >= EL_RUNNING_WEIGHT_EVEN && e.ratio >= POOR;
+    e = entry_of(el_mean_load(&ratios->word[place_of(type)][way_of(ratios, type, stamp)], stamp));
+    return e.tag == type >> TAG_SHIFT && e.weight >= EL_MEAN_WEIGHT_EVEN && e.ratio >= POOR;
 }
 
 void el_ratio_reset(el_ratios_t *ratios)
 {
     for (unsigned place = 0; place < EL_RATIO_PLACES; place++) {
-        for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-            atomic_store(&ratios->word[place][way], 0);
-        }
+        el_mean_reset(ratios->word[place], EL_RATIO_WAYS);
     }
 }
