@@ -27,17 +27,35 @@ AC_DEFUN([EL_C11], [
 ])
 
 # EL_LIBRARY(VARIABLE, PC-NAME, HEADER, LINK-FLAGS, FUNCTION, DEBIAN-PACKAGE, FEDORA-PACKAGE)
-# Sets VARIABLE_CFLAGS and VARIABLE_LIBS. Where pkg-config does not know it, each of the alternatives
-# in LINK-FLAGS is tried, which commas separate.
+# A library that the module needs. Sets VARIABLE_CFLAGS and VARIABLE_LIBS.
 AC_DEFUN([EL_LIBRARY], [
-    PKG_CHECK_MODULES([$1], [$2], [], [
+    EL_FIND([$1], [$2], [$3], [$4], [$5])
+    AS_IF([test $el_with = no], [EL_MISSING([$2], [$6], [$7])])
+])
+
+# EL_FIND(VARIABLE, PC-NAME, HEADER, LINK-FLAGS, FUNCTION)
+# Sets VARIABLE_CFLAGS, VARIABLE_LIBS, and el_with to yes or no. Where pkg-config does not find it,
+# each of the alternatives in LINK-FLAGS is tried, which commas separate.
+AC_DEFUN([EL_FIND], [
+    el_with=no
+    PKG_CHECK_MODULES([$1], [$2], [el_with=yes], [
         $1_CFLAGS=
         $1_LIBS=
         AC_CHECK_HEADER([$3], [m4_foreach([el_flags], [$4], [
             AS_IF([test -z "$$1_LIBS"], [EL_TRY_LINK([$1], [el_flags], [$5])])
         ])])
-        AS_IF([test -z "$$1_LIBS"], [EL_MISSING([$2], [$6], [$7])])
+        AS_IF([test -n "$$1_LIBS"], [el_with=yes])
     ])
+])
+
+# EL_UNIT_TESTS: the conditional WITH_CHECK, and el_unit_tests for configure's summary. Without
+# libcheck everything builds, and `make check` says what it lacks.
+AC_DEFUN([EL_UNIT_TESTS], [
+    EL_FIND([CHECK], [check], [check.h], [-lcheck -lsubunit -lrt -lm, -lcheck -lrt -lm],
+            [suite_create])
+    AS_IF([test $el_with = yes], [el_unit_tests='by libcheck'],
+          [el_unit_tests='none: make check needs libcheck (Debian: check, Fedora: check-devel)'])
+    AM_CONDITIONAL([WITH_CHECK], [test $el_with = yes])
 ])
 
 # EL_OPTION(VARIABLE, NAME, PC-NAME, HEADER, LINK-FLAGS, FUNCTION, WHAT)
@@ -49,12 +67,7 @@ AC_DEFUN([EL_OPTION], [
         [], [with_$2=auto])
     el_with=no
     AS_IF([test "x$with_$2" != xno], [
-        PKG_CHECK_MODULES([$1], [$3], [el_with=yes], [
-            $1_CFLAGS=
-            $1_LIBS=
-            AC_CHECK_HEADER([$4], [EL_TRY_LINK([$1], [$5], [$6])])
-            AS_IF([test -n "$$1_LIBS"], [el_with=yes])
-        ])
+        EL_FIND([$1], [$3], [$4], [$5], [$6])
         AS_IF([test "$el_with$with_$2" = noyes],
               [AC_MSG_ERROR([--with-$2: no $3 here (Debian: lib$2-dev, Fedora: $2-devel)])])
     ])
