@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kit import Server, at, env, faults
+from kit import Server, at, env, faults, procstat
 from kit.server import StartFailed
 
 from . import row
@@ -120,6 +120,7 @@ class Side:
         server.origin = self.origin
         self._stack.callback(server.remove)
         self._stack.callback(server.stop)
+        procstat.ProcStat(server.root / "stat")
         for path, data in row.FILES.items():
             server.write(path, data, mtime=MTIME)
         if site.fault:
@@ -148,8 +149,11 @@ def stock(origin):
 
 
 def ours(origin, module):
+    """With the levels where stock has them: no sample shows any load."""
     path = Path(module).resolve()
-    return Side(origin, path, path)
+    side = Side(origin, path, path)
+    side.loads += f"LoadModule elastic_module {path}\nElasticProcStat {{root}}/stat\n"
+    return side
 
 
 def say_body(size):

@@ -38,7 +38,7 @@ class Debian:
         self.enabled = self.conf / "mods-enabled"
         self.docs = self.root / "html"
         self.port = free_port()
-        self.log = ErrorLog(self.root / "log" / "error.log", (*_HARMLESS, "AH00558"))
+        self.log = ErrorLog(self.root / "log" / "error.log", _HARMLESS)
         for name in ("etc", "html", "lib", "lock", "log", "run", "sanitizer"):
             (self.root / name).mkdir()
         for path in (self.root, self.docs):
@@ -70,11 +70,11 @@ class Debian:
         file.write_text(text)
 
     def _move(self):
-        """The few absolute paths and the port."""
+        """The few absolute paths, the port, and a name that needs no lookup."""
         (self.root / "mime.types").write_text(_MIME)
         self.edit("mods-available/mime.conf", ("/etc/mime.types", f"{self.root}/mime.types"))
         self.edit("ports.conf", (r"(?m)^Listen 80$", f"Listen 127.0.0.1:{self.port}"))
-        self.edit("apache2.conf", ("/var/www/", f"{self.docs}/"))
+        self.edit("apache2.conf", ("/var/www/", f"{self.docs}/"), (r"\Z", "ServerName localhost\n"))
         self.edit("sites-available/000-default.conf", (r"\*:80>", f"*:{self.port}>"),
                   ("/var/www/html", str(self.docs)))
 
