@@ -26,7 +26,7 @@
     X(STATUS, "status", "a response with this status has no body to compress")                     \
     X(HEAD, "head", "a HEAD request: the header says what GET would carry, no encoder ran")        \
     X(BYPASS, "bypass", "ElasticBypass: the CPU is too busy even for the floor")                   \
-    X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller, or a probe of it hardly was") \
+    X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller, or a trial of it hardly was") \
     X(TLS_COMPRESSION, "tls-compression", "TLS compresses the connection already")                 \
     X(ERROR, "error", "the encoder failed; the error log says more")
 
@@ -43,27 +43,51 @@ const char *el_reason_note(el_reason_t reason);
 /* A sentence for people. */
 const char *el_reason_text(el_reason_t reason);
 
+/* The resource: the response, and what the configuration says of it, whoever asks. */
 typedef struct {
-    int status;           /* of the response */
-    bool enabled;         /* false where Elastic is Off */
-    bool head;            /* the method is HEAD */
-    bool type_listed;     /* the media type is in ElasticTypes */
-    bool has_encoding;    /* a Content-Encoding other than identity */
+    int status;
+    bool enabled;           /* false where Elastic is Off */
+    bool type_listed;       /* the media type is in ElasticTypes */
+    bool has_encoding;      /* a Content-Encoding other than identity */
     bool has_content_range;
-    bool range_requested; /* the request asks for a Range that holds */
     bool no_transform;
+    bool stock_order;       /* small and env are found out before Vary, as the stock modules do */
+} el_resource_t;
+
+/* The request: what the client asks for, and what its environment takes away. */
+typedef struct {
+    bool head;            /* the method is HEAD */
+    bool range_requested; /* it asks for a Range that holds */
     bool tls_compressed;
-    bool bypass;
     bool env_refused;     /* no-elastic is set */
-    bool stock_order;     /* small and env are found out before Vary, as the stock modules do */
     bool force;           /* force-gzip: the Accept-Encoding test is skipped for gzip */
-    bool size_known;
-    uint64_t size;        /* of the body, where known; where not: the bytes seen so far */
-    uint64_t min_size;    /* smaller bodies stay as they are */
     el_accept_t accept;
     el_coding_t order[EL_CODINGS]; /* the codings enabled for this response, best first */
     size_t order_count;
     size_t env_removed;   /* how many codings the environment took out of `order` */
+    uint16_t q_behind;    /* the best weight of a coding of our filters behind this one; 0: none */
+} el_demand_t;
+
+/* What became of the attempt to encode the body. */
+typedef enum {
+    EL_OUTCOME_NONE,        /* no attempt yet, or a good one */
+    EL_OUTCOME_NOT_SMALLER, /* the encoded body, or a trial of its beginning, saved nothing */
+    EL_OUTCOME_FAILED       /* the encoder failed, or the body could not be read */
+} el_outcome_t;
+
+/* The moment: the load, and what of the body is known by now. */
+typedef struct {
+    bool bypass;
+    bool size_known;
+    uint64_t size;     /* of the body, where known; where not: the bytes seen so far */
+    uint64_t min_size; /* smaller bodies stay as they are */
+    el_outcome_t outcome;
+} el_moment_t;
+
+typedef struct {
+    el_resource_t resource;
+    el_demand_t demand;
+    el_moment_t moment;
 } el_facts_t;
 
 typedef struct {
@@ -73,18 +97,16 @@ typedef struct {
 } el_decision_t;
 
 /*
- * Decides. The order of the tests is part of the contract: what the resource rules out comes before
- * what the request rules out, because only the latter needs Vary (RFC 9110 §12.5.5). With
- * `stock_order` small bodies, environment variables and parts of a body leave Vary alone, too.
+ * Decides; called again as more facts are known. The order of the tests is part of the contract:
+ * what the resource rules out comes before what the request rules out, because only the latter
+ * needs Vary (RFC 9110 §12.5.5). With `stock_order` small bodies, environment variables and parts
+ * of a body leave Vary alone, too.
  *
  * A client that refuses identity gets a coding where it takes one, however small the body.
  */
 el_decision_t el_decide(const el_facts_t *facts);
 
-/*
- * Whether the answer could still change with more of the body: its size is unknown, it has not
- * reached the minimum yet, and everything else speaks for compression.
- */
-bool el_decide_wants_more(const el_facts_t *facts);
+/* The reason where only the resource is known, as before the request's header was looked at. */
+el_reason_t el_decide_resource(const el_resource_t *resource);
 
 #endif

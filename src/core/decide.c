@@ -25,42 +25,44 @@ static bool status_has_no_body(int status)
     return status < 200 || status == 204 || status == 205 || status == 304;
 }
 
-static bool has_codings(const el_facts_t *facts)
+static bool has_codings(const el_demand_t *demand)
 {
-    return facts->order_count + facts->env_removed > 0;
+    return demand->order_count + demand->env_removed > 0;
 }
 
 /* What the resource and the server rule out, whatever the client accepts. NONE: nothing. */
 static el_reason_t rule_out_resource(const el_facts_t *facts)
 {
-    if (facts->has_encoding) {
+    if (facts->resource.has_encoding) {
         return EL_REASON_ENCODED;
     }
-    if (!facts->type_listed) {
+    if (!facts->resource.type_listed) {
         return EL_REASON_TYPE;
     }
-    if (facts->env_refused) {
+    if (facts->demand.env_refused) {
         return EL_REASON_ENV;
     }
-    if (facts->tls_compressed) {
+    if (facts->demand.tls_compressed) {
         return EL_REASON_TLS_COMPRESSION;
     }
-    if (facts->no_transform) {
+    if (facts->resource.no_transform) {
         return EL_REASON_NO_TRANSFORM;
     }
     return EL_REASON_NONE;
 }
 
-static bool must_encode(const el_facts_t *facts)
+static bool must_encode(const el_demand_t *demand)
 {
-    return !el_accept_takes(&facts->accept, EL_IDENTITY);
+    return !el_accept_takes(&demand->accept, EL_IDENTITY);
 }
 
 /* An empty body gains nothing from a coding, whatever the client thinks of identity. */
 static bool is_small(const el_facts_t *facts)
 {
-    return facts->size_known && facts->size < facts->min_size
-           && (!must_encode(facts) || facts->size == 0);
+    const el_moment_t *moment = &facts->moment;
+
+    return moment->size_known && moment->size < moment->min_size
+           && (!must_encode(&facts->demand) || moment->size == 0);
 }
 
 static el_decision_t refuse(el_reason_t reason, bool vary)
@@ -69,15 +71,15 @@ static el_decision_t refuse(el_reason_t reason, bool vary)
 }
 
 /* The coding that the client and force-gzip ask for together. */
-static el_coding_t choose(const el_facts_t *facts)
+static el_coding_t choose(const el_demand_t *demand)
 {
-    el_coding_t coding = el_accept_choose(&facts->accept, facts->order, facts->order_count);
+    el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
 
-    if (coding != EL_IDENTITY || !facts->force) {
+    if (coding != EL_IDENTITY || !demand->force) {
         return coding;
     }
-    for (size_t i = 0; i < facts->order_count; i++) {
-        if (facts->order[i] == EL_GZIP) {
+    for (size_t i = 0; i < demand->order_count; i++) {
+        if (demand->order[i] == EL_GZIP) {
             return EL_GZIP;
         }
     }
@@ -88,37 +90,50 @@ static el_coding_t choose(const el_facts_t *facts)
  * Why the order has no coding for the client: the environment took all of it, or all that this
  * client asks for; otherwise it asks for nothing that is enabled.
  */
-static el_reason_t why_no_coding(const el_facts_t *facts)
+static el_reason_t why_no_coding(const el_demand_t *demand)
 {
     static const el_coding_t all[] = {EL_GZIP, EL_BR, EL_ZSTD};
-    bool asks = el_accept_choose(&facts->accept, all, EL_CODINGS - 1) != EL_IDENTITY;
+    bool asks = el_accept_choose(&demand->accept, all, EL_CODINGS - 1) != EL_IDENTITY;
 
     _Static_assert(sizeof(all) / sizeof(all[0]) == EL_CODINGS - 1, "every coding but identity");
-    return facts->env_removed > 0 && (asks || facts->order_count == 0) ? EL_REASON_ENV
-                                                                       : EL_REASON_NOT_ACCEPTABLE;
+    return demand->env_removed > 0 && (asks || demand->order_count == 0)
+               ? EL_REASON_ENV
+               : EL_REASON_NOT_ACCEPTABLE;
 }
 
 /* Negotiates, where nothing but the request and the moment can speak against a coding. */
 static el_decision_t negotiate(const el_facts_t *facts)
 {
-    bool vary = has_codings(facts);
-    el_coding_t coding = choose(facts);
+    const el_demand_t *demand = &facts->demand;
+    const el_moment_t *moment = &facts->moment;
+    bool vary = has_codings(demand);
+    el_coding_t coding = choose(demand);
 
-    if (facts->range_requested) {
+    if (moment->outcome == EL_OUTCOME_FAILED) {
+        return refuse(EL_REASON_ERROR, vary);
+    }
+    if (demand->range_requested) {
         return refuse(EL_REASON_RANGE, vary);
     }
     if (coding == EL_IDENTITY) {
-        return refuse(why_no_coding(facts), vary);
+        return refuse(why_no_coding(demand), vary);
     }
     if (is_small(facts)) {
         return refuse(EL_REASON_SMALL, vary);
     }
-    if (facts->bypass && !must_encode(facts)) {
+    if (moment->bypass && !must_encode(demand)) {
         return refuse(EL_REASON_BYPASS, vary);
+    }
+    /* That one is left to the filter behind. Between equals the first in the chain wins. */
+    if (demand->q_behind > demand->accept.q[coding]) {
+        return refuse(EL_REASON_NOT_ACCEPTABLE, vary);
+    }
+    if (moment->outcome == EL_OUTCOME_NOT_SMALLER) {
+        return refuse(EL_REASON_NOT_SMALLER, vary);
     }
     return (el_decision_t){
         .coding = coding,
-        .reason = facts->head ? EL_REASON_HEAD : EL_REASON_NONE,
+        .reason = demand->head ? EL_REASON_HEAD : EL_REASON_NONE,
         .vary = vary,
     };
 }
@@ -129,7 +144,8 @@ static el_reason_t rule_out_as_stock(const el_facts_t *facts)
     if (is_small(facts)) {
         return EL_REASON_SMALL;
     }
-    return facts->order_count == 0 && facts->env_removed > 0 ? EL_REASON_ENV : EL_REASON_NONE;
+    return facts->demand.order_count == 0 && facts->demand.env_removed > 0 ? EL_REASON_ENV
+                                                                           : EL_REASON_NONE;
 }
 
 el_decision_t el_decide(const el_facts_t *facts)
@@ -137,20 +153,20 @@ el_decision_t el_decide(const el_facts_t *facts)
     el_reason_t ruled_out = rule_out_resource(facts);
     bool negotiable;
 
-    if (ruled_out == EL_REASON_NONE && facts->stock_order) {
+    if (ruled_out == EL_REASON_NONE && facts->resource.stock_order) {
         ruled_out = rule_out_as_stock(facts);
     }
-    negotiable = ruled_out == EL_REASON_NONE && has_codings(facts);
+    negotiable = ruled_out == EL_REASON_NONE && has_codings(&facts->demand);
 
-    if (!facts->enabled) {
+    if (!facts->resource.enabled) {
         return refuse(EL_REASON_OFF, false);
     }
-    if (status_has_no_body(facts->status)) {
-        return refuse(EL_REASON_STATUS, facts->status == 304 && negotiable);
+    if (status_has_no_body(facts->resource.status)) {
+        return refuse(EL_REASON_STATUS, facts->resource.status == 304 && negotiable);
     }
     /* A part of a negotiable body: the whole of it could have been encoded for another client. */
-    if (facts->has_content_range) {
-        return refuse(EL_REASON_RANGE, negotiable && !facts->stock_order);
+    if (facts->resource.has_content_range) {
+        return refuse(EL_REASON_RANGE, negotiable && !facts->resource.stock_order);
     }
     if (ruled_out != EL_REASON_NONE) {
         return refuse(ruled_out, false);
@@ -158,11 +174,9 @@ el_decision_t el_decide(const el_facts_t *facts)
     return negotiate(facts);
 }
 
-bool el_decide_wants_more(const el_facts_t *facts)
+el_reason_t el_decide_resource(const el_resource_t *resource)
 {
-    el_facts_t ended = *facts;
+    el_facts_t facts = {.resource = *resource};
 
-    ended.size_known = true;
-    return !facts->size_known && el_decide(facts).reason == EL_REASON_NONE
-        && el_decide(&ended).reason == EL_REASON_SMALL;
+    return el_decide(&facts).reason;
 }

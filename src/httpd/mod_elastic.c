@@ -1,20 +1,29 @@
-/* The hooks; what they do is in the files that they name. */
+/* The three module records that are exported, and the hooks; what they do is in the layers below. */
 #include "httpd/base/glue.h"
-
+#include "httpd/base/records.h"
+#include "httpd/config/directives.h"
+#include "httpd/config/policy.h"
+#include "httpd/config/settings.h"
+#include "httpd/config/stock.h"
+#include "httpd/config/stock_directives.h"
+#include "httpd/control/sampler.h"
+#include "httpd/control/timer.h"
+#include "httpd/filters/inflate_output.h"
+#include "httpd/filters/input.h"
+#include "httpd/filters/insertion.h"
+#include "httpd/filters/output.h"
+#include "httpd/filters/ranges.h"
+#include "httpd/filters/siblings.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
-#include "httpd/filters/input.h"
-#include "httpd/filters/siblings.h"
-#include "httpd/filters/ranges.h"
-#include "httpd/base/records.h"
-#include "httpd/config/settings.h"
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
-#include "httpd/control/timer.h"
+
+#include "elastic/engine.h"
+#include "elastic/ladder.h"
+#include "engines/pool.h"
 
 #include "ap_mpm.h"
-#include "elastic/engine.h"
-#include "engines/pool.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_main.h"
@@ -34,8 +43,22 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
     return OK;
 }
 
+static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_t *pconf)
+{
+    const el_server_t *server = el_server_of(main_server);
+    const el_range_t *range = el_policy_site()->range;
+
+    return (el_shared_config_t){
+        .control = el_server_control(server, el_ladder_top(range)),
+        .start = el_ladder_start(range),
+        .position = el_server_position(server, pconf),
+        .interval = (uint64_t)el_server_interval(server),
+    };
+}
+
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
+    el_shared_config_t config;
     char engines[256];
 
     (void)plog;
@@ -44,10 +67,13 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         return OK;
     }
-    if (el_shared_open(server) != APR_SUCCESS
-        || el_timer_start(server, pconf) != APR_SUCCESS) {
+    el_policy_configure(server);
+    config = shared_config(server, pconf);
+    if (el_shared_open(&config, server) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    el_sampler_open(server, pconf);
+    el_timer_start(server, pconf);
     el_chain_configure();
     el_ranges_configure();
     el_records_report(server);
@@ -68,6 +94,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     }
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     el_pool_share((size_t)memory, threads > 1);
+    el_shared_child();
 }
 
 static void child_ready(apr_pool_t *pchild, server_rec *main_server)
@@ -81,13 +108,13 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
 {
     (void)pool;
     (void)type;
-    el_shared_reset(ap_server_conf);
+    el_shared_reset();
     return OK;
 }
 
 /*
- * Before all other handlers: makes ready what they find of the request, and answers for the status.
- * One hook, because every response pays for each.
+ * Before all other handlers: prepares conditional requests and request bodies, and answers for the
+ * status. One hook, because every response pays for each.
  */
 static int handle(request_rec *r)
 {
@@ -98,7 +125,8 @@ static int handle(request_rec *r)
     return status == OK ? el_status_handler(r) : status;
 }
 
-void el_hooks_register(apr_pool_t *pconf)
+/* Once for each configuration, however many records are loaded. */
+static void register_hooks(apr_pool_t *pconf)
 {
     static const char key[] = "mod_elastic:hooks";
     static const char *const after_mod_cache[] = {"mod_cache.c", NULL};
@@ -114,11 +142,98 @@ void el_hooks_register(apr_pool_t *pconf)
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_insert_filter(el_chain_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_handler(el_precompressed_handler, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_handler(el_siblings_handler, NULL, NULL, APR_HOOK_LAST);
     el_filter_in_register();
     el_conditional_register();
-    ap_register_output_filter(EL_RANGES_NAME, el_ranges_filter, NULL, EL_RANGES_TYPE);
+    el_ranges_register();
+}
+
+static void register_record(el_record_t record, apr_pool_t *pconf)
+{
+    el_record_load(record, pconf);
+    register_hooks(pconf);
+    el_filter_out_register(record);
+}
+
+static void register_elastic(apr_pool_t *pconf);
+static void register_deflate(apr_pool_t *pconf);
+static void register_brotli(apr_pool_t *pconf);
+
+/*
+ * The symbols by which the code knows its records are hidden: another module that exports the same
+ * names cannot come in between. What httpd looks up are aliases.
+ */
+#define RECORD_STUFF(name)                                                                         \
+    MODULE_MAGIC_NUMBER_MAJOR, MODULE_MAGIC_NUMBER_MINOR, -1, name, NULL, NULL,                    \
+        MODULE_MAGIC_COOKIE, NULL
+
+static module elastic_record = {
+    RECORD_STUFF("mod_elastic.c"),
+    el_dir_create,
+    el_dir_merge,
+    el_server_create,
+    el_server_merge,
+    el_commands,
+    register_elastic,
+    0,
+};
+
+static module deflate_record = {
+    RECORD_STUFF("mod_deflate.c"),
+    el_limits_create,
+    el_limits_merge,
+    el_stock_create,
+    el_stock_merge,
+    el_deflate_commands,
+    register_deflate,
+    0,
+};
+
+static module brotli_record = {
+    RECORD_STUFF("mod_brotli.c"),
+    NULL,
+    NULL,
+    el_stock_create,
+    el_stock_merge,
+    el_brotli_commands,
+    register_brotli,
+    0,
+};
+
+#define EXPORT(alias_name, record)                                                                 \
+    extern module alias_name __attribute__((alias(#record), visibility("default")))
+
+EXPORT(elastic_module, elastic_record);
+EXPORT(deflate_module, deflate_record);
+EXPORT(brotli_module, brotli_record);
+
+/* All three, whichever of them is loaded: see el_records_lend(). */
+static void bind_records(void)
+{
+    el_record_bind(EL_RECORD_ELASTIC, &elastic_record);
+    el_record_bind(EL_RECORD_DEFLATE, &deflate_record);
+    el_record_bind(EL_RECORD_BROTLI, &brotli_record);
+}
+
+static void register_elastic(apr_pool_t *pconf)
+{
+    bind_records();
+    register_record(EL_RECORD_ELASTIC, pconf);
+}
+
+static void register_deflate(apr_pool_t *pconf)
+{
+    bind_records();
+    register_record(EL_RECORD_DEFLATE, pconf);
+    el_filter_in_register_deflate();
+    el_filter_inflate_register();
+}
+
+static void register_brotli(apr_pool_t *pconf)
+{
+    bind_records();
+    register_record(EL_RECORD_BROTLI, pconf);
 }

@@ -162,7 +162,7 @@ def test_what_the_load_is_read_from_is_said(httpd, kind):
     text = server.status()["ElasticLoad"]
     assert text.startswith(("stat", "cgroup"))
     assert kind not in ("stat",) or text == "stat (as configured)"
-    assert any(text in line for line in server.log.lines("elastic: the load is that of"))
+    assert any(text in line for line in server.log.lines("elastic: the load is read from"))
     server.wait_for(lambda: int(server.status()["ElasticSamples"]) > 2, 20, "samples")
     answer = server.get("/a.txt", ae="gzip")
     assert answer.coding == "gzip" and answer.body == FILES["a.txt"]

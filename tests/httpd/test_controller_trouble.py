@@ -11,7 +11,7 @@ from kit import check, env
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, Driven, start_driven
 from kit.procstat import ProcStat
 
-WARNING = r"\[elastic:warn\].*does not tell the CPU load"
+WARNING = r"\[elastic:warn\].*the CPU load cannot be read"
 RESUMED = r"\[elastic:notice\].*sampling resumes"
 
 NONSENSE = {

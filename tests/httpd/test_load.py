@@ -144,7 +144,7 @@ def test_the_load_is_what_is_said(on_machine, name):
     files, load, text, moving = MACHINES[name]
     server, kernel = on_machine(files, load, moving)
     assert server.status()["ElasticLoad"] == text
-    assert server.log.lines("elastic: the load is that of " + text.replace("(", r"\(")
+    assert server.log.lines("elastic: the load is read from " + text.replace("(", r"\(")
                             .replace(")", r"\)"))
     kernel.busy = 0.95
     wait_for(server, 0.95, 0)
@@ -169,4 +169,4 @@ def test_a_limit_that_comes_is_noticed(on_machine):
     server, kernel = on_machine(FREE, "auto", BY_STAT)
     assert server.status()["ElasticLoad"] == "stat (the control group has no limit)"
     kernel.write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
-    server.wait_log(r"the load is now that of cgroup \(v2, limit of 0.20 CPUs\)", 20)
+    server.wait_log(r"the load is now read from cgroup \(v2, limit of 0.20 CPUs\)", 20)

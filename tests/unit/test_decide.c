@@ -18,6 +18,8 @@ typedef struct {
     uint64_t size;
     uint64_t min_size;  /* 0: 1329 */
     bool no_min_size;
+    uint16_t q_behind;
+    el_outcome_t outcome;
     el_coding_t coding;
     el_reason_t reason;
     bool vary;
@@ -30,29 +32,40 @@ static el_facts_t facts_of(const row_t *row)
     const char *accept = row->accept != NULL ? row->accept : "gzip, br";
     const char *order = row->order != NULL ? row->order : "gb";
     el_facts_t f = {
-        .status = row->status != 0 ? row->status : 200,
-        .enabled = !row->off,
-        .head = row->head,
-        .type_listed = !row->unlisted,
-        .has_encoding = row->encoded,
-        .has_content_range = row->content_range,
-        .range_requested = row->range,
-        .no_transform = row->no_transform,
-        .tls_compressed = row->tls_compressed,
-        .bypass = row->bypass,
-        .env_refused = row->no_elastic,
-        .force = row->force,
-        .stock_order = row->stock,
-        .size_known = !row->streamed,
-        .size = row->sized ? row->size : 10000,
-        .min_size = row->no_min_size ? 0 : row->min_size != 0 ? row->min_size : 1329,
-        .order_count = strlen(order),
-        .env_removed = row->removed,
+        .resource =
+            {
+                .status = row->status != 0 ? row->status : 200,
+                .enabled = !row->off,
+                .type_listed = !row->unlisted,
+                .has_encoding = row->encoded,
+                .has_content_range = row->content_range,
+                .no_transform = row->no_transform,
+                .stock_order = row->stock,
+            },
+        .demand =
+            {
+                .head = row->head,
+                .range_requested = row->range,
+                .tls_compressed = row->tls_compressed,
+                .env_refused = row->no_elastic,
+                .force = row->force,
+                .order_count = strlen(order),
+                .env_removed = row->removed,
+                .q_behind = row->q_behind,
+            },
+        .moment =
+            {
+                .bypass = row->bypass,
+                .size_known = !row->streamed,
+                .size = row->sized ? row->size : 10000,
+                .min_size = row->no_min_size ? 0 : row->min_size != 0 ? row->min_size : 1329,
+                .outcome = row->outcome,
+            },
     };
 
-    el_accept_parse(strcmp(accept, NO_FIELD) == 0 ? NULL : accept, strlen(accept), &f.accept);
-    for (size_t i = 0; i < f.order_count; i++) {
-        f.order[i] = order[i] == 'g' ? EL_GZIP : order[i] == 'b' ? EL_BR : EL_ZSTD;
+    el_accept_parse(strcmp(accept, NO_FIELD) == 0 ? NULL : accept, strlen(accept), &f.demand.accept);
+    for (size_t i = 0; i < f.demand.order_count; i++) {
+        f.demand.order[i] = order[i] == 'g' ? EL_GZIP : order[i] == 'b' ? EL_BR : EL_ZSTD;
     }
     return f;
 }
@@ -100,6 +113,15 @@ static const row_t rows[] = {
     {"a small body", .sized = true, .size = 1328, IDENTITY(SMALL, true)},
     {"a body of the minimum", .sized = true, .size = 1329, CODED(GZIP)},
     {"bypass", .bypass = true, IDENTITY(BYPASS, true)},
+    {"the encoder failed", .outcome = EL_OUTCOME_FAILED, IDENTITY(ERROR, true)},
+    {"the encoder failed before the size was known", .outcome = EL_OUTCOME_FAILED,
+     .streamed = true, IDENTITY(ERROR, true)},
+    {"nothing was saved", .outcome = EL_OUTCOME_NOT_SMALLER, IDENTITY(NOT_SMALLER, true)},
+    {"a coding behind weighs more", .accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE,
+     IDENTITY(NOT_ACCEPTABLE, true)},
+    {"a coding behind weighs as much", .q_behind = EL_Q_ONE, CODED(GZIP)},
+    {"HEAD is left to the better coding behind, too", .head = true, .accept = "gzip;q=0.5, br",
+     .order = "g", .q_behind = EL_Q_ONE, IDENTITY(NOT_ACCEPTABLE, true)},
     {"HEAD says what GET would carry", .head = true, .coding = EL_GZIP, .reason = EL_REASON_HEAD,
      .vary = true},
 
@@ -209,40 +231,8 @@ START_TEST(what_is_behind_the_order_is_not_read)
     static const row_t forced = {.accept = NO_FIELD, .order = "b", .force = true};
     el_facts_t facts = facts_of(&forced);
 
-    facts.order[1] = EL_GZIP;
+    facts.demand.order[1] = EL_GZIP;
     ck_assert_int_eq(el_decide(&facts).coding, EL_IDENTITY);
-}
-END_TEST
-
-static const struct {
-    row_t row;
-    bool more;
-} streams[] = {
-    {{"nothing seen yet", .sized = true, .streamed = true, .size = 0}, true},
-    {{"one byte below the minimum", .sized = true, .streamed = true, .size = 1328}, true},
-    {{"the minimum", .sized = true, .streamed = true, .size = 1329}, false},
-    {{"the size is known", .sized = true, .size = 5}, false},
-    {{"there is no minimum", .sized = true, .streamed = true, .size = 0, .no_min_size = true},
-     false},
-    {{"ruled out: type", .sized = true, .streamed = true, .size = 5, .unlisted = true}, false},
-    {{"ruled out: acceptance", .sized = true, .streamed = true, .size = 5, .accept = "zstd"},
-     false},
-    {{"ruled out: bypass", .sized = true, .streamed = true, .size = 5, .bypass = true}, false},
-    {{"ruled out: off", .sized = true, .streamed = true, .size = 5, .off = true}, false},
-    {{"HEAD has no more", .sized = true, .streamed = true, .size = 0, .head = true}, false},
-    {{"identity refused: any byte will do", .sized = true, .streamed = true, .size = 1,
-      .accept = "gzip, identity;q=0"},
-     false},
-    {{"identity refused: it may be empty", .sized = true, .streamed = true, .size = 0,
-      .accept = "gzip, identity;q=0"},
-     true},
-};
-
-START_TEST(a_stream_waits_while_the_answer_could_change)
-{
-    el_facts_t facts = facts_of(&streams[_i].row);
-
-    ck_assert_msg(el_decide_wants_more(&facts) == streams[_i].more, "%s", streams[_i].row.guards);
 }
 END_TEST
 
@@ -279,7 +269,6 @@ Suite *decide_suite(void)
 
     tcase_add_loop_test(tc, facts_give_a_decision, 0, ROWS(rows));
     tcase_add_test(tc, what_is_behind_the_order_is_not_read);
-    tcase_add_loop_test(tc, a_stream_waits_while_the_answer_could_change, 0, ROWS(streams));
     tcase_add_loop_test(tc, a_reason_has_its_name_and_a_sentence, 0, EL_REASON_COUNT);
     suite_add_tcase(suite, tc);
     return suite;

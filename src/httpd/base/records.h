@@ -1,26 +1,36 @@
 /*
- * The three module records that this shared object exports: elastic_module, and deflate_module and
- * brotli_module in place of mod_deflate's and mod_brotli's. Any of them may be loaded, in any
- * combination, beside stock modules or without. Each owns the output filter of its name.
+ * The registry of the three module records that this shared object exports: elastic_module, and
+ * deflate_module and brotli_module in place of mod_deflate's and mod_brotli's. Any of them may be
+ * loaded, in any combination, beside stock modules or without. Each owns the output filter of its
+ * name.
+ *
+ * Written while httpd reads its configuration, read-only afterwards; any thread.
  */
-#ifndef ELASTIC_RECORDS_H
-#define ELASTIC_RECORDS_H
+#ifndef ELASTIC_BASE_RECORDS_H
+#define ELASTIC_BASE_RECORDS_H
 
 #include "httpd/base/glue.h"
 
 #include "elastic/coding.h"
 
-#include "util_filter.h"
-
 typedef enum { EL_RECORD_ELASTIC, EL_RECORD_DEFLATE, EL_RECORD_BROTLI, EL_RECORDS } el_record_t;
 
 typedef struct {
-    const char *module; /* the name that <IfModule> knows */
+    const char *module; /* the name that <IfModule> compares */
     const char *filter; /* the output filter that compresses */
     el_coding_t coding; /* its only one, or EL_IDENTITY: those of ElasticCodings */
 } el_record_info_t;
 
 const el_record_info_t *el_record_info(el_record_t record);
+
+/*
+ * The module structure of a record; before el_record_load(). Its index is needed even where it is
+ * not loaded, see el_records_lend().
+ */
+void el_record_bind(el_record_t record, module *bound);
+
+/* In the record's register_hooks: it is loaded, until `pconf` is cleared. */
+void el_record_load(el_record_t record, apr_pool_t *pconf);
 
 /* Whether a LoadModule line has named the record. */
 bool el_record_loaded(el_record_t record);
@@ -42,7 +52,7 @@ const module *el_record_of_requests(void);
  */
 void el_records_lend(apr_pool_t *pconf);
 
-/* In post_config: says who owns DEFLATE and BROTLI_COMPRESS, where there is room for doubt. */
+/* In post_config: logs which module registered DEFLATE and BROTLI_COMPRESS. */
 void el_records_report(server_rec *main_server);
 
 #endif

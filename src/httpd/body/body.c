@@ -1,8 +1,7 @@
 #include "httpd/body/body.h"
 
-#include "httpd/state/shared.h"
-
 #include "engines/pool.h"
+#include "host/clock.h"
 
 #include "apr_portable.h"
 
@@ -220,7 +219,7 @@ static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
         apr_size_t len;
         apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
 
-        if (!APR_STATUS_IS_EAGAIN(rv) || el_shared_now() >= until) {
+        if (!APR_STATUS_IS_EAGAIN(rv) || el_clock_usec() >= until) {
             return rv;
         }
         apr_sleep(NAP);
@@ -230,7 +229,7 @@ static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
 /* When a pause that begins now has lasted long enough. */
 static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
 {
-    uint64_t end = el_shared_now() + wait->pause;
+    uint64_t end = el_clock_usec() + wait->pause;
 
     return seen == 0 || seen < wait->least || end > wait->until ? wait->until : end;
 }

@@ -27,7 +27,7 @@ void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes);
 apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
                           apr_read_type_e mode);
 
-/* Takes the data out of a brigade; what is no data stays. */
+/* Deletes the data of a brigade; metadata buckets stay. */
 void el_body_drop(apr_bucket_brigade *bb);
 
 /* A complete body in one piece of memory. */
@@ -50,7 +50,7 @@ apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *w
  */
 el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most);
 
-/* Gives back what a gathered body holds. */
+/* Releases the buffer of a gathered body. */
 void el_body_release(el_whole_t *whole);
 
 /* What ended a look at a body. */
@@ -66,7 +66,7 @@ typedef enum {
 typedef struct {
     uint64_t least; /* bytes, below which a pause of the producer may take until the end */
     uint64_t most;  /* bytes, from which on nothing is waited for */
-    uint64_t until; /* the end of all patience: µs of el_shared_now() */
+    uint64_t until; /* the waiting ends: µs of el_clock_usec() */
     uint64_t pause; /* µs of a pause, from `least` on */
 } el_wait_t;
 

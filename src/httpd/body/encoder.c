@@ -14,7 +14,7 @@ void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t
     *encoder = (el_encoder_t){
         .plan = el_engine_plan(coding, setup, whole),
         .level = setup->level,
-        .usage = el_usage_new(),
+        .meter = el_meter_create(),
         .pool = pool,
         .brigade = apr_brigade_create(pool, alloc),
     };
@@ -36,7 +36,7 @@ static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
     if (few) {
         el_pool_buffer_release(buffer);
     }
-    encoder->usage.out += nbytes;
+    encoder->meter.used.out += nbytes;
 }
 
 /* One call of the engine into `buffer`; the bytes that it made, or 0. */
@@ -70,13 +70,13 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
     size_t nbytes;
     uint8_t *buffer;
 
-    el_usage_start(&encoder->usage);
+    el_meter_start(&encoder->meter);
     buffer = encode_whole(&encoder->plan, data, len, &nbytes);
     if (buffer) {
         ship_whole(encoder, buffer, nbytes);
-        encoder->usage.in += len;
+        encoder->meter.used.in += len;
     }
-    el_usage_stop(&encoder->usage);
+    el_meter_stop(&encoder->meter);
     return buffer != NULL;
 }
 
@@ -104,9 +104,9 @@ static apr_status_t close_stream(void *data)
 
 bool el_encoder_open(el_encoder_t *encoder)
 {
-    el_usage_start(&encoder->usage);
+    el_meter_start(&encoder->meter);
     encoder->context = el_pool_acquire(&encoder->plan);
-    el_usage_stop(&encoder->usage);
+    el_meter_stop(&encoder->meter);
     if (!encoder->context) {
         return false;
     }
@@ -133,7 +133,7 @@ static void ship_block(el_encoder_t *encoder)
                                                 encoder->brigade->bucket_alloc);
 
     APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
-    encoder->usage.out += encoder->used;
+    encoder->meter.used.out += encoder->used;
     encoder->used = 0;
     if (!few) {
         encoder->block = NULL;
@@ -165,12 +165,11 @@ bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t 
     el_span_t span = {.in = (const uint8_t *)data, .in_nbytes = len};
     el_step_t result;
 
-    el_usage_start(&encoder->usage);
+    el_meter_start(&encoder->meter);
     do {
         result = step(encoder, op, &span);
     } while (result == EL_STEP_MORE);
-    el_usage_stop(&encoder->usage);
-    encoder->usage.in += len;
-    encoder->dirty = op == EL_RUN && (encoder->dirty || len > 0);
+    el_meter_stop(&encoder->meter);
+    encoder->meter.used.in += len;
     return result == EL_STEP_OK;
 }

@@ -5,7 +5,9 @@
 #ifndef ELASTIC_ENCODER_H
 #define ELASTIC_ENCODER_H
 
-#include "httpd/state/account.h"
+#include "httpd/body/meter.h"
+
+#include "elastic/engine.h"
 
 #include "apr_buckets.h"
 
@@ -13,12 +15,11 @@ typedef struct {
     el_plan_t plan;
     int level;                   /* as the user counts it */
     el_context_t *context;       /* of a stream that is open, or NULL */
-    el_usage_t usage;
+    el_meter_t meter;
     apr_pool_t *pool;
     apr_bucket_brigade *brigade; /* output that was not taken yet */
     uint8_t *block;              /* the bucket being filled, or NULL */
     size_t used;
-    bool dirty; /* input was taken since the last flush */
 } el_encoder_t;
 
 /*

@@ -12,7 +12,7 @@
  * does it for each buffer, whose size by default this is. It is counted from the body's start, so
  * that how the body arrives, or is read, changes nothing.
  */
-#define WEIGH_EVERY 8096
+#define CHECK_EVERY 8096
 
 size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_coding_t *codings,
                           const char **rest)
@@ -52,7 +52,7 @@ static apr_status_t close_layers(void *data)
 bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
                      const el_limits_t *limits, apr_pool_t *pool, apr_bucket_alloc_t *alloc)
 {
-    *inflate = (el_inflate_t){.limits = *limits, .alloc = alloc, .weigh_at = WEIGH_EVERY};
+    *inflate = (el_inflate_t){.limits = *limits, .alloc = alloc, .check_at = CHECK_EVERY};
     for (; inflate->count < count; inflate->count++) {
         el_layer_t *layer = &inflate->layers[inflate->count];
 
@@ -104,10 +104,10 @@ static el_decode_t step_between(el_layer_t *layer, el_span_t *span)
  * nothing at all, as of a gzip header's endless file name, so that a look at the body's own output
  * would come too late, or never.
  */
-static bool is_bloated(const el_inflate_t *inflate, const el_layer_t *layer)
+static bool is_layer_over_ratio(const el_inflate_t *inflate, const el_layer_t *layer)
 {
-    return layer->given / WEIGH_EVERY > inflate->limits.burst
-           && (layer->given - 1) / inflate->limits.ratio >= inflate->in;
+    return layer->nbytes / CHECK_EVERY > inflate->limits.burst
+           && (layer->nbytes - 1) / inflate->limits.ratio >= inflate->in;
 }
 
 /*
@@ -142,8 +142,8 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
         span->in_nbytes = outer.in_nbytes;
         layer->at = 0;
         layer->filled = BLOCK_SIZE - outer.out_nbytes_avail;
-        layer->given += layer->filled;
-        if (is_bloated(inflate, layer)) {
+        layer->nbytes += layer->filled;
+        if (is_layer_over_ratio(inflate, layer)) {
             return EL_DECODE_FULL;
         }
         if (result == EL_DECODE_DAMAGED || result == EL_DECODE_NO_MEMORY) {
@@ -174,8 +174,8 @@ static void ship_block(el_inflate_t *inflate, size_t used, apr_bucket_brigade *b
 /* How much of `room` may be written at once: no further than to where a limit is looked at. */
 static size_t stride(const el_inflate_t *inflate, uint64_t room)
 {
-    if (room > inflate->weigh_at - inflate->out) {
-        room = inflate->weigh_at - inflate->out;
+    if (room > inflate->check_at - inflate->out) {
+        room = inflate->check_at - inflate->out;
     }
     /* One byte more than is allowed, to tell a body that is too large from one that fits. */
     if (inflate->limits.size > 0 && room > inflate->limits.size - inflate->out) {
@@ -184,19 +184,19 @@ static size_t stride(const el_inflate_t *inflate, uint64_t room)
     return (size_t)room;
 }
 
-static bool too_dense(el_inflate_t *inflate, bool ended)
+static bool is_over_ratio(el_inflate_t *inflate, bool ended)
 {
-    uint64_t since = inflate->out + WEIGH_EVERY - inflate->weigh_at;
-    bool dense;
+    uint64_t since = inflate->out + CHECK_EVERY - inflate->check_at;
+    bool over;
 
-    if (since < WEIGH_EVERY && !(ended && since > 0)) {
+    if (since < CHECK_EVERY && !(ended && since > 0)) {
         return false;
     }
-    inflate->weigh_at = inflate->out + WEIGH_EVERY;
+    inflate->check_at = inflate->out + CHECK_EVERY;
     /* out > in * ratio, without the product, which may not fit. */
-    dense = (inflate->out - 1) / inflate->limits.ratio >= inflate->in;
-    inflate->dense = dense ? inflate->dense + 1 : 0;
-    return inflate->dense > inflate->limits.burst;
+    over = (inflate->out - 1) / inflate->limits.ratio >= inflate->in;
+    inflate->over_ratio = over ? inflate->over_ratio + 1 : 0;
+    return inflate->over_ratio > inflate->limits.burst;
 }
 
 static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_t left)
@@ -208,20 +208,20 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
         return EL_INFLATE_DAMAGED;
     }
     if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
-        return EL_INFLATE_TOO_LARGE;
+        return EL_INFLATE_SIZE_LIMIT;
     }
-    if (too_dense(inflate, result == EL_DECODE_ENDED)) {
-        return EL_INFLATE_TOO_DENSE;
+    if (is_over_ratio(inflate, result == EL_DECODE_ENDED)) {
+        return EL_INFLATE_RATIO_LIMIT;
     }
     for (size_t i = 1; i < inflate->count; i++) {
-        if (is_bloated(inflate, &inflate->layers[i])) {
-            return EL_INFLATE_TOO_DENSE;
+        if (is_layer_over_ratio(inflate, &inflate->layers[i])) {
+            return EL_INFLATE_RATIO_LIMIT;
         }
     }
     if (result == EL_DECODE_ENDED) {
         return left > 0 ? EL_INFLATE_TRAILING : EL_INFLATE_ENDED;
     }
-    return result == EL_DECODE_FULL ? EL_INFLATE_FULL : EL_INFLATE_HUNGRY;
+    return result == EL_DECODE_FULL ? EL_INFLATE_FULL : EL_INFLATE_NEED_INPUT;
 }
 
 /* Decodes into what is left of the block, and at most `room` bytes; adds to `*used`. */
@@ -276,14 +276,14 @@ el_inflated_t el_inflate_finish(const el_inflate_t *inflate)
 const char *el_inflate_text(el_inflated_t inflated)
 {
     static const char *const texts[] = {
-        [EL_INFLATE_HUNGRY] = "it wants more",
-        [EL_INFLATE_FULL] = "there is more of it",
-        [EL_INFLATE_ENDED] = "it is whole",
+        [EL_INFLATE_NEED_INPUT] = "more input is needed",
+        [EL_INFLATE_FULL] = "more output is waiting",
+        [EL_INFLATE_ENDED] = "it is complete",
         [EL_INFLATE_DAMAGED] = "it is damaged",
         [EL_INFLATE_TRAILING] = "bytes follow its end",
         [EL_INFLATE_TRUNCATED] = "it is cut short",
-        [EL_INFLATE_TOO_LARGE] = "it is larger than is allowed",
-        [EL_INFLATE_TOO_DENSE] = "it is larger, for its encoded size, than is allowed",
+        [EL_INFLATE_SIZE_LIMIT] = "it is larger than is allowed",
+        [EL_INFLATE_RATIO_LIMIT] = "it is larger, for its encoded size, than is allowed",
         [EL_INFLATE_NO_MEMORY] = "there is no memory to decode it",
     };
 

@@ -5,7 +5,7 @@
 #ifndef ELASTIC_INFLATE_H
 #define ELASTIC_INFLATE_H
 
-#include "httpd/config/limits.h"
+#include "httpd/config/stock.h"
 
 #include "apr_buckets.h"
 #include "elastic/decoder.h"
@@ -18,14 +18,14 @@
 
 /* What ended a call; those from EL_INFLATE_DAMAGED on end the body. */
 typedef enum {
-    EL_INFLATE_HUNGRY, /* all input taken */
+    EL_INFLATE_NEED_INPUT, /* all input taken */
     EL_INFLATE_FULL,   /* as much was written as was asked for */
     EL_INFLATE_ENDED,  /* the body is whole */
     EL_INFLATE_DAMAGED,
     EL_INFLATE_TRAILING,  /* the body is whole, but bytes follow it */
     EL_INFLATE_TRUNCATED, /* EOS came before the body's end */
-    EL_INFLATE_TOO_LARGE,
-    EL_INFLATE_TOO_DENSE, /* the ratio was above the limit too often in a row */
+    EL_INFLATE_SIZE_LIMIT,
+    EL_INFLATE_RATIO_LIMIT, /* the ratio was above the limit too often in a row */
     EL_INFLATE_NO_MEMORY
 } el_inflated_t;
 
@@ -33,9 +33,9 @@ typedef struct {
     const el_decoder_t *decoder;
     el_decoding_t *decoding;
     bool ended;
-    uint8_t *between; /* what the layer outside of it gave; not used by the outermost */
+    uint8_t *between; /* output of the layer outside of it; not used by the outermost */
     size_t at, filled;
-    uint64_t given; /* bytes that ever were between; not counted for the outermost */
+    uint64_t nbytes; /* bytes that were in `between` so far; not counted for the outermost */
 } el_layer_t;
 
 typedef struct {
@@ -43,8 +43,8 @@ typedef struct {
     size_t count;
     el_limits_t limits;
     uint64_t in, out; /* bytes so far */
-    uint64_t weigh_at; /* bytes of output at which the ratio is looked at next */
-    uint64_t dense;    /* how many times in a row it was above the limit */
+    uint64_t check_at; /* bytes of output at which the ratio is looked at next */
+    uint64_t over_ratio; /* how many times in a row it was above the limit */
     apr_bucket_alloc_t *alloc;
     uint8_t *block; /* the next bucket, or NULL */
     el_inflated_t last;

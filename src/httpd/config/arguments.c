@@ -1,5 +1,7 @@
 #include "httpd/config/arguments.h"
 
+#include "httpd/config/values.h"
+
 #include "ap_mpm.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
@@ -7,6 +9,11 @@
 #include "http_log.h"
 
 EL_USE_LOG;
+
+/* Digits before and behind the point that a percentage of millionths can hold. */
+#define PPM_PER_PERCENT 10000.
+
+const el_word_t el_words_on_off[] = {{"On", true}, {"Off", false}, {NULL, 0}};
 
 const char *el_refuse(const cmd_parms *cmd, const char *given)
 {
@@ -36,7 +43,7 @@ const char *el_only_word(const cmd_parms *cmd, const char *args)
     return words->nelts == 1 ? el_word(words, 0) : NULL;
 }
 
-bool el_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+bool el_number(const char *text, int64_t min, int64_t max, int64_t *value)
 {
     char *end;
     apr_int64_t parsed;
@@ -46,25 +53,14 @@ bool el_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
     }
     errno = 0;
     parsed = apr_strtoi64(text, &end, 10);
-    if (errno || *end || parsed < 0 || (uint64_t)parsed < min || (uint64_t)parsed > max) {
+    if (errno || *end || parsed < min || parsed > max) {
         return false;
     }
-    *value = (uint64_t)parsed;
+    *value = parsed;
     return true;
 }
 
-bool el_only_number(const cmd_parms *cmd, const char *args, int min, int max, int *value)
-{
-    uint64_t parsed;
-
-    if (!el_number(el_only_word(cmd, args), (uint64_t)min, (uint64_t)max, &parsed)) {
-        return false;
-    }
-    *value = (int)parsed;
-    return true;
-}
-
-bool el_percentage(const char *text, double *share)
+bool el_percentage(const char *text, int64_t *ppm)
 {
     char *end;
     double value;
@@ -77,36 +73,7 @@ bool el_percentage(const char *text, double *share)
     if (*end || value > 100) {
         return false;
     }
-    *share = value / 100;
-    return true;
-}
-
-bool el_time(const cmd_parms *cmd, const char *text, apr_interval_time_t *time)
-{
-    size_t digits = text ? strspn(text, "0123456789") : 0;
-    const char *unit = text ? text + digits : "";
-    uint64_t count;
-
-    /* More than a minute in ms is out of every range; the bound keeps the product in range. */
-    if (!el_number(apr_pstrmemdup(cmd->pool, text ? text : "", digits), 0, 1000000, &count)) {
-        return false;
-    }
-    if (strcasecmp(unit, "ms") == 0) {
-        *time = apr_time_from_msec((apr_interval_time_t)count);
-    } else if (!*unit || strcasecmp(unit, "s") == 0) {
-        *time = apr_time_from_sec((apr_interval_time_t)count);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-bool el_on_off(const char *text, bool *value)
-{
-    if (!text || (strcasecmp(text, "on") && strcasecmp(text, "off"))) {
-        return false;
-    }
-    *value = strcasecmp(text, "on") == 0;
+    *ppm = (int64_t)(value * PPM_PER_PERCENT + 0.5);
     return true;
 }
 
@@ -119,4 +86,92 @@ void el_advise(cmd_parms *cmd, const char *text)
         return;
     }
     ap_log_error(APLOG_MARK, level, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name, text);
+}
+
+/* What the letters behind a number multiply it by; 0 where they are none of the unit's. */
+static int64_t factor_of(el_unit_t unit, const char *letters)
+{
+    static const struct {
+        el_unit_t unit;
+        const char *letters;
+        int64_t factor;
+    } rows[] = {
+        {EL_UNIT_ONE, "", 1},
+        {EL_UNIT_BYTES, "", 1},
+        {EL_UNIT_BYTES, "K", 1 << 10},
+        {EL_UNIT_BYTES, "M", 1 << 20},
+        {EL_UNIT_BYTES, "G", 1 << 30},
+        {EL_UNIT_TIME, "", APR_USEC_PER_SEC},
+        {EL_UNIT_TIME, "s", APR_USEC_PER_SEC},
+        {EL_UNIT_TIME, "ms", APR_USEC_PER_SEC / 1000},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].unit == unit && strcasecmp(rows[i].letters, letters) == 0) {
+            return rows[i].factor;
+        }
+    }
+    return 0;
+}
+
+static bool find_word(const el_word_t *words, const char *given, int64_t *value)
+{
+    for (; words && words->name; words++) {
+        if (strcasecmp(words->name, given) == 0) {
+            *value = words->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The value of the only word on a line, within its bounds. */
+static bool parse(const cmd_parms *cmd, const el_argument_t *argument, const char *given,
+                  int64_t *value)
+{
+    size_t digits;
+    int64_t factor;
+
+    if (!given) {
+        return false;
+    }
+    if (find_word(argument->words, given, value)) {
+        return true;
+    }
+    if (argument->unit == EL_UNIT_PERCENT) {
+        return el_percentage(given, value);
+    }
+    digits = strspn(given, "0123456789");
+    factor = factor_of(argument->unit, given + digits);
+    if (factor == 0
+        || !el_number(apr_pstrmemdup(cmd->pool, given, digits), 0, INT64_MAX / factor, value)) {
+        return false;
+    }
+    *value *= factor;
+    return *value >= argument->min && *value <= argument->max;
+}
+
+const char *el_set_value(cmd_parms *cmd, void *config, const char *args)
+{
+    const el_argument_t *argument = cmd->info;
+    const char *error = argument->global ? ap_check_cmd_context(cmd, GLOBAL_ONLY) : NULL;
+    el_values_t *values =
+        argument->server ? el_record_settings(argument->record, cmd->server->module_config)
+                         : config;
+    int64_t value;
+
+    if (error) {
+        return error;
+    }
+    if (!parse(cmd, argument, el_only_word(cmd, args), &value)) {
+        return el_refuse(cmd, args);
+    }
+    if (argument->adjust) {
+        argument->adjust(cmd, &value);
+    }
+    if (argument->used && argument->used_by & 1u << value) {
+        atomic_store(argument->used, true);
+    }
+    el_value_set(values, argument->value, value);
+    return NULL;
 }

@@ -2,10 +2,13 @@
  * Directives' arguments: words, numbers, times, and the sentence that refuses them. A refusal names
  * the directive, what was given and what is allowed, which is the table's own help text.
  */
-#ifndef ELASTIC_ARGUMENTS_H
-#define ELASTIC_ARGUMENTS_H
+#ifndef ELASTIC_CONFIG_ARGUMENTS_H
+#define ELASTIC_CONFIG_ARGUMENTS_H
 
 #include "httpd/base/glue.h"
+#include "httpd/base/records.h"
+
+#include <stdatomic.h>
 
 /* The error that configtest shows; it lives in the command's pool. */
 const char *el_refuse(const cmd_parms *cmd, const char *given);
@@ -18,23 +21,49 @@ const char *el_word(const apr_array_header_t *words, int i);
 const char *el_only_word(const cmd_parms *cmd, const char *args);
 
 /* A whole number min … max, digits and nothing else. False leaves `value`; NULL is no number. */
-bool el_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
+bool el_number(const char *text, int64_t min, int64_t max, int64_t *value);
 
-/* The same, for the only word of a line and a field of settings. */
-bool el_only_number(const cmd_parms *cmd, const char *args, int min, int max, int *value);
-
-/* A percentage 0 … 100, with or without a fraction, as a share 0 … 1. */
-bool el_percentage(const char *text, double *share);
-
-/* A time: digits and ms, s or nothing for seconds. */
-bool el_time(const cmd_parms *cmd, const char *text, apr_interval_time_t *time);
-
-bool el_on_off(const char *text, bool *value);
+/* A percentage 0 … 100, with or without a fraction, in millionths (EL_PPM is 100 %). */
+bool el_percentage(const char *text, int64_t *ppm);
 
 /*
- * Says something once at startup, though httpd reads its configuration twice there; from .htaccess,
+ * Logs a warning once at startup, though httpd reads its configuration twice there; from .htaccess,
  * which is read per request, only at debug level.
  */
 void el_advise(cmd_parms *cmd, const char *text);
+
+/* What the number of a directive is counted in. */
+typedef enum {
+    EL_UNIT_NONE,   /* no number is allowed, only words */
+    EL_UNIT_ONE,    /* digits */
+    EL_UNIT_BYTES,  /* digits and K, M, G (of 1024) or nothing */
+    EL_UNIT_TIME,   /* digits and ms, s or nothing for seconds; the value is in µs */
+    EL_UNIT_PERCENT /* 0 … 100; the value is in millionths */
+} el_unit_t;
+
+/* A word that is allowed, and its value; the last of a list has no name. */
+typedef struct {
+    const char *name;
+    int64_t value;
+} el_word_t;
+
+extern const el_word_t el_words_on_off[];
+
+/* What a directive of one argument takes, and where its value goes: the command's `cmd_data`. */
+typedef struct {
+    el_record_t record;     /* whose settings */
+    bool server;            /* those of the server; otherwise those of the directory */
+    bool global;            /* refused within <VirtualHost> */
+    unsigned value;         /* which of its el_values_t */
+    el_unit_t unit;
+    int64_t min, max;       /* of the number */
+    const el_word_t *words; /* or NULL */
+    atomic_bool *used;      /* set where the value is one of `used_by`, a bit for each; or NULL */
+    unsigned used_by;
+    void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
+} el_argument_t;
+
+/* The function of every directive with an el_argument_t: RAW_ARGS. */
+const char *el_set_value(cmd_parms *cmd, void *config, const char *args);
 
 #endif

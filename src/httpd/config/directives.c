@@ -1,12 +1,14 @@
-/* The Elastic directives' table, and what each of them accepts. */
+/* The table of Elastic directives, and the functions of those that take more than one value. */
+#include "httpd/config/directives.h"
+
 #include "httpd/config/arguments.h"
-#include "httpd/config/control_directives.h"
-#include "httpd/base/records.h"
 #include "httpd/config/settings.h"
 
 #include "elastic/engine.h"
+#include "elastic/etag.h"
+#include "elastic/goal.h"
+#include "elastic/mediatype.h"
 
-#include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
 
@@ -18,56 +20,90 @@
 
 #define INTERVAL_MIN apr_time_from_msec(100)
 #define INTERVAL_MAX apr_time_from_sec(60)
-/* Half of a millisecond is what the fastest setup takes for a large page. */
-#define MAX_TIME_MIN apr_time_from_msec(1)
-#define MAX_TIME_MAX apr_time_from_sec(60)
 /* The least interval that the paper advises (§4.3). */
 #define INTERVAL_ADVISED apr_time_from_msec(500)
 
-static const char *set_switch(const cmd_parms *cmd, const char *args, bool *value, bool *is_set)
+/* Half of a millisecond is what the fastest setup takes for a large page. */
+#define MAX_TIME_MIN apr_time_from_msec(1)
+#define MAX_TIME_MAX apr_time_from_sec(60)
+
+/* More than any machine has. */
+#define POOL_MEMORY_MAX (INT64_C(1) << 53)
+
+static void advise_interval(cmd_parms *cmd, int64_t *interval)
 {
-    if (!el_on_off(el_only_word(cmd, args), value)) {
-        return el_refuse(cmd, args);
+    if (*interval < INTERVAL_ADVISED) {
+        el_advise(cmd, "below 500ms the load that a step causes may not be seen before the next");
     }
-    *is_set = true;
-    return NULL;
 }
 
-/* The same of what no request pays for while it is On nowhere. */
-static const char *set_costly(const cmd_parms *cmd, const char *args, bool *value, bool *is_set,
-                              atomic_bool *anywhere)
-{
-    const char *refused = set_switch(cmd, args, value, is_set);
+static const el_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
+static const el_word_t auto_mtu[] = {{"auto", EL_DEFAULT_MTU}, {NULL, 0}};
+static const el_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
+static const el_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
+static const el_word_t etags[] = {
+    {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
+    {"remove", EL_ETAG_REMOVE}, {NULL, 0},
+};
+static const el_word_t controls[] = {
+    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX}, {"predict", EL_CONTROL_PREDICT},
+    {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
+};
+static const el_word_t loads[] = {
+    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP},
+    {"psi", EL_LOAD_PSI}, {NULL, 0},
+};
 
-    if (!refused && *value) {
-        atomic_store(anywhere, true);
-    }
-    return refused;
-}
+#define ON (1u << true)
 
-static const char *set_enabled(cmd_parms *cmd, void *config, const char *args)
-{
-    el_dir_t *dir = config;
+static const el_argument_t enabled = {.value = EL_DIR_ENABLED, .words = el_words_on_off};
+static const el_argument_t precompressed = {
+    .value = EL_DIR_PRECOMPRESSED, .words = el_words_on_off,
+    .used = &el_settings_precompressed, .used_by = ON,
+};
+static const el_argument_t inflate = {
+    .value = EL_DIR_INFLATE, .words = el_words_on_off,
+    .used = &el_settings_inflate, .used_by = ON,
+};
+static const el_argument_t min_size = {
+    .value = EL_DIR_MIN_SIZE, .unit = EL_UNIT_ONE, .max = INT64_MAX, .words = auto_size,
+};
+/* A body and its encoding are held in memory, and libraries count with 31 bits. */
+static const el_argument_t whole_body = {
+    .value = EL_DIR_WHOLE_BODY, .unit = EL_UNIT_BYTES, .max = INT_MAX,
+};
+static const el_argument_t max_time = {
+    .value = EL_DIR_MAX_TIME, .unit = EL_UNIT_TIME, .min = MAX_TIME_MIN, .max = MAX_TIME_MAX,
+    .words = no_max_time,
+};
+static const el_argument_t etag = {
+    .value = EL_DIR_ETAG, .words = etags, .used = &el_settings_untagged,
+    .used_by = 1u << EL_ETAG_KEEP | 1u << EL_ETAG_REMOVE,
+};
+static const el_argument_t mtu = {
+    .server = true, .value = EL_SERVER_MTU, .unit = EL_UNIT_ONE, .min = MTU_MIN, .max = MTU_MAX,
+    .words = auto_mtu,
+};
+static const el_argument_t bypass = {
+    .server = true, .global = true, .value = EL_SERVER_BYPASS, .unit = EL_UNIT_PERCENT,
+    .words = no_bypass,
+};
+static const el_argument_t control = {
+    .server = true, .global = true, .value = EL_SERVER_CONTROL, .words = controls,
+};
+static const el_argument_t load_from = {
+    .server = true, .global = true, .value = EL_SERVER_LOAD, .words = loads,
+};
+static const el_argument_t interval = {
+    .server = true, .global = true, .value = EL_SERVER_INTERVAL, .unit = EL_UNIT_TIME,
+    .min = INTERVAL_MIN, .max = INTERVAL_MAX, .adjust = advise_interval,
+};
+static const el_argument_t pool_memory = {
+    .server = true, .global = true, .value = EL_SERVER_POOL_MEMORY, .unit = EL_UNIT_BYTES,
+    .max = POOL_MEMORY_MAX,
+};
 
-    return set_switch(cmd, args, &dir->enabled, &dir->enabled_set);
-}
-
-static const char *set_precompressed(cmd_parms *cmd, void *config, const char *args)
-{
-    el_dir_t *dir = config;
-
-    return set_costly(cmd, args, &dir->precompressed, &dir->precompressed_set,
-                      &el_settings_precompressed);
-}
-
-static const char *set_inflate(cmd_parms *cmd, void *config, const char *args)
-{
-    el_dir_t *dir = config;
-
-    return set_costly(cmd, args, &dir->inflate, &dir->inflate_set, &el_settings_inflate);
-}
-
-/* A pattern with `+` or `-` before it, or neither. */
+/* Whether a pattern has `+` or `-` before it. */
 static bool is_signed(const char *given)
 {
     return *given == '+' || *given == '-';
@@ -83,26 +119,23 @@ static const char *set_types(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
     apr_array_header_t *words = el_words(cmd, args);
+    apr_array_header_t *rules = apr_array_make(cmd->pool, words->nelts, sizeof(el_type_rule_t));
     bool replace = false;
 
     if (!words->nelts) {
         return el_refuse(cmd, args);
     }
     for (int i = 0; i < words->nelts; i++) {
-        const char *given = el_word(words, i);
-        el_type_rule_t rule;
-
-        if (!read_rule(given, &rule)) {
-            return el_refuse(cmd, given);
+        if (!read_rule(el_word(words, i), apr_array_push(rules))) {
+            return el_refuse(cmd, el_word(words, i));
         }
-        replace = replace || !is_signed(given);
+        replace = replace || !is_signed(el_word(words, i));
     }
     if (replace || !dir->types) {
-        dir->types = apr_array_make(cmd->pool, words->nelts, sizeof(el_type_rule_t));
+        dir->types = rules;
         dir->types_replace = dir->types_replace || replace;
-    }
-    for (int i = 0; i < words->nelts; i++) {
-        read_rule(el_word(words, i), apr_array_push(dir->types));
+    } else {
+        apr_array_cat(dir->types, rules);
     }
     return NULL;
 }
@@ -111,8 +144,7 @@ static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
 {
     el_dir_t *dir = config;
     apr_array_header_t *words = el_words(cmd, args);
-    el_coding_t order[EL_CODINGS];
-    size_t count = 0;
+    unsigned seen = 0;
 
     if (!words->nelts) {
         return el_refuse(cmd, args);
@@ -123,185 +155,68 @@ static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
         if (coding == EL_IDENTITY) {
             return el_refuse(cmd, el_word(words, i));
         }
-        for (size_t k = 0; k < count; k++) {
-            if (order[k] == coding) {
-                return el_refuse(cmd, args);
-            }
+        if (seen & 1u << coding) {
+            return el_refuse(cmd, args);
         }
         if (!el_engine_for(coding)) {
             el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
                                         el_word(words, i)));
         }
-        order[count++] = coding;
+        seen |= 1u << coding;
+        dir->codings[i] = coding;
     }
-    memcpy(dir->codings, order, sizeof(order[0]) * count);
-    dir->codings_count = count;
-    dir->codings_set = true;
+    dir->codings_count = (size_t)words->nelts;
     return NULL;
+}
+
+/* What this build makes of the bounds of `coding`; warns where it is something else. */
+static void keep_range(cmd_parms *cmd, el_dir_t *dir, el_coding_t coding, el_range_t wanted)
+{
+    const char *token = el_coding_info(coding)->token;
+    el_range_t range = el_range_built_in(coding, wanted);
+
+    if (!range.enabled) {
+        el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", token));
+    } else if (wanted.max > range.max) {
+        el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
+                                    token, range.max));
+    }
+    dir->range[coding] = range;
+    dir->range_set[coding] = true;
 }
 
 static const char *set_level(cmd_parms *cmd, void *config, const char *args)
 {
-    el_dir_t *dir = config;
     apr_array_header_t *words = el_words(cmd, args);
     const el_coding_info_t *info;
     el_coding_t coding;
-    uint64_t bound[2];
-    int top;
+    int64_t bound[2];
 
     if (words->nelts != 2 && words->nelts != 3) {
         return el_refuse(cmd, args);
     }
     coding = el_coding_find(el_word(words, 0), strlen(el_word(words, 0)));
     info = el_coding_info(coding);
-    if (!info) {
-        return el_refuse(cmd, args);
-    }
     for (int i = 0; i < 2; i++) {
         const char *text = el_word(words, words->nelts == 3 ? i + 1 : 1);
 
-        if (!el_number(text, (uint64_t)info->level_min, (uint64_t)info->level_max, &bound[i])) {
+        if (!info || !el_number(text, info->level_min, info->level_max, &bound[i])) {
             return el_refuse(cmd, args);
         }
     }
     if (bound[0] > bound[1]) {
         return el_refuse(cmd, args);
     }
-    top = el_engine_top(coding);
-    if (top == EL_ENGINE_NONE) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", info->token));
-    } else if (bound[1] > (uint64_t)top) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
-                                    info->token, top));
-    }
-    dir->range[coding] = el_range_of((int)bound[0], (int)bound[1]);
-    dir->range_set[coding] = true;
-    return NULL;
-}
-
-static el_server_t *server_config(const cmd_parms *cmd)
-{
-    return el_record_settings(EL_RECORD_ELASTIC, cmd->server->module_config);
-}
-
-/* A number of bytes, also with K, M or G behind it (of 1024). */
-static bool bytes_of(const cmd_parms *cmd, const char *text, uint64_t *bytes)
-{
-    static const char units[] = "KMG";
-    size_t digits = text ? strspn(text, "0123456789") : 0;
-    const char *unit = text ? text + digits : "";
-    const char *known = *unit ? strchr(units, apr_toupper(*unit)) : units;
-    int shift = !*unit ? 0 : known ? 10 * (int)(known - units + 1) : 0;
-
-    /* 2^53 bytes are beyond every machine; the bound keeps the product in range. */
-    if (!known || (*unit && unit[1])
-        || !el_number(apr_pstrmemdup(cmd->pool, text ? text : "", digits), 0,
-                      UINT64_C(1) << (53 - shift), bytes)) {
-        return false;
-    }
-    *bytes <<= shift;
-    return true;
-}
-
-static const char *set_whole_body(cmd_parms *cmd, void *config, const char *args)
-{
-    el_dir_t *dir = config;
-
-    /* A body and its encoding are held in memory, and libraries count with 31 bits. */
-    if (!bytes_of(cmd, el_only_word(cmd, args), &dir->whole_body) || dir->whole_body > INT_MAX) {
-        return el_refuse(cmd, args);
-    }
-    dir->whole_body_set = true;
-    return NULL;
-}
-
-static const char *set_max_time(cmd_parms *cmd, void *config, const char *args)
-{
-    el_dir_t *dir = config;
-    const char *given = el_only_word(cmd, args);
-
-    if (given && strcasecmp(given, "off") == 0) {
-        dir->max_time = EL_NO_MAX_TIME;
-    } else if (!el_time(cmd, given, &dir->max_time) || dir->max_time < MAX_TIME_MIN
-               || dir->max_time > MAX_TIME_MAX) {
-        return el_refuse(cmd, args);
-    }
-    dir->max_time_set = true;
-    return NULL;
-}
-
-static const char *set_pool_memory(cmd_parms *cmd, void *config, const char *args)
-{
-    el_server_t *server = server_config(cmd);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-
-    (void)config;
-    if (error) {
-        return error;
-    }
-    if (!bytes_of(cmd, el_only_word(cmd, args), &server->pool_memory)) {
-        return el_refuse(cmd, args);
-    }
-    server->pool_memory_set = true;
-    return NULL;
-}
-
-static const char *set_min_size(cmd_parms *cmd, void *config, const char *args)
-{
-    el_dir_t *dir = config;
-    const char *given = el_only_word(cmd, args);
-
-    if (given && strcasecmp(given, "auto") == 0) {
-        dir->min_size = EL_MIN_SIZE_AUTO;
-    } else if (!el_number(given, 0, APR_INT64_MAX, &dir->min_size)) {
-        return el_refuse(cmd, args);
-    }
-    dir->min_size_set = true;
-    return NULL;
-}
-
-static const char *set_etag(cmd_parms *cmd, void *config, const char *args)
-{
-    static const char *const names[] = {
-        [EL_ETAG_WEAK] = "weak",
-        [EL_ETAG_SUFFIX] = "suffix",
-        [EL_ETAG_KEEP] = "keep",
-        [EL_ETAG_REMOVE] = "remove",
-    };
-    el_dir_t *dir = config;
-    const char *given = el_only_word(cmd, args);
-
-    for (size_t i = 0; given && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcasecmp(given, names[i]) == 0) {
-            dir->etag = (el_etag_mode_t)i;
-            dir->etag_set = true;
-            el_settings_untagged = el_settings_untagged || dir->etag == EL_ETAG_KEEP
-                                   || dir->etag == EL_ETAG_REMOVE;
-            return NULL;
-        }
-    }
-    return el_refuse(cmd, args);
-}
-
-static const char *set_mtu(cmd_parms *cmd, void *config, const char *args)
-{
-    const char *given = el_only_word(cmd, args);
-    uint64_t mtu = EL_DEFAULT_MTU;
-
-    (void)config;
-    if (!given || (strcasecmp(given, "auto") && !el_number(given, MTU_MIN, MTU_MAX, &mtu))) {
-        return el_refuse(cmd, args);
-    }
-    server_config(cmd)->mtu = mtu;
+    keep_range(cmd, config, coding, el_range_of((int)bound[0], (int)bound[1]));
     return NULL;
 }
 
 static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
 {
     apr_array_header_t *words = el_words(cmd, args);
-    el_server_t *server = server_config(cmd);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    double low, high;
+    el_server_t *server = el_server_config(cmd->server);
+    int64_t low, high;
 
     (void)config;
     if (error) {
@@ -311,73 +226,50 @@ static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
         || !el_percentage(el_word(words, 1), &high) || low >= high) {
         return el_refuse(cmd, args);
     }
-    server->low = low;
-    server->high = high;
-    server->cpu_set = true;
+    el_value_set(&server->values, EL_SERVER_LOW, low);
+    el_value_set(&server->values, EL_SERVER_HIGH, high);
     return NULL;
 }
 
-static const char *set_interval(cmd_parms *cmd, void *config, const char *args)
+static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
 {
-    const char *given = el_only_word(cmd, args);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    apr_interval_time_t interval;
+    el_server_t *server = el_server_config(cmd->server);
 
     (void)config;
     if (error) {
         return error;
     }
-    if (!el_time(cmd, given, &interval) || interval < INTERVAL_MIN || interval > INTERVAL_MAX) {
-        return el_refuse(cmd, args);
-    }
-    if (interval < INTERVAL_ADVISED) {
-        el_advise(cmd, "below 500ms the load that a step causes may not be seen before the next");
-    }
-    server_config(cmd)->interval = interval;
-    return NULL;
+    return el_goal_parse(args, strlen(args), &server->goal) ? NULL : el_refuse(cmd, args);
 }
 
-static const char *set_bypass(cmd_parms *cmd, void *config, const char *args)
+/* A path, relative to ServerRoot; `cmd->info` is the offset of its field in el_server_t. */
+static const char *set_path(cmd_parms *cmd, void *config, const char *args)
 {
     const char *given = el_only_word(cmd, args);
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    el_server_t *server = server_config(cmd);
+    const char *path = given && *given ? ap_server_root_relative(cmd->pool, given) : NULL;
+    char *server = (char *)el_server_config(cmd->server);
 
     (void)config;
     if (error) {
         return error;
     }
-    if (given && strcasecmp(given, "off") == 0) {
-        server->bypass = EL_NO_BYPASS;
-    } else if (!el_percentage(given, &server->bypass)) {
-        return el_refuse(cmd, args);
-    }
-    server->bypass_set = true;
-    return NULL;
-}
-
-static const char *set_proc_stat(cmd_parms *cmd, void *config, const char *args)
-{
-    const char *given = el_only_word(cmd, args);
-    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-
-    (void)config;
-    if (error) {
-        return error;
-    }
-    if (!given || !*given) {
-        return el_refuse(cmd, args);
-    }
-    server_config(cmd)->proc_stat = ap_server_root_relative(cmd->pool, given);
-    return server_config(cmd)->proc_stat ? NULL : el_refuse(cmd, args);
+    *(const char **)(server + (size_t)cmd->info) = path;
+    return path ? NULL : el_refuse(cmd, args);
 }
 
 #define EVERYWHERE OR_FILEINFO
 #define NOT_HTACCESS (RSRC_CONF | ACCESS_CONF)
 
+/* A directive of one value. */
+#define VALUE(name, argument, where, help)                                                         \
+    AP_INIT_RAW_ARGS(name, el_set_value, (void *)&argument, where, help)
+#define PATH(name, field, help)                                                                    \
+    AP_INIT_RAW_ARGS(name, set_path, (void *)offsetof(el_server_t, field), RSRC_CONF, help)
+
 const command_rec el_commands[] = {
-    AP_INIT_RAW_ARGS("Elastic", set_enabled, NULL, EVERYWHERE,
-                     "On or Off: whether responses are compressed here"),
+    VALUE("Elastic", enabled, EVERYWHERE, "On or Off: whether responses are compressed here"),
     AP_INIT_RAW_ARGS("ElasticTypes", set_types, NULL, EVERYWHERE,
                      "media types as text/html, text/* or application/*+json; with + or - added "
                      "to or taken from the inherited ones"),
@@ -386,42 +278,39 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticLevel", set_level, NULL, NOT_HTACCESS,
                      "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, "
                      "zstd 1-19"),
-    AP_INIT_RAW_ARGS("ElasticMinSize", set_min_size, NULL, NOT_HTACCESS,
-                     "auto, or the size in bytes below which bodies stay as they are"),
-    AP_INIT_RAW_ARGS("ElasticWholeBody", set_whole_body, NULL, NOT_HTACCESS,
-                     "the size in bytes up to which a complete body is encoded in one call, below "
-                     "2G; K, M or G may follow"),
-    AP_INIT_RAW_ARGS("ElasticMaxTime", set_max_time, NULL, NOT_HTACCESS,
-                     "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a "
-                     "bare number is seconds)"),
-    AP_INIT_RAW_ARGS("ElasticPrecompressed", set_precompressed, NULL, EVERYWHERE,
-                     "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f"),
-    AP_INIT_RAW_ARGS("ElasticInflate", set_inflate, NULL, EVERYWHERE,
-                     "On or Off: whether request bodies in gzip and br are decoded"),
-    AP_INIT_RAW_ARGS("ElasticETag", set_etag, NULL, NOT_HTACCESS,
-                     "weak, suffix, keep or remove: the entity tag of an encoded response"),
-    AP_INIT_RAW_ARGS("ElasticMTU", set_mtu, NULL, RSRC_CONF,
-                     "auto, or the link's packet size in bytes, 576 to 65535"),
+    VALUE("ElasticMinSize", min_size, NOT_HTACCESS,
+          "auto, or the size in bytes below which bodies stay as they are"),
+    VALUE("ElasticWholeBody", whole_body, NOT_HTACCESS,
+          "the size in bytes up to which a complete body is encoded in one call, below 2G; K, M "
+          "or G may follow"),
+    VALUE("ElasticMaxTime", max_time, NOT_HTACCESS,
+          "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a bare "
+          "number is seconds)"),
+    VALUE("ElasticPrecompressed", precompressed, EVERYWHERE,
+          "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f"),
+    VALUE("ElasticInflate", inflate, EVERYWHERE,
+          "On or Off: whether request bodies in gzip and br are decoded"),
+    VALUE("ElasticETag", etag, NOT_HTACCESS,
+          "weak, suffix, keep or remove: the entity tag of an encoded response"),
+    VALUE("ElasticMTU", mtu, RSRC_CONF,
+          "auto, or the link's packet size in bytes, 576 to 65535"),
     AP_INIT_RAW_ARGS("ElasticCPU", set_cpu, NULL, RSRC_CONF,
                      "two percentages, 0 <= low < high <= 100: effort goes up below low and down "
                      "above high"),
-    AP_INIT_RAW_ARGS("ElasticInterval", set_interval, NULL, RSRC_CONF,
-                     "the time between two samples, 100ms to 60s (a bare number is seconds)"),
-    AP_INIT_RAW_ARGS("ElasticControl", el_set_control, NULL, RSRC_CONF,
-                     "step, mix, predict, external or off: how the effort follows the load"),
-    AP_INIT_RAW_ARGS("ElasticLoad", el_set_load, NULL, RSRC_CONF,
-                     "auto, stat, cgroup or psi: what the load is read from"),
-    AP_INIT_RAW_ARGS("ElasticGoal", el_set_goal, NULL, RSRC_CONF,
+    VALUE("ElasticInterval", interval, RSRC_CONF,
+          "the time between two samples, 100ms to 60s (a bare number is seconds)"),
+    VALUE("ElasticControl", control, RSRC_CONF,
+          "step, mix, predict, external or off: how the effort follows the load"),
+    VALUE("ElasticLoad", load_from, RSRC_CONF,
+          "auto, stat, cgroup or psi: what the load is read from"),
+    AP_INIT_RAW_ARGS("ElasticGoal", set_goal, NULL, RSRC_CONF,
                      "cpu, latency p95 TIME (us, ms or s) or cost PRICE/h PRICE/GB: what effort "
                      "is spent for"),
-    AP_INIT_RAW_ARGS("ElasticPosition", el_set_position, NULL, RSRC_CONF,
-                     "the path of the file that ElasticControl external follows"),
-    AP_INIT_RAW_ARGS("ElasticBypass", set_bypass, NULL, RSRC_CONF,
-                     "Off, or the percentage of CPU above which nothing is compressed, 0 to 100"),
-    AP_INIT_RAW_ARGS("ElasticPoolMemory", set_pool_memory, NULL, RSRC_CONF,
-                     "the bytes that all processes together keep for their encoders; K, M or G may "
-                     "follow"),
-    AP_INIT_RAW_ARGS("ElasticProcStat", set_proc_stat, NULL, RSRC_CONF,
-                     "the path of a file that is read in place of /proc/stat"),
+    PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
+    VALUE("ElasticBypass", bypass, RSRC_CONF,
+          "Off, or the percentage of CPU above which nothing is compressed, 0 to 100"),
+    VALUE("ElasticPoolMemory", pool_memory, RSRC_CONF,
+          "the bytes that all processes together keep for their encoders; K, M or G may follow"),
+    PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {NULL},
 };

@@ -1,40 +1,41 @@
 #include "httpd/config/policy.h"
 
-#include "httpd/state/shared.h"
+#include "engines/pool.h"
 
 /* mod_deflate leaves whole bodies alone that are no longer than this; mod_brotli none. */
 #define STOCK_GZIP_SMALL 68
 
-bool el_policy_is_stock(el_record_t record)
-{
-    return record != EL_RECORD_ELASTIC;
-}
-
-bool el_policy_type_listed(const el_dir_t *dir, el_record_t record, const char *content_type)
-{
-    /* Where a filter is named, its types are the operator's business: no list is any type. */
-    return el_dir_type_listed(dir, content_type, el_policy_is_stock(record));
-}
+static el_site_t site;
 
 size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order)
 {
-    el_coding_t enabled[EL_CODINGS];
-    size_t count = el_dir_codings(dir, enabled);
+    el_coding_t only = el_record_info(record)->coding;
+    size_t count = el_dir_codings(dir, order);
     size_t left = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!el_policy_is_stock(record) || enabled[i] == el_record_info(record)->coding) {
-            order[left++] = enabled[i];
+        if (only == EL_IDENTITY || order[i] == only) {
+            order[left++] = order[i];
         }
     }
     return left;
 }
 
-uint64_t el_policy_min_size(const el_dir_t *dir, el_record_t record)
+/* The stock module's level is the ceiling; below it the coding's whole range is free. */
+static el_range_t range_of(const el_dir_t *dir, const el_stock_t *stock, el_record_t record,
+                           el_coding_t coding)
 {
-    if (dir->min_size_set) {
-        return dir->min_size;
+    const el_coding_info_t *info = el_coding_info(coding);
+
+    if (dir->range_set[coding] || record == EL_RECORD_ELASTIC) {
+        return el_dir_range(dir, coding);
     }
+    return el_range_of(info->default_min,
+                       (int)el_value(&stock->values, EL_STOCK_LEVEL, info->stock_level));
+}
+
+static int64_t min_size_of(el_record_t record)
+{
     switch (record) {
     case EL_RECORD_DEFLATE:
         return STOCK_GZIP_SMALL + 1;
@@ -45,62 +46,71 @@ uint64_t el_policy_min_size(const el_dir_t *dir, el_record_t record)
     }
 }
 
-el_etag_mode_t el_policy_etag(const request_rec *r, el_record_t record)
+static uint64_t whole_most(const el_dir_t *dir)
+{
+    uint64_t asked = el_dir_whole_body(dir);
+
+    return asked < el_pool_whole() ? asked : el_pool_whole();
+}
+
+el_policy_t el_policy_of(const request_rec *r, el_record_t record)
 {
     const el_dir_t *dir = el_dir_of(r);
-
-    if (dir->etag_set) {
-        return dir->etag;
-    }
-    return el_policy_is_stock(record) ? el_stock_etag(el_stock_of(r->server, record))
-                                      : EL_ETAG_WEAK;
-}
-
-/* The stock module's level is the ceiling; below it the coding's whole range is free. */
-static el_range_t range_of(const el_dir_t *dir, const el_stock_t *stock, el_record_t record,
-                           el_coding_t coding)
-{
-    const el_coding_info_t *info = el_coding_info(coding);
-    int ceiling = stock->level_set ? stock->level : info->stock_level;
-
-    if (dir->range_set[coding] || !el_policy_is_stock(record)) {
-        return el_dir_range(dir, coding);
-    }
-    return el_range_of(info->default_min, ceiling);
-}
-
-el_range_t el_policy_range(const request_rec *r, el_record_t record, el_coding_t coding)
-{
-    return range_of(el_dir_of(r), el_stock_of(r->server, record), record, coding);
-}
-
-el_setup_t el_policy_setup(const request_rec *r, el_record_t record, el_coding_t coding)
-{
     const el_stock_t *stock = el_stock_of(r->server, record);
-
-    return (el_setup_t){
-        .level = el_shared_next_level(el_policy_range(r, record, coding)),
-        .window_bits = stock->window_bits,
-        .mem_level = stock->mem_level,
-        .block_bits = stock->block_bits,
+    bool is_stock = record != EL_RECORD_ELASTIC;
+    el_policy_t policy = {
+        .record = record,
+        .dir = dir,
+        .stock = stock,
+        .is_stock = is_stock,
+        .min_size = el_value(&dir->values, EL_DIR_MIN_SIZE, min_size_of(record)),
+        .whole_most = whole_most(dir),
+        .max_time = el_value(&dir->values, EL_DIR_MAX_TIME, EL_NO_MAX_TIME),
+        .etag = (el_etag_mode_t)el_value(&dir->values, EL_DIR_ETAG,
+                                         is_stock ? el_stock_etag(stock) : EL_ETAG_WEAK),
     };
+
+    policy.order_count = el_policy_codings(dir, record, policy.order);
+    for (size_t i = 0; i < policy.order_count; i++) {
+        policy.range[policy.order[i]] = range_of(dir, stock, record, policy.order[i]);
+    }
+    return policy;
 }
 
-void el_policy_ranges(const server_rec *main_server, el_range_t *ranges)
+bool el_policy_type_listed(const el_policy_t *policy, const char *content_type)
 {
-    const el_dir_t *global = el_dir_global(main_server);
+    /* Where a filter is named, its types are the operator's business: no list is any type. */
+    return el_dir_type_listed(policy->dir, content_type, policy->is_stock);
+}
 
-    if (el_record_loaded(EL_RECORD_ELASTIC)) {
-        el_dir_ranges(global, ranges);
-        return;
+void el_policy_configure(const server_rec *main_server)
+{
+    const el_dir_t *dir = el_dir_global(main_server);
+    bool elastic = el_record_loaded(EL_RECORD_ELASTIC);
+    el_coding_t order[EL_CODINGS];
+    size_t count = el_dir_codings(dir, order);
+
+    site.order_count = 0;
+    for (unsigned i = 0; i < EL_CODINGS; i++) {
+        site.range[i] = elastic && i != EL_IDENTITY ? el_dir_range(dir, (el_coding_t)i)
+                                                    : (el_range_t){.enabled = false};
     }
-    memset(ranges, 0, sizeof(*ranges) * EL_CODINGS);
-    for (int i = EL_RECORD_ELASTIC + 1; i < EL_RECORDS; i++) {
+    for (int i = EL_RECORD_ELASTIC + 1; i < EL_RECORDS && !elastic; i++) {
         el_record_t record = (el_record_t)i;
         el_coding_t coding = el_record_info(record)->coding;
 
         if (el_record_loaded(record)) {
-            ranges[coding] = range_of(global, el_stock_of(main_server, record), record, coding);
+            site.range[coding] = range_of(dir, el_stock_of(main_server, record), record, coding);
         }
     }
+    for (size_t i = 0; i < count; i++) {
+        if (site.range[order[i]].enabled) {
+            site.order[site.order_count++] = order[i];
+        }
+    }
+}
+
+const el_site_t *el_policy_site(void)
+{
+    return &site;
 }

@@ -4,40 +4,55 @@
  * coding each, and wherever no Elastic directive says otherwise the values of the module that they
  * replace.
  *
- * Read-only once the configuration was read; any thread.
+ * Any thread.
  */
-#ifndef ELASTIC_POLICY_H
-#define ELASTIC_POLICY_H
+#ifndef ELASTIC_CONFIG_POLICY_H
+#define ELASTIC_CONFIG_POLICY_H
 
 #include "httpd/base/records.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
 
-/* Whether the filter stands in a stock module's place: it decides and keeps bodies as that does. */
-bool el_policy_is_stock(el_record_t record);
+#include "elastic/etag.h"
+#include "elastic/ladder.h"
+
+/* What is in force for one response: computed once, by the filter that judges it. */
+typedef struct {
+    el_record_t record;
+    const el_dir_t *dir;
+    const el_stock_t *stock;      /* of the record */
+    bool is_stock;                /* the filter replaces a stock module's: it decides as that does */
+    size_t order_count;
+    el_coding_t order[EL_CODINGS]; /* the codings enabled, best first, that have an engine */
+    el_range_t range[EL_CODINGS];  /* the bounds of their levels */
+    int64_t min_size;             /* bytes below which a body stays as it is, or EL_MIN_SIZE_AUTO */
+    uint64_t whole_most;          /* bytes up to which a complete body is encoded in one call */
+    int64_t max_time;             /* µs, or EL_NO_MAX_TIME */
+    el_etag_mode_t etag;
+} el_policy_t;
+
+el_policy_t el_policy_of(const request_rec *r, el_record_t record);
 
 /* Whether a response of this type is to be compressed; NULL: it has none. */
-bool el_policy_type_listed(const el_dir_t *dir, el_record_t record, const char *content_type);
+bool el_policy_type_listed(const el_policy_t *policy, const char *content_type);
 
-/* The codings enabled, best first, that have an engine; returns how many. */
+/* The codings of a record that are enabled, best first; returns how many. */
 size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order);
 
-/* Bytes below which a body stays as it is, or EL_MIN_SIZE_AUTO. */
-uint64_t el_policy_min_size(const el_dir_t *dir, el_record_t record);
-
-/* What becomes of the entity tag. */
-el_etag_mode_t el_policy_etag(const request_rec *r, el_record_t record);
-
-/* The bounds of `coding`'s level. */
-el_range_t el_policy_range(const request_rec *r, el_record_t record, el_coding_t coding);
-
-/* How `coding` is encoded now, at the controller's position; without the body's length. */
-el_setup_t el_policy_setup(const request_rec *r, el_record_t record, el_coding_t coding);
-
 /*
- * The bounds of the codings that the controller moves between, in the main server outside of any
- * section; `ranges` has EL_CODINGS entries. Where only the drop-in records are loaded, theirs.
+ * What the controller moves: the codings and bounds of the main server, outside of any section.
+ * Where only the drop-in records are loaded, theirs.
  */
-void el_policy_ranges(const server_rec *main_server, el_range_t *ranges);
+typedef struct {
+    size_t order_count;
+    el_coding_t order[EL_CODINGS]; /* best first */
+    el_range_t range[EL_CODINGS];  /* not enabled: no loaded record encodes it */
+} el_site_t;
+
+/* In post_config; computed once for each configuration. */
+void el_policy_configure(const server_rec *main_server);
+
+/* After that; read-only. */
+const el_site_t *el_policy_site(void);
 
 #endif

@@ -4,10 +4,12 @@
  */
 #include "httpd/config/settings.h"
 
-#include "httpd/base/merge.h"
 #include "httpd/base/records.h"
 
 #include "elastic/engine.h"
+#include "elastic/etag.h"
+#include "elastic/mediatype.h"
+
 #include "apr_strings.h"
 #include "http_core.h"
 
@@ -15,13 +17,25 @@
  * ElasticCPU: the paper leaves the thresholds to the operator; these keep a fifth of the CPU in
  * reserve.
  */
-#define DEFAULT_LOW .50
-#define DEFAULT_HIGH .80
+#define DEFAULT_LOW_PPM 500000
+#define DEFAULT_HIGH_PPM 800000
 
 /*
  * The least that the paper advises (§4.3), so that the load that a step causes is seen by the next.
  */
 #define DEFAULT_INTERVAL apr_time_from_msec(500)
+
+/*
+ * ElasticWholeBody: a page is below it; larger bodies are streamed, which keeps the memory of a
+ * response bounded.
+ */
+#define DEFAULT_WHOLE_BODY (1024 * 1024)
+
+/* ElasticPoolMemory: 64 MB, a hundred and sixty of zlib's contexts at their largest. */
+#define DEFAULT_POOL_MEMORY (64 * 1024 * 1024)
+
+/* Millionths, in which shares of the CPU are kept. */
+#define PPM 1000000
 
 /* In httpd's run directory. */
 #define DEFAULT_POSITION "elastic.position"
@@ -29,14 +43,21 @@
 /* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
 static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
 
-bool el_settings_untagged;
-atomic_bool el_settings_inflate, el_settings_precompressed;
+static el_range_t default_range[EL_CODINGS];
+
+atomic_bool el_settings_untagged, el_settings_inflate, el_settings_precompressed;
 
 void el_settings_prepare(void)
 {
-    el_settings_untagged = false;
+    atomic_store(&el_settings_untagged, false);
     atomic_store(&el_settings_inflate, false);
     atomic_store(&el_settings_precompressed, false);
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const el_coding_info_t *info = el_coding_info((el_coding_t)i);
+
+        default_range[i] = el_range_built_in((el_coding_t)i,
+                                             el_range_of(info->default_min, info->default_max));
+    }
 }
 
 void *el_dir_create(apr_pool_t *pool, char *path)
@@ -56,15 +77,8 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     const el_dir_t *from = add;
     el_dir_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
-    EL_TAKE(to, from, enabled);
-    EL_TAKE(to, from, precompressed);
-    EL_TAKE(to, from, inflate);
-    EL_TAKE(to, from, min_size);
-    EL_TAKE(to, from, whole_body);
-    EL_TAKE(to, from, max_time);
-    EL_TAKE(to, from, etag);
-    if (from->codings_set) {
-        to->codings_set = true;
+    el_values_merge(&to->values, &from->values);
+    if (from->codings_count > 0) {
         to->codings_count = from->codings_count;
         memcpy(to->codings, from->codings, sizeof(to->codings));
     }
@@ -89,9 +103,7 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
     el_server_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
     /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
-    if (from->mtu) {
-        to->mtu = from->mtu;
-    }
+    el_values_merge(&to->values, &from->values);
     return to;
 }
 
@@ -113,10 +125,15 @@ const el_dir_t *el_dir_global(const server_rec *main_server)
     return dir_among(main_server->lookup_defaults);
 }
 
+el_server_t *el_server_config(const server_rec *server)
+{
+    return el_record_settings(EL_RECORD_ELASTIC, server->module_config);
+}
+
 const el_server_t *el_server_of(const server_rec *server)
 {
     static const el_server_t unset;
-    const el_server_t *found = el_record_settings(EL_RECORD_ELASTIC, server->module_config);
+    const el_server_t *found = el_server_config(server);
 
     return found ? found : &unset;
 }
@@ -141,9 +158,10 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 
 size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)
 {
-    const el_coding_t *from = dir->codings_set ? dir->codings : default_codings;
-    size_t from_count = dir->codings_set ? dir->codings_count
-                                         : sizeof(default_codings) / sizeof(default_codings[0]);
+    const el_coding_t *from = dir->codings_count > 0 ? dir->codings : default_codings;
+    size_t from_count = dir->codings_count > 0
+                            ? dir->codings_count
+                            : sizeof(default_codings) / sizeof(default_codings[0]);
     size_t count = 0;
 
     for (size_t i = 0; i < from_count; i++) {
@@ -154,84 +172,73 @@ size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)
     return count;
 }
 
-el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
+el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted)
 {
-    const el_coding_info_t *info = el_coding_info(coding);
     int top = el_engine_top(coding);
-    el_range_t range = {0};
 
-    if (!info || top == EL_ENGINE_NONE) {
-        return range;
+    if (top == EL_ENGINE_NONE) {
+        return (el_range_t){.enabled = false};
     }
-    if (dir->range_set[coding]) {
-        range = dir->range[coding];
-    } else {
-        range = el_range_of(info->default_min, info->default_max);
-    }
-    range.min = range.min > top ? top : range.min;
-    range.max = range.max > top ? top : range.max;
-    return range;
+    return el_range_of(wanted.min < top ? wanted.min : top, wanted.max < top ? wanted.max : top);
 }
 
-void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges)
+el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
 {
-    for (int i = 0; i < EL_CODINGS; i++) {
-        ranges[i] = el_dir_range(dir, (el_coding_t)i);
-    }
+    return dir->range_set[coding] ? dir->range[coding] : default_range[coding];
 }
 
 uint64_t el_dir_whole_body(const el_dir_t *dir)
 {
-    return dir->whole_body_set ? dir->whole_body : EL_DEFAULT_WHOLE_BODY;
+    return (uint64_t)el_value(&dir->values, EL_DIR_WHOLE_BODY, DEFAULT_WHOLE_BODY);
 }
 
 uint64_t el_server_pool_memory(const el_server_t *server)
 {
-    return server->pool_memory_set ? server->pool_memory : EL_DEFAULT_POOL_MEMORY;
+    return (uint64_t)el_value(&server->values, EL_SERVER_POOL_MEMORY, DEFAULT_POOL_MEMORY);
 }
 
 size_t el_server_mtu(const el_server_t *server)
 {
-    return server->mtu ? server->mtu : EL_DEFAULT_MTU;
+    return (size_t)el_value(&server->values, EL_SERVER_MTU, EL_DEFAULT_MTU);
 }
 
-el_control_config_t el_server_control(const el_server_t *server, const el_range_t *ranges)
+static double share(const el_server_t *server, unsigned value, int64_t unset)
 {
-    double high = server->cpu_set ? server->high : DEFAULT_HIGH;
-    double bypass = server->bypass_set ? server->bypass : EL_NO_BYPASS;
+    return (double)el_value(&server->values, value, unset) / PPM;
+}
+
+el_control_config_t el_server_control(const el_server_t *server, unsigned top)
+{
+    int64_t control = el_value(&server->values, EL_SERVER_CONTROL, EL_CONTROL_STEP);
+    double high = share(server, EL_SERVER_HIGH, DEFAULT_HIGH_PPM);
+    double bypass = share(server, EL_SERVER_BYPASS, EL_NO_BYPASS_PPM);
 
     return (el_control_config_t){
-        .mode = server->mode_set ? server->mode : EL_CONTROL_STEP,
-        .low = server->cpu_set ? server->low : DEFAULT_LOW,
+        /* Where the position file cannot be read, httpd's own controller sets the position. */
+        .mode = control == EL_CONTROL_EXTERNAL ? EL_CONTROL_STEP : (el_control_mode_t)control,
+        .low = share(server, EL_SERVER_LOW, DEFAULT_LOW_PPM),
         .high = high,
         /* Below the high threshold it could begin where it has to end, and flap. */
         .bypass = bypass < high ? high : bypass,
-        .top = el_ladder_top(ranges),
+        .top = top,
         .goal = server->goal,
     };
 }
 
 apr_interval_time_t el_server_interval(const el_server_t *server)
 {
-    return server->interval ? server->interval : DEFAULT_INTERVAL;
-}
-
-const char *el_server_proc_stat(const el_server_t *server)
-{
-    return server->proc_stat;
+    return el_value(&server->values, EL_SERVER_INTERVAL, DEFAULT_INTERVAL);
 }
 
 el_load_kind_t el_server_load(const el_server_t *server)
 {
-    if (server->load_set) {
-        return server->load;
-    }
-    return server->proc_stat ? EL_LOAD_STAT : EL_LOAD_AUTO;
+    return (el_load_kind_t)el_value(&server->values, EL_SERVER_LOAD,
+                                    server->proc_stat ? EL_LOAD_STAT : EL_LOAD_AUTO);
 }
 
 const char *el_server_position(const el_server_t *server, apr_pool_t *pool)
 {
-    if (!server->external) {
+    if (el_value(&server->values, EL_SERVER_CONTROL, EL_CONTROL_STEP) != EL_CONTROL_EXTERNAL) {
         return NULL;
     }
     return server->position ? server->position : ap_runtime_dir_relative(pool, DEFAULT_POSITION);

@@ -1,18 +1,19 @@
 /*
- * Directives: what the configuration says, per server and per directory.
+ * The settings of elastic_module: what its directives set, per directory and per server, their
+ * merge and their defaults.
  *
- * Read-only after the configuration was read, so any thread may read it. Fields that were not set
- * hold their defaults once the accessors below have resolved them; callers use only these.
+ * Read-only once the configuration was read; any thread. Callers use the functions below, which
+ * put the default in place of what was not set.
  */
-#ifndef ELASTIC_SETTINGS_H
-#define ELASTIC_SETTINGS_H
+#ifndef ELASTIC_CONFIG_SETTINGS_H
+#define ELASTIC_CONFIG_SETTINGS_H
 
 #include "httpd/base/glue.h"
+#include "httpd/config/values.h"
 
-#include "elastic/engine.h"
-
+#include "elastic/coding.h"
 #include "elastic/control.h"
-#include "elastic/etag.h"
+#include "elastic/goal.h"
 #include "elastic/ladder.h"
 #include "elastic/mediatype.h"
 #include "elastic/reading.h"
@@ -20,25 +21,42 @@
 #include <stdatomic.h>
 
 /* ElasticMinSize auto. */
-#define EL_MIN_SIZE_AUTO UINT64_MAX
+#define EL_MIN_SIZE_AUTO INT64_C(-1)
 
 /* ElasticMTU auto: Ethernet's (IEEE 802.3), and so nearly every path's. */
 #define EL_DEFAULT_MTU 1500
 
-/* ElasticBypass Off: no share is above it. */
-#define EL_NO_BYPASS 2.0
-
-/*
- * ElasticWholeBody: a page is below it; larger bodies are streamed, which keeps the memory of a
- * response bounded.
- */
-#define EL_DEFAULT_WHOLE_BODY (1024 * 1024)
+/* ElasticBypass Off, in millionths: no share is above it. */
+#define EL_NO_BYPASS_PPM 2000000
 
 /* ElasticMaxTime Off. */
 #define EL_NO_MAX_TIME 0
 
-/* ElasticPoolMemory: 64 MB, a hundred and sixty of zlib's contexts at their largest. */
-#define EL_DEFAULT_POOL_MEMORY (64 * 1024 * 1024)
+/* ElasticControl external, beside the values of el_control_mode_t. */
+#define EL_CONTROL_EXTERNAL (EL_CONTROL_OFF + 1)
+
+/* The numbers of a directory. */
+enum {
+    EL_DIR_ENABLED,       /* bool: Elastic */
+    EL_DIR_PRECOMPRESSED, /* bool */
+    EL_DIR_INFLATE,       /* bool */
+    EL_DIR_MIN_SIZE,      /* bytes, or EL_MIN_SIZE_AUTO */
+    EL_DIR_WHOLE_BODY,    /* bytes */
+    EL_DIR_MAX_TIME,      /* µs, or EL_NO_MAX_TIME */
+    EL_DIR_ETAG           /* el_etag_mode_t */
+};
+
+/* The numbers of a server; all but the MTU are read from the main server only. */
+enum {
+    EL_SERVER_MTU,        /* bytes */
+    EL_SERVER_LOW,        /* ElasticCPU's thresholds, millionths of the CPU */
+    EL_SERVER_HIGH,
+    EL_SERVER_BYPASS,     /* millionths, or EL_NO_BYPASS_PPM */
+    EL_SERVER_CONTROL,    /* el_control_mode_t, or EL_CONTROL_EXTERNAL */
+    EL_SERVER_INTERVAL,   /* µs */
+    EL_SERVER_LOAD,       /* el_load_kind_t */
+    EL_SERVER_POOL_MEMORY /* bytes */
+};
 
 /* One rule of ElasticTypes. */
 typedef struct {
@@ -46,43 +64,25 @@ typedef struct {
     bool listed; /* false for -type */
 } el_type_rule_t;
 
-/* Per directory; `_set` bits say which fields a merge takes. */
 typedef struct {
-    bool enabled, enabled_set;
-    bool precompressed, precompressed_set;
-    bool inflate, inflate_set;
-    bool codings_set, min_size_set, whole_body_set, max_time_set, etag_set, types_replace;
+    el_values_t values;
     bool range_set[EL_CODINGS];
-    el_range_t range[EL_CODINGS];
+    el_range_t range[EL_CODINGS]; /* within what this build's engines have */
+    size_t codings_count;         /* 0: not set */
     el_coding_t codings[EL_CODINGS];
-    size_t codings_count;
-    uint64_t min_size;
-    uint64_t whole_body;
-    apr_interval_time_t max_time; /* or EL_NO_MAX_TIME */
-    el_etag_mode_t etag;
+    bool types_replace;        /* the default types do not count */
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
 } el_dir_t;
 
-/* Per server; all but `mtu` is read from the main server only. */
 typedef struct {
-    size_t mtu; /* bytes; 0: not set */
-    bool cpu_set, bypass_set, mode_set, load_set, pool_memory_set;
-    bool external; /* the position comes from a file, and `mode` holds without one */
-    double low, high;
-    double bypass;                /* above 1: off */
-    el_control_mode_t mode;
-    apr_interval_time_t interval; /* 0: not set */
-    const char *proc_stat;        /* NULL: not set */
-    const char *position;         /* the file of `external`; NULL: not set */
-    el_load_kind_t load;
+    el_values_t values;
+    const char *proc_stat; /* NULL: not set */
+    const char *position;  /* the file of `external`; NULL: not set */
     el_goal_t goal;
-    uint64_t pool_memory;         /* bytes */
 } el_server_t;
 
-extern const command_rec el_commands[];
-
-/* Whether a tag is kept or removed anywhere: then it does not tell a dynamic coding. */
-extern bool el_settings_untagged;
+/* Whether some directive keeps or removes a tag: then a tag does not show a dynamic coding. */
+extern atomic_bool el_settings_untagged;
 
 /*
  * Whether ElasticInflate and ElasticPrecompressed are On anywhere: while they are not, no request
@@ -101,14 +101,27 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add);
 /* The settings of a request; all unset where elastic_module is not loaded. */
 const el_dir_t *el_dir_of(const request_rec *r);
 
-/* The directory settings that stand in the main server, outside of any section. */
+/* The directory settings of the main server, outside of any section. */
 const el_dir_t *el_dir_global(const server_rec *main_server);
 const el_server_t *el_server_of(const server_rec *server);
+
+/* The same, for a directive to write; elastic_module is loaded then. */
+el_server_t *el_server_config(const server_rec *server);
 
 /* Whether Elastic is On here; `named` is true where the configuration names the filter itself. */
 static inline bool el_dir_enabled(const el_dir_t *dir, bool named)
 {
-    return dir->enabled_set ? dir->enabled : named;
+    return el_value(&dir->values, EL_DIR_ENABLED, named);
+}
+
+static inline bool el_dir_precompressed(const el_dir_t *dir)
+{
+    return el_value(&dir->values, EL_DIR_PRECOMPRESSED, false);
+}
+
+static inline bool el_dir_inflates(const el_dir_t *dir)
+{
+    return el_value(&dir->values, EL_DIR_INFLATE, false);
 }
 
 /*
@@ -120,11 +133,11 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 /* The codings enabled, best first, that have an engine; returns how many. */
 size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order);
 
-/* The bounds of a coding's levels, within what its engine has; {0, 0} without an engine. */
-el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding);
+/* `wanted` within what this build's engine of `coding` has; not enabled without one. */
+el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted);
 
-/* All ranges, for the ladder; `ranges` has EL_CODINGS entries. */
-void el_dir_ranges(const el_dir_t *dir, el_range_t *ranges);
+/* The bounds of a coding's levels, within what its engine has; not enabled without one. */
+el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding);
 
 /* Bytes up to which a complete body is encoded in one call. */
 uint64_t el_dir_whole_body(const el_dir_t *dir);
@@ -135,12 +148,9 @@ uint64_t el_server_pool_memory(const el_server_t *server);
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);
 
-/* The controller's settings; `top` comes from the ranges that it moves between. */
-el_control_config_t el_server_control(const el_server_t *server, const el_range_t *ranges);
+/* The controller's settings; its positions run 0 … `top`. */
+el_control_config_t el_server_control(const el_server_t *server, unsigned top);
 apr_interval_time_t el_server_interval(const el_server_t *server);
-
-/* What is read in place of /proc/stat; NULL where nothing is. */
-const char *el_server_proc_stat(const el_server_t *server);
 
 /* ElasticLoad. */
 el_load_kind_t el_server_load(const el_server_t *server);

@@ -1,18 +1,15 @@
 /*
- * The audience: which codings this site's clients leave the choice between, and what the
- * controller's positions therefore cost here. A site whose clients take gzip alone climbs gzip's
- * levels, and not the ladder of all codings.
+ * The client mix: which codings this site's clients leave the choice between, and what the
+ * controller's positions therefore cost here. A site whose clients accept gzip alone moves along
+ * gzip's levels, and not along the ladder of all codings. Any thread.
  */
-#ifndef ELASTIC_AUDIENCE_H
-#define ELASTIC_AUDIENCE_H
+#ifndef ELASTIC_CONTROL_CLIENT_MIX_H
+#define ELASTIC_CONTROL_CLIENT_MIX_H
 
-#include "httpd/config/policy.h"
+#include "httpd/base/glue.h"
 
-/* A coding as a member of a set of them. */
-#define EL_AUDIENCE_BIT(coding) (1u << (unsigned)(coding))
-
-/* Counts a response whose coding was chosen from `set`, of one or more EL_AUDIENCE_BIT()s. */
-void el_audience_count(unsigned set);
+/* Counts a response whose coding was chosen from `set`, of one or more EL_CODING_BIT()s. */
+void el_client_mix_count(unsigned set);
 
 /*
  * What the setups at positions 0 … top cost (CPU µs for each KB of a body) and leave of it (bytes
@@ -20,7 +17,6 @@ void el_audience_count(unsigned set);
  * the clients that were counted, or a client that takes every coding while none were. Both arrays
  * have room for EL_COST_LEVELS. False where nothing is encoded, or `top` is beyond that.
  */
-bool el_audience_curve(const server_rec *main_server, uint64_t length, unsigned top, double *cost,
-                       double *ratio);
+bool el_client_mix_curve(uint64_t length, unsigned top, double *cost, double *ratio);
 
 #endif

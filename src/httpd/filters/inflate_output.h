@@ -7,8 +7,6 @@
 
 #include "httpd/base/glue.h"
 
-#define EL_INFLATE_NAME "INFLATE"
-
 /* Registers the filter. */
 void el_filter_inflate_register(void);
 

@@ -1,8 +1,10 @@
 #include "httpd/filters/input.h"
 
+#include "httpd/base/filter_names.h"
 #include "httpd/body/inflate.h"
-#include "httpd/response/response.h"
 #include "httpd/config/settings.h"
+#include "httpd/config/stock.h"
+#include "httpd/response/fields.h"
 
 #include "http_core.h"
 #include "http_log.h"
@@ -12,9 +14,6 @@
 #include "apr_strings.h"
 
 EL_USE_LOG;
-
-#define DEFLATE_NAME "DEFLATE"
-#define INFLATE_NAME "ELASTIC_INFLATE"
 
 /* How much encoded body is asked for at once: what fits into one of httpd's own buckets. */
 #define READ_SIZE APR_BUCKET_BUFF_SIZE
@@ -46,8 +45,8 @@ static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
     /* What is left of the body must not be taken for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;
     switch (why) {
-    case EL_INFLATE_TOO_LARGE:
-    case EL_INFLATE_TOO_DENSE:
+    case EL_INFLATE_SIZE_LIMIT:
+    case EL_INFLATE_RATIO_LIMIT:
         in->failed = APR_ENOSPC; /* handlers make a 413 of it, and a 400 of anything unknown */
         break;
     case EL_INFLATE_NO_MEMORY:
@@ -128,7 +127,7 @@ static void edit_header(request_rec *r, in_t *in)
 
     in->edited = true;
     want_length(r, apr_table_get(fields, "Content-Length") != NULL);
-    el_response_unset_lengths(fields);
+    el_fields_unset_lengths(fields);
     if (in->rest) {
         apr_table_setn(fields, "Content-Encoding", in->rest);
     } else {
@@ -356,7 +355,7 @@ static ap_filter_t *find_deflate(const request_rec *r)
 {
     ap_filter_t *f = r->input_filters;
 
-    while (f && strcasecmp(f->frec->name, DEFLATE_NAME) != 0) {
+    while (f && strcasecmp(f->frec->name, EL_FILTER_DEFLATE) != 0) {
         f = f->next;
     }
     return f;
@@ -418,7 +417,7 @@ EL_RARE static int prepare(request_rec *r, const char *list)
     if (f) {
         f->ctx = f->frec == deflate_rec ? begin(r) : f->ctx;
         status = f->frec == deflate_rec && f->ctx ? read_early(f) : OK;
-    } else if (el_dir_of(r)->inflate) {
+    } else if (el_dir_inflates(el_dir_of(r))) {
         const char *rest;
         size_t count = el_inflate_codings(r->pool, list, EL_INFLATE_LAYERS, codings, &rest);
 
@@ -451,10 +450,10 @@ int el_filter_in_prepare(request_rec *r)
 void el_filter_in_register(void)
 {
     deflate_rec = NULL;
-    inflate_rec = ap_register_input_filter(INFLATE_NAME, filter_in, NULL, AP_FTYPE_CONTENT_SET);
+    inflate_rec = ap_register_input_filter(EL_FILTER_REQUEST_INFLATE, filter_in, NULL, AP_FTYPE_CONTENT_SET);
 }
 
 void el_filter_in_register_deflate(void)
 {
-    deflate_rec = ap_register_input_filter(DEFLATE_NAME, filter_in, NULL, AP_FTYPE_CONTENT_SET);
+    deflate_rec = ap_register_input_filter(EL_FILTER_DEFLATE, filter_in, NULL, AP_FTYPE_CONTENT_SET);
 }

@@ -1,20 +1,21 @@
 #include "httpd/filters/output.h"
 
 #include "httpd/body/body.h"
+#include "httpd/config/policy.h"
+#include "httpd/filters/send.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
 #include "httpd/response/conditional.h"
-#include "httpd/config/policy.h"
-#include "httpd/response/probe.h"
+#include "httpd/response/facts.h"
+#include "httpd/response/fields.h"
 #include "httpd/response/request.h"
-#include "httpd/response/response.h"
-#include "httpd/filters/send.h"
-#include "httpd/state/shared.h"
+#include "httpd/response/segment.h"
+#include "httpd/response/trial.h"
+#include "httpd/state/stats.h"
 
-#include "engines/pool.h"
+#include "host/clock.h"
 
 #include "http_log.h"
-#include "http_protocol.h"
 
 EL_USE_LOG;
 
@@ -24,7 +25,7 @@ EL_USE_LOG;
  */
 #define PATIENCE 100000 /* µs */
 
-/* And how long of that when such a script has nothing at hand, but has written enough to encode. */
+/* And how long of that when such a script pauses, but has written enough to encode. */
 #define PAUSE 10000 /* µs */
 
 /*
@@ -35,25 +36,41 @@ EL_USE_LOG;
 #define GATHERED (128 * 1024)
 
 typedef enum {
-    HOLDING,    /* the decision waits for more of the body */
-    ENCODING,   /* each brigade is encoded as it comes */
-    DISCARDING  /* HEAD: the body is dropped before its length becomes the header's */
+    HOLDING,   /* the decision waits for more of the body */
+    ENCODING,  /* each brigade is encoded as it comes */
+    DISCARDING /* HEAD: the body is dropped before its length becomes the header's */
 } phase_t;
 
+/* A response, from the first call of the filter to its end. */
 typedef struct {
-    el_record_t record;
-    phase_t phase;
-    el_wait_t wait;
-    bool waits; /* the body's end is waited for, as `wait` says */
-    apr_bucket_brigade *held;
-    el_facts_t facts;
     el_send_t send;
+    el_policy_t policy;
+    phase_t phase;
+    bool min_size_read; /* facts.moment.min_size is computed: once, when it is needed */
+    bool waits;         /* the body's end is waited for, as `wait` says */
+    el_wait_t wait;
+    apr_bucket_brigade *held;
 } out_t;
 
-/* The response depended, or could have depended, on what the request accepts. */
-static void negotiated(request_rec *r)
+static el_facts_t *facts_of(out_t *out)
 {
-    el_response_vary(r);
+    return &out->send.facts;
+}
+
+static void read_min_size(ap_filter_t *f, out_t *out)
+{
+    el_moment_t *moment = &facts_of(out)->moment;
+
+    if (!out->min_size_read) {
+        moment->min_size = el_segment_min_size(f->r, &out->policy, moment->size);
+        out->min_size_read = true;
+    }
+}
+
+/* The response depended, or could have depended, on what the request accepts. */
+static void set_negotiated(request_rec *r)
+{
+    el_fields_add_vary(r);
     if (el_request_void_range(r)) {
         el_request_drop_range(r);
     }
@@ -63,12 +80,12 @@ static void negotiated(request_rec *r)
  * Whether the identity was meant to go out, so that no compressor behind is to touch it. What is
  * too small, or of no use to the client, in the one coding of a drop-in filter may have another.
  */
-static bool is_final(el_record_t record, el_reason_t reason)
+static bool is_final(const el_policy_t *policy, el_reason_t reason)
 {
     switch (reason) {
     case EL_REASON_SMALL:
     case EL_REASON_NOT_ACCEPTABLE:
-        return !el_policy_is_stock(record);
+        return !policy->is_stock;
     case EL_REASON_RANGE:
     case EL_REASON_NO_TRANSFORM:
     case EL_REASON_BYPASS:
@@ -80,56 +97,48 @@ static bool is_final(el_record_t record, el_reason_t reason)
     }
 }
 
-/* Whether another of our filters stands behind and may take the response. */
-static bool another_follows(const ap_filter_t *f)
+/* The best weight of a coding that a filter of ours behind this one has. */
+static uint16_t q_behind(const ap_filter_t *f, const el_accept_t *accept)
 {
-    for (int record = 0; record < EL_RECORDS; record++) {
-        if (el_chain_has(f->next, (el_record_t)record)) {
-            return true;
-        }
-    }
-    return false;
-}
+    unsigned ours = el_chain_roles(f->next) & el_chain_ours();
+    uint16_t best = 0;
 
-/*
- * Whether a filter of ours behind has a coding that the client prefers (by q; between equals the
- * first in the chain wins): that one is left to it.
- */
-static bool better_follows(const ap_filter_t *f, const el_facts_t *facts, el_coding_t mine)
-{
-    for (int record = 0; record < EL_RECORDS; record++) {
+    for (int record = 0; ours && record < EL_RECORDS; record++) {
         el_coding_t order[EL_CODINGS];
-        size_t count = el_chain_has(f->next, (el_record_t)record)
-                           ? el_request_codings(f->r, (el_record_t)record, order, NULL)
-                           : 0;
+        size_t count = 0;
 
+        if (ours & EL_ROLE_BIT(record)) {
+            count = el_policy_codings(el_dir_of(f->r), (el_record_t)record, order);
+            count = el_request_env_filter(f->r, order, count);
+        }
         for (size_t i = 0; i < count; i++) {
-            if (facts->accept.q[order[i]] > facts->accept.q[mine]) {
-                return true;
-            }
+            best = accept->q[order[i]] > best ? accept->q[order[i]] : best;
         }
     }
-    return false;
+    return best;
 }
 
 /* The body goes on as it is. */
 static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
 {
+    el_request_t *request = el_request_of(f->r);
+    unsigned behind = el_chain_roles(f->next);
+
     if (decision.vary) {
-        negotiated(f->r);
+        set_negotiated(f->r);
     }
-    if (out->facts.status == HTTP_NOT_MODIFIED && decision.reason == EL_REASON_STATUS) {
+    if (decision.reason == EL_REASON_STATUS && f->r->status == HTTP_NOT_MODIFIED) {
         el_conditional_not_modified(f->r);
     }
-    if (is_final(out->record, decision.reason)) {
-        el_request_of(f->r)->claimed = true;
-        if (el_chain_has_stock(f->next)) {
-            el_response_keep_identity(f->r);
+    if (is_final(&out->policy, decision.reason)) {
+        request->claimed = true;
+        if (el_chain_stock(behind)) {
+            el_fields_keep_identity(f->r);
         }
     }
-    if (el_request_of(f->r)->claimed || !another_follows(f)) {
-        el_account_skipped(f->r, decision.reason);
+    if (request->claimed || !(behind & el_chain_ours())) {
+        el_stats_skipped(f->r, decision.reason);
     }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
@@ -137,23 +146,22 @@ static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
 
 static void set_header(request_rec *r, const out_t *out, el_coding_t coding)
 {
-    negotiated(r);
-    el_response_set_coding(r, coding, el_policy_etag(r, out->record));
+    set_negotiated(r);
+    el_fields_set_coding(r, coding, out->policy.etag);
 }
 
 /* An encoder was planned, but the identity goes: nothing was sent yet. */
-static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                              el_decision_t decision)
+static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 {
     el_encoder_t *encoder = &out->send.encoder;
+    el_decision_t decision = el_decide(facts_of(out));
 
     if (decision.reason == EL_REASON_ERROR) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->r,
                       "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
                       encoder->plan.engine->name, f->r->uri);
-    }
-    if (decision.reason == EL_REASON_NOT_SMALLER) {
-        el_probe_learn(f->r, encoder->usage.in, encoder->usage.out);
+    } else {
+        el_ratios_update(f->r->content_type, encoder->meter.used.in, encoder->meter.used.out);
     }
     el_encoder_close(encoder);
     apr_brigade_cleanup(encoder->brigade);
@@ -161,33 +169,34 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
 }
 
 static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                               el_decision_t decision)
+                               el_coding_t coding)
 {
     /* The stock modules send what they encoded, whatever its size. */
-    bool must_encode = el_policy_is_stock(out->record)
-                       || !el_accept_takes(&out->facts.accept, EL_IDENTITY);
-    apr_status_t rv = el_send_encode_whole(&out->send, bb, must_encode, &decision.reason);
+    bool must_encode = out->policy.is_stock
+                       || !el_accept_takes(&facts_of(out)->demand.accept, EL_IDENTITY);
+    apr_status_t rv = el_send_encode_whole(&out->send, bb, must_encode);
 
     if (rv != APR_SUCCESS) {
-        return el_send_break_off(f, &out->send, bb, rv, "the body cannot be read to its end");
+        return el_stream_break_off(f, &out->send.stream, bb, rv,
+                                   "the body cannot be read to its end");
     }
-    if (decision.reason != EL_REASON_NONE) {
-        return fall_back(f, out, bb, decision);
+    if (facts_of(out)->moment.outcome != EL_OUTCOME_NONE) {
+        return fall_back(f, out, bb);
     }
-    set_header(f->r, out, decision.coding);
+    set_header(f->r, out, coding);
     return el_send_whole(f, &out->send, bb);
 }
 
 static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                                el_decision_t decision)
+                                el_coding_t coding)
 {
     if (!el_send_first(&out->send, bb)) {
-        decision.reason = EL_REASON_ERROR;
-        return fall_back(f, out, bb, decision);
+        facts_of(out)->moment.outcome = EL_OUTCOME_FAILED;
+        return fall_back(f, out, bb);
     }
-    set_header(f->r, out, decision.coding);
+    set_header(f->r, out, coding);
     out->phase = ENCODING;
-    return el_send_stream(f, &out->send, bb);
+    return el_stream_run(f, &out->send.stream, bb);
 }
 
 /* The body of a HEAD response is dropped: its length would become the header's. */
@@ -197,86 +206,84 @@ static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
-static apr_status_t start_encoding(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                                   el_decision_t decision, const el_setup_t *setup, bool whole)
+static apr_status_t answer_head(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
+                                el_decision_t decision)
 {
-    el_encoder_plan(&out->send.encoder, decision.coding, setup, whole, f->r->pool,
+    const el_moment_t *moment = &facts_of(out)->moment;
+    bool whole = moment->size_known && moment->size <= out->policy.whole_most;
+
+    set_header(f->r, out,
+               el_choice_coding(&out->policy, facts_of(out), decision.coding, whole));
+    el_stats_skipped(f->r, decision.reason);
+    out->phase = DISCARDING;
+    return discard(f, bb);
+}
+
+static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, el_coding_t coding,
+                           bool whole)
+{
+    el_choice_t choice = el_choice_make(&out->policy, facts_of(out), coding, whole);
+
+    switch (el_trial_run(f->r, &out->policy, facts_of(out), &choice, bb)) {
+    case EL_TRIAL_BAD:
+        facts_of(out)->moment.outcome = EL_OUTCOME_NOT_SMALLER;
+        return step_aside(f, out, bb, el_decide(facts_of(out)));
+    case EL_TRIAL_FLOOR:
+        choice.setup.level = out->policy.range[choice.coding].min;
+        break;
+    default:
+        break;
+    }
+    el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r->pool,
                     bb->bucket_alloc);
-    return whole ? send_whole(f, out, bb, decision) : send_stream(f, out, bb, decision);
-}
-
-/* Bytes of the largest body that is encoded in one call. */
-static uint64_t whole_most(const request_rec *r)
-{
-    uint64_t asked = el_dir_whole_body(el_dir_of(r));
-
-    return asked < el_pool_whole() ? asked : el_pool_whole();
-}
-
-/* Whether the body is at hand to be encoded in one call; or, for HEAD, whether GET's would be. */
-static bool is_whole(const ap_filter_t *f, const out_t *out, const el_measure_t *measure)
-{
-    uint64_t most = whole_most(f->r);
-
-    return out->facts.head ? out->send.length_known && out->send.length <= most
-                           : measure->complete && measure->plain && measure->size <= most;
+    el_send_begin(&out->send);
+    return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb, choice.coding);
 }
 
 /* What is known of the body's length. The empty body of a HEAD says nothing about GET's. */
-static void learn_length(const ap_filter_t *f, out_t *out, const el_measure_t *measure)
+static void read_length(const ap_filter_t *f, out_t *out, const el_measure_t *measure)
 {
-    if (measure->complete && (measure->size > 0 || !out->facts.head)) {
-        out->send.length_known = true;
-        out->send.length = measure->size;
-    } else {
-        out->send.length_known = el_response_length(f->r, &out->send.length);
+    el_moment_t *moment = &facts_of(out)->moment;
+
+    moment->size = measure->size;
+    moment->size_known = measure->complete
+                         && (measure->size > 0 || !facts_of(out)->demand.head);
+    if (!moment->size_known) {
+        moment->size_known = el_fields_length(f->r, &moment->size);
     }
 }
 
 /* Whether a body that was waited for has ended before the length that was announced. */
-static bool came_short(const ap_filter_t *f, const out_t *out, const el_measure_t *measure)
+static bool came_short(const ap_filter_t *f, out_t *out, const el_measure_t *measure)
 {
     uint64_t announced;
 
-    return out->waits && !out->facts.head && measure->complete && measure->plain
-           && el_response_length(f->r, &announced) && measure->size < announced;
+    return out->waits && !facts_of(out)->demand.head && measure->complete && measure->plain
+           && el_fields_length(f->r, &announced) && measure->size < announced;
 }
 
 /* Everything that will be known is known: `bb` holds the body from its beginning. */
 static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 {
-    el_facts_t *facts = &out->facts;
     el_measure_t measure = el_body_measure(bb);
     el_decision_t decision;
-    el_setup_t setup;
-    bool whole;
 
     if (came_short(f, out, &measure)) {
-        return el_send_break_off(f, &out->send, bb, APR_EOF,
-                                 "the body is shorter than was announced");
+        return el_stream_break_off(f, &out->send.stream, bb, APR_EOF,
+                                   "the body is shorter than was announced");
     }
-    learn_length(f, out, &measure);
-    facts->size_known = out->send.length_known;
-    facts->size = out->send.length_known ? out->send.length : measure.size;
-    el_request_min_size(f->r, out->record, facts);
-    decision = el_decide(facts);
+    read_length(f, out, &measure);
+    read_min_size(f, out);
+    decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
         return step_aside(f, out, bb, decision);
     }
     el_request_of(f->r)->claimed = true;
-    whole = is_whole(f, out, &measure);
-    setup = el_choice_make(f->r, out->record, facts, whole, out->send.length, &decision);
     if (decision.reason == EL_REASON_HEAD) {
-        set_header(f->r, out, decision.coding);
-        el_account_skipped(f->r, EL_REASON_HEAD);
-        out->phase = DISCARDING;
-        return discard(f, bb);
+        return answer_head(f, out, bb, decision);
     }
-    if (el_probe_refuses(f->r, out->record, facts, decision.coding, bb, &setup)) {
-        decision.reason = EL_REASON_NOT_SMALLER;
-        return step_aside(f, out, bb, decision);
-    }
-    return start_encoding(f, out, bb, decision, &setup, whole);
+    return encode(f, out, bb, decision.coding,
+                  measure.complete && measure.plain && measure.size <= out->policy.whole_most);
 }
 
 /*
@@ -286,21 +293,23 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
  */
 static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
 {
-    uint64_t length, most = whole_most(f->r);
-    bool known = el_response_length(f->r, &length);
+    bool head = facts_of(out)->demand.head;
+    uint64_t length, most = out->policy.whole_most;
+    bool known = el_fields_length(f->r, &length);
 
-    if (el_body_measure(bb).complete || (known && (out->facts.head || length > most))) {
+    if (el_body_measure(bb).complete || (known && (head || length > most))) {
         return false;
     }
-    el_request_min_size(f->r, out->record, &out->facts);
-    if (known && length < out->facts.min_size) {
+    read_min_size(f, out);
+    if (known && length < facts_of(out)->moment.min_size) {
         return false;
     }
     out->waits = true;
-    out->wait = (el_wait_t){.least = out->facts.min_size, .until = el_shared_now() + PATIENCE,
+    out->wait = (el_wait_t){.least = facts_of(out)->moment.min_size,
+                            .until = el_clock_usec() + PATIENCE,
                             .pause = PAUSE};
     out->wait.most = known || most < GATHERED ? most + 1 : GATHERED;
-    if (out->facts.head || out->wait.most < out->wait.least) {
+    if (head || out->wait.most < out->wait.least) {
         out->wait.most = out->wait.least;
     }
     return true;
@@ -316,21 +325,22 @@ static void drop_held(out_t *out)
 /* Whether the decision can be made with `bb`; where not, its buckets are kept for the next call. */
 static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_status_t *rv)
 {
+    uint64_t *seen = &facts_of(out)->moment.size;
     el_look_t look;
 
     *rv = APR_SUCCESS;
     if (!out->held && !must_wait(f, out, bb)) {
         return true;
     }
-    look = el_body_look(bb, &out->wait, &out->facts.size, rv);
+    look = el_body_look(bb, &out->wait, seen, rv);
     if (look == EL_LOOK_FAILED) {
         drop_held(out);
-        *rv = el_send_break_off(f, &out->send, bb, *rv, "the body cannot be read");
+        *rv = el_stream_break_off(f, &out->send.stream, bb, *rv, "the body cannot be read");
         return false;
     }
-    /* That a piece took too long shows when it is there: nothing wakes a filter before. */
+    /* That a piece took too long shows when it has come: nothing wakes a filter before. */
     if (look == EL_LOOK_MORE
-        && (out->facts.size < out->wait.least || el_shared_now() < out->wait.until)) {
+        && (*seen < out->wait.least || el_clock_usec() < out->wait.until)) {
         *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
         return false;
     }
@@ -341,9 +351,9 @@ static bool can_decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, apr_s
 }
 
 /*
- * The first call: takes the response, unless another instance has. Where the answer is already
- * clear without the body, the filter steps aside at once and `*rv` is the brigade's. NULL: the
- * filter is gone.
+ * The first call: takes the response, unless another instance has. Where the decision does not
+ * depend on the body, the filter steps aside at once and `*rv` is the brigade's. NULL: the filter
+ * is gone.
  */
 static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb,
                             apr_status_t *rv)
@@ -357,13 +367,12 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
         return NULL;
     }
     out = f->ctx = apr_pcalloc(f->r->pool, sizeof(*out));
-    out->record = record;
-    out->send.stock = el_policy_is_stock(record) ? el_stock_of(f->r->server, record) : NULL;
-    out->facts = el_request_facts(f->r, record, el_chain_by_type(f));
-    decision = el_decide(&out->facts);
-    if (decision.reason == EL_REASON_NONE && better_follows(f, &out->facts, decision.coding)) {
-        decision = (el_decision_t){EL_IDENTITY, EL_REASON_NOT_ACCEPTABLE, decision.vary};
-    }
+    out->policy = el_policy_of(f->r, record);
+    out->send.stock = out->policy.is_stock ? out->policy.stock : NULL;
+    out->send.facts = el_facts_of(f->r, &out->policy, el_chain_by_type(f));
+    out->send.facts.demand.q_behind = q_behind(f, &facts_of(out)->demand.accept);
+    el_send_init(&out->send);
+    decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
         *rv = step_aside(f, out, bb, decision);
         return NULL;
@@ -385,20 +394,16 @@ static apr_status_t filter_out(ap_filter_t *f, el_record_t record, apr_bucket_br
             return rv;
         }
     }
-    if (f->r->connection->aborted) {
+    if (f->r->connection->aborted || out->send.stream.broken) {
         drop_held(out);
         apr_brigade_cleanup(bb);
-        return APR_ECONNABORTED;
-    }
-    if (out->send.broken) {
-        apr_brigade_cleanup(bb);
-        return APR_EGENERAL;
+        return out->send.stream.broken ? APR_EGENERAL : APR_ECONNABORTED;
     }
     switch (out->phase) {
     case HOLDING:
         return can_decide(f, out, bb, &rv) ? decide(f, out, bb) : rv;
     case ENCODING:
-        return el_send_stream(f, &out->send, bb);
+        return el_stream_run(f, &out->send.stream, bb);
     default:
         return discard(f, bb);
     }
@@ -421,7 +426,7 @@ static apr_status_t filter_brotli(ap_filter_t *f, apr_bucket_brigade *bb)
 
 void el_filter_out_register(el_record_t record)
 {
-    /* Their names do not tell them apart where mod_filter runs them under names of its own. */
+    /* A filter's name is no help where mod_filter runs it under a name of its own. */
     static const ap_out_filter_func functions[EL_RECORDS] = {
         [EL_RECORD_ELASTIC] = filter_elastic,
         [EL_RECORD_DEFLATE] = filter_deflate,

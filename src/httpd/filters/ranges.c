@@ -1,26 +1,30 @@
 #include "httpd/filters/ranges.h"
 
-#include "httpd/response/response.h"
+#include "httpd/base/filter_names.h"
 #include "httpd/config/settings.h"
+#include "httpd/response/fields.h"
+
+#include "elastic/etag.h"
 
 #include "http_config.h"
 #include "mod_cache.h"
+#include "util_filter.h"
 
-static bool cached;
+static bool mod_cache_loaded;
 
 void el_ranges_configure(void)
 {
-    cached = ap_find_linked_module("mod_cache.c") != NULL;
+    mod_cache_loaded = ap_find_linked_module("mod_cache.c") != NULL;
 }
 
 void el_ranges_insert(request_rec *r)
 {
-    if (cached) {
-        ap_add_output_filter(EL_RANGES_NAME, NULL, r, r->connection);
+    if (mod_cache_loaded) {
+        ap_add_output_filter(EL_FILTER_RANGES, NULL, r, r->connection);
     }
 }
 
-/* Whether a tag is a sibling's: it ends in the extension (see precompressed.c). */
+/* Whether a tag is a sibling's: it ends in the extension (see siblings.c). */
 static bool is_of_sibling(const el_etag_t *tag)
 {
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
@@ -44,11 +48,11 @@ static bool is_from_cache(const request_rec *r)
 /* Whether the body is, or where tags do not tell may be, in a dynamic coding. */
 static bool is_dynamic(const request_rec *r)
 {
-    const char *cursor = el_response_header(r, "ETag");
+    const char *cursor = el_field(r, "ETag");
     el_etag_t tag;
     size_t base;
 
-    if (!el_response_encoded(r)) {
+    if (!el_fields_encoded(r)) {
         return false;
     }
     if (!cursor || !el_etag_next(&cursor, &tag)) {
@@ -58,12 +62,12 @@ static bool is_dynamic(const request_rec *r)
            || (is_from_cache(r) && el_settings_untagged && !is_of_sibling(&tag));
 }
 
-apr_status_t el_ranges_filter(ap_filter_t *f, apr_bucket_brigade *bb)
+static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     ap_filter_t *next;
 
     if (is_dynamic(f->r)) {
-        el_response_unset(f->r, "Accept-Ranges");
+        el_field_unset(f->r, "Accept-Ranges");
         for (ap_filter_t *other = f->next; other; other = next) {
             next = other->next;
             if (strcasecmp(other->frec->name, "BYTERANGE") == 0) {
@@ -73,4 +77,11 @@ apr_status_t el_ranges_filter(ap_filter_t *f, apr_bucket_brigade *bb)
     }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
+}
+
+void el_ranges_register(void)
+{
+    /* Just before BYTERANGE. */
+    ap_register_output_filter(EL_FILTER_RANGES, filter, NULL,
+                              (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
 }

@@ -9,20 +9,13 @@
 
 #include "httpd/base/glue.h"
 
-#include "util_filter.h"
-
-#define EL_RANGES_NAME "ELASTIC_RANGES"
-
-/* Just before BYTERANGE. */
-#define EL_RANGES_TYPE ((ap_filter_type)(AP_FTYPE_PROTOCOL - 1))
-
 /* In post_config: looks for mod_cache. */
 void el_ranges_configure(void);
 
 /* In insert_filter: puts the guard in, where mod_cache is loaded. */
 void el_ranges_insert(request_rec *r);
 
-/* The guard: takes BYTERANGE out of the chain of a response in a dynamic coding. */
-apr_status_t el_ranges_filter(ap_filter_t *f, apr_bucket_brigade *bb);
+/* Registers the guard: it takes BYTERANGE out of the chain of a response in a dynamic coding. */
+void el_ranges_register(void);
 
 #endif

@@ -1,12 +1,14 @@
 #include "httpd/filters/siblings.h"
 
-#include "httpd/state/account.h"
 #include "httpd/body/body.h"
-#include "httpd/response/chain.h"
-#include "httpd/response/conditional.h"
-#include "httpd/response/request.h"
-#include "httpd/response/response.h"
 #include "httpd/config/settings.h"
+#include "httpd/response/chain.h"
+#include "httpd/response/fields.h"
+#include "httpd/response/request.h"
+#include "httpd/state/stats.h"
+
+#include "elastic/decide.h"
+#include "elastic/etag.h"
 
 #include "apr_strings.h"
 #include "http_core.h"
@@ -40,7 +42,7 @@ typedef struct {
 static bool is_plain_file(request_rec *r)
 {
     return !r->main && r->method_number == M_GET && r->finfo.filetype == APR_REG
-           && !(r->path_info && *r->path_info) && !el_response_encoded(r)
+           && !(r->path_info && *r->path_info) && !el_fields_encoded(r)
            && !el_chain_changes_body(r);
 }
 
@@ -221,7 +223,8 @@ static int send_not_modified(request_rec *r, const char *tag)
         apr_table_setn(r->headers_out, "ETag", tag);
     }
     r->status = HTTP_NOT_MODIFIED;
-    el_account_skipped(r, EL_REASON_STATUS);
+    el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = r->status,
+                                                            .enabled = true}));
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
@@ -268,7 +271,7 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
         apr_file_close(file);
         return DECLINED;
     }
-    el_response_set_coding(r, sibling->coding, EL_ETAG_REMOVE);
+    el_fields_set_coding(r, sibling->coding, EL_ETAG_REMOVE);
     if (tag) {
         apr_table_setn(r->headers_out, "ETag", tag);
     }
@@ -285,7 +288,7 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
         return status;
     }
     el_request_of(r)->claimed = true;
-    el_account_precompressed(r, sibling->coding, (uint64_t)r->finfo.size,
+    el_stats_precompressed(r, sibling->coding, (uint64_t)r->finfo.size,
                              (uint64_t)sibling->finfo.size);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     el_body_read_in_pieces(apr_brigade_insert_file(bb, file, 0, sibling->finfo.size, r->pool),
@@ -337,7 +340,7 @@ static int offer_siblings(request_rec *r)
     if (all.count == 0 && find_siblings(r, false).count == 0) {
         return DECLINED;
     }
-    el_response_vary(r);
+    el_fields_add_vary(r);
     if (el_request_dated_range(r)) {
         el_request_drop_range(r);
     }
@@ -360,16 +363,16 @@ EL_RARE static int answer(request_rec *r)
     int status = is_plain_file(r) ? offer_siblings(r) : DECLINED;
 
     /* The chain's insertion leaves this to us, because a sibling is no skipped response. */
-    if (status == DECLINED && !el_request_stands(r)) {
-        el_account_skipped(r, EL_REASON_OFF);
+    if (status == DECLINED && !el_request_installed(r)) {
+        el_stats_skipped(r, el_decide_resource(&(el_resource_t){.enabled = false}));
     }
     return status;
 }
 
-int el_precompressed_handler(request_rec *r)
+int el_siblings_handler(request_rec *r)
 {
     bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
-                 && el_dir_of(r)->precompressed && !r->main;
+                 && el_dir_precompressed(el_dir_of(r)) && !r->main;
 
     return asked ? answer(r) : DECLINED;
 }

@@ -1,153 +1,110 @@
 #include "httpd/response/choice.h"
 
 #include "httpd/control/client_mix.h"
+#include "httpd/control/ladders.h"
+#include "httpd/state/costs.h"
 #include "httpd/state/shared.h"
 
-double el_choice_slowness(void)
+/* The body's length in bytes where it is known, otherwise 0. */
+static uint64_t length_of(const el_facts_t *facts)
 {
-    return el_cost_slowness(el_shared.costs, el_shared_sec());
+    return facts->moment.size_known ? facts->moment.size : 0;
 }
 
-size_t el_choice_levels(el_rung_t *rungs, size_t count, el_coding_t coding, el_range_t range,
-                        bool whole, el_setup_t setup)
+/*
+ * The codings that the ladder has to choose between: those that the client likes as much as
+ * `first`; only `first` where the server's order decides.
+ */
+static unsigned choices_of(const el_policy_t *policy, const el_demand_t *demand, el_coding_t first)
 {
-    unsigned size_class = el_cost_class(setup.size_hint);
-    uint32_t now = el_shared_sec();
+    unsigned set = EL_CODING_BIT(first);
 
-    for (int level = range.min; level <= range.max; level++) {
-        el_plan_t plan;
-
-        setup.level = level;
-        plan = el_engine_plan(coding, &setup, whole);
-        rungs[count++] = (el_rung_t){
-            .coding = coding,
-            .level = level,
-            .cost = el_cost_expect(el_shared.costs, coding, level, size_class,
-                                   el_engine_cost(&plan), now),
-        };
+    if (policy->is_stock || !el_shared_moves(policy->range[first])
+        || demand->accept.q[first] == 0) {
+        return set;
     }
-    return count;
-}
-
-/* The codings that the client likes as much as `first`, which is one of them. */
-static unsigned equals_of(const el_facts_t *facts, el_coding_t first)
-{
-    unsigned set = 0;
-
-    for (size_t i = 0; i < facts->order_count; i++) {
-        if (facts->accept.q[facts->order[i]] == facts->accept.q[first]) {
-            set |= EL_AUDIENCE_BIT(facts->order[i]);
+    for (size_t i = 0; i < demand->order_count; i++) {
+        if (demand->accept.q[demand->order[i]] == demand->accept.q[first]) {
+            set |= EL_CODING_BIT(demand->order[i]);
         }
     }
     return set;
 }
 
-bool el_choice_moves(const request_rec *r, el_record_t record, el_coding_t coding)
-{
-    el_range_t range = el_policy_range(r, record, coding);
-
-    return el_shared.control.mode != EL_CONTROL_OFF && range.min < range.max;
-}
-
-/* The codings that the ladder has to choose between; only `first` where the order decides. */
-static unsigned choices_of(const request_rec *r, el_record_t record, const el_facts_t *facts,
-                           el_coding_t first)
-{
-    return el_policy_is_stock(record) || !el_choice_moves(r, record, first)
-                   || facts->accept.q[first] == 0
-               ? EL_AUDIENCE_BIT(first)
-               : equals_of(facts, first);
-}
-
-/* The rungs of the codings in `set`. */
-static size_t collect(const request_rec *r, const el_facts_t *facts, unsigned set, bool whole,
-                      uint64_t length, el_rung_t *rungs)
-{
-    const el_dir_t *dir = el_dir_of(r);
-    size_t count = 0;
-
-    for (size_t i = 0; i < facts->order_count; i++) {
-        el_coding_t coding = facts->order[i];
-
-        if (set & EL_AUDIENCE_BIT(coding)) {
-            count = el_choice_levels(rungs, count, coding, el_dir_range(dir, coding), whole,
-                                     (el_setup_t){.size_hint = length});
-        }
-    }
-    return count;
-}
-
 /*
- * What a setup may cost by ElasticMaxTime. A body whose length is not known counts as a large page,
- * or as what was seen of it where that is more.
+ * What a setup may cost by ElasticMaxTime, nsec for each KB. A body whose length is not known
+ * counts as a large page, or as what was seen of it where that is more.
  */
-static uint32_t allowance(const request_rec *r, const el_facts_t *facts)
+static uint32_t allowance(const el_policy_t *policy, const el_moment_t *moment)
 {
-    apr_interval_time_t most = el_dir_of(r)->max_time;
-    bool judged = facts->size_known || facts->size > EL_COST_UNKNOWN_LENGTH;
+    bool judged = moment->size_known || moment->size > EL_COST_UNKNOWN_LENGTH;
 
-    return most == EL_NO_MAX_TIME
+    return policy->max_time == EL_NO_MAX_TIME
                ? UINT32_MAX
-               : el_cost_allowance((uint64_t)most, judged ? facts->size : EL_COST_UNKNOWN_LENGTH);
+               : el_cost_allowance((uint64_t)policy->max_time,
+                                   judged ? moment->size : EL_COST_UNKNOWN_LENGTH);
 }
 
-/* The highest of a coding's levels, from `setup`'s down, that costs no more than `most`. */
-static int level_within(el_coding_t coding, int min, bool whole, const el_setup_t *setup,
-                        uint32_t most)
+/* The highest level, from the setup's down to `min`, that costs no more than `most`. */
+static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t most)
 {
-    el_rung_t rungs[EL_COST_LEVELS];
-    size_t count =
-        el_choice_levels(rungs, 0, coding, el_range_of(min, setup->level), whole, *setup);
+    el_setup_t setup = choice->setup;
 
-    return el_ladder_within(rungs, &rungs[count - 1], most)->level;
+    while (setup.level > min
+           && el_costs_expect(choice->coding, &setup, whole).nsec > most) {
+        setup.level--;
+    }
+    return setup.level;
 }
 
-el_setup_t el_choice_make(const request_rec *r, el_record_t record, const el_facts_t *facts,
-                          bool whole, uint64_t length, el_decision_t *decision)
+static el_rung_t rung_of(const el_policy_t *policy, const el_facts_t *facts, unsigned set,
+                         bool whole, uint32_t most)
 {
-    el_rung_t rungs[EL_RUNGS_MAX];
-    const el_rung_t *rung = NULL;
-    uint32_t most = allowance(r, facts);
-    unsigned set = choices_of(r, record, facts, decision->coding);
-    el_setup_t setup;
+    el_ladder_key_t key = {
+        .set = set, .range = policy->range, .whole = whole, .length = length_of(facts),
+    };
 
-    el_audience_count(set);
-    if (set != EL_AUDIENCE_BIT(decision->coding)) {
-        unsigned top, position = el_shared_next_position(&top);
-        size_t count = el_ladder_build(rungs, collect(r, facts, set, whole, length, rungs));
-
-        rung = count ? el_ladder_rung(rungs, count, position, top, el_choice_slowness()) : NULL;
-    }
-    if (rung) {
-        rung = el_ladder_within(rungs, rung, most);
-        decision->coding = rung->coding;
-    }
-    setup = el_policy_setup(r, record, decision->coding);
-    setup.size_hint = length;
-    if (rung) {
-        setup.level = rung->level;
-    } else if (most != UINT32_MAX && el_choice_moves(r, record, decision->coding)) {
-        setup.level = level_within(decision->coding,
-                                   el_policy_range(r, record, decision->coding).min, whole, &setup,
-                                   most);
-    }
-    return setup;
+    return el_ladders_choose(&key, el_shared_turn(), most);
 }
 
-void el_choice_learn(const el_plan_t *plan, int level, uint64_t in, uint64_t out, uint64_t cpu_nsec)
+el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
+                           bool whole)
 {
-    const el_setup_t *setup = &plan->setup;
-    uint64_t nsec, size;
+    unsigned set = choices_of(policy, &facts->demand, coding);
+    uint32_t most = allowance(policy, &facts->moment);
+    el_range_t range = policy->range[coding];
+    el_choice_t choice = {
+        .coding = coding,
+        .setup =
+            {
+                .window_bits = el_stock_number(policy->stock, EL_STOCK_WINDOW_BITS),
+                .mem_level = el_stock_number(policy->stock, EL_STOCK_MEM_LEVEL),
+                .block_bits = el_stock_number(policy->stock, EL_STOCK_BLOCK_BITS),
+                .size_hint = length_of(facts),
+            },
+    };
 
-    /* An empty body tells nothing, and one with a window of its own only of those like it. */
-    if (in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
-        return;
+    el_client_mix_count(set);
+    if (set != EL_CODING_BIT(coding)) {
+        el_rung_t rung = rung_of(policy, facts, set, whole, most);
+
+        choice.coding = rung.coding;
+        choice.setup.level = rung.level;
+        return choice;
     }
-    nsec = (uint64_t)((double)cpu_nsec * 1024 / (double)in);
-    size = (uint64_t)((double)out * 10000 / (double)in);
-    el_cost_update(el_shared.costs, plan->engine->coding, level,
-                   el_cost_class(setup->size_hint), el_engine_cost(plan),
-                   (el_cost_t){nsec > UINT32_MAX ? UINT32_MAX : (uint32_t)nsec,
-                               size > UINT32_MAX ? UINT32_MAX : (uint32_t)size},
-                   el_shared_sec());
+    choice.setup.level = el_shared_level(range, el_shared_turn());
+    if (most != UINT32_MAX && el_shared_moves(range)) {
+        choice.setup.level = level_within(&choice, range.min, whole, most);
+    }
+    return choice;
+}
+
+el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
+                             el_coding_t coding, bool whole)
+{
+    unsigned set = choices_of(policy, &facts->demand, coding);
+    uint32_t most = allowance(policy, &facts->moment);
+
+    return set == EL_CODING_BIT(coding) ? coding
+                                        : rung_of(policy, facts, set, whole, most).coding;
 }

@@ -1,17 +1,22 @@
 #include "httpd/response/conditional.h"
 
+#include "httpd/base/filter_names.h"
+#include "httpd/config/policy.h"
+#include "httpd/response/facts.h"
+#include "httpd/response/fields.h"
 #include "httpd/response/request.h"
-#include "httpd/response/response.h"
-#include "httpd/config/settings.h"
+
+#include "elastic/etag.h"
 
 #include "apr_strings.h"
+#include "util_filter.h"
 
-static ap_filter_rec_t *filter_rec;
+static ap_filter_rec_t *not_modified;
 
 /* Whether a filter of ours may encode the response: with INFLATE alone, none does. */
 static bool is_encoder_possible(request_rec *r)
 {
-    return el_request_stands(r) || el_request_of(r)->may_stand;
+    return el_request_installed(r) || el_request_of(r)->harness;
 }
 
 /* Whether another server, or a FastCGI process, answers. */
@@ -52,7 +57,7 @@ static void name_bases(request_rec *r, const char *list, const el_accept_t *acce
     size = strlen(list) * 3 + 1;
     bases = apr_palloc(r->pool, size);
     len = el_etag_bases(list, accept, bases, size);
-    if (request->decodes) {
+    if (request->inflates) {
         len += el_etag_decoded_bases(list, accept, bases + len, size - len);
     }
     if (len > 0) {
@@ -83,10 +88,10 @@ EL_RARE static void extend(request_rec *r)
 
 void el_conditional_prepare(request_rec *r)
 {
-    const el_request_t *request = el_request_known(r);
+    const el_request_t *request = el_request_find(r);
 
     if (request && !r->main && r->method_number == M_GET
-        && (request->decodes || is_encoder_possible(r))) {
+        && (request->inflates || is_encoder_possible(r))) {
         extend(r);
     }
 }
@@ -94,7 +99,7 @@ void el_conditional_prepare(request_rec *r)
 void el_conditional_not_modified(request_rec *r)
 {
     const char *list = el_request_of(r)->if_none_match;
-    const char *current = el_response_header(r, "ETag");
+    const char *current = el_field(r, "ETag");
     el_accept_t accept;
     el_etag_t named;
     size_t base;
@@ -104,14 +109,14 @@ void el_conditional_not_modified(request_rec *r)
     }
     accept = el_request_enabled(r);
     if (!el_etag_named(list, current, &accept, &named)
-        && !(el_request_of(r)->decodes && el_etag_named_decoded(list, current, &accept, &named))) {
+        && !(el_request_of(r)->inflates && el_etag_named_decoded(list, current, &accept, &named))) {
         return;
     }
-    el_response_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
+    el_fields_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
     if (el_etag_coding(&named, &base) != EL_IDENTITY) {
         /* A cache would take the identity's for its encoded body's, and throw that away. */
-        el_response_unset(r, "Content-Length");
-        el_response_unset(r, "Accept-Ranges");
+        el_field_unset(r, "Content-Length");
+        el_field_unset(r, "Accept-Ranges");
     }
 }
 
@@ -121,10 +126,12 @@ static bool is_negotiable(request_rec *r)
     const el_request_t *request = el_request_of(r);
 
     for (int record = 0; record < EL_RECORDS; record++) {
+        el_policy_t policy;
         el_facts_t facts;
 
-        if (request->stands[record]) {
-            facts = el_request_facts(r, (el_record_t)record, false);
+        if (request->installed[record]) {
+            policy = el_policy_of(r, (el_record_t)record);
+            facts = el_facts_of(r, &policy, false);
             if (el_decide(&facts).vary) {
                 return true;
             }
@@ -138,7 +145,7 @@ void el_conditional_returned(request_rec *r)
     if (!r->main && r->status == HTTP_NOT_MODIFIED
         && (el_request_of(r)->if_none_match || is_negotiable(r))) {
         if (is_encoder_possible(r)) {
-            el_response_vary(r);
+            el_fields_add_vary(r);
         }
         el_conditional_not_modified(r);
     }
@@ -157,11 +164,11 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
 void el_conditional_register(void)
 {
-    filter_rec = ap_register_output_filter(EL_CONDITIONAL_NAME, filter, NULL,
+    not_modified = ap_register_output_filter(EL_FILTER_NOT_MODIFIED, filter, NULL,
                                            AP_FTYPE_CONTENT_SET);
 }
 
 void el_conditional_insert(request_rec *r)
 {
-    ap_add_output_filter_handle(filter_rec, NULL, r, r->connection);
+    ap_add_output_filter_handle(not_modified, NULL, r, r->connection);
 }

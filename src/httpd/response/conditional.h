@@ -1,16 +1,11 @@
 /*
- * Conditional requests (RFC 9110 §13): a tag that an encoded response handed out finds its way back
- * to the identity that httpd's own handlers compare with, and the 304 carries the tag that the
- * client named.
+ * Conditional requests (RFC 9110 §13): for a tag that an encoded response carried, httpd's own
+ * handlers compare the tag of the identity, and the 304 carries the tag that the client named.
  */
 #ifndef ELASTIC_CONDITIONAL_H
 #define ELASTIC_CONDITIONAL_H
 
 #include "httpd/base/glue.h"
-
-#include "util_filter.h"
-
-#define EL_CONDITIONAL_NAME "ELASTIC_CONDITIONAL"
 
 /*
  * Before all handlers but mod_cache's, which wants the tags as they came: If-None-Match gets,

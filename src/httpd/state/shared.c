@@ -1,13 +1,11 @@
 #include "httpd/state/shared.h"
 
-#include "httpd/config/policy.h"
-
 #include "elastic/block.h"
+#include "host/clock.h"
 
 #include "http_log.h"
 
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 EL_USE_LOG;
@@ -18,36 +16,24 @@ EL_USE_LOG;
 static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
 
 el_shared_t el_shared;
+
 static el_block_t *block;
 
-uint64_t el_shared_now(void)
+/* This process's number; written before its threads start. */
+static unsigned process;
+
+static el_control_state_t start_state(void)
 {
-    struct timespec now;
+    const el_control_config_t *control = &el_shared.config.control;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
-
-uint32_t el_shared_sec(void)
-{
-    return (uint32_t)(el_shared_now() / APR_USEC_PER_SEC);
-}
-
-static el_control_state_t start_state(server_rec *main_server)
-{
-    el_range_t ranges[EL_CODINGS];
-    el_control_state_t start = {0};
-
-    el_policy_ranges(main_server, ranges);
-    start.top = el_shared.control.top;
-    start.position = el_ladder_start(ranges);
-    return el_control_clamp(&el_shared.control, start);
+    return el_control_clamp(control, (el_control_state_t){.top = control->top,
+                                                          .position = el_shared.config.start});
 }
 
 /*
  * A mapping that outlives the configuration's pools: the parent's next generation finds it again.
  */
-static el_block_t *block_of_parent(server_rec *main_server)
+static el_block_t *block_of_parent(void)
 {
     el_block_t **kept = ap_retained_data_get(retained_key);
     void *made;
@@ -64,20 +50,20 @@ static el_block_t *block_of_parent(server_rec *main_server)
         kept = ap_retained_data_create(retained_key, sizeof(*kept));
     }
     *kept = made;
-    el_block_init(*kept, start_state(main_server), el_shared_now());
+    el_block_init(*kept, start_state(), el_clock_usec());
     return *kept;
 }
 
-apr_status_t el_shared_open(server_rec *main_server)
+static void adopt(void)
 {
-    const el_server_t *server = el_server_of(main_server);
-    el_range_t ranges[EL_CODINGS];
+    el_shared.generation = el_state_adopt(el_shared.state, &el_shared.config.control,
+                                          el_clock_usec(), el_shared.config.interval);
+}
 
-    el_policy_ranges(main_server, ranges);
-    el_shared.control = el_server_control(server, ranges);
-    el_shared.position = el_server_position(server, main_server->process->pconf);
-    el_shared.interval = (uint64_t)el_server_interval(server);
-    block = block_of_parent(main_server);
+apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_server)
+{
+    el_shared.config = *config;
+    block = block_of_parent();
     if (!block) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, main_server,
                      "elastic: no memory for the block that the children share (%lu bytes)",
@@ -89,79 +75,48 @@ apr_status_t el_shared_open(server_rec *main_server)
     el_shared.durations = &block->durations;
     el_shared.costs = &block->costs;
     el_shared.ratios = &block->ratios;
-    el_shared.generation = el_state_adopt(el_shared.state, &el_shared.control, el_shared_now(),
-                                          el_shared.interval);
+    adopt();
     return APR_SUCCESS;
 }
 
-void el_shared_reset(server_rec *main_server)
+void el_shared_reset(void)
 {
-    el_block_reset(block, start_state(main_server), el_shared_now());
-    el_shared.generation = el_state_adopt(el_shared.state, &el_shared.control, el_shared_now(),
-                                          el_shared.interval);
+    el_block_reset(block, start_state(), el_clock_usec());
+    adopt();
 }
 
-/* This process's number, asked for once; threads that race here store the same. */
-static unsigned process_number(void)
+void el_shared_child(void)
 {
-    static _Atomic unsigned known;
-    unsigned number = atomic_load_explicit(&known, memory_order_relaxed);
-
-    if (!number) {
-        number = (unsigned)getpid();
-        atomic_store_explicit(&known, number, memory_order_relaxed);
-    }
-    return number;
+    process = (unsigned)getpid();
 }
 
-static int level_at(el_control_state_t control, el_range_t range)
-{
-    if (el_shared.control.mode == EL_CONTROL_OFF) {
-        return range.max;
-    }
-    return el_ladder_level(range, control.position, control.top);
-}
-
-int el_shared_level(el_range_t range)
-{
-    return level_at(el_state_control(el_shared.state), range);
-}
-
-/* `control` with one of the two whole positions that it is between. */
-static el_control_state_t take_turn(el_control_state_t control)
+el_turn_t el_shared_turn(void)
 {
     /* Counted in each process, which begins at a number of its own. */
-    static _Atomic uint32_t requests;
-    uint32_t turn;
+    static _Atomic uint32_t responses;
+    el_control_state_t control = el_state_control(el_shared.state);
+    uint32_t count;
 
     if (control.fraction > 0) {
-        turn = atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + process_number();
-        control.position += el_control_upper(control, turn);
+        count = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed) + process;
+        control.position += el_control_upper(control, count);
     }
-    return control;
+    return (el_turn_t){control.position, control.top};
 }
 
-unsigned el_shared_next_position(unsigned *top)
+int el_shared_level(el_range_t range, el_turn_t turn)
 {
-    el_control_state_t control = take_turn(el_state_control(el_shared.state));
-
-    *top = control.top;
-    return control.position;
+    return el_shared.config.control.mode == EL_CONTROL_OFF
+               ? range.max
+               : el_ladder_level(range, turn.position, turn.top);
 }
 
-int el_shared_next_level(el_range_t range)
+bool el_shared_moves(el_range_t range)
 {
-    return level_at(take_turn(el_state_control(el_shared.state)), range);
-}
-
-void el_shared_duration(uint64_t nsec)
-{
-    if (el_shared.control.goal.kind == EL_GOAL_LATENCY) {
-        el_histogram_add(el_shared.durations, nsec);
-    }
+    return el_shared.config.control.mode != EL_CONTROL_OFF && range.min < range.max;
 }
 
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
-    el_counters_add(el_shared.counters, process_number(), counter, add);
+    el_counters_add(el_shared.counters, process, counter, add);
 }

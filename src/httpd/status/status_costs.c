@@ -1,9 +1,7 @@
 #include "httpd/status/status_costs.h"
 
 #include "httpd/config/policy.h"
-#include "httpd/state/shared.h"
-
-#include "elastic/engine.h"
+#include "httpd/state/costs.h"
 
 #include "apr_strings.h"
 #include "http_protocol.h"
@@ -17,33 +15,28 @@ static const struct {
     {65536, "32 to 128 KB"},     {300 * 1024, "over 128 KB"},
 };
 
-static el_cost_row_t row_of(el_coding_t coding, int level, uint32_t now)
+static el_cost_row_t row_of(el_coding_t coding, int level)
 {
     el_cost_row_t row = {.coding = coding, .level = level};
 
     for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
         el_setup_t setup = {.level = level, .size_hint = classes[c].nbytes};
-        el_plan_t plan = el_engine_plan(coding, &setup, true);
 
-        row.cost[c] = el_cost_expect(el_shared.costs, coding, level, c, el_engine_cost(&plan),
-                                     now);
-        row.measured[c] = el_cost_weight(el_shared.costs, coding, level, c, now);
+        row.cost[c] = el_costs_expect(coding, &setup, true);
+        row.measured[c] = el_costs_measured(coding, &setup);
     }
     return row;
 }
 
-apr_array_header_t *el_status_costs(apr_pool_t *pool, const server_rec *main_server)
+apr_array_header_t *el_status_costs(apr_pool_t *pool)
 {
     apr_array_header_t *rows = apr_array_make(pool, 32, sizeof(el_cost_row_t));
-    uint32_t now = el_shared_sec();
-    el_range_t ranges[EL_CODINGS];
+    const el_range_t *range = el_policy_site()->range;
 
-    el_policy_ranges(main_server, ranges);
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
-        el_range_t range = ranges[coding];
-
-        for (int level = range.min; range.enabled && level <= range.max; level++) {
-            *(el_cost_row_t *)apr_array_push(rows) = row_of((el_coding_t)coding, level, now);
+        for (int level = range[coding].min;
+             range[coding].enabled && level <= range[coding].max; level++) {
+            *(el_cost_row_t *)apr_array_push(rows) = row_of((el_coding_t)coding, level);
         }
     }
     return rows;
@@ -60,13 +53,13 @@ const char *el_status_costs_value(apr_pool_t *pool, const el_cost_row_t *row)
     return value;
 }
 
-void el_status_costs_write(request_rec *r, const server_rec *main_server)
+void el_status_costs_write(request_rec *r)
 {
-    const apr_array_header_t *rows = el_status_costs(r->pool, main_server);
+    const apr_array_header_t *rows = el_status_costs(r->pool);
 
     ap_rputs("<h2>What setups cost</h2>\n"
              "<p>CPU time per KB of a body, and what is left of it, by the body's size. "
-             "<b>Bold</b> was measured here of late; the rest is what others tell of it.</p>\n"
+             "<b>Bold</b> was measured here of late; the rest is derived from built-in costs.</p>\n"
              "<table>\n<tr><th scope=\"col\">Setup</th>",
              r);
     for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {

@@ -1,6 +1,6 @@
 /*
- * What each setup within the server's bounds is expected to take and to give, by now: the part of
- * the status that tells what the ladder goes by.
+ * The costs that the ladder is built from: what each setup within the server's bounds is expected to
+ * take, and to leave of a body.
  */
 #ifndef ELASTIC_STATUS_COSTS_H
 #define ELASTIC_STATUS_COSTS_H
@@ -17,12 +17,12 @@ typedef struct {
 } el_cost_row_t;
 
 /* The rows, el_cost_row_t, coding by coding with levels rising; from `pool`. */
-apr_array_header_t *el_status_costs(apr_pool_t *pool, const server_rec *main_server);
+apr_array_header_t *el_status_costs(apr_pool_t *pool);
 
 /* A row's costs as a value for programs: for each class nanoseconds per KB, a slash, percent. */
 const char *el_status_costs_value(apr_pool_t *pool, const el_cost_row_t *row);
 
 /* Writes the rows as a table for people. */
-void el_status_costs_write(request_rec *r, const server_rec *main_server);
+void el_status_costs_write(request_rec *r);
 
 #endif

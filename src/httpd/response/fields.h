@@ -3,57 +3,58 @@
  * negotiated response carries. Both tables of httpd are meant throughout: headers_out and
  * err_headers_out.
  */
-#ifndef ELASTIC_RESPONSE_H
-#define ELASTIC_RESPONSE_H
+#ifndef ELASTIC_RESPONSE_FIELDS_H
+#define ELASTIC_RESPONSE_FIELDS_H
 
 #include "httpd/base/glue.h"
 
+#include "elastic/coding.h"
 #include "elastic/etag.h"
 
 /* A field's value, or NULL. */
-const char *el_response_header(const request_rec *r, const char *name);
+const char *el_field(const request_rec *r, const char *name);
 
 /* Takes a field out of both tables. */
-void el_response_unset(request_rec *r, const char *name);
+void el_field_unset(request_rec *r, const char *name);
 
 /* The Content-Encoding that the response will have, with all codings in one list; or NULL. */
-const char *el_response_encoding(request_rec *r);
+const char *el_fields_encoding(request_rec *r);
 
 /*
  * Takes out of a table, of a request or a response, what is true only of the body's bytes as they
  * were: its length, its digests, that it can be had in ranges.
  */
-void el_response_unset_lengths(apr_table_t *fields);
+void el_fields_unset_lengths(apr_table_t *fields);
 
 /* Whether the body is encoded already; identity, 7bit, 8bit and binary are no codings of a body. */
-bool el_response_encoded(const request_rec *r);
+bool el_fields_encoded(const request_rec *r);
 
 /* Whether Cache-Control has no-transform (RFC 9111 §5.2.2.6). */
-bool el_response_no_transform(request_rec *r);
+bool el_fields_no_transform(request_rec *r);
 
 /*
  * Bytes of the header as HTTP/1.1 writes it, without what every response has
  * (EL_PACKET_CORE_HEADER): the status's text, the tables' fields, Content-Type, Server, and
  * Keep-Alive where the client asked for it.
  */
-size_t el_response_header_size(request_rec *r);
+size_t el_fields_size(request_rec *r);
 
 /* The body's length by Content-Length; false where there is none, or none that is a number. */
-bool el_response_length(const request_rec *r, uint64_t *length);
+bool el_fields_length(const request_rec *r, uint64_t *length);
 
 /* Adds Accept-Encoding to Vary, where it is not in it already. */
-void el_response_vary(request_rec *r);
+void el_fields_add_vary(request_rec *r);
 
 /* Sets the ETag, wherever it stands; NULL removes it. */
-void el_response_set_etag(request_rec *r, const char *tag);
+void el_fields_set_etag(request_rec *r, const char *tag);
 
 /*
  * Makes the header that of a body in `coding`: Content-Encoding, the tag by `mode`; without the
  * length, the digests and the Accept-Ranges of the identity.
  */
-void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode);
+void el_fields_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode);
 
 /* Tells the stock compressors, which may come later in the chain, to leave the body alone. */
-void el_response_keep_identity(request_rec *r);
+void el_fields_keep_identity(request_rec *r);
 
 #endif

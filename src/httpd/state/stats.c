@@ -1,66 +1,13 @@
-#include "httpd/state/account.h"
+#include "httpd/state/stats.h"
 
-#include "httpd/response/choice.h"
-#include "httpd/response/probe.h"
 #include "httpd/state/shared.h"
 
 #include "apr_strings.h"
 
-#include <time.h>
-
-/*
- * Taking a thread's CPU time is a system call of half a microsecond, twenty times the price of the
- * monotonic clock; the totals are scaled by the sampled bytes, so one in sixteen is enough.
- */
-#define SAMPLE_EVERY 16
-
-/*
- * 2^32 times √2 - 1, to the nearest odd number. Its multiples are spread as evenly as turns of a
- * wheel, without a period: a site whose requests come in rounds has each of them sampled. It is not
- * the number that mixes two setups, or only one of them would be.
- */
-#define SPREAD 1779033703u
-
 /* A gzip member's header and trailer, of ten and eight bytes (RFC 1952 §2.3). */
 #define GZIP_FRAMING 18
 
-static uint64_t clock_nsec(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-el_usage_t el_usage_new(void)
-{
-    static _Atomic uint32_t responses;
-    uint32_t count = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed);
-
-    return (el_usage_t){.sampled = count * SPREAD < UINT32_MAX / SAMPLE_EVERY};
-}
-
-/*
- * The time elapsed lies inside of the CPU time: a kernel lets others run when a system call
- * returns, and in a busy process the sampled responses would seem to take many times longer.
- */
-void el_usage_start(el_usage_t *usage)
-{
-    if (usage->sampled) {
-        usage->began_cpu = clock_nsec(CLOCK_THREAD_CPUTIME_ID);
-    }
-    usage->began_elapsed = clock_nsec(CLOCK_MONOTONIC);
-}
-
-void el_usage_stop(el_usage_t *usage)
-{
-    usage->elapsed_nsec += clock_nsec(CLOCK_MONOTONIC) - usage->began_elapsed;
-    if (usage->sampled) {
-        usage->cpu_nsec += clock_nsec(CLOCK_THREAD_CPUTIME_ID) - usage->began_cpu;
-    }
-}
-
-void el_account_skipped(request_rec *r, el_reason_t reason)
+void el_stats_skipped(request_rec *r, el_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
     el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
@@ -87,7 +34,7 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
-void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
+void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
 {
     const el_engine_t *engine = plan->engine;
 
@@ -100,12 +47,14 @@ void el_account_encoded(request_rec *r, const el_plan_t *plan, int level, const 
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
-    el_shared_duration(usage->elapsed_nsec);
-    el_probe_learn(r, usage->in, usage->out);
+    if (el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
+        el_histogram_add(el_shared.durations, usage->elapsed_nsec);
+    }
+    el_ratios_update(r->content_type, usage->in, usage->out);
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);
-        el_choice_learn(plan, level, usage->in, usage->out, usage->cpu_nsec);
+        el_costs_update(plan, level, &(el_measured_t){usage->in, usage->out, usage->cpu_nsec});
     }
 }
 
@@ -118,7 +67,7 @@ static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which,
     }
 }
 
-void el_account_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
+void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
                       const el_usage_t *usage)
 {
     uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
@@ -130,7 +79,7 @@ void el_account_stock(request_rec *r, const el_stock_t *stock, el_coding_t codin
     note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
 }
 
-void el_account_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
+void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
 {
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);

@@ -1,4 +1,4 @@
-#include "httpd/response/response.h"
+#include "httpd/response/fields.h"
 
 #include "elastic/encoding.h"
 
@@ -6,14 +6,14 @@
 #include "http_core.h"
 #include "http_protocol.h"
 
-const char *el_response_header(const request_rec *r, const char *name)
+const char *el_field(const request_rec *r, const char *name)
 {
     const char *value = apr_table_get(r->headers_out, name);
 
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
-void el_response_unset(request_rec *r, const char *name)
+void el_field_unset(request_rec *r, const char *name)
 {
     apr_table_unset(r->headers_out, name);
     apr_table_unset(r->err_headers_out, name);
@@ -46,7 +46,7 @@ static bool is_plain(const char *encoding)
     return true;
 }
 
-const char *el_response_encoding(request_rec *r)
+const char *el_fields_encoding(request_rec *r)
 {
     /* httpd writes this field over that of headers_out. */
     const char *inner = r->content_encoding
@@ -58,7 +58,7 @@ const char *el_response_encoding(request_rec *r)
                           : inner ? inner : outer;
 }
 
-void el_response_unset_lengths(apr_table_t *fields)
+void el_fields_unset_lengths(apr_table_t *fields)
 {
     /* Repr-Digest and Content-Digest are RFC 9530's. */
     static const char *const stale[] = {
@@ -77,7 +77,7 @@ static int find_encoding(void *found, const char *name, const char *value)
     return !*(bool *)found;
 }
 
-bool el_response_encoded(const request_rec *r)
+bool el_fields_encoded(const request_rec *r)
 {
     bool found = r->content_encoding && !is_plain(r->content_encoding);
 
@@ -121,7 +121,7 @@ static bool response_has_token(request_rec *r, const char *name, const char *tok
            || has_token(r, r->err_headers_out, name, token);
 }
 
-bool el_response_no_transform(request_rec *r)
+bool el_fields_no_transform(request_rec *r)
 {
     return response_has_token(r, "Cache-Control", "no-transform");
 }
@@ -132,7 +132,7 @@ static int add_field_size(void *sum, const char *name, const char *value)
     return 1;
 }
 
-size_t el_response_header_size(request_rec *r)
+size_t el_fields_size(request_rec *r)
 {
     size_t sum = strlen(r->status_line ? r->status_line : ap_get_status_line(r->status));
 
@@ -150,9 +150,9 @@ size_t el_response_header_size(request_rec *r)
     return sum;
 }
 
-bool el_response_length(const request_rec *r, uint64_t *length)
+bool el_fields_length(const request_rec *r, uint64_t *length)
 {
-    const char *value = el_response_header(r, "Content-Length");
+    const char *value = el_field(r, "Content-Length");
     apr_off_t parsed;
 
     if (!value || !ap_parse_strict_length(&parsed, value)) {
@@ -162,32 +162,32 @@ bool el_response_length(const request_rec *r, uint64_t *length)
     return true;
 }
 
-void el_response_vary(request_rec *r)
+void el_fields_add_vary(request_rec *r)
 {
     if (!response_has_token(r, "Vary", "Accept-Encoding") && !response_has_token(r, "Vary", "*")) {
         apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
     }
 }
 
-void el_response_set_etag(request_rec *r, const char *tag)
+void el_fields_set_etag(request_rec *r, const char *tag)
 {
     apr_table_t *table =
         apr_table_get(r->headers_out, "ETag") ? r->headers_out : r->err_headers_out;
 
     if (!tag) {
-        el_response_unset(r, "ETag");
+        el_field_unset(r, "ETag");
     } else {
         apr_table_setn(table, "ETag", tag);
     }
 }
 
-void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode)
+void el_fields_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode)
 {
-    const char *tag = el_response_header(r, "ETag");
+    const char *tag = el_field(r, "ETag");
 
-    el_response_unset_lengths(r->headers_out);
-    el_response_unset_lengths(r->err_headers_out);
-    el_response_unset(r, "Content-Encoding");
+    el_fields_unset_lengths(r->headers_out);
+    el_fields_unset_lengths(r->err_headers_out);
+    el_field_unset(r, "Content-Encoding");
     r->content_encoding = NULL;
     apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
     if (tag && *tag == '"' && tag[strlen(tag) - 1] != '"' && mode != EL_ETAG_KEEP) {
@@ -195,16 +195,16 @@ void el_response_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t m
          * mod_negotiation leaves tags open: without a suffix, the codings would share one with the
          * identity.
          */
-        el_response_set_etag(r, NULL);
+        el_fields_set_etag(r, NULL);
     } else if (tag && mode != EL_ETAG_KEEP) {
         size_t size = strlen(tag) + EL_ETAG_GROWTH;
         char *encoded = apr_palloc(r->pool, size);
 
-        el_response_set_etag(r, el_etag_encode(tag, mode, coding, encoded, size) ? encoded : NULL);
+        el_fields_set_etag(r, el_etag_encode(tag, mode, coding, encoded, size) ? encoded : NULL);
     }
 }
 
-void el_response_keep_identity(request_rec *r)
+void el_fields_keep_identity(request_rec *r)
 {
     apr_table_setn(r->subprocess_env, "no-gzip", "1");
     apr_table_setn(r->subprocess_env, "no-brotli", "1");

@@ -1,0 +1,107 @@
+#include "httpd/control/ladders.h"
+
+#include "httpd/state/costs.h"
+
+#include "host/clock.h"
+
+#include <stdatomic.h>
+
+#define SETS (1u << EL_CODINGS)
+
+/* A ladder that was built, and what of. */
+typedef struct {
+    atomic_flag busy;
+    bool whole;
+    uint32_t built; /* second of the monotonic clock; 0: never */
+    el_range_t range[EL_CODINGS];
+    size_t count;
+    el_rung_t rungs[EL_RUNGS_MAX];
+} slot_t;
+
+/* One for each set and size class: ten of them are in use where clients have gzip or all codings. */
+static slot_t slots[SETS][EL_SIZE_CLASSES];
+
+/* All setups of the key's codings, in the order of codings and levels; their number. */
+static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
+{
+    el_setup_t setup = {.size_hint = key->length};
+    size_t count = 0;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        el_coding_t coding = (el_coding_t)i;
+        bool in_set = key->set & EL_CODING_BIT(coding);
+
+        for (int level = key->range[i].min; in_set && level <= key->range[i].max; level++) {
+            setup.level = level;
+            rungs[count++] = (el_rung_t){coding, level,
+                                         el_costs_expect(coding, &setup, key->whole)};
+        }
+    }
+    return count;
+}
+
+/* Whether a slot holds the key's ladder by the costs of this second. */
+static bool is_current(const slot_t *slot, const el_ladder_key_t *key, uint32_t now)
+{
+    bool same = slot->built == now && slot->whole == key->whole;
+
+    for (unsigned i = 0; same && i < EL_CODINGS; i++) {
+        same = !(key->set & EL_CODING_BIT(i))
+               || (slot->range[i].min == key->range[i].min
+                   && slot->range[i].max == key->range[i].max);
+    }
+    return same;
+}
+
+static void build(slot_t *slot, const el_ladder_key_t *key, uint32_t now)
+{
+    slot->whole = key->whole;
+    slot->built = now;
+    memcpy(slot->range, key->range, sizeof(slot->range));
+    slot->count = el_ladder_build(slot->rungs, collect(key, slot->rungs));
+}
+
+static el_rung_t choose(const el_rung_t *rungs, size_t count, el_turn_t turn, uint32_t most)
+{
+    const el_rung_t *rung =
+        el_ladder_rung(rungs, count, turn.position, turn.top, el_costs_slowness());
+
+    return *el_ladder_within(rungs, rung, most);
+}
+
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
+{
+    slot_t *slot = &slots[key->set % SETS][el_cost_class(key->length)];
+    uint32_t now = el_clock_sec();
+    el_rung_t rungs[EL_RUNGS_MAX], chosen;
+
+    /* A slot that another thread uses is not waited for. */
+    if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
+        return choose(rungs, el_ladder_build(rungs, collect(key, rungs)), turn, most);
+    }
+    if (!is_current(slot, key, now)) {
+        build(slot, key, now);
+    }
+    chosen = choose(slot->rungs, slot->count, turn, most);
+    atomic_flag_clear_explicit(&slot->busy, memory_order_release);
+    return chosen;
+}
+
+void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost,
+                      double *ratio)
+{
+    el_rung_t rungs[EL_RUNGS_MAX];
+    size_t count = collect(key, rungs);
+    bool single = rungs[0].coding == rungs[count - 1].coding;
+    el_range_t only = key->range[rungs[0].coding];
+
+    count = single ? count : el_ladder_build(rungs, count);
+    for (unsigned p = 0; p <= top; p++) {
+        const el_rung_t *rung = single
+                                    ? &rungs[el_ladder_level(only, p, top) - only.min]
+                                    : el_ladder_rung(rungs, count, p, top, el_costs_slowness());
+
+        cost[p] += weight * rung->cost.nsec / 1000;
+        ratio[p] += weight * rung->cost.size / 10000;
+    }
+}

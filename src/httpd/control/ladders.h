@@ -1,0 +1,38 @@
+/*
+ * The ladders of setups that clients of several codings are served from, and the figures that they
+ * are built from. A ladder is kept in the process, one for each set of codings and size class, and
+ * built anew when the costs that it goes by are a second old. Any thread.
+ */
+#ifndef ELASTIC_CONTROL_LADDERS_H
+#define ELASTIC_CONTROL_LADDERS_H
+
+#include "httpd/base/glue.h"
+#include "httpd/state/shared.h"
+
+#include "elastic/ladder.h"
+
+/* A set of codings has this bit for each. */
+#define EL_CODING_BIT(coding) (1u << (unsigned)(coding))
+
+/* What a ladder is made of. */
+typedef struct {
+    unsigned set;            /* of EL_CODING_BIT()s, one or more, of codings that have a range */
+    const el_range_t *range; /* of each coding: EL_CODINGS entries */
+    bool whole;              /* the body goes through the engine in one call */
+    uint64_t length;         /* of the body in bytes; 0: unknown */
+} el_ladder_key_t;
+
+/*
+ * The setup for `turn`: of the cheapest order of all setups of the key's codings; and of those that
+ * are no dearer than `most` nsec for each KB, where one below is not.
+ */
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most);
+
+/*
+ * Adds to `cost` (CPU µs for each KB of a body) and `ratio` (bytes for each byte), `weight` times,
+ * those of the setups at positions 0 … `top`. Of one coding by its levels, without a ladder.
+ */
+void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost,
+                      double *ratio);
+
+#endif

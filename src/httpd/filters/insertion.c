@@ -1,0 +1,90 @@
+#include "httpd/filters/insertion.h"
+
+#include "httpd/config/settings.h"
+#include "httpd/filters/ranges.h"
+#include "httpd/response/chain.h"
+#include "httpd/response/conditional.h"
+#include "httpd/response/request.h"
+#include "httpd/state/stats.h"
+
+#include "elastic/decide.h"
+
+static bool is_of_application(const char *content_type)
+{
+    return *content_type == 'a'
+           && strncmp(content_type, "application/", strlen("application/")) == 0;
+}
+
+/*
+ * Whether the response is a file whose type is final, so that the decision can be made now: no
+ * filter is there that could change it. Types of applications may be those of a handler, which
+ * gives its output another one.
+ */
+static bool has_final_type(const request_rec *r, const el_dir_t *dir, unsigned roles)
+{
+    const unsigned changing = EL_ROLE_BIT(EL_ROLE_OTHER) | EL_ROLE_BIT(EL_ROLE_HARNESS)
+                              | EL_ROLE_BIT(EL_ROLE_INFLATE);
+
+    return !r->handler && r->finfo.filetype == APR_REG && r->content_type && !(roles & changing)
+           && !el_dir_precompressed(dir) && !is_of_application(r->content_type);
+}
+
+/* Keeps what is in the chain, for conditional requests and siblings. */
+static void remember(request_rec *r, const el_chain_t *chain)
+{
+    el_request_t *request = el_request_of(r);
+    unsigned installed = chain->roles & el_chain_ours();
+
+    for (int i = 0; i < EL_RECORDS; i++) {
+        request->installed[i] = installed & EL_ROLE_BIT(i);
+    }
+    request->inflates = chain->roles & EL_ROLE_BIT(EL_ROLE_INFLATE);
+    request->harness = chain->roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
+    if (installed || request->harness) {
+        /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
+        el_request_keep_accept(r);
+    }
+    if (request->harness || (installed && chain->harnessed)) {
+        el_conditional_insert(r);
+    }
+}
+
+/* Puts ELASTIC in, where it is enabled, and remembers which filters may encode or decode. */
+EL_RARE static void install(request_rec *r, bool enabled, el_chain_t chain)
+{
+    const unsigned encoders = el_chain_ours() | EL_ROLE_BIT(EL_ROLE_HARNESS);
+
+    if (enabled) {
+        el_chain_add_elastic(r);
+        chain.roles |= EL_ROLE_BIT(EL_ROLE_ELASTIC);
+    }
+    /* A record of an earlier call, before an internal redirect, is brought up to date. */
+    if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_request_find(r)) {
+        remember(r, &chain);
+    }
+    if (!(chain.roles & encoders) && !el_dir_precompressed(el_dir_of(r))) {
+        el_stats_skipped(r, el_decide_resource(&(el_resource_t){.enabled = false}));
+    }
+}
+
+void el_insertion(request_rec *r)
+{
+    const el_dir_t *dir = el_dir_of(r);
+    bool enabled = el_dir_enabled(dir, false);
+    el_chain_t chain;
+
+    /* A subrequest's body becomes part of another's. */
+    if (r->main) {
+        return;
+    }
+    el_ranges_insert(r);
+    chain = el_chain_look(r, enabled);
+    if (enabled && has_final_type(r, dir, chain.roles)
+        && !el_dir_type_listed(dir, r->content_type, false)) {
+        el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = HTTP_OK,
+                                                               .enabled = true,
+                                                               .type_listed = false}));
+    } else {
+        install(r, enabled, chain);
+    }
+}

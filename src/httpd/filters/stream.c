@@ -1,0 +1,161 @@
+#include "httpd/filters/stream.h"
+
+#include "httpd/body/body.h"
+
+#include "http_log.h"
+#include "http_protocol.h"
+
+EL_USE_LOG;
+
+/*
+ * Output is passed on in pieces of this size: below the 64 KB from which httpd blocks on a slow
+ * client.
+ */
+#define PASS_SIZE (32 * 1024)
+
+apr_status_t el_stream_pass(ap_filter_t *f, el_stream_t *stream)
+{
+    apr_status_t rv;
+
+    stream->passed_at = *stream->made;
+    if (APR_BRIGADE_EMPTY(stream->out)) {
+        return APR_SUCCESS;
+    }
+    stream->passed = true;
+    rv = ap_pass_brigade(f->next, stream->out);
+    apr_brigade_cleanup(stream->out);
+    return rv;
+}
+
+apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
+                                 apr_status_t rv, const char *what)
+{
+    request_rec *r = f->r;
+    int status = stream->passed ? HTTP_BAD_GATEWAY : stream->error_status;
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error",
+                  what, r->uri);
+    stream->ops->abandon(f, stream);
+    stream->broken = true;
+    /* mod_cache would keep what it has as the whole. */
+    r->no_cache = 1;
+    if (stream->out) {
+        apr_brigade_cleanup(stream->out);
+    }
+    apr_brigade_cleanup(bb);
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    ap_pass_brigade(f->next, bb);
+    apr_brigade_cleanup(bb);
+    return rv != APR_SUCCESS ? rv : APR_EGENERAL;
+}
+
+/* Puts out all that was taken so far and passes it on, with `bucket`, which is a FLUSH. */
+static apr_status_t flush(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (stream->dirty && stream->ops->flush) {
+        rv = stream->ops->flush(f, stream);
+    }
+    stream->dirty = false;
+    APR_BRIGADE_INSERT_TAIL(stream->out, bucket);
+    return rv == APR_SUCCESS ? el_stream_pass(f, stream) : rv;
+}
+
+/* Moves a metadata bucket on; EOS is not among them. */
+static apr_status_t forward(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
+{
+    APR_BUCKET_REMOVE(bucket);
+    if (APR_BUCKET_IS_FLUSH(bucket)) {
+        return flush(f, stream, bucket);
+    }
+    stream->failed = stream->failed || AP_BUCKET_IS_ERROR(bucket);
+    APR_BRIGADE_INSERT_TAIL(stream->out, bucket);
+    return APR_SUCCESS;
+}
+
+/* Reads `bucket`; before a wait for more, the client gets what there is. */
+static apr_status_t read_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket,
+                                const char **data, apr_size_t *len)
+{
+    apr_status_t rv = el_body_read(bucket, data, len, APR_NONBLOCK_READ);
+
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        if (stream->dirty || !stream->passed) {
+            rv = flush(f, stream, apr_bucket_flush_create(f->r->connection->bucket_alloc));
+            if (rv != APR_SUCCESS) {
+                return rv;
+            }
+        }
+        rv = el_body_read(bucket, data, len, APR_BLOCK_READ);
+    }
+    if (rv != APR_SUCCESS) {
+        stream->error = "the body cannot be read";
+    }
+    return rv;
+}
+
+/* Takes the data of `bucket`, and deletes it. */
+static apr_status_t take_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = read_bucket(f, stream, bucket, &data, &len);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    stream->dirty = stream->dirty || len > 0;
+    rv = stream->ops->data(f, stream, data, len);
+    if (rv == APR_SUCCESS) {
+        apr_bucket_delete(bucket);
+    }
+    return rv;
+}
+
+/* `bb` begins with EOS. */
+static apr_status_t end(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = stream->ops->end(f, stream);
+
+    if (rv != APR_SUCCESS) {
+        return el_stream_break_off(f, stream, bb, rv, stream->error);
+    }
+    APR_BRIGADE_CONCAT(stream->out, bb);
+    ap_remove_output_filter(f);
+    return el_stream_pass(f, stream);
+}
+
+static bool is_pass_due(const el_stream_t *stream)
+{
+    return (stream->eager && !stream->passed && *stream->made > 0)
+           || *stream->made - stream->passed_at >= PASS_SIZE;
+}
+
+apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(bb)) {
+        apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
+
+        if (APR_BUCKET_IS_EOS(bucket)) {
+            return end(f, stream, bb);
+        }
+        rv = APR_BUCKET_IS_METADATA(bucket) ? forward(f, stream, bucket)
+                                            : take_bucket(f, stream, bucket);
+        if (rv == APR_SUCCESS && is_pass_due(stream)) {
+            rv = el_stream_pass(f, stream);
+        }
+    }
+    if (stream->error) {
+        return el_stream_break_off(f, stream, bb, rv, stream->error);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = el_stream_pass(f, stream);
+    }
+    apr_brigade_cleanup(bb);
+    return rv;
+}

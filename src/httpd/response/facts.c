@@ -1,0 +1,59 @@
+#include "httpd/response/facts.h"
+
+#include "httpd/response/fields.h"
+#include "httpd/response/request.h"
+#include "httpd/state/shared.h"
+
+#include "http_ssl.h"
+
+static bool tls_compressed(request_rec *r)
+{
+    const char *method;
+
+    if (!ap_ssl_conn_is_ssl(r->connection)) {
+        return false;
+    }
+    method = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_COMPRESS_METHOD");
+    return method && *method && strcmp(method, "NULL") != 0;
+}
+
+static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *demand)
+{
+    demand->head = r->header_only;
+    demand->range_requested = r->status == HTTP_OK && r->method_number == M_GET
+                              && el_request_has_range(r) && !el_request_void_range(r);
+    demand->tls_compressed = tls_compressed(r);
+    demand->env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL;
+    demand->force = apr_table_get(r->subprocess_env, "force-gzip") != NULL;
+    demand->accept = *el_request_accept(r);
+    memcpy(demand->order, policy->order, sizeof(demand->order));
+    demand->order_count = el_request_env_filter(r, demand->order, policy->order_count);
+    demand->env_removed = policy->order_count - demand->order_count;
+}
+
+el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
+{
+    el_facts_t facts = {
+        .resource =
+            {
+                .status = r->status,
+                .enabled = el_dir_enabled(policy->dir, true),
+                /* A 304 seldom repeats the type: Vary there does no harm, its absence may. */
+                .type_listed = by_type || el_policy_type_listed(policy, r->content_type)
+                               || (r->status == HTTP_NOT_MODIFIED && !r->content_type),
+                .has_encoding = el_fields_encoded(r),
+                /* The parts of a multipart 206 carry it instead of the header. */
+                .has_content_range = r->status == HTTP_PARTIAL_CONTENT
+                                     || el_field(r, "Content-Range") != NULL,
+                .stock_order = policy->is_stock,
+            },
+    };
+
+    /* Most responses that stay as they are, images for one, end here. */
+    if (facts.resource.enabled && facts.resource.type_listed) {
+        facts.resource.no_transform = el_fields_no_transform(r);
+        facts.moment.bypass = el_state_control(el_shared.state).bypass;
+        read_demand(r, policy, &facts.demand);
+    }
+    return facts;
+}

@@ -1,0 +1,60 @@
+#include "httpd/state/costs.h"
+
+#include "httpd/state/shared.h"
+
+#include "elastic/mediatype.h"
+#include "elastic/ratio.h"
+#include "host/clock.h"
+
+el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
+{
+    el_plan_t plan = el_engine_plan(coding, setup, whole);
+
+    return el_cost_expect(el_shared.costs, coding, setup->level,
+                          el_cost_class(setup->size_hint), el_engine_cost(&plan), el_clock_sec());
+}
+
+unsigned el_costs_measured(el_coding_t coding, const el_setup_t *setup)
+{
+    return el_cost_weight(el_shared.costs, coding, setup->level,
+                          el_cost_class(setup->size_hint), el_clock_sec());
+}
+
+double el_costs_slowness(void)
+{
+    return el_cost_slowness(el_shared.costs, el_clock_sec());
+}
+
+static uint32_t per(uint64_t value, uint64_t unit, uint64_t in)
+{
+    double scaled = (double)value * (double)unit / (double)in;
+
+    return scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX;
+}
+
+void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured)
+{
+    const el_setup_t *setup = &plan->setup;
+
+    /* An empty body has no cost per KB, and one with a window of its own is no measure for others. */
+    if (measured->in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
+        return;
+    }
+    el_cost_update(el_shared.costs, plan->engine->coding, level,
+                   el_cost_class(setup->size_hint), el_engine_cost(plan),
+                   (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
+                               .size = per(measured->out, 10000, measured->in)},
+                   el_clock_sec());
+}
+
+bool el_ratios_poor(const char *content_type)
+{
+    return el_ratio_poor(el_shared.ratios, el_mediatype_hash(content_type),
+                         el_clock_sec());
+}
+
+void el_ratios_update(const char *content_type, uint64_t in, uint64_t out)
+{
+    el_ratio_update(el_shared.ratios, el_mediatype_hash(content_type), in, out,
+                    el_clock_sec());
+}

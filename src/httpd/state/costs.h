@@ -1,0 +1,38 @@
+/*
+ * What is measured of setups and media types, in the shared block: the costs that the choice of a
+ * setup goes by, and the ratios that tell content that compresses badly. Any thread.
+ */
+#ifndef ELASTIC_STATE_COSTS_H
+#define ELASTIC_STATE_COSTS_H
+
+#include "httpd/base/glue.h"
+
+#include "elastic/cost.h"
+#include "elastic/engine.h"
+
+/* What the setup of `coding` is expected to take and to give, for a body by `setup`'s size_hint. */
+el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole);
+
+/* How many measurements of the setup itself that comes from; 0: none. */
+unsigned el_costs_measured(el_coding_t coding, const el_setup_t *setup);
+
+/* How many times as long this machine takes as the built-in costs say. */
+double el_costs_slowness(void);
+
+/* What an encoder did with one body. */
+typedef struct {
+    uint64_t in; /* bytes */
+    uint64_t out;
+    uint64_t cpu_nsec; /* 0: not measured */
+} el_measured_t;
+
+/* Takes what a response has cost; `level` is the user's. */
+void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured);
+
+/* Whether bodies of this media type hardly became smaller of late. */
+bool el_ratios_poor(const char *content_type);
+
+/* Takes what became of a body that was encoded to its end. */
+void el_ratios_update(const char *content_type, uint64_t in, uint64_t out);
+
+#endif

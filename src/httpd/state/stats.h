@@ -1,0 +1,35 @@
+/* The statistics of a response: notes for the access log, and the shared counters. */
+#ifndef ELASTIC_STATE_STATS_H
+#define ELASTIC_STATE_STATS_H
+
+#include "httpd/config/stock.h"
+#include "httpd/state/costs.h"
+
+#include "elastic/decide.h"
+
+/* What the encoder used for one response. */
+typedef struct {
+    bool sampled; /* CPU time is taken beside the time elapsed */
+    uint64_t in;  /* bytes */
+    uint64_t out;
+    uint64_t elapsed_nsec;
+    uint64_t cpu_nsec;
+} el_usage_t;
+
+/* The body goes out as it is, for `reason`. */
+void el_stats_skipped(request_rec *r, el_reason_t reason);
+
+/* The body went out encoded by `plan`; `level` is the user's. */
+void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage);
+
+/*
+ * The notes that DeflateFilterNote and BrotliFilterNote name: bytes in, bytes out without gzip's
+ * framing, and their ratio in percent; "-" for nothing.
+ */
+void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
+                    const el_usage_t *usage);
+
+/* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
+void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);
+
+#endif
