@@ -95,25 +95,22 @@ def test_web_files_without_packages_are_invented():
     assert len(files) == 30 and files == web.web_files(Run(only=30))
 
 
-def test_sites():
+def test_package_with_pages_is_a_site():
     put(web.SITES[0], {f"{number}.html": b"x" * 5000 for number in range(9)})
     put(web.SITES[1], {"tiny.html": b"x"})
     (site,) = web.sites(Run(pages=4))
     assert (site.name, len(site.pages)) == (web.SITES[0], 4)
 
 
-def test_pages_of_the_user_are_a_site(tmp_path):
+def test_pages_of_the_user_are_a_site_and_a_document(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
-    (folder / "a.html").write_bytes(b"<p>")
-    (site,) = web.sites(Run(given=folder))
-    assert site.pages == (b"<p>",)
-
-
-def test_document_of_the_users_pages(tmp_path):
-    for name, body in (("a.html", b"<p>one</p>"), ("b.css", b"p{color:red}" * 9)):
-        (tmp_path / name).write_bytes(body)
-    run = Run(given=tmp_path)
+    bodies = {"a.html": b"<p>one</p>", "b.css": b"p{color:red}" * 9}
+    for name, body in bodies.items():
+        (folder / name).write_bytes(body)
+    run = Run(given=folder)
+    (site,) = web.sites(run)
+    assert site.pages == tuple(bodies.values())
     assert corpus.document(20, run) == b"<p>one</p>p{color:re"
     assert corpus.document_origin(run) == "your pages"
 
@@ -175,11 +172,10 @@ def test_broken_zstd():
 @pytest.mark.parametrize("memory_level", identify_encoder.MEMORY_LEVELS)
 @pytest.mark.parametrize("level", range(1, 10))
 def test_zlib_is_identified(level, memory_level):
-    encoder = zlib.compressobj(level, zlib.DEFLATED, 31, memory_level)
-    body = encoder.compress(BODY) + encoder.flush()
-    library, found = identify_encoder.identify(body)
+    library, found = identify_encoder.identify(gzipped(level, memory_level))
     assert identify_encoder.family(library) == "zlib"
-    assert identify_encoder.zlib_stream(BODY, found, 9) == identify_encoder.zlib_stream(BODY, level, 9)
+    assert (identify_encoder.zlib_stream(BODY, found, 9)
+            == identify_encoder.zlib_stream(BODY, level, 9))
 
 
 def test_program_and_header_fields_are_identified(tmp_path):
@@ -189,10 +185,14 @@ def test_program_and_header_fields_are_identified(tmp_path):
     assert identify_encoder.identify(made)[1] == 3
 
 
-def test_bodies_of_nobody_known():
-    encoder = zlib.compressobj(6, zlib.DEFLATED, 31, 1)
-    assert identify_encoder.identify(encoder.compress(BODY) + encoder.flush()) == (None, None)
-    assert identify_encoder.identify(b"no gzip") == (None, None)
+def gzipped(level, memory_level):
+    encoder = zlib.compressobj(level, zlib.DEFLATED, 31, memory_level)
+    return encoder.compress(BODY) + encoder.flush()
+
+
+@pytest.mark.parametrize("body", [gzipped(6, 1), b"no gzip"])
+def test_bodies_of_unknown_encoders(body):
+    assert identify_encoder.identify(body) == (None, None)
 
 
 def test_list_of_urls(tmp_path, monkeypatch):
@@ -206,16 +206,11 @@ def test_list_of_urls(tmp_path, monkeypatch):
     assert sorted(path.name for path in folder.iterdir()) == ["001.html", "002.css"]
 
 
-@pytest.mark.parametrize("text", ["ftp://x/y", "file:///etc/passwd"])
-def test_list_of_what_is_no_url(tmp_path, text):
+@pytest.mark.parametrize("text, says", [
+    ("ftp://x/y", "no http"), ("file:///etc/passwd", "no http"),
+    ("http://127.0.0.1:1/", "127.0.0.1:1")])
+def test_list_of_what_is_no_url_or_does_not_answer(tmp_path, text, says):
     listing = tmp_path / "urls"
     listing.write_text(text)
-    with pytest.raises(BenchError, match="no http"):
-        pages.collect(listing, tmp_path)
-
-
-def test_url_that_does_not_answer(tmp_path):
-    listing = tmp_path / "urls"
-    listing.write_text("http://127.0.0.1:1/")
-    with pytest.raises(BenchError, match="127.0.0.1:1"):
+    with pytest.raises(BenchError, match=says):
         pages.collect(listing, tmp_path)

@@ -147,54 +147,50 @@ def judged(*figures):
     return one
 
 
-def set_fact(folder, name, value):
-    path = folder / "good.json"
-    facts = {**json.loads(path.read_text(encoding="utf-8")), name: value}
-    path.write_text(json.dumps(facts), encoding="utf-8")
-
-
-def test_two_runs_are_compared(fake, capsys, monkeypatch, tmp_path):
-    folders = []
-    for number, figure in enumerate((0.5, 0.6, 1.5)):
+@pytest.fixture
+def kept(fake, tmp_path):
+    """Makes the results of a run whose one figure is given, with further facts; their folder."""
+    def make(figure, **facts):
         assert fake(good=judged(figure))("good") == 0
-        folders.append(tmp_path / str(number))
-        (tmp_path / "out").rename(folders[-1])
+        folder = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
+        (tmp_path / "out").rename(folder)
+        path = folder / "good.json"
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**saved, **facts}), encoding="utf-8")
+        return str(folder)
+    return make
+
+
+def test_two_runs_are_compared(fake, kept, capsys, monkeypatch, tmp_path):
+    one, same, other, longer = kept(0.5), kept(0.6), kept(1.5), kept(0.6, rounds=3)
     main = fake(good=judged(0.5))
     monkeypatch.setattr(cli.build, "ensure", lambda say: pytest.fail("nothing is built"))
-    assert main("agree", *map(str, folders[:2])) == 0
-    assert main("agree", *map(str, folders[1:])) == cli.CONTRADICTED
-    said = capsys.readouterr().out
-    assert "contradictions: 1" in said and "rounds in" not in said
-    set_fact(folders[1], "rounds", 3)
-    assert main("agree", *map(str, folders[:2])) == 0
-    assert f"good: 2 rounds in {folders[0]}, 3 in {folders[1]}" in capsys.readouterr().out
-    assert main("agree", str(tmp_path), str(folders[0])) == 1
-
-
-@pytest.mark.parametrize("figures, speeds, named", [
-    ((0.5, 1.5), (5.0, 9.0), True),
-    ((0.5, 1.5), (5.0, 5.1), False),
-    ((0.5, 0.6), (5.0, 9.0), False),  # there is nothing to explain
-    ((0.5, 1.5), (5.0, None), False),  # an older bench's results
-])
-def test_another_pace_is_told_where_verdicts_differ(fake, capsys, tmp_path, figures,
-                                                    speeds, named):
-    folders = []
-    for number, (figure, median) in enumerate(zip(figures, speeds)):
-        main = fake(good=judged(figure))
-        assert main("good") == 0
-        folders.append(tmp_path / str(number))
-        (tmp_path / "out").rename(folders[-1])
-        set_fact(folders[-1], "machine_speed", speed_of(median) if median else None)
-    capsys.readouterr()
-    main("agree", *map(str, folders))
-    said = capsys.readouterr().out
-    assert (f"In {folders[1]}: {machine_speed.sentence(speed_of(9.0))}" in said) is named
-    assert ("the machine was not the same" in said) is named
+    assert main("agree", one, same) == 0
+    assert main("agree", same, other) == cli.CONTRADICTED
+    printed = capsys.readouterr().out
+    assert "contradictions: 1" in printed and "rounds in" not in printed
+    assert main("agree", one, longer) == 0
+    assert f"good: 2 rounds in {one}, 3 in {longer}" in capsys.readouterr().out
+    assert main("agree", str(tmp_path), one) == 1
 
 
 def speed_of(median):
     return {"server": {"count": 3, "least_ms": 1.0, "median_ms": median, "most_ms": 10.0}}
+
+
+@pytest.mark.parametrize("figures, speeds, named", [
+    ((0.5, 1.5), (speed_of(5.0), speed_of(9.0)), True),
+    ((0.5, 1.5), (speed_of(5.0), speed_of(5.1)), False),
+    ((0.5, 0.6), (speed_of(5.0), speed_of(9.0)), False),  # there is nothing to explain
+    ((0.5, 1.5), (speed_of(5.0), None), False),  # older results
+])
+def test_another_speed_is_named_where_verdicts_differ(fake, kept, capsys, figures, speeds, named):
+    folders = [kept(figure, machine_speed=speed) for figure, speed in zip(figures, speeds)]
+    capsys.readouterr()
+    fake(good=good)("agree", *folders)
+    printed = capsys.readouterr().out
+    assert (f"In {folders[1]}: {machine_speed.sentence(speed_of(9.0))}" in printed) is named
+    assert ("the machine was not the same" in printed) is named
 
 
 def test_report_is_made_again(fake, tmp_path):
@@ -212,21 +208,16 @@ def test_report_goes_where_it_is_kept(fake, tmp_path):
     assert 'id="good"' in (tmp_path / "docs" / "page.html").read_text(encoding="utf-8")
 
 
-def test_report_that_cannot_be_written(fake, capsys, tmp_path):
+def test_what_cannot_be_written_or_is_not_there_is_named(fake, capsys, tmp_path):
     main = fake(good=good)
+    assert main("report") == 1
+    assert "has no results" in capsys.readouterr().err
     assert main("good") == 0
     assert main("report", "--page", str(tmp_path)) == 1
     assert "the report cannot be written" in capsys.readouterr().err
-
-
-def test_report_without_results(fake, capsys, tmp_path):
-    assert fake(good=good)("report") == 1
-    assert "has no results" in capsys.readouterr().err
-
-
-def test_results_that_cannot_be_written(fake, capsys, tmp_path):
+    (tmp_path / "out").rename(tmp_path / "other")
     (tmp_path / "out").write_text("a file")
-    assert fake(good=good)("good") == 1
+    assert main("good") == 1
     assert "the results cannot be written" in capsys.readouterr().err
 
 
@@ -292,14 +283,14 @@ def test_namespaces_want_root(monkeypatch):
         net.make(types.SimpleNamespace(name="lan-packets"))
 
 
-def test_progress_tells_the_time_left():
+def test_progress_has_the_time_left():
     now, lines = [0.0], []
     stream = types.SimpleNamespace(write=lines.append, flush=lambda: None)
     one = progress.Progress({"a": 100, "b": 200}, stream, lambda: now[0])
     one.begin("a")
     assert one.left(0) == 300
     now[0] = 80
-    one.step(0.5)  # slower than planned: at this pace it takes 80 s more, by the plan 50 s
+    one.step(0.5)  # slower than planned: at this rate it takes 80 s more, by the plan 50 s
     assert one.left(0.5) == 265
     one.step(0.6)  # too soon for another line
     now[0] = 90
@@ -317,22 +308,23 @@ def test_durations(seconds, said):
     assert progress.duration(seconds) == said
 
 
-def test_pace_is_told(fake, tmp_path):
+def test_outcome_has_the_command_and_the_machines_speed(fake, tmp_path):
     fake(good=good)("good")
-    saved = outcome.load(tmp_path / "out", "good")
-    figures = saved.facts["machine_speed"]
-    assert all(figures[name]["median_ms"] > 0 for name in ("server", "load"))
-    assert machine_speed.sentence(figures) in saved.facts["paragraph"]
+    facts = outcome.load(tmp_path / "out", "good").facts
+    assert facts["command"] == "scripts/bench good --quick"
+    figures = facts["machine_speed"]
+    assert [figures[name]["median_ms"] for name in ("server", "load")] == [3, 3]
+    assert machine_speed.sentence(figures) in facts["paragraph"]
 
 
-def test_figures_of_the_pace():
+def test_sentence_on_the_machines_speed():
     one = machine_speed.MachineSpeed({"server": 0})
     one.times["server"] += [4, 2.5, 9, 3]
     assert machine_speed.sentence(one.figures()) == (
         "A fixed piece of work took 3.5 ms of the server's CPU (2.5 to 9; measured 4 times).")
 
 
-def test_pace_is_looked_at_now_and_then(monkeypatch):
+def test_speed_is_measured_now_and_then(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(machine_speed.time, "monotonic", lambda: now[0])
     home = os.sched_getaffinity(0)
@@ -345,14 +337,8 @@ def test_pace_is_looked_at_now_and_then(monkeypatch):
 
 
 @pytest.mark.parametrize("median, differs", [(5.4, False), (5.6, True), (4.6, False), (4.5, True)])
-def test_paces_differ(median, differs):
+def test_speeds_differ(median, differs):
     assert machine_speed.differ(speed_of(5.0), speed_of(median)) is differs
-
-
-def test_outcome_is_json(fake, tmp_path):
-    fake(good=good)("good")
-    facts = json.loads((tmp_path / "out" / "good.json").read_text(encoding="utf-8"))
-    assert facts["command"] == "scripts/bench good --quick"
 
 
 def test_a_run_within_another_has_all_cpus(tmp_path):

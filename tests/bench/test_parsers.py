@@ -1,10 +1,14 @@
-"""What the kit reads from wrk, h2load, /proc, the module's status and its log."""
+"""What the kit reads from wrk, h2load, /proc, the module's status, its log and a position file."""
 
+import importlib
 import math
+import pathlib
+import sys
+import time
 
 import pytest
 
-from benchkit import load, nginx, sample, server
+from benchkit import load, memory, nginx, position, sample, server
 from benchkit.experiments import levels
 from benchkit.tools import BenchError
 
@@ -59,11 +63,6 @@ def test_h2load_without_a_server():
     assert math.isnan(seen.p50_ms)
 
 
-def test_h2load_log_leaves_out_failures_and_a_torn_last_line():
-    assert load.parse_h2load_log("1\t200\t1500\n2\t503\t20\n3\t-1\t30\n4\t204\t500\n5\t20") == [
-        1.5, 0.5]
-
-
 @pytest.mark.parametrize("parse", [load.parse_wrk, load.parse_h2load])
 @pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:1 Connection refused\n"])
 def test_output_without_a_summary_is_an_error(parse, text):
@@ -85,40 +84,60 @@ def test_durations_that_are_none(text):
         load.parse_duration(text)
 
 
-def test_nginx_version():
-    assert nginx.parse_version("nginx version: nginx/1.22.1 (Ubuntu)\n") == "nginx/1.22.1"
-    assert nginx.parse_version("") == "nginx"
+ROLLUP = """55d-7ff ---p 00000000 00:00 0    [rollup]
+Rss:                4156 kB
+Pss:                 612 kB
+Pss_Anon:              5 kB
+Private_Clean:         8 kB
+Private_Dirty:       204 kB
+Anonymous:           500 kB
+"""
+CPUS = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 5 0 0 0\n"
 
 
-def test_process_stat_with_a_hostile_name():
-    text = "42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7\n"
-    assert sample.parse_stat(text) == 7
+@pytest.mark.parametrize("found, expected", [
+    # The log leaves out failures and a torn last line.
+    (load.parse_h2load_log("1\t200\t1500\n2\t503\t20\n3\t-1\t30\n4\t204\t500\n5\t20"), [1.5, 0.5]),
+    (nginx.parse_version("nginx version: nginx/1.22.1 (Ubuntu)\n"), "nginx/1.22.1"),
+    (nginx.parse_version(""), "nginx"),
+    # A process may have any name.
+    (sample.parse_stat("42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6\n"), 7),
+    (memory.parse_faults("7 (a (b) c) S 1 7 7 0 -1 4194560 321 0 5 0 9 8"), 321),
+    (sample.parse_rollup(ROLLUP), 612),  # the proportional share
+    (sample.parse_rollup(""), 0),
+    (memory.parse_private(ROLLUP), 212),
+    (memory.parse_peak("Name:\tapache2\nVmPeak:\t  99 kB\nVmHWM:\t    4156 kB\n"), 4156),
+    # Time of processes, not that of interrupts; and of one CPU.
+    (sample.parse_cpu_row(CPUS, 0), 6),
+    (sample.parse_cpu_row(CPUS, 1), 0),
+    # Grandchildren are of the family, and nobody else.
+    (sample.family([10], {1: 0, 10: 1, 11: 10, 12: 11, 20: 1}), {10, 11, 12}),
+    # The whole numbers of the status page.
+    (server.parse_counters("ElasticVersion: 0.1.0\nElasticCPU: 0.25\nElasticCompressed: 12\n"
+                           "ElasticSkipped-small: 3\n"),
+     {"ElasticCompressed": 12, "ElasticSkipped-small": 3}),
+    # CPU times, not elapsed ones.
+    (levels.parse_log("/gzip-1 gzip 1 ~700\n/gzip-1 gzip 1 650\n/br-11 br 11 125000\n"
+                      "/identity - - -\n/gzip-1 gzip 1 66"),
+     {"/gzip-1": [650, 66], "/br-11": [125000]}),
+])
+def test_what_is_read_from_files_and_programs(found, expected):
+    assert found == expected
 
 
-def test_family_holds_grandchildren_and_nobody_else():
-    processes = {1: 0, 10: 1, 11: 10, 12: 11, 20: 1}
-    assert sample.family([10], processes) == {10, 11, 12}
+def read_position(*arguments):
+    """The reader that plugins for programs outside of httpd use."""
+    sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "plugins" / "python"))
+    return importlib.import_module("elastic_compress.position").decode(*arguments)
 
 
-def test_memory_is_the_proportional_share():
-    text = "5581-7ffe [rollup]\nRss: 900 kB\nPss:  321 kB\nPss_Anon: 5 kB\n"
-    assert sample.parse_rollup(text) == 321
-    assert sample.parse_rollup("") == 0
+@pytest.mark.parametrize("held, share", ((0, 0.0), (4.5, 0.5625), (8, 1.0)))
+def test_position_file_is_read_as_it_was_meant(held, share):
+    got = read_position(position.encode(held, 8), time.monotonic())
+    assert got == (pytest.approx(share, abs=1e-5), False)
 
 
-def test_cpu_row_counts_processes_only():
-    text = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 5 0 0 0\n"
-    assert sample.parse_cpu_row(text, 0) == 6
-    assert sample.parse_cpu_row(text, 1) == 0
-
-
-def test_counters_are_the_whole_numbers_of_the_status():
-    text = ("ElasticVersion: 0.1.0\nElasticCPU: 0.25\nElasticCompressed: 12\n"
-            "ElasticSkipped-small: 3\n")
-    assert server.parse_counters(text) == {"ElasticCompressed": 12, "ElasticSkipped-small": 3}
-
-
-def test_level_log_keeps_cpu_times_and_leaves_elapsed_ones():
-    text = ("/gzip-1 gzip 1 ~700\n/gzip-1 gzip 1 650\n/br-11 br 11 125000\n/identity - - -\n"
-            "/gzip-1 gzip 1 66")
-    assert levels.parse_log(text) == {"/gzip-1": [650, 66], "/br-11": [125000]}
+def test_position_file_lasts_for_as_long_as_an_experiment():
+    written = position.encode(3, 8, now=100.0)
+    assert read_position(written, 100.0 + 6 * 60 * 60) is not None
+    assert read_position(written, 100.0 + 11 * 60 * 60) is None

@@ -3,9 +3,9 @@
 import html.parser
 import json
 import math
+import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
@@ -19,23 +19,31 @@ VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1),
 PARAGRAPH = "one. 2 × Some CPU, 25 GB, Debian, Linux 6; Apache/2.4.71; more.\nAnd <so> on."
 
 
-@pytest.fixture
-def results(tmp_path):
+def save_run(folder, name, verdicts):
+    with run.Run(name, run.Scale(2, 1), folder) as one:
+        outcome.save(one, outcome.Outcome(f"{name}.", verdicts), name, "", "scripts/bench", 1)
+        one.publish()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
     """The files of one experiment's run, with a table wider than any phone."""
-    with run.Run("one", run.Scale(2, 1), tmp_path / "out") as one:
+    out = tmp_path_factory.mktemp("results")
+    cpus = os.sched_getaffinity(0)
+    with run.Run("one", run.Scale(2, 1), out) as one:
         one.save_table("one-summary", [
             {"a_rather_long_column": number, "name": "x" * 30, **{
                 f"column_{place}": 1234567.891 for place in range(20)}} for number in range(3)])
         one.corpora.append({"corpus": "page", "files": 1, "sha256": "f" * 12})
-        with plot.figure(one, "one", 4, width=13) as panels:
-            for axes in panels:
-                axes.plot([1, 2, 3], [3, 1, 2], label="a <label> & more")
-                axes.legend()
+        plot.panels(one, "one", "x", [plot.Panel("y", [plot.Curve(
+            [1, 2, 3], [3, 1, 2], "a <label> & more", plot.GZIP)])] * 4, width=13)
         found = outcome.Outcome(PARAGRAPH, VERDICTS, {"medians": "one-summary"},
                                 {"a plot": "one"})
         outcome.save(one, found, "a title", "“A Source”", "scripts/bench one", 12.3)
         one.publish()
-    return tmp_path / "out"
+    os.sched_setaffinity(0, cpus)
+    return out
 
 
 def test_outcome_is_read_as_it_was_saved(results):
@@ -47,25 +55,18 @@ def test_outcome_is_read_as_it_was_saved(results):
     assert outcome.load(results, "other") is None
 
 
-def saved(folder, name, verdicts):
-    with run.Run(name, run.Scale(2, 1), folder) as one:
-        outcome.save(one, outcome.Outcome(f"{name}.", verdicts), name, "", "scripts/bench", 1)
-        one.publish()
-    return folder
-
-
 def test_two_runs_agree_or_contradict_each_other(tmp_path):
     def judged(*figures):
         return [verdict.exact(f"{place} is small", figure, "less", below=1) if figure else
                 verdict.impossible(f"{place} is small", "less", "it was not measured")
                 for place, figure in enumerate(figures)]
 
-    left = saved(tmp_path / "left", "one", judged(0.5, 0.6, 0.7, 2.0))
-    same = agreement.compare(left, saved(tmp_path / "same", "one", judged(0.4, 0.7, 0.9, 3.0)),
+    left = save_run(tmp_path / "left", "one", judged(0.5, 0.6, 0.7, 2.0))
+    same = agreement.compare(left, save_run(tmp_path / "same", "one", judged(0.4, 0.7, 0.9, 3.0)),
                              ["one"])
     assert (same.agreed, same.differences, same.contradictions) == (4, [], 0)
-    right = saved(tmp_path / "right", "one", judged(0.5, 1.6, None))
-    saved(right, "two", judged(0.5))
+    right = save_run(tmp_path / "right", "one", judged(0.5, 1.6, None))
+    save_run(right, "two", judged(0.5))
     seen = agreement.compare(left, right, ["none", "one", "two"])
     assert seen.agreed == 1 and seen.contradictions == 1
     assert seen.text.splitlines() == [
@@ -104,9 +105,9 @@ def test_report_needs_nothing_else(results):
 
 
 def test_report_says_what_was_measured_and_what_was_not(results):
-    today = time.strftime("%Y-%m-%d")
+    day = outcome.load(results, "one").facts["when"][:10]
     text = report.write(results, ["one", "two"], {"two": "no <wrk>"}).read_text(encoding="utf-8")
-    assert f"2 × Some CPU, 25 GB, Debian, Linux 6. {today}.<" in text
+    assert f"2 × Some CPU, 25 GB, Debian, Linux 6. {day}.<" in text
     assert "CPU &lt;falls&gt; &amp; more" in text and "<falls>" not in text
     assert "not run: no &lt;wrk&gt;" in text
     assert "Here 0.500; there 0.6." in text and "(no namespaces)" in text

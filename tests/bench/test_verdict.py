@@ -15,19 +15,20 @@ def ratios_about(middle, noise, rounds, seed=1):
     return [middle * math.exp(source.gauss(0, noise)) for _ in range(rounds)]
 
 
-@pytest.mark.parametrize("middle, noise, outcome", [
-    (0.7, 0.02, HOLDS), (1.4, 0.02, FAILS), (0.98, 0.5, UNKNOWN),
+@pytest.mark.parametrize("middle, noise, bounds, outcome", [
+    (0.7, 0.02, {"below": 0.95}, HOLDS), (1.4, 0.02, {"below": 0.95}, FAILS),
+    (0.98, 0.5, {"below": 0.95}, UNKNOWN),
+    (3, 0.05, {"above": 2, "below": 4.5}, HOLDS), (1.5, 0.05, {"above": 2, "below": 4.5}, FAILS),
+    (6, 0.05, {"above": 2, "below": 4.5}, FAILS), (2.0, 0.05, {"above": 2, "below": 4.5}, UNKNOWN),
 ])
-def test_bound_from_above(middle, noise, outcome):
-    seen = verdict.judge("x", ratios_about(middle, noise, 5), "0.65", below=0.95)
+def test_ratio_within_or_beyond_its_bounds(middle, noise, bounds, outcome):
+    seen = verdict.judge("x", ratios_about(middle, noise, 5), "0.65", **bounds)
     assert seen.outcome == outcome
     assert seen.low < seen.measured < seen.high
 
 
-@pytest.mark.parametrize("middle, outcome", [(3, HOLDS), (1.5, FAILS), (6, FAILS), (2.0, UNKNOWN)])
-def test_two_bounds(middle, outcome):
-    seen = verdict.judge("x", ratios_about(middle, 0.05, 5), "3", above=2, below=4.5)
-    assert seen.outcome == outcome
+def rounds_needed(one):
+    return int(one.remark.split("about ")[1].split()[0])
 
 
 def test_unknown_names_the_precision_that_is_missing():
@@ -35,9 +36,8 @@ def test_unknown_names_the_precision_that_is_missing():
     assert seen.outcome == UNKNOWN
     assert "reaches over 1.00" in seen.remark and "rounds" in seen.remark
     # So many rounds of the same spread do tell.
-    needed = int(seen.remark.split("about ")[1].split()[0])
-    assert verdict.judge("x", [0.8, 1.1, 0.7, 1.0] * math.ceil(needed / 4), "less",
-                         below=1).outcome == HOLDS
+    assert verdict.judge("x", [0.8, 1.1, 0.7, 1.0] * math.ceil(
+        rounds_needed(seen) / 4), "less", below=1).outcome == HOLDS
 
 
 def test_what_rounds_at_other_times_may_differ_by_is_in_the_interval():
@@ -53,10 +53,10 @@ def test_rounds_that_are_missing_are_counted_beyond_the_drift():
     """Nearer to its bound than the drift, nothing is told by rounds; a little further, by many."""
     spread = [0.6, 1.0, 0.7, 0.95, 0.8]
     seen = verdict.judge("x", spread, "", below=1)
-    needed = int(seen.remark.split("about ")[1].split()[0])
-    steady = verdict.judge("x", spread, "", below=1, drift=verdict.NO_DRIFT)
-    assert needed > int(steady.remark.split("about ")[1].split()[0])
-    assert verdict.judge("x", spread * math.ceil(needed / 5), "", below=1).outcome == HOLDS
+    undrifted = verdict.judge("x", spread, "", below=1, drift=verdict.NO_DRIFT)
+    assert rounds_needed(seen) > rounds_needed(undrifted)
+    assert verdict.judge("x", spread * math.ceil(rounds_needed(seen) / 5), "",
+                         below=1).outcome == HOLDS
 
 
 def test_statistic_that_some_rounds_have_not():
@@ -78,7 +78,7 @@ def test_too_little_to_judge(ratios, says):
     assert seen.outcome == UNKNOWN and says in seen.remark
 
 
-def test_equal_ratios_are_sure():
+def test_equal_ratios_are_sure_after_two_rounds():
     assert verdict.judge("x", [0.5, 0.5], "", below=1).outcome == HOLDS
 
 
@@ -131,10 +131,9 @@ def test_busy_machine_tells_nothing_of_a_load_for_all_of_its_cpu():
     assert seen.outcome == UNKNOWN and "took 40 %" in seen.remark and seen.measured == 0.5
 
 
-def test_exact():
-    assert verdict.exact("x", 0.98, "", above=0.97).outcome == HOLDS
-    assert verdict.exact("x", 0.96, "", above=0.97).outcome == FAILS
-    assert verdict.exact("x", math.nan, "", above=0.97).outcome == UNKNOWN
+@pytest.mark.parametrize("measured, outcome", [(0.98, HOLDS), (0.96, FAILS), (math.nan, UNKNOWN)])
+def test_figure_that_does_not_vary(measured, outcome):
+    assert verdict.exact("x", measured, "", above=0.97).outcome == outcome
 
 
 def test_per_round_pairs_within_rounds_and_sizes():
@@ -159,10 +158,10 @@ def test_numbers_have_three_digits(value, said):
     assert verdict.number(value) == said
 
 
-def test_statistics():
-    assert stats.geometric_mean([1, 4]) == pytest.approx(2)
-    assert math.isnan(stats.geometric_mean([1, 0]))
-    assert stats.correlation([1, 2, 3], [10, 20, 90]) == pytest.approx(1)
-    assert stats.correlation([1, 2, 3, 4], [9, 8, 7, 1]) == pytest.approx(-1)
-    assert math.isnan(stats.correlation([1, 1, 1], [1, 2, 3]))
-    assert stats.ranks([5, 1, 5]) == [1.5, 0, 1.5]
+@pytest.mark.parametrize("found, expected", [
+    (stats.geometric_mean([1, 4]), 2), (stats.geometric_mean([1, 0]), math.nan),
+    (stats.correlation([1, 2, 3], [10, 20, 90]), 1),
+    (stats.correlation([1, 2, 3, 4], [9, 8, 7, 1]), -1),
+    (stats.correlation([1, 1, 1], [1, 2, 3]), math.nan), (stats.ranks([5, 1, 5]), [1.5, 0, 1.5])])
+def test_statistics(found, expected):
+    assert found == pytest.approx(expected, nan_ok=True)
