@@ -1,6 +1,6 @@
 "use strict";
 
-// The line under the menu: load, level and savings, asked of the status page every second.
+// The line under the menu: load, level and savings, read from the status page every second.
 (function () {
   const line = document.getElementById("live");
   const pause = 1000;
