@@ -70,8 +70,7 @@ def test_where_nothing_moves_the_order_decides(httpd, config, coding):
 def test_head_says_what_get_carries(d):
     for position in (0, 4, TOP):
         d.walk_to(position)
-        get = d.server.get("/page.html", ae=ALL)
-        check.head_of(get, d.server.head("/page.html", ae=ALL))
+        check.head_of(d.server.get("/page.html", ae=ALL), d.server.head("/page.html", ae=ALL))
 
 
 def test_bounds_hold_on_the_ladder(driven):

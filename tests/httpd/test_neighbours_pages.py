@@ -122,7 +122,7 @@ def error(server, way, path, status, body, **kw):
         if way.errors:
             check.encoded(answer, coding, body, status)
         else:
-            assert (answer.status, answer.coding, answer.body) == (status, None, body), answer
+            check.whole(answer, None, body, status)
         yield answer
 
 

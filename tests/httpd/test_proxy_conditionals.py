@@ -114,8 +114,7 @@ def test_the_bare_tag_and_the_asterisk(server, way, coding):
 @EACH
 def test_a_tag_of_a_coding_that_is_not_accepted(server, origin, way, coding):
     """The client has a body that it could not use now."""
-    answer = _get(server, way, "x", None, If_None_Match=way.tagged("o", coding))
-    check.plain(answer, BODY)
+    check.plain(_get(server, way, "x", None, If_None_Match=way.tagged("o", coding)), BODY)
     assert '"o"' not in _tags(origin.seen[-1], "if-none-match")
 
 

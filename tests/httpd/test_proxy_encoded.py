@@ -83,7 +83,7 @@ def test_a_backend_that_negotiates_itself(server, way, coding):
     check.plain(server.get(way.path("negotiates")), BODY)
 
 
-@pytest.mark.parametrize("name", ["identity", "7bit", "binary"])
+@pytest.mark.parametrize("name", ["identity", "7bit", "8bit", "binary", "Identity"])
 @EACH
 def test_a_content_encoding_that_is_none_is_replaced(server, origin, way, coding, name):
     origin.route("/plain", _page(("Content-Encoding", name)))

@@ -159,8 +159,7 @@ def test_a_backend_that_does_not_speak_http(server, origin, way, coding):
 
 @EACH
 def test_a_configured_page_for_a_backend_that_is_not_there(server, way, coding):
-    answer = server.get(f"/closed-paged-{way.name}/x", ae=coding)
-    way.check(answer, coding, PAGE, 503)
+    way.check(server.get(f"/closed-paged-{way.name}/x", ae=coding), coding, PAGE, 503)
 
 
 def _failing(status, fields, body):
@@ -188,8 +187,7 @@ def test_a_configured_page_instead_of_the_backends(server, origin, way, coding, 
 @EACH
 def test_a_configured_page_from_another_backend(server, origin, way, coding):
     origin.route("/gone", _failing(404, FIELDS, gzip.compress(BODY)))
-    answer = server.get(f"/paged-{way.name}/gone", ae=coding)
-    way.check(answer, coding, PAGE, 404)
+    way.check(server.get(f"/paged-{way.name}/gone", ae=coding), coding, PAGE, 404)
 
 
 @EACH

@@ -60,11 +60,6 @@ def test_a_range_that_cannot_be_met(server):
     assert answer.status == 416 and answer.coding is None
 
 
-def test_a_range_that_makes_no_sense_gets_the_whole(server):
-    answer = server.get("/a.txt", ae="gzip", headers={"Range": "lines=1-2"})
-    assert answer.status == 200 and answer.body == BODY and answer.varies
-
-
 @pytest.mark.smoke
 @pytest.mark.parametrize("path", ["/part.cgi", "/origin/part"])
 def test_parts_made_elsewhere_pass(server, path):
@@ -78,8 +73,7 @@ def test_parts_made_elsewhere_pass(server, path):
 @pytest.mark.parametrize("path", ["/a.txt", "/whole.cgi"])
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_only_identity_advertises_ranges(server, path, coding):
-    encoded = server.get(path, ae=coding)
-    check.encoded(encoded, coding, BODY)
+    check.encoded(server.get(path, ae=coding), coding, BODY)
     plain = server.get(path)
     check.plain(plain, BODY)
     assert plain.headers.get("Accept-Ranges") == "bytes"
@@ -100,13 +94,9 @@ def test_if_range_with_an_encoded_tag_gets_the_whole(server, prefix, coding):
     for ae in (coding, None):
         answer = server.get(f"{prefix}/a.txt", ae=ae,
                             headers={"Range": "bytes=5-", "If-Range": tag})
-        assert answer.status == 200 and answer.body == BODY and answer.varies, answer
         # Where the condition cannot hold it is no request for a range, and no reason for identity.
-        assert answer.coding == ae, answer
-
-
-def test_if_range_with_another_tag_gets_the_whole(server):
-    answer = server.get("/a.txt", ae="gzip", headers={"Range": "bytes=5-", "If-Range": '"other"'})
+        check.negotiated(answer, ae, BODY)
+    answer = server.get("/a.txt", ae=coding, headers={"Range": "bytes=5-", "If-Range": '"other"'})
     assert answer.status == 200 and answer.body == BODY
 
 
@@ -117,7 +107,7 @@ def test_if_range_with_a_date_gets_the_whole(server, ae, coding):
     server.write("old.txt", BODY, mtime=1_500_000_000)
     modified = server.get("/old.txt").headers["Last-Modified"]
     answer = server.get("/old.txt", ae=ae, headers={"Range": "bytes=5-9", "If-Range": modified})
-    assert (answer.status, answer.coding, answer.body) == (200, coding, BODY)
+    check.whole(answer, coding, BODY)
 
 
 def test_if_range_with_a_date_works_where_nothing_is_negotiated(server):
@@ -147,8 +137,7 @@ def test_the_guard_against_cached_slices(httpd):
     with server.connect() as connection:
         check.plain(connection.request("/a.txt"), BODY)
         for ae in ("gzip", "br", "gzip", None):
-            whole = connection.request("/a.txt", ae=ae)
-            assert whole.body == BODY and whole.coding == ae
+            check.whole(connection.request("/a.txt", ae=ae), ae, BODY)
             part = connection.request("/a.txt", ae=ae, headers={"Range": "bytes=100-199"})
             if part.status == 206:
                 check.plain(part, BODY[100:200], 206)
@@ -157,5 +146,4 @@ def test_the_guard_against_cached_slices(httpd):
 
 
 def test_a_unit_that_httpd_does_not_know_is_no_range(server):
-    answer = server.get("/a.txt", "gzip", {"Range": "lines=1-2"})
-    check.encoded(answer, "gzip", BODY)
+    check.encoded(server.get("/a.txt", "gzip", {"Range": "lines=1-2"}), "gzip", BODY)

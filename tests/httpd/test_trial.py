@@ -149,8 +149,7 @@ def test_a_stream_is_probed_by_what_is_there(poor):
 
 def test_too_little_of_a_stream_is_no_probe(poor):
     server = poor("Elastic On\nElasticMinSize 0")
-    answer = server.get("/stream.cgi?500", ae="gzip")
-    check.encoded(answer, "gzip", NOISE)
+    check.encoded(server.get("/stream.cgi?500", ae="gzip"), "gzip", NOISE)
     assert probes(server) == 0
 
 
