@@ -16,19 +16,24 @@
 /* The longest path that is followed, with its zero; the kernel's own limit. */
 #define EL_CGROUP_PATH 4096
 
+/* The text of a file. */
+typedef struct {
+    const char *at;
+    size_t len;
+} el_cgroup_text_t;
+
 /*
- * The folder of this process's group, from /proc/self/cgroup and /proc/self/mountinfo: the mount
- * point of the hierarchy, then the group below what is mounted there. `controller` is that of a
- * version 1 hierarchy (`cpu`), or NULL for version 2. `base` gets the length of the mount point, at
- * which folders of this process's ancestors end.
+ * Writes the folder of this process's group into the `size` bytes at `folder`, by the texts of
+ * /proc/self/cgroup and /proc/self/mountinfo: the mount point of the hierarchy, then the group below
+ * what is mounted there. `controller` is that of a version 1 hierarchy (`cpu`), or NULL for version
+ * 2. Returns the length of the mount point, at which folders of this process's ancestors end; 0
+ * where there is no such hierarchy, or the path is too long.
  *
  * A group that is not below what is mounted (another namespace's path, or one with `..`) gives the
- * mount point itself: what a container sees as its own. False where there is no such hierarchy, or
- * the path is too long.
+ * mount point itself: what a container sees as its own.
  */
-bool el_cgroup_folder(const char *cgroup, size_t cgroup_len, const char *mountinfo,
-                      size_t mountinfo_len, const char *controller, char *folder, size_t size,
-                      size_t *base);
+size_t el_cgroup_folder(el_cgroup_text_t cgroup, el_cgroup_text_t mountinfo,
+                        const char *controller, char *folder, size_t size);
 
 /* Cuts the last part off `folder`; false where it is the mount point, `base` long, already. */
 bool el_cgroup_parent(char *folder, size_t base);

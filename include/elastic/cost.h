@@ -42,20 +42,26 @@ typedef struct el_costs {
 /* The class of a body of `nbytes`; where the length is unknown (0), that of a large page. */
 unsigned el_cost_class(uint64_t nbytes);
 
+/* A setup and a class of lengths: what one correction is for. */
+typedef struct {
+    el_coding_t coding;
+    int level;
+    unsigned size_class;
+} el_cost_key_t;
+
 /*
- * Takes a measurement of a setup, of which the table says `known`, at `now` (seconds of any clock
- * that all callers share).
+ * Adds a measurement of `key`, for which the engine's table has `known`, at `now` (seconds of any
+ * clock that all callers share).
  */
-void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
-                    el_cost_t known, el_cost_t measured, uint32_t now);
+void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_cost_t measured,
+                    uint32_t now);
 
-/* The cost that is expected of the setup at `now`. */
-el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
-                         unsigned size_class, el_cost_t known, uint32_t now);
+/* The cost that is expected of `key` at `now`. */
+el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t known,
+                         uint32_t now);
 
-/* How many measurements of the setup itself that goes by, 64 at most. */
-unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
-                        unsigned size_class, uint32_t now);
+/* How many measurements of `key` itself that goes by, 64 at most. */
+unsigned el_cost_weight(const el_costs_t *costs, el_cost_key_t key, uint32_t now);
 
 /* How many times as long everything takes here as the tables say; 1 where nothing was measured. */
 double el_cost_slowness(const el_costs_t *costs, uint32_t now);

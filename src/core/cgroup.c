@@ -160,21 +160,25 @@ static part_t below(part_t path, part_t root)
     return length(path) > 1 ? path : none;
 }
 
-bool el_cgroup_folder(const char *cgroup, size_t cgroup_len, const char *mountinfo,
-                      size_t mountinfo_len, const char *controller, char *folder, size_t size,
-                      size_t *base)
+static part_t all_of(el_cgroup_text_t text)
+{
+    return (part_t){text.at, text.at + text.len};
+}
+
+size_t el_cgroup_folder(el_cgroup_text_t cgroup, el_cgroup_text_t mountinfo,
+                        const char *controller, char *folder, size_t size)
 {
     part_t path;
     mount_t mount;
-    size_t len = 0;
+    size_t len = 0, base;
 
-    if (!find_group((part_t){cgroup, cgroup + cgroup_len}, controller, &path)
-        || !find_mount((part_t){mountinfo, mountinfo + mountinfo_len}, controller, &mount)
+    if (!find_group(all_of(cgroup), controller, &path)
+        || !find_mount(all_of(mountinfo), controller, &mount)
         || !append(folder, size, &len, mount.point, true)) {
-        return false;
+        return 0;
     }
-    *base = len;
-    return append(folder, size, &len, below(path, mount.root), false);
+    base = len;
+    return append(folder, size, &len, below(path, mount.root), false) ? base : 0;
 }
 
 bool el_cgroup_parent(char *folder, size_t base)

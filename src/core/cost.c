@@ -118,25 +118,25 @@ unsigned el_cost_class(uint64_t nbytes)
     return size_class;
 }
 
-static bool is_setup(el_coding_t coding, int level, unsigned size_class)
+static bool is_setup(el_cost_key_t key)
 {
-    return (unsigned)coding < EL_CODINGS && level >= 0 && level < EL_COST_LEVELS
-           && size_class < EL_SIZE_CLASSES;
+    return (unsigned)key.coding < EL_CODINGS && key.level >= 0 && key.level < EL_COST_LEVELS
+           && key.size_class < EL_SIZE_CLASSES;
 }
 
-void el_cost_update(el_costs_t *costs, el_coding_t coding, int level, unsigned size_class,
-                    el_cost_t known, el_cost_t measured, uint32_t now)
+void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_cost_t measured,
+                    uint32_t now)
 {
     uint16_t stamp = el_mean_stamp(now);
     uint64_t time, size;
 
-    if (!is_setup(coding, level, size_class) || !known.nsec || !known.size) {
+    if (!is_setup(key) || !known.nsec || !known.size) {
         return;
     }
     time = (uint64_t)measured.nsec * ONE / known.nsec;
     size = (uint64_t)measured.size * ONE / known.size;
-    update(&costs->coding[coding], time, size, stamp);
-    update(&costs->setup[coding][level][size_class], time, size, stamp);
+    update(&costs->coding[key.coding], time, size, stamp);
+    update(&costs->setup[key.coding][key.level][key.size_class], time, size, stamp);
     update_site(costs, size, stamp);
 }
 
@@ -155,18 +155,18 @@ static uint32_t corrected(uint32_t known, uint64_t factor)
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
-                         unsigned size_class, el_cost_t known, uint32_t now)
+el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t known,
+                         uint32_t now)
 {
     uint16_t stamp = el_mean_stamp(now);
     correction_t site, engine, own;
 
-    if (!is_setup(coding, level, size_class)) {
+    if (!is_setup(key)) {
         return known;
     }
     site = load(&costs->site, stamp);
-    engine = load(&costs->coding[coding], stamp);
-    own = load(&costs->setup[coding][level][size_class], stamp);
+    engine = load(&costs->coding[key.coding], stamp);
+    own = load(&costs->setup[key.coding][key.level][key.size_class], stamp);
     if (site.weight == 0) {
         site.time = site.size = ONE;
     }
@@ -177,13 +177,15 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_coding_t coding, int level,
     };
 }
 
-unsigned el_cost_weight(const el_costs_t *costs, el_coding_t coding, int level,
-                        unsigned size_class, uint32_t now)
+unsigned el_cost_weight(const el_costs_t *costs, el_cost_key_t key, uint32_t now)
 {
-    if (!is_setup(coding, level, size_class)) {
+    const _Atomic uint64_t *word;
+
+    if (!is_setup(key)) {
         return 0;
     }
-    return load(&costs->setup[coding][level][size_class], el_mean_stamp(now)).weight;
+    word = &costs->setup[key.coding][key.level][key.size_class];
+    return load(word, el_mean_stamp(now)).weight;
 }
 
 double el_cost_slowness(const el_costs_t *costs, uint32_t now)

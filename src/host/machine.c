@@ -118,7 +118,7 @@ static bool find_folder(el_machine_t *machine, const char *controller, folder_t 
 {
     size_t prefix = strlen(machine->root);
     char path[EL_CGROUP_PATH];
-    size_t cgroup, mountinfo;
+    size_t cgroup, mountinfo, base;
 
     if (prefix >= sizeof(folder->path) || !join(path, machine->root, "proc/self/cgroup")) {
         return false;
@@ -129,12 +129,11 @@ static bool find_folder(el_machine_t *machine, const char *controller, folder_t 
     }
     mountinfo = read_path(path, machine->text, sizeof(machine->text));
     memcpy(folder->path, machine->root, prefix);
-    if (!el_cgroup_folder(machine->small, cgroup, machine->text, mountinfo, controller,
-                          folder->path + prefix, sizeof(folder->path) - prefix, &folder->base)) {
-        return false;
-    }
-    folder->base += prefix;
-    return true;
+    base = el_cgroup_folder((el_cgroup_text_t){machine->small, cgroup},
+                            (el_cgroup_text_t){machine->text, mountinfo}, controller,
+                            folder->path + prefix, sizeof(folder->path) - prefix);
+    folder->base = prefix + base;
+    return base > 0;
 }
 
 static bool read_limit(el_machine_t *machine, unsigned version, const char *folder, double *cpus)

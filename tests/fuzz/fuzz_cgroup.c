@@ -10,9 +10,11 @@ static char folder[EL_CGROUP_PATH];
 static void check_folder(const char *one, size_t one_size, const char *two, size_t two_size,
                          const char *controller, size_t room)
 {
-    size_t base = 0, len;
+    size_t base = el_cgroup_folder((el_cgroup_text_t){one, one_size},
+                                   (el_cgroup_text_t){two, two_size}, controller, folder, room);
+    size_t len;
 
-    if (!el_cgroup_folder(one, one_size, two, two_size, controller, folder, room, &base)) {
+    if (base == 0) {
         return;
     }
     len = strlen(folder);

@@ -72,10 +72,10 @@ START_TEST(a_process_has_a_folder)
 {
     char *cgroup = exact(folders[_i].cgroup), *mountinfo = exact(folders[_i].mountinfo);
     char folder[EL_CGROUP_PATH] = "";
-    size_t base = 0;
-    bool found = el_cgroup_folder(cgroup, strlen(folders[_i].cgroup), mountinfo,
-                                  strlen(folders[_i].mountinfo), folders[_i].controller, folder,
-                                  sizeof(folder), &base);
+    size_t base = el_cgroup_folder((el_cgroup_text_t){cgroup, strlen(folders[_i].cgroup)},
+                                   (el_cgroup_text_t){mountinfo, strlen(folders[_i].mountinfo)},
+                                   folders[_i].controller, folder, sizeof(folder));
+    bool found = base > 0;
 
     free(cgroup);
     free(mountinfo);
@@ -91,13 +91,13 @@ START_TEST(a_folder_too_long_is_none)
 {
     static const char group[] = "0::/abc\n";
     char folder[64];
-    size_t base;
 
     for (size_t size = 1; size < 32; size++) {
         bool fits = size > strlen("/sys/fs/cgroup/abc");
 
-        ck_assert(el_cgroup_folder(group, sizeof(group) - 1, MOUNTS_V2, sizeof(MOUNTS_V2) - 1, NULL,
-                                   folder, size, &base) == fits);
+        ck_assert((el_cgroup_folder((el_cgroup_text_t){group, sizeof(group) - 1},
+                                    (el_cgroup_text_t){MOUNTS_V2, sizeof(MOUNTS_V2) - 1}, NULL,
+                                    folder, size) > 0) == fits);
     }
 }
 END_TEST

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define KEY(coding, level, size_class) ((el_cost_key_t){coding, level, size_class})
+
 static el_costs_t costs;
 
 static const el_cost_t known = {1000, 2500};
@@ -16,13 +18,13 @@ static void set_up(void)
 static void learn(int times, uint32_t nsec, uint32_t size, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
-        el_cost_update(&costs, EL_GZIP, 6, 2, known, (el_cost_t){nsec, size}, now);
+        el_cost_update(&costs, KEY(EL_GZIP, 6, 2), known, (el_cost_t){nsec, size}, now);
     }
 }
 
 static el_cost_t expect(uint32_t now)
 {
-    return el_cost_expect(&costs, EL_GZIP, 6, 2, known, now);
+    return el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), known, now);
 }
 
 static const struct {
@@ -65,14 +67,14 @@ END_TEST
 
 START_TEST(it_is_known_how_much_was_measured)
 {
-    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 0);
+    ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000), 0);
     learn(3, 3000, 2000, 1000);
-    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 3);
-    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 3, 1000), 0);
+    ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000), 3);
+    ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 3), 1000), 0);
     learn(1000, 3000, 2000, 1000);
-    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000), 64);
-    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, 6, 2, 1000 + 12 * 3600), 0);
-    ck_assert_uint_eq(el_cost_weight(&costs, EL_GZIP, EL_COST_LEVELS, 2, 1000), 0);
+    ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000), 64);
+    ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000 + 12 * 3600), 0);
+    ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), 1000), 0);
 }
 END_TEST
 
@@ -84,7 +86,7 @@ START_TEST(a_slow_machine_is_slow_for_every_setup)
     learn(100, 3000, 2500, 1000);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 3, 0.05);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 1, 1e-9);
-    other = el_cost_expect(&costs, EL_BR, 5, 0, (el_cost_t){500, 3000}, 1000);
+    other = el_cost_expect(&costs, KEY(EL_BR, 5, 0), (el_cost_t){500, 3000}, 1000);
     ck_assert_uint_ge(other.nsec, 1480);
     ck_assert_uint_le(other.nsec, 1500);
     ck_assert_uint_ge(other.size, 2990);
@@ -94,14 +96,14 @@ END_TEST
 static void learn_coding(el_coding_t coding, int level, int times, uint32_t nsec)
 {
     for (int i = 0; i < times; i++) {
-        el_cost_update(&costs, coding, level, 2, known, (el_cost_t){nsec, known.size}, 1000);
+        el_cost_update(&costs, KEY(coding, level, 2), known, (el_cost_t){nsec, known.size}, 1000);
     }
 }
 
 /* What is expected of another class of lengths, which nobody has measured. */
 static uint32_t expect_unmeasured(el_coding_t coding)
 {
-    return el_cost_expect(&costs, coding, 3, 4, known, 1000).nsec;
+    return el_cost_expect(&costs, KEY(coding, 3, 4), known, 1000).nsec;
 }
 
 /* Measured a hundred times as often as the others, it still is one engine of three. */
@@ -133,7 +135,7 @@ END_TEST
 START_TEST(a_coding_is_forgotten_too)
 {
     learn_coding(EL_GZIP, 6, 100, 1000);
-    el_cost_update(&costs, EL_BR, 5, 2, known, (el_cost_t){3000, 2500}, 1000 + 12 * 3600);
+    el_cost_update(&costs, KEY(EL_BR, 5, 2), known, (el_cost_t){3000, 2500}, 1000 + 12 * 3600);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 3, 0.01);
 }
 END_TEST
@@ -196,13 +198,13 @@ START_TEST(what_is_no_setup_changes_nothing)
     el_costs_t before;
 
     memcpy(&before, &costs, sizeof(before));
-    el_cost_update(&costs, EL_CODINGS, 6, 2, known, known, 0);
-    el_cost_update(&costs, EL_GZIP, EL_COST_LEVELS, 2, known, known, 0);
-    el_cost_update(&costs, EL_GZIP, -1, 2, known, known, 0);
-    el_cost_update(&costs, EL_GZIP, 6, EL_SIZE_CLASSES, known, known, 0);
-    el_cost_update(&costs, EL_GZIP, 6, 2, (el_cost_t){0, 0}, known, 0);
+    el_cost_update(&costs, KEY(EL_CODINGS, 6, 2), known, known, 0);
+    el_cost_update(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), known, known, 0);
+    el_cost_update(&costs, KEY(EL_GZIP, -1, 2), known, known, 0);
+    el_cost_update(&costs, KEY(EL_GZIP, 6, EL_SIZE_CLASSES), known, known, 0);
+    el_cost_update(&costs, KEY(EL_GZIP, 6, 2), (el_cost_t){0, 0}, known, 0);
     ck_assert_mem_eq(&before, &costs, sizeof(before));
-    ck_assert_uint_eq(el_cost_expect(&costs, EL_GZIP, 99, 2, known, 0).nsec, known.nsec);
+    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 99, 2), known, 0).nsec, known.nsec);
 }
 END_TEST
 
@@ -211,17 +213,18 @@ START_TEST(a_reset_forgets)
     learn(100, 3000, 2000, 1000);
     el_cost_reset(&costs);
     ck_assert_uint_eq(expect(1000).nsec, known.nsec);
-    ck_assert_uint_eq(el_cost_expect(&costs, EL_GZIP, 1, 0, known, 1000).nsec, known.nsec);
+    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 1, 0), known, 1000).nsec, known.nsec);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
 }
 END_TEST
 
 START_TEST(the_largest_values_fit)
 {
+    const el_cost_t most = {UINT32_MAX, UINT32_MAX};
     el_cost_t cost;
 
-    el_cost_update(&costs, EL_BR, 11, 4, (el_cost_t){1, 1}, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
-    cost = el_cost_expect(&costs, EL_BR, 11, 4, (el_cost_t){UINT32_MAX, UINT32_MAX}, 0);
+    el_cost_update(&costs, KEY(EL_BR, 11, 4), (el_cost_t){1, 1}, most, 0);
+    cost = el_cost_expect(&costs, KEY(EL_BR, 11, 4), most, 0);
     ck_assert_uint_eq(cost.nsec, UINT32_MAX);
 }
 END_TEST

@@ -6,18 +6,22 @@
 #include "elastic/ratio.h"
 #include "host/clock.h"
 
+static el_cost_key_t key_of(el_coding_t coding, int level, const el_setup_t *setup)
+{
+    return (el_cost_key_t){coding, level, el_cost_class(setup->size_hint)};
+}
+
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
 
-    return el_cost_expect(el_shared.costs, coding, setup->level,
-                          el_cost_class(setup->size_hint), el_engine_cost(&plan), el_clock_sec());
+    return el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
+                          el_engine_cost(&plan), el_clock_sec());
 }
 
 unsigned el_costs_measured(el_coding_t coding, const el_setup_t *setup)
 {
-    return el_cost_weight(el_shared.costs, coding, setup->level,
-                          el_cost_class(setup->size_hint), el_clock_sec());
+    return el_cost_weight(el_shared.costs, key_of(coding, setup->level, setup), el_clock_sec());
 }
 
 double el_costs_slowness(void)
@@ -40,8 +44,8 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
     if (measured->in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
         return;
     }
-    el_cost_update(el_shared.costs, plan->engine->coding, level,
-                   el_cost_class(setup->size_hint), el_engine_cost(plan),
+    el_cost_update(el_shared.costs, key_of(plan->engine->coding, level, setup),
+                   el_engine_cost(plan),
                    (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
                                .size = per(measured->out, 10000, measured->in)},
                    el_clock_sec());
