@@ -38,7 +38,7 @@ modes      the parts of the experiment of that name
 
 stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it
-verdict    whether a finding holds, does not, or cannot be told
+verdict    whether a finding holds, does not, or cannot be decided
 machine    what the figures were measured on
 machine_speed  how fast it was meanwhile
 plot       matplotlib, set up once

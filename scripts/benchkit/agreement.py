@@ -17,7 +17,7 @@ class Difference:
 
     @property
     def contradicts(self):
-        """Whether both runs tell, and not the same: else one has told what the other left open."""
+        """Whether both decide it, and differently; else one decides what the other leaves open."""
         return {self.one.outcome, self.other.outcome} == {HOLDS, FAILS}
 
     @property
@@ -42,8 +42,8 @@ class Agreement:
         by_one = len(self.differences) - self.contradictions
         return "\n".join([
             *(one.sentence for one in self.differences), *self.remarks,
-            f"Of {self.agreed + len(self.differences)} verdicts, the same: {self.agreed}; told by "
-            f"one run only: {by_one}; contradictions: {self.contradictions}."])
+            f"Of {self.agreed + len(self.differences)} verdicts, the same: {self.agreed}; decided "
+            f"by one run only: {by_one}; contradictions: {self.contradictions}."])
 
 
 def compare(left, right, names):

@@ -17,11 +17,8 @@ from benchkit import tools
 DAY_HOURS = (0.62, 0.48, 0.36, 0.27, 0.21, 0.18, 0.20, 0.27, 0.36, 0.44, 0.50, 0.55,
              0.58, 0.60, 0.61, 0.63, 0.67, 0.74, 0.84, 0.95, 1.00, 0.97, 0.88, 0.75, 0.62)
 DAY = tuple((hour / 24, demand) for hour, demand in enumerate(DAY_HOURS))
-
 STEADY = ((0, 1), (1, 1))
-
 ATTACK = 1.69  # the source's spike, to its normal demand
-
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 LOG_TIME = re.compile(r"\[(\d+)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d\d)(\d\d)\]")
 BINS = 48  # of a curve that is taken from a log

@@ -7,9 +7,7 @@ from benchkit import tools
 
 # What zlib's own figures are asked of: a module with no other engine for gzip.
 ZLIB_ONLY = ("--without-libdeflate", "--without-isal", "--without-zstd")
-
 PATIENCE = 600  # seconds
-
 SCRIPT = 'el_root=$1; shift; . "$el_root/scripts/lib/build.sh"; el_build "$@"'
 
 

@@ -11,7 +11,6 @@ SO_RCVBUFFORCE = 33  # above the system's limit, as root
 HEADERS = 128  # bytes of a frame that are kept; its true length is known all the same
 BUFFER = 8 << 20  # bytes; the kernel drops frames that do not fit
 SILENCE = 0.02  # seconds after which a capture that is to end checks whether it may
-
 FIN, SYN, ACK = 1, 2, 16
 
 

@@ -16,7 +16,7 @@ import traceback
 
 from benchkit import agreement, build, experiments, net, outcome, pages, report
 from benchkit.progress import Progress, duration
-from benchkit.run import Options, Run
+from benchkit.run import Run
 from benchkit.tools import ROOT, BenchError
 
 # `all` goes from the short and certain to the long.
@@ -24,9 +24,7 @@ ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-
          "levels", "peers", "p95", "spike", "day", "modes")
 
 READERS = ("report", "agree")  # of results that are there
-
 CONTRADICTED = 3  # the exit status of `agree`; 1 and 2 are errors
-
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
 
@@ -74,13 +72,12 @@ def make_parser():
                         help="the experiment, one of those below")
     parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="DIR",
                         help="agree: two folders of results")
-    scale = parser.add_mutually_exclusive_group()
-    scale.add_argument("--quick", dest="scale", action="store_const", const="quick",
-                       default="normal", help="coarse figures; all but modes in 15 minutes")
-    scale.add_argument("--full", dest="scale", action="store_const", const="full",
-                       help="the sources' durations")
-    scale.add_argument("--smoke", dest="scale", action="store_const", const="smoke",
-                       help="seconds: shows that everything works, and measures nothing")
+    scales = parser.add_mutually_exclusive_group()
+    for scale, text in (("quick", "coarse figures; all but modes in 15 minutes"),
+                        ("full", "the sources' durations"),
+                        ("smoke", "seconds: shows that everything works, and measures nothing")):
+        scales.add_argument(f"--{scale}", dest="scale", action="store_const", const=scale,
+                            default="normal", help=text)
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the results go (default: build/bench/NAME)")
     parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
@@ -112,16 +109,12 @@ def parse_arguments(arguments):
     if options.access_log is not None and not options.access_log.is_file():
         parser.error(f"--access-log {options.access_log}: there is no such file")
     if len(options.folders) != (2 if options.name == "agree" else 0):
-        parser.error("agree wants two folders" if options.name == "agree" else
+        parser.error("agree takes two folders" if options.name == "agree" else
                      f"{options.name} takes no folder but by --out")
     if options.price_cpu_hour < 0 or options.price_gb < 0:
         parser.error("prices are not negative")
+    options.download &= options.scale != "smoke"
     return options
-
-
-def run_options(options):
-    return Options(options.pages, options.link, options.access_log, options.price_cpu_hour,
-                   options.price_gb, options.download and options.scale != "smoke")
 
 
 def interrupt(*_):
@@ -137,11 +130,10 @@ def run_experiment(name, options, out, progress):
     experiment = load_experiment(name)
     started = time.monotonic()
     progress.begin(name)
-    wanted = run_options(options)
-    with Run(name, experiment.SCALES[options.scale], out, wanted, progress.say,
+    with Run(name, experiment.SCALES[options.scale], out, options, progress.say,
              progress) as run:
-        if wanted.pages is not None:
-            run.pages = pages.collect(wanted.pages, run.folder("pages"))
+        if options.pages is not None:
+            run.pages = pages.collect(options.pages, run.folder("pages"))
         found = experiment.run(run)
         outcome.save(run, found, experiment.SUMMARY, experiment.SOURCE, options.command,
                      time.monotonic() - started)
@@ -243,14 +235,9 @@ ACTIONS = {"all": run_all, "report": make_report, "agree": agree}
 
 def without_out(arguments):
     """The arguments without --out: a report is read elsewhere."""
-    kept, place = [], 0
-    while place < len(arguments):
-        if arguments[place] == "--out":
-            place += 1
-        elif not arguments[place].startswith("--out="):
-            kept.append(arguments[place])
-        place += 1
-    return kept
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--out")
+    return parser.parse_known_args(arguments)[1]
 
 
 def main(arguments):

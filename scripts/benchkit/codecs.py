@@ -16,9 +16,7 @@ from ctypes import c_char_p, c_int, c_size_t, c_uint, c_ulong, c_void_p
 from benchkit import tools
 
 MARGIN = 4096  # what incompressible bodies may grow by, beside 1 %
-
 DEFLATED, GZIP_WINDOW, MEMORY_LEVEL, DEFAULT_STRATEGY, FINISH = 8, 15 + 16, 9, 0, 4
-
 MALLOPT_TRIM, MALLOPT_MMAP = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and given back
 

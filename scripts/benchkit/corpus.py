@@ -15,9 +15,7 @@ from benchkit import packages, tools
 
 DOCUMENTS = pathlib.Path("/usr/share/doc/libaprutil1-dev/html")
 DOCUMENT_PACKAGES = ("apache2-doc", "libjs-jquery-ui")
-
 TEXT_SUFFIXES = (".html", ".htm", ".xhtml", ".css", ".js", ".mjs", ".json", ".xml", ".svg", ".txt")
-
 KB = 1024
 
 # Eleven files from 1 KB to 1 MB, and how small gzip is to make each, as in the source: up to 32 KB

@@ -7,15 +7,11 @@ from benchkit import arrivals, controller, plot, replay, rounds, stats
 from benchkit.site import GZIP_ONLY, HEADERS
 
 PEAK = 0.75  # of the CPU of the first variant: below the high threshold
-
 HOURS = 24
 # Hours running, in which demand is high, and low; one alone is short where the day is.
 BUSY, QUIET = 3, 5
-
 CALIBRATION = 4  # seconds
-
 LATE = 0.05  # of an hour: demand does not change within it
-
 LONGEST = 0.5  # seconds of an interval: the default
 @dataclasses.dataclass(frozen=True)
 class Variant:
@@ -111,10 +107,10 @@ def known(values):
     return [value for value in values if not math.isnan(value)]
 
 
-def draw(run, name, hours, variants, figures):
+def draw(run, part, caption, hours, variants, figures):
     """`figures` is {column: (label, factor)}."""
     middle = stats.medians(hours, ("variant", "hour"), figures)
-    plot.panels(run, name, "hour of the day", [plot.Panel(label, [
+    plot.panels(run, part, caption, "hour of the day", [plot.Panel(label, [
         plot.Curve(range(HOURS), [middle[variant, hour][key] * factor for hour in range(HOURS)],
                    variant, variants[variant].colour) for variant in variants])
         for key, (label, factor) in figures.items()], width=13)

@@ -7,9 +7,7 @@ from benchkit import net, plot, rounds, stats, tools, verdict
 from benchkit.visit import Visitor
 
 RATES = ("1mbit", "10mbit", "100mbit")
-
 SETUPS = (("identity", 0), ("gzip", 1), ("gzip", 6), ("gzip", 9), ("br", 5), ("br", 11))
-
 FINDING = "compression delays the first byte"
 
 
@@ -49,10 +47,11 @@ def judge(rows):
                 "download_ms", RATES[:2], "dramatically", below=0.7)]
 
 
-def draw(run, rows, name):
+def draw(run, rows):
     middle = stats.medians(rows, ("rate", "coding", "level"), ("first_byte_ms", "download_ms"))
     rates = list(dict.fromkeys(row["rate"] for row in rows))
-    with plot.figure(run, name, len(rates), width=10, height=3.4) as panels:
+    with plot.figure(run, "download", "first byte and whole page by the link's rate", len(rates),
+                     width=10, height=3.4) as panels:
         for axes, rate in zip(panels, rates):
             labels = [f"{coding} {level or ''}" for coding, level in SETUPS]
             for figure, colour, label in (("download_ms", plot.GZIP, "whole page"),
@@ -64,11 +63,12 @@ def draw(run, rows, name):
         panels[0].legend()
 
 
-def save(run, rows, name):
-    run.save_table(name, rows)
-    run.save_medians(f"{name}-summary", rows, ("rate", "coding", "level"),
-                     ("first_byte_ms", "download_ms", "sent_bytes"))
-    draw(run, rows, name)
+def save(run, rows):
+    run.save_table("download", rows)
+    run.save_medians("download-summary", rows, ("rate", "coding", "level"),
+                     ("first_byte_ms", "download_ms", "sent_bytes"),
+                     "first byte and whole page, medians")
+    draw(run, rows)
 
 
 def try_measure(run, serve):

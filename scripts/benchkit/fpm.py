@@ -3,7 +3,6 @@
 from benchkit import server, tools, web
 
 PAGE_BYTES = 120 * 1024
-
 CHILDREN = 8  # more than the server's one CPU can run; fewer than would exhaust its memory
 
 CONFIGURATION = """

@@ -3,7 +3,6 @@
 import math
 
 MODULES = ("lua",)  # what an httpd needs for it
-
 PIECE = 8000  # bytes that the handler writes at a time; it flushes nothing
 
 # The page is read once for each Lua state.

@@ -12,7 +12,6 @@ import zlib
 from benchkit import codecs
 
 MEMORY_LEVELS = (8, 9)  # zlib's default; mod_deflate's
-
 GZIP_HEADER = 10
 
 

@@ -2,13 +2,11 @@
 
 import contextlib
 import pathlib
-import re
 
 from benchkit import load, rounds, sample, server, stats, tools
 
 # Responses of one kind that a child answers before it is looked at, and then further ones.
 FIRST, FURTHER = 10, 20
-
 PATIENCE = 60  # seconds for a response when every child is at work
 
 # Where all threads are busy for a moment, httpd closes connections that wait for a request.
@@ -63,27 +61,16 @@ def child_pids(httpd):
     return sorted(sample.family(httpd.pids, parents) - set(httpd.pids))
 
 
-def parse_private(text):
-    """KB that are the process's alone, in a /proc/PID/smaps_rollup."""
-    return sum(int(size) for size in re.findall(r"^Private_(?:Clean|Dirty):\s+(\d+) kB", text,
-                                                re.MULTILINE))
-
-
-def parse_peak(text):
-    """The largest resident size so far, in KB, in a /proc/PID/status."""
-    return int(re.search(r"^VmHWM:\s+(\d+) kB", text, re.MULTILINE)[1])
-
-
 def parse_faults(text):
     """Page faults that needed no disk, in a /proc/PID/stat."""
     return int(text[text.rindex(")") + 2:].split()[7])
 
 
-def read_all(pids, name, parse):
+def read_all(pids, name, parse, *arguments):
     """What is parsed of each process's file in /proc."""
-    return [parse(pathlib.Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8",
-                                                                errors="replace"))
-            for pid in pids]
+    paths = [pathlib.Path(f"/proc/{pid}/{name}") for pid in pids]
+    return [parse(path.read_text(encoding="utf-8", errors="replace"), *arguments)
+            for path in paths]
 
 
 def measure_child(run, name, setup, body, children, limit):
@@ -110,8 +97,8 @@ def measure_child(run, name, setup, body, children, limit):
             connection.timeout = PATIENCE
             connection.connect()
         ask(FIRST)
-        private = read_all(pids, "smaps_rollup", parse_private)
-        peak = read_all(pids, "status", parse_peak)
+        private = read_all(pids, "smaps_rollup", sample.parse_kb, "Private_Clean", "Private_Dirty")
+        peak = read_all(pids, "status", sample.parse_kb, "VmHWM")
         before = read_all(pids, "stat", parse_faults)
         ask(FURTHER)
         after = read_all(pids, "stat", parse_faults)

@@ -23,9 +23,7 @@ from benchkit import tools
 MTU = 1500
 SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
 DEVICE = "veth0"  # in both namespaces
-
 OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
-
 PATIENCE = 5  # seconds for a namespace to be there
 
 # A bucket of a few segments, so that even the first of a connection are paced; and a queue that
@@ -34,7 +32,6 @@ BURST, FAST_BURST, QUEUE = "8kb", "64kb", "400ms"
 # Of the loopback: two of the kernel's largest bundles of segments pass at once; the queue is far
 # more than the windows of the experiments' few connections fill.
 LOOPBACK_BURST, LOOPBACK_QUEUE = "128kb", "50ms"
-
 MARK = "ELASTIC_BENCH_NAMESPACE"
 
 

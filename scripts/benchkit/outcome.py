@@ -14,15 +14,13 @@ import math
 import time
 
 from benchkit import machine_speed
-from benchkit.verdict import Verdict
+from benchkit.verdict import UNKNOWN, Verdict
 
 
 @dataclasses.dataclass
 class Outcome:
     paragraph: str
     verdicts: list
-    tables: dict = dataclasses.field(default_factory=dict)  # {caption: name of the CSV}
-    plots: dict = dataclasses.field(default_factory=dict)  # {caption: name of the SVG}
 
 
 def save(run, outcome, title, source, command, seconds):
@@ -32,13 +30,13 @@ def save(run, outcome, title, source, command, seconds):
     paragraph = f"{outcome.paragraph}\n{machine_speed.sentence(figures)}"
     texts = [paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
     run.save_text(run.name, "\n".join(texts))
-    run.save_table(f"{run.name}-verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
+    run.save_table("verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
     if run.corpora:
-        run.save_table(f"{run.name}-corpus", run.corpora)
+        run.save_table("corpus", run.corpora)
     (run.results / f"{run.name}.json").write_text(json.dumps({
         "name": run.name, "title": title, "source": source, "command": command,
         "seconds": round(seconds), "when": time.strftime("%Y-%m-%d %H:%M %Z"),
-        "paragraph": paragraph, "tables": outcome.tables, "plots": outcome.plots,
+        "paragraph": paragraph, "tables": run.tables, "plots": run.plots,
         "rounds": run.scale.rounds, "machine_speed": figures,
     }, indent=1, ensure_ascii=False), encoding="utf-8")
 
@@ -76,4 +74,6 @@ def load(folder, name):
 
 def verdict_of(row):
     numbers = {key: float(row[key] or math.nan) for key in ("measured", "low", "high")}
-    return Verdict(**{**row, **numbers})
+    # The results of an earlier version have another word.
+    outcome = row["outcome"].replace("cannot be told", UNKNOWN)
+    return Verdict(**{**row, **numbers, "outcome": outcome})

@@ -11,11 +11,10 @@ from benchkit import stats, verdict
 
 FIGURE = "cpu_usec_per_response"
 STEADY = "steady_usec"  # the column of FIGURE at the machine's median speed
-
 NEIGHBOURS = 4  # before a measurement, and after: about a second's
 
-# Of what the response costs without compression: a smaller difference cannot be told from none,
-# and counts as this.
+# Of what the response costs without compression: a smaller difference cannot be distinguished from
+# none, and counts as this.
 LEAST = 0.02
 
 

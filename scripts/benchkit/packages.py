@@ -15,9 +15,7 @@ from benchkit import tools
 
 KINDS = (".html", ".css", ".js", ".svg", ".json", ".gz")
 LARGEST = 2 << 20  # larger files are data, not pages
-
 INSTALLED = pathlib.Path("/var/lib/dpkg/info")
-
 PATIENCE = 600  # seconds for a download of some 30 MB
 
 

@@ -27,8 +27,9 @@ def pyplot():
 
 
 @contextlib.contextmanager
-def figure(run, name, columns=1, width=6.5, height=4.0):
-    """Axes to draw on; saved as NAME.svg. ELASTIC_BENCH_PNG also makes a PNG, for viewers."""
+def figure(run, part, caption, columns=1, width=6.5, height=4.0):
+    """Axes to draw on; saved as an SVG. ELASTIC_BENCH_PNG also makes a PNG, for viewers."""
+    name = run.plots[caption] = run.name_of(part)
     drawing, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
     try:
         yield axes[0]
@@ -59,9 +60,9 @@ class Panel(typing.NamedTuple):
     limits: dict = {}  # of the y axis, where they are others
 
 
-def panels(run, name, xlabel, diagrams, width, height=3.4, **options):
+def panels(run, part, caption, xlabel, diagrams, width=11, height=3.4, **options):
     """Draws diagrams with one legend, in the first of them."""
-    with figure(run, name, len(diagrams), width, height) as all_axes:
+    with figure(run, part, caption, len(diagrams), width, height) as all_axes:
         for axes, panel in zip(all_axes, diagrams):
             for curve in panel.curves:
                 draw = axes.step if curve.step else axes.plot

@@ -11,7 +11,7 @@ import time
 
 from benchkit import arrivals, load, sample, stats, tools
 
-# The more connections share the arrivals, the longer are the pauses of each; few arrivals want few.
+# The more connections share the arrivals, the longer are the pauses of each; few arrivals take few.
 CONNECTIONS, ARRIVALS = 16, 16
 STREAMS = 1000  # of a connection, so that none waits for another; see SNIPPET
 SNIPPET = """
@@ -19,7 +19,6 @@ H2MaxSessionStreams 1000
 """
 
 CLOCK = 0.1  # seconds between two measurements of the server's CPU
-
 LAUNCH = 0.02  # seconds that it takes to start one of the programs, at most
 # h2load's timers wake it late, because the kernel counts in milliseconds, and each counts from the
 # one before: so much, in seconds, is what each adds at first, and what is subtracted beforehand.
@@ -27,7 +26,6 @@ LAUNCH = 0.02  # seconds that it takes to start one of the programs, at most
 TIMER_LAG = 0.00065
 LAG_LEAST, LAG_MOST = 0.0, 0.002
 LAG_REQUESTS = 50  # of one program, at least, for such a measurement
-
 LATE = 0.1  # seconds after its time that a request was not sent as it was meant
 SENT = 0.99  # of a schedule, that must be sent in time, or what was measured is void
 

@@ -31,7 +31,6 @@ pre { white-space: pre-wrap; }
 """
 
 MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
-
 ROWS_SHOWN = 60  # longer tables are cut in the page; the CSV has them all
 ROWS_OPEN = 12  # longer ones open on request
 
@@ -151,8 +150,8 @@ def page(found, names, problems):
         f"<p>{text(machine_of(found))}. {text(when_of(found))}.</p>\n"
         "<p>Each finding of a source is set beside what was measured here. Figures in parentheses "
         "are 95 % intervals over the rounds of this run, widened where runs at other times differ "
-        "by more. A finding holds where the whole interval says so, and cannot be told where the "
-        "interval reaches over its bound.</p>\n"
+        "by more. A finding holds where the whole interval is within its bounds, and cannot be "
+        "decided where the interval reaches over one.</p>\n"
         f"{overview(found, names, problems)}\n{sections}\n</body></html>\n")
 
 

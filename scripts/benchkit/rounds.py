@@ -94,7 +94,7 @@ def interleaved(run, legs, rounds=None):
 
 
 def remarks(rows):
-    """What the reader must know of how the rows came about: failures and disturbance."""
+    """What a reader needs of how the rows came about: failures and disturbance."""
     lines = []
     failed = sum(row["failed"] for row in rows)
     if failed:

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import types
 
 from benchkit import corpus, stats, tools
 from benchkit.machine_speed import MachineSpeed
@@ -36,26 +37,17 @@ class Scale:
     pages: int = 4  # of each site
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What the user asked for, beside the experiment's name and scale."""
+# Of cli.py's options, those that a run outside of the command line needs.
+DEFAULTS = types.SimpleNamespace(pages=None, link=None, download=True)
 
-    pages: pathlib.Path | None = None  # serve these files
-    link: str | None = None  # through a link of this rate
-    access_log: pathlib.Path | None = None  # take the demand's curve from it
-    price_cpu_hour: float = 0.044  # what the cloud asks; see experiments/content.py
-    price_gb: float = 0.09
-    download: bool = True  # whether Debian packages may be downloaded
-
-
-# Those of this process as it began: a run pins it to one of them, and runs contain others.
+# Those that this process began with: a run pins it to one of them, and runs contain others.
 CPUS = sorted(os.sched_getaffinity(0))
 
 
 class Run:
     """The context that an experiment works in; use it in a with statement."""
 
-    def __init__(self, name, scale, out, options=Options(), say=print, progress=None):
+    def __init__(self, name, scale, out, options=DEFAULTS, say=print, progress=None):
         self.name = name
         self.scale = scale
         self.out = pathlib.Path(out)
@@ -64,6 +56,7 @@ class Run:
         self.say = say
         self.progress = progress
         self.corpora = []  # rows of corpus.composition()
+        self.tables, self.plots = {}, {}  # {caption: file's name} of what the report shows
         self.timer_lag = None  # what replay.py measured of h2load's timers on this machine
         self._names = 0
         self._part = (0.0, 1.0)  # (where the present part of the experiment begins, its share)
@@ -145,18 +138,28 @@ class Run:
         except subprocess.TimeoutExpired:
             raise tools.BenchError(f"{command[0]} did not end within {timeout:.0f} s") from None
 
-    def save_table(self, name, rows):
-        """Writes rows (dicts) as CSV; the columns are those of all rows, in order."""
+    def name_of(self, part):
+        """The name of a file of results, without its suffix: the experiment's, and a part's."""
+        return f"{self.name}-{part}" if part else self.name
+
+    def save_table(self, part, rows, caption=""):
+        """Writes rows (dicts) as CSV; the columns are those of all rows, in order.
+
+        What has a caption is shown by the report.
+        """
+        name = self.name_of(part)
+        if caption:
+            self.tables[caption] = name
         columns = list(dict.fromkeys(key for row in rows for key in row))
         with open(self.results / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, restval="")
             writer.writeheader()
             writer.writerows(rows)
 
-    def save_medians(self, name, rows, keys, figures):
+    def save_medians(self, part, rows, keys, figures, caption="medians"):
         """Writes the median of each figure for every group of `keys`."""
-        self.save_table(name, [{**dict(zip(keys, key)), **middle} for key, middle in
-                               stats.medians(rows, keys, figures).items()])
+        self.save_table(part, [{**dict(zip(keys, key)), **middle} for key, middle in
+                               stats.medians(rows, keys, figures).items()], caption)
 
     def save_text(self, name, text):
         (self.results / f"{name}.txt").write_text(text + "\n", encoding="utf-8")

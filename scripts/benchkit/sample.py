@@ -24,12 +24,10 @@ def parse_stat(text):
     return int(text[text.rindex(")") + 2:].split()[1])
 
 
-def parse_rollup(text):
-    """The proportional share of memory, in KB, of a /proc/PID/smaps_rollup."""
-    for line in text.splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1])
-    return 0
+def parse_kb(text, *names):
+    """The sum of these figures, in KB, in the text of a /proc/PID/smaps_rollup or status."""
+    lines = (line.split() for line in text.splitlines())
+    return sum(int(line[1]) for line in lines if line and line[0].rstrip(":") in names)
 
 
 def read_parents():
@@ -91,7 +89,8 @@ def memory_kb(pids):
     total = 0
     for pid in pids:
         try:
-            total += parse_rollup(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text())
+            # The proportional share: what is shared counts once among those that share it.
+            total += parse_kb(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), "Pss")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             pass
     return total

@@ -34,7 +34,6 @@ DeflateCompressionLevel {level}
 
 CALIBRATION_CLIENTS = 8
 WARM_UP = 32  # requests
-
 WORKING = 0.6  # of capacity: a load under which a server works, and waits in between
 TIMEOUT = 5.0  # seconds: a user would have left
 

@@ -74,7 +74,7 @@ def interval(ratios):
     Ratios are spread evenly about their middle on a logarithmic scale: half and twice are as far.
     With few rounds, the middle is the geometric mean and the interval Student's. With six or more
     they are by rank (Hodges and Lehmann; Wilcoxon): a round in which the machine was busy with
-    something else then counts as one round, however far off it is. One round tells nothing of the
+    something else then counts as one round, however far off it is. One round shows nothing of the
     spread, and its interval is everything; so is that of ratios of which one is none.
     """
     ratios = list(ratios)

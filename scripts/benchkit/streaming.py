@@ -12,14 +12,11 @@ from benchkit import handler, load, rounds, sample, server, tools, verdict
 from benchkit.setups import mod_deflate, ours
 
 LEVEL = 6
-
 STREAMS = 64
 STREAM_ROUNDS = 6  # at most: each takes the CPU seconds of all the streams
 # Until each thread has written its pages a few times, a server's memory grows.
 STREAM_WARM_UPS = 3
-
 PATH = "/stream"
-
 STREAMED = {"elastic": ours("gzip", LEVEL), "mod_deflate": mod_deflate(LEVEL)}
 
 SIBLING = """

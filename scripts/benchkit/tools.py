@@ -34,7 +34,7 @@ EXTRA_PATH = "/usr/sbin:/sbin"
 
 
 class BenchError(Exception):
-    """The run cannot go on; the text tells the user why and what to do."""
+    """The run cannot go on; the text is for the user: why, and what to do."""
 
 
 def missing(name):

@@ -1,4 +1,4 @@
-"""Verdicts: whether a source's finding holds here, does not, or cannot be told.
+"""Verdicts: whether a source's finding holds here, does not, or cannot be decided.
 
 A finding is put as a bound on a ratio: "compressed each time serves fewer requests than plain" is
 a ratio below 1. The ratio is taken within each round, so that a slow minute touches both of its
@@ -12,7 +12,7 @@ import math
 
 from benchkit import stats
 
-HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be decided"
 
 # Two rounds of a machine that drifts may agree by chance, and far from the truth.
 LEAST_ROUNDS = 3
@@ -135,10 +135,10 @@ def every_round(finding, values, reported, *, above=-math.inf, below=math.inf):
 
 
 def missing_precision(interval, drift, above, below, rounds):
-    """What it would take to tell on which side of its nearest bound the ratio is."""
+    """What it would take to decide on which side of its nearest bound the ratio is."""
     measured, low, high = interval
     if low <= 0 or math.isinf(high):
-        return "the rounds differ by more than any interval tells"
+        return "the rounds differ by more than any interval can show"
     bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
     bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
     distance = abs(math.log(measured / bound))
@@ -146,7 +146,7 @@ def missing_precision(interval, drift, above, below, rounds):
     text = f"the interval reaches over {number(bound)}"
     if distance <= max(math.log(drift), 0.005):
         why = f": runs at other times differ by {percent(math.log(drift))}" if drift > 1 else ""
-        return f"{text}, and the ratio is too near to that to be told from it{why}"
+        return f"{text}, and the ratio is too near to that to be distinguished from it{why}"
     text += f"; of rounds alone it is ±{percent(half)}"
     least = math.sqrt(distance ** 2 - math.log(drift) ** 2)
     needed = math.ceil(rounds * (half / least) ** 2)
@@ -171,12 +171,12 @@ BUSY = 0.15
 
 
 def inconclusive(one, why):
-    """The verdict, which cannot be told for a reason that its figures do not show."""
+    """The verdict, which cannot be decided for a reason that its figures do not show."""
     return dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)
 
 
 def unless_busy(verdicts, rows):
-    """The verdicts, none of which can be told where others took much of the server's CPU."""
+    """The verdicts, none of which can be decided where others took much of the server's CPU."""
     share = stats.median(row["foreign_share"] for row in rows)
     if not share > BUSY:
         return verdicts

@@ -25,7 +25,6 @@ OTHER_FIELDS = ("User-Agent: bench/1.0 (pipelined)\r\nAccept-Language: en\r\n"
                 "Accept: text/html, image/gif, image/png, */*;q=0.1\r\n")
 
 PATIENCE = 20  # seconds for a visit
-
 TCP_QUICKACK = 12
 
 

@@ -30,13 +30,9 @@ SCRIPTS = (
 # SVG and JSON. Their shares are not given there.
 FILES, MEAN = 548, 8788
 SHARES = ((".html", 0.45), (".js", 0.33), (".css", 0.16), (".svg", 0.04), (".json", 0.02))
-
 SMALLEST = 200  # bytes; what is smaller is a redirection or next to empty
-
 IMAGES, IMAGE_BYTES, HTML_BYTES, HTML_RATIO = 41, 125 * KB, 42 * KB, 0.27
-
 YOUR_PAGES = 50  # of --pages, at most
-
 SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
 
 

@@ -10,7 +10,7 @@ import brotli
 import pytest
 
 from benchkit import codecs, corpus, identify_encoder, packages, pages, web
-from benchkit.run import Options, Scale
+from benchkit.run import Scale
 from benchkit.tools import BenchError
 
 
@@ -18,7 +18,7 @@ class Run:
     """What the corpora ask of a run."""
 
     def __init__(self, given=None, **scale):
-        self.pages, self.download, self.options = given, False, Options()
+        self.pages, self.download = given, False
         self.scale = Scale(1, 1, **scale)
 
     def say(self, text):

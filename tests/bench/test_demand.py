@@ -129,7 +129,7 @@ def test_h2load_log_with_times_since_the_launch():
         replay.Response(0.5, 0.0015, 200), replay.Response(0.75, 3e-05, -1)]
 
 
-def test_site_log_tells_elapsed_from_cpu_time():
+def test_site_log_marks_elapsed_from_cpu_time():
     text = ("1700000000123 6 ~2500 30000 /page.php\n1700000000200 1 900 40000 /page.php\n"
             "1700000000300 - - 120 /page.php\n1700000000400 1 9")
     assert site.parse_log(text) == [

@@ -90,8 +90,8 @@ def fake(monkeypatch, tmp_path):
 
 
 def good(one):
-    one.save_table("good", [{"a": 1}])
-    return outcome.Outcome("good. machine; Apache/2", [], {"a": "good"})
+    one.save_table("", [{"a": 1}], "a")
+    return outcome.Outcome("good. machine; Apache/2", [])
 
 
 def lacking(one):
@@ -141,9 +141,9 @@ def test_quick_run_of_all_says_what_it_leaves_out(fake, capsys, tmp_path):
 
 def judged(*figures):
     def one(run_):
-        run_.save_table("good", [{"a": 1}])
+        run_.save_table("", [{"a": 1}], "a")
         return outcome.Outcome("good.", [verdict.exact("x", figure, "", below=1)
-                                         for figure in figures], {"a": "good"})
+                                         for figure in figures])
     return one
 
 
@@ -227,7 +227,7 @@ def test_what_cannot_be_written_or_is_not_there_is_named(fake, capsys, tmp_path)
     (["good", "--price-gb", "-1"], "not negative"),
     (["bad"], "invalid choice"),
     (["good", "/tmp"], "takes no folder"),
-    (["agree", "/tmp"], "wants two folders"),
+    (["agree", "/tmp"], "takes two folders"),
 ])
 def test_bad_arguments(fake, capsys, arguments, says):
     with pytest.raises(SystemExit):
@@ -240,7 +240,7 @@ def test_bad_arguments(fake, capsys, arguments, says):
 def test_interrupt_leaves_nothing(module, open_folder, name):
     need("h2load", *NEEDED[name])
     if name == "lan-packets" and os.geteuid() != 0:
-        pytest.skip("namespaces want root")
+        pytest.skip("namespaces need root")
     command = ["bash", tools.ROOT / "scripts" / "bench", name, "--quick", "--no-download",
                "--out", open_folder / "out"]
     with subprocess.Popen(command, env=environment(open_folder), stdout=subprocess.DEVNULL,
@@ -277,7 +277,7 @@ def test_server_that_does_not_start_says_why(tmp_path, make):
             make(one).start()
 
 
-def test_namespaces_want_root(monkeypatch):
+def test_namespaces_need_root(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(BenchError, match="lan-packets makes network namespaces: run it as root"):
         net.make(types.SimpleNamespace(name="lan-packets"))

@@ -46,12 +46,12 @@ def test_interval_covers_the_truth():
     assert inside >= 90
 
 
-def test_one_round_tells_nothing_of_the_spread():
+def test_one_round_decides_nothing_of_the_spread():
     assert ratio(measured(0.5, rounds=1))[0][1:] == (0.0, math.inf)
 
 
 def test_cost_below_none_does_not_explode():
-    """Of equal figures the difference may be negative: it counts as the least that can be told."""
+    """Of equal figures the difference may be negative: the least that counts is taken."""
     (middle, low, _), _ = ratio(measured(0.0))
     assert 0 < low < middle < 0.05
 

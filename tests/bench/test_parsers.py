@@ -103,10 +103,10 @@ CPUS = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 
     # A process may have any name.
     (sample.parse_stat("42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6\n"), 7),
     (memory.parse_faults("7 (a (b) c) S 1 7 7 0 -1 4194560 321 0 5 0 9 8"), 321),
-    (sample.parse_rollup(ROLLUP), 612),  # the proportional share
-    (sample.parse_rollup(""), 0),
-    (memory.parse_private(ROLLUP), 212),
-    (memory.parse_peak("Name:\tapache2\nVmPeak:\t  99 kB\nVmHWM:\t    4156 kB\n"), 4156),
+    (sample.parse_kb(ROLLUP, "Pss"), 612),
+    (sample.parse_kb("", "Pss"), 0),
+    (sample.parse_kb(ROLLUP, "Private_Clean", "Private_Dirty"), 212),
+    (sample.parse_kb("Name:\ta b\n\nVmPeak:\t  99 kB\nVmHWM:\t    4156 kB\n", "VmHWM"), 4156),
     # Time of processes, not that of interrupts; and of one CPU.
     (sample.parse_cpu_row(CPUS, 0), 6),
     (sample.parse_cpu_row(CPUS, 1), 0),

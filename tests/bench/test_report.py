@@ -32,15 +32,14 @@ def results(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     cpus = os.sched_getaffinity(0)
     with run.Run("one", run.Scale(2, 1), out) as one:
-        one.save_table("one-summary", [
-            {"a_rather_long_column": number, "name": "x" * 30, **{
-                f"column_{place}": 1234567.891 for place in range(20)}} for number in range(3)])
+        rows = [{"a_rather_long_column": number, "name": "x" * 30, **{
+            f"column_{place}": 1234567.891 for place in range(20)}} for number in range(3)]
+        one.save_table("summary", rows, "medians")
         one.corpora.append({"corpus": "page", "files": 1, "sha256": "f" * 12})
-        plot.panels(one, "one", "x", [plot.Panel("y", [plot.Curve(
+        plot.panels(one, "", "a plot", "x", [plot.Panel("y", [plot.Curve(
             [1, 2, 3], [3, 1, 2], "a <label> & more", plot.GZIP)])] * 4, width=13)
-        found = outcome.Outcome(PARAGRAPH, VERDICTS, {"medians": "one-summary"},
-                                {"a plot": "one"})
-        outcome.save(one, found, "a title", "“A Source”", "scripts/bench one", 12.3)
+        outcome.save(one, outcome.Outcome(PARAGRAPH, VERDICTS), "a title", "“A Source”",
+                     "scripts/bench one", 12.3)
         one.publish()
     os.sched_setaffinity(0, cpus)
     return out
@@ -71,9 +70,9 @@ def test_two_runs_agree_or_contradict_each_other(tmp_path):
     assert seen.agreed == 1 and seen.contradictions == 1
     assert seen.text.splitlines() == [
         "CONTRADICTION: one: 1 is small: holds, 0.600 | does not hold, 1.60",
-        "one: 2 is small: holds, 0.700 | cannot be told, nothing was measured",
+        "one: 2 is small: holds, 0.700 | cannot be decided, nothing was measured",
         f"one: 3 is small: only in {left}", f"two: only in {right}",
-        "Of 3 verdicts, the same: 1; told by one run only: 1; contradictions: 1."]
+        "Of 3 verdicts, the same: 1; decided by one run only: 1; contradictions: 1."]
     with pytest.raises(BenchError, match="no experiment in common"):
         agreement.compare(left, right, ["two"])
 

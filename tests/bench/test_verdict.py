@@ -50,7 +50,7 @@ def test_what_rounds_at_other_times_may_differ_by_is_in_the_interval():
 
 
 def test_rounds_that_are_missing_are_counted_beyond_the_drift():
-    """Nearer to its bound than the drift, nothing is told by rounds; a little further, by many."""
+    """Nearer to its bound than the drift, rounds decide nothing; a little further, by many."""
     spread = [0.6, 1.0, 0.7, 0.95, 0.8]
     seen = verdict.judge("x", spread, "", below=1)
     undrifted = verdict.judge("x", spread, "", below=1, drift=verdict.NO_DRIFT)
@@ -124,7 +124,7 @@ def test_disturbed_round_counts_as_one():
     assert 0.75 < low < middle < high < 0.85
 
 
-def test_busy_machine_tells_nothing_of_a_load_for_all_of_its_cpu():
+def test_busy_machine_decides_nothing_of_a_load_for_all_of_its_cpu():
     sure = [verdict.exact("x", 0.5, "", below=1)]
     assert verdict.unless_busy(sure, [{"foreign_share": 0.02}]) == sure
     (seen,) = verdict.unless_busy(sure, [{"foreign_share": share} for share in (0.1, 0.4, 0.6)])

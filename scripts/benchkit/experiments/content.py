@@ -21,11 +21,8 @@ SECONDS = {"smoke": 2, "quick": 30, "normal": 120, "full": 700}
 
 LEVELS = range(1, 10)
 USED = 5  # the source: sites use level 5.02 on average
-
 ENOUGH = 30  # sites, of which the source had 465
-
 IDENTIFIED = 12  # pages made at known levels, for a trial; and bodies that packages bring
-
 GIGABYTE, HOUR = 1e9, 3600
 
 
@@ -116,7 +113,7 @@ def identified_row(name, library, level, found, right):
 
 def judge(rows, sites, encoders):
     if len(sites) < ENOUGH:
-        return [verdict.impossible(f"the findings on sites want {ENOUGH} of them", "465 sites",
+        return [verdict.impossible(f"the findings on sites need {ENOUGH} of them", "465 sites",
                                    f"here are {len(sites)}")]
 
     def compare(finding, over, under, figure, reported, **bounds):
@@ -141,8 +138,8 @@ def judge(rows, sites, encoders):
                 "2 to 6.5 times", above=1.5, below=6.5),
         verdict.exact("for a gain of 9 to 27 % of the bytes", median("gain_9_to_1"), "0.09 to 0.27",
                       above=0.09, below=0.27),
-        verdict.judge("the level does not tell the effort: at level 1 sites differ in CPU per byte",
-                      spread, "3.5 times", above=2),
+        verdict.judge("the level does not determine the effort: at level 1 sites differ in CPU "
+                      "per byte", spread, "3.5 times", above=2),
         compare(f"level 1 costs a tenth more bytes than level {USED}", 1, USED, "bytes_out",
                 "1.0993", above=1.05, below=1.2),
         compare(f"level 9 saves a few percent of level {USED}'s", 9, USED, "bytes_out", "0.9549",
@@ -152,12 +149,12 @@ def judge(rows, sites, encoders):
         verdict.exact("level 7 is cheapest for most sites at the given prices",
                       float(statistics.mode(site["best_level"] for site in sites)),
                       "7; some 6 or 8", above=5.5, below=8.5),
-        verdict.exact("the library and level that made a body can be told", stats.ratio(
+        verdict.exact("the library and level that made a body can be identified", stats.ratio(
             len(right) - right.count("no"), len(right)), "51 % of sites use zlib", above=0.95)]
 
 
 def draw_sites(run, sites):
-    with plot.figure(run, f"{run.name}-sites", 2, width=9, height=3.6) as (gain, speed):
+    with plot.figure(run, "sites", "figures 4a and 4b", 2, width=9, height=3.6) as (gain, speed):
         for axes, x, y, xlabel, ylabel in (
                 (gain, [100 * site["gain_9_to_1"] for site in sites], "effort_9_to_1",
                  "bytes saved by level 9 over level 1, %", "CPU, times level 1's"),
@@ -169,7 +166,7 @@ def draw_sites(run, sites):
 
 
 def draw_levels(run, sites, by_level, encoders):
-    with plot.figure(run, run.name, 3, width=11, height=3.4) as (used, effort, best):
+    with plot.figure(run, "", "figures 3a, 3b and 5", 3, 11, 3.4) as (used, effort, best):
         levels = sorted(row["identified_level"] for row in encoders
                         if not row["right"] and row["identified_level"])
         used.step([0, *levels, 10], [0, *(100 * (n + 1) / len(levels) for n in
@@ -204,7 +201,7 @@ def write_paragraph(run, sites, prices, encoders):
         f"Of {len(others)} gzip bodies that the packages bring, {len(known)} were made by "
         f"{', '.join(sorted({row['identified'] for row in known})) or 'no library tried'}, "
         f"at level {stats.median(row['identified_level'] for row in known):g} in the median."
-        if known else "None of the packages' gzip bodies could be told."])
+        if known else "None of the packages' gzip bodies could be identified."])
 
 
 def run(run):
@@ -215,16 +212,12 @@ def run(run):
         f"{site.name} {site.version}" for site in found))
     run.begin_part(0.8)
     rows = measure(run, found)
-    run.save_table(run.name, rows)
+    run.save_table("", rows)
     sites, by_level = summarize(rows, prices), efforts(rows)
-    run.save_table(f"{run.name}-sites", sites)
-    run.save_table(f"{run.name}-levels", by_level)
+    run.save_table("sites", sites, "sites")
+    run.save_table("levels", by_level, "CPU µs per KB by level")
     encoders = identify_known(pages[:IDENTIFIED * run.scale.pages]) + identify_others(run)
-    run.save_table(f"{run.name}-encoders", encoders)
+    run.save_table("encoders", encoders, "who made a body")
     draw_sites(run, sites)
     draw_levels(run, sites, by_level, encoders)
-    return Outcome(
-        write_paragraph(run, sites, prices, encoders), judge(rows, sites, encoders),
-        {"sites": f"{run.name}-sites", "CPU µs per KB by level": f"{run.name}-levels",
-         "who made a body": f"{run.name}-encoders"},
-        {"figures 3a, 3b and 5": run.name, "figures 4a and 4b": f"{run.name}-sites"})
+    return Outcome(write_paragraph(run, sites, prices, encoders), judge(rows, sites, encoders))

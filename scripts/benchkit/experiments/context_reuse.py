@@ -17,9 +17,7 @@ SCALES = {"smoke": Scale(1, 0, only=12), "quick": Scale(8, 0, only=80),
 SECONDS = {"smoke": 2, "quick": 32, "normal": 300, "full": 1800}
 
 CLIENTS = 4
-
 SERVED_LEVELS = (1, 6)
-
 ELASTIC = "Elastic On\nElasticMinSize 0\nElasticLevel gzip {level} {level}\n"
 
 
@@ -99,7 +97,7 @@ def draw(run, rows):
     middle = stats.medians(rows, ("engine", "context", "level"), ("ratio", "files_per_second"))
     colours = dict(zip(codecs.KINDS, (plot.GZIP, plot.KEPT, plot.THRESHOLD, plot.IDENTITY,
                                       plot.BR)))
-    with plot.figure(run, run.name, width=7, height=4.2) as (axes,):
+    with plot.figure(run, "", "speed and ratio of each level", width=7, height=4.2) as (axes,):
         for engine, context in dict.fromkeys(key[:2] for key in middle):
             if context == codecs.REMADE:
                 continue  # near one of the others; the table has it
@@ -121,15 +119,16 @@ def run(run):
     run.add_corpus("web files", bodies, web.web_files_origin(run))
     run.begin_part(0.6)
     rows = measure_codecs(run, bodies)
-    run.save_table(run.name, rows)
-    run.save_medians(f"{run.name}-summary", rows, ("engine", "level", "context"),
-                     ("ratio", "files_per_second"))
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("engine", "level", "context"),
+                     ("ratio", "files_per_second"), "codec alone, medians")
     draw(run, rows)
     run.begin_part(0.4)
     served = measure_servers(run, files)
-    run.save_table(f"{run.name}-httpd", served)
-    run.save_medians(f"{run.name}-httpd-summary", served, ("module", "level"),
-                     ("rate", "cpu_usec_per_response", "bytes_per_response", "memory_peak_kb"))
+    run.save_table("httpd", served)
+    run.save_medians("httpd-summary", served, ("module", "level"),
+                     ("rate", "cpu_usec_per_response", "bytes_per_response", "memory_peak_kb"),
+                     "through httpd, medians")
     text = "\n".join([
         machine.heading(run, "h2load"),
         f"{len(bodies)} files, {sum(map(len, bodies)) / len(bodies):.0f} bytes on average, one "
@@ -137,7 +136,4 @@ def run(run):
         f"every file, {CLIENTS} clients. An encoder is `fresh` where it is made for each file in "
         "memory fresh from the system, `remade` where it is made in memory used before.",
         *rounds.remarks(served)])
-    return Outcome(text, judge_codecs(rows) + judge_servers(served),
-                   {"codec alone, medians": f"{run.name}-summary",
-                    "through httpd, medians": f"{run.name}-httpd-summary"},
-                   {"speed and ratio of each level": run.name})
+    return Outcome(text, judge_codecs(rows) + judge_servers(served))

@@ -51,9 +51,9 @@ def run(run):
              else arrivals.DAY)
     interval = days.interval_of(seconds, INTERVALS)
     hours, whole = days.measure(run, site, VARIANTS, interval, curve)
-    run.save_table(run.name, hours)
-    run.save_table(f"{run.name}-days", whole)
-    days.draw(run, run.name, hours, VARIANTS, {
+    run.save_table("", hours)
+    run.save_table("days", whole, "each day")
+    days.draw(run, "", "demand, level, CPU and traffic over the day (medians)", hours, VARIANTS, {
         "requests": ("requests an hour", 1), "level": ("gzip level", 1),
         "cpu_share": ("CPU, share", 1), "bytes": ("MB an hour", 1e-6)})
     return Outcome(
@@ -62,5 +62,4 @@ def run(run):
         f"same for both servers; at the peak {100 * days.PEAK:.0f} % of the pages of 120 KB that "
         f"level 1 has CPU for: {several([row['capacity'] for row in whole])} a second, measured "
         f"before each round. The controller's interval is {1000 * interval:.0f} ms.",
-        verdict.unless_busy(judge(whole, hours), hours), {"each day": f"{run.name}-days"},
-        {"demand, level, CPU and traffic over the day (medians)": run.name})
+        verdict.unless_busy(judge(whole, hours), hours))

@@ -20,7 +20,6 @@ SECONDS = {"smoke": 5, "quick": 70, "normal": 200, "full": 1100}
 # The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms. Two requests fill the
 # small buffer: as many as the first segment of the compressed page has links.
 BUFFER, SMALL_BUFFER, TIMER = 1024, 300, 0.05
-
 RATES = ("10mbit", "100mbit", "1gbit")
 
 # How systems start a connection: the source's (one segment, late acknowledgements), today's.
@@ -153,7 +152,8 @@ def judge_threshold(rows):
 
 def draw_traces(run, traces):
     """Bytes over time, as the source's plots have it; each dot is a frame."""
-    with plot.figure(run, run.name, len(STARTS), width=10, height=3.8) as panels:
+    with plot.figure(run, "", "data and acknowledgements over time", len(STARTS), width=10,
+                     height=3.8) as panels:
         for axes, start in zip(panels, STARTS):
             for name in ("plain", "kept"):
                 trace = traces.get((start, name), ())
@@ -174,9 +174,11 @@ def draw_threshold(run, rows, sizes):
     figures = {"segments_down": "segments of a response",
                "cpu_usec_per_response": "CPU µs per response"}
     middle = stats.medians(rows, ("body_bytes", "variant"), figures)
-    plot.panels(run, f"{run.name}-threshold", "bytes of the body", [plot.Panel(label, [
+    diagrams = [plot.Panel(label, [
         plot.Curve(sizes, [middle[size, name][key] for size in sizes], name, colour, "o-")
-        for name, (_, colour) in THRESHOLDS.items()]) for key, label in figures.items()], width=9)
+        for name, (_, colour) in THRESHOLDS.items()]) for key, label in figures.items()]
+    plot.panels(run, "threshold", "what the threshold saves and costs", "bytes of the body",
+                diagrams, width=9)
 
 
 def run(run):
@@ -192,16 +194,17 @@ def run(run):
     client = Visitor(run, link.client)
     run.begin_part(0.5)
     rows, traces = measure_visits(run, link, httpd, client)
-    run.save_table(run.name, rows)
-    run.save_medians(f"{run.name}-summary", rows, ("rate", "start", "variant"),
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("rate", "start", "variant"),
                      ("packets", "packets_down", "interface_packets", "seconds", "payload",
-                      "page_bytes", "first_text", "first_links", "longest_wait"))
+                      "page_bytes", "first_text", "first_links", "longest_wait"), "visits, medians")
     draw_traces(run, traces)
     run.begin_part(0.5)
     small = measure_threshold(run, link, httpd, client)
-    run.save_table(f"{run.name}-threshold", small)
-    run.save_medians(f"{run.name}-threshold-summary", small, ("body_bytes", "variant"),
-                     ("sent_bytes", "segments_down", "cpu_usec_per_response"))
+    run.save_table("threshold", small)
+    run.save_medians("threshold-summary", small, ("body_bytes", "variant"),
+                     ("sent_bytes", "segments_down", "cpu_usec_per_response"),
+                     "bodies about one segment, medians")
     draw_threshold(run, small, sorted({row["body_bytes"] for row in small}))
     text = "\n".join([
         machine.heading(run, "h2load", where="veth"),
@@ -212,9 +215,4 @@ def run(run):
         f"{BUFFER} bytes of them ({SMALL_BUFFER} in the small buffer) or {1e3 * TIMER:.0f} ms. "
         "`kept` is a precompressed sibling.",
         *rounds.remarks(small)])
-    return Outcome(
-        text, judge_visits(rows) + judge_threshold(small),
-        {"visits, medians": f"{run.name}-summary",
-         "bodies about one segment, medians": f"{run.name}-threshold-summary"},
-        {"data and acknowledgements over time": run.name,
-         "what the threshold saves and costs": f"{run.name}-threshold"})
+    return Outcome(text, judge_visits(rows) + judge_threshold(small))

@@ -20,14 +20,12 @@ SCALES = {"smoke": Scale(1, 0.02, only=3), "quick": Scale(8, 0.1), "normal": Sca
 SECONDS = {"smoke": 2, "quick": 85, "normal": 400, "full": 2500}
 
 PAGE_BYTES = 120 * corpus.KB
-
 LEVELS = {"gzip": range(1, 10), "br": range(12), "zstd": range(1, 13)}
 IDENTITY = ("identity", 0)
 
 # Enough to keep the server's CPU busy whatever the level, and few enough that one response of the
 # slowest level does not wait long for its turn.
 CLIENTS = 4
-
 TIE = 1.05  # levels whose figures differ by less count as equal: rounds differ as much
 
 SNIPPET = """
@@ -119,7 +117,8 @@ def draw(run, summary):
             curves.append(plot.Curve([row["level"] for row in of], [row[key] * scale for row in of],
                                      coding, colour, mark))
         panels.append(plot.Panel(label, curves, key != "sent_bytes", title))
-    plot.panels(run, run.name, "level", panels, width=11, height=3.6, xticks=range(13))
+    plot.panels(run, "", "bytes, capacity and compression time by level", "level", panels,
+                xticks=range(13))
 
 
 def judge(rows):
@@ -147,22 +146,17 @@ def run(run):
     run.begin_part(0.7)
     rows = overhead.steady(rounds.measure(run, legs, load.fixed_counts(run, legs, CLIENTS)),
                            ("coding", "level"))
-    run.save_table(run.name, rows)
+    run.save_table("", rows)
     httpd.stop()  # writes out its buffered log
     times = parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))
     summary = summarize(page, rows, times)
-    run.save_table(f"{run.name}-summary", summary)
+    run.save_table("summary", summary, "medians")
     draw(run, summary)
-    tables = {"medians": f"{run.name}-summary"}
-    plots = {"bytes, capacity and compression time by level": run.name}
     run.begin_part(0.3)
     downloads, note = download.try_measure(run, lambda place: (
         start_server(run, page, setups_of(codings), "download", place=place), path_of))
     if downloads:
-        name = f"{run.name}-download"
-        download.save(run, downloads, name)
-        tables["first byte and whole page, medians"] = f"{name}-summary"
-        plots["first byte and whole page by the link's rate"] = name
+        download.save(run, downloads)
     text = "\n".join([
         machine.heading(run, "h2load"),
         f"A dynamic page of {len(page)} bytes (SHA-256 {corpus.digest(page)}…), {CLIENTS} clients "
@@ -171,4 +165,4 @@ def run(run):
         "encoder is the module's own sampled measure.",
         "The source: level 9 takes 3 times the time of level 1; capacity falls likewise.",
         *rounds.remarks(rows), *([note] if note else [])])
-    return Outcome(text, judge(rows) + download.judge(downloads), tables, plots)
+    return Outcome(text, judge(rows) + download.judge(downloads))

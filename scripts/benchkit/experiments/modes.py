@@ -41,11 +41,9 @@ SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, goal=0.1, level
           "full": Scale(3, 240, days=3, attack=10, after=spikes.BACK, steady=120, goal=10)}
 SECONDS = {"smoke": 9, "quick": 520, "normal": 1800, "full": 6500}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
-# that is promised there, and can tell little in less.
+# that is promised there, and shows little in less.
 ALONE = ("quick",)
-
 LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
-
 ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike, and a larger one
 
 # Of the flood: large enough that it is the codec that the CPU is busy with. Ten times what
@@ -53,7 +51,6 @@ ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike
 FILE_BYTES = 300 * corpus.KB
 BYPASS = "ElasticBypass 95\n"
 FLOOD_LENGTH = 0.5
-
 PAGE_BYTES = 60 * corpus.KB  # of the goals, at most
 GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length take one of nine times
 
@@ -90,22 +87,24 @@ def run(run):
     scale = run.scale
     site = php_site(run)
     rows, over_time, loads = measure_spikes(run, site)
-    spikes.draw(run, f"{run.name}-spikes", over_time)
+    spikes.draw(run, over_time)
     run.begin_part(0.35)
     variants = dict(list(day.VARIANTS.items())[:max(scale.only, 2) if scale.only else None])
     interval = days.interval_of(scale.seconds, day.PER_HOUR)
     hours, whole = days.measure(run, site, variants, interval, days=scale.days)
-    days.draw(run, f"{run.name}-day", hours, variants, day.FIGURES)
+    days.draw(run, "day", "a day: position, CPU and latency", hours, variants, day.FIGURES)
     generator = generator_site(run, corpus.document(PAGE_BYTES, run), GOAL_LEAST)
     run.begin_part(0.2)
     steady = steady_state.measure(run, generator, scale.steady)
     run.begin_part(0.1)
     reached = goals.measure(run, generator, scale.goal, goals.LEVELS[::scale.levels])
     idle = controller_overhead.measure(run, scale.idle, scale.children, 0.05)
-    for part, table in (("spikes", rows), ("spikes-time", over_time), ("day", hours),
-                        ("days", whole), ("steady-state", steady), ("goals", reached),
-                        ("controller-overhead", idle)):
-        run.save_table(f"{run.name}-{part}", table)
+    for part, table, caption in (
+            ("spikes", rows, "spikes"), ("spikes-time", over_time, ""), ("day", hours, ""),
+            ("days", whole, "days"), ("steady-state", steady, "steady loads"),
+            ("goals", reached, "goals and pinned levels"),
+            ("controller-overhead", idle, "idle servers")):
+        run.save_table(part, table, caption)
     void = [row for row in rows + whole if row["sent_share"] < replay.SENT]
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
@@ -121,9 +120,4 @@ def run(run):
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),
          *verdict.unless_busy(day.judge(whole, scale.seconds), whole),
          *verdict.unless_busy(steady_state.judge(steady), steady),
-         *goals.judge(reached), *controller_overhead.judge(idle)],
-        {"spikes": f"{run.name}-spikes", "days": f"{run.name}-days",
-         "steady loads": f"{run.name}-steady-state", "goals and pinned levels": f"{run.name}-goals",
-         "idle servers": f"{run.name}-controller-overhead"},
-        {"spikes: latency and position": f"{run.name}-spikes",
-         "a day: position, CPU and latency": f"{run.name}-day"})
+         *goals.judge(reached), *controller_overhead.judge(idle)])

@@ -19,12 +19,9 @@ SCALES = {"smoke": Scale(1, 0.15, only=3), "quick": Scale(4, 0.8, only=3), "norm
 SECONDS = {"smoke": 8, "quick": 54, "normal": 530, "full": 3200}
 
 LEVELS = {2: plot.KEPT, 4: plot.GZIP, 8: plot.IDENTITY}
-
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.92)  # of capacity
 LOW, MIDDLE, HIGH = SHARES[0], SHARES[2], SHARES[-1]
-
-LEAST = 0.05  # of the straight line: a smaller difference cannot be told from none
-
+LEAST = 0.05  # of the straight line: a smaller difference cannot be distinguished from none
 TIMEOUT = 10  # seconds; nothing is to be lost here
 
 
@@ -102,14 +99,15 @@ def draw(run, rows):
                                      [found[figure] for found in of], f"level {level}", colour,
                                      "o-"))
         panels.append(plot.Panel(f"compression time, ms, {label}", curves))
-    plot.panels(run, run.name, "CPU utilisation, %", panels, width=9, height=3.6)
+    plot.panels(run, "", "compression time and CPU utilisation", "CPU utilisation, %", panels,
+                width=9)
 
 
 def run(run):
     site = php_site(run)
     rows, capacity = measure(run, site)
-    run.save_table(run.name, rows)
-    run.save_medians(f"{run.name}-summary", rows, ("level", "share"),
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("level", "share"),
                      ("cpu_share", "compression_p50_ms", "compression_p95_ms", "latency_p95_ms",
                       "bytes"))
     draw(run, rows)
@@ -118,5 +116,4 @@ def run(run):
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
         "Pages of 120 KB from php-fpm. Of such pages, a second, a server at work has CPU for "
         f"{capacities}; arrivals are random and open, at shares of that.",
-        verdict.unless_busy(judge(rows), rows), {"medians": f"{run.name}-summary"},
-        {"compression time and CPU utilisation": run.name})
+        verdict.unless_busy(judge(rows), rows))

@@ -21,11 +21,8 @@ SECONDS = {"smoke": 5, "quick": 150, "normal": 650, "full": 4500}
 KB = corpus.KB
 TARGET_SIZES = (1, 4, 16, 64, 120, 300)
 SIZES = (*TARGET_SIZES, 32, 512, 1024)  # KB; quick runs take the first ones
-
 STREAMED = 1024  # KB of the page that a handler writes
-
 CLIENTS = 4
-
 ANY_SIZE = "ElasticMinSize 0\n"
 GZIP = "gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n"
 
@@ -50,7 +47,6 @@ TARGETS = (
     ("elastic br 5", "mod_brotli 5", 0.50, 1.00),
 )
 RATE_TARGETS = ((16, 1.1), (64, 1.9), (120, 1.9), (300, 1.9))  # KB; req/s to nginx gzip 6
-
 BEST_POSITION = TARGETS[2][0]
 
 # What rounding may add to a mean of bytes that is to be no larger.
@@ -205,7 +201,7 @@ def draw(run, middle, sizes):
               ("rate", "requests per second"), ("sent_bytes", "bytes"))
     colour = {"elastic": plot.GZIP, "mod_deflate": plot.IDENTITY, "mod_brotli": plot.BR,
               "nginx": plot.KEPT}
-    with plot.figure(run, run.name, len(panels), width=12, height=4.4) as all_axes:
+    with plot.figure(run, "", "by size", len(panels), width=12, height=4.4) as all_axes:
         for axes, (key, label) in zip(all_axes, panels):
             for name in names:
                 at = [size for size in sorted(sizes) if (name, size) in middle]
@@ -235,21 +231,22 @@ def run(run):
     run.begin_part(0.9)
     rows = rounds.measure(run, legs, load.fixed_counts(run, legs, CLIENTS))
     rows = add_best_position(overhead.steady(with_bytes_sent(rows), ("server", "size")))
-    run.save_table(run.name, rows)
+    run.save_table("", rows)
     middle = summarize(rows)
-    run.save_table(f"{run.name}-summary", [{"server": name, "kb": size, **figures}
-                                           for (name, size), figures in middle.items()])
-    run.save_table(f"{run.name}-codecs", codec_times(bodies))
+    run.save_table("summary", [{"server": name, "kb": size, **figures}
+                                           for (name, size), figures in middle.items()],
+                   "medians")
+    run.save_table("codecs", codec_times(bodies), "codec alone, kept contexts")
     draw(run, middle, sizes)
     for one, _, _ in servers.values():
         one.stop()
     run.begin_part(0.05)
     streams = streaming.measure_streams(run, corpus.document(
         min(STREAMED, 16 * max(sizes)) * KB, run))
-    run.save_table(f"{run.name}-streams", streams)
+    run.save_table("streams", streams, "a streamed page")
     run.begin_part(0.05)
     siblings = streaming.measure_siblings(run, bodies[max(bodies)])
-    run.save_table(f"{run.name}-siblings", siblings)
+    run.save_table("siblings", siblings, "siblings")
     return Outcome(
         "\n".join([machine.heading(run, "h2load", *(["nginx"] if "nginx identity" in servers
                                                     else [])),
@@ -257,7 +254,4 @@ def run(run):
                    "HTTP/1.1, each leg a fixed number of requests; every server's response was "
                    "decoded and compared.", *(f"Not measured: {note}." for note in notes),
                    *rounds.remarks(rows)]),
-        judge(rows) + streaming.judge(streams, siblings),
-        {"medians": f"{run.name}-summary", "codec alone, kept contexts": f"{run.name}-codecs",
-         "a streamed page": f"{run.name}-streams", "siblings": f"{run.name}-siblings"},
-        {"by size": run.name})
+        judge(rows) + streaming.judge(streams, siblings))

@@ -17,9 +17,7 @@ SCALES = {"smoke": Scale(1, 0.02, only=4), "quick": Scale(10, 0.08), "normal": S
 SECONDS = {"smoke": 3, "quick": 65, "normal": 500, "full": 5400}
 
 CLIENTS = 20
-
 LINK_SECONDS = 0.5  # of a leg on a link, at the least
-
 SMALL = 32 * corpus.KB  # the source: identity wins up to here, gzip above
 
 # The level is pinned, so that the controller has no part in the figures.
@@ -68,7 +66,8 @@ def make_load(run, legs):
 
 
 def draw(run, names, middle):
-    with plot.figure(run, run.name, width=9) as (axes,):
+    with plot.figure(run, "", "requests per second and client (bars), bytes (areas)",
+                     width=9) as (axes,):
         width = 0.8 / len(VARIANTS)
         places = range(len(names))
         traffic = axes.twinx()
@@ -155,11 +154,9 @@ def run(run):
     legs = [rounds.Leg({"file": name, "variant": variant}, httpd, f"/{variant}/{name}", body,
                        CODINGS[variant], "gzip") for name, body in files for variant in VARIANTS]
     rows = rounds.measure(run, legs, make_load(run, legs))
-    run.save_table(run.name, rows)
+    run.save_table("", rows)
     middle = stats.medians(rows, ("file", "variant"),
                            ("rate", "sent_bytes", "cpu_usec_per_response", "p50_ms"))
-    run.save_table(f"{run.name}-summary", summarize(middle))
+    run.save_table("summary", summarize(middle), "medians")
     draw(run, [name for name, _ in files], middle)
-    return Outcome(write_paragraph(run, files, rows, middle), judge(files, rows),
-                   {"medians": f"{run.name}-summary"},
-                   {"requests per second and client (bars), bytes (areas)": run.name})
+    return Outcome(write_paragraph(run, files, rows, middle), judge(files, rows))

@@ -21,12 +21,10 @@ SCALES = {"smoke": Scale(2, 0.2), "quick": Scale(4, 3.5), "normal": Scale(3, 30)
 SECONDS = {"smoke": 9, "quick": 118, "normal": 680, "full": 6500}
 
 BEFORE, AFTER = 1.0, 1.5  # to the attack's length
-
 NEAR = 0.85  # of what saturates level 6: the normal load
 
 # A user leaves after a tenth of the attack's length: 30 s of the source's five minutes.
 TIMEOUT = 0.1
-
 CEILING, INTERVAL = 6, 1 / 600  # of the attack's length: 500 ms of five minutes
 
 # The level to which it falls at least. The source's falls to 1; how far one must, depends on how
@@ -34,7 +32,6 @@ CEILING, INTERVAL = 6, 1 / 600  # of the attack's length: 500 ms of five minutes
 LOW = 3
 
 VARIANTS = {"static": plot.IDENTITY, "elastic": plot.GZIP}
-
 BINS = 40  # of the plot
 
 
@@ -146,11 +143,11 @@ def draw(run, over_time):
                            [row[key] for row in over_time[name]], name, colour, step=step)
                 for name, colour in VARIANTS.items()]
 
-    plot.panels(run, run.name, "seconds", [
+    plot.panels(run, "", "demand met, latency and level over time (last round)", "seconds", [
         plot.Panel("arrivals answered, per second", curves("responses_per_s")),
         plot.Panel("median latency, ms", curves("p50_ms"), log=True),
         plot.Panel("gzip level", curves("level", step=True),
-                   limits={"bottom": 0, "top": CEILING + 0.5})], width=11)
+                   limits={"bottom": 0, "top": CEILING + 0.5})])
 
 
 def describe_load(run, spans):
@@ -179,10 +176,10 @@ def run(run):
         found, over_time[name] = one_pass(site, name, times[number], seconds, spans)
         rows += [{"round": number, "capacity": round(capacity[number], 1), **row} for row in found]
     calibrated.stop()
-    run.save_table(run.name, rows)
-    run.save_table(f"{run.name}-time", [{"variant": name, **row} for name, found in
+    run.save_table("", rows)
+    run.save_table("time", [{"variant": name, **row} for name, found in
                                         over_time.items() for row in found])
-    run.save_medians(f"{run.name}-summary", rows, ("variant", "phase"),
+    run.save_medians("summary", rows, ("variant", "phase"),
                      ("failed_share", "p50_ms", "p95_ms", "p99_ms", "cpu_share"))
     draw(run, over_time)
     return Outcome(
@@ -191,5 +188,4 @@ def run(run):
         f"before each round; the load is {describe_load(run, spans)}. A request has failed after "
         f"{TIMEOUT * seconds:g} s. The controller's interval is "
         f"{1000 * interval_of(seconds):.0f} ms.",
-        verdict.unless_busy(judge(rows), rows), {"medians": f"{run.name}-summary"},
-        {"demand met, latency and level over time (last round)": run.name})
+        verdict.unless_busy(judge(rows), rows))

@@ -15,9 +15,7 @@ SCALES = {"smoke": Scale(1, 1), "quick": Scale(8, 1), "normal": Scale(10, 2),
 SECONDS = {"smoke": 5, "quick": 32, "normal": 75, "full": 260}
 
 PAGE_BYTES, RATIO = 305826, 0.2978  # the source's play, and its gzip of 91071 bytes
-
 CONNECTIONS = 100
-
 REPORTED = {"plain": 1380.67, "each time": 224.70, "kept": 2078.08}  # req/s
 
 SNIPPET = """
@@ -60,7 +58,7 @@ def judge(rows, has_length):
 
 
 def draw(run, middle):
-    with plot.figure(run, run.name, 2, width=8, height=3.2) as (rates, traffic):
+    with plot.figure(run, "", "requests per second, and bytes", 2, 8, 3.2) as (rates, traffic):
         colours = (plot.IDENTITY, plot.GZIP, plot.KEPT)
         rates.bar(list(FOLDERS), [middle[name,]["rate"] for name in FOLDERS], color=colours)
         base = middle["plain",]["rate"] / REPORTED["plain"]
@@ -86,17 +84,17 @@ def run(run):
     has_length = lengths(legs)
     rows = rounds.measure(run, legs, lambda leg: load.wrk(
         run, leg.url, leg.headers, run.scale.seconds, CONNECTIONS))
-    run.save_table(run.name, rows)
+    run.save_table("", rows)
     middle = stats.medians(rows, ("variant",), ("rate", "sent_bytes", "cpu_usec_per_response",
                                                 "p50_ms", "memory_peak_kb"))
-    run.save_table(f"{run.name}-summary", [
+    run.save_table("summary", [
         {"variant": name, "says_its_length": "yes" if has_length[name] else "no",
-         **figures, "source_rate": REPORTED[name]} for (name,), figures in middle.items()])
+         **figures, "source_rate": REPORTED[name]} for (name,), figures in middle.items()],
+                   "medians")
     draw(run, middle)
     text = "\n".join([
         machine.heading(run, "wrk"),
         f"A page of {len(body)} bytes that gzip level 6 makes {corpus.gzip_size(body)}; "
         f"{CONNECTIONS} connections, closed loop. The source: 1381 req/s plain, 225 compressed "
         "for each request, 2078 precompressed.", *rounds.remarks(rows)])
-    return Outcome(text, judge(rows, has_length), {"medians": f"{run.name}-summary"},
-                   {"requests per second, and bytes": run.name})
+    return Outcome(text, judge(rows, has_length))

@@ -16,7 +16,6 @@ VARIANTS = {"no module": NOTHING,
             "predict": Setup("Elastic On\nElasticControl predict\nElasticInterval 100ms\n")}
 
 WANTED = 1e-3  # of a core, for an event server of 4 children
-
 STARTED = 3.0  # seconds until a fresh server has done what it does once
 
 

@@ -7,17 +7,13 @@ from benchkit.site import ELASTIC
 # is meant, because the machine was slow while its capacity was measured, there was no peak.
 BUSIEST = (19, 22)
 PEAK_SEEN = 0.9 * days.PEAK * arrivals.mean(arrivals.DAY, *(hour / days.HOURS for hour in BUSIEST))
-
 RUNNING = 2  # intervals above the high threshold that are let pass
-
 PER_HOUR = 20  # intervals, where they are not longer than the default
 
 # The aims are of a day in four minutes: in a shorter one demand rises faster than a controller that
 # samples ten times a second can follow, and a busy hour is a few samples.
 LEAST = 240
-
 STATIC = "mod_deflate 1"
-
 ALL = {"Accept-Encoding": "gzip, br, zstd"}
 
 VARIANTS = {
@@ -27,9 +23,8 @@ VARIANTS = {
     "step, gzip": days.Variant(plot.THRESHOLD, "step", snippet=ELASTIC),
 }
 
-# The bytes, to mod_deflate's, that are wanted.
+# The bytes, to mod_deflate's, that are aimed at.
 WANTED = {"predict, gzip": 0.86, "predict, zstd+br+gzip": 0.82}
-
 FIGURES = {"position": ("position", 1), "cpu_share": ("CPU, share", 1), "p95_ms": ("p95, ms", 1)}
 
 

@@ -10,23 +10,18 @@ import math
 from benchkit import arrivals, controller, rounds, stats, verdict
 
 LEVELS = range(1, 10)
-
 MODE = "predict"
 
 # Of what saturates the ceiling: the thresholds leave every level to the goal, and of the responses
-# there are as many as a percentile wants.
+# there are as many as a percentile needs.
 SHARE = 0.4
-
 SETTLE = 0.5  # of the time, until what is reached counts
-
-PRICE_GB = 0.09  # what a cloud asks
+PRICE_GB = 0.09  # what a cloud charges
 # Prices of a core's hour that are tried: from cheaper than a cloud's to where CPU is all.
 PRICES = [0.01 * 1.25 ** number for number in range(60)]
-
 WITHIN = 1.10
 # Of fewer, a 95th percentile is as noisy as what it is to be within.
 LEAST_RESPONSES = 500
-
 KB_PER_GB, USEC_PER_HOUR = 1e9 / 1024, 3.6e9
 
 

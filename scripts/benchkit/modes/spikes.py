@@ -10,9 +10,7 @@ from benchkit import arrivals, controller, plot, replay, rounds, stats, verdict
 from benchkit.site import HEADERS
 
 STOCK, STOCK_LEVEL = "mod_deflate", 6
-
 MODES = ("step", "mix", "predict")
-
 COLOURS = {STOCK: plot.IDENTITY, "step": plot.KEPT, "mix": plot.THRESHOLD, "predict": plot.GZIP}
 
 # Of what saturates the ceiling: far enough below the low threshold of 50 % that no sample of a
@@ -20,18 +18,12 @@ COLOURS = {STOCK: plot.IDENTITY, "step": plot.KEPT, "mix": plot.THRESHOLD, "pred
 BASE = 0.25
 # Of what saturates the floor, what it is asked for at most. With a bypass more is asked for.
 FIT = 0.75
-
 LATE = 0.25  # of an interval: a timer waits for a CPU that is full
-
 SETTLED = 4  # intervals after the onset from which latency must be good again
-GOOD_MS, BAD_MS = 100, 2000  # p99 that is wanted, where mod_deflate's is worse than the other
-
+GOOD_MS, BAD_MS = 100, 2000  # p99 that is aimed at, where mod_deflate's is worse than the other
 BACK = 10  # seconds within which the former position is regained
-
 BEFORE, AFTER = 0.4, 0.6  # to the attack's length; some scales watch for longer
-
 BINS = 60  # of the plot
-
 BYPASSED = "ElasticSkipped-bypass"
 
 
@@ -174,7 +166,7 @@ def judge_load(load, rows, levels):
                                   f"mod_deflate's is {stock:.0f}: the spike is too small")
 
     return [
-        verdict.exact(f"{load}: before it, every mode stands at the ceiling",
+        verdict.exact(f"{load}: before it, every mode is at the ceiling",
                       min((row["former"] for row in ours), default=math.nan), "1", above=0.85),
         where_stock_fails(f"{load}: intervals until predict is at the floor", "floor_intervals",
                           "at most 2", 2 + LATE),
@@ -198,7 +190,7 @@ def judge_back(finding, rows):
     return verdict.inconclusive(one, f"the replay ended {watched:g} s after the attack")
 
 
-def draw(run, name, over_time):
+def draw(run, over_time):
     loads = list(dict.fromkeys(row["load"] for row in over_time))
 
     def curves(load, key, step=False):
@@ -209,6 +201,7 @@ def draw(run, name, over_time):
                                     colour, step=step))
         return found
 
-    plot.panels(run, name, "seconds", [panel for load in loads for panel in (
+    diagrams = [panel for load in loads for panel in (
         plot.Panel("median latency, ms", curves(load, "p50_ms"), True, load),
-        plot.Panel("position", curves(load, "position", True), title=load))], width=14)
+        plot.Panel("position", curves(load, "position", True), title=load))]
+    plot.panels(run, "spikes", "spikes: latency and position", "seconds", diagrams, width=14)

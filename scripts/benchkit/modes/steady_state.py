@@ -10,25 +10,17 @@ import statistics
 from benchkit import controller, rounds, stats, verdict
 
 LEVELS = range(1, 10)
-
 MODES = ("step", "mix", "predict")
-
 INTERVAL = 0.5  # seconds: the default, and what a minute of changes is meant of
-
 MIDDLE = 0.63  # of the CPU: about the middle of the band
 FITTING = 5  # the level that fits: far from either end
-
 SETTLED = 0.25  # of the time, from which on it counts
-
 MOST = 2  # changes a minute of `predict`
 # The aim is of noise of 5 points up and down; evenly spread, that is this standard deviation.
 NOISE = 0.05 / 3 ** 0.5
 LEAST = 50  # seconds that count, in all: of less, one change is several a minute
-
 NEAR, FAR = 1.1, 4.0  # times the CPU, that two levels are taken to be apart at least and at most
-
 THRESHOLDS = "ElasticCPU {low:.0f} {high:.0f}\n"
-
 FITS, BETWEEN = "a level fits", "no level fits"
 
 
