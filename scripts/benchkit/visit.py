@@ -46,64 +46,47 @@ class Response:
     """A parser of one response after another out of a stream, that waits for no whole piece."""
 
     def __init__(self):
-        self.data = b""
-        self.left = None  # bytes of the body or chunk in progress; None: a header comes first
-        self.chunked = False
         self.gzip = False  # whether the present body is encoded
+        self._data = b""
+        self._parser = self._parse()
 
     def feed(self, data):
         """Takes bytes; gives (body bytes, whether its response is complete) as they come."""
-        self.data += data
+        self._data += data
+        while (found := next(self._parser)) is not None:
+            yield found
+
+    def _parse(self):
+        """Yields what feed() gives, and None where it needs more bytes."""
         while True:
-            if self.left is None:
-                if not self._header():
-                    return
-            elif self.chunked and self.left == 0:
-                if not self._chunk_header():
-                    return
-                if self.left == 0:  # the last chunk
-                    self.left = None
-                    yield b"", True
-                    continue
-            if self.chunked and self.left == 0:
-                continue
-            piece, self.data = self.data[:self.left], self.data[self.left:]
-            self.left -= len(piece)
-            complete = self.left == 0 and not self.chunked
-            if piece or complete:
-                yield piece, complete
-            if complete:
-                self.left = None
-            elif self.left:
-                return
+            head = yield from self._until(b"\r\n\r\n")
+            if not head.startswith(b"HTTP/1.1 200"):
+                raise RuntimeError(head.split(b"\r\n")[0].decode("latin-1"))
+            self.gzip = re.search(rb"(?i)\r\ncontent-encoding: *gzip", head) is not None
+            length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+            if length:
+                yield from self._body(int(length.group(1)))
+            else:
+                while size := int((yield from self._until(b"\r\n")).split(b";")[0], 16):
+                    yield from self._body(size)
+                    yield from self._until(b"\r\n")
+                yield from self._until(b"\r\n")  # no trailers are asked for
+            yield b"", True
 
-    def _header(self):
-        head, found, rest = self.data.partition(b"\r\n\r\n")
-        if not found:
-            return False
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError(head.split(b"\r\n")[0].decode("latin-1"))
-        self.chunked = re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head) is not None
-        self.gzip = re.search(rb"(?i)\r\ncontent-encoding: *gzip", head) is not None
-        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        self.left = 0 if self.chunked else int(length.group(1))
-        # A chunk's header follows an end of line, which belongs to the chunk before it.
-        self.data = b"\r\n" + rest if self.chunked else rest
-        return True
+    def _until(self, end):
+        """The bytes before `end`, which is dropped with them."""
+        while end not in self._data:
+            yield None
+        found, _, self._data = self._data.partition(end)
+        return found
 
-    def _chunk_header(self):
-        """Reads a chunk's size, or the end of the last chunk; whether it was all there."""
-        found = re.match(rb"\r\n([0-9A-Fa-f]+)[^\r\n]*\r\n", self.data)
-        if not found:
-            return False
-        size = int(found.group(1), 16)
-        end = found.end()
-        if size == 0:
-            if len(self.data) < end + 2:
-                return False
-            end += 2  # no trailers are asked for
-        self.data, self.left = self.data[end:], size
-        return True
+    def _body(self, left):
+        while left:
+            while not self._data:
+                yield None
+            piece, self._data = self._data[:left], self._data[left:]
+            left -= len(piece)
+            yield piece, False
 
 
 class Visit:
