@@ -46,37 +46,27 @@ ProxyTimeout 60
 MODULES = ("proxy", "proxy_fcgi")  # what an httpd in front of it needs
 
 
-class Fpm:
-    """A php-fpm of the run, on the server's CPU; page.php goes into an httpd's site."""
+def start(run, site):
+    """Starts a php-fpm of the run, on the server's CPU, whose page.php goes into a document root.
 
-    def __init__(self, run):
-        self.run = run
-        self.folder = run.folder("fpm")
-        self.folder.chmod(0o755)
-        self.socket = self.folder / "fpm.sock"
-        self.snippet = SNIPPET.format(socket=self.socket)
-        self.process = None
-
-    def fill(self, site):
-        """Puts the page's script and its pieces into a document root."""
-        pieces = ",\n".join(php_string(piece) for piece in web.fragments(self.run))
-        (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
-        (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
-
-    def start(self):
-        configuration = self.folder / "fpm.conf"
-        configuration.write_text(CONFIGURATION.format(
-            folder=self.folder, children=CHILDREN, user=server.user_line("user = {}")),
-            encoding="utf-8")
-        log = self.folder / "output.log"
-        # The system's php.ini is not this run's; opcache keeps the pieces in memory.
-        self.process = self.run.start([tools.find("php-fpm"), "--nodaemonize", "--fpm-config",
-                                       str(configuration)], log)
-        tools.wait_for(lambda: self.socket.exists() or self.process.poll() is not None,
-                       server.PATIENCE)
-        if not self.socket.exists() or self.process.poll() is not None:
-            raise tools.BenchError("php-fpm did not start: "
-                                   + tools.last_line(log.read_text(errors="replace")))
+    Gives the lines for an httpd in front of it, and its pid.
+    """
+    folder = run.folder("fpm")
+    folder.chmod(0o755)
+    pieces = ",\n".join(php_string(piece) for piece in web.fragments(run))
+    (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
+    (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
+    configuration, log, socket = (folder / name for name in ("fpm.conf", "output.log", "fpm.sock"))
+    configuration.write_text(CONFIGURATION.format(
+        folder=folder, children=CHILDREN, user=server.user_line("user = {}")), encoding="utf-8")
+    # The system's php.ini is not this run's; opcache keeps the pieces in memory.
+    process = run.start([tools.find("php-fpm"), "--nodaemonize", "--fpm-config",
+                         str(configuration)], log)
+    tools.wait_for(lambda: socket.exists() or process.poll() is not None, server.PATIENCE)
+    if not socket.exists() or process.poll() is not None:
+        raise tools.BenchError("php-fpm did not start: "
+                               + tools.last_line(log.read_text(errors="replace")))
+    return SNIPPET.format(socket=socket), process.pid
 
 
 def php_string(data):

@@ -75,7 +75,7 @@ def parse_h2load(text, log=""):
     traffic = re.search(r"^traffic: \S+ \((\d+)\) total", text, re.MULTILINE)
     if not (finished and requests and traffic):
         raise tools.BenchError("h2load printed no summary")
-    latencies = parse_h2load_log(log)
+    latencies = [usec / 1e3 for _, status, usec in parse_h2load_log(log) if 200 <= status < 300]
     p50, p95, p99 = (stats.percentile(latencies, percent) for percent in (50, 95, 99))
     started, done, succeeded, failed = map(int, requests.groups())
     return Load(succeeded, failed, parse_duration(finished.group(1)), int(traffic.group(1)),
@@ -83,9 +83,12 @@ def parse_h2load(text, log=""):
 
 
 def parse_h2load_log(text):
-    """The latencies, in ms, of a log file's 2xx responses (start, status, microseconds)."""
+    """(start in µs since the epoch, status, µs) of a log file's responses; -1 is a failed stream.
+
+    Where h2load was ended, the last line may be torn.
+    """
     rows = (line.split("\t") for line in text.splitlines())
-    return [int(row[2]) / 1e3 for row in rows if len(row) >= 3 and row[1].startswith("2")]
+    return [tuple(map(int, row[:3])) for row in rows if len(row) >= 3 and row[2].isdigit()]
 
 
 PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that show what a request costs

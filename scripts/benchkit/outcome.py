@@ -17,6 +17,10 @@ from benchkit import machine_speed
 from benchkit.verdict import UNKNOWN, Verdict
 
 
+# The source of several experiments.
+PAPER = "“Automatic and Dynamic Configuration of Data Compression for Web Servers”"
+
+
 @dataclasses.dataclass
 class Outcome:
     paragraph: str

@@ -185,10 +185,9 @@ def foreign_share(cpu, all_cpu):
 
 
 def parse_log(text, launched):
-    """The responses in h2load's log: start (µs since the epoch), status, µs."""
-    rows = (line.split("\t") for line in text.splitlines())
-    return [Response(int(row[0]) / 1e6 - launched, int(row[2]) / 1e6, int(row[1]))
-            for row in rows if len(row) >= 3 and row[2].isdigit()]
+    """The responses in h2load's log, their times since the launch."""
+    return [Response(start / 1e6 - launched, usec / 1e6, status)
+            for start, status, usec in load.parse_h2load_log(text)]
 
 
 def unanswered(times, responses):

@@ -46,3 +46,14 @@ def mod_brotli(level):
 
 
 NOTHING = Setup("", coding="")
+
+
+def location(path, *settings):
+    """The lines of a configuration that have this module compress what is below a path."""
+    lines = "".join(f"    {line}\n" for line in ("Elastic On", *settings))
+    return f"<Location {path}>\n{lines}</Location>\n"
+
+
+LEVEL_6 = "ElasticLevel gzip 6 6\n"  # pinned, so that the controller has no part in the figures
+
+KEPT = location("/kept", "ElasticPrecompressed On")  # siblings, see web.write_folders()

@@ -133,11 +133,9 @@ class Site:
 
 def php_site(run):
     """Pages that php-fpm writes; the table of corpora describes them by one of them."""
-    backend = fpm.Fpm(run)
     folder = run.folder("php-site")
-    backend.fill(folder)
-    backend.start()
-    site = Site(run, folder, "/page.php", backend.snippet, fpm.MODULES, [backend.process.pid])
+    snippet, pid = fpm.start(run, folder)
+    site = Site(run, folder, "/page.php", snippet, fpm.MODULES, [pid])
     httpd = site.serve("")
     run.add_corpus("a dynamic page", [httpd.get(site.path)[2]], "php-fpm, no two are alike; its "
                    f"pieces: {corpus.document_origin(run)}")

@@ -9,7 +9,7 @@ import socket
 import time
 
 from benchkit import handler, load, rounds, sample, server, tools, verdict
-from benchkit.setups import mod_deflate, ours
+from benchkit.setups import KEPT, mod_deflate, ours
 
 LEVEL = 6
 STREAMS = 64
@@ -18,13 +18,6 @@ STREAM_ROUNDS = 6  # at most: each takes the CPU seconds of all the streams
 STREAM_WARM_UPS = 3
 PATH = "/stream"
 STREAMED = {"elastic": ours("gzip", LEVEL), "mod_deflate": mod_deflate(LEVEL)}
-
-SIBLING = """
-<Location /kept>
-    Elastic On
-    ElasticPrecompressed On
-</Location>
-"""
 
 CLIENTS = 4
 SIBLING_TIMES = 4  # as long as another leg: the difference that counts is of 5 %
@@ -75,7 +68,7 @@ def measure_streams(run, page):
 
 def measure_siblings(run, page):
     """Rows: a sibling, and a file that is as large and served as it is."""
-    httpd = server.Httpd(run, "siblings", SIBLING)
+    httpd = server.Httpd(run, "siblings", KEPT)
     (httpd.site / "kept").mkdir()
     body = gzip.compress(page, LEVEL, mtime=0)
     for path, content in (("kept/page.html", page), ("kept/page.html.gz", body),

@@ -57,6 +57,12 @@ def test_h2load_summary_and_log():
     assert (seen.p50_ms, seen.p95_ms, seen.p99_ms) == (50, 95, 99)
 
 
+def test_latencies_are_of_good_responses_alone():
+    log = "1\t200\t1500\n2\t503\t20\n3\t-1\t30\n4\t204\t500\n5\t20"
+    seen = load.parse_h2load(H2LOAD, log)
+    assert (seen.p50_ms, seen.p99_ms) == (0.5, 1.5)
+
+
 def test_h2load_without_a_server():
     seen = load.parse_h2load(H2LOAD_REFUSED)
     assert (seen.requests, seen.failed, seen.rate) == (0, 2, 0)
@@ -96,8 +102,7 @@ CPUS = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 
 
 
 @pytest.mark.parametrize("found, expected", [
-    # The log leaves out failures and a torn last line.
-    (load.parse_h2load_log("1\t200\t1500\n2\t503\t20\n3\t-1\t30\n4\t204\t500\n5\t20"), [1.5, 0.5]),
+    (load.parse_h2load_log("1\t200\t1500\n3\t-1\t30\n5\t20"), [(1, 200, 1500), (3, -1, 30)]),
     (nginx.parse_version("nginx version: nginx/1.22.1 (Ubuntu)\n"), "nginx/1.22.1"),
     (nginx.parse_version(""), "nginx"),
     # A process may have any name.

@@ -8,12 +8,11 @@ together. zlib is called as mod_deflate calls it.
 import statistics
 
 from benchkit import codecs, identify_encoder, machine, plot, rounds, stats, verdict, web
-from benchkit.outcome import Outcome
+from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
 
 SUMMARY = "sites: ratio, effort and price of every level; which library made a body"
-SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, tables 1 "
-          "and 3, figures 3 to 5")
+SOURCE = f"{PAPER}, tables 1 and 3, figures 3 to 5"
 
 SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(6, 0, pages=2),
           "normal": Scale(5, 0, pages=8), "full": Scale(5, 0, pages=30)}

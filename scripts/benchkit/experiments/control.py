@@ -3,6 +3,7 @@
 from benchkit import corpus, load, machine, rounds, server, verdict
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.setups import LEVEL_6
 
 SUMMARY = "the same leg under two names: what difference the harness sees where there is none"
 SOURCE = ""
@@ -13,11 +14,6 @@ SECONDS = {"smoke": 2, "quick": 15, "normal": 50, "full": 200}
 
 PAGE_BYTES = 64 * corpus.KB
 CLIENTS = 4
-
-SNIPPET = """
-ElasticLevel gzip 6 6
-Elastic On
-"""
 
 FIGURES = {"cpu_usec_per_response": "CPU per response", "rate": "requests per second"}
 
@@ -32,7 +28,7 @@ def judge(rows):
 def run(run):
     page = corpus.page(PAGE_BYTES, run.pages)
     run.add_corpus("page", [page], corpus.origin(run.pages))
-    httpd = server.Httpd(run, "httpd", SNIPPET)
+    httpd = server.Httpd(run, "httpd", LEVEL_6 + "Elastic On\n")
     for name in "AB":
         (httpd.site / f"{name}.html").write_bytes(page)
     httpd.start()

@@ -5,13 +5,12 @@ same arrivals are replayed to each server; pages come from php-fpm.
 """
 
 from benchkit import arrivals, days, machine, plot, stats, verdict
-from benchkit.outcome import Outcome
+from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
 from benchkit.site import php_site, several
 
 SUMMARY = "a day's demand: bytes and CPU, level 1 fixed against elastic 1 to 9"
-SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.3 "
-          "and figure 7a")
+SOURCE = f"{PAPER}, section 5.3 and figure 7a"
 
 # Seconds are those of the day.
 SCALES = {"smoke": Scale(1, 0.7), "quick": Scale(5, 12), "normal": Scale(3, 96),

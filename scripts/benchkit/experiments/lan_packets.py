@@ -8,6 +8,7 @@ from benchkit import (corpus, load, machine, net, plot, rounds, sample, server, 
                       web)
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.setups import KEPT, LEVEL_6, location
 from benchkit.visit import Visitor
 
 SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
@@ -37,27 +38,9 @@ THRESHOLDS = {"plain": ("identity", plot.IDENTITY), "always": ("each", plot.GZIP
 
 CLIENTS = 4
 
-SNIPPET = """
-ElasticLevel gzip 6 6
-Alias /gzip {site}/plain
-Alias /each {site}/identity
-Alias /threshold {site}/identity
-<Location /gzip>
-    Elastic On
-</Location>
-<Location /kept>
-    Elastic On
-    ElasticPrecompressed On
-</Location>
-<Location /each>
-    Elastic On
-    ElasticMinSize 0
-</Location>
-<Location /threshold>
-    Elastic On
-    ElasticMinSize auto
-</Location>
-"""
+SNIPPET = (LEVEL_6 + "Alias /gzip {site}/plain\nAlias /each {site}/identity\n"
+           "Alias /threshold {site}/identity\n" + location("/gzip") + KEPT
+           + location("/each", "ElasticMinSize 0") + location("/threshold", "ElasticMinSize auto"))
 
 
 def measure_visits(run, link, httpd, client):

@@ -8,12 +8,12 @@ import re
 
 from benchkit import (corpus, download, handler, load, machine, overhead, plot, rounds, server,
                       stats, verdict)
-from benchkit.outcome import Outcome
+from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
+from benchkit.setups import location
 
 SUMMARY = "bytes, capacity and compression time at every level, for a 120 KB dynamic page"
-SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, figures 1 "
-          "and 3b")
+SOURCE = f"{PAPER}, figures 1 and 3b"
 
 SCALES = {"smoke": Scale(1, 0.02, only=3), "quick": Scale(8, 0.1), "normal": Scale(12, 0.6),
           "full": Scale(20, 3)}
@@ -34,14 +34,6 @@ LogFormat "%U %{{elastic-coding}}n %{{elastic-level}}n %{{elastic-usec}}n" level
 CustomLog {folder}/levels.log levels
 """
 
-LEVEL_SNIPPET = """
-<Location {path}>
-    Elastic On
-    ElasticCodings {coding}
-    ElasticLevel {coding} {level} {level}
-</Location>
-"""
-
 
 def setups_of(codings, only=0):
     """(coding, level) of identity and the codings that are built in; `only` so many levels."""
@@ -59,7 +51,8 @@ def start_server(run, page, setups, name="httpd", **options):
         path = path_of(coding, level)
         snippet += handler.snippet(path)
         if coding != "identity":
-            snippet += LEVEL_SNIPPET.format(path=path, coding=coding, level=level)
+            snippet += location(path, f"ElasticCodings {coding}",
+                                f"ElasticLevel {coding} {level} {level}")
     httpd = server.Httpd(run, name, snippet, modules=handler.MODULES, **options)
     handler.write(httpd.folder, page)
     return httpd.start()

@@ -10,14 +10,13 @@ import dataclasses
 
 from benchkit import controller, corpus, days, fpm, machine, replay, run, verdict
 from benchkit.modes import controller_overhead, day, goals, spikes, steady_state
-from benchkit.outcome import Outcome
+from benchkit.outcome import PAPER, Outcome
 from benchkit.site import (ELASTIC, GZIP_ONLY, HEADERS, file_site, generator_site, php_site,
                            several)
 
 SUMMARY = ("the controller's modes: spikes, a day, a steady load, goals, and the controller's "
            "overhead")
-SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, sections "
-          "4.1, 4.2, 5.2 and 5.3")
+SOURCE = f"{PAPER}, sections 4.1, 4.2, 5.2 and 5.3"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,13 +6,12 @@ is what the module notes in the log: the time elapsed in the encoder, waits for 
 """
 
 from benchkit import arrivals, controller, machine, plot, rounds, stats, verdict
-from benchkit.outcome import Outcome
+from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
 from benchkit.site import php_site
 
 SUMMARY = "compression time p95 at levels 2, 4 and 8 as CPU utilisation grows"
-SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.4 "
-          "and figure 9")
+SOURCE = f"{PAPER}, section 5.4 and figure 9"
 
 SCALES = {"smoke": Scale(1, 0.15, only=3), "quick": Scale(4, 0.8, only=3), "normal": Scale(8, 4),
           "full": Scale(10, 20)}

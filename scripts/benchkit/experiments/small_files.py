@@ -8,6 +8,7 @@ each response, made only above the one-segment threshold, and kept as precompres
 from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.setups import KEPT, LEVEL_6, location
 
 SUMMARY = "identity against gzip for files of 1 KB to 1 MB over HTTP/2 (req/s, bytes)"
 SOURCE = "“Why Compressing Small Files is a Bad Idea”"
@@ -20,27 +21,9 @@ CLIENTS = 20
 LINK_SECONDS = 0.5  # of a leg on a link, at the least
 SMALL = 32 * corpus.KB  # the source: identity wins up to here, gzip above
 
-# The level is pinned, so that the controller has no part in the figures.
-SNIPPET = """
-ElasticLevel gzip 6 6
-Alias /gzip {folder}/site/identity
-Alias /threshold {folder}/site/identity
-<Location /identity>
-    Elastic Off
-</Location>
-<Location /gzip>
-    Elastic On
-    ElasticMinSize 0
-</Location>
-<Location /threshold>
-    Elastic On
-    ElasticMinSize auto
-</Location>
-<Location /kept>
-    Elastic On
-    ElasticPrecompressed On
-</Location>
-"""
+SNIPPET = (LEVEL_6 + "Alias /gzip {site}/identity\nAlias /threshold {site}/identity\n"
+           + location("/gzip", "ElasticMinSize 0") + location("/threshold", "ElasticMinSize auto")
+           + KEPT)
 
 VARIANTS = {
     "identity": ("identity", plot.IDENTITY),

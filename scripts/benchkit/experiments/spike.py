@@ -7,13 +7,12 @@ After "Automatic and Dynamic Configuration of Data Compression for Web Servers",
 import math
 
 from benchkit import arrivals, controller, machine, plot, rounds, stats, verdict
-from benchkit.outcome import Outcome
+from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
 from benchkit.site import HEADERS, php_site, several
 
 SUMMARY = "a spike of 69 %: latency, failures and level, level 6 fixed against elastic up to 6"
-SOURCE = ("“Automatic and Dynamic Configuration of Data Compression for Web Servers”, section 5.2 "
-          "and figure 8")
+SOURCE = f"{PAPER}, section 5.2 and figure 8"
 
 # Seconds are those of the attack; the time before is as long, and that after half as long again.
 SCALES = {"smoke": Scale(2, 0.2), "quick": Scale(4, 3.5), "normal": Scale(3, 30),

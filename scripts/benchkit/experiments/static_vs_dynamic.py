@@ -6,6 +6,7 @@ After "gzip encoding and compress middleware": wrk, 100 connections, 10 seconds.
 from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
+from benchkit.setups import KEPT, LEVEL_6, location
 
 SUMMARY = "a 300 KB page: plain, compressed for each request, precompressed"
 SOURCE = "“gzip encoding and compress middleware” (2013)"
@@ -18,16 +19,7 @@ PAGE_BYTES, RATIO = 305826, 0.2978  # the source's play, and its gzip of 91071 b
 CONNECTIONS = 100
 REPORTED = {"plain": 1380.67, "each time": 224.70, "kept": 2078.08}  # req/s
 
-SNIPPET = """
-ElasticLevel gzip 6 6
-<Location /each>
-    Elastic On
-</Location>
-<Location /kept>
-    Elastic On
-    ElasticPrecompressed On
-</Location>
-"""
+SNIPPET = LEVEL_6 + location("/each") + KEPT
 
 FOLDERS = {"plain": "plain", "each time": "each", "kept": "kept"}
 
