@@ -74,16 +74,14 @@ def server(httpd_shared, way):
 
 def test_a_page_of_parts(server, way):
     """The parts are themselves in places where the filter is on."""
-    for coding in way.codings:
-        check.encoded(server.get("/ssi/a.shtml", ae=coding), coding, SSI_BODY)
+    way.encodes(server, "/ssi/a.shtml", SSI_BODY)
     check.plain(server.get("/ssi/a.shtml"), SSI_BODY)
 
 
 def test_a_part_that_is_missing(server, way):
-    for coding in way.codings:
-        server.expect_log("AH01374|unable to include")
-        answer = server.get("/ssi/wrong.shtml", ae=coding)
-        check.encoded(answer, coding, b"[an error occurred while processing this directive]" + PART)
+    server.expect_log("AH01374|unable to include")
+    message = b"[an error occurred while processing this directive]"
+    way.encodes(server, "/ssi/wrong.shtml", message + PART)
 
 
 def test_a_page_by_its_bits(server, way):
@@ -92,9 +90,7 @@ def test_a_page_by_its_bits(server, way):
     plain = server.get("/bits/bits.html")
     check.plain(plain, SSI_BODY)
     since = plain.headers["Last-Modified"]
-    for coding in way.codings:
-        answer = server.get("/bits/bits.html", ae=coding)
-        check.encoded(answer, coding, SSI_BODY)
+    for coding, answer in way.each(server, "/bits/bits.html", SSI_BODY):
         assert answer.headers["Last-Modified"] == since and "ETag" not in answer.headers
         answer = server.get("/bits/bits.html", ae=coding, headers={"If-Modified-Since": since})
         check.empty(answer, 304)
@@ -127,9 +123,7 @@ def test_a_page_by_its_bits(server, way):
 def test_what_they_make_is_encoded(server, way, place, path, expected):
     plain = server.get(f"/{place}/{path}")
     check.plain(plain, expected)
-    for coding in way.codings:
-        answer = server.get(f"/{place}/{path}", ae=coding)
-        check.encoded(answer, coding, expected)
+    for _, answer in way.each(server, f"/{place}/{path}", expected):
         check.same_header(plain, answer, "Content-Type", "Last-Modified")
 
 
@@ -153,7 +147,5 @@ def test_their_failure_is_visible(server, way):
 
 def test_a_body_that_comes_back(server, way):
     """mod_reflector sends the request's body down the response's filters."""
-    for coding in way.codings:
-        answer = server.get("/reflect/", ae=coding, method="POST", body=BODY,
-                            headers={"Content-Type": "text/html"})
-        check.encoded(answer, coding, BODY)
+    way.encodes(server, "/reflect/", BODY, method="POST", body=BODY,
+                headers={"Content-Type": "text/html"})

@@ -52,9 +52,7 @@ def each(server, way, path):
     """The identity's response, and that each coding is of the same body."""
     plain = server.get(path)
     check.plain(plain, plain.body)
-    for coding in way.codings:
-        answer = server.get(path, ae=coding)
-        check.encoded(answer, coding, plain.body)
+    for _, answer in way.each(server, path, plain.body):
         check.same_header(plain, answer, "Content-Type")
     return plain
 

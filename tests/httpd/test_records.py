@@ -128,7 +128,7 @@ def test_every_combination_in_every_order(httpd, order):
     check_owners(server, order)
     check_if_module(server, order)
     check_site(server, order)
-    for _ in range(3):
+    for _ in range(2):
         server.graceful()
         check_site(server, order)
     server.restart()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from . import config, env
+from . import check, config, env
 
 
 class Way(NamedTuple):
@@ -41,6 +41,21 @@ class Way(NamedTuple):
     def tagged(self, text, coding):
         """The tag of the body in `coding` whose identity has the tag "text"."""
         return self.tag.format(text=text, coding=coding)
+
+    def each(self, server, path, expected=None, status=200, **kw):
+        """The response in each coding, as (coding, response): of `expected`, or of the identity's
+        body."""
+        if expected is None:
+            expected = server.get(path, **kw).body
+        for coding in self.codings:
+            answer = server.get(path, ae=coding, **kw)
+            check.encoded(answer, coding, expected, status)
+            yield coding, answer
+
+    def encodes(self, server, path, expected=None, status=200, **kw):
+        """each(), where nothing more is asked of the responses."""
+        for _ in self.each(server, path, expected, status, **kw):
+            pass
 
     def start(self, httpd, text="", modules=(), **kw):
         """A server from the fixture `httpd`, with nothing of ours in force outside of at()."""
