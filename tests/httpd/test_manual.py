@@ -131,3 +131,11 @@ def test_links_lead_to_a_page_and_its_heading():
                 target = page.parent / path if path else page
                 assert target.exists(), (page.name, link)
                 assert not anchor or anchor in anchors(target), (page.name, link)
+
+
+def test_the_layout_has_a_line_for_each_file():
+    """Of a header and a .c of one name either; of the core's the header."""
+    text = (ROOT / "docs" / "internals" / "layout.md").read_text()
+    named = {name.partition(".")[0] for name in re.findall(r"\b\w+\.[ch]\b", text)}
+    files = [*(ROOT / "src").rglob("*.[ch]"), *(ROOT / "include" / "elastic").glob("*.h")]
+    assert {file.stem for file in files} == named
