@@ -34,7 +34,7 @@ typedef struct {
  *
  * - No field, or an empty one: identity only.
  * - A coding's first mention counts, under its token or its alias; later ones are ignored.
- * - `*` stands for every coding, and identity, that is not mentioned anywhere in the line.
+ * - `*` is for every coding, and identity, that is not mentioned anywhere in the line.
  * - A weight that the grammar does not allow (`q=`, `q=2`, `q=0.0000`) is ignored, as though
  *   absent: httpd's own test suite expects such members to be accepted.
  * - Members that are not `token [;parameters]` are skipped.

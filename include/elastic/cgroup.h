@@ -30,7 +30,7 @@ typedef struct {
  * where there is no such hierarchy, or the path is too long.
  *
  * A group that is not below what is mounted (another namespace's path, or one with `..`) gives the
- * mount point itself: what a container sees as its own.
+ * mount point itself: which is a container's own group.
  */
 size_t el_cgroup_folder(el_cgroup_text_t cgroup, el_cgroup_text_t mountinfo,
                         const char *controller, char *folder, size_t size);

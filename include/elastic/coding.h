@@ -1,5 +1,5 @@
 /*
- * Content codings (RFC 9110 §8.4.1): the one table of what this project knows about each of them.
+ * Content codings (RFC 9110 §8.4.1): the one table of their names and levels.
  *
  * A coding that is known here may still lack an engine in this build: ask engine.h. Everything else
  * (Accept-Encoding, tags, sibling files, directives, status) reads its names from this table.

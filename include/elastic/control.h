@@ -10,7 +10,7 @@
  * `mix` is its System-B (§4.2): the position is not a whole number, and its fraction is the share
  * of requests that take the upper one of two setups.
  *
- * `predict` knows what the setups cost: above the high threshold, and below two fifths of the band
+ * `predict` goes by what the setups cost: above the high threshold, and below two fifths of the band
  * between them, it goes to the position whose cost fits, at once. While costs are not known it
  * does what `mix` does.
  */

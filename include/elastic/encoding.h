@@ -11,7 +11,7 @@
 
 /*
  * Takes the outermost coding off the first `*len` bytes of `list`: `name` and `name_len` are its
- * token, and `*len` what stands before it, without the comma. Empty members and `identity`, which
+ * token, and `*len` the length of what is before it, without the comma. Empty members and `identity`, which
  * is no coding, are passed over. False, and `*len` 0, where none is left.
  */
 bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len);

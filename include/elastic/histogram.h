@@ -31,7 +31,7 @@ void el_histogram_fade(el_histogram_t *histogram, double keep);
 
 /*
  * The duration, in µs, that `share` (0 … 1) of the durations do not exceed; between the bounds of
- * its class on a straight line. 0 where less than `least` durations are left to tell it from.
+ * its class on a straight line. 0 where less than `least` durations are left, too few to go by.
  */
 double el_histogram_quantile(const el_histogram_t *histogram, double share, double least);
 

@@ -5,10 +5,10 @@
  * the time is gone). Guest time is contained in user and nice already and is not counted twice
  * (proc(5)).
  *
- * A kernel that counts by timer ticks takes what it finds running at one for all of the tick: a
- * hundred of them tell a share to 5 points, and nothing of work that always ends before the next.
- * How long a CPU was idle a tickless kernel knows exactly; of any other the ticks are as good for
- * idle as for busy. So the share is what was not idle of the time that passed by the clock, where
+ * A kernel that counts by timer ticks charges the whole tick to what it finds running at its end: a
+ * hundred ticks give a share to 5 points, and work that always ends before the next tick is not
+ * counted at all. A tickless kernel counts exactly how long a CPU was idle; on any other, ticks are
+ * as good for idle as for busy. So the share is what was not idle of the time that passed by the clock, where
  * that is known.
  *
  * Pure; any thread; no allocation. A sample is 24 KB: it belongs in shared memory or static
@@ -40,7 +40,7 @@ typedef struct {
 } el_cpu_ticks_t;
 
 typedef struct {
-    bool summed; /* the text had no cpuN row: cpu[0] holds the `cpu` row, which stands for all */
+    bool summed; /* the text had no cpuN row: cpu[0] holds the `cpu` row, which is the sum of all */
     unsigned count; /* cpu[] is filled up to here */
     el_cpuset_t present; /* the CPUs that have a row */
     el_cpu_ticks_t cpu[EL_LOAD_CPUS]; /* indexed by CPU number, or only [0] where summed */
@@ -52,7 +52,7 @@ typedef struct {
  *
  * Rows need user, nice, system and idle (Linux 2.4 had no more); iowait, irq, softirq and steal are
  * 0 where absent; anything further is ignored. A row that the end of the text cuts within these
- * columns is not believed: half a row would look like a CPU whose counters fell.
+ * columns is not taken: half a row would look like a CPU whose counters fell.
  */
 bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
 
@@ -63,7 +63,7 @@ bool el_load_parse(const char *text, size_t len, el_load_sample_t *sample);
  * `ticks` is how many passed by the clock, for each CPU; 0 where that is not known, and the share
  * is then of the ticks counted, where a counter that ran backward (iowait does on a tickless
  * kernel) counts as unmoved. So it is where the ticks do not fit the clock, where a CPU's rest ran
- * backward (it was taken away and given back), and of a `cpu` row, which does not tell how many
+ * backward (it was taken away and given back), and of a `cpu` row, which does not say of how many
  * CPUs there are.
  *
  * False, and `busy` untouched, where no tick was counted or the samples have no CPU in common.

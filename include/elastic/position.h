@@ -3,7 +3,7 @@
  * read. Bytes <-> position. docs/manual/elasticd.md has the layout for those who read it in other
  * languages.
  *
- * The file is written in place, and a reader may see half of a write: a checksum tells. It is read
+ * The file is written in place, and a reader may get half of a write: a checksum shows it. It is read
  * with pread(), never mapped: whoever truncated it would kill the reader.
  *
  * Pure; any thread.
@@ -33,12 +33,12 @@ typedef struct {
     uint32_t interval_msec; /* between updates; not 0 */
     uint32_t load_ppm;      /* the last sample's busy share, or EL_POSITION_NO_LOAD */
     uint32_t pid;           /* of the writer */
-    bool stopped;           /* the writer has ended, and says so */
+    bool stopped;           /* written last thing by a writer that ended */
 } el_position_t;
 
 /* X(identifier, text): what a file may be; the texts go behind its name in a log. */
 #define EL_POSITION_VERDICTS(X)                                                                    \
-    X(GOOD, "tells the position")                                                                  \
+    X(GOOD, "has the position")                                                                    \
     X(SHORT, "is too short for a position")                                                        \
     X(FOREIGN, "is not a position file")                                                           \
     X(VERSION_OTHER, "is of another version")                                                      \

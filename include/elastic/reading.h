@@ -1,5 +1,5 @@
 /*
- * A reading: what one look at the machine may tell of the CPU load, and which of it counts.
+ * A reading: the signals of the CPU load at one moment, and which of them count.
  *
  * There are three signals. `stat`: the busy share of the CPUs that are ours, by /proc/stat.
  * `cgroup`: the CPU time that our control group used, as a share of what it may use; in a container
@@ -33,9 +33,9 @@ const char *el_load_kind_word(el_load_kind_t kind);
 /* What there is to be read. */
 typedef struct {
     unsigned cpus;     /* that we may run on, by affinity and cpuset; 0: not known */
-    unsigned cgroups;  /* the version of the hierarchy that tells the CPU time used; 0: none does */
+    unsigned cgroups;  /* the version of the hierarchy that has the CPU time used; 0: none has */
     double limit;      /* CPUs' worth of time that the group may use; 0: it has no limit */
-    bool psi;          /* the kernel tells the pressure */
+    bool psi;          /* the kernel has pressure figures */
     double tick_usec;  /* of /proc/stat, where that is the running kernel's own; 0: it may not be */
 } el_machine_facts_t;
 
@@ -45,11 +45,11 @@ typedef struct {
     bool cgroup;
     bool psi;
     double cpus; /* CPUs' worth of time that are our 100 percent; 0: not known */
-    double tick_usec; /* of /proc/stat, where the clock tells how many passed; 0: it does not */
+    double tick_usec; /* of /proc/stat, where the clock gives how many passed; 0: it does not */
 } el_load_plan_t;
 
 /*
- * What `kind` comes to on a machine with these facts. `auto` is the control group where it has a
+ * The signals for `kind` on a machine with these facts. `auto` is the control group where it has a
  * limit below the CPUs that there are, otherwise /proc/stat. What was asked for and is not there is
  * replaced by /proc/stat.
  */
@@ -75,7 +75,7 @@ typedef struct {
 /*
  * The load, 0 … 1, between two readings of one plan: of the CPUs in `mask` (NULL: all) where
  * /proc/stat counts. More time used than there is (a group's burst) is 1. False, and `busy`
- * untouched, where the readings do not tell.
+ * untouched, where the readings have no such signal or no time passed between them.
  */
 bool el_reading_busy(const el_load_plan_t *plan, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy);

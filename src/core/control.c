@@ -60,7 +60,7 @@ static double by_goal(const el_control_config_t *config, const el_observation_t 
     return position;
 }
 
-/* At most as high as keeps the load below `high`, by the curve; `now` where it does not tell. */
+/* `target`, or the highest position that keeps the load below `high` by the curve, if lower. */
 static double guarded(const el_control_config_t *config, const el_observation_t *observed,
                       double now, double target)
 {

@@ -15,7 +15,7 @@
 #define TICK 10000.
 
 /*
- * How much of the newest figure is believed in the first interval after a move: part of its work
+ * The weight of the newest figure in the first interval after a move: part of its work
  * still went by the position of before.
  */
 #define TRUST_MOVED 0.25
@@ -93,7 +93,7 @@ static bool is_full(const el_observation_t *observed)
  * Down at once; and to the floor where the next interval is above the threshold again: then
  * requests wait that no counter shows, as on a CPU of which others take the rest.
  *
- * Up only as far as two intervals running would have it: one quiet interval does not tell that the
+ * Up only as far as two intervals running would have it: one quiet interval does not mean that the
  * load is gone, and what follows it would be met at the ceiling. After a step to the floor of a
  * full CPU it goes up from anywhere below the threshold.
  */

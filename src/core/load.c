@@ -35,7 +35,7 @@ static bool add(uint64_t *sum, uint64_t number)
 }
 
 /*
- * Reads the columns behind the label. False where the row cannot be believed: too few columns, a
+ * Reads the columns behind the label. False where the row is not usable: too few columns, a
  * number that is none, or a row that was cut within the columns that count. Half a row would look
  * like a CPU whose counters fell, and rose again with the next sample.
  */
@@ -132,7 +132,7 @@ static bool is_in(const el_cpuset_t *set, unsigned cpu)
     return (set->bits[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-/* Whether a row counts: it is in both samples and in the mask. The `cpu` row stands for all. */
+/* Whether a row counts: it is in both samples and in the mask. The `cpu` row is for all. */
 static bool counts(const el_load_sample_t *before, const el_load_sample_t *after,
                    const el_cpuset_t *mask, unsigned cpu)
 {

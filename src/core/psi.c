@@ -28,7 +28,7 @@ static bool read_percent(const char *at, const char *end, double *share)
         }
         *share += (double)decimals / unit;
     }
-    /* A number that the end of the text cuts is not believed. */
+    /* A number at the end of the text may be cut, and is not taken. */
     if (at == end || *at != ' ' || *share > 100) {
         return false;
     }

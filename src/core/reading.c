@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* A limit this near to the CPUs that there are is none: /proc/stat tells more. */
+/* A limit this near to the CPUs that there are is none: /proc/stat resolves more. */
 #define LIMIT_SLACK 0.01
 
 const char *el_load_kind_word(el_load_kind_t kind)
@@ -51,10 +51,10 @@ static const char *reason(el_load_kind_t kind, const el_machine_facts_t *facts)
     case EL_LOAD_STAT:
         return "as configured";
     case EL_LOAD_CGROUP:
-        return "no control group tells its CPU time";
+        return "no control group has its CPU time";
     case EL_LOAD_PSI:
         if (!facts->psi) {
-            return "this kernel does not tell the pressure";
+            return "this kernel has no pressure figures";
         }
         break;
     default:

@@ -27,7 +27,7 @@ static size_t part(size_t left)
 
 /*
  * The words need no order among them: the checksum finds every mixture. The last store releases and
- * the first load acquires so that a reader who comes after a writer sees all of it.
+ * the first load acquires so that a reader that comes after a writer reads all of it.
  */
 void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, const void *data,
                        size_t nbytes)

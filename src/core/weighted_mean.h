@@ -1,7 +1,7 @@
 /*
  * Weighted means that forget, in shared memory: each is one word, so that it is read and written as
  * one. 40 bits are its value or values, which its user packs; 8 bits its weight, the number of
- * samples that it stands for; 16 bits the time of the last one. Its value is without meaning where
+ * samples that it was made of; 16 bits the time of the last one. Its value has no meaning where
  * the weight is 0; zeroed memory has no weight.
  *
  * Readers never wait, writers neither: two that meet lose one sample. Private to the core.
@@ -19,7 +19,7 @@
 /* A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day. */
 #define EL_MEAN_HALF_LIFE (900 / EL_MEAN_UNIT)
 
-/* The most samples that a mean stands for; it fits eight bits. */
+/* The largest weight; it fits eight bits. */
 #define EL_MEAN_WEIGHT_MAX 64
 
 /* From this weight on a mean counts for more than what is known without it. */

@@ -4,6 +4,8 @@
 
 #include "host/machine.h"
 
+#include "host/clock.h"
+
 #include "elastic/psi.h"
 
 #include <errno.h>
@@ -11,7 +13,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -245,14 +246,6 @@ static bool is_the_kernels(const char *path)
 #endif
 }
 
-static uint64_t monotonic_usec(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
-
 static void look(el_machine_t *machine, uint64_t now_usec)
 {
     char proc[EL_CGROUP_PATH];
@@ -366,7 +359,7 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
     if (machine->plan.stat) {
         *path = machine->path[EL_MACHINE_STAT];
         if (machine->plan.tick_usec > 0) {
-            reading->at_usec = monotonic_usec(); /* later, by what was read before */
+            reading->at_usec = el_clock_usec(); /* later, by what was read before */
         }
         len = read_file(machine, EL_MACHINE_STAT);
         reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);

@@ -1,5 +1,5 @@
 /*
- * The machine as it is: finds and reads the kernel's files that tell the CPU load. The parsing and
+ * The machine: finds and reads the kernel's files on the CPU load. The parsing and
  * the choice between signals are the core's (load.h, cgroup.h, psi.h, reading.h).
  *
  * Shared by the module's timer and by elasticd. Knows POSIX, and neither httpd nor a library. One
@@ -13,10 +13,10 @@
 
 /*
  * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's
- * end cuts is not believed.
+ * end cuts is not taken.
  */
 #define EL_MACHINE_TEXT (128 * 1024)
-/* /proc/self/cgroup has a line for each hierarchy, of which there are at most 15. */
+/* Of all other files; /proc/self/cgroup, the longest, has at most 15 lines, one a hierarchy. */
 #define EL_MACHINE_SMALL (8 * 1024)
 #define EL_MACHINE_PLAN 160
 
@@ -27,7 +27,7 @@ typedef enum {
     EL_MACHINE_FILES
 } el_machine_file_t;
 
-/* About 180 KB: static storage. */
+/* About 150 KB: it belongs in static storage. */
 typedef struct {
     /* As given. */
     const char *root;

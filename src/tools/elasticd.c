@@ -7,6 +7,7 @@
 #endif
 
 #include "elastic/control.h"
+#include "host/clock.h"
 #include "host/machine.h"
 #include "host/position_file.h"
 #include "tools/options.h"
@@ -20,13 +21,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
 
 /* sysexits(3) has no names for these that an init system would know: 2 is LSB's wrong usage. */
 #define EXIT_USAGE 2
 
-/* Static: two readings of 24 KB and the machine's 180. */
+/* Static: two readings of 24 KB and the machine's 150. */
 static struct {
     el_options_t options;
     el_machine_t machine;
@@ -37,18 +37,10 @@ static struct {
     unsigned newest; /* of the readings */
     uint64_t samples;
     uint32_t load_ppm;
-    bool blind;      /* the last sample failed: said once */
-    bool mute;       /* the last write failed: said once */
+    bool sampling_failed; /* the last one did: logged once */
+    bool writing_failed;  /* likewise */
     sigset_t signals;
 } self;
-
-static uint64_t now_usec(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
 
 /* systemd reads the number before a line as its priority; at a terminal it is left out. */
 __attribute__((format(printf, 2, 3)))
@@ -76,7 +68,7 @@ static bool publish(bool stopped)
 {
     el_position_t position = {
         .control = self.control,
-        .updated_usec = now_usec(),
+        .updated_usec = el_clock_usec(),
         .samples = self.samples,
         .interval_msec = (uint32_t)((self.options.interval_usec + 999) / 1000),
         .load_ppm = self.load_ppm,
@@ -85,29 +77,29 @@ static bool publish(bool stopped)
     };
     bool good = el_position_file_write(&self.file, &position);
 
-    if (good == self.mute) {
+    if (good == self.writing_failed) {
         if (good) {
             say(LOG_NOTICE, "%s is written again", self.options.file);
         } else {
-            say(LOG_WARNING, "%s cannot be written: %s; its readers go by themselves until it can",
-                self.options.file, strerror(errno));
+            say(LOG_WARNING, "%s cannot be written: %s; its readers use their own controllers "
+                "until it can", self.options.file, strerror(errno));
         }
     }
-    self.mute = !good;
+    self.writing_failed = !good;
     return good;
 }
 
-static void note_sight(bool good, const char *path)
+static void note_sampling(bool good, const char *path)
 {
-    if (good != self.blind) {
+    if (good != self.sampling_failed) {
         return;
     }
-    self.blind = !good;
+    self.sampling_failed = !good;
     if (good) {
-        say(LOG_NOTICE, "%s tells the CPU load again", path);
+        say(LOG_NOTICE, "the CPU load can be read from %s again, sampling resumes", path);
     } else {
-        say(LOG_WARNING, "%s does not tell the CPU load%s%s; nothing is published until it does",
-            path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+        say(LOG_WARNING, "the CPU load cannot be read from %s%s%s; nothing is published until it "
+            "can", path, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
     }
 }
 
@@ -121,10 +113,10 @@ static void tick(uint64_t now)
     bool good;
 
     if (el_machine_refresh(&self.machine, now)) {
-        say(LOG_NOTICE, "the load is now that of %s", self.machine.plan_text);
+        say(LOG_NOTICE, "the load is now read from %s", self.machine.plan_text);
     }
     good = el_machine_read(&self.machine, now, after, &path);
-    note_sight(good, path);
+    note_sampling(good, path);
     if (!good) {
         return;
     }
@@ -142,7 +134,7 @@ static void tick(uint64_t now)
 /* Waits for a signal until `due`; 0 where none came. */
 static int wait_until(uint64_t due)
 {
-    uint64_t now = now_usec();
+    uint64_t now = el_clock_usec();
     uint64_t left = due > now ? due - now : 0;
     struct timespec timeout = {(time_t)(left / 1000000), (long)(left % 1000000 * 1000)};
     int signal_number = sigtimedwait(&self.signals, NULL, &timeout);
@@ -152,7 +144,7 @@ static int wait_until(uint64_t due)
 
 static int run(void)
 {
-    uint64_t due = now_usec();
+    uint64_t due = el_clock_usec();
 
     for (;;) {
         uint64_t now;
@@ -165,13 +157,13 @@ static int run(void)
             return EXIT_SUCCESS;
         case SIGHUP:
             el_machine_open(&self.machine, self.options.root, self.options.proc_stat,
-                            self.options.load, now_usec());
-            say(LOG_NOTICE, "the load is that of %s", self.machine.plan_text);
+                            self.options.load, el_clock_usec());
+            say(LOG_NOTICE, "the load is read from %s", self.machine.plan_text);
             continue;
         default:
             break;
         }
-        now = now_usec();
+        now = el_clock_usec();
         if (el_control_due(due, now)) {
             tick(now);
             due = el_control_schedule(due, now, self.options.interval_usec);
@@ -182,7 +174,7 @@ static int run(void)
 static int show(void)
 {
     el_position_t position = {0};
-    uint64_t now = now_usec();
+    uint64_t now = el_clock_usec();
     el_position_verdict_t verdict = el_position_file_read(self.options.file, -1, now, &position);
 
     if (verdict == EL_POSITION_SHORT && errno != 0) {
@@ -206,7 +198,7 @@ static int show(void)
 static void take_over(void)
 {
     el_position_t left = {0};
-    el_position_verdict_t verdict = el_position_file_read(self.options.file, -1, now_usec(), &left);
+    el_position_verdict_t verdict = el_position_file_read(self.options.file, -1, el_clock_usec(), &left);
     el_control_state_t start = {.top = self.options.control.top};
 
     if (verdict == EL_POSITION_GOOD || verdict == EL_POSITION_STOPPED) {
@@ -306,8 +298,8 @@ int main(int argc, char **argv)
     }
     self.load_ppm = EL_POSITION_NO_LOAD;
     el_machine_open(&self.machine, self.options.root, self.options.proc_stat, self.options.load,
-                    now_usec());
-    say(LOG_NOTICE, "publishes in %s, by the load of %s", self.options.file,
+                    el_clock_usec());
+    say(LOG_NOTICE, "publishes in %s, by the load read from %s", self.options.file,
         self.machine.plan_text);
     status = run();
     if (self.options.pid_file != NULL) {

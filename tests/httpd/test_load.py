@@ -47,8 +47,8 @@ BY_OLD_POD = (CPU + "pod/cpuacct.usage", "{nsec}\n")
 # name: the machine, ElasticLoad, what is said, and the file that tells the load
 MACHINES = {
     "no groups": ({}, "auto", "stat (no control group)", BY_STAT),
-    "no groups, asked for": ({}, "cgroup", "stat (no control group tells its CPU time)", BY_STAT),
-    "no pressure, asked for": ({}, "psi", "stat (this kernel does not tell the pressure)",
+    "no groups, asked for": ({}, "cgroup", "stat (no control group has its CPU time)", BY_STAT),
+    "no pressure, asked for": ({}, "psi", "stat (this kernel has no pressure figures)",
                                BY_STAT),
     "v2": (LIMITED, "auto", "cgroup (v2, limit of 0.20 CPUs)", BY_V2),
     "v2 nested": (NESTED, "auto", "cgroup (v2, limit of 0.20 CPUs)", BY_POD),

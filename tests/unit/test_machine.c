@@ -101,9 +101,9 @@ START_TEST(without_groups_it_is_proc_stat)
     ck_assert_str_eq(machine.plan_text, "stat (no control group)");
     ck_assert_double_eq(load_over(stat_moves), 0.3);
     look(EL_LOAD_CGROUP);
-    ck_assert_str_eq(machine.plan_text, "stat (no control group tells its CPU time)");
+    ck_assert_str_eq(machine.plan_text, "stat (no control group has its CPU time)");
     look(EL_LOAD_PSI);
-    ck_assert_str_eq(machine.plan_text, "stat (this kernel does not tell the pressure)");
+    ck_assert_str_eq(machine.plan_text, "stat (this kernel has no pressure figures)");
 }
 END_TEST
 

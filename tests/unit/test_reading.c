@@ -31,13 +31,13 @@ static const struct {
     {"cgroup, without one", EL_LOAD_CGROUP, {2, 1, 0, true, 0}, false, true, false, 2,
      "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
     {"cgroup, where there is none", EL_LOAD_CGROUP, {2, 0, 0, true, 0}, true, false, false, 2,
-     "stat (no control group tells its CPU time)"},
+     "stat (no control group has its CPU time)"},
     {"psi, without a limit", EL_LOAD_PSI, {2, 2, 0, true, 0}, true, false, true, 2,
      "stat, or the pressure where that is higher (the control group has no limit)"},
     {"psi, with a limit", EL_LOAD_PSI, {2, 2, 0.5, true, 0}, false, true, true, 0.5,
      "cgroup, or the pressure where that is higher (v2, limit of 0.50 CPUs)"},
     {"psi, where there is none", EL_LOAD_PSI, {2, 2, 0, false, 0}, true, false, false, 2,
-     "stat (this kernel does not tell the pressure)"},
+     "stat (this kernel has no pressure figures)"},
 };
 
 START_TEST(a_machine_has_a_plan)
