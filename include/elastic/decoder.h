@@ -1,8 +1,8 @@
 /*
- * Decoders: one struct for each coding that this build can undo, behind which nothing else knows
- * the library. The counterpart of engine.h.
+ * Decoders: a table of functions for each coding that this build can decode, through which all
+ * others use its library. The counterpart of engine.h.
  *
- * A decoding belongs to one thread at a time. Decoders keep no state outside of their decodings.
+ * A decoding is used by one thread at a time. Decoders keep no state outside of their decodings.
  */
 #ifndef ELASTIC_DECODER_H
 #define ELASTIC_DECODER_H
@@ -10,11 +10,11 @@
 #include "elastic/coding.h"
 #include "elastic/engine.h"
 
-/* What ended a step. */
+/* Why a step ended. */
 typedef enum {
     EL_DECODE_NEED_INPUT, /* all input taken, and all that was decoded of it written */
     EL_DECODE_FULL,       /* the output is full: call again with room, and the rest of the input */
-    EL_DECODE_ENDED,      /* the body ended, and its checksums hold; the input may have more bytes */
+    EL_DECODE_ENDED,      /* the body ended, its checksums hold; the input may have more bytes */
     EL_DECODE_DAMAGED,    /* not a body of this coding; only close() may follow */
     EL_DECODE_NO_MEMORY   /* only close() may follow */
 } el_decode_t;
@@ -29,8 +29,8 @@ typedef struct {
     el_decoding_t *(*open)(void);
 
     /*
-     * Decodes, and advances `span` as far as it went. Never writes more than the room that it is
-     * given, whatever the input. With an empty input it writes what it holds back.
+     * Decodes, and moves `span` on. Never writes beyond the span, whatever the input. With an empty
+     * input it writes what it has not yet had room for.
      */
     el_decode_t (*step)(el_decoding_t *decoding, el_span_t *span);
 

@@ -1,10 +1,10 @@
 /*
- * Engines: one struct for each compression library, behind which nothing else knows the library.
+ * Engines: a table of functions for each compression library, through which all others use it.
  *
- * An engine works through contexts: the library's memory, made once and begun anew for each body,
- * because at 1 KB the making costs five times the encoding. A context belongs to one thread at a
- * time; engines keep no state outside of their contexts. Who wants a context asks the pool
- * (engines/pool.h), which keeps them.
+ * An engine encodes by contexts: a context has the library's memory, and is created once and reset
+ * for each body, because at 1 KB creating it costs five times the encoding. It is used by one
+ * thread at a time; engines keep no state outside of their contexts. Contexts come from the pool
+ * (engines/pool.h), which keeps them from one body to the next.
  */
 #ifndef ELASTIC_ENGINE_H
 #define ELASTIC_ENGINE_H
@@ -14,20 +14,20 @@
 
 #include <stdint.h>
 
-/* What the encoder is to do with the input it is given. */
+/* What the encoder does with its input. */
 typedef enum {
-    EL_RUN,   /* take it; output may come later */
-    EL_FLUSH, /* and put out all that a decoder needs to produce what was given so far */
-    EL_FINISH /* and end the body */
+    EL_RUN,   /* takes it; output may come later */
+    EL_FLUSH, /* and writes all that a decoder needs to decode the input so far */
+    EL_FINISH /* and ends the body */
 } el_op_t;
 
 typedef enum {
     EL_STEP_OK,   /* all input taken and, for FLUSH and FINISH, all output written */
     EL_STEP_MORE, /* the output is full: call again with the same op and the rest of the input */
-    EL_STEP_ERROR /* the body is lost; the context may only be begun anew, or freed */
+    EL_STEP_ERROR /* the body is lost; the context may only be reset or freed */
 } el_step_t;
 
-/* Input and output of a call; it advances both, as far as it went. */
+/* Input and output of a call, which moves both on by what it took and wrote. */
 typedef struct {
     const uint8_t *in;
     size_t in_nbytes;
@@ -35,9 +35,9 @@ typedef struct {
     size_t out_nbytes_avail;
 } el_span_t;
 
-/* How a body is to be encoded. Whatever is 0 is the engine's own choice. */
+/* How to encode a body. The engine chooses what is 0. */
 typedef struct {
-    int level;          /* level_min … level_max of the engine; always given */
+    int level;          /* level_min … level_max of the engine; never left to it */
     int window_bits;    /* log2 of the window's bytes: gzip 9 … 15, br 10 … 24 */
     int mem_level;      /* gzip: zlib's memLevel, 1 … 9 */
     int block_bits;     /* br: log2 of the largest input block's bytes, 16 … 24 */
@@ -47,15 +47,15 @@ typedef struct {
 typedef struct el_engine el_engine_t;
 typedef struct el_context el_context_t;
 
-/* What every context begins with, whatever its engine keeps behind it. */
+/* The beginning of every context; what its engine keeps follows. */
 struct el_context {
     const el_engine_t *engine;
     uint32_t key; /* see el_engine_t.key */
 
     /* The pool's, while it keeps the context. */
     el_context_t *next;
-    size_t nbytes; /* by memory(), when it came back */
-    unsigned age;  /* of the pool, when it came back */
+    size_t nbytes; /* by memory(), when it was released */
+    unsigned age;  /* of the pool, when it was released */
 };
 
 struct el_engine {
@@ -67,30 +67,30 @@ struct el_engine {
     const char *(*version)(void); /* of the library that runs, not of the header; static storage */
 
     /*
-     * A number for what a context's memory depends on. A context can be begun with any setup of its
-     * own key, and with no other.
+     * The pool's key: a number for all of the setup that a context's memory depends on. A context
+     * can be reset to any setup of its own key, and to no other.
      */
     uint32_t (*key)(const el_setup_t *setup);
 
-    /* A new context of the setup's key. NULL where memory is short. */
+    /* A new context of the setup's key, to be reset before use. NULL where memory is short. */
     el_context_t *(*create)(const el_setup_t *setup);
 
     /*
-     * Begins a body, whatever became of the one before. False where memory is short or the library
-     * refuses: the context is to be freed.
+     * Starts a body, in whatever state the last one was left. False where memory is short or the
+     * library refuses the setup: the context may only be freed.
      */
     bool (*reset)(el_context_t *context, const el_setup_t *setup);
 
     /*
      * Encodes a piece of the body. With an empty input it still flushes or finishes. A flush ends
      * only where more than six bytes of output are free: its mark is repeated until it fits. NULL
-     * for an engine that only takes whole bodies.
+     * in an engine that encodes whole bodies only.
      */
     el_step_t (*step)(el_context_t *context, el_op_t op, el_span_t *span);
 
     /*
      * Encodes a whole body in one call, right after reset(). EL_STEP_MORE: the output is too small
-     * and there is no going on. NULL where step() with EL_FINISH is all there is to it.
+     * and the body is lost. NULL where it would be no different from step() with EL_FINISH.
      */
     el_step_t (*encode)(el_context_t *context, el_span_t *span);
 
@@ -101,7 +101,7 @@ struct el_engine {
     void (*free)(el_context_t *context);
 };
 
-/* Who encodes a body, and how. */
+/* An engine and a setup for a body. */
 typedef struct {
     const el_engine_t *engine; /* NULL where this build has none for the coding */
     el_setup_t setup;          /* its level is the engine's own */
@@ -119,17 +119,14 @@ const el_engine_t *el_engine_at(size_t number);
 int el_engine_top(el_coding_t coding);
 
 /*
- * The engine that serves `wanted`, whose level is the user's, at the least cost; `whole` where the
- * body is at hand and goes through el_engine_encode(), with its length as size_hint. No engine
- * that is chosen gives more bytes than the library that the level is named after, give or take
- * 1 %. docs/internals/engines.md has the measurement.
+ * The engine that takes the least CPU for `wanted`, whose level is the user's; `whole` where the
+ * body will be encoded by one call of el_engine_encode(), with its length as size_hint. The engine
+ * makes no more bytes than the library that the level is named after, within 1 %, as measured on
+ * documents and scripts. docs/internals/engines.md has the measurement.
  */
 el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole);
 
-/*
- * What a plan is expected to cost, by a table that was measured once, for a body of the class that
- * its size_hint falls into.
- */
+/* What a plan should cost for a body of its size_hint, by a table that was measured once. */
 el_cost_t el_engine_cost(const el_plan_t *plan);
 
 /* Bytes that no encoded body of `nbytes` exceeds, whatever the engine and the level. */

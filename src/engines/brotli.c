@@ -79,7 +79,7 @@ static piece_t *vacant_piece(brotli_context_t *context)
     }
     if (vacant) {
         context->nbytes -= vacant->nbytes;
-        el_memory_release(vacant->memory);
+        el_memory_release(NULL, vacant->memory);
         vacant->memory = NULL;
     }
     return vacant;
@@ -181,20 +181,13 @@ static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
     return context->encoder && set_parameters(context->encoder, setup);
 }
 
-static BrotliEncoderOperation brotli_operation(el_op_t op)
-{
-    switch (op) {
-    case EL_FLUSH:
-        return BROTLI_OPERATION_FLUSH;
-    case EL_FINISH:
-        return BROTLI_OPERATION_FINISH;
-    default:
-        return BROTLI_OPERATION_PROCESS;
-    }
-}
-
 static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
 {
+    static const BrotliEncoderOperation operation[] = {
+        [EL_RUN] = BROTLI_OPERATION_PROCESS,
+        [EL_FLUSH] = BROTLI_OPERATION_FLUSH,
+        [EL_FINISH] = BROTLI_OPERATION_FINISH,
+    };
     BrotliEncoderState *encoder = context->encoder;
 
     if (!encoder) {
@@ -205,7 +198,7 @@ static el_step_t encode(brotli_context_t *context, el_op_t op, el_span_t *span)
         return EL_STEP_ERROR;
     }
     do {
-        if (!BrotliEncoderCompressStream(encoder, brotli_operation(op), &span->in_nbytes, &span->in,
+        if (!BrotliEncoderCompressStream(encoder, operation[op], &span->in_nbytes, &span->in,
                                          &span->out_nbytes_avail, &span->out, NULL)) {
             return EL_STEP_ERROR;
         }
@@ -294,7 +287,7 @@ static void brotli_free(el_context_t *base)
         BrotliEncoderDestroyInstance(context->encoder);
     }
     for (size_t i = 0; i < PIECES; i++) {
-        el_memory_release(context->piece[i].memory);
+        el_memory_release(NULL, context->piece[i].memory);
     }
     free(context->gathered);
     free(context);

@@ -1,6 +1,6 @@
 /*
- * The table of engines: adding one is its file, a row here and, where it serves a coding that
- * another serves too, its levels in plan.c.
+ * The tables of engines and of decoders. A new one takes its file and a row here; an engine of a
+ * coding that has another also takes its levels in plan.c.
  */
 #include "engines.h"
 
@@ -89,4 +89,19 @@ const char *el_engine_list(char *text, size_t size)
         used += wrote > 0 ? (size_t)wrote : size;
     }
     return text;
+}
+
+static const el_decoder_t *const decoders[] = {
+    &el_decoder_zlib,
+    &el_decoder_brotli,
+};
+
+const el_decoder_t *el_decoder_for(el_coding_t coding)
+{
+    for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++) {
+        if (decoders[i]->coding == coding) {
+            return decoders[i];
+        }
+    }
+    return NULL;
 }

@@ -1,7 +1,8 @@
-/* The engines that this build knows; only src/engines includes this. */
+/* The engines and decoders of this build, and what their files share; for src/engines only. */
 #ifndef ELASTIC_ENGINES_H
 #define ELASTIC_ENGINES_H
 
+#include "elastic/decoder.h"
 #include "elastic/engine.h"
 
 extern const el_engine_t el_engine_zlib;
@@ -16,7 +17,10 @@ extern const el_engine_t el_engine_libdeflate;
 extern const el_engine_t el_engine_zstd;
 #endif
 
-/* What their levels cost; costs.c is made by scripts/measure-setups. */
+extern const el_decoder_t el_decoder_zlib;
+extern const el_decoder_t el_decoder_brotli;
+
+/* What the levels cost; costs.c is made by scripts/measure-setups. */
 extern const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_isal[][EL_SIZE_CLASSES];
 extern const el_cost_t el_costs_libdeflate[][EL_SIZE_CLASSES];
@@ -38,6 +42,15 @@ static inline unsigned el_memory_class(uint64_t nbytes)
         }
     }
     return memory_class;
+}
+
+/* Moves a span on, by what a library took of its input and wrote to its output. */
+static inline void el_span_advance(el_span_t *span, size_t in_nbytes, size_t out_nbytes)
+{
+    span->in += in_nbytes;
+    span->in_nbytes -= in_nbytes;
+    span->out += out_nbytes;
+    span->out_nbytes_avail -= out_nbytes;
 }
 
 #endif

@@ -93,10 +93,7 @@ static el_step_t isal_step(el_context_t *base, el_op_t op, el_span_t *span)
         if (isal_deflate(z) != COMP_OK) {
             return EL_STEP_ERROR;
         }
-        span->in += in - z->avail_in;
-        span->in_nbytes -= in - z->avail_in;
-        span->out += out - z->avail_out;
-        span->out_nbytes_avail -= out - z->avail_out;
+        el_span_advance(span, in - z->avail_in, out - z->avail_out);
 
         if (z->internal_state.state == ZSTATE_END) {
             return EL_STEP_OK;
@@ -129,10 +126,7 @@ static el_step_t isal_encode(el_context_t *base, el_span_t *span)
     if (rc != COMP_OK) {
         return rc == STATELESS_OVERFLOW ? EL_STEP_MORE : EL_STEP_ERROR;
     }
-    span->in += span->in_nbytes;
-    span->in_nbytes = 0;
-    span->out += z->total_out;
-    span->out_nbytes_avail -= z->total_out;
+    el_span_advance(span, span->in_nbytes, z->total_out);
     return EL_STEP_OK;
 }
 
@@ -145,14 +139,14 @@ static size_t isal_memory(const el_context_t *base)
 
 static void isal_free(el_context_t *base)
 {
-    el_memory_release(((isal_context_t *)base)->tables);
+    el_memory_release(NULL, ((isal_context_t *)base)->tables);
     free(base);
 }
 
 #define STRING(x) #x
 #define DOTTED(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
 
-/* The library tells its version only by its header. */
+/* The library has its version in its header only. */
 static const char *isal_version(void)
 {
     return DOTTED(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);

@@ -12,7 +12,7 @@ typedef struct {
     struct libdeflate_compressor *compressor;
 } libdeflate_context_t;
 
-/* A compressor's level is for life. */
+/* A compressor's level cannot be changed. */
 static uint32_t libdeflate_key(const el_setup_t *setup)
 {
     return (uint32_t)setup->level;
@@ -33,7 +33,7 @@ static el_context_t *libdeflate_create(const el_setup_t *setup)
     return &context->base;
 }
 
-/* Each call of the compressor begins by itself. */
+/* A compressor keeps nothing from one call to the next. */
 static bool libdeflate_reset(el_context_t *base, const el_setup_t *setup)
 {
     (void)base;
@@ -50,17 +50,15 @@ static el_step_t libdeflate_encode(el_context_t *base, el_span_t *span)
     if (nbytes == 0) {
         return EL_STEP_MORE;
     }
-    span->in += span->in_nbytes;
-    span->in_nbytes = 0;
-    span->out += nbytes;
-    span->out_nbytes_avail -= nbytes;
+    el_span_advance(span, span->in_nbytes, nbytes);
     return EL_STEP_OK;
 }
 
 /*
- * The library does not tell. These are what bodies of up to half a megabyte touch of what 1.14 asks
- * malloc for, rounded up: level 1 has one table, the levels to 9 hash chains, those above binary
- * trees and a graph. The chains' 656 KB are for blocks of more matches than text ever has.
+ * The library has no function for it. These are what bodies of up to half a megabyte touch of the
+ * memory that 1.14 asks malloc() for, rounded up: level 1 has one table, the levels to 9 hash
+ * chains, those above binary trees and a graph. The chains' 656 KB are for blocks of more matches
+ * than text ever has.
  */
 #define TABLE_NBYTES (200 * 1024)
 #define CHAINS_NBYTES (440 * 1024)
@@ -78,7 +76,7 @@ static void libdeflate_free(el_context_t *base)
     free(base);
 }
 
-/* The library tells its version only by its header. */
+/* The library has its version in its header only. */
 static const char *libdeflate_version(void)
 {
     return LIBDEFLATE_VERSION_STRING;

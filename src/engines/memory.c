@@ -9,8 +9,8 @@
 #endif
 
 /*
- * From here on a block is worth a call of the kernel: each of the tables of zlib is as large. A
- * sanitizer watches the blocks of malloc() only.
+ * Blocks of this size and more are mapped, which takes a call of the kernel: each of zlib's tables
+ * is as large. Sanitizers check the blocks of malloc() only.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MAPPED_MIN ((size_t)-1)
@@ -47,10 +47,11 @@ void *el_memory_acquire(size_t nbytes)
     return head + 1;
 }
 
-void el_memory_release(void *memory)
+void el_memory_release(void *opaque, void *memory)
 {
     head_t *head = memory;
 
+    (void)opaque;
     if (!memory) {
         return;
     }

@@ -1,8 +1,8 @@
 /*
- * Large pieces of memory for encoders, which the system has back as soon as they are given up.
+ * Large pieces of memory for encoders, which go back to the system as soon as they are freed.
  *
  * malloc() keeps what was freed once: after the first large block it takes the next ones from its
- * heap, and holds on to twice as much as the largest. In each of some hundred processes that is
+ * heap, and keeps up to twice as much as the largest. In each of some hundred processes that is
  * more than their encoders need.
  */
 #ifndef ELASTIC_ENGINES_MEMORY_H
@@ -13,10 +13,13 @@
 /* Memory of at least `nbytes`, aligned as malloc() does, of any content; NULL where it is short. */
 void *el_memory_acquire(size_t nbytes);
 
-/* Gives up what el_memory_acquire() returned; NULL is allowed. */
-void el_memory_release(void *memory);
+/*
+ * Frees what el_memory_acquire() returned; NULL is allowed. The first argument is not used: with it
+ * the function is what libraries call that are handed an allocator.
+ */
+void el_memory_release(void *opaque, void *memory);
 
-/* Has the system take back what malloc() holds of freed blocks. */
+/* Returns to the system what malloc() keeps of freed blocks. */
 void el_memory_trim(void);
 
 #endif

@@ -24,14 +24,15 @@
 #define WHOLE_MIN ((size_t)32 * 1024)
 
 /*
- * One lock for all that is kept. It is tried some times, with the CPU given up between them, and not
- * waited for: prefork ends a child from a signal handler, whose cleanups release contexts, and which
- * may have interrupted the thread that holds the lock. Without the lock a context is made, or freed.
+ * One lock for all that is kept. It is tried some times, with the CPU given up between them, and
+ * not waited for: prefork ends a child from a signal handler, whose cleanups release contexts, and
+ * which may have interrupted the thread that holds the lock. Without the lock a context is made, or
+ * freed.
  *
  * With 16 tries a body of 1 KB at level 1, the shortest there is, took 8.4 to 9.3 µs of CPU with 1,
  * 2, 4, 8 and 64 threads, and for at most 11 bodies in 100,000 a context was made for lack of the
- * lock. With one try they were 47 to 216. Eight locks, each with lists of its own, took 8.8 to 9.4 µs
- * and made at most 6 contexts, but kept twice as much memory in the end (scripts/measure-setups
+ * lock. With one try they were 47 to 216. Eight locks, each with lists of its own, took 8.8 to 9.4
+ * µs and made at most 6 contexts, but kept twice as much memory in the end (scripts/measure-setups
  * threads, on two CPUs that had other work too). More than two CPUs were not measured. The lock is
  * held for some 30 ns, and taken four times for a response, which takes a server 50 µs and more: 64
  * CPUs that serve from one process hold it for less than a sixth of the time.

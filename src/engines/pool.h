@@ -3,10 +3,10 @@
  * process.
  *
  * What was released last is acquired first: its pages are still in the CPU's caches. What is kept
- * has a limit, and what has not been asked for in a while is freed. All functions may be called from
- * any thread, and from a signal handler as far as malloc() may; none waits for another for more than
- * some microseconds. Where the pool stays busy for longer, contexts and buffers are made anew, and
- * freed when they are released.
+ * has a limit, and what has not been asked for in a while is freed. All functions may be called
+ * from any thread, and from a signal handler as far as malloc() may; none waits for another for
+ * more than some microseconds. Where the pool stays busy for longer, contexts and buffers are made
+ * anew, and freed when they are released.
  */
 #ifndef ELASTIC_ENGINES_POOL_H
 #define ELASTIC_ENGINES_POOL_H
@@ -14,8 +14,8 @@
 #include "elastic/engine.h"
 
 /*
- * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL where memory
- * is short. The caller owns it, and releases it in whatever state it is in.
+ * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL where
+ * memory is short. The caller owns it, and releases it in whatever state it is in.
  */
 el_context_t *el_pool_acquire(const el_plan_t *plan);
 
@@ -32,8 +32,8 @@ void *el_pool_buffer_acquire(size_t nbytes, size_t *held);
 void el_pool_buffer_release(void *buffer);
 
 /*
- * How many bytes may be kept, of what is released from now on; 0 keeps nothing. What is kept already
- * stays until it is asked for, or has not been for a while.
+ * How many bytes may be kept, of what is released from now on; 0 keeps nothing. What is kept
+ * already stays until it is asked for, or has not been for a while.
  */
 void el_pool_limit(size_t nbytes);
 

@@ -1,5 +1,5 @@
 /* br undone by libbrotlidec (RFC 7932): all access to the library goes through this file. */
-#include "decoders.h"
+#include "engines.h"
 
 #include <brotli/decode.h>
 
@@ -49,7 +49,7 @@ static void unbrotli_close(el_decoding_t *decoding)
     BrotliDecoderDestroyInstance(state_of(decoding));
 }
 
-const el_decoder_t el_decoder_unbrotli = {
+const el_decoder_t el_decoder_brotli = {
     .name = "brotli",
     .coding = EL_BR,
     .open = unbrotli_open,

@@ -1,4 +1,4 @@
-/* gzip by zlib (RFC 1952): all access to zlib goes through this file. */
+/* gzip by zlib (RFC 1952), encoded and decoded: all access to zlib goes through this file. */
 #include "engines.h"
 #include "memory.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-/* Added to the window's bits: gzip's header and trailer (with CRC and length) around the stream. */
+/* Added to the window's bits: gzip's header and trailer around the stream, and no other format. */
 #define GZIP 16
 
 /* The least window that zlib can encode. */
@@ -67,12 +67,6 @@ static voidpf acquire_memory(voidpf opaque, uInt count, uInt nbytes)
     return el_memory_acquire((size_t)count * nbytes);
 }
 
-static void release_memory(voidpf opaque, voidpf memory)
-{
-    (void)opaque;
-    el_memory_release(memory);
-}
-
 static el_context_t *zlib_create(const el_setup_t *setup)
 {
     zlib_context_t *context = calloc(1, sizeof(*context));
@@ -84,7 +78,7 @@ static el_context_t *zlib_create(const el_setup_t *setup)
     fit(setup, &window_bits, &mem_level);
     context->level = setup->level;
     context->z.zalloc = acquire_memory;
-    context->z.zfree = release_memory;
+    context->z.zfree = el_memory_release;
     if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         free(context);
@@ -94,8 +88,8 @@ static el_context_t *zlib_create(const el_setup_t *setup)
 }
 
 /*
- * Sets another level after a reset. zlib 1.2.9 to 1.2.11 write the header of the new body then, where
- * the levels need different functions: to wherever the last body's output went, unless told
+ * Sets another level after a reset. zlib 1.2.9 to 1.2.11 write the header of the new body then,
+ * where the levels need different functions: to wherever the last body's output went, unless told
  * otherwise. What they write is thrown away, and written again after another reset.
  */
 static bool set_level(zlib_context_t *context, int level)
@@ -122,42 +116,41 @@ static bool zlib_reset(el_context_t *base, const el_setup_t *setup)
            && (context->level == setup->level || set_level(context, setup->level));
 }
 
-static int zlib_flush(el_op_t op)
-{
-    switch (op) {
-    case EL_FLUSH:
-        return Z_SYNC_FLUSH;
-    case EL_FINISH:
-        return Z_FINISH;
-    default:
-        return Z_NO_FLUSH;
-    }
-}
-
 static uInt piece(size_t nbytes)
 {
     return nbytes > UINT_MAX ? UINT_MAX : (uInt)nbytes;
 }
 
+/*
+ * Calls deflate() or inflate() once, with as much of the span as zlib can count; `flush` is for the
+ * last piece of the input. Returns zlib's code.
+ */
+static int call(int (*function)(z_stream *, int), z_stream *z, int flush, el_span_t *span)
+{
+    uInt in = piece(span->in_nbytes);
+    uInt out = piece(span->out_nbytes_avail);
+    int rc;
+
+    /* zlib's next_in is not const unless the includer asks for it; it never writes there. */
+    z->next_in = (Bytef *)(uintptr_t)span->in;
+    z->avail_in = in;
+    z->next_out = span->out;
+    z->avail_out = out;
+    rc = function(z, in < span->in_nbytes ? Z_NO_FLUSH : flush);
+    el_span_advance(span, in - z->avail_in, out - z->avail_out);
+    return rc;
+}
+
 static el_step_t zlib_step(el_context_t *base, el_op_t op, el_span_t *span)
 {
-    z_stream *z = &((zlib_context_t *)base)->z;
+    static const int flush[] = {
+        [EL_RUN] = Z_NO_FLUSH,
+        [EL_FLUSH] = Z_SYNC_FLUSH,
+        [EL_FINISH] = Z_FINISH,
+    };
 
     for (;;) {
-        uInt in = piece(span->in_nbytes);
-        uInt out = piece(span->out_nbytes_avail);
-        int rc;
-
-        /* zlib's next_in is not const unless the includer asks for it; it never writes there. */
-        z->next_in = (Bytef *)(uintptr_t)span->in;
-        z->avail_in = in;
-        z->next_out = span->out;
-        z->avail_out = out;
-        rc = deflate(z, in < span->in_nbytes ? Z_NO_FLUSH : zlib_flush(op));
-        span->in += in - z->avail_in;
-        span->in_nbytes -= in - z->avail_in;
-        span->out += out - z->avail_out;
-        span->out_nbytes_avail -= out - z->avail_out;
+        int rc = call(deflate, &((zlib_context_t *)base)->z, flush[op], span);
 
         if (rc == Z_STREAM_END) {
             return EL_STEP_OK;
@@ -207,4 +200,64 @@ const el_engine_t el_engine_zlib = {
     .step = zlib_step,
     .memory = zlib_memory,
     .free = zlib_free,
+};
+
+struct el_decoding {
+    z_stream z;
+};
+
+static el_decoding_t *gunzip_open(void)
+{
+    el_decoding_t *decoding = calloc(1, sizeof(*decoding));
+
+    if (!decoding) {
+        return NULL;
+    }
+    /* Any window that a body may ask for: RFC 1951 ends at 32 KB. */
+    if (inflateInit2(&decoding->z, MAX_WBITS + GZIP) != Z_OK) {
+        free(decoding);
+        return NULL;
+    }
+    return decoding;
+}
+
+/* One member, the fields of its header skipped, its trailer verified. */
+static el_decode_t gunzip_step(el_decoding_t *decoding, el_span_t *span)
+{
+    for (;;) {
+        int rc = call(inflate, &decoding->z, Z_NO_FLUSH, span);
+
+        if (rc == Z_STREAM_END) {
+            return EL_DECODE_ENDED;
+        }
+        if (rc == Z_MEM_ERROR) {
+            return EL_DECODE_NO_MEMORY;
+        }
+        /* Z_BUF_ERROR is a step without progress: nothing to take, or no room. */
+        if (rc != Z_OK && rc != Z_BUF_ERROR) {
+            return EL_DECODE_DAMAGED;
+        }
+        if (span->out_nbytes_avail == 0) {
+            return EL_DECODE_FULL;
+        }
+        if (span->in_nbytes == 0) {
+            return EL_DECODE_NEED_INPUT;
+        }
+    }
+}
+
+static void gunzip_close(el_decoding_t *decoding)
+{
+    if (decoding) {
+        inflateEnd(&decoding->z);
+        free(decoding);
+    }
+}
+
+const el_decoder_t el_decoder_zlib = {
+    .name = "zlib",
+    .coding = EL_GZIP,
+    .open = gunzip_open,
+    .step = gunzip_step,
+    .close = gunzip_close,
 };

@@ -32,8 +32,8 @@
 #define CHAIN_BITS 17
 
 /*
- * Who asks for one of these levels wants every byte: their tables are left alone, or are as large
- * as the window of a stream can use.
+ * These levels are for the fewest bytes: their tables are the library's, or for a stream as large
+ * as its window can use.
  */
 #define THOROUGH_LEVEL_MIN 13
 #define THOROUGH_BITS (WINDOW_BITS_STREAM + 1)
@@ -55,12 +55,6 @@ static void *acquire_memory(void *opaque, size_t nbytes)
     return el_memory_acquire(nbytes);
 }
 
-static void release_memory(void *opaque, void *memory)
-{
-    (void)opaque;
-    el_memory_release(memory);
-}
-
 static el_context_t *zstd_create(const el_setup_t *setup)
 {
     zstd_context_t *context = calloc(1, sizeof(*context));
@@ -70,7 +64,7 @@ static el_context_t *zstd_create(const el_setup_t *setup)
         return NULL;
     }
     context->encoder =
-        ZSTD_createCCtx_advanced((ZSTD_customMem){acquire_memory, release_memory, NULL});
+        ZSTD_createCCtx_advanced((ZSTD_customMem){acquire_memory, el_memory_release, NULL});
     if (!context->encoder) {
         free(context);
         return NULL;
@@ -132,35 +126,25 @@ static bool zstd_reset(el_context_t *base, const el_setup_t *setup)
            && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(encoder, size));
 }
 
-static ZSTD_EndDirective zstd_operation(el_op_t op)
-{
-    switch (op) {
-    case EL_FLUSH:
-        return ZSTD_e_flush;
-    case EL_FINISH:
-        return ZSTD_e_end;
-    default:
-        return ZSTD_e_continue;
-    }
-}
-
 static el_step_t zstd_step(el_context_t *base, el_op_t op, el_span_t *span)
 {
+    static const ZSTD_EndDirective operation[] = {
+        [EL_RUN] = ZSTD_e_continue,
+        [EL_FLUSH] = ZSTD_e_flush,
+        [EL_FINISH] = ZSTD_e_end,
+    };
     ZSTD_CCtx *encoder = ((zstd_context_t *)base)->encoder;
     ZSTD_inBuffer in = {span->in, span->in_nbytes, 0};
     ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
     size_t left;
 
     do {
-        left = ZSTD_compressStream2(encoder, &out, &in, zstd_operation(op));
+        left = ZSTD_compressStream2(encoder, &out, &in, operation[op]);
         if (ZSTD_isError(left)) {
             return EL_STEP_ERROR;
         }
     } while (out.pos < out.size && (in.pos < in.size || (op != EL_RUN && left > 0)));
-    span->in += in.pos;
-    span->in_nbytes -= in.pos;
-    span->out += out.pos;
-    span->out_nbytes_avail -= out.pos;
+    el_span_advance(span, in.pos, out.pos);
     return in.pos < in.size || (op != EL_RUN && left > 0) ? EL_STEP_MORE : EL_STEP_OK;
 }
 
@@ -174,10 +158,7 @@ static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
         return ZSTD_getErrorCode(nbytes) == ZSTD_error_dstSize_tooSmall ? EL_STEP_MORE
                                                                         : EL_STEP_ERROR;
     }
-    span->in += span->in_nbytes;
-    span->in_nbytes = 0;
-    span->out += nbytes;
-    span->out_nbytes_avail -= nbytes;
+    el_span_advance(span, span->in_nbytes, nbytes);
     return EL_STEP_OK;
 }
 

@@ -304,9 +304,10 @@ static size_t zlib_nbytes(int level, size_t nbytes)
 }
 
 /*
- * A wrong row of the plan's table makes at least 13 % more. The bound is loose, because these bodies
- * are not text that the tables were made for, and ISA-L has other code, which makes other bytes, for
- * CPUs without AVX-512: 9.5 % more than zlib at level 3. scripts/measure-setups has the real corpus.
+ * A wrong row of the plan's table makes at least 13 % more. The bound is loose, because these
+ * bodies are not text that the tables were made for, and ISA-L has other code, which makes other
+ * bytes, for CPUs without AVX-512: 9.5 % more than zlib at level 3. scripts/measure-setups has the
+ * real corpus.
  */
 START_TEST(a_level_of_gzip_is_no_larger_than_zlibs)
 {
