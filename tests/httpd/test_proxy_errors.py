@@ -1,13 +1,13 @@
 """Backends that fail, and the pages that httpd answers with then."""
 
 import gzip
-import socket
 
 import pytest
 
 from kit import bodies, check, decode
 from kit.counters import counted
 from kit.origin import breaks_off
+from kit.process import free_port
 from kit.proxied import EACH, WAYS, Gate, config, locations, start
 
 BODY = bodies.html(30000)
@@ -22,8 +22,7 @@ LOG = r"\[proxy(_\w+)?:\w+\]"
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        closed = taken.getsockname()[1]  # and nobody will listen there
+    closed = free_port()  # and nobody will listen there
     override = "ProxyErrorOverride On"
     server = start(
         httpd_shared,

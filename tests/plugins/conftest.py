@@ -17,7 +17,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "httpd"))
 from kit import env, fpm  # noqa: E402
 from kit.client import Connection, Response  # noqa: E402
 from kit.position import HARMS, PositionFile  # noqa: E402
-from kit.server import free_port  # noqa: E402
+from kit.process import free_port  # noqa: E402
 
 # Seconds that a server may take to start, or to answer; generous, for busy machines.
 PATIENCE = 60

@@ -320,7 +320,9 @@ class Curl:
         # curl creates the file first and fills it when the header comes.
         while not self._head_is_whole():
             if self._process.poll() is not None and not self._head_is_whole():
-                raise Incomplete(f"curl: {self._process.stderr.read().decode()}")
+                said = self._process.stderr.read().decode()
+                self.close()
+                raise Incomplete(f"curl: {said}")
             time.sleep(0.002)
         with open(self._head, "rb") as file:
             heads = [h for h in file.read().split(b"\r\n\r\n") if h]
@@ -364,25 +366,27 @@ class Curl:
         self._dir.cleanup()
 
 
-def fetch_http2(url, method, host, ae, headers, body, timeout):
+def _curl(url, method, host, ae, headers, body, timeout):
+    """A Curl and the response's header."""
     id = f"{os.getpid()}-{next(_ids)}"
     curl = Curl(url, method, request_fields(host, ae, headers, id), body, timeout)
+    return curl, curl.read_head(id)
+
+
+def fetch_http2(url, method, host, ae, headers, body, timeout):
+    curl, response = _curl(url, method, host, ae, headers, body, timeout)
     try:
-        response = curl.read_head(id)
-        try:
-            for data in curl.body_pieces(response):
-                response.pieces.append((time.monotonic() - curl.start, data))
-        except Incomplete:
-            pass
-        return response
+        for data in curl.body_pieces(response):
+            response.pieces.append((time.monotonic() - curl.start, data))
+    except Incomplete:
+        pass
     finally:
         curl.close()
+    return response
 
 
 def stream_http2(url, host, ae, headers, timeout):
-    id = f"{os.getpid()}-{next(_ids)}"
-    curl = Curl(url, "GET", request_fields(host, ae, headers, id), b"", timeout)
-    response = curl.read_head(id)
+    curl, response = _curl(url, "GET", host, ae, headers, b"", timeout)
     return Stream(response, curl.body_pieces(response), curl.close, curl.set_timeout)
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from . import client, env
 from .log import ErrorLog
-from .server import _HARMLESS, _MIME, _READY, Server, free_port
+from .process import free_port
+from .server import _HARMLESS, _MIME, _READY, Server
 
 _CONF = Path(__file__).parents[3] / "conf"
 

@@ -18,75 +18,59 @@ class Identity:
         return True
 
 
-class Gzip:
-    def __init__(self):
-        self._z = zlib.decompressobj(16 + zlib.MAX_WBITS)
+class _Library:
+    """A library's decoder object: what it raises, whether it is at the end, what lies behind."""
+
+    def __init__(self, coding, decode, error, is_finished, unused=lambda: b""):
+        self._coding = coding
+        self._decode = decode
+        self._error = error
+        self._unused = unused
+        self.finished = is_finished
+
+    def _refuse_behind_the_end(self, data):
+        if data:
+            raise DecodeError(f"{self._coding}: {len(data)} bytes behind the end")
 
     def feed(self, data):
-        try:
-            out = self._z.decompress(data)
-        except zlib.error as error:
-            raise DecodeError(f"gzip: {error}") from error
-        if self._z.unused_data:
-            raise DecodeError(f"gzip: {len(self._z.unused_data)} bytes behind the end")
-        return out
-
-    def finished(self):
-        return self._z.eof
-
-
-class Brotli:
-    def __init__(self):
-        self._b = brotli.Decompressor()
-
-    def feed(self, data):
+        if self.finished():
+            self._refuse_behind_the_end(data)
         if not data:
             return b""
-        if self._b.is_finished():
-            raise DecodeError(f"br: {len(data)} bytes behind the end")
         try:
-            return self._b.process(data)
-        except brotli.error as error:
-            raise DecodeError(f"br: {error}") from error
+            out = self._decode(data)
+        except self._error as error:
+            raise DecodeError(f"{self._coding}: {error}") from error
+        self._refuse_behind_the_end(self._unused())
+        return out
 
-    def finished(self):
-        return self._b.is_finished()
+
+def _gzip():
+    z = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    return _Library("gzip", z.decompress, zlib.error, lambda: z.eof, lambda: z.unused_data)
 
 
-class Zstd:
+def _brotli():
+    b = brotli.Decompressor()
+    return _Library("br", b.process, brotli.error, b.is_finished)
+
+
+def _zstd():
     """With no larger window than browsers take (RFC 9659)."""
+    z = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompressobj()
+    return _Library("zstd", z.decompress, zstandard.ZstdError, lambda: z.eof,
+                    lambda: z.unused_data)
 
-    def __init__(self):
-        self._z = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompressobj()
 
-    def feed(self, data):
-        if not data:
-            return b""
-        if self._z.eof:
-            raise DecodeError(f"zstd: {len(data)} bytes behind the end")
-        try:
-            out = self._z.decompress(data)
-        except zstandard.ZstdError as error:
-            raise DecodeError(f"zstd: {error}") from error
-        if self._z.unused_data:
-            raise DecodeError(f"zstd: {len(self._z.unused_data)} bytes behind the end")
-        return out
-
-    def finished(self):
-        return self._z.eof
+_DECODERS = {None: Identity, "": Identity, "identity": Identity, "gzip": _gzip, "x-gzip": _gzip,
+             "br": _brotli, "zstd": _zstd}
 
 
 def decoder(coding):
     """An incremental decoder: feed(bytes) -> bytes that can be shown now; finished()."""
-    if coding in (None, "", "identity"):
-        return Identity()
-    if coding in ("gzip", "x-gzip"):
-        return Gzip()
-    if coding == "br":
-        return Brotli()
-    if coding == "zstd":
-        return Zstd()
-    raise DecodeError(f"unknown coding {coding!r}")
+    if coding not in _DECODERS:
+        raise DecodeError(f"unknown coding {coding!r}")
+    return _DECODERS[coding]()
 
 
 def decode(coding, data):

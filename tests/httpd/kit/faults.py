@@ -5,31 +5,64 @@ import subprocess
 
 from . import env
 
-
-def _slow(kind, name, parameters, arguments):
-    """The function takes three times as long, in CPU time, while the file is there that ENGINE_SLOW
-    names."""
-    return f"""
+_HEADERS = """
         #define _GNU_SOURCE
         #include <dlfcn.h>
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <stdarg.h>
         #include <stddef.h>
+        #include <stdio.h>
         #include <stdlib.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <sys/syscall.h>
         #include <time.h>
         #include <unistd.h>
-        static double now(void) {{
-            struct timespec t;
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-            return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-        }}
+"""
+
+# The functions that do the work, as (type, name, parameters, arguments).
+_DEFLATE = ("int", "deflate", "void *z, int flush", "z, flush")
+_BR_STREAM = ("int", "BrotliEncoderCompressStream",
+              "void *s, int op, size_t *ai, const void **ni, size_t *ao, void **no, size_t *total",
+              "s, op, ai, ni, ao, no, total")
+_ZSTD_STREAM = ("size_t", "ZSTD_compressStream2", "void *c, void *out, void *in, int op",
+                "c, out, in, op")
+_ZSTD_WHOLE = ("size_t", "ZSTD_compress2",
+               "void *c, void *to, size_t room, const void *from, size_t len",
+               "c, to, room, from, len")
+
+
+def _instead(function, body):
+    """The function with `body`, in which real() calls the library's."""
+    kind, name, parameters, arguments = function
+    return f"""
         {kind} {name}({parameters}) {{
-            {kind} (*real)({parameters}) = ({kind} (*)({parameters}))dlsym(RTLD_NEXT, "{name}");
-            double began = now();
-            {kind} result = real({arguments});
-            double took = now() - began;
-            while (access(getenv("ENGINE_SLOW"), F_OK) == 0 && now() < began + 3 * took)
-                ;
-            return result;
+            {kind} (*library)({parameters}) = ({kind} (*)({parameters}))dlsym(RTLD_NEXT, "{name}");
+            {body.replace("real()", f"library({arguments})")}
         }}"""
+
+
+def _later(function, calls, failure):
+    """The function works that many times in a thread, then fails."""
+    return _instead(function, f"""
+            static _Thread_local int calls;
+            return ++calls > {calls} ? ({function[0]}){failure} : real();""")
+
+
+def _slow(function):
+    """The function takes three times as long, in CPU time, while the file is there that ENGINE_SLOW
+    names."""
+    kind = function[0]
+    now = """({ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+               (double)t.tv_sec + (double)t.tv_nsec / 1e9; })"""
+    return _instead(function, f"""
+            double began = {now};
+            {kind} result = real();
+            double took = {now} - began;
+            while (access(getenv("ENGINE_SLOW"), F_OK) == 0 && {now} < began + 3 * took)
+                ;
+            return result;""")
 
 
 # What a library function does instead; each keeps its name and its type.
@@ -40,7 +73,6 @@ _SOURCES = {
         void *libdeflate_alloc_compressor(int level) { (void)level; return 0; }""",
     # the encoder fails at the first call, before anything was sent
     "gzip-first": """
-        #include <stddef.h>
         int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }
         size_t libdeflate_gzip_compress(void *c) { (void)c; return 0; }""",
     # the same of the low levels' engine
@@ -48,29 +80,11 @@ _SOURCES = {
         int isal_deflate(void *z) { (void)z; return -3; }
         int isal_deflate_stateless(void *z) { (void)z; return -3; }""",
     # the encoder works for a while, then fails
-    "gzip-later": """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        static _Thread_local int calls;
-        int deflate(void *z, int flush) {
-            int (*real)(void *, int) = (int (*)(void *, int))dlsym(RTLD_NEXT, "deflate");
-            return ++calls > 20 ? -2 : real(z, flush);
-        }""",
+    "gzip-later": _later(_DEFLATE, 20, -2),
     "br-open": "void *BrotliEncoderCreateInstance(void *a, void *f, void *o)"
                " { (void)a; (void)f; (void)o; return 0; }",
     "br-first": "int BrotliEncoderCompressStream(void *s) { (void)s; return 0; }",
-    "br-later": """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <stddef.h>
-        static _Thread_local int calls;
-        int BrotliEncoderCompressStream(void *s, int op, size_t *ai, const void **ni, size_t *ao,
-                                        void **no, size_t *total) {
-            int (*real)(void *, int, size_t *, const void **, size_t *, void **, size_t *) =
-                (int (*)(void *, int, size_t *, const void **, size_t *, void **, size_t *))
-                dlsym(RTLD_NEXT, "BrotliEncoderCompressStream");
-            return ++calls > 200 ? 0 : real(s, op, ai, ni, ao, no, total);
-        }""",
+    "br-later": _later(_BR_STREAM, 200, 0),
     # no memory for a decoder, at once or for its window
     "gunzip-open": "int inflateInit2_(void *z) { (void)z; return -4; }",
     "gunzip-first": "int inflate(void *z, int flush) { (void)z; (void)flush; return -4; }",
@@ -82,37 +96,14 @@ _SOURCES = {
     "zstd-open": "void *ZSTD_createCCtx_advanced(void) { return 0; }",
     # what libzstd returns for an error is −1 to −120, here: no memory
     "zstd-first": """
-        #include <stddef.h>
         size_t ZSTD_compressStream2(void *c) { (void)c; return (size_t)-64; }
         size_t ZSTD_compress2(void *c) { (void)c; return (size_t)-64; }""",
-    "zstd-later": """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <stddef.h>
-        static _Thread_local int calls;
-        size_t ZSTD_compressStream2(void *c, void *out, void *in, int op) {
-            size_t (*real)(void *, void *, void *, int) =
-                (size_t (*)(void *, void *, void *, int))dlsym(RTLD_NEXT, "ZSTD_compressStream2");
-            return ++calls > 20 ? (size_t)-64 : real(c, out, in, op);
-        }""",
-    "zstd-slow": _slow("size_t", "ZSTD_compress2",
-                       "void *c, void *to, size_t room, const void *from, size_t len",
-                       "c, to, room, from, len"),
-    "br-slow": _slow("int", "BrotliEncoderCompressStream",
-                     "void *s, int op, size_t *ai, const void **ni, size_t *ao, void **no,"
-                     " size_t *total", "s, op, ai, ni, ao, no, total"),
+    "zstd-later": _later(_ZSTD_STREAM, 20, -64),
+    "zstd-slow": _slow(_ZSTD_WHOLE),
+    "br-slow": _slow(_BR_STREAM),
     # One allocation of the module or of a compression library fails: the one that the file named by
     # FAULT_MEMORY counts down to. See Memory.
     "memory": """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <errno.h>
-        #include <fcntl.h>
-        #include <stdlib.h>
-        #include <string.h>
-        #include <sys/mman.h>
-        #include <sys/syscall.h>
-        #include <unistd.h>
         void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
         static struct { long at, failures; } *shared;
         static int is_ours(void *caller) {
@@ -151,12 +142,6 @@ _SOURCES = {
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
     # the kernel's files on load and limits are those below KERNEL_ROOT
     "kernel-root": """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <stdarg.h>
-        #include <stdio.h>
-        #include <stdlib.h>
-        #include <string.h>
         static const char *moved(const char *path, char *room, size_t size) {
             static const char *const folders[] = {"/proc/self/cgroup", "/proc/self/mountinfo",
                                                   "/proc/stat", "/proc/pressure/",
@@ -192,7 +177,7 @@ _SOURCES = {
 def library(directory, name):
     """Builds the library of that fault; its path."""
     source = directory / f"{name}.c"
-    source.write_text(_SOURCES[name] + "\n")
+    source.write_text(_HEADERS + _SOURCES[name] + "\n")
     path = directory / f"{name}.so"
     subprocess.run(["cc", "-w", "-shared", "-fPIC", "-fno-builtin", "-o", str(path), str(source),
                     "-ldl"], check=True)

@@ -6,10 +6,8 @@
 
 import shutil
 import socket
-import subprocess
-import time
 
-from .server import free_port
+from .process import Backend, accepts, free_port
 
 BINARY = "nghttpd"
 
@@ -18,33 +16,11 @@ def is_there():
     return shutil.which(BINARY) is not None
 
 
-class Nghttpd:
-    """Runs from its making to `stop()`; `options` are the command's."""
+class Nghttpd(Backend):
+    """`options` are the command's."""
 
     def __init__(self, directory, *options):
-        self.port = free_port()
-        self._process = subprocess.Popen(
-            [BINARY, "--no-tls", "-a", "127.0.0.1", "-d", str(directory), *options,
-             str(self.port)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wait()
-
-    @property
-    def url(self):
-        return f"h2c://127.0.0.1:{self.port}"
-
-    def _wait(self):
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
-                return
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    raise RuntimeError("nghttpd did not start") from None
-                time.sleep(0.02)
-
-    def stop(self):
-        self._process.terminate()
-        self._process.wait(10)
+        port = free_port()
+        self.url = f"h2c://127.0.0.1:{port}"
+        super().__init__([BINARY, "--no-tls", "-a", "127.0.0.1", "-d", str(directory), *options,
+                          str(port)], lambda: accepts(socket.AF_INET, ("127.0.0.1", port)))

@@ -10,8 +10,9 @@ names) and `.body` hold the request, `.peer` the address of the connection's oth
 
 import socket
 import struct
-import threading
 import time
+
+from .process import Listener
 
 
 class Exchange:
@@ -94,14 +95,11 @@ def breaks_off(body, fields=None, framing="chunked", rest=b"", pause=0.0):
     return answer
 
 
-class Origin:
+class Origin(Listener):
     def __init__(self):
         self._routes = {}
         self.seen = []
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self._listener.getsockname()[1]
-        self._open = True
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(self._answer)
 
     @property
     def url(self):
@@ -111,28 +109,12 @@ class Origin:
         """`handler(exchange)` answers requests whose path without query is `path`."""
         self._routes[path] = handler
 
-    def stop(self):
-        self._open = False
-        self._listener.close()
-
-    def _accept(self):
-        while self._open:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
-
-    def _serve(self, sock):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with sock, sock.makefile("rb") as reader:
-            try:
-                while self._serve_one(sock, reader):
-                    pass
-            except OSError:
+    def _answer(self, sock):
+        with sock.makefile("rb") as reader:
+            while self._answer_one(sock, reader):
                 pass
 
-    def _serve_one(self, sock, reader):
+    def _answer_one(self, sock, reader):
         line = reader.readline().decode("latin-1").split()
         if len(line) != 3:
             return False

@@ -1,6 +1,7 @@
 """A private httpd: own directory, own loopback ports, own configuration, own log."""
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from . import bodies, client, env
 from .log import ErrorLog
+from .process import accepts, free_port, until
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
 _NOTES = ("elastic-coding", "elastic-engine", "elastic-level", "elastic-in", "elastic-out",
@@ -62,13 +64,6 @@ _MPM = {
 }
 
 
-def free_port(host="127.0.0.1"):
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as sock:
-        sock.bind((host, 0))
-        return sock.getsockname()[1]
-
-
 # The machine's OpenSSL is older than mod_ssl's by a patch; no session cache is configured;
 # mpm_event, told to stop, meets a connection that a client leaves at that moment. All are fine.
 _HARMLESS = ("AH01882", "AH01873", "AH03092", "AH03093")
@@ -81,6 +76,16 @@ CGID_RELOADED = "AH01243|AH01238|AH01244"
 
 class StartFailed(Exception):
     pass
+
+
+@functools.cache
+def _certificate():
+    """A self-signed one and its key, for all servers of this process."""
+    return subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=DNS:localhost",
+         "-keyout", "-", "-out", "-"], check=True, capture_output=True, text=True).stdout
 
 
 class Server:
@@ -133,7 +138,7 @@ class Server:
         self.stderr = ErrorLog(self.root / "stderr.log", allow_log)
         self.process = None
         if tls:
-            self._make_certificate()
+            (self.root / "tls.pem").write_text(_certificate())
         self.configure(config)
         for path, data in (files or {}).items():
             self.write(path, data)
@@ -186,16 +191,6 @@ class Server:
         return (f"Listen {address}\n<VirtualHost {address}>\n"
                 "ServerName localhost\nSSLEngine on\n"
                 f"SSLCertificateFile {self.root}/tls.pem\n</VirtualHost>\n")
-
-    def _make_certificate(self):
-        pem = self.root / "tls.pem"
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-             "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-             "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=DNS:localhost",
-             "-keyout", str(pem), "-out", str(self.root / "cert.pem")],
-            check=True, capture_output=True)
-        pem.write_text(pem.read_text() + (self.root / "cert.pem").read_text())
 
     def write(self, path, data, mtime=None):
         """A file below docs, readable by httpd; its path. Its mtime is 100 s ago unless given:
@@ -261,22 +256,16 @@ class Server:
                 self.wrapper + [env.HTTPD, "-f", str(self.conf), "-DFOREGROUND"],
                 env=self._environ(), stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
                 start_new_session=True)
-        deadline = time.monotonic() + timeout
-        while not self._accepts():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                said = self.stderr.text() + self.log.text()
-                self.kill()
-                raise StartFailed(f"httpd did not start:\n{said}")
-            time.sleep(0.02)
+        with contextlib.suppress(TimeoutError):
+            until(lambda: self._accepts() or not self.is_running(), timeout, "httpd")
+        if not self._accepts():
+            said = self.stderr.text() + self.log.text()
+            self.kill()
+            raise StartFailed(f"httpd did not start:\n{said}")
         return self
 
     def _accepts(self):
-        if not self.log.lines(_READY):
-            return False
-        with contextlib.suppress(OSError):
-            socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
-            return True
-        return False
+        return self.log.lines(_READY) and accepts(socket.AF_INET, ("127.0.0.1", self.port))
 
     def _reload(self, number, timeout):
         before = len(self.log.lines(_READY))
@@ -359,13 +348,7 @@ class Server:
             report.unlink()
         return bad
 
-    @staticmethod
-    def wait_for(condition, timeout, what):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{what} did not come within {timeout} s")
-            time.sleep(0.02)
+    wait_for = staticmethod(until)
 
     # --- requests
 

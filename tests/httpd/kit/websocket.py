@@ -19,9 +19,9 @@ import hashlib
 import os
 import socket
 import struct
-import threading
 
 from .client import Response
+from .process import Listener
 
 BINARY, CLOSE, PING, PONG = 2, 8, 9, 10
 
@@ -139,34 +139,18 @@ def switch(connection, path, ae=None, protocol="websocket", headers=()):
     return head, Talk(wire)
 
 
-class Switcher:
+class Switcher(Listener):
     """The server. `first`, where set, is said before anything was asked."""
 
     def __init__(self):
         self.first = b""
         self.wire = None  # the last switched connection's, from behind the 101 on
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=16)
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(self._talk)
 
-    def stop(self):
-        self._listener.close()
-
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
-
-    def _serve(self, sock):
-        with sock:
-            wire = Wire(sock.recv, sock.sendall)
-            try:
-                self._answer(wire)
-            except (EOFError, OSError):
-                pass
+    def _talk(self, sock):
+        try:
+            self._answer(Wire(sock.recv, sock.sendall))
+        finally:
             self._let_the_answer_arrive(sock)
 
     @staticmethod
