@@ -26,7 +26,7 @@
 /* No load was determined yet. */
 #define EL_POSITION_NO_LOAD UINT32_MAX
 
-typedef struct {
+typedef struct el_position {
     el_control_state_t control;
     uint64_t updated_usec;  /* of the monotonic clock, which all processes share; not 0 */
     uint64_t samples;       /* that the writer has taken */

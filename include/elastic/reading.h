@@ -46,20 +46,20 @@ typedef struct {
     bool psi;
     double cpus; /* CPUs' worth of time that are our 100 percent; 0: not known */
     double tick_usec; /* of /proc/stat, where the clock gives how many passed; 0: it does not */
-} el_load_plan_t;
+} el_load_signals_t;
 
 /*
  * The signals for `kind` on a machine with these facts. `auto` is the control group where it has a
  * limit below the CPUs that there are, otherwise /proc/stat. What was asked for and is not there is
  * replaced by /proc/stat.
  */
-el_load_plan_t el_load_plan(el_load_kind_t kind, const el_machine_facts_t *facts);
+el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t *facts);
 
 /*
  * Says in `text`, of `size` bytes, what was chosen and why: `cgroup (v2, limit of 0.50 CPUs)`.
  * It is cut where it does not fit.
  */
-void el_load_plan_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
+void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
                        size_t size);
 
 typedef struct {
@@ -73,15 +73,15 @@ typedef struct {
 } el_reading_t;
 
 /*
- * The load, 0 … 1, between two readings of one plan: of the CPUs in `mask` (NULL: all) where
+ * The load, 0 … 1, between two readings, by the same signals: of the CPUs in `mask` (NULL: all) where
  * /proc/stat counts. More time used than there is (a group's burst) is 1. False, and `busy`
  * untouched, where the readings have no such signal or no time passed between them.
  */
-bool el_reading_busy(const el_load_plan_t *plan, const el_cpuset_t *mask,
+bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy);
 
 /* The CPU time, µs, that was ours to use between two readings; 0 where it is not known. */
-double el_reading_capacity(const el_load_plan_t *plan, const el_reading_t *before,
+double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
                            const el_reading_t *after);
 
 /* How many CPUs are in `set`. */

@@ -13,8 +13,6 @@
 
 #include "elastic/control_state.h"
 #include "elastic/counters.h"
-#include "elastic/histogram.h"
-#include "elastic/position.h"
 #include "elastic/reading.h"
 #include "elastic/snapshot.h"
 
@@ -46,15 +44,18 @@ typedef struct el_state {
     _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see snapshot.h */
 } el_state_t;
 
+struct el_histogram;
+struct el_position;
+
 /* What a sample goes by. */
 typedef struct {
-    const el_load_plan_t *plan;
+    const el_load_signals_t *signals;
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
     const double *cost;      /* of the positions, as in el_observation_t; NULL: not known */
     const double *ratio;
     const el_counters_t *counters;
-    el_histogram_t *durations;
+    struct el_histogram *durations; /* of compressing a response */
 } el_state_inputs_t;
 
 /* Back to the beginning at `now`, as at a restart; the position becomes `control`. */
@@ -96,7 +97,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
  * begins anew.
  */
 void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
-                     const el_position_t *position);
+                     const struct el_position *position);
 
 /* Stores what sets the position; true where that has changed, and so is worth a line in the log. */
 bool el_state_note_source(el_state_t *state, el_source_t source);

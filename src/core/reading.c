@@ -22,26 +22,26 @@ static bool is_limited(const el_machine_facts_t *facts)
            && (facts->cpus == 0 || facts->limit < facts->cpus - LIMIT_SLACK);
 }
 
-el_load_plan_t el_load_plan(el_load_kind_t kind, const el_machine_facts_t *facts)
+el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t *facts)
 {
     bool limited = is_limited(facts);
-    el_load_plan_t plan = {.cpus = limited ? facts->limit : facts->cpus,
+    el_load_signals_t signals = {.cpus = limited ? facts->limit : facts->cpus,
                            .tick_usec = facts->tick_usec};
 
     switch (kind) {
     case EL_LOAD_STAT:
-        plan.cpus = facts->cpus;
+        signals.cpus = facts->cpus;
         break;
     case EL_LOAD_CGROUP:
-        plan.cgroup = facts->cgroups > 0 && plan.cpus > 0;
+        signals.cgroup = facts->cgroups > 0 && signals.cpus > 0;
         break;
     default:
-        plan.cgroup = limited;
-        plan.psi = kind == EL_LOAD_PSI && facts->psi;
+        signals.cgroup = limited;
+        signals.psi = kind == EL_LOAD_PSI && facts->psi;
         break;
     }
-    plan.stat = !plan.cgroup;
-    return plan;
+    signals.stat = !signals.cgroup;
+    return signals;
 }
 
 /* Why not the others. */
@@ -65,13 +65,13 @@ static const char *reason(el_load_kind_t kind, const el_machine_facts_t *facts)
                                : "the control group has no limit";
 }
 
-void el_load_plan_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
+void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
                        size_t size)
 {
-    el_load_plan_t plan = el_load_plan(kind, facts);
-    const char *pressure = plan.psi ? ", or the pressure where that is higher" : "";
+    el_load_signals_t signals = el_load_signals(kind, facts);
+    const char *pressure = signals.psi ? ", or the pressure where that is higher" : "";
 
-    if (!plan.cgroup) {
+    if (!signals.cgroup) {
         snprintf(text, size, "stat%s (%s)", pressure, reason(kind, facts));
     } else if (is_limited(facts)) {
         snprintf(text, size, "cgroup%s (v%u, limit of %.2f CPUs)", pressure, facts->cgroups,
@@ -87,26 +87,26 @@ static double elapsed(const el_reading_t *before, const el_reading_t *after)
     return after->at_usec > before->at_usec ? (double)(after->at_usec - before->at_usec) : 0;
 }
 
-double el_reading_capacity(const el_load_plan_t *plan, const el_reading_t *before,
+double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
                            const el_reading_t *after)
 {
-    return before->at_usec > 0 ? elapsed(before, after) * plan->cpus : 0;
+    return before->at_usec > 0 ? elapsed(before, after) * signals->cpus : 0;
 }
 
-static bool by_stat(const el_load_plan_t *plan, const el_cpuset_t *mask,
+static bool by_stat(const el_load_signals_t *signals, const el_cpuset_t *mask,
                     const el_reading_t *before, const el_reading_t *after, double *busy)
 {
-    double ticks = plan->tick_usec > 0 && before->at_usec > 0
-                       ? elapsed(before, after) / plan->tick_usec : 0;
+    double ticks = signals->tick_usec > 0 && before->at_usec > 0
+                       ? elapsed(before, after) / signals->tick_usec : 0;
 
     return before->has_stat && after->has_stat
            && el_load_busy(&before->stat, &after->stat, mask, ticks, busy);
 }
 
-static bool by_cgroup(const el_load_plan_t *plan, const el_reading_t *before,
+static bool by_cgroup(const el_load_signals_t *signals, const el_reading_t *before,
                       const el_reading_t *after, double *busy)
 {
-    double capacity = el_reading_capacity(plan, before, after);
+    double capacity = el_reading_capacity(signals, before, after);
 
     if (!before->has_usage || !after->has_usage || capacity <= 0) {
         return false;
@@ -116,19 +116,19 @@ static bool by_cgroup(const el_load_plan_t *plan, const el_reading_t *before,
     return true;
 }
 
-bool el_reading_busy(const el_load_plan_t *plan, const el_cpuset_t *mask,
+bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy)
 {
     double load = 0;
 
-    if (plan->cgroup) {
-        if (!by_cgroup(plan, before, after, &load)) {
+    if (signals->cgroup) {
+        if (!by_cgroup(signals, before, after, &load)) {
             return false;
         }
-    } else if (!by_stat(plan, mask, before, after, &load)) {
+    } else if (!by_stat(signals, mask, before, after, &load)) {
         return false;
     }
-    if (plan->psi && after->has_pressure && after->pressure > load) {
+    if (signals->psi && after->has_pressure && after->pressure > load) {
         load = after->pressure;
     }
     *busy = load > 1 ? 1 : load;

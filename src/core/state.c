@@ -1,6 +1,8 @@
 #include "elastic/state.h"
 
 #include "elastic/control.h"
+#include "elastic/histogram.h"
+#include "elastic/position.h"
 
 /* A percentile of fewer durations than these is that of one response or two. */
 #define DURATIONS_LEAST 20
@@ -118,7 +120,7 @@ static el_observation_t look_back(const el_sample_t *last, el_work_t now,
     };
 
     return (el_observation_t){
-        .capacity_usec = el_reading_capacity(inputs->plan, &last->reading, inputs->reading),
+        .capacity_usec = el_reading_capacity(inputs->signals, &last->reading, inputs->reading),
         .spent_usec = el_work_usec(since),
         .kbytes = (double)since.in / 1024,
         .p95_usec = el_histogram_quantile(inputs->durations, 0.95, DURATIONS_LEAST),
@@ -144,7 +146,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
     control = el_control_unpack(word);
     observed = look_back(&sample, work, inputs);
-    determined = el_reading_busy(inputs->plan, inputs->mask, &sample.reading, inputs->reading,
+    determined = el_reading_busy(inputs->signals, inputs->mask, &sample.reading, inputs->reading,
                                  &observed.busy);
     if (determined) {
         control = el_control_next(config, &observed, &sample.memory, control);

@@ -184,7 +184,7 @@ static void same_in_cpuacct(el_machine_t *machine, const folder_t *own, const fo
     }
 }
 
-/* Keeps the path of a file as one that the plan may read; false where it is not there. */
+/* Keeps the path of a file as one that a signal may be read from; false where it is not there. */
 static bool offer(el_machine_t *machine, el_machine_file_t file, const char *folder,
                   const char *name)
 {
@@ -269,9 +269,9 @@ static void look(el_machine_t *machine, uint64_t now_usec)
     machine->facts.tick_usec = is_the_kernels(machine->path[EL_MACHINE_STAT])
                                    ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
-    machine->plan = el_load_plan(machine->kind, &machine->facts);
-    el_load_plan_text(machine->kind, &machine->facts, machine->plan_text,
-                      sizeof(machine->plan_text));
+    machine->signals = el_load_signals(machine->kind, &machine->facts);
+    el_load_signals_text(machine->kind, &machine->facts, machine->signals_text,
+                         sizeof(machine->signals_text));
 }
 
 void el_machine_open(el_machine_t *machine, const char *root, const char *proc_stat,
@@ -288,7 +288,7 @@ void el_machine_open(el_machine_t *machine, const char *root, const char *proc_s
 
 void el_machine_keep(el_machine_t *machine)
 {
-    const bool wanted[] = {machine->plan.stat, machine->plan.cgroup, machine->plan.psi};
+    const bool wanted[] = {machine->signals.stat, machine->signals.cgroup, machine->signals.psi};
 
     for (int file = 0; file < EL_MACHINE_FILES; file++) {
         if (wanted[file]) {
@@ -319,14 +319,14 @@ static bool keeps(const el_machine_t *machine)
 
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec)
 {
-    char before[EL_MACHINE_PLAN];
+    char before[EL_MACHINE_SIGNALS];
 
     if (now_usec - machine->looked_usec < LOOK_AGAIN_USEC || keeps(machine)) {
         return false;
     }
-    memcpy(before, machine->plan_text, sizeof(before));
+    memcpy(before, machine->signals_text, sizeof(before));
     look(machine, now_usec);
-    return strcmp(before, machine->plan_text) != 0;
+    return strcmp(before, machine->signals_text) != 0;
 }
 
 static size_t read_file(el_machine_t *machine, el_machine_file_t file)
@@ -352,13 +352,13 @@ bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *rea
 
     reading->has_stat = reading->has_usage = reading->has_pressure = false;
     reading->at_usec = now_usec;
-    if (machine->plan.psi) {
+    if (machine->signals.psi) {
         len = read_file(machine, EL_MACHINE_PRESSURE);
         reading->has_pressure = el_psi_some(machine->text, len, &reading->pressure);
     }
-    if (machine->plan.stat) {
+    if (machine->signals.stat) {
         *path = machine->path[EL_MACHINE_STAT];
-        if (machine->plan.tick_usec > 0) {
+        if (machine->signals.tick_usec > 0) {
             reading->at_usec = el_clock_usec(); /* later, by what was read before */
         }
         len = read_file(machine, EL_MACHINE_STAT);

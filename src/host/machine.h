@@ -18,7 +18,7 @@
 #define EL_MACHINE_TEXT (128 * 1024)
 /* Of all other files; /proc/self/cgroup, the longest, has at most 15 lines, one a hierarchy. */
 #define EL_MACHINE_SMALL (8 * 1024)
-#define EL_MACHINE_PLAN 160
+#define EL_MACHINE_SIGNALS 160
 
 typedef enum {
     EL_MACHINE_STAT,
@@ -36,8 +36,8 @@ typedef struct {
 
     /* As found. */
     el_machine_facts_t facts;
-    el_load_plan_t plan;
-    char plan_text[EL_MACHINE_PLAN]; /* what was chosen and why, for people */
+    el_load_signals_t signals;
+    char signals_text[EL_MACHINE_SIGNALS]; /* which and why, for people */
     bool masked;                     /* `mask` is known */
     el_cpuset_t mask;                /* the CPUs that are ours: affinity and cpuset */
     uint64_t looked_usec;
@@ -50,14 +50,14 @@ typedef struct {
 
 /*
  * Looks at the machine whose files are under `root` ("" for this one), at `now_usec` of the
- * monotonic clock, and plans by `kind`. `proc_stat` is read in place of `root`/proc/stat where it
+ * monotonic clock, and choices by `kind`. `proc_stat` is read in place of `root`/proc/stat where it
  * is not NULL. The strings must live as long as `machine`. Never fails: what is not found does not
  * count.
  */
 void el_machine_open(el_machine_t *machine, const char *root, const char *proc_stat,
                      el_load_kind_t kind, uint64_t now_usec);
 
-/* Opens the files that the plan reads and keeps them, for when a chroot will hide them. */
+/* Opens the files of the signals that count and keeps them, for when a chroot will hide them. */
 void el_machine_keep(el_machine_t *machine);
 
 /* Closes what was kept. */
@@ -65,12 +65,12 @@ void el_machine_close(el_machine_t *machine);
 
 /*
  * Looks again where the last look is 10 s old, and no files are kept: limits and affinity change
- * while a server runs. True where `plan_text` became another.
+ * while a server runs. True where `signals_text` became another.
  */
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
 
 /*
- * Reads what the plan counts, at `now_usec`; the kernel's own /proc/stat at the moment of its
+ * Reads the signals that count, at `now_usec`; the kernel's own /proc/stat at the moment of its
  * reading, by the same clock. False where a signal that it needs cannot be read: `path` is then the
  * file, and errno says why, or is 0 where its text is not understood. A pressure that cannot be
  * read is no failure.

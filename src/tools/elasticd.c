@@ -113,7 +113,7 @@ static void tick(uint64_t now)
     bool good;
 
     if (el_machine_refresh(&self.machine, now)) {
-        say(LOG_NOTICE, "the load is now read from %s", self.machine.plan_text);
+        say(LOG_NOTICE, "the load is now read from %s", self.machine.signals_text);
     }
     good = el_machine_read(&self.machine, now, after, &path);
     note_sampling(good, path);
@@ -121,7 +121,7 @@ static void tick(uint64_t now)
         return;
     }
     self.newest = 1 - self.newest;
-    if (!el_reading_busy(&self.machine.plan, self.machine.masked ? &self.machine.mask : NULL,
+    if (!el_reading_busy(&self.machine.signals, self.machine.masked ? &self.machine.mask : NULL,
                          before, after, &observed.busy)) {
         return;
     }
@@ -158,7 +158,7 @@ static int run(void)
         case SIGHUP:
             el_machine_open(&self.machine, self.options.root, self.options.proc_stat,
                             self.options.load, el_clock_usec());
-            say(LOG_NOTICE, "the load is read from %s", self.machine.plan_text);
+            say(LOG_NOTICE, "the load is read from %s", self.machine.signals_text);
             continue;
         default:
             break;
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
     el_machine_open(&self.machine, self.options.root, self.options.proc_stat, self.options.load,
                     el_clock_usec());
     say(LOG_NOTICE, "publishes in %s, by the load read from %s", self.options.file,
-        self.machine.plan_text);
+        self.machine.signals_text);
     status = run();
     if (self.options.pid_file != NULL) {
         unlink(self.options.pid_file);

@@ -12,7 +12,7 @@
 #define TOP 8
 
 extern const el_control_config_t block_config; /* step, between 50 and 75 % */
-extern const el_load_plan_t block_plan;        /* /proc/stat, of one CPU */
+extern const el_load_signals_t block_signals;        /* /proc/stat, of one CPU */
 extern el_block_t *block;                      /* at position 5 of TOP since START */
 extern el_state_t *state;                      /* its part */
 extern el_reading_t block_reading;             /* the last that block_sample() gave */

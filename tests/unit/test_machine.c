@@ -85,7 +85,7 @@ static double load_over(void (*change)(void))
     ck_assert(el_machine_read(&machine, SECOND, &one, &path));
     change();
     ck_assert(el_machine_read(&machine, SECOND + SECOND / 2, &two, &path));
-    ck_assert(el_reading_busy(&machine.plan, NULL, &one, &two, &busy));
+    ck_assert(el_reading_busy(&machine.signals, NULL, &one, &two, &busy));
     return busy;
 }
 
@@ -98,12 +98,12 @@ START_TEST(without_groups_it_is_proc_stat)
 {
     stat_of(100, 100);
     look(EL_LOAD_AUTO);
-    ck_assert_str_eq(machine.plan_text, "stat (no control group)");
+    ck_assert_str_eq(machine.signals_text, "stat (no control group)");
     ck_assert_double_eq(load_over(stat_moves), 0.3);
     look(EL_LOAD_CGROUP);
-    ck_assert_str_eq(machine.plan_text, "stat (no control group has its CPU time)");
+    ck_assert_str_eq(machine.signals_text, "stat (no control group has its CPU time)");
     look(EL_LOAD_PSI);
-    ck_assert_str_eq(machine.plan_text, "stat (this kernel has no pressure figures)");
+    ck_assert_str_eq(machine.signals_text, "stat (this kernel has no pressure figures)");
 }
 END_TEST
 
@@ -119,7 +119,7 @@ START_TEST(a_limit_of_version_2_counts)
     write_file("sys/fs/cgroup/web/cpu.max", "20000 100000\n");
     write_file("sys/fs/cgroup/web/cpu.stat", "usage_usec 1000000\n");
     look(EL_LOAD_AUTO);
-    ck_assert_str_eq(machine.plan_text, "cgroup (v2, limit of 0.20 CPUs)");
+    ck_assert_str_eq(machine.signals_text, "cgroup (v2, limit of 0.20 CPUs)");
     /* 50 of the 100 ms that half a second has. */
     ck_assert_double_eq_tol(load_over(usage_v2), 0.5, 1e-9);
     ck_assert(!two.has_stat);
@@ -134,11 +134,11 @@ START_TEST(no_limit_of_version_2_does_not)
     write_file("sys/fs/cgroup/web/cpu.max", "max 100000\n");
     write_file("sys/fs/cgroup/web/cpu.stat", "usage_usec 1000000\n");
     look(EL_LOAD_AUTO);
-    ck_assert_str_eq(machine.plan_text, "stat (the control group has no limit)");
+    ck_assert_str_eq(machine.signals_text, "stat (the control group has no limit)");
     ck_assert_double_eq(load_over(stat_moves), 0.3);
     look(EL_LOAD_CGROUP);
-    ck_assert(machine.plan.cgroup);
-    ck_assert_uint_eq((unsigned)machine.plan.cpus, machine.facts.cpus);
+    ck_assert(machine.signals.cgroup);
+    ck_assert_uint_eq((unsigned)machine.signals.cpus, machine.facts.cpus);
 }
 END_TEST
 
@@ -158,7 +158,7 @@ START_TEST(the_least_limit_of_nested_groups_counts)
     write_file("sys/fs/cgroup/pod/cpu.max", "20000 100000\n");
     write_file("sys/fs/cgroup/pod/cpu.stat", "usage_usec 2000000\n");
     look(EL_LOAD_AUTO);
-    ck_assert_str_eq(machine.plan_text, "cgroup (v2, limit of 0.20 CPUs)");
+    ck_assert_str_eq(machine.signals_text, "cgroup (v2, limit of 0.20 CPUs)");
     /* What the limited group used, with all that is in it. */
     ck_assert_double_eq_tol(load_over(usage_above), 0.3, 1e-9);
 }
@@ -186,7 +186,7 @@ START_TEST(a_limit_of_version_1_counts)
 {
     version_1();
     look(EL_LOAD_AUTO);
-    ck_assert_str_eq(machine.plan_text, "cgroup (v1, limit of 0.40 CPUs)");
+    ck_assert_str_eq(machine.signals_text, "cgroup (v1, limit of 0.40 CPUs)");
     ck_assert_double_eq_tol(load_over(usage_v1), 0.4, 1e-9);
 }
 END_TEST
@@ -198,7 +198,7 @@ START_TEST(pressure_comes_from_the_group_or_the_machine)
     write_file("sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us", "-1\n");
     write_file("proc/pressure/cpu", "some avg10=40.00 avg60=0.00 avg300=0.00 total=0\n");
     look(EL_LOAD_PSI);
-    ck_assert_str_eq(machine.plan_text,
+    ck_assert_str_eq(machine.signals_text,
                      "stat, or the pressure where that is higher (the control group has no limit)");
     ck_assert_double_eq(load_over(stat_moves), 0.4);
     write_file("sys/fs/cgroup/unified/cpu.pressure", "some avg10=90.00 avg60=0.00\n");
@@ -248,9 +248,9 @@ START_TEST(a_limit_that_changes_is_noticed)
     look(EL_LOAD_AUTO);
     write_file("sys/fs/cgroup/web/cpu.max", "30000 100000\n");
     ck_assert(!el_machine_refresh(&machine, 5 * SECOND));
-    ck_assert_double_eq(machine.plan.cpus, 0.2);
+    ck_assert_double_eq(machine.signals.cpus, 0.2);
     ck_assert(el_machine_refresh(&machine, 11 * SECOND));
-    ck_assert_double_eq(machine.plan.cpus, 0.3);
+    ck_assert_double_eq(machine.signals.cpus, 0.3);
     ck_assert(!el_machine_refresh(&machine, 30 * SECOND));
 }
 END_TEST
@@ -301,10 +301,10 @@ START_TEST(this_machine_can_be_read)
     for (int kind = 0; kind < EL_LOAD_KINDS; kind++) {
         el_machine_open(&machine, "", NULL, (el_load_kind_t)kind, SECOND);
         ck_assert_msg(el_machine_read(&machine, SECOND, &one, &path), "%s",
-                      machine.plan_text);
+                      machine.signals_text);
         ck_assert_uint_gt(machine.facts.cpus, 0);
         ck_assert(one.has_stat || one.has_usage);
-        ck_assert_double_ge(machine.plan.tick_usec, 100);
+        ck_assert_double_ge(machine.signals.tick_usec, 100);
     }
 }
 END_TEST
@@ -315,12 +315,12 @@ START_TEST(only_files_of_the_kernel_keep_the_clocks_time)
 
     stat_of(100, 100);
     look(EL_LOAD_STAT);
-    ck_assert_double_eq(machine.plan.tick_usec, 0);
+    ck_assert_double_eq(machine.signals.tick_usec, 0);
     ck_assert(el_machine_read(&machine, SECOND, &one, &path));
     ck_assert_uint_eq(one.at_usec, SECOND);
     /* By the path of the running kernel's, in whatever way it was named. */
     el_machine_open(&machine, root, "/proc/stat", EL_LOAD_STAT, SECOND);
-    ck_assert_double_gt(machine.plan.tick_usec, 0);
+    ck_assert_double_gt(machine.signals.tick_usec, 0);
     ck_assert(el_machine_read(&machine, SECOND, &one, &path));
     ck_assert_uint_gt(one.at_usec, SECOND);
 }

@@ -11,7 +11,7 @@ static const struct {
     bool stat, cgroup, psi;
     double cpus;
     const char *text;
-} plans[] = {
+} choices[] = {
     {"no groups", EL_LOAD_AUTO, {2, 0, 0, true, 0}, true, false, false, 2,
      "stat (no control group)"},
     {"a group without a limit", EL_LOAD_AUTO, {2, 2, 0, true, 0}, true, false, false, 2,
@@ -42,16 +42,16 @@ static const struct {
 
 START_TEST(a_machine_has_a_plan)
 {
-    el_load_plan_t plan = el_load_plan(plans[_i].kind, &plans[_i].facts);
+    el_load_signals_t signals = el_load_signals(choices[_i].kind, &choices[_i].facts);
     char text[128], cut[8];
 
-    ck_assert_msg(plan.stat == plans[_i].stat && plan.cgroup == plans[_i].cgroup
-                      && plan.psi == plans[_i].psi,
-                  "%s", plans[_i].guards);
-    ck_assert_msg(plan.cpus == plans[_i].cpus, "%s: %f CPUs", plans[_i].guards, plan.cpus);
-    el_load_plan_text(plans[_i].kind, &plans[_i].facts, text, sizeof(text));
-    ck_assert_str_eq(text, plans[_i].text);
-    el_load_plan_text(plans[_i].kind, &plans[_i].facts, cut, sizeof(cut));
+    ck_assert_msg(signals.stat == choices[_i].stat && signals.cgroup == choices[_i].cgroup
+                      && signals.psi == choices[_i].psi,
+                  "%s", choices[_i].guards);
+    ck_assert_msg(signals.cpus == choices[_i].cpus, "%s: %f CPUs", choices[_i].guards, signals.cpus);
+    el_load_signals_text(choices[_i].kind, &choices[_i].facts, text, sizeof(text));
+    ck_assert_str_eq(text, choices[_i].text);
+    el_load_signals_text(choices[_i].kind, &choices[_i].facts, cut, sizeof(cut));
     ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
 }
 END_TEST
@@ -81,14 +81,14 @@ static void interval(uint64_t usage, double pressure)
     after.stat.cpu[0] = (el_cpu_ticks_t){25, 25, 0};
 }
 
-static const el_load_plan_t by_stat = {true, false, false, 1, 0};
-static const el_load_plan_t by_cgroup = {false, true, false, 0.4, 0};
-static const el_load_plan_t by_both = {true, false, true, 1, 0};
-static const el_load_plan_t by_pressed = {false, true, true, 0.4, 0};
+static const el_load_signals_t by_stat = {true, false, false, 1, 0};
+static const el_load_signals_t by_cgroup = {false, true, false, 0.4, 0};
+static const el_load_signals_t by_both = {true, false, true, 1, 0};
+static const el_load_signals_t by_pressed = {false, true, true, 0.4, 0};
 
 static const struct {
     const char *guards;
-    const el_load_plan_t *plan;
+    const el_load_signals_t *signals;
     uint64_t usage;
     double pressure;
     double busy;
@@ -108,7 +108,7 @@ START_TEST(two_readings_give_a_load)
     double busy = -1;
 
     interval(loads[_i].usage, loads[_i].pressure);
-    ck_assert(el_reading_busy(loads[_i].plan, NULL, &before, &after, &busy));
+    ck_assert(el_reading_busy(loads[_i].signals, NULL, &before, &after, &busy));
     ck_assert_msg(busy > loads[_i].busy - 1e-9 && busy < loads[_i].busy + 1e-9, "%s: %f",
                   loads[_i].guards, busy);
 }
@@ -118,19 +118,19 @@ END_TEST
 START_TEST(the_clock_counts_where_the_ticks_are_the_kernels)
 {
     el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
-    el_load_plan_t plan = el_load_plan(EL_LOAD_STAT, &facts);
+    el_load_signals_t signals = el_load_signals(EL_LOAD_STAT, &facts);
     double busy = -1;
 
     interval(0, 0);
     after.stat.cpu[0] = (el_cpu_ticks_t){5, 35, 5};
-    ck_assert(el_reading_busy(&plan, NULL, &before, &after, &busy));
+    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
     ck_assert_double_eq_tol(busy, 0.2, 1e-9);
-    plan.tick_usec = 0;
-    ck_assert(el_reading_busy(&plan, NULL, &before, &after, &busy));
+    signals.tick_usec = 0;
+    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
     ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
-    plan.tick_usec = 10000;
+    signals.tick_usec = 10000;
     before.at_usec = 0;
-    ck_assert(el_reading_busy(&plan, NULL, &before, &after, &busy));
+    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
     ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
 }
 END_TEST
@@ -191,7 +191,7 @@ Suite *reading_suite(void)
     Suite *suite = suite_create("reading");
     TCase *tc = tcase_create("reading");
 
-    tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(plans));
+    tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(choices));
     tcase_add_test(tc, kinds_have_words);
     tcase_add_loop_test(tc, two_readings_give_a_load, 0, ROWS(loads));
     tcase_add_test(tc, the_clock_counts_where_the_ticks_are_the_kernels);

@@ -5,6 +5,8 @@
 
 /* Who samples: claims on the shared block, of threads, processes and generations. */
 #include "block.h"
+
+#include "elastic/position.h"
 #include "suites.h"
 
 #include <pthread.h>

@@ -1,5 +1,7 @@
 /* What samples make of the position in the shared block. */
 #include "block.h"
+
+#include "elastic/position.h"
 #include "suites.h"
 
 /* What elasticd publishes. */
@@ -127,7 +129,7 @@ START_TEST(what_compression_took_is_counted_for_predict)
 {
     static const double cost[] = {10, 12, 16, 24, 40, 56, 72, 88, 104};
     el_control_config_t predict = block_config;
-    el_state_inputs_t inputs = {.plan = &block_plan, .cost = cost,
+    el_state_inputs_t inputs = {.signals = &block_signals, .cost = cost,
                                 .counters = &block->counters, .durations = &block->durations};
     uint64_t generation, claim;
 

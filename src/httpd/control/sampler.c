@@ -31,7 +31,7 @@ static struct {
 
 /* The status page reads the text while a sample may change it. */
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
-static char load_text[EL_MACHINE_PLAN];
+static char load_text[EL_MACHINE_SIGNALS];
 
 const char *el_sampler_load(apr_pool_t *pool)
 {
@@ -46,7 +46,7 @@ const char *el_sampler_load(apr_pool_t *pool)
 static void keep_load_text(void)
 {
     pthread_mutex_lock(&load_mutex);
-    memcpy(load_text, sampler.machine.plan_text, EL_MACHINE_PLAN);
+    memcpy(load_text, sampler.machine.signals_text, EL_MACHINE_SIGNALS);
     pthread_mutex_unlock(&load_mutex);
 }
 
@@ -88,7 +88,7 @@ static void read_load(uint64_t claim, uint64_t now)
     if (el_machine_refresh(&sampler.machine, now)) {
         keep_load_text();
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, sampler.server,
-                     "elastic: the load is now read from %s", machine->plan_text);
+                     "elastic: the load is now read from %s", machine->signals_text);
     }
     good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
     report_reading(path, good ? 0 : errno, good);
@@ -96,7 +96,7 @@ static void read_load(uint64_t claim, uint64_t now)
         known = read_curve(cost, ratio);
         el_state_commit(el_shared.state, claim, &el_shared.config.control,
                         &(el_state_inputs_t){
-                            .plan = &machine->plan,
+                            .signals = &machine->signals,
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
                             .cost = known ? cost : NULL,
@@ -194,6 +194,6 @@ void el_sampler_open(server_rec *main_server, apr_pool_t *pconf)
     }
     if (el_shared.config.control.mode != EL_CONTROL_OFF) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "elastic: the load is read from %s",
-                     sampler.machine.plan_text);
+                     sampler.machine.signals_text);
     }
 }
