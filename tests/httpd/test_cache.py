@@ -1,15 +1,11 @@
 """mod_cache in the same httpd: it keeps only what is whole, and slices no encoded body."""
 
 import gzip
-import os
-import socket
-import time
 
 import brotli
 import pytest
 
-from kit import at, bodies, check, config, decode
-from kit.client import Incomplete
+from kit import aborts, at, bodies, check, config, decode
 from kit.origin import breaks_off
 
 BODY = bodies.text(60000)
@@ -64,29 +60,12 @@ def hits(server, path, ae, headers=None):
     return found[-1]
 
 
-def read_while_cut(server, path, file, coding):
-    """Reads slowly while the file loses its rest; (whether it looked whole, the bytes)."""
-    raw = []
-    with server.connect() as connection:
-        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        response = connection.read_head(connection.send_request(path, ae=coding))
-        assert (response.status, response.coding) == (200, coding), response
-        time.sleep(0.5)
-        os.truncate(file, 1 << 20)
-        try:
-            for piece in connection.body_pieces(response):
-                raw.append(piece)
-        except (Incomplete, ConnectionError):
-            pass
-    return response.complete, b"".join(raw)
-
-
 @CODINGS
 def test_a_file_that_was_cut_is_not_kept_as_whole(cached, coding):
     cached.expect_log(r"the body cannot be read|\[(cache|core):")
     name = f"large-{coding}.txt"
     file = cached.write(name, LARGE, mtime=OLD)
-    whole, raw = read_while_cut(cached, f"/cut/{name}", file, coding)
+    whole, raw = aborts.read_while_cut(cached, f"/cut/{name}", file, coding)
     assert not whole
     with pytest.raises(decode.DecodeError):
         decode.decode(coding, raw)

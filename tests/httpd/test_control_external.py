@@ -1,11 +1,11 @@
 """A position that another process sets, and what becomes of httpd without it."""
 
-import threading
 import time
 
 import pytest
 
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START
+from kit.load import Load
 from kit.position import HARMS, PositionFile
 from kit.procstat import ProcStat
 
@@ -110,19 +110,7 @@ def test_a_file_that_is_not_there_at_the_start(httpd):
 def test_no_request_fails_whatever_becomes_of_the_file(follower):
     server, file, stat = follower()
     server.expect_log("elastic: .*position .*until elasticd writes it")
-    done = threading.Event()
-    failed = []
-
-    def ask():
-        while not done.is_set():
-            answer = server.get("/a.txt", ae="gzip")
-            if answer.status != 200 or answer.body != FILES["a.txt"]:
-                failed.append(answer)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    try:
+    with Load(server, "/a.txt", FILES["a.txt"], clients=4) as load:
         for harm in HARMS.values():
             harm(file)
             time.sleep(0.12)
@@ -131,11 +119,7 @@ def test_no_request_fails_whatever_becomes_of_the_file(follower):
             file.write(4)
             time.sleep(0.12)
             stat.busy(65)
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
-    assert not failed
+    assert load.count and not load.failed
     wait_for(server, ElasticFollows="1", ElasticPosition="0.500")
 
 

@@ -4,50 +4,19 @@ file fails a request."""
 import contextlib
 import os
 import signal
-import threading
 import time
 
 import pytest
 
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
 from kit.elasticd import Elasticd
+from kit.load import Load
 from kit.position import PositionFile
 from kit.procstat import ProcStat
 
 PATIENCE = 20
 ALONE = "until elasticd writes it"
 FOLLOWS = "the levels follow .*position"
-
-
-class Load:
-    """Clients that ask all the time; what went wrong is kept."""
-
-    def __init__(self, server, clients=3):
-        self.server = server
-        self.answers = 0
-        self.failed = []
-        self._end = threading.Event()
-        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
-        for thread in self._threads:
-            thread.start()
-
-    def _ask(self):
-        while not self._end.is_set():
-            try:
-                answer = self.server.get("/a.txt", ae="gzip")
-                good = answer.status == 200 and answer.coding == "gzip" \
-                    and answer.body == FILES["a.txt"]
-            except Exception as error:  # whatever it is, the client has no page
-                answer, good = error, False
-            self.answers += 1
-            if not good:
-                self.failed.append(answer)
-            time.sleep(0.01)
-
-    def stop(self):
-        self._end.set()
-        for thread in self._threads:
-            thread.join()
 
 
 class Pair:
@@ -63,7 +32,7 @@ class Pair:
         self.elasticd.start()
         self.server.start()
         self.wait(True)
-        self.load = Load(self.server)
+        self.load = Load(self.server, "/a.txt", FILES["a.txt"])
 
     def status(self, key):
         return self.server.status()[key]
@@ -91,7 +60,7 @@ def pair(httpd):
     """At its end: no request failed."""
     with contextlib.closing(Pair(httpd)) as made:
         yield made
-    assert made.load.answers > 20 and not made.load.failed, made.load.failed[:3]
+    assert made.load.count > 20 and not made.load.failed, made.load.failed[:3]
 
 
 @pytest.mark.smoke

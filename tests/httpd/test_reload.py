@@ -1,11 +1,11 @@
 """Graceful restarts under load: no request is lost, nothing leaks, new values are in force."""
 
-import threading
 import time
 
 import pytest
 
 from kit import CGID_RELOADED, bodies, env
+from kit.load import Load
 from kit.process import descriptors, mapped_kb, anonymous_kb
 from kit.wrk import CONNECTIONS, Wrk
 
@@ -42,34 +42,6 @@ def assert_in_force(server, index):
     assert floor <= int(server.notes(answer)["elastic-level"]) <= ceiling
 
 
-class Checker(threading.Thread):
-    """Asks for whole bodies all the while, and decodes each of them."""
-
-    def __init__(self, server, codings):
-        super().__init__()
-        self._server = server
-        self._codings = codings
-        self._over = threading.Event()
-        self.count = 0
-        self.wrong = []
-
-    def run(self):
-        while not self._over.is_set():
-            coding = self._codings[self.count % len(self._codings)]
-            try:
-                answer = self._server.get("/a.txt", ae=coding, headers={"Connection": "close"})
-                if (answer.status, answer.coding, answer.body) != (200, coding, BODY):
-                    self.wrong.append(answer)
-            except Exception as error:  # noqa: BLE001 a thread's exception would be lost
-                self.wrong.append(error)
-            self.count += 1
-            time.sleep(0.01)
-
-    def finish(self):
-        self._over.set()
-        self.join(60)
-
-
 def measure(server):
     pid = server.parent()
     return {"anonymous": anonymous_kb(pid), "mapped": mapped_kb(pid),
@@ -77,9 +49,8 @@ def measure(server):
 
 
 def reload_under_load(server, tmp_path, configure, codings, keep):
-    """RELOADS graceful restarts under wrk: (its result, the growth of the parent, the checker)."""
-    checker = Checker(server, codings)
-    checker.start()
+    """RELOADS graceful restarts under wrk: (its result, the growth of the parent, the load)."""
+    load = Load(server, "/a.txt", BODY, codings, clients=1)
     seconds = round((RELOADS + WARM_RELOADS) * (PAUSE + 0.1)) + 1
     wrk = Wrk(tmp_path, f"http://127.0.0.1:{server.port}/a.txt", seconds, codings[0], keep)
     try:
@@ -92,18 +63,18 @@ def reload_under_load(server, tmp_path, configure, codings, keep):
         after = measure(server)
     finally:
         result = wrk.result(timeout=120)
-        checker.finish()
-    return result, {name: after[name] - before[name] for name in after}, checker
+        load.stop()
+    return result, {name: after[name] - before[name] for name in after}, load
 
 
 def reconfigure(server, index):
     server.configure(config_text(index))
 
 
-def assert_nothing_was_lost(result, checker):
-    assert result["requests"] > 100 and checker.count > 5
+def assert_nothing_was_lost(result, load):
+    assert result["requests"] > 100 and load.count > 5
     assert result["status"] == 0 and result["strange"] == 0
-    assert not checker.wrong
+    assert not load.failed
 
 
 @pytest.mark.slow
@@ -115,9 +86,9 @@ def test_20_reloads_under_load_cost_no_more_than_without_the_module(httpd, tmp_p
     stock.stop()
 
     server = httpd(config_text(0), files=files)
-    result, growth, checker = reload_under_load(server, tmp_path, reconfigure, CODINGS, False)
+    result, growth, load = reload_under_load(server, tmp_path, reconfigure, CODINGS, False)
     assert_in_force(server, WARM_RELOADS + RELOADS - 1)
-    assert_nothing_was_lost(result, checker)
+    assert_nothing_was_lost(result, load)
     for kind in ("connect", "read", "write", "timeout"):
         assert result[kind] <= base[kind] + EVENTS_RACE, (kind, result, base)
     assert growth["descriptors"] <= base_growth["descriptors"]
@@ -147,30 +118,10 @@ def test_many_reloads_leave_nothing_behind_in_the_parent(httpd):
 def test_20_reloads_under_load_on_kept_connections(httpd, tmp_path):
     """httpd closes idle connections at a reload, each of them once; nothing else may go wrong."""
     server = httpd(config_text(0), files={"a.txt": BODY})
-    result, _, checker = reload_under_load(server, tmp_path, reconfigure, CODINGS, True)
-    assert_nothing_was_lost(result, checker)
+    result, _, load = reload_under_load(server, tmp_path, reconfigure, CODINGS, True)
+    assert_nothing_was_lost(result, load)
     assert result["read"] <= CONNECTIONS * (RELOADS + WARM_RELOADS)
     assert result["connect"] == result["timeout"] == 0
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize("order", [(0, 1), (1, 2), (2, 0)])
-def test_new_values_are_in_force_after_a_reload(httpd, order):
-    server = httpd(config_text(order[0]), files={"a.txt": BODY})
-    assert_in_force(server, order[0])
-    server.configure(config_text(order[1]))
-    server.graceful()
-    assert_in_force(server, order[1])
-
-
-def test_counters_survive_a_reload_and_not_a_restart(httpd):
-    server = httpd("Elastic On", files={"a.txt": BODY})
-    server.get("/a.txt", ae="gzip")
-    server.graceful()
-    server.get("/a.txt", ae="gzip")
-    assert server.status()["ElasticCompressed"] == "2"
-    server.restart()
-    assert server.status()["ElasticCompressed"] == "0"
 
 
 def test_a_reload_that_adds_or_removes_the_module(httpd):

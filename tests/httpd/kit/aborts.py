@@ -1,9 +1,12 @@
 """Clients that go away midway, and a server of one child to look at meanwhile."""
 
 import contextlib
+import os
+import socket
 import time
 
 from . import bodies, env
+from .client import Incomplete
 
 # One child with few threads, and no arenas of malloc for each thread.
 ONE_CHILD = {
@@ -33,3 +36,20 @@ def midway(server, index, coding=None):
         if index % 8 == 7:
             time.sleep(0.01)
         connection.abort()
+
+
+def read_while_cut(server, path, file, coding, protocol="http/1.1"):
+    """Reads slowly while the file loses its rest; (whether it looked whole, the bytes)."""
+    raw = []
+    with server.connect(protocol) as connection:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        response = connection.read_head(connection.send_request(path, ae=coding))
+        assert (response.status, response.coding) == (200, coding), response
+        time.sleep(0.5)
+        os.truncate(file, 1 << 20)
+        try:
+            for piece in connection.body_pieces(response):
+                raw.append(piece)
+        except (Incomplete, ConnectionError):
+            pass
+    return response.complete, b"".join(raw)

@@ -175,7 +175,9 @@ _SOURCES = {
 
 
 def library(directory, name):
-    """Builds the library of that fault; its path."""
+    """Builds the library of that fault; its path, where httpd's children can load it from."""
+    for folder in (directory, *directory.parents[:2]):
+        folder.chmod(0o755)
     source = directory / f"{name}.c"
     source.write_text(_HEADERS + _SOURCES[name] + "\n")
     path = directory / f"{name}.so"
