@@ -72,7 +72,8 @@ def use(server, count):
 @pytest.mark.slow
 def test_nothing_is_lost_after_many_aborts(watched):
     server = watched()
-    # aborts.midway() has 24 moments. A single process of prefork waits for each of the scripts whose client is gone.
+    # aborts.midway() has 24 moments. A single process of prefork waits for each of the scripts
+    # whose client is gone.
     use(server, 72 if env.MPM == "prefork" else 240)
     assert leaks_of_ours(server) == []
 
