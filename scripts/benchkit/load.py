@@ -92,6 +92,7 @@ def parse_h2load_log(text):
 
 
 PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that show what a request costs
+LEAST = 1e-5  # CPU seconds that a request costs in any case
 
 
 def count_requests(leg, clients, seconds):
@@ -109,7 +110,7 @@ def count_requests(leg, clients, seconds):
             server.ask(connection, leg.path, leg.headers)
             used = sample.cpu_of(pids) - before
             tries += 1
-    return max(clients, round(seconds * tries / max(used, 1e-6 * tries)))
+    return max(clients, round(seconds * tries / max(used, LEAST * tries)))
 
 
 def fixed_counts(run, legs, clients, http1=True):

@@ -37,13 +37,6 @@ class Prefork(server.Httpd):
     def workers(self):
         return PREFORK.format(children=self.children, limit=self.limit)
 
-    def start(self):
-        """Returns when all children run: the parent takes a while for some hundred."""
-        super().start()
-        if not tools.wait_for(lambda: len(child_pids(self)) >= self.children, PATIENCE):
-            raise tools.BenchError(f"{self.name} did not start {self.children} children")
-        return self
-
 
 def serve(run, name, setup, pages, **options):
     """A started httpd with those pages (name: body), each of which was checked once."""
@@ -54,11 +47,6 @@ def serve(run, name, setup, pages, **options):
     for path, body in pages.items():
         rounds.check(setup.leg({"server": name}, httpd, f"/{path}", body))
     return httpd
-
-
-def child_pids(httpd):
-    parents = sample.read_parents()
-    return sorted(sample.family(httpd.pids, parents) - set(httpd.pids))
 
 
 def parse_faults(text):
@@ -80,7 +68,7 @@ def measure_child(run, name, setup, body, children, limit):
     """
     httpd = serve(run, name, setup, {"page.html": body}, kind=Prefork, children=children,
                   limit=limit)
-    pids = child_pids(httpd)
+    pids = httpd.child_pids()
 
     def ask(times):
         for connection in connections * times:
@@ -111,7 +99,7 @@ def peak_under_load(run, httpd, setup, clients, requests, paths):
     """The most that was seen, in KB, while `clients` ask for each of the paths in turn."""
     urls = run.work / "urls"
     urls.write_text("".join(f"{httpd.url('/' + path)}\n" for path in paths), encoding="utf-8")
-    with sample.MemoryPeak([*httpd.pids, *child_pids(httpd)]) as memory:
+    with sample.MemoryPeak([*httpd.pids, *httpd.child_pids()]) as memory:
         seen = load.h2load(run, None, {"Accept-Encoding": setup.accept}, clients,
                            requests=requests, http1=True, urls=urls)
     if seen.failed:
@@ -135,6 +123,6 @@ def measure_all(run, name, setup, pages, children, each):
     """
     httpd = serve(run, name, setup, pages, kind=Prefork, children=children)
     busy = peak_under_load(run, httpd, setup, children, each * children, pages)
-    idle = sample.memory_kb([*httpd.pids, *child_pids(httpd)])
+    idle = sample.memory_kb([*httpd.pids, *httpd.child_pids()])
     httpd.stop()
     return {"busy_kb": busy, "idle_kb": idle}

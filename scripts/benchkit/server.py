@@ -6,7 +6,7 @@ import os
 import pwd
 import socket
 
-from benchkit import tools
+from benchkit import sample, tools
 from benchkit.run import end_process
 
 BASE_MODULES = ("watchdog", "unixd", "log_config", "authz_core", "mime", "alias", "http2")
@@ -58,6 +58,7 @@ LoadModule elastic_module {module}
 """
 
 PATIENCE = 15  # seconds for a server to accept connections
+CHILD_PATIENCE = 60  # seconds for all of them to run: there may be some hundred
 PORT_TRIES = 3  # another process may take the free port before the server binds it
 
 
@@ -205,6 +206,17 @@ class Httpd(Server):
         """The lines that set how many workers there are."""
         return THREADS.format(children=self.children, threads=self.threads,
                               workers=self.children * self.threads)
+
+    def child_pids(self):
+        parents = sample.read_parents()
+        return sorted(sample.family(self.pids, parents) - set(self.pids))
+
+    def start(self):
+        """Returns when all children run: the parent listens before, and forks for a while."""
+        super().start()
+        if not tools.wait_for(lambda: len(self.child_pids()) >= self.children, CHILD_PATIENCE):
+            raise tools.BenchError(f"{self.name} did not start {self.children} children")
+        return self
 
     def configure(self):
         text = CONFIGURATION.format(
