@@ -6,8 +6,6 @@
 
 EL_USE_LOG;
 
-int el_log_index = APLOG_NO_MODULE;
-
 static module *records[EL_RECORDS];
 static bool loaded[EL_RECORDS];
 

@@ -1,0 +1,3 @@
+#include "httpd/base/glue.h"
+
+int el_log_index = APLOG_NO_MODULE;

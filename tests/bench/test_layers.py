@@ -1,0 +1,93 @@
+"""The guard of the layers (scripts/lib/layers): it accepts the sources, and finds what is planted."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def guard(tree):
+    return subprocess.run([ROOT / "scripts/lib/layers", tree], capture_output=True, text=True)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for folder in ("src", "include"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def append(tree, name, text):
+    with open(tree / name, "a") as file:
+        file.write(text)
+
+
+def test_the_sources_keep_their_layers():
+    done = guard(ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+PLANTED = {
+    "an include of a layer above": (
+        [("src/httpd/state/stats.c", '#include "httpd/response/fields.h"\n')],
+        "src/httpd/state may not use src/httpd/response"),
+    "an include of the glue by the core": (
+        [("src/core/etag.c", '#include "httpd/base/glue.h"\n')],
+        "src/core may not use src/httpd/base"),
+    "an include of the engines by the host layer": (
+        [("src/host/clock.c", '#include "engines/pool.h"\n')],
+        "src/host may not use src/engines"),
+    "a call of a layer above through a declaration of one's own": (
+        [("src/httpd/config/policy.c",
+          "void el_shared_reset(void);\nvoid el_policy_x(void);\n"
+          "void el_policy_x(void)\n{\n    el_shared_reset();\n}\n")],
+        "src/httpd/config may not use src/httpd/state"),
+    "two files that include each other": (
+        [("src/httpd/filters/send.h", '#include "httpd/filters/output.h"\n')],
+        "these use each other: src/httpd/filters/output src/httpd/filters/send"),
+    "two files of which one includes and the other calls": (
+        [("src/httpd/filters/stream.c",
+          "static void plant(el_send_t *send)\n{\n    el_send_begin(send);\n}\n")],
+        "these use each other: src/httpd/filters/send src/httpd/filters/stream"),
+    "a circle of three": (
+        [("src/core/coding.h", '#include "elastic/decide.h"\n'),
+         ("include/elastic/coding.h", '#include "elastic/decide.h"\n')],
+        "these use each other: src/core/accept src/core/coding src/core/decide"),
+    "a header that declares another file's function": (
+        [("src/httpd/state/stats.h", "void el_shared_reset(void);\n")],
+        "stats.h declares el_shared_reset, which src/httpd/state/shared defines"),
+    "a header that declares another file's variable": (
+        [("src/httpd/filters/output.h", "extern el_shared_t el_shared;\n")],
+        "output.h declares el_shared, which src/httpd/state/shared defines"),
+    "a declaration of what no file defines": (
+        [("include/elastic/packet.h", "int el_packet_lost(void);\n")],
+        "packet.h declares el_packet_lost, which no file defines"),
+    "a folder that is in no layer": (
+        [("src/httpd/store/store.c", "int el_store;\n")],
+        "src/httpd/store/store is in no layer"),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=list(PLANTED))
+def test_what_is_planted_is_found(tree, planted):
+    edits, message = PLANTED[planted]
+    for name, text in edits:
+        (tree / name).parent.mkdir(exist_ok=True)
+        append(tree, name, text)
+    done = guard(tree)
+    assert done.returncode == 1
+    assert message in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("FAIL: layers")
+
+
+@pytest.mark.parametrize("text", [
+    "/* el_shared_reset() and #include \"httpd/status/status.h\" */\n",
+    "static const char plant[] = \"el_shared_reset\";\n",
+], ids=["a comment", "a text"])
+def test_what_is_no_code_is_no_use(tree, text):
+    append(tree, "src/httpd/config/policy.c", text)
+    before, after = guard(ROOT), guard(tree)
+    assert after.stdout.splitlines()[-1] == before.stdout.splitlines()[-1]
