@@ -27,7 +27,7 @@ bool el_mediatype_read(const char *value, el_mediatype_t *type);
  * Reads a pattern: type "/" subtype, both tokens of RFC 9110 §5.6.2, where the subtype may be "*"
  * or "*+suffix", and both may be "*". False where the text is none.
  */
-bool el_mediatype_pattern(const char *text, el_mediatype_t *pattern);
+bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern);
 
 /* Whether `type` matches `pattern`. Letters match in any case. */
 bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *type);

@@ -150,17 +150,18 @@ static el_reason_t rule_out_as_stock(const el_facts_t *facts)
 
 el_decision_t el_decide(const el_facts_t *facts)
 {
-    el_reason_t ruled_out = rule_out_resource(facts);
+    el_reason_t ruled_out;
     bool negotiable;
 
+    if (!facts->resource.enabled) {
+        return refuse(EL_REASON_OFF, false);
+    }
+    ruled_out = rule_out_resource(facts);
     if (ruled_out == EL_REASON_NONE && facts->resource.stock_order) {
         ruled_out = rule_out_as_stock(facts);
     }
     negotiable = ruled_out == EL_REASON_NONE && has_codings(&facts->demand);
 
-    if (!facts->resource.enabled) {
-        return refuse(EL_REASON_OFF, false);
-    }
     if (status_has_no_body(facts->resource.status)) {
         return refuse(EL_REASON_STATUS, facts->resource.status == 304 && negotiable);
     }
