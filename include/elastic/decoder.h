@@ -38,7 +38,4 @@ typedef struct {
     void (*close)(el_decoding_t *decoding);
 } el_decoder_t;
 
-/* The decoder of `coding`, or NULL where this build has none. */
-const el_decoder_t *el_decoder_for(el_coding_t coding);
-
 #endif

@@ -107,38 +107,4 @@ typedef struct {
     el_setup_t setup;          /* its level is the engine's own */
 } el_plan_t;
 
-/* The engine that streams `coding`, or NULL where this build has none. */
-const el_engine_t *el_engine_for(el_coding_t coding);
-
-/* The engines of this build, by their number from 0; NULL after the last. */
-const el_engine_t *el_engine_at(size_t number);
-
-#define EL_ENGINE_NONE (-1)
-
-/* The highest level of `coding` in this build, as users count levels, or EL_ENGINE_NONE. */
-int el_engine_top(el_coding_t coding);
-
-/*
- * The engine that takes the least CPU for `wanted`, whose level is the user's; `whole` where the
- * body will be encoded by one call of el_engine_encode(), with its length as size_hint. The engine
- * makes no more bytes than the library that the level is named after, within 1 %, as measured on
- * documents and scripts. docs/internals/engines.md has the measurement.
- */
-el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole);
-
-/* What a plan should cost for a body of its size_hint, by a table that was measured once. */
-el_cost_t el_engine_cost(const el_plan_t *plan);
-
-/* Bytes that no encoded body of `nbytes` exceeds, whatever the engine and the level. */
-size_t el_engine_bound(size_t nbytes);
-
-/* Encodes a whole body in one call, right after reset(); see el_engine_t.encode. */
-el_step_t el_engine_encode(el_context_t *context, el_span_t *span);
-
-/*
- * The engines of this build with the versions of their libraries, "zlib 1.2.13, brotli 1.0.9", in
- * `text` of `size` bytes, cut where it is too small. Returns `text`.
- */
-const char *el_engine_list(char *text, size_t size);
-
 #endif

@@ -1,6 +1,9 @@
 /* br by libbrotlienc (RFC 7932): all access to the library goes through this file. */
-#include "engines.h"
-#include "memory.h"
+#include "engines/brotli.h"
+
+#include "engines/costs.h"
+#include "engines/library.h"
+#include "engines/memory.h"
 
 #include <brotli/encode.h>
 #include <setjmp.h>

@@ -2,7 +2,20 @@
  * The tables of engines and of decoders. A new one takes its file and a row here; an engine of a
  * coding that has another also takes its levels in plan.c.
  */
-#include "engines.h"
+#include "engines/engines.h"
+
+#include "engines/brotli.h"
+#include "engines/unbrotli.h"
+#include "engines/zlib.h"
+#ifdef ELASTIC_WITH_ISAL
+#include "engines/isal.h"
+#endif
+#ifdef ELASTIC_WITH_LIBDEFLATE
+#include "engines/libdeflate.h"
+#endif
+#ifdef ELASTIC_WITH_ZSTD
+#include "engines/zstd.h"
+#endif
 
 #include <stdio.h>
 

@@ -1,5 +1,8 @@
 /* gzip by libdeflate (RFC 1952), whole bodies only: all access to it goes through this file. */
-#include "engines.h"
+#include "engines/libdeflate.h"
+
+#include "engines/costs.h"
+#include "engines/library.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

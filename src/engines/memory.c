@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "memory.h"
+#include "engines/memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -3,7 +3,16 @@
  * Where several libraries encode the same coding, this file has which of them takes the least CPU
  * without more bytes than the library that the level is named after.
  */
-#include "engines.h"
+#include "engines/plan.h"
+
+#include "engines/engines.h"
+#include "engines/zlib.h"
+#ifdef ELASTIC_WITH_ISAL
+#include "engines/isal.h"
+#endif
+#ifdef ELASTIC_WITH_LIBDEFLATE
+#include "engines/libdeflate.h"
+#endif
 
 /* The format's whole window (RFC 1951 §2), and the memory level that is zlib's default. */
 #define WINDOW_BITS_FULL 15

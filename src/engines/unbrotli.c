@@ -1,5 +1,5 @@
 /* br undone by libbrotlidec (RFC 7932): all access to the library goes through this file. */
-#include "engines.h"
+#include "engines/unbrotli.h"
 
 #include <brotli/decode.h>
 

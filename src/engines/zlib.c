@@ -1,6 +1,9 @@
 /* gzip by zlib (RFC 1952), encoded and decoded: all access to zlib goes through this file. */
-#include "engines.h"
-#include "memory.h"
+#include "engines/zlib.h"
+
+#include "engines/costs.h"
+#include "engines/library.h"
+#include "engines/memory.h"
 
 #include <limits.h>
 #include <stdlib.h>

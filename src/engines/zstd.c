@@ -1,6 +1,9 @@
 /* zstd by libzstd (RFC 8878): all access to the library goes through this file. */
-#include "engines.h"
-#include "memory.h"
+#include "engines/zstd.h"
+
+#include "engines/costs.h"
+#include "engines/library.h"
+#include "engines/memory.h"
 
 #include <stdlib.h>
 /* For ZSTD_createCCtx_advanced(): every libzstd since 1.0 has it, shared ones, too. */

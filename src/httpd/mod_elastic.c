@@ -19,7 +19,7 @@
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
 
-#include "elastic/engine.h"
+#include "engines/engines.h"
 #include "elastic/ladder.h"
 #include "engines/pool.h"
 

@@ -1,4 +1,5 @@
 #include "elastic/decoder.h"
+#include "engines/engines.h"
 #include "engines/pool.h"
 
 #include "suites.h"

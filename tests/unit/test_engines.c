@@ -1,5 +1,11 @@
 /* Every engine at every level: what goes in comes out of the library's own decoder. */
 #include "engines/engines.h"
+#include "engines/plan.h"
+#include "engines/zlib.h"
+#include "engines/brotli.h"
+#include "engines/isal.h"
+#include "engines/libdeflate.h"
+#include "engines/zstd.h"
 #include "engines/pool.h"
 
 #include "bodies.h"

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "engines/pool.h"
+#include "engines/engines.h"
 
 #include "bodies.h"
 #include "decode.h"

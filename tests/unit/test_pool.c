@@ -1,5 +1,7 @@
 #define _GNU_SOURCE
 #include "engines/engines.h"
+#include "engines/zlib.h"
+#include "engines/brotli.h"
 #include "engines/pool.h"
 
 #include "bodies.h"

@@ -3,6 +3,7 @@
 #include "elastic/encoding.h"
 
 #include "apr_strings.h"
+#include "engines/engines.h"
 
 /* A bucket's size: what httpd's own buckets hold, so that the allocator's blocks are reused. */
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE

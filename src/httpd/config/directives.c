@@ -4,7 +4,7 @@
 #include "httpd/config/arguments.h"
 #include "httpd/config/settings.h"
 
-#include "elastic/engine.h"
+#include "engines/engines.h"
 #include "elastic/etag.h"
 #include "elastic/goal.h"
 #include "elastic/mediatype.h"

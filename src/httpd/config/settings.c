@@ -7,6 +7,7 @@
 #include "httpd/base/records.h"
 
 #include "elastic/engine.h"
+#include "engines/engines.h"
 #include "elastic/etag.h"
 #include "elastic/mediatype.h"
 

@@ -12,6 +12,7 @@
 #include "http_request.h"
 
 #include "apr_strings.h"
+#include "engines/engines.h"
 
 EL_USE_LOG;
 

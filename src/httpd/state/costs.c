@@ -5,6 +5,8 @@
 #include "elastic/mediatype.h"
 #include "elastic/ratio.h"
 #include "host/clock.h"
+#include "engines/engines.h"
+#include "engines/plan.h"
 
 static el_cost_key_t key_of(el_coding_t coding, int level, const el_setup_t *setup)
 {

@@ -5,7 +5,7 @@
 #include "httpd/state/shared.h"
 
 #include "elastic/decide.h"
-#include "elastic/engine.h"
+#include "engines/engines.h"
 #include "host/clock.h"
 
 #include "apr_strings.h"

@@ -1,0 +1,9 @@
+/* br by libbrotlienc. */
+#ifndef ELASTIC_ENGINES_BROTLI_H
+#define ELASTIC_ENGINES_BROTLI_H
+
+#include "elastic/engine.h"
+
+extern const el_engine_t el_engine_brotli;
+
+#endif

@@ -1,0 +1,9 @@
+/* zstd by libzstd. */
+#ifndef ELASTIC_ENGINES_ZSTD_H
+#define ELASTIC_ENGINES_ZSTD_H
+
+#include "elastic/engine.h"
+
+extern const el_engine_t el_engine_zstd;
+
+#endif
