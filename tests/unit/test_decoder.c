@@ -4,76 +4,77 @@
 
 #include "suites.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const el_coding_t codings[] = {EL_GZIP, EL_BR};
 
 #define BODY_SIZE 100000
 
+static uint8_t body[BODY_SIZE], encoded[BODY_SIZE * 2], out[BODY_SIZE + 1];
+
 /* Text with repetitions, and enough that is new to fill more than one block. */
-static uint8_t *make_body(size_t size)
+static void fill_body(size_t size)
 {
-    uint8_t *body = malloc(size + 1);
     uint32_t seed = 7;
 
-    ck_assert(body != NULL);
     for (size_t i = 0; i < size; i++) {
         seed = seed * 1664525 + 1013904223;
         body[i] = i % 64 < 40 ? (uint8_t)("the quick brown fox jumps over the lazy d"[i % 64])
                               : (uint8_t)(seed >> 24);
     }
-    return body;
 }
 
-/* `body`, encoded whole; the caller frees it. */
-static uint8_t *encode(el_coding_t coding, const uint8_t *body, size_t size, size_t *encoded_size)
+/* Encodes a body of `size` bytes with one call; returns the bytes of `encoded`. */
+static size_t encode(el_coding_t coding, size_t size)
 {
     el_plan_t plan = {el_engine_for(coding), {.level = 5}};
     el_context_t *context = el_pool_acquire(&plan);
-    size_t room = size + size / 2 + 1000;
-    uint8_t *encoded = malloc(room);
-    el_span_t span = {.in = body, .in_nbytes = size, .out = encoded, .out_nbytes_avail = room};
+    el_span_t span = {body, size, encoded, sizeof(encoded)};
 
-    ck_assert(context != NULL && encoded != NULL);
+    ck_assert_ptr_nonnull(context);
+    fill_body(size);
     ck_assert_int_eq(el_engine_encode(context, &span), EL_STEP_OK);
     el_pool_release(context);
-    *encoded_size = room - span.out_nbytes_avail;
-    return encoded;
+    return sizeof(encoded) - span.out_nbytes_avail;
 }
 
-/*
- * Decodes with at most `in_step` and `out_step` bytes at a time into `out` of `room` bytes; what
- * the last step said, and in `*got` and `*left` the bytes decoded and not taken.
- */
-static el_decode_t decode(el_coding_t coding, const uint8_t *in, size_t in_size, size_t in_step,
-                          uint8_t *out, size_t room, size_t out_step, size_t *got, size_t *left)
+typedef struct {
+    el_decode_t result; /* of the last step */
+    size_t nbytes;      /* of `out` */
+    size_t left;        /* bytes of the input that were not taken */
+} decoded_t;
+
+/* Decodes into `out`, with at most `in_step` and `out_step` bytes at a time. */
+static decoded_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t in_size,
+                                 size_t in_step, size_t out_step)
 {
     const el_decoder_t *decoder = el_decoder_for(coding);
     el_decoding_t *decoding = decoder->open();
-    size_t taken = 0;
-    el_decode_t result = EL_DECODE_NEED_INPUT;
+    decoded_t d = {EL_DECODE_NEED_INPUT, 0, in_size};
 
-    ck_assert(decoding != NULL);
-    *got = 0;
-    while (result == EL_DECODE_FULL || (result == EL_DECODE_NEED_INPUT && taken < in_size)) {
-        size_t in_most = in_size - taken < in_step ? in_size - taken : in_step;
-        size_t out_most = room - *got < out_step ? room - *got : out_step;
-        el_span_t span = {in + taken, in_most, out + *got, out_most};
+    ck_assert_ptr_nonnull(decoding);
+    while (d.result == EL_DECODE_FULL || (d.result == EL_DECODE_NEED_INPUT && d.left > 0)) {
+        size_t in_most = d.left < in_step ? d.left : in_step;
+        size_t out_most = sizeof(out) - d.nbytes < out_step ? sizeof(out) - d.nbytes : out_step;
+        el_span_t span = {in + in_size - d.left, in_most, out + d.nbytes, out_most};
 
         if (out_most == 0) {
             break;
         }
-        result = decoder->step(decoding, &span);
+        d.result = decoder->step(decoding, &span);
         ck_assert(span.in_nbytes <= in_most && span.out_nbytes_avail <= out_most);
-        ck_assert(result != EL_DECODE_NEED_INPUT || span.in_nbytes == 0);
-        ck_assert(result != EL_DECODE_FULL || span.out_nbytes_avail == 0);
-        taken += in_most - span.in_nbytes;
-        *got += out_most - span.out_nbytes_avail;
+        ck_assert(d.result != EL_DECODE_NEED_INPUT || span.in_nbytes == 0);
+        ck_assert(d.result != EL_DECODE_FULL || span.out_nbytes_avail == 0);
+        d.left -= in_most - span.in_nbytes;
+        d.nbytes += out_most - span.out_nbytes_avail;
     }
-    *left = in_size - taken;
     decoder->close(decoding);
-    return result;
+    return d;
+}
+
+static decoded_t decode(el_coding_t coding, const uint8_t *in, size_t in_size)
+{
+    return decode_in_steps(coding, in, in_size, SIZE_MAX, SIZE_MAX);
 }
 
 static const struct {
@@ -89,60 +90,46 @@ static const struct {
     {"one byte", 1, SIZE_MAX, 1},
 };
 
-START_TEST(a_body_comes_back)
+START_TEST(a_body_decodes_in_any_pieces)
 {
-    for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
-        size_t encoded_size, got, left;
-        uint8_t *body = make_body(trips[_i].size);
-        uint8_t *encoded = encode(codings[c], body, trips[_i].size, &encoded_size);
-        uint8_t *out = malloc(BODY_SIZE + 1);
-        el_decode_t result = decode(codings[c], encoded, encoded_size, trips[_i].in_step, out,
-                                    BODY_SIZE + 1, trips[_i].out_step, &got, &left);
+    for (int c = 0; c < ROWS(codings); c++) {
+        size_t size = encode(codings[c], trips[_i].size);
+        decoded_t d = decode_in_steps(codings[c], encoded, size, trips[_i].in_step,
+                                      trips[_i].out_step);
 
-        ck_assert_msg(result == EL_DECODE_ENDED, "%s: %d", trips[_i].guards, (int)result);
-        ck_assert_msg(got == trips[_i].size && left == 0, "%s: %zu bytes, %zu left",
-                      trips[_i].guards, got, left);
-        ck_assert_msg(memcmp(out, body, got) == 0, "%s", trips[_i].guards);
-        free(body);
-        free(encoded);
-        free(out);
+        ck_assert_msg(d.result == EL_DECODE_ENDED, "%s: %d", trips[_i].guards, (int)d.result);
+        ck_assert_msg(d.nbytes == trips[_i].size && d.left == 0, "%s: %zu bytes, %zu left",
+                      trips[_i].guards, d.nbytes, d.left);
+        ck_assert_msg(memcmp(out, body, d.nbytes) == 0, "%s", trips[_i].guards);
     }
 }
 END_TEST
 
 START_TEST(bytes_behind_the_end_are_not_taken)
 {
-    for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
-        size_t encoded_size, got, left;
-        uint8_t *body = make_body(1000), *out = malloc(BODY_SIZE);
-        uint8_t *encoded = encode(codings[c], body, 1000, &encoded_size);
-        uint8_t *longer = malloc(encoded_size + 5);
+    for (int c = 0; c < ROWS(codings); c++) {
+        size_t size = encode(codings[c], 1000);
+        decoded_t d;
 
-        memcpy(longer, encoded, encoded_size);
-        memcpy(longer + encoded_size, "trail", 5);
-        ck_assert_int_eq(decode(codings[c], longer, encoded_size + 5, SIZE_MAX, out, BODY_SIZE,
-                                SIZE_MAX, &got, &left),
-                         EL_DECODE_ENDED);
-        ck_assert(got == 1000 && left == 5);
-        free(body);
-        free(out);
-        free(encoded);
-        free(longer);
+        memcpy(encoded + size, "trail", 5);
+        d = decode(codings[c], encoded, size + 5);
+        ck_assert_int_eq(d.result, EL_DECODE_ENDED);
+        ck_assert(d.nbytes == 1000 && d.left == 5);
     }
 }
 END_TEST
 
-START_TEST(what_was_flushed_comes_out_before_the_rest)
+START_TEST(flushed_bytes_decode_before_the_rest)
 {
-    for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
+    for (int c = 0; c < ROWS(codings); c++) {
         el_plan_t plan = {el_engine_for(codings[c]), {.level = 5}};
         const el_decoder_t *decoder = el_decoder_for(codings[c]);
         el_context_t *context = el_pool_acquire(&plan);
         el_decoding_t *decoding = decoder->open();
-        uint8_t *body = make_body(1000), encoded[3000], out[1000];
         el_span_t span = {body, 1000, encoded, sizeof(encoded)};
         size_t got = 0;
 
+        fill_body(1000);
         ck_assert_int_eq(plan.engine->step(context, EL_FLUSH, &span), EL_STEP_OK);
         span.in = encoded;
         span.in_nbytes = sizeof(encoded) - span.out_nbytes_avail;
@@ -156,47 +143,32 @@ START_TEST(what_was_flushed_comes_out_before_the_rest)
         ck_assert(memcmp(out, body, 1000) == 0);
         el_pool_release(context);
         decoder->close(decoding);
-        free(body);
     }
 }
 END_TEST
 
 START_TEST(no_prefix_is_a_whole_body)
 {
-    for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
-        size_t encoded_size, got, left;
-        uint8_t *body = make_body(500), *out = malloc(BODY_SIZE);
-        uint8_t *encoded = encode(codings[c], body, 500, &encoded_size);
+    for (int c = 0; c < ROWS(codings); c++) {
+        size_t size = encode(codings[c], 500);
 
-        for (size_t cut = 0; cut < encoded_size; cut++) {
-            ck_assert_int_eq(decode(codings[c], encoded, cut, SIZE_MAX, out, BODY_SIZE, SIZE_MAX,
-                                    &got, &left),
-                             EL_DECODE_NEED_INPUT);
+        for (size_t cut = 0; cut < size; cut++) {
+            ck_assert_int_eq(decode(codings[c], encoded, cut).result, EL_DECODE_NEED_INPUT);
         }
-        free(body);
-        free(out);
-        free(encoded);
     }
 }
 END_TEST
 
 START_TEST(a_changed_byte_of_gzip_is_noticed)
 {
-    size_t encoded_size, got, left;
-    uint8_t *body = make_body(500), *out = malloc(BODY_SIZE);
-    uint8_t *encoded = encode(EL_GZIP, body, 500, &encoded_size);
+    size_t size = encode(EL_GZIP, 500);
 
     /* Bytes 4 to 9 of the header are a time, hints and a system: nothing that could be wrong. */
-    for (size_t at = 10; at < encoded_size; at++) {
+    for (size_t at = 10; at < size; at++) {
         encoded[at] ^= 0x55;
-        ck_assert_int_ne(decode(EL_GZIP, encoded, encoded_size, SIZE_MAX, out, BODY_SIZE, SIZE_MAX,
-                                &got, &left),
-                         EL_DECODE_ENDED);
+        ck_assert_int_ne(decode(EL_GZIP, encoded, size).result, EL_DECODE_ENDED);
         encoded[at] ^= 0x55;
     }
-    free(body);
-    free(out);
-    free(encoded);
 }
 END_TEST
 
@@ -222,9 +194,9 @@ static uint32_t crc32_of(const uint8_t *data, size_t len)
 
 START_TEST(every_field_of_a_gzip_header_is_read)
 {
-    uint8_t member[sizeof(fields)], out[8];
+    uint8_t member[sizeof(fields)];
     uint32_t header_crc = crc32_of(fields, 25), crc = crc32_of((const uint8_t *)"hi", 2);
-    size_t got, left;
+    decoded_t d;
 
     memcpy(member, fields, sizeof(fields));
     member[25] = (uint8_t)header_crc;
@@ -232,14 +204,12 @@ START_TEST(every_field_of_a_gzip_header_is_read)
     for (int i = 0; i < 4; i++) {
         member[sizeof(member) - 8 + (size_t)i] = (uint8_t)(crc >> 8 * i);
     }
-    ck_assert_int_eq(
-        decode(EL_GZIP, member, sizeof(member), 1, out, sizeof(out), SIZE_MAX, &got, &left),
-        EL_DECODE_ENDED);
-    ck_assert(got == 2 && memcmp(out, "hi", 2) == 0);
+    d = decode_in_steps(EL_GZIP, member, sizeof(member), 1, SIZE_MAX);
+    ck_assert_int_eq(d.result, EL_DECODE_ENDED);
+    ck_assert(d.nbytes == 2 && memcmp(out, "hi", 2) == 0);
     member[25] ^= 1;
-    ck_assert_int_eq(
-        decode(EL_GZIP, member, sizeof(member), 1, out, sizeof(out), SIZE_MAX, &got, &left),
-        EL_DECODE_DAMAGED);
+    d = decode_in_steps(EL_GZIP, member, sizeof(member), 1, SIZE_MAX);
+    ck_assert_int_eq(d.result, EL_DECODE_DAMAGED);
 }
 END_TEST
 
@@ -247,22 +217,16 @@ START_TEST(other_formats_are_damaged)
 {
     static const uint8_t zlib_format[] = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};
     static const uint8_t large_window[] = {0x11, 0x1e, 0, 0, 0, 0, 0, 0};
-    uint8_t out[8];
-    size_t got, left;
 
-    ck_assert_int_eq(decode(EL_GZIP, zlib_format, sizeof(zlib_format), SIZE_MAX, out, sizeof(out),
-                            SIZE_MAX, &got, &left),
-                     EL_DECODE_DAMAGED);
-    ck_assert_int_eq(decode(EL_BR, large_window, sizeof(large_window), SIZE_MAX, out, sizeof(out),
-                            SIZE_MAX, &got, &left),
-                     EL_DECODE_DAMAGED);
+    ck_assert_int_eq(decode(EL_GZIP, zlib_format, sizeof(zlib_format)).result, EL_DECODE_DAMAGED);
+    ck_assert_int_eq(decode(EL_BR, large_window, sizeof(large_window)).result, EL_DECODE_DAMAGED);
 }
 END_TEST
 
 START_TEST(each_decoder_has_its_coding)
 {
     ck_assert(el_decoder_for(EL_IDENTITY) == NULL && el_decoder_for(EL_CODINGS) == NULL);
-    for (size_t c = 0; c < sizeof(codings) / sizeof(codings[0]); c++) {
+    for (int c = 0; c < ROWS(codings); c++) {
         ck_assert_int_eq(el_decoder_for(codings[c])->coding, codings[c]);
         el_decoder_for(codings[c])->close(NULL);
     }
@@ -276,9 +240,9 @@ Suite *decoder_suite(void)
 
     /* Byte by byte it takes a second, and more on a busy machine; libcheck's own limit is 4 s. */
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_body_comes_back, 0, ROWS(trips));
+    tcase_add_loop_test(tc, a_body_decodes_in_any_pieces, 0, ROWS(trips));
     tcase_add_test(tc, bytes_behind_the_end_are_not_taken);
-    tcase_add_test(tc, what_was_flushed_comes_out_before_the_rest);
+    tcase_add_test(tc, flushed_bytes_decode_before_the_rest);
     tcase_add_test(tc, no_prefix_is_a_whole_body);
     tcase_add_test(tc, a_changed_byte_of_gzip_is_noticed);
     tcase_add_test(tc, every_field_of_a_gzip_header_is_read);

@@ -83,7 +83,7 @@ static size_t encode_whole(const el_plan_t *plan, size_t nbytes, size_t room)
 static const size_t sizes[] = {1,    2,     100,   1000,   1024,   2047,   2048,   4096,
                                4097, 16384, 65535, 65536, 65537, 131072, 300000, MOST};
 
-START_TEST(whole_bodies_come_back)
+START_TEST(whole_bodies_decode)
 {
     const el_engine_t *engine = engines[_i];
 
@@ -104,7 +104,7 @@ START_TEST(whole_bodies_come_back)
 }
 END_TEST
 
-START_TEST(an_empty_body_comes_back)
+START_TEST(an_empty_body_decodes)
 {
     el_plan_t plan = {engines[_i], {.level = engines[_i]->level_max}};
 
@@ -113,7 +113,7 @@ START_TEST(an_empty_body_comes_back)
 }
 END_TEST
 
-START_TEST(a_whole_body_that_does_not_fit_says_so_and_harms_nothing)
+START_TEST(a_whole_body_without_room_writes_nothing_beyond_it)
 {
     const el_engine_t *engine = engines[_i];
     static const size_t rooms[] = {1, 10, 500, 4000, 19000};
@@ -209,7 +209,7 @@ static void stream_one(const el_engine_t *engine, int level, const feed_t *feed)
     assert_back(engine, level, feed->nbytes, (size_t)(span.out - encoded), feed->name);
 }
 
-START_TEST(streams_come_back)
+START_TEST(streams_decode)
 {
     const el_engine_t *engine = engines[_i];
 
@@ -225,7 +225,7 @@ START_TEST(streams_come_back)
 }
 END_TEST
 
-START_TEST(a_context_that_was_left_midway_begins_anew)
+START_TEST(a_context_left_midway_can_be_reset)
 {
     const el_engine_t *engine = engines[_i];
 
@@ -245,7 +245,7 @@ START_TEST(a_context_that_was_left_midway_begins_anew)
 END_TEST
 
 /* The plans of a build: each level that a user may write, whole and streamed, at every size. */
-START_TEST(every_plan_serves)
+START_TEST(every_level_has_a_plan)
 {
     static const el_coding_t codings[] = {EL_GZIP, EL_BR, EL_ZSTD};
 
@@ -273,7 +273,7 @@ START_TEST(every_plan_serves)
 }
 END_TEST
 
-START_TEST(a_window_or_a_memory_level_is_zlibs)
+START_TEST(a_chosen_window_or_memory_level_is_for_zlib)
 {
     static const el_setup_t wanted[] = {
         {.level = 1, .window_bits = 14, .size_hint = 20000},
@@ -408,7 +408,7 @@ static frame_t frame_of(const uint8_t *bytes)
 /* The library's levels, with those that no user may write. */
 #define ZSTD_LEVEL_TOP 22
 
-START_TEST(a_zstd_frame_is_for_browsers)
+START_TEST(a_zstd_frame_is_within_what_browsers_take)
 {
     static const uint64_t lengths[] = {1000, 50000, 300000, 1 << 20, MOST, 1 << 30, 0};
 
@@ -477,19 +477,19 @@ Suite *engines_suite(void)
 
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, whole_bodies_come_back, 0, ROWS(engines));
-    tcase_add_loop_test(tc, an_empty_body_comes_back, 0, ROWS(engines));
-    tcase_add_loop_test(tc, a_whole_body_that_does_not_fit_says_so_and_harms_nothing, 0,
+    tcase_add_loop_test(tc, whole_bodies_decode, 0, ROWS(engines));
+    tcase_add_loop_test(tc, an_empty_body_decodes, 0, ROWS(engines));
+    tcase_add_loop_test(tc, a_whole_body_without_room_writes_nothing_beyond_it, 0,
                         ROWS(engines));
-    tcase_add_loop_test(tc, streams_come_back, 0, ROWS(engines));
-    tcase_add_loop_test(tc, a_context_that_was_left_midway_begins_anew, 0, ROWS(engines));
-    tcase_add_test(tc, every_plan_serves);
-    tcase_add_loop_test(tc, a_window_or_a_memory_level_is_zlibs, 0, 5);
+    tcase_add_loop_test(tc, streams_decode, 0, ROWS(engines));
+    tcase_add_loop_test(tc, a_context_left_midway_can_be_reset, 0, ROWS(engines));
+    tcase_add_test(tc, every_level_has_a_plan);
+    tcase_add_loop_test(tc, a_chosen_window_or_memory_level_is_for_zlib, 0, 5);
     tcase_add_test(tc, a_level_of_gzip_is_no_larger_than_zlibs);
     tcase_add_test(tc, a_context_fits_its_body);
     tcase_add_loop_test(tc, every_level_has_its_costs, 0, ROWS(engines));
 #ifdef ELASTIC_WITH_ZSTD
-    tcase_add_test(tc, a_zstd_frame_is_for_browsers);
+    tcase_add_test(tc, a_zstd_frame_is_within_what_browsers_take);
     tcase_add_test(tc, a_stream_of_zstd_has_tables_for_its_window);
 #endif
     tcase_add_test(tc, the_list_names_every_engine);

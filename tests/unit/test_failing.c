@@ -1,6 +1,6 @@
 /*
- * Memory that runs out, at each call of malloc() or mmap() in turn: an engine says so, or its output
- * is right, and nothing is lost.
+ * Memory that runs out, at each call of malloc() or mmap() in turn: the engine fails or its output
+ * decodes, and nothing is lost.
  */
 #define _GNU_SOURCE
 #include "engines/pool.h"
@@ -172,7 +172,7 @@ static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes)
 }
 #endif
 
-START_TEST(an_engine_without_memory_says_so)
+START_TEST(an_engine_without_memory_fails_and_loses_nothing)
 {
 #if REPLACES_MALLOC
     const el_engine_t *engine = el_engine_at((size_t)_i);
@@ -195,7 +195,7 @@ Suite *failing_suite(void)
     TCase *tc = tcase_create("failing");
 
     tcase_set_timeout(tc, 240);
-    tcase_add_loop_test(tc, an_engine_without_memory_says_so, 0, 5);
+    tcase_add_loop_test(tc, an_engine_without_memory_fails_and_loses_nothing, 0, 5);
     suite_add_tcase(suite, tc);
     return suite;
 }

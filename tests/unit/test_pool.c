@@ -28,7 +28,7 @@ static void set_up(void)
     el_pool_drain();
 }
 
-START_TEST(what_came_back_last_goes_out_first)
+START_TEST(the_last_released_is_acquired_first)
 {
     el_context_t *one = el_pool_acquire(&zlib6);
     el_context_t *two = el_pool_acquire(&zlib6);
@@ -43,7 +43,7 @@ START_TEST(what_came_back_last_goes_out_first)
 }
 END_TEST
 
-START_TEST(a_context_serves_its_key_only)
+START_TEST(a_context_is_for_its_key_only)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
     el_context_t *other;
@@ -61,7 +61,7 @@ START_TEST(a_context_serves_its_key_only)
 }
 END_TEST
 
-START_TEST(nothing_comes_of_nothing)
+START_TEST(releasing_null_does_nothing)
 {
     el_pool_release(NULL);
     el_pool_buffer_release(NULL);
@@ -90,7 +90,7 @@ START_TEST(the_limit_holds)
 }
 END_TEST
 
-START_TEST(what_nobody_asks_for_makes_room)
+START_TEST(idle_contexts_make_room)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
     size_t nbytes = el_engine_zlib.memory(context);
@@ -107,7 +107,7 @@ START_TEST(what_nobody_asks_for_makes_room)
 }
 END_TEST
 
-START_TEST(what_a_single_thread_keeps_makes_way)
+START_TEST(a_single_thread_frees_what_is_above_the_limit)
 {
     size_t held;
     void *buffer;
@@ -129,7 +129,7 @@ START_TEST(what_a_single_thread_keeps_makes_way)
 }
 END_TEST
 
-START_TEST(what_threads_keep_stays)
+START_TEST(threads_free_nothing_that_is_kept)
 {
     size_t held, before;
 
@@ -142,7 +142,7 @@ START_TEST(what_threads_keep_stays)
 }
 END_TEST
 
-START_TEST(a_share_says_how_large_a_whole_body_may_be)
+START_TEST(a_share_sets_the_largest_whole_body)
 {
     static const struct {
         size_t share, whole;
@@ -176,14 +176,14 @@ static long private_kb(void)
     return kb;
 }
 
-/* A sanitizer keeps freed memory for a while, to look at it. */
+/* A sanitizer keeps freed memory for a while, to check it. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GIVES_BACK 0
 #else
 #define GIVES_BACK 1
 #endif
 
-START_TEST(the_system_has_back_what_is_idle)
+START_TEST(idle_memory_returns_to_the_system)
 {
     enum { COUNT = 20 };
     el_context_t *context[COUNT];
@@ -192,7 +192,7 @@ START_TEST(the_system_has_back_what_is_idle)
     body_fill(BODY_TEXT, body, NBYTES);
     before = private_kb();
     if (before < 0 || !GIVES_BACK) {
-        return; /* the kernel does not tell */
+        return; /* the kernel has no such file */
     }
     for (int i = 0; i < COUNT; i++) {
         uint8_t out[NBYTES];
@@ -213,7 +213,7 @@ START_TEST(the_system_has_back_what_is_idle)
 }
 END_TEST
 
-START_TEST(what_is_idle_is_given_back)
+START_TEST(what_is_idle_for_all_ages_is_freed)
 {
     size_t held;
     void *buffer = el_pool_buffer_acquire(100000, &held);
@@ -293,7 +293,7 @@ static void *work(void *seed)
     return NULL;
 }
 
-START_TEST(many_threads_share_it)
+START_TEST(many_threads_share_the_pool)
 {
     pthread_t thread[THREADS];
 
@@ -319,16 +319,16 @@ Suite *pool_suite(void)
 
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, el_pool_drain);
-    tcase_add_test(tc, what_came_back_last_goes_out_first);
-    tcase_add_test(tc, a_context_serves_its_key_only);
-    tcase_add_test(tc, nothing_comes_of_nothing);
+    tcase_add_test(tc, the_last_released_is_acquired_first);
+    tcase_add_test(tc, a_context_is_for_its_key_only);
+    tcase_add_test(tc, releasing_null_does_nothing);
     tcase_add_test(tc, the_limit_holds);
-    tcase_add_test(tc, what_nobody_asks_for_makes_room);
-    tcase_add_test(tc, what_a_single_thread_keeps_makes_way);
-    tcase_add_test(tc, what_threads_keep_stays);
-    tcase_add_test(tc, a_share_says_how_large_a_whole_body_may_be);
-    tcase_add_test(tc, the_system_has_back_what_is_idle);
-    tcase_add_test(tc, what_is_idle_is_given_back);
+    tcase_add_test(tc, idle_contexts_make_room);
+    tcase_add_test(tc, a_single_thread_frees_what_is_above_the_limit);
+    tcase_add_test(tc, threads_free_nothing_that_is_kept);
+    tcase_add_test(tc, a_share_sets_the_largest_whole_body);
+    tcase_add_test(tc, idle_memory_returns_to_the_system);
+    tcase_add_test(tc, what_is_idle_for_all_ages_is_freed);
     tcase_add_test(tc, buffers_hold_what_was_asked_for);
     tcase_add_test(tc, a_buffer_beyond_all_memory_is_refused);
     suite_add_tcase(suite, tc);
@@ -336,7 +336,7 @@ Suite *pool_suite(void)
     tcase_set_tags(threads, "threads");
     tcase_set_timeout(threads, 120);
     tcase_add_checked_fixture(threads, set_up, el_pool_drain);
-    tcase_add_test(threads, many_threads_share_it);
+    tcase_add_test(threads, many_threads_share_the_pool);
     suite_add_tcase(suite, threads);
     return suite;
 }
