@@ -1,8 +1,14 @@
-"""Clients that take several codings equally: which one, at which position of the controller."""
+"""Clients that take several codings equally: which one they get, at which position of the
+controller, and where an engine has become slow."""
+
+import collections
+import os
+import pathlib
+import tempfile
 
 import pytest
 
-from kit import bodies, check, env
+from kit import bodies, check, env, faults
 from kit.driven import TOP, start_driven
 
 PAGE = bodies.html(100_000)
@@ -83,3 +89,53 @@ def test_bounds_hold_on_the_ladder(driven):
         low, high = bounds[coding]
         assert low <= level <= high
         d.stat.busy(nudge)
+
+
+# --- an engine that becomes slow
+
+SLOWED = "zstd" if env.HAS_ZSTD else "br"
+
+# One response in 16 is measured: in the first rounds it is not known yet.
+ROUND, ROUNDS = 64, 8
+
+
+@pytest.fixture
+def slowed(driven, tmp_path):
+    """A server, and the file that makes one of its engines slow while it is there."""
+    # Where httpd's children, who are nobody, may look.
+    with tempfile.TemporaryDirectory(prefix="elastic-slow-") as folder:
+        os.chmod(folder, 0o755)
+        switch = pathlib.Path(folder) / "switch"
+        d = driven(wrapper=faults.wrapper(faults.library(tmp_path, f"{SLOWED}-slow")),
+                   environ={"ENGINE_SLOW": str(switch)})
+        d.server.write("page.html", PAGE)
+        yield d, switch
+
+
+def codings(d, count):
+    return collections.Counter(coding for coding, _, _ in setups(d.server, ALL, count))
+
+
+def find_position(d):
+    """From the ceiling to the floor, so that everything that is on the ladder is measured, and up
+    to a position at which the engine is the usual choice; the choices there."""
+    for position in range(TOP, -1, -1):
+        d.walk_to(position)
+        codings(d, ROUND // 2)
+    # Not to the ceiling: there the smallest body is taken, whatever it costs.
+    for position in range(TOP):
+        d.walk_to(position)
+        before = codings(d, ROUND)
+        if before[SLOWED] > ROUND * 3 / 4:
+            return before
+    raise AssertionError(f"{SLOWED} is nowhere the usual choice")
+
+
+def test_a_slowed_engine_is_left(slowed):
+    d, switch = slowed
+    before = find_position(d)
+    switch.touch()
+    after = []
+    while not after or after[-1][SLOWED] >= ROUND / 4:
+        assert len(after) < ROUNDS, (before, after)
+        after.append(codings(d, ROUND))

@@ -17,28 +17,13 @@ for _ in range(4):
     time.sleep(.02)
 """
 
-CONFIG = """
-<Location /tight>
-ElasticMaxTime 1ms
-</Location>
-<Location /medium>
-ElasticMaxTime 60ms
-</Location>
-<Location /ample>
-ElasticMaxTime 60s
-</Location>
-<Location /tight/off>
-ElasticMaxTime Off
-</Location>
-<Location /tight/pinned>
-ElasticLevel gzip 9
-ElasticLevel br 6
-</Location>
-<Location /tight/bounds>
-ElasticLevel gzip 5 9
-</Location>
-"""
-PLACES = ("ample", "medium", "tight", "tight/off", "tight/pinned", "tight/bounds")
+# The directives below each place; the longer path is merged over the shorter one.
+PLACES = {
+    "ample": "ElasticMaxTime 60s", "medium": "ElasticMaxTime 60ms", "tight": "ElasticMaxTime 1ms",
+    "tight/off": "ElasticMaxTime Off", "tight/bounds": "ElasticLevel gzip 5 9",
+    "tight/pinned": "ElasticLevel gzip 9\nElasticLevel br 6",
+}
+CONFIG = "".join(f"<Location /{place}>\n{lines}\n</Location>\n" for place, lines in PLACES.items())
 BODIES = {"small.txt": SMALL, "large.txt": LARGE, "a.txt": LARGE,
           "stream.cgi": 4 * bodies.text(50_000)}
 
