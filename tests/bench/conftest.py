@@ -45,3 +45,21 @@ def open_folder():
     path.chmod(0o755)
     yield path
     shutil.rmtree(path)
+
+
+@pytest.hookimpl(trylast=True)  # what is deselected has gone
+def pytest_collection_modifyitems(items):
+    """Has pytest-xdist's workers, each of which is given a run of tests at first, share those that
+    start servers: they take most of the time.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    share = max(len(items) // (4 * workers), 2)  # that of LoadScheduling
+    slow = [item for item in items if "module" in item.fixturenames]
+    others = [item for item in items if item not in slow]
+    ordered = []
+    for number in range(workers):
+        mine = slow[number::workers]
+        count = max(0, share - len(mine))
+        ordered += mine + others[:count]
+        others = others[count:]
+    items[:] = ordered + others

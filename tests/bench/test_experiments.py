@@ -1,6 +1,7 @@
 """Every experiment at its smallest; and what the bench says where something is missing."""
 
 import errno
+import io
 import json
 import os
 import pathlib
@@ -12,13 +13,14 @@ import types
 
 import pytest
 
-from benchkit import cli, net, nginx, machine_speed, outcome, progress, run, server, tools, verdict
+from benchkit import (cli, load, machine_speed, net, nginx, outcome, progress, rounds, run, server,
+                      tools, verdict)
 from benchkit.tools import BenchError
 
 PATIENCE = 120  # seconds; the slowest takes under ten
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
-          "p95": ["php-fpm"], "spike": ["php-fpm*"], "day": ["php-fpm*"],
+          "p95": ["php-fpm"], "spike": ["php-fpm"], "day": ["php-fpm"],
           "modes": ["php-fpm"]}
 
 
@@ -265,6 +267,18 @@ def test_server_takes_another_port_where_one_was_taken(module, monkeypatch, tmp_
         # Whoever listens there would be taken for the server, were its own end not looked at.
         monkeypatch.setattr(server.Server, "listens", lambda self: self.port == free)
         assert server.Httpd(one, "httpd", "").start().port == free
+
+
+def test_server_has_started_when_its_children_run(module, tmp_path):
+    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
+        assert len(server.Httpd(one, "httpd", "", children=3).start().child_pids()) == 3
+
+
+def test_requests_that_seem_to_cost_nothing_are_limited(monkeypatch):
+    monkeypatch.setattr(load.sample, "cpu_of", lambda pids: 0.0)
+    free = types.SimpleNamespace(pids=[], connect=io.BytesIO, ask=lambda *_: None)
+    leg = rounds.Leg({}, free, "/", b"")
+    assert load.count_requests(leg, 4, 0.1) == 0.1 / load.LEAST
 
 
 @pytest.mark.parametrize("make", [
