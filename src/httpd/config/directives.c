@@ -54,55 +54,6 @@ static const el_word_t loads[] = {
     {"psi", EL_LOAD_PSI}, {NULL, 0},
 };
 
-#define ON (1u << true)
-
-static const el_argument_t enabled = {.value = EL_DIR_ENABLED, .words = el_words_on_off};
-static const el_argument_t precompressed = {
-    .value = EL_DIR_PRECOMPRESSED, .words = el_words_on_off,
-    .used = &el_settings_precompressed, .used_by = ON,
-};
-static const el_argument_t inflate = {
-    .value = EL_DIR_INFLATE, .words = el_words_on_off,
-    .used = &el_settings_inflate, .used_by = ON,
-};
-static const el_argument_t min_size = {
-    .value = EL_DIR_MIN_SIZE, .unit = EL_UNIT_ONE, .max = INT64_MAX, .words = auto_size,
-};
-/* A body and its encoding are held in memory, and libraries count with 31 bits. */
-static const el_argument_t whole_body = {
-    .value = EL_DIR_WHOLE_BODY, .unit = EL_UNIT_BYTES, .max = INT_MAX,
-};
-static const el_argument_t max_time = {
-    .value = EL_DIR_MAX_TIME, .unit = EL_UNIT_TIME, .min = MAX_TIME_MIN, .max = MAX_TIME_MAX,
-    .words = no_max_time,
-};
-static const el_argument_t etag = {
-    .value = EL_DIR_ETAG, .words = etags, .used = &el_settings_untagged,
-    .used_by = 1u << EL_ETAG_KEEP | 1u << EL_ETAG_REMOVE,
-};
-static const el_argument_t mtu = {
-    .server = true, .value = EL_SERVER_MTU, .unit = EL_UNIT_ONE, .min = MTU_MIN, .max = MTU_MAX,
-    .words = auto_mtu,
-};
-static const el_argument_t bypass = {
-    .server = true, .global = true, .value = EL_SERVER_BYPASS, .unit = EL_UNIT_PERCENT,
-    .words = no_bypass,
-};
-static const el_argument_t control = {
-    .server = true, .global = true, .value = EL_SERVER_CONTROL, .words = controls,
-};
-static const el_argument_t load_from = {
-    .server = true, .global = true, .value = EL_SERVER_LOAD, .words = loads,
-};
-static const el_argument_t interval = {
-    .server = true, .global = true, .value = EL_SERVER_INTERVAL, .unit = EL_UNIT_TIME,
-    .min = INTERVAL_MIN, .max = INTERVAL_MAX, .adjust = advise_interval,
-};
-static const el_argument_t pool_memory = {
-    .server = true, .global = true, .value = EL_SERVER_POOL_MEMORY, .unit = EL_UNIT_BYTES,
-    .max = POOL_MEMORY_MAX,
-};
-
 /* Whether a pattern has `+` or `-` before it. */
 static bool is_signed(const char *given)
 {
@@ -262,14 +213,18 @@ static const char *set_path(cmd_parms *cmd, void *config, const char *args)
 #define EVERYWHERE OR_FILEINFO
 #define NOT_HTACCESS (RSRC_CONF | ACCESS_CONF)
 
-/* A directive of one value. */
-#define VALUE(name, argument, where, help)                                                         \
-    AP_INIT_RAW_ARGS(name, el_set_value, (void *)&argument, where, help)
+/* A directive of one value: what it takes is an el_argument_t. */
+#define VALUE(name, where, help, ...)                                                              \
+    AP_INIT_RAW_ARGS(name, el_set_value, ((void *)&(const el_argument_t){__VA_ARGS__}), where, help)
+#define ON_OFF(of) .value = of, .words = el_words_on_off
+#define USED_WHEN_ON(flag) .used = &flag, .used_by = 1u << true
+#define GLOBAL(of) .server = true, .global = true, .value = of
 #define PATH(name, field, help)                                                                    \
     AP_INIT_RAW_ARGS(name, set_path, (void *)offsetof(el_server_t, field), RSRC_CONF, help)
 
 const command_rec el_commands[] = {
-    VALUE("Elastic", enabled, EVERYWHERE, "On or Off: whether responses are compressed here"),
+    VALUE("Elastic", EVERYWHERE, "On or Off: whether responses are compressed here",
+          ON_OFF(EL_DIR_ENABLED)),
     AP_INIT_RAW_ARGS("ElasticTypes", set_types, NULL, EVERYWHERE,
                      "media types as text/html, text/* or application/*+json; with + or - added "
                      "to or taken from the inherited ones"),
@@ -278,39 +233,54 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticLevel", set_level, NULL, NOT_HTACCESS,
                      "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, "
                      "zstd 1-19"),
-    VALUE("ElasticMinSize", min_size, NOT_HTACCESS,
-          "auto, or the size in bytes below which bodies stay as they are"),
-    VALUE("ElasticWholeBody", whole_body, NOT_HTACCESS,
+    VALUE("ElasticMinSize", NOT_HTACCESS,
+          "auto, or the size in bytes below which bodies stay as they are",
+          .value = EL_DIR_MIN_SIZE, .unit = EL_UNIT_ONE, .max = INT64_MAX, .words = auto_size),
+    /* A body and its encoding are held in memory, and libraries count with 31 bits. */
+    VALUE("ElasticWholeBody", NOT_HTACCESS,
           "the size in bytes up to which a complete body is encoded in one call, below 2G; K, M "
-          "or G may follow"),
-    VALUE("ElasticMaxTime", max_time, NOT_HTACCESS,
+          "or G may follow",
+          .value = EL_DIR_WHOLE_BODY, .unit = EL_UNIT_BYTES, .max = INT_MAX),
+    VALUE("ElasticMaxTime", NOT_HTACCESS,
           "Off, or the time that encoding a body may be expected to take, 1ms to 60s (a bare "
-          "number is seconds)"),
-    VALUE("ElasticPrecompressed", precompressed, EVERYWHERE,
-          "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f"),
-    VALUE("ElasticInflate", inflate, EVERYWHERE,
-          "On or Off: whether request bodies in gzip and br are decoded"),
-    VALUE("ElasticETag", etag, NOT_HTACCESS,
-          "weak, suffix, keep or remove: the entity tag of an encoded response"),
-    VALUE("ElasticMTU", mtu, RSRC_CONF,
-          "auto, or the link's packet size in bytes, 576 to 65535"),
+          "number is seconds)",
+          .value = EL_DIR_MAX_TIME, .unit = EL_UNIT_TIME, .min = MAX_TIME_MIN, .max = MAX_TIME_MAX,
+          .words = no_max_time),
+    VALUE("ElasticPrecompressed", EVERYWHERE,
+          "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
+          ON_OFF(EL_DIR_PRECOMPRESSED), USED_WHEN_ON(el_settings_precompressed)),
+    VALUE("ElasticInflate", EVERYWHERE,
+          "On or Off: whether request bodies in gzip and br are decoded",
+          ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),
+    VALUE("ElasticETag", NOT_HTACCESS,
+          "weak, suffix, keep or remove: the entity tag of an encoded response",
+          .value = EL_DIR_ETAG, .words = etags, .used = &el_settings_untagged,
+          .used_by = 1u << EL_ETAG_KEEP | 1u << EL_ETAG_REMOVE),
+    VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
+          .server = true, .value = EL_SERVER_MTU, .unit = EL_UNIT_ONE, .min = MTU_MIN,
+          .max = MTU_MAX, .words = auto_mtu),
     AP_INIT_RAW_ARGS("ElasticCPU", set_cpu, NULL, RSRC_CONF,
                      "two percentages, 0 <= low < high <= 100: effort goes up below low and down "
                      "above high"),
-    VALUE("ElasticInterval", interval, RSRC_CONF,
-          "the time between two samples, 100ms to 60s (a bare number is seconds)"),
-    VALUE("ElasticControl", control, RSRC_CONF,
-          "step, mix, predict, external or off: how the effort follows the load"),
-    VALUE("ElasticLoad", load_from, RSRC_CONF,
-          "auto, stat, cgroup or psi: what the load is read from"),
+    VALUE("ElasticInterval", RSRC_CONF,
+          "the time between two samples, 100ms to 60s (a bare number is seconds)",
+          GLOBAL(EL_SERVER_INTERVAL), .unit = EL_UNIT_TIME, .min = INTERVAL_MIN,
+          .max = INTERVAL_MAX, .adjust = advise_interval),
+    VALUE("ElasticControl", RSRC_CONF,
+          "step, mix, predict, external or off: how the effort follows the load",
+          GLOBAL(EL_SERVER_CONTROL), .words = controls),
+    VALUE("ElasticLoad", RSRC_CONF, "auto, stat, cgroup or psi: what the load is read from",
+          GLOBAL(EL_SERVER_LOAD), .words = loads),
     AP_INIT_RAW_ARGS("ElasticGoal", set_goal, NULL, RSRC_CONF,
                      "cpu, latency p95 TIME (us, ms or s) or cost PRICE/h PRICE/GB: what effort "
                      "is spent for"),
     PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
-    VALUE("ElasticBypass", bypass, RSRC_CONF,
-          "Off, or the percentage of CPU above which nothing is compressed, 0 to 100"),
-    VALUE("ElasticPoolMemory", pool_memory, RSRC_CONF,
-          "the bytes that all processes together keep for their encoders; K, M or G may follow"),
+    VALUE("ElasticBypass", RSRC_CONF,
+          "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",
+          GLOBAL(EL_SERVER_BYPASS), .unit = EL_UNIT_PERCENT, .words = no_bypass),
+    VALUE("ElasticPoolMemory", RSRC_CONF,
+          "the bytes that all processes together keep for their encoders; K, M or G may follow",
+          GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = POOL_MEMORY_MAX),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {NULL},
 };
