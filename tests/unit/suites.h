@@ -3,40 +3,45 @@
 #define ELASTIC_TESTS_SUITES_H
 
 #include <check.h>
+#include <stdlib.h>
+
+/* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
+#define UNIT_SUITES(X)                                                                             \
+    X(coding) X(accept) X(encoding) X(decoder) X(mediatype) X(load) X(cgroup) X(psi) X(position)   \
+    X(reading) X(machine) X(ladder) X(curve) X(goal) X(histogram) X(control) X(cost) X(ratio)      \
+    X(control_mix) X(control_predict) X(packet) X(etag) X(decide) X(snapshot) X(state)             \
+    X(state_claim) X(state_control)
+
+/* Those of the program `engines`, which links the compression libraries. */
+#define ENGINE_SUITES(X) X(engines) X(level_change) X(failing) X(pool)
+
+#define DECLARE_SUITE(name) Suite *name##_suite(void);
+#define ADD_SUITE(name) srunner_add_suite(runner, name##_suite());
+
+UNIT_SUITES(DECLARE_SUITE)
+ENGINE_SUITES(DECLARE_SUITE)
 
 /* For tcase_add_loop_test(): the rows of a table. */
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-Suite *accept_suite(void);
-Suite *cgroup_suite(void);
-Suite *coding_suite(void);
-Suite *control_suite(void);
-Suite *control_mix_suite(void);
-Suite *control_predict_suite(void);
-Suite *curve_suite(void);
-Suite *cost_suite(void);
-Suite *decide_suite(void);
-Suite *decoder_suite(void);
-Suite *encoding_suite(void);
-Suite *engines_suite(void);
-Suite *etag_suite(void);
-Suite *goal_suite(void);
-Suite *histogram_suite(void);
-Suite *failing_suite(void);
-Suite *ladder_suite(void);
-Suite *level_change_suite(void);
-Suite *load_suite(void);
-Suite *machine_suite(void);
-Suite *mediatype_suite(void);
-Suite *packet_suite(void);
-Suite *position_suite(void);
-Suite *psi_suite(void);
-Suite *ratio_suite(void);
-Suite *reading_suite(void);
-Suite *pool_suite(void);
-Suite *snapshot_suite(void);
-Suite *state_suite(void);
-Suite *state_claim_suite(void);
-Suite *state_control_suite(void);
+/* A suite of one case. */
+static inline Suite *suite_of(const char *name, TCase *tc)
+{
+    Suite *suite = suite_create(name);
+
+    suite_add_tcase(suite, tc);
+    return suite;
+}
+
+/* Runs what was added; libcheck's CK_ variables choose and set the output. For main() to return. */
+static inline int run_suites(SRunner *runner)
+{
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
 
 #endif

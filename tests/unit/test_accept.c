@@ -285,7 +285,6 @@ END_TEST
 
 Suite *accept_suite(void)
 {
-    Suite *suite = suite_create("accept");
     TCase *tc = tcase_create("accept");
 
     tcase_add_loop_test(tc, a_line_gives_weights, 0, ROWS(lines));
@@ -296,6 +295,5 @@ Suite *accept_suite(void)
     tcase_add_test(tc, the_last_member_of_a_long_line_counts);
     tcase_add_loop_test(tc, the_best_coding_is_chosen, 0, ROWS(choices));
     tcase_add_test(tc, a_weight_above_zero_is_taken);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("accept", tc);
 }

@@ -228,7 +228,6 @@ END_TEST
 
 Suite *cgroup_suite(void)
 {
-    Suite *suite = suite_create("cgroup");
     TCase *tc = tcase_create("cgroup");
 
     tcase_add_loop_test(tc, a_process_has_a_folder, 0, ROWS(folders));
@@ -239,6 +238,5 @@ Suite *cgroup_suite(void)
     tcase_add_loop_test(tc, version_2_tells_the_time_used, 0, ROWS(stats));
     tcase_add_test(tc, version_1_tells_the_time_used);
     tcase_add_loop_test(tc, a_list_names_cpus, 0, ROWS(lists));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("cgroup", tc);
 }

@@ -75,13 +75,11 @@ END_TEST
 
 Suite *coding_suite(void)
 {
-    Suite *suite = suite_create("coding");
     TCase *tc = tcase_create("coding");
 
     tcase_add_loop_test(tc, a_coding_has_its_row, 0, ROWS(known));
     tcase_add_test(tc, identity_has_no_row);
     tcase_add_loop_test(tc, a_name_finds_its_coding, 0, ROWS(names));
     tcase_add_test(tc, only_the_given_bytes_count);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("coding", tc);
 }

@@ -252,7 +252,6 @@ END_TEST
 
 Suite *control_suite(void)
 {
-    Suite *suite = suite_create("control");
     TCase *tc = tcase_create("control");
 
     tcase_add_loop_test(tc, a_sample_moves_the_state, 0, ROWS(moves));
@@ -265,6 +264,5 @@ Suite *control_suite(void)
     tcase_add_test(tc, a_whole_position_is_not_mixed);
     tcase_add_test(tc, an_update_is_due_when_its_time_has_come);
     tcase_add_loop_test(tc, the_next_update_is_scheduled, 0, ROWS(schedules));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("control", tc);
 }

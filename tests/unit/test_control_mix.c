@@ -116,7 +116,6 @@ END_TEST
 
 Suite *control_mix_suite(void)
 {
-    Suite *suite = suite_create("control_mix");
     TCase *tc = tcase_create("control_mix");
 
     tcase_add_test(tc, the_middle_of_the_band_is_quiet);
@@ -125,6 +124,5 @@ Suite *control_mix_suite(void)
     tcase_add_test(tc, nothing_winds_up_at_a_bound);
     tcase_add_test(tc, the_brake_never_turns_a_move_around);
     tcase_add_test(tc, bypass_begins_at_the_very_floor);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("control_mix", tc);
 }

@@ -259,7 +259,6 @@ END_TEST
 
 Suite *control_predict_suite(void)
 {
-    Suite *suite = suite_create("control_predict");
     TCase *tc = tcase_create("control_predict");
 
     tcase_add_loop_test(tc, down_at_once, 0, ROWS(down));
@@ -272,6 +271,5 @@ Suite *control_predict_suite(void)
     tcase_add_test(tc, the_interval_scales_the_curve);
     tcase_add_test(tc, without_costs_it_mixes);
     tcase_add_loop_test(tc, a_goal_sets_the_position, 0, ROWS(goals));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("control_predict", tc);
 }

@@ -231,7 +231,6 @@ END_TEST
 
 Suite *cost_suite(void)
 {
-    Suite *suite = suite_create("cost");
     TCase *tc = tcase_create("cost");
 
     tcase_add_checked_fixture(tc, set_up, NULL);
@@ -250,6 +249,5 @@ Suite *cost_suite(void)
     tcase_add_test(tc, what_is_no_setup_changes_nothing);
     tcase_add_test(tc, a_reset_forgets);
     tcase_add_test(tc, the_largest_values_fit);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("cost", tc);
 }

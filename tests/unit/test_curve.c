@@ -102,13 +102,11 @@ END_TEST
 
 Suite *curve_suite(void)
 {
-    Suite *suite = suite_create("curve");
     TCase *tc = tcase_create("curve");
 
     tcase_add_loop_test(tc, figures_are_known_or_not, 0, ROWS(figures));
     tcase_add_loop_test(tc, a_position_has_a_cost, 0, ROWS(points));
     tcase_add_loop_test(tc, a_cost_has_a_position, 0, ROWS(costs));
     tcase_add_test(tc, one_setup_is_floor_and_ceiling);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("curve", tc);
 }

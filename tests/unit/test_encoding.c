@@ -42,10 +42,8 @@ END_TEST
 
 Suite *encoding_suite(void)
 {
-    Suite *suite = suite_create("encoding");
     TCase *tc = tcase_create("encoding");
 
     tcase_add_loop_test(tc, a_list_gives_its_codings_from_the_outermost, 0, ROWS(lists));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("encoding", tc);
 }

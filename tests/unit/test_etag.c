@@ -384,7 +384,6 @@ END_TEST
 
 Suite *etag_suite(void)
 {
-    Suite *suite = suite_create("etag");
     TCase *tc = tcase_create("etag");
 
     tcase_add_loop_test(tc, a_tag_is_encoded, 0, ROWS(encodings));
@@ -399,6 +398,5 @@ Suite *etag_suite(void)
     tcase_add_loop_test(tc, a_tag_is_decoded, 0, ROWS(decodings));
     tcase_add_loop_test(tc, a_list_of_decoded_tags, 0, ROWS(decoded_lists));
     tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 8);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("etag", tc);
 }

@@ -149,7 +149,6 @@ END_TEST
 
 Suite *goal_suite(void)
 {
-    Suite *suite = suite_create("goal");
     TCase *tc = tcase_create("goal");
 
     tcase_add_loop_test(tc, a_text_is_a_goal, 0, ROWS(texts));
@@ -158,6 +157,5 @@ Suite *goal_suite(void)
     tcase_add_test(tc, without_costs_a_latency_is_felt_for);
     tcase_add_test(tc, a_price_is_cpu_and_egress);
     tcase_add_loop_test(tc, the_cheapest_setup_is_found, 0, ROWS(prices));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("goal", tc);
 }

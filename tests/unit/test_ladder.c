@@ -209,7 +209,6 @@ END_TEST
 
 Suite *ladder_suite(void)
 {
-    Suite *suite = suite_create("ladder");
     TCase *tc = tcase_create("ladder");
 
     tcase_add_loop_test(tc, ranges_give_top_and_start, 0, ROWS(ladders));
@@ -221,6 +220,5 @@ Suite *ladder_suite(void)
     tcase_add_test(tc, where_all_bytes_are_dear_the_prices_follow);
     tcase_add_test(tc, a_ladder_of_one_or_of_equals);
     tcase_add_loop_test(tc, a_limit_is_kept_setup_by_setup, 0, ROWS(descents));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("ladder", tc);
 }

@@ -331,7 +331,6 @@ END_TEST
 
 Suite *load_suite(void)
 {
-    Suite *suite = suite_create("load");
     TCase *tc = tcase_create("load");
 
     tcase_add_loop_test(tc, a_row_gives_ticks, 0, ROWS(rows));
@@ -343,6 +342,5 @@ Suite *load_suite(void)
     tcase_add_test(tc, a_machine_beyond_the_limit_is_read_up_to_it);
     tcase_add_loop_test(tc, the_clock_tells_what_ticks_do_not, 0, ROWS(clocked));
     tcase_add_test(tc, a_text_cut_anywhere_gives_whole_rows_or_none);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("load", tc);
 }

@@ -328,7 +328,6 @@ END_TEST
 
 Suite *machine_suite(void)
 {
-    Suite *suite = suite_create("machine");
     TCase *tc = tcase_create("machine");
 
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -344,6 +343,5 @@ Suite *machine_suite(void)
     tcase_add_test(tc, kept_files_outlive_their_names);
     tcase_add_test(tc, this_machine_can_be_read);
     tcase_add_test(tc, only_files_of_the_kernel_keep_the_clocks_time);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("machine", tc);
 }

@@ -197,7 +197,6 @@ END_TEST
 
 Suite *mediatype_suite(void)
 {
-    Suite *suite = suite_create("mediatype");
     TCase *tc = tcase_create("mediatype");
 
     tcase_add_loop_test(tc, a_pattern_is_one_or_not, 0, ROWS(patterns));
@@ -206,6 +205,5 @@ Suite *mediatype_suite(void)
     tcase_add_loop_test(tc, the_defaults_list_what_shrinks, 0, ROWS(by_default));
     tcase_add_loop_test(tc, spellings_of_a_type_have_its_hash, 0, ROWS(hashes));
     tcase_add_test(tc, what_is_no_type_has_no_hash);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("mediatype", tc);
 }

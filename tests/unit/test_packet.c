@@ -46,10 +46,8 @@ END_TEST
 
 Suite *packet_suite(void)
 {
-    Suite *suite = suite_create("packet");
     TCase *tc = tcase_create("packet");
 
     tcase_add_loop_test(tc, a_connection_gives_its_segment_and_the_least_body, 0, ROWS(packets));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("packet", tc);
 }

@@ -189,7 +189,6 @@ END_TEST
 
 Suite *position_suite(void)
 {
-    Suite *suite = suite_create("position");
     TCase *tc = tcase_create("position");
 
     tcase_add_test(tc, the_layout_is_fixed);
@@ -201,6 +200,5 @@ Suite *position_suite(void)
     tcase_add_loop_test(tc, nonsense_with_a_checksum_is_damaged, 0, ROWS(nonsense));
     tcase_add_loop_test(tc, a_position_is_scaled_to_another_ladder, 0, ROWS(scales));
     tcase_add_test(tc, verdicts_have_texts);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("position", tc);
 }

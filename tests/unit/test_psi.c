@@ -51,10 +51,8 @@ END_TEST
 
 Suite *psi_suite(void)
 {
-    Suite *suite = suite_create("psi");
     TCase *tc = tcase_create("psi");
 
     tcase_add_loop_test(tc, a_text_tells_the_pressure, 0, ROWS(texts));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("psi", tc);
 }

@@ -162,7 +162,6 @@ END_TEST
 
 Suite *ratio_suite(void)
 {
-    Suite *suite = suite_create("ratio");
     TCase *tc = tcase_create("ratio");
 
     tcase_add_checked_fixture(tc, set_up, NULL);
@@ -177,6 +176,5 @@ Suite *ratio_suite(void)
     tcase_add_test(tc, a_full_place_forgets_what_it_knows_least_of);
     tcase_add_test(tc, all_types_of_a_site_have_room);
     tcase_add_test(tc, a_reset_forgets);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("ratio", tc);
 }

@@ -188,7 +188,6 @@ END_TEST
 
 Suite *reading_suite(void)
 {
-    Suite *suite = suite_create("reading");
     TCase *tc = tcase_create("reading");
 
     tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(choices));
@@ -198,6 +197,5 @@ Suite *reading_suite(void)
     tcase_add_test(tc, what_is_missing_is_not_made_up);
     tcase_add_test(tc, usage_that_runs_backward_is_none);
     tcase_add_test(tc, an_interval_has_a_capacity);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("reading", tc);
 }

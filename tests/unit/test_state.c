@@ -161,7 +161,6 @@ END_TEST
 
 Suite *state_suite(void)
 {
-    Suite *suite = suite_create("state");
     TCase *tc = tcase_create("state");
 
     tcase_add_checked_fixture(tc, block_setup, block_teardown);
@@ -176,6 +175,5 @@ Suite *state_suite(void)
     tcase_add_test(tc, counters_add_up_over_all_lanes);
     tcase_add_test(tc, each_reason_has_a_counter);
     tcase_add_loop_test(tc, the_cpu_time_is_scaled_from_samples, 0, ROWS(costs));
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("state", tc);
 }

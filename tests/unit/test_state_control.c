@@ -227,7 +227,6 @@ END_TEST
 
 Suite *state_control_suite(void)
 {
-    Suite *suite = suite_create("state and controller");
     TCase *tc = tcase_create("state and controller");
 
     tcase_add_checked_fixture(tc, block_setup, block_teardown);
@@ -242,6 +241,5 @@ Suite *state_control_suite(void)
     tcase_add_test(tc, durations_are_counted_for_a_latency);
     tcase_add_test(tc, a_published_position_is_followed);
     tcase_add_test(tc, its_own_controller_begins_anew_after_following);
-    suite_add_tcase(suite, tc);
-    return suite;
+    return suite_of("state and controller", tc);
 }
