@@ -16,7 +16,7 @@ static void check_tag(const el_etag_t *tag, const char *list, size_t size)
     }
 }
 
-/* Every tag of the list is there; the cursor never stands still. */
+/* Every tag of the list is there; the cursor always moves on. */
 static void check_list(const char *list, size_t size)
 {
     const char *cursor = list;

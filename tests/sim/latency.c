@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Responses of an interval: of a busy site, and of one with hardly more than tell a percentile. */
+/* Responses of an interval: of a busy site, and of one with hardly enough for a percentile. */
 static const unsigned responses[] = {100, 8};
 
 static int compare(const void *a, const void *b)

@@ -25,8 +25,8 @@ static double variance(el_control_mode_t mode, plant_t plant, double load, doubl
     return squares / (10 * SIM_MINUTE) - sum / (10 * SIM_MINUTE) * (sum / (10 * SIM_MINUTE));
 }
 
-/* Where every level fits the band, both stand. */
-START_TEST(mix_stands_where_step_does)
+/* Where every level fits the band, both stay. */
+START_TEST(mix_settles_where_step_does)
 {
     static const double noises[] = {0, 0.05};
 
@@ -108,7 +108,7 @@ TCase *sim_mix(void)
 {
     TCase *tc = tcase_create("mix");
 
-    tcase_add_loop_test(tc, mix_stands_where_step_does, 0, 2);
+    tcase_add_loop_test(tc, mix_settles_where_step_does, 0, 2);
     tcase_add_loop_test(tc, mix_varies_less_than_step, 0, 2);
     tcase_add_test(tc, mix_rests_where_step_cannot);
     tcase_add_loop_test(tc, mix_notices_that_a_load_is_gone, 0, 2);

@@ -31,7 +31,7 @@ typedef struct {
     double spent_noise;          /* of the CPU time of compression: up to this share of it */
     double lag;                  /* share of the work that still goes by the last position */
 
-    /* Where it stands. */
+    /* Its state. */
     el_control_state_t state;
     el_control_memory_t memory;
     double last_position;

@@ -6,7 +6,7 @@
 /* Where it goes. */
 #define AIM 0.725
 
-/* How much the true costs differ from what the controller knows: at the floor, at the ceiling. */
+/* How much the true costs differ from what the controller is given: at the floor, at the ceiling. */
 static const struct {
     const char *name;
     double floor, ceiling;

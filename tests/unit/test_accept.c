@@ -73,7 +73,7 @@ static const struct {
     {"the first of two weights, if it is one", "gzip;q=1;q=0", U, ONE, 0, 0},
 
     /* the star */
-    {"a star stands for all", "*", ONE, ONE, ONE, ONE},
+    {"a star is for all", "*", ONE, ONE, ONE, ONE},
     {"a star with a weight", "*;q=0.5", 1000, 1000, 1000, 1000},
     {"a star refuses all", "*;q=0", 0, 0, 0, 0},
     {"a star spares what is named before it", "gzip;q=0.5, *;q=0", 0, 1000, 0, 0},

@@ -176,7 +176,7 @@ static const struct {
     {"", false, 0},
 };
 
-START_TEST(version_2_tells_the_time_used)
+START_TEST(cpu_stat_has_the_time_used)
 {
     char *copy = exact(stats[_i].text);
     uint64_t usec = 0;
@@ -187,7 +187,7 @@ START_TEST(version_2_tells_the_time_used)
 }
 END_TEST
 
-START_TEST(version_1_tells_the_time_used)
+START_TEST(cpuacct_has_the_time_used)
 {
     uint64_t usec = 7;
 
@@ -235,8 +235,8 @@ Suite *cgroup_suite(void)
     tcase_add_test(tc, parents_end_at_the_mount_point);
     tcase_add_loop_test(tc, version_2_has_a_limit_or_none, 0, ROWS(maxima));
     tcase_add_loop_test(tc, version_1_has_a_limit_or_none, 0, ROWS(quotas));
-    tcase_add_loop_test(tc, version_2_tells_the_time_used, 0, ROWS(stats));
-    tcase_add_test(tc, version_1_tells_the_time_used);
+    tcase_add_loop_test(tc, cpu_stat_has_the_time_used, 0, ROWS(stats));
+    tcase_add_test(tc, cpuacct_has_the_time_used);
     tcase_add_loop_test(tc, a_list_names_cpus, 0, ROWS(lists));
     return suite_of("cgroup", tc);
 }

@@ -134,13 +134,13 @@ END_TEST
 START_TEST(from_the_floor_it_comes_back_into_the_band)
 {
     ck_assert_double_eq(first(cost, TOP, 1.0, 0.9), 0);
-    /* The first interval is partly of the time before; two of them tell. */
+    /* The first interval is partly of the time before; two of them count. */
     ck_assert_double_eq(next(&predict, cost, 0, 0.7, 0.1), 0);
     ck_assert_double_gt(next(&predict, cost, 0, 0.7, 0.1), 0.1);
     /* And once only. */
     ck_assert_double_eq(next(&predict, cost, 1, 0.65, 0.1), 1);
     ck_assert_double_eq(next(&predict, cost, 1, 0.65, 0.1), 1);
-    /* An interval above the threshold tells nothing. */
+    /* An interval above the threshold changes nothing. */
     ck_assert_double_eq(first(cost, TOP, 1.0, 0.9), 0);
     ck_assert_double_eq(next(&predict, cost, 0, 0.9, 0.1), 0);
     ck_assert_double_eq(next(&predict, cost, 0, 0.7, 0.1), 0);
@@ -176,7 +176,7 @@ START_TEST(the_interval_scales_the_curve)
     ck_assert_double_eq_tol(
         el_control_position(el_control_next(&predict, &observed, &memory, top)), 3.03030, 1e-3);
     memory = (el_control_memory_t){0};
-    /* Without CPU time the bytes tell, by the curve. */
+    /* Without CPU time the bytes count, by the curve. */
     observed.spent_usec = 0;
     observed.kbytes = 0.6 * CAPACITY / 80;
     ck_assert_double_eq_tol(

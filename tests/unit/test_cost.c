@@ -15,7 +15,7 @@ static void set_up(void)
     memset(&costs, 0, sizeof(costs));
 }
 
-static void learn(int times, uint32_t nsec, uint32_t size, uint32_t now)
+static void update(int times, uint32_t nsec, uint32_t size, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
         el_cost_update(&costs, KEY(EL_GZIP, 6, 2), known, (el_cost_t){nsec, size}, now);
@@ -54,10 +54,10 @@ START_TEST(without_a_measurement_the_table_counts)
 }
 END_TEST
 
-START_TEST(measurements_are_believed_in_time)
+START_TEST(many_measurements_replace_the_table)
 {
-    learn(1, 3000, 2000, 1000);
-    learn(99, 3000, 2000, 1000);
+    update(1, 3000, 2000, 1000);
+    update(99, 3000, 2000, 1000);
     ck_assert_uint_ge(expect(1000).nsec, 2970);
     ck_assert_uint_le(expect(1000).nsec, 3000);
     ck_assert_uint_ge(expect(1000).size, 1990);
@@ -65,13 +65,13 @@ START_TEST(measurements_are_believed_in_time)
 }
 END_TEST
 
-START_TEST(it_is_known_how_much_was_measured)
+START_TEST(the_weight_is_the_number_of_measurements)
 {
     ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000), 0);
-    learn(3, 3000, 2000, 1000);
+    update(3, 3000, 2000, 1000);
     ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000), 3);
     ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 3), 1000), 0);
-    learn(1000, 3000, 2000, 1000);
+    update(1000, 3000, 2000, 1000);
     ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000), 64);
     ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, 6, 2), 1000 + 12 * 3600), 0);
     ck_assert_uint_eq(el_cost_weight(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), 1000), 0);
@@ -83,7 +83,7 @@ START_TEST(a_slow_machine_is_slow_for_every_setup)
     el_cost_t other;
 
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
-    learn(100, 3000, 2500, 1000);
+    update(100, 3000, 2500, 1000);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 3, 0.05);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 1, 1e-9);
     other = el_cost_expect(&costs, KEY(EL_BR, 5, 0), (el_cost_t){500, 3000}, 1000);
@@ -93,7 +93,7 @@ START_TEST(a_slow_machine_is_slow_for_every_setup)
 }
 END_TEST
 
-static void learn_coding(el_coding_t coding, int level, int times, uint32_t nsec)
+static void update_coding(el_coding_t coding, int level, int times, uint32_t nsec)
 {
     for (int i = 0; i < times; i++) {
         el_cost_update(&costs, KEY(coding, level, 2), known, (el_cost_t){nsec, known.size}, 1000);
@@ -109,9 +109,9 @@ static uint32_t expect_unmeasured(el_coding_t coding)
 /* Measured a hundred times as often as the others, it still is one engine of three. */
 START_TEST(a_slow_engine_is_no_slow_machine)
 {
-    learn_coding(EL_GZIP, 6, 20, 1000);
-    learn_coding(EL_BR, 5, 20, 1100);
-    learn_coding(EL_ZSTD, 3, 2000, 3300);
+    update_coding(EL_GZIP, 6, 20, 1000);
+    update_coding(EL_BR, 5, 20, 1100);
+    update_coding(EL_ZSTD, 3, 2000, 3300);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1.1, 0.01);
     ck_assert_uint_le(expect_unmeasured(EL_GZIP), 1100);
     ck_assert_uint_le(expect_unmeasured(EL_BR), 1110);
@@ -119,22 +119,22 @@ START_TEST(a_slow_engine_is_no_slow_machine)
 }
 END_TEST
 
-START_TEST(of_two_engines_the_faster_one_tells_of_the_machine)
+START_TEST(of_two_engines_the_faster_one_gives_the_machines_speed)
 {
-    learn_coding(EL_BR, 5, 20, 3000);
+    update_coding(EL_BR, 5, 20, 3000);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 3, 0.01);
-    learn_coding(EL_GZIP, 6, 20, 1000);
+    update_coding(EL_GZIP, 6, 20, 1000);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 0.01);
-    learn_coding(EL_BR, 5, 20, 3000);
+    update_coding(EL_BR, 5, 20, 3000);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 0.01);
     ck_assert_uint_le(expect_unmeasured(EL_ZSTD), 1010);
 }
 END_TEST
 
 /* The last one that was measured speaks alone when the others were long ago. */
-START_TEST(a_coding_is_forgotten_too)
+START_TEST(an_old_measurement_of_a_coding_does_not_count)
 {
-    learn_coding(EL_GZIP, 6, 100, 1000);
+    update_coding(EL_GZIP, 6, 100, 1000);
     el_cost_update(&costs, KEY(EL_BR, 5, 2), known, (el_cost_t){3000, 2500}, 1000 + 12 * 3600);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 3, 0.01);
 }
@@ -142,31 +142,31 @@ END_TEST
 
 START_TEST(an_outlier_moves_little)
 {
-    learn(100, 1000, 2500, 1000);
-    learn(1, 1000000, 9999, 1000);
+    update(100, 1000, 2500, 1000);
+    update(1, 1000000, 9999, 1000);
     ck_assert_uint_le(expect(1000).nsec, 1020);
     ck_assert_uint_le(expect(1000).size, 2540);
-    learn(1, 0, 0, 1000);
+    update(1, 0, 0, 1000);
     ck_assert_uint_ge(expect(1000).nsec, 980);
 }
 END_TEST
 
 START_TEST(a_first_measurement_may_be_an_outlier)
 {
-    learn(1, 4000000, 2500, 1000);
+    update(1, 4000000, 2500, 1000);
     ck_assert_uint_le(expect(1000).nsec, 16000);
-    learn(100, 1000, 2500, 1000);
+    update(100, 1000, 2500, 1000);
     ck_assert_uint_le(expect(1000).nsec, 2000);
 }
 END_TEST
 
-START_TEST(what_is_old_is_forgotten)
+START_TEST(old_measurements_do_not_count)
 {
-    learn(100, 3000, 2500, 1000);
+    update(100, 3000, 2500, 1000);
     ck_assert_uint_ge(expect(1000 + 60).nsec, 2970);
     ck_assert_uint_eq(expect(1000 + 12 * 3600).nsec, known.nsec);
     /* And a new one counts at once. */
-    learn(1, 2000, 2500, 1000 + 12 * 3600);
+    update(1, 2000, 2500, 1000 + 12 * 3600);
     ck_assert_uint_ge(expect(1000 + 12 * 3600).nsec, 1990);
 }
 END_TEST
@@ -210,7 +210,7 @@ END_TEST
 
 START_TEST(a_reset_forgets)
 {
-    learn(100, 3000, 2000, 1000);
+    update(100, 3000, 2000, 1000);
     el_cost_reset(&costs);
     ck_assert_uint_eq(expect(1000).nsec, known.nsec);
     ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 1, 0), known, 1000).nsec, known.nsec);
@@ -236,15 +236,15 @@ Suite *cost_suite(void)
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_loop_test(tc, lengths_have_their_class, 0, ROWS(classes));
     tcase_add_test(tc, without_a_measurement_the_table_counts);
-    tcase_add_test(tc, measurements_are_believed_in_time);
-    tcase_add_test(tc, it_is_known_how_much_was_measured);
+    tcase_add_test(tc, many_measurements_replace_the_table);
+    tcase_add_test(tc, the_weight_is_the_number_of_measurements);
     tcase_add_test(tc, a_slow_machine_is_slow_for_every_setup);
     tcase_add_test(tc, a_slow_engine_is_no_slow_machine);
-    tcase_add_test(tc, of_two_engines_the_faster_one_tells_of_the_machine);
-    tcase_add_test(tc, a_coding_is_forgotten_too);
+    tcase_add_test(tc, of_two_engines_the_faster_one_gives_the_machines_speed);
+    tcase_add_test(tc, an_old_measurement_of_a_coding_does_not_count);
     tcase_add_test(tc, an_outlier_moves_little);
     tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
-    tcase_add_test(tc, what_is_old_is_forgotten);
+    tcase_add_test(tc, old_measurements_do_not_count);
     tcase_add_loop_test(tc, a_time_is_shared_out_over_a_body, 0, ROWS(allowances));
     tcase_add_test(tc, what_is_no_setup_changes_nothing);
     tcase_add_test(tc, a_reset_forgets);

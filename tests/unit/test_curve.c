@@ -29,7 +29,7 @@ static const struct {
     {"no number", no_number, false},
 };
 
-START_TEST(figures_are_known_or_not)
+START_TEST(figures_are_usable_or_not)
 {
     el_curve_t costs = {figures[_i].cost, NULL, 3};
     el_curve_t ratios = {NULL, figures[_i].cost, 3};
@@ -104,7 +104,7 @@ Suite *curve_suite(void)
 {
     TCase *tc = tcase_create("curve");
 
-    tcase_add_loop_test(tc, figures_are_known_or_not, 0, ROWS(figures));
+    tcase_add_loop_test(tc, figures_are_usable_or_not, 0, ROWS(figures));
     tcase_add_loop_test(tc, a_position_has_a_cost, 0, ROWS(points));
     tcase_add_loop_test(tc, a_cost_has_a_position, 0, ROWS(costs));
     tcase_add_test(tc, one_setup_is_floor_and_ceiling);

@@ -148,7 +148,7 @@ static const struct {
     {"mod_deflate's for inflated bodies", "\"x-gunzip\"", EL_IDENTITY, 0},
 };
 
-START_TEST(a_suffix_tells_the_coding)
+START_TEST(a_suffix_gives_the_coding)
 {
     const char *cursor = suffixes[_i].tag;
     size_t base = 0;
@@ -389,7 +389,7 @@ Suite *etag_suite(void)
     tcase_add_loop_test(tc, a_tag_is_encoded, 0, ROWS(encodings));
     tcase_add_loop_test(tc, a_list_gives_its_tags, 0, ROWS(lists));
     tcase_add_loop_test(tc, tags_compare_weakly, 0, ROWS(pairs));
-    tcase_add_loop_test(tc, a_suffix_tells_the_coding, 0, ROWS(suffixes));
+    tcase_add_loop_test(tc, a_suffix_gives_the_coding, 0, ROWS(suffixes));
     tcase_add_loop_test(tc, a_list_gives_the_bases, 0, ROWS(based));
     tcase_add_test(tc, a_base_that_does_not_fit_is_left_out_whole);
     tcase_add_test(tc, the_bases_of_the_tightest_list_fit);

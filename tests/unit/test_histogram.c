@@ -17,7 +17,7 @@
 /* Every test runs in a process of its own: it starts as zeros. */
 static el_histogram_t histogram;
 
-START_TEST(an_empty_one_knows_nothing)
+START_TEST(an_empty_histogram_has_no_quantile)
 {
     ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 0), 0);
     ck_assert_double_eq(el_histogram_quantile(&histogram, 0.95, 10), 0);
@@ -30,7 +30,7 @@ static const uint64_t durations[] = {
     1000, 1001, 1999, 2000, 17000, 1 * MSEC, 5 * MSEC, 33 * MSEC, 999 * MSEC, 60000 * MSEC,
 };
 
-START_TEST(a_duration_is_told_within_its_class)
+START_TEST(a_quantile_is_within_the_class_of_its_duration)
 {
     double usec = (double)durations[_i] / 1000;
     double got;
@@ -66,7 +66,7 @@ START_TEST(a_quantile_leaves_its_share_below)
 }
 END_TEST
 
-START_TEST(too_few_tell_nothing)
+START_TEST(too_few_durations_have_no_quantile)
 {
     for (unsigned n = 0; n < 20; n++) {
         el_histogram_add(&histogram, MSEC);
@@ -177,11 +177,11 @@ Suite *histogram_suite(void)
     TCase *tc = tcase_create("histogram");
     TCase *threads = tcase_create("threads");
 
-    tcase_add_test(tc, an_empty_one_knows_nothing);
-    tcase_add_loop_test(tc, a_duration_is_told_within_its_class, 0, ROWS(durations));
+    tcase_add_test(tc, an_empty_histogram_has_no_quantile);
+    tcase_add_loop_test(tc, a_quantile_is_within_the_class_of_its_duration, 0, ROWS(durations));
     tcase_add_test(tc, durations_beyond_the_ends_count_at_the_ends);
     tcase_add_test(tc, a_quantile_leaves_its_share_below);
-    tcase_add_test(tc, too_few_tell_nothing);
+    tcase_add_test(tc, too_few_durations_have_no_quantile);
     tcase_add_test(tc, the_past_fades);
     tcase_add_test(tc, a_fade_keeps_within_bounds);
     tcase_add_test(tc, nothing_is_lost_between_processes);

@@ -217,7 +217,7 @@ START_TEST(only_cpus_in_the_mask_count)
 }
 END_TEST
 
-START_TEST(a_sum_stands_for_all_cpus_of_the_mask)
+START_TEST(a_sum_counts_for_all_cpus_of_the_mask)
 {
     el_cpuset_t mask = {{2}};
     double busy = -1;
@@ -271,10 +271,10 @@ static const struct {
      100, 0.5},
     {"a tick of rounding is none", "cpu0 0 0 0 9 9\n", "cpu0 90 0 0 8 9\n", 100, 1},
     {"no clock", "cpu0 0 0 0 0\n", "cpu0 5 0 0 70\n", 0, 5.0 / 75},
-    {"a sum, of who knows how many", "cpu 0 0 0 0\n", "cpu 5 0 0 70\n", 100, 5.0 / 75},
+    {"a sum of an unknown number of CPUs", "cpu 0 0 0 0\n", "cpu 5 0 0 70\n", 100, 5.0 / 75},
 };
 
-START_TEST(the_clock_tells_what_ticks_do_not)
+START_TEST(the_clock_shows_work_that_no_tick_met)
 {
     el_cpuset_t mask = {{3}};
     double busy = -1;
@@ -338,9 +338,9 @@ Suite *load_suite(void)
     tcase_add_test(tc, what_the_sample_held_is_gone);
     tcase_add_loop_test(tc, two_samples_give_a_share, 0, ROWS(shares));
     tcase_add_test(tc, only_cpus_in_the_mask_count);
-    tcase_add_test(tc, a_sum_stands_for_all_cpus_of_the_mask);
+    tcase_add_test(tc, a_sum_counts_for_all_cpus_of_the_mask);
     tcase_add_test(tc, a_machine_beyond_the_limit_is_read_up_to_it);
-    tcase_add_loop_test(tc, the_clock_tells_what_ticks_do_not, 0, ROWS(clocked));
+    tcase_add_loop_test(tc, the_clock_shows_work_that_no_tick_met, 0, ROWS(clocked));
     tcase_add_test(tc, a_text_cut_anywhere_gives_whole_rows_or_none);
     return suite_of("load", tc);
 }

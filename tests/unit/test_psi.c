@@ -33,7 +33,7 @@ static const struct {
     {"in the middle of a line", "x some avg10=4.00 avg60=0.00\n", -1},
 };
 
-START_TEST(a_text_tells_the_pressure)
+START_TEST(a_text_gives_the_pressure)
 {
     size_t len = strlen(texts[_i].text);
     char *exact = malloc(len > 0 ? len : 1);
@@ -53,6 +53,6 @@ Suite *psi_suite(void)
 {
     TCase *tc = tcase_create("psi");
 
-    tcase_add_loop_test(tc, a_text_tells_the_pressure, 0, ROWS(texts));
+    tcase_add_loop_test(tc, a_text_gives_the_pressure, 0, ROWS(texts));
     return suite_of("psi", tc);
 }

@@ -14,7 +14,7 @@ static void set_up(void)
     memset(&ratios, 0, sizeof(ratios));
 }
 
-static void learn(int times, uint32_t type, uint64_t out, uint32_t now)
+static void update(int times, uint32_t type, uint64_t out, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
         el_ratio_update(&ratios, type, 10000, out, now);
@@ -42,23 +42,23 @@ START_TEST(a_body_pays_from_a_twentieth_on)
 }
 END_TEST
 
-START_TEST(what_is_not_known_is_not_poor)
+START_TEST(a_type_without_bodies_is_not_poor)
 {
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
-    learn(7, 7, 10000, 1000);
+    update(7, 7, 10000, 1000);
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
-    learn(1, 7, 10000, 1000);
+    update(1, 7, 10000, 1000);
     ck_assert(el_ratio_poor(&ratios, 7, 1000));
 }
 END_TEST
 
-START_TEST(a_type_says_nothing_of_another)
+START_TEST(a_type_does_not_change_another)
 {
-    learn(64, 7, 10000, 1000);
+    update(64, 7, 10000, 1000);
     ck_assert(!el_ratio_poor(&ratios, 8, 1000));
     /* In the same place. */
     ck_assert(!el_ratio_poor(&ratios, 7 + (1u << 8), 1000));
-    learn(64, 7 + (1u << 8), 2000, 1000);
+    update(64, 7 + (1u << 8), 2000, 1000);
     ck_assert(el_ratio_poor(&ratios, 7, 1000));
     ck_assert(!el_ratio_poor(&ratios, 7 + (1u << 8), 1000));
 }
@@ -67,8 +67,8 @@ END_TEST
 START_TEST(a_type_of_both_kinds_is_judged_by_the_average)
 {
     for (int i = 0; i < 64; i++) {
-        learn(1, 7, i % 4 ? 10000 : 7000, 1000);
-        learn(1, 8, i % 32 ? 10000 : 7000, 1000);
+        update(1, 7, i % 4 ? 10000 : 7000, 1000);
+        update(1, 8, i % 32 ? 10000 : 7000, 1000);
     }
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
     ck_assert(el_ratio_poor(&ratios, 8, 1000));
@@ -77,53 +77,53 @@ END_TEST
 
 START_TEST(a_type_recovers)
 {
-    learn(64, 7, 10000, 1000);
-    learn(10, 7, 2500, 1000);
+    update(64, 7, 10000, 1000);
+    update(10, 7, 2500, 1000);
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
 }
 END_TEST
 
-START_TEST(one_body_says_little)
+START_TEST(one_body_changes_little)
 {
-    learn(64, 7, 10000, 1000);
-    learn(1, 7, 1, 1000);
+    update(64, 7, 10000, 1000);
+    update(1, 7, 1, 1000);
     ck_assert(el_ratio_poor(&ratios, 7, 1000));
-    learn(64, 8, 9300, 1000);
-    learn(1, 8, 1000000000, 1000);
+    update(64, 8, 9300, 1000);
+    update(1, 8, 1000000000, 1000);
     ck_assert(!el_ratio_poor(&ratios, 8, 1000));
 }
 END_TEST
 
-START_TEST(what_is_old_is_forgotten)
+START_TEST(old_measurements_do_not_count)
 {
-    learn(64, 7, 10000, 1000);
+    update(64, 7, 10000, 1000);
     ck_assert(el_ratio_poor(&ratios, 7, 1000 + HOUR / 2));
     ck_assert(!el_ratio_poor(&ratios, 7, 1000 + HOUR));
     /* What it was then still counts a little: half of the bodies are enough. */
-    learn(4, 7, 10000, 1000 + HOUR);
+    update(4, 7, 10000, 1000 + HOUR);
     ck_assert(el_ratio_poor(&ratios, 7, 1000 + HOUR));
 }
 END_TEST
 
-START_TEST(small_bodies_and_those_without_a_type_tell_nothing)
+START_TEST(small_bodies_and_those_without_a_type_do_not_count)
 {
     for (int i = 0; i < 64; i++) {
         el_ratio_update(&ratios, 7, EL_RATIO_LEAST - 1, 2000, 1000);
     }
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
-    learn(64, 0, 10000, 1000);
+    update(64, 0, 10000, 1000);
     ck_assert(!el_ratio_poor(&ratios, 0, 1000));
 }
 END_TEST
 
-START_TEST(a_full_place_forgets_what_it_knows_least_of)
+START_TEST(a_full_place_replaces_the_type_with_the_least_weight)
 {
     uint32_t type = 5;
 
     for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-        learn(way == 1 ? 20 : 40, type + (way << 8), 10000, 1000);
+        update(way == 1 ? 20 : 40, type + (way << 8), 10000, 1000);
     }
-    learn(10, type + (EL_RATIO_WAYS << 8), 10000, 1000);
+    update(10, type + (EL_RATIO_WAYS << 8), 10000, 1000);
     for (unsigned way = 0; way <= EL_RATIO_WAYS; way++) {
         ck_assert(el_ratio_poor(&ratios, type + (way << 8), 1000) == (way != 1));
     }
@@ -143,7 +143,7 @@ START_TEST(all_types_of_a_site_have_room)
     };
 
     for (int i = 0; i < ROWS(types); i++) {
-        learn(8, el_mediatype_hash(types[i]), i % 2 ? 10000 : 5000, 1000);
+        update(8, el_mediatype_hash(types[i]), i % 2 ? 10000 : 5000, 1000);
     }
     for (int i = 0; i < ROWS(types); i++) {
         ck_assert_msg(el_ratio_poor(&ratios, el_mediatype_hash(types[i]), 1000) == (i % 2),
@@ -154,7 +154,7 @@ END_TEST
 
 START_TEST(a_reset_forgets)
 {
-    learn(64, 7, 10000, 1000);
+    update(64, 7, 10000, 1000);
     el_ratio_reset(&ratios);
     ck_assert(!el_ratio_poor(&ratios, 7, 1000));
 }
@@ -166,14 +166,14 @@ Suite *ratio_suite(void)
 
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_loop_test(tc, a_body_pays_from_a_twentieth_on, 0, ROWS(bodies));
-    tcase_add_test(tc, what_is_not_known_is_not_poor);
-    tcase_add_test(tc, a_type_says_nothing_of_another);
+    tcase_add_test(tc, a_type_without_bodies_is_not_poor);
+    tcase_add_test(tc, a_type_does_not_change_another);
     tcase_add_test(tc, a_type_of_both_kinds_is_judged_by_the_average);
     tcase_add_test(tc, a_type_recovers);
-    tcase_add_test(tc, one_body_says_little);
-    tcase_add_test(tc, what_is_old_is_forgotten);
-    tcase_add_test(tc, small_bodies_and_those_without_a_type_tell_nothing);
-    tcase_add_test(tc, a_full_place_forgets_what_it_knows_least_of);
+    tcase_add_test(tc, one_body_changes_little);
+    tcase_add_test(tc, old_measurements_do_not_count);
+    tcase_add_test(tc, small_bodies_and_those_without_a_type_do_not_count);
+    tcase_add_test(tc, a_full_place_replaces_the_type_with_the_least_weight);
     tcase_add_test(tc, all_types_of_a_site_have_room);
     tcase_add_test(tc, a_reset_forgets);
     return suite_of("ratio", tc);

@@ -104,7 +104,7 @@ START_TEST(a_change_of_the_fraction_is_a_step)
 }
 END_TEST
 
-START_TEST(what_the_controller_remembers_is_in_the_block)
+START_TEST(the_controllers_memory_is_in_the_block)
 {
     el_control_config_t mix = block_config;
     uint64_t generation;
@@ -236,7 +236,7 @@ Suite *state_control_suite(void)
     tcase_add_test(tc, no_tick_moves_nothing);
     tcase_add_test(tc, only_cpus_of_the_mask_move_it);
     tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
-    tcase_add_test(tc, what_the_controller_remembers_is_in_the_block);
+    tcase_add_test(tc, the_controllers_memory_is_in_the_block);
     tcase_add_test(tc, what_compression_took_is_counted_for_predict);
     tcase_add_test(tc, durations_are_counted_for_a_latency);
     tcase_add_test(tc, a_published_position_is_followed);
