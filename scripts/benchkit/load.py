@@ -24,7 +24,7 @@ end
 """
 
 TOOL_GRACE = 20  # seconds that a load generator may take over its duration
-SILENCE = 15  # seconds without a byte after which h2load gives a connection up; else it may hang
+SILENCE = 60  # seconds without a byte after which h2load gives up a connection: it has been lost
 COUNT_GRACE = 120  # seconds for a run of a fixed number of requests, whose duration is estimated
 
 
