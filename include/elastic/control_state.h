@@ -53,7 +53,7 @@ typedef struct {
 
 /* What the controller remembers from one interval to the next; zeros at the beginning. */
 typedef struct {
-    double error;   /* mix: the load's distance from the dead band, one interval ago */
+    double error;   /* mix: the load's distance from the zone that mix leaves alone, an interval ago */
     double gain;    /* mix: the share of the full gain; below 0 where the load was too high */
     double target;  /* predict: the position that would have fitted the last interval */
     double scale;   /* predict: CPU time of compression as a multiple of the curve's; 0: not known */

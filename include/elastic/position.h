@@ -61,7 +61,7 @@ void el_position_encode(const el_position_t *position, uint8_t *bytes);
 
 /*
  * Reads the `len` bytes at `bytes` at `now_usec` of the monotonic clock. `position` is filled where
- * the bytes are whole: GOOD, STOPPED and STALE. A time to come is stale too: it is of another boot.
+ * the bytes are whole: GOOD, STOPPED and STALE. A time more than an interval ahead is stale too: it is of another boot.
  */
 el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint64_t now_usec,
                                          el_position_t *position);

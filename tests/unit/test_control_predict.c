@@ -205,22 +205,6 @@ START_TEST(without_costs_it_mixes)
 }
 END_TEST
 
-static double with_goal(el_control_mode_t mode, el_goal_t goal, double from, double busy,
-                        double spent, double p95)
-{
-    el_control_config_t config = predict;
-    el_control_state_t state = el_control_at((el_control_state_t){0, TOP, false, 0}, from);
-    el_observation_t observed = {.busy = busy, .capacity_usec = CAPACITY,
-                                 .spent_usec = spent * CAPACITY, .kbytes = 1000, .p95_usec = p95,
-                                 .cost = cost, .ratio = ratio};
-
-    observed.kbytes = observed.spent_usec / el_curve_cost(&(el_curve_t){cost, NULL, TOP}, from);
-    config.mode = mode;
-    config.goal = goal;
-    memory = (el_control_memory_t){0};
-    return el_control_position(el_control_next(&config, &observed, &memory, state));
-}
-
 static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
 static const el_goal_t cheap = {.kind = EL_GOAL_COST, .per_core_hour = 0.04, .per_gbyte = 0.08};
 
@@ -250,9 +234,22 @@ static const struct {
 
 START_TEST(a_goal_sets_the_position)
 {
-    double to = with_goal(goals[_i].mode, *goals[_i].goal, goals[_i].from, goals[_i].busy,
-                          goals[_i].spent, goals[_i].p95);
+    el_control_config_t config = predict;
+    el_control_state_t state =
+        el_control_at((el_control_state_t){0, TOP, false, 0}, goals[_i].from);
+    el_observation_t observed = {
+        .busy = goals[_i].busy, .capacity_usec = CAPACITY,
+        .spent_usec = goals[_i].spent * CAPACITY, .p95_usec = goals[_i].p95, .cost = cost,
+        .ratio = ratio,
+    };
+    double to;
 
+    observed.kbytes = observed.spent_usec
+                      / el_curve_cost(&(el_curve_t){cost, NULL, TOP}, goals[_i].from);
+    config.mode = goals[_i].mode;
+    config.goal = *goals[_i].goal;
+    memory = (el_control_memory_t){0};
+    to = el_control_position(el_control_next(&config, &observed, &memory, state));
     ck_assert_msg(fabs(to - goals[_i].to) < 1e-4, "%s: %f", goals[_i].guards, to);
 }
 END_TEST

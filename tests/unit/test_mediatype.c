@@ -60,6 +60,7 @@ static const struct {
     {"a longer subtype", "text/html", "text/html5", false},
     {"a shorter subtype", "text/html", "text/htm", false},
     {"a longer type", "text/html", "texts/html", false},
+    {"a shorter type", "text/html", "tex/html", false},
     {"every subtype", "text/*", "text/css", true},
     {"every subtype, in any case", "text/*", "TEXT/css", true},
     {"every subtype of another type", "text/*", "image/png", false},

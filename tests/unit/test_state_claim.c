@@ -199,6 +199,26 @@ START_TEST(a_reload_samples_within_an_interval)
 }
 END_TEST
 
+/* A sample that began before must not take the position for the one that it has read. */
+START_TEST(each_setting_of_the_position_makes_another_word)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t word = atomic_load(&state->position), last = word;
+
+    block_tick(generation, START + INTERVAL, &block_config, 60);
+    block_tick(generation, START + 2 * INTERVAL, &block_config, 60);
+    ck_assert_uint_ne(atomic_load(&state->position), last);
+    last = atomic_load(&state->position);
+    el_state_adopt(state, &block_config, START, INTERVAL);
+    ck_assert_uint_ne(atomic_load(&state->position), last);
+    last = atomic_load(&state->position);
+    el_block_reset(block, el_state_control(state), START);
+    ck_assert_uint_ne(atomic_load(&state->position), last);
+    ck_assert_uint_ne(atomic_load(&state->position), word);
+    block_assert_control(5, TOP, false);
+}
+END_TEST
+
 START_TEST(a_sample_written_in_half_is_none)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
@@ -301,6 +321,7 @@ Suite *state_claim_suite(void)
     tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
     tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
     tcase_add_test(tc, a_reload_ends_the_claims_before_it);
+    tcase_add_test(tc, each_setting_of_the_position_makes_another_word);
     tcase_add_test(tc, a_sample_written_in_half_is_none);
     tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
     suite_add_tcase(suite, tc);
