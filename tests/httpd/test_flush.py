@@ -1,15 +1,17 @@
 """What is flushed can be decoded at once: server-sent events, progress pages, slow backends."""
 
-import itertools
 import threading
+import time
 
 import pytest
 
 from kit import at, bodies, check, env
 from kit.proxied import Gate, gated
 
-# How long something is waited for that should be there at once.
-BOUND = 5.0
+# How long something is waited for that should be there at once; and for how long the script and
+# the origin wait for the test, which is longer, so that they do not go on by themselves.
+BOUND = 10.0
+PATIENCE = 15.0
 EVENTS = [b"data: event %d of a stream\n\n" % n for n in range(3)]
 
 # Waits for the test, which makes the file `key-n` when it has seen part n.
@@ -85,32 +87,49 @@ def steps(server, origin):
     return Steps(server, origin)
 
 
-def _watch(server, steps, key, path, ae, protocol="http/1.1", parts=EVENTS):
+FIRST = bodies.text(50000) + b"<!-- end of part one -->"
+EVENTS_BODY = b"".join(EVENTS)
+
+# name: (path, coding, protocol, the parts that are seen one by one, the whole body)
+STREAMS = {
+    **{f"{protocol} {way} {coding}": (path, coding, protocol, EVENTS, EVENTS_BODY)
+       for protocol in env.protocols(()) for way, path in WAYS.items() for coding in CODINGS},
+    **{f"{coding} {level}": (f"/{coding}-{level}/sse.cgi", coding, "http/1.1", EVENTS, EVENTS_BODY)
+       for coding, level in LOW},
+    **{f"large {coding}": ("/large.cgi", coding, "http/1.1", [FIRST], FIRST + bodies.text(50001))
+       for coding in ("gzip", "br")},
+}
+
+
+def _watch(server, steps, key, path, coding, protocol, parts):
     """Each part can be decoded before the next is sent; the whole body."""
     steps.new(key)
-    with server.stream(f"{path}?{key}", ae=ae, protocol=protocol) as stream:
-        assert (stream.status, stream.coding) == (200, ae)
+    began = time.monotonic()
+    with server.stream(f"{path}?{key}", ae=coding, protocol=protocol) as stream:
+        assert (stream.status, stream.coding) == (200, coding)
         for n, part in enumerate(parts):
             stream.wait_for(part, BOUND)
+            assert time.monotonic() - began < PATIENCE, "it came with what is behind it"
             steps.open(key, n)
+            began = time.monotonic()
         return stream.read_all()
 
 
 @pytest.fixture(scope="module")
 def watched(server, steps):
-    """Every stream of the next test, all at the same time: (protocol, way, coding) -> body or
-    error."""
+    """Every stream, all at the same time: name -> body, or what went wrong."""
     found = {}
 
-    def watch(number, case):
-        protocol, way, coding = case
+    def watch(number, name):
+        path, coding, protocol, parts, _ = STREAMS[name]
         try:
-            found[case] = _watch(server, steps, f"all-{number}", WAYS[way], coding, protocol)
+            found[name] = _watch(server, steps, f"{number}", path, coding, protocol, parts)
         except Exception as error:  # noqa: BLE001 - the test that asks for it raises it
-            found[case] = error
+            found[name] = error
+            for n in range(len(EVENTS)):
+                steps.open(f"{number}", n)  # the script and the origin need not wait any more
 
-    cases = itertools.product(env.protocols(()), WAYS, CODINGS)
-    threads = [threading.Thread(target=watch, args=case) for case in enumerate(cases)]
+    threads = [threading.Thread(target=watch, args=case) for case in enumerate(STREAMS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -118,28 +137,28 @@ def watched(server, steps):
     return found
 
 
+def _arrived_in_time(watched, name):
+    if isinstance(watched[name], Exception):
+        raise watched[name]
+    assert watched[name] == STREAMS[name][-1]
+
+
 @pytest.mark.smoke
 @pytest.mark.protocols()
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("coding", CODINGS)
 def test_events_can_be_decoded_when_they_are_sent(watched, protocol, way, coding):
-    body = watched[protocol, way, coding]
-    if isinstance(body, Exception):
-        raise body
-    assert body == b"".join(EVENTS)
+    _arrived_in_time(watched, f"{protocol} {way} {coding}")
 
 
 @pytest.mark.parametrize("coding,level", LOW)
-def test_an_event_can_be_decoded_at_low_levels(server, steps, coding, level):
-    place = f"{coding}-{level}"
-    assert _watch(server, steps, place, f"/{place}/sse.cgi", coding) == b"".join(EVENTS)
+def test_an_event_can_be_decoded_at_low_levels(watched, coding, level):
+    _arrived_in_time(watched, f"{coding} {level}")
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br"])
-def test_a_large_part_is_whole_before_the_pause(server, steps, coding):
-    first = bodies.text(50000) + b"<!-- end of part one -->"
-    body = _watch(server, steps, f"large-{coding}", "/large.cgi", coding, parts=[first])
-    assert body == first + bodies.text(50001)
+def test_a_large_part_is_whole_before_the_pause(watched, coding):
+    _arrived_in_time(watched, f"large {coding}")
 
 
 def test_a_body_that_starts_late(server):
