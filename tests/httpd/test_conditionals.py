@@ -36,7 +36,7 @@ def server(httpd_shared, origin):
     server.write("a.txt", BODY, mtime=1_500_000_000)
 
     def conditional(exchange):
-        """An origin that knows its own tag only."""
+        """An origin that compares with its own tag only."""
         asked = exchange.headers.get("if-none-match", "")
         status = 304 if '"o"' in asked else 200
         exchange.respond(status, {"ETag": '"o"', "Cache-Control": "max-age=60"}, BODY)

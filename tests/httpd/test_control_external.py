@@ -197,7 +197,7 @@ def test_the_position_is_followed_down_and_up(pair):
 # What happens to elasticd or its file, so that there is no position; and how it ends.
 OUTAGES = {
     "killed": (lambda p: p.elasticd.end(signal.SIGKILL), lambda p: p.elasticd.start()),
-    "told to end": (lambda p: p.elasticd.end(signal.SIGTERM), lambda p: p.elasticd.start()),
+    "terminated": (lambda p: p.elasticd.end(signal.SIGTERM), lambda p: p.elasticd.start()),
     "interrupted": (lambda p: p.elasticd.end(signal.SIGINT), lambda p: p.elasticd.start()),
     "stopped": (lambda p: p.elasticd.send(signal.SIGSTOP),
                 lambda p: p.elasticd.send(signal.SIGCONT)),

@@ -219,7 +219,7 @@ def test_dead_children_do_not_stop_the_sampling(driven):
             os.kill(victim, signal.SIGKILL)
         begin = time.monotonic()
         d.nudge(100)
-        # A singleton of mod_watchdog would stand still for ten seconds.
+        # A singleton of mod_watchdog would not run for ten seconds.
         assert time.monotonic() - begin < 6
     assert d.position() == TOP - 4
 

@@ -54,7 +54,7 @@ def switch(debian, *commands):
 
 def page(debian, coding, ae=None):
     """The page comes in `coding`, once, and whole; the response. From the stock modules, too: they
-    say Accept-Ranges, for which check.encoded() has no patience."""
+    say Accept-Ranges, which check.encoded() refuses."""
     answer = debian.get("/", ae=ae or coding)
     check.whole(answer, coding, BODY)
     assert answer.varies, answer

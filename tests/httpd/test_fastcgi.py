@@ -82,7 +82,7 @@ PAGES = {"sized.php": SIZED, "parts.php": PARTS, "slow.php": SLOW, "conditional.
          "post.php": POST, "killed.php": KILLED, "fatal.php": FATAL, "zlib.php": ZLIB,
          "status.php": "<?php header('Content-Type: text/html');\n"
                        "http_response_code((int)$_GET['status']);\n"
-                       "if ($_GET['status'] != 204) echo str_repeat('<p>told</p>', 2000);\n",
+                       "if ($_GET['status'] != 204) echo str_repeat('<p>page</p>', 2000);\n",
          "encoded.php": "<?php header('Content-Type: text/html');\n"
                         "header('Content-Encoding: gzip');\n"
                         "echo gzencode(str_repeat('<p>by hand</p>', 2000));\n"}
@@ -133,7 +133,7 @@ def test_small_pages(server, way, coding, protocol):
         answer = server.get(page, ae=coding, protocol=protocol)
         check.plain(answer, bodies.text(700))
         assert server.reason(answer) == "small"
-    # Where mod_proxy_fcgi flushes, nobody knows what is still to come.
+    # Where mod_proxy_fcgi flushes, it is not known what is still to come.
     check.encoded(server.get(way.path("sized.php?size=700"), ae=coding, protocol=protocol), coding,
                   bodies.text(700))
 
@@ -215,7 +215,7 @@ def test_answers_to_post(server, way, coding, protocol):
 def test_statuses(server, way, coding):
     for status in (201, 404, 500, 503):
         answer = server.get(way.path(f"status.php?status={status}"), ae=coding)
-        way.check(answer, coding, b"<p>told</p>" * 2000, status)
+        way.check(answer, coding, b"<p>page</p>" * 2000, status)
     check.empty(server.get(way.path("status.php?status=204"), ae=coding), 204)
 
 
@@ -293,7 +293,7 @@ def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, 
 @pytest.mark.protocols("http/1.1", "http/1.0", "h2c")
 @EACH
 def test_a_script_that_dies_early(server, way, coding, protocol):
-    """An honest error where nothing was sent yet, and otherwise an end that can be seen."""
+    """An error where nothing was sent yet, and otherwise an end that can be seen."""
     server.expect_log(LOG)
     with contextlib.ExitStack() as stack:
         try:

@@ -3,7 +3,6 @@ FastCGI, which needs the decoded length; SCGI programs, which get the body as it
 
 import gzip
 import hashlib
-import os
 import socket
 import threading
 import time
@@ -27,8 +26,8 @@ EACH_CODING = pytest.mark.parametrize("coding", SENT)
 @pytest.fixture(scope="module")
 def server(httpd_shared, tmp_path_factory):
     directory = tmp_path_factory.mktemp("reader")
-    for path in (directory, *directory.parents[:2]):
-        os.chmod(path, 0o755)
+    for folder in (directory, *directory.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
     return httpd_shared(reader.load(directory) + "SetHandler reader\n" + inflate.PLACES,
                         records=("elastic", "deflate"), tls=True, files={"a.txt": BODY})
 
@@ -132,7 +131,7 @@ def test_php_never_sees_a_broken_body(php, way):
 
 
 class Scgi:
-    """Answers with the coding that it was told, and whether the length is that of the body."""
+    """Answers with the coding that it got, and whether the length is that of the body."""
 
     def __init__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))

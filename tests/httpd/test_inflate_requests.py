@@ -101,7 +101,7 @@ FIVE = ("gzip",) * 5
       for place in (*WAYS, "both") for codings in SEVERAL),
     ("twice", "gzip", ("gzip",), (), None),
     ("twice", "gzip, br", ("gzip", "br"), (), None),
-    # DEFLATE leaves what it does not know, and undoes no more than four.
+    # DEFLATE leaves unknown codings, and undoes no more than four.
     ("deflate", "compress, gzip, br", ("gzip", "br"), (), "compress"),
     ("deflate", "gzip, compress", (), (), "gzip, compress"),
     ("deflate", ", ".join(FIVE), FIVE, ("gzip",), "gzip"),

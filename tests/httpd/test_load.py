@@ -44,7 +44,7 @@ BY_POD = ("sys/fs/cgroup/pod/cpu.stat", "usage_usec {usec}\n")
 BY_OLD = (CPU + "docker/abc/cpuacct.usage", "{nsec}\n")
 BY_OLD_POD = (CPU + "pod/cpuacct.usage", "{nsec}\n")
 
-# name: the machine, ElasticLoad, what is said, and the file that tells the load
+# name: the machine, ElasticLoad, what is said, and the file with the load
 MACHINES = {
     "no groups": ({}, "auto", "stat (no control group)", BY_STAT),
     "no groups, asked for": ({}, "cgroup", "stat (no control group has its CPU time)", BY_STAT),

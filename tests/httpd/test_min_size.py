@@ -1,15 +1,15 @@
 """ElasticMinSize: with `auto`, what fits one TCP segment goes out as it is, and what does not is
 compressed.
 
-On loopback the kernel's segment size says nothing of a wire, so the configured MTU stands in: 1500
-bytes less 52 for IPv4 and TCP with timestamps, 72 for IPv6.
+On loopback the kernel's segment size is not that of a wire, so the configured MTU takes its place:
+1500 bytes less 52 for IPv4 and TCP with timestamps, 72 for IPv6.
 """
 
 import pytest
 
 from kit import at, bodies, check
 
-# How far below the segment `auto` may stay: it cannot know every byte that the core will add.
+# How far below the segment `auto` may stay: the core adds more bytes behind it.
 SLACK = 64
 
 CGI = """\
@@ -40,8 +40,8 @@ def _largest_identity(server, prefix="", **kw):
     """The largest static body that goes out as it is, by bisection; its response."""
 
     def ask(size):
-        server.write("probe.txt", bodies.text(size))
-        answer = server.get(f"{prefix}/probe.txt", ae="gzip", **kw)
+        server.write("sized.txt", bodies.text(size))
+        answer = server.get(f"{prefix}/sized.txt", ae="gzip", **kw)
         assert answer.body == bodies.text(size) and answer.varies
         return answer
 

@@ -15,11 +15,11 @@ LATIN = ("é à ü ß " * 4000).encode("latin-1")
 SSI = (b"<html>" + bodies.text(3000) + b'<!--#set var="who" value="neighbour" -->'
        b'<!--#echo var="who" --><!--#include virtual="/plain/part.html" -->'
        b'<!--#include virtual="part.html" --><!--#include file="part.html" -->'
-       b'<!--#include virtual="/plain/told.cgi?x" -->'
+       b'<!--#include virtual="/plain/pieces.cgi?x" -->'
        b'<!--#if expr="v(\'who\') =~ /our/" -->yes<!--#else -->no<!--#endif --></html>')
 SSI_BODY = (b"<html>" + bodies.text(3000) + b"neighbour" + PART * 3 + BODY + b"yes</html>")
 
-TOLD_CGI = """\
+PIECES_CGI = """\
 head('Content-Type: text/html')
 for piece in bodies.pieces(bodies.html(30000)):
     out(piece)
@@ -65,7 +65,7 @@ def server(httpd_shared, way):
                "wrong.shtml": b'<!--#include virtual="/nowhere" -->' + PART,
                "latin.txt": LATIN, "upper.lua": UPPER_LUA,
                "latin.html": b"<html><body>" + LATIN + b"</body></html>"},
-        cgi={"told.cgi": TOLD_CGI})
+        cgi={"pieces.cgi": PIECES_CGI})
     return server
 
 
@@ -104,10 +104,10 @@ def test_a_page_by_its_bits(server, way):
 
 @pytest.mark.parametrize("place,path,expected", [
     ("substitute", "a.html", BODY.replace(b"server", b"SERVER")),
-    ("substitute", "told.cgi", BODY.replace(b"server", b"SERVER")),
+    ("substitute", "pieces.cgi", BODY.replace(b"server", b"SERVER")),
     ("sed", "a.html", BODY.replace(b"server", b"SERVER")),
     ("external", "a.html", BODY.upper()),
-    ("external", "told.cgi", BODY.upper()),
+    ("external", "pieces.cgi", BODY.upper()),
     ("external-html", "a.html", BODY.upper()),
     ("external-html", "a.css", BODY),
     ("lua", "a.html", BODY.upper()),
@@ -116,7 +116,7 @@ def test_a_page_by_its_bits(server, way):
     ("charset", "latin.txt", LATIN.decode("latin-1").encode()),
     ("xml", "latin.html",
      b"<html><body>" + LATIN.decode("latin-1").encode() + b"</body></html>"),
-    ("buffer", "told.cgi", BODY),
+    ("buffer", "pieces.cgi", BODY),
     ("buffer", "a.html", BODY),
     ("data", "a.html", b"data:text/html;base64," + base64.b64encode(BODY)),
 ])

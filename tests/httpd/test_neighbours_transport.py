@@ -1,4 +1,4 @@
-"""What stands behind ours: mod_ratelimit, TLS, HTTP/2."""
+"""Filters behind ours: mod_ratelimit, TLS, HTTP/2."""
 
 import subprocess
 import tempfile
@@ -16,7 +16,7 @@ HOLLOW = b"x" * (10 << 20)
 OLD = 1_500_000_000
 FILES = 24
 
-TOLD_CGI = """\
+PIECES_CGI = """\
 head('Content-Type: text/html')
 for piece in bodies.pieces(bodies.html(30000)):
     out(piece)
@@ -37,7 +37,7 @@ def server(httpd_shared, way):
         + way.at("rate", "SetEnv rate-limit 1000", filters=["RATE_LIMIT"]),
         modules=["ratelimit"], tls=True, h2=True,
         files={"hollow.html": HOLLOW, **{f"many/{n}.html": content(n) for n in range(FILES)}},
-        cgi={"told.cgi": TOLD_CGI})
+        cgi={"pieces.cgi": PIECES_CGI})
     server.write("a.html", BODY, OLD)
     server.write("large.html", LARGE, OLD)
     return server
@@ -48,7 +48,7 @@ def server(httpd_shared, way):
 
 def test_a_limited_body_is_whole(server, way):
     for coding in way.codings:
-        for name in ("a.html", "told.cgi"):
+        for name in ("a.html", "pieces.cgi"):
             check.encoded(server.get(f"/slow/{name}", ae=coding), coding, BODY)
 
 
@@ -67,7 +67,7 @@ def test_the_rate_is_that_of_the_encoded_bytes(server, way):
 @pytest.mark.protocols()
 def test_every_protocol(server, way, protocol):
     for coding in way.codings:
-        for path, body in (("a.html", BODY), ("told.cgi", BODY), ("large.html", LARGE)):
+        for path, body in (("a.html", BODY), ("pieces.cgi", BODY), ("large.html", LARGE)):
             answer = server.get(f"/x/{path}", ae=coding, protocol=protocol)
             check.encoded(answer, coding, body)
         head = server.head("/x/a.html", ae=coding, protocol=protocol)

@@ -11,7 +11,7 @@ from kit.process import free_port
 from kit.proxied import EACH, WAYS, Gate, config, locations, start
 
 BODY = bodies.html(30000)
-# So much that some of it is out before the end: otherwise the answer would be an honest 502.
+# So much that some of it is out before the end: otherwise the answer would be a 502.
 LARGE = bodies.noise(2 << 20)
 HTML = {"Content-Type": "text/html"}
 PAGE = bodies.html(5000)

@@ -177,7 +177,7 @@ _SOURCES = {
 def library(directory, name):
     """Builds the library of that fault; its path, where httpd's children can load it from."""
     for folder in (directory, *directory.parents[:2]):
-        folder.chmod(0o755)
+        folder.chmod(folder.stat().st_mode | 0o055)
     source = directory / f"{name}.c"
     source.write_text(_HEADERS + _SOURCES[name] + "\n")
     path = directory / f"{name}.so"
