@@ -24,13 +24,14 @@ def backend():
 
 
 @pytest.fixture(scope="module")
-def server(httpd_shared, backend):
+def server(httpd_shared, backend, origin):
     port = backend.port
     return start(
         httpd_shared,
         config(f"http://127.0.0.1:{port}", parameters="upgrade=websocket", prefix="http-")
         + config(f"http://127.1:{port}", parameters="upgrade=ANY", prefix="any-")
-        + config(f"ws://127.0.0.1:{port}", prefix="ws-"),
+        + config(f"ws://127.0.0.1:{port}", prefix="ws-")
+        + config(origin.url, prefix="none-"),
         modules=["proxy_wstunnel"], tls=True)
 
 
@@ -107,10 +108,9 @@ def test_a_refusal_is_an_ordinary_response(server, backend, way, coding, prefix)
 
 
 @EACH
-def test_an_upgrade_that_nobody_allowed_is_an_ordinary_request(httpd, origin, way, coding):
+def test_an_upgrade_that_is_not_configured_is_an_ordinary_request(server, origin, way, coding):
     body = bodies.text(30000)
     origin.route("/x", lambda e: e.respond(200, {}, body))
-    server = start(httpd, config(origin.url))
-    answer = server.get(way.path("x"), ae=coding, headers={
+    answer = server.get(f"/none-{way.name}/x", ae=coding, headers={
         "Connection": "Upgrade", "Upgrade": "websocket"})
     check.encoded(answer, coding, body)
