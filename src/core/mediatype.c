@@ -4,30 +4,30 @@
 
 #include <string.h>
 
-/* Rows of one type share its text, so that is_default compares it once. */
-static const char application[] = "application", font[] = "font", image[] = "image", text[] = "text";
-
 #define NAMES(type, subtype) {type, subtype, sizeof(type) - 1, sizeof(subtype) - 1}
 
 const el_mediatype_t el_mediatype_defaults[] = {
-    NAMES(text, "*"),
-    NAMES(application, "javascript"),
-    NAMES(application, "json"),
-    NAMES(application, "*+json"),
-    NAMES(application, "xml"),
-    NAMES(application, "*+xml"),
-    NAMES(application, "xhtml+xml"),
-    NAMES(application, "x-javascript"),
-    NAMES(application, "x-tar"),
-    NAMES(application, "manifest+json"),
-    NAMES(application, "wasm"),
-    NAMES(application, "vnd.ms-fontobject"),
-    NAMES(font, "otf"),
-    NAMES(font, "ttf"),
-    NAMES(image, "svg+xml"),
-    NAMES(image, "bmp"),
-    NAMES(image, "x-icon"),
+    NAMES("text", "*"),
+    NAMES("application", "javascript"),
+    NAMES("application", "json"),
+    NAMES("application", "*+json"),
+    NAMES("application", "xml"),
+    NAMES("application", "*+xml"),
+    NAMES("application", "xhtml+xml"),
+    NAMES("application", "x-javascript"),
+    NAMES("application", "x-tar"),
+    NAMES("application", "manifest+json"),
+    NAMES("application", "wasm"),
+    NAMES("application", "vnd.ms-fontobject"),
+    NAMES("font", "otf"),
+    NAMES("font", "ttf"),
+    NAMES("image", "svg+xml"),
+    NAMES("image", "bmp"),
+    NAMES("image", "x-icon"),
 };
+/* How many rows in a run are of one type, which is compared once for them. */
+static const uint8_t rows_of_type[] = {1, 11, 2, 3};
+
 const size_t el_mediatype_defaults_count =
     sizeof(el_mediatype_defaults) / sizeof(el_mediatype_defaults[0]);
 
@@ -127,19 +127,18 @@ bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *typ
 
 bool el_mediatype_is_default(const el_mediatype_t *type)
 {
-    const char *compared = NULL;
-    bool same_type = false;
+    const el_mediatype_t *pattern = el_mediatype_defaults;
 
-    for (size_t i = 0; i < el_mediatype_defaults_count; i++) {
-        const el_mediatype_t *pattern = &el_mediatype_defaults[i];
-
-        if (pattern->type != compared) {
-            compared = pattern->type;
-            same_type = type_matches(pattern, type);
+    for (size_t run = 0; run < sizeof(rows_of_type); pattern += rows_of_type[run++]) {
+        if (!type_matches(pattern, type)) {
+            continue;
         }
-        if (same_type && subtype_matches(pattern, type)) {
-            return true;
+        for (size_t row = 0; row < rows_of_type[run]; row++) {
+            if (subtype_matches(&pattern[row], type)) {
+                return true;
+            }
         }
+        return false;
     }
     return false;
 }
