@@ -19,8 +19,8 @@
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
 
-#include "engines/engines.h"
 #include "elastic/ladder.h"
+#include "engines/engines.h"
 #include "engines/pool.h"
 
 #include "ap_mpm.h"

@@ -1,8 +1,7 @@
 #include "httpd/base/records.h"
 
-#include "http_log.h"
-
 #include "apr_strings.h"
+#include "http_log.h"
 
 EL_USE_LOG;
 

@@ -1,8 +1,8 @@
 #include "httpd/body/encoder.h"
 
-#include "engines/pool.h"
 #include "engines/engines.h"
 #include "engines/plan.h"
+#include "engines/pool.h"
 
 /*
  * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused

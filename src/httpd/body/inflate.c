@@ -1,9 +1,9 @@
 #include "httpd/body/inflate.h"
 
 #include "elastic/encoding.h"
+#include "engines/engines.h"
 
 #include "apr_strings.h"
-#include "engines/engines.h"
 
 /* A bucket's size: what httpd's own buckets hold, so that the allocator's blocks are reused. */
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE

@@ -7,8 +7,9 @@
 
 #include "httpd/config/stock.h"
 
-#include "apr_buckets.h"
 #include "elastic/decoder.h"
+
+#include "apr_buckets.h"
 
 /*
  * How many codings one body may have. Two are seen now and then, by accident; every further one

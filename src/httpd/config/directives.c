@@ -4,10 +4,10 @@
 #include "httpd/config/arguments.h"
 #include "httpd/config/settings.h"
 
-#include "engines/engines.h"
 #include "elastic/etag.h"
 #include "elastic/goal.h"
 #include "elastic/mediatype.h"
+#include "engines/engines.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

@@ -7,9 +7,9 @@
 #include "httpd/base/records.h"
 
 #include "elastic/engine.h"
-#include "engines/engines.h"
 #include "elastic/etag.h"
 #include "elastic/mediatype.h"
+#include "engines/engines.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

@@ -6,13 +6,13 @@
 #include "httpd/config/stock.h"
 #include "httpd/response/fields.h"
 
+#include "engines/engines.h"
+
+#include "apr_strings.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
-
-#include "apr_strings.h"
-#include "engines/engines.h"
 
 EL_USE_LOG;
 

@@ -4,10 +4,9 @@
 
 #include "elastic/packet.h"
 
+#include "apr_portable.h"
 #include "http_core.h"
 #include "http_ssl.h"
-
-#include "apr_portable.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

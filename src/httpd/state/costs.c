@@ -4,9 +4,9 @@
 
 #include "elastic/mediatype.h"
 #include "elastic/ratio.h"
-#include "host/clock.h"
 #include "engines/engines.h"
 #include "engines/plan.h"
+#include "host/clock.h"
 
 static el_cost_key_t key_of(el_coding_t coding, int level, const el_setup_t *setup)
 {

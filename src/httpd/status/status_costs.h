@@ -5,9 +5,10 @@
 #ifndef ELASTIC_STATUS_COSTS_H
 #define ELASTIC_STATUS_COSTS_H
 
+#include "httpd/base/glue.h"
+
 #include "elastic/coding.h"
 #include "elastic/cost.h"
-#include "httpd/base/glue.h"
 
 typedef struct {
     el_coding_t coding;
