@@ -3,8 +3,8 @@
 
 int main(void)
 {
-    SRunner *runner = srunner_create(NULL);
+    int failed = 0;
 
-    ENGINE_SUITES(ADD_SUITE)
-    return run_suites(runner);
+    ENGINE_SUITES(RUN_SUITE)
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
