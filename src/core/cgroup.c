@@ -249,17 +249,10 @@ bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, si
 
 bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec)
 {
-    static const char key[] = "usage_usec ";
-    const size_t skip = sizeof(key) - 1;
-    part_t rest = {text, text + len};
-    part_t line;
+    const char *at, *end;
 
-    while (take(&rest, '\n', &line)) {
-        if (length(line) > skip && memcmp(line.at, key, skip) == 0) {
-            return only_number(line.at + skip, length(line) - skip, usec);
-        }
-    }
-    return false;
+    return el_text_line(text, len, "usage_usec ", &at, &end)
+           && only_number(at, (size_t)(end - at), usec);
 }
 
 bool el_cgroup_usage(const char *text, size_t len, uint64_t *usec)

@@ -3,9 +3,6 @@
 #include "text.h"
 
 #include <stdint.h>
-#include <string.h>
-
-static const char prefix[] = "some avg10=";
 
 /* `12.34` percent. The kernel writes two decimals; more would be taken, and fewer. */
 static bool read_percent(const char *at, const char *end, double *share)
@@ -28,7 +25,7 @@ static bool read_percent(const char *at, const char *end, double *share)
         }
         *share += (double)decimals / unit;
     }
-    /* A number at the end of the text may be cut, and is not taken. */
+    /* A number at the end of the line may be cut by the text's end, and is not taken. */
     if (at == end || *at != ' ' || *share > 100) {
         return false;
     }
@@ -38,21 +35,12 @@ static bool read_percent(const char *at, const char *end, double *share)
 
 bool el_psi_some(const char *text, size_t len, double *share)
 {
-    const size_t skip = sizeof(prefix) - 1;
-    const char *end = text + len;
+    const char *at, *end;
     double got;
 
-    for (const char *at = text; at < end;) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-
-        if ((size_t)(end - at) > skip && memcmp(at, prefix, skip) == 0) {
-            if (!read_percent(at + skip, end, &got)) {
-                return false;
-            }
-            *share = got;
-            return true;
-        }
-        at = newline != NULL ? newline + 1 : end;
+    if (!el_text_line(text, len, "some avg10=", &at, &end) || !read_percent(at, end, &got)) {
+        return false;
     }
-    return false;
+    *share = got;
+    return true;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline bool el_text_is_digit(char c)
 {
@@ -72,6 +73,29 @@ static inline size_t el_text_token(const char *text, size_t len)
         n++;
     }
     return n;
+}
+
+/*
+ * Finds the first line of the `len` bytes at `text` that begins with `key`: `*at` and `*end` are
+ * then what follows the key, up to the line's end. False where there is none.
+ */
+static inline bool el_text_line(const char *text, size_t len, const char *key, const char **at,
+                                const char **end)
+{
+    const char *stop = text + len;
+    size_t skip = strlen(key);
+
+    while (text < stop) {
+        const char *newline = memchr(text, '\n', (size_t)(stop - text));
+
+        *end = newline != NULL ? newline : stop;
+        if ((size_t)(*end - text) > skip && memcmp(text, key, skip) == 0) {
+            *at = text + skip;
+            return true;
+        }
+        text = newline != NULL ? newline + 1 : stop;
+    }
+    return false;
 }
 
 /* Whether `len` bytes at `a` and `b` are the same but for the case of letters. */
