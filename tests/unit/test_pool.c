@@ -311,6 +311,41 @@ START_TEST(many_threads_share_the_pool)
 }
 END_TEST
 
+#define OWNERS 4
+#define TURNS 2000000
+
+/* Nothing but the pool: two threads that meet in it are frequent here, and rare beside an encoder. */
+static void *own_buffers(void *owner)
+{
+    for (size_t i = 0; i < TURNS; i++) {
+        size_t held;
+        uintptr_t *buffer = el_pool_buffer_acquire(100, &held);
+
+        *(volatile uintptr_t *)buffer = (uintptr_t)owner;
+        /* An assertion of libcheck takes longer than the pool. */
+        if (*(volatile uintptr_t *)buffer != (uintptr_t)owner) {
+            abort();
+        }
+        el_pool_buffer_release(buffer);
+    }
+    return NULL;
+}
+
+START_TEST(a_buffer_has_one_owner)
+{
+    pthread_t thread[OWNERS];
+
+    for (uintptr_t i = 0; i < OWNERS; i++) {
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, own_buffers, (void *)i), 0);
+    }
+    for (unsigned i = 0; i < OWNERS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    el_pool_drain();
+    ck_assert_uint_eq(el_pool_kept(), 0);
+}
+END_TEST
+
 Suite *pool_suite(void)
 {
     Suite *suite = suite_create("pool");
@@ -337,6 +372,7 @@ Suite *pool_suite(void)
     tcase_set_timeout(threads, 120);
     tcase_add_checked_fixture(threads, set_up, el_pool_drain);
     tcase_add_test(threads, many_threads_share_the_pool);
+    tcase_add_test(threads, a_buffer_has_one_owner);
     suite_add_tcase(suite, threads);
     return suite;
 }
