@@ -3,8 +3,8 @@
 
 int main(void)
 {
-    int failed = 0;
+    SRunner *runner = srunner_create(NULL);
 
-    UNIT_SUITES(RUN_SUITE)
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    UNIT_SUITES(ADD_SUITE)
+    return run_suites(runner);
 }

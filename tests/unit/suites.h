@@ -16,7 +16,7 @@
 #define ENGINE_SUITES(X) X(engines) X(level_change) X(failing) X(pool)
 
 #define DECLARE_SUITE(name) Suite *name##_suite(void);
-#define RUN_SUITE(name) failed += run_suite(name##_suite());
+#define ADD_SUITE(name) srunner_add_suite(runner, name##_suite());
 
 UNIT_SUITES(DECLARE_SUITE)
 ENGINE_SUITES(DECLARE_SUITE)
@@ -33,20 +33,15 @@ static inline Suite *suite_of(const char *name, TCase *tc)
     return suite;
 }
 
-/*
- * Runs a suite; the number of tests that failed. libcheck's CK_ variables choose and set the output.
- * Each suite has a runner of its own: at the end of every test LeakSanitizer goes through all that
- * libcheck keeps of the tests before, which for the tests of all suites takes longer than they do.
- */
-static inline int run_suite(Suite *suite)
+/* Runs what was added; libcheck's CK_ variables choose and set the output. For main() to return. */
+static inline int run_suites(SRunner *runner)
 {
-    SRunner *runner = srunner_create(suite);
     int failed;
 
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed;
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif
