@@ -26,21 +26,16 @@ static inline char el_text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Whether `c` may be part of a token (RFC 9110 §5.6.2). */
+/* Whether `c` may be part of a token (RFC 9110 §5.6.2): a bit for each of the ASCII characters. */
 static inline bool el_text_is_token(char c)
 {
-    char lower = el_text_lower(c);
+    static const uint64_t tokens[2] = {
+        UINT64_C(0x03ff6cfa00000000), /* 0-9 and ! # $ % & ' * + - . */
+        UINT64_C(0x57ffffffc7fffffe), /* A-Z ^ _ ` a-z | ~ */
+    };
+    unsigned char code = (unsigned char)c;
 
-    if ((lower >= 'a' && lower <= 'z') || el_text_is_digit(c)) {
-        return true;
-    }
-    switch (c) {
-    case '!': case '#': case '$': case '%': case '&': case '\'': case '*': case '+':
-    case '-': case '.': case '^': case '_': case '`': case '|': case '~':
-        return true;
-    default:
-        return false;
-    }
+    return code < 128 && (tokens[code / 64] >> code % 64 & 1);
 }
 
 /*

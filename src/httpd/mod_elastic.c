@@ -121,7 +121,7 @@ static int handle(request_rec *r)
     int status;
 
     el_conditional_prepare(r);
-    status = el_filter_in_prepare(r);
+    status = el_input_prepare(r);
     return status == OK ? el_status_handler(r) : status;
 }
 
@@ -146,7 +146,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_siblings_handler, NULL, NULL, APR_HOOK_LAST);
-    el_filter_in_register();
+    el_input_register();
     el_conditional_register();
     el_ranges_register();
 }
@@ -155,7 +155,7 @@ static void register_record(el_record_t record, apr_pool_t *pconf)
 {
     el_record_load(record, pconf);
     register_hooks(pconf);
-    el_filter_out_register(record);
+    el_output_register(record);
 }
 
 static void register_elastic(apr_pool_t *pconf);
@@ -228,8 +228,8 @@ static void register_deflate(apr_pool_t *pconf)
 {
     bind_records();
     register_record(EL_RECORD_DEFLATE, pconf);
-    el_filter_in_register_deflate();
-    el_filter_inflate_register();
+    el_input_register_deflate();
+    el_inflate_output_register();
 }
 
 static void register_brotli(apr_pool_t *pconf)

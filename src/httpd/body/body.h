@@ -1,8 +1,8 @@
 /*
  * Reading bodies: what a brigade holds, without reading more of it than the question needs.
  */
-#ifndef ELASTIC_BODY_H
-#define ELASTIC_BODY_H
+#ifndef ELASTIC_BODY_BODY_H
+#define ELASTIC_BODY_BODY_H
 
 #include "httpd/base/glue.h"
 

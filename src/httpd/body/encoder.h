@@ -2,8 +2,8 @@
  * A body's encoder that writes buckets: bytes in, a brigade out, usage accounted. It belongs to one
  * response, and borrows its context from the pool.
  */
-#ifndef ELASTIC_ENCODER_H
-#define ELASTIC_ENCODER_H
+#ifndef ELASTIC_BODY_ENCODER_H
+#define ELASTIC_BODY_ENCODER_H
 
 #include "httpd/body/meter.h"
 

@@ -10,7 +10,7 @@
 
 EL_USE_LOG;
 
-/* Digits before and behind the point that a percentage of millionths can hold. */
+/* Millionths in a hundredth. */
 #define PPM_PER_PERCENT 10000.
 
 const el_word_t el_words_on_off[] = {{"On", true}, {"Off", false}, {NULL, 0}};
@@ -169,7 +169,7 @@ const char *el_set_value(cmd_parms *cmd, void *config, const char *args)
     if (argument->adjust) {
         argument->adjust(cmd, &value);
     }
-    if (argument->used && argument->used_by & 1u << value) {
+    if (argument->used && value < 32 && argument->used_by & 1u << value) {
         atomic_store(argument->used, true);
     }
     el_value_set(values, argument->value, value);

@@ -23,7 +23,7 @@ const char *el_only_word(const cmd_parms *cmd, const char *args);
 /* A whole number min … max, digits and nothing else. False leaves `value`; NULL is no number. */
 bool el_number(const char *text, int64_t min, int64_t max, int64_t *value);
 
-/* A percentage 0 … 100, with or without a fraction, in millionths (EL_PPM is 100 %). */
+/* A percentage 0 … 100, with or without a fraction, in millionths. */
 bool el_percentage(const char *text, int64_t *ppm);
 
 /*
@@ -58,8 +58,8 @@ typedef struct {
     el_unit_t unit;
     int64_t min, max;       /* of the number */
     const el_word_t *words; /* or NULL */
-    atomic_bool *used;      /* set where the value is one of `used_by`, a bit for each; or NULL */
-    unsigned used_by;
+    atomic_bool *used;      /* set where the value is one of `used_by`; or NULL */
+    unsigned used_by;       /* a bit for each of the values, which are words' */
     void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
 } el_argument_t;
 

@@ -26,12 +26,13 @@ static el_range_t range_of(const el_dir_t *dir, const el_stock_t *stock, el_reco
                            el_coding_t coding)
 {
     const el_coding_info_t *info = el_coding_info(coding);
+    int ceiling;
 
     if (dir->range_set[coding] || record == EL_RECORD_ELASTIC) {
         return el_dir_range(dir, coding);
     }
-    return el_range_of(info->default_min,
-                       (int)el_value(&stock->values, EL_STOCK_LEVEL, info->stock_level));
+    ceiling = (int)el_value(&stock->values, EL_STOCK_LEVEL, info->stock_level);
+    return el_range_of(info->default_min < ceiling ? info->default_min : ceiling, ceiling);
 }
 
 static int64_t min_size_of(el_record_t record)
@@ -71,10 +72,15 @@ el_policy_t el_policy_of(const request_rec *r, el_record_t record)
     };
 
     policy.order_count = el_policy_codings(dir, record, policy.order);
-    for (size_t i = 0; i < policy.order_count; i++) {
-        policy.range[policy.order[i]] = range_of(dir, stock, record, policy.order[i]);
-    }
     return policy;
+}
+
+void el_policy_read_ranges(el_policy_t *policy)
+{
+    for (size_t i = 0; i < policy->order_count; i++) {
+        policy->range[policy->order[i]] =
+            range_of(policy->dir, policy->stock, policy->record, policy->order[i]);
+    }
 }
 
 bool el_policy_type_listed(const el_policy_t *policy, const char *content_type)

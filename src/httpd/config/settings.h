@@ -43,8 +43,10 @@ enum {
     EL_DIR_MIN_SIZE,      /* bytes, or EL_MIN_SIZE_AUTO */
     EL_DIR_WHOLE_BODY,    /* bytes */
     EL_DIR_MAX_TIME,      /* µs, or EL_NO_MAX_TIME */
-    EL_DIR_ETAG           /* el_etag_mode_t */
+    EL_DIR_ETAG,          /* el_etag_mode_t */
+    EL_DIR_VALUES
 };
+_Static_assert(EL_DIR_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
 
 /* The numbers of a server; all but the MTU are read from the main server only. */
 enum {
@@ -55,8 +57,10 @@ enum {
     EL_SERVER_CONTROL,    /* el_control_mode_t, or EL_CONTROL_EXTERNAL */
     EL_SERVER_INTERVAL,   /* µs */
     EL_SERVER_LOAD,       /* el_load_kind_t */
-    EL_SERVER_POOL_MEMORY /* bytes */
+    EL_SERVER_POOL_MEMORY, /* bytes */
+    EL_SERVER_VALUES
 };
+_Static_assert(EL_SERVER_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
 
 /* One rule of ElasticTypes. */
 typedef struct {
@@ -77,7 +81,7 @@ typedef struct {
 typedef struct {
     el_values_t values;
     const char *proc_stat; /* NULL: not set */
-    const char *position;  /* the file of `external`; NULL: not set */
+    const char *position;  /* ElasticPosition; NULL: not set */
     el_goal_t goal;
 } el_server_t;
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* As many as the longest of these enumerations has. */
 #define EL_VALUES_MAX 8
 
 /* The first member of each settings structure, so that one function sets them all. */

@@ -18,10 +18,13 @@ typedef struct {
     el_rung_t rungs[EL_RUNGS_MAX];
 } slot_t;
 
-/* One for each set and size class: ten of them are in use where clients have gzip or all codings. */
+/* One for each set and size class; those of sets with one coding, or none, are never used. */
 static slot_t slots[SETS][EL_SIZE_CLASSES];
 
-/* All setups of the key's codings, in the order of codings and levels; their number. */
+/*
+ * All setups of the key's codings, in the order of codings and levels; their number. Of two that
+ * cost and leave the same the first counts: of the coding with the lower number.
+ */
 static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
 {
     el_setup_t setup = {.size_hint = key->length};

@@ -1,7 +1,7 @@
 /*
  * The ladders of setups that clients of several codings are served from, and the figures that they
  * are built from. A ladder is kept in the process, one for each set of codings and size class, and
- * built anew when the costs that it goes by are a second old. Any thread.
+ * built anew when the clock's second has changed since: costs are at most that old. Any thread.
  */
 #ifndef ELASTIC_CONTROL_LADDERS_H
 #define ELASTIC_CONTROL_LADDERS_H

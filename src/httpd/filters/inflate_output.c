@@ -187,7 +187,7 @@ static apr_status_t filter_inflate(ap_filter_t *f, apr_bucket_brigade *bb)
     return el_stream_run(f, &out->stream, bb);
 }
 
-void el_filter_inflate_register(void)
+void el_inflate_output_register(void)
 {
     ap_register_output_filter(EL_FILTER_INFLATE, filter_inflate, NULL, AP_FTYPE_RESOURCE - 1);
 }

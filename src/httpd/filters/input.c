@@ -440,7 +440,7 @@ static bool may_decode(void)
     return deflate_rec || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed);
 }
 
-int el_filter_in_prepare(request_rec *r)
+int el_input_prepare(request_rec *r)
 {
     const char *list = may_decode() ? apr_table_get(r->headers_in, "Content-Encoding") : NULL;
 
@@ -448,13 +448,15 @@ int el_filter_in_prepare(request_rec *r)
     return list || r->prev ? prepare(r, list) : OK;
 }
 
-void el_filter_in_register(void)
+void el_input_register(void)
 {
     deflate_rec = NULL;
-    inflate_rec = ap_register_input_filter(EL_FILTER_REQUEST_INFLATE, filter_in, NULL, AP_FTYPE_CONTENT_SET);
+    inflate_rec = ap_register_input_filter(EL_FILTER_REQUEST_INFLATE, filter_in, NULL,
+                                           AP_FTYPE_CONTENT_SET);
 }
 
-void el_filter_in_register_deflate(void)
+void el_input_register_deflate(void)
 {
-    deflate_rec = ap_register_input_filter(EL_FILTER_DEFLATE, filter_in, NULL, AP_FTYPE_CONTENT_SET);
+    deflate_rec =
+        ap_register_input_filter(EL_FILTER_DEFLATE, filter_in, NULL, AP_FTYPE_CONTENT_SET);
 }

@@ -72,6 +72,7 @@ void el_insertion(request_rec *r)
     const el_dir_t *dir = el_dir_of(r);
     bool enabled = el_dir_enabled(dir, false);
     el_chain_t chain;
+    bool final;
 
     /* A subrequest's body becomes part of another's. */
     if (r->main) {
@@ -79,12 +80,15 @@ void el_insertion(request_rec *r)
     }
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
-    if (enabled && has_final_type(r, dir, chain.roles)
-        && !el_dir_type_listed(dir, r->content_type, false)) {
+    final = enabled && has_final_type(r, dir, chain.roles);
+    if (final && !el_dir_type_listed(dir, r->content_type, false)) {
         el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = HTTP_OK,
                                                                .enabled = true,
                                                                .type_listed = false}));
     } else {
         install(r, enabled, chain);
+        if (final) {
+            el_request_of(r)->listed_type = r->content_type;
+        }
     }
 }

@@ -46,6 +46,7 @@ typedef struct {
     el_send_t send;
     el_policy_t policy;
     phase_t phase;
+    unsigned behind;    /* the roles of the filters behind */
     bool min_size_read; /* facts.moment.min_size is computed: once, when it is needed */
     bool waits;         /* the body's end is waited for, as `wait` says */
     el_wait_t wait;
@@ -97,10 +98,9 @@ static bool is_final(const el_policy_t *policy, el_reason_t reason)
     }
 }
 
-/* The best weight of a coding that a filter of ours behind this one has. */
-static uint16_t q_behind(const ap_filter_t *f, const el_accept_t *accept)
+/* The best weight of a coding that a filter behind has, of those in the set `ours`. */
+static uint16_t best_weight(request_rec *r, unsigned ours, const el_accept_t *accept)
 {
-    unsigned ours = el_chain_roles(f->next) & el_chain_ours();
     uint16_t best = 0;
 
     for (int record = 0; ours && record < EL_RECORDS; record++) {
@@ -108,8 +108,8 @@ static uint16_t q_behind(const ap_filter_t *f, const el_accept_t *accept)
         size_t count = 0;
 
         if (ours & EL_ROLE_BIT(record)) {
-            count = el_policy_codings(el_dir_of(f->r), (el_record_t)record, order);
-            count = el_request_env_filter(f->r, order, count);
+            count = el_policy_codings(el_dir_of(r), (el_record_t)record, order);
+            count = el_request_env_filter(r, order, count);
         }
         for (size_t i = 0; i < count; i++) {
             best = accept->q[order[i]] > best ? accept->q[order[i]] : best;
@@ -123,7 +123,6 @@ static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
                                el_decision_t decision)
 {
     el_request_t *request = el_request_of(f->r);
-    unsigned behind = el_chain_roles(f->next);
 
     if (decision.vary) {
         set_negotiated(f->r);
@@ -133,11 +132,11 @@ static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
     }
     if (is_final(&out->policy, decision.reason)) {
         request->claimed = true;
-        if (el_chain_stock(behind)) {
+        if (el_chain_stock(out->behind)) {
             el_fields_keep_identity(f->r);
         }
     }
-    if (request->claimed || !(behind & el_chain_ours())) {
+    if (request->claimed || !(out->behind & el_chain_ours())) {
         el_stats_skipped(f->r, decision.reason);
     }
     ap_remove_output_filter(f);
@@ -160,7 +159,7 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->r,
                       "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
                       encoder->plan.engine->name, f->r->uri);
-    } else {
+    } else if (decision.reason == EL_REASON_NOT_SMALLER) {
         el_ratios_update(f->r->content_type, encoder->meter.used.in, encoder->meter.used.out);
     }
     el_encoder_close(encoder);
@@ -279,6 +278,7 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
         return step_aside(f, out, bb, decision);
     }
     el_request_of(f->r)->claimed = true;
+    el_policy_read_ranges(&out->policy);
     if (decision.reason == EL_REASON_HEAD) {
         return answer_head(f, out, bb, decision);
     }
@@ -370,7 +370,9 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
     out->policy = el_policy_of(f->r, record);
     out->send.stock = out->policy.is_stock ? out->policy.stock : NULL;
     out->send.facts = el_facts_of(f->r, &out->policy, el_chain_by_type(f));
-    out->send.facts.demand.q_behind = q_behind(f, &facts_of(out)->demand.accept);
+    out->behind = el_chain_roles(f->next);
+    facts_of(out)->demand.q_behind =
+        best_weight(f->r, out->behind & el_chain_ours(), &facts_of(out)->demand.accept);
     el_send_init(&out->send);
     decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
@@ -424,7 +426,7 @@ static apr_status_t filter_brotli(ap_filter_t *f, apr_bucket_brigade *bb)
     return filter_out(f, EL_RECORD_BROTLI, bb);
 }
 
-void el_filter_out_register(el_record_t record)
+void el_output_register(el_record_t record)
 {
     /* A filter's name is no help where mod_filter runs it under a name of its own. */
     static const ap_out_filter_func functions[EL_RECORDS] = {

@@ -4,8 +4,8 @@
  * than a sibling's, such bytes differ from one response to the next: a client must never join their
  * slices.
  */
-#ifndef ELASTIC_RANGES_H
-#define ELASTIC_RANGES_H
+#ifndef ELASTIC_FILTERS_RANGES_H
+#define ELASTIC_FILTERS_RANGES_H
 
 #include "httpd/base/glue.h"
 

@@ -83,7 +83,7 @@ static apr_status_t read_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket 
     apr_status_t rv = el_body_read(bucket, data, len, APR_NONBLOCK_READ);
 
     if (APR_STATUS_IS_EAGAIN(rv)) {
-        if (stream->dirty || !stream->passed) {
+        if (stream->dirty || !stream->passed || !APR_BRIGADE_EMPTY(stream->out)) {
             rv = flush(f, stream, apr_bucket_flush_create(f->r->connection->bucket_alloc));
             if (rv != APR_SUCCESS) {
                 return rv;

@@ -35,7 +35,7 @@ struct el_stream {
     const el_stream_ops_t *ops;
     apr_bucket_brigade *out; /* made and not passed on yet */
     const uint64_t *made;    /* bytes that were made so far */
-    uint64_t passed_at;      /* `made` when something was passed on last */
+    uint64_t passed_at;      /* `made` at the last el_stream_pass() */
     int error_status;        /* of a response that fails before its header went out */
     const char *error;       /* why the body cannot go on, for the log; or NULL */
     bool eager;  /* the first bytes are passed on at once: a client has something to render */

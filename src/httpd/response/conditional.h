@@ -2,8 +2,8 @@
  * Conditional requests (RFC 9110 §13): for a tag that an encoded response carried, httpd's own
  * handlers compare the tag of the identity, and the 304 carries the tag that the client named.
  */
-#ifndef ELASTIC_CONDITIONAL_H
-#define ELASTIC_CONDITIONAL_H
+#ifndef ELASTIC_RESPONSE_CONDITIONAL_H
+#define ELASTIC_RESPONSE_CONDITIONAL_H
 
 #include "httpd/base/glue.h"
 

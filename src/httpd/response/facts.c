@@ -31,6 +31,15 @@ static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *
     demand->env_removed = policy->order_count - demand->order_count;
 }
 
+/* Whether the type is to be compressed; where insertion.c has found so, it is not asked again. */
+static bool is_listed(request_rec *r, const el_policy_t *policy)
+{
+    const el_request_t *request = el_request_find(r);
+
+    return (request && request->listed_type && request->listed_type == r->content_type)
+           || el_policy_type_listed(policy, r->content_type);
+}
+
 el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
 {
     el_facts_t facts = {
@@ -39,7 +48,7 @@ el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
                 .status = r->status,
                 .enabled = el_dir_enabled(policy->dir, true),
                 /* A 304 seldom repeats the type: Vary there does no harm, its absence may. */
-                .type_listed = by_type || el_policy_type_listed(policy, r->content_type)
+                .type_listed = by_type || is_listed(r, policy)
                                || (r->status == HTTP_NOT_MODIFIED && !r->content_type),
                 .has_encoding = el_fields_encoded(r),
                 /* The parts of a multipart 206 carry it instead of the header. */

@@ -7,7 +7,8 @@
 #include "elastic/decide.h"
 
 /*
- * All facts but the body's size and `q_behind`, of a response before a filter of policy->record.
+ * The facts that the header gives, of a response before a filter of policy->record; neither what is
+ * known of the body nor `q_behind`.
  * `by_type` is true where AddOutputFilterByType has judged the type already. A void range (see
  * el_request_void_range()) is no range request.
  */

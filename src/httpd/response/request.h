@@ -18,6 +18,7 @@ typedef struct {
     bool accept_kept;
     el_accept_t accept; /* what it says, parsed once */
     bool accept_parsed;
+    const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
 } el_request_t;
 

@@ -42,7 +42,7 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
 {
     const el_setup_t *setup = &plan->setup;
 
-    /* An empty body has no cost per KB, and one with a window of its own is no measure for others. */
+    /* An empty body has no cost per KB; one with a window of its own is no measure for others. */
     if (measured->in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
         return;
     }

@@ -23,7 +23,7 @@ double el_costs_slowness(void);
 typedef struct {
     uint64_t in; /* bytes */
     uint64_t out;
-    uint64_t cpu_nsec; /* 0: not measured */
+    uint64_t cpu_nsec;
 } el_measured_t;
 
 /* Takes what a response has cost; `level` is the user's. */

@@ -50,7 +50,7 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
  */
 void el_shared_reset(void);
 
-/* In child_init: this process counts in a shard of its own. */
+/* In child_init: picks the counters that this process adds to. */
 void el_shared_child(void);
 
 /* The position of one response, a whole number 0 … `top`. */

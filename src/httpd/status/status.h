@@ -1,8 +1,8 @@
 /*
  * The status: the shared block in words. One list of figures, three ways to write it.
  */
-#ifndef ELASTIC_STATUS_H
-#define ELASTIC_STATUS_H
+#ifndef ELASTIC_STATUS_STATUS_H
+#define ELASTIC_STATUS_STATUS_H
 
 #include "httpd/base/glue.h"
 

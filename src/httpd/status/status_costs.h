@@ -2,8 +2,8 @@
  * The costs that the ladder is built from: what each setup within the server's bounds is expected to
  * take, and to leave of a body.
  */
-#ifndef ELASTIC_STATUS_COSTS_H
-#define ELASTIC_STATUS_COSTS_H
+#ifndef ELASTIC_STATUS_STATUS_COSTS_H
+#define ELASTIC_STATUS_STATUS_COSTS_H
 
 #include "httpd/base/glue.h"
 
