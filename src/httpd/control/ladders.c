@@ -2,11 +2,10 @@
 
 #include "httpd/state/costs.h"
 
+#include "elastic/counters.h"
 #include "host/clock.h"
 
 #include <stdatomic.h>
-
-#define SETS (1u << EL_CODINGS)
 
 /* A ladder that was built, and what of. */
 typedef struct {
@@ -19,7 +18,7 @@ typedef struct {
 } slot_t;
 
 /* One for each set and size class; those of sets with one coding, or none, are never used. */
-static slot_t slots[SETS][EL_SIZE_CLASSES];
+static slot_t slots[EL_CODING_SETS][EL_SIZE_CLASSES];
 
 /*
  * All setups of the key's codings, in the order of codings and levels; their number. Of two that
@@ -74,7 +73,7 @@ static el_rung_t choose(const el_rung_t *rungs, size_t count, el_turn_t turn, ui
 
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
 {
-    slot_t *slot = &slots[key->set % SETS][el_cost_class(key->length)];
+    slot_t *slot = &slots[key->set % EL_CODING_SETS][el_cost_class(key->length)];
     uint32_t now = el_clock_sec();
     el_rung_t rungs[EL_RUNGS_MAX], chosen;
 
