@@ -96,6 +96,7 @@ static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
     el_dir_t *dir = config;
     apr_array_header_t *words = el_words(cmd, args);
     unsigned seen = 0;
+    size_t count = 0;
 
     if (!words->nelts) {
         return el_refuse(cmd, args);
@@ -109,14 +110,16 @@ static const char *set_codings(cmd_parms *cmd, void *config, const char *args)
         if (seen & 1u << coding) {
             return el_refuse(cmd, args);
         }
-        if (!el_engine_for(coding)) {
+        seen |= 1u << coding;
+        if (el_engine_for(coding)) {
+            dir->codings[count++] = coding;
+        } else {
             el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out",
                                         el_word(words, i)));
         }
-        seen |= 1u << coding;
-        dir->codings[i] = coding;
     }
-    dir->codings_count = (size_t)words->nelts;
+    dir->codings_count = count;
+    dir->codings_set = true;
     return NULL;
 }
 

@@ -10,12 +10,12 @@ static el_site_t site;
 size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order)
 {
     el_coding_t only = el_record_info(record)->coding;
-    size_t count = el_dir_codings(dir, order);
-    size_t left = 0;
+    size_t count, left = 0;
+    const el_coding_t *enabled = el_dir_codings(dir, &count);
 
     for (size_t i = 0; i < count; i++) {
-        if (only == EL_IDENTITY || order[i] == only) {
-            order[left++] = order[i];
+        if (only == EL_IDENTITY || enabled[i] == only) {
+            order[left++] = enabled[i];
         }
     }
     return left;
@@ -65,22 +65,24 @@ el_policy_t el_policy_of(const request_rec *r, el_record_t record)
         .stock = stock,
         .is_stock = is_stock,
         .min_size = el_value(&dir->values, EL_DIR_MIN_SIZE, min_size_of(record)),
-        .whole_most = whole_most(dir),
-        .max_time = el_value(&dir->values, EL_DIR_MAX_TIME, EL_NO_MAX_TIME),
-        .etag = (el_etag_mode_t)el_value(&dir->values, EL_DIR_ETAG,
-                                         is_stock ? el_stock_etag(stock) : EL_ETAG_WEAK),
     };
 
     policy.order_count = el_policy_codings(dir, record, policy.order);
     return policy;
 }
 
-void el_policy_read_ranges(el_policy_t *policy)
+void el_policy_read_encoding(el_policy_t *policy)
 {
+    const el_values_t *values = &policy->dir->values;
+    el_etag_mode_t etag = policy->is_stock ? el_stock_etag(policy->stock) : EL_ETAG_WEAK;
+
     for (size_t i = 0; i < policy->order_count; i++) {
         policy->range[policy->order[i]] =
             range_of(policy->dir, policy->stock, policy->record, policy->order[i]);
     }
+    policy->whole_most = whole_most(policy->dir);
+    policy->max_time = el_value(values, EL_DIR_MAX_TIME, EL_NO_MAX_TIME);
+    policy->etag = (el_etag_mode_t)el_value(values, EL_DIR_ETAG, etag);
 }
 
 bool el_policy_type_listed(const el_policy_t *policy, const char *content_type)
@@ -93,8 +95,8 @@ void el_policy_configure(const server_rec *main_server)
 {
     const el_dir_t *dir = el_dir_global(main_server);
     bool elastic = el_record_loaded(EL_RECORD_ELASTIC);
-    el_coding_t order[EL_CODINGS];
-    size_t count = el_dir_codings(dir, order);
+    size_t count;
+    const el_coding_t *order = el_dir_codings(dir, &count);
 
     site.order_count = 0;
     for (unsigned i = 0; i < EL_CODINGS; i++) {

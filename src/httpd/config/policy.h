@@ -20,22 +20,24 @@
 typedef struct {
     el_record_t record;
     const el_dir_t *dir;
-    const el_stock_t *stock;      /* of the record */
-    bool is_stock;                /* the filter replaces a stock module's: it decides as that does */
+    const el_stock_t *stock;       /* of the record */
+    bool is_stock;                 /* the filter replaces a stock module's: it decides as that does */
     size_t order_count;
     el_coding_t order[EL_CODINGS]; /* the codings enabled, best first, that have an engine */
-    el_range_t range[EL_CODINGS];  /* the bounds of their levels, by el_policy_read_ranges() */
-    int64_t min_size;             /* bytes below which a body stays as it is, or EL_MIN_SIZE_AUTO */
-    uint64_t whole_most;          /* bytes up to which a complete body is encoded in one call */
-    int64_t max_time;             /* µs, or EL_NO_MAX_TIME */
+    int64_t min_size;              /* bytes below which a body stays as it is, or EL_MIN_SIZE_AUTO */
+
+    /* By el_policy_read_encoding(). */
+    el_range_t range[EL_CODINGS];  /* the bounds of the codings' levels */
+    uint64_t whole_most;           /* bytes up to which a complete body is encoded in one call */
+    int64_t max_time;              /* µs, or EL_NO_MAX_TIME */
     el_etag_mode_t etag;
 } el_policy_t;
 
-/* All but the ranges, which most responses do not need. */
+/* What the decision needs. */
 el_policy_t el_policy_of(const request_rec *r, el_record_t record);
 
-/* Fills in the ranges, for a response that will be encoded. */
-void el_policy_read_ranges(el_policy_t *policy);
+/* Adds the rest, for a response that may be encoded. */
+void el_policy_read_encoding(el_policy_t *policy);
 
 /* Whether a response of this type is to be compressed; NULL: it has none. */
 bool el_policy_type_listed(const el_policy_t *policy, const char *content_type);

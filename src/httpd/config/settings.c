@@ -42,7 +42,11 @@
 #define DEFAULT_POSITION "elastic.position"
 
 /* Best first among equal q: br saves more bytes than gzip at any cost that both can have. */
-static const el_coding_t default_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
+static const el_coding_t preferred_codings[] = {EL_BR, EL_ZSTD, EL_GZIP};
+
+/* Those of them that have an engine. */
+static el_coding_t default_codings[EL_CODINGS];
+static size_t default_codings_count;
 
 static el_range_t default_range[EL_CODINGS];
 
@@ -53,6 +57,12 @@ void el_settings_prepare(void)
     atomic_store(&el_settings_untagged, false);
     atomic_store(&el_settings_inflate, false);
     atomic_store(&el_settings_precompressed, false);
+    default_codings_count = 0;
+    for (size_t i = 0; i < sizeof(preferred_codings) / sizeof(preferred_codings[0]); i++) {
+        if (el_engine_for(preferred_codings[i])) {
+            default_codings[default_codings_count++] = preferred_codings[i];
+        }
+    }
     for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
         const el_coding_info_t *info = el_coding_info((el_coding_t)i);
 
@@ -79,7 +89,8 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
     el_dir_t *to = apr_pmemdup(pool, base, sizeof(*to));
 
     el_values_merge(&to->values, &from->values);
-    if (from->codings_count > 0) {
+    if (from->codings_set) {
+        to->codings_set = true;
         to->codings_count = from->codings_count;
         memcpy(to->codings, from->codings, sizeof(to->codings));
     }
@@ -157,20 +168,10 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
     return all_listed || (!dir->types_replace && el_mediatype_is_default(&type));
 }
 
-size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order)
+const el_coding_t *el_dir_codings(const el_dir_t *dir, size_t *count)
 {
-    const el_coding_t *from = dir->codings_count > 0 ? dir->codings : default_codings;
-    size_t from_count = dir->codings_count > 0
-                            ? dir->codings_count
-                            : sizeof(default_codings) / sizeof(default_codings[0]);
-    size_t count = 0;
-
-    for (size_t i = 0; i < from_count; i++) {
-        if (el_engine_for(from[i])) {
-            order[count++] = from[i];
-        }
-    }
-    return count;
+    *count = dir->codings_set ? dir->codings_count : default_codings_count;
+    return dir->codings_set ? dir->codings : default_codings;
 }
 
 el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted)

@@ -72,7 +72,8 @@ typedef struct {
     el_values_t values;
     bool range_set[EL_CODINGS];
     el_range_t range[EL_CODINGS]; /* within what this build's engines have */
-    size_t codings_count;         /* 0: not set */
+    bool codings_set;
+    size_t codings_count; /* those that have an engine */
     el_coding_t codings[EL_CODINGS];
     bool types_replace;        /* the default types do not count */
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
@@ -134,8 +135,8 @@ static inline bool el_dir_inflates(const el_dir_t *dir)
  */
 bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any);
 
-/* The codings enabled, best first, that have an engine; returns how many. */
-size_t el_dir_codings(const el_dir_t *dir, el_coding_t *order);
+/* The codings enabled, best first, that have an engine. */
+const el_coding_t *el_dir_codings(const el_dir_t *dir, size_t *count);
 
 /* `wanted` within what this build's engine of `coding` has; not enabled without one. */
 el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted);

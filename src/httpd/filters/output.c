@@ -278,7 +278,6 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
         return step_aside(f, out, bb, decision);
     }
     el_request_of(f->r)->claimed = true;
-    el_policy_read_ranges(&out->policy);
     if (decision.reason == EL_REASON_HEAD) {
         return answer_head(f, out, bb, decision);
     }
@@ -379,6 +378,7 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
         *rv = step_aside(f, out, bb, decision);
         return NULL;
     }
+    el_policy_read_encoding(&out->policy);
     return out;
 }
 
