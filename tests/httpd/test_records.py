@@ -112,12 +112,12 @@ def check_owners(server, order):
     """The lines of the last start name who owns a filter, and no owner where there is none."""
     records = dict(order)
     for record, name in FILTERS.items():
-        lines = server.log.lines(f"elastic: the filter {name} is that of ")
+        lines = server.log.lines(f"elastic: the filter {name} is registered by ")
         if record not in records:
             assert not lines
         else:
             owner = "this module" if records[record] == OURS else FILES[record]
-            assert lines and lines[-1].endswith(f"is that of {owner}"), lines
+            assert lines and lines[-1].endswith(f"is registered by {owner}"), lines
 
 
 @pytest.mark.parametrize("order", orders(), ids=name_of)
