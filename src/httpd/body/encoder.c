@@ -11,14 +11,14 @@
 #define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
 void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
-                     apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+                     const request_rec *r)
 {
     *encoder = (el_encoder_t){
         .plan = el_engine_plan(coding, setup, whole),
         .level = setup->level,
         .meter = el_meter_create(),
-        .pool = pool,
-        .brigade = apr_brigade_create(pool, alloc),
+        .pool = r->pool,
+        .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
     };
 }
 

@@ -27,7 +27,7 @@ typedef struct {
  * el_encoder_whole() where `whole` is true, otherwise for el_encoder_open().
  */
 void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
-                     apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+                     const request_rec *r);
 
 /*
  * Encodes a whole body of `len` bytes; all output is in the brigade afterwards. False where memory

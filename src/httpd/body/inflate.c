@@ -51,9 +51,11 @@ static apr_status_t close_layers(void *data)
 }
 
 bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
-                     const el_limits_t *limits, apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+                     const el_limits_t *limits, const request_rec *r)
 {
-    *inflate = (el_inflate_t){.limits = *limits, .alloc = alloc, .check_at = CHECK_EVERY};
+    *inflate = (el_inflate_t){
+        .limits = *limits, .alloc = r->connection->bucket_alloc, .check_at = CHECK_EVERY,
+    };
     for (; inflate->count < count; inflate->count++) {
         el_layer_t *layer = &inflate->layers[inflate->count];
 
@@ -63,9 +65,9 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
             close_layers(inflate);
             return false;
         }
-        layer->between = inflate->count > 0 ? apr_palloc(pool, BLOCK_SIZE) : NULL;
+        layer->between = inflate->count > 0 ? apr_palloc(r->pool, BLOCK_SIZE) : NULL;
     }
-    apr_pool_cleanup_register(pool, inflate, close_layers, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(r->pool, inflate, close_layers, apr_pool_cleanup_null);
     return true;
 }
 

@@ -60,10 +60,10 @@ size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_cod
 
 /*
  * Opens `inflate`, whose memory the caller owns, for `count` codings as above. False where memory
- * is short. It is closed with `pool` at the latest.
+ * is short. It is closed with the request's pool at the latest.
  */
 bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
-                     const el_limits_t *limits, apr_pool_t *pool, apr_bucket_alloc_t *alloc);
+                     const el_limits_t *limits, const request_rec *r);
 
 /*
  * Decodes from `*data`, which it advances, until `*len` is 0 or `room` bytes, at least one, were

@@ -122,7 +122,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
     /* The size of a response is for the server to choose; the ratio is no server's choice. */
     limits.size = 0;
     out->head = r->header_only;
-    if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r->pool, alloc)) {
+    if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_ENOMEM, r,
                       "elastic: the response to %s stays encoded", r->uri);
         return NULL;

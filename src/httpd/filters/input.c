@@ -76,7 +76,7 @@ static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, c
     in->rest = rest;
     in->encoded = apr_brigade_create(r->pool, alloc);
     in->ready = apr_brigade_create(r->pool, alloc);
-    if (!el_inflate_open(&in->inflate, codings, count, &limits, r->pool, alloc)) {
+    if (!el_inflate_open(&in->inflate, codings, count, &limits, r)) {
         in->inflate.last = EL_INFLATE_NO_MEMORY;
     }
     return in;

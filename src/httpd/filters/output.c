@@ -233,8 +233,7 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
     default:
         break;
     }
-    el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r->pool,
-                    bb->bucket_alloc);
+    el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r);
     el_send_begin(&out->send);
     return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb, choice.coding);
 }
