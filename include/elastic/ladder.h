@@ -76,7 +76,7 @@ const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned p
 
 /*
  * The first setup, from `rung` down to `rungs`, that costs no more than `most` nsec for each KB;
- * the lowest where none does. Also of setups that are no ladder, such as a coding's levels.
+ * the lowest where none does.
  */
 const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung, uint32_t most);
 
