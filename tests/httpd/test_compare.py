@@ -31,7 +31,12 @@ def compared():
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
     if not os.path.exists(env.module_path("brotli")):
         pytest.skip("the stock mod_brotli is not there")
-    return comparison.compare(sites.stock, ours, ROWS)
+    results, troubles = comparison.compare(sites.stock, ours, ROWS)
+    # On a busy machine a script may be kept from ending for longer than the filter waits for it.
+    surprising = [result.row for result in results if result.surprise]
+    again, more = comparison.compare(sites.stock, ours, surprising) if surprising else ([], [])
+    asked = {result.row.name: result for result in again}
+    return [asked.get(result.row.name, result) for result in results], troubles + more
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -104,8 +104,7 @@ def is_whole(server, path, coding, size):
 
 
 def is_once_whole(*args):
-    """On a busy machine a script may be kept from going on for longer than it is waited for."""
-    return any(is_whole(*args) for _ in range(10))
+    return check.once(lambda: is_whole(*args), bool)
 
 
 @pytest.mark.smoke

@@ -12,6 +12,7 @@ SIZES = (0, 1, 2, 67, 68, 69, 1023, 1024, 1025, 1300, 1448, 1500, 8191, 8192, 81
 # mod_proxy flushes where its backend pauses, and what is flushed is not held until its size is
 # known.
 FLUSHED = ("proxy-chunked", "proxy-close")
+SCRIPTS = ("cgi", "odd")
 WAYS = ("static", "cgi", "odd", "proxy", "proxy-chunked", "proxy-close")
 # The threshold in this server's configuration; the tests of `auto` are elsewhere.
 MIN_SIZE = 1024
@@ -64,6 +65,12 @@ def _pieces(size):
     return bodies.pieces(bodies.text(size), sizes)
 
 
+def _ask(server, way, size, **kw):
+    """The response; a small one of a script that had ended when its size was looked at."""
+    return check.once(lambda: server.get(_path(way, size), **kw),
+                      lambda answer: way not in SCRIPTS or size >= MIN_SIZE or not answer.coding)
+
+
 def _check(answer, way, coding, size):
     if size >= MIN_SIZE or (way in FLUSHED and answer.coding):
         check.encoded(answer, coding, bodies.text(size))
@@ -105,7 +112,7 @@ def test_higher_levels_do_what_is_expected_of_them(server, coding):
 @pytest.mark.parametrize("way", WAYS)
 def test_sizes(server, way, coding):
     for size in (s for s in SIZES if s <= 1 << 20):
-        answer = server.get(_path(way, size), ae=coding)
+        answer = _ask(server, way, size, ae=coding)
         _check(answer, way, coding, size)
         if answer.coding is None:
             assert server.reason(answer) == "small", size
@@ -115,7 +122,7 @@ def test_sizes(server, way, coding):
 @pytest.mark.parametrize("way", WAYS)
 def test_sizes_over_every_protocol(server, way, protocol):
     for size in (0, 1, MIN_SIZE - 1, MIN_SIZE, 8191, 8192, 8193, 65536, 1 << 20):
-        answer = server.get(_path(way, size), ae="gzip, br", protocol=protocol)
+        answer = _ask(server, way, size, ae="gzip, br", protocol=protocol)
         _check(answer, way, "br", size)
 
 

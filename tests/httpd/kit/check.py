@@ -1,6 +1,19 @@
 """What the tests ask of a response again and again."""
 
 
+def once(ask, is_right):
+    """What `ask` returns, asked up to ten times until it `is_right`.
+
+    For what a script makes: a busy machine may keep it from going on, or from ending, for longer
+    than the filter waits for it (PATIENCE and PAUSE in filters/output.c).
+    """
+    for _ in range(10):
+        answer = ask()
+        if is_right(answer):
+            break
+    return answer
+
+
 def encoded(answer, coding, body, status=200):
     """It is `body`, whole, in `coding`, and says that it was negotiated."""
     assert (answer.status, answer.coding) == (status, coding), answer
