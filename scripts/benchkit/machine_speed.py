@@ -57,6 +57,13 @@ def sentence(figures):
     return f"A fixed piece of work took {' and '.join(parts)}."
 
 
+def unsteady(figures):
+    """Sentences on CPUs that were slow at times."""
+    return [f"The machine's speed varied: the same work took {one['least_ms']:g} to "
+            f"{one['most_ms']:g} ms of the {name}'s CPU, {one['median_ms']:g} in the median."
+            for name, one in figures.items() if one["most_ms"] > TOLERANCE * one["least_ms"]]
+
+
 def differ(one, other):
     """Whether a CPU was faster in one of two runs, by the figures of both."""
     pairs = [sorted((one[name]["median_ms"], other[name]["median_ms"]))

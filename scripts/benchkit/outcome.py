@@ -14,6 +14,7 @@ import math
 import time
 
 from benchkit import machine_speed
+from benchkit.headline import Headline
 from benchkit.verdict import UNKNOWN, Verdict
 
 
@@ -25,13 +26,16 @@ PAPER = "“Automatic and Dynamic Configuration of Data Compression for Web Serv
 class Outcome:
     paragraph: str
     verdicts: list
+    headline: Headline
+    conditions: list = dataclasses.field(default_factory=list)  # sentences: failures, disturbance
 
 
 def save(run, outcome, title, source, command, seconds):
     """Writes what the report needs beside the experiment's own files."""
     run.machine_speed.measure()
     figures = run.machine_speed.figures()
-    paragraph = f"{outcome.paragraph}\n{machine_speed.sentence(figures)}"
+    paragraph = "\n".join([outcome.paragraph, *outcome.conditions,
+                           machine_speed.sentence(figures)])
     texts = [paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
     run.save_text(run.name, "\n".join(texts))
     run.save_table("verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
@@ -42,6 +46,8 @@ def save(run, outcome, title, source, command, seconds):
         "seconds": round(seconds), "when": time.strftime("%Y-%m-%d %H:%M %Z"),
         "paragraph": paragraph, "tables": run.tables, "plots": run.plots,
         "rounds": run.scale.rounds, "machine_speed": figures,
+        "headline": dataclasses.asdict(outcome.headline),
+        "conditions": [*outcome.conditions, *machine_speed.unsteady(figures)],
     }, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
@@ -55,6 +61,11 @@ class Saved:
 
     def table(self, name):
         return read_table(self.folder / f"{name}.csv")
+
+    @property
+    def headline(self):
+        """None in the results of an earlier version."""
+        return Headline(**self.facts["headline"]) if "headline" in self.facts else None
 
     @property
     def corpora(self):
@@ -77,7 +88,8 @@ def load(folder, name):
 
 
 def verdict_of(row):
-    numbers = {key: float(row[key] or math.nan) for key in ("measured", "low", "high")}
+    numbers = {key: float(row[key] or math.nan) for key in
+               ("measured", "low", "high", "there_low", "there_high") if key in row}
     # The results of an earlier version have another word.
     outcome = row["outcome"].replace("cannot be told", UNKNOWN)
     return Verdict(**{**row, **numbers, "outcome": outcome})

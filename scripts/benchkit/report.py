@@ -9,6 +9,7 @@ import pathlib
 import re
 
 from benchkit import outcome, verdict
+from benchkit.headline import likeness
 from benchkit.tools import BenchError
 
 STYLE = """
@@ -28,11 +29,16 @@ details > summary { cursor: pointer; }
 .holds { background: #d9f0e0; } .fails { background: #fbdcd6; } .unknown { background: #eee; }
 .mark { padding: 0 .4rem; border-radius: .3rem; white-space: nowrap; }
 pre { white-space: pre-wrap; }
+.overview { min-width: 72rem; } .overview td { vertical-align: top; }
+.overview ul { margin: 0; padding-left: 1rem; }
 """
 
 MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
 ROWS_SHOWN = 60  # longer tables are cut in the page; the CSV has them all
 ROWS_OPEN = 12  # longer ones open on request
+OVERVIEW = ("experiment", "question", "answer", "here", "the source", "agreement with the source",
+            "findings", "machine, and failed requests")
+QUIET = "quiet; no request failed"
 
 
 def text(value):
@@ -129,15 +135,44 @@ def captioned(caption, rows):
 
 
 def overview(found, names, problems):
+    """A line for each experiment: what was asked, and what it came to."""
     rows = []
     for name in names:
         if name in found:
-            marks = " ".join(mark(one.outcome) for one in found[name].verdicts)
             rows.append(f'<tr><td><a href="#{text(name)}">{text(name)}</a></td>'
-                        f"<td>{marks}</td></tr>")
+                        f"{came_to(found[name])}</tr>")
         elif name in problems:
-            rows.append(f"<tr><td>{text(name)}</td><td>not run: {text(problems[name])}</td></tr>")
-    return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
+            rows.append(f'<tr><td>{text(name)}</td><td colspan="{len(OVERVIEW) - 1}">not run: '
+                        f"{text(problems[name])}</td></tr>")
+    heads = "".join(f"<th>{text(head)}</th>" for head in OVERVIEW)
+    return (f'<div class="wide"><table class="overview"><thead><tr>{heads}</tr></thead><tbody>'
+            f'{"".join(rows)}</tbody></table></div>')
+
+
+def came_to(saved):
+    """The cells of an experiment's line."""
+    told = saved.headline
+    if told is None or not saved.verdicts:
+        cells = ["the results have none", "", "", "", ""]
+    else:
+        one = told.verdict(saved.verdicts)
+        cells = [told.question, told.answer(saved.verdicts), one.here, one.reported,
+                 likeness(one)]
+    return "".join(f"<td>{text(cell)}</td>" for cell in cells) + (
+        f"<td>{findings(saved.verdicts)}</td>"
+        f"<td>{text(' '.join(saved.facts.get('conditions', [])) or QUIET)}</td>")
+
+
+def findings(verdicts):
+    """How many hold, and which do not or cannot be decided."""
+    parts = [f"{sum(one.outcome == verdict.HOLDS for one in verdicts)} of {len(verdicts)} hold"]
+    for outcome_, opened in ((verdict.FAILS, " open"), (verdict.UNKNOWN, "")):
+        named = [one.finding for one in verdicts if one.outcome == outcome_]
+        if named:
+            items = "".join(f"<li>{text(one)}</li>" for one in named)
+            parts.append(f"<details{opened}><summary>{len(named)}: {text(outcome_)}</summary>"
+                         f"<ul>{items}</ul></details>")
+    return "".join(parts)
 
 
 def page(found, names, problems):
@@ -151,7 +186,9 @@ def page(found, names, problems):
         "<p>Each finding of a source is set beside what was measured here. Figures in parentheses "
         "are 95 % intervals over the rounds of this run, widened where runs at other times differ "
         "by more. A finding holds where the whole interval is within its bounds, and cannot be "
-        "decided where the interval reaches over one.</p>\n"
+        "decided where the interval reaches over one. Beside each bound is where it comes from. "
+        "Directions are the same where both figures are above 1, or both below; sizes, where the "
+        "logarithm of the one is no more than half as much again as the other's.</p>\n"
         f"{overview(found, names, problems)}\n{sections}\n</body></html>\n")
 
 

@@ -93,17 +93,30 @@ def interleaved(run, legs, rounds=None):
             run.done((number - 1 + place / len(legs)) / rounds)
 
 
-def remarks(rows):
-    """What a reader needs of how the rows came about: failures and disturbance."""
-    lines = []
-    failed = sum(row["failed"] for row in rows)
-    if failed:
-        lines.append(f"Failed requests: {failed}.")
+def remarks(rows, by=""):
+    """What a reader needs of how the rows came about: failures and disturbance.
+
+    Where some servers are meant to be overloaded, failures are named by the column `by`.
+    """
+    return [*failures(rows, by), *disturbance(rows)]
+
+
+def failures(rows, by=""):
+    found = []
+    for (name,), members in (stats.group(rows, by) if by else {("",): rows}).items():
+        failed = sum(row["failed"] for row in members)
+        if failed:
+            asked = sum(row.get("arrivals", row.get("requests", 0) + row["failed"])
+                        for row in members)
+            found.append(f"{name}{': ' * bool(by)}{failed} of {asked}")
+    return [f"Failed requests: {'; '.join(found)}."] if found else []
+
+
+def disturbance(rows):
     foreign = [row["foreign_share"] for row in rows]
     worst = stats.percentile(foreign, 90)
-    if worst >= DISTURBED:
-        lines.append(f"The machine was not quiet: other processes took "
-                     f"{100 * stats.median(foreign):.0f} % of the server's CPU in the median leg "
-                     f"and {100 * worst:.0f} % or more in one leg of ten. CPU per response suffers "
-                     "little from it, req/s much.")
-    return lines
+    if not worst >= DISTURBED:
+        return []
+    return [f"The machine was not quiet: other processes took {100 * stats.median(foreign):.0f} % "
+            f"of the server's CPU in the median leg and {100 * worst:.0f} % or more in one leg of "
+            "ten. CPU per response suffers little from it, req/s much."]

@@ -30,6 +30,38 @@ DRIFT = 1.10
 NO_DRIFT = 1.0
 
 
+# Where a bound comes from: the report says so beside each.
+SOURCE, AIM, OWN = "the source's", "this project's aim", "the harness's own"
+
+
+def loosened(whose, figure, why):
+    """The origin of a bound that is wider than the one that its source or aim has."""
+    return f"loosened from {whose} {figure}: {why}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """What a figure is to lie between, and where that comes from."""
+
+    above: float = -math.inf
+    below: float = math.inf
+    origin: str = OWN  # or SOURCE, AIM, loosened()
+    drift: float = DRIFT  # the factor by which runs at other times differ, or NO_DRIFT
+    there: tuple = ()  # of a ratio: the least and the most that the source gives, in figures
+
+    def __str__(self):
+        if self.above > -math.inf and self.below < math.inf:
+            return f"{number(self.above)} to {number(self.below)}"
+        if self.below < math.inf:
+            return f"below {number(self.below)}"
+        return f"above {number(self.above)}" if self.above > -math.inf else ""
+
+    def verdict(self, finding, outcome, interval, reported, remark=""):
+        """The Verdict on a figure's (middle, low, high)."""
+        return Verdict(finding, outcome, *interval, reported, remark, str(self), self.origin,
+                       *(self.there or (0.0, math.inf)))
+
+
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """What became of one finding. Its fields are the columns of the table of verdicts."""
@@ -41,6 +73,10 @@ class Verdict:
     high: float
     reported: str  # what the source says
     remark: str = ""  # the missing precision, or why there is nothing to judge
+    bound: str = ""  # in words
+    origin: str = ""  # of the bound
+    there_low: float = 0.0  # what the source says, where that is a ratio
+    there_high: float = math.inf
 
     @property
     def here(self):
@@ -49,7 +85,8 @@ class Verdict:
 
     @property
     def figures(self):
-        return f"Here {self.here}; there {self.reported}."
+        wanted = f" Bound: {self.bound} ({self.origin})." if self.bound else ""
+        return f"Here {self.here}; there {self.reported}.{wanted}"
 
     @property
     def sentence(self):
@@ -73,32 +110,33 @@ def describe(measured, low, high):
     return f"{number(measured)} ({number(low)} to {number(high)})"
 
 
-def judge(finding, ratios, reported, *, above=0.0, below=math.inf, drift=DRIFT):
-    """The verdict on: the ratio is larger than `above` and smaller than `below`.
+NOTHING = (math.nan, 0.0, math.inf)
 
-    `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two. `drift`
-    is the factor by which runs at other times differ: DRIFT or NO_DRIFT.
+
+def judge(finding, ratios, reported, **bounds):
+    """The verdict on a ratio that is to lie within a Bound, whose fields are `bounds`.
+
+    `ratios` has one for each round. Equal ones, as sizes in bytes are, are sure after two.
     """
     ratios = list(ratios)
-    return judge_interval(finding, stats.interval(ratios), len(ratios), reported, above=above,
-                          below=below, drift=drift)
+    return judge_interval(finding, stats.interval(ratios), len(ratios), reported, **bounds)
 
 
-def judge_interval(finding, interval, rounds, reported, *, above=0.0, below=math.inf, drift=DRIFT):
+def judge_interval(finding, interval, rounds, reported, **bounds):
     """The same of a ratio's (middle, low, high), which so many rounds have given."""
+    bound = Bound(**bounds)
     if math.isnan(interval[0]):
-        return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, "nothing was measured")
-    measured, low, high = widened(interval, drift)
+        return bound.verdict(finding, UNKNOWN, NOTHING, reported, "nothing was measured")
+    _, low, high = wide = widened(interval, bound.drift)
     if rounds < LEAST_ROUNDS and low < high:
         outcome, remark = UNKNOWN, f"too few rounds: at least {LEAST_ROUNDS} are needed"
-    elif low > above and high < below:
+    elif low > bound.above and high < bound.below:
         outcome, remark = HOLDS, ""
-    elif high <= above or low >= below:
+    elif high <= bound.above or low >= bound.below:
         outcome, remark = FAILS, ""
     else:
-        outcome = UNKNOWN
-        remark = missing_precision(interval, drift, above, below, rounds)
-    return Verdict(finding, outcome, measured, low, high, reported, remark)
+        outcome, remark = UNKNOWN, missing_precision(interval, bound, rounds)
+    return bound.verdict(finding, outcome, wide, reported, remark)
 
 
 def widened(interval, drift):
@@ -111,39 +149,40 @@ def widened(interval, drift):
     return middle, middle / reach[0], middle * reach[1]
 
 
-def exact(finding, measured, reported, *, above=-math.inf, below=math.inf):
+def exact(finding, measured, reported, **bounds):
     """The verdict on a figure that does not vary between rounds, such as one of bytes."""
+    bound = Bound(**bounds)
     if math.isnan(measured):
-        return judge(finding, (), reported)
-    outcome = HOLDS if above < measured < below else FAILS
-    return Verdict(finding, outcome, measured, measured, measured, reported)
+        return bound.verdict(finding, UNKNOWN, NOTHING, reported, "nothing was measured")
+    outcome = HOLDS if bound.above < measured < bound.below else FAILS
+    return bound.verdict(finding, outcome, (measured,) * 3, reported)
 
 
-def every_round(finding, values, reported, *, above=-math.inf, below=math.inf):
+def every_round(finding, values, reported, **bounds):
     """The verdict on a figure that is meant of every round, also of the only one.
 
     It holds where all rounds are within the bounds, and fails where none is.
     """
-    values = list(values)
+    bound, values = Bound(**bounds), list(values)
     if not values or any(map(math.isnan, values)):
-        return judge(finding, (), reported)
-    good = sum(above < value < below for value in values)
+        return bound.verdict(finding, UNKNOWN, NOTHING, reported, "nothing was measured")
+    good = sum(bound.above < value < bound.below for value in values)
     outcome = {len(values): HOLDS, 0: FAILS}.get(good, UNKNOWN)
     remark = f"it does in {good} of {len(values)} rounds" if outcome == UNKNOWN else ""
-    return Verdict(finding, outcome, stats.median(values), min(values), max(values), reported,
-                   remark)
+    return bound.verdict(finding, outcome, (stats.median(values), min(values), max(values)),
+                         reported, remark)
 
 
-def missing_precision(interval, drift, above, below, rounds):
+def missing_precision(interval, bound, rounds):
     """What it would take to decide on which side of its nearest bound the ratio is."""
     measured, low, high = interval
     if low <= 0 or math.isinf(high):
         return "the rounds differ by more than any interval can show"
-    bounds = [bound for bound in (above, below) if 0 < bound < math.inf]
-    bound = min(bounds, key=lambda one: abs(math.log(measured / one)))
-    distance = abs(math.log(measured / bound))
+    nearest = min((one for one in (bound.above, bound.below) if 0 < one < math.inf),
+                  key=lambda one: abs(math.log(measured / one)))
+    distance, drift = abs(math.log(measured / nearest)), bound.drift
     half = max(math.log(high / measured), math.log(measured / low))
-    text = f"the interval reaches over {number(bound)}"
+    text = f"the interval reaches over {number(nearest)}"
     if distance <= max(math.log(drift), 0.005):
         why = f": runs at other times differ by {percent(math.log(drift))}" if drift > 1 else ""
         return f"{text}, and the ratio is too near to that to be distinguished from it{why}"
@@ -161,8 +200,7 @@ def percent(logarithm):
 
 def same(finding, ratios):
     """The verdict on: there is no difference, that is, none larger than MARGIN."""
-    return judge(finding, ratios, f"1, give or take {100 * MARGIN:.0f} %",
-                 above=1 / (1 + MARGIN), below=1 + MARGIN, drift=NO_DRIFT)
+    return judge(finding, ratios, "1", above=1 / (1 + MARGIN), below=1 + MARGIN, drift=NO_DRIFT)
 
 
 # A share of the server's CPU in foreign hands beyond which a load that was made for the whole of it
@@ -185,9 +223,9 @@ def unless_busy(verdicts, rows):
     return [inconclusive(one, why) for one in verdicts]
 
 
-def impossible(finding, reported, why):
+def impossible(finding, reported, why, **bounds):
     """The verdict on what could not be measured here, with the reason."""
-    return Verdict(finding, UNKNOWN, math.nan, 0.0, math.inf, reported, why)
+    return Bound(**bounds).verdict(finding, UNKNOWN, NOTHING, reported, why)
 
 
 def compare(finding, rows, sides, figure, reported, *, each=(), **bounds):

@@ -15,8 +15,10 @@ import pytest
 
 from benchkit import (cli, load, machine_speed, net, nginx, outcome, progress, rounds, run, server,
                       tools, verdict)
+from benchkit.headline import Headline
 from benchkit.tools import BenchError
 
+HEADLINE = Headline("Is it good?", "Yes.", "No.")
 PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
@@ -93,7 +95,7 @@ def fake(monkeypatch, tmp_path):
 
 def good(one):
     one.save_table("", [{"a": 1}], "a")
-    return outcome.Outcome("good. machine; Apache/2", [])
+    return outcome.Outcome("good. machine; Apache/2", [], HEADLINE)
 
 
 def lacking(one):
@@ -145,7 +147,7 @@ def judged(*figures):
     def one(run_):
         run_.save_table("", [{"a": 1}], "a")
         return outcome.Outcome("good.", [verdict.exact("x", figure, "", below=1)
-                                         for figure in figures])
+                                         for figure in figures], HEADLINE)
     return one
 
 

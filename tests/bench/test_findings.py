@@ -193,7 +193,7 @@ CASES = {
             (1,)),
     "spike": (spike.judge, spike_rows(0.5, 0.0, 5, 0.1, 1), spike_rows(0.0, 0.3, 0.0, 1.5, 4),
               ("p50_ms",), ()),
-    "day": (judge_day, day_rows(0.9, 1.5, 0.8, 8), day_rows(1.0, 1.0, 1.0, 1), ("bytes",), ()),
+    "day": (judge_day, day_rows(0.9, 1.5, 0.75, 8), day_rows(1.0, 1.0, 0.9, 1), ("bytes",), ()),
     "downloads": (download.judge, download_rows(2, 0.2), download_rows(0.8, 1.1),
                   ("first_byte_ms", "download_ms"), ()),
     "streams": (judge_streams, stream_rows(0.9, 0.9, 1.1), stream_rows(1.2, 1.2, 0.8),

@@ -4,15 +4,20 @@ import html.parser
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 
 from benchkit import agreement, outcome, plot, report, run, verdict
+from benchkit.headline import Headline, likeness
 from benchkit.tools import BenchError
 
-VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1),
+HEADLINE = Headline("Do <bytes> fall?", "Yes, they fall.", "No.")
+
+VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1, origin=verdict.SOURCE,
+                          there=(0.6, 0.6)),
             verdict.exact("CPU <falls> & more", 1.5, "0.6", below=1),
             verdict.impossible("packets fall", "16 %", "no namespaces")]
 
@@ -21,7 +26,7 @@ PARAGRAPH = "one. 2 × Some CPU, 25 GB, Debian, Linux 6; Apache/2.4.71; more.\nA
 
 def save_run(folder, name, verdicts):
     with run.Run(name, run.Scale(2, 1), folder) as one:
-        outcome.save(one, outcome.Outcome(f"{name}.", verdicts), name, "", "scripts/bench", 1)
+        outcome.save(one, outcome.Outcome(f"{name}.", verdicts, HEADLINE), name, "", "scripts/bench", 1)
         one.publish()
     return folder
 
@@ -38,7 +43,8 @@ def results(tmp_path_factory):
         one.corpora.append({"corpus": "page", "files": 1, "sha256": "f" * 12})
         plot.panels(one, "", "a plot", "x", [plot.Panel("y", [plot.Curve(
             [1, 2, 3], [3, 1, 2], "a <label> & more", plot.GZIP)])] * 4, width=13)
-        outcome.save(one, outcome.Outcome(PARAGRAPH, VERDICTS), "a title", "“A Source”",
+        outcome.save(one, outcome.Outcome(PARAGRAPH, VERDICTS, HEADLINE, ["Failed requests: 3 of 9."]),
+                     "a title", "“A Source”",
                      "scripts/bench one", 12.3)
         one.publish()
     os.sched_setaffinity(0, cpus)
@@ -109,8 +115,58 @@ def test_report_says_what_was_measured_and_what_was_not(results):
     assert f"2 × Some CPU, 25 GB, Debian, Linux 6. {day}.<" in text
     assert "CPU &lt;falls&gt; &amp; more" in text and "<falls>" not in text
     assert "not run: no &lt;wrk&gt;" in text
-    assert "Here 0.500; there 0.6." in text and "(no namespaces)" in text
+    assert "Here 0.500; there 0.6. Bound: below 1.00 (the source&#x27;s)." in text and "(no namespaces)" in text
     assert "And &lt;so&gt; on." in text and "scripts/bench one" in text
+
+
+def overview_of(page):
+    """The text of the cells of the line of `one` on top of the page."""
+    line = page.partition('<td><a href="#one">')[2].partition("</tr>")[0]
+    return [html.unescape(re.sub(r"<[^>]+>", " ", cell)) for cell in line.split("</td>")]
+
+
+def test_top_of_the_report_says_what_came_of_each_experiment(results):
+    text = report.write(results, ["one", "two"], {"two": "no wrk"}).read_text(encoding="utf-8")
+    _, question, answer, here, there, agreement_, found, conditions, _ = overview_of(text)
+    assert (question, answer, here, there) == (
+        " Do <bytes> fall?", " Yes, they fall.", " 0.500", " 0.6")
+    assert agreement_ == " same direction, same size"
+    # Those that do not hold are named.
+    assert found.split() == ("1 of 3 hold 1: does not hold CPU <falls> & more "
+                             "1: cannot be decided packets fall").split()
+    assert conditions == " Failed requests: 3 of 9."
+
+
+def test_results_of_an_earlier_version_have_no_headline(results, tmp_path):
+    for path in results.iterdir():
+        shutil.copy(path, tmp_path)
+    facts = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
+    del facts["headline"], facts["conditions"]
+    (tmp_path / "one.json").write_text(json.dumps(facts), encoding="utf-8")
+    text = report.write(tmp_path, ["one"], {}).read_text(encoding="utf-8")
+    assert overview_of(text)[1] == " the results have none"
+
+
+def figure(low, middle, high, there):
+    return verdict.judge_interval("x", (middle, low, high), 9, "", below=1, there=there,
+                                  drift=verdict.NO_DRIFT)
+
+
+@pytest.mark.parametrize("interval, there, said", [
+    ((0.6, 0.65, 0.7), (0.65, 0.65), "same direction, same size"),
+    ((0.9, 0.93, 0.95), (0.73, 0.77), "same direction, smaller"),
+    ((0.01, 0.02, 0.03), (0.16, 0.16), "same direction, larger"),
+    ((0.6, 0.75, 0.95), (0.73, 0.77), "same direction, size cannot be told"),
+    ((1.1, 1.2, 1.3), (0.73, 0.77), "the other direction"),
+    ((0.9, 0.95, 1.05), (0.73, 0.77), "direction cannot be told"),
+    ((2.5, 3, 4), (2, 6.5), "same direction, same size"),
+    ((12, 15, 20), (3, 3), "same direction, larger"),
+    ((0.0, 0.5, 0.6), (0.5, 0.5), "same direction, size cannot be told"),
+    ((2, 3, 4), (1, math.inf), "same direction, and the source gives no size"),
+    ((2, 3, 4), (), "no source"),
+])
+def test_agreement_with_the_source(interval, there, said):
+    assert likeness(figure(*interval, there)) == said
 
 
 def test_summary_has_a_line_for_each_verdict(results):

@@ -146,8 +146,21 @@ def test_per_round_pairs_within_rounds_and_sizes():
 
 
 def test_sentence_has_finding_outcome_and_both_figures():
-    said = verdict.exact("bytes fall", 0.5, "0.6", below=1).sentence
-    assert said == "bytes fall: holds. Here 0.500; there 0.6."
+    said = verdict.exact("bytes fall", 0.5, "0.6", below=1, origin=verdict.SOURCE).sentence
+    assert said == ("bytes fall: holds. Here 0.500; there 0.6. Bound: below 1.00 (the source's).")
+
+@pytest.mark.parametrize("bounds, text", [
+    ({"above": 0.5, "below": 2}, "0.500 to 2.00"), ({"above": 3}, "above 3.00"),
+    ({"below": 0.9}, "below 0.900"), ({}, ""),
+])
+def test_bound_in_words(bounds, text):
+    assert verdict.judge("x", [1, 1], "", **bounds).bound == text
+
+
+def test_origin_of_a_bound():
+    assert verdict.judge("x", [1, 1], "", below=2).origin == verdict.OWN
+    assert verdict.loosened(verdict.SOURCE, "0.5", "pages differ") == (
+        "loosened from the source's 0.5: pages differ")
 
 
 @pytest.mark.parametrize("value, said", [

@@ -8,6 +8,7 @@ together. zlib is called as mod_deflate calls it.
 import statistics
 
 from benchkit import codecs, identify_encoder, machine, plot, rounds, stats, verdict, web
+from benchkit.headline import Headline
 from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
 
@@ -17,6 +18,9 @@ SOURCE = f"{PAPER}, tables 1 and 3, figures 3 to 5"
 SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(6, 0, pages=2),
           "normal": Scale(5, 0, pages=8), "full": Scale(5, 0, pages=30)}
 SECONDS = {"smoke": 2, "quick": 30, "normal": 120, "full": 700}
+
+HEADLINE = Headline("Does effort grow much from level 1 to 9, for a small gain in bytes?",
+                    "Yes, by more than half.", "No, by less than half, or far more.", 1)
 
 LEVELS = range(1, 10)
 USED = 5  # the source: sites use level 5.02 on average
@@ -219,4 +223,5 @@ def run(run):
     run.save_table("encoders", encoders, "who made a body")
     draw_sites(run, sites)
     draw_levels(run, sites, by_level, encoders)
-    return Outcome(write_paragraph(run, sites, prices, encoders), judge(rows, sites, encoders))
+    return Outcome(write_paragraph(run, sites, prices, encoders), judge(rows, sites, encoders),
+                   HEADLINE)

@@ -1,6 +1,7 @@
 """The harness's own control: one leg under two names, which must not differ."""
 
 from benchkit import corpus, load, machine, rounds, server, verdict
+from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 from benchkit.setups import LEVEL_6
@@ -11,6 +12,9 @@ SOURCE = ""
 SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "normal": Scale(40, 0.5),
           "full": Scale(60, 1.5)}
 SECONDS = {"smoke": 2, "quick": 15, "normal": 50, "full": 200}
+
+HEADLINE = Headline("Does the harness see a difference where there is none?",
+                    "No: A and A agree.", "Yes: A and A differ, and nothing finer can be decided.")
 
 PAGE_BYTES = 64 * corpus.KB
 CLIENTS = 4
@@ -39,6 +43,5 @@ def run(run):
         run, leg.url, leg.headers, CLIENTS, requests=count, http1=True))
     run.save_table("", rows, "every round")
     return Outcome("\n".join([machine.heading(run, "h2load"),
-                              f"One page of {len(page)} bytes, gzip level 6, as A and as B.",
-                              *rounds.remarks(rows)]),
-                   judge(rows))
+                              f"One page of {len(page)} bytes, gzip level 6, as A and as B."]),
+                   judge(rows), HEADLINE, rounds.remarks(rows))

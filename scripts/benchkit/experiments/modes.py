@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from benchkit import controller, corpus, days, fpm, machine, replay, run, verdict
+from benchkit import controller, corpus, days, fpm, machine, replay, rounds, run, verdict
+from benchkit.headline import Headline
 from benchkit.modes import controller_overhead, day, goals, spikes, steady_state
 from benchkit.outcome import PAPER, Outcome
 from benchkit.site import (ELASTIC, GZIP_ONLY, HEADERS, file_site, generator_site, php_site,
@@ -42,6 +43,8 @@ SECONDS = {"smoke": 9, "quick": 520, "normal": 1800, "full": 6500}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
 # that is promised there, and shows little in less.
 ALONE = ("quick",)
+HEADLINE = Headline("Do all modes go back to their effort within seconds of a spike?",
+                    "Yes, within 10 s.", "No, not within 10 s.", 5)
 LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
 ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike, and a larger one
 
@@ -119,4 +122,7 @@ def run(run):
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),
          *verdict.unless_busy(day.judge(whole, scale.seconds), whole),
          *verdict.unless_busy(steady_state.judge(steady), steady),
-         *goals.judge(reached), *controller_overhead.judge(idle)])
+         *goals.judge(reached), *controller_overhead.judge(idle)],
+        HEADLINE,
+        [*rounds.failures(rows, "server"), *rounds.failures(whole, "variant"),
+         *rounds.disturbance(rows + whole + steady)])

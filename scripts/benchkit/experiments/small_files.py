@@ -6,6 +6,7 @@ each response, made only above the one-segment threshold, and kept as precompres
 """
 
 from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
+from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 from benchkit.setups import KEPT, LEVEL_6, location
@@ -16,6 +17,10 @@ SOURCE = "“Why Compressing Small Files is a Bad Idea”"
 SCALES = {"smoke": Scale(1, 0.02, only=4), "quick": Scale(10, 0.08), "normal": Scale(12, 0.8),
           "full": Scale(6, 20)}
 SECONDS = {"smoke": 3, "quick": 65, "normal": 500, "full": 5400}
+
+HEADLINE = Headline(
+    "Are files up to 32 KB served less often with gzip, even where it is kept?",
+    "Yes, less often than identity.", "No, no less often than identity.")
 
 CLIENTS = 20
 LINK_SECONDS = 0.5  # of a leg on a link, at the least
@@ -110,7 +115,7 @@ def summarize(middle):
             for (name, variant), figures in middle.items()]
 
 
-def write_paragraph(run, files, rows, middle):
+def write_paragraph(run, files, middle):
     first, last = files[0][0], files[-1][0]
     identity = [middle[name, "identity"]["rate"] / CLIENTS for name in (first, last)]
     ratios = [len(body) / middle[name, "kept"]["sent_bytes"] for name, body in files]
@@ -123,7 +128,7 @@ def write_paragraph(run, files, rows, middle):
         "The source: identity wins from 1K to 32K (51–56 against 41–52 req/s/client), gzip from "
         "64K on, where identity falls from 41 to 12.",
         f"Here: identity {identity[0]:.0f} req/s/client at {first} and {identity[1]:.1f} at "
-        f"{last}.", *rounds.remarks(rows)])
+        f"{last}."])
 
 
 def run(run):
@@ -142,4 +147,5 @@ def run(run):
                            ("rate", "sent_bytes", "cpu_usec_per_response", "p50_ms"))
     run.save_table("summary", summarize(middle), "medians")
     draw(run, [name for name, _ in files], middle)
-    return Outcome(write_paragraph(run, files, rows, middle), judge(files, rows))
+    return Outcome(write_paragraph(run, files, middle), judge(files, rows), HEADLINE,
+                   rounds.remarks(rows))

@@ -7,6 +7,7 @@ After "Automatic and Dynamic Configuration of Data Compression for Web Servers",
 import math
 
 from benchkit import arrivals, controller, machine, plot, rounds, stats, verdict
+from benchkit.headline import Headline
 from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
 from benchkit.site import HEADERS, php_site, several
@@ -18,6 +19,9 @@ SOURCE = f"{PAPER}, section 5.2 and figure 8"
 SCALES = {"smoke": Scale(2, 0.2), "quick": Scale(4, 3.5), "normal": Scale(3, 30),
           "full": Scale(3, 300)}
 SECONDS = {"smoke": 9, "quick": 118, "normal": 680, "full": 6500}
+
+HEADLINE = Headline("Does a server that adapts its level answer in a spike that a fixed one cannot?",
+                    "Yes, in a fraction of the time.", "No.", 3)
 
 BEFORE, AFTER = 1.0, 1.5  # to the attack's length
 NEAR = 0.85  # of what saturates level 6: the normal load
@@ -77,6 +81,7 @@ def one_pass(site, name, times, seconds, spans):
         "variant": name, "phase": phase, "seconds": round(end - start, 2),
         "arrivals": sum(start <= at < end for at in times),
         "failed_share": round(seen.failed_share(start, end), 4),
+        "failed": seen.failures(start, end),
         **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95, 99)},
         "level": stats.mean(levels_in(start, end), 2),
         "level_least": min(levels_in(start, end), default=math.nan),
@@ -187,4 +192,4 @@ def run(run):
         f"before each round; the load is {describe_load(run, spans)}. A request has failed after "
         f"{TIMEOUT * seconds:g} s. The controller's interval is "
         f"{1000 * interval_of(seconds):.0f} ms.",
-        verdict.unless_busy(judge(rows), rows))
+        verdict.unless_busy(judge(rows), rows), HEADLINE, rounds.remarks(rows, "variant"))
