@@ -3,6 +3,8 @@
 After section 2.3 of the fourth source: compression delays the first byte and shortens the download.
 """
 
+import math
+
 from benchkit import net, plot, rounds, stats, tools, verdict
 from benchkit.visit import Visitor
 
@@ -22,13 +24,19 @@ def measure(run, serve):
     rows = []
     for number, (rate, coding, level) in rounds.interleaved(run, legs):
         link.shape(rate)
-        seen = client.visit(httpd, path_of(coding, level), coding=coding)
+        seen = client.visit(httpd, path_of(coding, level), coding=coding, lead=net.lead(rate))
         rows.append({"rate": rate, "coding": coding, "level": level, "round": number,
-                     "first_byte_ms": round(1e3 * seen["first_byte"], 3),
-                     "download_ms": round(1e3 * seen["seconds"], 3),
-                     "sent_bytes": seen["page_bytes"], "packets": seen["packets"]})
+                     **figures(seen, rate)})
     httpd.stop()
     return rows
+
+
+def figures(seen, rate):
+    """The columns of a visit over a link of this rate."""
+    return {"first_byte_ms": round(1e3 * seen["first_byte"], 3),
+            "download_ms": round(1e3 * seen["seconds"], 3),
+            "to_wire": net.to_wire(seen, rate), "sent_bytes": seen["page_bytes"],
+            "packets": seen["packets"]}
 
 
 def judge(rows):
@@ -40,11 +48,11 @@ def judge(rows):
                                ({"coding": "gzip", "level": level}, {"coding": "identity"}),
                                figure, reported, each=("rate",), **bounds)
 
-    return [
+    return net.and_wire([
         compare(f"{FINDING}: level 9 to identity", 9, "first_byte_ms", RATES, "it tends to",
-                above=1),
+                above=1, origin=verdict.SOURCE, there=(1, math.inf)),
         compare("and shortens the download at 1 and 10 Mbit/s: level 6 to identity", 6,
-                "download_ms", RATES[:2], "dramatically", below=0.7)]
+                "download_ms", RATES[:2], "dramatically", below=0.7, there=(0, 1))], rows)
 
 
 def draw(run, rows):
@@ -66,7 +74,7 @@ def draw(run, rows):
 def save(run, rows):
     run.save_table("download", rows)
     run.save_medians("download-summary", rows, ("rate", "coding", "level"),
-                     ("first_byte_ms", "download_ms", "sent_bytes"),
+                     ("first_byte_ms", "download_ms", "to_wire", "sent_bytes"),
                      "first byte and whole page, medians")
     draw(run, rows)
 

@@ -18,7 +18,7 @@ import os
 import re
 import sys
 
-from benchkit import tools
+from benchkit import tools, verdict
 
 MTU = 1500
 SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
@@ -26,9 +26,10 @@ DEVICE = "veth0"  # in both namespaces
 OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 PATIENCE = 5  # seconds for a namespace to be there
 
-# A bucket of a few segments, so that even the first of a connection are paced; and a queue that
-# holds what the largest window of the experiments sends at once.
-BURST, FAST_BURST, QUEUE = "8kb", "64kb", "400ms"
+# The bucket of a link: one frame, so that even the first of a connection are paced, or of a fast
+# link what passes in the time that the kernel's timers may be late; and a queue that holds what the
+# largest window of the experiments sends at once.
+FRAME, TIMERS_LATE, QUEUE = MTU + 14, 0.0002, "400ms"
 # Of the loopback: two of the kernel's largest bundles of segments pass at once; the queue is far
 # more than the windows of the experiments' few connections fill.
 LOOPBACK_BURST, LOOPBACK_QUEUE = "128kb", "50ms"
@@ -97,6 +98,44 @@ def parse_counters(text):
     return tuple(int(one.group(1)) for one in found)
 
 
+def bytes_per_second(rate):
+    """Of a rate such as 100mbit."""
+    return int(rate[:-4]) * {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[rate[-4:]] / 8
+
+
+def bucket(rate):
+    """Bytes that the bucket of a link of this rate holds."""
+    return max(FRAME, round(TIMERS_LATE * bytes_per_second(rate)))
+
+
+def lead(rate):
+    """Seconds by which a full bucket lets frames go before the link would have carried them.
+
+    A frame has come when its last bit has: of a bucket of one frame, that is one frame's time later
+    than it is let go. Times of frames are told with this added, so that nothing beats the wire.
+    """
+    return bucket(rate) / bytes_per_second(rate)
+
+
+def to_wire(seen, rate):
+    """How long a visit took, to what the link takes for the frames that came alone."""
+    return round(seen["seconds"] * bytes_per_second(rate) / seen["wire_bytes"], 4)
+
+
+# What the kernel's rounding of a rate and the time stamps of frames may come to.
+WIRE = 0.99
+
+
+def and_wire(verdicts, rows):
+    """Verdicts on visits, and one on the harness's own link, without which none can be decided."""
+    wire = verdict.exact("nothing beats the wire: the fastest visit, to what its link takes for "
+                         "its frames", min(row["to_wire"] for row in rows), "–", above=WIRE,
+                         origin="the link's rate, and 1 % for the kernel's rounding")
+    if wire.outcome == verdict.FAILS:
+        verdicts = [verdict.inconclusive(one, "a visit beat the wire") for one in verdicts]
+    return [*verdicts, wire]
+
+
 @dataclasses.dataclass(frozen=True)
 class Link:
     server: Side
@@ -105,7 +144,7 @@ class Link:
     def shape(self, rate):
         """Gives both directions a rate."""
         for side in (self.server, self.client):
-            shape(DEVICE, rate, FAST_BURST if rate.endswith("gbit") else BURST, QUEUE, side.run)
+            shape(DEVICE, rate, f"{bucket(rate)}b", QUEUE, side.run)
 
     def first_window(self, segments):
         """How many segments the server's connections may send first; None for the default."""

@@ -39,6 +39,7 @@ class Orders:
     images: int = 0  # how many links the page has; 0: the page alone
     buffer: int = 1024  # bytes of requests at which they are sent
     timer: float = 0.05  # seconds after which they are sent anyway
+    lead: float = 0.0  # seconds by which the link's bucket lets frames go early; see net.lead()
     delayed: bool = False  # acknowledge late from the start, as systems of the source's time did
 
 
@@ -177,9 +178,11 @@ def report(visit, frames):
     down = [frame for frame in own if frame.source == host]
     data = [frame for frame in down if frame.payload]
     base = min((frame.sequence for frame in data), default=0)
+    last = data[-1].time if data else visit.ended
     return {
-        "seconds": (data[-1].time if data else visit.ended) - start,
-        "first_byte": data[0].time - start if data else 0.0,
+        "seconds": last - start + visit.orders.lead,
+        "first_byte": data[0].time - start + visit.orders.lead if data else 0.0,
+        "wire_bytes": sum(frame.length for frame in down if frame.time <= last),
         "packets": len(own), "packets_down": len(down), "packets_up": len(own) - len(down),
         "page_bytes": visit.page_bytes,
         "payload": visit.payload, "first_links": visit.first_links,
