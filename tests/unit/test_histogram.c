@@ -8,14 +8,19 @@
 #include "suites.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MSEC UINT64_C(1000000)
 
-/* Every test runs in a process of its own: it starts as zeros. */
 static el_histogram_t histogram;
+
+static void clear(void)
+{
+    memset(&histogram, 0, sizeof(histogram));
+}
 
 START_TEST(an_empty_histogram_has_no_quantile)
 {
@@ -176,6 +181,9 @@ Suite *histogram_suite(void)
     Suite *suite = suite_create("histogram");
     TCase *tc = tcase_create("histogram");
     TCase *threads = tcase_create("threads");
+
+    tcase_add_checked_fixture(tc, clear, NULL);
+    tcase_add_checked_fixture(threads, clear, NULL);
 
     tcase_add_test(tc, an_empty_histogram_has_no_quantile);
     tcase_add_loop_test(tc, a_quantile_is_within_the_class_of_its_duration, 0, ROWS(durations));

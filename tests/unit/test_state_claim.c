@@ -98,6 +98,7 @@ START_TEST(of_threads_at_the_same_time_exactly_one_wins)
 {
     pthread_barrier_t barrier;
 
+    atomic_store(&wins[0], 0);
     race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
     for (unsigned round = 1; round <= 100; round++) {
         pthread_t threads[THREADS];
