@@ -208,6 +208,11 @@ def same(finding, ratios):
 BUSY = 0.15
 
 
+def remarked(one, remark):
+    """The verdict, with a remark beside what it says itself."""
+    return dataclasses.replace(one, remark="; ".join(filter(None, (one.remark, remark))))
+
+
 def inconclusive(one, why):
     """The verdict, which cannot be decided for a reason that its figures do not show."""
     return dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)

@@ -107,6 +107,9 @@ REPLAYED = replay.Replayed(
     [(0.0, 0.0), (2.0, 1.0), (4.0, 3.0)], timeout=1.0)
 
 
+SPANS = {"attack": (0.5, 2.5), "after": (2.5, 10)}
+
+
 @pytest.mark.parametrize("figure, expected", [
     # Late, refused and missing ones have failed.
     (REPLAYED.failed_share(0, 10), 3 / 5), (REPLAYED.failed_share(0, 2.5), 0),
@@ -116,8 +119,8 @@ REPLAYED = replay.Replayed(
     (REPLAYED.percentile_ms(50, 0, 10), 200),
     (REPLAYED.cpu_share(0, 2), 0.5), (REPLAYED.cpu_share(1, 3), 0.75),
     # The last failure after the attack.
-    (spike.recovery(REPLAYED, {"after": (2.5, 10)}), 2.5),
-    (spike.recovery(replay.Replayed(0, responses((3, 0.1)), [], [], 1.0), {"after": (2.5, 10)}), 0),
+    (spike.recovery(REPLAYED, SPANS), 2.5),
+    (spike.recovery(replay.Replayed(0, responses((3, 0.1)), [], [], 1.0), SPANS), 0),
 ])
 def test_figures_of_a_replay(figure, expected):
     assert figure == pytest.approx(expected, nan_ok=True)
@@ -158,12 +161,12 @@ def test_counts_of_several_rounds(counts, text):
 
 
 def test_attack_is_where_demand_is_above_the_normal_load():
-    assert spike.phases(4, arrivals.spike(1, 1, 1.5)) == pytest.approx(
+    assert spike.phases(14, arrivals.spike(1, 1, 1.5)) == pytest.approx(
         {"before": (0, 4), "attack": (4, 8), "after": (8, 14)})
     rising = ((0, 0.2), (0.5, 1.69), (0.5, 0.9), (0.9, 1.2), (1, 1.2))
-    start, end = spike.phases(2, rising)["attack"]
+    start, end = spike.phases(7, rising)["attack"]
     assert 0 < start < 3.5 and end == 3.5
-    assert list(spike.phases(2, ((0, 1.2), (1, 1.69)))) == ["attack"]
+    assert list(spike.phases(7, ((0, 1.2), (1, 1.69)))) == ["attack"]
 
 
 class Measured(site.Site):

@@ -123,13 +123,17 @@ def p95_rows(growth, time, sent):
     return rows
 
 
-def spike_rows(static_lost, elastic_lost, recovery, latency, level):
-    return [{"variant": variant, "phase": phase, "seconds": 5 if phase == "attack" else 7.5,
-             "failed_share": lost, "p50_ms": 1000 * of_latency, "recovery_s": recovery,
+def spike_rows(static_limit, elastic_limit, recovery, latency, level):
+    return [{"variant": variant, "phase": phase, "seconds": 5 if phase == "attack" else 25,
+             "limit": limit, "p50_ms": 1000 * of_latency, "recovery_s": recovery,
              "level_least": level if variant == "elastic" else 6}
-            for variant, lost, of_latency in
-            (("static", static_lost, 1), ("elastic", elastic_lost, latency))
+            for variant, limit, of_latency in
+            (("static", static_limit, 1), ("elastic", elastic_limit, latency))
             for phase in ("before", "attack", "after")]
+
+
+def judge_spike(rows):
+    return spike.judge(rows, [row for row in rows if row["phase"] == "attack"], 5)
 
 
 def day_rows(sent, cpu, peak, level):
@@ -201,7 +205,7 @@ CASES = {
               ("cpu_usec_per_response", "rate"), ()),
     "p95": (p95.judge, p95_rows(9, 0.5, 1.1), p95_rows(-3, 0.7, 1.01), ("compression_p95_ms",),
             (1,)),
-    "spike": (spike.judge, spike_rows(0.5, 0.0, 5, 0.1, 1), spike_rows(0.0, 0.3, 0.0, 1.5, 4),
+    "spike": (judge_spike, spike_rows(1.2, 2.2, 15, 0.1, 1), spike_rows(2.2, 1.2, 5.0, 1.5, 4),
               ("p50_ms",), ()),
     "day": (judge_day, day_rows(0.9, 1.5, 0.75, 8), day_rows(1.0, 1.0, 0.9, 1), ("bytes",), ()),
     "downloads": (judge_all_but_the_wire(download.judge), download_rows(2, 0.2), download_rows(0.8, 1.1),
@@ -285,10 +289,10 @@ def test_bytes_of_mixed_setups_are_what_went_out():
 
 
 def test_spike_that_a_log_ends_with():
-    rows = [row for row in spike_rows(0.5, 0.0, 5, 0.1, 1) if row["phase"] != "after"]
-    seen = spike.judge(shaken(rows))
-    assert outcomes(seen) == [HOLDS, UNKNOWN, HOLDS, HOLDS, HOLDS]
-    assert "ends with the attack" in seen[1].remark
+    rows = [row for row in spike_rows(1.2, 2.2, 15, 0.1, 1) if row["phase"] != "after"]
+    seen = judge_spike(shaken(rows))
+    assert outcomes(seen) == [HOLDS, HOLDS, HOLDS, UNKNOWN, HOLDS, HOLDS]
+    assert "ends with the attack" in seen[3].remark
 
 
 def test_day_of_a_log_is_quiet_and_busy_when_it_is():
