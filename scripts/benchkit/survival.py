@@ -71,6 +71,6 @@ def sentence(limits, steps):
     parts = [f"{variant} {stats.median(row['limit'] for row in members):.2f} times its normal load"
              for (variant,), members in stats.group(limits, "variant").items()]
     return (f"Of spikes from {LEAST:g} to {MOST:.2f} times, {' and '.join(parts)} is the largest "
-            f"in which at most {100 * SURVIVES:.0f} % of the requests failed (medians; by {steps} "
+            f"in which at most {100 * SURVIVES:.0f} % of the requests failed (medians; in {steps} "
             f"steps of a bisection, so that limits {100 * (resolution(steps) - 1):.0f} % apart are "
             "the same).")

@@ -215,7 +215,9 @@ def remarked(one, remark):
 
 def inconclusive(one, why):
     """The verdict, which cannot be decided for a reason that its figures do not show."""
-    return dataclasses.replace(one, outcome=UNKNOWN, remark=one.remark or why)
+    if one.outcome == UNKNOWN:
+        return one
+    return dataclasses.replace(remarked(one, why), outcome=UNKNOWN)
 
 
 def unless_busy(verdicts, rows):
