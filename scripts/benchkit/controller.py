@@ -5,6 +5,7 @@ import datetime
 import re
 
 INTERVAL = 0.1  # seconds: the shortest that ElasticInterval may be
+DEFAULT_INTERVAL = 0.5
 LOW, HIGH = 0.5, 0.8  # ElasticCPU's defaults
 
 TRACED = """
@@ -40,6 +41,14 @@ class Update:
 def pinned(coding, level):
     """The settings of a server that stays at one level."""
     return f"{PINNED}ElasticLevel {coding} {level} {level}\n"
+
+
+def sampled(coding, level):
+    """The same of one that takes samples of the load all the same: it is always above its high
+    threshold, and at its floor.
+    """
+    return (f"ElasticControl step\nElasticCPU 0 1\n"
+            f"ElasticLevel {coding} {level} {level + 1}\n{TRACED}")
 
 
 def settings(mode, more="", interval=INTERVAL):

@@ -1,6 +1,8 @@
 """The experiment `modes`: its traces and figures; verdicts on what holds, fails, or is noise."""
 
+import dataclasses
 import math
+import types
 
 import pytest
 
@@ -48,17 +50,69 @@ def test_interval_of_a_day(seconds, interval):
 
 def test_reaction_to_a_spike():
     seen = updates(0.2, 0.3, 0.9, 1.0, 0.7, 0.2, 0.2, positions=(8, 8, 4, 0, 0, 3, 7.5))
+    seen += [controller.Update(0.7 + number / 10, 0.3, 8, 8) for number in range(31)]
     found = spikes.reaction(seen, 0.15, 0.45)
     assert found == {"former": 1.0, "floor_intervals": 1.5, "relief_intervals": 1.5, "back_s": 0.15}
     # Where the load asks for less than the floor, it ends where it is met.
-    met = spikes.reaction(updates(0.2, 0.9, 0.7, 0.7, positions=(8, 7, 7, 7)), 0.05, 0.35)
+    met = spikes.reaction(updates(0.2, 0.9, 0.7, 0.7, 0.8, positions=(8, 7, 7, 7, 7)), 0.05, 0.45)
     assert met["floor_intervals"] == math.inf and met["relief_intervals"] == 1.5
     assert met["back_s"] == math.inf
     assert spikes.reaction([], 0, 1)["former"] == ""
 
 
+ONSET, END = 1.0, 3.0
+
+
+def row_of_a_mode(*positions, load=0.9):
+    """The row of a mode whose samples of a tenth of a second, from the attack on, are such."""
+    before = [controller.Update(number / 10, 0.2, 8, 8) for number in range(10)]
+    seen = before + [controller.Update(ONSET + number / 10, load(number) if callable(load) else
+                                       load, position, 8)
+                     for number, position in enumerate(positions)]
+    return {"load": "x", "server": "step", "round": 1, "sent_share": 1, "failed": 0,
+            "p99_ms": 40, "p99_settled_ms": 40, "watched_s": 20,
+            **spikes.reaction(seen, ONSET, END)}
+
+
+DOWN = (7, 6, 5, 4, 3, 2, 1, *[0] * 13)  # two seconds of the attack
+
+
+@pytest.mark.parametrize("after, outcome", [
+    ((2, 4, 6, *[8] * 40), HOLDS),
+    # One that comes back for a moment again and again, and one that never stays.
+    ((8, 8, 0, 0) * 40, FAILS), ((*[8] * 29, *[0] * 200), FAILS),
+    ((*[0] * 150, *[8] * 40), FAILS),  # one that comes back too late
+])
+def test_a_mode_is_back_where_it_stays(after, outcome):
+    seen = spikes.judge([row_of_a_mode(*DOWN, *after)], LEVELS)
+    assert seen[-1].outcome == outcome, seen[-1].sentence
+
+
+@pytest.mark.parametrize("load, outcome", [
+    (lambda number: 1.0 if number < 4 else 0.7, HOLDS),
+    # One that stays above the threshold, but for a sample now and then.
+    (lambda number: 0.7 if number % 4 == 3 else 1.0, FAILS),
+])
+def test_step_has_met_the_load_where_it_stays_below_the_threshold(load, outcome):
+    seen = spikes.judge([row_of_a_mode(*[6] * 20, load=load)], LEVELS)
+    assert seen[2].outcome == outcome, seen[2].sentence
+
+
+def test_spike_at_another_interval():
+    """Two intervals of half a second are not ten."""
+    seen = [controller.Update(number / 2, 0.2 if number < 2 else 1, 8 if number < 4 else 0, 8)
+            for number in range(8)]
+    assert spikes.reaction(seen, 1.0, 4.0, 0.5)["floor_intervals"] == 2
+    one = spikes.Workload("x", None, 1.69, {}, "", interval=0.5)
+    sites = []
+    one = dataclasses.replace(one, site=types.SimpleNamespace(
+        serve=lambda settings, snippet: sites.append(settings)))
+    one.serve("predict")
+    assert "ElasticInterval 500ms" in sites[0]
+
+
 def spike_rows(former=1.0, floor=1.9, relief=8.5, failed=0, p99=40, stock=3000, back=0.7, sent=1.0,
-               watched=12):
+               watched=13):
     """Rows that hold, but for what is given."""
     rows = [{"load": "x", "server": "mod_deflate", "round": 1, "sent_share": sent, "failed": 9,
              "bypassed_share": "", **dict.fromkeys(
@@ -144,11 +198,13 @@ def test_figures_of_a_steady_load():
     assert steady_state.figures([])["position_variance"] == ""
 
 
-def steady_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
+def steady_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02, own=0.02):
+    """`noise` is the load's at a pinned level, `own` what it wavers by under a mode."""
     return [{"load": load, "mode": mode, "round": number, "changes": changes,
-             "counted_s": seconds, "load_deviation": noise,
+             "counted_s": seconds, "load_deviation": noise if mode == "pinned" else own,
              "position_variance": {"mix": mix, "step": step}.get(mode, 0)}
-            for load in (steady_state.FITS, steady_state.BETWEEN) for mode in steady_state.MODES]
+            for load in (steady_state.FITS, steady_state.BETWEEN)
+            for mode in (steady_state.PINNED, *steady_state.MODES)]
 
 
 @pytest.mark.parametrize("rows, expected, remark", [
@@ -159,7 +215,10 @@ def steady_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02):
     ([], [UNKNOWN] * 2, "nothing was measured"),
     (steady_rows(1, 0.1, step=0), [HOLDS, UNKNOWN], "did not move"),
     (steady_rows(1, 0.1, seconds=49), [UNKNOWN, HOLDS], "too short"),
-    (steady_rows(1, 0.1, noise=0.06), [UNKNOWN, HOLDS], "of 6.0 points"),
+    (steady_rows(9, 0.1, noise=0.06), [UNKNOWN, HOLDS], "of 6.0 points"),
+    (steady_rows(1, 0.1, noise=0.06), [HOLDS, HOLDS], ""),  # few changes even so
+    # One that makes the load waver by its own moves.
+    (steady_rows(9, 0.1, own=0.09), [FAILS, HOLDS], ""),
 ])
 def test_steady_state(rows, expected, remark):
     seen = steady_state.judge(rows)
@@ -168,16 +227,17 @@ def test_steady_state(rows, expected, remark):
 
 
 @pytest.mark.parametrize("latency, cost, responses, expected", [
-    ((0.95, 1.05), (1.0, 1.05), 500, [HOLDS] * 2),
-    ((0.8, 1.2), (1.2, 1.3), 500, [FAILS] * 2),
-    ((0.8, 1.0), (1.0, 1.3), 500, [UNKNOWN] * 2),
-    ((1,), (1,), 499, [UNKNOWN, HOLDS]),
-    ((), (), 500, [UNKNOWN] * 2),
+    ((0.95, 1.05), (1.0, 1.05), 500, [HOLDS] * 3),
+    ((0.8, 1.2), (1.2, 1.3), 500, [FAILS] * 3),
+    ((0.8, 1.0), (1.0, 1.3), 500, [UNKNOWN] * 3),
+    ((1,), (1,), 499, [UNKNOWN, HOLDS, HOLDS]),
+    ((), (), 500, [UNKNOWN] * 3),
 ])
 def test_goals(latency, cost, responses, expected):
     seen = goals.judge([{"setting": "gzip 1", "responses": 50}] + [
-        {"setting": name, "responses": responses, "to_goal": value}
-        for name, values in (("latency", latency), ("cost", cost)) for value in values])
+        {"setting": name, "responses": responses, "to_goal": value, "spread": 1.5}
+        for name, values in (("latency", latency), *((name, cost) for name in goals.COSTS))
+        for value in values])
     assert outcomes(seen) == expected
     assert responses == 500 or "499 responses" in seen[0].remark
 
@@ -198,8 +258,29 @@ def test_price_of_a_gigabyte():
 def test_goals_that_are_tried_lie_between_the_levels():
     assert goals.time_wanted(PINNED) == pytest.approx(4.0)
     hour = goals.dear_hour(PINNED)
-    assert [goals.cheapest(PINNED, *prices) for prices in (
-        (hour, goals.PRICE_GB), (0, goals.PRICE_GB), (1, 0))] == [5, 9, 1]
+    assert goals.spread(PINNED, hour) >= goals.SPREAD > goals.spread(PINNED, hour / 1.25)
+    assert [goals.cheapest(PINNED, price) for price in (goals.CHEAP_HOUR, 100)] == [9, 1]
+
+
+def cost_verdicts(served, pinned):
+    """The verdicts on the cost of a controller that serves so, by what each pinned level costs."""
+    hours = dict(zip(goals.COSTS, (goals.CHEAP_HOUR, goals.dear_hour(pinned))))
+    return goals.judge([{"setting": name, "responses": 1,
+                         **goals.reached(name, served, pinned, hours)} for name in hours])[1:]
+
+
+@pytest.mark.parametrize("level, expected", [
+    (9, [HOLDS, FAILS]),  # one that stays at its ceiling, whatever the goal
+    (1, [FAILS, HOLDS]),  # at its floor
+])
+def test_no_controller_that_stays_somewhere_is_cheap_at_both_prices(level, expected):
+    assert outcomes(cost_verdicts(PINNED[level], PINNED)) == expected
+
+
+def test_levels_that_cost_alike_decide_nothing():
+    alike = {level: figures(5, 0.3 - level / 1000) for level in (1, 5, 9)}
+    for one in cost_verdicts(alike[1], alike):
+        assert one.outcome == UNKNOWN and "any of them would do" in one.remark
 
 
 def test_figures_of_a_log():
