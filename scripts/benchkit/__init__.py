@@ -29,12 +29,14 @@ download   first byte and whole page through links
 load       wrk (closed loop) and h2load (also open loop), their output parsed
 arrivals   random arrivals that follow a curve; curves of access logs
 replay     arrivals sent to a server, an open loop
+clients    an open loop over HTTP/1.1 of clients that give up, and ask again
 days       a day's demand, replayed to one server after another
 sample     CPU, memory and the module's counters of a server while a load runs
 memory     prefork children: one that is idle, and all of them at work
 rounds     legs, checked once and then measured in interleaved rounds
 streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
+frontier   those of frontier
 
 stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it

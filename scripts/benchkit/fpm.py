@@ -4,6 +4,7 @@ from benchkit import server, tools, web
 
 PAGE_BYTES = 120 * 1024
 CHILDREN = 8  # more than the server's one CPU can run; fewer than would exhaust its memory
+FOLDER = "fpm"  # of the run's work directory
 
 CONFIGURATION = """
 [global]
@@ -11,7 +12,7 @@ daemonize = no
 error_log = {folder}/fpm.log
 [www]
 {user}
-listen = {folder}/fpm.sock
+listen = {socket}
 listen.mode = 0666
 listen.backlog = 4096
 pm = static
@@ -22,14 +23,23 @@ php_admin_value[opcache.file_update_protection] = 0
 
 # A page as a template engine makes it: some pieces out of many, each with figures of its own, in
 # an order that no other request sees. The figures are few, so that it compresses as pages do.
+# ?bytes=N is its size; ?work=N has each piece escaped so many times, as a page's variables are;
+# ?seed=N makes the same page again.
 SCRIPT = """<?php
 $pieces = include __DIR__ . '/pieces.php';
 $last = count($pieces) - 1;
 $wanted = (int) ($_GET['bytes'] ?? {bytes});
+$work = (int) ($_GET['work'] ?? 0);
+if (isset($_GET['seed'])) {{
+    mt_srand((int) $_GET['seed']);
+}}
 ob_start(null, 8192);
 echo '<!DOCTYPE html><html><head><title>', bin2hex(random_bytes(8)), '</title></head><body>';
 for ($length = 100; $length < $wanted; ) {{
     $piece = $pieces[mt_rand(0, $last)];
+    for ($time = 0; $time < $work; $time++) {{
+        htmlspecialchars($piece);
+    }}
     echo '<div id="', mt_rand(), '">', $piece, '</div>', "\\n";
     $length += strlen($piece) + 25;
 }}
@@ -51,14 +61,14 @@ def start(run, site):
 
     Gives the lines for an httpd in front of it, and its pid.
     """
-    folder = run.folder("fpm")
+    folder = run.folder(FOLDER)
     folder.chmod(0o755)
     pieces = ",\n".join(php_string(piece) for piece in web.fragments(run))
     (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
     (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
-    configuration, log, socket = (folder / name for name in ("fpm.conf", "output.log", "fpm.sock"))
+    configuration, log, socket = folder / "fpm.conf", folder / "output.log", socket_of(run)
     configuration.write_text(CONFIGURATION.format(
-        folder=folder, children=CHILDREN, user=server.user_line("user = {}")), encoding="utf-8")
+        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")), encoding="utf-8")
     # The system's php.ini is not this run's; opcache keeps the pieces in memory.
     process = run.start([tools.find("php-fpm"), "--nodaemonize", "--fpm-config",
                          str(configuration)], log)
@@ -67,6 +77,11 @@ def start(run, site):
         raise tools.BenchError("php-fpm did not start: "
                                + tools.last_line(log.read_text(errors="replace")))
     return SNIPPET.format(socket=socket), process.pid
+
+
+def socket_of(run):
+    """Where the run's php-fpm listens."""
+    return run.work / FOLDER / "fpm.sock"
 
 
 def php_string(data):

@@ -13,7 +13,7 @@ pid {folder}/nginx.pid;
 error_log {folder}/error.log warn;
 {user}
 events {{
-    worker_connections 512;
+    worker_connections 4096;
 }}
 http {{
     types {{

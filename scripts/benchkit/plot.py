@@ -27,12 +27,14 @@ def pyplot():
 
 
 @contextlib.contextmanager
-def figure(run, part, caption, columns=1, width=6.5, height=4.0):
-    """Axes to draw on; saved as an SVG. ELASTIC_BENCH_PNG also makes a PNG, for viewers."""
+def figure(run, part, caption, columns=1, width=6.5, height=4.0, rows=1):
+    """Axes to draw on, a list of them or of their rows; saved as an SVG. ELASTIC_BENCH_PNG also
+    makes a PNG, for viewers.
+    """
     name = run.plots[caption] = run.name_of(part)
-    drawing, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
+    drawing, axes = pyplot().subplots(rows, columns, figsize=(width, height), squeeze=False)
     try:
-        yield axes[0]
+        yield axes if rows > 1 else axes[0]
         drawing.tight_layout()
         drawing.savefig(run.results / f"{name}.svg", metadata={"Date": None})
         if os.environ.get("ELASTIC_BENCH_PNG"):

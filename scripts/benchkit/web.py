@@ -33,6 +33,7 @@ SHARES = ((".html", 0.45), (".js", 0.33), (".css", 0.16), (".svg", 0.04), (".jso
 SMALLEST = 200  # bytes; what is smaller is a redirection or next to empty
 IMAGES, IMAGE_BYTES, HTML_BYTES, HTML_RATIO = 41, 125 * KB, 42 * KB, 0.27
 YOUR_PAGES = 50  # of --pages, at most
+PIECE_BYTES = 4 * KB  # of a piece of a dynamic page, at most
 SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
 
 
@@ -146,7 +147,7 @@ def fragments(run, count=400):
     """Pieces of HTML of which a dynamic page is put together, from several documents."""
     text = corpus.document(count * KB, run)
     pieces = re.findall(rb".+?</(?:p|li|pre|table|h\d|script)>", text, re.DOTALL)
-    return [piece[:4 * KB] for piece in pieces if len(piece) > 80] or [text[:KB]]
+    return [piece[:PIECE_BYTES] for piece in pieces if len(piece) > 80] or [text[:KB]]
 
 
 def write_folders(site, files, *folders):

@@ -23,7 +23,7 @@ PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
           "p95": ["php-fpm"], "spike": ["php-fpm"], "day": ["php-fpm"],
-          "modes": ["php-fpm"]}
+          "frontier": ["php-fpm"], "modes": ["php-fpm"]}
 
 
 def environment(folder):

@@ -1,0 +1,371 @@
+"""Clients in an open loop over HTTP/1.1: each comes at its time, whatever has come back by then.
+
+A client takes a connection that is free, or opens another. One that has waited for `patience`
+gives up, as a user does: it closes its connection. Some ask again then, a few times. h2load can do
+neither, and has few connections.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import gc
+import math
+import select
+import socket
+import time
+
+from benchkit import arrivals, sample, stats
+from benchkit.replay import CLOCK, foreign_share
+
+KEPT = 64  # connections that are open before the first client comes
+CHUNK = 1 << 18  # bytes that are read at once
+PATIENCE = 5.0  # seconds that a client waits: a user would have left
+LATE = 0.05  # seconds after its time, within which a request must be sent
+DRAIN = 0.2  # seconds that are watched after the last client has its answer or has left
+
+
+@dataclasses.dataclass(frozen=True)
+class Visit:
+    """A client that comes `at` (seconds) for a page, and asks for it `tries` times at most."""
+
+    at: float
+    path: str
+    tries: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of a visit."""
+
+    visit: Visit
+    seconds: float  # from its time to the whole answer, all tries included; infinite where lost
+    bytes: int  # of the answer, header and framing included; 0 where lost
+    requests: int  # that were sent for it
+    delay: float  # from its time until the first one was sent
+
+    @property
+    def at(self):
+        return self.visit.at
+
+    @property
+    def lost(self):
+        return math.isinf(self.seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """All visits of a replay, by the time at which they were due."""
+
+    began: float  # seconds since the epoch
+    results: list
+    cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
+    foreign_share: float  # of the server's CPU, what other processes took
+
+    def between(self, start, end):
+        return [one for one in self.results if start <= one.at < end]
+
+    def sent_share(self):
+        """The share of the visits whose first request was sent in time."""
+        return round(stats.ratio(sum(one.delay <= LATE for one in self.results),
+                                 len(self.results)), 4)
+
+    def cpu_share(self, start, end):
+        """The server's CPU time in a span of time, to the span."""
+        if len(self.cpu) < 2:
+            return math.nan
+        end = min(end, self.cpu[-1][0])
+        used = arrivals.value(self.cpu, end) - arrivals.value(self.cpu, start)
+        return round(stats.ratio(used, end - start), 3)
+
+
+class Answer:
+    """A response as it comes in: feed() it until it says that it is whole."""
+
+    def __init__(self):
+        self.status, self.bytes, self.keeps = 0, 0, True
+        self.head, self.body = b"", None  # body: what is left of it, or of a chunk
+        self.chunked = False
+
+    def feed(self, data):
+        """Whether the response is whole; ValueError where it is none."""
+        self.bytes += len(data)
+        if self.body is None:
+            self.head += data
+            head, end, data = self.head.partition(b"\r\n\r\n")
+            if not end:
+                return False
+            self.begin(head.lower())
+            self.head = b""
+        if self.chunked:
+            return self.feed_chunks(data)
+        self.body -= len(data)
+        return self.body <= 0
+
+    def begin(self, head):
+        lines = head.split(b"\r\n")
+        self.status = int(lines[0].split(b" ", 2)[1])
+        fields = dict(line.split(b":", 1) for line in lines[1:])
+        self.keeps = b"close" not in fields.get(b"connection", b"")
+        self.chunked = b"chunked" in fields.get(b"transfer-encoding", b"")
+        if not self.chunked and b"content-length" not in fields:
+            raise ValueError("a response that only the end of the connection ends")
+        self.body = 0 if self.chunked else int(fields[b"content-length"])
+
+    def feed_chunks(self, data):
+        """`body` is what a chunk, with its line's end, still lacks; 0 where a size comes next."""
+        data = self.head + data
+        place = 0
+        while True:
+            if self.body > 0:
+                step = min(self.body, len(data) - place)
+                self.body -= step
+                place += step
+                if self.body > 0:
+                    self.head = b""
+                    return False
+            end = data.find(b"\r\n", place)
+            if end < 0:
+                self.head = data[place:]
+                return False
+            size = int(data[place:end].split(b";")[0], 16)
+            if size == 0:
+                if len(data) >= end + 4:
+                    return True
+                self.head = data[place:]
+                return False
+            self.body = size + 2
+            place = end + 2
+
+
+@dataclasses.dataclass(eq=False)
+class Request:
+    """One of a visit's requests, on its way."""
+
+    visit: Visit
+    number: int  # of the visit's requests, from 1
+    began: float  # when the visit was due, on the loop's clock
+    delay: float
+    connection: Connection | None = None  # none where it has come to an end
+
+
+class Connection:
+    """A connection, and the request that it carries."""
+
+    def __init__(self, address):
+        self.socket = socket.socket()
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # the first event says what became of it
+            self.socket.connect(address)
+        self.connected = False
+        self.used = False  # whether it has carried a response before
+        self.request, self.answer, self.pending = None, None, b""
+
+    def carry(self, request, text):
+        self.request, self.answer, self.pending = request, Answer(), text
+        request.connection = self
+
+    def send(self):
+        if self.pending:
+            self.pending = self.pending[self.socket.send(self.pending):]
+
+
+class Clients:
+    """Everything that one replay has under way."""
+
+    def __init__(self, address, headers, patience, clock=time.monotonic):
+        self.address, self.patience, self.clock = address, patience, clock
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self.form = f"GET {{}} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{lines}\r\n"
+        self.epoll = select.epoll()
+        self.connections, self.free = {}, collections.deque()
+        self.deadlines = collections.deque()  # (when, request), in order: patience is the same
+        # What a handler finds it has to send; not at once, because a descriptor that it closes
+        # may have further events, which would be taken for those of the next with its number.
+        self.again, self.retries = collections.deque(), collections.deque()
+        self.results, self.under_way = [], 0
+        self.began = math.nan  # seconds since the epoch
+
+    def open(self):
+        connection = Connection(self.address)
+        self.connections[connection.socket.fileno()] = connection
+        self.epoll.register(connection.socket, select.EPOLLIN | select.EPOLLOUT)
+        return connection
+
+    def close(self, connection):
+        self.connections.pop(connection.socket.fileno(), None)
+        with contextlib.suppress(ValueError):
+            self.free.remove(connection)
+        connection.socket.close()
+
+    def close_all(self):
+        for connection in list(self.connections.values()):
+            self.close(connection)
+        self.epoll.close()
+
+    def send(self, request, fresh=False):
+        connection = self.open() if fresh or not self.free else self.free.popleft()
+        connection.carry(request, self.form.format(request.visit.path).encode("ascii"))
+        if connection.connected:
+            self.push(connection)
+
+    def begin(self, visit, due, now):
+        request = Request(visit, 1, due, now - due)
+        self.under_way += 1
+        self.deadlines.append((now + self.patience, request))
+        self.send(request)
+
+    def push(self, connection):
+        try:
+            connection.send()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.broken(connection)
+
+    def broken(self, connection):
+        """The connection has failed, or its end came before a response's."""
+        request, answer = connection.request, connection.answer
+        self.close(connection)
+        if request is None:
+            return
+        connection.request = request.connection = None
+        # A server may close a kept connection at any time; then a browser asks on another.
+        if connection.used and answer.bytes == 0:
+            self.again.append(request)
+        else:
+            self.failed(request)
+
+    def failed(self, request):
+        """A request has no answer in time; its client asks again, or is lost."""
+        if request.number < request.visit.tries:
+            self.retries.append(request)
+        else:
+            self.finish(request, math.inf, 0)
+
+    def finish(self, request, seconds, count):
+        self.under_way -= 1
+        self.results.append(Result(request.visit, seconds, count, request.number, request.delay))
+
+    def ready(self, descriptor, event):
+        connection = self.connections.get(descriptor)
+        if connection is None:
+            return
+        if not connection.connected and event & select.EPOLLOUT:
+            connection.connected = True
+            self.epoll.modify(descriptor, select.EPOLLIN)
+            if connection.request is None:
+                self.free.append(connection)
+            self.push(connection)
+        if event & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+            self.receive(connection)
+
+    def receive(self, connection):
+        try:
+            data = connection.socket.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data or connection.request is None:
+            self.broken(connection)
+            return
+        try:
+            whole = connection.answer.feed(data)
+        except ValueError:
+            self.broken(connection)
+            return
+        if whole:
+            self.answered(connection)
+
+    def answered(self, connection):
+        request, answer = connection.request, connection.answer
+        request.connection, connection.request, connection.used = None, None, True
+        if answer.keeps:
+            self.free.append(connection)
+        else:
+            self.close(connection)
+        if 200 <= answer.status < 300:
+            self.finish(request, self.clock() - request.began, answer.bytes)
+        else:
+            self.failed(request)
+
+    def give_up(self, now):
+        """Those whose patience is over close their connections."""
+        while self.deadlines and self.deadlines[0][0] <= now:
+            _, request = self.deadlines.popleft()
+            if request.connection is not None:
+                request.connection.request = None
+                self.close(request.connection)
+                request.connection = None
+                self.failed(request)
+
+    def send_again(self, now):
+        while self.again:
+            self.send(self.again.popleft(), fresh=True)
+        while self.retries:
+            former = self.retries.popleft()
+            request = dataclasses.replace(former, number=former.number + 1)
+            self.deadlines.append((now + self.patience, request))
+            self.send(request)
+
+    def wait(self, until):
+        """Handles what comes until then; epoll's own time has but milliseconds."""
+        pause = max(0.0, until - self.clock())
+        if not select.select([self.epoll.fileno()], (), (), pause)[0]:
+            return
+        for descriptor, event in self.epoll.poll(0, 256):
+            self.ready(descriptor, event)
+
+    def run(self, visits, watch):
+        """Sends the visits at their times; calls `watch(now)` every CLOCK seconds."""
+        for _ in range(KEPT):
+            self.open()
+        settled = self.clock() + DRAIN
+        while self.clock() < settled:
+            self.wait(settled)
+        began, self.began = self.clock(), time.time()
+        place, watched, last = 0, began, math.inf
+        while True:
+            now = self.clock()
+            if now >= watched:
+                watch(now - began)
+                watched = now + CLOCK
+            while place < len(visits) and began + visits[place].at <= now:
+                self.begin(visits[place], began + visits[place].at, now)
+                place += 1
+            self.give_up(now)
+            self.send_again(now)
+            if place == len(visits) and not self.under_way:
+                last = min(last, now + DRAIN)
+                if now >= last:
+                    return
+            due = began + visits[place].at if place < len(visits) else math.inf
+            leaves = self.deadlines[0][0] if self.deadlines else math.inf
+            self.wait(min(due, leaves, watched, last))
+
+
+def replay(server, visits, headers, patience):
+    """Sends the visits, in order of their times, to a server; what was Seen."""
+    pids = sample.family(server.pids, sample.read_parents())
+    before = sample.process_seconds(server.run.server_cpu)
+    clients = Clients((server.address, server.port), headers, patience)
+    cpu = []
+
+    def watch(now):
+        cpu.append((now, sample.cpu_of(pids)))
+        server.run.still_running()
+
+    collects = gc.isenabled()
+    gc.disable()  # it would stop everything for milliseconds
+    try:
+        clients.run(visits, watch)
+    finally:
+        clients.close_all()
+        if collects:
+            gc.enable()
+    all_cpu = sample.process_seconds(server.run.server_cpu) - before
+    return Seen(clients.began, sorted(clients.results, key=lambda one: one.at), cpu,
+                foreign_share(cpu, all_cpu))

@@ -1,0 +1,153 @@
+"""Bytes and total time of every way to compress, under loads of a CPU that makes the pages.
+
+The question is whether an operator who pins a setup, or takes another module, does better than the
+default; and at which loads, and on which wires of the clients.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from benchkit import machine, run, stats, verdict
+from benchkit.frontier import cells, draw, hours, legs, pages, passes
+from benchkit.outcome import Outcome
+
+SUMMARY = ("bytes and total time at 5, 20 and 100 Mbit/s: the default beside every pinned setup, "
+           "mode and other module, at loads of 0.1 to 0.9")
+SOURCE = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale(run.Scale):
+    """Seconds are those of a leg at a load."""
+
+    php: tuple = ()  # loads, from low to high
+    in_process: tuple = ()
+    legs: tuple = ()  # names; all where there are none
+    warm: float = 5  # seconds that an adaptive leg gets to settle
+    calibration: float = 1.5  # seconds
+
+
+FEW = ("default", legs.IDENTITY.name, "gzip 1", "zstd 1", "zstd 4", "br 5", "mod_deflate 1",
+       "mod_deflate 6")
+SOME = (*FEW, "default, gzip", "mix", "predict", "gzip 3", "gzip 4", "gzip 6", "br 0", "br 4",
+        "zstd 3", "zstd 6", "mod_brotli 1", "mod_brotli 5", "nginx 1", "nginx 6")
+ALL_LOADS = tuple(number / 10 for number in range(1, 10))
+SCALES = {
+    "smoke": Scale(2, 0.1, php=(0.3,), in_process=(0.3,), warm=0.1, calibration=0.1,
+                   legs=("default", legs.IDENTITY.name, "gzip 1", "mod_deflate 1")),
+    "quick": Scale(4, 0.8, php=(0.2, 0.5, 0.8), in_process=(0.5,), legs=FEW, warm=2,
+                   calibration=0.6),
+    "normal": Scale(4, 1.5, php=(0.1, 0.3, 0.5, 0.7, 0.9), in_process=(0.3, 0.6), legs=SOME),
+    "full": Scale(6, 3, php=ALL_LOADS, in_process=ALL_LOADS)}
+SECONDS = {"smoke": 6, "quick": 150, "normal": 1400, "full": 30000}
+
+# What a row of the summary is of, and which legs that are.
+FAMILIES = {legs.PINNED: "the best pinned setup", legs.OTHERS: "the best of mod_deflate, "
+            "mod_brotli and nginx", legs.MODES: "the best other mode or goal"}
+MBIT = 20  # of the verdicts on figures
+# What has equal legs differ on a machine that does nothing else; see verdict.MARGIN.
+NO_MORE = 1 + verdict.MARGIN
+# Of the cells that may be beaten by chance: intervals of 95 % show one in forty, and cells of one
+# load, which share their rounds, do so together.
+CHANCE = 0.1
+TRIAL = {"mean": "1.2 to 1.65 in a trial of step, mix and predict",
+         "p95": "1.5 to 3.3 in that trial"}
+WHOM = {"all": "clients of all codings", "gzip": "clients of gzip alone"}
+
+
+def judge(rows, compared):
+    """Verdicts on the default, beside pinned setups and beside other modules."""
+    found = []
+    for clients in cells.kinds_of_clients(rows):
+        for family in (legs.PINNED, legs.OTHERS):
+            some = [one for one in compared
+                    if (one.clients, one.family) == (clients, family) and one.load != "day"]
+            found.append(judge_cells(f"{WHOM[clients]}: cells of {len(some)} in which the default "
+                                     f"is beaten by {FAMILIES[family]}", some))
+        for figure, reported in TRIAL.items():
+            found.append(verdict.judge(
+                f"{WHOM[clients]}: {figure} of the default's total time at {MBIT} Mbit/s, to that "
+                "of the best pinned setup, over all loads",
+                cells.per_round(rows, clients, legs.PINNED, MBIT, figure),
+                f"at most {NO_MORE:.2f} is aimed at; {reported}", below=NO_MORE,
+                drift=verdict.NO_DRIFT))
+    return found
+
+
+def judge_cells(finding, some):
+    """None is to be, but for those that chance shows."""
+    reported = f"none is aimed at; by chance up to {CHANCE:.0%} of them".replace("%", " %")
+    if not some or some[0].rounds < verdict.LEAST_ROUNDS:
+        return verdict.impossible(finding, reported, "too few rounds")
+    return verdict.exact(finding, cells.counts(some)[cells.BEATEN], reported,
+                         below=max(0.5, CHANCE * len(some)))
+
+
+def summary(rows, compared):
+    """The experiment's answer, in sentences."""
+    texts = []
+    for clients in cells.kinds_of_clients(rows):
+        for family, whom in FAMILIES.items():
+            some = [one for one in compared if (one.clients, one.family) == (clients, family)]
+            if some:
+                texts.append(f"{WHOM[clients].capitalize()}. " + cells.sentence(
+                    [one for one in some if one.load != "day"], whom))
+            texts += [f"Over the day ({one.pages}), at {one.mbit} Mbit/s, the default takes "
+                      f"{one.time:.2f} ({one.low:.2f} to {one.high:.2f}) times the mean of {whom} "
+                      f"({one.best}) and {one.bytes:.2f} times its bytes."
+                      for one in some if one.load == "day" and one.mbit == MBIT]
+    return "\n".join(texts)
+
+
+def compare_all(rows):
+    present = [family for family in FAMILIES if any(row["family"] == family for row in rows)]
+    return (cells.compare(rows, present)
+            + cells.compare(hours.whole_days(rows), present, figures=("mean",)))
+
+
+def describe(run, costs, notes, names):
+    sizes = ", ".join(f"{size} KB ({100 * share:.0f} %)" for size, share in pages.SIZES)
+    made = " and ".join(f"{cost:.2f} ms ({kind})" for kind, cost in costs.items())
+    texts = [f"Pages of {sizes}; uncompressed they take {made} of CPU in the mean, which a load is "
+             "the share of; set anew in each round. Arrivals are random and open, on "
+             "connections as many as it takes, and the same for all legs of a round. Total time is "
+             "the latency and 8 × bytes / R, of one replay for all R; what was not answered within "
+             "5 s counts as 5 s and the mean's bytes. An adaptive leg has run for "
+             f"{run.scale.warm:g} s at each load before it counts.",
+             f"The best of a family is chosen in half of the rounds and compared in the other half, "
+             "and the other way round; intervals are of 95 %, over the rounds."]
+    if run.scale.legs:
+        texts.append(f"Legs of this scale ({len(names)}): {'; '.join(names)}. --full has all.")
+    return "\n".join(texts + [f"Not measured: {note}." for note in notes])
+
+
+def run(run):
+    scale = run.scale
+    site = pages.make(run)
+    servers, notes = legs.serve_all(run, site, legs.chosen(scale.legs))
+    for leg, server in servers.values():
+        pages.check(leg, server)
+    cases = [(kind, load) for kind, loads in zip(pages.KINDS, (scale.php, scale.in_process))
+             for load in loads]
+    rows, by_size, costs = passes.measure(run, servers, cases)
+    compared = compare_all(rows)
+    run.save_table("", rows)
+    run.save_table("sizes", by_size)
+    run.save_table("cells", [dataclasses.asdict(one) for one in compared],
+                   "the default, to the best of others, cell by cell")
+    run.save_medians("summary", rows, ("pages", "load", "leg"), (
+        "bytes", "lost", "latency_mean_ms", *(passes.column(figure, MBIT)
+                                              for figure in passes.FIGURES)))
+    draw.frontiers(run, rows)
+    table = hours.table(rows, "all")
+    run.save_table("day", table)
+    for kind, loads in zip(pages.KINDS, (scale.php, scale.in_process)):
+        if len(loads) > 1:
+            draw.a_day(run, table, kind)
+    void = stats.median(row["sent_share"] for row in rows)
+    return Outcome(
+        f"{machine.heading(run, 'nginx', 'php-fpm')}\n{describe(run, costs, notes, list(servers))}\n"
+        f"Of the visits, {100 * void:.1f} % were sent in time in the median leg.\n"
+        f"{summary(rows, compared)}",
+        verdict.unless_busy(judge(rows, compared), rows))

@@ -1,0 +1,95 @@
+"""A leg under a load of visits: what went over the wire, and when it would have arrived.
+
+A response's total time is its latency, which is measured, and the time that its bytes take on the
+client's wire, 8 × bytes / R: one replay serves every R. What was not answered in time counts as the
+time after which its client left, and as many bytes as the others' mean.
+"""
+
+from benchkit import clients, rounds, sample, stats
+from benchkit.frontier import legs, pages
+
+RATES = (5, 20, 100)  # Mbit/s of the client's wire
+FIGURES = ("mean", "p50", "p95")
+WARM = 0.2  # seconds until what a fixed setup has in its queue is as at any time
+OVERRUN = 0.1  # a share of the visits: a leg that has lost it is overrun by higher loads, too
+
+
+def column(figure, rate):
+    """The column of a figure of the total time at a rate, in ms."""
+    return f"{figure}_ms_at_{rate}"
+
+
+def figures_of(results, patience):
+    """Bytes, latencies and total times of visits' results."""
+    sizes = [one.bytes for one in results if not one.lost]
+    mean_bytes = stats.mean(sizes, 1)
+    latencies = [min(one.seconds, patience) for one in results]
+    found = {"visits": len(results), "lost": sum(one.lost for one in results), "bytes": mean_bytes,
+             **summary("latency_{}_ms", latencies)}
+    for rate in RATES:
+        totals = [latency + 8e-6 * (mean_bytes if one.lost else one.bytes) / rate
+                  for one, latency in zip(results, latencies)]
+        found |= summary(f"{{}}_ms_at_{rate}", totals)
+    return found
+
+
+def summary(form, seconds):
+    return {form.format("mean"): stats.mean([1e3 * one for one in seconds], 3),
+            **{form.format(f"p{percent}"): round(1e3 * stats.percentile(seconds, percent), 3)
+               for percent in (50, 95)}}
+
+
+def one_pass(leg, server, kind, rate, scale, seed):
+    """({column: figure} of one leg, the same for each size of page)."""
+    warm = scale.warm if leg.adaptive else WARM
+    # The measured visits are the same for all legs, however long each was warmed.
+    sent = pages.visits(kind, rate, warm, seed + 1) + pages.visits(
+        kind, rate, scale.seconds, seed, warm)
+    seen = clients.replay(server, sent, {"Accept-Encoding": leg.accept}, clients.PATIENCE)
+    here = seen.between(warm, warm + scale.seconds)
+    row = {**figures_of(here, clients.PATIENCE), "sent_share": seen.sent_share(),
+           "cpu_share": seen.cpu_share(warm, warm + scale.seconds),
+           "foreign_share": seen.foreign_share}
+    by_size = [{"size_kb": size, **figures_of([
+        one for one in here if pages.size_of(one.visit.path) == size], clients.PATIENCE)}
+        for size, _ in pages.SIZES]
+    return row, by_size
+
+
+def relieve(server):
+    """A new start for a server with requests that nobody waits for."""
+    server.stop()
+    server.start()
+    sample.wait_until_idle(server.pids)
+
+
+def measure(run, servers, cases):
+    """(rows of each leg, load and round; the same by size of page; CPU ms a page of each kind).
+
+    `servers` is {name: (leg, server)}; `cases` are (kind of page, load), loads from low to high.
+    """
+    rows, by_size, costs, overrun = [], [], {}, {}
+    calibrated = servers[legs.IDENTITY.name][1]
+    for number, (kind, load) in rounds.interleaved(run, cases):
+        if (number, kind) not in costs:
+            # Anew for each round: a load is a share of what the machine can do at that time.
+            costs[number, kind] = pages.seconds_of_a_page(
+                calibrated, kind, legs.IDENTITY.accept, run.scale.calibration, number)
+        rate = load / costs[number, kind]
+        seed = 1000 * number + 10 * cases.index((kind, load))
+        ordered = list(servers.values())
+        for leg, server in ordered if number % 2 else reversed(ordered):
+            if load > overrun.get((leg.name, kind), 1):
+                continue
+            labels = {"round": number, "pages": kind, "load": load, "leg": leg.name,
+                      "family": leg.family, "clients": " ".join(leg.clients),
+                      "rate": round(rate, 1)}
+            row, sizes = one_pass(leg, server, kind, rate, run.scale, seed)
+            rows.append({**labels, **row})
+            by_size += [{**labels, **one} for one in sizes]
+            if row["lost"]:
+                relieve(server)
+            if row["lost"] > OVERRUN * row["visits"] and leg.family != legs.DEFAULT:
+                overrun[leg.name, kind] = min(load, overrun.get((leg.name, kind), 1))
+    return rows, by_size, {kind: round(1e3 * stats.median(
+        one for (_, of), one in costs.items() if of == kind), 3) for _, kind in costs}

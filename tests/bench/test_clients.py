@@ -1,0 +1,123 @@
+"""Clients of an open loop: what they make of whole, torn, refused and missing answers."""
+
+import contextlib
+import math
+import os
+import socket
+import threading
+import types
+
+import pytest
+
+from benchkit import clients
+
+CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+           b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
+SIZED = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 4\r\n\r\nbody"
+
+
+@pytest.mark.parametrize("text", [CHUNKED, SIZED, SIZED.replace(b"4", b"0")[:-4]])
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
+def test_answer_is_whole_at_its_last_byte(text, piece):
+    answer = clients.Answer()
+    pieces = [text[start:start + piece] for start in range(0, len(text), piece)]
+    assert [answer.feed(one) for one in pieces] == [False] * (len(pieces) - 1) + [True]
+    assert (answer.status, answer.bytes, answer.keeps) == (200, len(text), True)
+
+
+def test_answer_that_closes_and_answer_without_a_length():
+    answer = clients.Answer()
+    assert answer.feed(SIZED.replace(b"\r\n\r\n", b"\r\nConnection: Close\r\n\r\n"))
+    assert not answer.keeps
+    with pytest.raises(ValueError):
+        clients.Answer().feed(b"HTTP/1.1 200 OK\r\n\r\n")
+
+
+@contextlib.contextmanager
+def planted(behave):
+    """A server that has `behave(connection, path)` answer each request; its requests' paths."""
+    seen = []
+
+    def serve(connection):
+        with contextlib.suppress(OSError), connection:
+            while data := connection.recv(65536):
+                path = data.split(b" ")[1].decode()
+                seen.append(path)
+                if behave(connection, path) is False:
+                    return
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        yield types.SimpleNamespace(
+            address="127.0.0.1", port=listener.getsockname()[1], pids=[os.getpid()],
+            run=types.SimpleNamespace(server_cpu=0, still_running=lambda: None)), seen
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def results(behave, visits, patience=30):
+    with planted(behave) as (server, seen):
+        return clients.replay(server, visits, {"Accept-Encoding": "gzip"}, patience), seen
+
+
+def answer_all(connection, path):
+    connection.sendall(CHUNKED if path == "/chunked" else SIZED)
+
+
+def test_each_is_answered_and_counted():
+    visits = [clients.Visit(0.001 * number, ("/chunked", "/sized")[number % 2])
+              for number in range(200)]
+    seen, paths = results(answer_all, visits)
+    assert [one.visit for one in seen.results] == visits and len(paths) == 200
+    assert {one.bytes for one in seen.results[::2]} == {len(CHUNKED)}
+    assert {one.bytes for one in seen.results[1::2]} == {len(SIZED)}
+    assert all(0 < one.seconds < 30 and one.requests == 1 for one in seen.results)
+    assert len(seen.between(0.05, 0.1)) == 50
+
+
+def test_one_that_gives_up_is_lost_and_one_that_retries_is_bounded():
+    visits = [clients.Visit(0, "/once"), clients.Visit(0, "/thrice", 3), clients.Visit(0, "/ok")]
+    seen, paths = results(lambda connection, path: path == "/ok" and answer_all(connection, path),
+                          visits, 0.2)
+    by_path = {one.visit.path: one for one in seen.results}
+    assert by_path["/once"].lost and by_path["/once"].requests == 1
+    assert by_path["/thrice"].lost and by_path["/thrice"].requests == 3
+    assert not by_path["/ok"].lost
+    assert sorted(paths) == ["/ok", "/once", "/thrice", "/thrice", "/thrice"]
+    assert math.isinf(by_path["/once"].seconds) and by_path["/once"].bytes == 0
+
+
+def test_time_of_a_retry_is_counted_from_the_first_request():
+    tries = []
+
+    def second_only(connection, path):
+        tries.append(path)
+        return answer_all(connection, path) if len(tries) == 2 else True
+
+    seen, _ = results(second_only, [clients.Visit(0, "/page", 2)], 0.3)
+    assert seen.results[0].seconds >= 0.3 and seen.results[0].requests == 2
+
+
+@pytest.mark.parametrize("text, requests", [
+    (SIZED.replace(b"200", b"503"), 2), (SIZED[:-1], 2), (b"nonsense", 2)])
+def test_what_is_no_good_answer_is_lost(text, requests):
+    def behave(connection, path):
+        connection.sendall(text)
+        return False  # and the connection ends
+
+    seen, paths = results(behave, [clients.Visit(0, "/page", 2)])
+    assert seen.results[0].lost and len(paths) == requests
+
+
+def test_kept_connection_that_the_server_has_closed_is_replaced():
+    def closing(connection, path):
+        answer_all(connection, path)
+        return False  # though it has not said so
+
+    visits = [clients.Visit(0.002 * number, "/sized") for number in range(3 * clients.KEPT)]
+    seen, _ = results(closing, visits)
+    assert not any(one.lost for one in seen.results)
