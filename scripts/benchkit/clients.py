@@ -350,12 +350,12 @@ class Clients:
 def replay(server, visits, headers, patience):
     """Sends the visits, in order of their times, to a server; what was Seen."""
     pids = sample.family(server.pids, sample.read_parents())
-    before = sample.process_seconds(server.run.server_cpu)
     clients = Clients((server.address, server.port), headers, patience)
-    cpu = []
+    cpu, all_cpu = [], []
 
     def watch(now):
         cpu.append((now, sample.cpu_of(pids)))
+        all_cpu.append(sample.process_seconds(server.run.server_cpu))
         server.run.still_running()
 
     collects = gc.isenabled()
@@ -366,6 +366,5 @@ def replay(server, visits, headers, patience):
         clients.close_all()
         if collects:
             gc.enable()
-    all_cpu = sample.process_seconds(server.run.server_cpu) - before
     return Seen(clients.began, sorted(clients.results, key=lambda one: one.at), cpu,
-                foreign_share(cpu, all_cpu))
+                foreign_share(cpu, all_cpu[-1] - all_cpu[0]))
