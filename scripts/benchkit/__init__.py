@@ -36,7 +36,7 @@ memory     prefork children: one that is idle, and all of them at work
 rounds     legs, checked once and then measured in interleaved rounds
 streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
-frontier   those of frontier
+frontier   those of frontier, and of flood
 
 stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it

@@ -1,0 +1,117 @@
+"""The flood: what is lost, when latency is back, and verdicts on planted servers."""
+
+import math
+
+import pytest
+
+from benchkit import clients
+from benchkit.experiments import flood
+from benchkit.frontier import legs, pages
+from benchkit.verdict import FAILS, HOLDS, UNKNOWN
+
+SCALE = flood.Scale(1, 3, before=4, after=6)
+RATE = 20
+
+
+def results(after=(1, 1, 1, 1, 1, 1), lost=range(0), scale=SCALE):
+    """Visits to a server whose latency is 10 ms a page of 12 KB and 40 ms one of 120 KB, ten times
+    that in the flood, and so many times that in each second after it; those in the seconds `lost`
+    have no answer.
+    """
+    slow = [1] * int(scale.before) + [10] * int(scale.seconds) + list(after)
+    found = []
+    for second, factor in enumerate(slow):
+        for number in range(RATE):
+            size = (12, 120)[number % 2]
+            gone = second in lost and number % 4 == 0
+            found.append(clients.Result(
+                clients.Visit(second + number / RATE, pages.path_of("php", size, number),
+                              (1, 3)[number % 2]),
+                math.inf if gone else factor * (0.04 if size == 120 else 0.01),
+                0 if gone else 1000 * size, 1 + 2 * gone, 0.0))
+    return found
+
+
+def test_each_second_is_seen_beside_pages_of_the_same_size_before():
+    seconds = flood.each_second(results(lost=[5]), SCALE)
+    assert [row["second"] for row in seconds] == list(range(-4, 9))
+    assert [row["slowness"] for row in seconds] == [1] * 4 + [10] * 3 + [1] * 6
+    assert [row["lost"] for row in seconds] == [0] * 5 + [5] + [0] * 7
+    assert seconds[0]["visits"] == RATE and seconds[5]["requests"] == RATE + 10
+
+
+@pytest.mark.parametrize("after, expected", [
+    ((1, 1, 1, 1, 1, 1), 0), ((5, 1.3, 1.1, 1.2, 1, 9), 2), ((5, 1, 1, 5, 1, 1), math.inf),
+    ((2, 1, 1, 5, 1.1, 1), math.inf), ((9, 9, 9, 1, 1, 1), 3), ((9,) * 6, math.inf)])
+def test_latency_is_back_where_three_seconds_running_are(after, expected):
+    seconds = flood.each_second(results(after), SCALE)
+    assert flood.back_after(seconds, SCALE.seconds) == expected
+
+
+def test_what_is_lost_is_not_back():
+    """Where half of the visits are lost, the median is not that of the lucky ones."""
+    some = [one if number % 3 == 0 or one.at < 7 else
+            clients.Result(one.visit, math.inf, 0, 1, 0.0)
+            for number, one in enumerate(results())]
+    assert flood.back_after(flood.each_second(some, SCALE), SCALE.seconds) == math.inf
+
+
+def test_totals_of_a_pass():
+    some = results(lost=[5, 6])
+    found = flood.totals(some, flood.each_second(some, SCALE), SCALE)
+    assert (found["visits"], found["lost"], found["requests"]) == (260, 10, 280)
+    assert found["lost_of_those_that_retry"] == 0 and found["back_s"] == 0
+    assert found["before_p50_ms"] == 10 and found["worst_second_p50_ms"] > 100
+
+
+def test_setups_over_time():
+    log = "1000500 6 br\n1000600 6 br\n1000700 1 gzip\n1001200 0 -\n1002000 - gzip\nnonsense\n"
+    assert flood.setups_in(log, 1000.0, [{}] * 3, 1.0) == [
+        "br 6 (2), gzip 1 (1)", "not compressed (1)", "gzip (1)"]
+
+
+def rows(default=100, back=1, cheapest=(100, 1), stock=900, rounds=3, watched=12):
+    """Passes of planted servers: (lost requests, seconds until back) of each."""
+    servers = {"default": (default, back), flood.CHEAPEST: cheapest, "mod_deflate 1": (300, 2),
+               flood.STOCK: (stock, 4)}
+    return [{"round": number, "leg": leg, "lost": lost, "back_s": late, "watched_s": watched}
+            for number in range(rounds) for leg, (lost, late) in servers.items()]
+
+
+@pytest.mark.parametrize("some, expected, remark", [
+    (rows(), [HOLDS] * 5, ""),
+    (rows(default=950, back=9), [FAILS] * 5, ""),
+    (rows(default=200), [HOLDS, HOLDS, FAILS, HOLDS, HOLDS], ""),
+    (rows(default=400, back=2, cheapest=(390, 0)), [HOLDS, FAILS, HOLDS, HOLDS, FAILS], ""),
+    (rows(back=math.inf), [HOLDS] * 3 + [FAILS] * 2, ""),
+    (rows(default=0, cheapest=(0, 1), rounds=1), [HOLDS] * 5, ""),
+    (rows(stock=9), [UNKNOWN] * 3 + [HOLDS] * 2, "no flood"),
+    (rows(cheapest=(100, math.inf)), [HOLDS] * 4 + [UNKNOWN], "not back either"),
+    (rows(back=math.inf, watched=4), [HOLDS] * 3 + [UNKNOWN, FAILS], "too short a time"),
+    (rows() + rows(default=950, back=9), [UNKNOWN] * 5, "in 3 of 6 rounds"),
+    ([row for row in rows() if row["leg"] != "mod_deflate 1"],
+     [HOLDS, UNKNOWN, HOLDS, HOLDS, HOLDS], "not measured")])
+def test_verdicts_on_planted_servers(some, expected, remark):
+    seen = flood.judge(some)
+    assert [one.outcome for one in seen] == expected
+    assert remark in " ".join(one.remark for one in seen)
+
+
+def test_headline_is_that_on_the_cheapest_setup():
+    assert flood.CHEAPEST in flood.HEADLINE.verdict(flood.judge(rows())).finding
+
+
+def test_visits_of_a_flood():
+    found = flood.visits(RATE, SCALE, 1)
+    in_flood = [one for one in found if 4 <= one.at < 7]
+    assert 8 * RATE * 3 < len(in_flood) < 12 * RATE * 3
+    assert abs(len(found) - len(in_flood) - RATE * 10) < RATE * 4
+    assert {one.tries for one in found} == {1, flood.TRIES}
+    assert found == flood.visits(RATE, SCALE, 1)
+
+
+def test_every_scale_has_what_is_compared():
+    for scale in flood.SCALES.values():
+        names = [leg.name for leg in legs.chosen(scale.legs)]
+        assert {"default", flood.CHEAPEST, flood.STOCK} <= set(names)
+        assert set(names) <= set(flood.COLOURS)
