@@ -171,10 +171,12 @@ def judge_all_but_the_wire(judge):
     return judged
 
 
-def stream_rows(first, memory, rate):
+def stream_rows(first, memory, rate, sent):
     return [{"server": "elastic", "first_byte_ms": first, "memory_peak_kb": memory},
             {"server": "mod_deflate", "first_byte_ms": 1, "memory_peak_kb": 1},
-            {"server": "sibling", "rate": rate}, {"server": "identity", "rate": 1}]
+            {"server": "sibling", "rate": rate, "sent_bytes": 1000 * sent},
+            {"server": "identity", "rate": 1, "sent_bytes": 1000},
+            {"server": "each time", "rate": 0.01, "sent_bytes": 1000}]
 
 
 def judge_streams(rows):
@@ -210,7 +212,7 @@ CASES = {
     "day": (judge_day, day_rows(0.9, 1.5, 0.75, 8), day_rows(1.0, 1.0, 0.9, 1), ("bytes",), ()),
     "downloads": (judge_all_but_the_wire(download.judge), download_rows(2, 0.2), download_rows(0.8, 1.1),
                   ("first_byte_ms", "download_ms"), ()),
-    "streams": (judge_streams, stream_rows(0.9, 0.9, 1.1), stream_rows(1.2, 1.2, 0.8),
+    "streams": (judge_streams, stream_rows(0.9, 0.9, 1.1, 1.0), stream_rows(1.2, 1.2, 0.8, 1.04),
                 ("first_byte_ms", "memory_peak_kb", "rate"), (0,)),
 }
 

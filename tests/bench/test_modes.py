@@ -60,6 +60,12 @@ def test_reaction_to_a_spike():
     assert spikes.reaction([], 0, 1)["former"] == ""
 
 
+def test_mode_that_took_no_sample_decides_nothing_of_where_it_was():
+    rows = [{**row, **(spikes.reaction([], 0, 1) if row["server"] == "mix" else {})}
+            for row in spike_rows()]
+    assert outcomes(spikes.judge(rows, LEVELS)) == [UNKNOWN, HOLDS, HOLDS, HOLDS, HOLDS, UNKNOWN]
+
+
 ONSET, END = 1.0, 3.0
 
 

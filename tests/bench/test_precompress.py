@@ -1,13 +1,16 @@
 """scripts/precompress: what it writes, what it leaves alone, how it ends."""
 
 import gzip
+import importlib.machinery
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+import types
 
 import pytest
 
@@ -45,6 +48,28 @@ def test_writes_siblings_that_decode_to_the_source(site):
     assert gzip.decompress((site / "page.html.gz").read_bytes()) == TEXT
     assert unpack_brotli(site / "page.html.br") == TEXT
     assert "2 siblings written" in result.stdout
+
+
+def test_gzip_is_by_libdeflate_where_that_is_and_the_file_is_not_too_large(site, monkeypatch):
+    script = types.ModuleType("precompress")
+    importlib.machinery.SourceFileLoader("precompress", str(SCRIPT)).exec_module(script)
+    if script.libdeflate() is None:
+        pytest.skip("libdeflate is missing")
+    page = site / "page.html"
+    page.write_bytes(b"".join(b"<li>%d %d</li>\n" % (n, n * n % 977) for n in range(3000)))
+
+    def encoded():
+        with open(page, "rb") as source, open(site / "out", "w+b") as target:
+            script.encode_gzip(source, target, threading.Event())
+            target.seek(0)
+            return target.read()
+
+    best = encoded()
+    monkeypatch.setattr(script, "LIBDEFLATE_MOST", 100)
+    large = encoded()
+    monkeypatch.setattr(script, "libdeflate", lambda: None)
+    assert len(best) < len(large) and encoded() == large
+    assert gzip.decompress(best) == gzip.decompress(large) == page.read_bytes()
 
 
 def test_sibling_takes_mode_and_time_to_the_nanosecond(site):

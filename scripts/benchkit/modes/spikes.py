@@ -177,8 +177,13 @@ def late_by(intervals):
 def judge_load(load, rows, levels):
     ours = [row for row in rows if row["server"] in MODES]
 
+    def known(figure, members):
+        """The figures; NaN where one is missing, because a server took no sample in time."""
+        found = [row[figure] for row in members]
+        return [math.nan] if "" in found or not found else found
+
     def worst(figure, *servers):
-        return max((row[figure] for row in rows if row["server"] in servers), default=math.nan)
+        return max(known(figure, [row for row in rows if row["server"] in servers]))
 
     stock = stats.median(row["p99_ms"] for row in rows if row["server"] == STOCK)
     where = f", where mod_deflate's p99 is above {BAD_MS} ms"
@@ -189,11 +194,12 @@ def judge_load(load, rows, levels):
             return verdict.exact(finding, worst(figure, "predict"), reported + where, below=below,
                                  origin=origin)
         return verdict.impossible(finding, reported + where,
-                                  f"mod_deflate's is {stock:.0f}: the spike is too small")
+                                  f"mod_deflate's is {stock:.0f}: the spike is too small",
+                                  below=below, origin=origin)
 
     return [
         verdict.exact(f"{load}: before it, every mode is at the ceiling",
-                      min((row["former"] for row in ours), default=math.nan), "1", above=0.85,
+                      min(known("former", ours)), "1", above=0.85,
                       origin=verdict.loosened(verdict.AIM, "1", "one setup of nine below it, by "
                                               "a sample of a few ticks")),
         where_stock_fails(f"{load}: intervals until predict is at the floor", "floor_intervals",
@@ -206,14 +212,13 @@ def judge_load(load, rows, levels):
         where_stock_fails(f"{load}: predict's p99 from {SETTLED} intervals after the onset, ms",
                           "p99_settled_ms", f"at most {GOOD_MS}", GOOD_MS, verdict.AIM),
         judge_back(f"{load}: seconds until every mode is back within one setup, and stays there "
-                   f"for {STAYS} s", ours)]
+                   f"for {STAYS} s", worst("back_s", *MODES),
+                   min((row["watched_s"] for row in ours), default=0))]
 
 
-def judge_back(finding, rows):
+def judge_back(finding, seconds, watched):
     """One that was not back when the replay ended may still have been in time."""
-    one = verdict.exact(finding, max((row["back_s"] for row in rows), default=math.nan),
-                        f"at most {BACK}", below=BACK, origin=verdict.AIM)
-    watched = min((row["watched_s"] for row in rows), default=0)
+    one = verdict.exact(finding, seconds, f"at most {BACK}", below=BACK, origin=verdict.AIM)
     if one.measured < math.inf or watched >= WATCHED:
         return one
     return verdict.inconclusive(one, f"the replay ended {watched:g} s after the attack")
@@ -233,4 +238,5 @@ def draw(run, over_time):
     diagrams = [panel for load in loads for panel in (
         plot.Panel("median latency, ms", curves(load, "p50_ms"), True, load),
         plot.Panel("position", curves(load, "position", True), title=load))]
-    plot.panels(run, "spikes", "spikes: latency and position", "seconds", diagrams, width=14)
+    plot.panels(run, "spikes", "spikes: latency and position", "seconds", diagrams,
+                width=7 * len(loads))
