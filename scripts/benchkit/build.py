@@ -26,3 +26,10 @@ def ensure(say, name="plain", variable="ELASTIC_MODULE", options=()):
         words = (result.stderr or result.stdout).strip().splitlines()
         raise tools.BenchError("the module cannot be built: " + " / ".join(words[-3:]))
     return tools.elastic_module(name, variable)
+
+
+def zlib_alone(run):
+    """The path of this module with zlib in place of the other gzip encoders, built if need be."""
+    if not run.download:  # nothing is fetched or built in passing
+        raise tools.BenchError("the module with zlib alone is not built for a run this short")
+    return ensure(run.say, "zlib", "ELASTIC_MODULE_ZLIB", ZLIB_ONLY)

@@ -92,7 +92,8 @@ def codec_rows(fresh, level9, sent9):
 def reuse_rows(cpu):
     return [{"module": module, "level": level, "cpu_usec_per_response": of_cpu}
             for level in context_reuse.SERVED_LEVELS for module, of_cpu in
-            (("identity", 30), ("mod_deflate", 330), ("mod_elastic", 30 + 300 * cpu))]
+            (("identity", 30), ("mod_deflate", 330), ("mod_elastic", 30 + 30),
+             (context_reuse.ZLIB, 30 + 300 * cpu))]
 
 
 def peer_rows(cpu, rate, sent=1.0):
@@ -240,28 +241,35 @@ def test_peers_that_are_missing_are_named():
     assert outcomes(judge_peers(shaken(rows))).count(UNKNOWN) == 1 + len(peers.RATE_TARGETS)
 
 
-def content_rows(effort, gain):
-    """Sites of differing compressibility, at zlib's levels."""
+def content_rows(effort, gain, least=0.15, slower=0.1):
+    """Sites of differing compressibility, at zlib's levels; each takes so much more than the one
+    before, to the first, as it compresses worse.
+    """
     return [{"site": f"site {number}", "level": level, "bytes_in": 100000,
-             "bytes_out": 100000 * (0.15 + number / 150) * (1 - gain * share ** 0.3),
-             "cpu_seconds": 0.001 * (1 + number / 10) * effort ** share}
+             "bytes_out": 100000 * (least + number / 150) * (1 - gain * share ** 0.3),
+             "cpu_seconds": 0.001 * (1 + slower * number) * effort ** share}
             for number in range(content.ENOUGH) for level in content.LEVELS
             for share in ((level - 1) / 8,)]
 
 
-def judge_content(rows):
-    found = content.judge(rows, content.summarize(rows, (0.044, 0.09)),
-                          [{"right": "yes"}, {"right": "same bytes"}])
-    # The cheapest level depends on prices, and is another test's.
-    return found[:7] + found[8:]
+def judge_content(rows, prices=(0.044, 0.09), identified=("yes", "same bytes")):
+    return content.judge(rows, content.summarize(rows, prices),
+                         [{"right": right} for right in identified])
 
 
 def test_content_of_sites():
     holding = judge_content(shaken(content_rows(4, 0.14), ("cpu_seconds",), 0.01))
     assert set(outcomes(holding)) == {HOLDS}, [one.sentence for one in holding]
-    failing = outcomes(judge_content(shaken(content_rows(1.1, 0.005), ("cpu_seconds",), 0.01)))
-    assert [failing[place] for place in (1, 2, 4, 5)] == [FAILS] * 4
+    # Sites that compress badly, the worse the faster; by levels that hardly differ; of one price.
+    failing = judge_content(shaken(content_rows(1.1, 0.005, 0.5, -0.015), ("cpu_seconds",), 0.01),
+                            (9, 0.09), ("yes", "no"))
+    assert set(outcomes(failing)) == {FAILS}, [one.sentence for one in failing]
     assert outcomes(judge_content(shaken(content_rows(4, 0.14)[:18]))) == [UNKNOWN]
+
+
+def test_sites_that_differ_by_noise_alone_take_the_same_effort():
+    seen = judge_content(shaken(content_rows(4, 0.14, slower=0), ("cpu_seconds",), 0.6))[3]
+    assert seen.outcome != HOLDS, seen.sentence
 
 
 @pytest.mark.parametrize("prices, level", [((0, 1), 9), ((1, 0), 1)])
@@ -273,7 +281,7 @@ def test_cheapest_level_follows_the_prices(prices, level):
 @pytest.mark.parametrize("sent, expected", (
     (((120, 110), (105, 95), (90, 90), (80, 80)), [105, 95]),
     (((110, 110), (110, 90), (110, 80), (110, 70)), [110, 90]),
-    (((110, 110), (110, 110), (110, 110), (110, 110)), []),
+    (((110, 110), (110, 110), (110, 110), (110, 105)), [110, 105]),  # and its bytes say so
 ))
 def test_best_position_is_the_lowest_whose_bytes_are_mod_deflates(sent, expected):
     rows = [{"server": server, "size": size, "round": 1, "sent_bytes": nbytes}

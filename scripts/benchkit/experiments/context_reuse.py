@@ -4,7 +4,8 @@ After "Gzip Performance for Go Webservers": files per second and the ratio of ea
 codec alone and through httpd, where mod_deflate makes an encoder for each response.
 """
 
-from benchkit import (codecs, load, machine, overhead, plot, rounds, sample, stats, verdict, web)
+from benchkit import (build, codecs, load, machine, overhead, plot, rounds, sample, server, stats,
+                      tools, verdict, web)
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
@@ -23,6 +24,7 @@ HEADLINE = Headline("Are fewer files compressed a second where each has an encod
 
 CLIENTS = 4
 SERVED_LEVELS = (1, 6)
+ZLIB = "mod_elastic, zlib alone"
 ELASTIC = "Elastic On\nElasticMinSize 0\nElasticLevel gzip {level} {level}\n"
 
 
@@ -56,7 +58,7 @@ def measure_servers(run, files):
         setups["mod_elastic", level] = Setup(ELASTIC.format(level=level))
         setups["mod_deflate", level] = mod_deflate(level)
     legs = [(module, level, setup.serve(run, f"{module}-{level}", site=site).start())
-            for (module, level), setup in setups.items()]
+            for (module, level), setup in setups.items()] + serve_zlib(run, site)
     urls = run.work / "urls.txt"
     rows = []
     for number, (module, level, httpd) in rounds.interleaved(run, legs):
@@ -67,6 +69,18 @@ def measure_servers(run, files):
             http1=True, urls=urls))
         rows.append({"module": module, "level": level, "round": number, **figures})
     return overhead.steady(rows, ("module", "level"))
+
+
+def serve_zlib(run, site):
+    """The legs of this module with the engine that mod_deflate has; none where it cannot be had."""
+    try:
+        module = build.zlib_alone(run)
+    except tools.BenchError as problem:
+        run.say(f"{run.name}: {problem}")
+        return []
+    return [(ZLIB, level, server.Httpd(run, f"zlib-{level}", ELASTIC.format(level=level),
+                                       site=site, elastic=module).start())
+            for level in SERVED_LEVELS]
 
 
 def judge_codecs(rows):
@@ -93,12 +107,14 @@ def judge_codecs(rows):
 
 
 def judge_servers(rows):
+    """Of one engine, zlib: others make the same bytes in less time, whether they are kept or not."""
+    bounds = {"below": 0.95, "there": (0.65, 0.65), "origin": verdict.loosened(
+        verdict.SOURCE, "0.65", "whether there is a gain")}
     return [verdict.judge_interval(
-        f"level {level} through httpd: this module takes less CPU than mod_deflate's fresh "
-        "encoders", *overhead.ratio(rows, {"module": "mod_elastic", "level": level},
-                                    {"module": "mod_deflate", "level": level},
-                                    {"module": "identity"}),
-        "0.65 with kept ones", below=1) for level in SERVED_LEVELS]
+        f"level {level} through httpd: this module's kept encoders, zlib's, take less CPU than "
+        "mod_deflate's fresh ones", *overhead.ratio(
+            rows, {"module": ZLIB, "level": level}, {"module": "mod_deflate", "level": level},
+            {"module": "identity"}), "0.65 with kept ones", **bounds) for level in SERVED_LEVELS]
 
 
 def draw(run, rows):

@@ -65,7 +65,8 @@ def overhead(rows, mpm, under):
 def judge(rows):
     return [verdict.every_round(
         f"share of a core that the controller takes beyond {what}, {EVENT_CHILDREN} children of "
-        "event", overhead(rows, "event", under), "at most 0.001", below=WANTED)
+        "event", overhead(rows, "event", under), "at most 0.001", below=WANTED,
+        origin=verdict.AIM)
         for under, what in (("off", "ElasticControl off"), ("no module", "a server without the "
                                                                          "module"))]
 

@@ -50,16 +50,16 @@ def judge(whole, seconds):
             if_long(verdict.every_round(
                 f"{name}: bytes of the day, to {STATIC}'s",
                 verdict.per_round(whole, ours, static, "bytes_per_response"),
-                f"at least {100 - 100 * wanted:.0f} % fewer", below=wanted)),
+                f"at least {100 - 100 * wanted:.0f} % fewer", below=wanted, origin=verdict.AIM)),
             if_long(verdict.exact(
                 f"{name}: intervals running that saw a load above the high threshold",
                 max(row["above_running"] for row in members), f"at most {RUNNING}",
-                below=RUNNING + 0.5)),
+                below=RUNNING + 0.5, origin=verdict.AIM)),
             if_long(judge_peak(
                 f"{name}: CPU in the busiest hours, to {STATIC}'s", peak,
                 verdict.per_round(whole, ours, static, "cpu_share_peak"))),
             verdict.exact(f"{name}: failed requests", max(row["failed"] for row in members),
-                          "none", below=1)]
+                          "none", below=1, origin=verdict.AIM)]
     if sent >= replay.SENT:
         return found
     why = f"of a day's requests {100 * sent:.0f} % were sent in time"
@@ -70,4 +70,5 @@ def judge_peak(finding, peak, ratios):
     if peak < PEAK_SEEN:
         return verdict.impossible(finding, "no more",
                                   f"{STATIC} used {peak:.2f} of the CPU: that was no peak")
-    return verdict.every_round(finding, ratios, "no more", below=1.005)
+    return verdict.every_round(finding, ratios, "no more", below=1.005, origin=verdict.loosened(
+        verdict.AIM, "1", "the CPU is told to three digits"))
