@@ -17,7 +17,7 @@ import socket
 import time
 
 from benchkit import arrivals, sample, stats
-from benchkit.replay import CLOCK, foreign_share
+from benchkit.replay import CLOCK, Replayed, Response, foreign_share
 
 KEPT = 64  # connections that are open before the first client comes
 CHUNK = 1 << 18  # bytes that are read at once
@@ -78,6 +78,15 @@ class Seen:
         end = min(end, self.cpu[-1][0])
         used = arrivals.value(self.cpu, end) - arrivals.value(self.cpu, start)
         return round(stats.ratio(used, end - start), 3)
+
+    def replayed(self, patience, late):
+        """The same as replay.replay() has it; what was sent `late` seconds after its time is late.
+        """
+        return Replayed(
+            self.began, [Response(one.at, one.seconds, 200) for one in self.results
+                         if not one.lost],
+            [one.at for one in self.results if one.lost], self.cpu, patience,
+            [one.at for one in self.results if one.delay > late], self.foreign_share)
 
 
 class Answer:

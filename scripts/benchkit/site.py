@@ -3,7 +3,8 @@
 import dataclasses
 import re
 
-from benchkit import arrivals, corpus, fpm, handler, load, replay, sample, server, stats, tools
+from benchkit import (arrivals, clients, corpus, fpm, handler, load, replay, sample, server, stats,
+                      tools)
 
 HEADERS = {"Accept-Encoding": "gzip"}
 
@@ -38,9 +39,13 @@ TRIES = 4
 WORKING = 0.6  # of capacity: a load under which a server works, and waits in between
 TIMEOUT = 5.0  # seconds: a user would have left
 
-# On one CPU more workers do nothing faster; each goes on with the body that it has begun, however
-# many requests come meanwhile.
-FEW_WORKERS = "H2MinWorkers 2\nH2MaxWorkers 4\n"
+# On one CPU more threads do nothing faster; each goes on with the body that it has begun, however
+# many requests come meanwhile. Over HTTP/2 it takes H2MaxWorkers to have few; with 4 of them and 16
+# connections, once all have been busy, mod_http2 leaves requests waiting beside workers that sleep,
+# until the process's next request wakes one. So these clients come over HTTP/1.1, and a child takes
+# as many connections as there are.
+FEW_THREADS = 4
+MANY_CONNECTIONS = "AsyncRequestWorkerFactor 1000\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,11 +73,15 @@ def parse_log(text):
 
 
 class Site:
-    """A folder that an httpd serves, one for each way to compress it."""
+    """A folder that an httpd serves, one for each way to compress it.
 
-    def __init__(self, run, folder, path, snippet="", modules=(), helpers=()):
+    With `few` the httpd has few threads, and its clients come over HTTP/1.1.
+    """
+
+    def __init__(self, run, folder, path, snippet="", modules=(), helpers=(), few=False):
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.modules, self.helpers = snippet, modules, helpers
+        self.few = few
 
     def serve(self, settings, snippet=GZIP_ONLY):
         """A started httpd with this module; its log is whole after stop()."""
@@ -84,6 +93,8 @@ class Site:
                           (*self.modules, "filter", "deflate"), elastic=False)
 
     def start(self, snippet, modules, **options):
+        if self.few:
+            options["threads"] = FEW_THREADS
         httpd = server.Httpd(self.run, self.run.new_name("httpd"),
                              replay.SNIPPET + self.snippet + snippet, modules=modules,
                              site=self.folder, **options)
@@ -98,7 +109,8 @@ class Site:
         # A first estimate, of what may be a cold server, shows how many it takes.
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
-            load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)
+            load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests,
+                        http1=self.few)
             used = sample.cpu_seconds(httpd.pids) - before
             rate = stats.ratio(requests, used)
             requests = max(WARM_UP, round(seconds * rate))
@@ -125,7 +137,11 @@ class Site:
 
     def replay(self, httpd, times, timeout=TIMEOUT, headers=HEADERS, late=replay.LATE):
         """What became of the arrivals at `times`; see replay.replay()."""
-        seen = replay.replay(httpd, httpd.url(self.path), headers, times, timeout, late)
+        if self.few:
+            seen = clients.replay(httpd, [clients.Visit(at, self.path) for at in times], headers,
+                                  timeout).replayed(timeout, late)
+        else:
+            seen = replay.replay(httpd, httpd.url(self.path), headers, times, timeout, late)
         sample.wait_until_idle(httpd.pids)
         return seen
 
@@ -151,7 +167,7 @@ def file_site(run, page):
     """A file that httpd itself sends: what is left is the codec, and HTTP."""
     folder = run.folder(run.new_name("files"))
     (folder / "page.html").write_bytes(page)
-    return Site(run, folder, "/page.html", FEW_WORKERS)
+    return Site(run, folder, "/page.html", MANY_CONNECTIONS, few=True)
 
 
 def generator_site(run, page, least):

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from benchkit import clients
+from benchkit import clients, run, site
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -111,6 +111,29 @@ def test_what_is_no_good_answer_is_lost(text, requests):
 
     seen, paths = results(behave, [clients.Visit(0, "/page", 2)])
     assert seen.results[0].lost and len(paths) == requests
+
+
+def test_what_was_seen_is_what_a_replay_has():
+    visits = [clients.Visit(at, "/") for at in (0, 1, 2)]
+    seen = clients.Seen(50.0, [
+        clients.Result(visits[0], 0.2, 100, 1, 0.0), clients.Result(visits[1], math.inf, 0, 1, 0.3),
+        clients.Result(visits[2], 0.4, 100, 1, 0.3)], [(0, 0), (1, 0.5)], 0.1)
+    found = seen.replayed(5, 0.2)
+    assert [(one.at, one.seconds) for one in found.responses] == [(0, 0.2), (2, 0.4)]
+    assert found.missing == [1] and found.late == [1, 2] and found.failures(0, 3) == 1
+    assert (found.began, found.cpu_share(0, 1), found.foreign_share) == (50, 0.5, 0.1)
+
+
+def test_file_is_asked_for_over_http1_by_few_threads(module, tmp_path):
+    """With few workers of mod_http2, requests wait beside workers that sleep."""
+    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
+        files = site.file_site(one, b"<p>a page</p>" * 1000)
+        httpd = files.serve("")
+        text = httpd.configuration.read_text()
+        assert "H2MaxWorkers" not in text and f"ThreadsPerChild {site.FEW_THREADS}" in text
+        seen = files.replay(httpd, [0.01 * number for number in range(50)], 60)
+        assert len(seen.responses) == 50 and not seen.missing
+        assert {row.level > 0 for row in files.logged(httpd)} == {True}
 
 
 def test_kept_connection_that_the_server_has_closed_is_replaced():
