@@ -229,11 +229,17 @@ def test_figures_that_hold_that_fail_and_that_are_noise(case):
 
 @pytest.mark.parametrize("judge, rows, expected", [
     (lambda rows: judge_static(rows, False, True)[3:], static_rows(1, 1), [FAILS, FAILS]),
-    (lan_packets.judge_threshold, threshold_rows(1, 1, sent=1), [UNKNOWN]),
+    (lan_packets.judge_threshold, threshold_rows(1, 1, sent=1), [FAILS]),
     (download.judge, [], [UNKNOWN]),
 ])
 def test_what_was_not_as_the_source_says_or_not_measured(judge, rows, expected):
     assert outcomes(judge(shaken(rows))) == expected
+
+
+def test_files_that_the_threshold_does_not_leave_alone():
+    rows = [{**row, "sent_bytes": 1} if row["variant"] == "threshold" else row
+            for row in small_rows(0.9, 2, 1.2, 0.02, 0.5)]
+    assert outcomes(judge_small(shaken(rows)))[-1] == FAILS
 
 
 def test_peers_that_are_missing_are_named():

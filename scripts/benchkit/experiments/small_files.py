@@ -107,7 +107,9 @@ def judge(files, rows):
                 "down to 1/200", below=0.1, there=(0.005, 0.5)),
         compare("files within one segment cost less CPU where the threshold leaves them",
                 "cpu_usec_per_response", alone, "nothing is gained by compressing them",
-                ("threshold", "gzip"), below=1, origin=verdict.SOURCE)]
+                ("threshold", "gzip"), below=1, origin=verdict.SOURCE)
+        if alone or len(files[0][1]) > corpus.KB else
+        verdict.exact("files within one segment are left alone: how many", 0, "–", above=0)]
 
 
 def summarize(middle):
