@@ -23,7 +23,7 @@ KEPT = 64  # connections that are open before the first client comes
 CHUNK = 1 << 18  # bytes that are read at once
 PATIENCE = 5.0  # seconds that a client waits: a user would have left
 LATE = 0.05  # seconds after its time, within which a request must be sent
-DRAIN = 0.2  # seconds that are watched after the last client has its answer or has left
+CONNECTING = 1.0  # seconds that the kept connections are waited for, at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -332,11 +332,11 @@ class Clients:
         """Sends the visits at their times; calls `watch(now)` every CLOCK seconds."""
         for _ in range(KEPT):
             self.open()
-        settled = self.clock() + DRAIN
-        while self.clock() < settled:
-            self.wait(settled)
+        until = self.clock() + CONNECTING
+        while len(self.free) < KEPT and self.clock() < until:
+            self.wait(until)
         began, self.began = self.clock(), time.time()
-        place, watched, last = 0, began, math.inf
+        place, watched = 0, began
         while True:
             now = self.clock()
             if now >= watched:
@@ -345,15 +345,14 @@ class Clients:
             while place < len(visits) and began + visits[place].at <= now:
                 self.begin(visits[place], began + visits[place].at, now)
                 place += 1
+            self.send_again(now)  # first, so that none is without a connection at its deadline
             self.give_up(now)
-            self.send_again(now)
             if place == len(visits) and not self.under_way:
-                last = min(last, now + DRAIN)
-                if now >= last:
-                    return
+                watch(now - began)
+                return
             due = began + visits[place].at if place < len(visits) else math.inf
             leaves = self.deadlines[0][0] if self.deadlines else math.inf
-            self.wait(min(due, leaves, watched, last))
+            self.wait(min(due, leaves, watched))
 
 
 def replay(server, visits, headers, patience):

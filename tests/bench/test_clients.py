@@ -144,3 +144,18 @@ def test_kept_connection_that_the_server_has_closed_is_replaced():
     visits = [clients.Visit(0.002 * number, "/sized") for number in range(3 * clients.KEPT)]
     seen, _ = results(closing, visits)
     assert not any(one.lost for one in seen.results)
+
+
+def test_client_whose_kept_connection_ends_gives_up_in_time():
+    """Asked again on another connection, its patience is still that from the first request on."""
+    tries = []
+
+    def silent(connection, path):
+        if path == "/last":
+            tries.append(path)
+            return len(tries) > 1  # the first ends the connection, the second says nothing
+        return answer_all(connection, path)
+
+    visits = [clients.Visit(0.002 * number, "/sized") for number in range(2 * clients.KEPT)]
+    seen, _ = results(silent, [*visits, clients.Visit(1, "/last")], 0.5)
+    assert seen.results[-1].lost and len(tries) == 2

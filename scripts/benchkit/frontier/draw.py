@@ -38,14 +38,17 @@ def one_frontier(axes, rows, figure):
               color="#999999", lw=1, zorder=1)
     for family, label in LABELS.items():
         of = [one for name, one in seen.items() if families[name] == family]
-        axes.plot([one[0] for one in of], [one[1] for one in of],
-                  "*" if family == legs.DEFAULT else "o", ms=12 if family == legs.DEFAULT else 4,
-                  color=COLOURS[family], label=label, zorder=3 if family == legs.DEFAULT else 2)
+        if of:
+            axes.plot([one[0] for one in of], [one[1] for one in of],
+                      "*" if family == legs.DEFAULT else "o", ms=12 if family == legs.DEFAULT else 4,
+                      color=COLOURS[family], label=label, zorder=3 if family == legs.DEFAULT else 2)
     for name, (size, time) in seen.items():
         if name in best or len(seen) < 15:
             axes.annotate(name, (size, time), fontsize=6, xytext=(3, 3),
                           textcoords="offset points")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def a_day(run, table, kind):
@@ -70,8 +73,8 @@ def a_day(run, table, kind):
     loads = [row["load"] for row in by_leg["default"]]
     plot.panels(run, f"day-{kind.replace(' ', '-')}",
                 f"{kind}: a day's hours, each a steady load", "hour of the day", [
-                    plot.Panel("load of making the pages",
-                               [plot.Curve(hours.HOURS, loads, "demand", "#777777")]),
                     plot.Panel(f"mean total time at {hours.MBIT} Mbit/s, ms",
                                curves(column("mean", hours.MBIT)), log=True),
-                    plot.Panel("KB a response", curves("bytes", 1e-3))], width=13)
+                    plot.Panel("KB a response", curves("bytes", 1e-3)),
+                    plot.Panel("load of making the pages",
+                               [plot.Curve(hours.HOURS, loads, "demand", "#777777")])], width=13)

@@ -86,7 +86,7 @@ def mode(control, goal="cpu", clients="all"):
     return Leg(name if clients == "all" else f"{name}, gzip", MODES,
                setups.Setup(f"Elastic On\nElasticControl {control}\n{GOALS[goal]}"),
                codings=tuple(LEVELS) if clients == "all" else ("gzip",), clients=(clients,),
-               adaptive=True)
+               adaptive=control != "off")
 
 
 def pinned(coding, level):
