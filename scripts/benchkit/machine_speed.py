@@ -58,10 +58,10 @@ def sentence(figures):
 
 
 def unsteady(figures):
-    """Sentences on CPUs that were slow at times."""
-    return [f"The machine's speed varied: the same work took {one['least_ms']:g} to "
-            f"{one['most_ms']:g} ms of the {name}'s CPU, {one['median_ms']:g} in the median."
-            for name, one in figures.items() if one["most_ms"] > TOLERANCE * one["least_ms"]]
+    """A sentence on CPUs that were slow at times, in a list; none where they were not."""
+    parts = [f"{one['least_ms']:g} to {one['most_ms']:g} ms of the {name}'s CPU"
+             for name, one in figures.items() if one["most_ms"] > TOLERANCE * one["least_ms"]]
+    return [f"The machine's speed varied: the same work took {' and '.join(parts)}."] if parts else []
 
 
 def differ(one, other):

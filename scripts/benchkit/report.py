@@ -29,16 +29,17 @@ details > summary { cursor: pointer; }
 .holds { background: #d9f0e0; } .fails { background: #fbdcd6; } .unknown { background: #eee; }
 .mark { padding: 0 .4rem; border-radius: .3rem; white-space: nowrap; }
 pre { white-space: pre-wrap; }
-.overview { min-width: 72rem; } .overview td { vertical-align: top; }
+.overview { min-width: 50rem; } .overview td { vertical-align: top; }
+.overview tr:has(+ .small) td:not([rowspan]) { border-bottom: none; }
 .overview ul { margin: 0; padding-left: 1rem; }
 """
 
 MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
 ROWS_SHOWN = 60  # longer tables are cut in the page; the CSV has them all
 ROWS_OPEN = 12  # longer ones open on request
-OVERVIEW = ("experiment", "question", "answer", "here", "the source", "agreement with the source",
-            "findings", "machine, and failed requests")
-QUIET = "quiet; no request failed"
+OVERVIEW = ("experiment", "question", "answer", "here", "the source, or the aim", "agreement with it",
+            "findings")
+QUIET = "The machine was quiet, and no request failed."
 
 
 def text(value):
@@ -135,14 +136,17 @@ def captioned(caption, rows):
 
 
 def overview(found, names, problems):
-    """A line for each experiment: what was asked, and what it came to."""
+    """Of each experiment what was asked, what it came to, and what was not as it should be."""
+    width = len(OVERVIEW) - 1
     rows = []
     for name in names:
         if name in found:
-            rows.append(f'<tr><td><a href="#{text(name)}">{text(name)}</a></td>'
-                        f"{came_to(found[name])}</tr>")
+            conditions = " ".join(found[name].facts.get("conditions", [])) or QUIET
+            rows.append(f'<tr><td rowspan="2"><a href="#{text(name)}">{text(name)}</a></td>'
+                        f'{came_to(found[name])}</tr><tr class="small"><td colspan="{width}">'
+                        f"{text(conditions)}</td></tr>")
         elif name in problems:
-            rows.append(f'<tr><td>{text(name)}</td><td colspan="{len(OVERVIEW) - 1}">not run: '
+            rows.append(f'<tr><td>{text(name)}</td><td colspan="{width}">not run: '
                         f"{text(problems[name])}</td></tr>")
     heads = "".join(f"<th>{text(head)}</th>" for head in OVERVIEW)
     return (f'<div class="wide"><table class="overview"><thead><tr>{heads}</tr></thead><tbody>'
@@ -156,11 +160,11 @@ def came_to(saved):
         cells = ["the results have none", "", "", "", ""]
     else:
         one = told.verdict(saved.verdicts)
-        cells = [told.question, told.answer(saved.verdicts), one.here, one.reported,
+        cells = [told.question, told.answer(saved.verdicts),
+                 one.here + (f"; bound: {one.bound}" if one.bound else ""), one.reported,
                  likeness(one)]
     return "".join(f"<td>{text(cell)}</td>" for cell in cells) + (
-        f"<td>{findings(saved.verdicts)}</td>"
-        f"<td>{text(' '.join(saved.facts.get('conditions', [])) or QUIET)}</td>")
+        f"<td>{findings(saved.verdicts)}</td>")
 
 
 def findings(verdicts):
