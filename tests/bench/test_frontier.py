@@ -171,6 +171,12 @@ def test_leg_that_is_overrun_is_left_out_of_higher_loads(monkeypatch):
         (1, 0.3), (1, 0.6), (2, 0.6), (2, 0.3)}
 
 
+def test_adaptive_legs_see_a_load_before_they_have_it():
+    served = [(legs.default(), 1), (legs.pinned("gzip", 1), 2), (legs.mode("mix"), 3),
+              (legs.stock(1), 4), (legs.mode("off"), 5)]
+    assert [server for _, server in passes.in_order(served)] == [2, 1, 3, 4, 5]
+
+
 def test_every_scale_has_legs_that_exist_and_what_is_compared():
     names = [leg.name for leg in legs.all_legs()]
     assert len(names) == len(set(names))

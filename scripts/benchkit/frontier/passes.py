@@ -63,6 +63,15 @@ def relieve(server):
     sample.wait_until_idle(server.pids)
 
 
+def in_order(served):
+    """Fixed legs on both sides of the adaptive ones, which thus see this load before they have it,
+    whether the order is this or the reverse.
+    """
+    fixed = [one for one in served if not one[0].adaptive]
+    half = len(fixed) // 2
+    return [*fixed[:half], *(one for one in served if one[0].adaptive), *fixed[half:]]
+
+
 def measure(run, servers, cases):
     """(rows of each leg, load and round; the same by size of page; CPU ms a page of each kind).
 
@@ -77,7 +86,7 @@ def measure(run, servers, cases):
                 calibrated, kind, legs.IDENTITY.accept, run.scale.calibration, number)
         rate = load / costs[number, kind]
         seed = 1000 * number + 10 * cases.index((kind, load))
-        ordered = list(servers.values())
+        ordered = in_order(servers.values())
         for leg, server in ordered if number % 2 else reversed(ordered):
             if load > overrun.get((leg.name, kind), 1):
                 continue
