@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import gc
 import math
+import resource
 import select
 import socket
 import time
@@ -20,6 +21,7 @@ from benchkit import arrivals, sample, stats
 from benchkit.replay import CLOCK, Replayed, Response, foreign_share
 
 KEPT = 64  # connections that are open before the first client comes
+FILES = 1 << 14  # descriptors: more clients than wait for a server that answers nothing
 CHUNK = 1 << 18  # bytes that are read at once
 PATIENCE = 5.0  # seconds that a client waits: a user would have left
 LATE = 0.05  # seconds after its time, within which a request must be sent
@@ -215,7 +217,11 @@ class Clients:
         self.epoll.close()
 
     def send(self, request, fresh=False):
-        connection = self.open() if fresh or not self.free else self.free.popleft()
+        try:
+            connection = self.open() if fresh or not self.free else self.free.popleft()
+        except OSError:  # this process may open no more
+            self.failed(request)
+            return
         connection.carry(request, self.form.format(request.visit.path).encode("ascii"))
         if connection.connected:
             self.push(connection)
@@ -355,9 +361,18 @@ class Clients:
             self.wait(min(due, leaves, watched))
 
 
+def allow_many_files():
+    """Each connection is a descriptor of this process."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if most == resource.RLIM_INFINITY else min(most, FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 def replay(server, visits, headers, patience):
     """Sends the visits, in order of their times, to a server; what was Seen."""
     pids = sample.family(server.pids, sample.read_parents())
+    allow_many_files()
     clients = Clients((server.address, server.port), headers, patience)
     cpu, all_cpu = [], []
 

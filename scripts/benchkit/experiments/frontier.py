@@ -148,9 +148,10 @@ def run(run):
     for kind, loads in zip(pages.KINDS, (scale.php, scale.in_process)):
         if len(loads) > 1:
             draw.a_day(run, table, kind)
+    nginx = ["nginx"] if any(leg.nginx_level for leg, _ in servers.values()) else []
     void = stats.median(row["sent_share"] for row in rows)
     return Outcome(
-        f"{machine.heading(run, 'nginx', 'php-fpm')}\n{describe(run, costs, notes, list(servers))}\n"
+        f"{machine.heading(run, 'php-fpm', *nginx)}\n{describe(run, costs, notes, list(servers))}\n"
         f"Of the visits, {100 * void:.1f} % were sent in time in the median leg.\n"
         f"{summary(rows, compared)}",
         verdict.unless_busy(judge(rows, compared), rows), HEADLINE,
