@@ -1,4 +1,4 @@
-"""What an experiment comes to, in a line: its question, the answer, and how like the source's it is.
+"""What an experiment comes to: its question, the answer, and how like the source's it is.
 
 The answer is that of one verdict. How like the source's a ratio is, is said of its direction, more
 or less than 1, and of its size: how far it is from 1.

@@ -61,7 +61,8 @@ def unsteady(figures):
     """A sentence on CPUs that were slow at times, in a list; none where they were not."""
     parts = [f"{one['least_ms']:g} to {one['most_ms']:g} ms of the {name}'s CPU"
              for name, one in figures.items() if one["most_ms"] > TOLERANCE * one["least_ms"]]
-    return [f"The machine's speed varied: the same work took {' and '.join(parts)}."] if parts else []
+    together = " and ".join(parts)
+    return [f"The machine's speed varied: the same work took {together}."] if parts else []
 
 
 def differ(one, other):

@@ -37,8 +37,8 @@ pre { white-space: pre-wrap; }
 MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
 ROWS_SHOWN = 60  # longer tables are cut in the page; the CSV has them all
 ROWS_OPEN = 12  # longer ones open on request
-OVERVIEW = ("experiment", "question", "answer", "here", "the source, or the aim", "agreement with it",
-            "findings")
+OVERVIEW = ("experiment", "question", "answer", "here", "the source, or the aim",
+            "agreement with it", "findings")
 QUIET = "The machine was quiet, and no request failed."
 
 

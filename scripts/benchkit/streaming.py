@@ -69,8 +69,8 @@ def measure_streams(run, page):
 
 
 def measure_siblings(run, page):
-    """Rows: a sibling, a file that is as large and served as it is, and the page compressed for each
-    response at the highest level of the default range.
+    """Rows: a sibling, a file that is as large and served as it is, and the page compressed for
+    each response at the highest level of the default range.
     """
     httpd = server.Httpd(run, "siblings", KEPT + EACH)
     web.write_folders(httpd.site, [("page.html", page)], "kept", "each")

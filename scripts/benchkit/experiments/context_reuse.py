@@ -107,7 +107,7 @@ def judge_codecs(rows):
 
 
 def judge_servers(rows):
-    """Of one engine, zlib: others make the same bytes in less time, whether they are kept or not."""
+    """Of one engine, zlib: others take less time whether they are kept or not."""
     bounds = {"below": 0.95, "there": (0.65, 0.65), "origin": verdict.loosened(
         verdict.SOURCE, "0.65", "whether there is a gain")}
     return [verdict.judge_interval(

@@ -195,7 +195,8 @@ def run(run):
     run.save_table("", rows)
     run.save_medians("summary", rows, ("rate", "start", "variant"),
                      ("packets", "packets_down", "interface_packets", "seconds", "payload",
-                      "to_wire", "page_bytes", "first_text", "first_links", "longest_wait"), "visits, medians")
+                      "to_wire", "page_bytes", "first_text", "first_links", "longest_wait"),
+                     "visits, medians")
     draw_traces(run, traces)
     run.begin_part(0.5)
     small = measure_threshold(run, link, httpd, client)

@@ -89,8 +89,8 @@ def judge(rows):
             f"{100 * MIDDLE:.0f} %)",
             stats.drawn_anew(by_round, growth), len(by_round), "they do", above=1,
             origin=verdict.SOURCE),
-        verdict.compare("under heavy load, level 2 takes half of level 8's compression time or less", top,
-                        sides, "compression_p95_ms", "0.5", below=0.6, there=(0.5, 0.5),
+        verdict.compare("under heavy load, level 2 takes half of level 8's compression time or "
+                        "less", top, sides, "compression_p95_ms", "0.5", below=0.6, there=(0.5, 0.5),
                         origin=verdict.loosened(verdict.SOURCE, "0.5", "its figure has no scale")),
         verdict.compare("for a tenth more bytes", top, sides, "bytes", "1.1", above=1.03,
                         below=1.3, drift=verdict.NO_DRIFT, there=(1.1, 1.1),

@@ -180,7 +180,8 @@ def judge(rows):
         of = [row for row in rows if row["size"] == size]
         found.append(
             verdict.compare(finding, of, ({"server": "elastic gzip 6"}, {"server": "nginx gzip 6"}),
-                            "rate", f"at least {least}", above=least, origin=verdict.AIM) if "nginx gzip 6" in present
+                            "rate", f"at least {least}", above=least, origin=verdict.AIM)
+            if "nginx gzip 6" in present
             else verdict.impossible(finding, f"at least {least}", "it was not measured"))
     return found
 

@@ -42,7 +42,7 @@ NEAR = 0.85  # of what saturates level 6: the normal load
 # source's spike, for three times the attack's length.
 AFTER = {"static": 5.0, "elastic": 1.5}
 AFTER_LOG = 1.5  # where the demand is a log's
-CALM = 0.25  # to the attack's length: so long must no request fail, at the end, to call it recovered
+CALM = 0.25  # to the attack's length: so long, at the end, no request of a recovered one fails
 
 # A user leaves after a tenth of the attack's length: 30 s of the source's five minutes.
 TIMEOUT = 0.1

@@ -113,7 +113,8 @@ def one_pass(workload, name, times, attack, total):
            "foreign_share": seen.foreign_share,
            "failed": seen.failures(0, total), "bypassed_share": bypassed, "p99_ms": p99_ms(onset),
            "p99_settled_ms": p99_ms(onset + SETTLED * workload.interval),
-           "cpu_share": seen.cpu_share(onset, end), **reaction(updates, onset, end, workload.interval),
+           "cpu_share": seen.cpu_share(onset, end),
+           **reaction(updates, onset, end, workload.interval),
            "watched_s": round(total - end, 2)}
     return row, [{
         "at_s": round(start, 3), "p50_ms": seen.percentile_ms(50, start, stop),
