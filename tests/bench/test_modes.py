@@ -232,6 +232,25 @@ def test_steady_state(rows, expected, remark):
     assert remark in " ".join(one.remark for one in seen)
 
 
+def traced(positions, noise):
+    """What is counted of a minute's samples, whose load follows the position, and wavers besides."""
+    return steady_state.figures(updates(
+        *(0.63 + 0.1 * (position - 4) + noise * (-1) ** number
+          for number, position in enumerate(positions)), positions=positions, step=0.5))
+
+
+@pytest.mark.parametrize("positions, noise, expected", [
+    ([4] * 120, 0.02, HOLDS),
+    # One that goes up and down for ever makes the load waver by itself: by 5 points and more.
+    ([4, 5] * 60, 0.02, FAILS),
+    ([4, 5] * 60, 0.06, UNKNOWN),  # where the load wavers so of itself, nobody knows
+])
+def test_a_mode_is_not_excused_by_its_own_moves(positions, noise, expected):
+    rows = [{"load": steady_state.FITS, "mode": mode, "round": 1, **traced(taken, noise)}
+            for mode, taken in (("predict", positions), (steady_state.PINNED, [4] * 120))]
+    assert steady_state.judge(rows)[0].outcome == expected
+
+
 @pytest.mark.parametrize("latency, cost, responses, expected", [
     ((0.95, 1.05), (1.0, 1.05), 500, [HOLDS] * 3),
     ((0.8, 1.2), (1.2, 1.3), 500, [FAILS] * 3),
