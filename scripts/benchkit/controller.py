@@ -15,12 +15,12 @@ ErrorLogFormat "%{{cu}}t %M"
 
 PINNED = "ElasticControl off\n"
 
-# One step away from the floor of the default range, and above any load: it stays at the floor.
+# One step away from the floor, and below any load: it stays at the floor, and samples the load.
 FLOORED = """
 ElasticControl step
-ElasticInterval 100ms
+ElasticInterval {interval:.0f}ms
 ElasticCPU 0 1
-ElasticLevel gzip 1 2
+ElasticLevel gzip {level} {above}
 ElasticLevel br 0 1
 ElasticLevel zstd 1 2
 """
@@ -43,12 +43,9 @@ def pinned(coding, level):
     return f"{PINNED}ElasticLevel {coding} {level} {level}\n"
 
 
-def sampled(coding, level):
-    """The same of one that takes samples of the load all the same: it is always above its high
-    threshold, and at its floor.
-    """
-    return (f"ElasticControl step\nElasticCPU 0 1\n"
-            f"ElasticLevel {coding} {level} {level + 1}\n{TRACED}")
+def floored(level=1, interval=INTERVAL):
+    """The same, for gzip, of a server that samples the load all the same."""
+    return FLOORED.format(level=level, above=level + 1, interval=1000 * interval)
 
 
 def settings(mode, more="", interval=INTERVAL):

@@ -67,7 +67,7 @@ def calibrate(workload, seconds):
     # Before the others and after them: slow for a moment, a machine would make a small spike.
     first = capacity(workload.serve(STOCK), HEADERS)
     ceiling, floor = (capacity(workload.site.serve(settings, workload.snippet))
-                      for settings in (controller.PINNED, controller.FLOORED))
+                      for settings in (controller.PINNED, controller.floored()))
     stock = max(first, capacity(workload.serve(STOCK), HEADERS))
     peak = workload.height * stock
     if not workload.bypass:

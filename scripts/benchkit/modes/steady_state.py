@@ -58,7 +58,7 @@ def measure(run, site, seconds):
     legs = [(FITS, PINNED), *((load, mode) for load in wanted for mode in MODES)]
     for number, (load, mode) in rounds.interleaved(run, legs):
         rate, (low, high) = wanted[load]
-        httpd = site.serve(controller.sampled("gzip", FITTING) if mode == PINNED else
+        httpd = site.serve(controller.floored(FITTING, INTERVAL) + controller.TRACED if mode == PINNED else
                            controller.settings(mode, THRESHOLDS.format(low=low, high=high),
                                                INTERVAL))
         seen = site.replay(httpd, [count / rate for count in range(max(1, int(rate * seconds)))])
