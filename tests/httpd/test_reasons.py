@@ -120,17 +120,17 @@ def test_off_where_nothing_is_configured(httpd):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("coding,engines", [
-    ("gzip", {"zlib", "libdeflate", "isal"}), ("br", {"brotli"}),
-    *([("zstd", {"zstd"})] if env.HAS_ZSTD else [])])
-def test_the_notes_of_a_compressed_response(site, coding, engines):
+@pytest.mark.parametrize("coding,engines,levels", [
+    ("gzip", {"zlib", "libdeflate", "isal"}, range(1, 10)), ("br", {"brotli"}, range(7)),
+    *([("zstd", {"zstd"}, range(1, 10))] if env.HAS_ZSTD else [])])
+def test_the_notes_of_a_compressed_response(site, coding, engines, levels):
     """Which of gzip's engines it is follows from the level, and that from the machine's load."""
     answer, grown = counted(site, lambda: site.get("/plain/a.txt", ae=coding))
     check.encoded(answer, coding, TEXT)
     notes = site.notes(answer)
     assert grown == {"compressed": 1}
     assert notes["elastic-coding"] == coding and notes["elastic-engine"] in engines
-    assert 1 <= int(notes["elastic-level"]) <= {"gzip": 9, "br": 6, "zstd": 9}[coding]
+    assert int(notes["elastic-level"]) in levels
     assert notes["elastic-in"] == str(len(TEXT))
     assert int(notes["elastic-out"]) == len(answer.raw) == notes["sent"]
     assert abs(int(notes["elastic-ratio"]) - len(answer.raw) * 100 / len(TEXT)) <= 1
