@@ -73,7 +73,7 @@ def make_parser():
     parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="DIR",
                         help="agree: two folders of results")
     scales = parser.add_mutually_exclusive_group()
-    for scale, text in (("quick", "coarse figures; all but modes in 18 minutes"),
+    for scale, text in (("quick", "coarse figures; all but modes in 19 minutes"),
                         ("full", "the sources' durations"),
                         ("smoke", "seconds: shows that everything works, and measures nothing")):
         scales.add_argument(f"--{scale}", dest="scale", action="store_const", const=scale,

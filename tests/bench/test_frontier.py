@@ -152,16 +152,17 @@ def test_leg_that_is_overrun_is_left_out_of_higher_loads(monkeypatch):
             (("default", legs.DEFAULT), (legs.IDENTITY.name, legs.NONE), ("slow", legs.PINNED))}
     run, relieved = [], []
 
-    def one_pass(leg, server, kind, rate, scale, seed):
-        run.append((leg.name, round(rate)))
-        lost = 0 if leg.name == legs.IDENTITY.name or rate < 50 else 20
+    def one_pass(leg, server, demand, warm):
+        run.append((leg.name, round(demand.rate)))
+        lost = 0 if leg.name == legs.IDENTITY.name or demand.rate < 50 else 20
         return {"visits": 100, "lost": lost, "foreign_share": 0}, []
 
     monkeypatch.setattr(passes, "one_pass", one_pass)
     monkeypatch.setattr(passes, "relieve", relieved.append)
     monkeypatch.setattr(passes.pages, "seconds_of_a_page", lambda *_: 0.01)
     rows, _, costs = passes.measure(
-        types.SimpleNamespace(scale=types.SimpleNamespace(rounds=2, calibration=1),
+        types.SimpleNamespace(scale=types.SimpleNamespace(rounds=2, seconds=1, warm=1,
+                                                                calibration=1),
                               done=lambda share: None),
         made, [("php", 0.3), ("php", 0.6), ("php", 0.9)])
     assert [rate for name, rate in run if name == "slow"] == [30, 60, 60, 30]

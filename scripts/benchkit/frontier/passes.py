@@ -5,6 +5,8 @@ client's wire, 8 × bytes / R: one replay serves every R. What was not answered 
 time after which its client left, and as many bytes as the others' mean.
 """
 
+import dataclasses
+
 from benchkit import clients, rounds, sample, stats
 from benchkit.frontier import legs, pages
 
@@ -39,16 +41,29 @@ def summary(form, seconds):
                for percent in (50, 95)}}
 
 
-def one_pass(leg, server, kind, rate, scale, seed):
+@dataclasses.dataclass(frozen=True)
+class Demand:
+    """What is asked for: the same of all legs."""
+
+    kind: str  # of pages
+    rate: float  # visits a second
+    seconds: float
+    seed: int
+
+    def visits(self, warm):
+        """Those of `warm` seconds, and then those that count."""
+        return (pages.visits(self.kind, self.rate, warm, self.seed + 1)
+                + pages.visits(self.kind, self.rate, self.seconds, self.seed, warm))
+
+
+def one_pass(leg, server, demand, warm):
     """({column: figure} of one leg, the same for each size of page)."""
-    warm = scale.warm if leg.adaptive else WARM
-    # The measured visits are the same for all legs, however long each was warmed.
-    sent = pages.visits(kind, rate, warm, seed + 1) + pages.visits(
-        kind, rate, scale.seconds, seed, warm)
+    warm = warm if leg.adaptive else WARM
+    sent = demand.visits(warm)
     seen = clients.replay(server, sent, {"Accept-Encoding": leg.accept}, clients.PATIENCE)
-    here = seen.between(warm, warm + scale.seconds)
+    here = seen.between(warm, warm + demand.seconds)
     row = {**figures_of(here, clients.PATIENCE), "sent_share": seen.sent_share(),
-           "cpu_share": seen.cpu_share(warm, warm + scale.seconds),
+           "cpu_share": seen.cpu_share(warm, warm + demand.seconds),
            "foreign_share": seen.foreign_share}
     by_size = [{"size_kb": size, **figures_of([
         one for one in here if pages.size_of(one.visit.path) == size], clients.PATIENCE)}
@@ -85,7 +100,8 @@ def measure(run, servers, cases):
             costs[number, kind] = pages.seconds_of_a_page(
                 calibrated, kind, legs.IDENTITY.accept, run.scale.calibration, number)
         rate = load / costs[number, kind]
-        seed = 1000 * number + 10 * cases.index((kind, load))
+        demand = Demand(kind, rate, run.scale.seconds,
+                        1000 * number + 10 * cases.index((kind, load)))
         ordered = in_order(servers.values())
         for leg, server in ordered if number % 2 else reversed(ordered):
             if load > overrun.get((leg.name, kind), 1):
@@ -93,7 +109,7 @@ def measure(run, servers, cases):
             labels = {"round": number, "pages": kind, "load": load, "leg": leg.name,
                       "family": leg.family, "clients": " ".join(leg.clients),
                       "rate": round(rate, 1)}
-            row, sizes = one_pass(leg, server, kind, rate, run.scale, seed)
+            row, sizes = one_pass(leg, server, demand, run.scale.warm)
             rows.append({**labels, **row})
             by_size += [{**labels, **one} for one in sizes]
             if row["lost"]:
