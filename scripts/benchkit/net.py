@@ -1,8 +1,8 @@
 """Links of a given rate, in network namespaces of the run's own.
 
 Plain loopback carries tens of gigabits in segments of 32 KB, so that bytes cost nothing there. In
-the namespace of --link the loopback has an Ethernet's MTU and a token bucket of the rate asked for;
-requests and responses share the one bucket.
+the namespace of --link the loopback has an Ethernet's frames and a token bucket of the rate asked
+for; requests and responses share the one bucket.
 
 make() joins two namespaces by a veth pair: an Ethernet of MTU 1500 and a given rate. Neither has a
 name: each lives as long as the process that holds it, so that nothing of them is left however the
@@ -30,16 +30,22 @@ PATIENCE = 5  # seconds for a namespace to be there
 # link what passes in the time that the kernel's timers may be late; and a queue that holds what the
 # largest window of the experiments sends at once.
 FRAME, TIMERS_LATE, QUEUE = MTU + 14, 0.0002, "400ms"
-# Of the loopback: two of the kernel's largest bundles of segments pass at once; the queue is far
-# more than the windows of the experiments' few connections fill.
-LOOPBACK_BURST, LOOPBACK_QUEUE = "128kb", "50ms"
 MARK = "ELASTIC_BENCH_NAMESPACE"
 
 
-def shape(device, rate, burst, queue, run=tools.output_of):
+def shape(device, rate, run=tools.output_of):
     """Gives a device a rate such as 100mbit, instead of the last one."""
     run(tools.find("tc"), "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst",
-        burst, "latency", queue)
+        f"{bucket(rate)}b", "latency", QUEUE)
+
+
+def unbundle(device, run=tools.output_of):
+    """Has a device send real segments, of an Ethernet's size, rather than bundles of them."""
+    run(tools.find("ip"), "link", "set", device, "mtu", str(MTU), "gso_max_segs", "1")
+    for offload in OFFLOADS:
+        # Some kernels fix some of them; the capture shows whether what matters is off.
+        with contextlib.suppress(tools.BenchError):
+            run(tools.find("ethtool"), "-K", device, offload, "off")
 
 
 def enter_link(rate):
@@ -47,8 +53,9 @@ def enter_link(rate):
     if not re.fullmatch(r"[1-9]\d*(kbit|mbit|gbit)", rate):
         raise tools.BenchError(f"--link {rate}: give a rate such as 100mbit or 1gbit")
     if os.environ.get(MARK):
-        tools.output_of(tools.find("ip"), "link", "set", "lo", "mtu", str(MTU), "up")
-        shape("lo", rate, LOOPBACK_BURST, LOOPBACK_QUEUE)
+        tools.output_of(tools.find("ip"), "link", "set", "lo", "up")
+        unbundle("lo")
+        shape("lo", rate)
         return
     if os.geteuid() != 0:
         raise tools.BenchError("--link makes a network namespace: run it as root")
@@ -144,7 +151,7 @@ class Link:
     def shape(self, rate):
         """Gives both directions a rate."""
         for side in (self.server, self.client):
-            shape(DEVICE, rate, f"{bucket(rate)}b", QUEUE, side.run)
+            shape(DEVICE, rate, side.run)
 
     def first_window(self, segments):
         """How many segments the server's connections may send first; None for the default."""
@@ -164,11 +171,7 @@ def make(run):
     link = Link(Side(SERVER, held[0]), Side(CLIENT, held[1]))
     for side in (link.server, link.client):
         side.run(ip, "link", "set", "lo", "up")
-        side.run(ip, "link", "set", DEVICE, "mtu", str(MTU), "gso_max_segs", "1")
-        for offload in OFFLOADS:
-            # Some kernels fix some of them; the capture shows whether what matters is off.
-            with contextlib.suppress(tools.BenchError):
-                side.run(tools.find("ethtool"), "-K", DEVICE, offload, "off")
+        unbundle(DEVICE, side.run)
         side.run(ip, "addr", "add", f"{side.address}/24", "dev", DEVICE)
         side.run(ip, "link", "set", DEVICE, "up")
     return link

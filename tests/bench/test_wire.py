@@ -129,6 +129,20 @@ def test_bucket_is_one_frame_or_what_late_timers_need(rate, holds):
     assert net.lead(rate) == pytest.approx(holds / net.bytes_per_second(rate))
 
 
+def test_loopback_of_a_link_has_an_ethernets_frames_and_bucket(monkeypatch):
+    """A bucket of 128 KB and bundles of 64 would let most of what is served pass at no cost."""
+    ran = []
+    monkeypatch.setattr(net.tools, "find", lambda name: name)
+    monkeypatch.setattr(net.tools, "output_of", lambda *command: ran.append(" ".join(command)))
+    monkeypatch.setenv(net.MARK, "1")
+    # Their defaults were bound when they were defined.
+    monkeypatch.setattr(net.unbundle, "__defaults__", (net.tools.output_of,))
+    monkeypatch.setattr(net.shape, "__defaults__", (net.tools.output_of,))
+    net.enter_link("1mbit")
+    assert "ip link set lo mtu 1500 gso_max_segs 1" in ran and "ethtool -K lo tso off" in ran
+    assert "tc qdisc replace dev lo root tbf rate 1mbit burst 1514b latency 400ms" in ran
+
+
 ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", images=3)
 
 
