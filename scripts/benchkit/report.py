@@ -224,11 +224,15 @@ def machine_of(found):
 
 
 def summary(out, names, problems):
-    """A line for each verdict and each problem."""
+    """A line for each question, each verdict and each problem."""
     for name in names:
         if name in problems:
             yield f"{name}: not run: {problems[name]}"
             continue
         saved = outcome.load(out, name)
+        if saved and saved.headline and saved.verdicts:
+            one = saved.headline.verdict(saved.verdicts)
+            yield (f"{name}: {saved.headline.question} {saved.headline.answer(saved.verdicts)} "
+                   f"Here {one.here}; there {one.reported}; {likeness(one)}.")
         for one in saved.verdicts if saved else ():
             yield f"{name}: {one.sentence}"

@@ -171,9 +171,11 @@ def test_agreement_with_the_source(interval, there, said):
     assert likeness(figure(*interval, there)) == said
 
 
-def test_summary_has_a_line_for_each_verdict(results):
+def test_summary_has_a_line_for_each_question_and_each_verdict(results):
     lines = list(report.summary(results, ["one", "two"], {"two": "no wrk"}))
-    assert len(lines) == 4 and lines[-1] == "two: not run: no wrk"
+    assert len(lines) == 5 and lines[-1] == "two: not run: no wrk"
+    assert lines[0] == ("one: Do <bytes> fall? Yes, they fall. Here 0.500; there 0.6; "
+                        "same direction, same size.")
 
 
 def test_long_tables_are_cut_in_the_page(tmp_path):
