@@ -68,7 +68,8 @@ def start(run, site):
     (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
     configuration, log, socket = folder / "fpm.conf", folder / "output.log", socket_of(run)
     configuration.write_text(CONFIGURATION.format(
-        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")), encoding="utf-8")
+        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),
+                             encoding="utf-8")
     # The system's php.ini is not this run's; opcache keeps the pieces in memory.
     process = run.start([tools.find("php-fpm"), "--nodaemonize", "--fpm-config",
                          str(configuration)], log)

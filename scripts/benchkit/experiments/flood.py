@@ -118,7 +118,7 @@ def setups_in(text, began, seconds, length):
     """{second: the setups of its responses, the most frequent first} of a log."""
     found = collections.defaultdict(collections.Counter)
     for at, level, coding in re.findall(r"^(\d+) (\d+|-) (\S+)$", text, re.MULTILINE):
-        name = coding if level == "-" else "not compressed" if coding == "-" else f"{coding} {level}"
+        name = "not compressed" if coding == "-" else f"{coding} {level}".removesuffix(" -")
         found[math.floor((int(at) / 1e3 - began) / length)][name] += 1
     return [", ".join(f"{name} ({count})" for name, count in found[place].most_common(4))
             for place in range(len(seconds))]

@@ -118,7 +118,7 @@ def describe(run, costs, notes, names):
              "the latency and 8 × bytes / R, of one replay for all R; what was not answered within "
              "5 s counts as 5 s and the mean's bytes. An adaptive leg has run for "
              f"{run.scale.warm:g} s at each load before it counts.",
-             f"The best of a family is chosen in half of the rounds and compared in the other half, "
+             "The best of a family is chosen in half of the rounds and compared in the other half, "
              "and the other way round; intervals are of 95 %, over the rounds."]
     if run.scale.legs:
         texts.append(f"Legs of this scale ({len(names)}): {'; '.join(names)}. --full has all.")

@@ -2,7 +2,8 @@
 
 A cell is a kind of client and of pages, a load, a rate of the client's wire, and a figure of the
 total time. The best of many, chosen by the figures that it is then judged by, would look better
-than it is; so it is chosen in half of the rounds and compared in the other, and the other way round.
+than it is; so it is chosen in half of the rounds and compared in the other, and the other way
+round.
 """
 
 import collections

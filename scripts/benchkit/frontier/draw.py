@@ -37,11 +37,12 @@ def one_frontier(axes, rows, figure):
     axes.plot([points[name][0] for name in best], [points[name][1] for name in best], "-",
               color="#999999", lw=1, zorder=1)
     for family, label in LABELS.items():
+        of_default = family == legs.DEFAULT
         of = [one for name, one in seen.items() if families[name] == family]
         if of:
             axes.plot([one[0] for one in of], [one[1] for one in of],
-                      "*" if family == legs.DEFAULT else "o", ms=12 if family == legs.DEFAULT else 4,
-                      color=COLOURS[family], label=label, zorder=3 if family == legs.DEFAULT else 2)
+                      "*" if of_default else "o", ms=12 if of_default else 4,
+                      color=COLOURS[family], label=label, zorder=3 if of_default else 2)
     for name, (size, time) in seen.items():
         if name in best or len(seen) < 15:
             axes.annotate(name, (size, time), fontsize=6, xytext=(3, 3),
