@@ -15,7 +15,7 @@
 #include "elastic/state.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 8
+#define EL_BLOCK_VERSION 9
 
 typedef struct {
     uint32_t magic;

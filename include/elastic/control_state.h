@@ -8,6 +8,7 @@
 #define ELASTIC_CONTROL_STATE_H
 
 #include "elastic/goal.h"
+#include "elastic/price.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +44,8 @@ typedef struct {
  */
 typedef struct {
     double busy;          /* share of the CPU that is ours to use, 0 … 1 */
+    double seconds;       /* the interval's length */
+    double cpus;          /* CPUs' worth of time that are our 100 percent */
     double capacity_usec; /* CPU time that there was: the interval's length times the CPUs */
     double spent_usec;    /* CPU time of it that compression used */
     double kbytes;        /* KB that were compressed, before */
@@ -60,6 +63,7 @@ typedef struct {
     bool moved;     /* predict: the position changed after the last interval */
     bool over;      /* predict: the last interval's load was above the high threshold */
     bool saturated; /* predict: it went to the floor because a full CPU hides the demand */
+    el_price_memory_t price; /* goals that set a price: the load that it goes by */
 } el_control_memory_t;
 
 /* Whether positions have no fraction. */

@@ -65,14 +65,23 @@ typedef struct {
 size_t el_ladder_build(el_rung_t *rungs, size_t count);
 
 /*
- * The rung at `position` of `top`, of `count` (1 or more) that el_ladder_build() left: the fastest
- * at the floor, the smallest at the ceiling, and between them the highest whose bytes cost no more
- * than the position pays for one. That price rises from position to position by the same factor,
- * and it is the same for bodies of all lengths: so CPU time goes to where it saves most. It is
- * meant for the machine of the built-in costs; `slowness` is how many times as long this one takes.
+ * The highest rung, of `count` (1 or more) that el_ladder_build() left, whose bytes cost no more
+ * than `price` nanoseconds of CPU time for each that it saves over the rung below; the lowest where
+ * none does.
  */
-const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
-                                unsigned top, double slowness);
+const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, double price);
+
+/*
+ * The price at `position` of `top`: that of the fastest rung at the floor, of the smallest at the
+ * ceiling. It rises from position to position by the same factor, and is the same for bodies of all
+ * lengths: so CPU time goes to where it saves most. It is meant for the machine of the built-in
+ * costs; `slowness` is how many times as long this one takes.
+ */
+double el_ladder_price(const el_rung_t *rungs, size_t count, unsigned position, unsigned top,
+                       double slowness);
+
+/* The position, 0 … top and fractional, whose price is `price` on the machine of those costs. */
+double el_ladder_position(double price, unsigned top);
 
 /*
  * The first setup, from `rung` down to `rungs`, that costs no more than `most` nsec for each KB;

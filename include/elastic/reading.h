@@ -80,6 +80,9 @@ typedef struct {
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy);
 
+/* The time between two readings; 0 where it is not known. */
+double el_reading_seconds(const el_reading_t *before, const el_reading_t *after);
+
 /* The CPU time, µs, that was ours to use between two readings; 0 where it is not known. */
 double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
                            const el_reading_t *after);

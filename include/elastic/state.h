@@ -18,6 +18,8 @@
 
 /* Parts per million: how a share of 0 … 1 is stored in an integer. */
 #define EL_PPM 1000000u
+/* A delay of 1, as el_state_t has it. */
+#define EL_DELAY_ONE 1000u
 /* No sample was taken yet. */
 #define EL_STATE_NO_LOAD UINT64_MAX
 
@@ -36,6 +38,7 @@ typedef struct el_state {
     _Atomic uint64_t next_sample; /* µs of the monotonic clock; the right to sample is won on it */
     _Atomic uint64_t generation;  /* of the configuration; older children do not control */
     _Atomic uint64_t load_ppm;    /* the last sample's busy share, or EL_STATE_NO_LOAD */
+    _Atomic uint64_t delay;       /* el_price_memory_t's, in thousandths; 0: no price is set */
     _Atomic uint64_t samples;
     _Atomic uint64_t steps;       /* changes of the position by the controller */
     _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */

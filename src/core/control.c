@@ -1,5 +1,7 @@
 #include "elastic/control.h"
 
+#include "elastic/ladder.h"
+
 #include "control_mix.h"
 #include "control_predict.h"
 
@@ -108,27 +110,44 @@ static double pursue(const el_control_config_t *config, const el_observation_t *
     return el_control_is_whole(config->mode) ? one_step(now, target) : target;
 }
 
+/* The position of the price after a sample. */
+static double by_price(const el_control_config_t *config, const el_observation_t *observed,
+                       el_control_memory_t *memory)
+{
+    double delay = el_price_follow(&memory->price, observed->busy, observed->cpus,
+                                   observed->seconds);
+
+    return el_ladder_position(el_goal_worth(&config->goal) / delay, config->top);
+}
+
 el_control_state_t el_control_next(const el_control_config_t *config,
                                    const el_observation_t *observed, el_control_memory_t *memory,
                                    el_control_state_t state)
 {
-    double load_target;
+    double target = 0;
+    bool priced = el_goal_is_priced(&config->goal);
 
     state = el_control_clamp(config, state);
     if (config->mode == EL_CONTROL_OFF) {
         return state;
     }
+    if (priced) {
+        target = by_price(config, observed, memory);
+    }
     if (state.bypass) {
         state.bypass = !bypass_ends(config, observed->busy);
-        *memory = (el_control_memory_t){0};
+        *memory = (el_control_memory_t){.price = memory->price};
         return state;
     }
     if (observed->busy > config->bypass && at_floor(state)) {
         state.bypass = true;
         return state;
     }
-    load_target = by_load(config, observed, memory, state);
-    return el_control_at(state, pursue(config, observed, el_control_position(state), load_target));
+    if (!priced) {
+        target = pursue(config, observed, el_control_position(state),
+                        by_load(config, observed, memory, state));
+    }
+    return el_control_at(state, target);
 }
 
 bool el_control_due(uint64_t next_update, uint64_t now)

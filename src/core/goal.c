@@ -8,6 +8,7 @@
 /* Digits of a number that are read: more would lose precision without a word. */
 #define DIGITS_MAX 15
 
+#define NSEC_PER_SEC 1e9
 #define USEC_PER_HOUR 3.6e9
 #define KB_PER_GB (1e9 / 1024)
 
@@ -19,6 +20,9 @@
 #define BLIND_GAIN 0.125
 /* Less than this share is within the noise of the figures. */
 #define COST_SAVING 0.01
+
+/* A page of some tens of KB comes in a few flights of a congestion window that has just opened. */
+#define RATE_DEFAULT 5e6
 
 typedef struct {
     const char *at;
@@ -73,6 +77,35 @@ static bool take_number(rest_t *word, double *number)
     return digits > 0;
 }
 
+/* A rate in bits a second. */
+static bool take_rate(rest_t word, double *rate)
+{
+    static const struct {
+        const char *name;
+        double bits;
+    } units[] = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
+    double number;
+
+    if (!take_number(&word, &number) || number <= 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (is_word(word, units[i].name)) {
+            *rate = number * units[i].bits;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_time(rest_t *rest, el_goal_t *goal)
+{
+    rest_t rate = next_word(rest);
+
+    *goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = RATE_DEFAULT};
+    return is_word(rate, "") || take_rate(rate, &goal->rate);
+}
+
 static bool parse_latency(rest_t *rest, el_goal_t *goal)
 {
     static const struct {
@@ -121,6 +154,7 @@ bool el_goal_parse(const char *text, size_t len, el_goal_t *goal)
     el_goal_t got = {.kind = EL_GOAL_CPU};
 
     if (!is_word(kind, "cpu") && !(is_word(kind, "latency") && parse_latency(&rest, &got))
+        && !(is_word(kind, "time") && parse_time(&rest, &got))
         && !(is_word(kind, "cost") && parse_cost(&rest, &got))) {
         return false;
     }
@@ -168,4 +202,14 @@ double el_goal_cheapest(const el_goal_t *goal, const el_curve_t *curve, double p
         return position;
     }
     return best;
+}
+
+bool el_goal_is_priced(const el_goal_t *goal)
+{
+    return goal->kind == EL_GOAL_TIME;
+}
+
+double el_goal_worth(const el_goal_t *goal)
+{
+    return 8 * NSEC_PER_SEC / goal->rate;
 }

@@ -67,7 +67,7 @@ static bool is_before(const el_rung_t *a, const el_rung_t *b)
 }
 
 /* What a byte costs, in nanoseconds, that `b` saves over `a`; `b` makes fewer. */
-static double price(const el_rung_t *a, const el_rung_t *b)
+static double price_between(const el_rung_t *a, const el_rung_t *b)
 {
     double saved = ((double)a->cost.size - (double)b->cost.size) / 10000 * 1024;
 
@@ -96,7 +96,8 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
         }
         /* Prices have to rise: a rung after which bytes get cheaper is not worth standing on. */
         while (left > 1
-               && price(&rungs[left - 2], &rungs[left - 1]) >= price(&rungs[left - 1], &rung)) {
+               && price_between(&rungs[left - 2], &rungs[left - 1])
+                      >= price_between(&rungs[left - 1], &rung)) {
             left--;
         }
         rungs[left++] = rung;
@@ -104,27 +105,39 @@ size_t el_ladder_build(el_rung_t *rungs, size_t count)
     return left;
 }
 
-const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, unsigned position,
-                                unsigned top, double slowness)
+const el_rung_t *el_ladder_rung(const el_rung_t *rungs, size_t count, double price)
 {
-    double first, last, low, high, bid;
     size_t at = 0;
 
-    if (position >= top) {
-        return &rungs[count - 1];
-    }
-    if (position == 0 || count == 1) {
-        return &rungs[0];
-    }
-    first = price(&rungs[0], &rungs[1]) / slowness;
-    last = price(&rungs[count - 2], &rungs[count - 1]) / slowness;
-    low = first > PRICE_HIGH ? first : PRICE_LOW;
-    high = last > PRICE_HIGH ? last : PRICE_HIGH;
-    bid = low * pow(high / low, (double)position / top) * slowness;
-    while (at + 1 < count && price(&rungs[at], &rungs[at + 1]) <= bid) {
+    while (at + 1 < count && price_between(&rungs[at], &rungs[at + 1]) <= price) {
         at++;
     }
     return &rungs[at];
+}
+
+double el_ladder_price(const el_rung_t *rungs, size_t count, unsigned position, unsigned top,
+                       double slowness)
+{
+    double first, last, low, high;
+
+    if (position >= top) {
+        return INFINITY;
+    }
+    if (position == 0 || count == 1) {
+        return 0;
+    }
+    first = price_between(&rungs[0], &rungs[1]) / slowness;
+    last = price_between(&rungs[count - 2], &rungs[count - 1]) / slowness;
+    low = first > PRICE_HIGH ? first : PRICE_LOW;
+    high = last > PRICE_HIGH ? last : PRICE_HIGH;
+    return low * pow(high / low, (double)position / top) * slowness;
+}
+
+double el_ladder_position(double price, unsigned top)
+{
+    double share = log(fmax(price, PRICE_LOW) / PRICE_LOW) / log(PRICE_HIGH / PRICE_LOW);
+
+    return top * fmin(1, share);
 }
 
 const el_rung_t *el_ladder_within(const el_rung_t *rungs, const el_rung_t *rung, uint32_t most)

@@ -87,6 +87,11 @@ static double elapsed(const el_reading_t *before, const el_reading_t *after)
     return after->at_usec > before->at_usec ? (double)(after->at_usec - before->at_usec) : 0;
 }
 
+double el_reading_seconds(const el_reading_t *before, const el_reading_t *after)
+{
+    return before->at_usec > 0 ? elapsed(before, after) / 1e6 : 0;
+}
+
 double el_reading_capacity(const el_load_signals_t *signals, const el_reading_t *before,
                            const el_reading_t *after)
 {

@@ -172,7 +172,7 @@ static el_plan_t plan_at(unsigned position, size_t nbytes, bool with_zstd)
         }
     }
     count = el_ladder_build(rungs, count);
-    rung = el_ladder_rung(rungs, count, position, TOP, 1);
+    rung = el_ladder_rung(rungs, count, el_ladder_price(rungs, count, position, TOP, 1));
     setup.level = rung->level;
     return el_engine_plan(rung->coding, &setup, true);
 }

@@ -9,7 +9,7 @@
 #define UNIT_SUITES(X)                                                                             \
     X(coding) X(accept) X(encoding) X(decoder) X(mediatype) X(load) X(cgroup) X(psi) X(position)   \
     X(reading) X(machine) X(ladder) X(curve) X(goal) X(histogram) X(control) X(cost) X(ratio)      \
-    X(control_mix) X(control_predict) X(packet) X(etag) X(decide) X(snapshot) X(state)             \
+    X(price) X(control_mix) X(control_predict) X(packet) X(etag) X(decide) X(snapshot) X(state)    \
     X(state_claim) X(state_control)
 
 /* Those of the program `engines`, which links the compression libraries. */

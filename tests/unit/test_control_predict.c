@@ -206,6 +206,7 @@ START_TEST(without_costs_it_mixes)
 END_TEST
 
 static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
+static const el_goal_t soon = {.kind = EL_GOAL_TIME, .rate = 20e6};
 static const el_goal_t cheap = {.kind = EL_GOAL_COST, .per_core_hour = 0.04, .per_gbyte = 0.08};
 
 static const struct {
@@ -230,6 +231,10 @@ static const struct {
     {"cost: to the cheapest", EL_CONTROL_PREDICT, &cheap, 0, 0.1, 0.001, 0, 3},
     {"cost: to the cheapest, steps", EL_CONTROL_STEP, &cheap, 0, 0.1, 0.001, 0, 1},
     {"cost: the CPU is full", EL_CONTROL_PREDICT, &cheap, 4, 1.0, 0.9, 0, 0},
+    {"time: CPU to spare", EL_CONTROL_STEP, &soon, 0, 0, 0.001, 0, 2.976238},
+    {"time: the CPU is full", EL_CONTROL_STEP, &soon, 4, 1.0, 0.9, 0, 0},
+    /* 8 ns a byte at the floor, 1536 at the ceiling; 400 by the wire, a quarter at half load. */
+    {"time: half of the CPU is busy", EL_CONTROL_STEP, &soon, 0, 0.5, 0.001, 0, 1.921559},
 };
 
 START_TEST(a_goal_sets_the_position)

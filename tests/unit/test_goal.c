@@ -11,7 +11,7 @@
 static const struct {
     const char *text;
     el_goal_kind_t kind; /* NONE: refused */
-    double one, two;     /* µs, or the prices */
+    double one, two;     /* µs, bits a second, or the prices */
 } texts[] = {
     {"cpu", EL_GOAL_CPU, 0, 0},
     {"  CPU\t", EL_GOAL_CPU, 0, 0},
@@ -19,6 +19,19 @@ static const struct {
     {"cpux", NONE, 0, 0},
     {"", NONE, 0, 0},
     {"   ", NONE, 0, 0},
+    {"time", EL_GOAL_TIME, 5e6, 0},
+    {"Time 20Mbit/s", EL_GOAL_TIME, 20e6, 0},
+    {"time 1.5gbit/s", EL_GOAL_TIME, 1.5e9, 0},
+    {"time 256kbit/s", EL_GOAL_TIME, 256e3, 0},
+    {"time 9600bit/s", EL_GOAL_TIME, 9600, 0},
+    {"time 0Mbit/s", NONE, 0, 0},
+    {"time 5", NONE, 0, 0},
+    {"time 5MB/s", NONE, 0, 0},
+    {"time 5Mbit", NONE, 0, 0},
+    {"time -5Mbit/s", NONE, 0, 0},
+    {"time 5 Mbit/s", NONE, 0, 0},
+    {"time fast", NONE, 0, 0},
+    {"time 5Mbit/s x", NONE, 0, 0},
     {"latency p95 5ms", EL_GOAL_LATENCY, 5000, 0},
     {"latency p95 5", EL_GOAL_LATENCY, 5000, 0},
     {"Latency P95 2S", EL_GOAL_LATENCY, 2e6, 0},
@@ -65,6 +78,8 @@ START_TEST(a_text_is_a_goal)
     ck_assert_msg(goal.kind == texts[_i].kind, "%s: kind", text);
     if (goal.kind == EL_GOAL_LATENCY) {
         ck_assert_msg(fabs(goal.p95_usec - texts[_i].one) < 1e-6, "%s: %f", text, goal.p95_usec);
+    } else if (goal.kind == EL_GOAL_TIME) {
+        ck_assert_msg(fabs(goal.rate - texts[_i].one) < 1e-3, "%s: %f", text, goal.rate);
     } else if (goal.kind == EL_GOAL_COST) {
         ck_assert_msg(fabs(goal.per_core_hour - texts[_i].one) < 1e-9, "%s: core", text);
         ck_assert_msg(fabs(goal.per_gbyte - texts[_i].two) < 1e-9, "%s: GB", text);
@@ -147,6 +162,23 @@ START_TEST(the_cheapest_setup_is_found)
 }
 END_TEST
 
+START_TEST(a_byte_is_worth_its_time_on_the_wire)
+{
+    static const char *const others[] = {"cpu", "latency p95 5ms", "cost 0.02/h 0.1/GB"};
+    el_goal_t goal;
+
+    ck_assert(el_goal_parse("time", 4, &goal));
+    ck_assert(el_goal_is_priced(&goal));
+    ck_assert_double_eq_tol(el_goal_worth(&goal), 1600, 1e-6);
+    ck_assert(el_goal_parse("time 20Mbit/s", 13, &goal));
+    ck_assert_double_eq_tol(el_goal_worth(&goal), 400, 1e-6);
+    for (int i = 0; i < ROWS(others); i++) {
+        ck_assert(el_goal_parse(others[i], strlen(others[i]), &goal));
+        ck_assert(!el_goal_is_priced(&goal));
+    }
+}
+END_TEST
+
 Suite *goal_suite(void)
 {
     TCase *tc = tcase_create("goal");
@@ -157,5 +189,6 @@ Suite *goal_suite(void)
     tcase_add_test(tc, without_costs_a_latency_is_felt_for);
     tcase_add_test(tc, a_price_is_cpu_and_egress);
     tcase_add_loop_test(tc, the_cheapest_setup_is_found, 0, ROWS(prices));
+    tcase_add_test(tc, a_byte_is_worth_its_time_on_the_wire);
     return suite_of("goal", tc);
 }

@@ -124,6 +124,12 @@ START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
 }
 END_TEST
 
+static const el_rung_t *rung_at(const el_rung_t *rungs, size_t count, unsigned position,
+                                unsigned top, double slowness)
+{
+    return el_ladder_rung(rungs, count, el_ladder_price(rungs, count, position, top, slowness));
+}
+
 START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
 {
     /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 8 × 192^(p/8). */
@@ -134,15 +140,46 @@ START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
     memcpy(rungs, setups, sizeof(rungs));
     count = el_ladder_build(rungs, ROWS(setups));
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8, 1), &rungs[at[p]]);
+        ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 1), &rungs[at[p]]);
     }
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, 0, 0, 1), &rungs[count - 1]);
+    ck_assert_ptr_eq(rung_at(rungs, count, 0, 0, 1), &rungs[count - 1]);
     /* On a machine of half the speed all setups take twice the time, and none moves. */
     for (size_t i = 0; i < count; i++) {
         rungs[i].cost.nsec *= 2;
     }
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(el_ladder_rung(rungs, count, p, 8, 2), &rungs[at[p]]);
+        ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 2), &rungs[at[p]]);
+    }
+}
+END_TEST
+
+static const struct {
+    double price;
+    size_t at;
+} bids[] = {{0, 0}, {23, 0}, {25, 1}, {58, 1}, {60, 2}, {243, 2}, {245, 3}, {489, 4}, {1e9, 4}};
+
+START_TEST(a_price_pays_for_every_byte_that_costs_no_more)
+{
+    el_rung_t rungs[ROWS(setups)];
+    size_t count;
+
+    memcpy(rungs, setups, sizeof(rungs));
+    count = el_ladder_build(rungs, ROWS(setups));
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, bids[_i].price), &rungs[bids[_i].at]);
+}
+END_TEST
+
+START_TEST(a_price_has_a_position)
+{
+    ck_assert_double_eq(el_ladder_position(0, 8), 0);
+    ck_assert_double_eq(el_ladder_position(8, 8), 0);
+    ck_assert_double_eq(el_ladder_position(1e9, 8), 8);
+    ck_assert_double_eq(el_ladder_position(100, 0), 0);
+    /* Where the position has that price for those who go by positions. */
+    for (unsigned p = 1; p < 8; p++) {
+        double price = el_ladder_price(setups, 2, p, 8, 1);
+
+        ck_assert_double_eq_tol(el_ladder_position(price, 8), p, 1e-9);
     }
 }
 END_TEST
@@ -159,7 +196,7 @@ START_TEST(where_all_bytes_are_dear_the_prices_follow)
     memcpy(rungs, dear, sizeof(rungs));
     ck_assert_uint_eq(el_ladder_build(rungs, ROWS(dear)), ROWS(dear));
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(el_ladder_rung(rungs, ROWS(dear), p, 4, 1), &rungs[at[p]]);
+        ck_assert_ptr_eq(rung_at(rungs, ROWS(dear), p, 4, 1), &rungs[at[p]]);
     }
 }
 END_TEST
@@ -172,7 +209,7 @@ START_TEST(a_ladder_of_one_or_of_equals)
     ck_assert_uint_eq(el_ladder_build(rungs, 1), 1);
     ck_assert_uint_eq(el_ladder_build(rungs, 3), 1);
     ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
-    ck_assert_ptr_eq(el_ladder_rung(rungs, 1, 3, 8, 1), rungs);
+    ck_assert_ptr_eq(rung_at(rungs, 1, 3, 8, 1), rungs);
 }
 END_TEST
 
@@ -217,6 +254,8 @@ Suite *ladder_suite(void)
     tcase_add_test(tc, no_step_moves_a_level_by_more_than_one);
     tcase_add_test(tc, a_ladder_rises_in_time_and_falls_in_bytes);
     tcase_add_test(tc, a_position_pays_the_same_for_a_byte_of_any_body);
+    tcase_add_loop_test(tc, a_price_pays_for_every_byte_that_costs_no_more, 0, ROWS(bids));
+    tcase_add_test(tc, a_price_has_a_position);
     tcase_add_test(tc, where_all_bytes_are_dear_the_prices_follow);
     tcase_add_test(tc, a_ladder_of_one_or_of_equals);
     tcase_add_loop_test(tc, a_limit_is_kept_setup_by_setup, 0, ROWS(descents));

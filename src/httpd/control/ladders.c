@@ -10,15 +10,14 @@
 /* A ladder that was built, and what of. */
 typedef struct {
     atomic_flag busy;
-    bool whole;
     uint32_t built; /* second of the monotonic clock; 0: never */
     el_range_t range[EL_CODINGS];
     size_t count;
     el_rung_t rungs[EL_RUNGS_MAX];
 } slot_t;
 
-/* One for each set and size class; those of sets with one coding, or none, are never used. */
-static slot_t slots[EL_CODING_SETS][EL_SIZE_CLASSES];
+/* One for each set and size class, of streams and of whole bodies. */
+static slot_t slots[2][EL_CODING_SETS][EL_SIZE_CLASSES];
 
 /*
  * All setups of the key's codings, in the order of codings and levels; their number. Of two that
@@ -45,7 +44,7 @@ static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
 /* Whether a slot holds the key's ladder by the costs of this second. */
 static bool is_current(const slot_t *slot, const el_ladder_key_t *key, uint32_t now)
 {
-    bool same = slot->built == now && slot->whole == key->whole;
+    bool same = slot->built == now;
 
     for (unsigned i = 0; same && i < EL_CODINGS; i++) {
         same = !(key->set & EL_CODING_BIT(i))
@@ -57,7 +56,6 @@ static bool is_current(const slot_t *slot, const el_ladder_key_t *key, uint32_t 
 
 static void build(slot_t *slot, const el_ladder_key_t *key, uint32_t now)
 {
-    slot->whole = key->whole;
     slot->built = now;
     memcpy(slot->range, key->range, sizeof(slot->range));
     slot->count = el_ladder_build(slot->rungs, collect(key, slot->rungs));
@@ -65,15 +63,16 @@ static void build(slot_t *slot, const el_ladder_key_t *key, uint32_t now)
 
 static el_rung_t choose(const el_rung_t *rungs, size_t count, el_turn_t turn, uint32_t most)
 {
-    const el_rung_t *rung =
-        el_ladder_rung(rungs, count, turn.position, turn.top, el_costs_slowness());
+    double price = turn.price >= 0 ? turn.price
+                                   : el_ladder_price(rungs, count, turn.position, turn.top,
+                                                     el_costs_slowness());
 
-    return *el_ladder_within(rungs, rung, most);
+    return *el_ladder_within(rungs, el_ladder_rung(rungs, count, price), most);
 }
 
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
 {
-    slot_t *slot = &slots[key->set % EL_CODING_SETS][el_cost_class(key->length)];
+    slot_t *slot = &slots[key->whole][key->set % EL_CODING_SETS][el_cost_class(key->length)];
     uint32_t now = el_clock_sec();
     el_rung_t rungs[EL_RUNGS_MAX], chosen;
 
@@ -99,9 +98,9 @@ void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, d
 
     count = single ? count : el_ladder_build(rungs, count);
     for (unsigned p = 0; p <= top; p++) {
-        const el_rung_t *rung = single
-                                    ? &rungs[el_ladder_level(only, p, top) - only.min]
-                                    : el_ladder_rung(rungs, count, p, top, el_costs_slowness());
+        double price = el_ladder_price(rungs, count, p, top, el_costs_slowness());
+        const el_rung_t *rung = single ? &rungs[el_ladder_level(only, p, top) - only.min]
+                                       : el_ladder_rung(rungs, count, price);
 
         cost[p] += weight * rung->cost.nsec / 1000;
         ratio[p] += weight * rung->cost.size / 10000;

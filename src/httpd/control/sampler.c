@@ -57,7 +57,8 @@ static bool read_curve(double *cost, double *ratio)
     uint64_t bytes = el_counters_total(el_shared.counters, EL_COUNT_BYTES_IN);
     uint64_t responses = el_counters_total(el_shared.counters, EL_COUNT_COMPRESSED);
 
-    return (control->mode == EL_CONTROL_PREDICT || control->goal.kind != EL_GOAL_CPU)
+    return !el_goal_is_priced(&control->goal)
+           && (control->mode == EL_CONTROL_PREDICT || control->goal.kind != EL_GOAL_CPU)
            && responses > 0
            && el_client_mix_curve(bytes / responses, control->top, cost, ratio);
 }

@@ -50,7 +50,7 @@ static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t
 {
     el_setup_t setup = choice->setup;
 
-    while (setup.level > min
+    while (most != UINT32_MAX && setup.level > min
            && el_costs_expect(choice->coding, &setup, whole).nsec > most) {
         setup.level--;
     }
@@ -58,21 +58,21 @@ static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t
 }
 
 static el_rung_t rung_of(const el_policy_t *policy, const el_facts_t *facts, unsigned set,
-                         bool whole, uint32_t most)
+                         el_turn_t turn, bool whole)
 {
     el_ladder_key_t key = {
         .set = set, .range = policy->range, .whole = whole, .length = length_of(facts),
     };
 
-    return el_ladders_choose(&key, el_shared_turn(), most);
+    return el_ladders_choose(&key, turn, allowance(policy, &facts->moment));
 }
 
 el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
                            bool whole)
 {
     unsigned set = choices_of(policy, &facts->demand, coding);
-    uint32_t most = allowance(policy, &facts->moment);
     el_range_t range = policy->range[coding];
+    el_turn_t turn = el_shared_turn();
     el_choice_t choice = {
         .coding = coding,
         .setup =
@@ -85,16 +85,17 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
     };
 
     el_client_mix_count(set);
-    if (set != EL_CODING_BIT(coding)) {
-        el_rung_t rung = rung_of(policy, facts, set, whole, most);
+    if (set != EL_CODING_BIT(coding) || (turn.price >= 0 && el_shared_moves(range))) {
+        el_rung_t rung = rung_of(policy, facts, set, turn, whole);
 
         choice.coding = rung.coding;
         choice.setup.level = rung.level;
         return choice;
     }
-    choice.setup.level = el_shared_level(range, el_shared_turn());
-    if (most != UINT32_MAX && el_shared_moves(range)) {
-        choice.setup.level = level_within(&choice, range.min, whole, most);
+    choice.setup.level = el_shared_level(range, turn);
+    if (el_shared_moves(range)) {
+        choice.setup.level = level_within(&choice, range.min, whole,
+                                          allowance(policy, &facts->moment));
     }
     return choice;
 }
@@ -103,8 +104,8 @@ el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
                              el_coding_t coding, bool whole)
 {
     unsigned set = choices_of(policy, &facts->demand, coding);
-    uint32_t most = allowance(policy, &facts->moment);
 
-    return set == EL_CODING_BIT(coding) ? coding
-                                        : rung_of(policy, facts, set, whole, most).coding;
+    return set == EL_CODING_BIT(coding)
+               ? coding
+               : rung_of(policy, facts, set, el_shared_turn(), whole).coding;
 }

@@ -90,6 +90,21 @@ void el_shared_child(void)
     process = (unsigned)getpid();
 }
 
+/* Below 0 where the position counts: with goals without a price, and until the first sample. */
+static double price(void)
+{
+    const el_goal_t *goal = &el_shared.config.control.goal;
+    uint64_t delay = atomic_load_explicit(&el_shared.state->delay, memory_order_relaxed);
+
+    return delay > 0 && el_goal_is_priced(goal)
+               ? el_goal_worth(goal) * EL_DELAY_ONE / (double)delay : -1;
+}
+
+el_turn_t el_shared_priced(el_control_state_t control)
+{
+    return (el_turn_t){control.position, control.top, price()};
+}
+
 el_turn_t el_shared_turn(void)
 {
     /* Counted in each process, which begins at a number of its own. */
@@ -101,7 +116,7 @@ el_turn_t el_shared_turn(void)
         count = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed) + process;
         control.position += el_control_upper(control, count);
     }
-    return (el_turn_t){control.position, control.top};
+    return el_shared_priced(control);
 }
 
 int el_shared_level(el_range_t range, el_turn_t turn)

@@ -53,14 +53,18 @@ void el_shared_reset(void);
 /* In child_init: picks the counters that this process adds to. */
 void el_shared_child(void);
 
-/* The position of one response, a whole number 0 … `top`. */
+/* What one response goes by: a whole position 0 … `top`, or a price. */
 typedef struct {
     unsigned position;
     unsigned top;
+    double price; /* of a saved byte, ns of CPU time; below 0: the position counts */
 } el_turn_t;
 
+/* What `control` amounts to with the price of now, without a turn. */
+el_turn_t el_shared_priced(el_control_state_t control);
+
 /*
- * The position for the next response: where the controller's lies between two, one of them by
+ * The same for the next response: where the controller's position lies between two, one of them by
  * turns. Called once for a response.
  */
 el_turn_t el_shared_turn(void);

@@ -1,6 +1,7 @@
 #include "httpd/status/figures.h"
 
 #include "httpd/config/policy.h"
+#include "httpd/control/ladders.h"
 #include "httpd/control/sampler.h"
 #include "httpd/state/shared.h"
 
@@ -15,6 +16,9 @@
 
 /* Room for the names and versions of all engines. */
 #define ENGINES_SIZE 256
+
+/* The time of eight bits at 1 Mbit/s. */
+#define NSEC_OF_BYTE_AT_MBIT 8000.
 
 typedef struct {
     apr_pool_t *pool;
@@ -73,6 +77,27 @@ static void add_controller(list_t *list)
               control.top ? el_control_position(control) / control.top : 1);
 }
 
+/* The level for a large page whose client takes no other coding. */
+static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
+{
+    el_ladder_key_t key = {
+        .set = EL_CODING_BIT(coding), .range = el_policy_site()->range, .whole = true,
+    };
+
+    return turn.price >= 0 && el_shared_moves(range)
+               ? el_ladders_choose(&key, turn, UINT32_MAX).level
+               : el_shared_level(range, turn);
+}
+
+/* What a saved byte may cost, and the rate of the wire on which that is the time it takes. */
+static void add_price(list_t *list, double price)
+{
+    add(list, "ElasticPrice", "Price of a saved byte, ns of CPU time", true,
+        apr_psprintf(list->pool, "%.1f", price));
+    add(list, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", true,
+        apr_psprintf(list->pool, "%.3f", NSEC_OF_BYTE_AT_MBIT / price));
+}
+
 static void add_levels(list_t *list)
 {
     static const struct {
@@ -85,13 +110,16 @@ static void add_levels(list_t *list)
         {EL_ZSTD, "ElasticLevelZstd", "Level of zstd"},
     };
     el_control_state_t control = el_state_control(el_shared.state);
-    el_turn_t turn = {control.position, control.top};
+    el_turn_t turn = el_shared_priced(control);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         el_range_t range = el_policy_site()->range[rows[i].coding];
 
         add_count(list, rows[i].key, rows[i].text,
-                  range.enabled ? (uint64_t)el_shared_level(range, turn) : 0);
+                  range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
+    }
+    if (turn.price > 0) {
+        add_price(list, turn.price);
     }
     add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
 }

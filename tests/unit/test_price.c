@@ -1,0 +1,180 @@
+#include "elastic/price.h"
+
+#include "suites.h"
+
+#include <math.h>
+
+static const struct {
+    double cpus, load, delay;
+} delays[] = {
+    {1, 0, 1},       {1, 0.2, 1.5625}, {1, 0.5, 4},     {1, 0.8, 25},    {1, 0.9, 100},
+    {2, 0.2, 1.13},  {2, 0.5, 2.22},   {2, 0.9, 50.1},  {4, 0.5, 1.42},  {4, 0.95, 100.2},
+    {16, 0.7, 1.27}, {16, 0.95, 25.4}, {64, 0.5, 1},    {64, 0.9, 2.10}, {64, 0.95, 6.70},
+    {0.5, 0.5, 4},   {1.5, 0.5, 3.11}, {0, 0.5, 4},
+};
+
+START_TEST(the_delay_is_the_derivative_of_the_time_in_the_queue)
+{
+    double got = el_price_delay(delays[_i].load, delays[_i].cpus);
+
+    ck_assert_msg(fabs(got / delays[_i].delay - 1) < 0.005, "%g CPUs at %g: %f", delays[_i].cpus,
+                  delays[_i].load, got);
+}
+END_TEST
+
+/* The mean time in M/M/c for a service time of `s`, by Erlang's C as a sum. */
+static double time_in_queue(double s, double rate, unsigned cpus)
+{
+    double a = s * rate, term = 1, sum = 1, full;
+
+    for (unsigned n = 1; n < cpus; n++) {
+        term *= a / n;
+        sum += term;
+    }
+    full = term * a / cpus * cpus / (cpus - a);
+    return s + full / (sum + full) * s / (cpus - a);
+}
+
+static const unsigned cpus[] = {1, 2, 3, 7, 32, 64};
+
+START_TEST(the_delay_is_the_slope_of_the_formula_as_it_is_printed)
+{
+    for (double load = 0.05; load < 0.96; load += 0.05) {
+        double rate = load * cpus[_i], step = 1e-6;
+        double slope = (time_in_queue(1 + step, rate, cpus[_i])
+                        - time_in_queue(1 - step, rate, cpus[_i])) / (2 * step);
+        double got = el_price_delay(load, cpus[_i]);
+
+        ck_assert_msg(fabs(got / slope - 1) < 1e-3, "%u at %g: %f, %f", cpus[_i], load, got, slope);
+    }
+}
+END_TEST
+
+START_TEST(a_full_machine_has_a_delay_as_well)
+{
+    ck_assert(isfinite(el_price_delay(1, 1)) && el_price_delay(1, 1) > 1e5);
+    ck_assert(isfinite(el_price_delay(2, 64)) && el_price_delay(2, 64) > 1e3);
+    ck_assert(isfinite(el_price_delay(1, 1e6)));
+    ck_assert_double_eq(el_price_delay(-1, 1), 1);
+}
+END_TEST
+
+/* `count` samples of `load`, half a second each, of one CPU; the last delay. */
+static double follow(el_price_memory_t *memory, unsigned count, double load)
+{
+    double delay = 0;
+
+    while (count-- > 0) {
+        delay = el_price_follow(memory, load, 1, 0.5);
+    }
+    return delay;
+}
+
+START_TEST(the_first_sample_counts_at_once)
+{
+    el_price_memory_t memory = {0};
+
+    ck_assert_double_eq_tol(follow(&memory, 1, 0.5), 4, 1e-9);
+}
+END_TEST
+
+START_TEST(a_flood_is_met_within_two_samples)
+{
+    el_price_memory_t memory = {0};
+
+    follow(&memory, 100, 0.2);
+    ck_assert_double_gt(follow(&memory, 1, 1), 25);
+    ck_assert_double_gt(follow(&memory, 1, 1), 200);
+}
+END_TEST
+
+START_TEST(after_it_the_delay_falls_within_seconds)
+{
+    el_price_memory_t memory = {0};
+
+    follow(&memory, 100, 0.2);
+    follow(&memory, 10, 1);
+    ck_assert_double_gt(follow(&memory, 1, 0.2), 4);
+    ck_assert_double_lt(follow(&memory, 9, 0.2), 3);
+}
+END_TEST
+
+START_TEST(a_load_that_stays_has_one_delay)
+{
+    el_price_memory_t memory = {0};
+    double delay = follow(&memory, 1, 0.6);
+
+    for (unsigned n = 0; n < 1000; n++) {
+        ck_assert_double_eq(follow(&memory, 1, 0.6), delay);
+    }
+}
+END_TEST
+
+/* A number of -1 … 1, the same in each run. */
+static double noise(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state / 2147483648. - 1;
+}
+
+START_TEST(noise_changes_the_delay_seldom)
+{
+    el_price_memory_t memory = {0};
+    uint32_t state = 1;
+    double last = follow(&memory, 10, 0.6);
+    unsigned changes = 0;
+
+    /* Ten minutes with a standard deviation of eight points. */
+    for (unsigned n = 0; n < 1200; n++) {
+        double delay = follow(&memory, 1, 0.6 + 0.08 * sqrt(3) * noise(&state));
+
+        changes += delay != last;
+        last = delay;
+    }
+    ck_assert_uint_le(changes, 10);
+    ck_assert_double_gt(last, 6.25 / 1.6);
+    ck_assert_double_lt(last, 6.25 * 1.6);
+}
+END_TEST
+
+START_TEST(a_small_change_that_lasts_is_followed)
+{
+    el_price_memory_t memory = {0};
+    uint32_t state = 1;
+
+    follow(&memory, 100, 0.5);
+    for (unsigned n = 0; n < 120; n++) {
+        follow(&memory, 1, 0.7 + 0.05 * noise(&state));
+    }
+    ck_assert_double_gt(memory.delay, 11.1 / 1.5);
+}
+END_TEST
+
+START_TEST(an_interval_of_a_minute_counts_at_once)
+{
+    el_price_memory_t memory = {0};
+
+    for (unsigned n = 0; n < 20; n++) {
+        el_price_follow(&memory, 0.2, 1, 60);
+    }
+    ck_assert_double_gt(el_price_follow(&memory, 0.7, 1, 60), 9);
+    ck_assert_double_lt(el_price_follow(&memory, 0.2, 1, 60), 2);
+}
+END_TEST
+
+Suite *price_suite(void)
+{
+    TCase *tc = tcase_create("price");
+
+    tcase_add_loop_test(tc, the_delay_is_the_derivative_of_the_time_in_the_queue, 0, ROWS(delays));
+    tcase_add_loop_test(tc, the_delay_is_the_slope_of_the_formula_as_it_is_printed, 0, ROWS(cpus));
+    tcase_add_test(tc, a_full_machine_has_a_delay_as_well);
+    tcase_add_test(tc, the_first_sample_counts_at_once);
+    tcase_add_test(tc, a_flood_is_met_within_two_samples);
+    tcase_add_test(tc, after_it_the_delay_falls_within_seconds);
+    tcase_add_test(tc, a_load_that_stays_has_one_delay);
+    tcase_add_test(tc, noise_changes_the_delay_seldom);
+    tcase_add_test(tc, a_small_change_that_lasts_is_followed);
+    tcase_add_test(tc, an_interval_of_a_minute_counts_at_once);
+    return suite_of("price", tc);
+}
