@@ -11,6 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (el_goal_parse(text, size, &goal)) {
         switch (goal.kind) {
+        case EL_GOAL_TIME:
+            MUST(goal.rate > 0 && isfinite(el_goal_worth(&goal)));
+            break;
         case EL_GOAL_LATENCY:
             MUST(goal.p95_usec > 0 && isfinite(goal.p95_usec));
             break;

@@ -18,7 +18,7 @@ class Values(NamedTuple):
 
 ON_OFF = ["On", "Off"]
 TIME = ["100ms", "60s"]
-GOALS = ["cpu", "latency", "p95", "cost"]
+GOALS = ["cpu", "time", "5Mbit", "latency", "p95", "cost"]
 
 VALUES = {
     "Elastic": [Values(ON_OFF, ["Maybe", "1"], ["On", "Off", "on"])],
@@ -73,8 +73,9 @@ VALUES = {
     "ElasticLoad": [Values(["auto", "stat", "cgroup", "psi"], ["all", "stat psi"],
                            ["auto", "stat", "CGROUP", "psi"])],
     "ElasticGoal": [
-        Values(GOALS, ["speed", "latency p95 0ms", "latency p99 5ms"],
-               ["cpu", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
+        Values(GOALS, ["speed", "latency p95 0ms", "latency p99 5ms", "time 0Mbit/s", "time 5MB/s",
+                       "time fast", "time 5Mbit/s 1Mbit/s"],
+               ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
     "ElasticPosition": [Values(["path"], ["a b"],
                                ["/run/elastic.position", "run/elastic.position"])],
