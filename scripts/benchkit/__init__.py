@@ -42,7 +42,7 @@ stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it
 verdict    whether a finding holds, does not, or cannot be decided, and by which bound
 headline   an experiment's question and answer, and how far its figure is like the source's
-survival   the largest spike that a server survives, by bisection
+survival   the largest spike that a server survives
 machine    what the figures were measured on
 machine_speed  how fast it was meanwhile
 plot       matplotlib, set up once

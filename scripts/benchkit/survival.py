@@ -1,4 +1,4 @@
-"""The largest spike that a server survives, to its normal load, found by bisection.
+"""The largest spike that a server survives, to its normal load, found by search.
 
 That one spike is too much for a server, and another is not, follows from the rate that was chosen
 for it. Where the limit is, does not.
@@ -8,32 +8,42 @@ import math
 
 from benchkit import arrivals, stats, verdict
 
-# The first spike that is tried is the middle of these, the source's.
-LEAST, MOST = 1.0, arrivals.ATTACK ** 2
+STEP = arrivals.ATTACK  # the first spike that is tried, and how much larger each next one is
+LARGEST = 4  # of such steps: a server that survives that survives more than is asked here
 SURVIVES = 0.01  # of the requests since the attack's beginning, that may fail at most
 BEFORE, AFTER = 1 / 3, 1 / 3  # to the attack's length
 
 
-def bisect(steps, failed_share):
-    """(rows of what was tried, the limit): by `failed_share(height)` of a spike of that height."""
-    low, high, rows = LEAST, MOST, []
-    for _ in range(steps):
-        height = math.sqrt(low * high)
+def search(halvings, failed_share):
+    """(rows of what was tried, the limit): by `failed_share(height)` of a spike of that height.
+
+    Spikes grow until one is too much; then the step before it is halved so many times.
+    """
+    rows = []
+
+    def survives(height):
         share = failed_share(height)
-        survived = share <= SURVIVES
-        low, high = (height, high) if survived else (low, height)
         rows.append({"height": round(height, 4), "failed_share": round(share, 4),
-                     "survived": "yes" if survived else "no"})
+                     "survived": "yes" if share <= SURVIVES else "no"})
+        return share <= SURVIVES
+
+    steps = next((step for step in range(1, LARGEST + 1) if not survives(STEP ** step)), None)
+    if steps is None:
+        return rows, round(STEP ** LARGEST, 4)
+    low, high = STEP ** (steps - 1), STEP ** steps
+    for _ in range(halvings):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if survives(middle) else (low, middle)
     return rows, round(math.sqrt(low * high), 4)
 
 
-def resolution(steps):
-    """The factor by which limits that are found in so many steps may differ for that reason."""
-    return MOST ** (0.5 ** steps)
+def resolution(halvings):
+    """The factor by which limits that are found so may differ for that reason."""
+    return STEP ** (0.5 ** halvings)
 
 
 def failed_share_of(replay, base, attack, seed):
-    """The function for bisect(): of spikes from `base` pages a second, of `attack` seconds.
+    """The function for search(): of spikes from `base` pages a second, of `attack` seconds.
 
     `replay` takes the times of arrivals and gives a replay.Replayed.
     """
@@ -47,7 +57,7 @@ def failed_share_of(replay, base, attack, seed):
     return failed_share
 
 
-def judge(limits, steps, one, other, known):
+def judge(limits, halvings, one, other, known):
     """The verdicts on rows with a variant's limit in a round; `one` is to survive more.
 
     `known` is the height of a spike that the source saw `one` survive, and the other not.
@@ -55,7 +65,7 @@ def judge(limits, steps, one, other, known):
     def of(variant):
         return [row["limit"] for row in limits if row["variant"] == variant]
 
-    precise = {"drift": resolution(steps), "origin": verdict.SOURCE}
+    precise = {"drift": resolution(halvings), "origin": verdict.SOURCE}
     return [
         verdict.judge(f"the largest spike that {one} survives, to {other}'s",
                       verdict.per_round(limits, {"variant": one}, {"variant": other}, "limit"),
@@ -67,10 +77,9 @@ def judge(limits, steps, one, other, known):
                       f"at least {known}", above=known, **precise)]
 
 
-def sentence(limits, steps):
+def sentence(limits, halvings):
     parts = [f"{variant} {stats.median(row['limit'] for row in members):.2f} times its normal load"
              for (variant,), members in stats.group(limits, "variant").items()]
-    return (f"Of spikes from {LEAST:g} to {MOST:.2f} times, {' and '.join(parts)} is the largest "
-            f"in which at most {100 * SURVIVES:.0f} % of the requests failed (medians; in {steps} "
-            f"steps of a bisection, so that limits {100 * (resolution(steps) - 1):.0f} % apart are "
-            "the same).")
+    return (f"The largest spike in which at most {100 * SURVIVES:.0f} % of the requests fail is of "
+            f"{' and of '.join(parts)} (medians; limits {100 * (resolution(halvings) - 1):.0f} % "
+            f"apart are the same, and larger ones than {STEP ** LARGEST:.1f} are not tried).")

@@ -134,7 +134,7 @@ def spike_rows(static_limit, elastic_limit, recovery, latency, level):
 
 
 def judge_spike(rows):
-    return spike.judge(rows, [row for row in rows if row["phase"] == "attack"], 5)
+    return spike.judge(rows, [row for row in rows if row["phase"] == "attack"], 4)
 
 
 def day_rows(sent, cpu, peak, level):

@@ -8,7 +8,7 @@ from benchkit import arrivals, replay, stats, survival
 from benchkit.experiments import spike
 from benchkit.verdict import FAILS, HOLDS
 
-BASE, ATTACK, TIMEOUT, STEPS = 85, 10, 1.0, 5  # the base is 0.85 of 100 a second
+BASE, ATTACK, TIMEOUT, HALVINGS = 85, 10, 1.0, 4  # the base is 0.85 of 100 a second
 
 
 def queue(capacity, timeout=TIMEOUT):
@@ -40,7 +40,7 @@ def limits_of(**servers):
     rows = []
     for number in range(4):
         for variant, capacity in servers.items():
-            _, limit = survival.bisect(STEPS, survival.failed_share_of(
+            _, limit = survival.search(HALVINGS, survival.failed_share_of(
                 queue(capacity), BASE, ATTACK, number))
             rows.append({"round": number, "variant": variant, "limit": limit})
     return rows
@@ -55,7 +55,7 @@ def limits_of(**servers):
 ])
 def test_largest_spike_that_is_survived(servers, expected):
     limits = limits_of(**servers)
-    seen = survival.judge(limits, STEPS, "elastic", "static", arrivals.ATTACK)
+    seen = survival.judge(limits, HALVINGS, "elastic", "static", arrivals.ATTACK)
     assert [one.outcome for one in seen] == expected, [one.sentence for one in seen]
 
 
@@ -65,12 +65,17 @@ def test_limit_is_where_the_queue_becomes_too_long():
     assert limit == pytest.approx((100 + TIMEOUT * 100 / ATTACK) / BASE, rel=0.1)
 
 
-@pytest.mark.parametrize("share, limit", [(lambda height: 0.0, survival.MOST),
-                                          (lambda height: 1.0, survival.LEAST)])
-def test_search_comes_near_its_ends(share, limit):
-    rows, found = survival.bisect(STEPS, share)
-    assert len(rows) == STEPS and found == pytest.approx(limit, rel=survival.resolution(STEPS) - 1)
+@pytest.mark.parametrize("largest", [1.0, 1.5, 2.0, 3.5, 8.0])
+def test_search_finds_the_limit(largest):
+    rows, found = survival.search(HALVINGS, lambda height: float(height > largest))
+    assert found == pytest.approx(largest, rel=survival.resolution(HALVINGS) - 1)
     assert rows[0]["height"] == pytest.approx(arrivals.ATTACK)  # the source's is tried first
+    assert len(rows) <= survival.LARGEST + HALVINGS
+
+
+def test_search_ends_where_all_is_survived():
+    rows, found = survival.search(HALVINGS, lambda height: 0.0)
+    assert len(rows) == survival.LARGEST and found == rows[-1]["height"]
 
 
 # Phases of an attack of 3 s after 3 s, with 15 s watched; of the static server, whose capacity is

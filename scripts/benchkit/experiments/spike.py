@@ -23,12 +23,13 @@ class Scale(run.Scale):
     """Seconds are those of the attack; the time before is as long."""
 
     search: float = 3  # seconds of an attack in the search for the largest that is survived
-    steps: int = 4  # of that search, in each round
+    halvings: int = 3  # of the last step of that search
 
 
-SCALES = {"smoke": Scale(2, 0.2, search=0.1, steps=1), "quick": Scale(3, 3, steps=3),
-          "normal": Scale(4, 15, search=6), "full": Scale(3, 300, search=60, steps=6)}
-SECONDS = {"smoke": 12, "quick": 240, "normal": 1100, "full": 13500}
+SCALES = {"smoke": Scale(2, 0.2, search=0.1, halvings=0),
+          "quick": Scale(4, 2.5, search=2.5, halvings=2),
+          "normal": Scale(4, 15, search=6), "full": Scale(3, 300, search=60, halvings=4)}
+SECONDS = {"smoke": 14, "quick": 270, "normal": 1100, "full": 13500}
 
 HEADLINE = Headline(
     "Does a server that adapts its level survive larger spikes than one with a fixed level?",
@@ -40,7 +41,7 @@ NEAR = 0.85  # of what saturates level 6: the normal load
 # To the attack's length, how long a server is watched afterwards. What the static one was asked for
 # beyond its capacity, it serves afterwards with the 15 % that the normal load leaves: of the
 # source's spike, for three times the attack's length.
-AFTER = {"static": 5.0, "elastic": 1.5}
+AFTER = {"static": 4.0, "elastic": 1.5}
 AFTER_LOG = 1.5  # where the demand is a log's
 CALM = 0.25  # to the attack's length: so long, at the end, no request of a recovered one fails
 
@@ -135,10 +136,10 @@ def recovery(seen, spans):
     return math.inf if last > end - CALM * (ended - began) else last - start
 
 
-def judge(rows, limits, steps):
+def judge(rows, limits, halvings):
     attack = [row for row in rows if row["phase"] == "attack"]
     return [
-        *survival.judge(limits, steps, "elastic", "static", arrivals.ATTACK),
+        *survival.judge(limits, halvings, "elastic", "static", arrivals.ATTACK),
         judge_recovery(rows),
         verdict.compare("elastic: median latency in the attack, to static's", attack,
                         ({"variant": "elastic"}, {"variant": "static"}), "p50_ms", "a fraction",
@@ -206,7 +207,7 @@ def search(site, name, scale, base, seed):
         shares.append(seen.foreign_share)
         return seen
 
-    tried, limit = survival.bisect(scale.steps, survival.failed_share_of(
+    tried, limit = survival.search(scale.halvings, survival.failed_share_of(
         replay, base, scale.search, seed))
     httpd.stop()
     return [{**row, "foreign_share": share} for row, share in zip(tried, shares)], limit
@@ -253,6 +254,6 @@ def run(run):
         f"Level 6 is saturated by {several({row['capacity'] for row in rows})} pages of 120 KB a "
         f"second, measured before each round; the load is {describe_load(run, spans)}. A request "
         f"has failed after {TIMEOUT * seconds:g} s. The controller's interval is "
-        f"{1000 * interval_of(seconds):.0f} ms.\n{survival.sentence(limits, run.scale.steps)}",
-        verdict.unless_busy(judge(rows, limits, run.scale.steps), rows + tried), HEADLINE,
+        f"{1000 * interval_of(seconds):.0f} ms.\n{survival.sentence(limits, run.scale.halvings)}",
+        verdict.unless_busy(judge(rows, limits, run.scale.halvings), rows + tried), HEADLINE,
         [*rounds.failures(rows, "variant"), *rounds.disturbance(rows + tried)])
