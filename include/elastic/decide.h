@@ -82,6 +82,7 @@ typedef struct {
     uint64_t size;     /* of the body, where known; where not: the bytes seen so far */
     uint64_t min_size; /* smaller bodies stay as they are */
     el_outcome_t outcome;
+    double rate;       /* of the client's wire by the goal of time, bits a second; 0: of no use */
 } el_moment_t;
 
 typedef struct {

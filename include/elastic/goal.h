@@ -22,13 +22,15 @@ typedef enum {
 typedef struct {
     el_goal_kind_t kind;
     double rate;            /* time: of the clients' wire, bits a second, above 0 */
+    bool by_connection;     /* time: each connection's own rate counts where it is known, … */
+    double least, most;     /* … within these bounds */
     double p95_usec;        /* latency: the time, above 0 */
     double per_core_hour;   /* cost: the price of a core for an hour, 0 or more */
     double per_gbyte;       /* cost: the price of 10^9 bytes sent, in the same money */
 } el_goal_t;
 
 /*
- * Reads `cpu`, `time [RATE]` (bit/s, kbit/s, Mbit/s, Gbit/s), `latency p95 TIME` (us, ms, s; a bare
+ * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s), `latency p95 TIME` (us, ms, s; a bare
  * number is ms) or `cost PRICE/h PRICE/GB` from the `len` bytes at `text`; words are separated by
  * blanks, letters may be of either case. False where it is none of them, or a number is not above 0
  * (a price may be 0, but not both); `goal` is then untouched.
@@ -56,6 +58,13 @@ double el_goal_cheapest(const el_goal_t *goal, const el_curve_t *curve, double p
 
 /* Whether the goal sets a price in place of a position. */
 bool el_goal_is_priced(const el_goal_t *goal);
+
+/*
+ * The rate of the wire behind a connection that took `measured` bits a second: within the goal's
+ * bounds. Where the application had no more to send (`limited`), the wire may be faster, and the
+ * figure only counts where it is above goal->rate.
+ */
+double el_goal_rate(const el_goal_t *goal, double measured, bool limited);
 
 /*
  * What a saved byte is worth by a priced goal, in nanoseconds of CPU time that nobody waits for: the

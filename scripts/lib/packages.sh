@@ -41,6 +41,7 @@ command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2
 el_php_fpm                                      | php-fpm         | php-fpm
+el_sbin tc                                      | iproute2        | iproute-tc
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
 el_chromium                                     | chromium-headless-shell | chromium-headless

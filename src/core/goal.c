@@ -23,6 +23,8 @@
 
 /* A page of some tens of KB comes in a few flights of a congestion window that has just opened. */
 #define RATE_DEFAULT 5e6
+#define RATE_LEAST 1e6
+#define RATE_MOST 20e6
 
 typedef struct {
     const char *at;
@@ -100,10 +102,23 @@ static bool take_rate(rest_t word, double *rate)
 
 static bool parse_time(rest_t *rest, el_goal_t *goal)
 {
-    rest_t rate = next_word(rest);
+    rest_t rate = next_word(rest), least;
 
-    *goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = RATE_DEFAULT};
-    return is_word(rate, "") || take_rate(rate, &goal->rate);
+    *goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = RATE_DEFAULT, .least = RATE_LEAST,
+                        .most = RATE_MOST, .by_connection = is_word(rate, "auto")};
+    if (!goal->by_connection) {
+        return is_word(rate, "") || take_rate(rate, &goal->rate);
+    }
+    least = next_word(rest);
+    if (is_word(least, "")) {
+        return true;
+    }
+    if (!take_rate(least, &goal->least) || !take_rate(next_word(rest), &goal->most)
+        || goal->least > goal->most) {
+        return false;
+    }
+    goal->rate = fmin(goal->most, fmax(goal->least, goal->rate));
+    return true;
 }
 
 static bool parse_latency(rest_t *rest, el_goal_t *goal)
@@ -202,6 +217,13 @@ double el_goal_cheapest(const el_goal_t *goal, const el_curve_t *curve, double p
         return position;
     }
     return best;
+}
+
+double el_goal_rate(const el_goal_t *goal, double measured, bool limited)
+{
+    double rate = fmin(goal->most, fmax(goal->least, measured));
+
+    return limited && rate < goal->rate ? goal->rate : rate;
 }
 
 bool el_goal_is_priced(const el_goal_t *goal)

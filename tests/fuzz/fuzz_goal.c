@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         switch (goal.kind) {
         case EL_GOAL_TIME:
             MUST(goal.rate > 0 && isfinite(el_goal_worth(&goal)));
+            MUST(goal.least > 0 && goal.least <= goal.most);
             break;
         case EL_GOAL_LATENCY:
             MUST(goal.p95_usec > 0 && isfinite(goal.p95_usec));

@@ -43,6 +43,8 @@ def pytest_collection_modifyitems(config, items):
     def runs(item):
         if item.get_closest_marker("debian") and not env.IS_DEBIAN:
             return False
+        if item.get_closest_marker("root") and not env.IS_ROOT:
+            return False
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE
 

@@ -74,8 +74,10 @@ VALUES = {
                            ["auto", "stat", "CGROUP", "psi"])],
     "ElasticGoal": [
         Values(GOALS, ["speed", "latency p95 0ms", "latency p99 5ms", "time 0Mbit/s", "time 5MB/s",
-                       "time fast", "time 5Mbit/s 1Mbit/s"],
-               ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
+                       "time fast", "time 5Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s",
+                       "time auto 2Mbit/s 1Mbit/s", "time auto 2Mbit/s"],
+               ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "time auto",
+                "time auto 500kbit/s 1Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
     "ElasticPosition": [Values(["path"], ["a b"],
                                ["/run/elastic.position", "run/elastic.position"])],

@@ -32,6 +32,16 @@ static const struct {
     {"time 5 Mbit/s", NONE, 0, 0},
     {"time fast", NONE, 0, 0},
     {"time 5Mbit/s x", NONE, 0, 0},
+    {"time auto", EL_GOAL_TIME, 5e6, 0},
+    {"time AUTO 2Mbit/s 50Mbit/s", EL_GOAL_TIME, 5e6, 0},
+    {"time auto 10Mbit/s 50Mbit/s", EL_GOAL_TIME, 10e6, 0},
+    {"time auto 100kbit/s 1Mbit/s", EL_GOAL_TIME, 1e6, 0},
+    {"time auto 3Mbit/s 3Mbit/s", EL_GOAL_TIME, 3e6, 0},
+    {"time auto 2Mbit/s", NONE, 0, 0},
+    {"time auto 2Mbit/s 1Mbit/s", NONE, 0, 0},
+    {"time auto 0Mbit/s 1Mbit/s", NONE, 0, 0},
+    {"time auto 1Mbit/s 2Mbit/s 3Mbit/s", NONE, 0, 0},
+    {"time 5Mbit/s 1Mbit/s 20Mbit/s", NONE, 0, 0},
     {"latency p95 5ms", EL_GOAL_LATENCY, 5000, 0},
     {"latency p95 5", EL_GOAL_LATENCY, 5000, 0},
     {"Latency P95 2S", EL_GOAL_LATENCY, 2e6, 0},
@@ -179,6 +189,27 @@ START_TEST(a_byte_is_worth_its_time_on_the_wire)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    double measured;
+    bool limited;
+    double rate;
+} rates[] = {
+    {"time auto", 3e6, false, 3e6},   {"time auto", 1e5, false, 1e6},
+    {"time auto", 1e9, false, 20e6},  {"time auto", 3e6, true, 5e6},
+    {"time auto", 8e6, true, 8e6},    {"time auto", 1e9, true, 20e6},
+    {"time auto 1kbit/s 1Gbit/s", 5e8, false, 5e8},
+};
+
+START_TEST(a_connections_rate_counts_within_bounds)
+{
+    el_goal_t goal;
+
+    ck_assert(el_goal_parse(rates[_i].text, strlen(rates[_i].text), &goal));
+    ck_assert_double_eq(el_goal_rate(&goal, rates[_i].measured, rates[_i].limited), rates[_i].rate);
+}
+END_TEST
+
 Suite *goal_suite(void)
 {
     TCase *tc = tcase_create("goal");
@@ -190,5 +221,6 @@ Suite *goal_suite(void)
     tcase_add_test(tc, a_price_is_cpu_and_egress);
     tcase_add_loop_test(tc, the_cheapest_setup_is_found, 0, ROWS(prices));
     tcase_add_test(tc, a_byte_is_worth_its_time_on_the_wire);
+    tcase_add_loop_test(tc, a_connections_rate_counts_within_bounds, 0, ROWS(rates));
     return suite_of("goal", tc);
 }

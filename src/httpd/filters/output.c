@@ -6,11 +6,13 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
 #include "httpd/response/conditional.h"
+#include "httpd/response/connection.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 #include "httpd/response/segment.h"
 #include "httpd/response/trial.h"
+#include "httpd/state/shared.h"
 #include "httpd/state/stats.h"
 
 #include "host/clock.h"
@@ -65,6 +67,16 @@ static void read_min_size(ap_filter_t *f, out_t *out)
     if (!out->min_size_read) {
         moment->min_size = el_segment_min_size(f->r, &out->policy, moment->size);
         out->min_size_read = true;
+    }
+}
+
+/* Asks the connection for its rate, once: a system call. */
+static void read_rate(ap_filter_t *f, out_t *out)
+{
+    const el_goal_t *goal = &el_shared.config.control.goal;
+
+    if (goal->by_connection) {
+        facts_of(out)->moment.rate = el_connection_rate(f->r, goal);
     }
 }
 
@@ -211,6 +223,7 @@ static apr_status_t answer_head(ap_filter_t *f, out_t *out, apr_bucket_brigade *
     const el_moment_t *moment = &facts_of(out)->moment;
     bool whole = moment->size_known && moment->size <= out->policy.whole_most;
 
+    read_rate(f, out);
     set_header(f->r, out,
                el_choice_coding(&out->policy, facts_of(out), decision.coding, whole));
     el_stats_skipped(f->r, decision.reason);
@@ -221,8 +234,10 @@ static apr_status_t answer_head(ap_filter_t *f, out_t *out, apr_bucket_brigade *
 static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, el_coding_t coding,
                            bool whole)
 {
-    el_choice_t choice = el_choice_make(&out->policy, facts_of(out), coding, whole);
+    el_choice_t choice;
 
+    read_rate(f, out);
+    choice = el_choice_make(&out->policy, facts_of(out), coding, whole);
     switch (el_trial_run(f->r, &out->policy, facts_of(out), &choice, bb)) {
     case EL_TRIAL_BAD:
         facts_of(out)->moment.outcome = EL_OUTCOME_NOT_SMALLER;

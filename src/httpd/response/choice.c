@@ -64,6 +64,9 @@ static el_rung_t rung_of(const el_policy_t *policy, const el_facts_t *facts, uns
         .set = set, .range = policy->range, .whole = whole, .length = length_of(facts),
     };
 
+    if (facts->moment.rate > 0) {
+        turn.price *= el_shared.config.control.goal.rate / facts->moment.rate;
+    }
     return el_ladders_choose(&key, turn, allowance(policy, &facts->moment));
 }
 

@@ -1,0 +1,75 @@
+#include "httpd/response/connection.h"
+
+#include "host/tcp_info.h"
+
+#include "apr_portable.h"
+#include "http_core.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+conn_rec *el_connection_of(request_rec *r)
+{
+    return r->connection->master ? r->connection->master : r->connection;
+}
+
+/* False where there is no socket. */
+static bool find_socket(request_rec *r, apr_os_sock_t *fd)
+{
+    apr_socket_t *socket = ap_get_conn_socket(el_connection_of(r));
+
+    return socket && apr_os_sock_get(fd, socket) == APR_SUCCESS;
+}
+
+int el_connection_mss(request_rec *r)
+{
+    apr_os_sock_t fd;
+    int mss = 0;
+    socklen_t len = sizeof(mss);
+
+    if (!find_socket(r, &fd) || getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) != 0) {
+        return 0;
+    }
+    return mss;
+}
+
+static bool is_loopback(const apr_sockaddr_t *address)
+{
+    const struct in6_addr *v6;
+
+    if (address->family == APR_INET) {
+        return ntohl(address->sa.sin.sin_addr.s_addr) >> 24 == 127;
+    }
+    if (address->family != APR_INET6) {
+        return true; /* a socket of this machine */
+    }
+    v6 = &address->sa.sin6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
+/* Whether the connection ends at a proxy: mod_remoteip takes the fields away, but not the address. */
+static bool is_proxied(request_rec *r)
+{
+    static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
+    const apr_sockaddr_t *peer = el_connection_of(r)->client_addr;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (apr_table_get(r->headers_in, fields[i])) {
+            return true;
+        }
+    }
+    return !peer || is_loopback(peer)
+           || (r->useragent_addr && r->useragent_addr != r->connection->client_addr);
+}
+
+double el_connection_rate(request_rec *r, const el_goal_t *goal)
+{
+    el_tcp_rate_t measured;
+    apr_os_sock_t fd;
+
+    if (!goal->by_connection || is_proxied(r) || !find_socket(r, &fd)
+        || !el_tcp_rate(fd, &measured)) {
+        return goal->rate;
+    }
+    return el_goal_rate(goal, measured.rate, measured.limited);
+}
