@@ -17,7 +17,7 @@ SOURCE = f"{PAPER}, tables 1 and 3, figures 3 to 5"
 
 SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(6, 0, pages=2),
           "normal": Scale(5, 0, pages=8), "full": Scale(5, 0, pages=30)}
-SECONDS = {"smoke": 2, "quick": 30, "normal": 120, "full": 700}
+SECONDS = {"smoke": 2, "quick": 15, "normal": 120, "full": 700}
 
 HEADLINE = Headline("Does effort grow much from level 1 to 9, for a small gain in bytes?",
                     "Yes, by more than half.", "No, by less than half, or far more.", 1)
