@@ -238,6 +238,13 @@ def test_what_was_not_as_the_source_says_or_not_measured(judge, rows, expected):
     assert outcomes(judge(shaken(rows))) == expected
 
 
+@pytest.mark.parametrize("rate, expected", [(0.9, HOLDS), (0.985, UNKNOWN), (1.1, FAILS)])
+def test_small_files_are_not_exempt_from_the_drift(rate, expected):
+    """What rounds agree on to a thousandth may be otherwise an hour later."""
+    rows = shaken(small_rows(rate, 2, 1.2, 0.02, 0.5), ("rate",), 0.001)
+    assert judge_small(rows)[0].outcome == expected
+
+
 def test_files_that_the_threshold_does_not_leave_alone():
     rows = [{**row, "sent_bytes": 1} if row["variant"] == "threshold" else row
             for row in small_rows(0.9, 2, 1.2, 0.02, 0.5)]
