@@ -153,7 +153,7 @@ def test_leg_that_is_overrun_is_left_out_of_higher_loads(monkeypatch):
             (("default", legs.DEFAULT), (legs.IDENTITY.name, legs.NONE), ("slow", legs.PINNED))}
     run, relieved = [], []
 
-    def one_pass(leg, server, demand, warm):
+    def one_pass(leg, server, demand):
         run.append((leg.name, round(demand.rate)))
         lost = 0 if leg.name == legs.IDENTITY.name or demand.rate < 50 else 20
         return {"visits": 100, "lost": lost, "foreign_share": 0}, []
@@ -196,9 +196,13 @@ def test_default_is_plain():
 
 
 def test_visits_are_the_same_for_all_and_of_all_sizes():
-    one, other = (pages.visits("php", 100, 5, 3, start) for start in (0, 2))
-    assert [visit.path for visit in one] == [visit.path for visit in other]
-    assert other[0].at == pytest.approx(one[0].at + 2)
+    demand = passes.Demand("php", 100, 3, 5, 7)
+    long, short = demand.visits(3), demand.visits(0.5)
+    assert max(visit.at for visit in long) > 7.9 and max(visit.at for visit in short) > 5.4
+    tail = [(visit.path, visit.at - 2.5) for visit in long if visit.at >= 2.5]
+    assert [visit.path for visit in short] == [path for path, _ in tail]
+    assert [visit.at for visit in short] == pytest.approx([at for _, at in tail])
+    one = pages.visits("php", 100, 5, 3)
     counted = [pages.size_of(visit.path) for visit in one]
     for size, share in pages.SIZES:
         assert counted.count(size) / len(one) == pytest.approx(share, abs=0.08)

@@ -62,11 +62,11 @@ def size_of(path):
                 or f"/page{size}.shtml" == path)
 
 
-def visits(kind, rate, seconds, seed, start=0.0):
-    """Visits at random from `start` on, `rate` a second, of pages drawn by their shares."""
+def visits(kind, rate, seconds, seed):
+    """Visits at random, `rate` a second, of pages drawn by their shares."""
     source = random.Random(seed)
     sizes, shares = zip(*SIZES)
-    return [clients.Visit(start + at, path_of(kind, source.choices(sizes, shares)[0],
+    return [clients.Visit(at, path_of(kind, source.choices(sizes, shares)[0],
                                               source.randrange(SEEDS)))
             for at in arrivals.steady(rate, seconds, seed)]
 

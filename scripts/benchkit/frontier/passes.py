@@ -12,7 +12,7 @@ from benchkit.frontier import legs, pages
 
 RATES = (5, 20, 100)  # Mbit/s of the client's wire
 FIGURES = ("mean", "p50", "p95")
-WARM = 0.2  # seconds until what a fixed setup has in its queue is as at any time
+WARM = 0.4  # seconds until what a fixed setup has in its queue is as at any time
 OVERRUN = 0.1  # a share of the visits: a leg that has lost it is overrun by higher loads, too
 
 
@@ -47,18 +47,20 @@ class Demand:
 
     kind: str  # of pages
     rate: float  # visits a second
-    seconds: float
+    warm: float  # seconds that an adaptive leg has of it before it counts
+    seconds: float  # that count
     seed: int
 
     def visits(self, warm):
-        """Those of `warm` seconds, and then those that count."""
-        return (pages.visits(self.kind, self.rate, warm, self.seed + 1)
-                + pages.visits(self.kind, self.rate, self.seconds, self.seed, warm))
+        """Those of the last `warm` seconds before it counts, at most, and those that count."""
+        before = max(0.0, self.warm - warm)
+        return [dataclasses.replace(one, at=one.at - before) for one in pages.visits(
+            self.kind, self.rate, self.warm + self.seconds, self.seed) if one.at >= before]
 
 
-def one_pass(leg, server, demand, warm):
+def one_pass(leg, server, demand):
     """({column: figure} of one leg, the same for each size of page)."""
-    warm = warm if leg.adaptive else WARM
+    warm = demand.warm if leg.adaptive else min(WARM, demand.warm)
     sent = demand.visits(warm)
     seen = clients.replay(server, sent, {"Accept-Encoding": leg.accept}, clients.PATIENCE)
     here = seen.between(warm, warm + demand.seconds)
@@ -100,7 +102,7 @@ def measure(run, servers, cases):
             costs[number, kind] = pages.seconds_of_a_page(
                 calibrated, kind, legs.IDENTITY.accept, run.scale.calibration, number)
         rate = load / costs[number, kind]
-        demand = Demand(kind, rate, run.scale.seconds,
+        demand = Demand(kind, rate, run.scale.warm, run.scale.seconds,
                         1000 * number + 10 * cases.index((kind, load)))
         ordered = in_order(servers.values())
         for leg, server in ordered if number % 2 else reversed(ordered):
@@ -109,7 +111,7 @@ def measure(run, servers, cases):
             labels = {"round": number, "pages": kind, "load": load, "leg": leg.name,
                       "family": leg.family, "clients": " ".join(leg.clients),
                       "rate": round(rate, 1)}
-            row, sizes = one_pass(leg, server, demand, run.scale.warm)
+            row, sizes = one_pass(leg, server, demand)
             rows.append({**labels, **row})
             by_size += [{**labels, **one} for one in sizes]
             if row["lost"]:
