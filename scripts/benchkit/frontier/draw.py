@@ -31,6 +31,8 @@ def one_frontier(axes, rows, figure):
     points = {name: one for name, one in points.items() if name != legs.IDENTITY.name}
     families = {row["leg"]: row["family"] for row in rows}
     best = cells.frontier(points)
+    if not best:  # nobody came
+        return
     limit = FAR * max(points[name][1] for name in best)
     seen = {name: one for name, one in points.items()
             if one[1] <= limit or families[name] == legs.DEFAULT}
