@@ -31,16 +31,16 @@ class Scale(run.Scale):
 
 FEW = ("default", legs.IDENTITY.name, "gzip 1", "zstd 1", "zstd 4", "br 5", "mod_deflate 1",
        "mod_deflate 6")
-SOME = (*FEW, "default, gzip", "mix", "predict", "time", "time, gzip", "gzip 3", "gzip 4", "gzip 6", "br 0", "br 4",
-        "zstd 3", "zstd 6", "mod_brotli 1", "mod_brotli 5", "nginx 1", "nginx 6")
+SOME = (*FEW, "default, gzip", "mix", "predict", "time", "time, gzip", "gzip 3", "gzip 4", "gzip 6",
+        "br 0", "br 4", "zstd 3", "zstd 6", "mod_brotli 1", "mod_brotli 5", "nginx 1", "nginx 6")
 ALL_LOADS = tuple(number / 10 for number in range(1, 10))
 SCALES = {
     "smoke": Scale(2, 0.3, php=(0.3,), in_process=(0.3,), warm=0.1, calibration=0.1,
                    legs=("default", legs.IDENTITY.name, "gzip 1", "mod_deflate 1")),
     "quick": Scale(4, 0.6, php=(0.2, 0.5, 0.8), legs=FEW, warm=3.5, calibration=0.6),
-    "normal": Scale(4, 1.5, php=(0.1, 0.3, 0.5, 0.7, 0.9), in_process=(0.3, 0.6), legs=SOME),
+    "normal": Scale(6, 1.5, php=(0.1, 0.3, 0.5, 0.7, 0.9), in_process=(0.4,), legs=SOME),
     "full": Scale(6, 3, php=ALL_LOADS, in_process=ALL_LOADS)}
-SECONDS = {"smoke": 6, "quick": 145, "normal": 1450, "full": 36000}
+SECONDS = {"smoke": 6, "quick": 145, "normal": 2300, "full": 38000}
 
 # What a row of the summary is of, and which legs that are.
 FAMILIES = {legs.PINNED: "the best pinned setup", legs.OTHERS: "the best of mod_deflate, "
