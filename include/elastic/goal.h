@@ -30,10 +30,10 @@ typedef struct {
 } el_goal_t;
 
 /*
- * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s), `latency p95 TIME` (us, ms, s; a bare
- * number is ms) or `cost PRICE/h PRICE/GB` from the `len` bytes at `text`; words are separated by
- * blanks, letters may be of either case. False where it is none of them, or a number is not above 0
- * (a price may be 0, but not both); `goal` is then untouched.
+ * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s), `latency p95 TIME`
+ * (us, ms, s; a bare number is ms) or `cost PRICE/h PRICE/GB` from the `len` bytes at `text`; words
+ * are separated by blanks, letters may be of either case. False where it is none of them, or a
+ * number is not above 0 (a price may be 0, but not both); `goal` is then untouched.
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 

@@ -18,7 +18,7 @@ import socket
 import time
 
 from benchkit import arrivals, sample, stats
-from benchkit.replay import CLOCK, Replayed, Response, foreign_share
+from benchkit.replay import CLOCK, Replayed, Response, cpu_share, foreign_share
 
 KEPT = 64  # connections that are open before the first client comes
 FILES = 1 << 14  # descriptors: more clients than wait for a server that answers nothing
@@ -74,12 +74,7 @@ class Seen:
                                  len(self.results)), 4)
 
     def cpu_share(self, start, end):
-        """The server's CPU time in a span of time, to the span."""
-        if len(self.cpu) < 2:
-            return math.nan
-        end = min(end, self.cpu[-1][0])
-        used = arrivals.value(self.cpu, end) - arrivals.value(self.cpu, start)
-        return round(stats.ratio(used, end - start), 3)
+        return cpu_share(self.cpu, start, end)
 
     def replayed(self, patience, late):
         """The same as replay.replay() has it; what was sent `late` seconds after its time is late.

@@ -78,12 +78,7 @@ class Replayed:
         return round(1e3 * self.percentile(percent, start, end), 2)
 
     def cpu_share(self, start, end):
-        """The server's CPU time in a span of time, to the span."""
-        if len(self.cpu) < 2:
-            return math.nan
-        end = min(end, self.cpu[-1][0])
-        used = arrivals.value(self.cpu, end) - arrivals.value(self.cpu, start)
-        return round(stats.ratio(used, end - start), 3)
+        return cpu_share(self.cpu, start, end)
 
 
 class Sender:
@@ -174,6 +169,15 @@ def watch(server, senders, launched, patience):
         server.run.still_running()
         time.sleep(CLOCK)
     return cpu
+
+
+def cpu_share(cpu, start, end):
+    """The server's CPU time in a span of time, to the span."""
+    if len(cpu) < 2:
+        return math.nan
+    end = min(end, cpu[-1][0])
+    used = arrivals.value(cpu, end) - arrivals.value(cpu, start)
+    return round(stats.ratio(used, end - start), 3)
 
 
 def foreign_share(cpu, all_cpu):

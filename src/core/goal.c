@@ -79,25 +79,36 @@ static bool take_number(rest_t *word, double *number)
     return digits > 0;
 }
 
-/* A rate in bits a second. */
-static bool take_rate(rest_t word, double *rate)
+typedef struct {
+    const char *name;
+    double factor;
+} unit_t;
+
+/* A number above 0 and one of the `count` units, into `value`. */
+static bool take_quantity(rest_t word, const unit_t *units, size_t count, double *value)
 {
-    static const struct {
-        const char *name;
-        double bits;
-    } units[] = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
     double number;
 
     if (!take_number(&word, &number) || number <= 0) {
         return false;
     }
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (is_word(word, units[i].name)) {
-            *rate = number * units[i].bits;
+            *value = number * units[i].factor;
             return true;
         }
     }
     return false;
+}
+
+/* A rate in bits a second. */
+static bool take_rate(rest_t word, double *rate)
+{
+    static const unit_t units[] = {
+        {"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9},
+    };
+
+    return take_quantity(word, units, sizeof(units) / sizeof(units[0]), rate);
 }
 
 static bool parse_time(rest_t *rest, el_goal_t *goal)
@@ -123,27 +134,12 @@ static bool parse_time(rest_t *rest, el_goal_t *goal)
 
 static bool parse_latency(rest_t *rest, el_goal_t *goal)
 {
-    static const struct {
-        const char *name;
-        double usec;
-    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"", 1e3}};
-    rest_t time;
-    double number;
+    static const unit_t units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"", 1e3}};
 
-    if (!is_word(next_word(rest), "p95")) {
-        return false;
-    }
-    time = next_word(rest);
-    if (!take_number(&time, &number) || number <= 0) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (is_word(time, units[i].name)) {
-            *goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = number * units[i].usec};
-            return true;
-        }
-    }
-    return false;
+    *goal = (el_goal_t){.kind = EL_GOAL_LATENCY};
+    return is_word(next_word(rest), "p95")
+           && take_quantity(next_word(rest), units, sizeof(units) / sizeof(units[0]),
+                            &goal->p95_usec);
 }
 
 static bool parse_cost(rest_t *rest, el_goal_t *goal)

@@ -1,5 +1,6 @@
 """ElasticGoal time auto: the rate of each connection, on links of a namespace of the test's own."""
 
+import ipaddress
 import os
 import subprocess
 import time
@@ -12,9 +13,10 @@ from kit.process import free_port, until
 pytestmark = pytest.mark.root
 
 PAGE = bodies.html(100_000)
-# Of this process, beside which others may run the same tests.
-NET = f"10.{64 + os.getpid() // 256 % 128}.{os.getpid() % 256}"
-SERVER, CLIENT = f"{NET}.1", f"{NET}.2"
+# Of this process, beside which others may run the same tests; from what is kept for such tests
+# (RFC 2544), so that no network of the machine's is hidden.
+SERVER, CLIENT = (str(ipaddress.ip_address("198.18.0.0") + 4 * (os.getpid() % 32768) + host)
+                  for host in (1, 2))
 REQUESTS = 8
 
 
@@ -28,9 +30,9 @@ class Link:
         until(lambda: os.readlink(f"/proc/{self.holder.pid}/ns/net") != own, 10, "a namespace")
         run("ip", "link", "add", self.name, "type", "veth", "peer", "name", "veth0", "netns",
             str(self.holder.pid))
-        run("ip", "addr", "add", f"{SERVER}/24", "dev", self.name)
+        run("ip", "addr", "add", f"{SERVER}/30", "dev", self.name)
         run("ip", "link", "set", self.name, "up")
-        self.inside("ip", "addr", "add", f"{CLIENT}/24", "dev", "veth0")
+        self.inside("ip", "addr", "add", f"{CLIENT}/30", "dev", "veth0")
         self.inside("ip", "link", "set", "veth0", "up")
 
     def inside(self, *command):

@@ -98,12 +98,12 @@ def test_each_reason_has_a_section(server):
 
 
 def test_each_key_of_the_status_page_is_explained(server):
-    """ElasticFollows is there with ElasticControl external only."""
+    """ElasticFollows is there with ElasticControl external only, a price with ElasticGoal time."""
     text = (MANUAL / "status.md").read_text()
     rows = "".join(re.findall(r"(?m)^\| (`Elastic.*?) \|", text))
     explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", rows)}
     keys = {re.sub(r"-.*", "", key) for key in server.status()}
-    assert explained - {"ElasticFollows"} == keys
+    assert explained - {"ElasticFollows", "ElasticPrice", "ElasticPriceRate"} == keys
 
 
 def test_httpd_takes_the_configurations_of_the_manual(httpd):

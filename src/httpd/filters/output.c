@@ -70,14 +70,10 @@ static void read_min_size(ap_filter_t *f, out_t *out)
     }
 }
 
-/* Asks the connection for its rate, once: a system call. */
+/* With `auto` a system call: once for a response. */
 static void read_rate(ap_filter_t *f, out_t *out)
 {
-    const el_goal_t *goal = &el_shared.config.control.goal;
-
-    if (goal->by_connection) {
-        facts_of(out)->moment.rate = el_connection_rate(f->r, goal);
-    }
+    facts_of(out)->moment.rate = el_connection_rate(f->r, &el_shared.config.control.goal);
 }
 
 /* The response depended, or could have depended, on what the request accepts. */
