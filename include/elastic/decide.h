@@ -24,7 +24,7 @@
     X(NO_TRANSFORM, "no-transform", "the response has Cache-Control: no-transform")                \
     X(RANGE, "range", "the request has Range, or the response Content-Range")                      \
     X(STATUS, "status", "a response with this status has no body to compress")                     \
-    X(HEAD, "head", "a HEAD request: the header says what GET would carry, no encoder ran")        \
+    X(HEAD, "head", "a HEAD request: the header says what GET would carry")                       \
     X(BYPASS, "bypass", "ElasticBypass: the CPU is too busy even for the floor")                   \
     X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller, or a trial of it hardly was") \
     X(TLS_COMPRESSION, "tls-compression", "TLS compresses the connection already")                 \

@@ -3,6 +3,8 @@ field changed by each Elastic directive, and negotiation between the two."""
 
 import pytest
 
+from kit import bodies, check
+
 DEFLATE = 'SetOutputFilter DEFLATE\n'
 BOTH = 'AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/plain\n'
 PAGE = b"<p>All work and no play makes the server a dull one. " * 100
@@ -13,6 +15,14 @@ FILES = {
     "s68.html": b"x" * 68,
     "s69.html": b"The quick brown fox jumps over the lazy dog, and then back once more"[:68] + b"!",
     "empty.html": b"",
+    "noise.html": bodies.noise(3000),
+}
+
+# mod_bucketeer ends a bucket at \x02 and a brigade at \x10.
+CUT = {
+    "brigades.html": b"a small page in \x10brigades",
+    "buckets.html": b"a small page in \x02buckets",
+    "last.html": b"a small page before its end\x10",
 }
 DROPIN = ("deflate", "brotli")
 
@@ -31,11 +41,21 @@ def server(httpd_shared):
         "weak": DEFLATE + "ElasticETag weak\n",
         "types": DEFLATE + "ElasticTypes text/plain\n",
         "level": DEFLATE + "ElasticLevel gzip 3\n",
+        "cut": "SetOutputFilter BUCKETEER;DEFLATE\n",
+        "cut-br": "SetOutputFilter BUCKETEER;BROTLI_COMPRESS\n",
+        "cut-min": "SetOutputFilter BUCKETEER;DEFLATE\nElasticMinSize 69\n",
+        "cut-elastic": "SetOutputFilter BUCKETEER;ELASTIC\nElasticMinSize 69\n",
+        "included": "SetOutputFilter INCLUDES;DEFLATE\n",
     }
-    files = {f"{name}/{path}": data for name in sections for path, data in FILES.items()}
+    files = {f"{name}/{path}": data for name in sections
+             for path, data in (FILES | CUT if name.startswith("cut") else FILES).items()}
+    files["included/small.html"] = b'<p><!--#echo var="REQUEST_METHOD" -->'
     config = "ElasticControl off\n" + "".join(
         f'<Location "/{name}">\n{text}</Location>\n' for name, text in sections.items())
-    return httpd_shared(config, modules=("filter",), records=("elastic", *DROPIN), files=files)
+    config += "<Directory {docs}/included>\nOptions +Includes\n</Directory>\n"
+    return httpd_shared(config, modules=("filter", "include", "bucketeer"), records=("elastic", *DROPIN), files=files,
+                        cgi={"deflate/small.cgi": "head('Content-Type: text/html')\n"
+                                                  "out('<p>small')\n"})
 
 
 def fetch(server, path, coding, ae):
@@ -110,3 +130,41 @@ def test_reason_and_vary_as_stock(server, path, ae, reason, vary):
     answer = server.get(path, ae)
     assert server.reason(answer) == reason
     assert answer.headers.get("Vary") == vary
+
+
+@pytest.mark.parametrize("path, ae, coding", [
+    ("/cut/brigades.html", "gzip", "gzip"),
+    ("/cut/last.html", "gzip", "gzip"),
+    ("/cut/buckets.html", "gzip", None),
+    ("/cut-br/brigades.html", "br", "br"),
+    ("/cut-br/buckets.html", "br", "br"),
+    ("/cut-min/brigades.html", "gzip", None),
+    ("/cut-elastic/brigades.html", "gzip", None),
+])
+def test_only_what_comes_whole_in_one_brigade_may_be_too_small(server, path, ae, coding):
+    """An Elastic directive, and ELASTIC itself, know one minimum however the body comes."""
+    body = CUT[path.rsplit("/", 1)[1]].translate(None, b"\x02\x10")
+    check.whole(server.get(path, ae), coding, body)
+
+
+def test_a_small_page_of_includes_comes_in_several_brigades(server):
+    check.encoded(server.get("/included/small.html", "gzip"), "gzip", b"<p>GET")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_small_page_of_a_script_comes_in_one(server, method):
+    """However slow the script is: httpd passes on its pipe, and the end behind it."""
+    answer = check.once(lambda: server.get("/deflate/small.cgi", "gzip", method=method),
+                        lambda answer: answer.coding is None)
+    check.whole(answer, None, b"<p>small" if method == "GET" else b"")
+
+
+@pytest.mark.parametrize("place, coding", [("deflate", "gzip"), ("brotli", "br"), ("both", "br"),
+                                           ("both", "gzip"), ("min", "gzip")])
+def test_head_has_gets_header(server, place, coding):
+    for name in FILES:
+        path = f"/{place}/{name}"
+        get, head = server.get(path, coding), server.head(path, coding)
+        check.head_of(get, head, "Accept-Ranges")
+        if get.headers["Content-Length"] != "0":
+            check.same_header(get, head, "Content-Length")

@@ -39,7 +39,9 @@ CUTS = {
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     server = httpd_shared(
-        "Elastic On\nDirectoryIndex index.html\nErrorDocument 404 /errors/missing.html\n"
+        # A length is that of a level.
+        "Elastic On\nElasticControl off\n"
+        "DirectoryIndex index.html\nErrorDocument 404 /errors/missing.html\n"
         f"ProxyPass /origin/ {origin.url}/\n"
         "RewriteEngine On\nRewriteRule ^/inside$ /page.html [PT]\n"
         "<Directory {docs}>\nRewriteEngine On\n"
@@ -49,7 +51,8 @@ def server(httpd_shared, origin):
         modules=["rewrite", "proxy", "proxy_http", "bucketeer", "asis"], tls=True,
         h2=True,
         files={"page.html": BODY, "dir/index.html": BODY, "errors/missing.html": BODY,
-               "tiny.html": b"<p>tiny", "nothing.html": b"",
+               "tiny.html": b"<p>tiny", "nothing.html": b"", "noise.json": bodies.noise(20000),
+               "large.txt": bodies.text(1_100_000),
                "packed.html.gz": gzip.compress(BODY, mtime=0),
                "as.asis": b"Content-Type: text/html\n\n" + BODY,
                **{f"{name}.txt": data for name, (_, data) in CUTS.items()}},
@@ -79,20 +82,38 @@ def test_head_has_gets_header_and_no_body(server, protocol, path, ae):
     head = server.head(path, ae=ae, protocol=protocol)
     check.head_of(get, head, "Accept-Ranges")
     check.whole(get, ae, BODY)
+    if path == "/page.html":
+        check.same_header(get, head, "Content-Length")
 
 
-@pytest.mark.parametrize("path", ["/tiny.html", "/nothing.html", "/missing"])
-def test_head_of_what_is_not_compressed(server, path):
-    get, head = server.get(path, ae="gzip"), server.head(path, ae="gzip")
-    check.head_of(get, head)
-    if path == "/tiny.html":
-        assert head.coding is None and head.headers.get("Content-Length") == "7"
+def test_head_of_a_script_has_the_length_of_a_body_that_get_encodes_whole(server):
+    def lengths():
+        return [ask("/status.cgi?200", ae="gzip").headers.get("Content-Length")
+                for ask in (server.get, server.head)]
+
+    get, head = check.once(lengths, all)
+    assert head == get and head is not None
 
 
-def test_head_runs_no_encoder(server):
-    head = server.head("/page.html", ae="gzip")
-    notes = server.notes(head)
+@pytest.mark.parametrize("ae", ["gzip", "br"])
+@pytest.mark.parametrize("path,coding,length", [
+    ("/tiny.html", None, "7"), ("/nothing.html", None, "0"), ("/missing", "encoded", None),
+    ("/noise.json", None, "20000"), ("/large.txt", "encoded", None)])
+def test_head_says_what_get_would_say(server, path, coding, length, ae):
+    """What is too small, what does not shrink, an error's document, and what is a stream."""
+    get, head = server.get(path, ae=ae), server.head(path, ae=ae)
+    assert get.coding == (ae if coding else None)
+    check.head_of(get, head, "Accept-Ranges")
+    # httpd leaves out the length 0 of a HEAD.
+    assert get.headers.get("Content-Length") == length or path == "/missing"
+    if path != "/nothing.html":
+        check.same_header(get, head, "Content-Length")
+
+
+def test_head_is_no_compressed_response(server):
+    notes = server.notes(server.head("/page.html", ae="gzip"))
     assert notes["elastic-reason"] == "head" and "elastic-out" not in notes
+    assert server.reason(server.head("/noise.json", ae="gzip")) == "not-smaller"
 
 
 @pytest.mark.parametrize("method,path,status", [

@@ -9,10 +9,11 @@ import pytest
 from kit import bodies, check, env
 
 NOISE, LARGE, TEXT = bodies.noise(200_000), bodies.noise(1_000_000), bodies.text(200_000)
+HUGE = bodies.noise(1_100_000)
 SHORT_NOISE, SHORT_TEXT = bodies.noise(8_000), bodies.text(8_000)
 FILES = {"noise.txt": NOISE, "large.txt": LARGE, "text.txt": TEXT, "noise.json": NOISE,
          "short-noise.txt": SHORT_NOISE, "short-text.txt": SHORT_TEXT, "empty.txt": b"",
-         "tiny.txt": bodies.noise(1500)}
+         "tiny.txt": bodies.noise(1500), "huge.txt": HUGE}
 
 # How many bodies of a type are encoded before it is known.
 KNOWN = 8
@@ -107,6 +108,15 @@ def test_a_type_that_saves_nothing_is_tried(site, ae):
         assert answer.headers["Accept-Ranges"] == "bytes"
         assert answer.headers["ETag"].endswith('"') and "gzip" not in answer.headers["ETag"]
         assert site.trials() == 1
+
+
+def test_head_of_a_type_that_saves_nothing_says_what_get_would(shared):
+    """Of what GET would encode whole, and of what it would stream."""
+    for path, body in (("/noise.txt", NOISE), ("/huge.txt", HUGE)):
+        make_poor(shared.server, 1)
+        answer = shared.server.head(path, ae="gzip")
+        assert answer.coding is None and answer.headers["Content-Length"] == str(len(body))
+        assert shared.server.reason(answer) == "not-smaller"
 
 
 def test_a_trial_costs_little(poor):

@@ -14,7 +14,8 @@ _PIECES = {
 _TEXT = bodies.text(20000)
 for _name, _mark in _PIECES.items():
     FILES[f"{_name.replace(' ', '-')}.txt"] = _mark.join(bodies.pieces(_TEXT, (1, 40, 9999)))
-FILES["small-flushes.txt"] = b"\x06".join([b"one", b"two", b"three"])
+for _name in ("buckets", "brigades", "flushes"):
+    FILES[f"small-{_name}.txt"] = _PIECES[_name].join([b"one", b"two", b"three"])
 FILES["flush-first.txt"] = b"\x06" + _TEXT
 
 SITE = "streams"
@@ -64,8 +65,8 @@ def _beside_get(path, ae):
 
 def _flushes():
     for place in PLACES:
-        for name in (*_PIECES, "flush first", "small flushes"):
-            expect = b"onetwothree" if name == "small flushes" else _TEXT
+        for name in (*_PIECES, "flush first", "small buckets", "small brigades", "small flushes"):
+            expect = b"onetwothree" if name.startswith("small") else _TEXT
             yield get(f"{place}, {name}", f"/cut-{place}/{name.replace(' ', '-')}.txt", place,
                       expect=expect, text="mod_bucketeer cuts the file")
         yield _script(place)

@@ -26,6 +26,7 @@ el_measure_t el_body_measure(const apr_bucket_brigade *bb)
     for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
         if (APR_BUCKET_IS_EOS(e)) {
+            measure.ended = true;
             measure.complete = known;
             break;
         }

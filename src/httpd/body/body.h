@@ -9,7 +9,8 @@
 #include "apr_buckets.h"
 
 typedef struct {
-    bool complete; /* EOS is there and every length is known */
+    bool ended;    /* EOS is there */
+    bool complete; /* and every length is known */
     bool plain;    /* nothing but data, FLUSH and EOS is there */
     uint64_t size; /* bytes of data of known length */
 } el_measure_t;

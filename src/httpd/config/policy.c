@@ -2,7 +2,10 @@
 
 #include "engines/pool.h"
 
-/* mod_deflate leaves whole bodies alone that are no longer than this; mod_brotli none. */
+/*
+ * mod_deflate leaves bodies alone that are no longer than this, where they come whole in one
+ * brigade; mod_brotli none.
+ */
 #define STOCK_GZIP_SMALL 68
 
 static el_site_t site;
@@ -65,6 +68,7 @@ el_policy_t el_policy_of(const request_rec *r, el_record_t record)
         .stock = stock,
         .is_stock = is_stock,
         .min_size = el_value(&dir->values, EL_DIR_MIN_SIZE, min_size_of(record)),
+        .min_of_one_brigade = is_stock && !el_value_is_set(&dir->values, EL_DIR_MIN_SIZE),
     };
 
     policy.order_count = el_policy_codings(dir, record, policy.order);

@@ -25,6 +25,7 @@ typedef struct {
     size_t order_count;
     el_coding_t order[EL_CODINGS]; /* the codings enabled, best first, that have an engine */
     int64_t min_size;              /* bytes below which a body stays as it is, or EL_MIN_SIZE_AUTO */
+    bool min_of_one_brigade;       /* only a body that comes whole, in one brigade, is too small */
 
     /* By el_policy_read_encoding(). */
     el_range_t range[EL_CODINGS];  /* the bounds of the codings' levels */

@@ -40,7 +40,7 @@ EL_USE_LOG;
 typedef enum {
     HOLDING,   /* the decision waits for more of the body */
     ENCODING,  /* each brigade is encoded as it comes */
-    DISCARDING /* HEAD: the body is dropped before its length becomes the header's */
+    DISCARDING /* HEAD: what is left of the body is dropped */
 } phase_t;
 
 /* A response, from the first call of the filter to its end. */
@@ -49,6 +49,7 @@ typedef struct {
     el_policy_t policy;
     phase_t phase;
     unsigned behind;    /* the roles of the filters behind */
+    bool at_once;       /* the first brigade had the body's end */
     bool min_size_read; /* facts.moment.min_size is computed: once, when it is needed */
     bool waits;         /* the body's end is waited for, as `wait` says */
     el_wait_t wait;
@@ -65,7 +66,9 @@ static void read_min_size(ap_filter_t *f, out_t *out)
     el_moment_t *moment = &facts_of(out)->moment;
 
     if (!out->min_size_read) {
-        moment->min_size = el_segment_min_size(f->r, &out->policy, moment->size);
+        moment->min_size = out->policy.min_of_one_brigade && !out->at_once
+                               ? 0
+                               : el_segment_min_size(f->r, &out->policy, moment->size);
         out->min_size_read = true;
     }
 }
@@ -175,6 +178,24 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
     return step_aside(f, out, bb, decision);
 }
 
+/* The body of a HEAD response is dropped: its length would become the header's. */
+static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    el_body_drop(bb);
+    return ap_pass_brigade(f->next, bb);
+}
+
+/* The header is GET's; where GET would send an encoded body whole, it was made for its length. */
+static apr_status_t answer_head(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, bool whole)
+{
+    if (whole) {
+        el_send_whole_head(f, &out->send);
+    }
+    el_stats_skipped(f->r, EL_REASON_HEAD);
+    out->phase = DISCARDING;
+    return discard(f, bb);
+}
+
 static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_coding_t coding)
 {
@@ -191,12 +212,17 @@ static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
         return fall_back(f, out, bb);
     }
     set_header(f->r, out, coding);
-    return el_send_whole(f, &out->send, bb);
+    return facts_of(out)->demand.head ? answer_head(f, out, bb, true)
+                                      : el_send_whole(f, &out->send, bb);
 }
 
 static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                 el_coding_t coding)
 {
+    if (facts_of(out)->demand.head) {
+        set_header(f->r, out, coding);
+        return answer_head(f, out, bb, false);
+    }
     if (!el_send_first(&out->send, bb)) {
         facts_of(out)->moment.outcome = EL_OUTCOME_FAILED;
         return fall_back(f, out, bb);
@@ -204,27 +230,6 @@ static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *
     set_header(f->r, out, coding);
     out->phase = ENCODING;
     return el_stream_run(f, &out->send.stream, bb);
-}
-
-/* The body of a HEAD response is dropped: its length would become the header's. */
-static apr_status_t discard(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    el_body_drop(bb);
-    return ap_pass_brigade(f->next, bb);
-}
-
-static apr_status_t answer_head(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                                el_decision_t decision)
-{
-    const el_moment_t *moment = &facts_of(out)->moment;
-    bool whole = moment->size_known && moment->size <= out->policy.whole_most;
-
-    read_rate(f, out);
-    set_header(f->r, out,
-               el_choice_coding(&out->policy, facts_of(out), decision.coding, whole));
-    el_stats_skipped(f->r, decision.reason);
-    out->phase = DISCARDING;
-    return discard(f, bb);
 }
 
 static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, el_coding_t coding,
@@ -249,17 +254,23 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
     return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb, choice.coding);
 }
 
-/* What is known of the body's length. The empty body of a HEAD says nothing about GET's. */
-static void read_length(const ap_filter_t *f, out_t *out, const el_measure_t *measure)
+/*
+ * What is known of the body's length; returns whether all of the body is there, to be encoded in
+ * one call. A HEAD that came without GET's body, or with a part of it, says nothing about its size.
+ */
+static bool read_length(const ap_filter_t *f, out_t *out, const el_measure_t *measure)
 {
     el_moment_t *moment = &facts_of(out)->moment;
+    uint64_t length = 0;
+    bool announced = el_fields_length(f->r, &length);
+    bool there = measure->complete;
 
-    moment->size = measure->size;
-    moment->size_known = measure->complete
-                         && (measure->size > 0 || !facts_of(out)->demand.head);
-    if (!moment->size_known) {
-        moment->size_known = el_fields_length(f->r, &moment->size);
+    if (facts_of(out)->demand.head) {
+        there = there && (announced ? measure->size >= length : measure->size > 0);
     }
+    moment->size = there || !announced ? measure->size : length;
+    moment->size_known = there || announced;
+    return there && measure->plain && moment->size <= out->policy.whole_most;
 }
 
 /* Whether a body that was waited for has ended before the length that was announced. */
@@ -276,37 +287,34 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 {
     el_measure_t measure = el_body_measure(bb);
     el_decision_t decision;
+    bool whole;
 
     if (came_short(f, out, &measure)) {
         return el_stream_break_off(f, &out->send.stream, bb, APR_EOF,
                                    "the body is shorter than was announced");
     }
-    read_length(f, out, &measure);
+    whole = read_length(f, out, &measure);
     read_min_size(f, out);
     decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
         return step_aside(f, out, bb, decision);
     }
     el_request_of(f->r)->claimed = true;
-    if (decision.reason == EL_REASON_HEAD) {
-        return answer_head(f, out, bb, decision);
-    }
-    return encode(f, out, bb, decision.coding,
-                  measure.complete && measure.plain && measure.size <= out->policy.whole_most);
+    return encode(f, out, bb, decision.coding, whole);
 }
 
 /*
- * Whether the body's first brigade must be followed by more, and how long that is waited for. The
- * body of HEAD is not needed, one that is too large is streamed from its beginning, and one that is
- * too small goes as it comes.
+ * Whether the body's first brigade must be followed by more, and how long that is waited for. A
+ * body that is too large is streamed from its beginning, and one that is too small goes as it comes.
  */
 static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
 {
-    bool head = facts_of(out)->demand.head;
+    el_measure_t measure = el_body_measure(bb);
     uint64_t length, most = out->policy.whole_most;
     bool known = el_fields_length(f->r, &length);
 
-    if (el_body_measure(bb).complete || (known && (head || length > most))) {
+    out->at_once = measure.ended;
+    if (measure.complete || (known && length > most)) {
         return false;
     }
     read_min_size(f, out);
@@ -318,7 +326,7 @@ static bool must_wait(ap_filter_t *f, out_t *out, const apr_bucket_brigade *bb)
                             .until = el_clock_usec() + PATIENCE,
                             .pause = PAUSE};
     out->wait.most = known || most < GATHERED ? most + 1 : GATHERED;
-    if (head || out->wait.most < out->wait.least) {
+    if (out->wait.most < out->wait.least) {
         out->wait.most = out->wait.least;
     }
     return true;

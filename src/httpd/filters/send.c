@@ -11,14 +11,22 @@ static void count_failure(request_rec *r, el_send_t *send)
     el_stats_skipped(r, el_decide(&send->facts).reason);
 }
 
+/* The notes that the stock modules set for HEAD, too. */
+static void note_stock(request_rec *r, const el_send_t *send)
+{
+    const el_encoder_t *encoder = &send->encoder;
+
+    if (send->stock) {
+        el_stats_stock(r, send->stock, encoder->plan.engine->coding, &encoder->meter.used);
+    }
+}
+
 static void count_encoded(request_rec *r, const el_send_t *send)
 {
     const el_encoder_t *encoder = &send->encoder;
 
     el_stats_encoded(r, &encoder->plan, encoder->level, &encoder->meter.used);
-    if (send->stock) {
-        el_stats_stock(r, send->stock, encoder->plan.engine->coding, &encoder->meter.used);
-    }
+    note_stock(r, send);
 }
 
 static apr_status_t encode(el_send_t *send, el_op_t op, const char *data, apr_size_t len,
@@ -131,6 +139,14 @@ apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool 
     }
     el_body_release(&whole);
     return APR_SUCCESS;
+}
+
+void el_send_whole_head(ap_filter_t *f, el_send_t *send)
+{
+    ap_set_content_length(f->r, (apr_off_t)send->encoder.meter.used.out);
+    note_stock(f->r, send);
+    el_encoder_close(&send->encoder);
+    apr_brigade_cleanup(send->stream.out);
 }
 
 apr_status_t el_send_whole(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *bb)

@@ -38,6 +38,9 @@ bool el_send_first(el_send_t *send, apr_bucket_brigade *bb);
  */
 apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool must_encode);
 
+/* Gives the answer to HEAD the length of what el_send_encode_whole() made, and drops that. */
+void el_send_whole_head(ap_filter_t *f, el_send_t *send);
+
 /* Sends what el_send_encode_whole() made, in place of `bb`, and removes the filter. */
 apr_status_t el_send_whole(ap_filter_t *f, el_send_t *send, apr_bucket_brigade *bb);
 
