@@ -11,11 +11,12 @@
 #include "elastic/cost.h"
 #include "elastic/counters.h"
 #include "elastic/histogram.h"
+#include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 9
+#define EL_BLOCK_VERSION 10
 
 typedef struct {
     uint32_t magic;
@@ -23,6 +24,7 @@ typedef struct {
     el_state_t state;
     el_counters_t counters;
     el_histogram_t durations; /* of compressing a response, where a goal asks for it */
+    el_mix_shared_t mix;      /* of the responses, likewise */
     el_costs_t costs;         /* corrections of the built-in table */
     el_ratios_t ratios;       /* of media types */
 } el_block_t;

@@ -3,10 +3,11 @@
  * length, and the bytes that it is expected to leave. The engines have a table of them for one
  * machine and some bodies; measurements of the site's own responses correct it.
  *
- * A correction is a factor, for the time and for the bytes: one for everything, which is the
- * machine and the site, and one for each setup, which counts the more the more was measured. The
- * time has one for each coding in between, because one engine may be slower than the others.
- * Factors are weighted means that forget, and a single outlier moves them by little.
+ * The corrections are factors, kept as estimates (estimate.h) of their logarithms. That of the time is
+ * the machine's, the coding's (one engine may be slower than the others) and the setup's; that of the
+ * bytes the site's content's, that of bodies of its length, how well the coding suits these, and the
+ * setup's. So a change of the machine's speed, or of the content, is known at once for the setups
+ * that are not in use as well.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */
@@ -14,6 +15,7 @@
 #define ELASTIC_COST_H
 
 #include "elastic/coding.h"
+#include "elastic/estimate.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -32,11 +34,24 @@ typedef struct {
     uint32_t size; /* of the encoded body, in ten-thousandths of the body's */
 } el_cost_t;
 
+/* A part of an estimate for each setup and class of lengths. */
+#define EL_COST_KEYS (EL_CODINGS * EL_COST_LEVELS * EL_SIZE_CLASSES)
+
+/* Where the parts of the estimates lie in el_costs_t; a name that stands for several is their first. */
+enum {
+    EL_COST_MACHINE,                                  /* of times */
+    EL_COST_SITE,                                     /* of sizes */
+    EL_COST_CODING,                                   /* of times, of each coding */
+    EL_COST_LENGTH = EL_COST_CODING + EL_CODINGS,     /* of sizes, of each class of lengths */
+    EL_COST_FIT = EL_COST_LENGTH + EL_SIZE_CLASSES,   /* of sizes, of each coding and class */
+    EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of each setup and class */
+    EL_COST_SIZE = EL_COST_TIME + EL_COST_KEYS,
+    EL_COST_WORDS = EL_COST_SIZE + EL_COST_KEYS
+};
+
 /* Corrections, in shared memory; zeroed memory has none. */
 typedef struct el_costs {
-    _Atomic uint64_t site; /* its time is the middle one of the codings' */
-    _Atomic uint64_t coding[EL_CODINGS]; /* of the time only */
-    _Atomic uint64_t setup[EL_CODINGS][EL_COST_LEVELS][EL_SIZE_CLASSES];
+    _Atomic uint64_t word[EL_COST_WORDS];
 } el_costs_t;
 
 /* The class of a body of `nbytes`; where the length is unknown (0), that of a large page. */
@@ -60,8 +75,8 @@ void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_co
 el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t known,
                          uint32_t now);
 
-/* How many measurements of `key` itself that goes by, 64 at most. */
-unsigned el_cost_weight(const el_costs_t *costs, el_cost_key_t key, uint32_t now);
+/* Seconds since the last measurement of `key` itself; UINT32_MAX where there was none. */
+uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now);
 
 /* How many times as long everything takes here as the tables say; 1 where nothing was measured. */
 double el_cost_slowness(const el_costs_t *costs, uint32_t now);

@@ -12,6 +12,7 @@
 #include "elastic/coding.h"
 #include "elastic/cost.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What the encoder does with its input. */
@@ -55,6 +56,7 @@ struct el_context {
     /* The pool's, while it keeps the context. */
     el_context_t *next;
     size_t nbytes; /* by memory(), when it was released */
+    bool kept;     /* it was: its memory has been in use before */
     unsigned age;  /* of the pool, when it was released */
 };
 

@@ -1,7 +1,5 @@
 #include "elastic/ratio.h"
 
-#include "weighted_mean.h"
-
 /*
  * A twentieth saved. At the price that the ladder pays for a byte where a server starts, some 200
  * ns (ladder.c), that is worth 11 µs for each KB: what gzip takes at level 6, with libdeflate, for
@@ -13,27 +11,90 @@
 /* A body that a coding makes longer counts as one that it made no more than twice as long. */
 #define RATIO_MAX (2 * WHOLE)
 
-/* The value of a type's mean: the ratio in the low 16 bits, a tag of the type above. */
+/*
+ * A type's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a tag
+ * of the type, in 8 the weight, which is the number of bodies that it was made of, and in 16 the time
+ * of the last one. Zeroed memory has no weight.
+ */
 #define RATIO_BITS 16
-#define TAG_SHIFT 8 /* of the hash: what is below finds the place */
+#define TAG_BITS 24
+#define TAG_SHIFT (32 - TAG_BITS) /* of the hash: what is below finds the place */
+#define WEIGHT_SHIFT (RATIO_BITS + TAG_BITS)
+#define STAMP_SHIFT (WEIGHT_SHIFT + 8)
 
 _Static_assert(RATIO_MAX < 1 << RATIO_BITS, "a ratio has sixteen bits");
-_Static_assert(RATIO_BITS + 32 - TAG_SHIFT <= EL_MEAN_WEIGHT_SHIFT, "both fit a mean's value");
 _Static_assert(EL_RATIO_PLACES <= 1 << TAG_SHIFT, "place and tag together are the hash");
+
+/* Times count in units of 16 s: sixteen bits of them last for twelve days. */
+#define STAMP_UNIT 16
+
+/* Units by which the clock of another caller may be ahead. */
+#define AHEAD_MOST 4
+
+/* A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day. */
+#define HALF_LIFE (900 / STAMP_UNIT)
+
+/* The largest weight, and that from which on a type is known. */
+#define WEIGHT_MAX 64
+#define WEIGHT_KNOWN 8
+
+/* A ratio beyond so many times the mean, or below this part of it, counts as if it were there. */
+#define OUTLIER 2
 
 typedef struct {
     uint32_t ratio; /* encoded bytes, in ten-thousandths of the body's */
     uint32_t tag;
-    uint32_t weight;
+    uint32_t weight; /* as of now */
 } entry_t;
 
-static entry_t entry_of(el_mean_t mean)
+/* `now` in seconds, as the words have it. */
+static uint16_t stamp_of(uint32_t now)
 {
+    return (uint16_t)(now / STAMP_UNIT);
+}
+
+static entry_t unpack(uint64_t word, uint16_t now)
+{
+    uint16_t age = (uint16_t)(now - (word >> STAMP_SHIFT));
+    unsigned halvings = age < UINT16_MAX - AHEAD_MOST ? age / HALF_LIFE : 0;
+    uint32_t weight = (uint32_t)(word >> WEIGHT_SHIFT & 0xff);
+
     return (entry_t){
-        .ratio = (uint32_t)(mean.value & ((1u << RATIO_BITS) - 1)),
-        .tag = (uint32_t)(mean.value >> RATIO_BITS),
-        .weight = mean.weight,
+        .ratio = (uint32_t)(word & ((1u << RATIO_BITS) - 1)),
+        .tag = (uint32_t)(word >> RATIO_BITS & ((1u << TAG_BITS) - 1)),
+        .weight = halvings < 8 ? weight >> halvings : 0,
     };
+}
+
+static entry_t load(const _Atomic uint64_t *word, uint16_t now)
+{
+    return unpack(atomic_load_explicit(word, memory_order_relaxed), now);
+}
+
+/* Puts `e` in place of what was `before`; not where another one has written since. */
+static void store(_Atomic uint64_t *word, uint64_t before, entry_t e, uint16_t now)
+{
+    uint64_t after = e.ratio | (uint64_t)e.tag << RATIO_BITS | (uint64_t)e.weight << WEIGHT_SHIFT
+                     | (uint64_t)now << STAMP_SHIFT;
+
+    atomic_compare_exchange_strong_explicit(word, &before, after, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+static uint32_t bounded(int64_t value, int64_t low, int64_t high)
+{
+    return (uint32_t)(value < low ? low : value > high ? high : value);
+}
+
+/* The mean `e` after one more body. */
+static entry_t updated(entry_t e, uint32_t ratio)
+{
+    int64_t mean = e.ratio;
+    int64_t step = bounded(ratio, mean / OUTLIER, mean * OUTLIER) - mean;
+
+    e.weight = e.weight < WEIGHT_MAX ? e.weight + 1 : e.weight;
+    e.ratio = bounded(mean + step / (int64_t)e.weight, 1, RATIO_MAX);
+    return e;
 }
 
 /* The ways of the place that `type` shares with others. */
@@ -49,7 +110,7 @@ static unsigned way_of(const el_ratios_t *ratios, uint32_t type, uint16_t now)
     uint32_t least = UINT32_MAX;
 
     for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-        entry_t e = entry_of(el_mean_load(&ratios->word[place_of(type)][way], now));
+        entry_t e = load(&ratios->word[place_of(type)][way], now);
 
         if (e.weight > 0 && e.tag == type >> TAG_SHIFT) {
             return way;
@@ -76,7 +137,7 @@ bool el_ratio_pays(uint64_t in, uint64_t out)
 
 void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now)
 {
-    uint16_t stamp = el_mean_stamp(now);
+    uint16_t stamp = stamp_of(now);
     uint32_t tag = type >> TAG_SHIFT;
     _Atomic uint64_t *word;
     uint64_t before;
@@ -87,33 +148,29 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t o
     }
     word = &ratios->word[place_of(type)][way_of(ratios, type, stamp)];
     before = atomic_load_explicit(word, memory_order_relaxed);
-    e = entry_of(el_mean_unpack(before, stamp));
-    if (e.weight == 0 || e.tag != tag) {
-        e.ratio = ratio_of(in, out);
-        e.weight = 1;
-    } else {
-        e.weight = el_mean_more(e.weight);
-        e.ratio = el_mean_update(e.ratio, ratio_of(in, out), e.weight, RATIO_MAX);
-    }
-    el_mean_store(word, before,
-                  (el_mean_t){(uint64_t)e.ratio | (uint64_t)tag << RATIO_BITS, e.weight}, stamp);
+    e = unpack(before, stamp);
+    e = e.weight == 0 || e.tag != tag ? (entry_t){ratio_of(in, out), tag, 1}
+                                      : updated(e, ratio_of(in, out));
+    store(word, before, e, stamp);
 }
 
 bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now)
 {
-    uint16_t stamp = el_mean_stamp(now);
+    uint16_t stamp = stamp_of(now);
     entry_t e;
 
     if (type == 0) {
         return false;
     }
-    e = entry_of(el_mean_load(&ratios->word[place_of(type)][way_of(ratios, type, stamp)], stamp));
-    return e.tag == type >> TAG_SHIFT && e.weight >= EL_MEAN_WEIGHT_EVEN && e.ratio >= POOR;
+    e = load(&ratios->word[place_of(type)][way_of(ratios, type, stamp)], stamp);
+    return e.tag == type >> TAG_SHIFT && e.weight >= WEIGHT_KNOWN && e.ratio >= POOR;
 }
 
 void el_ratio_reset(el_ratios_t *ratios)
 {
     for (unsigned place = 0; place < EL_RATIO_PLACES; place++) {
-        el_mean_reset(ratios->word[place], EL_RATIO_WAYS);
+        for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
+            atomic_store(&ratios->word[place][way], 0);
+        }
     }
 }

@@ -187,6 +187,7 @@ static void keep(el_context_t *context)
         cut(2, &chain);
     }
     if (fits(context->nbytes)) {
+        context->kept = true;
         context->age = age;
         context->next = *list;
         *list = context;
@@ -212,6 +213,7 @@ el_context_t *el_pool_acquire(const el_plan_t *plan)
         }
         context->engine = engine;
         context->key = key;
+        context->kept = false;
         evict_idle(engine->memory(context));
     }
     if (!engine->reset(context, &plan->setup)) {

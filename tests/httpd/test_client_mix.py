@@ -70,9 +70,11 @@ def test_a_coding_at_level_0_alone_is_one_of_them(httpd):
 
 
 def test_clients_of_two_kinds_are_weighed(priced):
-    """What is cheapest for 15 responses in gzip and 135 in br, together."""
-    serve(priced, "gzip", 15)
-    serve(priced, "br", 135)
+    """What is cheapest for 15 responses in gzip and 135 in br, together. They come by turns: what was
+    some seconds ago counts less."""
+    for _ in range(15):
+        serve(priced, "gzip", 1)
+        serve(priced, "br", 9)
     position, status = rest(priced)
     found = [(gzip + 9 * br) / 10 for gzip, br in zip(prices(status, "gzip", 1, 9),
                                                      prices(status, "br", 0, 6))]

@@ -100,7 +100,11 @@ def test_the_ladder_goes_down_rung_by_rung(ceiling):
     tight = chosen(server, "/tight/large.txt", ALL)
     assert tight != top
     ceiling.walk_to(0)
-    assert chosen(server, "/large.txt", ALL) == tight
+    # A measurement in between may change which of two that are as fast is the lowest.
+    floor, tight = check.once(lambda: (chosen(server, "/large.txt", ALL),
+                                       chosen(server, "/tight/large.txt", ALL)),
+                              lambda pair: pair[0] == pair[1])
+    assert floor == tight
 
 
 def test_a_stream_of_known_length_is_judged_by_it(httpd):

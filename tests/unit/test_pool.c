@@ -43,6 +43,22 @@ START_TEST(the_last_released_is_acquired_first)
 }
 END_TEST
 
+START_TEST(a_context_knows_whether_it_is_new)
+{
+    el_context_t *context = el_pool_acquire(&zlib6);
+
+    ck_assert(!context->kept);
+    el_pool_release(context);
+    context = el_pool_acquire(&zlib6);
+    ck_assert(context->kept);
+    el_pool_release(context);
+    el_pool_drain();
+    context = el_pool_acquire(&zlib6);
+    ck_assert(!context->kept);
+    el_pool_release(context);
+}
+END_TEST
+
 START_TEST(a_context_is_for_its_key_only)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
@@ -355,6 +371,7 @@ Suite *pool_suite(void)
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, el_pool_drain);
     tcase_add_test(tc, the_last_released_is_acquired_first);
+    tcase_add_test(tc, a_context_knows_whether_it_is_new);
     tcase_add_test(tc, a_context_is_for_its_key_only);
     tcase_add_test(tc, releasing_null_does_nothing);
     tcase_add_test(tc, the_limit_holds);

@@ -105,6 +105,13 @@ START_TEST(old_measurements_do_not_count)
 }
 END_TEST
 
+START_TEST(another_callers_clock_may_be_ahead)
+{
+    update(64, 7, 10000, 1600);
+    ck_assert(el_ratio_poor(&ratios, 7, 1599));
+}
+END_TEST
+
 START_TEST(small_bodies_and_those_without_a_type_do_not_count)
 {
     for (int i = 0; i < 64; i++) {
@@ -172,6 +179,7 @@ Suite *ratio_suite(void)
     tcase_add_test(tc, a_type_recovers);
     tcase_add_test(tc, one_body_changes_little);
     tcase_add_test(tc, old_measurements_do_not_count);
+    tcase_add_test(tc, another_callers_clock_may_be_ahead);
     tcase_add_test(tc, small_bodies_and_those_without_a_type_do_not_count);
     tcase_add_test(tc, a_full_place_replaces_the_type_with_the_least_weight);
     tcase_add_test(tc, all_types_of_a_site_have_room);

@@ -41,54 +41,54 @@ static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
     encoder->meter.used.out += nbytes;
 }
 
-/* One call of the engine into `buffer`; the bytes that it made, or 0. */
-static size_t encode_into(const el_plan_t *plan, const char *data, size_t len, uint8_t *buffer,
-                          size_t room)
-{
-    el_context_t *context = el_pool_acquire(plan);
-    el_span_t span = {(const uint8_t *)data, len, buffer, room};
-    el_step_t step = context ? el_engine_encode(context, &span) : EL_STEP_ERROR;
+/* A whole body, encoded. */
+typedef struct {
+    uint8_t *buffer; /* of the pool; NULL where that failed */
+    size_t nbytes;   /* of the body */
+    bool fresh;      /* the context was new */
+} whole_t;
 
-    el_pool_release(context);
-    return step == EL_STEP_OK ? room - span.out_nbytes_avail : 0;
-}
-
-/* A buffer of the pool with the encoded body, `*nbytes` of it; NULL where that failed. */
-static uint8_t *encode_whole(const el_plan_t *plan, const char *data, size_t len, size_t *nbytes)
+static whole_t encode_whole(const el_plan_t *plan, const char *data, size_t len)
 {
     size_t room;
     uint8_t *buffer = el_pool_buffer_acquire(el_engine_bound(len), &room);
+    el_context_t *context = buffer ? el_pool_acquire(plan) : NULL;
+    el_span_t span = {(const uint8_t *)data, len, buffer, room};
+    whole_t whole = {.buffer = buffer, .fresh = context && !context->kept};
 
-    *nbytes = buffer ? encode_into(plan, data, len, buffer, room) : 0;
-    if (*nbytes == 0) {
-        el_pool_buffer_release(buffer);
-        buffer = NULL;
+    if (context && el_engine_encode(context, &span) == EL_STEP_OK) {
+        whole.nbytes = room - span.out_nbytes_avail;
     }
-    return buffer;
+    el_pool_release(context);
+    if (whole.nbytes == 0) {
+        el_pool_buffer_release(buffer);
+        whole.buffer = NULL;
+    }
+    return whole;
 }
 
 bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
 {
-    size_t nbytes;
-    uint8_t *buffer;
+    whole_t whole;
 
     el_meter_start(&encoder->meter);
-    buffer = encode_whole(&encoder->plan, data, len, &nbytes);
-    if (buffer) {
-        ship_whole(encoder, buffer, nbytes);
+    whole = encode_whole(&encoder->plan, data, len);
+    if (whole.buffer) {
+        ship_whole(encoder, whole.buffer, whole.nbytes);
         encoder->meter.used.in += len;
+        encoder->meter.used.fresh = whole.fresh;
     }
     el_meter_stop(&encoder->meter);
-    return buffer != NULL;
+    return whole.buffer != NULL;
 }
 
 size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *data, size_t len)
 {
     el_plan_t plan = el_engine_plan(coding, setup, true);
-    size_t nbytes;
+    whole_t whole = encode_whole(&plan, data, len);
 
-    el_pool_buffer_release(encode_whole(&plan, data, len, &nbytes));
-    return nbytes;
+    el_pool_buffer_release(whole.buffer);
+    return whole.nbytes;
 }
 
 static apr_status_t close_stream(void *data)
@@ -112,6 +112,7 @@ bool el_encoder_open(el_encoder_t *encoder)
     if (!encoder->context) {
         return false;
     }
+    encoder->meter.used.fresh = !encoder->context->kept;
     apr_pool_cleanup_register(encoder->pool, encoder, close_stream, apr_pool_cleanup_null);
     return true;
 }

@@ -20,22 +20,24 @@ static unsigned encoded_codings(const el_site_t *site)
     return set;
 }
 
-bool el_client_mix_curve(uint64_t length, unsigned top, double *cost, double *ratio)
+bool el_client_mix_curve(uint64_t now, unsigned top, double *cost, double *ratio)
 {
     const el_site_t *site = el_policy_site();
     unsigned all = encoded_codings(site);
-    el_ladder_key_t key = {.range = site->range, .whole = true, .length = length};
+    el_ladder_key_t key = {.range = site->range, .whole = true};
     double total = 0;
+    el_mix_t mix;
 
-    if (all == 0 || top >= EL_COST_LEVELS) {
+    el_mix_follow_shared(el_shared.mix, el_shared.counters, now, &mix);
+    key.length = el_mix_body(&mix);
+    if (all == 0 || key.length == 0 || top >= EL_COST_LEVELS) {
         return false;
     }
     for (unsigned p = 0; p <= top; p++) {
         cost[p] = ratio[p] = 0;
     }
     for (unsigned set = 0; set < EL_CODING_SETS; set++) {
-        el_counter_t counter = (el_counter_t)(EL_COUNT_CODING_SET + set);
-        double responses = (double)el_counters_total(el_shared.counters, counter);
+        double responses = mix.weights.sets[set];
 
         key.set = set & all;
         if (responses > 0 && key.set != 0) {

@@ -50,17 +50,14 @@ static void keep_load_text(void)
     pthread_mutex_unlock(&load_mutex);
 }
 
-/* What the positions cost for the mean body of this site; false where that is not known. */
-static bool read_curve(double *cost, double *ratio)
+/* What the positions cost this site; false where that is not known, or nobody asks. */
+static bool read_curve(uint64_t now, double *cost, double *ratio)
 {
     const el_control_config_t *control = &el_shared.config.control;
-    uint64_t bytes = el_counters_total(el_shared.counters, EL_COUNT_BYTES_IN);
-    uint64_t responses = el_counters_total(el_shared.counters, EL_COUNT_COMPRESSED);
 
     return !el_goal_is_priced(&control->goal)
            && (control->mode == EL_CONTROL_PREDICT || control->goal.kind != EL_GOAL_CPU)
-           && responses > 0
-           && el_client_mix_curve(bytes / responses, control->top, cost, ratio);
+           && el_client_mix_curve(now, control->top, cost, ratio);
 }
 
 /* Logs that reading the load has failed, or works again; once for each change. */
@@ -94,7 +91,7 @@ static void read_load(uint64_t claim, uint64_t now)
     good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
     report_reading(path, good ? 0 : errno, good);
     if (good) {
-        known = read_curve(cost, ratio);
+        known = read_curve(now, cost, ratio);
         el_state_commit(el_shared.state, claim, &el_shared.config.control,
                         &(el_state_inputs_t){
                             .signals = &machine->signals,

@@ -4,6 +4,7 @@
 
 #include "elastic/mediatype.h"
 #include "elastic/ratio.h"
+#include "elastic/warmth.h"
 #include "engines/engines.h"
 #include "engines/plan.h"
 #include "host/clock.h"
@@ -21,9 +22,9 @@ el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whol
                           el_engine_cost(&plan), el_clock_sec());
 }
 
-unsigned el_costs_measured(el_coding_t coding, const el_setup_t *setup)
+uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup)
 {
-    return el_cost_weight(el_shared.costs, key_of(coding, setup->level, setup), el_clock_sec());
+    return el_cost_age(el_shared.costs, key_of(coding, setup->level, setup), el_clock_sec());
 }
 
 double el_costs_slowness(void)
@@ -40,13 +41,18 @@ static uint32_t per(uint64_t value, uint64_t unit, uint64_t in)
 
 void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured)
 {
+    static el_warmth_t warmth;
     const el_setup_t *setup = &plan->setup;
+    el_coding_t coding = plan->engine->coding;
 
     /* An empty body has no cost per KB; one with a window of its own is no measure for others. */
     if (measured->in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
         return;
     }
-    el_cost_update(el_shared.costs, key_of(plan->engine->coding, level, setup),
+    if (!el_warmth_is_usual(&warmth, coding, level, measured->fresh)) {
+        return;
+    }
+    el_cost_update(el_shared.costs, key_of(coding, level, setup),
                    el_engine_cost(plan),
                    (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
                                .size = per(measured->out, 10000, measured->in)},

@@ -13,8 +13,8 @@
 /* What the setup of `coding` is expected to take and to give, for a body by `setup`'s size_hint. */
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole);
 
-/* How many measurements of the setup itself that comes from; 0: none. */
-unsigned el_costs_measured(el_coding_t coding, const el_setup_t *setup);
+/* Seconds since the setup itself was measured last; UINT32_MAX where it was not. */
+uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup);
 
 /* How many times as long this machine takes as the built-in costs say. */
 double el_costs_slowness(void);
@@ -24,9 +24,10 @@ typedef struct {
     uint64_t in; /* bytes */
     uint64_t out;
     uint64_t cpu_nsec;
+    bool fresh; /* with a new context */
 } el_measured_t;
 
-/* Takes what a response has cost; `level` is the user's. */
+/* Takes what a response has cost, unless that is unusual; `level` is the user's. */
 void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured);
 
 /* Whether bodies of this media type hardly became smaller of late. */

@@ -73,6 +73,7 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.state = &block->state;
     el_shared.counters = &block->counters;
     el_shared.durations = &block->durations;
+    el_shared.mix = &block->mix;
     el_shared.costs = &block->costs;
     el_shared.ratios = &block->ratios;
     adopt();

@@ -12,6 +12,7 @@
 #include "elastic/counters.h"
 #include "elastic/histogram.h"
 #include "elastic/ladder.h"
+#include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 
@@ -29,6 +30,7 @@ typedef struct {
     el_state_t *state;
     el_counters_t *counters;
     el_histogram_t *durations;
+    el_mix_shared_t *mix;
     el_costs_t *costs;
     el_ratios_t *ratios;
 

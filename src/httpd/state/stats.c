@@ -37,6 +37,7 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
 void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
 {
     const el_engine_t *engine = plan->engine;
+    el_measured_t measured = {usage->in, usage->out, usage->cpu_nsec, usage->fresh};
 
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_setn(r->notes, "elastic-coding", el_coding_info(engine->coding)->token);
@@ -54,7 +55,7 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);
-        el_costs_update(plan, level, &(el_measured_t){usage->in, usage->out, usage->cpu_nsec});
+        el_costs_update(plan, level, &measured);
     }
 }
 

@@ -10,6 +10,7 @@
 /* What the encoder used for one response. */
 typedef struct {
     bool sampled; /* CPU time is taken beside the time elapsed */
+    bool fresh;   /* the context was made for this body */
     uint64_t in;  /* bytes */
     uint64_t out;
     uint64_t elapsed_nsec;

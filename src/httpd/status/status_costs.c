@@ -23,7 +23,7 @@ static el_cost_row_t row_of(el_coding_t coding, int level)
         el_setup_t setup = {.level = level, .size_hint = classes[c].nbytes};
 
         row.cost[c] = el_costs_expect(coding, &setup, true);
-        row.measured[c] = el_costs_measured(coding, &setup);
+        row.measured[c] = el_costs_age(coding, &setup) < EL_ESTIMATE_FADE;
     }
     return row;
 }

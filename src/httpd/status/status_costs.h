@@ -14,7 +14,7 @@ typedef struct {
     el_coding_t coding;
     int level;
     el_cost_t cost[EL_SIZE_CLASSES];
-    unsigned measured[EL_SIZE_CLASSES]; /* how many responses each stands for; 0: the table's */
+    bool measured[EL_SIZE_CLASSES]; /* here, of late */
 } el_cost_row_t;
 
 /* The rows, el_cost_row_t, coding by coding with levels rising; from `pool`. */

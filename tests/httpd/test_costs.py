@@ -1,0 +1,56 @@
+"""What is learned of the costs of setups: when, and for how long."""
+
+import pytest
+
+from kit import bodies
+
+NOISE = bodies.noise(60_000)
+CLASS = 3  # of bodies between 32 and 128 KB, among the figures of ElasticCost-…
+CONFIG = "Elastic On\nElasticLevel gzip 6"
+
+
+def costs(server):
+    """(ns of CPU time for a KB, percent of the bytes that is left) of gzip 6 for such a body."""
+    pair = server.status()["ElasticCost-gzip-6"].split()[CLASS].split("/")
+    return tuple(map(float, pair))
+
+
+def serve(server, count=1):
+    for _ in range(count):
+        # White noise saves nothing, which the table does not expect.
+        answer = server.get("/n.txt", ae="gzip, identity;q=0")
+        assert (answer.coding, answer.body) == ("gzip", NOISE)
+
+
+def learn(server, before):
+    """Serves until the table's size is far from what is expected."""
+    def learned():
+        serve(server, 16)
+        return costs(server)[1] > 1.8 * before[1]
+    server.wait_for(learned, 60, "learning")
+    return costs(server)
+
+
+@pytest.mark.parametrize("whole", ["1M", "0"])
+def test_the_first_body_of_a_context_is_not_learned_from(httpd, whole):
+    """Its CPU time is taken, as that of every first body of a process."""
+    server = httpd(f"{CONFIG}\nElasticWholeBody {whole}", files={"n.txt": NOISE})
+    before = costs(server)
+    serve(server)
+    assert int(server.status()["ElasticCpuUsec"]) > 0
+    assert costs(server) == before
+    learn(server, before)
+
+
+def test_a_graceful_restart_begins_with_what_was_learned_and_a_restart_with_the_table(httpd):
+    server = httpd(CONFIG, files={"n.txt": NOISE})
+    table = costs(server)
+    learned = learn(server, table)
+    for _ in range(2):
+        server.graceful()
+        assert costs(server) == pytest.approx(learned, rel=0.05)
+    # The new generation adds to it.
+    serve(server, 32)
+    assert costs(server)[1] >= 0.95 * learned[1]
+    server.restart()
+    assert costs(server) == table
