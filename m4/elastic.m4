@@ -215,5 +215,4 @@ AC_DEFUN([EL_INSTALL_DIRS], [
         [apacheconfdir=$with_confdir])
     AC_SUBST([moduledir])
     AC_SUBST([apacheconfdir])
-    AM_CONDITIONAL([A2ENMOD], [test -n "$apacheconfdir"])
 ])

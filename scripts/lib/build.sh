@@ -28,10 +28,39 @@ el_build_generate() {
     done
 }
 
+# el_build_source: prints the folder to build from. configure refuses to run beside a source tree in
+# which it was run before, because make would find that build's objects; then the folder is a copy
+# without them, brought up to date.
+el_build_source() {
+    local copy=$el_build_root/source list=$el_build_root/source.list
+    if [ ! -e "$el_root/config.status" ]; then
+        echo "$el_root"
+        return 0
+    fi
+    mkdir -p "$copy" &&
+        (cd "$el_root" && find . \( -path ./.git -o -path ./build -o -path ./out \
+            -o -path "./${el_build_root#"$el_root"/}" -o -name autom4te.cache -o -name .libs \
+            -o -name .deps -o -name __pycache__ \) -prune -o -type f ! -name '*.o' ! -name '*.l[ao]' \
+            ! -name .dirstamp ! -path ./Makefile ! -path ./libtool ! -path ./test-env \
+            ! -path './config.*' ! -path ./build-flags -print | LC_ALL=C sort) >"$list" &&
+        (cd "$copy" && find . -type f | LC_ALL=C sort | LC_ALL=C comm -13 "$list" - |
+            xargs -r -d '\n' rm -f) &&
+        (cd "$el_root" && xargs -d '\n' cp -pu --parents -t "$copy") <"$list" &&
+        echo "$copy"
+}
+
+# The libraries that configure may find, with their versions.
+el_build_libraries() {
+    local name
+    for name in zlib libbrotlienc libdeflate libisal libzstd check; do
+        echo "$name $(pkg-config --modversion "$name" 2>/dev/null)"
+    done
+}
+
 # el_build NAME [CONFIGURE-OPTION...]: the build in build/NAME, brought up to date; of el_targets,
 # where that is set.
 el_build() {
-    local name=$1 dir=$el_build_root/$1 log
+    local name=$1 dir=$el_build_root/$1 log source asked
     shift
     log=$dir/build.log
     mkdir -p "$dir" || return 1
@@ -40,12 +69,12 @@ el_build() {
     (
         # Two scripts at once must not generate the same files.
         flock 9
-        el_build_generate "$log" || exit 1
-        cd "$dir" || exit 1
-        if [ ! -e Makefile ] || [ "$el_root/configure" -nt config.status ] ||
-            [ "$(cat options 2>/dev/null)" != "$*" ]; then
-            el_quietly "$log" "$el_root/configure" "$@" || exit 1
-            printf '%s\n' "$*" >options
+        el_build_generate "$log" && source=$(el_build_source) && cd "$dir" || exit 1
+        asked=$(printf '%s\n' "$source $*" && el_build_libraries)
+        if [ ! -e Makefile ] || [ "$source/configure" -nt config.status ] ||
+            [ "$(cat options 2>/dev/null)" != "$asked" ]; then
+            el_quietly "$log" "$source/configure" "$@" || exit 1
+            printf '%s\n' "$asked" >options
         fi
         # shellcheck disable=SC2086 # several targets
         el_quietly "$log" make -j"$(el_jobs)" ${el_targets-} || exit 1

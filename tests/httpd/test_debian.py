@@ -7,11 +7,13 @@ import pytest
 
 from kit import bodies, check, env
 from kit.debian import Debian
+from kit.process import until
 
 pytestmark = pytest.mark.debian
 
 BODY = bodies.html(30000)
-PAGE = Path(__file__).parents[2] / "docs" / "manual" / "migration.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "manual" / "migration.md"
 SMALL = b"x" * 60  # below mod_deflate's 68 bytes
 
 STOCK_DEFLATE = r"/usr/lib/apache2/modules/mod_deflate\.so"
@@ -194,8 +196,8 @@ def test_a_package_that_enables_the_stock_module_again(debian):
     page(debian, "gzip")
 
 
-def test_a_module_that_was_uninstalled_while_enabled(debian):
-    """make uninstall leaves dangling links, which a2dismod takes away."""
+def test_a_module_whose_files_were_removed_while_enabled(debian):
+    """Without make uninstall, dangling links stay, which a2dismod takes away."""
     switch(debian, "a2dismod -f deflate", "a2enmod elastic-deflate")
     for file in debian.available.glob("elastic*"):
         file.unlink()
@@ -204,9 +206,30 @@ def test_a_module_that_was_uninstalled_while_enabled(debian):
     page(debian, "gzip")
 
 
+def pieces_of(page):
+    """The pieces of configuration on a page."""
+    return re.findall(r"^```apache\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
+def test_the_log_that_the_pages_show(debian):
+    """It has a line for each response, though the default site has a log of its own."""
+    log = debian.root / "log" / "elastic.log"
+    for page_of in (ROOT / "README.md", ROOT / "docs" / "manual" / "status.md"):
+        [piece] = [piece for piece in pieces_of(page_of) if "LogFormat" in piece]
+        (debian.conf / "conf-enabled" / "log.conf").write_text(piece)
+        switch(debian, "a2enmod elastic")
+
+        def logged():
+            page(debian, "gzip")  # at first perhaps by a child that writes to the log before
+            return log.exists() and "coding=gzip" in log.read_text()
+
+        until(logged, 60, f"a line of the log in {page_of.name}")
+        log.unlink()
+
+
 def test_the_pages_configuration(debian):
     """Each piece of configuration on the page is one that httpd takes."""
-    pieces = re.findall(r"^```apache\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    pieces = pieces_of(PAGE)
     switch(debian, "a2dismod -f deflate",
            "a2enmod elastic elastic-deflate elastic-brotli headers rewrite")
     for piece in pieces:

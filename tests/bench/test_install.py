@@ -1,0 +1,305 @@
+"""make install and make uninstall, into a folder of the test's own; what a reconfiguration builds
+anew; builds beside a configured source tree."""
+
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONF = "etc/apache2"
+LIMIT = 300  # seconds; a make that finds all of it built takes one
+
+
+class Installation:
+    """What `make install DESTDIR=root` makes, on a Debian whose Apache is enabled."""
+
+    def __init__(self, build, root, confdir=f"/{CONF}"):
+        self.build = build
+        self.root = root
+        self.confdir = confdir
+        self.available = root / CONF / "mods-available"
+        self.enabled = root / CONF / "mods-enabled"
+        self.conf = self.available / "elastic.conf"
+        self.new = self.available / "elastic.conf.new"
+
+    def prepare(self):
+        """What is there before; returns the tree of it."""
+        for folder in (self.available, self.enabled, self.root / "usr" / "local" / "bin"):
+            folder.mkdir(parents=True)
+        (self.available / "deflate.conf").write_text("# the distribution's\n")
+        return self.tree()
+
+    def make(self, target):
+        """What it said. One at a time: the tests share the build."""
+        environ = {key: value for key, value in os.environ.items()
+                   if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+        folder = os.open(self.build, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            done = subprocess.run(
+                ["make", target, f"DESTDIR={self.root}", f"apacheconfdir={self.confdir}"],
+                cwd=self.build, env=environ, capture_output=True, text=True, timeout=LIMIT,
+                check=False)
+        finally:
+            os.close(folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def tree(self):
+        """Every path, and a file's content or a link's target."""
+        return {str(path.relative_to(self.root)):
+                os.readlink(path) if path.is_symlink() else path.is_file() and path.read_bytes()
+                for path in self.root.rglob("*")}
+
+    def found(self, name):
+        [path] = [path for path in self.root.rglob(name) if path.is_file()]
+        return path
+
+
+@pytest.fixture(scope="module")
+def first():
+    """The installation that the tests copy, once there is one."""
+    return {}
+
+
+@pytest.fixture
+def build(module):
+    return pathlib.Path(module).parents[1]
+
+
+@pytest.fixture
+def installed(build, first, tmp_path, tmp_path_factory):
+    """A copy of one installation; `before` is the tree without it."""
+    if not first:
+        made = Installation(build, tmp_path_factory.mktemp("first") / "root")
+        first.update(before=made.prepare(), root=made.root)
+        made.make("install")
+    made = Installation(build, tmp_path / "root")
+    shutil.copytree(first["root"], made.root, symlinks=True)
+    made.before = first["before"]
+    return made
+
+
+def names(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_documents_and_precompress_are_installed(installed):
+    docs = installed.found("CHANGES.md").parent
+    assert names(docs / "docs") == names(ROOT / "docs")
+    for page in docs.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), (page, link)
+    unit = installed.found("elasticd.service").read_text()
+    [page] = re.findall(r"(?m)^Documentation=file:(.*)$", unit)
+    assert (installed.root / page.lstrip("/")).is_file()
+    script = installed.found("precompress")
+    assert script.parent.name == "bin"
+    done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
+    assert done.returncode == 0 and done.stdout.startswith("usage: precompress")
+
+
+def test_the_configuration_is_that_of_the_sources(installed):
+    assert installed.conf.read_bytes() == (ROOT / "conf" / "elastic.conf").read_bytes()
+    load = (installed.available / "elastic.load").read_text()
+    [path] = re.findall(r"(?m)^LoadModule elastic_module (/.*)$", load)
+    assert (installed.root / path.lstrip("/")).is_file()
+    assert {path.stat().st_mode & 0o777 for path in installed.available.glob("elastic*")} == {0o644}
+
+
+def test_nothing_is_configured_where_httpd_has_no_such_layout(build, tmp_path):
+    made = Installation(build, tmp_path / "root", confdir="")
+    before = made.prepare()
+    assert "LoadModule elastic_module" in made.make("install")
+    assert not list((made.root / "etc").rglob("elastic*"))
+    made.make("uninstall")
+    assert made.tree() == before
+
+
+def test_an_edited_file_stays_and_the_new_one_is_beside_it(installed):
+    files = [installed.available / name for name in ("elastic.conf", "elastic.load")]
+    defaults = {file: file.read_text() for file in files}
+    news = {file: file.with_name(f"{file.name}.new") for file in files}
+    for file in files:
+        file.write_text(defaults[file] + "# mine\n")
+    # At the second time this default is the one that was installed last.
+    for said in (installed.make("install"), installed.make("install")):
+        for file in files:
+            assert file.read_text() == defaults[file] + "# mine\n"
+            assert news[file].read_text() == defaults[file]
+            assert f"{file.name} was edited and stays; the new one is {file.name}.new" in said
+    # Once the new one is taken over, it is no longer beside.
+    for file in files:
+        file.write_text(defaults[file])
+    assert "was edited" not in installed.make("install")
+    for file in files:
+        assert file.read_text() == defaults[file] and not news[file].exists()
+
+
+def test_a_file_that_nobody_edited_is_replaced(installed):
+    kept = installed.root / "usr/local/share/mod_elastic/conf/elastic.conf"
+    default = kept.read_text()
+    for file in (kept, installed.conf):
+        file.write_text("# of the version before\n")
+    assert "was edited" not in installed.make("install")
+    assert installed.conf.read_text() == kept.read_text() == default
+    assert not installed.new.exists()
+
+
+def test_a_removed_file_is_installed_again(installed):
+    installed.conf.unlink()
+    installed.make("install")
+    assert installed.conf.exists() and not installed.new.exists()
+
+
+def enable(installed):
+    """The links of a2enmod and of systemctl enable, and one that is the operator's own."""
+    for name in ("elastic.conf", "elastic.load", "elastic-deflate.load"):
+        (installed.enabled / name).symlink_to(f"../mods-available/{name}")
+    wants = installed.root / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True)
+    (wants / "elasticd.service").symlink_to("/usr/local/lib/systemd/system/elasticd.service")
+    (installed.enabled / "elastic-brotli.conf").symlink_to("/srv/elastic-brotli.conf")
+
+
+def test_uninstall_leaves_what_was_there_before(installed):
+    enable(installed)
+    installed.make("install")  # what it finds there is not its own
+    cache = installed.found("asgi.py").parent / "__pycache__"
+    cache.mkdir()
+    (cache / "asgi.pyc").write_bytes(b"")
+    installed.make("uninstall")
+    left = installed.tree()
+    assert left.pop(f"{CONF}/mods-enabled/elastic-brotli.conf") == "/srv/elastic-brotli.conf"
+    for folder in ("etc/systemd", "etc/systemd/system",
+                   "etc/systemd/system/multi-user.target.wants"):
+        del left[folder]
+    assert left == installed.before
+
+
+def test_uninstall_keeps_an_edited_file(installed):
+    enable(installed)
+    installed.conf.write_text("# mine\n")
+    installed.make("install")
+    said = installed.make("uninstall")
+    assert "elastic.conf was edited and stays" in said
+    assert installed.conf.read_text() == "# mine\n"
+    assert [path.name for path in installed.available.glob("elastic*")] == ["elastic.conf"]
+    assert not (installed.enabled / "elastic.conf").is_symlink()
+    # ... and so does the next installation.
+    installed.make("install")
+    assert installed.conf.read_text() == "# mine\n" and installed.new.exists()
+
+
+def test_folders_that_others_use_meanwhile_stay(installed):
+    other = installed.root / "usr/local/lib/systemd/system/other.service"
+    other.write_text("")
+    installed.make("uninstall")
+    left = installed.tree()
+    for path in (other, *other.parents[:3]):
+        del left[str(path.relative_to(installed.root))]
+    assert left == installed.before
+
+
+# --- builds
+
+
+def test_a_reconfiguration_makes_objects_anew_where_their_flags_changed(build, tmp_path):
+    for name in ("Makefile", "config.status", "libtool"):
+        shutil.copy2(build / name, tmp_path)
+    target = tmp_path / "src" / "engines" / "libengines_la-engines.lo"
+
+    def made(*variables):
+        """When the object was made, which is when it was made last."""
+        done = subprocess.run(["make", "-s", str(target.relative_to(tmp_path)), *variables],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT,
+                              check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return target.stat().st_mtime_ns
+
+    first = made()
+    assert made() == first, "nothing has changed"
+    without = made("ENGINE_DEFS=")
+    assert without != first
+    assert made("ENGINE_DEFS=") == without
+    assert made() != without
+
+
+CONFIGURE = """#!/bin/sh
+source=$(dirname "$0")
+if [ "$(cd "$source" && pwd)" != "$(pwd)" ] && [ -f "$source/config.status" ]; then
+    echo "source directory already configured" >&2
+    exit 1
+fi
+: >config.status
+printf 'all:\\n\\tcp %s/src/a.c out.c\\n' "$source" >Makefile
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A source tree that was configured and built in place. Its configure refuses what automake's
+    does."""
+    root = tmp_path / "tree"
+    for name, text in {"configure.ac": "", "Makefile.am": "", "m4/elastic.m4": "",
+                       "src/a.c": "first", "src/b.c": "", "Makefile.in": "",
+                       "configure": CONFIGURE, "config.status": "", "Makefile": "", "libtool": "",
+                       "src/a.o": "", "src/a.lo": "", "src/.libs/a.o": "", "src/.deps/a.Plo": "",
+                       ".git/config": "", "out/results": ""}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "configure").chmod(0o755)
+    return root
+
+
+def el_build(root):
+    script = f'. "{ROOT}/scripts/lib/build.sh"; el_build check'
+    environ = {key: value for key, value in os.environ.items() if key != "ELASTIC_BUILD_DIR"}
+    done = subprocess.run(["bash", "-c", script], env={**environ, "el_root": str(root)},
+                          capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (root / "build" / "check" / "out.c").read_text()
+
+
+def test_scripts_build_beside_a_tree_that_was_configured_in_place(tree):
+    source = tree / "build" / "source"
+    assert el_build(tree) == "first"
+    assert names(source) == {"configure.ac", "Makefile.am", "m4/elastic.m4", "src/a.c", "src/b.c",
+                             "Makefile.in", "configure"}
+    kept = (source / "configure").stat().st_mtime_ns
+    (tree / "src" / "a.c").write_text("second")
+    (tree / "src" / "b.c").unlink()
+    assert el_build(tree) == "second"
+    assert not (source / "src" / "b.c").exists()
+    assert (source / "configure").stat().st_mtime_ns == kept == \
+        (tree / "configure").stat().st_mtime_ns
+    # As it was before, once that build is gone.
+    (tree / "config.status").unlink()
+    (tree / "src" / "a.c").write_text("third")
+    assert el_build(tree) == "third"
+    makefile = (tree / "build" / "check" / "Makefile").read_text()
+    assert str(tree) in makefile and str(source) not in makefile
+
+
+def test_a_library_that_appears_is_looked_for_again(tree, tmp_path, monkeypatch):
+    (tree / "config.status").unlink()
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    fake = tools / "pkg-config"
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+    def configured(version):
+        fake.write_text(f"#!/bin/sh\necho {version}\n")
+        fake.chmod(0o755)
+        el_build(tree)
+        return (tree / "build" / "check" / "config.status").stat().st_mtime_ns
+
+    first = configured("1.0")
+    assert configured("1.0") == first
+    assert configured("1.1") != first
