@@ -34,6 +34,7 @@ typedef struct el_position {
     uint32_t load_ppm;      /* the last sample's busy share, or EL_POSITION_NO_LOAD */
     uint32_t pid;           /* of the writer */
     bool stopped;           /* written last thing by a writer that ended */
+    bool locked;            /* while its writer lives, it holds a lock on the file */
 } el_position_t;
 
 /* X(identifier, text): what a file may be; the texts go behind its name in a log. */

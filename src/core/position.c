@@ -17,6 +17,7 @@ enum {
 };
 
 #define FLAG_STOPPED 1u
+#define FLAG_LOCKED 2u
 
 static const char magic[8] = "elastic";
 
@@ -74,7 +75,8 @@ void el_position_encode(const el_position_t *position, uint8_t *bytes)
     put(bytes + AT_UPDATED, 8, position->updated_usec);
     put(bytes + AT_CONTROL, 8, el_control_pack(position->control));
     put(bytes + AT_LOAD, 4, position->load_ppm);
-    put(bytes + AT_FLAGS, 4, position->stopped ? FLAG_STOPPED : 0);
+    put(bytes + AT_FLAGS, 4, (position->stopped ? FLAG_STOPPED : 0)
+                                 | (position->locked ? FLAG_LOCKED : 0));
     put(bytes + AT_SAMPLES, 8, position->samples);
     put(bytes + AT_PID, 4, position->pid);
     put(bytes + AT_CHECKSUM, 4, checksum(bytes, AT_CHECKSUM));
@@ -121,6 +123,7 @@ el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint6
         .load_ppm = (uint32_t)get(bytes + AT_LOAD, 4),
         .pid = (uint32_t)get(bytes + AT_PID, 4),
         .stopped = (get(bytes + AT_FLAGS, 4) & FLAG_STOPPED) != 0,
+        .locked = (get(bytes + AT_FLAGS, 4) & FLAG_LOCKED) != 0,
     };
     if (get(bytes + AT_CHECKSUM, 4) != checksum(bytes, AT_CHECKSUM) || !is_sound(&got)) {
         return EL_POSITION_DAMAGED;

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +13,27 @@
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define WRITE_FLAGS (O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
+/*
+ * An open file description's lock on all of the file, the writer's: one that the process's other
+ * descriptors of the file do not end, and that a reader can ask about without taking it.
+ */
+static int lock(int fd, int command, struct flock *all)
+{
+    *all = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, command, all);
+}
+
+/* Where that cannot be found out, the position's age tells. */
+static bool is_abandoned(int fd)
+{
+    struct flock found;
+
+    return lock(fd, F_OFD_GETLK, &found) == 0 && found.l_type == F_UNLCK;
+}
+
 static el_position_verdict_t decode(int fd, uint64_t now_usec, el_position_t *position)
 {
+    el_position_verdict_t verdict;
     uint8_t bytes[EL_POSITION_SIZE];
     struct stat info;
     ssize_t got;
@@ -31,8 +49,12 @@ static el_position_verdict_t decode(int fd, uint64_t now_usec, el_position_t *po
     if (got < 0) {
         return EL_POSITION_SHORT;
     }
+    verdict = el_position_decode(bytes, (size_t)got, now_usec, position);
+    if (verdict == EL_POSITION_GOOD && position->locked && is_abandoned(fd)) {
+        verdict = EL_POSITION_STOPPED;
+    }
     errno = 0;
-    return el_position_decode(bytes, (size_t)got, now_usec, position);
+    return verdict;
 }
 
 /* Twice, where the first look met the writer in the middle of its write. */
@@ -67,6 +89,7 @@ el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t
 static el_position_file_result_t take(int fd)
 {
     struct stat info;
+    struct flock wanted;
 
     if (fstat(fd, &info) != 0) {
         return EL_POSITION_FILE_ERROR;
@@ -74,8 +97,8 @@ static el_position_file_result_t take(int fd)
     if (!S_ISREG(info.st_mode) || info.st_size > EL_POSITION_SIZE) {
         return EL_POSITION_FILE_REFUSED;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        return errno == EWOULDBLOCK ? EL_POSITION_FILE_TAKEN : EL_POSITION_FILE_ERROR;
+    if (lock(fd, F_OFD_SETLK, &wanted) != 0) {
+        return errno == EAGAIN || errno == EACCES ? EL_POSITION_FILE_TAKEN : EL_POSITION_FILE_ERROR;
     }
     return EL_POSITION_FILE_OPEN;
 }
@@ -110,9 +133,11 @@ static bool is_same(const el_position_file_t *file)
 
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position)
 {
+    el_position_t locked = *position;
     uint8_t bytes[EL_POSITION_SIZE];
     ssize_t put;
 
+    locked.locked = true;
     if (!is_same(file)) {
         const char *path = file->path;
 
@@ -134,7 +159,7 @@ bool el_position_file_write(el_position_file_t *file, const el_position_t *posit
     if (ftruncate(file->fd, EL_POSITION_SIZE) != 0) {
         return false;
     }
-    el_position_encode(position, bytes);
+    el_position_encode(&locked, bytes);
     put = pwrite(file->fd, bytes, sizeof(bytes), 0);
     if (put >= 0 && put < (ssize_t)sizeof(bytes)) {
         errno = ENOSPC;

@@ -7,7 +7,8 @@
 /*
  * Reads the file at `path`, or from the descriptor `kept` where that is not -1, at `now_usec`. A
  * file that cannot be opened or read is SHORT, and errno says why; otherwise errno is 0. What is
- * not a regular file is FOREIGN.
+ * not a regular file is FOREIGN. A position whose writer is gone without a word, as its lock shows,
+ * is STOPPED at once.
  */
 el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t now_usec,
                                             el_position_t *position);
@@ -28,12 +29,12 @@ typedef enum {
 
 /*
  * Opens or makes the file at `path` (which must live as long), readable by all, and locks it. The
- * lock goes with the process, and to its children.
+ * lock goes with the process, however it ends, and to its children.
  */
 el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
 
 /*
- * Writes `position` in place. Where the name has come to mean another file, or none, that one is
+ * Writes `position` in place, as that of a locked file. Where the name has come to mean another file, or none, that one is
  * opened first. False where it could not be written, and errno says why.
  */
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position);

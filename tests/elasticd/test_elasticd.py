@@ -126,6 +126,19 @@ def test_two_do_not_write_the_same_file(elasticd, tmp_path):
     elasticd().published()
 
 
+def test_the_file_of_a_killed_one_is_of_no_use_at_once(machine, tmp_path):
+    """Not only when it is stale, which would take half a minute; a daemon's lock is its child's."""
+    path, pid_file = tmp_path / "p", tmp_path / "pid"
+    started = run("--file", path, "--pid-file", pid_file, "--root", machine.root, "--interval", "3s")
+    try:
+        assert started.returncode == 0, started.stderr
+        until(lambda: is_fresh(path), "a position")
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGKILL)
+    until(lambda: not is_fresh(path), "that it is of no use")
+    assert "has ended" in show(path).stdout
+
+
 def test_the_next_one_continues_where_a_killed_one_was(elasticd, machine):
     daemon = elasticd()
     machine.busy = 0

@@ -11,7 +11,7 @@ import pytest
 from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP
 from kit.elasticd import Elasticd
 from kit.load import Load
-from kit.position import HARMS, PositionFile
+from kit.position import HARMS, LOCKED, PositionFile
 from kit.procstat import ProcStat
 
 
@@ -84,6 +84,17 @@ def test_a_published_position_is_followed(follower):
     assert answer.coding is None and answer.body == FILES["a.txt"]
     assert server.notes(answer)["elastic-reason"] == "bypass"
     assert not server.log.lines("warn.*position")
+
+
+def test_the_lock_tells_that_its_writer_lives(follower):
+    """At once, however long the interval: what a killed elasticd leaves is not followed."""
+    server, file, _ = follower()
+    server.expect_log("position was left by an elasticd that has ended")
+    file.write(6, flags=LOCKED)
+    wait_for(server, ElasticFollows="0")
+    with file.locked():
+        wait_for(server, ElasticFollows="1", ElasticPosition="0.750")
+    wait_for(server, ElasticFollows="0")
 
 
 @pytest.mark.parametrize("harm", HARMS)
@@ -171,6 +182,7 @@ class Pair:
 
     def close(self):
         self.load.stop()
+        self.server.stop()  # first, for it would notice at once that elasticd is gone
         self.elasticd.close()
 
 

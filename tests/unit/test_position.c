@@ -40,6 +40,8 @@ START_TEST(the_layout_is_fixed)
 
     el_position_encode(&some, bytes);
     ck_assert_mem_eq(bytes, expected, sizeof(expected));
+    el_position_encode(&(el_position_t){.stopped = true, .locked = true}, bytes);
+    ck_assert_uint_eq(bytes[36], 3);
 }
 END_TEST
 
@@ -47,14 +49,15 @@ START_TEST(what_was_written_is_read)
 {
     el_position_t full = {.control = {65535, 65535, true, 0}, .updated_usec = NOW,
                           .samples = UINT64_MAX, .interval_msec = 60000,
-                          .load_ppm = EL_POSITION_NO_LOAD, .pid = UINT32_MAX};
+                          .load_ppm = EL_POSITION_NO_LOAD, .pid = UINT32_MAX,
+                          .locked = true};
 
     el_position_encode(&some, bytes);
     ck_assert_int_eq(decode(NOW), EL_POSITION_GOOD);
     ck_assert_uint_eq(got.control.position, 3);
     ck_assert_uint_eq(got.control.top, 8);
     ck_assert_uint_eq(got.control.fraction, 0x1234);
-    ck_assert(!got.control.bypass && !got.stopped);
+    ck_assert(!got.control.bypass && !got.stopped && !got.locked);
     ck_assert_uint_eq(got.updated_usec, NOW);
     ck_assert_uint_eq(got.samples, 70000);
     ck_assert_uint_eq(got.interval_msec, 500);
@@ -62,7 +65,7 @@ START_TEST(what_was_written_is_read)
     ck_assert_uint_eq(got.pid, 4711);
     el_position_encode(&full, bytes);
     ck_assert_int_eq(decode(NOW), EL_POSITION_GOOD);
-    ck_assert(got.control.bypass);
+    ck_assert(got.control.bypass && got.locked && !got.stopped);
     ck_assert_uint_eq(got.control.position, 65535);
     ck_assert_uint_eq(got.samples, UINT64_MAX);
 }

@@ -1,9 +1,16 @@
 """A position file as elasticd publishes it, by docs/manual/elasticd.md."""
 
+import contextlib
+import fcntl
 import os
 import struct
 import time
 import zlib
+
+
+ENDED, LOCKED = 1, 2  # flags: its writer has ended; it holds a lock as long as it lives
+
+F_OFD_SETLK = 37  # of <fcntl.h>; Python's fcntl has it from 3.9 on, where its libc had it
 
 
 class PositionFile:
@@ -11,13 +18,20 @@ class PositionFile:
         self.path = path
 
     def write(self, position, top=8, bypass=False, load=0.65, age=0.0, interval=60000, version=1,
-              ended=0):
+              flags=0):
         """Replaces the file at once: an httpd that reads all the time sees it whole."""
         whole, fraction = divmod(round(position * 65536), 65536)
         data = struct.pack("<8sIIQHHHHIIQI8x", b"elastic\0", version, interval,
                            int((time.monotonic() - age) * 1e6), fraction, whole, top, bypass,
-                           round(load * 1e6), ended, 1, os.getpid())
+                           round(load * 1e6), flags, 1, os.getpid())
         self.replace(data + struct.pack("<I", zlib.crc32(data)))
+
+    @contextlib.contextmanager
+    def locked(self):
+        """Holds the lock of a writer that lives; the file must not be replaced meanwhile."""
+        with open(self.path, "r+b") as file:
+            fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+            yield
 
     def replace(self, data):
         part = self.path.with_suffix(".part")
@@ -37,6 +51,6 @@ HARMS = {
     "of an old version": lambda file: file.write(0, version=0),
     "stale": lambda file: file.write(0, age=601),
     "of another boot": lambda file: file.write(0, age=-3600),
-    "stopped": lambda file: file.write(0, ended=1),
+    "stopped": lambda file: file.write(0, flags=ENDED),
     "beyond its top": lambda file: file.write(9, top=8),
 }
