@@ -117,9 +117,9 @@ _CONDITIONS = (
             "conditional/file, br, If-Modified-*"),
     _better("a 304 names the tag that the client named", "etag",
             'conditional/*, br, If-None-Match: {"v1"|W/"v1"}, br'),
-    _other("a 304 to a request that named no tag has the page's own, as mod_deflate's has", "etag",
-           "conditional/*, br, {If-None-Match: [*], br|a 304 of its own}",
-           "conditional/file, br, If-Modified-*"),
+    _better("a 304 to a request that named no tag has that of a 200, as mod_brotli's has", "etag",
+            "conditional/*, gzip, {If-None-Match: [*], gzip|a 304 of its own}",
+            "conditional/file, gzip, If-Modified-*"),
 )
 
 _RANGES = (

@@ -16,6 +16,7 @@
 #include "httpd/filters/siblings.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
+#include "httpd/response/not_modified.h"
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
 
@@ -143,11 +144,11 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_insert_error_filter(el_conditional_returned, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_siblings_handler, NULL, NULL, APR_HOOK_LAST);
     el_input_register();
-    el_conditional_register();
+    el_not_modified_register();
     el_ranges_register();
 }
 

@@ -5,8 +5,8 @@
 #include "httpd/body/inflate.h"
 #include "httpd/config/stock.h"
 #include "httpd/filters/stream.h"
-#include "httpd/response/conditional.h"
 #include "httpd/response/fields.h"
+#include "httpd/response/not_modified.h"
 
 #include "apr_strings.h"
 #include "http_log.h"
@@ -78,28 +78,32 @@ static void abandon(ap_filter_t *f, el_stream_t *stream)
 /* Takes the coding out of the header; `rest` are those that remain. */
 static void edit_coding(request_rec *r, const char *rest)
 {
-    el_field_unset(r, "Content-Encoding");
-    r->content_encoding = NULL;
+    el_fields_unset_coding(r);
     if (rest) {
         apr_table_setn(r->headers_out, "Content-Encoding", rest);
     }
 }
 
-/* Makes the header that of the decoded body. */
-static void edit_header(request_rec *r, const char *rest)
+static void edit_tag(request_rec *r)
 {
     const char *tag = el_field(r, "ETag");
     el_etag_mode_t mode = el_stock_etag(el_stock_of(r->server, EL_RECORD_DEFLATE));
 
-    edit_coding(r, rest);
-    el_fields_unset_lengths(r->headers_out);
-    el_fields_unset_lengths(r->err_headers_out);
     if (tag) {
         size_t size = strlen(tag) + EL_ETAG_GROWTH;
         char *decoded = apr_palloc(r->pool, size);
 
         el_fields_set_etag(r, el_etag_decode(tag, mode, decoded, size) ? decoded : NULL);
     }
+}
+
+/* Makes the header that of the decoded body. */
+static void edit_header(request_rec *r, const char *rest)
+{
+    edit_coding(r, rest);
+    el_fields_unset_lengths(r->headers_out);
+    el_fields_unset_lengths(r->err_headers_out);
+    edit_tag(r);
 }
 
 /* Whether the response has a coding that can be decoded, and all of its bytes. */
@@ -139,20 +143,22 @@ static out_t *take_response(request_rec *r)
 {
     const char *rest;
     el_coding_t coding;
+    bool named;
     out_t *out;
 
     if (!ap_is_initial_req(r)) {
         return NULL;
     }
-    if (r->status == HTTP_NOT_MODIFIED) {
-        el_conditional_not_modified(r);
-    }
+    named = r->status == HTTP_NOT_MODIFIED && el_not_modified_named(r);
     if (!can_decode(r, &coding, &rest)) {
         return NULL;
     }
     if (r->status == HTTP_NOT_MODIFIED) {
         /* Compressors behind judge it by the header that a 200 would have. */
         edit_coding(r, rest);
+        if (!named) {
+            edit_tag(r);
+        }
         return NULL;
     }
     out = open_stream(r, coding);

@@ -3,7 +3,7 @@
 #include "httpd/config/settings.h"
 #include "httpd/filters/ranges.h"
 #include "httpd/response/chain.h"
-#include "httpd/response/conditional.h"
+#include "httpd/response/not_modified.h"
 #include "httpd/response/request.h"
 #include "httpd/state/stats.h"
 
@@ -36,7 +36,7 @@ static void remember(request_rec *r, const el_chain_t *chain)
     unsigned installed = chain->roles & el_chain_ours();
 
     for (int i = 0; i < EL_RECORDS; i++) {
-        request->installed[i] = installed & EL_ROLE_BIT(i);
+        request->installed[i] = installed & EL_ROLE_BIT(i) ? chain->place[i] : 0;
     }
     request->inflates = chain->roles & EL_ROLE_BIT(EL_ROLE_INFLATE);
     request->harness = chain->roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
@@ -44,8 +44,9 @@ static void remember(request_rec *r, const el_chain_t *chain)
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
         el_request_keep_accept(r);
     }
-    if (request->harness || (installed && chain->harnessed)) {
-        el_conditional_insert(r);
+    request->harnessed = request->harness || (installed && chain->harnessed);
+    if (request->harnessed) {
+        el_not_modified_insert(r);
     }
 }
 
@@ -57,6 +58,7 @@ EL_RARE static void install(request_rec *r, bool enabled, el_chain_t chain)
     if (enabled) {
         el_chain_add_elastic(r);
         chain.roles |= EL_ROLE_BIT(EL_ROLE_ELASTIC);
+        chain.place[EL_ROLE_ELASTIC] = 1;
     }
     /* A record of an earlier call, before an internal redirect, is brought up to date. */
     if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_request_find(r)) {

@@ -5,10 +5,10 @@
 #include "httpd/filters/send.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
-#include "httpd/response/conditional.h"
 #include "httpd/response/connection.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
+#include "httpd/response/not_modified.h"
 #include "httpd/response/request.h"
 #include "httpd/response/segment.h"
 #include "httpd/response/trial.h"
@@ -129,17 +129,25 @@ static uint16_t best_weight(request_rec *r, unsigned ours, const el_accept_t *ac
     return best;
 }
 
+static void set_tag_of_304(ap_filter_t *f, out_t *out)
+{
+    el_facts_t facts = el_facts_of_200(f->r, &out->policy, el_chain_by_type(f));
+
+    facts.demand.q_behind = facts_of(out)->demand.q_behind;
+    el_not_modified_tag(f->r, &out->policy, &facts);
+}
+
 /* The body goes on as it is. */
 static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
                                el_decision_t decision)
 {
     el_request_t *request = el_request_of(f->r);
 
+    if (f->r->status == HTTP_NOT_MODIFIED) {
+        set_tag_of_304(f, out);
+    }
     if (decision.vary) {
         set_negotiated(f->r);
-    }
-    if (decision.reason == EL_REASON_STATUS && f->r->status == HTTP_NOT_MODIFIED) {
-        el_conditional_not_modified(f->r);
     }
     if (is_final(&out->policy, decision.reason)) {
         request->claimed = true;

@@ -222,6 +222,7 @@ static int send_not_modified(request_rec *r, const char *tag)
     if (tag) {
         apr_table_setn(r->headers_out, "ETag", tag);
     }
+    el_fields_unset_coding(r);
     r->status = HTTP_NOT_MODIFIED;
     el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = r->status,
                                                             .enabled = true}));

@@ -91,20 +91,35 @@ static ap_filter_t *content_filter(ap_filter_t *f)
 el_chain_t el_chain_look(request_rec *r, bool clear)
 {
     el_chain_t found = {.roles = 0};
+    unsigned char compressors = 0;
     ap_filter_t *next;
 
     for (ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(next)) {
-        unsigned role = EL_ROLE_BIT(role_of(f));
+        el_role_t role = role_of(f);
+        bool compresses = EL_ROLE_BIT(role) & COMPRESSORS;
 
         next = f->next;
-        if (clear && role & COMPRESSORS) {
+        if (clear && compresses) {
             ap_remove_output_filter(f);
             continue;
         }
-        found.roles |= role;
+        if (compresses && !found.place[role]) {
+            found.place[role] = ++compressors;
+        }
+        found.roles |= EL_ROLE_BIT(role);
         found.harnessed = found.harnessed || f->frec->providers != NULL;
     }
     return found;
+}
+
+bool el_chain_harnesses_compress(const request_rec *r)
+{
+    for (ap_filter_t *f = content_filter(r->output_filters); f; f = content_filter(f->next)) {
+        if (f->frec->providers && !(EL_ROLE_BIT(role_of(f)) & COMPRESSORS)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void el_chain_add_elastic(request_rec *r)

@@ -41,11 +41,18 @@ bool el_chain_by_type(const ap_filter_t *f);
 /* What a walk along a request's content filters finds. */
 typedef struct {
     unsigned roles; /* a set */
+    unsigned char place[EL_RECORDS]; /* of each compressor among them, from 1; 0: not there */
     bool harnessed; /* a filter is run by a harness of mod_filter, AddOutputFilterByType's too */
 } el_chain_t;
 
 /* With `clear`, compressors are removed from the chain, and not found. */
 el_chain_t el_chain_look(request_rec *r, bool clear);
+
+/*
+ * Whether every harness of mod_filter among the request's content filters is one that
+ * AddOutputFilterByType made for a compressor.
+ */
+bool el_chain_harnesses_compress(const request_rec *r);
 
 /* Adds the filter ELASTIC at the end of the content filters. */
 void el_chain_add_elastic(request_rec *r);

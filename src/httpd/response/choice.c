@@ -102,3 +102,13 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
     }
     return choice;
 }
+
+el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
+                             el_coding_t coding, bool whole)
+{
+    unsigned set = choices_of(policy, &facts->demand, coding);
+
+    return set == EL_CODING_BIT(coding)
+               ? coding
+               : rung_of(policy, facts, set, el_shared_turn(), whole).coding;
+}

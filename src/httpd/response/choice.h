@@ -25,4 +25,8 @@ typedef struct {
 el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
                            bool whole);
 
+/* The coding of that choice, for a response without a body: nothing is counted. */
+el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
+                             el_coding_t coding, bool whole);
+
 #endif

@@ -1,23 +1,10 @@
 #include "httpd/response/conditional.h"
 
-#include "httpd/base/filter_names.h"
-#include "httpd/config/policy.h"
-#include "httpd/response/facts.h"
-#include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 
 #include "elastic/etag.h"
 
 #include "apr_strings.h"
-#include "util_filter.h"
-
-static ap_filter_rec_t *not_modified;
-
-/* Whether a filter of ours may encode the response: with INFLATE alone, none does. */
-static bool is_encoder_possible(request_rec *r)
-{
-    return el_request_installed(r) || el_request_of(r)->harness;
-}
 
 /* Whether another server, or a FastCGI process, answers. */
 static bool is_proxied(const request_rec *r)
@@ -43,7 +30,7 @@ static bool takes_a_coding(const el_accept_t *accept)
 static bool asks_a_backend_by_date(request_rec *r)
 {
     return is_proxied(r) && el_request_dated_range(r) && el_request_has_range(r)
-           && is_encoder_possible(r);
+           && el_request_encodable(r);
 }
 
 /* Adds the tags of the identities to If-None-Match. */
@@ -91,84 +78,7 @@ void el_conditional_prepare(request_rec *r)
     const el_request_t *request = el_request_find(r);
 
     if (request && !r->main && r->method_number == M_GET
-        && (request->inflates || is_encoder_possible(r))) {
+        && (request->inflates || el_request_encodable(r))) {
         extend(r);
     }
-}
-
-void el_conditional_not_modified(request_rec *r)
-{
-    const char *list = el_request_of(r)->if_none_match;
-    const char *current = el_field(r, "ETag");
-    el_accept_t accept;
-    el_etag_t named;
-    size_t base;
-
-    if (!list || !current) {
-        return;
-    }
-    accept = el_request_enabled(r);
-    if (!el_etag_named(list, current, &accept, &named)
-        && !(el_request_of(r)->inflates && el_etag_named_decoded(list, current, &accept, &named))) {
-        return;
-    }
-    el_fields_set_etag(r, apr_pstrmemdup(r->pool, named.text, named.len));
-    if (el_etag_coding(&named, &base) != EL_IDENTITY) {
-        /* A cache would take the identity's for its encoded body's, and throw that away. */
-        el_field_unset(r, "Content-Length");
-        el_field_unset(r, "Accept-Ranges");
-    }
-}
-
-/* Whether a filter of ours would have given the response of this 304 to another client encoded. */
-static bool is_negotiable(request_rec *r)
-{
-    const el_request_t *request = el_request_of(r);
-
-    for (int record = 0; record < EL_RECORDS; record++) {
-        el_policy_t policy;
-        el_facts_t facts;
-
-        if (request->installed[record]) {
-            policy = el_policy_of(r, (el_record_t)record);
-            facts = el_facts_of(r, &policy, false);
-            if (el_decide(&facts).vary) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-void el_conditional_returned(request_rec *r)
-{
-    if (!r->main && r->status == HTTP_NOT_MODIFIED
-        && (el_request_of(r)->if_none_match || is_negotiable(r))) {
-        if (is_encoder_possible(r)) {
-            el_fields_add_vary(r);
-        }
-        el_conditional_not_modified(r);
-    }
-}
-
-/*
- * Does a 304's work where ours stands within a harness of mod_filter, which leaves its filters out
- * of whatever is no 200 (unless filter-errordocs is in the environment).
- */
-static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    el_conditional_returned(f->r);
-    ap_remove_output_filter(f);
-    return ap_pass_brigade(f->next, bb);
-}
-
-void el_conditional_register(void)
-{
-    not_modified = ap_register_output_filter(EL_FILTER_NOT_MODIFIED, filter, NULL,
-                                           AP_FTYPE_CONTENT_SET);
-}
-
-void el_conditional_insert(request_rec *r)
-{
-    ap_add_output_filter_handle(not_modified, NULL, r, r->connection);
 }

@@ -1,7 +1,9 @@
 #include "httpd/response/facts.h"
 
+#include "httpd/response/connection.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
+#include "httpd/response/segment.h"
 #include "httpd/state/shared.h"
 
 #include "http_ssl.h"
@@ -64,5 +66,21 @@ el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
         facts.moment.bypass = el_state_control(el_shared.state).bypass;
         read_demand(r, policy, &facts.demand);
     }
+    return facts;
+}
+
+el_facts_t el_facts_of_200(request_rec *r, const el_policy_t *policy, bool by_type)
+{
+    int status = r->status;
+    el_facts_t facts;
+    el_moment_t *moment = &facts.moment;
+
+    /* What is asked here reads the status, too. */
+    r->status = HTTP_OK;
+    facts = el_facts_of(r, policy, by_type || !r->content_type);
+    moment->size_known = el_fields_length(r, &moment->size);
+    moment->min_size = el_segment_min_size(r, policy, moment->size);
+    moment->rate = el_connection_rate(r, &el_shared.config.control.goal);
+    r->status = status;
     return facts;
 }

@@ -14,4 +14,11 @@
  */
 el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type);
 
+/*
+ * The same of the 200 that the same request would have in place of a 304, and what the header tells
+ * of its body. A 304 of a script or an origin seldom says a type or a length: then the type counts
+ * as listed, and the body as no small one.
+ */
+el_facts_t el_facts_of_200(request_rec *r, const el_policy_t *policy, bool by_type);
+
 #endif

@@ -183,13 +183,23 @@ void el_fields_set_etag(request_rec *r, const char *tag)
 
 void el_fields_set_coding(request_rec *r, el_coding_t coding, el_etag_mode_t mode)
 {
-    const char *tag = el_field(r, "ETag");
-
     el_fields_unset_lengths(r->headers_out);
     el_fields_unset_lengths(r->err_headers_out);
+    el_fields_unset_coding(r);
+    apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
+    el_fields_encode_etag(r, coding, mode);
+}
+
+void el_fields_unset_coding(request_rec *r)
+{
     el_field_unset(r, "Content-Encoding");
     r->content_encoding = NULL;
-    apr_table_setn(r->headers_out, "Content-Encoding", el_coding_info(coding)->token);
+}
+
+void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mode)
+{
+    const char *tag = el_field(r, "ETag");
+
     if (tag && *tag == '"' && tag[strlen(tag) - 1] != '"' && mode != EL_ETAG_KEEP) {
         /*
          * mod_negotiation leaves tags open: without a suffix, the codings would share one with the

@@ -48,6 +48,12 @@ void el_fields_add_vary(request_rec *r);
 /* Sets the ETag, wherever it stands; NULL removes it. */
 void el_fields_set_etag(request_rec *r, const char *tag);
 
+/* Makes the identity's tag that of its body in `coding`, by `mode`. */
+void el_fields_encode_etag(request_rec *r, el_coding_t coding, el_etag_mode_t mode);
+
+/* Takes out Content-Encoding, wherever httpd keeps it. */
+void el_fields_unset_coding(request_rec *r);
+
 /*
  * Makes the header that of a body in `coding`: Content-Encoding, the tag by `mode`; without the
  * length, the digests and the Accept-Ranges of the identity.

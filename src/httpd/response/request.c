@@ -79,6 +79,11 @@ bool el_request_installed(request_rec *r)
     return false;
 }
 
+bool el_request_encodable(request_rec *r)
+{
+    return el_request_installed(r) || el_request_of(r)->harness;
+}
+
 size_t el_request_env_filter(request_rec *r, el_coding_t *order, size_t count)
 {
     size_t left = 0;

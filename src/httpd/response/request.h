@@ -10,8 +10,10 @@
 #include "elastic/accept.h"
 
 typedef struct {
-    bool installed[EL_RECORDS]; /* whose compressing filter is in this request's output chain */
+    /* Where the records' compressing filters are in the output chain, from 1; 0: not there. */
+    unsigned char installed[EL_RECORDS];
     bool harness;  /* a harness of mod_filter is there, whose filters are not visible */
+    bool harnessed; /* AddOutputFilterByType's too: mod_filter says whether ours run */
     bool inflates; /* INFLATE is there */
     bool claimed;  /* one of ours has taken the response; others step aside */
     const char *accept_line; /* Accept-Encoding, or NULL, once it was kept */
@@ -19,6 +21,7 @@ typedef struct {
     el_accept_t accept; /* what it says, parsed once */
     bool accept_parsed;
     const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
+    bool tagged; /* a 304 has its tag */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
 } el_request_t;
 
@@ -36,6 +39,9 @@ const el_accept_t *el_request_accept(request_rec *r);
 
 /* Whether one of our compressing filters is in the output chain for certain. */
 bool el_request_installed(request_rec *r);
+
+/* Whether one of them may encode the response: with INFLATE alone, none does. */
+bool el_request_encodable(request_rec *r);
 
 /*
  * The same as el_request_accept(), without the codings that no filter of ours would give here: what

@@ -1,0 +1,33 @@
+/*
+ * The header of a 304 (RFC 9110 §15.4.5): the tag is that of a body that the client named, or where
+ * it named none, as with a date, that of a 200 to the same request; Vary is the 200's.
+ */
+#ifndef ELASTIC_RESPONSE_NOT_MODIFIED_H
+#define ELASTIC_RESPONSE_NOT_MODIFIED_H
+
+#include "httpd/config/policy.h"
+
+#include "elastic/decide.h"
+
+/* Makes the ETag the one in If-None-Match that names the current body; false where none does. */
+bool el_not_modified_named(request_rec *r);
+
+/*
+ * The same; where none does, makes it that of a 200 which the filter of `policy` encodes, by
+ * `facts` of el_facts_of_200(). Where that would not, nothing happens.
+ */
+void el_not_modified_tag(request_rec *r, el_policy_t *policy, const el_facts_t *facts);
+
+/*
+ * Where `r` is a 304 of which another client would have got the body encoded, gives it Vary and the
+ * tag. The insert_error_filter hook: 304s that handlers return pass no content filter.
+ */
+void el_not_modified_returned(request_rec *r);
+
+/* Registers an output filter for responses that a harness of mod_filter may keep from ours. */
+void el_not_modified_register(void);
+
+/* Puts it into the chain. */
+void el_not_modified_insert(request_rec *r);
+
+#endif
