@@ -126,6 +126,13 @@ static int handle(request_rec *r)
     return status == OK ? el_status_handler(r) : status;
 }
 
+/*
+ * Just before httpd's own handler for files, which is the first of those at REALLY_LAST: whoever
+ * decides as late as mod_actions, at LAST, has been asked then, in whichever order modules are
+ * loaded. "core.c" as a successor would not do: that name has a handler at REALLY_FIRST as well.
+ */
+#define SIBLINGS (APR_HOOK_REALLY_LAST - 1)
+
 /* Once for each configuration, however many records are loaded. */
 static void register_hooks(apr_pool_t *pconf)
 {
@@ -146,7 +153,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_handler(el_siblings_handler, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
     el_input_register();
     el_not_modified_register();
     el_ranges_register();

@@ -5,6 +5,7 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
+#include "httpd/response/sibling.h"
 #include "httpd/state/stats.h"
 
 #include "elastic/decide.h"
@@ -26,18 +27,6 @@ EL_USE_LOG;
  */
 #define PIECE (128 * 1024)
 
-typedef struct {
-    el_coding_t coding;
-    const char *path;
-    apr_finfo_t finfo;
-} sibling_t;
-
-/* The smallest first; there are never more than there are codings. */
-typedef struct {
-    sibling_t sibling[EL_CODINGS];
-    size_t count;
-} siblings_t;
-
 /* Whether the request is for a static file whose bytes go out as they lie there. */
 static bool is_plain_file(request_rec *r)
 {
@@ -46,125 +35,44 @@ static bool is_plain_file(request_rec *r)
            && !el_chain_changes_body(r);
 }
 
-static void insert_by_size(siblings_t *all, const sibling_t *sibling)
-{
-    size_t at = all->count++;
-
-    while (at > 0 && all->sibling[at - 1].finfo.size > sibling->finfo.size) {
-        all->sibling[at] = all->sibling[at - 1];
-        at--;
-    }
-    all->sibling[at] = *sibling;
-}
-
-/* Whether the environment allows the coding and the request accepts it. */
-static bool is_acceptable(request_rec *r, el_coding_t coding)
-{
-    return el_request_env_allows(r, coding)
-           && el_accept_choose(el_request_accept(r), &coding, 1) != EL_IDENTITY;
-}
-
-/*
- * The siblings in codings that are acceptable, or in those that are not: regular files, not older
- * than r's. Of two as small, br comes before zstd and gzip.
- */
-static siblings_t find_siblings(request_rec *r, bool acceptable)
-{
-    static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
-    siblings_t all = {.count = 0};
-
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        sibling_t sibling = {.coding = order[i]};
-
-        if (is_acceptable(r, order[i]) != acceptable) {
-            continue;
-        }
-        sibling.path = apr_pstrcat(r->pool, r->filename, el_coding_info(order[i])->extension, NULL);
-        if (apr_stat(&sibling.finfo, sibling.path, APR_FINFO_NORM, r->pool) == APR_SUCCESS
-            && sibling.finfo.filetype == APR_REG && sibling.finfo.mtime >= r->finfo.mtime) {
-            insert_by_size(&all, &sibling);
-        }
-    }
-    return all;
-}
-
-/*
- * Whether the same client could ask for the sibling itself: <Files>, access rules, symlink rules.
- */
-static bool may_be_served(request_rec *r, const sibling_t *sibling)
-{
-    request_rec *lookup = ap_sub_req_lookup_file(sibling->path, r, NULL);
-    bool served = lookup->status == HTTP_OK && lookup->finfo.filetype == APR_REG && lookup->filename
-                  && strcmp(lookup->filename, sibling->path) == 0;
-
-    ap_destroy_sub_req(lookup);
-    return served;
-}
-
-/*
- * The sibling's own tag, strong: the bytes lie on disk. It is httpd's tag of that file, by
- * FileETag, with the extension inside, so that two siblings of one size and time differ. NULL where
- * FileETag makes none.
- */
-static const char *sibling_tag(request_rec *r, const sibling_t *sibling)
-{
-    apr_finfo_t finfo = r->finfo;
-    char *filename = r->filename;
-    const char *tag;
-    size_t len;
-
-    r->finfo = sibling->finfo;
-    r->filename = apr_pstrdup(r->pool, sibling->path);
-    tag = ap_make_etag(r, 0);
-    r->finfo = finfo;
-    r->filename = filename;
-
-    if (strncmp(tag, "W/", 2) == 0) {
-        tag += 2;
-    }
-    len = strlen(tag);
-    if (len < 2 || tag[0] != '"' || tag[len - 1] != '"') {
-        return NULL;
-    }
-    return apr_psprintf(r->pool, "%.*s%s\"", (int)len - 1, tag,
-                        el_coding_info(sibling->coding)->extension);
-}
-
 /* The best by q, then by size; NULL where none may be served. */
-static const sibling_t *best_sibling(request_rec *r, const siblings_t *all)
+static el_sibling_t *best_sibling(request_rec *r, el_siblings_t *all)
 {
-    siblings_t left = *all;
+    el_sibling_t *left[EL_CODINGS];
+    size_t count;
 
-    while (left.count > 0) {
+    for (count = 0; count < all->count; count++) {
+        left[count] = &all->sibling[count];
+    }
+    while (count > 0) {
         el_coding_t order[EL_CODINGS], best;
         size_t at = 0;
 
-        for (size_t i = 0; i < left.count; i++) {
-            order[i] = left.sibling[i].coding;
+        for (size_t i = 0; i < count; i++) {
+            order[i] = left[i]->coding;
         }
-        best = el_accept_choose(el_request_accept(r), order, left.count);
-        while (left.sibling[at].coding != best) {
+        best = el_accept_choose(el_request_accept(r), order, count);
+        while (left[at]->coding != best) {
             at++;
         }
-        if (may_be_served(r, &left.sibling[at])) {
-            return apr_pmemdup(r->pool, &left.sibling[at], sizeof(left.sibling[at]));
+        if (el_sibling_allowed(r, left[at])) {
+            return left[at];
         }
-        left.count--;
-        memmove(&left.sibling[at], &left.sibling[at + 1],
-                (left.count - at) * sizeof(left.sibling[0]));
+        count--;
+        memmove(&left[at], &left[at + 1], (count - at) * sizeof(left[0]));
     }
     return NULL;
 }
 
 /* The sibling, if any, that If-Range names by its strong tag (RFC 9110 §13.1.5). */
-static const sibling_t *ranged_sibling(request_rec *r, const siblings_t *all)
+static el_sibling_t *ranged_sibling(request_rec *r, el_siblings_t *all)
 {
     const char *if_range = apr_table_get(r->headers_in, "If-Range");
 
     for (size_t i = 0; if_range && i < all->count; i++) {
-        const char *tag = sibling_tag(r, &all->sibling[i]);
+        const char *tag = el_sibling_tag(r, &all->sibling[i]);
 
-        if (tag && strcmp(if_range, tag) == 0 && may_be_served(r, &all->sibling[i])) {
+        if (tag && strcmp(if_range, tag) == 0 && el_sibling_allowed(r, &all->sibling[i])) {
             return &all->sibling[i];
         }
     }
@@ -175,7 +83,7 @@ static const sibling_t *ranged_sibling(request_rec *r, const siblings_t *all)
  * The tag in If-None-Match of any representation that is current: an eligible sibling, the
  * identity, or one of its dynamic codings. NULL where there is none.
  */
-static const char *current_tag(request_rec *r, const siblings_t *all)
+static const char *current_tag(request_rec *r, el_siblings_t *all)
 {
     const char *sent = el_request_of(r)->if_none_match;
     const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
@@ -187,10 +95,10 @@ static const char *current_tag(request_rec *r, const siblings_t *all)
     }
     for (size_t i = 0; i < all->count; i++) {
         const char *cursor = list;
-        const char *tag = sibling_tag(r, &all->sibling[i]);
+        const char *tag = el_sibling_tag(r, &all->sibling[i]);
 
         while (tag && el_etag_next(&cursor, &named)) {
-            if (el_etag_same(&named, tag) && may_be_served(r, &all->sibling[i])) {
+            if (el_etag_same(&named, tag) && el_sibling_allowed(r, &all->sibling[i])) {
                 return tag;
             }
         }
@@ -229,7 +137,7 @@ static int send_not_modified(request_rec *r, const char *tag)
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
-static apr_status_t open_sibling(request_rec *r, const sibling_t *sibling, apr_file_t **file)
+static apr_status_t open_sibling(request_rec *r, el_sibling_t *sibling, apr_file_t **file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     apr_int32_t flags = APR_READ | APR_BINARY;
@@ -245,7 +153,7 @@ static apr_status_t open_sibling(request_rec *r, const sibling_t *sibling, apr_f
 /*
  * Whether the file that was opened is the one that was judged: a rename may have come in between.
  */
-static bool is_same_file(apr_file_t *file, const sibling_t *sibling)
+static bool is_same_file(apr_file_t *file, el_sibling_t *sibling)
 {
     apr_finfo_t opened;
 
@@ -254,9 +162,9 @@ static bool is_same_file(apr_file_t *file, const sibling_t *sibling)
            && opened.mtime == sibling->finfo.mtime;
 }
 
-static int send_sibling(request_rec *r, const sibling_t *sibling)
+static int send_sibling(request_rec *r, el_sibling_t *sibling)
 {
-    const char *tag = sibling_tag(r, sibling);
+    const char *tag = el_sibling_tag(r, sibling);
     apr_bucket_brigade *bb;
     apr_file_t *file;
     int status;
@@ -298,7 +206,7 @@ static int send_sibling(request_rec *r, const sibling_t *sibling)
 }
 
 /* The sibling that answers the request, or NULL: identity does. */
-static const sibling_t *choose_sibling(request_rec *r, const siblings_t *all)
+static el_sibling_t *choose_sibling(request_rec *r, el_siblings_t *all)
 {
     if (el_request_has_range(r)) {
         return ranged_sibling(r, all);
@@ -317,10 +225,10 @@ static bool may_be_not_modified(const request_rec *r)
 }
 
 /* If-Match is the identity's to judge, unless it names the sibling. */
-static bool may_match(request_rec *r, const sibling_t *sibling)
+static bool may_match(request_rec *r, el_sibling_t *sibling)
 {
     const char *list = apr_table_get(r->headers_in, "If-Match");
-    const char *tag = list ? sibling_tag(r, sibling) : NULL;
+    const char *tag = list ? el_sibling_tag(r, sibling) : NULL;
     el_etag_t named;
 
     while (list && *list != '*' && el_etag_next(&list, &named)) {
@@ -333,12 +241,12 @@ static bool may_match(request_rec *r, const sibling_t *sibling)
 
 static int offer_siblings(request_rec *r)
 {
-    siblings_t all = find_siblings(r, true);
-    const sibling_t *sibling;
+    el_siblings_t all = el_siblings_find(r, true);
+    el_sibling_t *sibling;
     const char *tag;
 
     /* One that is of no use to this client is looked for only where it makes a difference: Vary. */
-    if (all.count == 0 && find_siblings(r, false).count == 0) {
+    if (all.count == 0 && el_siblings_find(r, false).count == 0) {
         return DECLINED;
     }
     el_fields_add_vary(r);
