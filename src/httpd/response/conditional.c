@@ -6,6 +6,14 @@
 
 #include "apr_strings.h"
 
+/*
+ * A backend's limits are not known. By default httpd, gunicorn and nginx take a line of a field up to
+ * this size (nginx two bytes more), and Tomcat, Jetty and AJP so much of all of them together.
+ */
+#define BACKEND_LIMIT 8190
+
+static const char if_none_match[] = "If-None-Match";
+
 /* Whether another server, or a FastCGI process, answers. */
 static bool is_proxied(const request_rec *r)
 {
@@ -33,6 +41,25 @@ static bool asks_a_backend_by_date(request_rec *r)
            && el_request_encodable(r);
 }
 
+static int add_size(void *size, const char *name, const char *value)
+{
+    *(size_t *)size += strlen(name) + strlen(": ") + strlen(value) + strlen("\r\n");
+    return 1;
+}
+
+/*
+ * Whether `added` bytes at the end of If-None-Match leave what goes to a backend within its limits. A
+ * header that is beyond them as it came is one that this backend takes.
+ */
+static bool may_grow(const request_rec *r, const char *list, size_t added)
+{
+    size_t header = strlen(r->the_request);
+
+    apr_table_do(add_size, &header, r->headers_in, NULL);
+    return strlen(if_none_match) + strlen(": ") + strlen(list) + added <= BACKEND_LIMIT
+           && (header > BACKEND_LIMIT || header + added <= BACKEND_LIMIT);
+}
+
 /* Adds the tags of the identities to If-None-Match. */
 static void name_bases(request_rec *r, const char *list, const el_accept_t *accept)
 {
@@ -47,15 +74,17 @@ static void name_bases(request_rec *r, const char *list, const el_accept_t *acce
     if (request->inflates) {
         len += el_etag_decoded_bases(list, accept, bases + len, size - len);
     }
-    if (len > 0) {
+    if (len > 0 && (!is_proxied(r) || may_grow(r, list, len))) {
         request->if_none_match = list;
-        apr_table_setn(r->headers_in, "If-None-Match", apr_pstrcat(r->pool, list, bases, NULL));
+        apr_table_setn(r->headers_in, if_none_match, apr_pstrcat(r->pool, list, bases, NULL));
     }
 }
 
 EL_RARE static void extend(request_rec *r)
 {
-    const char *list = apr_table_get(r->headers_in, "If-None-Match");
+    /* With other methods than GET and HEAD, a tag that matches is an error. */
+    const char *list = r->method_number == M_GET ? apr_table_get(r->headers_in, if_none_match)
+                                                 : NULL;
     bool by_date = asks_a_backend_by_date(r);
     el_accept_t accept;
 
@@ -77,8 +106,7 @@ void el_conditional_prepare(request_rec *r)
 {
     const el_request_t *request = el_request_find(r);
 
-    if (request && !r->main && r->method_number == M_GET
-        && (request->inflates || el_request_encodable(r))) {
+    if (request && !r->main && (request->inflates || el_request_encodable(r))) {
         extend(r);
     }
 }

@@ -22,8 +22,9 @@ static bool tls_compressed(request_rec *r)
 static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *demand)
 {
     demand->head = r->header_only;
-    demand->range_requested = r->status == HTTP_OK && r->method_number == M_GET
-                              && el_request_has_range(r) && !el_request_void_range(r);
+    /* Whatever the method: httpd cuts ranges out of the response of each. */
+    demand->range_requested = r->status == HTTP_OK && el_request_has_range(r)
+                              && !el_request_void_range(r);
     demand->tls_compressed = tls_compressed(r);
     demand->env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL;
     demand->force = apr_table_get(r->subprocess_env, "force-gzip") != NULL;
