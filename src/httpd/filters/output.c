@@ -45,7 +45,7 @@ typedef enum {
 
 /* A response, from the first call of the filter to its end. */
 typedef struct {
-    el_send_t send;
+    el_send_t send; /* first: a function that gets its stream has all of it */
     el_policy_t policy;
     phase_t phase;
     unsigned behind;    /* the roles of the filters behind */
@@ -224,18 +224,33 @@ static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
                                       : el_send_whole(f, &out->send, bb);
 }
 
-static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                                el_coding_t coding)
+static void begin_stream(ap_filter_t *f, el_stream_t *stream)
 {
+    out_t *out = (out_t *)stream;
+
+    set_header(f->r, out, out->send.encoder.plan.engine->coding);
+}
+
+static apr_status_t stream_identity(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb)
+{
+    out_t *out = (out_t *)stream;
+
+    facts_of(out)->moment.outcome = EL_OUTCOME_FAILED;
+    return fall_back(f, out, bb);
+}
+
+static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
+{
+    static const el_stream_way_back_t way_back = {begin_stream, stream_identity};
+
     if (facts_of(out)->demand.head) {
-        set_header(f->r, out, coding);
+        begin_stream(f, &out->send.stream);
         return answer_head(f, out, bb, false);
     }
-    if (!el_send_first(&out->send, bb)) {
-        facts_of(out)->moment.outcome = EL_OUTCOME_FAILED;
-        return fall_back(f, out, bb);
+    if (!el_encoder_open(&out->send.encoder)) {
+        return stream_identity(f, &out->send.stream, bb);
     }
-    set_header(f->r, out, coding);
+    out->send.stream.way_back = &way_back;
     out->phase = ENCODING;
     return el_stream_run(f, &out->send.stream, bb);
 }
@@ -259,7 +274,7 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
     }
     el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r);
     el_send_begin(&out->send);
-    return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb, choice.coding);
+    return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb);
 }
 
 /*

@@ -36,6 +36,7 @@ static apr_status_t encode(el_send_t *send, el_op_t op, const char *data, apr_si
         return APR_SUCCESS;
     }
     send->stream.error = error;
+    send->stream.unmade = true;
     return APR_EGENERAL;
 }
 
@@ -95,27 +96,6 @@ void el_send_init(el_send_t *send)
 void el_send_begin(el_send_t *send)
 {
     send->stream.out = send->encoder.brigade;
-}
-
-bool el_send_first(el_send_t *send, apr_bucket_brigade *bb)
-{
-    apr_bucket *bucket = APR_BRIGADE_FIRST(bb);
-    const char *data;
-    apr_size_t len;
-
-    if (!el_encoder_open(&send->encoder)) {
-        return false;
-    }
-    if (APR_BUCKET_IS_METADATA(bucket)
-        || el_body_read(bucket, &data, &len, APR_NONBLOCK_READ) != APR_SUCCESS) {
-        return true;
-    }
-    if (!el_encoder_put(&send->encoder, EL_RUN, data, len)) {
-        return false;
-    }
-    send->stream.dirty = len > 0;
-    apr_bucket_delete(bucket);
-    return true;
 }
 
 apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool must_encode)

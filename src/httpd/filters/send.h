@@ -25,12 +25,6 @@ void el_send_init(el_send_t *send);
 void el_send_begin(el_send_t *send);
 
 /*
- * Opens the stream and encodes the first of its data while the header can still say identity: an
- * encoder makes its large tables now. False where it fails; `bb` is whole then.
- */
-bool el_send_first(el_send_t *send, apr_bucket_brigade *bb);
-
-/*
  * Encodes a complete body, up to EOS; `bb` keeps the identity until it is clear which one goes. The
  * facts' outcome is EL_OUTCOME_FAILED where the engine failed, and EL_OUTCOME_NOT_SMALLER where the
  * identity is as small and nothing says that it must be encoded. An error where the body cannot be

@@ -13,6 +13,23 @@ EL_USE_LOG;
  */
 #define PASS_SIZE (32 * 1024)
 
+static void forget_kept(el_stream_t *stream)
+{
+    stream->way_back = NULL;
+    if (stream->kept) {
+        apr_brigade_cleanup(stream->kept);
+    }
+}
+
+/* From now on the body goes out as it was decided, or ends in error. */
+static void commit(ap_filter_t *f, el_stream_t *stream)
+{
+    if (stream->way_back) {
+        stream->way_back->begin(f, stream);
+        forget_kept(stream);
+    }
+}
+
 apr_status_t el_stream_pass(ap_filter_t *f, el_stream_t *stream)
 {
     apr_status_t rv;
@@ -22,6 +39,7 @@ apr_status_t el_stream_pass(ap_filter_t *f, el_stream_t *stream)
         return APR_SUCCESS;
     }
     stream->passed = true;
+    commit(f, stream);
     rv = ap_pass_brigade(f->next, stream->out);
     apr_brigade_cleanup(stream->out);
     return rv;
@@ -38,6 +56,7 @@ apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket
                   what, r->uri);
     stream->ops->abandon(f, stream);
     stream->broken = true;
+    forget_kept(stream);
     /* mod_cache would keep what it has as the whole. */
     r->no_cache = 1;
     if (stream->out) {
@@ -97,20 +116,89 @@ static apr_status_t read_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket 
     return rv;
 }
 
-/* Takes the data of `bucket`, and deletes it. */
+/*
+ * What is kept of `bucket`, before reading it makes memory of its first piece: of a file, a reference
+ * to all that is left of it; NULL where that is the bucket itself.
+ */
+static apr_bucket *refer(const el_stream_t *stream, apr_bucket *bucket)
+{
+    apr_bucket *reference = NULL;
+
+    if (stream->way_back && APR_BUCKET_IS_FILE(bucket)) {
+        apr_bucket_copy(bucket, &reference);
+    }
+    return reference;
+}
+
+/* `bucket` was taken; the reference to it may be NULL. */
+static void keep_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket,
+                        apr_bucket *reference)
+{
+    apr_bucket *kept = reference ? reference : bucket;
+
+    if (!stream->way_back) {
+        apr_bucket_delete(bucket);
+        return;
+    }
+    if (!stream->kept) {
+        stream->kept = apr_brigade_create(f->r->pool, f->r->connection->bucket_alloc);
+    }
+    if (reference) {
+        reference->length = bucket->length;
+        apr_bucket_delete(bucket);
+    } else {
+        stream->kept_nbytes += bucket->length;
+        APR_BUCKET_REMOVE(bucket);
+    }
+    APR_BRIGADE_INSERT_TAIL(stream->kept, kept);
+}
+
+/* The memory of what is kept must outlast this call of the filter. */
+static bool set_aside(apr_bucket_brigade *bb, apr_pool_t *pool)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (apr_bucket_setaside(e, pool) != APR_SUCCESS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The body cannot go on. Where all of it is at hand, and nothing was passed on, it goes another way;
+ * other buckets than data, of which `out` has some, hold wherever they stand before EOS.
+ */
+static apr_status_t stop(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
+                         apr_status_t rv)
+{
+    if (!stream->unmade || !stream->way_back) {
+        return el_stream_break_off(f, stream, bb, rv, stream->error);
+    }
+    el_body_drop(stream->out);
+    APR_BRIGADE_PREPEND(bb, stream->out);
+    if (stream->kept) {
+        APR_BRIGADE_PREPEND(bb, stream->kept);
+    }
+    return stream->way_back->retreat(f, stream, bb);
+}
+
+/* Takes the data of `bucket`, and the bucket. */
 static apr_status_t take_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket)
 {
+    apr_bucket *reference = refer(stream, bucket);
     const char *data;
     apr_size_t len;
     apr_status_t rv = read_bucket(f, stream, bucket, &data, &len);
 
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    stream->dirty = stream->dirty || len > 0;
-    rv = stream->ops->data(f, stream, data, len);
     if (rv == APR_SUCCESS) {
-        apr_bucket_delete(bucket);
+        stream->dirty = stream->dirty || len > 0;
+        rv = stream->ops->data(f, stream, data, len);
+    }
+    if (rv == APR_SUCCESS) {
+        keep_bucket(f, stream, bucket, reference);
+    } else if (reference) {
+        apr_bucket_destroy(reference);
     }
     return rv;
 }
@@ -121,7 +209,7 @@ static apr_status_t end(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade 
     apr_status_t rv = stream->ops->end(f, stream);
 
     if (rv != APR_SUCCESS) {
-        return el_stream_break_off(f, stream, bb, rv, stream->error);
+        return stop(f, stream, bb, rv);
     }
     APR_BRIGADE_CONCAT(stream->out, bb);
     ap_remove_output_filter(f);
@@ -149,12 +237,18 @@ apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_briga
         if (rv == APR_SUCCESS && is_pass_due(stream)) {
             rv = el_stream_pass(f, stream);
         }
+        if (stream->kept_nbytes > EL_STREAM_KEPT) {
+            commit(f, stream);
+        }
     }
     if (stream->error) {
-        return el_stream_break_off(f, stream, bb, rv, stream->error);
+        return stop(f, stream, bb, rv);
     }
     if (rv == APR_SUCCESS) {
         rv = el_stream_pass(f, stream);
+    }
+    if (stream->kept && !set_aside(stream->kept, f->r->pool)) {
+        commit(f, stream);
     }
     apr_brigade_cleanup(bb);
     return rv;

@@ -30,10 +30,29 @@ typedef struct {
     void (*abandon)(ap_filter_t *f, el_stream_t *stream);
 } el_stream_ops_t;
 
+/*
+ * So many bytes of the body are kept in memory until the first of what is made is passed on, beside
+ * what lies in a file. A body that comes piece by piece was gathered to this size before it is
+ * streamed, so that it takes no more memory now; and gzip and zstd have put out a block by then.
+ */
+#define EL_STREAM_KEPT (128 * 1024)
+
+/* What a filter does that can still take back its decision while nothing was passed on. */
+typedef struct {
+    /* The first bytes are about to be passed on: sets the header. */
+    void (*begin)(ap_filter_t *f, el_stream_t *stream);
+
+    /* Takes `bb`, the body from its beginning, whatever still comes, and stream->out. */
+    apr_status_t (*retreat)(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb);
+} el_stream_way_back_t;
+
 /* The first member of a filter's own structure. */
 struct el_stream {
     const el_stream_ops_t *ops;
     apr_bucket_brigade *out; /* made and not passed on yet */
+    const el_stream_way_back_t *way_back; /* NULL: there is none, or there is none any more */
+    apr_bucket_brigade *kept; /* while there is one, the data that was taken; or NULL */
+    apr_size_t kept_nbytes;   /* of those in memory */
     const uint64_t *made;    /* bytes that were made so far */
     uint64_t passed_at;      /* `made` at the last el_stream_pass() */
     int error_status;        /* of a response that fails before its header went out */
@@ -42,6 +61,7 @@ struct el_stream {
     bool passed; /* something went down the chain: the header is out, or soon will be */
     bool dirty;  /* data was taken since the last flush */
     bool failed; /* an ERROR bucket came by: the body must not look whole */
+    bool unmade; /* beside `error`: the body is well, but the filter cannot change it */
     bool broken; /* the response ended in error; whatever still comes is dropped */
 };
 

@@ -79,6 +79,10 @@ _SOURCES = {
     "isal-first": """
         int isal_deflate(void *z) { (void)z; return -3; }
         int isal_deflate_stateless(void *z) { (void)z; return -3; }""",
+    # the encoder works three times, then fails
+    "gzip-soon": _later(_DEFLATE, 3, -2),
+    "br-soon": _later(_BR_STREAM, 3, 0),
+    "zstd-soon": _later(_ZSTD_STREAM, 3, -64),
     # the encoder works for a while, then fails
     "gzip-later": _later(_DEFLATE, 20, -2),
     "br-open": "void *BrotliEncoderCreateInstance(void *a, void *f, void *o)"
