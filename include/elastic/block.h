@@ -10,13 +10,14 @@
 
 #include "elastic/cost.h"
 #include "elastic/counters.h"
+#include "elastic/held.h"
 #include "elastic/histogram.h"
 #include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 10
+#define EL_BLOCK_VERSION 11
 
 typedef struct {
     uint32_t magic;
@@ -27,6 +28,7 @@ typedef struct {
     el_mix_shared_t mix;      /* of the responses, likewise */
     el_costs_t costs;         /* corrections of the built-in table */
     el_ratios_t ratios;       /* of media types */
+    el_held_t held;           /* memory of bodies in flight */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

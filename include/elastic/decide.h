@@ -27,6 +27,7 @@
     X(HEAD, "head", "a HEAD request: the header says what GET would carry")                       \
     X(BYPASS, "bypass", "ElasticBypass: the CPU is too busy even for the floor")                   \
     X(NOT_SMALLER, "not-smaller", "the encoded body was no smaller, or a trial of it hardly was") \
+    X(MEMORY, "memory", "ElasticMaxMemory: bodies on their way hold all that they may")            \
     X(TLS_COMPRESSION, "tls-compression", "TLS compresses the connection already")                 \
     X(ERROR, "error", "the encoder failed; the error log says more")
 
@@ -72,6 +73,7 @@ typedef struct {
 typedef enum {
     EL_OUTCOME_NONE,        /* no attempt yet, or a good one */
     EL_OUTCOME_NOT_SMALLER, /* the encoded body, or a trial of its beginning, saved nothing */
+    EL_OUTCOME_REFUSED,     /* the encoder may have no more memory */
     EL_OUTCOME_FAILED       /* the encoder failed, or the body could not be read */
 } el_outcome_t;
 

@@ -25,8 +25,11 @@ typedef struct {
     const char *name; /* the library */
     el_coding_t coding;
 
-    /* A new decoding. NULL where memory is short. The caller owns it and calls close(). */
-    el_decoding_t *(*open)(void);
+    /*
+     * A new decoding, whose memory is charged to `account`, which outlives it. NULL where memory is
+     * short. The caller owns it and calls close().
+     */
+    el_decoding_t *(*open)(el_account_t *account);
 
     /*
      * Decodes, and moves `span` on. Never writes beyond the span, whatever the input. With an empty

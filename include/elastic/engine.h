@@ -45,6 +45,16 @@ typedef struct {
     uint64_t size_hint; /* the body's length in bytes, where it is known: then it is the length */
 } el_setup_t;
 
+/*
+ * The memory of a context, a decoding or a buffer: whatever it is made of is charged to its account
+ * (engines/budget.h). Zeroed, an account of nothing.
+ */
+typedef struct {
+    size_t nbytes;
+    bool idle;      /* the pool keeps it; otherwise it is in flight */
+    bool committed; /* what it is for has begun and must go on: nothing more is refused */
+} el_account_t;
+
 typedef struct el_engine el_engine_t;
 typedef struct el_context el_context_t;
 
@@ -52,12 +62,12 @@ typedef struct el_context el_context_t;
 struct el_context {
     const el_engine_t *engine;
     uint32_t key; /* see el_engine_t.key */
+    el_account_t account;
 
     /* The pool's, while it keeps the context. */
     el_context_t *next;
-    size_t nbytes; /* by memory(), when it was released */
-    bool kept;     /* it was: its memory has been in use before */
-    unsigned age;  /* of the pool, when it was released */
+    bool kept;    /* it was: its memory has been in use before */
+    unsigned age; /* of the pool, when it was released */
 };
 
 struct el_engine {
@@ -74,7 +84,10 @@ struct el_engine {
      */
     uint32_t (*key)(const el_setup_t *setup);
 
-    /* A new context of the setup's key, to be reset before use. NULL where memory is short. */
+    /*
+     * A new context of the setup's key, to be reset before use, with an account of all that it has
+     * and will have. NULL where memory is short.
+     */
     el_context_t *(*create)(const el_setup_t *setup);
 
     /*
@@ -95,9 +108,6 @@ struct el_engine {
      * and the body is lost. NULL where it would be no different from step() with EL_FINISH.
      */
     el_step_t (*encode)(el_context_t *context, el_span_t *span);
-
-    /* Bytes that the context holds now. */
-    size_t (*memory)(const el_context_t *context);
 
     /* Frees the context, in whatever state. */
     void (*free)(el_context_t *context);

@@ -112,6 +112,9 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (moment->outcome == EL_OUTCOME_FAILED) {
         return refuse(EL_REASON_ERROR, vary);
     }
+    if (moment->outcome == EL_OUTCOME_REFUSED) {
+        return refuse(EL_REASON_MEMORY, vary);
+    }
     if (demand->range_requested) {
         return refuse(EL_REASON_RANGE, vary);
     }

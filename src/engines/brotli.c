@@ -9,7 +9,6 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -51,7 +50,6 @@ typedef struct {
     uint8_t *gathered;           /* made by the first stream that needs it */
     size_t filled;
     size_t taken;                /* of what is filled, by the encoder */
-    size_t nbytes;               /* of all pieces */
     piece_t piece[PIECES];
 } brotli_context_t;
 
@@ -81,8 +79,7 @@ static piece_t *vacant_piece(brotli_context_t *context)
         vacant = p->used ? vacant : p;
     }
     if (vacant) {
-        context->nbytes -= vacant->nbytes;
-        el_memory_release(NULL, vacant->memory);
+        el_memory_release(&context->base.account, vacant->memory);
         vacant->memory = NULL;
     }
     return vacant;
@@ -97,13 +94,12 @@ static void *acquire_memory(void *opaque, size_t nbytes)
     if (!piece) {
         piece = vacant_piece(context);
         if (piece) {
-            piece->memory = el_memory_acquire(nbytes);
+            piece->memory = el_memory_acquire(&context->base.account, nbytes);
         }
         if (!piece || !piece->memory) {
             longjmp(context->escape, 1);
         }
         piece->nbytes = nbytes;
-        context->nbytes += nbytes;
     }
     piece->used = true;
     return piece->memory;
@@ -163,7 +159,7 @@ static uint32_t brotli_key(const el_setup_t *setup)
 static el_context_t *brotli_create(const el_setup_t *setup)
 {
     (void)setup;
-    return calloc(1, sizeof(brotli_context_t)); /* its base comes first */
+    return el_context_allocate(sizeof(brotli_context_t));
 }
 
 static bool brotli_reset(el_context_t *base, const el_setup_t *setup)
@@ -253,7 +249,7 @@ static el_step_t brotli_step(el_context_t *base, el_op_t op, el_span_t *span)
         return encode(context, op, span);
     }
     if (!context->gathered) {
-        context->gathered = malloc(GATHER_SIZE);
+        context->gathered = el_memory_acquire(&base->account, GATHER_SIZE);
         result = context->gathered ? EL_STEP_OK : EL_STEP_ERROR;
     }
     while (result == EL_STEP_OK) {
@@ -275,13 +271,6 @@ static el_step_t brotli_encode(el_context_t *base, el_span_t *span)
     return encode((brotli_context_t *)base, EL_FINISH, span);
 }
 
-static size_t brotli_memory(const el_context_t *base)
-{
-    const brotli_context_t *context = (const brotli_context_t *)base;
-
-    return sizeof(*context) + context->nbytes + (context->gathered ? GATHER_SIZE : 0);
-}
-
 static void brotli_free(el_context_t *base)
 {
     brotli_context_t *context = (brotli_context_t *)base;
@@ -290,10 +279,10 @@ static void brotli_free(el_context_t *base)
         BrotliEncoderDestroyInstance(context->encoder);
     }
     for (size_t i = 0; i < PIECES; i++) {
-        el_memory_release(NULL, context->piece[i].memory);
+        el_memory_release(&base->account, context->piece[i].memory);
     }
-    free(context->gathered);
-    free(context);
+    el_memory_release(&base->account, context->gathered);
+    el_context_deallocate(base);
 }
 
 const el_engine_t el_engine_brotli = {
@@ -308,6 +297,5 @@ const el_engine_t el_engine_brotli = {
     .reset = brotli_reset,
     .step = brotli_step,
     .encode = brotli_encode,
-    .memory = brotli_memory,
     .free = brotli_free,
 };

@@ -7,7 +7,6 @@
 
 #include <isa-l.h>
 #include <limits.h>
-#include <stdlib.h>
 
 typedef struct {
     el_context_t base;
@@ -43,17 +42,16 @@ static uint32_t isal_key(const el_setup_t *setup)
 
 static el_context_t *isal_create(const el_setup_t *setup)
 {
-    isal_context_t *context = malloc(sizeof(*context));
+    isal_context_t *context = el_context_allocate(sizeof(*context));
 
     if (!context) {
         return NULL;
     }
-    context->tables = NULL;
     context->tables_nbytes = tables_nbytes(isal_key(setup));
     if (context->tables_nbytes) {
-        context->tables = el_memory_acquire(context->tables_nbytes);
+        context->tables = el_memory_acquire(&context->base.account, context->tables_nbytes);
         if (!context->tables) {
-            free(context);
+            el_context_deallocate(&context->base);
             return NULL;
         }
     }
@@ -133,17 +131,10 @@ static el_step_t isal_encode(el_context_t *base, el_span_t *span)
     return EL_STEP_OK;
 }
 
-static size_t isal_memory(const el_context_t *base)
-{
-    const isal_context_t *context = (const isal_context_t *)base;
-
-    return sizeof(*context) + context->tables_nbytes;
-}
-
 static void isal_free(el_context_t *base)
 {
-    el_memory_release(NULL, ((isal_context_t *)base)->tables);
-    free(base);
+    el_memory_release(&base->account, ((isal_context_t *)base)->tables);
+    el_context_deallocate(base);
 }
 
 #define STRING(x) #x
@@ -167,6 +158,5 @@ const el_engine_t el_engine_isal = {
     .reset = isal_reset,
     .step = isal_step,
     .encode = isal_encode,
-    .memory = isal_memory,
     .free = isal_free,
 };

@@ -1,11 +1,12 @@
 /* gzip by libdeflate (RFC 1952), whole bodies only: all access to it goes through this file. */
 #include "engines/libdeflate.h"
 
+#include "engines/budget.h"
 #include "engines/costs.h"
 #include "engines/library.h"
+#include "engines/memory.h"
 
 #include <libdeflate.h>
-#include <stdlib.h>
 
 #define LEVEL_MIN 1
 #define LEVEL_MAX 12
@@ -21,16 +22,33 @@ static uint32_t libdeflate_key(const el_setup_t *setup)
     return (uint32_t)setup->level;
 }
 
+/*
+ * The library has no function for it. These are what bodies of up to half a megabyte touch of the
+ * memory that 1.14 asks malloc() for, rounded up: level 1 has one table, the levels to 9 hash
+ * chains, those above binary trees and a graph. The chains' 656 KB are for blocks of more matches
+ * than text ever has.
+ */
+#define TABLE_NBYTES (200 * 1024)
+#define CHAINS_NBYTES (440 * 1024)
+#define TREES_NBYTES (8800 * 1024)
+
+static size_t compressor_nbytes(int level)
+{
+    return level < 2 ? TABLE_NBYTES : level < 10 ? CHAINS_NBYTES : TREES_NBYTES;
+}
+
 static el_context_t *libdeflate_create(const el_setup_t *setup)
 {
-    libdeflate_context_t *context = calloc(1, sizeof(*context));
+    libdeflate_context_t *context = el_context_allocate(sizeof(*context));
 
     if (!context) {
         return NULL;
     }
-    context->compressor = libdeflate_alloc_compressor(setup->level);
+    if (el_budget_take(&context->base.account, compressor_nbytes(setup->level))) {
+        context->compressor = libdeflate_alloc_compressor(setup->level);
+    }
     if (!context->compressor) {
-        free(context);
+        el_context_deallocate(&context->base);
         return NULL;
     }
     return &context->base;
@@ -57,26 +75,10 @@ static el_step_t libdeflate_encode(el_context_t *base, el_span_t *span)
     return EL_STEP_OK;
 }
 
-/*
- * The library has no function for it. These are what bodies of up to half a megabyte touch of the
- * memory that 1.14 asks malloc() for, rounded up: level 1 has one table, the levels to 9 hash
- * chains, those above binary trees and a graph. The chains' 656 KB are for blocks of more matches
- * than text ever has.
- */
-#define TABLE_NBYTES (200 * 1024)
-#define CHAINS_NBYTES (440 * 1024)
-#define TREES_NBYTES (8800 * 1024)
-
-static size_t libdeflate_memory(const el_context_t *base)
-{
-    return sizeof(libdeflate_context_t)
-           + (base->key < 2 ? TABLE_NBYTES : base->key < 10 ? CHAINS_NBYTES : TREES_NBYTES);
-}
-
 static void libdeflate_free(el_context_t *base)
 {
     libdeflate_free_compressor(((libdeflate_context_t *)base)->compressor);
-    free(base);
+    el_context_deallocate(base);
 }
 
 /* The library has its version in its header only. */
@@ -96,6 +98,5 @@ const el_engine_t el_engine_libdeflate = {
     .create = libdeflate_create,
     .reset = libdeflate_reset,
     .encode = libdeflate_encode,
-    .memory = libdeflate_memory,
     .free = libdeflate_free,
 };

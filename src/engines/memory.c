@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "engines/memory.h"
 
+#include "engines/budget.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,7 +22,7 @@
 
 /* What a block begins with. */
 typedef union {
-    size_t mapped_nbytes; /* with this; 0: malloc() gave it */
+    size_t nbytes; /* with this */
     max_align_t align;
 } head_t;
 
@@ -31,36 +33,60 @@ static head_t *map(size_t nbytes)
     return block == MAP_FAILED ? NULL : block;
 }
 
-void *el_memory_acquire(size_t nbytes)
+void *el_memory_acquire(void *account, size_t nbytes)
 {
     size_t whole = nbytes + sizeof(head_t);
     head_t *head;
 
-    if (whole < nbytes) {
+    if (whole < nbytes || !el_budget_take(account, whole)) {
         return NULL;
     }
     head = whole < MAPPED_MIN ? malloc(whole) : map(whole);
     if (!head) {
+        el_budget_give(account, whole);
         return NULL;
     }
-    head->mapped_nbytes = whole < MAPPED_MIN ? 0 : whole;
+    head->nbytes = whole;
     return head + 1;
 }
 
-void el_memory_release(void *opaque, void *memory)
+void el_memory_release(void *account, void *memory)
 {
     head_t *head = memory;
 
-    (void)opaque;
     if (!memory) {
         return;
     }
     head--;
-    if (head->mapped_nbytes > 0) {
-        munmap(head, head->mapped_nbytes);
-    } else {
+    el_budget_give(account, head->nbytes);
+    if (head->nbytes < MAPPED_MIN) {
         free(head);
+    } else {
+        munmap(head, head->nbytes);
     }
+}
+
+void *el_context_allocate(size_t nbytes)
+{
+    el_account_t account = {0};
+    el_context_t *context;
+
+    if (!el_budget_take(&account, nbytes)) {
+        return NULL;
+    }
+    context = calloc(1, nbytes);
+    if (!context) {
+        el_budget_give(&account, nbytes);
+        return NULL;
+    }
+    context->account = account;
+    return context;
+}
+
+void el_context_deallocate(el_context_t *context)
+{
+    el_budget_give(&context->account, context->account.nbytes);
+    free(context);
 }
 
 void el_memory_trim(void)

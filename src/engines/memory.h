@@ -8,16 +8,26 @@
 #ifndef ELASTIC_ENGINES_MEMORY_H
 #define ELASTIC_ENGINES_MEMORY_H
 
-#include <stddef.h>
-
-/* Memory of at least `nbytes`, aligned as malloc() does, of any content; NULL where it is short. */
-void *el_memory_acquire(size_t nbytes);
+#include "elastic/engine.h"
 
 /*
- * Frees what el_memory_acquire() returned; NULL is allowed. The first argument is not used: with it
- * the function is what libraries call that are handed an allocator.
+ * Memory of at least `nbytes`, aligned as malloc() does, of any content, charged to the
+ * el_account_t `account`; NULL where it is short. This and the next function are what libraries
+ * call that are handed an allocator.
  */
-void el_memory_release(void *opaque, void *memory);
+void *el_memory_acquire(void *account, size_t nbytes);
+
+/* Frees what el_memory_acquire() returned for the same account; NULL is allowed. */
+void el_memory_release(void *account, void *memory);
+
+/*
+ * Zeroed memory of `nbytes` for a structure that begins with an el_context_t, charged to its
+ * account; NULL where it is short.
+ */
+void *el_context_allocate(size_t nbytes);
+
+/* Frees it, and takes all that is left off its account. */
+void el_context_deallocate(el_context_t *context);
 
 /* Returns to the system what malloc() keeps of freed blocks. */
 void el_memory_trim(void);

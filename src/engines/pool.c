@@ -1,5 +1,6 @@
 #include "engines/pool.h"
 
+#include "engines/budget.h"
 #include "engines/memory.h"
 
 #include <limits.h>
@@ -75,7 +76,10 @@ static el_context_t **list_of(const el_engine_t *engine, uint32_t key)
     return &lists[hash >> 27 & (LISTS - 1)];
 }
 
-/* The youngest of that engine and key, which is no longer kept; NULL where there is none. */
+/*
+ * The youngest of that engine and key, which is no longer kept; NULL where there is none, or it may
+ * not be used.
+ */
 static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
 {
     el_context_t *context, **link = list_of(engine, key);
@@ -87,9 +91,11 @@ static el_context_t *acquire_kept(const el_engine_t *engine, uint32_t key)
         link = &(*link)->next;
     }
     context = *link;
-    if (context) {
+    if (context && el_budget_wake(&context->account)) {
         *link = context->next;
-        kept -= context->nbytes;
+        kept -= context->account.nbytes;
+    } else {
+        context = NULL;
     }
     unlock();
     return context;
@@ -100,7 +106,7 @@ static void free_context(el_context_t *context)
     if (context->engine) {
         context->engine->free(context);
     } else {
-        free(context);
+        el_context_deallocate(context);
     }
 }
 
@@ -130,7 +136,7 @@ static void cut(unsigned ages, el_context_t **chain)
             el_context_t *context = *link;
 
             *link = context->next;
-            kept -= context->nbytes;
+            kept -= context->account.nbytes;
             context->next = *chain;
             *chain = context;
         }
@@ -177,21 +183,23 @@ static void keep(el_context_t *context)
 {
     el_context_t **list = list_of(context->engine, context->key);
     el_context_t *chain = NULL;
+    size_t nbytes = context->account.nbytes;
 
     if (!lock()) {
         free_context(context);
         return;
     }
-    if (!fits(context->nbytes) && context->nbytes <= limit && full_age != age) {
+    if (!fits(nbytes) && nbytes <= limit && full_age != age) {
         full_age = age;
         cut(2, &chain);
     }
-    if (fits(context->nbytes)) {
+    if (fits(nbytes)) {
         context->kept = true;
+        el_budget_rest(&context->account);
         context->age = age;
         context->next = *list;
         *list = context;
-        kept += context->nbytes;
+        kept += nbytes;
     } else {
         context->next = chain;
         chain = context;
@@ -214,7 +222,7 @@ el_context_t *el_pool_acquire(const el_plan_t *plan)
         context->engine = engine;
         context->key = key;
         context->kept = false;
-        evict_idle(engine->memory(context));
+        evict_idle(context->account.nbytes);
     }
     if (!engine->reset(context, &plan->setup)) {
         engine->free(context);
@@ -226,7 +234,6 @@ el_context_t *el_pool_acquire(const el_plan_t *plan)
 void el_pool_release(el_context_t *context)
 {
     if (context) {
-        context->nbytes = context->engine->memory(context);
         keep(context);
     }
 }
@@ -239,6 +246,23 @@ typedef union {
 
 /* Smaller ones are not worth a key of their own. */
 #define BUFFER_BITS_MIN 13
+
+static buffer_t *make_buffer(uint32_t bits)
+{
+    el_account_t account = {0};
+    buffer_t *buffer;
+
+    if (!el_budget_take(&account, (size_t)1 << bits)) {
+        return NULL;
+    }
+    buffer = malloc((size_t)1 << bits);
+    if (!buffer) {
+        el_budget_give(&account, (size_t)1 << bits);
+        return NULL;
+    }
+    buffer->base = (el_context_t){.key = bits, .account = account};
+    return buffer;
+}
 
 void *el_pool_buffer_acquire(size_t nbytes, size_t *held)
 {
@@ -254,13 +278,10 @@ void *el_pool_buffer_acquire(size_t nbytes, size_t *held)
     buffer = (buffer_t *)acquire_kept(NULL, bits);
     if (!buffer) {
         evict_idle((size_t)1 << bits);
-        buffer = malloc((size_t)1 << bits);
+        buffer = make_buffer(bits);
         if (!buffer) {
             return NULL;
         }
-        buffer->base.engine = NULL;
-        buffer->base.key = bits;
-        buffer->base.nbytes = (size_t)1 << bits;
     }
     *held = ((size_t)1 << bits) - sizeof(buffer_t);
     return buffer + 1;

@@ -1,6 +1,8 @@
 /* br undone by libbrotlidec (RFC 7932): all access to the library goes through this file. */
 #include "engines/unbrotli.h"
 
+#include "engines/memory.h"
+
 #include <brotli/decode.h>
 
 /* The library's state is the whole of a decoding. */
@@ -9,10 +11,11 @@ static BrotliDecoderState *state_of(el_decoding_t *decoding)
     return (BrotliDecoderState *)decoding;
 }
 
-static el_decoding_t *unbrotli_open(void)
+static el_decoding_t *unbrotli_open(el_account_t *account)
 {
     /* Large windows, which RFC 7932 does not know, stay off: a body may ask for 16 MB at most. */
-    return (el_decoding_t *)BrotliDecoderCreateInstance(NULL, NULL, NULL);
+    return (el_decoding_t *)BrotliDecoderCreateInstance(el_memory_acquire, el_memory_release,
+                                                        account);
 }
 
 static el_decode_t failure(const BrotliDecoderState *state)

@@ -27,9 +27,6 @@
  */
 #define MEM_LEVEL_FULL 8
 
-/* zlib's own state beside its tables, rounded up. */
-#define STATE_NBYTES 6144
-
 typedef struct {
     el_context_t base;
     z_stream z;
@@ -64,15 +61,21 @@ static uint32_t zlib_key(const el_setup_t *setup)
     return (uint32_t)window_bits << 8 | (uint32_t)mem_level;
 }
 
-static voidpf acquire_memory(voidpf opaque, uInt count, uInt nbytes)
+static voidpf acquire_memory(voidpf account, uInt count, uInt nbytes)
 {
-    (void)opaque;
-    return el_memory_acquire((size_t)count * nbytes);
+    return el_memory_acquire(account, (size_t)count * nbytes);
+}
+
+static void set_memory(z_stream *z, el_account_t *account)
+{
+    z->zalloc = acquire_memory;
+    z->zfree = el_memory_release;
+    z->opaque = account;
 }
 
 static el_context_t *zlib_create(const el_setup_t *setup)
 {
-    zlib_context_t *context = calloc(1, sizeof(*context));
+    zlib_context_t *context = el_context_allocate(sizeof(*context));
     int window_bits, mem_level;
 
     if (!context) {
@@ -80,11 +83,10 @@ static el_context_t *zlib_create(const el_setup_t *setup)
     }
     fit(setup, &window_bits, &mem_level);
     context->level = setup->level;
-    context->z.zalloc = acquire_memory;
-    context->z.zfree = el_memory_release;
+    set_memory(&context->z, &context->base.account);
     if (deflateInit2(&context->z, setup->level, Z_DEFLATED, window_bits + GZIP, mem_level,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
-        free(context);
+        el_context_deallocate(&context->base);
         return NULL;
     }
     return &context->base;
@@ -174,20 +176,10 @@ static el_step_t zlib_step(el_context_t *base, el_op_t op, el_span_t *span)
     }
 }
 
-/* As zlib's zconf.h has it: the window and its chains, the symbols and the hash's heads. */
-static size_t zlib_memory(const el_context_t *base)
-{
-    unsigned window_bits = base->key >> 8;
-    unsigned mem_level = base->key & 0xff;
-
-    return sizeof(zlib_context_t) + STATE_NBYTES + ((size_t)1 << (window_bits + 2))
-           + ((size_t)1 << (mem_level + 9));
-}
-
 static void zlib_free(el_context_t *base)
 {
     deflateEnd(&((zlib_context_t *)base)->z);
-    free(base);
+    el_context_deallocate(base);
 }
 
 const el_engine_t el_engine_zlib = {
@@ -201,7 +193,6 @@ const el_engine_t el_engine_zlib = {
     .create = zlib_create,
     .reset = zlib_reset,
     .step = zlib_step,
-    .memory = zlib_memory,
     .free = zlib_free,
 };
 
@@ -209,13 +200,14 @@ struct el_decoding {
     z_stream z;
 };
 
-static el_decoding_t *gunzip_open(void)
+static el_decoding_t *gunzip_open(el_account_t *account)
 {
     el_decoding_t *decoding = calloc(1, sizeof(*decoding));
 
     if (!decoding) {
         return NULL;
     }
+    set_memory(&decoding->z, account);
     /* Any window that a body may ask for: RFC 1951 ends at 32 KB. */
     if (inflateInit2(&decoding->z, MAX_WBITS + GZIP) != Z_OK) {
         free(decoding);

@@ -5,7 +5,6 @@
 #include "engines/library.h"
 #include "engines/memory.h"
 
-#include <stdlib.h>
 /* For ZSTD_createCCtx_advanced(): every libzstd since 1.0 has it, shared ones, too. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -52,24 +51,18 @@ static uint32_t zstd_key(const el_setup_t *setup)
     return (uint32_t)setup->level << 8 | el_memory_class(setup->size_hint);
 }
 
-static void *acquire_memory(void *opaque, size_t nbytes)
-{
-    (void)opaque;
-    return el_memory_acquire(nbytes);
-}
-
 static el_context_t *zstd_create(const el_setup_t *setup)
 {
-    zstd_context_t *context = calloc(1, sizeof(*context));
+    zstd_context_t *context = el_context_allocate(sizeof(*context));
 
     (void)setup;
     if (!context) {
         return NULL;
     }
-    context->encoder =
-        ZSTD_createCCtx_advanced((ZSTD_customMem){acquire_memory, el_memory_release, NULL});
+    context->encoder = ZSTD_createCCtx_advanced(
+        (ZSTD_customMem){el_memory_acquire, el_memory_release, &context->base.account});
     if (!context->encoder) {
-        free(context);
+        el_context_deallocate(&context->base);
         return NULL;
     }
     return &context->base;
@@ -165,15 +158,10 @@ static el_step_t zstd_encode(el_context_t *base, el_span_t *span)
     return EL_STEP_OK;
 }
 
-static size_t zstd_memory(const el_context_t *base)
-{
-    return sizeof(zstd_context_t) + ZSTD_sizeof_CCtx(((const zstd_context_t *)base)->encoder);
-}
-
 static void zstd_free(el_context_t *base)
 {
     ZSTD_freeCCtx(((zstd_context_t *)base)->encoder);
-    free(base);
+    el_context_deallocate(base);
 }
 
 const el_engine_t el_engine_zstd = {
@@ -188,6 +176,5 @@ const el_engine_t el_engine_zstd = {
     .reset = zstd_reset,
     .step = zstd_step,
     .encode = zstd_encode,
-    .memory = zstd_memory,
     .free = zstd_free,
 };

@@ -21,6 +21,7 @@
 #include "httpd/status/status.h"
 
 #include "elastic/ladder.h"
+#include "engines/budget.h"
 #include "engines/engines.h"
 #include "engines/pool.h"
 
@@ -54,6 +55,7 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
         .start = el_ladder_start(range),
         .position = el_server_position(server, pconf),
         .interval = (uint64_t)el_server_interval(server),
+        .max_memory = el_server_max_memory(server),
     };
 }
 
@@ -86,6 +88,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     uint64_t memory = el_server_pool_memory(el_server_of(main_server));
+    int64_t most = el_shared.config.max_memory;
     int processes = 1;
     int threads = 1;
 
@@ -95,6 +98,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     }
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     el_pool_share((size_t)memory, threads > 1);
+    el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
     el_shared_child();
 }
 

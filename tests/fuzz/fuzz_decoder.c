@@ -13,7 +13,8 @@
 static el_decode_t decode(const el_decoder_t *decoder, const uint8_t *data, size_t size,
                           size_t in_step, size_t out_step, uint32_t *sum, size_t *total)
 {
-    el_decoding_t *decoding = decoder->open();
+    el_account_t account = {0};
+    el_decoding_t *decoding = decoder->open(&account);
     el_decode_t result = EL_DECODE_NEED_INPUT;
     uint8_t *out = malloc(out_step);
     size_t taken = 0;
@@ -40,6 +41,7 @@ static el_decode_t decode(const el_decoder_t *decoder, const uint8_t *data, size
         *total += got;
     }
     decoder->close(decoding);
+    MUST(account.nbytes == 0);
     free(out);
     return result;
 }

@@ -43,6 +43,8 @@ VALUES = {
     "ElasticPoolMemory": [Values(
         ["bytes"], ["Off", "99999999999999999999", "9007199254740993G"],
         ["0", "64M", "1000000000"])],
+    "ElasticMaxMemory": [Values(
+        ["Off", "bytes"], ["On", "-1", "9007199254740993G"], ["Off", "0", "64M", "1000000000"])],
     "ElasticLevel": [
         Values(["gzip", "br"], [("deflate 1 9", "deflate")], []),
         Values(["1"], [("gzip 0", "0"), ("gzip 0 9", "0"), ("gzip -1", "-1"),
@@ -115,6 +117,7 @@ GLOBAL = {
     "ElasticCPU": "50 80", "ElasticInterval": "1s", "ElasticControl": "step",
     "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticLoad": "auto",
     "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
+    "ElasticMaxMemory": "1G",
 }
 PER_SERVER = {"ElasticMTU": "1500"}
 PER_DIRECTORY = {

@@ -98,12 +98,15 @@ def test_each_reason_has_a_section(server):
 
 
 def test_each_key_of_the_status_page_is_explained(server):
-    """ElasticFollows is there with ElasticControl external only, a price with ElasticGoal time."""
+    """ElasticFollows is there with ElasticControl external only, a price with ElasticGoal time, memory
+    with ElasticMaxMemory."""
     text = (MANUAL / "status.md").read_text()
     rows = "".join(re.findall(r"(?m)^\| (`Elastic.*?) \|", text))
     explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", rows)}
     keys = {re.sub(r"-.*", "", key) for key in server.status()}
-    assert explained - {"ElasticFollows", "ElasticPrice", "ElasticPriceRate"} == keys
+    others = {"ElasticFollows", "ElasticPrice", "ElasticPriceRate", "ElasticMemory",
+              "ElasticMaxMemory"}
+    assert explained - others == keys
 
 
 def test_httpd_takes_the_configurations_of_the_manual(httpd):

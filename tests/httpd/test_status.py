@@ -9,7 +9,7 @@ import pytest
 from kit import bodies
 
 REASONS = ("off", "type", "small", "encoded", "not-acceptable", "env", "no-transform", "range",
-           "status", "head", "bypass", "not-smaller", "tls-compression", "error")
+           "status", "head", "bypass", "not-smaller", "memory", "tls-compression", "error")
 KEYS = ("ElasticVersion", "ElasticUptime", "ElasticControl", "ElasticCPU", "ElasticCPULow",
         "ElasticCPUHigh", "ElasticLoad", "ElasticInterval", "ElasticSamples", "ElasticSteps",
         "ElasticPosition",

@@ -116,6 +116,7 @@ static const row_t rows[] = {
     {"the encoder failed", .outcome = EL_OUTCOME_FAILED, IDENTITY(ERROR, true)},
     {"the encoder failed before the size was known", .outcome = EL_OUTCOME_FAILED,
      .streamed = true, IDENTITY(ERROR, true)},
+    {"no more memory may be held", .outcome = EL_OUTCOME_REFUSED, IDENTITY(MEMORY, true)},
     {"nothing was saved", .outcome = EL_OUTCOME_NOT_SMALLER, IDENTITY(NOT_SMALLER, true)},
     {"a coding behind weighs more", .accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE,
      IDENTITY(NOT_ACCEPTABLE, true)},
@@ -250,6 +251,7 @@ static const char *const notes[EL_REASON_COUNT] = {
     [EL_REASON_HEAD] = "head",
     [EL_REASON_BYPASS] = "bypass",
     [EL_REASON_NOT_SMALLER] = "not-smaller",
+    [EL_REASON_MEMORY] = "memory",
     [EL_REASON_TLS_COMPRESSION] = "tls-compression",
     [EL_REASON_ERROR] = "error",
 };

@@ -49,7 +49,8 @@ static decoded_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t i
                                  size_t in_step, size_t out_step)
 {
     const el_decoder_t *decoder = el_decoder_for(coding);
-    el_decoding_t *decoding = decoder->open();
+    el_account_t account = {0};
+    el_decoding_t *decoding = decoder->open(&account);
     decoded_t d = {EL_DECODE_NEED_INPUT, 0, in_size};
 
     ck_assert_ptr_nonnull(decoding);
@@ -130,7 +131,8 @@ START_TEST(flushed_bytes_decode_before_the_rest)
         el_plan_t plan = {el_engine_for(codings[c]), {.level = 5}};
         const el_decoder_t *decoder = el_decoder_for(codings[c]);
         el_context_t *context = el_pool_acquire(&plan);
-        el_decoding_t *decoding = decoder->open();
+        el_account_t account = {0};
+        el_decoding_t *decoding = decoder->open(&account);
         el_span_t span = {body, 1000, encoded, sizeof(encoded)};
         size_t got = 0;
 

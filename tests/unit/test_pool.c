@@ -88,7 +88,7 @@ END_TEST
 START_TEST(the_limit_holds)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
-    size_t nbytes = el_engine_zlib.memory(context);
+    size_t nbytes = context->account.nbytes;
 
     el_pool_limit(nbytes);
     el_pool_release(context);
@@ -109,7 +109,7 @@ END_TEST
 START_TEST(idle_contexts_make_room)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
-    size_t nbytes = el_engine_zlib.memory(context);
+    size_t nbytes = context->account.nbytes;
     size_t small;
 
     el_pool_limit(nbytes);
@@ -117,7 +117,7 @@ START_TEST(idle_contexts_make_room)
     el_pool_age();
     el_pool_age();
     context = el_pool_acquire(&zlib_small);
-    small = el_engine_zlib.memory(context);
+    small = context->account.nbytes;
     el_pool_release(context);
     ck_assert_uint_eq(el_pool_kept(), small);
 }

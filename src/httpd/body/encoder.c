@@ -1,5 +1,6 @@
 #include "httpd/body/encoder.h"
 
+#include "engines/budget.h"
 #include "engines/engines.h"
 #include "engines/plan.h"
 #include "engines/pool.h"
@@ -13,6 +14,7 @@
 void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
                      const request_rec *r)
 {
+    el_budget_refused();
     *encoder = (el_encoder_t){
         .plan = el_engine_plan(coding, setup, whole),
         .level = setup->level,
@@ -115,6 +117,18 @@ bool el_encoder_open(el_encoder_t *encoder)
     encoder->meter.used.fresh = !encoder->context->kept;
     apr_pool_cleanup_register(encoder->pool, encoder, close_stream, apr_pool_cleanup_null);
     return true;
+}
+
+void el_encoder_commit(el_encoder_t *encoder)
+{
+    if (encoder->context) {
+        encoder->context->account.committed = true;
+    }
+}
+
+el_outcome_t el_encoder_failure(void)
+{
+    return el_budget_refused() ? EL_OUTCOME_REFUSED : EL_OUTCOME_FAILED;
 }
 
 void el_encoder_close(el_encoder_t *encoder)

@@ -7,6 +7,7 @@
 
 #include "httpd/body/meter.h"
 
+#include "elastic/decide.h"
 #include "elastic/engine.h"
 
 #include "apr_buckets.h"
@@ -52,6 +53,15 @@ bool el_encoder_open(el_encoder_t *encoder);
  * where the engine failed: the stream is lost.
  */
 bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t len);
+
+/*
+ * The stream's first bytes are passed on: from now on it gets the memory that it needs to end well,
+ * whatever bodies may hold.
+ */
+void el_encoder_commit(el_encoder_t *encoder);
+
+/* Why one of these functions failed last, in this thread and since the plan. */
+el_outcome_t el_encoder_failure(void);
 
 /* Gives the context back before the request's end; what is not open stays so. */
 void el_encoder_close(el_encoder_t *encoder);

@@ -60,7 +60,7 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
         el_layer_t *layer = &inflate->layers[inflate->count];
 
         layer->decoder = el_decoder_for(codings[inflate->count]);
-        layer->decoding = layer->decoder->open();
+        layer->decoding = layer->decoder->open(&layer->account);
         if (!layer->decoding) {
             close_layers(inflate);
             return false;
@@ -69,6 +69,13 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
     }
     apr_pool_cleanup_register(r->pool, inflate, close_layers, apr_pool_cleanup_null);
     return true;
+}
+
+void el_inflate_commit(el_inflate_t *inflate)
+{
+    for (size_t i = 0; i < inflate->count; i++) {
+        inflate->layers[i].account.committed = true;
+    }
 }
 
 void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
@@ -287,7 +294,7 @@ const char *el_inflate_text(el_inflated_t inflated)
         [EL_INFLATE_TRUNCATED] = "it is cut short",
         [EL_INFLATE_SIZE_LIMIT] = "it is larger than is allowed",
         [EL_INFLATE_RATIO_LIMIT] = "it is larger, for its encoded size, than is allowed",
-        [EL_INFLATE_NO_MEMORY] = "there is no memory to decode it",
+        [EL_INFLATE_NO_MEMORY] = "it would take more memory than there is, or may be held",
     };
 
     return texts[inflated];

@@ -33,6 +33,7 @@ typedef enum {
 typedef struct {
     const el_decoder_t *decoder;
     el_decoding_t *decoding;
+    el_account_t account;
     bool ended;
     uint8_t *between; /* output of the layer outside of it; not used by the outermost */
     size_t at, filled;
@@ -64,6 +65,9 @@ size_t el_inflate_codings(apr_pool_t *pool, const char *list, size_t max, el_cod
  */
 bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t count,
                      const el_limits_t *limits, const request_rec *r);
+
+/* From now on the body must be decoded to its end, whatever memory that takes. */
+void el_inflate_commit(el_inflate_t *inflate);
 
 /*
  * Decodes from `*data`, which it advances, until `*len` is 0 or `room` bytes, at least one, were

@@ -28,7 +28,7 @@
 #define MAX_TIME_MAX apr_time_from_sec(60)
 
 /* More than any machine has. */
-#define POOL_MEMORY_MAX (INT64_C(1) << 53)
+#define MEMORY_MAX (INT64_C(1) << 53)
 
 static void advise_interval(cmd_parms *cmd, int64_t *interval)
 {
@@ -40,6 +40,7 @@ static void advise_interval(cmd_parms *cmd, int64_t *interval)
 static const el_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
 static const el_word_t auto_mtu[] = {{"auto", EL_DEFAULT_MTU}, {NULL, 0}};
 static const el_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
+static const el_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
 static const el_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
 static const el_word_t etags[] = {
     {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
@@ -283,7 +284,12 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_BYPASS), .unit = EL_UNIT_PERCENT, .words = no_bypass),
     VALUE("ElasticPoolMemory", RSRC_CONF,
           "the bytes that all processes together keep for their encoders; K, M or G may follow",
-          GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = POOL_MEMORY_MAX),
+          GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX),
+    VALUE("ElasticMaxMemory", RSRC_CONF,
+          "Off, or the bytes that bodies on their way may hold in all processes together; K, M or G "
+          "may follow",
+          GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX,
+          .words = no_max_memory),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {NULL},
 };

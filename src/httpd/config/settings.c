@@ -199,6 +199,11 @@ uint64_t el_server_pool_memory(const el_server_t *server)
     return (uint64_t)el_value(&server->values, EL_SERVER_POOL_MEMORY, DEFAULT_POOL_MEMORY);
 }
 
+int64_t el_server_max_memory(const el_server_t *server)
+{
+    return el_value(&server->values, EL_SERVER_MAX_MEMORY, EL_NO_MAX_MEMORY);
+}
+
 size_t el_server_mtu(const el_server_t *server)
 {
     return (size_t)el_value(&server->values, EL_SERVER_MTU, EL_DEFAULT_MTU);

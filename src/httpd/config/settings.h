@@ -32,6 +32,9 @@
 /* ElasticMaxTime Off. */
 #define EL_NO_MAX_TIME 0
 
+/* ElasticMaxMemory Off. */
+#define EL_NO_MAX_MEMORY INT64_C(-1)
+
 /* ElasticControl external, beside the values of el_control_mode_t. */
 #define EL_CONTROL_EXTERNAL (EL_CONTROL_OFF + 1)
 
@@ -58,6 +61,7 @@ enum {
     EL_SERVER_INTERVAL,   /* µs */
     EL_SERVER_LOAD,       /* el_load_kind_t */
     EL_SERVER_POOL_MEMORY, /* bytes */
+    EL_SERVER_MAX_MEMORY, /* bytes, or EL_NO_MAX_MEMORY */
     EL_SERVER_VALUES
 };
 _Static_assert(EL_SERVER_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
@@ -149,6 +153,9 @@ uint64_t el_dir_whole_body(const el_dir_t *dir);
 
 /* Bytes of kept encoder contexts, of all processes together. */
 uint64_t el_server_pool_memory(const el_server_t *server);
+
+/* Bytes that bodies in flight may hold, in all processes together; or EL_NO_MAX_MEMORY. */
+int64_t el_server_max_memory(const el_server_t *server);
 
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);

@@ -3,6 +3,7 @@
 #include "httpd/control/sampler.h"
 #include "httpd/state/shared.h"
 
+#include "engines/budget.h"
 #include "engines/pool.h"
 #include "host/clock.h"
 
@@ -41,12 +42,13 @@ static struct {
     atomic_bool ready; /* the pipe is there */
 } timer;
 
-/* Lets the contexts that are kept in this process grow older. */
+/* Lets the contexts that are kept in this process grow older, and what gone ones held go. */
 static void age_pool(uint64_t now)
 {
     if (now >= timer.age_due) {
         timer.age_due = now + POOL_AGE;
         el_pool_age();
+        el_budget_forget_gone();
     }
 }
 

@@ -8,6 +8,8 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
 
+#include "engines/budget.h"
+
 #include "apr_strings.h"
 #include "http_log.h"
 #include "http_protocol.h"
@@ -127,10 +129,11 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
     limits.size = 0;
     out->head = r->header_only;
     if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, APR_ENOMEM, r,
+        ap_log_rerror(APLOG_MARK, el_budget_refused() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
                       "elastic: the response to %s stays encoded", r->uri);
         return NULL;
     }
+    el_inflate_commit(&out->inflate);
     out->stream.ops = &ops;
     out->stream.made = &out->inflate.out;
     out->stream.out = apr_brigade_create(r->pool, alloc);

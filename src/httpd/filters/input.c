@@ -53,7 +53,7 @@ static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
     case EL_INFLATE_NO_MEMORY:
         bb = apr_brigade_create(r->pool, alloc);
         APR_BRIGADE_INSERT_TAIL(
-            bb, ap_bucket_error_create(HTTP_INTERNAL_SERVER_ERROR, NULL, r->pool, alloc));
+            bb, ap_bucket_error_create(HTTP_SERVICE_UNAVAILABLE, NULL, r->pool, alloc));
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
         ap_pass_brigade(r->output_filters, bb);
         in->failed = AP_FILTER_ERROR;
@@ -389,7 +389,7 @@ static int read_early(ap_filter_t *f)
     apr_status_t rv;
 
     if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
-        return HTTP_INTERNAL_SERVER_ERROR;
+        return HTTP_SERVICE_UNAVAILABLE;
     }
     rv = fetch(f, in, APR_NONBLOCK_READ);
     keep(f->r, in->encoded);

@@ -102,6 +102,7 @@ static bool is_final(const el_policy_t *policy, el_reason_t reason)
     case EL_REASON_NO_TRANSFORM:
     case EL_REASON_BYPASS:
     case EL_REASON_NOT_SMALLER:
+    case EL_REASON_MEMORY:
     case EL_REASON_ERROR:
         return true;
     default:
@@ -228,6 +229,7 @@ static void begin_stream(ap_filter_t *f, el_stream_t *stream)
 {
     out_t *out = (out_t *)stream;
 
+    el_encoder_commit(&out->send.encoder);
     set_header(f->r, out, out->send.encoder.plan.engine->coding);
 }
 
@@ -235,7 +237,7 @@ static apr_status_t stream_identity(ap_filter_t *f, el_stream_t *stream, apr_buc
 {
     out_t *out = (out_t *)stream;
 
-    facts_of(out)->moment.outcome = EL_OUTCOME_FAILED;
+    facts_of(out)->moment.outcome = el_encoder_failure();
     return fall_back(f, out, bb);
 }
 

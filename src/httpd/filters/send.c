@@ -106,14 +106,14 @@ apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool 
     apr_status_t rv = el_body_gather(bb, (size_t)moment->size, &whole);
 
     if (rv == APR_ENOMEM) {
-        moment->outcome = EL_OUTCOME_FAILED;
+        moment->outcome = el_encoder_failure();
         return APR_SUCCESS;
     }
     if (rv != APR_SUCCESS) {
         return rv;
     }
     if (!el_encoder_whole(&send->encoder, whole.data, whole.nbytes)) {
-        moment->outcome = EL_OUTCOME_FAILED;
+        moment->outcome = el_encoder_failure();
     } else if (used->out >= used->in && !must_encode) {
         moment->outcome = EL_OUTCOME_NOT_SMALLER;
     }

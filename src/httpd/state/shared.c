@@ -76,6 +76,7 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.mix = &block->mix;
     el_shared.costs = &block->costs;
     el_shared.ratios = &block->ratios;
+    el_shared.held = &block->held;
     adopt();
     return APR_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
+#include "elastic/held.h"
 #include "elastic/histogram.h"
 #include "elastic/ladder.h"
 #include "elastic/mix.h"
@@ -22,6 +23,7 @@ typedef struct {
     unsigned start;       /* the position of a new controller */
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;    /* µs between samples */
+    int64_t max_memory;   /* bytes that bodies in flight may hold, or EL_NO_MAX_MEMORY */
 } el_shared_config_t;
 
 /* The block and its configuration, for this process; written in post_config, read-only afterwards. */
@@ -33,6 +35,7 @@ typedef struct {
     el_mix_shared_t *mix;
     el_costs_t *costs;
     el_ratios_t *ratios;
+    el_held_t *held;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */

@@ -1,6 +1,7 @@
 #include "httpd/status/figures.h"
 
 #include "httpd/config/policy.h"
+#include "httpd/config/settings.h"
 #include "httpd/control/ladders.h"
 #include "httpd/control/sampler.h"
 #include "httpd/state/shared.h"
@@ -140,6 +141,12 @@ static void add_counters(list_t *list)
               el_counters_total(counters, EL_COUNT_PRECOMPRESSED));
     add_count(list, "ElasticProbes", "Trials of content that compresses badly",
               el_counters_total(counters, EL_COUNT_PROBES));
+    if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
+        add_count(list, "ElasticMemory", "Bytes that bodies on their way hold",
+                  el_held_nbytes(el_shared.held));
+        add_count(list, "ElasticMaxMemory", "Of, at most",
+                  (uint64_t)el_shared.config.max_memory);
+    }
     for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
         add_count(list, apr_pstrcat(list->pool, "ElasticSkipped-", el_reason_note(reason), NULL),
                   apr_pstrcat(list->pool, "Not compressed: ", el_reason_text(reason), NULL),

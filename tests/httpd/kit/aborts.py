@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import socket
 import time
 
@@ -53,3 +54,8 @@ def read_while_cut(server, path, file, coding, protocol="http/1.1"):
         except (Incomplete, ConnectionError):
             pass
     return response.complete, b"".join(raw)
+
+
+def is_readable(connection):
+    """Whether an answer has begun to come, or the connection's end."""
+    return bool(select.select([connection.sock], [], [], 0)[0])

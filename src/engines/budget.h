@@ -1,0 +1,37 @@
+/*
+ * What this process's bodies in flight may hold: accounts of contexts, decodings and buffers, which
+ * are counted together with those of all other processes. What the pool keeps idle is not in flight.
+ * Any thread; an account is used by one thread at a time.
+ */
+#ifndef ELASTIC_ENGINES_BUDGET_H
+#define ELASTIC_ENGINES_BUDGET_H
+
+#include "elastic/engine.h"
+#include "elastic/held.h"
+
+/*
+ * In this process, before its threads start: counts in `held`, up to `most` bytes. Until then, and
+ * with NULL, nothing is counted and nothing refused. A copy that the process forks counts nothing:
+ * it may run the cleanups of what is still in use here.
+ */
+void el_budget_open(el_held_t *held, uint64_t most);
+
+/* Charges `nbytes` to an account. False, where it may not: then nothing has changed. */
+bool el_budget_take(el_account_t *account, size_t nbytes);
+
+/* Takes `nbytes` off the account. */
+void el_budget_give(el_account_t *account, size_t nbytes);
+
+/* What was idle is in use again. False, where it may not: then it stays idle. */
+bool el_budget_wake(el_account_t *account);
+
+/* What was in use is idle. */
+void el_budget_rest(el_account_t *account);
+
+/* Whether something was refused in this thread since the last call. */
+bool el_budget_refused(void);
+
+/* Forgets what processes hold that are gone. */
+void el_budget_forget_gone(void);
+
+#endif
