@@ -19,7 +19,30 @@
 /* How many sets of codings there are; a set has the bit 1 << coding for each of its codings. */
 #define EL_CODING_SETS (1u << EL_CODINGS)
 
-/* X(identifier): the counters, beside one for each set of codings and one for each reason. */
+/* X(identifier, note, text for people): why a precompressed sibling was not sent. */
+#define EL_SIBLING_FAULTS(X)                                                                       \
+    X(OUTDATED, "outdated", "older than its file")                                                 \
+    X(IRREGULAR, "irregular", "not a regular file")                                                \
+    X(DENIED, "denied", "not to be had by asking for it")                                          \
+    X(UNREADABLE, "unreadable", "unreadable, or was replaced meanwhile")
+
+typedef enum {
+#define X(id, note, text) EL_SIBLING_##id,
+    EL_SIBLING_FAULTS(X)
+#undef X
+    EL_SIBLING_FAULTS_COUNT
+} el_sibling_fault_t;
+
+/* The last part of the key on the status page. */
+const char *el_sibling_fault_note(el_sibling_fault_t fault);
+
+/* For people; the sibling is its subject. */
+const char *el_sibling_fault_text(el_sibling_fault_t fault);
+
+/*
+ * X(identifier): the counters, beside one for each set of codings, each fault of a sibling and each
+ * reason.
+ */
 #define EL_COUNTERS(X)                                                                             \
     X(COMPRESSED)      /* responses that went out encoded */                                       \
     X(BYTES_IN)        /* of those, before */                                                      \
@@ -34,8 +57,10 @@ typedef enum {
     EL_COUNTERS(X)
 #undef X
     EL_COUNT_CODING_SET, /* responses by the set that their coding was chosen from; add it */
+    /* siblings that were not sent; add the el_sibling_fault_t */
+    EL_COUNT_SIBLING = EL_COUNT_CODING_SET + EL_CODING_SETS,
     /* responses that were not compressed, by reason; add the el_reason_t */
-    EL_COUNT_SKIPPED = EL_COUNT_CODING_SET + EL_CODING_SETS,
+    EL_COUNT_SKIPPED = EL_COUNT_SIBLING + EL_SIBLING_FAULTS_COUNT,
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
 } el_counter_t;
 

@@ -260,6 +260,38 @@ def test_siblings_have_a_counter_of_their_own(site):
     assert grown == {"compressed": 1} and sent() == before + 1
 
 
+def passed_over(server):
+    key = "ElasticPrecompressedSkipped-"
+    return {name.removeprefix(key): int(value) for name, value in server.status().items()
+            if name.startswith(key)}
+
+
+@pytest.mark.parametrize("path,ae,grown", [
+    ("/older/page.html", "br, gzip", {"outdated": 2}),
+    ("/older/page.html", "br", {"outdated": 1}),
+    ("/denied/page.html", "br, gzip", {"denied": 1}),
+    ("/denied/page.html", "gzip", {}),  # br's is of no use to this client
+    ("/folder/page.html", "br", {"irregular": 1}),
+    ("/fifo/page.html", "br", {"irregular": 1}),
+    ("/unreadable/page.html", "br", {"unreadable": 1}),
+    ("/all/page.html", "br", {}), ("/none/page.html", "br", {}), ("/off/page.html", "br", {})])
+def test_siblings_that_are_passed_over_are_counted_by_the_reason(site, path, ae, grown):
+    site.expect_log("AH01630|Permission denied")
+    before = passed_over(site)
+    assert set(before) == {"outdated", "irregular", "denied", "unreadable"}
+    site.get(path, ae=ae)
+    after = passed_over(site)
+    assert {name: after[name] - before[name] for name in after if after[name] != before[name]} \
+        == grown
+    if "outdated" in grown:
+        site.wait_log(r"older/page.html.br is not sent: it is older than its file", 30)
+
+
+def test_the_status_page_says_which_siblings_are_passed_over(site):
+    page = site.get("/elastic-status").body.decode()
+    assert "Siblings not sent: older than its file" in page
+
+
 def test_pipelined_requests_get_whole_siblings(site):
     with site.connect() as connection:
         ids = [connection.send_request("/all/page.html", ae=coding)

@@ -137,29 +137,40 @@ static int send_not_modified(request_rec *r, const char *tag)
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
-static apr_status_t open_sibling(request_rec *r, el_sibling_t *sibling, apr_file_t **file)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    apr_int32_t flags = APR_READ | APR_BINARY;
-
-#if APR_HAS_SENDFILE
-    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
-        flags |= APR_SENDFILE_ENABLED;
-    }
-#endif
-    return apr_file_open(file, sibling->path, flags, 0, r->pool);
-}
-
 /*
  * Whether the file that was opened is the one that was judged: a rename may have come in between.
  */
-static bool is_same_file(apr_file_t *file, el_sibling_t *sibling)
+static bool is_same_file(apr_file_t *file, const el_sibling_t *sibling)
 {
     apr_finfo_t opened;
 
     return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
            && opened.inode == sibling->finfo.inode && opened.size == sibling->finfo.size
            && opened.mtime == sibling->finfo.mtime;
+}
+
+/* NULL where it cannot be opened, or is another file by now. */
+static apr_file_t *open_sibling(request_rec *r, const el_sibling_t *sibling)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_READ | APR_BINARY;
+    apr_file_t *file;
+
+#if APR_HAS_SENDFILE
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
+        flags |= APR_SENDFILE_ENABLED;
+    }
+#endif
+    if (apr_file_open(&file, sibling->path, flags, 0, r->pool) != APR_SUCCESS) {
+        file = NULL;
+    } else if (!is_same_file(file, sibling)) {
+        apr_file_close(file);
+        file = NULL;
+    }
+    if (!file) {
+        el_stats_sibling_fault(r, EL_SIBLING_UNREADABLE, sibling->path);
+    }
+    return file;
 }
 
 static int send_sibling(request_rec *r, el_sibling_t *sibling)
@@ -173,11 +184,8 @@ static int send_sibling(request_rec *r, el_sibling_t *sibling)
     if (status != OK) {
         return status;
     }
-    if (open_sibling(r, sibling, &file) != APR_SUCCESS) {
-        return DECLINED;
-    }
-    if (!is_same_file(file, sibling)) {
-        apr_file_close(file);
+    file = open_sibling(r, sibling);
+    if (!file) {
         return DECLINED;
     }
     el_fields_set_coding(r, sibling->coding, EL_ETAG_REMOVE);

@@ -1,6 +1,7 @@
 #include "httpd/response/sibling.h"
 
 #include "httpd/response/request.h"
+#include "httpd/state/stats.h"
 
 #include "apr_strings.h"
 #include "http_core.h"
@@ -25,6 +26,34 @@ static bool is_acceptable(request_rec *r, el_coding_t coding)
            && el_accept_choose(el_request_accept(r), &coding, 1) != EL_IDENTITY;
 }
 
+/* What keeps the file at the sibling's path from being one; EL_SIBLING_FAULTS_COUNT: nothing. */
+static el_sibling_fault_t fault_of(const request_rec *r, const el_sibling_t *sibling,
+                                   apr_status_t found)
+{
+    if (found != APR_SUCCESS) {
+        return EL_SIBLING_UNREADABLE;
+    }
+    if (sibling->finfo.filetype != APR_REG) {
+        return EL_SIBLING_IRREGULAR;
+    }
+    return sibling->finfo.mtime < r->finfo.mtime ? EL_SIBLING_OUTDATED : EL_SIBLING_FAULTS_COUNT;
+}
+
+/* Looks at what lies at the sibling's path; with `wanted`, a fault of it is counted. */
+static bool is_usable(request_rec *r, el_sibling_t *sibling, bool wanted)
+{
+    apr_status_t found = apr_stat(&sibling->finfo, sibling->path, APR_FINFO_NORM, r->pool);
+    el_sibling_fault_t fault = fault_of(r, sibling, found);
+
+    if (APR_STATUS_IS_ENOENT(found) || fault == EL_SIBLING_FAULTS_COUNT) {
+        return found == APR_SUCCESS;
+    }
+    if (wanted) {
+        el_stats_sibling_fault(r, fault, sibling->path);
+    }
+    return false;
+}
+
 el_siblings_t el_siblings_find(request_rec *r, bool acceptable)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
@@ -37,8 +66,7 @@ el_siblings_t el_siblings_find(request_rec *r, bool acceptable)
             continue;
         }
         sibling.path = apr_pstrcat(r->pool, r->filename, el_coding_info(order[i])->extension, NULL);
-        if (apr_stat(&sibling.finfo, sibling.path, APR_FINFO_NORM, r->pool) == APR_SUCCESS
-            && sibling.finfo.filetype == APR_REG && sibling.finfo.mtime >= r->finfo.mtime) {
+        if (is_usable(r, &sibling, acceptable)) {
             insert_by_size(&all, &sibling);
         }
     }
@@ -114,6 +142,9 @@ bool el_sibling_allowed(request_rec *r, el_sibling_t *sibling)
     if (!sibling->asked) {
         sibling->allowed = look_up(r, sibling);
         sibling->asked = true;
+        if (!sibling->allowed) {
+            el_stats_sibling_fault(r, EL_SIBLING_DENIED, sibling->path);
+        }
     }
     return sibling->allowed;
 }

@@ -3,6 +3,9 @@
 #include "httpd/state/shared.h"
 
 #include "apr_strings.h"
+#include "http_log.h"
+
+EL_USE_LOG;
 
 /* A gzip member's header and trailer, of ten and eight bytes (RFC 1952 §2.3). */
 #define GZIP_FRAMING 18
@@ -78,6 +81,13 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
     note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
     note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
+}
+
+void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path)
+{
+    el_shared_count((el_counter_t)(EL_COUNT_SIBLING + fault), 1);
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "elastic: %s is not sent: it is %s", path,
+                  el_sibling_fault_text(fault));
 }
 
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)

@@ -5,6 +5,7 @@
 #include "httpd/config/stock.h"
 #include "httpd/state/costs.h"
 
+#include "elastic/counters.h"
 #include "elastic/decide.h"
 
 /* What the encoder used for one response. */
@@ -29,6 +30,9 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
  */
 void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
                     const el_usage_t *usage);
+
+/* The sibling at `path`, which the client would take, is not sent. */
+void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path);
 
 /* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);

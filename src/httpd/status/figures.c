@@ -139,6 +139,13 @@ static void add_counters(list_t *list)
               (uint64_t)el_work_usec(el_counters_work(counters)));
     add_count(list, "ElasticPrecompressed", "Responses served from siblings",
               el_counters_total(counters, EL_COUNT_PRECOMPRESSED));
+    for (int fault = 0; fault < EL_SIBLING_FAULTS_COUNT; fault++) {
+        add_count(list,
+                  apr_pstrcat(list->pool, "ElasticPrecompressedSkipped-",
+                              el_sibling_fault_note(fault), NULL),
+                  apr_pstrcat(list->pool, "Siblings not sent: ", el_sibling_fault_text(fault), NULL),
+                  el_counters_total(counters, (el_counter_t)(EL_COUNT_SIBLING + fault)));
+    }
     add_count(list, "ElasticProbes", "Trials of content that compresses badly",
               el_counters_total(counters, EL_COUNT_PROBES));
     if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
