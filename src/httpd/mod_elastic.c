@@ -12,6 +12,7 @@
 #include "httpd/filters/input.h"
 #include "httpd/filters/insertion.h"
 #include "httpd/filters/output.h"
+#include "httpd/filters/padding.h"
 #include "httpd/filters/ranges.h"
 #include "httpd/filters/siblings.h"
 #include "httpd/response/chain.h"
@@ -160,6 +161,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
     el_input_register();
     el_not_modified_register();
+    el_padding_register();
     el_ranges_register();
 }
 

@@ -93,6 +93,10 @@ VALUES = {
     "ElasticPrecompressed": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticETag": [Values(["weak", "suffix", "keep", "remove"], ["strong", "AddSuffix"],
                            ["weak", "suffix", "keep", "remove"])],
+    "ElasticPadding": [Values(
+        ["Off", "0", "4096"], ["-1", "4097", "some", "12x", "1K", "1.5", "On", "32 64",
+                               "99999999999999999999999"],
+        ["Off", "off", "0", "1", "32", "4096"])],
     "ElasticProcStat": [Values([], [], ["/proc/stat", "/nonexistent/stat"])],
 }
 
@@ -124,6 +128,7 @@ PER_DIRECTORY = {
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
     "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
+    "ElasticPadding": "32",
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 

@@ -110,7 +110,8 @@ def test_each_key_of_the_status_page_is_explained(server):
 
 
 def test_httpd_takes_the_configurations_of_the_manual(httpd):
-    server = httpd("", start=False, modules=MODULES, records=RECORDS)
+    server = httpd("", start=False, modules=MODULES, records=RECORDS,
+                   environ={"APACHE_LOG_DIR": "logs"})
     (server.root / "logs").mkdir()
     checked = pieces()
     for page, piece in checked:

@@ -19,7 +19,7 @@ ElasticETag suffix
 
 INHERITED = {
     "plain": True, "css": True, "svg": False, "preferred": "gzip", "gzip": "3", "br": "2",
-    "minimum": (199, 200), "tag": "suffix", "sibling": False,
+    "minimum": (199, 200), "tag": "suffix", "sibling": False, "padded": False,
 }
 
 # (a directive that a place adds, what it changes)
@@ -38,8 +38,9 @@ CHANGES = [
     ("ElasticETag weak", {"tag": "weak"}),
     ("ElasticETag remove", {"tag": "removed"}),
     ("ElasticPrecompressed On", {"sibling": True}),
+    ("ElasticPadding 50", {"padded": True}),
 ]
-HTACCESS = ("Elastic", "ElasticTypes", "ElasticCodings", "ElasticPrecompressed")
+HTACCESS = ("Elastic", "ElasticTypes", "ElasticCodings", "ElasticPrecompressed", "ElasticPadding")
 
 OLD = int(time.time()) - 1000
 FILES = {"plain.txt": bodies.text(5000), "style.css": bodies.text(5000),
@@ -80,6 +81,7 @@ def facts(server, folder, headers=None):
         "minimum": (max(below), min(encoded)) if encoded else None,
         "tag": tag_rule(get("plain.txt", "gzip")),
         "sibling": get("sized.txt", "gzip").raw == b"sibling",
+        "padded": "Elastic-Padding" in get("plain.txt").headers,
     }
 
 

@@ -2,10 +2,13 @@
 #ifndef ELASTIC_BASE_FILTER_NAMES_H
 #define ELASTIC_BASE_FILTER_NAMES_H
 
-/* Of output: decodes responses; header fields of a 304; no ranges of an encoded body. */
+/*
+ * Of output: decodes responses; header fields of a 304; no ranges of an encoded body; ElasticPadding.
+ */
 #define EL_FILTER_INFLATE "INFLATE"
 #define EL_FILTER_NOT_MODIFIED "ELASTIC_CONDITIONAL"
 #define EL_FILTER_RANGES "ELASTIC_RANGES"
+#define EL_FILTER_PADDING "ELASTIC_PADDING"
 
 /* Of input: decode requests, by mod_deflate's name and for ElasticInflate. */
 #define EL_FILTER_DEFLATE "DEFLATE"

@@ -7,6 +7,7 @@
 #include "elastic/etag.h"
 #include "elastic/goal.h"
 #include "elastic/mediatype.h"
+#include "elastic/padding.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"
@@ -41,6 +42,7 @@ static const el_word_t auto_size[] = {{"auto", EL_MIN_SIZE_AUTO}, {NULL, 0}};
 static const el_word_t auto_mtu[] = {{"auto", EL_DEFAULT_MTU}, {NULL, 0}};
 static const el_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
 static const el_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
+static const el_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
 static const el_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
 static const el_word_t etags[] = {
     {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
@@ -256,6 +258,9 @@ const command_rec el_commands[] = {
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip and br are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),
+    VALUE("ElasticPadding", EVERYWHERE,
+          "Off, or the most bytes of padding that a response gets, 0 to 4096",
+          .value = EL_DIR_PADDING, .unit = EL_UNIT_ONE, .max = EL_PADDING_MAX, .words = no_padding),
     VALUE("ElasticETag", NOT_HTACCESS,
           "weak, suffix, keep or remove: the entity tag of an encoded response",
           .value = EL_DIR_ETAG, .words = etags, .used = &el_settings_untagged,

@@ -47,6 +47,7 @@ enum {
     EL_DIR_WHOLE_BODY,    /* bytes */
     EL_DIR_MAX_TIME,      /* µs, or EL_NO_MAX_TIME */
     EL_DIR_ETAG,          /* el_etag_mode_t */
+    EL_DIR_PADDING,       /* bytes */
     EL_DIR_VALUES
 };
 _Static_assert(EL_DIR_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
@@ -131,6 +132,12 @@ static inline bool el_dir_precompressed(const el_dir_t *dir)
 static inline bool el_dir_inflates(const el_dir_t *dir)
 {
     return el_value(&dir->values, EL_DIR_INFLATE, false);
+}
+
+/* The most bytes of padding that a response gets. */
+static inline size_t el_dir_padding(const el_dir_t *dir)
+{
+    return (size_t)el_value(&dir->values, EL_DIR_PADDING, 0);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include "httpd/response/fields.h"
 
 #include "elastic/packet.h"
+#include "elastic/padding.h"
 
 #include "http_ssl.h"
 
@@ -34,6 +35,6 @@ uint64_t el_segment_min_size(request_rec *r, const el_policy_t *policy, uint64_t
         .ipv6 = is_ipv6(c),
         .tls = ap_ssl_conn_is_ssl(c),
         .http2 = c != r->connection,
-        .header = el_fields_size(r),
+        .header = el_fields_size(r) + el_padding_room(el_dir_padding(policy->dir)),
     });
 }

@@ -1,0 +1,163 @@
+"""ElasticPadding: a field of random length, fresh in each response, whatever its body is."""
+
+import gzip
+import re
+
+import pytest
+
+from kit import at, bodies, check, config, env, wire
+
+BODY = bodies.text(3000)
+SIBLING = gzip.compress(BODY, 9, mtime=0)
+OLD = 1_500_000_000
+FIELD = "Elastic-Padding"
+CODINGS = ["gzip", "br"] + ["zstd"] * env.HAS_ZSTD
+RUN = 100  # responses; of 32 bytes of padding they have some 24 lengths
+
+# The header is in place before the body: who asks in between is served without the cache.
+MISSED = "AH00708"
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared, origin):
+    h2 = env.possible("h2")
+    made = httpd_shared(
+        "Elastic On\nElasticControl off\nElasticPadding 32\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\n"
+        "ErrorDocument 404 /plain.txt\nCacheRoot {root}/cache\nCacheDirLevels 1\n"
+        "CacheDirLength 1\nCacheEnable disk /stored\nCacheHeader On\nCacheDefaultExpire 3600\n"
+        f"ProxyPass /origin/ {origin.url}/\nProxyPass /stored/origin/ {origin.url}/\n"
+        + at("stored") + at("off", "ElasticPadding Off") + at("wide", "ElasticPadding 400")
+        + at("types", "ElasticTypes text/css") + at("stock", "Elastic Off")
+        + at("siblings", "ElasticPrecompressed On")
+        + "<Directory {docs}/htaccess>\nAllowOverride FileInfo\n</Directory>\n",
+        modules=["cache", "cache_disk", "proxy", "proxy_http"], tls=True, h2=h2,
+        allow_log=[MISSED], start=False, files={
+            "htaccess/plain.txt": BODY, "htaccess/.htaccess": "ElasticPadding 3\n",
+            "short.txt": BODY[:950],
+        }, cgi={"none.cgi": "head('Status: 204')\n"})
+    # So old that what is stored does not expire meanwhile.
+    for name, data in (("plain.txt", BODY), ("both.txt", BODY), ("both.txt.gz", SIBLING)):
+        made.write(name, data, OLD)
+    config.make_cache(made)
+    made.start()
+    return made
+
+
+def padding(answer, most=32):
+    """The field's value, which there is once."""
+    [value] = answer.headers.all(FIELD)
+    assert len(value) <= most and set(value) <= set("XZ&*"), answer
+    return value
+
+
+def assert_fresh(values):
+    """They were made independently of each other: lengths vary, and no longer one comes twice."""
+    assert len(set(map(len, values))) > 9, values
+    long = [value for value in values if len(value) > 10]
+    assert len(set(long)) == len(long) > 0
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding", [None, *CODINGS])
+def test_each_response_has_its_own(server, coding):
+    values = []
+    for _ in range(RUN):
+        answer = server.get("/plain.txt", ae=coding)
+        check.whole(answer, coding, BODY)
+        values.append(padding(answer))
+    assert_fresh(values)
+
+
+def test_off_and_other_bounds_by_place(server):
+    assert FIELD not in server.get("/off/plain.txt", ae="gzip").headers
+    wide = [padding(server.get("/wide/plain.txt", ae="gzip"), 400) for _ in range(RUN)]
+    assert max(map(len, wide)) > 200, "half of them are"
+    assert_fresh(wide)
+    for _ in range(20):
+        padding(server.get("/htaccess/plain.txt", ae="gzip"), 3)
+
+
+def test_what_is_stored_has_none_and_each_hit_its_own(server):
+    def hit():
+        answer = server.get("/stored/plain.txt", ae="gzip")
+        check.whole(answer, "gzip", BODY)
+        return answer
+
+    server.wait_for(lambda: hit().headers["X-Cache"].startswith("HIT"), 60, "a hit")
+    answers = [hit() for _ in range(RUN)]
+    assert all(answer.headers["X-Cache"].startswith("HIT") for answer in answers)
+    assert_fresh([padding(answer) for answer in answers])
+    stored = [path.read_bytes() for path in (server.root / "cache").rglob("*") if path.is_file()]
+    assert any(b"text/plain" in data for data in stored)
+    assert not any(FIELD.lower().encode() in data.lower() for data in stored)
+
+
+def test_a_sibling_has_one(server):
+    answers = [server.get("/siblings/both.txt", ae="gzip") for _ in range(RUN)]
+    assert all(answer.raw == SIBLING for answer in answers)
+    assert_fresh([padding(answer) for answer in answers])
+    assert server.notes(answers[0])["elastic-engine"] == "precompressed"
+
+
+def test_what_this_module_does_not_compress_has_one(server, origin):
+    """It may be compressed already, or be by what comes behind."""
+    for path in ("/types/plain.txt", "/stock/plain.txt"):
+        answer = server.get(path, ae="gzip")
+        check.whole(answer, None, BODY)
+        padding(answer)
+    origin.route("/encoded", lambda exchange: exchange.respond(
+        200, {"Content-Encoding": "gzip", FIELD: "of the origin"}, SIBLING))
+    answer = server.get("/origin/encoded", ae="gzip")
+    check.whole(answer, "gzip", BODY)
+    padding(answer)
+
+
+def test_an_error_document_and_a_head_have_one(server):
+    answer = server.get("/missing", ae="gzip")
+    assert (answer.status, answer.body) == (404, BODY)
+    padding(answer)
+    padding(server.head("/plain.txt", ae="gzip"))
+
+
+def test_what_has_no_body_has_none(server):
+    tag = server.get("/plain.txt", ae="gzip").headers["ETag"]
+    answer = server.get("/plain.txt", ae="gzip", headers={"If-None-Match": tag})
+    check.empty(answer, 304)
+    assert FIELD not in answer.headers
+    assert FIELD not in server.get("/none.cgi", ae="gzip").headers
+
+
+def test_the_segment_has_room_for_it(server):
+    """950 bytes fit one with the header alone, and not with 400 bytes of padding."""
+    assert server.get("/off/short.txt", ae="gzip").coding is None
+    assert server.get("/wide/short.txt", ae="gzip").coding == "gzip"
+
+
+def assert_lengths_vary(lengths):
+    """More than by what else differs: the date, and what HPACK's table has of it."""
+    assert len(set(lengths)) > 9 and max(lengths) - min(lengths) > 9, lengths
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_the_length_of_tls_records_varies(server, coding):
+    with wire.Http1(server) as connection:
+        answers = [connection.get("/plain.txt", coding) for _ in range(RUN)]
+    assert len({answer.body for answer in answers}) == 1
+    assert_lengths_vary([answer.records for answer in answers[3:]])
+    for answer in answers:
+        [value] = re.findall(rb"(?m)^Elastic-Padding: ?(.*)\r$", answer.header)
+        assert len(value) <= 32
+
+
+@pytest.mark.protocols("h2")
+def test_the_length_of_http2s_frames_varies(server, protocol):
+    """The value is in no table, and its code as long as it is."""
+    with wire.Http2(server) as connection:
+        answers = [connection.get("/plain.txt", "gzip") for _ in range(RUN)]
+    assert len({answer.body for answer in answers}) == 1
+    # What comes first fills the table.
+    assert_lengths_vary([len(answer.header) for answer in answers[3:]])
+    assert_lengths_vary([answer.records for answer in answers[3:]])
+    # As it is, neither in Huffman's code nor as a place in the table.
+    values = [re.search(rb"[XZ&*]{11,}", answer.header) for answer in answers]
+    assert sum(value is not None for value in values) > RUN / 2
