@@ -24,6 +24,7 @@
     X(OUTDATED, "outdated", "older than its file")                                                 \
     X(IRREGULAR, "irregular", "not a regular file")                                                \
     X(DENIED, "denied", "not to be had by asking for it")                                          \
+    X(OUTSIDE, "outside", "outside of ElasticPrecompressedRoot")                                   \
     X(UNREADABLE, "unreadable", "unreadable, or was replaced meanwhile")
 
 typedef enum {

@@ -91,6 +91,8 @@ VALUES = {
         ["576", "65535", "auto"], ["575", "65536", "0", "-1500", "jumbo", "1500b"],
         ["auto", "576", "65535"])],
     "ElasticPrecompressed": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
+    "ElasticPrecompressedRoot": [Values(["folder"], ['""', "a b"],
+                                        ["/var/cache/siblings", "siblings/"])],
     "ElasticETag": [Values(["weak", "suffix", "keep", "remove"], ["strong", "AddSuffix"],
                            ["weak", "suffix", "keep", "remove"])],
     "ElasticPadding": [Values(
@@ -127,6 +129,7 @@ PER_SERVER = {"ElasticMTU": "1500"}
 PER_DIRECTORY = {
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
+    "ElasticPrecompressedRoot": "/var/cache/siblings",
     "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
     "ElasticPadding": "32",
 }

@@ -278,7 +278,7 @@ def passed_over(server):
 def test_siblings_that_are_passed_over_are_counted_by_the_reason(site, path, ae, grown):
     site.expect_log("AH01630|Permission denied")
     before = passed_over(site)
-    assert set(before) == {"outdated", "irregular", "denied", "unreadable"}
+    assert set(before) == {"outdated", "irregular", "denied", "outside", "unreadable"}
     site.get(path, ae=ae)
     after = passed_over(site)
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} \

@@ -200,12 +200,19 @@ static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
     return el_goal_parse(args, strlen(args), &server->goal) ? NULL : el_refuse(cmd, args);
 }
 
-/* A path, relative to ServerRoot; `cmd->info` is the offset of its field in el_server_t. */
-static const char *set_path(cmd_parms *cmd, void *config, const char *args)
+/* The only word of the line as a path, relative to ServerRoot; NULL where it is none. */
+static const char *path_of(const cmd_parms *cmd, const char *args)
 {
     const char *given = el_only_word(cmd, args);
+
+    return given && *given ? ap_server_root_relative(cmd->pool, given) : NULL;
+}
+
+/* A path; `cmd->info` is the offset of its field in el_server_t. */
+static const char *set_path(cmd_parms *cmd, void *config, const char *args)
+{
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    const char *path = given && *given ? ap_server_root_relative(cmd->pool, given) : NULL;
+    const char *path = path_of(cmd, args);
     char *server = (char *)el_server_config(cmd->server);
 
     (void)config;
@@ -214,6 +221,28 @@ static const char *set_path(cmd_parms *cmd, void *config, const char *args)
     }
     *(const char **)(server + (size_t)cmd->info) = path;
     return path ? NULL : el_refuse(cmd, args);
+}
+
+static const char *set_siblings_root(cmd_parms *cmd, void *config, const char *args)
+{
+    el_siblings_root_t *root = apr_pcalloc(cmd->pool, sizeof(*root));
+    const ap_directive_t *section = cmd->directive->parent;
+    const char *path = path_of(cmd, args);
+    el_dir_t *dir = config;
+    size_t len;
+
+    if (!path) {
+        return el_refuse(cmd, args);
+    }
+    for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
+    }
+    root->folder = apr_pstrmemdup(cmd->pool, path, len);
+    if (section && strcasecmp(section->directive, "<Directory") == 0) {
+        root->section = cmd->path;
+    }
+    root->server = cmd->server;
+    dir->siblings_root = root;
+    return NULL;
 }
 
 #define EVERYWHERE OR_FILEINFO
@@ -255,6 +284,8 @@ const command_rec el_commands[] = {
     VALUE("ElasticPrecompressed", EVERYWHERE,
           "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
           ON_OFF(EL_DIR_PRECOMPRESSED), USED_WHEN_ON(el_settings_precompressed)),
+    AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
+                     "the path of a folder in which the siblings lie, at the paths of their files"),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip and br are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),

@@ -100,6 +100,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
             to->range[i] = from->range[i];
         }
     }
+    to->siblings_root = from->siblings_root ? from->siblings_root : to->siblings_root;
     if (from->types_replace || !to->types) {
         to->types_replace = to->types_replace || from->types_replace;
         to->types = from->types ? from->types : to->types;

@@ -73,6 +73,13 @@ typedef struct {
     bool listed; /* false for -type */
 } el_type_rule_t;
 
+/* ElasticPrecompressedRoot, and where it was set. */
+typedef struct {
+    const char *folder;
+    const char *section;      /* the folder of the <Directory> that it stands in; NULL: elsewhere */
+    const server_rec *server; /* whose configuration it stands in */
+} el_siblings_root_t;
+
 typedef struct {
     el_values_t values;
     bool range_set[EL_CODINGS];
@@ -82,6 +89,7 @@ typedef struct {
     el_coding_t codings[EL_CODINGS];
     bool types_replace;        /* the default types do not count */
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
+    const el_siblings_root_t *siblings_root; /* NULL: not set */
 } el_dir_t;
 
 typedef struct {

@@ -1,7 +1,10 @@
 #include "httpd/response/sibling.h"
 
+#include "httpd/config/settings.h"
 #include "httpd/response/request.h"
 #include "httpd/state/stats.h"
+
+#include "host/path.h"
 
 #include "apr_strings.h"
 #include "http_core.h"
@@ -54,18 +57,64 @@ static bool is_usable(request_rec *r, el_sibling_t *sibling, bool wanted)
     return false;
 }
 
+/* What of `path` comes behind the folder `base`, from the slash on; NULL where it is not below it. */
+static const char *behind(const char *base, const char *path)
+{
+    size_t len = base ? strlen(base) : 0;
+
+    while (len > 0 && base[len - 1] == '/') {
+        len--;
+    }
+    return base && strncmp(path, base, len) == 0 && path[len] == '/' ? path + len : NULL;
+}
+
+/*
+ * The folder that a server's documents lie in, where the root was set for them: one that a virtual
+ * host inherits holds the siblings of other documents, unless a <Directory> says which.
+ */
+static const char *documents(request_rec *r, const el_siblings_root_t *root)
+{
+    const core_server_config *core = ap_get_core_module_config(root->server->module_config);
+    const char *folder = ap_document_root(r);
+
+    return root->section || strcmp(folder, core->ap_document_root) == 0 ? folder : NULL;
+}
+
+/*
+ * The path to which the extensions of r's siblings are added; NULL where there can be none. The
+ * outer one of <Directory> and DocumentRoot is what the root mirrors, so that no two files share a
+ * path in it.
+ */
+static const char *stem_of(request_rec *r, const el_siblings_root_t *root)
+{
+    const char *in_section, *in_documents, *relative;
+
+    if (!root) {
+        return r->filename;
+    }
+    in_section = behind(root->section, r->filename);
+    in_documents = behind(documents(r, root), r->filename);
+    relative = in_section;
+    if (in_documents && (!relative || in_documents < relative)) {
+        relative = in_documents;
+    }
+    return relative ? apr_pstrcat(r->pool, root->folder, relative, NULL) : NULL;
+}
+
 el_siblings_t el_siblings_find(request_rec *r, bool acceptable)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+    const el_siblings_root_t *root = el_dir_of(r)->siblings_root;
+    const char *stem = stem_of(r, root);
     el_siblings_t all = {.count = 0};
 
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        el_sibling_t sibling = {.coding = order[i]};
+    for (size_t i = 0; stem && i < sizeof(order) / sizeof(order[0]); i++) {
+        el_sibling_t sibling = {.coding = order[i], .root = root ? root->folder : NULL};
 
         if (is_acceptable(r, order[i]) != acceptable) {
             continue;
         }
-        sibling.path = apr_pstrcat(r->pool, r->filename, el_coding_info(order[i])->extension, NULL);
+        sibling.path = apr_pstrcat(r->pool, stem, el_coding_info(order[i])->extension, NULL);
         if (is_usable(r, &sibling, acceptable)) {
             insert_by_size(&all, &sibling);
         }
@@ -90,16 +139,20 @@ typedef enum {
     NOWHERE /* nothing is there by that name, and no rule is about it */
 } verdict_t;
 
-/* Ends the subrequest. */
-static verdict_t judge(request_rec *lookup, const request_rec *r, const char *path)
+/*
+ * Ends the subrequest. `path` is what it should lead to; where its files lie elsewhere, none need be
+ * there.
+ */
+static verdict_t judge(request_rec *lookup, const request_rec *r, const char *path, bool elsewhere)
 {
+    apr_filetype_e type = lookup->finfo.filetype;
     verdict_t verdict = REFUSED;
 
     if (lookup->status == HTTP_OK && lookup->filename && has_plain_handler(lookup, r)
         && lookup->proxyreq == PROXYREQ_NONE) {
         if (strcmp(lookup->filename, path) == 0) {
-            verdict = lookup->finfo.filetype == APR_REG ? SERVED : REFUSED;
-        } else if (lookup->finfo.filetype == APR_NOFILE) {
+            verdict = type == APR_REG || (elsewhere && type == APR_NOFILE) ? SERVED : REFUSED;
+        } else if (type == APR_NOFILE) {
             verdict = NOWHERE;
         }
     }
@@ -119,32 +172,42 @@ static bool is_named_by_url(const request_rec *r)
 /*
  * Only a URL passes the rules that are about URLs (mod_rewrite's, mod_proxy's and mod_alias's outside
  * of directories). Where a rule has led r's URL to its file, the same with the extension may lead
- * nowhere: then the file is looked up by its path.
+ * nowhere: then the file is looked up by its path. Those rules are about the sibling's place beside
+ * its file; a place elsewhere has its own.
  */
-static bool look_up(request_rec *r, const el_sibling_t *sibling)
+static verdict_t look_up(request_rec *r, const el_sibling_t *sibling)
 {
     const char *extension = el_coding_info(sibling->coding)->extension;
+    const char *beside = apr_pstrcat(r->pool, r->filename, extension, NULL);
+    bool elsewhere = sibling->root != NULL;
     verdict_t verdict = NOWHERE;
 
     if (is_named_by_url(r)) {
         const char *url = ap_escape_uri(r->pool, apr_pstrcat(r->pool, r->uri, extension, NULL));
 
-        verdict = judge(ap_sub_req_lookup_uri(url, r, NULL), r, sibling->path);
+        verdict = judge(ap_sub_req_lookup_uri(url, r, NULL), r, beside, elsewhere);
     }
     if (verdict == NOWHERE) {
-        verdict = judge(ap_sub_req_lookup_file(sibling->path, r, NULL), r, sibling->path);
+        verdict = judge(ap_sub_req_lookup_file(beside, r, NULL), r, beside, elsewhere);
     }
-    return verdict == SERVED;
+    if (verdict == SERVED && elsewhere) {
+        verdict = judge(ap_sub_req_lookup_file(sibling->path, r, NULL), r, sibling->path, false);
+    }
+    return verdict;
 }
 
 bool el_sibling_allowed(request_rec *r, el_sibling_t *sibling)
 {
-    if (!sibling->asked) {
-        sibling->allowed = look_up(r, sibling);
-        sibling->asked = true;
-        if (!sibling->allowed) {
-            el_stats_sibling_fault(r, EL_SIBLING_DENIED, sibling->path);
-        }
+    if (sibling->asked) {
+        return sibling->allowed;
+    }
+    sibling->asked = true;
+    if (look_up(r, sibling) != SERVED) {
+        el_stats_sibling_fault(r, EL_SIBLING_DENIED, sibling->path);
+    } else if (sibling->root && !el_path_within(sibling->path, sibling->root)) {
+        el_stats_sibling_fault(r, EL_SIBLING_OUTSIDE, sibling->path);
+    } else {
+        sibling->allowed = true;
     }
     return sibling->allowed;
 }

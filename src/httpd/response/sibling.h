@@ -1,6 +1,7 @@
 /*
- * The precompressed siblings of a static file f: f.br, f.zst and f.gz. Which of them there are,
- * whether the client may have them, and the tags that they carry. All of it belongs to one request.
+ * The precompressed siblings of a static file f: f.br, f.zst and f.gz, beside it or below
+ * ElasticPrecompressedRoot. Which of them there are, whether the client may have them, and the tags
+ * that they carry. All of it belongs to one request.
  */
 #ifndef ELASTIC_RESPONSE_SIBLING_H
 #define ELASTIC_RESPONSE_SIBLING_H
@@ -12,6 +13,7 @@
 typedef struct {
     el_coding_t coding;
     const char *path;
+    const char *root; /* the folder that it must not leave; NULL: it lies beside its file */
     apr_finfo_t finfo;
     bool asked; /* el_sibling_allowed() has looked it up; then `allowed` is its answer */
     bool allowed;
@@ -32,8 +34,10 @@ typedef struct {
 el_siblings_t el_siblings_find(request_rec *r, bool acceptable);
 
 /*
- * Whether the same client could ask for the sibling itself and would get its bytes: access rules,
- * symlink rules, rules of rewriting, handlers. It is looked up once, however often this is asked.
+ * Whether the same client could ask for the sibling itself, beside its file, and would get its bytes:
+ * access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot, those
+ * of its place hold as well, and no link leads out of that folder. It is looked up once, however
+ * often this is asked.
  */
 bool el_sibling_allowed(request_rec *r, el_sibling_t *sibling);
 
