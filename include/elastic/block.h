@@ -10,6 +10,7 @@
 
 #include "elastic/cost.h"
 #include "elastic/counters.h"
+#include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
 #include "elastic/mix.h"
@@ -17,7 +18,7 @@
 #include "elastic/state.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 11
+#define EL_BLOCK_VERSION 12
 
 typedef struct {
     uint32_t magic;
@@ -27,6 +28,7 @@ typedef struct {
     el_histogram_t durations; /* of compressing a response, where a goal asks for it */
     el_mix_shared_t mix;      /* of the responses, likewise */
     el_costs_t costs;         /* corrections of the built-in table */
+    el_explore_t explore;     /* what measuring other setups may take */
     el_ratios_t ratios;       /* of media types */
     el_held_t held;           /* memory of bodies in flight */
 } el_block_t;

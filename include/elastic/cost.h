@@ -1,13 +1,13 @@
 /*
- * Costs: the CPU time that a setup, a coding at a level, is expected to take for a body of a certain
- * length, and the bytes that it is expected to leave. The engines have a table of them for one
- * machine and some bodies; measurements of the site's own responses correct it.
+ * Costs: the CPU time that a setup, a coding at a level, is expected to take for a body of a
+ * certain length, and the bytes that it is expected to leave. The engines have a table of them for
+ * one machine and some bodies; measurements of the site's own responses correct it.
  *
- * The corrections are factors, kept as estimates (estimate.h) of their logarithms. That of the time is
- * the machine's, the coding's (one engine may be slower than the others) and the setup's; that of the
- * bytes the site's content's, that of bodies of its length, how well the coding suits these, and the
- * setup's. So a change of the machine's speed, or of the content, is known at once for the setups
- * that are not in use as well.
+ * The corrections are factors, kept as estimates (estimate.h) of their logarithms. That of the time
+ * is the machine's, the coding's (one engine may be slower than the others) and the setup's; that
+ * of the bytes the site's content's, that of bodies of its length, how well the coding suits these,
+ * and the setup's. So a change of the machine's speed, or of the content, is known at once for the
+ * setups that are not in use as well.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */

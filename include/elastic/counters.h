@@ -51,7 +51,9 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(SAMPLED_IN)      /* the same as BYTES_IN, of the responses whose CPU time was taken */       \
     X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
     X(PRECOMPRESSED)   /* responses served from siblings */                                        \
-    X(PROBES)          /* pieces of bodies encoded to see whether it pays */
+    X(PROBES)          /* pieces of bodies encoded to see whether it pays */                       \
+    X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
+    X(EXPLORED_NSEC)   /* and the CPU time of that */
 
 typedef enum {
 #define X(id) EL_COUNT_##id,

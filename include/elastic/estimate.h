@@ -2,14 +2,16 @@
  * Estimates: what is known of a quantity that drifts, from measurements that are noisy and rare.
  *
  * An estimate is a sum of parts, and parts are shared: what a setup takes is what the machine, its
- * coding and it itself add to the table's figure. A measurement shows the sum alone. What it differs
- * by is shared out by how uncertain the parts are: one of which much is known hardly moves, one that
- * was not measured of late takes most of it. So a machine that has become slower is noticed for the
- * setups that are not in use as well. This is a Kalman filter whose parts are taken as independent.
+ * coding and it itself add to the table's figure. A measurement shows the sum alone. What it
+ * differs by is shared out by how uncertain the parts are: one of which much is known hardly moves,
+ * one that was not measured of late takes most of it. So a machine that has become slower is
+ * noticed for the setups that are not in use as well. This is a Kalman filter whose parts are taken
+ * as independent.
  *
- * Without measurements a part is 0, give or take its spread; what was learned fades back to that with
- * time. A measurement beyond what noise explains counts as one at its edge, and makes the parts more
- * uncertain: a single one is hardly noticed, a change that lasts is followed within some of them.
+ * Without measurements a part is 0, give or take its spread; what was learned fades back to that
+ * with time. A measurement beyond what noise explains counts as one at its edge, and makes the
+ * parts more uncertain: a single one is hardly noticed, a change that lasts is followed within some
+ * of them.
  *
  * Each part is one word in shared memory; zeroed memory knows nothing. Readers never wait, writers
  * neither: two that meet lose one measurement. Any thread; no clock.

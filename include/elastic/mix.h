@@ -1,7 +1,7 @@
 /*
- * The mix: what a site's responses are like of late. Half of what was is forgotten in ten seconds, but
- * never so much that fewer than some responses are left: of a quiet site the last ones count, however
- * old they are.
+ * The mix: what a site's responses are like of late. Half of what was is forgotten in ten seconds,
+ * but never so much that fewer than some responses are left: of a quiet site the last ones count,
+ * however old they are.
  *
  * Pure; any thread.
  */

@@ -5,8 +5,8 @@
 
 /*
  * Standard deviations, in powers of two. A machine takes half or twice as long as the table's, a
- * coding's engine 0.7 to 1.4 times what the machine lets expect. Measurements of one setup differ by a
- * fifth, from body to body and by what else the CPU does.
+ * coding's engine 0.7 to 1.4 times what the machine lets expect. Measurements of one setup differ
+ * by a fifth, from body to body and by what else the CPU does.
  */
 #define TIME_NOISE 0.25
 #define SPREAD_MACHINE 1.
@@ -14,8 +14,8 @@
 #define SPREAD_TIME 0.35
 
 /*
- * Bodies differ more than times do, and levels of one coding hardly in what they save of one: less than
- * neighbouring levels are apart, so that chance does not change their order.
+ * Bodies differ more than times do, and levels of one coding hardly in what they save of one: less
+ * than neighbouring levels are apart, so that chance does not change their order.
  */
 #define SIZE_NOISE 0.35
 #define SPREAD_SITE 0.7

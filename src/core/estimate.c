@@ -9,10 +9,10 @@
 #define DOUBT 1.5
 
 /*
- * A word: the value in 24 bits, as a fraction of 2^16; what was learned in 16 bits, as a fraction of
- * 2^6; the second of the last measurement in 24 bits. What was learned is by how much the variance's
- * inverse is above that without measurements, in units of a measurement's: measurements of a part
- * that has its estimate for itself count one each.
+ * A word: the value in 24 bits, as a fraction of 2^16; what was learned in 16 bits, as a fraction
+ * of 2^6; the second of the last measurement in 24 bits. What was learned is by how much the
+ * variance's inverse is above that without measurements, in units of a measurement's: measurements
+ * of a part that has its estimate for itself count one each.
  */
 #define VALUE_ONE 65536.
 #define VALUE_MAX 127.

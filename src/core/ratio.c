@@ -12,9 +12,9 @@
 #define RATIO_MAX (2 * WHOLE)
 
 /*
- * A type's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a tag
- * of the type, in 8 the weight, which is the number of bodies that it was made of, and in 16 the time
- * of the last one. Zeroed memory has no weight.
+ * A type's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a
+ * tag of the type, in 8 the weight, which is the number of bodies that it was made of, and in 16
+ * the time of the last one. Zeroed memory has no weight.
  */
 #define RATIO_BITS 16
 #define TAG_BITS 24

@@ -52,6 +52,7 @@ int main(void)
     suite_add_tcase(suite, sim_mix());
     suite_add_tcase(suite, sim_latency());
     suite_add_tcase(suite, sim_price());
+    suite_add_tcase(suite, sim_learning());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

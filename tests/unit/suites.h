@@ -9,8 +9,9 @@
 #define UNIT_SUITES(X)                                                                             \
     X(coding) X(accept) X(encoding) X(decoder) X(mediatype) X(load) X(cgroup) X(psi) X(position)   \
     X(reading) X(machine) X(ladder) X(curve) X(goal) X(held) X(histogram) X(control) X(estimate)   \
-    X(cost) X(ratio) X(warmth) X(mix) X(price) X(control_mix) X(control_predict) X(packet)         \
-    X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim) X(state_control)
+    X(cost) X(ratio) X(warmth) X(explore) X(mix) X(price) X(control_mix) X(control_predict)        \
+    X(packet) X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim)           \
+    X(state_control)
 
 /* Those of the program `engines`, which links the compression libraries. */
 #define ENGINE_SUITES(X) X(engines) X(level_change) X(failing) X(pool) X(budget)

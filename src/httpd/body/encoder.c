@@ -4,6 +4,7 @@
 #include "engines/engines.h"
 #include "engines/plan.h"
 #include "engines/pool.h"
+#include "host/clock.h"
 
 /*
  * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused
@@ -84,13 +85,13 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
     return whole.buffer != NULL;
 }
 
-size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *data, size_t len)
+el_measured_t el_encoder_try(const el_plan_t *plan, const char *data, size_t len)
 {
-    el_plan_t plan = el_engine_plan(coding, setup, true);
-    whole_t whole = encode_whole(&plan, data, len);
+    uint64_t began = el_clock_cpu_nsec();
+    whole_t whole = encode_whole(plan, data, len);
 
     el_pool_buffer_release(whole.buffer);
-    return whole.nbytes;
+    return (el_measured_t){len, whole.nbytes, el_clock_cpu_nsec() - began, whole.fresh};
 }
 
 static apr_status_t close_stream(void *data)

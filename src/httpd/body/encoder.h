@@ -37,10 +37,10 @@ void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t
 bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len);
 
 /*
- * The bytes that the `len` bytes at `data`, a body of their own, come to in `coding`; 0 where
+ * What it takes to encode the `len` bytes at `data`, a body of their own; no bytes came out where
  * memory is short or the engine failed. What they are encoded to is thrown away.
  */
-size_t el_encoder_try(el_coding_t coding, const el_setup_t *setup, const char *data, size_t len);
+el_measured_t el_encoder_try(const el_plan_t *plan, const char *data, size_t len);
 
 /*
  * Opens a stream. False where memory is short. The context goes back to the pool with the request's

@@ -3,12 +3,6 @@
 #include "host/clock.h"
 
 /*
- * Taking a thread's CPU time is a system call of half a microsecond, twenty times the price of the
- * monotonic clock; the totals are scaled by the sampled bytes, so one in sixteen is enough.
- */
-#define SAMPLE_EVERY 16
-
-/*
  * 2^32 times √2 - 1, to the nearest odd number. Its multiples, modulo 2^32, are spread evenly and
  * without a period: a site whose requests come in rounds has each of them sampled. It is not the
  * number that mixes two setups, or only one of them would be.
@@ -20,7 +14,7 @@ el_meter_t el_meter_create(void)
     static _Atomic uint32_t responses;
     uint32_t count = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed);
 
-    return (el_meter_t){.used.sampled = count * SPREAD < UINT32_MAX / SAMPLE_EVERY};
+    return (el_meter_t){.used.sampled = count * SPREAD < UINT32_MAX / EL_STATS_EVERY};
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "httpd/state/costs.h"
 
 #include "elastic/counters.h"
+#include "elastic/explore.h"
 #include "host/clock.h"
 
 #include <stdatomic.h>
@@ -86,6 +87,25 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t
     chosen = choose(slot->rungs, slot->count, turn, most);
     atomic_flag_clear_explicit(&slot->busy, memory_order_release);
     return chosen;
+}
+
+bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
+{
+    el_setup_t setup = {.size_hint = key->length};
+    el_rung_t rungs[EL_RUNGS_MAX];
+    uint32_t ages[EL_RUNGS_MAX];
+    size_t count = collect(key, rungs);
+    const el_rung_t *found;
+
+    for (size_t i = 0; i < count; i++) {
+        setup.level = rungs[i].level;
+        ages[i] = el_costs_age(rungs[i].coding, &setup);
+    }
+    found = el_explore_pick(rungs, ages, count, nsec);
+    if (found) {
+        *rare = *found;
+    }
+    return found;
 }
 
 void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost,

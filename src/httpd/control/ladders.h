@@ -29,6 +29,12 @@ typedef struct {
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most);
 
 /*
+ * Of all setups of the key's codings, one that was not measured of late, near to one that takes
+ * `nsec` for each KB; see el_explore_pick(). False where there is none.
+ */
+bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare);
+
+/*
  * Adds to `cost` (CPU µs for each KB of a body) and `ratio` (bytes for each byte), `weight` times,
  * those of the setups at positions 0 … `top`. Of one coding by its levels, without a ladder.
  */

@@ -56,7 +56,7 @@ static bool read_curve(uint64_t now, double *cost, double *ratio)
     const el_control_config_t *control = &el_shared.config.control;
 
     return !el_goal_is_priced(&control->goal)
-           && (control->mode == EL_CONTROL_PREDICT || control->goal.kind != EL_GOAL_CPU)
+           && el_shared_by_costs()
            && el_client_mix_curve(now, control->top, cost, ratio);
 }
 

@@ -276,6 +276,10 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
     }
     el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r);
     el_send_begin(&out->send);
+    if (whole) {
+        out->send.exploration =
+            el_exploration_plan(&out->policy, &choice, facts_of(out)->moment.size);
+    }
     return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb);
 }
 

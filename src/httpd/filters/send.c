@@ -116,6 +116,8 @@ apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool 
         moment->outcome = el_encoder_failure();
     } else if (used->out >= used->in && !must_encode) {
         moment->outcome = EL_OUTCOME_NOT_SMALLER;
+    } else if (send->exploration.coding != EL_IDENTITY) {
+        el_exploration_run(&send->exploration, whole.data, whole.nbytes);
     }
     el_body_release(&whole);
     return APR_SUCCESS;

@@ -8,6 +8,7 @@
 #include "httpd/body/encoder.h"
 #include "httpd/config/stock.h"
 #include "httpd/filters/stream.h"
+#include "httpd/response/explore.h"
 
 #include "elastic/decide.h"
 
@@ -16,6 +17,7 @@ typedef struct {
     el_encoder_t encoder;
     const el_stock_t *stock; /* of a drop-in filter: names the notes that it sets; or NULL */
     el_facts_t facts;        /* of the response; a failure becomes its outcome */
+    el_exploration_t exploration; /* with a complete body */
 } el_send_t;
 
 /* Prepares `send`, zeroed memory of its owner, so that the response can be broken off. */

@@ -76,8 +76,11 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
     unsigned set = choices_of(policy, &facts->demand, coding);
     el_range_t range = policy->range[coding];
     el_turn_t turn = el_shared_turn();
+    bool on_ladder = set != EL_CODING_BIT(coding) || (turn.price >= 0 && el_shared_moves(range));
     el_choice_t choice = {
         .coding = coding,
+        .set = set,
+        .by_costs = on_ladder || (el_shared_by_costs() && el_shared_moves(range)),
         .setup =
             {
                 .window_bits = el_stock_number(policy->stock, EL_STOCK_WINDOW_BITS),
@@ -88,7 +91,7 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
     };
 
     el_client_mix_count(set);
-    if (set != EL_CODING_BIT(coding) || (turn.price >= 0 && el_shared_moves(range))) {
+    if (on_ladder) {
         el_rung_t rung = rung_of(policy, facts, set, turn, whole);
 
         choice.coding = rung.coding;

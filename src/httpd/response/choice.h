@@ -16,6 +16,8 @@
 typedef struct {
     el_coding_t coding;
     el_setup_t setup;
+    unsigned set;  /* of EL_CODING_BIT()s: the codings that were equally good */
+    bool by_costs; /* what setups cost has a part in it, here or in the controller's position */
 } el_choice_t;
 
 /*

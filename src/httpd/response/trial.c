@@ -6,6 +6,7 @@
 #include "httpd/state/shared.h"
 
 #include "elastic/ratio.h"
+#include "engines/plan.h"
 
 /*
  * What a trial encodes at most: 16 KB take igzip 1 or br 0 some 30 µs, and are enough for a
@@ -24,10 +25,11 @@ static bool is_doubtful(const request_rec *r, const el_policy_t *policy, const e
 /* Whether encoding `piece` saves something. Where it fails, the body's own encoder shall say so. */
 static bool pays(const el_choice_t *floor, const el_whole_t *piece)
 {
-    size_t nbytes = el_encoder_try(floor->coding, &floor->setup, piece->data, piece->nbytes);
+    el_plan_t plan = el_engine_plan(floor->coding, &floor->setup, true);
+    el_measured_t measured = el_encoder_try(&plan, piece->data, piece->nbytes);
 
     el_shared_count(EL_COUNT_PROBES, 1);
-    return nbytes == 0 || el_ratio_pays(piece->nbytes, nbytes);
+    return measured.out == 0 || el_ratio_pays(measured.in, measured.out);
 }
 
 el_trial_t el_trial_run(request_rec *r, const el_policy_t *policy, const el_facts_t *facts,

@@ -32,6 +32,11 @@ double el_costs_slowness(void)
     return el_cost_slowness(el_shared.costs, el_clock_sec());
 }
 
+bool el_costs_are_kept(const el_setup_t *setup)
+{
+    return !setup->window_bits && !setup->mem_level && !setup->block_bits;
+}
+
 static uint32_t per(uint64_t value, uint64_t unit, uint64_t in)
 {
     double scaled = (double)value * (double)unit / (double)in;
@@ -45,8 +50,8 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
     const el_setup_t *setup = &plan->setup;
     el_coding_t coding = plan->engine->coding;
 
-    /* An empty body has no cost per KB; one with a window of its own is no measure for others. */
-    if (measured->in == 0 || setup->window_bits || setup->mem_level || setup->block_bits) {
+    /* An empty body has no cost per KB. */
+    if (measured->in == 0 || !el_costs_are_kept(setup)) {
         return;
     }
     if (!el_warmth_is_usual(&warmth, coding, level, measured->fresh)) {

@@ -19,6 +19,9 @@ uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup);
 /* How many times as long this machine takes as the built-in costs say. */
 double el_costs_slowness(void);
 
+/* Whether costs are kept of such a setup: not where the engine's window or memory is configured. */
+bool el_costs_are_kept(const el_setup_t *setup);
+
 /* What an encoder did with one body. */
 typedef struct {
     uint64_t in; /* bytes */

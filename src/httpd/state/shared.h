@@ -10,6 +10,7 @@
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
+#include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
 #include "elastic/ladder.h"
@@ -34,6 +35,7 @@ typedef struct {
     el_histogram_t *durations;
     el_mix_shared_t *mix;
     el_costs_t *costs;
+    el_explore_t *explore;
     el_ratios_t *ratios;
     el_held_t *held;
 
@@ -79,6 +81,9 @@ int el_shared_level(el_range_t range, el_turn_t turn);
 
 /* Whether the controller moves the level of a coding with these bounds. */
 bool el_shared_moves(el_range_t range);
+
+/* Whether the controller goes by what its positions cost. */
+bool el_shared_by_costs(void);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);

@@ -59,6 +59,7 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);
         el_costs_update(plan, level, &measured);
+        el_explore_earn(el_shared.explore, usage->cpu_nsec * EL_STATS_EVERY);
     }
 }
 

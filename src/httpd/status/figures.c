@@ -148,6 +148,10 @@ static void add_counters(list_t *list)
     }
     add_count(list, "ElasticProbes", "Trials of content that compresses badly",
               el_counters_total(counters, EL_COUNT_PROBES));
+    add_count(list, "ElasticExplored", "Bodies encoded once more, to measure other setups",
+              el_counters_total(counters, EL_COUNT_EXPLORED));
+    add_count(list, "ElasticExploredUsec", "CPU time of that, µs",
+              el_counters_total(counters, EL_COUNT_EXPLORED_NSEC) / 1000);
     if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
         add_count(list, "ElasticMemory", "Bytes that bodies on their way hold",
                   el_held_nbytes(el_shared.held));

@@ -401,9 +401,12 @@ class Server:
             return False
 
         self.wait_for(line, timeout, f"the log line of request {response.id}")
-        fields = found[0].split("\t")
-        notes = {n: v for n, v in zip(_NOTES, fields[3:], strict=True) if v != "-"}
-        return {"status": int(fields[1]), "sent": int(fields[2]), **notes}
+        return _notes_of(found[0])
+
+    def all_notes(self, last):
+        """Those of all responses until now, of which `last` is the last one."""
+        self.notes(last)
+        return [_notes_of(line) for line in (self.root / "access.log").read_text().splitlines()]
 
     def reason(self, response):
         """The note elastic-reason; None where the response was compressed."""
@@ -415,6 +418,12 @@ class Server:
         assert answer.status == 200, answer
         pairs = re.findall(r"^([\w-]+): (.*)$", answer.body.decode(), re.M)
         return dict(pairs)
+
+
+def _notes_of(line):
+    fields = line.split("\t")
+    notes = {n: v for n, v in zip(_NOTES, fields[3:], strict=True) if v != "-"}
+    return {"status": int(fields[1]), "sent": int(fields[2]), **notes}
 
 
 _CGI_PRELUDE = """\

@@ -1,0 +1,98 @@
+"""Exploring: setups that are not in use are measured, on a hundredth of the encoding time, and no
+response shows it."""
+
+import re
+
+import pytest
+
+from kit import at, bodies, check
+from kit.driven import start_driven
+
+PAGE = bodies.html(40_000)
+
+def measured(server):
+    """The setups that the page for people shows in bold: measured here of late."""
+    page = server.get("/elastic-status").body.decode()
+    rows = re.findall(r'<tr><th scope="row">(\w+) (\d+)</th>(.*?)</tr>', page, re.S)
+    return {(coding, int(level)) for coding, level, cells in rows if "<b>" in cells}
+
+
+def serve(server, path, ae, until):
+    """Serves until a condition of the setups that all responses had, and of those measured; both."""
+    found = []
+
+    def done():
+        with server.connect() as connection:
+            for _ in range(50):
+                answer = connection.request(path, ae=ae)
+                check.encoded(answer, answer.coding, PAGE)
+        used = {(notes["elastic-coding"], int(notes["elastic-level"]))
+                for notes in server.all_notes(answer) if "elastic-level" in notes}
+        found[:] = used, measured(server)
+        return until(*found)
+    server.wait_for(done, 60, "responses")
+    return found
+
+
+def others(used, known):
+    """Some are measured that no response had."""
+    return known - used
+
+
+def explored(status):
+    return int(status["ElasticExplored"])
+
+
+@pytest.fixture
+def site(httpd):
+    def start(config):
+        d = start_driven(httpd, config)
+        for folder in (".", "bounds"):
+            d.server.write(f"{folder}/page.html", PAGE)
+        return d
+    return start
+
+
+def test_setups_that_are_not_in_use_are_measured_within_the_bounds_and_the_budget(site):
+    d = site("ElasticGoal time 1kbit/s\n" + at("bounds", "ElasticLevel gzip 4 6"))
+    d.load(20)
+    within = {("gzip", level) for level in (4, 5, 6)}
+    used, known = serve(d.server, "/bounds/page.html", "gzip", lambda used, known: known >= within)
+    assert used == {("gzip", 6)} and known == within
+    status = d.status()
+    assert explored(status) >= 2
+    # A hundredth; one that took longer than was expected is made up for by the next.
+    assert int(status["ElasticExploredUsec"]) <= int(status["ElasticCpuUsec"]) / 100 + 20_000
+
+
+def test_codings_that_the_client_likes_equally_are_measured(site):
+    d = site("ElasticCodings br gzip")
+    serve(d.server, "/page.html", "br, gzip", others)
+
+
+def test_a_coding_of_less_weight_is_not(site):
+    d = site("ElasticGoal time")
+    d.load(20)
+    ae = "gzip, br;q=0.9, zstd;q=0.5"
+    _, known = serve(d.server, "/page.html", ae, lambda used, known: len(others(used, known)) > 2)
+    assert {coding for coding, _ in known} == {"gzip"}
+
+
+@pytest.mark.parametrize("config", ["", "ElasticGoal time\nElasticLevel gzip 5",
+                                    "ElasticGoal time\nElasticControl off"])
+def test_where_costs_decide_nothing_nothing_is_explored(site, config):
+    d = site(config)
+    d.load(60)
+    for _ in range(6):
+        serve(d.server, "/page.html", "gzip", lambda *_: True)
+    assert explored(d.status()) == 0
+
+
+def test_a_restart_begins_anew_and_a_graceful_one_does_not(site):
+    d = site("ElasticGoal time")
+    d.load(20)
+    _, known = serve(d.server, "/page.html", "gzip", others)
+    d.server.graceful()
+    assert known <= measured(d.server) and explored(d.status()) >= 1
+    d.server.restart()
+    assert measured(d.server) == set() and explored(d.status()) == 0

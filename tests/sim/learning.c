@@ -1,0 +1,283 @@
+/*
+ * What is learned of setups, in a model of a site: responses come at random, each takes the setup
+ * that a constant price pays for by what is expected, and one in sixteen is measured. What setups
+ * really cost differs from the table, and changes.
+ */
+#include "elastic/explore.h"
+#include "sim.h"
+
+#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+#include <math.h>
+#include <string.h>
+
+/* Pages of 64 KB, and the class of their length. */
+#define KBYTES 64
+#define LENGTH 3
+
+#define MEASURED_EVERY 16
+#define EXPLORED_EVERY 64
+
+/* What differs from body to body, in powers of two; and one measurement in fifty is an outlier. */
+#define TIME_NOISE 0.2
+#define SIZE_NOISE 0.3
+#define OUTLIER 3.
+
+#define START 1000.
+
+static const el_rung_t table[] = {
+    {EL_GZIP, 1, {1372, 2646}}, {EL_GZIP, 2, {1488, 2611}}, {EL_GZIP, 3, {2085, 2476}},
+    {EL_GZIP, 4, {6788, 2285}}, {EL_GZIP, 5, {8649, 2243}}, {EL_GZIP, 6, {10740, 2211}},
+    {EL_GZIP, 7, {15848, 2198}}, {EL_GZIP, 8, {27774, 2182}}, {EL_GZIP, 9, {33557, 2181}},
+    {EL_BR, 0, {1787, 2661}}, {EL_BR, 1, {2917, 2538}}, {EL_BR, 2, {5695, 2362}},
+    {EL_BR, 3, {6891, 2314}}, {EL_BR, 4, {10869, 2227}}, {EL_BR, 5, {15970, 2065}},
+    {EL_ZSTD, 1, {2270, 2468}}, {EL_ZSTD, 3, {2846, 2327}}, {EL_ZSTD, 5, {6046, 2220}},
+    {EL_ZSTD, 6, {8571, 2160}}, {EL_ZSTD, 9, {13823, 2109}},
+};
+#define SETUPS ROWS(table)
+
+typedef struct {
+    double rate;  /* responses a second */
+    double price; /* of a saved byte, ns */
+    size_t setups; /* the first of the table */
+    uint64_t seed;
+
+    /* The truth. */
+    el_rung_t real[SETUPS];
+
+    /* What is learned. */
+    el_costs_t costs;
+    el_explore_t explore;
+    el_rung_t ladder[SETUPS];
+    size_t count;
+    const el_rung_t *used;
+    double now, built;
+    unsigned responses, bodies;
+
+    double changes; /* of the setup in use */
+    double encoding, exploring; /* CPU time, ns */
+} site_t;
+
+/* xorshift64; in 0 … 1, never 0. */
+static double even(site_t *site)
+{
+    site->seed ^= site->seed << 13;
+    site->seed ^= site->seed >> 7;
+    site->seed ^= site->seed << 17;
+    return (double)((site->seed >> 11) + 1) / (double)(UINT64_C(1) << 53);
+}
+
+static double normal(site_t *site)
+{
+    return sqrt(-2 * log(even(site))) * cos(2 * 3.14159265358979 * even(site));
+}
+
+static uint32_t times(uint32_t value, double factor)
+{
+    return (uint32_t)(value * factor);
+}
+
+/* All setups now take `slow` times the table's time, and make `large` times its bytes, more or less. */
+static void become(site_t *site, double slow, double large)
+{
+    for (size_t i = 0; i < SETUPS; i++) {
+        site->real[i] = table[i];
+        site->real[i].cost.nsec = times(table[i].cost.nsec, slow * exp2(0.2 * normal(site)));
+        site->real[i].cost.size = times(table[i].cost.size, large * exp2(0.01 * normal(site)));
+    }
+}
+
+static el_cost_key_t key_of(const el_rung_t *rung)
+{
+    return (el_cost_key_t){rung->coding, rung->level, LENGTH};
+}
+
+/* The number of a setup in the tables. */
+static size_t number_of(const el_rung_t *rung)
+{
+    size_t i = 0;
+
+    while (table[i].coding != rung->coding || table[i].level != rung->level) {
+        i++;
+    }
+    return i;
+}
+
+static el_cost_t expected(const site_t *site, size_t i)
+{
+    return el_cost_expect(&site->costs, key_of(&table[i]), table[i].cost, (uint32_t)site->now);
+}
+
+/* Encodes a body by a setup, and learns from it; the CPU time. */
+static double measure(site_t *site, size_t i)
+{
+    double slow = exp2(TIME_NOISE * normal(site) + (even(site) < 0.02 ? OUTLIER : 0));
+    el_cost_t took = {
+        times(site->real[i].cost.nsec, slow),
+        times(site->real[i].cost.size, exp2(SIZE_NOISE * normal(site))),
+    };
+
+    el_cost_update(&site->costs, key_of(&table[i]), table[i].cost, took, (uint32_t)site->now);
+    return (double)took.nsec * KBYTES;
+}
+
+static void build(site_t *site)
+{
+    for (site->count = 0; site->count < site->setups; site->count++) {
+        site->ladder[site->count] = table[site->count];
+        site->ladder[site->count].cost = expected(site, site->count);
+    }
+    site->count = el_ladder_build(site->ladder, site->count);
+    site->built = floor(site->now);
+}
+
+static void explore(site_t *site, double nsec)
+{
+    el_rung_t rungs[SETUPS];
+    uint32_t ages[SETUPS];
+    const el_rung_t *picked;
+    uint64_t claimed;
+    double took;
+
+    for (size_t i = 0; i < site->setups; i++) {
+        rungs[i] = table[i];
+        rungs[i].cost = expected(site, i);
+        ages[i] = el_cost_age(&site->costs, key_of(&table[i]), (uint32_t)site->now);
+    }
+    picked = el_explore_pick(rungs, ages, site->setups, (uint32_t)(nsec / KBYTES));
+    claimed = picked ? (uint64_t)picked->cost.nsec * KBYTES : 0;
+    if (picked && el_explore_claim(&site->explore, claimed)) {
+        took = measure(site, number_of(picked));
+        el_explore_settle(&site->explore, claimed, (uint64_t)took);
+        site->exploring += took;
+    }
+}
+
+/* Responses for so many seconds. */
+static void run(site_t *site, double seconds)
+{
+    double end = site->now + seconds;
+
+    while ((site->now -= log(even(site)) / site->rate) < end) {
+        size_t last = site->used ? number_of(site->used) : SETUPS, i;
+        double nsec;
+
+        if (floor(site->now) != site->built) {
+            build(site);
+        }
+        site->used = el_ladder_rung(site->ladder, site->count, site->price);
+        i = number_of(site->used);
+        site->changes += i != last;
+        nsec = (double)site->real[i].cost.nsec * KBYTES;
+        site->encoding += nsec;
+        if (++site->responses % MEASURED_EVERY == 0) {
+            el_explore_earn(&site->explore, MEASURED_EVERY * (uint64_t)measure(site, i));
+        }
+        if (++site->bodies % EXPLORED_EVERY == 0) {
+            explore(site, nsec);
+        }
+    }
+    site->now = end;
+}
+
+/* What a KB costs by a setup: CPU time, and its bytes at the price. */
+static double burden(const site_t *site, size_t i)
+{
+    return site->real[i].cost.nsec + 1024. * site->real[i].cost.size / 10000 * site->price;
+}
+
+/* How many times as much as the best setup's is the burden of the one in use. */
+static double regret(const site_t *site)
+{
+    double best = INFINITY;
+
+    for (size_t i = 0; i < site->setups; i++) {
+        best = fmin(best, burden(site, i));
+    }
+    return burden(site, number_of(site->used)) / best;
+}
+
+/* {responses a second, price, setups} */
+static const struct {
+    double rate, price;
+    size_t setups;
+} sites[] = {
+    {10, 200, 9}, {10, 1600, SETUPS}, {100, 60, 9}, {100, 200, 9}, {100, 1600, 9},
+    {100, 60, SETUPS}, {100, 200, SETUPS}, {100, 1600, SETUPS}, {400, 400, SETUPS},
+};
+
+static site_t site;
+
+static void begin(int row)
+{
+    memset((void *)&site, 0, sizeof(site));
+    site.rate = sites[row].rate;
+    site.price = sites[row].price;
+    site.setups = sites[row].setups;
+    site.seed = 42 + (uint64_t)row;
+    site.now = START;
+    become(&site, 1.3, 0.9);
+}
+
+START_TEST(what_is_chosen_is_near_the_best_and_stays)
+{
+    begin(_i);
+    run(&site, 600);
+    site.changes = 0;
+    run(&site, 1200);
+    ck_assert_msg(regret(&site) < 1.03, "%.3f", regret(&site));
+    ck_assert_msg(site.changes <= 20, "%.0f changes in 20 minutes", site.changes);
+}
+END_TEST
+
+/* The machine becomes slower or faster, its setups in other relations, and the content another. */
+static const struct {
+    double slow, large;
+} changes[] = {{2.6, 0.9}, {0.65, 0.9}, {1.3, 1.8}, {1.3, 0.45}, {3, 0.45}};
+
+START_TEST(a_change_is_followed_within_30_seconds)
+{
+    for (int c = 0; c < ROWS(changes); c++) {
+        el_cost_t got, real;
+        size_t i;
+
+        begin(_i);
+        run(&site, 400);
+        become(&site, changes[c].slow, changes[c].large);
+        run(&site, 30);
+        i = number_of(site.used);
+        got = expected(&site, i);
+        real = site.real[i].cost;
+        ck_assert_msg(fabs(log2((double)got.nsec / real.nsec)) < 0.35, "change %d: %u ns of %u", c,
+                      got.nsec, real.nsec);
+        ck_assert_msg(fabs(log2((double)got.size / real.size)) < 0.35, "change %d: %u of %u", c,
+                      got.size, real.size);
+        ck_assert_msg(regret(&site) < 1.3, "change %d: %.3f after 30 s", c, regret(&site));
+        run(&site, 400);
+        ck_assert_msg(regret(&site) < 1.04, "change %d: %.3f in the end", c, regret(&site));
+    }
+}
+END_TEST
+
+START_TEST(exploring_takes_a_hundredth_at_most)
+{
+    begin(_i);
+    run(&site, 60);
+    for (int i = 0; i < 60; i++) {
+        run(&site, 30);
+        ck_assert_msg(site.exploring <= site.encoding / 100 + EL_EXPLORE_MOST, "%.0f of %.0f ns",
+                      site.exploring, site.encoding);
+    }
+    ck_assert_double_gt(site.exploring, 0);
+}
+END_TEST
+
+TCase *sim_learning(void)
+{
+    TCase *tc = tcase_create("learning");
+
+    tcase_add_loop_test(tc, what_is_chosen_is_near_the_best_and_stays, 0, ROWS(sites));
+    tcase_add_loop_test(tc, a_change_is_followed_within_30_seconds, 0, ROWS(sites));
+    tcase_add_loop_test(tc, exploring_takes_a_hundredth_at_most, 0, ROWS(sites));
+    return tc;
+}
