@@ -24,10 +24,8 @@
  * config->bypass when the position is at the floor, and ends below low + (high − low) / 2, half the
  * dead band away from what begins it at the earliest; while it lasts, the position stays.
  *
- * With a goal of latency or cost, the goal sets the position while the load is at most `high`, and
- * raises it only below `low`, or where the load is in between and the curve predicts that it stays
- * there; above `high` the lower of both counts. A goal that sets a price (memory->price) goes by no
- * threshold: the position then only shows where on the ladder of the built-in costs the price lies.
+ * A goal that sets a price (memory->price) goes by no threshold: the position then only shows where
+ * on the ladder of the built-in costs the price lies.
  */
 el_control_state_t el_control_next(const el_control_config_t *config,
                                    const el_observation_t *observed,

@@ -51,7 +51,6 @@ typedef struct {
     double kbytes;        /* KB that were compressed, before */
     double p95_usec;      /* time within which 95 of 100 responses were compressed */
     const double *cost;   /* CPU µs per KB at positions 0 … config->top; NULL: not known */
-    const double *ratio;  /* bytes after per byte before; likewise */
 } el_observation_t;
 
 /* What the controller remembers from one interval to the next; zeros at the beginning. */
@@ -63,7 +62,7 @@ typedef struct {
     bool moved;     /* predict: the position changed after the last interval */
     bool over;      /* predict: the last interval's load was above the high threshold */
     bool saturated; /* predict: it went to the floor because a full CPU hides the demand */
-    el_price_memory_t price; /* goals that set a price: the load that it goes by */
+    el_price_memory_t price; /* goals that set a price: what it is made of */
 } el_control_memory_t;
 
 /* Whether positions have no fraction. */
@@ -92,11 +91,16 @@ uint64_t el_control_pack(el_control_state_t state);
 el_control_state_t el_control_unpack(uint64_t word);
 
 /*
- * Whether the `count`th request of a process takes the setup above `state.position` and not the one
- * at it. Over any stretch of requests the share comes near the fraction: evenly spread, with no
- * dice and nothing shared between processes. Neighbouring requests do not alternate in step, so
+ * The turn of the `count`th request of a process: over any stretch of requests spread evenly, with
+ * no dice and nothing shared between processes. Neighbouring requests do not alternate in step, so
  * that a site whose requests alternate between large and small bodies is mixed as well.
  */
-bool el_control_upper(el_control_state_t state, uint32_t count);
+uint16_t el_control_turn(uint32_t count);
+
+/* Whether a request takes the setup above `state.position` and not the one at it, by its turn. */
+static inline bool el_control_upper(el_control_state_t state, uint16_t turn)
+{
+    return turn < state.fraction;
+}
 
 #endif

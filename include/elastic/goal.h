@@ -1,16 +1,15 @@
 /*
- * Goals: what effort is spent for. That of time says what a saved byte is worth, see price.h. For
- * the others: (goal, curve, what the interval showed) -> the position that reaches it, over which
- * the CPU's thresholds are a guard; that is the controller's part.
+ * Goals: what effort is spent for. All but that of the CPU's thresholds say what a saved byte is
+ * worth; price.h makes the price of now of it.
  *
  * Pure; any thread.
  */
 #ifndef ELASTIC_GOAL_H
 #define ELASTIC_GOAL_H
 
-#include "elastic/curve.h"
-
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum {
     EL_GOAL_CPU,     /* the busy share between its thresholds */
@@ -37,25 +36,6 @@ typedef struct {
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 
-/*
- * The position at which compressing takes `goal->p95_usec` at the 95th percentile, when it takes
- * `p95_usec` (above 0) at `position`. It goes half of the way (of the costs' logarithm), because
- * the percentile still remembers the positions of before, and stays where the goal is met within
- * 5 percent. Without costs it is a guess from the error alone, at most an eighth of the range away.
- */
-double el_goal_latency(const el_goal_t *goal, const el_curve_t *curve, double position,
-                       double p95_usec);
-
-/* What a GB of bodies costs at `position`: CPU and egress. The curve must have both figures. */
-double el_goal_price(const el_goal_t *goal, const el_curve_t *curve, double position);
-
-/*
- * The position that costs the least: a whole one, because between two setups the price lies between
- * theirs. It stays at `position` where that saves less than 1 percent: figures are running averages
- * and waver.
- */
-double el_goal_cheapest(const el_goal_t *goal, const el_curve_t *curve, double position);
-
 /* Whether the goal sets a price in place of a position. */
 bool el_goal_is_priced(const el_goal_t *goal);
 
@@ -67,9 +47,20 @@ bool el_goal_is_priced(const el_goal_t *goal);
 double el_goal_rate(const el_goal_t *goal, double measured, bool limited);
 
 /*
- * What a saved byte is worth by a priced goal, in nanoseconds of CPU time that nobody waits for: the
- * time of its eight bits on the wire.
+ * What a saved byte is worth, in nanoseconds of CPU time that nobody waits for, by a goal that sets
+ * a price: its time on the wire, or what sending it costs by what CPU time costs. For a latency it
+ * is the worth of `before` (0: none was found yet), less where the 95th percentile of the time for
+ * compression (`p95_usec`; 0: not known) is above the goal's, and more where it is below it: half
+ * of the way with each call, as the percentile still remembers what was before. It stays within 5
+ * percent of the goal.
  */
-double el_goal_worth(const el_goal_t *goal);
+double el_goal_worth(const el_goal_t *goal, double before, double p95_usec);
+
+/*
+ * A factor for the price of one response, by its el_control_turn(), for a goal of latency: with
+ * prices that differ from response to response, between two setups one is taken as often as the
+ * goal needs it.
+ */
+double el_goal_spread(uint16_t turn);
 
 #endif

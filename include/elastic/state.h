@@ -18,8 +18,8 @@
 
 /* Parts per million: how a share of 0 … 1 is stored in an integer. */
 #define EL_PPM 1000000u
-/* A delay of 1, as el_state_t has it. */
-#define EL_DELAY_ONE 1000u
+/* No price is set: the position counts. */
+#define EL_STATE_NO_PRICE UINT64_MAX
 /* No sample was taken yet. */
 #define EL_STATE_NO_LOAD UINT64_MAX
 
@@ -38,7 +38,7 @@ typedef struct el_state {
     _Atomic uint64_t next_sample; /* µs of the monotonic clock; the right to sample is won on it */
     _Atomic uint64_t generation;  /* of the configuration; older children do not control */
     _Atomic uint64_t load_ppm;    /* the last sample's busy share, or EL_STATE_NO_LOAD */
-    _Atomic uint64_t delay;       /* el_price_memory_t's, in thousandths; 0: no price is set */
+    _Atomic uint64_t price;       /* of a saved byte, millionths of a ns, or EL_STATE_NO_PRICE */
     _Atomic uint64_t samples;
     _Atomic uint64_t steps;       /* changes of the position by the controller */
     _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */
@@ -56,7 +56,6 @@ typedef struct {
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
     const double *cost;      /* of the positions, as in el_observation_t; NULL: not known */
-    const double *ratio;
     const el_counters_t *counters;
     struct el_histogram *durations; /* of compressing a response */
 } el_state_inputs_t;

@@ -1,5 +1,7 @@
 #include "control_predict.h"
 
+#include "elastic/curve.h"
+
 #include <math.h>
 
 /*
@@ -26,15 +28,10 @@ static double scale_of(const el_observation_t *observed, double cost)
     return observed->spent_usec > 0 ? observed->spent_usec / (observed->kbytes * cost) : 1;
 }
 
-double el_control_share_per_cost(const el_observation_t *observed, double cost)
-{
-    if (!(observed->capacity_usec > 0) || !(observed->kbytes > 0)) {
-        return 0;
-    }
-    return observed->kbytes / observed->capacity_usec * scale_of(observed, cost);
-}
-
-/* The same with a scale that is remembered, and brought up to date. */
+/*
+ * The share of the CPU that compression takes for each µs/KB of a setup's cost, with a scale that is
+ * remembered, and brought up to date; 0 where nothing was compressed.
+ */
 static double share_per_cost(const el_observation_t *observed, el_control_memory_t *memory,
                              double cost)
 {
@@ -64,7 +61,7 @@ static double used(const el_observation_t *observed, double by_curve)
 static double fitting(const el_control_config_t *config, const el_observation_t *observed,
                       el_control_memory_t *memory, el_control_state_t state)
 {
-    el_curve_t curve = {observed->cost, observed->ratio, config->top};
+    el_curve_t curve = {observed->cost, config->top};
     double cost = el_curve_cost(&curve, el_control_position(state));
     double per_cost = share_per_cost(observed, memory, cost);
     double others = fmax(0, observed->busy - used(observed, per_cost * cost));
@@ -106,7 +103,7 @@ double el_control_predict(const el_control_config_t *config, const el_observatio
     double fits = fitting(config, observed, memory, state);
     double target = saturated ? 0 : fits;
     double next = now;
-    el_curve_t curve = {observed->cost, observed->ratio, config->top};
+    el_curve_t curve = {observed->cost, config->top};
 
     /* The setup that costs less may be a higher one, where an engine has become slow. */
     if (over && el_curve_cost(&curve, target) < el_curve_cost(&curve, now)) {

@@ -13,10 +13,4 @@
 double el_control_predict(const el_control_config_t *config, const el_observation_t *observed,
                           el_control_memory_t *memory, el_control_state_t state);
 
-/*
- * The share of the CPU that compression takes for each µs/KB of a setup's cost, by what the
- * interval showed; 0 where nothing was compressed.
- */
-double el_control_share_per_cost(const el_observation_t *observed, double cost);
-
 #endif

@@ -69,7 +69,7 @@ el_control_state_t el_control_unpack(uint64_t word)
  * Multiples of the golden ratio, modulo one, leave the smallest gaps that a sequence can; so do
  * those of every other request, or of every third.
  */
-bool el_control_upper(el_control_state_t state, uint32_t count)
+uint16_t el_control_turn(uint32_t count)
 {
-    return count * GOLDEN >> 16 < state.fraction;
+    return (uint16_t)(count * GOLDEN >> 16);
 }

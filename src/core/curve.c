@@ -3,52 +3,30 @@
 #include <math.h>
 #include <stddef.h>
 
-static bool usable(const double *figures, unsigned top)
+bool el_curve_has_costs(const el_curve_t *curve)
 {
-    if (figures == NULL) {
-        return false;
-    }
-    for (unsigned p = 0; p <= top; p++) {
+    for (unsigned p = 0; curve->cost != NULL && p <= curve->top; p++) {
         /* In this order a NaN fails too. */
-        if (!(figures[p] > 0) || isinf(figures[p])) {
+        if (!(curve->cost[p] > 0) || isinf(curve->cost[p])) {
             return false;
         }
     }
-    return true;
-}
-
-bool el_curve_has_costs(const el_curve_t *curve)
-{
-    return usable(curve->cost, curve->top);
-}
-
-bool el_curve_has_ratios(const el_curve_t *curve)
-{
-    return usable(curve->ratio, curve->top);
-}
-
-static double between(const double *figures, unsigned top, double position)
-{
-    unsigned below;
-
-    if (position <= 0) {
-        return figures[0];
-    }
-    if (position >= top) {
-        return figures[top];
-    }
-    below = (unsigned)position;
-    return figures[below] + (figures[below + 1] - figures[below]) * (position - below);
+    return curve->cost != NULL;
 }
 
 double el_curve_cost(const el_curve_t *curve, double position)
 {
-    return between(curve->cost, curve->top, position);
-}
+    const double *c = curve->cost;
+    unsigned below;
 
-double el_curve_ratio(const el_curve_t *curve, double position)
-{
-    return between(curve->ratio, curve->top, position);
+    if (position <= 0) {
+        return c[0];
+    }
+    if (position >= curve->top) {
+        return c[curve->top];
+    }
+    below = (unsigned)position;
+    return c[below] + (c[below + 1] - c[below]) * (position - below);
 }
 
 double el_curve_position(const el_curve_t *curve, double cost)

@@ -9,17 +9,30 @@
 #define DIGITS_MAX 15
 
 #define NSEC_PER_SEC 1e9
-#define USEC_PER_HOUR 3.6e9
-#define KB_PER_GB (1e9 / 1024)
+#define NSEC_PER_HOUR 3.6e12
+#define BYTES_PER_GB 1e9
+
+/*
+ * More than the dearest setups' bytes cost, br's 10 and 11: free CPU time is worth no more. A full
+ * CPU then still leads to cheap setups, see el_price_delay().
+ */
+#define WORTH_MOST 2e5
+
+/* A latency's worth: between that of wires of 1 Gbit/s and of 1 Mbit/s; at first, of 5 Mbit/s. */
+#define LATENCY_WORTH_LEAST 8.
+#define LATENCY_WORTH_MOST 8000.
+#define LATENCY_WORTH_FIRST 1600.
 
 /* Met within this share: the width of the histogram's classes, so that less is not known. */
 #define LATENCY_DEAD 0.05
 /* How much of the logarithmic way one interval goes. */
 #define LATENCY_GAIN 0.5
-/* Without costs: this share of the range for an error of a factor e, and never more. */
-#define BLIND_GAIN 0.125
-/* Less than this share is within the noise of the figures. */
-#define COST_SAVING 0.01
+
+/*
+ * Prices of responses differ by this factor, with a goal of latency: those of neighbouring setups
+ * do by two to eight.
+ */
+#define LATENCY_SPREAD 4.
 
 /* A page of some tens of KB comes in a few flights of a congestion window that has just opened. */
 #define RATE_DEFAULT 5e6
@@ -176,45 +189,6 @@ bool el_goal_parse(const char *text, size_t len, el_goal_t *goal)
     return true;
 }
 
-double el_goal_latency(const el_goal_t *goal, const el_curve_t *curve, double position,
-                       double p95_usec)
-{
-    double error = log(goal->p95_usec / p95_usec);
-    double moved;
-
-    if (fabs(error) < LATENCY_DEAD) {
-        return position;
-    }
-    if (el_curve_has_costs(curve)) {
-        return el_curve_position(curve,
-                                 el_curve_cost(curve, position) * exp(LATENCY_GAIN * error));
-    }
-    moved = position + BLIND_GAIN * curve->top * fmin(1, fmax(-1, error));
-    return fmin(curve->top, fmax(0, moved));
-}
-
-double el_goal_price(const el_goal_t *goal, const el_curve_t *curve, double position)
-{
-    return el_curve_cost(curve, position) * KB_PER_GB * goal->per_core_hour / USEC_PER_HOUR
-           + el_curve_ratio(curve, position) * goal->per_gbyte;
-}
-
-double el_goal_cheapest(const el_goal_t *goal, const el_curve_t *curve, double position)
-{
-    unsigned best = 0;
-
-    for (unsigned p = 1; p <= curve->top; p++) {
-        if (el_goal_price(goal, curve, p) < el_goal_price(goal, curve, best)) {
-            best = p;
-        }
-    }
-    if (el_goal_price(goal, curve, best)
-        > el_goal_price(goal, curve, position) * (1 - COST_SAVING)) {
-        return position;
-    }
-    return best;
-}
-
 double el_goal_rate(const el_goal_t *goal, double measured, bool limited)
 {
     double rate = fmin(goal->most, fmax(goal->least, measured));
@@ -224,10 +198,37 @@ double el_goal_rate(const el_goal_t *goal, double measured, bool limited)
 
 bool el_goal_is_priced(const el_goal_t *goal)
 {
-    return goal->kind == EL_GOAL_TIME;
+    return goal->kind != EL_GOAL_CPU;
 }
 
-double el_goal_worth(const el_goal_t *goal)
+static double worth_of_latency(const el_goal_t *goal, double before, double p95_usec)
 {
-    return 8 * NSEC_PER_SEC / goal->rate;
+    double worth = before > 0 ? before : LATENCY_WORTH_FIRST;
+    double error = p95_usec > 0 ? log(goal->p95_usec / p95_usec) : 0;
+
+    if (fabs(error) >= LATENCY_DEAD) {
+        worth *= exp(LATENCY_GAIN * error);
+    }
+    return fmin(LATENCY_WORTH_MOST, fmax(LATENCY_WORTH_LEAST, worth));
+}
+
+double el_goal_worth(const el_goal_t *goal, double before, double p95_usec)
+{
+    switch (goal->kind) {
+    case EL_GOAL_TIME:
+        return fmin(WORTH_MOST, 8 * NSEC_PER_SEC / goal->rate);
+    case EL_GOAL_COST:
+        /* Endless where CPU time is for nothing. */
+        return fmin(WORTH_MOST, goal->per_gbyte / BYTES_PER_GB * NSEC_PER_HOUR
+                                    / goal->per_core_hour);
+    case EL_GOAL_LATENCY:
+        return worth_of_latency(goal, before, p95_usec);
+    default:
+        return 0;
+    }
+}
+
+double el_goal_spread(uint16_t turn)
+{
+    return pow(LATENCY_SPREAD, turn / 65536. - 0.5);
 }

@@ -34,7 +34,7 @@ void el_state_reset(el_state_t *state, el_control_state_t control, uint64_t now)
     while (!atomic_compare_exchange_weak(&state->position, &word, next_word(word, control))) {
     }
     atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
-    atomic_store(&state->delay, 0);
+    atomic_store(&state->price, EL_STATE_NO_PRICE);
     atomic_store(&state->samples, 0);
     atomic_store(&state->steps, 0);
     atomic_store(&state->sampling_failed, 0);
@@ -128,7 +128,6 @@ static el_observation_t look_back(const el_sample_t *last, el_work_t now,
         .kbytes = (double)since.in / 1024,
         .p95_usec = el_histogram_quantile(inputs->durations, 0.95, DURATIONS_LEAST),
         .cost = inputs->cost,
-        .ratio = inputs->ratio,
     };
 }
 
@@ -163,8 +162,12 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     if (!determined) {
         return false;
     }
+    atomic_store(&state->price,
+                 el_goal_is_priced(&config->goal)
+                     ? (uint64_t)(el_price_now(&sample.memory.price) * EL_PPM + 0.5)
+                     : EL_STATE_NO_PRICE);
+    /* After what follows from it: who sees the load sees the position and the price. */
     atomic_store(&state->load_ppm, (uint64_t)(observed.busy * EL_PPM + 0.5));
-    atomic_store(&state->delay, (uint64_t)(sample.memory.price.delay * EL_DELAY_ONE + 0.5));
     atomic_fetch_add(&state->samples, 1);
     /* Only where the past was enough to go by: a site of few requests gathers it for longer. */
     if (observed.p95_usec > 0) {
@@ -184,7 +187,7 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
     }
     /* What a controller of its own remembers would be of long ago. */
     el_snapshot_clear(&state->last_checksum);
-    atomic_store(&state->delay, 0);
+    atomic_store(&state->price, EL_STATE_NO_PRICE);
     if (position->load_ppm != EL_POSITION_NO_LOAD) {
         atomic_store(&state->load_ppm, position->load_ppm);
     }

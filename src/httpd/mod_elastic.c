@@ -53,6 +53,7 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
 
     return (el_shared_config_t){
         .control = el_server_control(server, el_ladder_top(range)),
+        .goal = el_server_goal(server),
         .start = el_ladder_start(range),
         .position = el_server_position(server, pconf),
         .interval = (uint64_t)el_server_interval(server),

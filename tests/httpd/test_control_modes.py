@@ -108,50 +108,6 @@ def test_a_graceful_restart_keeps_a_fraction_and_step_takes_the_next_below(drive
     assert set(d.levels(5)) == {int(position) + 1}
 
 
-# --- goals
-
-
-@pytest.mark.protocols(*PROTOCOLS)
-@pytest.mark.parametrize("mode", ["mix", "predict"])
-def test_a_latency_that_cannot_be_met_ends_at_the_floor(driven, protocol, mode):
-    d = driven(f"ElasticControl {mode}\nElasticGoal latency p95 1us")
-    for _ in range(12):
-        if d.raw_position() == 0:
-            break
-        d.levels(25, protocol)
-        d.load(65)
-    assert d.raw_position() == 0
-    assert set(d.levels(3, protocol)) == {1}
-
-
-def test_a_latency_that_is_met_leaves_the_cpu_as_the_guard(driven):
-    d = driven("ElasticControl step\nElasticGoal latency p95 60s")
-    d.levels(30)
-    assert d.position(d.load(90)) == START - 1
-    d.levels(30)
-    assert d.position(d.load(10)) == START
-
-
-def test_a_cost_without_figures_moves_nothing(driven):
-    d = driven("ElasticGoal cost 0.04/h 0.08/GB")
-    assert d.position(d.load(66)) == START
-    assert d.position(d.load(90)) == START - 1
-
-
-@pytest.mark.protocols(*PROTOCOLS)
-def test_a_cost_ends_at_the_cheapest_setup(driven, protocol):
-    """Where CPU time is dear: the floor. Where bytes are: so far up that a step saves next to
-    nothing."""
-    cheap_bytes = driven("ElasticControl predict\nElasticGoal cost 1000/h 0.0001/GB")
-    dear_bytes = driven("ElasticControl predict\nElasticGoal cost 0.0001/h 1000/GB")
-    for d in (cheap_bytes, dear_bytes):
-        d.levels(30, protocol)
-    assert d.raw_position(dear_bytes.load(99)) <= 1
-    for percent in range(10, 20):
-        ends = [d.raw_position(d.load(percent, settle=0)) for d in (cheap_bytes, dear_bytes)]
-    assert ends[0] <= 1 and ends[1] >= START - 1
-
-
 # --- where the load is read
 
 

@@ -1,4 +1,5 @@
-"""ElasticGoal time: a saved byte has a price, and each response takes the setup that it pays for."""
+"""Goals that give a saved byte a price, time and cost and latency: each response takes the setup
+that it pays for."""
 
 import time
 
@@ -13,7 +14,7 @@ LEVELS = {"gzip": range(1, 10), "br": range(7)}
 
 
 @pytest.fixture
-def timed(driven):
+def priced(driven):
     def start(config="", goal="time"):
         d = driven(f"ElasticGoal {goal}\n{config}\n")
         d.server.write("page.html", PAGE)
@@ -53,50 +54,50 @@ def burden(cost, saved_byte):
     return nsec + 1024 * share * saved_byte
 
 
-@pytest.mark.parametrize("goal,rate", [("time", 5), ("time 20Mbit/s", 20), ("time 500kbit/s", .5)])
-def test_the_price_is_the_time_on_the_wire_by_the_delay_of_the_queue(timed, goal, rate):
-    d = timed(goal=goal)
-    for _ in range(4):
-        status = d.load(20)
+# Loads that differ, so that each is seen to be sampled.
+QUIET, FULL = (20, 21) * 3, (100, 99) * 3
+
+
+@pytest.mark.parametrize("goal,worth", [
+    ("time", 1600), ("time 20Mbit/s", 400), ("time 500kbit/s", 16000), ("time 1Gbit/s", 8),
+    ("cost 0.045/h 0.09/GB", 7200), ("cost 4.5/h 0.09/GB", 72)])
+def test_the_price_is_a_bytes_worth_by_the_delay_of_the_queue(priced, goal, worth):
+    """Its time on a wire, or what sending it costs by what a nanosecond of CPU time costs."""
+    d = priced(goal=goal)
+    status = d.loads(*QUIET)
+    assert status["ElasticGoal"] == goal
     # The delay at a load of 0.2 is 1.56 with one CPU, and less with more; the price follows it
     # where it would be 1.6 times another.
-    assert 8000 / rate / 1.57 / 1.6 <= price(status) <= 8000 / rate
-    assert float(status["ElasticPriceRate"]) == pytest.approx(8000 / price(status), rel=1e-3)
-    before = price(status)
-    for _ in range(3):
-        status = d.load(99)
-    assert price(status) < before / 100
-
-
-@pytest.mark.parametrize("coding", ["gzip", "br"])
-@pytest.mark.parametrize("rate", ["1Mbit/s", "20Mbit/s", "1Gbit/s"])
-def test_the_setup_is_the_one_whose_cpu_time_and_bytes_cost_the_least(timed, coding, rate):
-    d = timed(goal=f"time {rate}")
-    d.load(20)
-    for _ in range(20):
+    assert worth / 1.58 / 1.6 <= price(status) <= worth
+    assert float(status["ElasticPriceRate"]) == pytest.approx(8000 / price(status), rel=1e-2)
+    for coding in 20 * list(LEVELS):
         level(d, coding)
     status = known_costs(d)
-    used, chosen = level(d, coding)
-    found = {one: burden(cost, price(status)) for one, cost in costs(status, coding).items()}
-    assert used == coding
-    assert found[chosen] <= 1.02 * min(found.values()), (chosen, found)
+    for coding in LEVELS:
+        used, chosen = level(d, coding)
+        found = {one: burden(cost, price(status)) for one, cost in costs(status, coding).items()}
+        assert used == coding
+        assert found[chosen] <= 1.02 * min(found.values()), (chosen, found)
+    assert price(d.loads(*FULL)) < price(status) / 100
 
 
-def test_it_goes_by_no_threshold(timed):
-    d = timed()
-    for _ in range(4):
-        before = price(d.load(51))
-    for _ in range(4):
-        after = price(d.load(79))
-    assert after < before / 2
+def test_bytes_that_cost_nothing_are_not_saved_and_cpu_time_that_costs_nothing_is_spent(priced):
+    for goal, wanted in (("cost 1/h 0/GB", 1), ("cost 0/h 1/GB", 9)):
+        d = priced(goal=goal)
+        assert (price(d.load(10)) > 0) == (wanted == 9)
+        assert level(d) == ("gzip", wanted)
+
+
+def test_it_goes_by_no_threshold(priced):
+    d = priced()
+    before = price(d.loads(*(51, 52) * 3))
+    assert price(d.loads(*(79, 78) * 3)) < before / 2
 
 
 @pytest.mark.parametrize("ae", ["gzip", "br", "gzip, br"])
-def test_a_full_machine_takes_the_cheapest_setup_and_still_compresses(timed, ae):
-    d = timed()
-    d.load(10)
-    for _ in range(4):
-        d.load(100)
+def test_a_full_machine_takes_the_cheapest_setup_and_still_compresses(priced, ae):
+    d = priced()
+    d.loads(10, *FULL)
     status = known_costs(d)
     coding, chosen = level(d, ae)
     found = {(one, lev): nsec for one in ae.split(", ")
@@ -105,18 +106,37 @@ def test_a_full_machine_takes_the_cheapest_setup_and_still_compresses(timed, ae)
     assert status["ElasticBypass"] == "0"
 
 
-def test_identity_goes_out_where_a_bypass_is_configured_and_the_load_above_it(timed):
-    d = timed("ElasticBypass 95")
-    for _ in range(5):
-        status = d.load(100)
-    assert status["ElasticBypass"] == "1"
+def test_a_job_in_the_background_does_not_end_compression(priced):
+    """It is load like any other, and it may stay for days: a nice of 19 on every CPU."""
+    d = priced()
+    for idle in (0, 10) * 3:
+        d.stat.add(nice=1000 - idle, idle=idle)
+        d.wait(lambda s: float(s["ElasticCPU"]) == 1 - idle / 1000, "its load")
+        assert level(d)[0] == "gzip"
+    status = d.status()
+    assert status["ElasticBypass"] == status["ElasticSkipped-bypass"] == "0"
+    assert level(d)[1] <= 2
+
+
+def test_identity_goes_out_where_a_bypass_is_configured_and_the_load_above_it(priced):
+    d = priced("ElasticBypass 95")
+    assert d.loads(*FULL)["ElasticBypass"] == "1"
     answer = d.server.get("/page.html", ae="gzip")
     check.plain(answer, PAGE)
     assert d.server.reason(answer) == "bypass"
+    assert d.loads(*QUIET)["ElasticBypass"] == "0" and level(d)[0] == "gzip"
 
 
-def test_a_load_that_stays_moves_nothing(timed):
-    d = timed()
+def test_after_a_flood_the_price_is_back_within_two_seconds(priced):
+    """At the default interval, those are four samples."""
+    d = priced()
+    before = price(d.loads(*QUIET))
+    assert price(d.loads(*FULL)) < before / 1000
+    assert price(d.loads(*QUIET[:4])) > before / 4
+
+
+def test_a_load_that_stays_moves_nothing(priced):
+    d = priced()
     status = d.load(55)
     for percent in (54, 55, 56, 55, 57, 53):
         again = d.load(percent, settle=0)
@@ -124,30 +144,30 @@ def test_a_load_that_stays_moves_nothing(timed):
     assert again["ElasticSteps"] == status["ElasticSteps"]
 
 
-def test_a_pinned_level_is_exactly_that(timed):
-    d = timed("ElasticLevel gzip 4")
+def test_a_pinned_level_is_exactly_that(priced):
+    d = priced("ElasticLevel gzip 4")
     for percent in (5, 99):
         d.load(percent)
         assert level(d) == ("gzip", 4)
 
 
-def test_off_is_the_ceiling(timed):
-    d = timed("ElasticControl off\nElasticLevel gzip 1 7")
+def test_off_is_the_ceiling(priced):
+    d = priced("ElasticControl off\nElasticLevel gzip 1 7")
     assert level(d) == ("gzip", 7)
     assert "ElasticPrice" not in d.status()
 
 
-def test_sections_have_their_own_bounds(timed):
-    d = timed(at("low", "ElasticLevel gzip 1 2"), goal="time 1kbit/s")
+def test_sections_have_their_own_bounds(priced):
+    d = priced(at("low", "ElasticLevel gzip 1 2"), goal="time 1kbit/s")
     d.load(10)
     assert level(d)[1] == 9
     assert level(d, path="/low/page.html")[1] == 2
 
 
-def test_bodies_of_each_size_have_a_ladder_of_their_own(timed):
+def test_bodies_of_each_size_have_a_ladder_of_their_own(priced):
     """A byte of a body of 3 KB costs other setups than one of a body of 100 KB."""
     small = bodies.html(6000)
-    d = timed(goal="time 20Mbit/s")
+    d = priced(goal="time 20Mbit/s")
     d.server.write("small.html", small)
     d.load(10)
     for _ in range(20):
@@ -161,13 +181,41 @@ def test_bodies_of_each_size_have_a_ladder_of_their_own(timed):
     assert found[int(d.server.notes(answer)["elastic-level"])] <= 1.05 * min(found.values())
 
 
-def test_without_the_goal_the_position_counts_again(timed):
-    d = timed()
-    d.load(10)
-    assert "ElasticPrice" in d.status()
+# --- a goal of latency
+
+
+def test_a_latency_moves_the_price_until_it_is_met(priced):
+    """One that nothing meets ends at the cheapest setups, one that all meet at dear ones."""
+    for goal, levels, enough in (("latency p95 1us", range(1, 4), lambda p: p <= 8),
+                                 ("latency p95 60s", range(4, 10), lambda p: p > 5000)):
+        d = priced(goal=goal)
+        for _ in range(30):
+            for _ in range(25):
+                level(d)
+            if enough(price(d.loads(10, 11))):
+                break
+        assert {level(d)[1] for _ in range(10)} <= set(levels), d.status()
+
+
+def test_a_latency_that_is_met_leaves_the_load_as_the_guard(priced):
+    d = priced(goal="latency p95 60s")
+    for _ in range(25):
+        level(d)
+    before = price(d.loads(10))
+    assert price(d.loads(*FULL)) < before / 100
+    assert level(d)[1] <= 2
+
+
+# --- without a price
+
+
+def test_without_the_goal_the_position_counts_again(priced):
+    d = priced()
+    assert price(d.load(10)) > 0
     d.server.configure(CONFIG)
     d.server.graceful()
-    d.wait(lambda s: "ElasticPrice" not in s, "the goal's end")
+    d.wait(lambda s: s["ElasticGoal"] == "cpu", "the goal's end")
+    assert "ElasticPrice" not in d.status()
     assert d.level() == d.position() + 1
 
 
@@ -175,6 +223,6 @@ def test_until_the_first_sample_the_position_counts(httpd):
     server = httpd("Elastic On\nElasticGoal time\nElasticInterval 60s\n",
                    files={"page.html": PAGE})
     status = server.status()
-    assert "ElasticPrice" not in status
+    assert status["ElasticPrice"] == status["ElasticPriceRate"] == "0.000"
     assert round(float(status["ElasticPosition"]) * TOP) == START
     assert server.notes(server.get("/page.html", ae="gzip"))["elastic-level"] == "6"

@@ -10,13 +10,15 @@ from kit import bodies
 
 REASONS = ("off", "type", "small", "encoded", "not-acceptable", "env", "no-transform", "range",
            "status", "head", "bypass", "not-smaller", "memory", "tls-compression", "error")
-KEYS = ("ElasticVersion", "ElasticUptime", "ElasticControl", "ElasticCPU", "ElasticCPULow",
-        "ElasticCPUHigh", "ElasticLoad", "ElasticInterval", "ElasticSamples", "ElasticSteps",
+KEYS = ("ElasticVersion", "ElasticUptime", "ElasticControl", "ElasticGoal", "ElasticCPU",
+        "ElasticCPULow", "ElasticCPUHigh", "ElasticLoad", "ElasticInterval", "ElasticSamples",
+        "ElasticSteps",
         "ElasticPosition",
         "ElasticLevelGzip", "ElasticLevelBr", "ElasticBypass", "ElasticCompressed",
         "ElasticBytesIn", "ElasticBytesOut", "ElasticCpuUsec", "ElasticPrecompressed",
         *(f"ElasticSkipped-{reason}" for reason in REASONS))
-WORDS = ("ElasticVersion", "ElasticControl", "ElasticLoad")  # the other values are numbers
+# The other values are numbers.
+WORDS = ("ElasticVersion", "ElasticControl", "ElasticGoal", "ElasticLoad")
 
 CONFIG = """
 Elastic On

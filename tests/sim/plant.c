@@ -1,5 +1,7 @@
 #include "plant.h"
 
+#include "elastic/curve.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ plant_t plant_new(void)
 
 static double cost_at(const plant_t *plant, double position)
 {
-    el_curve_t curve = {plant->cost, NULL, PLANT_TOP};
+    el_curve_t curve = {plant->cost, PLANT_TOP};
 
     return el_curve_cost(&curve, position);
 }

@@ -1,4 +1,5 @@
 #include "elastic/control.h"
+#include "elastic/curve.h"
 
 #include "suites.h"
 
@@ -12,7 +13,6 @@ static const el_control_config_t predict = {EL_CONTROL_PREDICT, 0.5, 0.8, 2.0, T
 
 /* Each setup costs twice as much as the one below. */
 static const double cost[] = {5, 10, 20, 40, 80};
-static const double ratio[] = {0.40, 0.36, 0.33, 0.31, 0.305};
 /* Position 3's engine has become three times as slow. */
 static const double slowed[] = {5, 10, 20, 120, 80};
 
@@ -23,10 +23,9 @@ static double next(const el_control_config_t *config, const double *costs, doubl
 {
     el_observation_t observed = {
         .busy = busy, .capacity_usec = CAPACITY, .spent_usec = spent * CAPACITY, .cost = costs,
-        .ratio = ratio,
         /* What the curve expects of that much CPU. */
         .kbytes = spent * CAPACITY / (costs != NULL
-            ? el_curve_cost(&(el_curve_t){costs, NULL, TOP}, position) : 20),
+            ? el_curve_cost(&(el_curve_t){costs, TOP}, position) : 20),
     };
     el_control_state_t state = el_control_at((el_control_state_t){0, TOP, false, 0}, position);
 
@@ -76,7 +75,7 @@ START_TEST(a_short_sample_is_full_with_an_idle_tick)
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         el_observation_t observed = {
             .busy = samples[i].busy, .capacity_usec = samples[i].capacity,
-            .spent_usec = 0.5 * samples[i].capacity, .cost = cost, .ratio = ratio,
+            .spent_usec = 0.5 * samples[i].capacity, .cost = cost,
             .kbytes = 0.5 * samples[i].capacity / cost[TOP],
         };
         el_control_state_t state = {TOP, TOP, false, 0};
@@ -205,60 +204,6 @@ START_TEST(without_costs_it_mixes)
 }
 END_TEST
 
-static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
-static const el_goal_t soon = {.kind = EL_GOAL_TIME, .rate = 20e6};
-static const el_goal_t cheap = {.kind = EL_GOAL_COST, .per_core_hour = 0.04, .per_gbyte = 0.08};
-
-static const struct {
-    const char *guards;
-    el_control_mode_t mode;
-    const el_goal_t *goal;
-    double from, busy, spent, p95;
-    double to;
-} goals[] = {
-    {"latency: too slow, within the band", EL_CONTROL_PREDICT, &fast, 3, 0.65, 0.3, 4000, 2},
-    {"latency: too slow, and nothing to do", EL_CONTROL_PREDICT, &fast, 3, 0.1, 0.05, 4000, 2},
-    {"latency: too slow, steps", EL_CONTROL_STEP, &fast, 3, 0.65, 0.3, 16000, 2},
-    {"latency: fast enough", EL_CONTROL_PREDICT, &fast, 1, 0.1, 0.02, 250, 2},
-    {"latency: fast enough, steps", EL_CONTROL_STEP, &fast, 1, 0.1, 0.02, 60, 2},
-    {"latency: met", EL_CONTROL_PREDICT, &fast, 2.5, 0.1, 0.02, 1000, 2.5},
-    {"latency: not known", EL_CONTROL_PREDICT, &fast, 2.5, 0.1, 0.02, 0, 2.5},
-    {"latency: met, and the CPU is full", EL_CONTROL_PREDICT, &fast, 2.5, 1.0, 0.9, 1000, 0},
-    {"latency: met, and the CPU is full, steps", EL_CONTROL_STEP, &fast, 2, 1.0, 0.9, 1000, 1},
-    /* 0.7 busy, 0.2 of them compression's: half of the 0.1 up to the threshold is a quarter. */
-    {"latency: up as far as the CPU allows", EL_CONTROL_PREDICT, &fast, 1, 0.7, 0.2, 10, 1.25},
-    {"latency: at high, no further", EL_CONTROL_PREDICT, &fast, 1, 0.8, 0.2, 10, 1},
-    {"cost: to the cheapest", EL_CONTROL_PREDICT, &cheap, 0, 0.1, 0.001, 0, 3},
-    {"cost: to the cheapest, steps", EL_CONTROL_STEP, &cheap, 0, 0.1, 0.001, 0, 1},
-    {"cost: the CPU is full", EL_CONTROL_PREDICT, &cheap, 4, 1.0, 0.9, 0, 0},
-    {"time: CPU to spare", EL_CONTROL_STEP, &soon, 0, 0, 0.001, 0, 2.976238},
-    {"time: the CPU is full", EL_CONTROL_STEP, &soon, 4, 1.0, 0.9, 0, 0},
-    /* 8 ns a byte at the floor, 1536 at the ceiling; 400 by the wire, a quarter at half load. */
-    {"time: half of the CPU is busy", EL_CONTROL_STEP, &soon, 0, 0.5, 0.001, 0, 1.921559},
-};
-
-START_TEST(a_goal_sets_the_position)
-{
-    el_control_config_t config = predict;
-    el_control_state_t state =
-        el_control_at((el_control_state_t){0, TOP, false, 0}, goals[_i].from);
-    el_observation_t observed = {
-        .busy = goals[_i].busy, .capacity_usec = CAPACITY,
-        .spent_usec = goals[_i].spent * CAPACITY, .p95_usec = goals[_i].p95, .cost = cost,
-        .ratio = ratio,
-    };
-    double to;
-
-    observed.kbytes = observed.spent_usec
-                      / el_curve_cost(&(el_curve_t){cost, NULL, TOP}, goals[_i].from);
-    config.mode = goals[_i].mode;
-    config.goal = *goals[_i].goal;
-    memory = (el_control_memory_t){0};
-    to = el_control_position(el_control_next(&config, &observed, &memory, state));
-    ck_assert_msg(fabs(to - goals[_i].to) < 1e-4, "%s: %f", goals[_i].guards, to);
-}
-END_TEST
-
 Suite *control_predict_suite(void)
 {
     TCase *tc = tcase_create("control_predict");
@@ -272,6 +217,5 @@ Suite *control_predict_suite(void)
     tcase_add_test(tc, a_slowed_engine_changes_the_choice);
     tcase_add_test(tc, the_interval_scales_the_curve);
     tcase_add_test(tc, without_costs_it_mixes);
-    tcase_add_loop_test(tc, a_goal_sets_the_position, 0, ROWS(goals));
     return suite_of("control_predict", tc);
 }

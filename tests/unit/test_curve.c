@@ -31,13 +31,9 @@ static const struct {
 
 START_TEST(figures_are_usable_or_not)
 {
-    el_curve_t costs = {figures[_i].cost, NULL, 3};
-    el_curve_t ratios = {NULL, figures[_i].cost, 3};
+    el_curve_t costs = {figures[_i].cost, 3};
 
     ck_assert_msg(el_curve_has_costs(&costs) == figures[_i].has, "%s", figures[_i].guards);
-    ck_assert_msg(el_curve_has_ratios(&ratios) == figures[_i].has, "%s", figures[_i].guards);
-    ck_assert(!el_curve_has_ratios(&costs));
-    ck_assert(!el_curve_has_costs(&ratios));
 }
 END_TEST
 
@@ -52,12 +48,10 @@ static const struct {
 
 START_TEST(a_position_has_a_cost)
 {
-    el_curve_t curve = {rising, rising, 3};
+    el_curve_t curve = {rising, 3};
 
     ck_assert_msg(fabs(el_curve_cost(&curve, points[_i].position) - points[_i].cost) < 1e-12, "%s",
                   points[_i].guards);
-    ck_assert_msg(fabs(el_curve_ratio(&curve, points[_i].position) - points[_i].cost) < 1e-12,
-                  "%s: ratio", points[_i].guards);
 }
 END_TEST
 
@@ -81,7 +75,7 @@ static const struct {
 
 START_TEST(a_cost_has_a_position)
 {
-    el_curve_t curve = {costs[_i].curve, NULL, 3};
+    el_curve_t curve = {costs[_i].curve, 3};
     double position = el_curve_position(&curve, costs[_i].cost);
 
     ck_assert_msg(fabs(position - costs[_i].position) < 1e-12, "%s: %f", costs[_i].guards,
@@ -91,7 +85,7 @@ END_TEST
 
 START_TEST(one_setup_is_floor_and_ceiling)
 {
-    el_curve_t curve = {rising, rising, 0};
+    el_curve_t curve = {rising, 0};
 
     ck_assert(el_curve_has_costs(&curve));
     ck_assert_double_eq(el_curve_cost(&curve, 0), 1);

@@ -1,3 +1,4 @@
+#include "elastic/control_state.h"
 #include "elastic/goal.h"
 
 #include "suites.h"
@@ -97,95 +98,86 @@ START_TEST(a_text_is_a_goal)
 }
 END_TEST
 
-static const double cost[] = {5, 10, 20, 40, 80};
-static const double ratio[] = {0.40, 0.36, 0.33, 0.31, 0.305};
-static const el_curve_t curve = {cost, ratio, 4};
-static const el_curve_t unknown = {NULL, NULL, 4};
-static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
-
-START_TEST(half_of_the_way_to_a_latency)
+static double worth_of(const char *text)
 {
-    /* A quarter of the cost is asked for: half of it is where it goes first. */
-    ck_assert_double_eq_tol(el_goal_latency(&fast, &curve, 3, 4000), 2, 1e-9);
-    ck_assert_double_eq_tol(el_goal_latency(&fast, &curve, 1, 250), 2, 1e-9);
-    ck_assert_double_eq_tol(el_goal_latency(&fast, &curve, 0, 9000), 0, 1e-9);
-    ck_assert_double_eq_tol(el_goal_latency(&fast, &curve, 4, 10), 4, 1e-9);
+    el_goal_t goal;
+
+    ck_assert(el_goal_parse(text, strlen(text), &goal));
+    ck_assert(el_goal_is_priced(&goal));
+    return el_goal_worth(&goal, 0, 0);
+}
+
+static const struct {
+    const char *text;
+    double worth;
+} worths[] = {
+    {"time", 1600},
+    {"time 20Mbit/s", 400},
+    {"time auto 1Mbit/s 2Mbit/s", 4000},
+    /* A GB for 0.09 is 9e-11 a byte; a core's hour for 0.045 is 1.25e-14 a nanosecond. */
+    {"cost 0.045/h 0.09/GB", 7200},
+    {"cost 45/h 0.09/GB", 7.2},
+    {"cost 1/h 0/GB", 0},
+    {"latency p95 5ms", 1600},
+    /* As much as any setup may cost, and not more. */
+    {"cost 0/h 0.09/GB", 2e5},
+    {"cost 0.0001/h 10/GB", 2e5},
+    {"time 1bit/s", 2e5},
+};
+
+START_TEST(a_goal_says_what_a_byte_is_worth)
+{
+    double got = worth_of(worths[_i].text);
+
+    ck_assert_msg(fabs(got - worths[_i].worth) < 1e-6, "%s: %f", worths[_i].text, got);
 }
 END_TEST
 
-START_TEST(a_latency_that_is_met_moves_nothing)
+START_TEST(the_thresholds_set_no_price)
 {
-    ck_assert_double_eq(el_goal_latency(&fast, &curve, 2.5, 1000), 2.5);
-    ck_assert_double_eq(el_goal_latency(&fast, &curve, 2.5, 1040), 2.5);
-    ck_assert_double_eq(el_goal_latency(&fast, &curve, 2.5, 960), 2.5);
-    ck_assert_double_lt(el_goal_latency(&fast, &curve, 2.5, 1080), 2.5);
-    ck_assert_double_gt(el_goal_latency(&fast, &curve, 2.5, 920), 2.5);
-}
-END_TEST
+    el_goal_t goal = {.kind = EL_GOAL_CPU};
 
-START_TEST(without_costs_a_latency_is_felt_for)
-{
-    ck_assert_double_eq_tol(el_goal_latency(&fast, &unknown, 2, 1e9), 1.5, 1e-9);
-    ck_assert_double_eq_tol(el_goal_latency(&fast, &unknown, 2, 1), 2.5, 1e-9);
-    ck_assert_double_lt(el_goal_latency(&fast, &unknown, 2, 1200), 2);
-    ck_assert_double_gt(el_goal_latency(&fast, &unknown, 2, 1200), 1.5);
-    ck_assert_double_eq(el_goal_latency(&fast, &unknown, 0, 1e9), 0);
-    ck_assert_double_eq(el_goal_latency(&fast, &unknown, 4, 1), 4);
-}
-END_TEST
-
-START_TEST(a_price_is_cpu_and_egress)
-{
-    el_goal_t goal = {.kind = EL_GOAL_COST, .per_core_hour = 0.36, .per_gbyte = 0.10};
-
-    /* 10 µs for 1024 bytes are 9.765625 core seconds a GB, of which an hour costs 0.36. */
-    ck_assert_double_eq_tol(el_goal_price(&goal, &curve, 1), 0.0009765625 + 0.036, 1e-12);
+    ck_assert(!el_goal_is_priced(&goal));
 }
 END_TEST
 
 static const struct {
     const char *guards;
-    double per_core_hour, per_gbyte;
-    double from, best;
-} prices[] = {
-    {"CPU for nothing: the ceiling", 0, 0.08, 0, 4},
-    {"egress for nothing: the floor", 0.04, 0, 4, 0},
-    {"a cloud's prices", 0.04, 0.08, 0, 3},
-    {"dear CPU", 2, 0.10, 0, 1},
-    {"dearer CPU", 40, 0.10, 4, 0},
-    {"in between", 1, 0.10, 4, 2},
-    {"less than a hundredth saved: it stays", 0.04, 0.08, 3.5, 3.5},
-    {"more than that", 0.04, 0.08, 2, 3},
+    double before, p95, worth;
+} latencies[] = {
+    {"four times too slow: half of the way", 1000, 4000, 500},
+    {"four times as fast as it has to be", 1000, 250, 2000},
+    {"met", 1000, 1000, 1000},
+    {"met within what is known", 1000, 1040, 1000},
+    {"met within what is known, from below", 1000, 960, 1000},
+    {"not known", 1000, 0, 1000},
+    {"nothing is known", 0, 0, 1600},
+    {"no end of it", 1000, 1e9, 8},
+    {"no time at all", 1000, 1e-3, 8000},
 };
 
-START_TEST(the_cheapest_setup_is_found)
+START_TEST(a_latency_moves_the_worth)
 {
-    el_goal_t goal = {.kind = EL_GOAL_COST, .per_core_hour = prices[_i].per_core_hour,
-                      .per_gbyte = prices[_i].per_gbyte};
-    double got = el_goal_cheapest(&goal, &curve, prices[_i].from);
+    static const el_goal_t goal = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
+    double got = el_goal_worth(&goal, latencies[_i].before, latencies[_i].p95);
 
-    ck_assert_msg(got == prices[_i].best, "%s: %f", prices[_i].guards, got);
-    for (unsigned p = 0; p <= curve.top; p++) {
-        ck_assert_double_le(el_goal_price(&goal, &curve, got),
-                            1.01011 * el_goal_price(&goal, &curve, p));
-    }
+    ck_assert_msg(fabs(got - latencies[_i].worth) < 1e-6, "%s: %f", latencies[_i].guards, got);
 }
 END_TEST
 
-START_TEST(a_byte_is_worth_its_time_on_the_wire)
+START_TEST(prices_of_a_latency_are_spread_around_its_own)
 {
-    static const char *const others[] = {"cpu", "latency p95 5ms", "cost 0.02/h 0.1/GB"};
-    el_goal_t goal;
+    double product = 1;
 
-    ck_assert(el_goal_parse("time", 4, &goal));
-    ck_assert(el_goal_is_priced(&goal));
-    ck_assert_double_eq_tol(el_goal_worth(&goal), 1600, 1e-6);
-    ck_assert(el_goal_parse("time 20Mbit/s", 13, &goal));
-    ck_assert_double_eq_tol(el_goal_worth(&goal), 400, 1e-6);
-    for (int i = 0; i < ROWS(others); i++) {
-        ck_assert(el_goal_parse(others[i], strlen(others[i]), &goal));
-        ck_assert(!el_goal_is_priced(&goal));
+    for (unsigned n = 0; n < 1000; n++) {
+        double factor = el_goal_spread(el_control_turn(n));
+
+        ck_assert(factor >= 0.5 && factor < 2);
+        product *= factor;
     }
+    ck_assert_double_eq_tol(log(product) / 1000, 0, 0.01);
+    ck_assert_double_lt(el_goal_spread(655), 0.51);
+    ck_assert_double_gt(el_goal_spread(64880), 1.96);
 }
 END_TEST
 
@@ -215,12 +207,10 @@ Suite *goal_suite(void)
     TCase *tc = tcase_create("goal");
 
     tcase_add_loop_test(tc, a_text_is_a_goal, 0, ROWS(texts));
-    tcase_add_test(tc, half_of_the_way_to_a_latency);
-    tcase_add_test(tc, a_latency_that_is_met_moves_nothing);
-    tcase_add_test(tc, without_costs_a_latency_is_felt_for);
-    tcase_add_test(tc, a_price_is_cpu_and_egress);
-    tcase_add_loop_test(tc, the_cheapest_setup_is_found, 0, ROWS(prices));
-    tcase_add_test(tc, a_byte_is_worth_its_time_on_the_wire);
+    tcase_add_loop_test(tc, a_goal_says_what_a_byte_is_worth, 0, ROWS(worths));
+    tcase_add_test(tc, the_thresholds_set_no_price);
+    tcase_add_loop_test(tc, a_latency_moves_the_worth, 0, ROWS(latencies));
+    tcase_add_test(tc, prices_of_a_latency_are_spread_around_its_own);
     tcase_add_loop_test(tc, a_connections_rate_counts_within_bounds, 0, ROWS(rates));
     return suite_of("goal", tc);
 }

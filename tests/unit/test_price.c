@@ -1,3 +1,4 @@
+#include "elastic/control.h"
 #include "elastic/price.h"
 
 #include "suites.h"
@@ -162,6 +163,78 @@ START_TEST(an_interval_of_a_minute_counts_at_once)
 }
 END_TEST
 
+#define TOP 4
+
+static const el_goal_t slow_wire = {.kind = EL_GOAL_TIME, .rate = 5e6};
+static const el_goal_t wire = {.kind = EL_GOAL_TIME, .rate = 20e6};
+static const el_goal_t money = {.kind = EL_GOAL_COST, .per_core_hour = 0.9, .per_gbyte = 0.1};
+static const el_goal_t egress = {.kind = EL_GOAL_COST, .per_gbyte = 0.1};
+static const el_goal_t fast = {.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
+
+static el_control_config_t config_of(el_control_mode_t mode, const el_goal_t *goal)
+{
+    return (el_control_config_t){mode, 0.5, 0.8, 2.0, TOP, *goal};
+}
+
+static const struct {
+    const char *guards;
+    const el_goal_t *goal;
+    double busy, p95, price;
+    double position; /* 8 ns at the floor, 1536 at the ceiling */
+} prices[] = {
+    {"time: CPU to spare", &wire, 0, 0, 400, 2.976238},
+    {"time: a slower wire", &slow_wire, 0, 0, 1600, TOP},
+    {"time: half of the CPU is busy", &wire, 0.5, 0, 100, 1.921559},
+    {"time: the CPU is full", &wire, 1, 0, 400e-6, 0},
+    {"cost: CPU to spare", &money, 0, 0, 400, 2.976238},
+    {"cost: half of the CPU is busy", &money, 0.5, 0, 100, 1.921559},
+    {"cost: CPU for nothing, half of it busy", &egress, 0.5, 0, 5e4, TOP},
+    {"cost: CPU for nothing, and full", &egress, 1, 0, 0.2, 0},
+    {"latency: nothing is known", &fast, 0, 0, 1600, TOP},
+    {"latency: sixteen times too slow", &fast, 0, 16000, 400, 2.976238},
+    {"latency: half of the CPU is busy", &fast, 0.5, 16000, 100, 1.921559},
+    {"latency: met, and the CPU is full", &fast, 1, 1000, 1600e-6, 0},
+};
+
+/* Whatever moves the position otherwise. */
+START_TEST(a_goal_sets_a_price)
+{
+    for (el_control_mode_t mode = EL_CONTROL_STEP; mode < EL_CONTROL_OFF; mode++) {
+        el_control_config_t config = config_of(mode, prices[_i].goal);
+        el_observation_t observed = {.busy = prices[_i].busy, .seconds = 0.5, .cpus = 1,
+                                     .p95_usec = prices[_i].p95};
+        el_control_memory_t memory = {0};
+        el_control_state_t state = {2, TOP, false, 0};
+
+        state = el_control_next(&config, &observed, &memory, state);
+        ck_assert_msg(fabs(el_price_now(&memory.price) / prices[_i].price - 1) < 0.003, "%s: %g",
+                      prices[_i].guards, el_price_now(&memory.price));
+        ck_assert_msg(fabs(el_control_position(state) - prices[_i].position) < 1e-4, "%s: %f",
+                      prices[_i].guards, el_control_position(state));
+    }
+}
+END_TEST
+
+START_TEST(a_bypass_does_not_hide_the_load_from_the_price)
+{
+    el_control_config_t config = config_of(EL_CONTROL_STEP, &wire);
+    el_control_memory_t memory = {0};
+    el_control_state_t state = {0, TOP, true, 0};
+    el_observation_t observed = {.busy = 0.95, .seconds = 0.5, .cpus = 1};
+
+    config.bypass = 0.9;
+    for (unsigned n = 0; n < 4; n++) {
+        state = el_control_next(&config, &observed, &memory, state);
+        ck_assert(state.bypass);
+    }
+    ck_assert_double_gt(memory.price.delay, 300);
+    observed.busy = 0.1;
+    state = el_control_next(&config, &observed, &memory, state);
+    ck_assert(!state.bypass);
+    ck_assert_double_lt(memory.price.delay, 20);
+}
+END_TEST
+
 Suite *price_suite(void)
 {
     TCase *tc = tcase_create("price");
@@ -176,5 +249,7 @@ Suite *price_suite(void)
     tcase_add_test(tc, noise_changes_the_delay_seldom);
     tcase_add_test(tc, a_small_change_that_lasts_is_followed);
     tcase_add_test(tc, an_interval_of_a_minute_counts_at_once);
+    tcase_add_loop_test(tc, a_goal_sets_a_price, 0, ROWS(prices));
+    tcase_add_test(tc, a_bypass_does_not_hide_the_load_from_the_price);
     return suite_of("price", tc);
 }

@@ -151,31 +151,63 @@ START_TEST(what_compression_took_is_counted_for_predict)
 }
 END_TEST
 
+/* The price in the block, ns. */
+static double price(void)
+{
+    return (double)atomic_load(&state->price) / EL_PPM;
+}
+
 START_TEST(durations_are_counted_for_a_latency)
 {
     el_control_config_t fast = block_config;
     uint64_t generation;
+    double before;
 
     fast.goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
     generation = el_state_adopt(state, &fast, START, INTERVAL);
-    block_tick(generation, START + INTERVAL, &fast, 60);
-    block_tick(generation, START + 2 * INTERVAL, &fast, 60);
-    block_assert_control(5, TOP, false);
+    block_tick(generation, START + INTERVAL, &fast, 0);
+    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
+    block_tick(generation, START + 2 * INTERVAL, &fast, 0);
+    ck_assert_double_eq_tol(before = price(), 1600, 1e-3);
     for (unsigned n = 0; n < 40; n++) {
         el_histogram_add(&block->durations, 50000000);
     }
-    block_tick(generation, START + 3 * INTERVAL, &fast, 60);
-    block_assert_control(4, TOP, false);
+    block_tick(generation, START + 3 * INTERVAL, &fast, 0);
+    ck_assert_double_lt(price(), before / 6);
+    before = price();
     /* They fade: 40, 28, 19.6. */
-    block_tick(generation, START + 4 * INTERVAL, &fast, 60);
-    block_assert_control(3, TOP, false);
-    block_tick(generation, START + 5 * INTERVAL, &fast, 60);
-    block_assert_control(3, TOP, false);
+    block_tick(generation, START + 4 * INTERVAL, &fast, 0);
+    ck_assert_double_lt(price(), before / 6);
+    before = price();
+    block_tick(generation, START + 5 * INTERVAL, &fast, 0);
+    ck_assert_double_eq(price(), before);
     for (unsigned n = 0; n < 40; n++) {
         el_histogram_add(&block->durations, 50000000);
     }
     el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
     ck_assert_double_eq(el_histogram_quantile(&block->durations, 0.95, 0), 0);
+    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
+}
+END_TEST
+
+START_TEST(a_price_is_in_the_block_while_the_goal_sets_it)
+{
+    el_control_config_t timed = block_config;
+    el_position_t position = published(3, 6, 0, 700000);
+    uint64_t generation, claim;
+
+    timed.goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = 5e6};
+    generation = el_state_adopt(state, &timed, START, INTERVAL);
+    block_tick(generation, START + INTERVAL, &timed, 50);
+    block_tick(generation, START + 2 * INTERVAL, &timed, 50);
+    ck_assert_double_eq_tol(price(), 400, 0.01);
+    block_tick(generation, START + 3 * INTERVAL, &block_config, 50);
+    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
+    block_tick(generation, START + 4 * INTERVAL, &timed, 50);
+    ck_assert_double_eq_tol(price(), 400, 0.01);
+    ck_assert(el_state_claim(state, generation, START + 5 * INTERVAL, INTERVAL, &claim));
+    el_state_follow(state, claim, &timed, &position);
+    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
 }
 END_TEST
 
@@ -239,6 +271,7 @@ Suite *state_control_suite(void)
     tcase_add_test(tc, the_controllers_memory_is_in_the_block);
     tcase_add_test(tc, what_compression_took_is_counted_for_predict);
     tcase_add_test(tc, durations_are_counted_for_a_latency);
+    tcase_add_test(tc, a_price_is_in_the_block_while_the_goal_sets_it);
     tcase_add_test(tc, a_published_position_is_followed);
     tcase_add_test(tc, its_own_controller_begins_anew_after_following);
     return suite_of("state and controller", tc);

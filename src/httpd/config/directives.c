@@ -191,13 +191,18 @@ static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
 static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    el_server_t *server = el_server_config(cmd->server);
+    const char *text = apr_array_pstrcat(cmd->pool, el_words(cmd, args), ' ');
+    el_goal_t goal;
 
     (void)config;
     if (error) {
         return error;
     }
-    return el_goal_parse(args, strlen(args), &server->goal) ? NULL : el_refuse(cmd, args);
+    if (!el_goal_parse(text, strlen(text), &goal)) {
+        return el_refuse(cmd, args);
+    }
+    el_server_config(cmd->server)->goal = text;
+    return NULL;
 }
 
 /* The only word of the line as a path, relative to ServerRoot; NULL where it is none. */

@@ -38,6 +38,8 @@
 /* Millionths, in which shares of the CPU are kept. */
 #define PPM 1000000
 
+#define DEFAULT_GOAL "cpu"
+
 /* In httpd's run directory. */
 #define DEFAULT_POSITION "elastic.position"
 
@@ -215,12 +217,19 @@ static double share(const el_server_t *server, unsigned value, int64_t unset)
     return (double)el_value(&server->values, value, unset) / PPM;
 }
 
+const char *el_server_goal(const el_server_t *server)
+{
+    return server->goal ? server->goal : DEFAULT_GOAL;
+}
+
 el_control_config_t el_server_control(const el_server_t *server, unsigned top)
 {
     int64_t control = el_value(&server->values, EL_SERVER_CONTROL, EL_CONTROL_STEP);
     double high = share(server, EL_SERVER_HIGH, DEFAULT_HIGH_PPM);
     double bypass = share(server, EL_SERVER_BYPASS, EL_NO_BYPASS_PPM);
+    el_goal_t goal = {.kind = EL_GOAL_CPU};
 
+    el_goal_parse(el_server_goal(server), strlen(el_server_goal(server)), &goal);
     return (el_control_config_t){
         /* Where the position file cannot be read, httpd's own controller sets the position. */
         .mode = control == EL_CONTROL_EXTERNAL ? EL_CONTROL_STEP : (el_control_mode_t)control,
@@ -229,7 +238,7 @@ el_control_config_t el_server_control(const el_server_t *server, unsigned top)
         /* Below the high threshold it could begin where it has to end, and flap. */
         .bypass = bypass < high ? high : bypass,
         .top = top,
-        .goal = server->goal,
+        .goal = goal,
     };
 }
 

@@ -96,7 +96,7 @@ typedef struct {
     el_values_t values;
     const char *proc_stat; /* NULL: not set */
     const char *position;  /* ElasticPosition; NULL: not set */
-    el_goal_t goal;
+    const char *goal;      /* ElasticGoal, which el_goal_parse() takes; NULL: not set */
 } el_server_t;
 
 /* Whether some directive keeps or removes a tag: then a tag does not show a dynamic coding. */
@@ -174,6 +174,9 @@ int64_t el_server_max_memory(const el_server_t *server);
 
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);
+
+/* ElasticGoal, as it was set. */
+const char *el_server_goal(const el_server_t *server);
 
 /* The controller's settings; its positions run 0 … `top`. */
 el_control_config_t el_server_control(const el_server_t *server, unsigned top);

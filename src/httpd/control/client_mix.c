@@ -20,7 +20,7 @@ static unsigned encoded_codings(const el_site_t *site)
     return set;
 }
 
-bool el_client_mix_curve(uint64_t now, unsigned top, double *cost, double *ratio)
+bool el_client_mix_curve(uint64_t now, unsigned top, double *cost)
 {
     const el_site_t *site = el_policy_site();
     unsigned all = encoded_codings(site);
@@ -34,25 +34,24 @@ bool el_client_mix_curve(uint64_t now, unsigned top, double *cost, double *ratio
         return false;
     }
     for (unsigned p = 0; p <= top; p++) {
-        cost[p] = ratio[p] = 0;
+        cost[p] = 0;
     }
     for (unsigned set = 0; set < EL_CODING_SETS; set++) {
         double responses = mix.weights.sets[set];
 
         key.set = set & all;
         if (responses > 0 && key.set != 0) {
-            el_ladders_curve(&key, top, responses, cost, ratio);
+            el_ladders_curve(&key, top, responses, cost);
             total += responses;
         }
     }
     if (total <= 0) {
         total = 1;
         key.set = all;
-        el_ladders_curve(&key, top, total, cost, ratio);
+        el_ladders_curve(&key, top, total, cost);
     }
     for (unsigned p = 0; p <= top; p++) {
         cost[p] /= total;
-        ratio[p] /= total;
     }
     return true;
 }

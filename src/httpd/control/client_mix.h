@@ -12,12 +12,11 @@
 void el_client_mix_count(unsigned set);
 
 /*
- * What the setups at positions 0 … top cost (CPU µs for each KB of a body) and leave of it (bytes
- * for each byte), by the settings of the main server: for the mean body of late, the mean over the
- * clients of late, or a client of all codings where sections alone had any. Both arrays have room
- * for EL_COST_LEVELS. False where nothing was encoded yet, or `top` is beyond that. `now` is µs of
- * the monotonic clock; called for each sample.
+ * What the setups at positions 0 … top cost (CPU µs for each KB of a body), by the settings of the
+ * main server: for the mean body of late, the mean over the clients of late, or a client of all
+ * codings where sections alone had any. `cost` has room for EL_COST_LEVELS. False where nothing was
+ * encoded yet, or `top` is beyond that. `now` is µs of the monotonic clock; called for each sample.
  */
-bool el_client_mix_curve(uint64_t now, unsigned top, double *cost, double *ratio);
+bool el_client_mix_curve(uint64_t now, unsigned top, double *cost);
 
 #endif

@@ -108,8 +108,7 @@ bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
     return found;
 }
 
-void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost,
-                      double *ratio)
+void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost)
 {
     el_rung_t rungs[EL_RUNGS_MAX];
     size_t count = collect(key, rungs);
@@ -123,6 +122,5 @@ void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, d
                                        : el_ladder_rung(rungs, count, price);
 
         cost[p] += weight * rung->cost.nsec / 1000;
-        ratio[p] += weight * rung->cost.size / 10000;
     }
 }

@@ -35,10 +35,9 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t
 bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare);
 
 /*
- * Adds to `cost` (CPU µs for each KB of a body) and `ratio` (bytes for each byte), `weight` times,
- * those of the setups at positions 0 … `top`. Of one coding by its levels, without a ladder.
+ * Adds to `cost` (CPU µs for each KB of a body), `weight` times, those of the setups at positions
+ * 0 … `top`. Of one coding by its levels, without a ladder.
  */
-void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost,
-                      double *ratio);
+void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost);
 
 #endif

@@ -51,13 +51,12 @@ static void keep_load_text(void)
 }
 
 /* What the positions cost this site; false where that is not known, or nobody asks. */
-static bool read_curve(uint64_t now, double *cost, double *ratio)
+static bool read_curve(uint64_t now, double *cost)
 {
     const el_control_config_t *control = &el_shared.config.control;
 
-    return !el_goal_is_priced(&control->goal)
-           && el_shared_by_costs()
-           && el_client_mix_curve(now, control->top, cost, ratio);
+    return control->mode == EL_CONTROL_PREDICT && !el_goal_is_priced(&control->goal)
+           && el_client_mix_curve(now, control->top, cost);
 }
 
 /* Logs that reading the load has failed, or works again; once for each change. */
@@ -78,10 +77,10 @@ static void report_reading(const char *path, int error, bool good)
 
 static void read_load(uint64_t claim, uint64_t now)
 {
-    double cost[EL_COST_LEVELS], ratio[EL_COST_LEVELS];
+    double cost[EL_COST_LEVELS];
     const el_machine_t *machine = &sampler.machine;
     const char *path = NULL;
-    bool good, known;
+    bool good;
 
     if (el_machine_refresh(&sampler.machine, now)) {
         keep_load_text();
@@ -91,14 +90,12 @@ static void read_load(uint64_t claim, uint64_t now)
     good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
     report_reading(path, good ? 0 : errno, good);
     if (good) {
-        known = read_curve(now, cost, ratio);
         el_state_commit(el_shared.state, claim, &el_shared.config.control,
                         &(el_state_inputs_t){
                             .signals = &machine->signals,
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
-                            .cost = known ? cost : NULL,
-                            .ratio = known ? ratio : NULL,
+                            .cost = read_curve(now, cost) ? cost : NULL,
                             .counters = el_shared.counters,
                             .durations = el_shared.durations,
                         });

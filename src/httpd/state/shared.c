@@ -96,11 +96,10 @@ void el_shared_child(void)
 /* Below 0 where the position counts: with goals without a price, and until the first sample. */
 static double price(void)
 {
-    const el_goal_t *goal = &el_shared.config.control.goal;
-    uint64_t delay = atomic_load_explicit(&el_shared.state->delay, memory_order_relaxed);
+    uint64_t price = atomic_load_explicit(&el_shared.state->price, memory_order_relaxed);
 
-    return delay > 0 && el_goal_is_priced(goal)
-               ? el_goal_worth(goal) * EL_DELAY_ONE / (double)delay : -1;
+    return price != EL_STATE_NO_PRICE && el_goal_is_priced(&el_shared.config.control.goal)
+               ? (double)price / EL_PPM : -1;
 }
 
 el_turn_t el_shared_priced(el_control_state_t control)
@@ -108,18 +107,26 @@ el_turn_t el_shared_priced(el_control_state_t control)
     return (el_turn_t){control.position, control.top, price()};
 }
 
+/* Counted in each process, which begins at a number of its own. */
+static uint16_t next_turn(void)
+{
+    static _Atomic uint32_t responses;
+
+    return el_control_turn(atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed)
+                           + process);
+}
+
 el_turn_t el_shared_turn(void)
 {
-    /* Counted in each process, which begins at a number of its own. */
-    static _Atomic uint32_t responses;
     el_control_state_t control = el_state_control(el_shared.state);
-    uint32_t count;
+    el_turn_t turn = el_shared_priced(control);
 
-    if (control.fraction > 0) {
-        count = atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed) + process;
-        control.position += el_control_upper(control, count);
+    if (turn.price < 0 && control.fraction > 0) {
+        turn.position += el_control_upper(control, next_turn());
+    } else if (turn.price >= 0 && el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
+        turn.price *= el_goal_spread(next_turn());
     }
-    return el_shared_priced(control);
+    return turn;
 }
 
 int el_shared_level(el_range_t range, el_turn_t turn)

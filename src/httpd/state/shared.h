@@ -21,6 +21,7 @@
 /* What the configuration says of the controller. */
 typedef struct {
     el_control_config_t control;
+    const char *goal;     /* control's, as it was configured */
     unsigned start;       /* the position of a new controller */
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;    /* µs between samples */

@@ -61,6 +61,7 @@ static void add_controller(list_t *list)
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
 
     add(list, "ElasticControl", "Controller", false, control_word());
+    add(list, "ElasticGoal", "Goal", false, el_shared.config.goal);
     if (el_shared.config.position) {
         add_count(list, "ElasticFollows", "Follows the position file",
                   atomic_load(&state->source) == EL_SOURCE_FILE);
@@ -90,13 +91,16 @@ static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
                : el_shared_level(range, turn);
 }
 
-/* What a saved byte may cost, and the rate of the wire on which that is the time it takes. */
+/*
+ * What a saved byte may cost, and the rate of the wire on which that is the time it takes. Always
+ * numbers, for programs: 0 until the first sample, and while a position file is followed.
+ */
 static void add_price(list_t *list, double price)
 {
     add(list, "ElasticPrice", "Price of a saved byte, ns of CPU time", true,
-        apr_psprintf(list->pool, "%.1f", price));
+        apr_psprintf(list->pool, "%.3f", price));
     add(list, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", true,
-        apr_psprintf(list->pool, "%.3f", NSEC_OF_BYTE_AT_MBIT / price));
+        apr_psprintf(list->pool, "%.3f", price > 0 ? NSEC_OF_BYTE_AT_MBIT / price : 0));
 }
 
 static void add_levels(list_t *list)
@@ -110,6 +114,7 @@ static void add_levels(list_t *list)
         {EL_BR, "ElasticLevelBr", "Level of br"},
         {EL_ZSTD, "ElasticLevelZstd", "Level of zstd"},
     };
+    const el_control_config_t *config = &el_shared.config.control;
     el_control_state_t control = el_state_control(el_shared.state);
     el_turn_t turn = el_shared_priced(control);
 
@@ -119,8 +124,8 @@ static void add_levels(list_t *list)
         add_count(list, rows[i].key, rows[i].text,
                   range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
     }
-    if (turn.price > 0) {
-        add_price(list, turn.price);
+    if (el_goal_is_priced(&config->goal) && config->mode != EL_CONTROL_OFF) {
+        add_price(list, turn.price > 0 ? turn.price : 0);
     }
     add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
 }

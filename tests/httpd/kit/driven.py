@@ -59,6 +59,12 @@ class Driven:
         assert int(after["ElasticSteps"]) - int(samples["ElasticSteps"]) in (0, 1)
         return after
 
+    def loads(self, *percents):
+        """One sample after the other, each of another load than the last; the status then."""
+        for percent in percents:
+            status = self.load(percent, settle=0)
+        return status
+
     def position(self, status=None):
         return round(float((status or self.status())["ElasticPosition"]) * TOP)
 
