@@ -114,8 +114,9 @@ def on_machine(httpd, tmp_path):
         folder = tempfile.TemporaryDirectory(prefix="elastic-kernel-")
         os.chmod(folder.name, 0o755)
         kernel = Kernel(pathlib.Path(folder.name), files, moving)
-        server = httpd(f"Elastic On\nElasticInterval 200ms\nElasticLoad {load}", files=FILES,
-                       allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": folder.name},
+        server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n"
+                       f"ElasticLoad {load}", files=FILES, allow_log=[SHORT_INTERVAL],
+                       environ={"KERNEL_ROOT": folder.name},
                        wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
         made.append((server, kernel, folder))
         return server, kernel

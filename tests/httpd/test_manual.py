@@ -98,15 +98,12 @@ def test_each_reason_has_a_section(server):
 
 
 def test_each_key_of_the_status_page_is_explained(server):
-    """ElasticFollows is there with ElasticControl external only, a price with a goal that sets one,
-    memory with ElasticMaxMemory."""
+    """ElasticFollows is there with ElasticControl external only, memory with ElasticMaxMemory."""
     text = (MANUAL / "status.md").read_text()
     rows = "".join(re.findall(r"(?m)^\| (`Elastic.*?) \|", text))
     explained = {re.sub(r"-.*", "", key) for key in re.findall(r"`(\w+[-<>\w]*)`", rows)}
     keys = {re.sub(r"-.*", "", key) for key in server.status()}
-    others = {"ElasticFollows", "ElasticPrice", "ElasticPriceRate", "ElasticMemory",
-              "ElasticMaxMemory"}
-    assert explained - others == keys
+    assert explained - {"ElasticFollows", "ElasticMemory", "ElasticMaxMemory"} == keys
 
 
 def test_httpd_takes_the_configurations_of_the_manual(httpd):

@@ -226,3 +226,24 @@ def test_until_the_first_sample_the_position_counts(httpd):
     assert status["ElasticPrice"] == status["ElasticPriceRate"] == "0.000"
     assert round(float(status["ElasticPosition"]) * TOP) == START
     assert server.notes(server.get("/page.html", ae="gzip"))["elastic-level"] == "6"
+
+
+def test_the_goal_is_time_unless_a_control_or_a_goal_is_given(httpd):
+    server = httpd("Elastic On")
+    for config, goal in [
+            ("", "time 5Mbit/s"), ("ElasticInterval 1s\nElasticCPU 40 70", "time 5Mbit/s"),
+            ("ElasticControl step", "cpu"), ("ElasticControl predict", "cpu"),
+            ("ElasticControl off", "cpu"), ("ElasticControl step\nElasticGoal time", "time"),
+            ("ElasticGoal  latency  p95\t5ms", "latency p95 5ms"), ("ElasticGoal cpu", "cpu")]:
+        server.configure(f"Elastic On\n{config}")
+        server.graceful()
+        server.wait_for(lambda: server.status()["ElasticGoal"] == goal, 30, f"{config!r}: {goal}")
+        assert ("ElasticPrice" in server.status()) == (goal != "cpu")
+
+
+def test_a_drop_in_filter_alone_goes_by_the_price(httpd):
+    server = httpd("SetOutputFilter DEFLATE", records=("deflate",), files={"page.html": PAGE})
+    server.wait_for(lambda: float(server.status()["ElasticPrice"]) > 0, 30, "a price")
+    answer = server.get("/page.html", ae="gzip")
+    check.encoded(answer, "gzip", PAGE)
+    assert 1 <= int(server.notes(answer)["elastic-level"]) <= 6

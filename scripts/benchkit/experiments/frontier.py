@@ -31,7 +31,7 @@ class Scale(run.Scale):
 
 FEW = ("default", legs.IDENTITY.name, "gzip 1", "zstd 1", "zstd 4", "br 5", "mod_deflate 1",
        "mod_deflate 6")
-SOME = (*FEW, "default, gzip", "mix", "predict", "time", "time, gzip", "gzip 3", "gzip 4", "gzip 6",
+SOME = (*FEW, "default, gzip", "step", "step, gzip", "mix", "predict", "gzip 3", "gzip 4", "gzip 6",
         "br 0", "br 4", "zstd 3", "zstd 6", "mod_brotli 1", "mod_brotli 5", "nginx 1", "nginx 6")
 ALL_LOADS = tuple(number / 10 for number in range(1, 10))
 SCALES = {

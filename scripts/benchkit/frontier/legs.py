@@ -11,12 +11,11 @@ ACCEPT = {"all": "gzip, deflate, br, zstd", "gzip": "gzip"}
 
 # The ranges of ElasticLevel's defaults: what is above them is made for files compressed once.
 LEVELS = {"gzip": range(1, 10), "br": range(0, 7), "zstd": range(1, 10)}
-GOALS = {"cpu": "", "latency": "ElasticGoal latency p95 5ms\n",
-         "cost": "ElasticGoal cost 0.044/h 0.09/GB\n", "time": "ElasticGoal time\n"}
-CONTROLS = ("step", "mix", "predict")
-# With the goal of time, all of these do the same.
-MODES_AND_GOALS = [*((control, goal) for control in CONTROLS for goal in GOALS if goal != "time"),
-                   ("step", "time")]
+# The default is ElasticGoal time.
+SETTINGS = {"step": "ElasticControl step\n", "mix": "ElasticControl mix\n",
+            "predict": "ElasticControl predict\n", "off": "ElasticControl off\n",
+            "latency": "ElasticGoal latency p95 5ms\n",
+            "cost": "ElasticGoal cost 0.044/h 0.09/GB\n"}
 
 # A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
 # overload is measured by.
@@ -84,12 +83,11 @@ def default(clients="all"):
                    "gzip",), clients=(clients,), adaptive=True)
 
 
-def mode(control, goal="cpu", clients="all"):
-    name = {"cpu": control, "time": goal}.get(goal, f"{control}, {goal}")
+def mode(name, clients="all"):
     return Leg(name if clients == "all" else f"{name}, gzip", MODES,
-               setups.Setup(f"Elastic On\nElasticControl {control}\n{GOALS[goal]}"),
+               setups.Setup(f"Elastic On\n{SETTINGS[name]}"),
                codings=tuple(LEVELS) if clients == "all" else ("gzip",), clients=(clients,),
-               adaptive=control != "off")
+               adaptive=name != "off")
 
 
 def pinned(coding, level):
@@ -117,9 +115,7 @@ IDENTITY = Leg("not compressed", NONE, setups.NOTHING, codings=("",))
 def all_legs():
     """Every leg that there is."""
     found = [default(), default("gzip"), IDENTITY]
-    found += [mode(control, goal, clients) for clients in ACCEPT
-              for control, goal in MODES_AND_GOALS]
-    found += [mode("off"), mode("off", clients="gzip")]
+    found += [mode(name, clients) for clients in ACCEPT for name in SETTINGS]
     found += [pinned(coding, level) for coding, levels in LEVELS.items() for level in levels]
     found += [make(level) for make in (stock, brotli, of_nginx) for level in range(1, 10)]
     return [*found, brotli(0)]

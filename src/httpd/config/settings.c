@@ -38,7 +38,9 @@
 /* Millionths, in which shares of the CPU are kept. */
 #define PPM 1000000
 
-#define DEFAULT_GOAL "cpu"
+/* ElasticGoal, without ElasticControl and with it. */
+#define DEFAULT_GOAL "time 5Mbit/s"
+#define DEFAULT_GOAL_CONTROLLED "cpu"
 
 /* In httpd's run directory. */
 #define DEFAULT_POSITION "elastic.position"
@@ -219,7 +221,11 @@ static double share(const el_server_t *server, unsigned value, int64_t unset)
 
 const char *el_server_goal(const el_server_t *server)
 {
-    return server->goal ? server->goal : DEFAULT_GOAL;
+    if (server->goal) {
+        return server->goal;
+    }
+    return el_value_is_set(&server->values, EL_SERVER_CONTROL) ? DEFAULT_GOAL_CONTROLLED
+                                                               : DEFAULT_GOAL;
 }
 
 el_control_config_t el_server_control(const el_server_t *server, unsigned top)

@@ -175,7 +175,10 @@ int64_t el_server_max_memory(const el_server_t *server);
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);
 
-/* ElasticGoal, as it was set. */
+/*
+ * ElasticGoal: where it is not set, that pages come soonest; but the CPU's thresholds where
+ * ElasticControl says how they are to be followed.
+ */
 const char *el_server_goal(const el_server_t *server);
 
 /* The controller's settings; its positions run 0 … `top`. */

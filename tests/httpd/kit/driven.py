@@ -10,6 +10,7 @@ CONFIG = """
 Elastic On
 ElasticProcStat {root}/stat
 ElasticInterval 100ms
+ElasticControl step
 ElasticCPU 50 80
 """
 TOP = 8  # of the default bounds: gzip 1 9
