@@ -132,6 +132,47 @@ def test_prune_removes_only_orphans_of_known_types(site):
                            "page.html.gz"]
 
 
+@pytest.fixture
+def tree(tmp_path_factory):
+    """Where the siblings lie, apart from the site."""
+    return tmp_path_factory.mktemp("tree")
+
+
+def test_siblings_in_a_tree_of_their_own(site, tree):
+    (site / "assets/new").mkdir(parents=True)
+    (site / "assets").chmod(0o750)
+    (site / "assets/new/app.js").write_bytes(TEXT)
+    assert run(site, "--root", tree).returncode == 0
+    assert names(site) == ["assets", "page.html"] and names(site / "assets/new") == ["app.js"]
+    assert names(tree) == ["assets", "page.html.br", "page.html.gz"]
+    assert names(tree / "assets/new") == ["app.js.br", "app.js.gz"]
+    assert (tree / "assets").stat().st_mode & 0o777 == 0o750
+    sibling, source = tree / "assets/new/app.js.gz", site / "assets/new/app.js"
+    assert gzip.decompress(sibling.read_bytes()) == TEXT
+    assert sibling.stat().st_mtime_ns == source.stat().st_mtime_ns
+    assert "4 up to date" in run(site, "--root", tree).stdout
+
+
+def test_prune_in_a_tree_of_their_own(site, tree):
+    (site / "other.css.gz").write_bytes(b"beside")
+    for name in ("gone.css.gz", "backup.gz"):
+        (tree / name).write_bytes(b"old")
+    assert "1 pruned" in run(site, "--root", tree, "--prune").stdout
+    assert names(tree) == ["backup.gz", "page.html.br", "page.html.gz"]
+    assert (site / "other.css.gz").exists()
+
+
+def test_a_tree_of_their_own_is_apart(site, tree):
+    (site / "inner").mkdir()
+    for arguments, says in (((site, "--root", site / "inner"), "within each other"),
+                            ((site / "inner", "--root", site), "within each other"),
+                            ((site, "--root", site), "within each other"),
+                            ((site, tree, "--root", tree), "one DIR"),
+                            ((site, "--root", site / "none"), "is not a directory")):
+        result = run(*arguments)
+        assert result.returncode == 2 and says in result.stderr, arguments
+
+
 def test_links_are_not_followed(site, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "other.html").write_bytes(TEXT)
