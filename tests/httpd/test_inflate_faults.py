@@ -42,6 +42,18 @@ def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
         assert answer.status == 500 and answer.coding is None
 
 
+def test_an_answer_that_has_begun_does_not_look_whole(httpd):
+    """A handler writes while it reads, and the body it reads turns out damaged or too large."""
+    server = httpd("<Location /back>\nSetHandler reflector\nElasticInflate On\n</Location>\n"
+                   "DeflateInflateLimitRequestBody 1500000", modules=["reflector"],
+                   records=("elastic", "deflate"), allow_log=("elastic:", "AH0"))
+    whole = encode(bodies.noise(1 << 20), "gzip")
+    for sent in (whole[:-5] + b"wrong", encode(bodies.noise(2 << 20), "gzip")):
+        answer = post(server, "/back", sent)
+        assert answer.status == 200 and not answer.complete, answer
+    check.whole(post(server, "/back", whole), None, bodies.noise(1 << 20))
+
+
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     return httpd_shared(

@@ -32,12 +32,26 @@ typedef struct {
 static ap_filter_rec_t *inflate_rec;
 static ap_filter_rec_t *deflate_rec; /* NULL where DEFLATE is not ours */
 
+/*
+ * Ends the response, which the handler cannot. Where its header is out, only the status of a broken
+ * backend makes httpd leave out the last chunk, without which nobody takes it for whole.
+ */
+static apr_status_t end_response(request_rec *r)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
+    int status = r->sent_bodyct ? HTTP_BAD_GATEWAY : HTTP_SERVICE_UNAVAILABLE;
+
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
+    ap_pass_brigade(r->output_filters, bb);
+    return AP_FILTER_ERROR;
+}
+
 /* Ends the body in error, for this read and all that follow. */
 static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
 {
     request_rec *r = f->r;
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
-    apr_bucket_brigade *bb;
 
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "elastic: the request body is refused, %s; its encoded bytes so far "
@@ -45,20 +59,11 @@ static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
                   el_inflate_text(why), in->inflate.in, in->inflate.out);
     /* What is left of the body must not be taken for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;
-    switch (why) {
-    case EL_INFLATE_SIZE_LIMIT:
-    case EL_INFLATE_RATIO_LIMIT:
+    if (why == EL_INFLATE_NO_MEMORY || r->sent_bodyct) {
+        in->failed = end_response(r);
+    } else if (why == EL_INFLATE_SIZE_LIMIT || why == EL_INFLATE_RATIO_LIMIT) {
         in->failed = APR_ENOSPC; /* handlers make a 413 of it, and a 400 of anything unknown */
-        break;
-    case EL_INFLATE_NO_MEMORY:
-        bb = apr_brigade_create(r->pool, alloc);
-        APR_BRIGADE_INSERT_TAIL(
-            bb, ap_bucket_error_create(HTTP_SERVICE_UNAVAILABLE, NULL, r->pool, alloc));
-        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
-        ap_pass_brigade(r->output_filters, bb);
-        in->failed = AP_FILTER_ERROR;
-        break;
-    default:
+    } else {
         in->failed = APR_EGENERAL;
     }
     apr_brigade_cleanup(in->encoded);
