@@ -30,6 +30,7 @@ typedef struct {
     int default_min;       /* ElasticLevel's default floor */
     int default_max;       /* ElasticLevel's default ceiling */
     int stock_level;       /* what an httpd without this module uses; the controller starts there */
+    el_coding_t stock;     /* what such an httpd would have sent: this coding, or gzip */
 } el_coding_info_t;
 
 /* The row of `coding`; NULL for EL_IDENTITY and for anything out of range. */

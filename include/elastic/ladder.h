@@ -21,12 +21,13 @@ typedef struct {
     int min;
     int max;
     bool enabled;
+    bool stock; /* and no more bytes than an httpd without this module would make */
 } el_range_t;
 
 /* The bounds of a coding that is used; both may be the same level. */
 static inline el_range_t el_range_of(int min, int max)
 {
-    return (el_range_t){min, max, true};
+    return (el_range_t){.min = min, .max = max, .enabled = true};
 }
 
 /* The ladder's top: the widest max − min among `ranges`, which has EL_CODINGS entries. */
@@ -55,6 +56,13 @@ typedef struct {
 
 /* As many rungs as all codings have levels. */
 #define EL_RUNGS_MAX (EL_CODINGS * EL_COST_LEVELS)
+
+/*
+ * Leaves those of the `count` setups (1 or more) that make no more bytes than `most`, and the
+ * levels of its own coding from its level on, which make no more by definition. Where there are
+ * none, that which makes the fewest. Returns how many are left.
+ */
+size_t el_ladder_bound(el_rung_t *rungs, size_t count, el_rung_t most);
 
 /*
  * Makes a ladder of setups: in the order of their time, without those that others beat, which is

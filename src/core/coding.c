@@ -15,6 +15,7 @@ static const el_coding_info_t table[EL_CODINGS] = {
         .default_min = 1,
         .default_max = 9,
         .stock_level = 6, /* zlib's Z_DEFAULT_COMPRESSION */
+        .stock = EL_GZIP,
     },
     [EL_BR] = {
         .token = "br",
@@ -26,6 +27,7 @@ static const el_coding_info_t table[EL_CODINGS] = {
         .default_min = 0,
         .default_max = 6, /* beyond it brotli is made for files that are compressed once */
         .stock_level = 5,
+        .stock = EL_BR,
     },
     [EL_ZSTD] = {
         .token = "zstd",
@@ -37,6 +39,7 @@ static const el_coding_info_t table[EL_CODINGS] = {
         .default_min = 1,
         .default_max = 9,
         .stock_level = 3, /* the library's own default */
+        .stock = EL_GZIP,
     },
 };
 

@@ -74,6 +74,29 @@ static double price_between(const el_rung_t *a, const el_rung_t *b)
     return ((double)b->cost.nsec - (double)a->cost.nsec) / saved;
 }
 
+static bool is_within(const el_rung_t *rung, const el_rung_t *most)
+{
+    return rung->cost.size <= most->cost.size
+           || (rung->coding == most->coding && rung->level >= most->level);
+}
+
+size_t el_ladder_bound(el_rung_t *rungs, size_t count, el_rung_t most)
+{
+    el_rung_t fewest = rungs[0];
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        fewest = rungs[i].cost.size < fewest.cost.size ? rungs[i] : fewest;
+        if (is_within(&rungs[i], &most)) {
+            rungs[left++] = rungs[i];
+        }
+    }
+    if (left == 0) {
+        rungs[left++] = fewest;
+    }
+    return left;
+}
+
 size_t el_ladder_build(el_rung_t *rungs, size_t count)
 {
     size_t left = 0;

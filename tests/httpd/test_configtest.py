@@ -57,6 +57,11 @@ VALUES = {
         Values(["0", "11"], [("br -1", "-1"), ("br 12", "12"), ("br 0 12", "12")],
                ["br 0", "br 11", "br 0 11"]),
         Values(["0"], [("br 11 0", "11")], []),
+        Values(["stock"],
+               [("gzip stock 5", "5"), ("br stock 4", "4"), ("zstd stock 2", "2"),
+                ("gzip stock 13", "13"), ("gzip 1 stock", "stock"), ("gzip stock stock", "stock"),
+                ("gzip stocks", "stocks"), ("stock", "stock"), ("gzip stock 6 9", "9")],
+               ["gzip stock", "gzip Stock 6", "gzip stock 9", "br stock 11", "br STOCK"]),
         Values(["1", "19"], [("zstd 0", "0"), ("zstd 20", "20"), ("zstd 3 20", "20")], [])],
     "ElasticCPU": [Values(
         ["0", "100"],
@@ -112,10 +117,12 @@ GOOD = ["elastic on", *(f"{name} {good}" for name, several in VALUES.items()
 CLAMPED = [
     ("ElasticLevel zstd 1 19", "zstd", env.HAS_ZSTD),
     ("ElasticLevel zstd 3", "zstd", env.HAS_ZSTD),
+    ("ElasticLevel zstd stock", "zstd", env.HAS_ZSTD),
     ("ElasticCodings zstd br gzip", "zstd", env.HAS_ZSTD),
     ("ElasticCodings zstd", "zstd", env.HAS_ZSTD),
     ("ElasticLevel gzip 10", "gzip", env.HAS_LIBDEFLATE),
     ("ElasticLevel gzip 1 12", "gzip", env.HAS_LIBDEFLATE),
+    ("ElasticLevel gzip stock 12", "gzip", env.HAS_LIBDEFLATE),
     ("ElasticLevel gzip 11 12", "gzip", env.HAS_LIBDEFLATE),
 ]
 

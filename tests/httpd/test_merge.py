@@ -34,6 +34,7 @@ CHANGES = [
     ("ElasticCodings gzip", {"br": None}),
     ("ElasticLevel gzip 7", {"gzip": "7"}),
     ("ElasticLevel br 5", {"br": "5"}),
+    ("ElasticLevel gzip stock 6", {"gzip": "6"}),
     ("ElasticMinSize 300", {"minimum": (299, 300)}),
     ("ElasticETag weak", {"tag": "weak"}),
     ("ElasticETag remove", {"tag": "removed"}),

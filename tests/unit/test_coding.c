@@ -9,9 +9,10 @@ static const struct {
     el_coding_t coding;
     el_coding_info_t info;
 } known[] = {
-    {"gzip's names and bounds", EL_GZIP, {"gzip", "x-gzip", "-gzip", ".gz", 1, 12, 1, 9, 6}},
-    {"br's names and bounds", EL_BR, {"br", NULL, "-br", ".br", 0, 11, 0, 6, 5}},
-    {"zstd's names and bounds", EL_ZSTD, {"zstd", NULL, "-zstd", ".zst", 1, 19, 1, 9, 3}},
+    {"gzip's names and bounds", EL_GZIP, {"gzip", "x-gzip", "-gzip", ".gz", 1, 12, 1, 9, 6, EL_GZIP}},
+    {"br's names and bounds", EL_BR, {"br", NULL, "-br", ".br", 0, 11, 0, 6, 5, EL_BR}},
+    {"zstd's names and bounds", EL_ZSTD,
+     {"zstd", NULL, "-zstd", ".zst", 1, 19, 1, 9, 3, EL_GZIP}},
 };
 
 START_TEST(a_coding_has_its_row)
@@ -29,6 +30,7 @@ START_TEST(a_coding_has_its_row)
     ck_assert_int_eq(got->default_min, want->default_min);
     ck_assert_int_eq(got->default_max, want->default_max);
     ck_assert_int_eq(got->stock_level, want->stock_level);
+    ck_assert_int_eq(got->stock, want->stock);
 }
 END_TEST
 

@@ -6,9 +6,9 @@
 
 #define TOP_MAX 18
 
-#define GZIP(min, max) [EL_GZIP] = {min, max, true}
-#define BR(min, max) [EL_BR] = {min, max, true}
-#define ZSTD(min, max) [EL_ZSTD] = {min, max, true}
+#define GZIP(min, max) [EL_GZIP] = {min, max, true, false}
+#define BR(min, max) [EL_BR] = {min, max, true, false}
+#define ZSTD(min, max) [EL_ZSTD] = {min, max, true, false}
 
 static const struct {
     const char *guards;
@@ -32,9 +32,9 @@ static const struct {
     {"all pinned", {GZIP(6, 6), BR(5, 5)}, 0, 0},
     {"pinned at the floor", {GZIP(1, 1)}, 0, 0},
     {"pinned at the ceiling", {GZIP(9, 9)}, 0, 0},
-    {"no coding", {{0, 0, false}}, 0, 0},
-    {"bounds of a coding that is not used", {GZIP(1, 9), [EL_BR] = {0, 11, false}}, 8, 5},
-    {"gzip is not used, whatever its bounds", {[EL_GZIP] = {1, 9, false}, BR(0, 6)}, 6, 6},
+    {"no coding", {{0, 0, false, false}}, 0, 0},
+    {"bounds of a coding that is not used", {GZIP(1, 9), [EL_BR] = {0, 11, false, false}}, 8, 5},
+    {"gzip is not used, whatever its bounds", {[EL_GZIP] = {1, 9, false, false}, BR(0, 6)}, 6, 6},
     {"no gzip: the ceiling", {BR(0, 6)}, 6, 6},
 };
 
@@ -53,14 +53,14 @@ static const struct {
     unsigned top;
     int levels[TOP_MAX + 2]; /* of the positions 0 … top + 1 */
 } walks[] = {
-    {"the widest: each position its level", {1, 9, true}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
-    {"narrower: rounded, halves up", {0, 6, true}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
-    {"half as wide", {1, 5, true}, 8, {1, 2, 2, 3, 3, 4, 4, 5, 5, 5}},
-    {"one step in the middle", {3, 4, true}, 4, {3, 3, 4, 4, 4, 4}},
-    {"one step, odd top", {3, 4, true}, 3, {3, 3, 4, 4, 4}},
-    {"three into eleven", {5, 7, true}, 11, {5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7}},
-    {"pinned", {6, 6, true}, 4, {6, 6, 6, 6, 6, 6}},
-    {"no ladder: the ceiling", {1, 9, true}, 0, {9, 9}},
+    {"the widest: each position its level", {1, 9, true, false}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
+    {"narrower: rounded, halves up", {0, 6, true, false}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
+    {"half as wide", {1, 5, true, false}, 8, {1, 2, 2, 3, 3, 4, 4, 5, 5, 5}},
+    {"one step in the middle", {3, 4, true, false}, 4, {3, 3, 4, 4, 4, 4}},
+    {"one step, odd top", {3, 4, true, false}, 3, {3, 3, 4, 4, 4}},
+    {"three into eleven", {5, 7, true, false}, 11, {5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7}},
+    {"pinned", {6, 6, true, false}, 4, {6, 6, 6, 6, 6, 6}},
+    {"no ladder: the ceiling", {1, 9, true, false}, 0, {9, 9}},
 };
 
 START_TEST(a_position_gives_a_level)
@@ -121,6 +121,37 @@ START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
         ck_assert(i == 0 || (rungs[i].cost.nsec > rungs[i - 1].cost.nsec
                              && rungs[i].cost.size < rungs[i - 1].cost.size));
     }
+}
+END_TEST
+
+/* Of `setups`, by number; -1 ends a row. */
+static const struct {
+    const char *guards;
+    el_rung_t most;
+    int left[ROWS(setups) + 1];
+} bounds[] = {
+    {"fewer or as many", {EL_GZIP, 6, {10700, 2360}}, {2, 4, 5, 7, 8, -1}},
+    {"the coding's own level and those above", {EL_GZIP, 3, {2100, 2300}}, {1, 2, 5, 8, -1}},
+    {"another coding's levels count by their bytes", {EL_BR, 2, {5700, 2240}}, {2, 4, 5, 8, -1}},
+    {"all", {EL_BR, 0, {1400, 2660}}, {0, 1, 2, 3, 4, 5, 6, 7, 8, -1}},
+    {"none makes as few", {EL_GZIP, 9, {30000, 2000}}, {5, -1}},
+};
+
+START_TEST(a_bound_leaves_what_makes_no_more_bytes)
+{
+    el_rung_t rungs[ROWS(setups)];
+    size_t count;
+
+    memcpy(rungs, setups, sizeof(rungs));
+    count = el_ladder_bound(rungs, ROWS(setups), bounds[_i].most);
+    for (size_t i = 0; i < count; i++) {
+        int number = bounds[_i].left[i];
+
+        ck_assert_msg(number >= 0 && rungs[i].coding == setups[number].coding
+                          && rungs[i].level == setups[number].level,
+                      "%s", bounds[_i].guards);
+    }
+    ck_assert_msg(bounds[_i].left[count] == -1, "%s", bounds[_i].guards);
 }
 END_TEST
 
@@ -253,6 +284,7 @@ Suite *ladder_suite(void)
     tcase_add_test(tc, a_position_far_past_the_top_is_the_ceiling);
     tcase_add_test(tc, no_step_moves_a_level_by_more_than_one);
     tcase_add_test(tc, a_ladder_rises_in_time_and_falls_in_bytes);
+    tcase_add_loop_test(tc, a_bound_leaves_what_makes_no_more_bytes, 0, ROWS(bounds));
     tcase_add_test(tc, a_position_pays_the_same_for_a_byte_of_any_body);
     tcase_add_loop_test(tc, a_price_pays_for_every_byte_that_costs_no_more, 0, ROWS(bids));
     tcase_add_test(tc, a_price_has_a_position);

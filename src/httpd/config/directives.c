@@ -142,29 +142,37 @@ static void keep_range(cmd_parms *cmd, el_dir_t *dir, el_coding_t coding, el_ran
     dir->range_set[coding] = true;
 }
 
+/* The bounds that the words behind the coding say; false where they are none. */
+static bool read_range(const apr_array_header_t *words, const el_coding_info_t *info,
+                       el_range_t *range)
+{
+    bool stock = strcasecmp(el_word(words, 1), "stock") == 0;
+    bool one = words->nelts == 2;
+    int64_t min = info->stock_level, max = info->default_max;
+
+    if ((!stock && !el_number(el_word(words, 1), info->level_min, info->level_max, &min))
+        || (!one && !el_number(el_word(words, 2), info->level_min, info->level_max, &max))) {
+        return false;
+    }
+    *range = el_range_of((int)min, (int)(one && !stock ? min : max));
+    range->stock = stock;
+    return range->min <= range->max;
+}
+
 static const char *set_level(cmd_parms *cmd, void *config, const char *args)
 {
     apr_array_header_t *words = el_words(cmd, args);
-    const el_coding_info_t *info;
     el_coding_t coding;
-    int64_t bound[2];
+    el_range_t range;
 
     if (words->nelts != 2 && words->nelts != 3) {
         return el_refuse(cmd, args);
     }
     coding = el_coding_find(el_word(words, 0), strlen(el_word(words, 0)));
-    info = el_coding_info(coding);
-    for (int i = 0; i < 2; i++) {
-        const char *text = el_word(words, words->nelts == 3 ? i + 1 : 1);
-
-        if (!info || !el_number(text, info->level_min, info->level_max, &bound[i])) {
-            return el_refuse(cmd, args);
-        }
-    }
-    if (bound[0] > bound[1]) {
+    if (coding == EL_IDENTITY || !read_range(words, el_coding_info(coding), &range)) {
         return el_refuse(cmd, args);
     }
-    keep_range(cmd, config, coding, el_range_of((int)bound[0], (int)bound[1]));
+    keep_range(cmd, config, coding, range);
     return NULL;
 }
 
@@ -272,7 +280,8 @@ const command_rec el_commands[] = {
                      "codings out of gzip, br and zstd, each once, the preferred one first"),
     AP_INIT_RAW_ARGS("ElasticLevel", set_level, NULL, NOT_HTACCESS,
                      "a coding and one level or a minimum and a maximum: gzip 1-12, br 0-11, "
-                     "zstd 1-19"),
+                     "zstd 1-19; the minimum may be stock, which is no less than gzip 6, br 5 or "
+                     "zstd 3"),
     VALUE("ElasticMinSize", NOT_HTACCESS,
           "auto, or the size in bytes below which bodies stay as they are",
           .value = EL_DIR_MIN_SIZE, .unit = EL_UNIT_ONE, .max = INT64_MAX, .words = auto_size),
@@ -292,7 +301,7 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
                      "the path of a folder in which the siblings lie, at the paths of their files"),
     VALUE("ElasticInflate", EVERYWHERE,
-          "On or Off: whether request bodies in gzip, br and zstd are decoded",
+          "On or Off: whether request bodies in gzip and br are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),
     VALUE("ElasticPadding", EVERYWHERE,
           "Off, or the most bytes of padding that a response gets, 0 to 4096",

@@ -186,7 +186,9 @@ el_range_t el_range_built_in(el_coding_t coding, el_range_t wanted)
     if (top == EL_ENGINE_NONE) {
         return (el_range_t){.enabled = false};
     }
-    return el_range_of(wanted.min < top ? wanted.min : top, wanted.max < top ? wanted.max : top);
+    wanted.min = wanted.min < top ? wanted.min : top;
+    wanted.max = wanted.max < top ? wanted.max : top;
+    return wanted;
 }
 
 el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)

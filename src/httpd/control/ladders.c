@@ -42,6 +42,41 @@ static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
     return count;
 }
 
+/*
+ * The setup whose bytes no response of this key may exceed: that of an httpd without this module,
+ * for each coding that is bounded so; the one with the fewest. False where none is.
+ */
+static bool read_bound(const el_ladder_key_t *key, el_rung_t *most)
+{
+    el_setup_t setup = {.size_hint = key->length};
+    bool found = false;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        el_coding_t stock = el_coding_info((el_coding_t)i)->stock;
+        el_rung_t rung = {.coding = stock, .level = el_coding_info(stock)->stock_level};
+
+        if (!(key->set & EL_CODING_BIT(i)) || !key->range[i].stock) {
+            continue;
+        }
+        setup.level = rung.level;
+        rung.cost = el_costs_expect(stock, &setup, key->whole);
+        if (!found || rung.cost.size < most->cost.size) {
+            *most = rung;
+        }
+        found = true;
+    }
+    return found;
+}
+
+/* Those of the key's setups that may be used, in the same order; one at least. */
+static size_t collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs)
+{
+    size_t count = collect(key, rungs);
+    el_rung_t most;
+
+    return read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
+}
+
 /* Whether a slot holds the key's ladder by the costs of this second. */
 static bool is_current(const slot_t *slot, const el_ladder_key_t *key, uint32_t now)
 {
@@ -50,7 +85,8 @@ static bool is_current(const slot_t *slot, const el_ladder_key_t *key, uint32_t 
     for (unsigned i = 0; same && i < EL_CODINGS; i++) {
         same = !(key->set & EL_CODING_BIT(i))
                || (slot->range[i].min == key->range[i].min
-                   && slot->range[i].max == key->range[i].max);
+                   && slot->range[i].max == key->range[i].max
+                   && slot->range[i].stock == key->range[i].stock);
     }
     return same;
 }
@@ -59,7 +95,7 @@ static void build(slot_t *slot, const el_ladder_key_t *key, uint32_t now)
 {
     slot->built = now;
     memcpy(slot->range, key->range, sizeof(slot->range));
-    slot->count = el_ladder_build(slot->rungs, collect(key, slot->rungs));
+    slot->count = el_ladder_build(slot->rungs, collect_allowed(key, slot->rungs));
 }
 
 static el_rung_t choose(const el_rung_t *rungs, size_t count, el_turn_t turn, uint32_t most)
@@ -79,7 +115,7 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t
 
     /* A slot that another thread uses is not waited for. */
     if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
-        return choose(rungs, el_ladder_build(rungs, collect(key, rungs)), turn, most);
+        return choose(rungs, el_ladder_build(rungs, collect_allowed(key, rungs)), turn, most);
     }
     if (!is_current(slot, key, now)) {
         build(slot, key, now);
@@ -87,6 +123,22 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t
     chosen = choose(slot->rungs, slot->count, turn, most);
     atomic_flag_clear_explicit(&slot->busy, memory_order_release);
     return chosen;
+}
+
+int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level)
+{
+    el_rung_t rungs[EL_RUNGS_MAX];
+    size_t count, at = 0;
+
+    /* A coding's own levels rise from that of the bound on. */
+    if (!key->range[coding].stock || el_coding_info(coding)->stock == coding) {
+        return level;
+    }
+    count = collect_allowed(key, rungs);
+    while (at + 1 < count && rungs[at].level < level) {
+        at++;
+    }
+    return rungs[at].level;
 }
 
 bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
@@ -113,12 +165,14 @@ void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, d
     el_rung_t rungs[EL_RUNGS_MAX];
     size_t count = collect(key, rungs);
     bool single = rungs[0].coding == rungs[count - 1].coding;
-    el_range_t only = key->range[rungs[0].coding];
+    el_coding_t coding = rungs[0].coding;
+    el_range_t only = key->range[coding];
 
-    count = single ? count : el_ladder_build(rungs, count);
+    count = single ? count : el_ladder_build(rungs, collect_allowed(key, rungs));
     for (unsigned p = 0; p <= top; p++) {
         double price = el_ladder_price(rungs, count, p, top, el_costs_slowness());
-        const el_rung_t *rung = single ? &rungs[el_ladder_level(only, p, top) - only.min]
+        int level = single ? el_ladders_level(key, coding, el_ladder_level(only, p, top)) : 0;
+        const el_rung_t *rung = single ? &rungs[level - only.min]
                                        : el_ladder_rung(rungs, count, price);
 
         cost[p] += weight * rung->cost.nsec / 1000;

@@ -24,9 +24,16 @@ typedef struct {
 
 /*
  * The setup for `turn`: of the cheapest order of all setups of the key's codings; and of those that
- * are no dearer than `most` nsec for each KB, where one below is not.
+ * are no dearer than `most` nsec for each KB, where one below is not. Where ranges of the key say
+ * `stock`, of the setups that make no more bytes than those of an httpd without this module would.
  */
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most);
+
+/*
+ * The level of the key's one coding that is used where `level` is asked for: the next above where
+ * that would make too many bytes; or the highest below, if none above makes as few.
+ */
+int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level);
 
 /*
  * Of all setups of the key's codings, one that was not measured of late, near to one that takes

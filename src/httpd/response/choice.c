@@ -57,23 +57,39 @@ static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t
     return setup.level;
 }
 
-static el_rung_t rung_of(const el_policy_t *policy, const el_facts_t *facts, unsigned set,
-                         el_turn_t turn, bool whole)
+/* Whether any of the codings in `set` may make no more bytes than an httpd without this module. */
+static bool is_bounded(const el_range_t *range, unsigned set)
 {
-    el_ladder_key_t key = {
+    bool bounded = false;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        bounded = bounded || ((set & EL_CODING_BIT(i)) && range[i].stock);
+    }
+    return bounded;
+}
+
+static el_ladder_key_t key_of(const el_policy_t *policy, const el_facts_t *facts, unsigned set,
+                              bool whole)
+{
+    return (el_ladder_key_t){
         .set = set, .range = policy->range, .whole = whole, .length = length_of(facts),
     };
+}
 
+static el_rung_t rung_of(const el_policy_t *policy, const el_facts_t *facts,
+                         const el_ladder_key_t *key, el_turn_t turn)
+{
     if (facts->moment.rate > 0) {
         turn.price *= el_shared.config.control.goal.rate / facts->moment.rate;
     }
-    return el_ladders_choose(&key, turn, allowance(policy, &facts->moment));
+    return el_ladders_choose(key, turn, allowance(policy, &facts->moment));
 }
 
 el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
                            bool whole)
 {
     unsigned set = choices_of(policy, &facts->demand, coding);
+    el_ladder_key_t key = key_of(policy, facts, set, whole);
     el_range_t range = policy->range[coding];
     el_turn_t turn = el_shared_turn();
     bool on_ladder = set != EL_CODING_BIT(coding) || (turn.price >= 0 && el_shared_moves(range));
@@ -81,6 +97,7 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
         .coding = coding,
         .set = set,
         .by_costs = on_ladder || (el_shared_by_costs() && el_shared_moves(range)),
+        .bounded = is_bounded(policy->range, set),
         .setup =
             {
                 .window_bits = el_stock_number(policy->stock, EL_STOCK_WINDOW_BITS),
@@ -92,7 +109,7 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
 
     el_client_mix_count(set);
     if (on_ladder) {
-        el_rung_t rung = rung_of(policy, facts, set, turn, whole);
+        el_rung_t rung = rung_of(policy, facts, &key, turn);
 
         choice.coding = rung.coding;
         choice.setup.level = rung.level;
@@ -102,6 +119,7 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
     if (el_shared_moves(range)) {
         choice.setup.level = level_within(&choice, range.min, whole,
                                           allowance(policy, &facts->moment));
+        choice.setup.level = el_ladders_level(&key, coding, choice.setup.level);
     }
     return choice;
 }
@@ -110,8 +128,8 @@ el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
                              el_coding_t coding, bool whole)
 {
     unsigned set = choices_of(policy, &facts->demand, coding);
+    el_ladder_key_t key = key_of(policy, facts, set, whole);
 
-    return set == EL_CODING_BIT(coding)
-               ? coding
-               : rung_of(policy, facts, set, el_shared_turn(), whole).coding;
+    return set == EL_CODING_BIT(coding) ? coding
+                                        : rung_of(policy, facts, &key, el_shared_turn()).coding;
 }

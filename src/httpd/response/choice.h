@@ -18,6 +18,7 @@ typedef struct {
     el_setup_t setup;
     unsigned set;  /* of EL_CODING_BIT()s: the codings that were equally good */
     bool by_costs; /* what setups cost has a part in it, here or in the controller's position */
+    bool bounded;  /* it may have no more bytes than an httpd without this module would make */
 } el_choice_t;
 
 /*

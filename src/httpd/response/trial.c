@@ -16,10 +16,11 @@
 
 /* Whether the body may go out as it is, and bodies of its type mostly should. */
 static bool is_doubtful(const request_rec *r, const el_policy_t *policy, const el_facts_t *facts,
-                        el_coding_t coding)
+                        const el_choice_t *choice)
 {
-    return !policy->is_stock && el_accept_takes(&facts->demand.accept, EL_IDENTITY)
-           && el_shared_moves(policy->range[coding]) && el_ratios_poor(r->content_type);
+    return !policy->is_stock && !choice->bounded
+           && el_accept_takes(&facts->demand.accept, EL_IDENTITY)
+           && el_shared_moves(policy->range[choice->coding]) && el_ratios_poor(r->content_type);
 }
 
 /* Whether encoding `piece` saves something. Where it fails, the body's own encoder shall say so. */
@@ -39,7 +40,7 @@ el_trial_t el_trial_run(request_rec *r, const el_policy_t *policy, const el_fact
     el_trial_t trial = EL_TRIAL_GOOD;
     el_whole_t piece;
 
-    if (!is_doubtful(r, policy, facts, choice->coding)) {
+    if (!is_doubtful(r, policy, facts, choice)) {
         return EL_TRIAL_GOOD;
     }
     if (facts->moment.size_known && facts->moment.size <= PIECE) {

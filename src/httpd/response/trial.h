@@ -3,8 +3,8 @@
  * piece of the next one is encoded at the floor of its coding first, and the body only where that
  * saved something. A body that is no longer than such a piece is encoded at the floor itself.
  *
- * Never where the client or a drop-in filter insists on a coding, and never of levels that do not
- * move: those are asked for as they are.
+ * Never where the client, a drop-in filter or ElasticLevel's `stock` insists on a coding, and never
+ * of levels that do not move: those are asked for as they are.
  */
 #ifndef ELASTIC_RESPONSE_TRIAL_H
 #define ELASTIC_RESPONSE_TRIAL_H

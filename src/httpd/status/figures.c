@@ -86,9 +86,11 @@ static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
         .set = EL_CODING_BIT(coding), .range = el_policy_site()->range, .whole = true,
     };
 
-    return turn.price >= 0 && el_shared_moves(range)
-               ? el_ladders_choose(&key, turn, UINT32_MAX).level
-               : el_shared_level(range, turn);
+    if (!el_shared_moves(range)) {
+        return el_shared_level(range, turn);
+    }
+    return turn.price >= 0 ? el_ladders_choose(&key, turn, UINT32_MAX).level
+                           : el_ladders_level(&key, coding, el_shared_level(range, turn));
 }
 
 /*

@@ -82,6 +82,13 @@ class Driven:
         self.stat.busy(percent)
         return self.wait(lambda s: int(s["ElasticSteps"]) == steps + 1, "a step")
 
+    def wait_for_floor(self):
+        """A full CPU, until nothing goes further down: for some seconds where a goal has filters."""
+        def at_floor():
+            self.stat.busy(100)
+            return float(self.status()["ElasticPosition"]) == 0
+        self.server.wait_for(at_floor, 60, "the floor")
+
     def level(self, coding="gzip", path="/a.txt"):
         answer = self.server.get(path, ae=coding)
         assert answer.coding == coding and answer.body == FILES["a.txt"]

@@ -1,0 +1,178 @@
+"""ElasticLevel coding stock: whatever the load, the mode and the content, no response has more bytes
+than that of an httpd without this module, give or take what is only known on the average."""
+
+import json
+import pathlib
+import random
+import zlib
+
+import brotli
+import pytest
+
+from kit import at, bodies, check, env
+from kit.driven import TOP, start_driven
+from kit.position import PositionFile
+
+# Our gzip 6 is within one percent of zlib's, on the average of a size; br is the same library.
+TOLERANCE, BYTES = 1.025, 16
+# Whether another coding makes as few bytes is known by the means of a size class.
+TOLERANCE_OF_OTHERS = 1.1
+
+
+def records(size):
+    rng = random.Random(size)
+    rows = []
+    while sum(map(len, rows)) < size:
+        rows.append(json.dumps({"id": rng.randrange(10**6), "name": bodies.text(40000)[
+            (at := rng.randrange(30000)):at + 30].decode(), "price": rng.random(), "tags": []}))
+    return ("[" + ",\n".join(rows) + "]").encode()[:size]
+
+
+def source(size):
+    """Python, of these tests."""
+    files = sorted(pathlib.Path(__file__).parent.glob("test_*.py"))
+    return b"".join(file.read_bytes() for file in files)[:size]
+
+
+BODIES = {f"{kind}-{size}.{ext}": make(size) for kind, make, ext in (
+    ("text", bodies.text, "txt"), ("records", records, "json"), ("source", source, "html"))
+    for size in (3_000, 12_000, 50_000, 160_000)}
+
+def gzip_6(body):
+    """As mod_deflate makes it by default."""
+    encoder = zlib.compressobj(6, zlib.DEFLATED, 31, 9)
+    return len(encoder.compress(body) + encoder.flush())
+
+
+def brotli_5(body):
+    """As mod_brotli does."""
+    return len(brotli.compress(body, quality=5, lgwin=18))
+
+
+ALL = "zstd, br, gzip" if env.HAS_ZSTD else "br, gzip"
+FLOORS = "ElasticLevel gzip stock\nElasticLevel br stock\nElasticLevel zstd stock\n"
+GZIP = "ElasticLevel gzip stock\n"
+
+
+def start(httpd, config, **kw):
+    d = start_driven(httpd, config, **kw)
+    for name, body in BODIES.items():
+        d.server.write(name, body)
+    return d
+
+
+def sizes(d, ae, folder=""):
+    """{name: (coding, bytes)} of all bodies."""
+    found = {}
+    for name, body in BODIES.items():
+        answer = d.server.get(f"{folder}/{name}", ae=ae)
+        check.encoded(answer, answer.coding, body)
+        found[name] = answer.coding, len(answer.raw)
+    return found
+
+
+def exceeding(found, most, coding):
+    """The bodies that have more bytes than `most` makes; of another coding with its tolerance."""
+    return {name: (used, size, most(BODIES[name])) for name, (used, size) in found.items()
+            if size > most(BODIES[name])
+            * (TOLERANCE if used == coding else TOLERANCE_OF_OTHERS) + BYTES}
+
+
+def check_all(d):
+    """The bounds, whatever the server does now."""
+    assert not exceeding(sizes(d, "gzip"), gzip_6, "gzip")
+    assert not exceeding(sizes(d, "br"), brotli_5, "br")
+    # Whoever accepts br gets no more than in br, in whichever coding.
+    assert not exceeding(sizes(d, ALL), brotli_5, "br")
+    if env.HAS_ZSTD:
+        assert not exceeding(sizes(d, "zstd"), gzip_6, None)
+
+
+MODES = ["", "ElasticControl predict", "ElasticGoal time 100Mbit/s", "ElasticGoal cost 100/h 0/GB",
+         "ElasticMaxTime 1ms", "ElasticWholeBody 0"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_busy_server_makes_no_more_bytes(httpd, mode):
+    d = start(httpd, FLOORS + mode)
+    check_all(d)
+    d.wait_for_floor()
+    check_all(d)
+    status = d.status()
+    assert float(status["ElasticPosition"]) == 0
+    assert (status["ElasticLevelGzip"], status["ElasticLevelBr"]) == ("6", "5")
+
+
+def test_one_coding_bounds_all_of_a_client_that_likes_it_as_much(httpd):
+    d = start(httpd, GZIP + at("free", "ElasticLevel gzip 6 9"))
+    d.wait_for_floor()
+    for _ in range(2):
+        # By turns, so that neither gets the other's ladder.
+        assert exceeding(sizes(d, ALL, "/free"), gzip_6, "gzip")
+        assert not exceeding(sizes(d, ALL), gzip_6, "gzip")
+    # Without it, and for clients that do not accept gzip, br goes down to its own minimum.
+    assert exceeding(sizes(d, "br"), gzip_6, None)
+    assert d.level("br") == 0
+
+
+def test_without_it_a_busy_server_makes_more(httpd):
+    d = start(httpd, at("stock", "ElasticLevel gzip stock"))
+    d.wait_for_floor()
+    assert exceeding(sizes(d, "gzip"), gzip_6, "gzip")
+    assert not exceeding(sizes(d, "gzip", "/stock"), gzip_6, "gzip")
+
+
+def test_positions_go_from_stock_to_the_maximum(httpd):
+    d = start(httpd, GZIP + "ElasticLevel br 0 8")
+    for position, level in ((TOP, 9), (4, 8), (1, 6), (0, 6)):
+        d.walk_to(position)
+        assert d.level() == int(d.status()["ElasticLevelGzip"]) == level
+
+
+@pytest.mark.parametrize("most,levels", [("6", {6}), ("7", {6, 7}), ("", {6, 9})])
+def test_the_maximum_is_that_of_the_directive(httpd, most, levels):
+    d = start(httpd, f"ElasticLevel gzip stock {most}\nElasticLevel br 0 8")
+    found = set()
+    for position in (0, TOP):
+        d.walk_to(position)
+        found.add(d.level())
+    assert found == levels
+
+
+def test_an_external_position_moves_it_within_its_bounds(httpd):
+    server = httpd(f"Elastic On\n{FLOORS}ElasticControl external\n"
+                   "ElasticPosition {root}/position\n", start=False,
+                   files={"a.txt": BODIES["text-50000.txt"]})
+    file = PositionFile(server.root / "position")
+    file.write(0)
+    server.start()
+    for position, levels in ((0, ("6", "5")), (8, ("9", "6"))):
+        file.write(position)
+        server.wait_for(lambda: float(server.status()["ElasticPosition"]) == position / 8, 30,
+                        "the position")
+        for coding, level in zip(("gzip", "br"), levels):
+            notes = server.notes(server.get("/a.txt", ae=coding))
+            assert notes["elastic-level"] == level
+
+
+def test_off_is_the_maximum(httpd):
+    d = start(httpd, FLOORS + "ElasticControl off")
+    assert (d.level(), d.level("br")) == (9, 6)
+
+
+def test_a_drop_in_filter_has_it_too(httpd):
+    d = start(httpd, "SetOutputFilter DEFLATE\nDeflateCompressionLevel 3\n" + GZIP,
+              records=("elastic", "deflate"))
+    d.wait_for_floor()
+    assert not exceeding(sizes(d, "gzip"), gzip_6, "gzip")
+    assert d.level() == 6
+
+
+def test_nothing_is_tried_at_a_lower_level(httpd):
+    """Content that compresses badly is encoded to its end, and goes as it is only if no smaller."""
+    noise = bodies.noise(100_000)
+    d = start(httpd, GZIP)
+    d.server.write("noise.txt", noise)
+    for _ in range(20):
+        check.plain(d.server.get("/noise.txt", ae="gzip"), noise)
+    assert d.status()["ElasticProbes"] == "0"
