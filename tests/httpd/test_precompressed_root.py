@@ -24,6 +24,7 @@ UserDir {root}/users/*/docs
 Alias /elsewhere {root}/elsewhere
 Alias /sectioned {root}/sectioned
 Alias /named {docs}/plain
+AliasMatch "^/short$" {docs}/denied-here/page.html
 <Directory {docs}/denied-here>
     <Files "*.br">
         Require all denied
@@ -181,6 +182,7 @@ def test_conditions_and_ranges_are_those_of_any_sibling(site):
 @pytest.mark.parametrize("path,reason,log", [
     ("/r-forbidden/page.html", "denied", None),  # by the rules for its URL
     ("/denied-here/page.html", "denied", "AH01630"),
+    ("/short", "denied", "AH01630"),
     ("/handled-here/page.html", "denied", None),
     ("/htaccess/page.html", "denied", "AH01630"),
     ("/denied-there/page.html", "denied", "AH01630"),  # by those for its own place

@@ -139,6 +139,9 @@ def site(httpd_shared, origin, request):
         add_set(server, f"{folder}/page.html", "br", "gz")
     add_set(server, "denied/page.html", "br")
     add_set(server, "all/a b%41#?&.html", "br", "gz")
+    add_set(server, "all/x%41.html", "br", "gz")
+    for extension in ("br", "gz"):  # what the URL without its escapes would lead to
+        server.write(f"all/xA.html.{extension}", b"of another file", OLD)
     (server.root / "users/she").mkdir(parents=True)
     for folder in (server.root / "users", server.root / "users/she"):
         folder.chmod(0o755)
@@ -185,8 +188,8 @@ def test_a_sibling_that_is_not_to_be_had_by_its_url_is_not_sent(site, folder):
 
 @pytest.mark.parametrize("path", [
     "/versions/12/page.html", "/pretty", "/front", "/latest/page.html", "/alias/page.html",
-    "/short", "/~she/page.html", "/default/page.html", "/all/a%20b%2541%23%3F&.html", "/all//page.html",
-    "//all/page.html?query"])
+    "/short", "/~she/page.html", "/default/page.html", "/all/a%20b%2541%23%3F&.html",
+    "/all/x%2541.html", "/all//page.html", "//all/page.html?query"])
 def test_however_the_url_leads_to_the_file_its_siblings_serve(site, path):
     for ae, data in (("br", BR), ("gzip", GZ)):
         assert site.get(path, ae=ae).raw == data
