@@ -56,15 +56,19 @@ class Watch(threading.Thread):
         self.join(10)
 
 
-def consume(server, path, coding, size):
-    """Reads the response and decodes it as it comes: whole, and as long as it should be."""
+def consume(server, path, coding, size, at_quarter=None):
+    """Reads the response and decodes it as it comes: whole, and as long as it should be. Calls
+    `at_quarter` when another quarter of it has come."""
     decoder = decode.decoder(coding)
-    seen = 0
+    seen = quarters = 0
     with server.connect(timeout=120) as connection:
         response = connection.read_head(connection.send_request(path, ae=coding))
         assert response.status == 200 and response.coding == coding
         for piece in connection.body_pieces(response):
             seen += len(decoder.feed(piece))
+            while at_quarter and seen >= (quarters + 1) * size // 4:
+                quarters += 1
+                at_quarter()
     assert response.complete and decoder.finished() and seen == size
 
 
@@ -98,15 +102,21 @@ def test_a_large_body_does_not_grow_the_child(one_child, path, coding):
         assert server.get("/warm.txt").status == 200
     (pid,) = server.children()
     before = settle(pid)
+    tops = []  # the most until each quarter's end
     with Watch(pid) as watch:
-        consume(server, path, coding, SIZE)
+
+        def at_quarter():
+            watch.readings.append(anonymous_kb(pid))
+            tops.append(max(watch.readings))
+
+        consume(server, path, coding, SIZE, at_quarter)
     if SANITIZED:
         return
-    half = len(watch.readings) // 2
-    assert half >= 10
     assert max(watch.readings) - before <= ENCODER_KB[coding] + SLACK_KB
-    # Once the encoder is there nothing grows any more, whatever the size.
-    assert max(watch.readings[half:]) - max(watch.readings[:half]) <= 64
+    # Once the encoder is there nothing grows with the body. What httpd itself holds for a client
+    # that is slow at times may come in any quarter; a byte that is lost for each KB, in all of them.
+    lost = SIZE // 4 // 1024 // 1024
+    assert min(after - until for until, after in zip(tops, tops[1:])) <= lost // 2, tops
     assert settle(pid) - before <= ENCODER_KB[coding] + SLACK_KB
 
 

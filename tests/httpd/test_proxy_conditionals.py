@@ -6,6 +6,7 @@ import email.utils
 import pytest
 
 from kit import bodies, check
+from kit.origin import raw
 from kit.proxied import EACH, EACH_WAY, WAYS, config, start
 
 BODY = bodies.text(30000)
@@ -62,7 +63,8 @@ def server(httpd_shared, origin):
     origin.route("/length", lambda e: e.respond(200, {}, BODY))
     origin.route("/chunked", lambda e: e.chunked(200, {}, [BODY]))
     origin.route("/no-length", _head_without_length)
-    origin.route("/small", lambda e: e.respond(200, {}, b"small"))
+    # In one write: a drop-in leaves alone what comes in one brigade.
+    origin.route("/small", raw({"Content-Type": "text/plain", "Content-Length": 5}, b"small"))
     return server
 
 

@@ -18,6 +18,12 @@ def _chunked(pieces):
     return raw({**TEXT, "Transfer-Encoding": "chunked"}, framed(pieces))
 
 
+def _sized(exchange):
+    """As many bytes as the query says, in one write with the header: they come in one brigade."""
+    body = bodies.text(int(exchange.path.split("?")[1]))
+    raw({**TEXT, "Content-Length": len(body)}, body)(exchange)
+
+
 # Header and body in one write, so that mod_proxy waits for nothing, and otherwise not.
 SHAPES = {
     "length": raw({**TEXT, "Content-Length": len(SMALL)}, SMALL),
@@ -39,7 +45,7 @@ def server(httpd_shared, origin):
         tls=True, h2=True)
     for name, handler in SHAPES.items():
         origin.route(f"/{name}", handler)
-    origin.route("/sized", lambda e: e.respond(200, {}, bodies.text(int(e.path.split("?")[1]))))
+    origin.route("/sized", _sized)
     origin.route("/held", _chunked(HELD))
     origin.route("/late", lambda e: e.chunked(200, {}, [0.1, SMALL]))
     origin.route("/empty", lambda e: e.respond(200, {}, b""))
