@@ -10,9 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     el_goal_t goal = {.kind = EL_GOAL_CPU, .p95_usec = -1, .per_core_hour = -1, .per_gbyte = -1};
 
     if (el_goal_parse(text, size, &goal)) {
+        if (el_goal_is_priced(&goal)) {
+            double worth = el_goal_worth(&goal, 0, 0);
+            MUST(worth >= 0 && isfinite(worth));
+        }
         switch (goal.kind) {
         case EL_GOAL_TIME:
-            MUST(goal.rate > 0 && isfinite(el_goal_worth(&goal)));
+            MUST(goal.rate > 0 && isfinite(goal.rate));
             MUST(goal.least > 0 && goal.least <= goal.most);
             break;
         case EL_GOAL_LATENCY:
