@@ -75,6 +75,13 @@ size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, siz
 size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size);
 
 /*
+ * The same for If-Match, whose comparison is strong: of the strong members alone, with the suffix of
+ * a coding in `given` or, where `decoded`, with that of what INFLATE decoded, as `, "x"`.
+ */
+size_t el_etag_strong_bases(const char *list, const el_accept_t *given, bool decoded, char *out,
+                            size_t size);
+
+/*
  * The member of `list` that names the representation whose identity has the tag `current`:
  * `current` itself, or with the suffix of a coding that `accept` takes, by weak comparison. False
  * where there is none. The identity's own tag is preferred.

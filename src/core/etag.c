@@ -169,22 +169,28 @@ static size_t base_of(const el_etag_t *tag, const el_accept_t *accept, bool deco
     return strip(quoted, &base, DECODED) ? base : 0;
 }
 
-static size_t append_bases(const char *list, const el_accept_t *accept, bool decoded, char *out,
+/* Which tags of a list have bases, and how these are written; any of the two together. */
+enum {
+    OF_DECODED = 1, /* of tags that end in "-gunzip", or in that and in a coding's suffix */
+    STRONG = 2      /* of strong tags only, and strong */
+};
+
+static size_t append_bases(const char *list, const el_accept_t *accept, unsigned kind, char *out,
                            size_t size)
 {
-    static const char before[] = ", W/";
-    size_t written = 0, len;
+    const char *before = kind & STRONG ? ", " : ", W/";
+    size_t before_len = strlen(before), written = 0, len;
     el_etag_t tag;
 
     while (el_etag_next(&list, &tag)) {
-        size_t base = base_of(&tag, accept, decoded);
-        size_t need = sizeof(before) - 1 + base + 1; /* and the closing quote */
+        size_t base = kind & STRONG && tag.weak ? 0 : base_of(&tag, accept, kind & OF_DECODED);
+        size_t need = before_len + base + 1; /* and the closing quote */
 
         if (base == 0 || need >= size - written) {
             continue;
         }
-        memcpy(out + written, before, sizeof(before) - 1);
-        memcpy(out + written + sizeof(before) - 1, member_quoted(&tag, &len), base);
+        memcpy(out + written, before, before_len);
+        memcpy(out + written + before_len, member_quoted(&tag, &len), base);
         out[written + need - 1] = '"';
         written += need;
     }
@@ -196,12 +202,18 @@ static size_t append_bases(const char *list, const el_accept_t *accept, bool dec
 
 size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
 {
-    return append_bases(list, accept, false, out, size);
+    return append_bases(list, accept, 0, out, size);
 }
 
 size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
 {
-    return append_bases(list, accept, true, out, size);
+    return append_bases(list, accept, OF_DECODED, out, size);
+}
+
+size_t el_etag_strong_bases(const char *list, const el_accept_t *given, bool decoded, char *out,
+                            size_t size)
+{
+    return append_bases(list, given, decoded ? STRONG | OF_DECODED : STRONG, out, size);
 }
 
 /* Whether `tag` without its suffixes is `current`, which has none of them. */

@@ -79,6 +79,28 @@ static void check_decoded(const char *list, size_t size, const el_accept_t *acce
     free(bases);
 }
 
+/* Those for If-Match are strong, and of strong tags; both kinds fit into twice the list. */
+static void check_strong(const char *list, size_t size, const el_accept_t *accept)
+{
+    size_t room = 2 * size + 1, written;
+    char *bases = malloc(room);
+    const char *cursor;
+    el_etag_t tag, named;
+
+    MUST(bases != NULL);
+    written = el_etag_strong_bases(list, accept, false, bases, room);
+    MUST(written + el_etag_strong_bases(list, accept, true, bases + written, room - written) < room);
+    cursor = bases;
+    while (el_etag_next(&cursor, &tag)) {
+        char *identity = fuzz_string((const uint8_t *)tag.text, tag.len);
+
+        MUST(!tag.weak && (el_etag_named(list, identity, accept, &named)
+                           || el_etag_named_decoded(list, identity, accept, &named)));
+        free(identity);
+    }
+    free(bases);
+}
+
 /* A tag that is encoded is still one tag, and names its identity. */
 static void check_encode(const char *tag, size_t size, const el_accept_t *accept)
 {
@@ -115,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_list(text, strlen(text));
     check_bases(text, strlen(text), &accept);
     check_decoded(text, strlen(text), &accept);
+    check_strong(text, strlen(text), &accept);
     check_encode(text, strlen(text), &all);
     free(text);
     return 0;

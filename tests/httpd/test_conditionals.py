@@ -29,6 +29,8 @@ def server(httpd_shared, origin):
     aliases = "".join(at(mode, f"ElasticETag {mode}") for mode in MODES)
     server = httpd_shared(
         f"Elastic On\nElasticControl off\n{aliases}ProxyPass /origin/ {origin.url}/\n"
+        + f"ProxyPass /origin-suffix/ {origin.url}/\n"
+        "<Location /origin-suffix/>\nElasticETag suffix\n</Location>\n"
         + at("only-gzip", "ElasticCodings gzip") + at("off", "Elastic Off")
         + at("fixed", 'Header set Cache-Control "no-transform"')
         + "CacheFile {docs}/kept.txt\n",
@@ -281,6 +283,28 @@ def test_if_match(server, match, status):
     assert answer.status == status, answer
     if status == 200:
         check.encoded(answer, "gzip", BODY)
+
+
+@pytest.mark.parametrize("place,match,status", [
+    ("/suffix", '"{base}-gzip"', 200), ("/suffix", '"x", "{base}-br"', 200),
+    ("/suffix", 'W/"{base}-gzip"', 412), ("/suffix", '"{base}-other"', 412),
+    ("/suffix", '"other-gzip"', 412), ("", '"{base}-gzip"', 412), ("/keep", '"{base}-gzip"', 412),
+    ("/off", '"{base}-gzip"', 412)])
+def test_if_match_takes_the_strong_tags_that_are_given_out(server, place, match, status):
+    """Whatever coding the request accepts: it asks about a body that the client has."""
+    match = match.format(base=_identity_tag(server).strip('"'))
+    for method in ("GET", "HEAD"):
+        for ae in ("gzip", None):
+            answer = server.get(f"{place}/a.txt", ae=ae, method=method, headers={"If-Match": match})
+            assert answer.status == status, answer
+
+
+def test_a_backend_is_asked_for_the_strong_tags_of_its_own(server, origin):
+    for place, coding, asked in (("/origin-suffix", "gzip", ', "o"'), ("/origin", "gzip", ""),
+                                 ("/origin-suffix", "other", "")):
+        tag = f'W/"o", "o-{coding}"'
+        server.get(f"{place}/tagged", ae="gzip", method="PUT", body=b"x", headers={"If-Match": tag})
+        assert origin.seen[-1].headers["if-match"] == tag + asked
 
 
 # --- filters that AddOutputFilterByType names

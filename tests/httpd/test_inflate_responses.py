@@ -218,6 +218,14 @@ def test_its_tags_are_recognized(server, protocol, chain, ae, path):
     check.whole(answer, None if chain == "inflate" else ae, BODY)
 
 
+@pytest.mark.parametrize("chain,tag,asked", [
+    ("inflate", '"o-gunzip"', ', "o"'), ("inflate", 'W/"o-gunzip"', ""),
+    ("again", '"o-gunzip-gzip"', ', "o-gunzip", "o"'), ("elastic", '"o-gunzip-gzip"', "")])
+def test_its_strong_tags_allow_to_write(server, origin, chain, tag, asked):
+    server.get(f"/{chain}/origin/gzip", method="PUT", body=b"x", headers={"If-Match": tag})
+    assert origin.seen[-1].headers["if-match"] == tag + asked
+
+
 def test_its_tags_are_nobody_elses(server):
     """Without the filter such a tag names nothing."""
     tag = server.get("/f.txt.gz").headers["ETag"]

@@ -359,6 +359,37 @@ START_TEST(a_list_of_decoded_tags)
 }
 END_TEST
 
+static const struct {
+    const char *guards;
+    const char *list;
+    const char *given;
+    bool decoded;
+    const char *bases;
+} strong_lists[] = {
+    {"a strong one", "\"x-gzip\"", "gzip", false, ", \"x\""},
+    {"no weak one", "W/\"x-gzip\"", "gzip", false, ""},
+    {"of two, the strong one", "W/\"x-gzip\", \"y-br\"", "gzip, br", false, ", \"y\""},
+    {"no suffix", "\"x\", *", "gzip", false, ""},
+    {"only of codings that are given", "\"x-gzip\", \"y-br\"", "br", false, ", \"y\""},
+    {"none of what was decoded", "\"x-gunzip\"", "gzip", false, ""},
+    {"decoded", "\"x-gunzip\", W/\"y-gunzip\"", "", true, ", \"x\""},
+    {"decoded and encoded", "\"x-gunzip-gzip\"", "gzip", true, ", \"x\""},
+};
+
+START_TEST(a_list_of_strong_tags)
+{
+    char out[64];
+    el_accept_t given;
+    size_t written;
+
+    el_accept_parse(strong_lists[_i].given, strlen(strong_lists[_i].given), &given);
+    written = el_etag_strong_bases(strong_lists[_i].list, &given, strong_lists[_i].decoded, out,
+                                   sizeof(out));
+    ck_assert_msg(strcmp(out, strong_lists[_i].bases) == 0, "%s: %s", strong_lists[_i].guards, out);
+    ck_assert_uint_eq(written, strlen(out));
+}
+END_TEST
+
 START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
 {
     static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,"};
@@ -397,6 +428,7 @@ Suite *etag_suite(void)
     tcase_add_test(tc, an_encoded_tag_names_its_representation);
     tcase_add_loop_test(tc, a_tag_is_decoded, 0, ROWS(decodings));
     tcase_add_loop_test(tc, a_list_of_decoded_tags, 0, ROWS(decoded_lists));
+    tcase_add_loop_test(tc, a_list_of_strong_tags, 0, ROWS(strong_lists));
     tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 8);
     return suite_of("etag", tc);
 }

@@ -9,9 +9,10 @@
 
 /*
  * Before all handlers but mod_cache's, which wants the tags as they came: If-None-Match gets,
- * beside each tag of a dynamic coding that this request accepts, the tag of its identity, but where
- * that would be too long for a backend. A range that a backend would be asked for by date (§13.1.5)
- * is dropped, where the client takes a coding: it may have a part of an encoded body.
+ * beside each tag of a dynamic coding that this request accepts, the tag of its identity; If-Match
+ * likewise beside each strong tag of a coding whose tags are strong here. Neither becomes too long
+ * for a backend. A range that a backend would be asked for by date (§13.1.5) is dropped, where the
+ * client takes a coding: it may have a part of an encoded body.
  */
 void el_conditional_prepare(request_rec *r);
 

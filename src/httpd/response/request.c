@@ -79,6 +79,13 @@ bool el_request_installed(request_rec *r)
     return false;
 }
 
+bool el_request_may_run(request_rec *r, el_record_t record)
+{
+    const el_request_t *request = el_request_of(r);
+
+    return request->installed[record] || (request->harness && el_record_loaded(record));
+}
+
 bool el_request_encodable(request_rec *r)
 {
     return el_request_installed(r) || el_request_of(r)->harness;
@@ -98,7 +105,6 @@ size_t el_request_env_filter(request_rec *r, el_coding_t *order, size_t count)
 
 el_accept_t el_request_enabled(request_rec *r)
 {
-    const el_request_t *request = el_request_of(r);
     const el_accept_t *accept = el_request_accept(r);
     el_accept_t enabled = {{0}};
     el_coding_t order[EL_CODINGS];
@@ -108,7 +114,7 @@ el_accept_t el_request_enabled(request_rec *r)
         el_record_t record = (el_record_t)i;
         size_t count;
 
-        if (!request->installed[i] && !(request->harness && el_record_loaded(record))) {
+        if (!el_request_may_run(r, record)) {
             continue;
         }
         count = el_policy_codings(el_dir_of(r), record, order);

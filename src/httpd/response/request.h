@@ -40,6 +40,9 @@ const el_accept_t *el_request_accept(request_rec *r);
 /* Whether one of our compressing filters is in the output chain for certain. */
 bool el_request_installed(request_rec *r);
 
+/* Whether that of `record` is, or may be within a harness. */
+bool el_request_may_run(request_rec *r, el_record_t record);
+
 /* Whether one of them may encode the response: with INFLATE alone, none does. */
 bool el_request_encodable(request_rec *r);
 
