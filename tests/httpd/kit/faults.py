@@ -17,6 +17,7 @@ _HEADERS = """
         #include <string.h>
         #include <sys/mman.h>
         #include <sys/syscall.h>
+        #include <sys/time.h>
         #include <time.h>
         #include <unistd.h>
 """
@@ -31,6 +32,37 @@ _ZSTD_STREAM = ("size_t", "ZSTD_compressStream2", "void *c, void *out, void *in,
 _ZSTD_WHOLE = ("size_t", "ZSTD_compress2",
                "void *c, void *to, size_t room, const void *from, size_t len",
                "c, to, room, from, len")
+
+
+_BR_DECODE = ("void *s, size_t *ai, const void **ni, size_t *ao, void **no, size_t *total",
+              "s, ai, ni, ao, no, total")
+_LIBDEFLATE = ("size_t", "libdeflate_gzip_compress",
+               "void *c, const void *in, size_t in_size, unsigned char *out, size_t room",
+               "c, in, in_size, out, room")
+
+# What all libraries of a process count together, told by Memory in the file FAULT_MEMORY.
+_SHARED = """
+        static struct { long at, failures, share; } *shared;
+        static int is_armed(void) { return shared && (shared->at > 0 || shared->share > 0); }
+        static int is_due(void) {
+            static _Thread_local unsigned seed;
+            int due;
+            if (shared->share > 0) {
+                seed = (seed ? seed : (unsigned)(long)&seed ^ (unsigned)getpid()) * 1103515245 + 12345;
+                due = (long)(seed >> 16) % 100 < shared->share;
+            } else {
+                due = __sync_sub_and_fetch(&shared->at, 1) == 0;
+            }
+            if (due) __sync_add_and_fetch(&shared->failures, 1);
+            return due;
+        }
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("FAULT_MEMORY");
+            int fd = path ? open(path, O_RDWR) : -1;
+            void *block = fd < 0 ? MAP_FAILED : (void *)syscall(SYS_mmap, 0, 4096,
+                PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            if (block != MAP_FAILED) shared = block;
+        }"""
 
 
 def _instead(function, body):
@@ -105,14 +137,13 @@ _SOURCES = {
     "zstd-later": _later(_ZSTD_STREAM, 20, -64),
     "zstd-slow": _slow(_ZSTD_WHOLE),
     "br-slow": _slow(_BR_STREAM),
-    # One allocation of the module or of a compression library fails: the one that the file named by
-    # FAULT_MEMORY counts down to. See Memory.
-    "memory": """
+    # One allocation of the module or of a compression library fails: the one that Memory.fail()
+    # names, or as many of a hundred as Memory.share() says.
+    "memory": _SHARED + """
         void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-        static struct { long at, failures; } *shared;
         static int is_ours(void *caller) {
             static const char *const names[] = {"/mod_elastic", "/libz.", "/libz-ng.", "/libisal.",
-                                                "/libbrotlienc.", "/libdeflate.", "/libzstd.", 0};
+                                                "/libbrotli", "/libdeflate.", "/libzstd.", 0};
             Dl_info info;
             if (!dladdr(caller, &info) || !info.dli_fname) return 0;
             for (const char *const *name = names; *name; name++)
@@ -120,9 +151,7 @@ _SOURCES = {
             return 0;
         }
         static int fails(void *caller) {
-            if (!shared || shared->at <= 0 || !is_ours(caller)) return 0;
-            if (__sync_sub_and_fetch(&shared->at, 1) != 0) return 0;
-            shared->failures++;
+            if (!is_armed() || !is_ours(caller) || !is_due()) return 0;
             errno = ENOMEM;
             return 1;
         }
@@ -134,16 +163,74 @@ _SOURCES = {
         { return fails(__builtin_return_address(0)) ? 0 : __libc_realloc(block, size); }
         void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
         { return fails(__builtin_return_address(0)) ? MAP_FAILED
-              : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); }
-        __attribute__((constructor)) static void begin(void) {
-            const char *path = getenv("FAULT_MEMORY");
-            int fd = path ? open(path, O_RDWR) : -1;
-            void *block = fd < 0 ? MAP_FAILED : (void *)syscall(SYS_mmap, 0, 4096,
-                PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-            if (block != MAP_FAILED) shared = block;
-        }""",
+              : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); }""",
+    # One call of a compression library's functions fails, counted together with the allocations.
+    "calls": _SHARED + "struct memory { void *acquire, *release, *opaque; };" + "".join(
+        _instead(function, f"return is_armed() && is_due() ? ({function[0]}){failure} : real();")
+        for function, failure in (
+            (_DEFLATE, -2),
+            (("int", "deflateInit2_", "void *z, int l, int m, int w, int k, int s, const char *v, "
+              "int n", "z, l, m, w, k, s, v, n"), -4),
+            (("int", "deflateReset", "void *z", "z"), -2),
+            (("int", "deflateParams", "void *z, int l, int s", "z, l, s"), -2),
+            (("int", "inflateInit2_", "void *z, int w, const char *v, int n", "z, w, v, n"), -4),
+            (("int", "inflate", "void *z, int flush", "z, flush"), -4),
+            (("int", "isal_deflate", "void *z", "z"), -3),
+            (("int", "isal_deflate_stateless", "void *z", "z"), -3),
+            (("void *", "libdeflate_alloc_compressor", "int level", "level"), 0),
+            (_LIBDEFLATE, 0),
+            (("void *", "BrotliEncoderCreateInstance", "void *a, void *f, void *o", "a, f, o"), 0),
+            (("int", "BrotliEncoderSetParameter", "void *s, int p, unsigned v", "s, p, v"), 0),
+            (_BR_STREAM, 0),
+            (("void *", "BrotliDecoderCreateInstance", "void *a, void *f, void *o", "a, f, o"), 0),
+            (("int", "BrotliDecoderDecompressStream", *_BR_DECODE), 0),
+            (("void *", "ZSTD_createCCtx_advanced", "struct memory m", "m"), 0),
+            (("size_t", "ZSTD_CCtx_reset", "void *c, int what", "c, what"), -64),
+            (("size_t", "ZSTD_CCtx_setParameter", "void *c, int p, int v", "c, p, v"), -64),
+            (("size_t", "ZSTD_CCtx_setPledgedSrcSize", "void *c, unsigned long long n", "c, n"),
+             -64),
+            (_ZSTD_STREAM, -64), (_ZSTD_WHOLE, -64))),
+    # an encoder whose output has another byte than it should
+    "gzip-damage": "".join(
+        _instead(function, f"""
+            unsigned char *to = {start};
+            {function[0]} result = real();
+            {when} to[{where}] ^= 1;
+            return result;""")
+        for function, start, when, where in (
+            (_LIBDEFLATE, "out", "if (result > 40)", "result / 2"),
+            (_DEFLATE, "*(unsigned char **)((char *)z + 24)",
+             "if (*(unsigned char **)((char *)z + 24) - to > 40)", "20"))),
     # an encoder that is freed keeps its memory: what a leak's search has to find
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
+    # the calendar's time is off by as many seconds as the file CLOCK_OFF says in its first bytes
+    "clock": """
+        static long *off;
+        static long offset(void) { return off ? *(volatile long *)off : 0; }
+        int clock_gettime(clockid_t clock, struct timespec *t) {
+            int result = (int)syscall(SYS_clock_gettime, clock, t);
+            if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) t->tv_sec += offset();
+            return result;
+        }
+        int gettimeofday(struct timeval *t, void *zone) {
+            struct timespec now;
+            clock_gettime(CLOCK_REALTIME, &now);
+            t->tv_sec = now.tv_sec;
+            t->tv_usec = now.tv_nsec / 1000;
+            return 0;
+        }
+        time_t time(time_t *to) {
+            struct timespec now;
+            clock_gettime(CLOCK_REALTIME, &now);
+            if (to) *to = now.tv_sec;
+            return now.tv_sec;
+        }
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("CLOCK_OFF");
+            int fd = path ? open(path, O_RDWR) : -1;
+            void *block = fd < 0 ? MAP_FAILED : mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
+            if (block != MAP_FAILED) off = block;
+        }""",
     # the kernel's files on load and limits are those below KERNEL_ROOT
     "kernel-root": """
         static const char *moved(const char *path, char *room, size_t size) {
@@ -192,19 +279,37 @@ def library(directory, name):
 
 
 class Memory:
-    """What the library "memory" is told: its file, for a server's environ FAULT_MEMORY."""
+    """What the libraries "memory" and "calls" are told: its file, for a server's environ
+    FAULT_MEMORY."""
+
+    _LAYOUT = "lll"  # what fails, how many did, the share of all that do
 
     def __init__(self, directory):
         self.path = directory / "memory"
         self.path.write_bytes(bytes(4096))
 
-    def fail(self, at):
-        """The allocation of that number fails, from 1; with 0 none does."""
+    def _write(self, at, share):
         with open(self.path, "r+b") as file:
-            file.write(struct.pack("ll", at, 0))
+            file.write(struct.pack(self._LAYOUT, at, 0, share))
+
+    def _read(self):
+        return struct.unpack(self._LAYOUT,
+                             self.path.read_bytes()[:struct.calcsize(self._LAYOUT)])
+
+    def fail(self, at):
+        """The one of that number fails, from 1; with 0 none does."""
+        self._write(at, 0)
+
+    def share(self, percent):
+        """So many of a hundred fail."""
+        self._write(0, percent)
+
+    def left(self):
+        """How many are to come until one fails."""
+        return self._read()[0]
 
     def failures(self):
-        return struct.unpack("ll", self.path.read_bytes()[:struct.calcsize("ll")])[1]
+        return self._read()[1]
 
 
 def wrapper(*libraries):
