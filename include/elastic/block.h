@@ -18,7 +18,7 @@
 #include "elastic/state.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 12
+#define EL_BLOCK_VERSION 13
 
 typedef struct {
     uint32_t magic;

@@ -23,6 +23,7 @@ double el_price_delay(double load, double cpus);
 typedef struct {
     double load;      /* that is gone by, 0 … 1 */
     double deviation; /* of the samples from it, their mean */
+    double off;       /* how far the last one was, where 1 is beyond noise; below 0: below the load */
     double delay;     /* el_price_delay() for it, as of the last time that it changed by much */
     double samples;   /* until now */
     double worth;     /* of a saved byte, by the goal: ns of CPU time; its owner sets it */
@@ -36,9 +37,10 @@ static inline double el_price_now(const el_price_memory_t *memory)
 
 /*
  * Takes a sample of the load (`busy`, 0 … 1) of the last `seconds`, and returns memory->delay, which
- * is 1 or more. Samples that are as far from the load as others were move it slowly; one that is
- * further, and one of a full CPU, at once. The delay stays until it would be 1.6 times as large or as
- * small: neither noise nor the effort that follows from it make it go back and forth.
+ * is 1 or more. Samples that are as far from the load as others were move it slowly; two that are
+ * further, or of a full CPU, and one that is much further, at once. The delay stays until it would be
+ * 1.5 times as large or as small: neither noise nor the effort that follows from it make it go back
+ * and forth.
  */
 double el_price_follow(el_price_memory_t *memory, double busy, double cpus, double seconds);
 

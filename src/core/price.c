@@ -10,11 +10,11 @@
 #define CPUS_MOST 512
 
 /*
- * How fast the load is followed: by a mean over so many seconds, or, where a sample is far off, by
+ * How fast the load is followed: by a mean over so many seconds, or, where samples are far off, by
  * this share of the way. Up further than down: effort that is spent too late delays others.
  */
-#define SECONDS_SLOW 20.
-#define FAST_UP 0.8
+#define SECONDS_SLOW 40.
+#define FAST_UP 1.
 #define FAST_DOWN 0.3
 
 /*
@@ -22,7 +22,7 @@
  * power: half as far off hardly counts. The deviation is bounded, so that a load that jumps does not
  * make the next jump look like noise.
  */
-#define DEVIATIONS 4.
+#define DEVIATIONS 5.
 #define DEVIATION_FIRST 0.05
 #define DEVIATION_LEAST 0.02
 #define DEVIATION_MOST 0.15
@@ -31,7 +31,7 @@
 #define IDLE_LEAST 0.03
 
 /* The delay is set anew where it would be so many times as large, or as small. */
-#define BAND 1.6
+#define BAND 1.5
 
 /* So many samples are averaged evenly first. */
 #define FIRST_SAMPLES 5
@@ -75,13 +75,19 @@ double el_price_delay(double load, double cpus)
            + part * delay_of(load, (unsigned)whole + 1);
 }
 
-/* The share of the way to a sample that is `error` off. */
-static double gain(const el_price_memory_t *memory, double error, double seconds, bool full)
+/*
+ * The share of the way to a sample that is `error` off. A single sample that is far off may be noise,
+ * a full CPU too where it is often busy: it takes two in a row, or one that is twice as far off.
+ */
+static double gain(el_price_memory_t *memory, double error, double seconds, bool full)
 {
     double slow = 1 - exp(-seconds / SECONDS_SLOW);
     double fast = error > 0 ? FAST_UP : FAST_DOWN;
-    double off = full ? 1 : fmin(1, fabs(error) / (DEVIATIONS * memory->deviation));
+    double off = fmax(full ? 1 : 0, fabs(error) / (DEVIATIONS * memory->deviation));
+    double both = error * memory->off > 0 ? fmin(off, fabs(memory->off)) : 0;
 
+    memory->off = copysign(off, error);
+    off = fmin(1, fmax(off / 2, both));
     if (memory->samples <= FIRST_SAMPLES) {
         slow = fmax(slow, 1 / memory->samples);
     }

@@ -3,6 +3,7 @@
 #define ELASTIC_HOST_TCP_INFO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct {
     double rate;  /* at which the peer took data of late, bits a second */
@@ -14,5 +15,8 @@ typedef struct {
  * socket is no TCP, nothing was acknowledged yet, or the kernel does not say. A system call.
  */
 bool el_tcp_rate(int fd, el_tcp_rate_t *rate);
+
+/* The same of the kernel's answer: `len` bytes of its struct tcp_info, aligned as that is. Pure. */
+bool el_tcp_rate_of(const void *info, size_t len, el_tcp_rate_t *rate);
 
 #endif

@@ -65,6 +65,20 @@ def own_step(server, stat, percent):
     server.wait_for(moved, PATIENCE, "a step of its own")
 
 
+def test_a_goal_sets_a_price_only_while_no_position_is_followed(follower):
+    server, file, stat = follower("ElasticGoal time\n")
+    assert server.status()["ElasticPrice"] == "0.000"
+    assert set(levels(server, 5)) == {3}
+    file.path.unlink()
+    server.expect_log(ALONE)
+    server.wait_for(lambda: stat.busy(30) or float(server.status()["ElasticPrice"]) > 0, PATIENCE,
+                    "a price")
+    file.write(3)
+    wait_for(server, ElasticFollows="1")
+    assert server.status()["ElasticPrice"] == "0.000"
+    assert set(levels(server, 5)) == {4}
+
+
 @pytest.mark.smoke
 def test_a_published_position_is_followed(follower):
     server, file, _ = follower()

@@ -8,6 +8,7 @@
 /* Sums by second; samples by interval. */
 #define SAMPLES_MOST (1 << 16)
 #define WARM_UP 10. /* seconds that do not count */
+#define AFTER_SECONDS 30
 
 typedef struct {
     const queue_t *queue;
@@ -16,6 +17,7 @@ typedef struct {
     double busy[SAMPLES_MOST];    /* CPU seconds in each interval */
     size_t samples;               /* taken so far */
     el_price_memory_t memory;
+    double error; /* of the last sample, to queue->noise */
     double price;
     double *total; /* of the responses that count */
     size_t count;
@@ -45,12 +47,15 @@ static void sample(run_t *run, double now)
 {
     const queue_t *queue = run->queue;
 
+    double kept = queue->lasting > 0 ? exp(-queue->interval / queue->lasting) : 0;
+
     for (; (double)(run->samples + 1) * queue->interval <= now; run->samples++) {
         double busy = run->busy[run->samples] / (queue->interval * queue->cpus) + queue->others;
-        double delay = el_price_follow(&run->memory, clamped(clamped(busy)
-                                                             + queue->noise * normal(run)),
-                                       queue->cpus, queue->interval);
+        double delay;
 
+        run->error = kept * run->error + sqrt(1 - kept * kept) * normal(run);
+        delay = el_price_follow(&run->memory, clamped(clamped(busy) + queue->noise * run->error),
+                                queue->cpus, queue->interval);
         run->price = 8e9 / queue->rate / delay;
     }
 }
@@ -95,12 +100,82 @@ static bool in_flood(const queue_t *queue, double at)
     return at >= queue->flood_at && at < queue->flood_end;
 }
 
+/* The changes of the rung, minute by minute. */
+typedef struct {
+    size_t minute, changes, responses, unsteady;
+    const el_rung_t *last;
+} changes_t;
+
+static void end_minute(changes_t *changes)
+{
+    changes->unsteady += changes->changes > 2 ? changes->responses : 0;
+    changes->changes = changes->responses = 0;
+}
+
+static void count_change(changes_t *changes, double now, const el_rung_t *rung)
+{
+    size_t minute = (size_t)(now / 60);
+
+    if (minute != changes->minute) {
+        end_minute(changes);
+    }
+    changes->minute = minute;
+    changes->changes += changes->last != NULL && changes->last != rung;
+    changes->responses++;
+    changes->last = rung;
+}
+
+/* Around a flood: of the time before it, and of each second after it. */
+typedef struct {
+    double before, after[AFTER_SECONDS];
+    size_t count_before, count[AFTER_SECONDS];
+    double last_up;
+} flood_t;
+
+static void count_flood(flood_t *flood, const queue_t *queue, double now, double total, bool up)
+{
+    if (now < queue->flood_at) {
+        flood->before += total;
+        flood->count_before++;
+    } else if (now < queue->flood_end) {
+        flood->last_up = up ? now : flood->last_up;
+    } else if (now - queue->flood_end < AFTER_SECONDS) {
+        flood->after[(size_t)(now - queue->flood_end)] += total;
+        flood->count[(size_t)(now - queue->flood_end)]++;
+    }
+}
+
+static double calm(const flood_t *flood)
+{
+    double most = 1.2 * flood->before / (double)flood->count_before;
+    size_t second = AFTER_SECONDS;
+
+    while (second > 0 && flood->after[second - 1] <= most * (double)flood->count[second - 1]) {
+        second--;
+    }
+    return (double)second;
+}
+
+/* Of the run's times, which are then sorted. */
+static queue_result_t result_of(run_t *run, double bytes)
+{
+    queue_result_t result = {.bytes = bytes / (double)run->count};
+
+    for (size_t i = 0; i < run->count; i++) {
+        result.mean += run->total[i] / (double)run->count;
+    }
+    qsort(run->total, run->count, sizeof(*run->total), compare);
+    result.p95 = run->total[(size_t)(0.95 * (double)run->count)];
+    return result;
+}
+
 queue_result_t queue_run(const queue_t *queue)
 {
     run_t *run = calloc(1, sizeof(*run));
-    queue_result_t result = {0};
-    double rate = queue->base * queue->cpus / queue->making, now = 0, mean_before = 0, last_up = 0;
-    size_t before = 0, changes = 0, last = 0, floored = 0;
+    double rate = queue->base * queue->cpus / queue->making, now = 0, bytes = 0;
+    changes_t changes = {0};
+    flood_t flood = {.last_up = queue->flood_at};
+    queue_result_t result;
 
     run->queue = queue;
     run->seed = queue->seed ? queue->seed : 1;
@@ -108,43 +183,27 @@ queue_result_t queue_run(const queue_t *queue)
     run->total = malloc(RESPONSES_MOST * sizeof(*run->total));
     while (now < queue->seconds && run->count < RESPONSES_MOST) {
         const el_rung_t *rung;
-        double total, bytes;
+        double total, left;
 
         now -= log(even(run)) / (rate * (in_flood(queue, now) ? queue->flood : 1));
         sample(run, now);
         rung = queue->fixed >= 0 ? &queue->rungs[queue->fixed]
                                  : el_ladder_rung(queue->rungs, queue->count, run->price);
-        bytes = queue->kbytes * 1024 * rung->cost.size / 10000;
+        left = queue->kbytes * 1024 * rung->cost.size / 10000;
         total = serve(run, now, queue->making + queue->kbytes * rung->cost.nsec / 1e9) - now
-                + 8 * bytes / queue->rate;
-        changes += run->count > 0 && (size_t)(rung - queue->rungs) != last;
-        last = (size_t)(rung - queue->rungs);
-        if (now < WARM_UP) {
-            continue;
-        }
-        run->total[run->count++] = total;
-        result.bytes += bytes;
-        if (queue->flood_end > 0 && now < queue->flood_at) {
-            mean_before += total;
-            before++;
-        }
-        if (in_flood(queue, now) && rung != queue->rungs) {
-            last_up = now;
-            floored++;
-        }
-        if (queue->flood_end > 0 && now >= queue->flood_end
-            && total > 2 * mean_before / (double)before) {
-            result.calm = now - queue->flood_end;
+                + 8 * left / queue->rate;
+        if (now >= WARM_UP) {
+            run->total[run->count++] = total;
+            bytes += left;
+            count_change(&changes, now, rung);
+            count_flood(&flood, queue, now, total, rung != queue->rungs);
         }
     }
-    for (size_t i = 0; i < run->count; i++) {
-        result.mean += run->total[i] / (double)run->count;
-    }
-    qsort(run->total, run->count, sizeof(*run->total), compare);
-    result.p95 = run->total[(size_t)(0.95 * (double)run->count)];
-    result.bytes /= (double)run->count;
-    result.changes = (double)changes / queue->seconds * 60;
-    result.floored = floored ? last_up - queue->flood_at : 0;
+    end_minute(&changes);
+    result = result_of(run, bytes);
+    result.unsteady = (double)changes.unsteady / (double)run->count;
+    result.floored = flood.last_up - queue->flood_at;
+    result.calm = queue->flood > 0 ? calm(&flood) : 0;
     free(run->total);
     free(run);
     return result;

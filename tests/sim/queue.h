@@ -28,7 +28,8 @@ typedef struct {
     double flood_end; /* … until this one */
     double seconds;  /* of the run */
     double interval; /* between samples of the load, seconds */
-    double noise;    /* standard deviation of a sample's error */
+    double noise;    /* standard deviation of a sample's error … */
+    double lasting;  /* … which depends on those of so many seconds before; 0: on none */
     const el_rung_t *rungs; /* as el_ladder_build() left them */
     size_t count;
     int fixed;       /* the rung of every response; below 0: the price decides */
@@ -39,10 +40,10 @@ typedef struct {
     double mean;       /* of the total time, seconds: waiting, making, encoding and the wire */
     double p95;
     double bytes;      /* of a response, the mean */
-    double changes;    /* of the rung from one response to the next, a minute */
+    double unsteady;   /* share of responses in minutes with more than two changes of the rung */
     double floored;    /* seconds from the flood's begin until every response takes rung 0 */
-    double calm;       /* seconds from its end until the last response that took twice the mean time
-                          of those before it */
+    double calm;       /* seconds from its end until none has a mean time above 1.2 times that of
+                          before it */
 } queue_result_t;
 
 queue_result_t queue_run(const queue_t *queue);

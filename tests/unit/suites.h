@@ -11,7 +11,7 @@
     X(reading) X(machine) X(ladder) X(curve) X(goal) X(held) X(histogram) X(control) X(estimate)   \
     X(cost) X(ratio) X(warmth) X(explore) X(mix) X(price) X(control_mix) X(control_predict)        \
     X(packet) X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim)           \
-    X(state_control)
+    X(state_control) X(tcp_info)
 
 /* Those of the program `engines`, which links the compression libraries. */
 #define ENGINE_SUITES(X) X(engines) X(level_change) X(failing) X(pool) X(budget)

@@ -138,6 +138,59 @@ START_TEST(noise_changes_the_delay_seldom)
 }
 END_TEST
 
+/* Two minutes of a load of 0.5 whose samples are 5 points off. */
+static el_price_memory_t wavering(void)
+{
+    el_price_memory_t memory = {0};
+
+    for (unsigned n = 0; n < 120; n++) {
+        follow(&memory, 1, 0.45);
+        follow(&memory, 1, 0.55);
+    }
+    return memory;
+}
+
+START_TEST(a_single_sample_that_is_off_is_noise_and_two_are_a_load)
+{
+    el_price_memory_t memory = wavering();
+    double before = memory.delay;
+
+    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
+    ck_assert_double_gt(follow(&memory, 1, 0.82), 20);
+    memory = wavering();
+    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
+    ck_assert_double_eq(follow(&memory, 1, 0.5), before);
+    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
+    /* Nor those on both sides. */
+    memory = wavering();
+    for (unsigned n = 0; n < 3; n++) {
+        follow(&memory, 1, 0.18);
+        ck_assert_double_lt(follow(&memory, 1, 0.82), 2 * before);
+    }
+}
+END_TEST
+
+START_TEST(a_sample_that_is_far_off_is_a_load)
+{
+    el_price_memory_t memory = wavering();
+
+    ck_assert_double_gt(follow(&memory, 1, 1), 1000);
+}
+END_TEST
+
+/* Where a CPU is full now and then, once is not a flood, but twice running is. */
+START_TEST(a_full_cpu_counts_from_the_second_sample_on)
+{
+    el_price_memory_t memory = {0};
+
+    for (unsigned n = 0; n < 240; n++) {
+        follow(&memory, 1, n % 2 == 0 ? 0.7 : 0.9);
+    }
+    ck_assert_double_lt(follow(&memory, 1, 1), 100);
+    ck_assert_double_gt(follow(&memory, 1, 1), 1000);
+}
+END_TEST
+
 START_TEST(a_small_change_that_lasts_is_followed)
 {
     el_price_memory_t memory = {0};
@@ -159,7 +212,7 @@ START_TEST(an_interval_of_a_minute_counts_at_once)
         el_price_follow(&memory, 0.2, 1, 60);
     }
     ck_assert_double_gt(el_price_follow(&memory, 0.7, 1, 60), 9);
-    ck_assert_double_lt(el_price_follow(&memory, 0.2, 1, 60), 2);
+    ck_assert_double_lt(el_price_follow(&memory, 0.2, 1, 60), 2.5);
 }
 END_TEST
 
@@ -247,6 +300,9 @@ Suite *price_suite(void)
     tcase_add_test(tc, after_it_the_delay_falls_within_seconds);
     tcase_add_test(tc, a_load_that_stays_has_one_delay);
     tcase_add_test(tc, noise_changes_the_delay_seldom);
+    tcase_add_test(tc, a_single_sample_that_is_off_is_noise_and_two_are_a_load);
+    tcase_add_test(tc, a_sample_that_is_far_off_is_a_load);
+    tcase_add_test(tc, a_full_cpu_counts_from_the_second_sample_on);
     tcase_add_test(tc, a_small_change_that_lasts_is_followed);
     tcase_add_test(tc, an_interval_of_a_minute_counts_at_once);
     tcase_add_loop_test(tc, a_goal_sets_a_price, 0, ROWS(prices));
