@@ -182,8 +182,8 @@ def busy_share(seconds):
 def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
     """The thresholds are high: only CPUs that are all but saturated are above them. Where something
     else keeps them as busy as the burners did, their end cannot move the level."""
-    server = httpd("Elastic On\nElasticInterval 200ms\nElasticCPU 85 95", files=FILES,
-                   allow_log=[SHORT_INTERVAL])
+    server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\nElasticCPU 85 95",
+                   files=FILES, allow_log=[SHORT_INTERVAL])
 
     def level():
         return int(server.status()["ElasticLevelGzip"])
