@@ -39,45 +39,78 @@ def test_an_encoder_that_fails_at_once_leaves_the_body_as_it_is(broken, fault, c
     assert int(server.status()["ElasticSkipped-error"]) >= 2
 
 
-# Of this an encoder puts out nothing for long. The script hands it over in memory of its own, in
-# pieces that httpd passes on one by one.
+# Of these an encoder puts out nothing for long. The script hands its pieces over in memory that it uses
+# again, and httpd passes them on one by one; what it writes at once is encoded at once.
 EVEN = b"all the same " * 100000
-PIECES = b"all the same " * 700 * 20
+PIECES = [b"piece %02d is even " % number * 700 for number in range(20)]
+NUMBERS = b"".join(b"%d " % (number * 7919 % 1000003) for number in range(100000))
 LUA = """
-function handle(r)
+function pieces(r)
     r.content_type = "text/plain"
     r.headers_out["ETag"] = '"o"'
-    for piece = 1, 20 do
-        r:write(string.rep("all the same ", 700))
+    if r.args then
+        r.headers_out["Content-Length"] = r.args
+    end
+    for number = 0, r.args and 4 or 19 do
+        r:write(string.rep(string.format("piece %02d is even ", number), 700))
+        collectgarbage()
     end
     return apache2.OK
 end
+function numbers(r)
+    local list = {}
+    r.content_type = "text/plain"
+    for number = 0, 99999 do
+        list[number + 1] = string.format("%d ", number * 7919 % 1000003)
+    end
+    r:write(table.concat(list))
+    return apache2.OK
+end
+"""
+STREAMS = """
+ElasticWholeBody 0
+ElasticLevel gzip 6
+ElasticLevel br 5
+ElasticLevel zstd 5
+LuaMapHandler /(pieces|numbers) {docs}/x.lua $1
 """
 
 
+@pytest.fixture
+def streams(broken):
+    """A server that streams all bodies, at levels whose engines the faults are of."""
+    return lambda fault: broken(fault, STREAMS, modules=["lua"],
+                                files={"even.txt": EVEN, "few.txt": EVEN[:150000], "x.lua": LUA})
+
+
 @pytest.mark.parametrize("coding", CODINGS)
-def test_an_encoder_that_fails_before_anything_was_sent_leaves_the_body_as_it_is(
-        broken, coding):
+def test_an_encoder_that_fails_before_anything_was_sent_leaves_the_body_as_it_is(streams, coding):
     """The first calls work. What they took is kept, over calls of the filter too."""
-    server = broken(f"{coding}-soon",
-                    "ElasticWholeBody 0\nLuaMapHandler /pieces {docs}/x.lua handle\n",
-                    modules=["lua"], files={"even.txt": EVEN[:150000], "x.lua": LUA})
-    for path, body in (("/even.txt", EVEN[:150000]), ("/pieces", PIECES)):
+    server = streams(f"{coding}-soon")
+    for path, body in (("/few.txt", EVEN[:150000]), ("/pieces", b"".join(PIECES)),
+                       ("/numbers", NUMBERS)):
         answer = server.get(path, ae=coding)
         check.plain(answer, body)
         assert server.reason(answer) == "error"
         check.same_header(answer, server.get(path), "ETag", "Content-Length", "Accept-Ranges")
 
 
-def test_what_a_stream_keeps_of_a_body_is_bounded(broken):
+def test_what_a_stream_keeps_of_a_body_is_bounded(streams):
     """Beyond that the response is an error, which looks like no body. What lies in a file needs no
     keeping."""
-    server = broken("gzip-later", "ElasticWholeBody 0\nLuaMapHandler /pieces {docs}/x.lua handle\n",
-                    modules=["lua"], files={"even.txt": EVEN, "x.lua": LUA})
+    server = streams("gzip-later")
     answer = server.get("/pieces", ae="gzip")
     assert answer.status == 500 and answer.coding is None
-    assert EVEN[:100] not in answer.raw
+    assert PIECES[0] not in answer.raw
     check.plain(server.get("/even.txt", ae="gzip"), EVEN)
+
+
+def test_a_stream_that_comes_short_does_not_begin_anew(streams):
+    """It is not the encoder that failed."""
+    server = streams("gzip-later")
+    answer = server.get("/pieces?1000000", ae="br")
+    assert answer.status == 500 and answer.coding is None
+    assert PIECES[0] not in answer.raw
 
 
 @pytest.mark.parametrize("fault", [f"{coding}-later" for coding in CODINGS])
