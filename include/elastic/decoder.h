@@ -14,7 +14,12 @@
 typedef enum {
     EL_DECODE_NEED_INPUT, /* all input taken, and all that was decoded of it written */
     EL_DECODE_FULL,       /* the output is full: call again with room, and the rest of the input */
-    EL_DECODE_ENDED,      /* the body ended, its checksums hold; the input may have more bytes */
+    /*
+     * What was taken is a whole body, its checksums hold. Bytes that are left of the input do not
+     * belong to it. Where none are, a step with more input may find that the body goes on: gzip has
+     * members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
+     */
+    EL_DECODE_ENDED,
     EL_DECODE_DAMAGED,    /* not a body of this coding; only close() may follow */
     EL_DECODE_NO_MEMORY   /* only close() may follow */
 } el_decode_t;

@@ -181,10 +181,13 @@ _OUTPUT = (
             "output/Content-Encoding: {gzip|x-gzip|GZIP|gzip, identity|identity, gzip}",
             "output/Content-Encoding: {br, gzip|gzip, gzip}",
             "output/{Content-MD5|Content-Length|Accept-Ranges|Vary|Cache-Control}: *",
-            "output/{a header with *|a stored member|Range|no-gzip|the client takes gzip}",
+            "output/{a header with *|a stored member|several members|Range|no-gzip}",
+            "output/the client takes gzip",
             "output/INFLATE;DEFLATE, {nothing accepted|br}"),
     _better("br is decoded too", "coding", "output/Content-Encoding: br"),
     _better("br is decoded too", "coding, body", "output/Content-Encoding: gzip, br"),
+    _better("every member of a gzip body is decoded, not the first alone", "body",
+            "output/several members"),
     _better("HEAD is answered; stock closes the connection", "status, coding", "output/HEAD"),
     _better("a range of the decoded page", "status, content-range", "output/Range"),
     _better("what is refused before anything was sent is an error page", "status, body",
@@ -198,6 +201,7 @@ _OUTPUT = (
 
 _INPUT = (
     _better("br is decoded too", "read", "input/Content-Encoding: br"),
+    _better("every member of a gzip body is decoded", "status, read", "input/several members"),
     _better("every coding of the list is taken off", "read",
             "input/Content-Encoding: {gzip, gzip|br, gzip|gzip, br}"),
     _better("a script is not told the length and the coding of other bytes",

@@ -107,6 +107,9 @@ const char *el_engine_list(char *text, size_t size)
 static const el_decoder_t *const decoders[] = {
     &el_decoder_zlib,
     &el_decoder_brotli,
+#ifdef ELASTIC_WITH_ZSTD
+    &el_decoder_zstd,
+#endif
 };
 
 const el_decoder_t *el_decoder_for(el_coding_t coding)

@@ -196,8 +196,13 @@ const el_engine_t el_engine_zlib = {
     .free = zlib_free,
 };
 
+/* What a gzip member begins with (RFC 1952 §2.3.1). */
+static const uint8_t magic[] = {0x1f, 0x8b};
+
 struct el_decoding {
     z_stream z;
+    bool ended;  /* a member has ended, and no other has begun */
+    size_t seen; /* bytes of another one's beginning */
 };
 
 static el_decoding_t *gunzip_open(el_account_t *account)
@@ -216,14 +221,46 @@ static el_decoding_t *gunzip_open(el_account_t *account)
     return decoding;
 }
 
-/* One member, the fields of its header skipped, its trailer verified. */
+/* Begins a member whose first bytes were taken already. */
+static void begin_member(el_decoding_t *decoding)
+{
+    uint8_t nothing;
+    el_span_t begin = {magic, sizeof(magic), &nothing, 0};
+
+    /* Neither can fail: the stream is valid, and these bytes are right. */
+    inflateReset(&decoding->z);
+    call(inflate, &decoding->z, Z_NO_FLUSH, &begin);
+    decoding->ended = false;
+    decoding->seen = 0;
+}
+
+/* Behind a member: whether another one follows, whose first bytes are taken. */
+static bool is_member_next(el_decoding_t *decoding, el_span_t *span)
+{
+    while (span->in_nbytes > 0 && *span->in == magic[decoding->seen]) {
+        el_span_advance(span, 1, 0);
+        if (++decoding->seen == sizeof(magic)) {
+            begin_member(decoding);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Members, the fields of their headers skipped, their trailers verified. */
 static el_decode_t gunzip_step(el_decoding_t *decoding, el_span_t *span)
 {
     for (;;) {
-        int rc = call(inflate, &decoding->z, Z_NO_FLUSH, span);
+        int rc;
 
+        if (decoding->ended && !is_member_next(decoding, span)) {
+            return decoding->seen > 0 && span->in_nbytes == 0 ? EL_DECODE_NEED_INPUT
+                                                              : EL_DECODE_ENDED;
+        }
+        rc = call(inflate, &decoding->z, Z_NO_FLUSH, span);
         if (rc == Z_STREAM_END) {
-            return EL_DECODE_ENDED;
+            decoding->ended = true;
+            continue;
         }
         if (rc == Z_MEM_ERROR) {
             return EL_DECODE_NO_MEMORY;

@@ -1,11 +1,12 @@
-/* zstd by libzstd (RFC 8878): all access to the library goes through this file. */
+/* zstd by libzstd (RFC 8878), encoded and decoded: all access to the library is in this file. */
 #include "engines/zstd.h"
 
 #include "engines/costs.h"
 #include "engines/library.h"
 #include "engines/memory.h"
 
-/* For ZSTD_createCCtx_advanced(): every libzstd since 1.0 has it, shared ones, too. */
+#include <stdlib.h>
+/* For ZSTD_create…Ctx_advanced(): every libzstd since 1.0 has them, shared ones, too. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -177,4 +178,131 @@ const el_engine_t el_engine_zstd = {
     .step = zstd_step,
     .encode = zstd_encode,
     .free = zstd_free,
+};
+
+/* RFC 9659 §3: what a decoder of this coding has to take, and no more. */
+#define DECODED_WINDOW_BITS 23
+
+/*
+ * The longest header of a frame (RFC 8878 §3.1.1.1), which the library is given byte by byte: where
+ * it has a small frame whole, it decodes that without a look at the window. What is no such header
+ * is shorter.
+ */
+#define HEADER_MOST 18
+
+/* Of the magic numbers, little-endian: a frame's, and the least of those of frames to skip. */
+static const uint8_t frame_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+static const uint8_t skipped_magic[] = {0x50, 0x2a, 0x4d, 0x18};
+
+typedef struct {
+    ZSTD_DCtx *decoder;
+    size_t taken; /* bytes of the frame, where these are fewer than HEADER_MOST */
+    bool skips;   /* the frame is one to skip */
+    bool ended;   /* a frame has ended, and no other has begun */
+    bool whole;   /* a frame has ended */
+    bool full;    /* the output had no room: there may be more */
+} unzstd_t;
+
+static el_decoding_t *unzstd_open(el_account_t *account)
+{
+    unzstd_t *unzstd = calloc(1, sizeof(*unzstd));
+
+    if (!unzstd) {
+        return NULL;
+    }
+    unzstd->decoder = ZSTD_createDCtx_advanced(
+        (ZSTD_customMem){el_memory_acquire, el_memory_release, account});
+    if (!unzstd->decoder
+        || ZSTD_isError(ZSTD_DCtx_setParameter(unzstd->decoder, ZSTD_d_windowLogMax,
+                                               DECODED_WINDOW_BITS))) {
+        ZSTD_freeDCtx(unzstd->decoder);
+        free(unzstd);
+        return NULL;
+    }
+    return (el_decoding_t *)unzstd;
+}
+
+/*
+ * Whether the frame may go on with `byte`. The library knows formats of its own time before RFC
+ * 8878, too, and notices late what is none.
+ */
+static bool is_frames(unzstd_t *unzstd, uint8_t byte)
+{
+    if (unzstd->taken == 0) {
+        unzstd->skips = (byte & 0xf0) == skipped_magic[0];
+        return unzstd->skips || byte == frame_magic[0];
+    }
+    return unzstd->taken >= sizeof(frame_magic)
+           || byte == (unzstd->skips ? skipped_magic : frame_magic)[unzstd->taken];
+}
+
+/* How much of the input the library gets at once: nothing before all that it has is put out. */
+static size_t portion(const unzstd_t *unzstd, const el_span_t *span)
+{
+    if (unzstd->full || span->in_nbytes == 0) {
+        return 0;
+    }
+    return unzstd->taken < HEADER_MOST ? 1 : span->in_nbytes;
+}
+
+/* Returns what the library says of it. */
+static ZSTD_ErrorCode decode_portion(unzstd_t *unzstd, el_span_t *span)
+{
+    ZSTD_inBuffer in = {span->in, portion(unzstd, span), 0};
+    ZSTD_outBuffer out = {span->out, span->out_nbytes_avail, 0};
+    size_t left = ZSTD_decompressStream(unzstd->decoder, &out, &in);
+
+    if (ZSTD_isError(left)) {
+        return ZSTD_getErrorCode(left);
+    }
+    el_span_advance(span, in.pos, out.pos);
+    unzstd->ended = left == 0;
+    unzstd->whole = unzstd->whole || unzstd->ended;
+    unzstd->full = !unzstd->ended && span->out_nbytes_avail == 0;
+    if (unzstd->ended) {
+        unzstd->taken = 0;
+    } else if (unzstd->taken < HEADER_MOST) {
+        unzstd->taken += in.pos;
+    }
+    return ZSTD_error_no_error;
+}
+
+/* Frames one after the other (RFC 8878 §3), without those to skip; checksums are verified. */
+static el_decode_t unzstd_step(el_decoding_t *decoding, el_span_t *span)
+{
+    unzstd_t *unzstd = (unzstd_t *)decoding;
+
+    while (span->in_nbytes > 0 || unzstd->full) {
+        ZSTD_ErrorCode code;
+
+        if (!unzstd->full && !is_frames(unzstd, *span->in)) {
+            return unzstd->whole ? EL_DECODE_ENDED : EL_DECODE_DAMAGED;
+        }
+        code = decode_portion(unzstd, span);
+        if (code != ZSTD_error_no_error) {
+            return code == ZSTD_error_memory_allocation ? EL_DECODE_NO_MEMORY : EL_DECODE_DAMAGED;
+        }
+        if (unzstd->full) {
+            return EL_DECODE_FULL;
+        }
+    }
+    return unzstd->ended ? EL_DECODE_ENDED : EL_DECODE_NEED_INPUT;
+}
+
+static void unzstd_close(el_decoding_t *decoding)
+{
+    unzstd_t *unzstd = (unzstd_t *)decoding;
+
+    if (unzstd) {
+        ZSTD_freeDCtx(unzstd->decoder);
+        free(unzstd);
+    }
+}
+
+const el_decoder_t el_decoder_zstd = {
+    .name = "zstd",
+    .coding = EL_ZSTD,
+    .open = unzstd_open,
+    .step = unzstd_step,
+    .close = unzstd_close,
 };

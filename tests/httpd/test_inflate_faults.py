@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import bodies, check, faults, inflate
+from kit import bodies, check, env, faults, inflate
 from kit.inflate import encode, post
 
 BODY = bodies.text(40000)
@@ -20,16 +20,18 @@ out('%d %s %s' % (size, os.environ.get('HTTP_CONTENT_ENCODING'),
 @pytest.mark.smoke
 @pytest.mark.parametrize("fault,coding", [
     ("gunzip-open", "gzip"), ("gunzip-first", "gzip"), ("unbrotli-open", "br"),
-    ("unbrotli-first", "br")])
+    ("unbrotli-first", "br"),
+    *((name, "zstd") for name in ("unzstd-open", "unzstd-first") if env.HAS_ZSTD)])
 def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
     """And never a body that looks whole."""
-    server = httpd("AddEncoding x-gzip gz\nAddEncoding br br\n" + inflate.PLACES
+    server = httpd("AddEncoding x-gzip gz\nAddEncoding br br\nAddEncoding zstd zst\n"
+                   + inflate.PLACES
                    + "<Location /out>\nSetOutputFilter INFLATE\n</Location>\n"
                    "AliasMatch ^/(?:elastic|deflate|out)/(.*) {docs}/$1",
                    records=("elastic", "deflate"), allow_log=("elastic:", "AH0"),
                    wrapper=faults.wrapper(faults.library(tmp_path, fault)),
                    cgi={"echo.cgi": ECHO})
-    extension, name = {"gzip": ("gz", "x-gzip"), "br": ("br", "br")}[coding]
+    extension, name = {"gzip": ("gz", "x-gzip"), "zstd": ("zst", "zstd")}.get(coding, ("br", "br"))
     server.write(f"f.txt.{extension}", encode(BODY, coding))
     for way in inflate.WAYS:
         answer = post(server, f"/{way}/echo.cgi", encode(BODY, coding), coding)
@@ -76,7 +78,7 @@ def echo(answer, status, text):
 
 
 @pytest.mark.parametrize("way", ["elastic", "deflate", "both"])
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("coding", inflate.CODINGS)
 def test_a_redirected_request_keeps_its_decoder(server, way, coding):
     echo(post(server, f"/{way}/act", encode(BODY, coding), coding), 200, b"40000 None 200")
 
@@ -98,7 +100,7 @@ def test_error_pages_find_no_body(server, way):
 def test_the_page_of_a_415(server):
     answer = post(server, "/elastic/echo.cgi", b"x", "compress")
     assert (answer.status, answer.coding) == (415, None)
-    assert answer.headers["Accept-Encoding"] == "gzip, br"
+    assert answer.headers["Accept-Encoding"] == inflate.KNOWN
     assert answer.body.endswith(b" compress 415"), answer.body
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from kit import bodies, check, inflate
 from kit.inflate import WAYS, encode, post
+from kit.origin import framed
 
 # Reads all of it, says how much that was.
 COUNT = """\
@@ -18,6 +19,9 @@ out(str(size))
 """
 
 LIMIT = 50000
+
+# The ratio is looked at each time that so many bytes were decoded.
+STRIDE = 8096
 
 PLACES = """\
 DavLockDB {root}/run/dav
@@ -116,6 +120,40 @@ def test_every_reader_has_the_limit(server, way, place, method, coding, body, st
         assert (server.root / "dav" / way).read_bytes() == body(LIMIT)
 
 
+def _members(coding, size, each):
+    """A body of `size` bytes in members, or frames, of `each`."""
+    return b"".join(encode(piece, coding) for piece in bodies.pieces(bodies.text(size), (each,)))
+
+
+@EACH_WAY
+@pytest.mark.parametrize("coding", [name for name in inflate.CODINGS if name != "br"])
+def test_members_are_limited_as_one_body(server, way, coding):
+    path = f"/size/{way}/count.cgi"
+    for each in (100, 5000):
+        passes(post(server, path, _members(coding, LIMIT, each), coding), LIMIT)
+        for size in (LIMIT + 1, 3 * LIMIT):
+            answer = post(server, path, _members(coding, size, each), coding)
+            assert (answer.status, answer.coding) == (413, None), (size, answer)
+    # Many that decode to nothing are many bytes, and no more.
+    passes(post(server, path, encode(b"", coding) * 20000, coding), 0)
+
+
+@EACH_WAY
+@pytest.mark.parametrize("coding", [name for name in inflate.CODINGS if name != "br"])
+def test_the_ratio_is_the_bodys_however_its_members_come(server, way, coding):
+    """Twice a stride is free; seventeen members are more."""
+    member = encode(bytes(1000), coding)
+    for count, status in ((2 * STRIDE // 1000, 200), (2 * STRIDE // 1000 + 1, 413)):
+        sent = member * count
+        for size in (len(member), len(sent)):
+            chunks = framed(bodies.pieces(sent, (size,)))
+            with server.connect() as connection:
+                connection.send(inflate.head(f"/ratio/{way}/count.cgi", Content_Encoding=coding,
+                                             Transfer_Encoding="chunked") + chunks)
+                answer = connection.read_response()
+            assert answer.status == status, (count, size, answer)
+
+
 @EACH_WAY
 def test_codings_do_not_add_up(server, way):
     """Limits hold for what comes out of the last decoder."""
@@ -151,13 +189,10 @@ def test_what_comes_between_codings_may_be_bursts(server, way):
 
 # --- the ratio
 
-# It is looked at each time that so many bytes were decoded.
-STRIDE = 8096
-
 
 @pytest.mark.smoke
 @EACH_WAY
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("coding", inflate.CODINGS)
 def test_the_default_ratio(server, way, coding):
     """200, four times in a row; the end is the last time."""
     passes(send(server, f"/none/{way}/count.cgi", bytes(3 * STRIDE), coding), 3 * STRIDE)

@@ -8,7 +8,7 @@ import zlib
 import brotli
 import pytest
 
-from kit import bodies, check, decode, env
+from kit import bodies, check, decode, env, inflate
 from kit.client import Incomplete
 from kit.origin import raw
 
@@ -77,10 +77,15 @@ def server(httpd_shared, origin):
     for path, handler in {
         "gzip": give("gzip", GZIP), "x-gzip": give("x-gzip", GZIP), "br": give("br", BR),
         "two": give("br, gzip", gzip.compress(BR)), "identity": give("identity", BODY),
-        "weak": give("gzip", GZIP, ETag='W/"o"'), "zstd": give("zstd", GZIP),
+        "weak": give("gzip", GZIP, ETag='W/"o"'), "unknown": give("dcz", GZIP),
         "chunked": lambda e: e.chunked(200, {"Content-Encoding": "gzip"}, bodies.pieces(GZIP)),
         "slow": lambda e: e.chunked(200, {"Content-Encoding": "gzip"}, _slowly()),
-        "more": give("gzip", GZIP + b"xyz"), "empty": give("gzip", b""),
+        "more": give("gzip", GZIP + b"xyz"),
+        "members": give("gzip", b"".join(
+            gzip.compress(piece, mtime=0) for piece in bodies.pieces(BODY, (7, 9000)))),
+        "no-member": lambda e: e.chunked(200, {"Content-Encoding": "gzip"}, [GZIP + b"x", GZIP]),
+        **({"zstd": give("zstd", inflate.encode(BODY, "zstd"))} if env.HAS_ZSTD else {}),
+        "empty": give("gzip", b""),
         "zeros": give("gzip", gzip.compress(bytes(5_000_000))),
         "partial": lambda e: e.respond(206, {
             "Content-Encoding": "gzip", "Content-Range": f"bytes 0-99/{len(GZIP)}"}, GZIP[:100]),
@@ -106,6 +111,7 @@ def decoded(answer, tag=None):
 @pytest.mark.protocols()
 @pytest.mark.parametrize("path,tag", [
     ("gzip", '"o-gunzip"'), ("x-gzip", '"o-gunzip"'), ("br", '"o-gunzip"'),
+    ("members", '"o-gunzip"'), *[("zstd", '"o-gunzip"')] * env.HAS_ZSTD,
     ("weak", 'W/"o-gunzip"'), ("chunked", None)])
 def test_an_origins_body(server, protocol, path, tag):
     decoded(server.get(f"/inflate/origin/{path}", protocol=protocol), tag)
@@ -124,10 +130,11 @@ def test_only_the_outermost_coding_is_undone(server):
     check.whole(server.get("/inflate/origin/two"), "br", BODY)
 
 
-@pytest.mark.parametrize("path,body", [("identity", BODY), ("zstd", GZIP)],
-                         ids=["identity", "zstd"])
+@pytest.mark.parametrize("path,body", [("identity", BODY), ("dcz", GZIP)],
+                         ids=["identity", "unknown"])
 def test_what_it_cannot_decode_stays(server, path, body):
-    answer = server.get(f"/inflate/origin/{path}")
+    name = path if path == "identity" else "unknown"
+    answer = server.get(f"/inflate/origin/{name}")
     assert (answer.status, answer.coding, answer.raw) == (200, path, body)
     assert answer.headers["ETag"] == '"o"' and int(answer.headers["Content-Length"]) == len(body)
 
@@ -174,6 +181,8 @@ def test_what_is_flushed_comes_through(server, protocol, chain, path):
 
 def test_bytes_behind_the_end_are_dropped(server):
     decoded(server.get("/inflate/origin/more"), '"o-gunzip"')
+    # What comes later may look like another member.
+    decoded(server.get("/inflate/origin/no-member"))
     assert server.log.lines("bytes behind the end of its encoded body")
 
 

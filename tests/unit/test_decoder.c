@@ -5,8 +5,17 @@
 #include "suites.h"
 
 #include <string.h>
+#ifdef ELASTIC_WITH_ZSTD
+#include <zstd.h>
+#endif
 
-static const el_coding_t codings[] = {EL_GZIP, EL_BR};
+static const el_coding_t codings[] = {
+    EL_GZIP,
+    EL_BR,
+#ifdef ELASTIC_WITH_ZSTD
+    EL_ZSTD,
+#endif
+};
 
 #define BODY_SIZE 100000
 
@@ -52,9 +61,10 @@ static decoded_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t i
     el_account_t account = {0};
     el_decoding_t *decoding = decoder->open(&account);
     decoded_t d = {EL_DECODE_NEED_INPUT, 0, in_size};
+    bool goes_on = true;
 
     ck_assert_ptr_nonnull(decoding);
-    while (d.result == EL_DECODE_FULL || (d.result == EL_DECODE_NEED_INPUT && d.left > 0)) {
+    while (d.result == EL_DECODE_FULL || (goes_on && d.left > 0)) {
         size_t in_most = d.left < in_step ? d.left : in_step;
         size_t out_most = sizeof(out) - d.nbytes < out_step ? sizeof(out) - d.nbytes : out_step;
         el_span_t span = {in + in_size - d.left, in_most, out + d.nbytes, out_most};
@@ -71,6 +81,9 @@ static decoded_t decode_in_steps(el_coding_t coding, const uint8_t *in, size_t i
             || (d.result == EL_DECODE_FULL && span.out_nbytes_avail > 0)) {
             ck_abort_msg("input or room is left that was asked for");
         }
+        /* After an end there may be another member or frame; what is not taken is none. */
+        goes_on = d.result == EL_DECODE_NEED_INPUT
+                  || (d.result == EL_DECODE_ENDED && span.in_nbytes == 0);
         d.left -= in_most - span.in_nbytes;
         d.nbytes += out_most - span.out_nbytes_avail;
     }
@@ -121,6 +134,94 @@ START_TEST(bytes_behind_the_end_are_not_taken)
         d = decode(codings[c], encoded, size + 5);
         ck_assert_int_eq(d.result, EL_DECODE_ENDED);
         ck_assert(d.nbytes == 1000 && d.left == 5);
+    }
+}
+END_TEST
+
+/* What a body may be made of; each decodes to `nbytes` bytes of `body` from its beginning. */
+typedef struct {
+    const uint8_t *data;
+    size_t size, nbytes;
+} part_t;
+
+/*
+ * Decodes `parts` one behind the other, in pieces; and up to any byte, which is a whole body exactly
+ * where a part ends.
+ */
+static void check_parts(el_coding_t coding, const part_t *parts, size_t count)
+{
+    static uint8_t all[8192];
+    size_t size = 0, nbytes = 0, next = 0, ends = 0;
+    decoded_t d;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(all + size, parts[i].data, parts[i].size);
+        size += parts[i].size;
+        nbytes += parts[i].nbytes;
+    }
+    for (size_t step = 1; step <= size; step += step < 30 ? 1 : size) {
+        d = decode_in_steps(coding, all, size, step, 1 + step % 3);
+        ck_assert_msg(d.result == EL_DECODE_ENDED && d.nbytes == nbytes && d.left == 0,
+                      "in steps of %zu: %d, %zu bytes, %zu left", step, (int)d.result, d.nbytes,
+                      d.left);
+    }
+    for (size_t i = 0, at = 0; i < count; at += parts[i].nbytes, i++) {
+        ck_assert(memcmp(out + at, body, parts[i].nbytes) == 0);
+    }
+    for (size_t cut = 1; cut <= size; cut++) {
+        bool end = next < count && cut == ends + parts[next].size;
+
+        if (end) {
+            ends += parts[next++].size;
+        }
+        ck_assert_msg(decode(coding, all, cut).result
+                          == (end ? EL_DECODE_ENDED : EL_DECODE_NEED_INPUT), "cut at %zu", cut);
+    }
+}
+
+START_TEST(members_and_frames_follow_each_other)
+{
+    static uint8_t large[2048], empty[64];
+
+    for (int c = 0; c < ROWS(codings); c++) {
+        part_t parts[] = {{large, 0, 700}, {empty, 0, 0}, {empty, 0, 0}, {large, 0, 700}};
+
+        parts[0].size = parts[3].size = encode(codings[c], 700);
+        memcpy(large, encoded, parts[0].size);
+        parts[1].size = parts[2].size = encode(codings[c], 0);
+        memcpy(empty, encoded, parts[1].size);
+        fill_body(700);
+        check_parts(codings[c], parts, codings[c] == EL_BR ? 1 : ROWS(parts));
+    }
+}
+END_TEST
+
+START_TEST(the_beginning_of_what_is_no_member_is_behind_the_end)
+{
+    static const struct {
+        el_coding_t coding;
+        size_t size;
+        uint8_t begins[4];
+    } rows[] = {
+        {EL_GZIP, 1, {0x1f}},
+#ifdef ELASTIC_WITH_ZSTD
+        {EL_ZSTD, 3, {0x28, 0xb5, 0x2f}},
+        {EL_ZSTD, 3, {0x5f, 0x2a, 0x4d}},
+#endif
+    };
+
+    for (int i = 0; i < ROWS(rows); i++) {
+        size_t size = encode(rows[i].coding, 1000);
+        decoded_t d;
+
+        memcpy(encoded + size, rows[i].begins, rows[i].size);
+        ck_assert_int_eq(decode(rows[i].coding, encoded, size + rows[i].size).result,
+                         EL_DECODE_NEED_INPUT);
+        encoded[size + rows[i].size] = 'x';
+        d = decode_in_steps(rows[i].coding, encoded, size + rows[i].size + 1, _i ? 1 : SIZE_MAX,
+                            SIZE_MAX);
+        ck_assert_msg(d.result == EL_DECODE_ENDED && d.nbytes == 1000 && d.left == 1,
+                      "row %d: %d, %zu left", i, (int)d.result, d.left);
     }
 }
 END_TEST
@@ -220,6 +321,78 @@ START_TEST(every_field_of_a_gzip_header_is_read)
 }
 END_TEST
 
+#ifdef ELASTIC_WITH_ZSTD
+/* Raw frames of zstd (RFC 8878 §3.1.1): the body "hi" in its last block. */
+#define ZSTD_HI 0x11, 0, 0, 'h', 'i'
+
+static const struct {
+    const char *guards;
+    size_t size;
+    uint8_t frame[24];
+    bool taken;
+} frames[] = {
+    {"a window of 8 MB", 11, {0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, ZSTD_HI}, true},
+    {"an eighth more", 11, {0x28, 0xb5, 0x2f, 0xfd, 0, 0x69, ZSTD_HI}, false},
+    {"of 128 MB", 11, {0x28, 0xb5, 0x2f, 0xfd, 0, 0x88, ZSTD_HI}, false},
+    {"large, with a length that is small", 12, {0x28, 0xb5, 0x2f, 0xfd, 0x40, 0x88, 2, 0, 0}, false},
+    {"one segment", 11, {0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, ZSTD_HI}, true},
+    {"one segment of more than 8 MB", 14, {0x28, 0xb5, 0x2f, 0xfd, 0xa0, 1, 0, 0x80, 0, ZSTD_HI},
+     false},
+    {"a wrong length", 11, {0x28, 0xb5, 0x2f, 0xfd, 0x20, 3, ZSTD_HI}, false},
+    {"a dictionary", 12, {0x28, 0xb5, 0x2f, 0xfd, 0x21, 7, 2, ZSTD_HI}, false},
+    {"no dictionary, at length", 12, {0x28, 0xb5, 0x2f, 0xfd, 0x21, 0, 2, ZSTD_HI}, true},
+    {"a block of no kind", 9, {0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x17, 0, 0}, false},
+    {"a format of before", 11, {0x27, 0xb5, 0x2f, 0xfd, 0x20, 2, ZSTD_HI}, false},
+};
+
+START_TEST(windows_and_frames_of_zstd)
+{
+    static const size_t steps[] = {SIZE_MAX, 1};
+
+    for (int i = 0; i < ROWS(steps); i++) {
+        decoded_t d = decode_in_steps(EL_ZSTD, frames[_i].frame, frames[_i].size, steps[i], SIZE_MAX);
+
+        ck_assert_msg(d.result == (frames[_i].taken ? EL_DECODE_ENDED : EL_DECODE_DAMAGED),
+                      "%s, step %d: %d", frames[_i].guards, i, (int)d.result);
+        ck_assert(!frames[_i].taken || (d.nbytes == 2 && memcmp(out, "hi", 2) == 0));
+    }
+}
+END_TEST
+
+START_TEST(frames_to_skip_are_no_part_of_the_body)
+{
+    static const uint8_t skipped[] = {0x5a, 0x2a, 0x4d, 0x18, 20, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
+                                      9, 10, 0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, 'x'};
+    static const uint8_t nothing[] = {0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0};
+    static uint8_t frame[2048];
+    part_t parts[] = {{skipped, sizeof(skipped), 0}, {frame, 0, 700}, {nothing, sizeof(nothing), 0},
+                      {skipped, sizeof(skipped), 0}, {frame, 0, 700}, {nothing, sizeof(nothing), 0}};
+
+    parts[1].size = parts[4].size = encode(EL_ZSTD, 700);
+    memcpy(frame, encoded, parts[1].size);
+    check_parts(EL_ZSTD, parts, ROWS(parts));
+}
+END_TEST
+
+START_TEST(a_checksum_of_zstd_is_verified)
+{
+    ZSTD_CCtx *encoder = ZSTD_createCCtx();
+    size_t size;
+
+    fill_body(500);
+    ZSTD_CCtx_setParameter(encoder, ZSTD_c_checksumFlag, 1);
+    size = ZSTD_compress2(encoder, encoded, sizeof(encoded), body, 500);
+    ZSTD_freeCCtx(encoder);
+    ck_assert_int_eq(decode(EL_ZSTD, encoded, size).result, EL_DECODE_ENDED);
+    for (size_t at = size - 4; at < size; at++) {
+        encoded[at] ^= 0x55;
+        ck_assert_int_eq(decode(EL_ZSTD, encoded, size).result, EL_DECODE_DAMAGED);
+        encoded[at] ^= 0x55;
+    }
+}
+END_TEST
+#endif
+
 START_TEST(other_formats_are_damaged)
 {
     static const uint8_t zlib_format[] = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};
@@ -249,10 +422,17 @@ Suite *decoder_suite(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_body_decodes_in_any_pieces, 0, ROWS(trips));
     tcase_add_test(tc, bytes_behind_the_end_are_not_taken);
+    tcase_add_test(tc, members_and_frames_follow_each_other);
+    tcase_add_loop_test(tc, the_beginning_of_what_is_no_member_is_behind_the_end, 0, 2);
     tcase_add_test(tc, flushed_bytes_decode_before_the_rest);
     tcase_add_test(tc, no_prefix_is_a_whole_body);
     tcase_add_test(tc, a_changed_byte_of_gzip_is_noticed);
     tcase_add_test(tc, every_field_of_a_gzip_header_is_read);
+#ifdef ELASTIC_WITH_ZSTD
+    tcase_add_loop_test(tc, windows_and_frames_of_zstd, 0, ROWS(frames));
+    tcase_add_test(tc, frames_to_skip_are_no_part_of_the_body);
+    tcase_add_test(tc, a_checksum_of_zstd_is_verified);
+#endif
     tcase_add_test(tc, other_formats_are_damaged);
     tcase_add_test(tc, each_decoder_has_its_coding);
     suite_add_tcase(suite, tc);

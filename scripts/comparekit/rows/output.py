@@ -45,7 +45,6 @@ def damaged():
         "cut before the trailer": GZIPPED[:-8],
         "damaged data": GZIPPED[:middle] + bytes(20) + GZIPPED[middle + 20:],
         "bytes behind it": GZIPPED + b"more",
-        "a second member": GZIPPED + member(b"second"),
         "zeros behind it": GZIPPED + bytes(16),
         "a wrong magic": b"no" + GZIPPED[2:],
         "a wrong method": GZIPPED[:2] + b"\x07" + GZIPPED[3:],
@@ -56,7 +55,7 @@ def damaged():
 
 
 def good():
-    """{what: bytes} of gzip members that are right."""
+    """{what: bytes} of gzip bodies that are right."""
     extra = b"\x05\x00abcde"
     checked = member(PAGE, 2)
     return {
@@ -68,6 +67,7 @@ def good():
         "a header with FHCRC": checked[:10] + struct.pack("<H", zlib.crc32(checked[:10]) & 0xffff)
         + checked[10:],
         "a stored member": gzip.compress(PAGE, 0, mtime=0),
+        "several members": member(PAGE[:9000]) + member(b"") + member(PAGE[9000:]),
     }
 
 

@@ -85,12 +85,9 @@ void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool)
 
 static el_decode_t step(el_layer_t *layer, el_span_t *span)
 {
-    el_decode_t result = EL_DECODE_ENDED;
+    el_decode_t result = layer->decoder->step(layer->decoding, span);
 
-    if (!layer->ended) {
-        result = layer->decoder->step(layer->decoding, span);
-        layer->ended = result == EL_DECODE_ENDED;
-    }
+    layer->ended = result == EL_DECODE_ENDED;
     return result;
 }
 
@@ -220,7 +217,7 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
     if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
         return EL_INFLATE_SIZE_LIMIT;
     }
-    if (is_over_ratio(inflate, result == EL_DECODE_ENDED)) {
+    if (is_over_ratio(inflate, false)) {
         return EL_INFLATE_RATIO_LIMIT;
     }
     for (size_t i = 1; i < inflate->count; i++) {
@@ -276,11 +273,14 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
     return inflate->last;
 }
 
-el_inflated_t el_inflate_finish(const el_inflate_t *inflate)
+el_inflated_t el_inflate_finish(el_inflate_t *inflate)
 {
     bool whole = inflate->last == EL_INFLATE_ENDED || inflate->last == EL_INFLATE_TRAILING;
 
-    return whole || inflate->in == 0 ? EL_INFLATE_ENDED : EL_INFLATE_TRUNCATED;
+    if (!whole && inflate->in > 0) {
+        return EL_INFLATE_TRUNCATED;
+    }
+    return is_over_ratio(inflate, true) ? EL_INFLATE_RATIO_LIMIT : EL_INFLATE_ENDED;
 }
 
 const char *el_inflate_text(el_inflated_t inflated)

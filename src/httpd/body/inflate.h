@@ -21,7 +21,7 @@
 typedef enum {
     EL_INFLATE_NEED_INPUT, /* all input taken */
     EL_INFLATE_FULL,   /* as much was written as was asked for */
-    EL_INFLATE_ENDED,  /* the body is whole */
+    EL_INFLATE_ENDED,  /* the body is whole, unless another member or frame follows */
     EL_INFLATE_DAMAGED,
     EL_INFLATE_TRAILING,  /* the body is whole, but bytes follow it */
     EL_INFLATE_TRUNCATED, /* EOS came before the body's end */
@@ -78,9 +78,9 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
 
 /*
  * At EOS, when all was decoded: EL_INFLATE_ENDED, also where bytes followed, and for a body that
- * had no byte at all; or EL_INFLATE_TRUNCATED.
+ * had no byte at all; EL_INFLATE_TRUNCATED, or EL_INFLATE_RATIO_LIMIT.
  */
-el_inflated_t el_inflate_finish(const el_inflate_t *inflate);
+el_inflated_t el_inflate_finish(el_inflate_t *inflate);
 
 /* Frees the decoders before their pool's end; a second call does nothing. */
 void el_inflate_close(el_inflate_t *inflate, apr_pool_t *pool);

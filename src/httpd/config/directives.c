@@ -301,7 +301,7 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
                      "the path of a folder in which the siblings lie, at the paths of their files"),
     VALUE("ElasticInflate", EVERYWHERE,
-          "On or Off: whether request bodies in gzip and br are decoded",
+          "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),
     VALUE("ElasticPadding", EVERYWHERE,
           "Off, or the most bytes of padding that a response gets, 0 to 4096",

@@ -41,15 +41,16 @@ static apr_status_t decode(ap_filter_t *f, el_stream_t *stream, const char *data
     apr_status_t rv = APR_SUCCESS;
     el_inflated_t inflated;
 
+    if (out->trailing) {
+        return APR_SUCCESS;
+    }
     do {
         inflated = el_inflate_put(&out->inflate, &data, &len, PASS_SIZE, stream->out);
         if (inflated == EL_INFLATE_TRAILING) {
-            if (!out->trailing) {
-                out->trailing = true;
-                ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
-                              "elastic: the response to %s has bytes behind the end of its "
-                              "encoded body; they are dropped", f->r->uri);
-            }
+            out->trailing = true;
+            ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
+                          "elastic: the response to %s has bytes behind the end of its encoded "
+                          "body; they are dropped", f->r->uri);
         } else if (inflated >= EL_INFLATE_DAMAGED) {
             return fail(f, stream, inflated);
         }

@@ -7,16 +7,30 @@
 import gzip
 
 import brotli
+import zstandard
+
+from . import env
+
+# Those that are decoded, as Accept-Encoding of a 415 has them.
+CODINGS = ("gzip", "br", *["zstd"] * env.HAS_ZSTD)
+KNOWN = ", ".join(CODINGS)
 
 # The ways of asking for the decoder, each in force below a place of that name.
 WAYS = {"elastic": "ElasticInflate On", "deflate": "SetInputFilter DEFLATE"}
 PLACES = "".join(f"<Location ~ /{name}/>\n{line}\n</Location>\n" for name, line in WAYS.items())
 
 
+_ENCODERS = {
+    "gzip": lambda data: gzip.compress(data, mtime=0),
+    "br": lambda data: brotli.compress(data, quality=3),
+    "zstd": zstandard.ZstdCompressor(level=3, write_checksum=True).compress,
+}
+
+
 def encode(data, *codings):
     """The codings in the order in which they are applied."""
     for coding in codings:
-        data = brotli.compress(data, quality=3) if coding == "br" else gzip.compress(data, mtime=0)
+        data = _ENCODERS[coding.removeprefix("x-")](data)
     return data
 
 
