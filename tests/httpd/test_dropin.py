@@ -53,9 +53,10 @@ def server(httpd_shared):
     config = "ElasticControl off\n" + "".join(
         f'<Location "/{name}">\n{text}</Location>\n' for name, text in sections.items())
     config += "<Directory {docs}/included>\nOptions +Includes\n</Directory>\n"
-    return httpd_shared(config, modules=("filter", "include", "bucketeer"), records=("elastic", *DROPIN), files=files,
+    return httpd_shared(config, modules=("filter", "include", "bucketeer"),
+                        records=("elastic", *DROPIN), files=files,
                         cgi={"deflate/small.cgi": "head('Content-Type: text/html')\n"
-                                                  "out('<p>small')\n"})
+                                                  "out('<p>small')\nos.close(1)\n"})
 
 
 def fetch(server, path, coding, ae):
