@@ -58,6 +58,11 @@ def not_modified(answer, tag=None):
     assert tag is None or answer.headers.get("ETag") == tag, answer
 
 
+def same_length(answers):
+    """No two of them say different lengths."""
+    return len({answer.headers.get("Content-Length") for answer in answers} - {None}) < 2
+
+
 def head_of(get, head, *names):
     """`head` has the header of `get` and no body; `names` are compared besides the usual ones.
 
@@ -65,8 +70,7 @@ def head_of(get, head, *names):
     """
     assert head.status == get.status and head.raw == b"" and head.complete, head
     same_header(get, head, "Content-Encoding", "Vary", "ETag", "Content-Type", *names)
-    lengths = {answer.headers.get("Content-Length") for answer in (get, head)}
-    assert len(lengths - {None}) < 2, (get, head)
+    assert same_length((get, head)), (get, head)
 
 
 def same_header(one, other, *names):
