@@ -68,6 +68,12 @@ typedef struct {
 /* Whether positions have no fraction. */
 bool el_control_is_whole(el_control_mode_t mode);
 
+/* Whether samples set a price, and do not move a position. */
+static inline bool el_control_is_priced(const el_control_config_t *config)
+{
+    return config->mode != EL_CONTROL_OFF && el_goal_is_priced(&config->goal);
+}
+
 /*
  * `state` made to fit new bounds, as after a reload: clamped, without a bypass that is now off, and
  * without a fraction where positions are whole.

@@ -60,7 +60,7 @@ el_control_state_t el_control_next(const el_control_config_t *config,
                                    const el_observation_t *observed, el_control_memory_t *memory,
                                    el_control_state_t state)
 {
-    bool priced = el_goal_is_priced(&config->goal);
+    bool priced = el_control_is_priced(config);
     double price = 0;
 
     state = el_control_clamp(config, state);

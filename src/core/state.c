@@ -163,7 +163,7 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
         return false;
     }
     atomic_store(&state->price,
-                 el_goal_is_priced(&config->goal)
+                 el_control_is_priced(config)
                      ? (uint64_t)(el_price_now(&sample.memory.price) * EL_PPM + 0.5)
                      : EL_STATE_NO_PRICE);
     /* After what follows from it: who sees the load sees the position and the price. */

@@ -268,6 +268,20 @@ START_TEST(a_goal_sets_a_price)
 }
 END_TEST
 
+START_TEST(off_sets_no_price)
+{
+    el_control_config_t config = config_of(EL_CONTROL_OFF, &wire);
+    el_observation_t observed = {.busy = 0.5, .seconds = 0.5, .cpus = 1};
+    el_control_memory_t memory = {0};
+    el_control_state_t state = {2, TOP, false, 0};
+
+    ck_assert(!el_control_is_priced(&config));
+    state = el_control_next(&config, &observed, &memory, state);
+    ck_assert_uint_eq(state.position, TOP);
+    ck_assert_double_eq(memory.price.samples, 0);
+}
+END_TEST
+
 START_TEST(a_bypass_does_not_hide_the_load_from_the_price)
 {
     el_control_config_t config = config_of(EL_CONTROL_STEP, &wire);
@@ -306,6 +320,7 @@ Suite *price_suite(void)
     tcase_add_test(tc, a_small_change_that_lasts_is_followed);
     tcase_add_test(tc, an_interval_of_a_minute_counts_at_once);
     tcase_add_loop_test(tc, a_goal_sets_a_price, 0, ROWS(prices));
+    tcase_add_test(tc, off_sets_no_price);
     tcase_add_test(tc, a_bypass_does_not_hide_the_load_from_the_price);
     return suite_of("price", tc);
 }

@@ -55,7 +55,7 @@ static bool read_curve(uint64_t now, double *cost)
 {
     const el_control_config_t *control = &el_shared.config.control;
 
-    return control->mode == EL_CONTROL_PREDICT && !el_goal_is_priced(&control->goal)
+    return control->mode == EL_CONTROL_PREDICT && !el_control_is_priced(control)
            && el_client_mix_curve(now, control->top, cost);
 }
 

@@ -98,7 +98,7 @@ static double price(void)
 {
     uint64_t price = atomic_load_explicit(&el_shared.state->price, memory_order_relaxed);
 
-    return price != EL_STATE_NO_PRICE && el_goal_is_priced(&el_shared.config.control.goal)
+    return price != EL_STATE_NO_PRICE && el_control_is_priced(&el_shared.config.control)
                ? (double)price / EL_PPM : -1;
 }
 

@@ -126,7 +126,7 @@ static void add_levels(list_t *list)
         add_count(list, rows[i].key, rows[i].text,
                   range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
     }
-    if (el_goal_is_priced(&config->goal) && config->mode != EL_CONTROL_OFF) {
+    if (el_control_is_priced(config)) {
         add_price(list, turn.price > 0 ? turn.price : 0);
     }
     add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
