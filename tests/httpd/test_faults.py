@@ -39,8 +39,8 @@ def test_an_encoder_that_fails_at_once_leaves_the_body_as_it_is(broken, fault, c
     assert int(server.status()["ElasticSkipped-error"]) >= 2
 
 
-# Of these an encoder puts out nothing for long. The script hands its pieces over in memory that it uses
-# again, and httpd passes them on one by one; what it writes at once is encoded at once.
+# Of these an encoder puts out nothing for long. The script hands its pieces over in memory that it
+# uses again, and httpd passes them on one by one; what it writes at once is encoded at once.
 EVEN = b"all the same " * 100000
 PIECES = [b"piece %02d is even " % number * 700 for number in range(20)]
 NUMBERS = b"".join(b"%d " % (number * 7919 % 1000003) for number in range(100000))

@@ -1,5 +1,6 @@
-"""Precompressed siblings beside modules that decide late, and beside rules that are about the sibling
-itself: what a client could not have by asking for the sibling, it does not get in place of the file."""
+"""Precompressed siblings beside modules that decide late, and beside rules that are about the
+sibling itself: what a client could not have by asking for it, it does not get in place of the file.
+"""
 
 import gzip
 import time
@@ -101,7 +102,8 @@ AliasMatch "^/short$" "{docs}/all/page.html"
 MADE = ["made/x.acted", "made/x.named", "made/x.cgi", "set/x.html", "per-directory/page.html"]
 OTHERS = ["other/x.map", "other/x.asis", "other/x.var", "proxied/page.html"]
 FORBIDDEN = ["r-forbidden", "r-gone", "r-other", "r-proxy", "r-handler", "p-match",
-             "a-hidden", "a-moved", "a-other", "l-denied", "l-handled", "d-rule", "f-handled", "h-added"]
+             "a-hidden", "a-moved", "a-other", "l-denied", "l-handled", "d-rule", "f-handled",
+             "h-added"]
 MAKES = "head('Content-Type: text/html')\nout('made' * 2000)\n"
 
 
