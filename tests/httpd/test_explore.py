@@ -65,6 +65,17 @@ def test_setups_that_are_not_in_use_are_measured_within_the_bounds_and_the_budge
     assert int(status["ElasticExploredUsec"]) <= int(status["ElasticCpuUsec"]) / 100 + 20_000
 
 
+def test_a_cheap_setup_that_is_in_use_leaves_little_time_for_dear_ones(site):
+    """Without a bound each of the eight others would have been measured."""
+    d = site("ElasticGoal time")
+    for _ in range(4):
+        d.load(100)
+    for _ in range(12):
+        serve(d.server, "/page.html", "gzip", lambda *_: True)
+    status = d.status()
+    assert int(status["ElasticExploredUsec"]) <= int(status["ElasticCpuUsec"]) / 100 + 2000
+
+
 def test_codings_that_the_client_likes_equally_are_measured(site):
     d = site("ElasticCodings br gzip")
     serve(d.server, "/page.html", "br, gzip", others)

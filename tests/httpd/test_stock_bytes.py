@@ -103,6 +103,18 @@ def test_a_busy_server_makes_no_more_bytes(httpd, mode):
     assert (status["ElasticLevelGzip"], status["ElasticLevelBr"]) == ("6", "5")
 
 
+def test_the_bound_is_that_of_the_fewest_bytes(httpd):
+    """By the built-in costs, which is what a fresh server has."""
+    d = start(httpd, FLOORS)
+    d.wait_for_floor()
+    page = "/text-50000.txt"
+    if env.HAS_ZSTD:
+        # Level 5 makes more than gzip 6.
+        assert d.server.notes(d.server.get(page, ae="zstd"))["elastic-level"] == "6"
+    # gzip 6 takes less time, and makes more than br 5.
+    assert d.server.get(page, ae="br, gzip").coding == "br"
+
+
 def test_one_coding_bounds_all_of_a_client_that_likes_it_as_much(httpd):
     d = start(httpd, GZIP + at("free", "ElasticLevel gzip 6 9"))
     d.wait_for_floor()
