@@ -50,7 +50,7 @@ static apr_status_t encode_data(ap_filter_t *f, el_stream_t *stream, const char 
 static apr_status_t encode_flush(ap_filter_t *f, el_stream_t *stream)
 {
     (void)f;
-    return encode((el_send_t *)stream, EL_FLUSH, NULL, 0, "the encoder failed at a flush");
+    return encode((el_send_t *)stream, EL_FLUSH, "", 0, "the encoder failed at a flush");
 }
 
 static apr_status_t encode_end(ap_filter_t *f, el_stream_t *stream)
@@ -65,7 +65,7 @@ static apr_status_t encode_end(ap_filter_t *f, el_stream_t *stream)
         stream->error = "the body is shorter than was announced";
         return APR_EOF;
     } else {
-        rv = encode(send, EL_FINISH, NULL, 0, "the encoder failed at the body's end");
+        rv = encode(send, EL_FINISH, "", 0, "the encoder failed at the body's end");
         if (rv != APR_SUCCESS) {
             return rv;
         }
