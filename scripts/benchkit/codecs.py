@@ -17,6 +17,7 @@ from benchkit import tools
 
 MARGIN = 4096  # what incompressible bodies may grow by, beside 1 %
 DEFLATED, GZIP_WINDOW, MEMORY_LEVEL, DEFAULT_STRATEGY, FINISH = 8, 15 + 16, 9, 0, 4
+ZSTD_WINDOW_LOG = 101
 MALLOPT_TRIM, MALLOPT_MMAP = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and given back
 
@@ -257,12 +258,32 @@ def encode_all(encoder, bodies):
     return total, time.process_time() - started
 
 
-def zstd_decode(body):
-    """The identity of a zstd body whose frame names its size, or of one that does not."""
+def zstd_library():
     try:
-        lib = ctypes.CDLL(KINDS["zstd"][1])
+        return ctypes.CDLL(KINDS["zstd"][1])
     except OSError:
         raise tools.BenchError("libzstd.so.1 is missing: install libzstd1 (Debian)") from None
+
+
+def zstd_encode(body, window_bits):
+    """A zstd frame whose decoder needs a window of so many bits."""
+    lib = zstd_library()
+    lib.ZSTD_createCCtx.restype = c_void_p
+    lib.ZSTD_compress2.restype = c_size_t
+    context = c_void_p(lib.ZSTD_createCCtx())
+    lib.ZSTD_CCtx_setParameter(context, ZSTD_WINDOW_LOG, window_bits)
+    capacity = len(body) + MARGIN
+    target = ctypes.create_string_buffer(capacity)
+    size = lib.ZSTD_compress2(context, target, c_size_t(capacity), body, c_size_t(len(body)))
+    lib.ZSTD_freeCCtx(context)
+    if lib.ZSTD_isError(c_size_t(size)):
+        raise tools.BenchError("zstd encodes nothing")
+    return target.raw[:size]
+
+
+def zstd_decode(body):
+    """The identity of a zstd body whose frame names its size, or of one that does not."""
+    lib = zstd_library()
     lib.ZSTD_decompress.restype = c_size_t
     capacity = 64 * len(body) + (8 << 20)  # more than any body of the experiments
     target = ctypes.create_string_buffer(capacity)

@@ -39,6 +39,24 @@ class Leg:
         return " ".join(str(value) for value in self.labels.values())
 
 
+def brotli_module():
+    try:
+        import brotli
+    except ImportError:
+        raise tools.missing("brotli module") from None
+    return brotli
+
+
+def encode(body, coding, window_bits):
+    """The body in a coding, with little effort."""
+    if coding == "br":
+        return brotli_module().compress(body, quality=1, lgwin=window_bits)
+    if coding == "zstd":
+        return codecs.zstd_encode(body, window_bits)
+    encoder = zlib.compressobj(1, zlib.DEFLATED, 16 + window_bits)
+    return encoder.compress(body) + encoder.flush()
+
+
 def decode(body, coding):
     """The identity of an encoded body."""
     if coding == "gzip":
@@ -48,11 +66,7 @@ def decode(body, coding):
             raise tools.BenchError("the gzip body is cut short or has a tail")
         return plain
     if coding == "br":
-        try:
-            import brotli
-        except ImportError:
-            raise tools.missing("brotli module") from None
-        return brotli.decompress(body)
+        return brotli_module().decompress(body)
     if coding == "zstd":
         return codecs.zstd_decode(body)
     if coding:
