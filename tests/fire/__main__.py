@@ -37,9 +37,13 @@ def _arguments():
     parser.add_argument("--seed", default=None, help="of the random requests; another each day")
     parser.add_argument("--cases", type=int, metavar="N",
                         help="answers of each differential run, however long they take")
+    parser.add_argument("--minutes", type=float, metavar="N",
+                        help="all runs together take no longer, each by its share")
     parser.add_argument("--first", type=int, default=0, metavar="N",
                         help="the number of the first batch of requests, to see one again")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    asked.options = sys.argv[3:]  # what follows --builds
+    return asked
 
 
 def show_list():
@@ -67,6 +71,15 @@ def environment(build, mpm, stage_folder):
     return environ
 
 
+def amounts(chosen, is_long, minutes):
+    """How much of each run; with `minutes` for all of them, its time by its share of theirs."""
+    found = [run.long if is_long else run.short for run in chosen]
+    if minutes is None:
+        return found
+    share = 60 * minutes / sum(amount.seconds for amount in found)
+    return [runs.Amount(amount.count, amount.seconds * share) for amount in found]
+
+
 def command_of(run, amount, asked, python):
     count = asked.cases if asked.cases and run.stage == "differential" else amount.count
     command = [python, "-m", "fire.stage", run.stage, "--count", str(count), "--seed", asked.seed,
@@ -76,9 +89,8 @@ def command_of(run, amount, asked, python):
     return command
 
 
-def carry_out(run, asked, folder):
+def carry_out(run, amount, asked, folder):
     """The run's row of the report."""
-    amount = run.long if asked.long else run.short
     with tempfile.TemporaryDirectory(prefix="elastic-fire-") as name:
         stage_folder = Path(name)
         stage_folder.chmod(0o755)
@@ -111,8 +123,8 @@ def main():
     folder.mkdir(exist_ok=True)
     rows = []
     print(f"seed {asked.seed}; what each run says is in {folder}")
-    for run in chosen:
-        rows.append(carry_out(run, asked, folder))
+    for run, amount in zip(chosen, amounts(chosen, asked.long, asked.minutes)):
+        rows.append(carry_out(run, amount, asked, folder))
         print(report.line(rows[-1]), flush=True)
         for failure in rows[-1].failures[:SHOWN]:
             print(f"    {failure}")

@@ -5,8 +5,9 @@ import random
 from dataclasses import dataclass
 
 import brotli
+import zstandard
 
-from kit import bodies
+from kit import bodies, env
 
 from .http1 import Request
 from .site import DAV_FILES, FILES, dav_body
@@ -139,9 +140,11 @@ def _post(pick):
     """A body that comes back, or whose length does."""
     size = pick.choice((0, 1, 100, 2000, 9000, 60000, 200000))
     plain = bodies.text(size)
-    coding = pick.choice(("", "gzip", "gzip", "br"))
-    sent = {"": plain, "gzip": gzip.compress(plain, 1, mtime=0),
-            "br": brotli.compress(plain, quality=1)}[coding]
+    coding = pick.choice(("", "gzip", "br") + ("zstd",) * env.HAS_ZSTD)
+    sent = {"": bytes, "gzip": lambda data: gzip.compress(data[:size // 3], 1, mtime=0)
+            + gzip.compress(data[size // 3:], 1, mtime=0),
+            "br": lambda data: brotli.compress(data, quality=1),
+            "zstd": zstandard.compress}[coding](plain)
     headers = [("Content-Type", "text/plain")]
     if coding:
         headers.append(("Content-Encoding", coding))

@@ -51,7 +51,7 @@ _HEAD = """\
 saw; a failure is a body that is not what the client should have got, a status that nothing explains,
 a crash, or something that is not given back.
 
-    scripts/check fire{options} --report
+    scripts/check fire {options}
 
 """
 
@@ -70,8 +70,7 @@ def _httpd():
 
 
 def write(path, rows, asked):
-    options = " --long" if asked.long else ""
-    text = [_HEAD.format(options=options),
+    text = [_HEAD.format(options=" ".join(asked.options)),
             f"{datetime.date.today()}, {_machine()}, {_httpd()}, seed {asked.seed}; other work on "
             "the machine.\n\n"]
     for stage, (counted, what) in runs.STAGES.items():
@@ -83,5 +82,5 @@ def write(path, rows, asked):
         text += [f"| {row.run.name} | {row.count} | {row.seconds:.0f} | {len(row.failures)} "
                  f"| {_figures(row)} |\n" for row in found]
         text += [f"\n- {row.run.name}: {failure}" for row in found for failure in row.failures[:5]]
-        text.append("\n")
+        text.append("\n\n" if any(row.failures for row in found) else "\n")
     path.write_text("".join(text).rstrip() + "\n")

@@ -9,7 +9,7 @@ class Amount:
     """Whichever comes first. `count` is of what the stage counts, see STAGES."""
 
     count: int
-    seconds: int
+    seconds: float
 
 
 @dataclass(frozen=True)

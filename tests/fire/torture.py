@@ -7,8 +7,10 @@ child keeps what it used for the one before.
 
 import gzip
 import time
+import zlib
 
 import brotli
+import zstandard
 
 from kit import Server, bodies, decode, env
 from kit.config import at
@@ -73,7 +75,8 @@ def _requests():
     get("siblings", "/siblings/b.txt", "br", LARGE)
     for way in ("in", "stock-in"):
         for coding, body in (("gzip", gzip.compress(TEXT)), ("br", brotli.compress(TEXT)),
-                             ("br, gzip", gzip.compress(brotli.compress(TEXT)))):
+                             ("br, gzip", gzip.compress(brotli.compress(TEXT))),
+                             *((("zstd", zstandard.compress(TEXT)),) * env.HAS_ZSTD)):
             found[f"{way}, {coding}"] = http1.Request(
                 "POST", f"/{way}", (("Content-Encoding", coding),), body), TEXT
     return found
@@ -137,7 +140,7 @@ def _torture(plan, made, torturer):
         number = torturer.count(request)
         step = max(1, -(-number // plan.count))
         made.figures["to fail"] += number
-        for at in range(1 + int(plan.seed) % step, number + 1, step):
+        for at in range(1 + zlib.crc32(plan.seed.encode()) % step, number + 1, step):
             if time.monotonic() - began > plan.seconds:
                 made.figures["left out"] += 1
                 break

@@ -9,7 +9,8 @@ from kit import faults
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fire import differential, judge, outcome  # noqa: E402
+from fire import differential, judge, outcome, runs  # noqa: E402
+from fire.__main__ import amounts  # noqa: E402
 from fire.cases import Case  # noqa: E402
 from fire.http1 import Answer, Request  # noqa: E402
 
@@ -79,3 +80,11 @@ def test_a_tag_that_two_codings_have():
     coded = Case(Request("HEAD", "/a", (("Accept-Encoding", "gzip"),)), "/a")
     assert "that of identity, too" in one.complaint(
         coded, Answer(200, {"etag": '"v"', **CODED}, b"", True))
+
+
+def test_minutes_are_shared_out():
+    chosen = runs.chosen("*", True)
+    found = amounts(chosen, True, 10)
+    assert sum(amount.seconds for amount in found) == pytest.approx(600)
+    assert [amount.count for amount in found] == [run.long.count for run in chosen]
+    assert amounts(chosen, True, None) == [run.long for run in chosen]
