@@ -116,7 +116,8 @@ def output_of(*command, timeout=30):
 
 def precompress(folder):
     """Writes gzip siblings of a folder's files, as scripts/precompress does for users."""
-    output_of(str(ROOT / "scripts" / "precompress"), "--quiet", "--all", "--no-br", str(folder))
+    output_of(str(ROOT / "scripts" / "precompress"), "--quiet", "--all", "--no-br", "--no-zst",
+              str(folder), timeout=300)
 
 
 def wait_for(condition, patience, pause=0.05):

@@ -24,7 +24,7 @@ pkg-config --exists check                       | check           | check-devel
 TABLE
         ;;
     run) cat <<'TABLE'
-el_python "import brotli"                       | python3-brotli  | python3-brotli
+el_python "import ctypes"                       | python3         | python3
 command -v curl                                 | curl            | curl
 command -v setsid                               | util-linux      | util-linux
 TABLE

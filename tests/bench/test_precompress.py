@@ -1,18 +1,19 @@
 """scripts/precompress: what it writes, what it leaves alone, how it ends."""
 
 import gzip
-import importlib.machinery
 import os
 import pathlib
-import shutil
+import pty
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
-import types
 
 import pytest
+
+from precompresskit import cli, encoders, libraries, siblings, watch
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "precompress"
 TEXT = b"<p>The same paragraph, again and again.</p>\n" * 200
@@ -33,43 +34,118 @@ def site(tmp_path):
     return tmp_path
 
 
-def unpack_brotli(path):
-    try:
-        import brotli
-    except ImportError:
-        pytest.skip("python3-brotli is missing")
-    return brotli.decompress(path.read_bytes())
+def unpack(path):
+    """What a sibling decodes to."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(data)
+    if path.suffix == ".br":
+        return pytest.importorskip("brotli").decompress(data)
+    return pytest.importorskip("zstandard").ZstdDecompressor().decompress(data)
+
+
+ALL = ["page.html", "page.html.br", "page.html.gz", "page.html.zst"]
 
 
 def test_writes_siblings_that_decode_to_the_source(site):
     result = run(site)
     assert result.returncode == 0, result.stderr
-    assert names(site) == ["page.html", "page.html.br", "page.html.gz"]
-    assert gzip.decompress((site / "page.html.gz").read_bytes()) == TEXT
-    assert unpack_brotli(site / "page.html.br") == TEXT
-    assert "2 siblings written" in result.stdout
+    assert names(site) == ALL
+    for name in ALL[1:]:
+        assert unpack(site / name) == TEXT, name
+    assert "3 siblings written" in result.stdout
 
 
-def test_gzip_is_by_libdeflate_where_that_is_and_the_file_is_not_too_large(site, monkeypatch):
-    script = types.ModuleType("precompress")
-    importlib.machinery.SourceFileLoader("precompress", str(SCRIPT)).exec_module(script)
-    if script.libdeflate() is None:
-        pytest.skip("libdeflate is missing")
+# --- the fewest bytes
+
+
+@pytest.fixture
+def codecs():
+    """{extension: codec} of all codings."""
+    options = cli.make_parser().parse_args(["/"])
+    return {codec.extension: codec for codec in encoders.choose_codecs(options)}
+
+
+def encoded(codec, path):
+    """The sibling's bytes."""
+    with open(path, "rb") as source:
+        size = os.fstat(source.fileno()).st_size
+        return b"".join(encoders.encode(codec, source, size, threading.Event()))
+
+
+def test_the_smallest_of_all_ways_stays(site, codecs, monkeypatch):
     page = site / "page.html"
     page.write_bytes(b"".join(b"<li>%d %d</li>\n" % (n, n * n % 977) for n in range(3000)))
+    for extension, codec in codecs.items():
+        ways = [way(page.read_bytes(), threading.Event())
+                for way in codec.ways(page.stat().st_size)]
+        assert len(set(map(len, ways))) > 3, "levels differ"
+        best = encoded(codec, page)
+        assert len(best) == min(map(len, ways))
+        monkeypatch.setattr(encoders, "WHOLE_MOST", 100)
+        streamed = encoded(codec, page)
+        monkeypatch.undo()
+        for data in (best, streamed):
+            (site / f"out{extension}").write_bytes(data)
+            assert unpack(site / f"out{extension}") == page.read_bytes()
 
-    def encoded():
-        with open(page, "rb") as source, open(site / "out", "w+b") as target:
-            script.encode_gzip(source, target, threading.Event())
-            target.seek(0)
-            return target.read()
 
-    best = encoded()
-    monkeypatch.setattr(script, "LIBDEFLATE_MOST", 100)
-    large = encoded()
-    monkeypatch.setattr(script, "libdeflate", lambda: None)
-    assert len(best) < len(large) and encoded() == large
-    assert gzip.decompress(best) == gzip.decompress(large) == page.read_bytes()
+def test_gzip_is_by_libdeflate_where_that_is(site, codecs, monkeypatch):
+    page = site / "page.html"
+    # More than that of which every level is tried.
+    page.write_bytes(b"".join(b"<li>%d %d</li>\n" % (n, n * n % 977) for n in range(16000)))
+    best = encoded(codecs[".gz"], page)
+    assert libraries.load("libdeflate"), "mod_elastic is built with it"
+    monkeypatch.setattr(libraries, "load", lambda name: None)
+    assert len(best) < len(encoded(codecs[".gz"], page))
+
+
+ZOPFLI = """#!%s
+import gzip, sys
+assert sys.argv[1] == "-c"
+body = open(sys.argv[2], "rb").read()
+%s
+"""
+
+
+@pytest.fixture
+def zopfli(tmp_path_factory, monkeypatch):
+    """zopfli(code): a program of that name whose last lines are `code`."""
+    folder = tmp_path_factory.mktemp("bin")
+
+    def make(code):
+        program = folder / "zopfli"
+        program.write_text(ZOPFLI % (sys.executable, code))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    return make
+
+
+def test_zopfli_is_asked_where_it_is_installed(site, codecs, zopfli):
+    page = site / "page.html"
+    zopfli("sys.stdout.buffer.write(gzip.compress(body, 9, mtime=7))")
+    ways = list(codecs[".gz"].ways(len(TEXT)))
+    assert ways[-1] is encoders.by_zopfli
+    assert ways[-1](TEXT, threading.Event()) == gzip.compress(TEXT, 9, mtime=7)
+    assert run(site, "--no-br", "--no-zst").returncode == 0
+    assert gzip.decompress((site / "page.html.gz").read_bytes()) == page.read_bytes()
+
+
+@pytest.mark.parametrize("code, says", [
+    ("sys.exit('no memory')", "zopfli failed: no memory"),
+    ("sys.stdout.buffer.write(gzip.compress(body[1:]))", "is not the gzip of the file"),
+    ("sys.stdout.buffer.write(gzip.compress(body)[:-1])", "is not the gzip of the file"),
+    ("sys.stdout.buffer.write(b'nonsense')", "is not the gzip of the file"),
+])
+def test_a_zopfli_that_fails_is_an_error_and_no_sibling(site, zopfli, code, says):
+    zopfli(code)
+    result = run(site, "--no-br", "--no-zst")
+    assert result.returncode == 1 and says in result.stderr
+    assert names(site) == ["page.html"]
+
+
+# --- what is written
 
 
 def test_sibling_takes_mode_and_time_to_the_nanosecond(site):
@@ -77,7 +153,7 @@ def test_sibling_takes_mode_and_time_to_the_nanosecond(site):
     page.chmod(0o640)
     os.utime(page, ns=(1, 1_234_567_890_123_456_789))
     assert run(site).returncode == 0
-    for sibling in ("page.html.gz", "page.html.br"):
+    for sibling in ALL[1:]:
         info = (site / sibling).stat()
         assert info.st_mtime_ns == 1_234_567_890_123_456_789
         assert info.st_mode & 0o7777 == 0o640
@@ -87,7 +163,7 @@ def test_second_run_writes_nothing(site):
     run(site)
     before = (site / "page.html.gz").stat().st_ino
     result = run(site)
-    assert "0 siblings written, 2 up to date" in result.stdout
+    assert "0 siblings written, 3 up to date" in result.stdout
     assert (site / "page.html.gz").stat().st_ino == before
 
 
@@ -104,7 +180,7 @@ def test_stale_sibling_goes_where_the_new_one_is_not_smaller(site):
     result = run(site)
     assert result.returncode == 0
     assert names(site) == ["page.html"]
-    assert "2 not smaller" in result.stdout
+    assert "3 not smaller" in result.stdout
 
 
 def test_types_and_all(site):
@@ -128,8 +204,7 @@ def test_prune_removes_only_orphans_of_known_types(site):
     assert (site / "gone.css.gz").exists(), "nothing goes without --prune"
     result = run(site, "--prune", "--all")
     assert "2 pruned" in result.stdout
-    assert names(site) == ["backup.gz", "dump.tar.gz", "page.html", "page.html.br",
-                           "page.html.gz"]
+    assert names(site) == ["backup.gz", "dump.tar.gz", *ALL]
 
 
 @pytest.fixture
@@ -144,13 +219,13 @@ def test_siblings_in_a_tree_of_their_own(site, tree):
     (site / "assets/new/app.js").write_bytes(TEXT)
     assert run(site, "--root", tree).returncode == 0
     assert names(site) == ["assets", "page.html"] and names(site / "assets/new") == ["app.js"]
-    assert names(tree) == ["assets", "page.html.br", "page.html.gz"]
-    assert names(tree / "assets/new") == ["app.js.br", "app.js.gz"]
+    assert names(tree) == ["assets", *ALL[1:]]
+    assert names(tree / "assets/new") == ["app.js.br", "app.js.gz", "app.js.zst"]
     assert (tree / "assets").stat().st_mode & 0o777 == 0o750
     sibling, source = tree / "assets/new/app.js.gz", site / "assets/new/app.js"
     assert gzip.decompress(sibling.read_bytes()) == TEXT
     assert sibling.stat().st_mtime_ns == source.stat().st_mtime_ns
-    assert "4 up to date" in run(site, "--root", tree).stdout
+    assert "6 up to date" in run(site, "--root", tree).stdout
 
 
 def test_prune_in_a_tree_of_their_own(site, tree):
@@ -158,7 +233,7 @@ def test_prune_in_a_tree_of_their_own(site, tree):
     for name in ("gone.css.gz", "backup.gz"):
         (tree / name).write_bytes(b"old")
     assert "1 pruned" in run(site, "--root", tree, "--prune").stdout
-    assert names(tree) == ["backup.gz", "page.html.br", "page.html.gz"]
+    assert names(tree) == ["backup.gz", *ALL[1:]]
     assert (site / "other.css.gz").exists()
 
 
@@ -214,21 +289,151 @@ def test_wrong_usage(arguments, says):
     assert says in result.stderr
 
 
-def test_missing_brotli_names_the_package(site):
-    # -S keeps site-packages out, so that the module is not found; PATH keeps the command out.
-    result = subprocess.run([sys.executable, "-S", "-E", SCRIPT, site], env={"PATH": "/nowhere"},
-                            capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 2
-    assert "python3-brotli" in result.stderr
-    assert names(site) == ["page.html"]
+@pytest.mark.parametrize("library, arguments, package", [
+    ("brotli", [], "libbrotli1"), ("zstd", ["--zst"], "libzstd1"), ("zstd", [], None),
+    ("brotli", ["--no-br"], None)])
+def test_a_missing_library_names_its_package(site, capsys, monkeypatch, library, arguments,
+                                             package):
+    monkeypatch.setitem(libraries.NAMES, library, "libnowhere.so.0")
+    libraries.load.cache_clear()
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    try:
+        status = cli.main([str(site), *arguments])
+    finally:
+        libraries.load.cache_clear()
+    assert (status, package is None or package in capsys.readouterr().err) == \
+        (2 if package else 0, True)
+    assert len(names(site)) == (1 if package else 3)
 
 
-@pytest.mark.skipif(not shutil.which("brotli"), reason="brotli is missing")
-def test_brotli_command_serves_where_the_module_is_missing(site):
-    result = subprocess.run([sys.executable, "-S", "-E", SCRIPT, site],
-                            capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 0, result.stderr
-    assert unpack_brotli(site / "page.html.br") == TEXT
+def test_codings_are_chosen(site):
+    run(site, "--no-gz", "--no-zst")
+    assert names(site) == ALL[:2]
+
+
+# --- the report and the progress
+
+
+def test_the_report_says_what_the_siblings_save(site):
+    (site / "random.txt").write_bytes(random.Random(1).randbytes(100))
+    for done in ("3 siblings written, 0 up to date", "0 siblings written, 3 up to date"):
+        lines = run(site).stdout.splitlines()
+        assert lines[0].startswith(f"2 files, {done}, 3 not smaller, 0 errors, in ")
+        assert len(lines) == 4
+        for line, name in zip(lines[1:], ALL[1:]):
+            size = (site / name).stat().st_size
+            saved = 100 * (1 - size / len(TEXT))
+            assert line.split() == (f".{name.split('.')[-1]} 1 files: {len(TEXT)} bytes became "
+                                    f"{size}: {saved:.1f} % saved").split()
+    assert run(site, "--quiet").stdout == ""
+
+
+def test_progress_is_shown_on_a_terminal(site):
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, SCRIPT, site], stdout=subprocess.DEVNULL,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        assert process.wait(timeout=60) == 0
+    seen = os.read(ours, 10000)
+    os.close(ours)
+    assert b"1/1 files, 0.0/0.0 MB, 3 siblings written" in seen
+    assert seen.endswith(b"\r\x1b[K"), "it is gone in the end"
+
+
+# --- going on
+
+
+class Watching:
+    """A precompress --watch; what it says is in the file `log`."""
+
+    def __init__(self, log, *arguments):
+        self.log = log
+        with open(log, "wb") as target:
+            self.process = subprocess.Popen(
+                [sys.executable, SCRIPT, "--watch", *map(str, arguments)],
+                stdout=target, stderr=target)
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert self.process.poll() is None and time.monotonic() < deadline, \
+                self.log.read_text()
+            time.sleep(0.02)
+
+    def wait_said(self, text):
+        self.wait_for(lambda: text in self.log.read_text())
+
+    def end(self, number):
+        """The exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+
+@pytest.fixture
+def watching(tmp_path_factory):
+    started = []
+
+    def start(*arguments):
+        started.append(Watching(tmp_path_factory.mktemp("log") / "log", *arguments))
+        return started[0]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+
+
+def holds(path, body):
+    return lambda: path.exists() and unpack(path) == body
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_watch_keeps_siblings_up_to_date(site, watching, number):
+    running = watching(site, "--prune", "--no-br", "--no-zst")
+    running.wait_for(holds(site / "page.html.gz", TEXT))
+    (site / "page.html").write_bytes(TEXT * 2)
+    running.wait_for(holds(site / "page.html.gz", TEXT * 2))
+    # Folders that come later are watched, and what was in them at that time is seen.
+    (site / "new/inner").mkdir(parents=True)
+    (site / "new/inner/a.css").write_bytes(TEXT)
+    running.wait_for(holds(site / "new/inner/a.css.gz", TEXT))
+    (site / "new/inner/b.css").write_bytes(TEXT)
+    running.wait_for(holds(site / "new/inner/b.css.gz", TEXT))
+    (site / "new/inner/b.css").rename(site / "c.css")
+    running.wait_for(holds(site / "c.css.gz", TEXT))
+    running.wait_for(lambda: not (site / "new/inner/b.css.gz").exists())
+    (site / "page.html").unlink()
+    running.wait_for(lambda: not (site / "page.html.gz").exists())
+    running.wait_said("1 pruned")
+    assert running.end(number) == 0
+    assert names(site) == ["c.css", "c.css.gz", "new"]
+
+
+def test_watch_takes_no_notice_of_what_it_writes_itself(site):
+    options = cli.make_parser().parse_args([str(site), "--prune"])
+    maker = siblings.Maker(encoders.choose_codecs(options), threading.Event())
+    watcher = watch.Watch()
+    watcher.add(str(site))
+    (site / "gone.css.gz").write_bytes(b"old")
+    assert cli.pass_over(maker, options).written == 3
+    assert names(site) == ALL and not watcher.has_news()
+    (site / "page.html").write_bytes(TEXT * 2)
+    assert watcher.has_news() and not watcher.has_news()
+
+
+def test_what_was_not_smaller_is_not_tried_again_by_the_same_run(site, monkeypatch):
+    (site / "random.txt").write_bytes(random.Random(1).randbytes(1000))
+    options = cli.make_parser().parse_args([str(site)])
+    maker = siblings.Maker(encoders.choose_codecs(options), threading.Event())
+    assert cli.pass_over(maker, options).larger == 3
+    monkeypatch.setattr(encoders, "encode", None)  # no more calls of it
+    assert cli.pass_over(maker, options).larger == 3
+    monkeypatch.undo()
+    (site / "random.txt").write_bytes(TEXT)
+    assert cli.pass_over(maker, options).larger == 0
+
+
+# --- interrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,0 +1,9 @@
+"""The parts of scripts/precompress: each file uses those above it in this list.
+
+libraries   the compression libraries that mod_elastic uses itself, through ctypes
+encoders    bodies and files -> the fewest bytes of a coding
+tally       counts, progress and the report
+siblings    one sibling of one file; files without and with siblings
+watch       waiting for changes
+cli         arguments, the pass over all files, the exit status
+"""

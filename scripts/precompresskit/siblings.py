@@ -1,0 +1,203 @@
+"""The files to compress, and one sibling of one of them.
+
+A sibling is written to a temporary file where it will lie (beside its source, or below --root),
+given the source's mode and time to the nanosecond, and renamed into place, so that a server never
+sees half a file. A sibling whose time equals its source's is up to date. A sibling that would not be
+smaller is not kept.
+"""
+
+import os
+import stat
+import tempfile
+
+from precompresskit import encoders
+
+# What compresses, by extension: the counterparts of ElasticTypes' default media types. tar is
+# left out, because a .tar.gz beside a .tar is usually a download of its own.
+EXTENSIONS = frozenset(
+    "atom bmp css csv eot geojson htm html ico ics js json jsonld map md mjs otf rdf rss svg text "
+    "tsv ttf txt vcf vtt wasm webmanifest xhtml xml xsl".split())
+
+SIBLINGS = (".gz", ".br", ".zst")
+VCS_DIRS = frozenset((".git", ".hg", ".svn"))
+TEMP_PREFIX, TEMP_SUFFIX = ".precompress-", ".tmp"
+
+
+def is_sibling_name(name):
+    return name.endswith(SIBLINGS)
+
+
+def is_own_name(name):
+    """Whether a file of this name is one that precompress writes."""
+    return is_sibling_name(name) or name.startswith(TEMP_PREFIX)
+
+
+def has_type(name, extensions):
+    return os.path.splitext(name)[1][1:].lower() in extensions
+
+
+def folders(root, onerror=None):
+    """(directory, names of files) of `root` and all below it; links are never followed."""
+    for directory, below, names in os.walk(root, onerror=onerror, followlinks=False):
+        below[:] = sorted(name for name in below if name not in VCS_DIRS)
+        yield directory, sorted(names)
+
+
+def files(root, tally):
+    """(directory, name, bytes) of every regular file under `root`."""
+
+    def report(problem):
+        tally.error(problem.filename, problem)
+
+    for directory, names in folders(root, report):
+        for name in names:
+            try:
+                info = os.lstat(os.path.join(directory, name))
+            except FileNotFoundError:
+                continue  # gone since the directory was read
+            if stat.S_ISREG(info.st_mode) and not name.startswith(TEMP_PREFIX):
+                yield directory, name, info.st_size
+
+
+def moved(path, origin, target):
+    """The path below `target` that `path` is below `origin`."""
+    return os.path.join(target, os.path.relpath(path, origin))
+
+
+def find_sources(options, tally):
+    """The files to compress: {path: (what the extensions of its siblings are added to, bytes)}."""
+    # By path, because one directory given may hold another.
+    sources = {}
+    for top in options.dirs:
+        for directory, name, size in files(top, tally):
+            if not is_sibling_name(name) and (options.all or has_type(name, options.types)):
+                path = os.path.join(directory, name)
+                stem = moved(path, top, options.root) if options.root else path
+                sources[path] = stem, size
+    return sources
+
+
+def find_orphans(options, tally):
+    """The siblings without a source."""
+    orphans = set()
+    for top in [options.root] if options.root else options.dirs:
+        for directory, name, _ in files(top, tally):
+            path = os.path.join(directory, name)
+            base = os.path.splitext(path)[0]
+            source = moved(base, top, options.dirs[0]) if options.root else base
+            # By type even with --all: a backup.gz in a served directory is no sibling.
+            if is_sibling_name(name) and has_type(base, options.types) \
+                    and not os.path.lexists(source):
+                orphans.add(path)
+    return orphans
+
+
+def prune(orphans, tally):
+    for path in orphans:
+        try:
+            os.unlink(path)
+            tally.add(pruned=1)
+        except OSError as problem:
+            tally.error(path, problem)
+
+
+def copy_access(target, source_info):
+    """Gives a file or folder the source's owner and mode."""
+    try:
+        os.chown(target, source_info.st_uid, source_info.st_gid)
+    except PermissionError:
+        pass  # only root may change the owner; the file stays the user's
+    os.chmod(target, stat.S_IMODE(source_info.st_mode) & 0o777)
+
+
+def make_folder(folder, source):
+    """Makes `folder` and what is missing above it, each with the access of its counterpart."""
+    if os.path.isdir(folder):
+        return
+    make_folder(os.path.dirname(folder), os.path.dirname(source))
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        return  # by another thread
+    copy_access(folder, os.stat(source))
+
+
+def up_to_date_bytes(sibling, source_info):
+    """The sibling's size, where it is up to date; otherwise 0."""
+    try:
+        info = os.lstat(sibling)
+    except FileNotFoundError:
+        return 0
+    fresh = stat.S_ISREG(info.st_mode) and info.st_mtime_ns == source_info.st_mtime_ns
+    return info.st_size if fresh else 0
+
+
+def remove_stale(sibling):
+    """A sibling made of an earlier, larger source must not stay behind."""
+    try:
+        os.unlink(sibling)
+    except FileNotFoundError:
+        pass
+
+
+class Maker:
+    """Makes siblings, in several threads. `stop` is an event that ends them."""
+
+    def __init__(self, codecs, stop):
+        self.codecs = codecs
+        self.stop = stop
+        # What was not smaller, so that a further pass of --watch does not try it again:
+        # {sibling: (the source's bytes, its time)}.
+        self.not_smaller = {}
+
+    def make_all(self, path, stem, tally):
+        for codec in self.codecs:
+            if self.stop.is_set():
+                raise encoders.Interrupted
+            try:
+                self.make(path, stem + codec.extension, codec, tally)
+            except OSError as problem:
+                tally.error(path, problem)
+
+    def make(self, path, sibling, codec, tally):
+        """Brings one sibling of one file up to date."""
+        # O_NOFOLLOW: the file may have become a link since the walk saw it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with open(descriptor, "rb") as source:
+            # Read before the first byte is: where the source changes meanwhile, the sibling is the
+            # older of the two, is not served, and the next run makes it again.
+            info = os.fstat(descriptor)
+            size = up_to_date_bytes(sibling, info)
+            if size:
+                tally.add(fresh=1)
+            elif self.not_smaller.get(sibling) != (info.st_size, info.st_mtime_ns):
+                size = self.write(source, info, sibling, codec, os.path.dirname(path))
+                tally.add(written=1 if size else 0)
+            if size:
+                tally.add_sibling(codec.extension, info.st_size, size)
+            else:
+                tally.add(larger=1)
+                self.not_smaller[sibling] = info.st_size, info.st_mtime_ns
+                remove_stale(sibling)
+
+    def write(self, source, info, sibling, codec, source_folder):
+        """The new sibling's size; 0 where it would not be smaller."""
+        folder = os.path.dirname(sibling)
+        make_folder(folder, source_folder)
+        handle, temporary = tempfile.mkstemp(TEMP_SUFFIX, TEMP_PREFIX, folder)
+        try:
+            with open(handle, "wb") as target:
+                for piece in encoders.encode(codec, source, info.st_size, self.stop):
+                    target.write(piece)
+                target.flush()
+                size = os.fstat(handle).st_size
+                copy_access(handle, info)
+                os.utime(handle, ns=(info.st_atime_ns, info.st_mtime_ns))
+            if size >= info.st_size:
+                return 0
+            os.replace(temporary, sibling)
+            temporary = None
+            return size
+        finally:
+            if temporary is not None:
+                os.unlink(temporary)

@@ -1,0 +1,60 @@
+"""scripts/precompress makes no sibling that is larger than what the server would send."""
+
+import pathlib
+import random
+import subprocess
+
+import pytest
+
+from kit import at, bodies, env
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "precompress"
+EXTENSIONS = {"gzip": "gz", "br": "br", "zstd": "zst"}
+
+LEVELS = {"gzip": range(1, 13 if env.HAS_LIBDEFLATE else 10), "br": range(12)}
+if env.HAS_ZSTD:
+    LEVELS["zstd"] = range(1, 20)
+
+
+def records(count):
+    """JSON, whose lines differ by numbers."""
+    source = random.Random(count)
+    return b"[" + b",\n".join(b'{"id": %d, "value": %d, "name": "n%d"}' % (
+        number, source.randrange(10**6), source.randrange(50)) for number in range(count)) + b"]"
+
+
+BODIES = {
+    "tiny.txt": b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabcd",
+    "words.txt": bodies.text(300),
+    "small.json": records(20),
+    "page.html": bodies.html(20000),
+    "dense.txt": bodies.noise(3000) + bytes(200),
+    # Of the smallest a lower level, or another library, may make fewer bytes.
+    **{f"tiny{size}.txt": bodies.text(size // 2) + b"a" * (size // 2)
+       for size in range(30, 120, 7)},
+    "data.json": records(3000),  # more than that of which precompress tries every level
+}
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    server = httpd_shared(
+        "ElasticMinSize 0\nElasticControl off\n"
+        + "".join(at(f"{coding}-{level}", "Elastic On", f"ElasticLevel {coding} {level}")
+                  for coding, levels in LEVELS.items() for level in levels)
+        + at("kept", "ElasticPrecompressed On"), files=BODIES)
+    subprocess.run([env.PYTHON, SCRIPT, "--quiet", "--all", server.docs], check=True, timeout=300)
+    return server
+
+
+@pytest.mark.parametrize("coding", LEVELS)
+def test_no_sibling_is_larger_than_what_the_server_would_send(server, coding):
+    for name, body in BODIES.items():
+        kept = server.get(f"/kept/{name}", ae=coding)
+        assert kept.body == body
+        assert kept.coding == coding or not (server.docs / f"{name}.{EXTENSIONS[coding]}").exists()
+        for level in LEVELS[coding]:
+            sent = server.get(f"/{coding}-{level}/{name}", ae=coding)
+            assert sent.body == body
+            assert len(kept.raw) <= len(sent.raw), (name, level)
+    assert server.get("/kept/page.html", ae=coding).coding == coding
