@@ -10,7 +10,7 @@ TABLES = ["KB of a child", "MB of 4 children", "KB of 4 streams", "ms to the fir
 
 def measure_memory(*arguments):
     return subprocess.run([tools.ROOT / "scripts" / "measure-memory", *arguments],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_every_table_is_made(module, tmp_path):

@@ -3,6 +3,7 @@
 import datetime
 import json
 import platform
+import shlex
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +71,7 @@ def _httpd():
 
 
 def write(path, rows, asked):
-    text = [_HEAD.format(options=" ".join(asked.options)),
+    text = [_HEAD.format(options=shlex.join(asked.options)),
             f"{datetime.date.today()}, {_machine()}, {_httpd()}, seed {asked.seed}; other work on "
             "the machine.\n\n"]
     for stage, (counted, what) in runs.STAGES.items():
