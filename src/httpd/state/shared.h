@@ -13,6 +13,8 @@
 #include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
+#include "elastic/hot.h"
+#include "elastic/idle.h"
 #include "elastic/ladder.h"
 #include "elastic/mix.h"
 #include "elastic/ratio.h"
@@ -39,6 +41,8 @@ typedef struct {
     el_explore_t *explore;
     el_ratios_t *ratios;
     el_held_t *held;
+    el_hot_t *hot;
+    el_idle_t *idle;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */
