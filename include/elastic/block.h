@@ -8,6 +8,7 @@
 #ifndef ELASTIC_BLOCK_H
 #define ELASTIC_BLOCK_H
 
+#include "elastic/cache_state.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
 #include "elastic/explore.h"
@@ -35,6 +36,7 @@ typedef struct {
     el_held_t held;           /* memory of bodies in flight */
     el_hot_t hot;             /* kept encodings that are asked for often */
     el_idle_t idle;           /* who may improve them, and for how long */
+    el_cache_state_t cache;   /* what the store of encodings knows of bodies */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

@@ -20,6 +20,7 @@ pkg-config --exists libbrotlienc libbrotlidec   | libbrotli-dev   | brotli-devel
 pkg-config --exists libdeflate                  | libdeflate-dev  | libdeflate-devel
 pkg-config --exists libisal                     | libisal-dev     | isa-l-devel
 pkg-config --exists libzstd                     | libzstd-dev     | libzstd-devel
+pkg-config --exists libcrypto                   | libssl-dev      | openssl-devel
 pkg-config --exists check                       | check           | check-devel
 TABLE
         ;;

@@ -20,6 +20,7 @@
 #include "httpd/response/not_modified.h"
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
+#include "httpd/store/store.h"
 
 #include "elastic/ladder.h"
 #include "engines/budget.h"
@@ -61,6 +62,15 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
     };
 }
 
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+{
+    (void)pconf;
+    (void)plog;
+    (void)ptemp;
+    el_store_check(server);
+    return OK;
+}
+
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
     el_shared_config_t config;
@@ -77,6 +87,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (el_shared_open(&config, server) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    el_store_open(server);
     el_sampler_open(server, pconf);
     el_timer_start(server, pconf);
     el_chain_configure();
@@ -116,6 +127,7 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     (void)pool;
     (void)type;
     el_shared_reset();
+    el_store_reset(ap_server_conf);
     return OK;
 }
 
@@ -152,6 +164,7 @@ static void register_hooks(apr_pool_t *pconf)
     }
     apr_pool_userdata_setn(key, key, NULL, pconf);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);

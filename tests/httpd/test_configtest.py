@@ -106,6 +106,17 @@ VALUES = {
         ["Off", "0", "4096"], ["-1", "4097", "some", "12x", "1K", "1.5", "On", "32 64",
                                "99999999999999999999999"],
         ["Off", "off", "0", "1", "32", "4096"])],
+    "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
+    "ElasticCacheStore": [Values(
+        ["shmcb", "8192", "4294967294"],
+        ["dbm", "shm", "shmcbs", "(67108864)", '""', "shmcb a", "shmcb:(8191)",
+         "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:()", "shmcb:(8192", "shmcb:8192)",
+         "shmcb:(8192)x"],
+        ["shmcb", "shmcb:(8192)", "shmcb:(67108864)", "shmcb:/run/elastic-cache(16777216)",
+         "shmcb:/run/elastic-cache"])],
+    "ElasticCacheScope": [Values(["server", "all"], ["vhost", "1"], ["server", "all", "All"])],
+    "ElasticCacheMaxSize": [Values(["bytes", "K"], ["-1", "2G", "much", "Off"],
+                                   ["0", "64K", "1M", "100000"])],
     "ElasticProcStat": [Values([], [], ["/proc/stat", "/nonexistent/stat"])],
 }
 
@@ -132,15 +143,15 @@ GLOBAL = {
     "ElasticCPU": "50 80", "ElasticInterval": "1s", "ElasticControl": "step",
     "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticLoad": "auto",
     "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
-    "ElasticMaxMemory": "1G",
+    "ElasticMaxMemory": "1G", "ElasticCacheStore": "shmcb:(8388608)", "ElasticCacheMaxSize": "1M",
 }
-PER_SERVER = {"ElasticMTU": "1500"}
+PER_SERVER = {"ElasticMTU": "1500", "ElasticCacheScope": "all"}
 PER_DIRECTORY = {
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
     "ElasticPrecompressedRoot": "/var/cache/siblings",
     "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
-    "ElasticPadding": "32",
+    "ElasticPadding": "32", "ElasticCache": "On",
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 
@@ -175,7 +186,7 @@ def check():
     """A server of our own: it never runs, so there is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
-    server = Server()
+    server = Server(modules=("socache_shmcb",))
     yield Checker(server)
     server.remove()
 

@@ -31,6 +31,10 @@
 /* More than any machine has. */
 #define MEMORY_MAX (INT64_C(1) << 53)
 
+/* What shmcb takes, whose sizes have 32 bits. */
+#define STORE_MIN 8192
+#define STORE_MAX (INT64_C(4294967295) - 1)
+
 static void advise_interval(cmd_parms *cmd, int64_t *interval)
 {
     if (*interval < INTERVAL_ADVISED) {
@@ -43,6 +47,7 @@ static const el_word_t auto_mtu[] = {{"auto", EL_DEFAULT_MTU}, {NULL, 0}};
 static const el_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
 static const el_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
 static const el_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
+static const el_word_t cache_scopes[] = {{"server", false}, {"all", true}, {NULL, 0}};
 static const el_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
 static const el_word_t etags[] = {
     {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
@@ -213,6 +218,56 @@ static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
+/* The bytes in parentheses at the end of the arguments of shmcb, where there are any. */
+static bool read_store_size(const cmd_parms *cmd, el_cache_store_t *store)
+{
+    const char *size = strrchr(store->arguments, '(');
+    size_t len = size ? strlen(size) : 0;
+    int64_t nbytes;
+
+    if (!size) {
+        return strchr(store->arguments, ')') == NULL;
+    }
+    if (size[len - 1] != ')'
+        || !el_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), STORE_MIN, STORE_MAX, &nbytes)) {
+        return false;
+    }
+    store->nbytes = (uint64_t)nbytes;
+    return true;
+}
+
+static const char *set_cache_store(cmd_parms *cmd, void *config, const char *args)
+{
+    el_cache_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *given = el_only_word(cmd, args);
+    const char *colon = given ? strchr(given, ':') : NULL;
+    el_server_t *server = el_server_config(cmd->server);
+
+    (void)config;
+    if (error) {
+        return error;
+    }
+    *store = el_server_cache_store(&(el_server_t){0});
+    if (!given || strncmp(given, store->provider, strlen(store->provider)) != 0
+        || given[strlen(store->provider)] != (colon ? ':' : '\0')) {
+        return el_refuse(cmd, args);
+    }
+    if (colon) {
+        const char *standard = store->arguments;
+
+        store->arguments = colon + 1;
+        if (!read_store_size(cmd, store)) {
+            return el_refuse(cmd, args);
+        }
+        if (!strchr(colon, '(')) {
+            store->arguments = apr_pstrcat(cmd->pool, colon + 1, standard, NULL);
+        }
+    }
+    server->cache_store = store;
+    return NULL;
+}
+
 /* The only word of the line as a path, relative to ServerRoot; NULL where it is none. */
 static const char *path_of(const cmd_parms *cmd, const char *args)
 {
@@ -300,6 +355,17 @@ const command_rec el_commands[] = {
           ON_OFF(EL_DIR_PRECOMPRESSED), USED_WHEN_ON(el_settings_precompressed)),
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
                      "the path of a folder in which the siblings lie, at the paths of their files"),
+    VALUE("ElasticCache", EVERYWHERE,
+          "On or Off: whether encodings are kept and used again",
+          ON_OFF(EL_DIR_CACHE), USED_WHEN_ON(el_settings_cache)),
+    AP_INIT_RAW_ARGS("ElasticCacheStore", set_cache_store, NULL, RSRC_CONF,
+                     "shmcb, or shmcb:(BYTES), 8192 to 4294967294: where encodings are kept"),
+    VALUE("ElasticCacheScope", RSRC_CONF,
+          "server or all: whether virtual hosts use each other's encodings",
+          .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
+    VALUE("ElasticCacheMaxSize", RSRC_CONF,
+          "the bytes of the largest encoding that is kept; K, M or G may follow",
+          GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),

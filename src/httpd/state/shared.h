@@ -7,6 +7,7 @@
 
 #include "httpd/base/glue.h"
 
+#include "elastic/cache_state.h"
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
@@ -43,6 +44,7 @@ typedef struct {
     el_held_t *held;
     el_hot_t *hot;
     el_idle_t *idle;
+    el_cache_state_t *cache;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */

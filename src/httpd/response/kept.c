@@ -1,0 +1,173 @@
+#include "httpd/response/kept.h"
+
+#include "httpd/control/ladders.h"
+#include "httpd/state/costs.h"
+#include "httpd/state/shared.h"
+#include "httpd/store/fingerprint.h"
+
+#include "engines/engines.h"
+
+#include "apr_strings.h"
+
+#include <stdatomic.h>
+
+/* µs in which a thread that is ready to run gets a CPU, where there are more of them than CPUs. */
+#define SLICE 10000
+
+bool el_kept_possible(const el_policy_t *policy)
+{
+    return el_dir_caches(policy->dir) && el_store_is_open();
+}
+
+static el_place_t place_of(const request_rec *r)
+{
+    return el_sketch_place(r->hostname ? r->hostname : "", r->uri ? r->uri : "");
+}
+
+bool el_kept_asks(const request_rec *r)
+{
+    static _Atomic uint32_t bodies;
+    uint32_t turn = atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed);
+
+    return el_sketch_asks(&el_shared.cache->sketch, place_of(r), turn);
+}
+
+/* Levels that do not move have names of their own: an entry at another level is none of theirs. */
+static el_name_t name_of(const el_kept_t *kept, const el_policy_t *policy, el_coding_t coding,
+                         const el_setup_t *setup)
+{
+    el_name_t name = kept->name;
+
+    el_name_encoding(&name, coding, setup, !el_shared_moves(policy->range[coding]));
+    return name;
+}
+
+static uint32_t expected_size(el_coding_t coding, int level, const el_setup_t *like)
+{
+    int top = el_engine_top(coding);
+    el_setup_t setup = *like;
+
+    setup.level = level < top ? level : top;
+    return el_costs_expect(coding, &setup, true).size;
+}
+
+/*
+ * Both sizes are expected ones, so that the body itself has no say: what it was encoded to cannot be
+ * compared with what it was not. Types that compress badly are encoded at the floor whatever the
+ * choice: for them anything is good.
+ */
+static bool is_good(const request_rec *r, const el_entry_t *entry, const el_choice_t *choice)
+{
+    if (entry->coding == choice->coding) {
+        return entry->level >= choice->setup.level || el_ratios_poor(r->content_type);
+    }
+    return expected_size(entry->coding, entry->level, &choice->setup)
+           <= expected_size(choice->coding, choice->setup.level, &choice->setup);
+}
+
+/*
+ * Looks in the codings that the client likes equally, that of the choice first. Of those that are not
+ * good the last one is left in kept->found; false where it is none, or not good.
+ */
+static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                      const el_choice_t *choice)
+{
+    for (unsigned i = 0; i < EL_CODINGS; i++) {
+        el_coding_t coding = (el_coding_t)((choice->coding + i) % EL_CODINGS);
+        el_name_t name = name_of(kept, policy, coding, &choice->setup);
+        el_found_t found;
+
+        if ((choice->set & EL_CODING_BIT(coding)) && el_store_get(&name, &found)) {
+            el_found_release(&kept->found);
+            kept->found = found;
+            if (is_good(r, &found.entry, choice)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* µs that encoding is expected to take, and what else runs on the CPU meanwhile. */
+static uint64_t expected_usec(const el_choice_t *choice, size_t nbytes)
+{
+    double nsec = el_costs_expect(choice->coding, &choice->setup, true).nsec;
+
+    return (uint64_t)(nsec * (double)nbytes / 1024 / 1000) + SLICE;
+}
+
+/*
+ * Whether what there is in kept->found will do, or what another thread is about to leave there. A
+ * worse one will while a better one is being made, so that one request alone pays for that.
+ */
+static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                         const el_choice_t *choice, size_t nbytes)
+{
+    el_name_t name = name_of(kept, policy, choice->coding, &choice->setup);
+    bool found;
+    uint64_t usec;
+
+    if (kept->again && find_good(kept, r, policy, choice)) {
+        return true;
+    }
+    found = kept->found.buffer != NULL;
+    if (kept->bypassed) {
+        return found;
+    }
+    usec = found ? 0 : expected_usec(choice, nbytes);
+    switch (el_stampede_enter(&kept->stampede, &name, usec)) {
+    case EL_STAMPEDE_BUSY:
+        return found;
+    case EL_STAMPEDE_PASSED:
+        return find_good(kept, r, policy, choice) || kept->found.buffer;
+    default:
+        el_found_release(&kept->found);
+        return false;
+    }
+}
+
+bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                  const el_choice_t *choice, const el_whole_t *body)
+{
+    bool is_found = false;
+
+    kept->meter = el_meter_create();
+    el_meter_start(&kept->meter);
+    if (el_fingerprint(r, EL_NAME_BODY, body->data, body->nbytes, &kept->name)) {
+        kept->again = el_store_note(&kept->name);
+        el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again);
+        is_found = find_or_wait(kept, r, policy, choice, body->nbytes);
+        el_shared_count(is_found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
+    }
+    el_meter_stop(&kept->meter);
+    return is_found;
+}
+
+void el_kept_leave(el_kept_t *kept)
+{
+    el_stampede_leave(&kept->stampede);
+}
+
+void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_t *encoder)
+{
+    const el_usage_t *used = &encoder->meter.used;
+    const el_plan_t *plan = &encoder->plan;
+    el_coding_t coding = plan->engine->coding;
+    apr_bucket *bucket = APR_BRIGADE_FIRST(encoder->brigade);
+    el_setup_t setup = plan->setup;
+    el_entry_t entry = {.coding = coding, .level = encoder->level, .in = used->in};
+    el_name_t name;
+    const char *data;
+
+    if ((!kept->again && !el_stampede_is_awaited(&kept->stampede)) || used->out >= used->in
+        || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
+        || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
+        || entry.nbytes != used->out) {
+        return;
+    }
+    setup.level = encoder->level;
+    entry.data = (const uint8_t *)data;
+    apr_cpystrn(entry.engine, plan->engine->name, sizeof(entry.engine));
+    name = name_of(kept, policy, coding, &setup);
+    el_store_put(&name, &entry);
+}
