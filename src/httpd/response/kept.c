@@ -36,9 +36,10 @@ bool el_kept_asks(const request_rec *r)
 static el_name_t name_of(const el_kept_t *kept, const el_policy_t *policy, el_coding_t coding,
                          const el_setup_t *setup)
 {
+    el_range_t range = policy->range[coding];
     el_name_t name = kept->name;
 
-    el_name_encoding(&name, coding, setup, !el_shared_moves(policy->range[coding]));
+    el_name_encoding(&name, coding, setup, el_shared_moves(range) ? EL_NAME_MOVES : range.max);
     return name;
 }
 
@@ -154,7 +155,6 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     const el_plan_t *plan = &encoder->plan;
     el_coding_t coding = plan->engine->coding;
     apr_bucket *bucket = APR_BRIGADE_FIRST(encoder->brigade);
-    el_setup_t setup = plan->setup;
     el_entry_t entry = {.coding = coding, .level = encoder->level, .in = used->in};
     el_name_t name;
     const char *data;
@@ -165,9 +165,8 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
         || entry.nbytes != used->out) {
         return;
     }
-    setup.level = encoder->level;
     entry.data = (const uint8_t *)data;
     apr_cpystrn(entry.engine, plan->engine->name, sizeof(entry.engine));
-    name = name_of(kept, policy, coding, &setup);
+    name = name_of(kept, policy, coding, &plan->setup);
     el_store_put(&name, &entry);
 }

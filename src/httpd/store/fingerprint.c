@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
-void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, bool pinned)
+void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned)
 {
     name->coding = (uint8_t)coding;
-    name->pinned = pinned ? (uint8_t)setup->level : EL_NAME_MOVES;
+    name->pinned = (uint8_t)pinned;
     name->window_bits = (uint8_t)setup->window_bits;
     name->mem_level = (uint8_t)setup->mem_level;
     name->block_bits = (uint8_t)setup->block_bits;

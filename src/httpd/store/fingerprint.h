@@ -34,9 +34,9 @@ bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data,
                     el_name_t *name);
 
 /*
- * Makes it the name of the encoding in `coding` by `setup`, whose level counts only where it is
- * `pinned`.
+ * Makes it the name of the encoding in `coding` by `setup`, but for its level: that is `pinned`, or
+ * EL_NAME_MOVES.
  */
-void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, bool pinned);
+void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned);
 
 #endif

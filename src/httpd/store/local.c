@@ -27,8 +27,21 @@ EL_USE_LOG;
 /* The name that the provider may use in paths. */
 #define CONSUMER "elastic-cache"
 
-/* A page of text, encoded: what shmcb divides its memory by. */
+/*
+ * shmcb looks through the list of a part, and compares the lengths of ids before it reads the ids,
+ * each of which is in another place of its memory. So names of many lengths are found faster.
+ */
+#define ID_LENGTHS 32
+
+/*
+ * A page of text, encoded: what shmcb divides its memory by. Of less memory it is a part, because
+ * shmcb divides by zero where there is no room for two.
+ */
 #define OBJECT_HINT (20 * 1024)
+#define OBJECTS_LEAST 64
+
+/* Bytes of an id, on average. */
+#define ID_HINT (sizeof(el_name_t) + ID_LENGTHS / 2)
 
 /* What shmcb divides its memory into, at most. */
 #define PARTS_MOST 256
@@ -38,12 +51,6 @@ EL_USE_LOG;
 
 /* µs for which the lock is waited for, a hundred times as long as a copy takes. */
 #define PATIENCE 5000
-
-/*
- * shmcb looks through the list of a part, and compares the lengths of ids before it reads the ids,
- * each of which is in another place of its memory. So names of many lengths are found faster.
- */
-#define ID_LENGTHS 32
 
 /* In memory that the processes share. */
 typedef struct {
@@ -99,6 +106,11 @@ static bool same_file(const struct stat *a, const struct stat *b)
            && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static size_t object_hint(uint64_t nbytes)
+{
+    return nbytes / OBJECTS_LEAST < OBJECT_HINT ? (size_t)(nbytes / OBJECTS_LEAST) : OBJECT_HINT;
+}
+
 /*
  * shmcb makes as many parts of its memory, 256 or fewer by halves, as leave each twice as many
  * objects of the hinted size as there are parts. An entry lies within one part, from which it drives
@@ -106,7 +118,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
  */
 static size_t most_of(uint64_t nbytes)
 {
-    uint64_t objects = nbytes / (OBJECT_HINT + sizeof(el_name_t)), parts = PARTS_MOST, half;
+    uint64_t objects = nbytes / (object_hint(nbytes) + ID_HINT), parts = PARTS_MOST, half;
 
     while (parts > 1 && objects / parts < 2 * parts) {
         parts /= 2;
@@ -140,14 +152,13 @@ static void destroy(cache_t *cache)
     }
 }
 
-static const char *create(cache_t *cache, const char *arguments, server_rec *server)
+static const char *create(cache_t *cache, server_rec *server)
 {
     const struct ap_socache_hints hints = {
-        .avg_id_len = sizeof(el_name_t), .avg_obj_size = OBJECT_HINT,
+        .avg_id_len = ID_HINT, .avg_obj_size = object_hint(cache->nbytes),
     };
     const char *error;
 
-    cache->arguments = apr_pstrdup(cache->pool, arguments);
     error = local.provider->create(&cache->instance, cache->arguments, cache->pool, cache->pool);
     if (!error
         && local.provider->init(cache->instance, CONSUMER, &hints, server, cache->pool)
@@ -170,7 +181,9 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
     }
     apr_pool_create(&cache->pool, server->process->pool);
     apr_pool_tag(cache->pool, "elastic_cache");
-    error = create(cache, arguments, server);
+    cache->arguments = apr_pstrdup(cache->pool, arguments);
+    cache->nbytes = nbytes;
+    error = create(cache, server);
     if (error) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                      "elastic: ElasticCache is off: ElasticCacheStore %s:%s: %s", PROVIDER,
@@ -178,7 +191,6 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
         destroy(cache);
         return false;
     }
-    cache->nbytes = nbytes;
     cache->file = file_of(local.provider);
     cache->fresh = true;
     return true;
