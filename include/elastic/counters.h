@@ -56,7 +56,7 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(EXPLORED_NSEC)   /* and the CPU time of that */                                              \
     X(IMPROVED)        /* kept encodings that were made smaller while CPU time was spare */        \
     X(IMPROVED_NSEC)   /* and the CPU time of that, of those that were not, too */                 \
-    X(IMPROVED_BYTES)  /* what responses with them had less */\
+    X(IMPROVED_BYTES)  /* what responses with them had less */                                     \
     X(CACHE_HITS)      /* responses that went out with an encoding that was kept */                \
     X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
     X(CACHE_STORED)    /* encodings that the store took */                                         \
