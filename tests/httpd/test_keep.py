@@ -78,12 +78,14 @@ def test_a_body_that_changes_is_encoded_anew(server):
 
 
 @pytest.mark.smoke
-def test_head_and_conditional_requests(server):
-    path, body = page(server)
-    twice(server, path)
-    get = server.get(path, ae="gzip")
+def test_head_has_the_length_of_what_is_kept(server):
+    """Of a file, because mod_asis sends nothing to HEAD."""
+    server.write("head.txt", bodies.text(30001))
+    for _ in range(3):
+        get = server.get("/head.txt", ae="gzip")
+    assert is_kept(server, get)
     before = cache(server)["hits"]
-    head = server.head(path, ae="gzip")
+    head = server.head("/head.txt", ae="gzip")
     check.head_of(get, head, "Content-Length")
     assert head.headers["Content-Length"] == str(len(get.raw))
     assert cache(server)["hits"] == before + 1
@@ -294,7 +296,6 @@ def test_no_load_forbids_what_is_kept(follower):
         check.plain(answer, text)
         assert server.reason(answer) == "bypass"
     assert cache(server)["hits"] == before["hits"] + 2
-    assert is_kept(server, server.head(path, ae="gzip"))
 
 
 def test_no_time_forbids_what_is_kept(follower):

@@ -67,7 +67,7 @@ def test_a_damaged_entry_is_not_used(httpd, change):
 
 
 def test_no_memory_for_the_store(httpd, tmp_path):
-    server = httpd(KEEP + PINNED, modules=SHMCB, allow_log=("ElasticCache is off", "AH00818"),
+    server = httpd(KEEP + PINNED, modules=SHMCB, allow_log=("ElasticCache is off", "AH00819"),
                    wrapper=faults.wrapper(faults.library(tmp_path, "store-memory")))
     path, body = page(server)
     for _ in range(3):
