@@ -6,11 +6,14 @@
 #define ELASTIC_CACHE_STATE_H
 
 #include "elastic/door.h"
+#include "elastic/pause.h"
 #include "elastic/sketch.h"
 
 typedef struct el_cache_state {
     el_door_t door;
     el_sketch_t sketch;
+    el_pause_t calls;            /* of a store that other machines reach */
+    el_pause_t puts;             /* of storing there */
     _Atomic uint64_t written;    /* bytes that the store has taken so far */
     _Atomic uint32_t complained; /* seconds of the monotonic clock, when a fault was logged last */
 } el_cache_state_t;

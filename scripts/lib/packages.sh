@@ -38,6 +38,8 @@ el_python "import zstandard"                    | python3-zstandard | python3-zs
 command -v brotli                               | brotli          | brotli
 command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
+command -v redis-server                         | redis-server    | redis
+command -v memcached                            | memcached       | memcached
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2

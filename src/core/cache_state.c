@@ -7,6 +7,8 @@ void el_cache_state_reset(el_cache_state_t *state)
 {
     el_door_reset(&state->door);
     el_sketch_reset(&state->sketch);
+    atomic_store(&state->calls.word, 0);
+    atomic_store(&state->puts.word, 0);
     atomic_store(&state->written, 0);
     atomic_store(&state->complained, 0);
 }

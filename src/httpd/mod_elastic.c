@@ -67,8 +67,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
     (void)pconf;
     (void)plog;
     (void)ptemp;
-    el_store_check(server);
-    return OK;
+    return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
@@ -87,7 +86,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (el_shared_open(&config, server) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    el_store_open(server);
+    el_store_open(server, pconf);
     el_sampler_open(server, pconf);
     el_timer_start(server, pconf);
     el_chain_configure();
@@ -113,6 +112,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_pool_share((size_t)memory, threads > 1);
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
     el_shared_child();
+    el_store_child();
 }
 
 static void child_ready(apr_pool_t *pchild, server_rec *main_server)

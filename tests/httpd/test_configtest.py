@@ -109,11 +109,13 @@ VALUES = {
     "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticCacheStore": [Values(
         ["shmcb", "8192", "4294967294"],
-        ["dbm", "shm", "shmcbs", "(67108864)", '""', "shmcb a", "shmcb:(8191)",
+        ["dbm", "shm", "redis", "redis:", "memcache", "memcached:127.0.0.1",
+         "shmcbs", "(67108864)", '""', "shmcb a", "shmcb:(8191)",
          "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:()", "shmcb:(8192", "shmcb:8192)",
          "shmcb:(8192)x"],
         ["shmcb", "shmcb:(8192)", "shmcb:(67108864)", "shmcb:/run/elastic-cache(16777216)",
          "shmcb:/run/elastic-cache"])],
+    "ElasticCacheKey": [Values(["path"], ["a b", '""'], ["/nonexistent/key"])],
     "ElasticCacheScope": [Values(["server", "all"], ["vhost", "1"], ["server", "all", "All"])],
     "ElasticCacheMaxSize": [Values(["bytes", "K"], ["-1", "2G", "much", "Off"],
                                    ["0", "64K", "1M", "100000"])],
@@ -144,6 +146,7 @@ GLOBAL = {
     "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticLoad": "auto",
     "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
     "ElasticMaxMemory": "1G", "ElasticCacheStore": "shmcb:(8388608)", "ElasticCacheMaxSize": "1M",
+    "ElasticCacheKey": "/nonexistent/key",
 }
 PER_SERVER = {"ElasticMTU": "1500", "ElasticCacheScope": "all"}
 PER_DIRECTORY = {

@@ -236,12 +236,55 @@ static bool read_store_size(const cmd_parms *cmd, el_cache_store_t *store)
     return true;
 }
 
+/* The providers that other machines reach. */
+static const char *const remote_stores[] = {"redis", "memcache"};
+
+/* One of `remote_stores`, a colon, and where the store is, of which the provider knows more. */
+static bool read_remote_store(const cmd_parms *cmd, const char *given, el_cache_store_t *store)
+{
+    size_t len = strcspn(given, ":");
+
+    for (size_t i = 0; i < sizeof(remote_stores) / sizeof(remote_stores[0]); i++) {
+        if (strlen(remote_stores[i]) == len && strncmp(given, remote_stores[i], len) == 0
+            && given[len] && given[len + 1]) {
+            *store = (el_cache_store_t){
+                .provider = remote_stores[i],
+                .arguments = apr_pstrdup(cmd->pool, given + len + 1),
+                .remote = true,
+            };
+            return true;
+        }
+    }
+    return false;
+}
+
+/* shmcb, and what may follow. */
+static bool read_local_store(const cmd_parms *cmd, const char *given, el_cache_store_t *store)
+{
+    size_t len = strcspn(given, ":");
+    const char *standard = store->arguments;
+
+    if (strlen(store->provider) != len || strncmp(given, store->provider, len) != 0) {
+        return false;
+    }
+    if (!given[len]) {
+        return true;
+    }
+    store->arguments = given + len + 1;
+    if (!read_store_size(cmd, store)) {
+        return false;
+    }
+    if (!strchr(store->arguments, '(')) {
+        store->arguments = apr_pstrcat(cmd->pool, store->arguments, standard, NULL);
+    }
+    return true;
+}
+
 static const char *set_cache_store(cmd_parms *cmd, void *config, const char *args)
 {
     el_cache_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     const char *given = el_only_word(cmd, args);
-    const char *colon = given ? strchr(given, ':') : NULL;
     el_server_t *server = el_server_config(cmd->server);
 
     (void)config;
@@ -249,20 +292,9 @@ static const char *set_cache_store(cmd_parms *cmd, void *config, const char *arg
         return error;
     }
     *store = el_server_cache_store(&(el_server_t){0});
-    if (!given || strncmp(given, store->provider, strlen(store->provider)) != 0
-        || given[strlen(store->provider)] != (colon ? ':' : '\0')) {
+    if (!given
+        || (!read_local_store(cmd, given, store) && !read_remote_store(cmd, given, store))) {
         return el_refuse(cmd, args);
-    }
-    if (colon) {
-        const char *standard = store->arguments;
-
-        store->arguments = colon + 1;
-        if (!read_store_size(cmd, store)) {
-            return el_refuse(cmd, args);
-        }
-        if (!strchr(colon, '(')) {
-            store->arguments = apr_pstrcat(cmd->pool, colon + 1, standard, NULL);
-        }
     }
     server->cache_store = store;
     return NULL;
@@ -359,7 +391,10 @@ const command_rec el_commands[] = {
           "On or Off: whether encodings are kept and used again",
           ON_OFF(EL_DIR_CACHE), USED_WHEN_ON(el_settings_cache)),
     AP_INIT_RAW_ARGS("ElasticCacheStore", set_cache_store, NULL, RSRC_CONF,
-                     "shmcb, or shmcb:(BYTES), 8192 to 4294967294: where encodings are kept"),
+                     "shmcb, or shmcb:(BYTES), 8192 to 4294967294; redis:HOST[:PORT] or "
+                     "memcache:HOST[:PORT], several with commas between: where encodings are kept"),
+    PATH("ElasticCacheKey", cache_key,
+         "the path of a file of 32 bytes or more that nobody but its owner may read"),
     VALUE("ElasticCacheScope", RSRC_CONF,
           "server or all: whether virtual hosts use each other's encodings",
           .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),

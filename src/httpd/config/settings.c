@@ -37,7 +37,9 @@
 
 /* ElasticCacheMaxSize, and ElasticCacheStore: 64 MB of this machine's memory. */
 #define DEFAULT_CACHE_MAX_SIZE (1024 * 1024)
-static const el_cache_store_t default_cache_store = {"shmcb", "(67108864)", 64 * 1024 * 1024};
+static const el_cache_store_t default_cache_store = {
+    .provider = "shmcb", .arguments = "(67108864)", .nbytes = 64 * 1024 * 1024,
+};
 
 /* Millionths, in which shares of the CPU are kept. */
 #define PPM 1000000

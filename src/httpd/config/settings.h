@@ -100,6 +100,7 @@ typedef struct {
     const char *provider;  /* one of httpd's socache providers */
     const char *arguments; /* for it */
     uint64_t nbytes;       /* of its memory, where it is this machine's */
+    bool remote;           /* other machines reach it */
 } el_cache_store_t;
 
 typedef struct {
@@ -108,6 +109,7 @@ typedef struct {
     const char *position;  /* ElasticPosition; NULL: not set */
     const char *goal;      /* ElasticGoal, which el_goal_parse() takes; NULL: not set */
     const el_cache_store_t *cache_store; /* NULL: not set */
+    const char *cache_key; /* ElasticCacheKey; NULL: not set */
 } el_server_t;
 
 /* Whether some directive keeps or removes a tag: then a tag does not show a dynamic coding. */

@@ -76,9 +76,11 @@ static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *
     for (unsigned i = 0; i < EL_CODINGS; i++) {
         el_coding_t coding = (el_coding_t)((choice->coding + i) % EL_CODINGS);
         el_name_t name = name_of(kept, policy, coding, &choice->setup);
-        el_found_t found;
+        el_found_t found = {.waited = kept->found.waited};
+        bool is_there = choice->set & EL_CODING_BIT(coding) && el_store_get(&name, &found);
 
-        if ((choice->set & EL_CODING_BIT(coding)) && el_store_get(&name, &found)) {
+        kept->found.waited = found.waited;
+        if (is_there) {
             el_found_release(&kept->found);
             kept->found = found;
             if (is_good(r, &found.entry, choice)) {
@@ -108,7 +110,7 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
     bool found;
     uint64_t usec;
 
-    if (kept->again && find_good(kept, r, policy, choice)) {
+    if ((kept->again || el_store_is_shared()) && find_good(kept, r, policy, choice)) {
         return true;
     }
     found = kept->found.buffer != NULL;
@@ -136,8 +138,8 @@ bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *poli
     el_meter_start(&kept->meter);
     if (el_fingerprint(r, EL_NAME_BODY, body->data, body->nbytes, &kept->name)) {
         kept->again = el_store_note(&kept->name);
-        el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again);
         is_found = find_or_wait(kept, r, policy, choice, body->nbytes);
+        el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again || is_found);
         el_shared_count(is_found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
     }
     el_meter_stop(&kept->meter);

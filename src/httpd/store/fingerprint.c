@@ -47,6 +47,9 @@ typedef struct {
 /* The key in force; written in post_config, read-only afterwards. */
 static uint8_t key[EL_FINGERPRINT_KEY];
 
+/* Whether a host's addresses count: not where several machines have the same names. */
+static bool by_address;
+
 /* Contexts that have the key. */
 static el_spares_t contexts;
 
@@ -97,6 +100,7 @@ bool el_fingerprint_open(const uint8_t *given)
         return false;
     }
     memcpy(key, wanted, sizeof(key));
+    by_address = !given;
     /* Only to see whether it can be made: each child makes its own. */
     context = make_context();
     EVP_CIPHER_CTX_free(context);
@@ -141,7 +145,7 @@ static void read_texts(const request_rec *r, el_name_kind_t kind, const char **t
     if (!el_server_cache_shared(el_server_of(r->server))) {
         head->port = r->server->port;
         text[HOST] = r->server->server_hostname;
-        text[ADDRESS] = address_of(r->server);
+        text[ADDRESS] = by_address ? address_of(r->server) : NULL;
     }
     if (kind == EL_NAME_BODY) {
         text[COOKIE] = apr_table_get(r->headers_in, "Cookie");

@@ -13,7 +13,9 @@ bool el_found_copy(el_found_t *found, const el_entry_t *entry)
         return false;
     }
     memcpy(buffer, entry->data, entry->nbytes);
-    *found = (el_found_t){*entry, buffer, el_pool_buffer_release};
+    found->entry = *entry;
+    found->buffer = buffer;
+    found->release = el_pool_buffer_release;
     found->entry.data = buffer;
     return true;
 }

@@ -8,6 +8,7 @@ typedef struct {
     el_entry_t entry;              /* entry.data lies within `buffer` */
     void *buffer;                  /* NULL: given away, or nothing was found */
     void (*release)(void *buffer); /* may be called from any thread, once */
+    uint64_t waited;               /* µs for other machines; 0 before a request's first name */
 } el_found_t;
 
 /*

@@ -12,20 +12,30 @@
 #include "httpd/base/glue.h"
 #include "httpd/store/found.h"
 
-/* In check_config, so in configtest too: warns where ElasticCache is On and there will be no store. */
-void el_store_check(server_rec *main_server);
+/*
+ * In check_config, so in configtest too: warns where ElasticCache is On and there will be no store.
+ * False, with a line in the log, where it must not be opened: other machines would reach it, and
+ * there is no good key.
+ */
+bool el_store_check(server_rec *main_server);
 
 /*
  * In post_config: opens the store, or finds the one of before a graceful restart where nothing about
  * it has changed. Without a store the server runs as with ElasticCache Off.
  */
-void el_store_open(server_rec *main_server);
+void el_store_open(server_rec *main_server, apr_pool_t *pconf);
 
 /* In pre_mpm, at a start and at a restart, not at a graceful one: an empty store. */
 void el_store_reset(server_rec *main_server);
 
+/* In child_init. */
+void el_store_child(void);
+
 /* Whether there is a store; any thread, as all below. */
 bool el_store_is_open(void);
+
+/* Whether it may have what this machine has not seen. */
+bool el_store_is_shared(void);
 
 /* Bytes of the largest encoding that is kept. */
 size_t el_store_most(void);
