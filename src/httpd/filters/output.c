@@ -272,23 +272,26 @@ static bool end_with_kept(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
 {
     el_send_t *send = &out->send;
     el_decision_t decision;
+    bool found;
 
     facts_of(out)->moment.may_be_kept = false;
     decision = el_decide(facts_of(out));
     send->kept.bypassed = decision.coding == EL_IDENTITY;
-    if (el_kept_asks(f->r)) {
+    found = el_kept_find_file(&send->kept, f->r, &out->policy, choice, bb);
+    if (!send->kept.is_file && el_kept_asks(f->r)) {
         *rv = el_send_gather(send, bb);
         if (*rv != APR_SUCCESS) {
             *rv = el_stream_break_off(f, &send->stream, bb, *rv,
                                       "the body cannot be read to its end");
             return true;
         }
-        if (send->gathered
-            && el_kept_find(&send->kept, f->r, &out->policy, choice, &send->whole)) {
-            el_send_take_kept(send, f->r);
-            *rv = send_made(f, out, bb);
-            return true;
-        }
+        found = send->gathered
+                && el_kept_find(&send->kept, f->r, &out->policy, choice, &send->whole);
+    }
+    if (found) {
+        el_send_take_kept(send, f->r);
+        *rv = send_made(f, out, bb);
+        return true;
     }
     if (send->kept.bypassed) {
         el_send_release(send);

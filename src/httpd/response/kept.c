@@ -6,6 +6,7 @@
 #include "httpd/store/fingerprint.h"
 
 #include "engines/engines.h"
+#include "host/file_stat.h"
 
 #include "apr_strings.h"
 
@@ -129,6 +130,11 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
     }
 }
 
+static void count(bool is_found)
+{
+    el_shared_count(is_found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
+}
+
 bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
                   const el_choice_t *choice, const el_whole_t *body)
 {
@@ -140,10 +146,48 @@ bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *poli
         kept->again = el_store_note(&kept->name);
         is_found = find_or_wait(kept, r, policy, choice, body->nbytes);
         el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again || is_found);
-        el_shared_count(is_found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
+        count(is_found);
     }
     el_meter_stop(&kept->meter);
     return is_found;
+}
+
+/* The name of the whole file that `bb` is, where its numbers stand for its content. */
+static bool name_file(el_kept_t *kept, const request_rec *r, const apr_bucket_brigade *bb)
+{
+    kept->descriptor = el_body_file(bb);
+    return kept->descriptor >= 0 && el_file_stat(kept->descriptor, &kept->file)
+           && kept->file.size == APR_BRIGADE_FIRST(bb)->length
+           && el_file_id_settled(&kept->file, r->request_time)
+           && el_fingerprint(r, EL_NAME_FILE, &kept->file, sizeof(kept->file), &kept->name);
+}
+
+/* There are only so many files: where none is driven out for it, each is kept at first sight. */
+bool el_kept_find_file(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                       const el_choice_t *choice, const apr_bucket_brigade *bb)
+{
+    bool is_found = false;
+
+    kept->meter = el_meter_create();
+    el_meter_start(&kept->meter);
+    kept->is_file = name_file(kept, r, bb);
+    if (kept->is_file) {
+        kept->again = el_store_note(&kept->name) || el_store_has_room();
+        is_found = find_or_wait(kept, r, policy, choice, kept->file.size);
+        count(is_found);
+    }
+    el_meter_stop(&kept->meter);
+    return is_found;
+}
+
+/* What was read of a file is that of its name only if it has not changed meanwhile. */
+static bool has_its_name(const el_kept_t *kept)
+{
+    el_file_id_t now;
+
+    return !kept->is_file
+           || (el_file_stat(kept->descriptor, &now)
+               && memcmp(&now, &kept->file, sizeof(now)) == 0);
 }
 
 void el_kept_leave(el_kept_t *kept)
@@ -164,7 +208,7 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     if ((!kept->again && !el_stampede_is_awaited(&kept->stampede)) || used->out >= used->in
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
-        || entry.nbytes != used->out) {
+        || entry.nbytes != used->out || !has_its_name(kept)) {
         return;
     }
     entry.data = (const uint8_t *)data;

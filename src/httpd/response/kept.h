@@ -15,11 +15,16 @@
 #include "httpd/store/stampede.h"
 #include "httpd/store/store.h"
 
+#include "elastic/file_id.h"
+
 /* What is known of one body; zeroed: nothing, and nothing is kept. */
 typedef struct {
     bool bypassed;    /* the load forbids to encode it: whatever is found will do */
     bool again;       /* it had been seen of late, so what it is encoded to is kept */
     el_name_t name;   /* of the body */
+    bool is_file;     /* it is the name of a file */
+    int descriptor;   /* of that */
+    el_file_id_t file; /* its numbers, before anybody read it */
     el_found_t found; /* its entry stays readable, but for the data, when the buffer was given away */
     el_stampede_t stampede; /* others may wait for what is made of it */
     el_meter_t meter; /* the time of looking */
@@ -38,6 +43,14 @@ bool el_kept_asks(const request_rec *r);
  */
 bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
                   const el_choice_t *choice, const el_whole_t *body);
+
+/*
+ * The same, of the body that is all of `bb`, and without reading it: where that is a whole file whose
+ * numbers stand for its content. Then kept->is_file, whatever was found. Who asks has no part in the
+ * name: whoever may have the file may have its encoding.
+ */
+bool el_kept_find_file(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                       const el_choice_t *choice, const apr_bucket_brigade *bb);
 
 /*
  * Keeps what `encoder` has made of the body in one call, where the body comes again, or somebody

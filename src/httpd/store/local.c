@@ -318,6 +318,14 @@ static unsigned retrieve(const entry_id_t *id, uint8_t *buffer, size_t room)
     return rv == APR_SUCCESS && nbytes <= room ? nbytes : 0;
 }
 
+/* Its parts fill up one before the other. */
+bool el_local_has_room(void)
+{
+    uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+
+    return written < local.cache->nbytes / 2;
+}
+
 /* What is asked for often must not leave because it came first: it is stored again. */
 static bool is_old(const el_entry_t *entry)
 {

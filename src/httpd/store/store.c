@@ -195,6 +195,11 @@ bool el_store_put(const el_name_t *name, const el_entry_t *entry)
     return put_local(name, entry);
 }
 
+bool el_store_has_room(void)
+{
+    return most > 0 && !el_remote_is_open() && el_local_has_room();
+}
+
 bool el_store_note(const el_name_t *name)
 {
     return el_door_note(&el_shared.cache->door, name->hash);

@@ -52,6 +52,9 @@ bool el_store_get(const el_name_t *name, el_found_t *found);
  */
 bool el_store_put(const el_name_t *name, const el_entry_t *entry);
 
+/* Whether the store has driven nothing out yet: what it takes now takes nobody's place. */
+bool el_store_has_room(void);
+
 /*
  * Notes that what `name` was hashed from was seen, in whichever coding, and returns whether it had
  * been seen of late: only then is it worth keeping.
