@@ -51,6 +51,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
 {
     const el_server_t *server = el_server_of(main_server);
     const el_range_t *range = el_policy_site()->range;
+    bool top;
+    double idle = el_server_idle(server, &top);
 
     return (el_shared_config_t){
         .control = el_server_control(server, el_ladder_top(range)),
@@ -59,6 +61,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
         .position = el_server_position(server, pconf),
         .interval = (uint64_t)el_server_interval(server),
         .max_memory = el_server_max_memory(server),
+        .idle = idle,
+        .idle_top = top,
     };
 }
 

@@ -88,6 +88,10 @@ VALUES = {
                ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "time auto",
                 "time auto 500kbit/s 1Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
+    "ElasticIdle": [Values(
+        ["Off", "0", "100", "top"],
+        ["On", "101", "-1", "10x", "top", "10 bottom", "Off top", "10 top top", '""'],
+        ["Off", "off", "10", "0", "2.5 top", "100 TOP"])],
     "ElasticPosition": [Values(["path"], ["a b"],
                                ["/run/elastic.position", "run/elastic.position"])],
     "ElasticBypass": [Values(["100", "Off"], ["101", "-1", "hot", "95x"], ["Off", "95", "100"])],
@@ -147,6 +151,7 @@ GLOBAL = {
     "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
     "ElasticMaxMemory": "1G", "ElasticCacheStore": "shmcb:(8388608)", "ElasticCacheMaxSize": "1M",
     "ElasticCacheKey": "/nonexistent/key",
+    "ElasticIdle": "10 top",
 }
 PER_SERVER = {"ElasticMTU": "1500", "ElasticCacheScope": "all"}
 PER_DIRECTORY = {

@@ -150,6 +150,37 @@ START_TEST(names_of_one_time_displace_no_others)
 }
 END_TEST
 
+/* An item of the `number`th name of one set. */
+static el_hot_item_t neighbour(uint64_t number)
+{
+    uint64_t key = number * EL_HOT_SETS + 5;
+    el_hot_item_t item = {.nbytes = (uint32_t)number};
+
+    memcpy(item.name, &key, sizeof(key));
+    return item;
+}
+
+START_TEST(names_of_one_time_displace_no_others_of_a_full_set)
+{
+    el_hot_item_t item;
+
+    for (uint64_t number = 1; number <= EL_HOT_WAYS; number++) {
+        for (int i = 0; i < 50; i++) {
+            item = neighbour(number);
+            el_hot_note(&hot, &item, NOW);
+        }
+    }
+    for (uint64_t number = 100; number < 140; number++) {
+        item = neighbour(number);
+        el_hot_note(&hot, &item, NOW);
+    }
+    for (int i = 0; i < EL_HOT_WAYS; i++) {
+        ck_assert(el_hot_take(&hot, NOW, &item));
+        ck_assert_uint_le(item.nbytes, EL_HOT_WAYS);
+    }
+}
+END_TEST
+
 START_TEST(what_is_new_and_asked_for_more_takes_the_place_of_others)
 {
     for (uint64_t number = 1; number <= 4 * EL_HOT_SETS * EL_HOT_WAYS; number++) {
@@ -166,7 +197,7 @@ START_TEST(an_item_that_two_wrote_is_not_taken)
     note(2, 50, NOW);
     for (int i = 0; i < EL_HOT_SETS * EL_HOT_WAYS; i++) {
         if ((atomic_load(&hot.slot[i].asked) & 0xff) == 100) {
-            atomic_fetch_xor(&hot.slot[i].words[2], 1);
+            atomic_fetch_xor(_i ? &hot.slot[i].key : &hot.slot[i].words[2], 64);
         }
     }
     ck_assert_int_eq(take(NOW), 2);
@@ -226,8 +257,9 @@ Suite *hot_suite(void)
     tcase_add_test(tc, what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for);
     tcase_add_test(tc, what_was_taken_and_forgotten_counts_anew);
     tcase_add_test(tc, names_of_one_time_displace_no_others);
+    tcase_add_test(tc, names_of_one_time_displace_no_others_of_a_full_set);
     tcase_add_test(tc, what_is_new_and_asked_for_more_takes_the_place_of_others);
-    tcase_add_test(tc, an_item_that_two_wrote_is_not_taken);
+    tcase_add_loop_test(tc, an_item_that_two_wrote_is_not_taken, 0, 2);
     tcase_add_test(tc, a_reset_leaves_nothing);
     tcase_set_tags(threads, "threads");
     tcase_add_checked_fixture(threads, set_up, NULL);

@@ -201,6 +201,27 @@ static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
+static const char *set_idle(cmd_parms *cmd, void *config, const char *args)
+{
+    apr_array_header_t *words = el_words(cmd, args);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    el_server_t *server = el_server_config(cmd->server);
+    bool off = words->nelts == 1 && strcasecmp(el_word(words, 0), "Off") == 0;
+    bool top = words->nelts == 2 && strcasecmp(el_word(words, 1), "top") == 0;
+    int64_t share = 0;
+
+    (void)config;
+    if (error) {
+        return error;
+    }
+    if ((words->nelts != 1 && !top) || (!off && !el_percentage(el_word(words, 0), &share))) {
+        return el_refuse(cmd, args);
+    }
+    el_value_set(&server->values, EL_SERVER_IDLE, share);
+    el_value_set(&server->values, EL_SERVER_IDLE_TOP, top);
+    return NULL;
+}
+
 static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -442,6 +463,10 @@ const command_rec el_commands[] = {
           "may follow",
           GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX,
           .words = no_max_memory),
+    AP_INIT_RAW_ARGS("ElasticIdle", set_idle, NULL, RSRC_CONF,
+                     "Off, or the percentage of CPU, 0 to 100, that may be used to make kept "
+                     "encodings smaller while the load is below the low threshold; with top behind "
+                     "it beyond ElasticLevel's maximum"),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {NULL},
 };

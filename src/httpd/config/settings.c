@@ -243,6 +243,12 @@ static double share(const el_server_t *server, unsigned value, int64_t unset)
     return (double)el_value(&server->values, value, unset) / PPM;
 }
 
+double el_server_idle(const el_server_t *server, bool *top)
+{
+    *top = el_value(&server->values, EL_SERVER_IDLE_TOP, false);
+    return share(server, EL_SERVER_IDLE, 0);
+}
+
 const char *el_server_goal(const el_server_t *server)
 {
     if (server->goal) {

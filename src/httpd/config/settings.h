@@ -66,6 +66,8 @@ enum {
     EL_SERVER_MAX_MEMORY, /* bytes, or EL_NO_MAX_MEMORY */
     EL_SERVER_CACHE_SHARED, /* bool: ElasticCacheScope all */
     EL_SERVER_CACHE_MAX_SIZE, /* bytes */
+    EL_SERVER_IDLE,       /* ElasticIdle, millionths of the CPU */
+    EL_SERVER_IDLE_TOP,   /* bool: beyond ElasticLevel's maximum */
     EL_SERVER_VALUES
 };
 _Static_assert(EL_SERVER_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
@@ -198,6 +200,12 @@ size_t el_server_cache_max_size(const el_server_t *server);
 
 /* Where encodings are kept. */
 el_cache_store_t el_server_cache_store(const el_server_t *server);
+
+/*
+ * The share (0 … 1) of the CPU that improving kept encodings may use; `top`: up to the coding's
+ * highest level, whatever ElasticLevel's maximum.
+ */
+double el_server_idle(const el_server_t *server, bool *top);
 
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);

@@ -29,6 +29,8 @@ typedef struct {
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;    /* µs between samples */
     int64_t max_memory;   /* bytes that bodies in flight may hold, or EL_NO_MAX_MEMORY */
+    double idle;          /* the share of the CPU that improving kept encodings may use; 0: none */
+    bool idle_top;        /* up to the highest level that there is */
 } el_shared_config_t;
 
 /* The block and its configuration, for this process; written in post_config, read-only afterwards. */
