@@ -54,6 +54,7 @@ typedef struct {
     char engine[EL_ENTRY_ENGINE];  /* the library that made it, as in el_engine_t.name */
     uint64_t in;                   /* bytes of the identity, 1 or more */
     uint64_t written;              /* bytes that the store had taken when it took this entry */
+    uint32_t gained;               /* bytes by which it is smaller than the first one of its name */
     const uint8_t *data;           /* the encoding */
     size_t nbytes;                 /* 1 or more */
 } el_entry_t;

@@ -11,11 +11,8 @@
 #ifndef ELASTIC_HOT_H
 #define ELASTIC_HOT_H
 
-#include "elastic/coding.h"
+#include "elastic/entry.h"
 #include "elastic/snapshot.h"
-
-/* Bytes of a name, which differ at random: it was made by a keyed hash. */
-#define EL_HOT_NAME 32
 
 /* Seconds after which what was counted counts half. */
 #define EL_HOT_HALF 60
@@ -26,18 +23,19 @@
  */
 #define EL_HOT_LEAST 4
 
-/* The table: 512 items of 112 bytes, 56 KB. Sets and ways are powers of two. */
+/* The table: 512 items of 64 bytes, 32 KB. Sets and ways are powers of two. */
 #define EL_HOT_SETS 64
 #define EL_HOT_WAYS 8
 
-/* An encoding, and how far it may be improved. Without holes: its bytes are compared as such. */
+/* An encoding, and what it may become. */
 typedef struct {
-    uint8_t name[EL_HOT_NAME];
+    el_name_t name;
     uint32_t nbytes; /* of the body, before it was encoded */
-    uint8_t coding;  /* an el_coding_t */
-    uint8_t top;     /* the highest level that it may be made at, as users count levels */
-    uint8_t window_bits, mem_level; /* of el_setup_t */
+    uint8_t coding;  /* what it may become: an el_coding_t */
+    uint8_t level;   /* as users count levels */
+    uint8_t zero[2];
 } el_hot_item_t;
+_Static_assert(sizeof(el_hot_item_t) == 40, "an item has no holes");
 
 typedef struct {
     _Atomic uint64_t key;   /* of the name; 0: free */

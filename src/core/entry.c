@@ -16,7 +16,8 @@ enum {
     AT_WRITTEN = 32,
     AT_CODING = 40,
     AT_LEVEL = 41,
-    AT_ZERO = 42, /* to the engine */
+    AT_ZERO = 42, /* to the next */
+    AT_GAINED = 44, /* 32 bits, before the engine */
     AT_ENGINE = 48,
     AT_END = AT_ENGINE + EL_ENTRY_ENGINE /* zeros from here to the encoding */
 };
@@ -104,6 +105,7 @@ void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out
     put_number(out + AT_WRITTEN, entry->written);
     out[AT_CODING] = (uint8_t)entry->coding;
     out[AT_LEVEL] = (uint8_t)entry->level;
+    put_number(out + AT_GAINED, entry->gained);
     for (int i = 0; i < EL_ENTRY_ENGINE - 1 && entry->engine[i]; i++) {
         out[AT_ENGINE + i] = (uint8_t)entry->engine[i];
     }
@@ -140,7 +142,7 @@ static bool is_head(const el_name_t *name, const uint8_t *head)
            && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
            && head[AT_LEVEL] < EL_COST_LEVELS
            && (name->pinned == EL_NAME_MOVES || name->pinned == head[AT_LEVEL])
-           && all_zero(head + AT_ZERO, AT_ENGINE - AT_ZERO) && is_engine(head + AT_ENGINE)
+           && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && is_engine(head + AT_ENGINE)
            && all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
 }
 
@@ -155,6 +157,7 @@ bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, 
     }
     entry->coding = (el_coding_t)bytes[AT_CODING];
     entry->level = bytes[AT_LEVEL];
+    entry->gained = (uint32_t)get_number(bytes + AT_GAINED);
     memcpy(entry->engine, bytes + AT_ENGINE, EL_ENTRY_ENGINE);
     entry->in = get_number(bytes + AT_IN);
     entry->written = get_number(bytes + AT_WRITTEN);

@@ -20,6 +20,7 @@
 #include "httpd/response/not_modified.h"
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
+#include "httpd/store/improver.h"
 #include "httpd/store/store.h"
 
 #include "elastic/ladder.h"
@@ -93,6 +94,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_store_open(server, pconf);
     el_sampler_open(server, pconf);
     el_timer_start(server, pconf);
+    el_improver_open(server);
     el_chain_configure();
     el_ranges_configure();
     el_records_report(server);

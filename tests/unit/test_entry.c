@@ -24,7 +24,7 @@ static void set_up(void)
     name.pinned = EL_NAME_MOVES;
     entry = (el_entry_t){
         .coding = EL_GZIP, .level = 6, .engine = "libdeflate", .in = UINT64_C(5000000000),
-        .written = UINT64_C(1) << 40, .data = data, .nbytes = NBYTES,
+        .written = UINT64_C(1) << 40, .gained = 0xfffffffe, .data = data, .nbytes = NBYTES,
     };
     el_entry_write(&name, &entry, written);
 }
@@ -46,6 +46,7 @@ START_TEST(what_was_written_is_read)
     ck_assert(got.coding == EL_GZIP && got.level == 6);
     ck_assert_str_eq(got.engine, "libdeflate");
     ck_assert(got.in == entry.in && got.written == entry.written);
+    ck_assert_uint_eq(got.gained, 0xfffffffe);
     ck_assert(got.data == written + EL_ENTRY_HEAD && got.nbytes == NBYTES);
     ck_assert(memcmp(got.data, data, NBYTES) == 0);
 }

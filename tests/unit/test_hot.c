@@ -19,9 +19,9 @@ static void set_up(void)
 /* The item of a number: names as a keyed hash makes them. */
 static el_hot_item_t item_of(uint64_t number)
 {
-    el_hot_item_t item = {.nbytes = (uint32_t)number, .coding = EL_BR, .top = 11};
+    el_hot_item_t item = {.nbytes = (uint32_t)number, .coding = EL_BR, .level = 11};
 
-    random_bytes(&number, item.name, sizeof(item.name));
+    random_bytes(&number, item.name.hash, sizeof(item.name.hash));
     return item;
 }
 
@@ -156,7 +156,7 @@ static el_hot_item_t neighbour(uint64_t number)
     uint64_t key = number * EL_HOT_SETS + 5;
     el_hot_item_t item = {.nbytes = (uint32_t)number};
 
-    memcpy(item.name, &key, sizeof(key));
+    memcpy(item.name.hash, &key, sizeof(key));
     return item;
 }
 

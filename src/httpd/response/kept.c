@@ -68,14 +68,17 @@ static bool is_good(const request_rec *r, const el_entry_t *entry, const el_choi
 }
 
 /*
- * Looks in the codings that the client likes equally, that of the choice first. Of those that are not
+ * Looks in the codings that the client likes equally: first in what improving leads to, or in that of
+ * the choice. Of those that are not
  * good the last one is left in kept->found; false where it is none, or not good.
  */
 static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
                       const el_choice_t *choice)
 {
+    el_coding_t first = kept->target.coding != EL_IDENTITY ? kept->target.coding : choice->coding;
+
     for (unsigned i = 0; i < EL_CODINGS; i++) {
-        el_coding_t coding = (el_coding_t)((choice->coding + i) % EL_CODINGS);
+        el_coding_t coding = (el_coding_t)((first + i) % EL_CODINGS);
         el_name_t name = name_of(kept, policy, coding, &choice->setup);
         el_found_t found = {.waited = kept->found.waited};
         bool is_there = choice->set & EL_CODING_BIT(coding) && el_store_get(&name, &found);
@@ -130,9 +133,28 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
     }
 }
 
-static void count(bool is_found)
+/* What goes out may be worth improving. */
+static void note_found(const el_kept_t *kept, const el_policy_t *policy,
+                       const el_choice_t *choice)
 {
+    const el_entry_t *entry = &kept->found.entry;
+    el_name_t name = name_of(kept, policy, entry->coding, &choice->setup);
+
+    el_improver_note(&name, entry, kept->target);
+}
+
+static bool find_and_count(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                           const el_choice_t *choice, size_t nbytes)
+{
+    bool is_found;
+
+    kept->target = el_improver_target(policy->range, choice->set, &choice->setup, nbytes);
+    is_found = find_or_wait(kept, r, policy, choice, nbytes);
+    if (is_found) {
+        note_found(kept, policy, choice);
+    }
     el_shared_count(is_found ? EL_COUNT_CACHE_HITS : EL_COUNT_CACHE_MISSES, 1);
+    return is_found;
 }
 
 bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
@@ -144,9 +166,8 @@ bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *poli
     el_meter_start(&kept->meter);
     if (el_fingerprint(r, EL_NAME_BODY, body->data, body->nbytes, &kept->name)) {
         kept->again = el_store_note(&kept->name);
-        is_found = find_or_wait(kept, r, policy, choice, body->nbytes);
+        is_found = find_and_count(kept, r, policy, choice, body->nbytes);
         el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again || is_found);
-        count(is_found);
     }
     el_meter_stop(&kept->meter);
     return is_found;
@@ -173,8 +194,7 @@ bool el_kept_find_file(el_kept_t *kept, const request_rec *r, const el_policy_t 
     kept->is_file = name_file(kept, r, bb);
     if (kept->is_file) {
         kept->again = el_store_note(&kept->name) || el_store_has_room();
-        is_found = find_or_wait(kept, r, policy, choice, kept->file.size);
-        count(is_found);
+        is_found = find_and_count(kept, r, policy, choice, kept->file.size);
     }
     el_meter_stop(&kept->meter);
     return is_found;

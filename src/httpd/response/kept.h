@@ -12,6 +12,7 @@
 #include "httpd/body/encoder.h"
 #include "httpd/body/meter.h"
 #include "httpd/response/choice.h"
+#include "httpd/store/improver.h"
 #include "httpd/store/stampede.h"
 #include "httpd/store/store.h"
 
@@ -25,6 +26,7 @@ typedef struct {
     bool is_file;     /* it is the name of a file */
     int descriptor;   /* of that */
     el_file_id_t file; /* its numbers, before anybody read it */
+    el_target_t target; /* what an encoding of it may become while CPU time is spare */
     el_found_t found; /* its entry stays readable, but for the data, when the buffer was given away */
     el_stampede_t stampede; /* others may wait for what is made of it */
     el_meter_t meter; /* the time of looking */

@@ -149,6 +149,12 @@ static void add_cache(list_t *list)
         add_count(list, rows[i].key, rows[i].text,
                   el_counters_total(el_shared.counters, rows[i].counter));
     }
+    add_count(list, "ElasticImproved", "Of them, made smaller while the CPU was idle",
+              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED));
+    add_count(list, "ElasticImprovedUsec", "CPU time of that, µs",
+              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED_NSEC) / 1000);
+    add_count(list, "ElasticImprovedBytes", "Bytes that responses had less for it",
+              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED_BYTES));
 }
 
 static void add_counters(list_t *list)
@@ -179,12 +185,6 @@ static void add_counters(list_t *list)
               el_counters_total(counters, EL_COUNT_EXPLORED));
     add_count(list, "ElasticExploredUsec", "CPU time of that, µs",
               el_counters_total(counters, EL_COUNT_EXPLORED_NSEC) / 1000);
-    add_count(list, "ElasticImproved", "Kept encodings made smaller while the CPU was idle",
-              el_counters_total(counters, EL_COUNT_IMPROVED));
-    add_count(list, "ElasticImprovedUsec", "CPU time of that, µs",
-              el_counters_total(counters, EL_COUNT_IMPROVED_NSEC) / 1000);
-    add_count(list, "ElasticImprovedBytes", "Bytes by which responses were smaller for it",
-              el_counters_total(counters, EL_COUNT_IMPROVED_BYTES));
     if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
         add_count(list, "ElasticMemory", "Bytes that bodies on their way hold",
                   el_held_nbytes(el_shared.held));

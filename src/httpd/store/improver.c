@@ -4,6 +4,7 @@
 #include "httpd/control/timer.h"
 #include "httpd/state/costs.h"
 #include "httpd/state/shared.h"
+#include "httpd/store/found.h"
 #include "httpd/store/store.h"
 
 #include "engines/engines.h"

@@ -11,9 +11,9 @@
 #define ELASTIC_STORE_IMPROVER_H
 
 #include "httpd/base/glue.h"
-#include "httpd/store/found.h"
 
 #include "elastic/engine.h"
+#include "elastic/entry.h"
 #include "elastic/ladder.h"
 
 /* In post_config, after el_shared_open() and el_store_open(): has the timer improve, or not. */
