@@ -35,7 +35,7 @@ EL_USE_LOG;
  */
 #define JOBS 4
 
-typedef enum { FREE, READY, AT_WORK, DONE } job_state_t;
+typedef enum { JOB_FREE, JOB_READY, JOB_AT_WORK, JOB_DONE } job_state_t;
 
 typedef struct {
     _Atomic int state;
@@ -62,14 +62,14 @@ static void work(void)
 {
     for (int i = 0; i < JOBS; i++) {
         job_t *job = &improver.job[i];
-        int ready = READY;
+        int ready = JOB_READY;
 
-        if (atomic_compare_exchange_strong(&job->state, &ready, AT_WORK)) {
+        if (atomic_compare_exchange_strong(&job->state, &ready, JOB_AT_WORK)) {
             const el_entry_t *entry = &job->found.entry;
             el_encoded_t body = {entry->coding, entry->data, entry->nbytes, (size_t)entry->in};
 
             job->made = el_recode(&body, &job->plan, &job->nbytes);
-            atomic_store(&job->state, DONE);
+            atomic_store(&job->state, JOB_DONE);
         }
     }
 }
@@ -90,7 +90,7 @@ static void release(job_t *job)
 {
     el_pool_buffer_release(job->made);
     el_found_release(&job->found);
-    atomic_store(&job->state, FREE);
+    atomic_store(&job->state, JOB_FREE);
 }
 
 /* What became smaller takes the place of what it was made of. */
@@ -125,9 +125,9 @@ static int64_t collect(void)
     for (int i = 0; i < JOBS; i++) {
         int state = atomic_load(&improver.job[i].state);
 
-        if (state == DONE) {
+        if (state == JOB_DONE) {
             finish(&improver.job[i]);
-        } else if (state != FREE) {
+        } else if (state != JOB_FREE) {
             expected += improver.job[i].expected;
         }
     }
@@ -138,9 +138,9 @@ static int64_t collect(void)
 static void withdraw(void)
 {
     for (int i = 0; i < JOBS; i++) {
-        int ready = READY;
+        int ready = JOB_READY;
 
-        if (atomic_compare_exchange_strong(&improver.job[i].state, &ready, DONE)) {
+        if (atomic_compare_exchange_strong(&improver.job[i].state, &ready, JOB_DONE)) {
             release(&improver.job[i]);
         }
     }
@@ -209,7 +209,7 @@ static void hand_out(int64_t expected, uint32_t second)
     for (int i = 0; i < JOBS && el_idle_credit(el_shared.idle) > expected; i++) {
         job_t *job = &improver.job[i];
 
-        if (atomic_load(&job->state) != FREE) {
+        if (atomic_load(&job->state) != JOB_FREE) {
             continue;
         }
         if (!el_hot_take(el_shared.hot, second, &item) || !has_thread()) {
@@ -217,7 +217,7 @@ static void hand_out(int64_t expected, uint32_t second)
         }
         if (prepare(job, &item)) {
             expected += job->expected;
-            atomic_store(&job->state, READY);
+            atomic_store(&job->state, JOB_READY);
             el_idle_thread_wake();
         }
     }
