@@ -24,7 +24,7 @@ PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
           "p95": ["php-fpm"], "spike": ["php-fpm"], "day": ["php-fpm"],
           "frontier": ["php-fpm"], "flood": ["php-fpm"],
-          "modes": ["php-fpm"], "once": ["wrk"]}
+          "modes": ["php-fpm"]}
 
 
 def environment(folder):

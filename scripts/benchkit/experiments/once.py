@@ -34,7 +34,7 @@ SCALES = {
                    idle_seconds=1),
     "quick": Scale(6, 0.12, bodies=3000, requests=12000, store_bytes=1024 * KB, hot_pages=5,
                    idle_seconds=12),
-    "normal": Scale(12, 0.5, bodies=20000, requests=200000, store_bytes=4096 * KB, hot_pages=20,
+    "normal": Scale(12, 0.5, bodies=20000, requests=100000, store_bytes=4096 * KB, hot_pages=20,
                     idle_seconds=60),
     "full": Scale(20, 2, bodies=100000, requests=1000000, store_bytes=16384 * KB, hot_pages=40,
                   idle_seconds=120),
@@ -103,7 +103,7 @@ def run(run):
     run.save_table("improve", improved, "after idle time")
     draw(run, summary, churned, improved)
     text = "\n".join([
-        machine.heading(run, "h2load", "wrk"),
+        machine.heading(run, "h2load"),
         f"Pages of {PAGE_BYTES // KB} KB from an origin on the load's CPU, through a proxy; the "
         "figures are the proxy's, and the requests have a cookie: what was encoded for one visitor "
         f"is for nobody else. {cost.CLIENTS} clients over HTTP/1.1. The gzip of this module is "

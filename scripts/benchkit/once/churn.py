@@ -6,33 +6,17 @@ it. Requests come by Zipf's law: the nth body is asked for 1/n^s times as often 
 
 import heapq
 import itertools
+import math
 import random
 
-from benchkit import rounds, sample, stats, tools, verdict
-from benchkit.load import WRK_REPORT, parse_wrk
+from benchkit import load, rounds, sample, stats, verdict
 from benchkit.once.origin import BODY_BYTES, KB, OURS, Leg, cached
 
 SKEW = 0.9
-CONNECTIONS = 8
+AT_A_TIME = 20000  # requests of one run of h2load
 HEAD = 64  # bytes of an entry beside the encoding
-SECONDS_MOST = 3600
 # The module's own memory beside the cache: contexts and buffers of some threads.
 OTHER_MEMORY_KB = 16 * KB
-
-SCRIPT = """
-local numbers = {{}}
-for line in io.lines("{trace}") do numbers[#numbers + 1] = line end
-local asked, answered = 0, 0
-function request()
-    asked = asked % #numbers + 1
-    return wrk.format("GET", "/body/" .. numbers[asked])
-end
-function response()
-    answered = answered + 1
-    if answered >= #numbers then wrk.thread:stop() end
-end
-"""
-
 
 def trace(bodies, requests, seed=1):
     """The numbers of the bodies that are asked for, one after the other."""
@@ -60,27 +44,32 @@ def belady(numbers, room):
     return hits
 
 
-def load_trace(run, httpd, path):
-    """A Load of all requests of the file, in order."""
-    script = run.work / "trace.lua"
-    script.write_text(WRK_REPORT + SCRIPT.format(trace=path), encoding="utf-8")
-    command = [tools.find("wrk"), "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS_MOST}s", "-s",
-               str(script), "-H", "Accept-Encoding: gzip", httpd.url("/")]
-    return parse_wrk(run.load(command, SECONDS_MOST))
+def load_trace(run, httpd, numbers):
+    """A Load of all the requests in their order, by one client."""
+    path = run.work / "trace.txt"
+    parts = []
+    for start in range(0, len(numbers), AT_A_TIME):
+        part = numbers[start:start + AT_A_TIME]
+        path.write_text("".join(httpd.url(f"/body/{number}\n") for number in part),
+                        encoding="ascii")
+        parts.append(load.h2load(run, httpd.url("/"), {"Accept-Encoding": "gzip"}, 1,
+                                 requests=len(part), http1=True, urls=path))
+        run.still_running()
+    return load.Load(*(sum(getattr(part, name) for part in parts)
+                       for name in ("requests", "failed", "seconds", "bytes")),
+                     math.nan, math.nan, math.nan, all(part.whole for part in parts))
 
 
 def measure(run, origin, bodies, requests, store_bytes):
     """One row: a run of all requests against a server with a cache of so many bytes."""
     numbers = trace(bodies, requests)
-    path = run.work / "trace.txt"
-    path.write_text("".join(f"{number}\n" for number in numbers), encoding="ascii")
     httpd = origin.front("churn", cached(OURS, store_bytes))
     leg = Leg({"server": "churn"}, httpd, "/body/1", origin.body("/body/1"), "gzip", "gzip",
               private=False)
     size = rounds.check(leg)
     base = sample.memory_kb(sample.family(httpd.pids, sample.read_parents()))
     before = httpd.counters()
-    row = sample.measure(httpd, lambda: load_trace(run, httpd, path))
+    row = sample.measure(httpd, lambda: load_trace(run, httpd, numbers))
     after = httpd.counters()
     rounds.check(leg)
     httpd.stop()
