@@ -1,5 +1,6 @@
 #include "httpd/store/improver.h"
 
+#include "httpd/control/ladders.h"
 #include "httpd/control/sampler.h"
 #include "httpd/control/timer.h"
 #include "httpd/state/costs.h"
