@@ -69,8 +69,8 @@ static bool is_good(const request_rec *r, const el_entry_t *entry, const el_choi
 
 /*
  * Looks in the codings that the client likes equally: first in what improving leads to, or in that of
- * the choice. Of those that are not
- * good the last one is left in kept->found; false where it is none, or not good.
+ * the choice. Of those that are not good the last one is left in kept->found; false where it is none,
+ * or not good.
  */
 static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
                       const el_choice_t *choice)
