@@ -9,6 +9,7 @@ from kit import at, bodies, check
 from kit.keep import KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
 from kit.origin import raw
 from kit.position import PositionFile
+from kit.server import CGID_RELOADED
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
@@ -240,6 +241,35 @@ def test_the_provider_is_not_loaded(httpd):
     server.configure("Elastic On")
     ok, said = server.configtest()
     assert ok and "ElasticCache" not in said
+
+
+def test_modules_come_and_go(httpd):
+    """A reload unloads mod_socache_shmcb and this module, and loads them elsewhere, or does not:
+    nothing of them is called where it was, and httpd ends well."""
+    server = httpd(KEEP + PINNED, modules=SHMCB,
+                   allow_log=("ElasticCache is off", CGID_RELOADED))
+    path, body = page(server)
+    twice(server, path)
+    states = [  # modules; with this one; whether a graceful restart keeps what was kept
+        (("proxy", "proxy_http", "include", *SHMCB), True, True), (SHMCB, True, True),
+        (("asis",), True, False), (SHMCB, True, False), (("asis",), False, False),
+        (("rewrite", *SHMCB), True, True), (("asis",), False, False)]
+    for ends in (reload, lambda server: server.restart()):
+        for modules, server.elastic, stays in states:
+            server.modules = list(modules)
+            server.configure(KEEP + PINNED if server.elastic else "AddHandler send-as-is asis")
+            ends(server)
+            if not server.elastic:
+                check.plain(server.get(path, ae="gzip"), body, varies=False)
+                continue
+            if "socache_shmcb" not in modules:
+                assert not is_kept(server, server.get(path, ae="gzip"))
+                continue
+            if stays and ends is reload:
+                assert is_kept(server, server.get(path, ae="gzip"))
+            path, body = page(server)
+            twice(server, path)
+            assert is_kept(server, server.get(path, ae="gzip"))
 
 
 @pytest.fixture

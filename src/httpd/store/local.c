@@ -13,12 +13,13 @@
 
 #include "ap_provider.h"
 #include "ap_socache.h"
+#include "apr_dso.h"
 #include "apr_strings.h"
 #include "http_log.h"
+#include "http_main.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 EL_USE_LOG;
 
@@ -62,11 +63,11 @@ typedef struct {
 typedef struct {
     gate_t *gate;
     apr_pool_t *pool; /* of the instance; NULL: there is no cache */
+    const ap_socache_provider_t *provider; /* whose instance it is */
     ap_socache_instance_t *instance;
     const char *arguments;
     uint64_t nbytes;
-    struct stat file; /* of the provider */
-    bool fresh;       /* nobody has used it yet */
+    bool fresh; /* nobody has used it yet */
 } cache_t;
 
 /* In force for this process; written in post_config and pre_mpm, read-only afterwards. */
@@ -86,24 +87,6 @@ static cache_t *cache_of_parent(void)
     cache_t *kept = ap_retained_data_get(retained);
 
     return kept ? kept : ap_retained_data_create(retained, sizeof(*kept));
-}
-
-/* The file whose code the provider is: a reload may load another one. */
-static struct stat file_of(const ap_socache_provider_t *provider)
-{
-    struct stat file = {0};
-    Dl_info info;
-
-    if (!dladdr((const void *)provider, &info) || stat(info.dli_fname, &file) != 0) {
-        file = (struct stat){0};
-    }
-    return file;
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size
-           && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static size_t object_hint(uint64_t nbytes)
@@ -152,6 +135,20 @@ static void destroy(cache_t *cache)
     }
 }
 
+/*
+ * The provider has cleanups in the pool, and httpd unloads it at each reload: it stays mapped, where
+ * it is, until they are done. What is in httpd's own program always stays.
+ */
+static bool hold_provider(apr_pool_t *pool)
+{
+    Dl_info provider, program;
+    apr_dso_handle_t *object;
+
+    return dladdr(local.provider, &provider) && dladdr(&ap_server_conf, &program)
+           && (provider.dli_fbase == program.dli_fbase
+               || apr_dso_load(&object, provider.dli_fname, pool) == APR_SUCCESS);
+}
+
 static const char *create(cache_t *cache, server_rec *server)
 {
     const struct ap_socache_hints hints = {
@@ -159,6 +156,10 @@ static const char *create(cache_t *cache, server_rec *server)
     };
     const char *error;
 
+    /* Before anything of the provider's is in the pool: cleanups run from the last one. */
+    if (!hold_provider(cache->pool)) {
+        return "its module cannot be kept in memory";
+    }
     error = local.provider->create(&cache->instance, cache->arguments, cache->pool, cache->pool);
     if (!error
         && local.provider->init(cache->instance, CONSUMER, &hints, server, cache->pool)
@@ -180,7 +181,6 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
         return false;
     }
     apr_pool_create(&cache->pool, server->process->pool);
-    apr_pool_tag(cache->pool, "elastic_cache");
     cache->arguments = apr_pstrdup(cache->pool, arguments);
     cache->nbytes = nbytes;
     error = create(cache, server);
@@ -191,7 +191,7 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
         destroy(cache);
         return false;
     }
-    cache->file = file_of(local.provider);
+    cache->provider = local.provider;
     cache->fresh = true;
     return true;
 }
@@ -199,10 +199,8 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
 /* Whether the cache of before is the one that is asked for now. */
 static bool is_kept(const cache_t *cache, const char *arguments)
 {
-    struct stat file = file_of(local.provider);
-
     return cache->pool && !atomic_load(&cache->gate->broken)
-           && strcmp(cache->arguments, arguments) == 0 && same_file(&cache->file, &file);
+           && cache->provider == local.provider && strcmp(cache->arguments, arguments) == 0;
 }
 
 bool el_local_open(const char *arguments, uint64_t nbytes, server_rec *main_server)
