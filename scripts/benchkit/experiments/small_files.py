@@ -17,9 +17,9 @@ from benchkit.setups import CACHE, CACHED, KEPT, LEVEL_6, location
 SUMMARY = "identity against gzip for files of 1 KB to 1 MB over HTTP/2 (req/s, bytes)"
 SOURCE = "“Why Compressing Small Files is a Bad Idea”"
 
-SCALES = {"smoke": Scale(1, 0.02, only=4), "quick": Scale(8, 0.08), "normal": Scale(12, 0.8),
+SCALES = {"smoke": Scale(1, 0.02, only=4), "quick": Scale(8, 0.06), "normal": Scale(12, 0.8),
           "full": Scale(6, 20)}
-SECONDS = {"smoke": 6, "quick": 80, "normal": 625, "full": 6750}
+SECONDS = {"smoke": 6, "quick": 66, "normal": 625, "full": 6750}
 
 HEADLINE = Headline(
     "Are files up to 32 KB served less often with gzip, even where it is kept?",

@@ -38,7 +38,7 @@ def wait_until_improved(run, httpd, seconds):
 
 def measure(run, origin, pages, seconds):
     """A row for each kind of client: bytes at first, after the idle time, and mod_deflate's."""
-    httpd = origin.front("improve", cached(Setup(f"Elastic On\n{IDLE}", coding="")))
+    httpd = origin.front("improve", cached(Setup(f"Elastic On\n{IDLE}")))
     stock = origin.front("improve-stock", SETUPS[STOCK])
     rows = []
     for name, accept in CLIENTS.items():

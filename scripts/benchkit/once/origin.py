@@ -76,7 +76,7 @@ SETUPS = {
     STOCK: mod_deflate(6),
     "gzip": OURS,
     "gzip, cache": cached(OURS),
-    "all codings, cache": cached(Setup("Elastic On\n", coding="")),
+    "all codings, cache": cached(Setup("Elastic On\n")),
 }
 
 

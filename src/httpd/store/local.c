@@ -285,7 +285,7 @@ static bool take_lock(void)
         return false;
     }
     if (!el_lock_take(&gate->lock, PATIENCE, &died)) {
-        el_store_fault(APR_SUCCESS, "another process holds it");
+        el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
         return false;
     }
     if (died) {
