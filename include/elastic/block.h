@@ -8,17 +8,20 @@
 #ifndef ELASTIC_BLOCK_H
 #define ELASTIC_BLOCK_H
 
+#include "elastic/cache_state.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
+#include "elastic/hot.h"
+#include "elastic/idle.h"
 #include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 13
+#define EL_BLOCK_VERSION 14
 
 typedef struct {
     uint32_t magic;
@@ -31,6 +34,9 @@ typedef struct {
     el_explore_t explore;     /* what measuring other setups may take */
     el_ratios_t ratios;       /* of media types */
     el_held_t held;           /* memory of bodies in flight */
+    el_hot_t hot;             /* kept encodings that are asked for often */
+    el_idle_t idle;           /* who may improve them, and for how long */
+    el_cache_state_t cache;   /* what the store of encodings knows of bodies */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

@@ -53,7 +53,14 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(PRECOMPRESSED)   /* responses served from siblings */                                        \
     X(PROBES)          /* pieces of bodies encoded to see whether it pays */                       \
     X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
-    X(EXPLORED_NSEC)   /* and the CPU time of that */
+    X(EXPLORED_NSEC)   /* and the CPU time of that */                                              \
+    X(IMPROVED)        /* kept encodings that were made smaller while CPU time was spare */        \
+    X(IMPROVED_NSEC)   /* and the CPU time of that, of those that were not, too */                 \
+    X(IMPROVED_BYTES)  /* what responses with them had less */                                     \
+    X(CACHE_HITS)      /* responses that went out with an encoding that was kept */                \
+    X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
+    X(CACHE_STORED)    /* encodings that the store took */                                         \
+    X(CACHE_FAULTS)    /* what went wrong with the store */
 
 typedef enum {
 #define X(id) EL_COUNT_##id,
@@ -86,11 +93,12 @@ void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t cou
 /* The sum of a counter over all stripes. */
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 
-/* What was compressed so far. */
+/* What was compressed so far, and what improving took. */
 typedef struct {
     uint64_t in; /* bytes */
     uint64_t sampled_in;
     uint64_t sampled_nsec;
+    uint64_t improved_nsec; /* of no response */
 } el_work_t;
 
 el_work_t el_counters_work(const el_counters_t *counters);

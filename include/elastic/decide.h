@@ -80,6 +80,7 @@ typedef enum {
 /* The moment: the load, and what of the body is known by now. */
 typedef struct {
     bool bypass;
+    bool may_be_kept;  /* an encoding may be there already, which takes no CPU: no bypass yet */
     bool size_known;
     uint64_t size;     /* of the body, where known; where not: the bytes seen so far */
     uint64_t min_size; /* smaller bodies stay as they are */

@@ -37,6 +37,7 @@ rounds     legs, checked once and then measured in interleaved rounds
 streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
 frontier   those of frontier, and of flood
+once       those of once
 
 stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it

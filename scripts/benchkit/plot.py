@@ -6,6 +6,7 @@ import os
 import typing
 
 IDENTITY, GZIP, KEPT, THRESHOLD, BR = "#e08214", "#2b6cb0", "#2f9e6e", "#8073ac", "#b2435f"
+CACHED = "#8cc63f"
 
 STYLE = {
     "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False, "grid.alpha": 0.3,

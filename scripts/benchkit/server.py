@@ -93,13 +93,15 @@ class Server:
     """A server of the run. `site` is its document root; fill it before start().
 
     A subclass defines how it is configured and started. `place` is where it listens: an address,
-    and a command that enters the network namespace which has it.
+    and a command that enters the network namespace which has it. `cpu` is that on which it runs,
+    where it is not the servers'.
     """
 
     name = "server"
 
-    def __init__(self, run, folder, snippet, site=None, place=("127.0.0.1", ())):
+    def __init__(self, run, folder, snippet, site=None, place=("127.0.0.1", ()), cpu=None):
         self.run = run
+        self.cpu = cpu
         self.folder = run.folder(folder)
         self.snippet = snippet
         self.address, self.prefix = place
@@ -128,7 +130,7 @@ class Server:
             # In a namespace of its own no other process takes ports.
             self.port = 8080 if self.prefix else free_port(self.address)
             self.configuration.write_text(self.configure(), encoding="utf-8")
-            self.process = self.run.start(self.command(), self.log, self.prefix)
+            self.process = self.run.start(self.command(), self.log, self.prefix, self.cpu)
             tools.wait_for(lambda: self.process.poll() is not None or self.listens(), PATIENCE)
             if self.process.poll() is None and self.listens():
                 return self

@@ -34,6 +34,7 @@ SMALLEST = 200  # bytes; what is smaller is a redirection or next to empty
 IMAGES, IMAGE_BYTES, HTML_BYTES, HTML_RATIO = 41, 125 * KB, 42 * KB, 0.27
 YOUR_PAGES = 50  # of --pages, at most
 PIECE_BYTES = 4 * KB  # of a piece of a dynamic page, at most
+CACHE_PATIENCE = 60  # seconds
 SITE_PAGE = (2 * KB, 512 * KB)  # the least and the most that counts as a page of a site
 
 
@@ -158,3 +159,16 @@ def write_folders(site, files, *folders):
             (site / folder / name).write_bytes(body)
         if folder == "kept":
             tools.precompress(site / folder)
+
+
+def wait_cached(httpd, paths):
+    """Asks for files in gzip until the encoding of each is kept: once it is two seconds old."""
+
+    def is_hit(path):
+        before = httpd.counters()["ElasticCacheHits"]
+        httpd.get(path, {"Accept-Encoding": "gzip"})
+        return httpd.counters()["ElasticCacheHits"] > before
+
+    for path in paths:
+        if not tools.wait_for(lambda path=path: is_hit(path), CACHE_PATIENCE):
+            raise tools.BenchError(f"{path} is not kept: does the build have libcrypto?")

@@ -52,7 +52,7 @@ el_build_source() {
 # The libraries that configure may find, with their versions.
 el_build_libraries() {
     local name
-    for name in zlib libbrotlienc libdeflate libisal libzstd check; do
+    for name in zlib libbrotlienc libdeflate libisal libzstd libcrypto check; do
         echo "$name $(pkg-config --modversion "$name" 2>/dev/null)"
     done
 }

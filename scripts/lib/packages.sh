@@ -20,6 +20,7 @@ pkg-config --exists libbrotlienc libbrotlidec   | libbrotli-dev   | brotli-devel
 pkg-config --exists libdeflate                  | libdeflate-dev  | libdeflate-devel
 pkg-config --exists libisal                     | libisal-dev     | isa-l-devel
 pkg-config --exists libzstd                     | libzstd-dev     | libzstd-devel
+pkg-config --exists libcrypto                   | libssl-dev      | openssl-devel
 pkg-config --exists check                       | check           | check-devel
 TABLE
         ;;
@@ -37,6 +38,8 @@ el_python "import zstandard"                    | python3-zstandard | python3-zs
 command -v brotli                               | brotli          | brotli
 command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
+command -v redis-server                         | redis-server    | redis
+command -v memcached                            | memcached       | memcached
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2

@@ -54,6 +54,7 @@ el_work_t el_counters_work(const el_counters_t *counters)
         .in = el_counters_total(counters, EL_COUNT_BYTES_IN),
         .sampled_in = el_counters_total(counters, EL_COUNT_SAMPLED_IN),
         .sampled_nsec = el_counters_total(counters, EL_COUNT_SAMPLED_NSEC),
+        .improved_nsec = el_counters_total(counters, EL_COUNT_IMPROVED_NSEC),
     };
 }
 

@@ -124,7 +124,7 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (is_small(facts)) {
         return refuse(EL_REASON_SMALL, vary);
     }
-    if (moment->bypass && !must_encode(demand)) {
+    if (moment->bypass && !moment->may_be_kept && !must_encode(demand)) {
         return refuse(EL_REASON_BYPASS, vary);
     }
     /* That one is left to the filter behind. Between equals the first in the chain wins. */

@@ -4,6 +4,8 @@
 #include "elastic/histogram.h"
 #include "elastic/position.h"
 
+#include <math.h>
+
 /* A percentile of fewer durations than these is that of one response or two. */
 #define DURATIONS_LEAST 20
 /*
@@ -131,6 +133,17 @@ static el_observation_t look_back(const el_sample_t *last, el_work_t now,
     };
 }
 
+/*
+ * The load without what improving kept encodings took, which gives way to everything else: it is no
+ * reason to compress less.
+ */
+static double without_improving(const el_observation_t *observed, uint64_t nsec)
+{
+    double share = observed->capacity_usec > 0 ? (double)nsec / 1000 / observed->capacity_usec : 0;
+
+    return fmax(0, observed->busy - share);
+}
+
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_state_inputs_t *inputs)
 {
@@ -151,6 +164,8 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     determined = el_reading_busy(inputs->signals, inputs->mask, &sample.reading, inputs->reading,
                                  &observed.busy);
     if (determined) {
+        observed.busy = without_improving(&observed,
+                                          work.improved_nsec - sample.work.improved_nsec);
         control = el_control_next(config, &observed, &sample.memory, control);
     }
     if (!move(state, word, control)) {

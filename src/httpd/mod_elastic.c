@@ -20,6 +20,8 @@
 #include "httpd/response/not_modified.h"
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
+#include "httpd/store/improver.h"
+#include "httpd/store/store.h"
 
 #include "elastic/ladder.h"
 #include "engines/budget.h"
@@ -50,6 +52,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
 {
     const el_server_t *server = el_server_of(main_server);
     const el_range_t *range = el_policy_site()->range;
+    bool top;
+    double idle = el_server_idle(server, &top);
 
     return (el_shared_config_t){
         .control = el_server_control(server, el_ladder_top(range)),
@@ -58,7 +62,17 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
         .position = el_server_position(server, pconf),
         .interval = (uint64_t)el_server_interval(server),
         .max_memory = el_server_max_memory(server),
+        .idle = idle,
+        .idle_top = top,
     };
+}
+
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+{
+    (void)pconf;
+    (void)plog;
+    (void)ptemp;
+    return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
@@ -77,8 +91,10 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (el_shared_open(&config, server) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    el_store_open(server, pconf);
     el_sampler_open(server, pconf);
     el_timer_start(server, pconf);
+    el_improver_open(server);
     el_chain_configure();
     el_ranges_configure();
     el_records_report(server);
@@ -102,6 +118,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_pool_share((size_t)memory, threads > 1);
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
     el_shared_child();
+    el_store_child();
 }
 
 static void child_ready(apr_pool_t *pchild, server_rec *main_server)
@@ -116,6 +133,7 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     (void)pool;
     (void)type;
     el_shared_reset();
+    el_store_reset(ap_server_conf);
     return OK;
 }
 
@@ -152,6 +170,7 @@ static void register_hooks(apr_pool_t *pconf)
     }
     apr_pool_userdata_setn(key, key, NULL, pconf);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);

@@ -36,20 +36,21 @@ def control_rows(factor):
             {"leg": "B", "rate": 100 * factor, "cpu_usec_per_response": 50 * factor}]
 
 
-def static_rows(each, kept):
+def static_rows(each, kept, cached=1):
     return [{"variant": "plain", "rate": 1381}, {"variant": "each time", "rate": each},
-            {"variant": "kept", "rate": kept}]
+            {"variant": "kept", "rate": kept}, {"variant": "cached", "rate": kept * cached}]
 
 
 def judge_static(rows, kept=True, each=False):
     return static_vs_dynamic.judge(rows, {"kept": kept, "each time": each})
 
 
-def small_rows(kept_small, kept_large, cpu, sent, threshold):
+def small_rows(kept_small, kept_large, cpu, sent, threshold, cached=1):
     rows = []
     for size, rate in ((1024, kept_small), (65536, kept_large)):
         for variant, of_rate, of_cpu, of_bytes in (
                 ("identity", 100, 50, size), ("kept", 100 * rate, 50 * cpu, size * sent),
+                ("cached", 100 * rate * cached, 50 * cpu, size * sent),
                 ("gzip", 50, 100, size * sent), ("threshold", 90, 100 * threshold, size)):
             rows.append({"file": str(size), "variant": variant, "rate": of_rate,
                          "cpu_usec_per_response": of_cpu, "sent_bytes": of_bytes})
@@ -190,10 +191,11 @@ def judge_streams(rows):
 CASES = {
     "control": (control.judge, control_rows(1), control_rows(1.3),
                 ("rate", "cpu_usec_per_response"), (0, 1)),
-    "static-vs-dynamic": (lambda rows: judge_static(rows)[:3], static_rows(225, 2078),
-                          static_rows(2000, 1200), ("rate",), (1,)),
-    "small-files": (judge_small, small_rows(0.9, 2, 1.2, 0.02, 0.5),
-                    small_rows(1.2, 0.5, 0.8, 0.5, 1.5), ("rate", "cpu_usec_per_response"), (0,)),
+    "static-vs-dynamic": (lambda rows: judge_static(rows)[:4], static_rows(225, 2078, 1.05),
+                          static_rows(2000, 1200, 0.8), ("rate",), (1, 3)),
+    "small-files": (judge_small, small_rows(0.9, 2, 1.2, 0.02, 0.5, 1.05),
+                    small_rows(1.2, 0.5, 0.8, 0.5, 1.5, 0.8), ("rate", "cpu_usec_per_response"),
+                    (0,)),
     "levels": (over_identity(levels.judge, "coding", "level"), level_rows(3, 0.8),
                level_rows(1.2, 1.0), ("cpu_usec_per_response",), (0,)),
     "lan-packets": (judge_all_but_the_wire(lan_packets.judge_visits), visit_rows(0.85, 0.75, 3),
@@ -230,7 +232,7 @@ def test_figures_that_hold_that_fail_and_that_are_noise(case):
 
 
 @pytest.mark.parametrize("judge, rows, expected", [
-    (lambda rows: judge_static(rows, False, True)[3:], static_rows(1, 1), [FAILS, FAILS]),
+    (lambda rows: judge_static(rows, False, True)[4:], static_rows(1, 1), [FAILS, FAILS]),
     (lan_packets.judge_threshold, threshold_rows(1, 1, sent=1), [FAILS]),
     (download.judge, [], [UNKNOWN]),
 ])

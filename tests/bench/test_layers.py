@@ -66,8 +66,8 @@ PLANTED = {
         [("include/elastic/packet.h", "int el_packet_lost(void);\n")],
         "packet.h declares el_packet_lost, which no file defines"),
     "a folder that is in no layer": (
-        [("src/httpd/store/store.c", "int el_store;\n")],
-        "src/httpd/store/store is in no layer"),
+        [("src/httpd/elsewhere/elsewhere.c", "int el_elsewhere;\n")],
+        "src/httpd/elsewhere/elsewhere is in no layer"),
 }
 
 

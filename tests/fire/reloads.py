@@ -29,6 +29,7 @@ def variation(kind, pick):
             f"ElasticWholeBody {pick.choice(('0', '16K', '1M'))}",
             f"ElasticETag {pick.choice(('weak', 'suffix', 'remove'))}",
             f"ElasticMaxMemory {pick.choice(('0', '1M', '64M', 'Off', 'Off'))}",
+            f"ElasticIdle {pick.choice(('Off', '5', '50 top'))}",
             f"ElasticPoolMemory {pick.choice(('0', '8M', '64M'))}",
             f"ElasticMinSize {pick.choice(('auto', '0', '2000'))}",
             f"ElasticGoal {pick.choice(('cpu', 'time 10Mbit/s', 'latency p95 5ms'))}", ""))

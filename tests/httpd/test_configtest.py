@@ -88,6 +88,10 @@ VALUES = {
                ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "time auto",
                 "time auto 500kbit/s 1Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
+    "ElasticIdle": [Values(
+        ["Off", "0", "100", "top"],
+        ["On", "101", "-1", "10x", "top", "10 bottom", "Off top", "10 top top", '""'],
+        ["Off", "off", "10", "0", "2.5 top", "100 TOP"])],
     "ElasticPosition": [Values(["path"], ["a b"],
                                ["/run/elastic.position", "run/elastic.position"])],
     "ElasticBypass": [Values(["100", "Off"], ["101", "-1", "hot", "95x"], ["Off", "95", "100"])],
@@ -106,6 +110,19 @@ VALUES = {
         ["Off", "0", "4096"], ["-1", "4097", "some", "12x", "1K", "1.5", "On", "32 64",
                                "99999999999999999999999"],
         ["Off", "off", "0", "1", "32", "4096"])],
+    "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
+    "ElasticCacheStore": [Values(
+        ["shmcb", "8192", "4294967294"],
+        ["dbm", "shm", "redis", "redis:", "memcache", "memcached:127.0.0.1",
+         "shmcbs", "(67108864)", '""', "shmcb a", "shmcb:(8191)",
+         "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:()", "shmcb:(8192", "shmcb:8192)",
+         "shmcb:(8192)x"],
+        ["shmcb", "shmcb:(8192)", "shmcb:(67108864)", "shmcb:/run/elastic-cache(16777216)",
+         "shmcb:/run/elastic-cache"])],
+    "ElasticCacheKey": [Values(["path"], ["a b", '""'], ["/nonexistent/key"])],
+    "ElasticCacheScope": [Values(["server", "all"], ["vhost", "1"], ["server", "all", "All"])],
+    "ElasticCacheMaxSize": [Values(["bytes", "K"], ["-1", "2G", "much", "Off"],
+                                   ["0", "64K", "1M", "100000"])],
     "ElasticProcStat": [Values([], [], ["/proc/stat", "/nonexistent/stat"])],
 }
 
@@ -132,15 +149,17 @@ GLOBAL = {
     "ElasticCPU": "50 80", "ElasticInterval": "1s", "ElasticControl": "step",
     "ElasticBypass": "95", "ElasticProcStat": "/proc/stat", "ElasticLoad": "auto",
     "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
-    "ElasticMaxMemory": "1G",
+    "ElasticMaxMemory": "1G", "ElasticCacheStore": "shmcb:(8388608)", "ElasticCacheMaxSize": "1M",
+    "ElasticCacheKey": "/nonexistent/key",
+    "ElasticIdle": "10 top",
 }
-PER_SERVER = {"ElasticMTU": "1500"}
+PER_SERVER = {"ElasticMTU": "1500", "ElasticCacheScope": "all"}
 PER_DIRECTORY = {
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
     "ElasticPrecompressedRoot": "/var/cache/siblings",
     "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
-    "ElasticPadding": "32",
+    "ElasticPadding": "32", "ElasticCache": "On",
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 
@@ -175,7 +194,7 @@ def check():
     """A server of our own: it never runs, so there is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
-    server = Server()
+    server = Server(modules=("socache_shmcb",))
     yield Checker(server)
     server.remove()
 

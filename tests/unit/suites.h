@@ -9,12 +9,15 @@
 #define UNIT_SUITES(X)                                                                             \
     X(coding) X(accept) X(encoding) X(mediatype) X(load) X(cgroup) X(psi) X(position)              \
     X(reading) X(machine) X(ladder) X(curve) X(goal) X(held) X(histogram) X(control) X(estimate)   \
+    X(hot) X(idle) X(idle_thread)                                                                  \
     X(cost) X(ratio) X(warmth) X(explore) X(mix) X(price) X(control_mix) X(control_predict)        \
     X(packet) X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim)           \
-    X(state_control) X(tcp_info)
+    X(state_control) X(tcp_info) X(entry) X(cache_state) X(lock) X(file_id) X(pause) X(seal)       \
+    X(key_file) X(workers)
 
 /* Those of the program `engines`, which links the compression libraries. */
-#define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget)
+#define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget) \
+    X(recode)
 
 #define DECLARE_SUITE(name) Suite *name##_suite(void);
 #define ADD_SUITE(name) srunner_add_suite(runner, name##_suite());

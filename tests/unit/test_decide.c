@@ -11,7 +11,7 @@ typedef struct {
     const char *order;  /* initials of the codings, best first; NULL: gb */
     int status;         /* 0: 200 */
     bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
-    bool bypass, head, force, stock;
+    bool bypass, may_be_kept, head, force, stock;
     size_t removed;
     bool sized;         /* the size is `size`; where not it is 10000 */
     bool streamed;      /* the size is not known, what was seen is */
@@ -56,6 +56,7 @@ static el_facts_t facts_of(const row_t *row)
         .moment =
             {
                 .bypass = row->bypass,
+                .may_be_kept = row->may_be_kept,
                 .size_known = !row->streamed,
                 .size = row->sized ? row->size : 10000,
                 .min_size = row->no_min_size ? 0 : row->min_size != 0 ? row->min_size : 1329,
@@ -178,6 +179,7 @@ static const row_t rows[] = {
     {"range before acceptance", .range = true, .accept = NO_FIELD, IDENTITY(RANGE, true)},
     {"acceptance before size", .accept = NO_FIELD, .sized = true, .size = 1,
      IDENTITY(NOT_ACCEPTABLE, true)},
+    {"bypass waits for the store", .bypass = true, .may_be_kept = true, CODED(GZIP)},
     {"size before bypass", .sized = true, .size = 1, .bypass = true, IDENTITY(SMALL, true)},
     {"bypass before HEAD", .bypass = true, .head = true, IDENTITY(BYPASS, true)},
     {"size before HEAD", .sized = true, .size = 1, .head = true, IDENTITY(SMALL, true)},

@@ -45,6 +45,25 @@ START_TEST(samples_move_the_position)
 }
 END_TEST
 
+/* It gives way to everything else. */
+START_TEST(what_improving_takes_is_no_load)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t now = START + INTERVAL;
+
+    block_tick(generation, now, &block_config, 0);
+    el_counters_add(&block->counters, 3, EL_COUNT_IMPROVED_NSEC, 300000000);
+    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 90));
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
+    block_assert_control(5, TOP, false);
+    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 60));
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
+    el_counters_add(&block->counters, 3, EL_COUNT_IMPROVED_NSEC, 1000000000);
+    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 20));
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 0);
+}
+END_TEST
+
 START_TEST(a_bypass_is_no_step)
 {
     el_control_config_t shedding = block_config;
@@ -264,6 +283,7 @@ Suite *state_control_suite(void)
     tcase_add_checked_fixture(tc, block_setup, block_teardown);
     tcase_add_test(tc, the_first_sample_only_begins);
     tcase_add_test(tc, samples_move_the_position);
+    tcase_add_test(tc, what_improving_takes_is_no_load);
     tcase_add_test(tc, a_bypass_is_no_step);
     tcase_add_test(tc, no_tick_moves_nothing);
     tcase_add_test(tc, only_cpus_of_the_mask_move_it);

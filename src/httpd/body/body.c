@@ -68,6 +68,21 @@ void el_body_drop(apr_bucket_brigade *bb)
     }
 }
 
+int el_body_file(const apr_bucket_brigade *bb)
+{
+    const apr_bucket *e = APR_BRIGADE_FIRST(bb);
+    const apr_bucket_file *file;
+    apr_os_file_t fd;
+
+    if (e == APR_BRIGADE_SENTINEL(bb) || !APR_BUCKET_IS_FILE(e) || e->start != 0
+        || APR_BUCKET_NEXT(e) == APR_BRIGADE_SENTINEL(bb)
+        || !APR_BUCKET_IS_EOS(APR_BUCKET_NEXT(e))) {
+        return -1;
+    }
+    file = e->data;
+    return apr_os_file_get(&fd, file->fd) == APR_SUCCESS ? fd : -1;
+}
+
 /* Reads a file bucket at the descriptor: no seek, no bucket of what was read. */
 static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
 {

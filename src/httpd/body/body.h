@@ -54,6 +54,12 @@ el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most);
 /* Releases the buffer of a gathered body. */
 void el_body_release(el_whole_t *whole);
 
+/*
+ * The open file whose first bytes are all of the body, up to EOS; the number of bytes is the body's
+ * size. -1 where it is no file, or more than that. The descriptor is the bucket's.
+ */
+int el_body_file(const apr_bucket_brigade *bb);
+
 /* What ended a look at a body. */
 typedef enum {
     EL_LOOK_MORE,    /* nothing yet: the brigade is used up */

@@ -25,23 +25,36 @@ void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t
     };
 }
 
+/* Output of a whole body, and whose memory it lies in. */
+typedef struct {
+    void *buffer;
+    const uint8_t *data; /* within `buffer` */
+    size_t nbytes;
+    void (*release)(void *buffer);
+} output_t;
+
 /*
  * The output of a whole body becomes a bucket. What fits into a block of httpd's own is copied, so
- * that the buffer serves the next body at once; more goes out in the buffer itself, which comes
- * back to the pool when it is sent.
+ * that the buffer serves the next body at once; more goes out in the buffer itself, which is
+ * released when it is sent.
  */
-static void ship_whole(el_encoder_t *encoder, uint8_t *buffer, size_t nbytes)
+static void ship_whole(el_encoder_t *encoder, const output_t *output)
 {
     apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
-    bool few = nbytes <= BLOCK_SIZE;
+    size_t before = (size_t)(output->data - (const uint8_t *)output->buffer);
+    apr_bucket *bucket;
 
-    APR_BRIGADE_INSERT_TAIL(encoder->brigade,
-                            apr_bucket_heap_create((const char *)buffer, nbytes,
-                                                   few ? NULL : el_pool_buffer_release, alloc));
-    if (few) {
-        el_pool_buffer_release(buffer);
+    if (output->nbytes <= BLOCK_SIZE) {
+        bucket = apr_bucket_heap_create((const char *)output->data, output->nbytes, NULL, alloc);
+        output->release(output->buffer);
+    } else {
+        bucket = apr_bucket_heap_create(output->buffer, before + output->nbytes, output->release,
+                                        alloc);
+        bucket->start = (apr_off_t)before;
+        bucket->length = output->nbytes;
     }
-    encoder->meter.used.out += nbytes;
+    APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
+    encoder->meter.used.out += output->nbytes;
 }
 
 /* A whole body, encoded. */
@@ -77,12 +90,29 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
     el_meter_start(&encoder->meter);
     whole = encode_whole(&encoder->plan, data, len);
     if (whole.buffer) {
-        ship_whole(encoder, whole.buffer, whole.nbytes);
+        ship_whole(encoder, &(output_t){whole.buffer, whole.buffer, whole.nbytes,
+                                        el_pool_buffer_release});
         encoder->meter.used.in += len;
         encoder->meter.used.fresh = whole.fresh;
     }
     el_meter_stop(&encoder->meter);
     return whole.buffer != NULL;
+}
+
+void el_encoder_found(el_encoder_t *encoder, el_found_t *found, const el_meter_t *meter,
+                      const request_rec *r)
+{
+    *encoder = (el_encoder_t){
+        .plan.engine = el_engine_for(found->entry.coding),
+        .level = found->entry.level,
+        .meter = *meter,
+        .pool = r->pool,
+        .brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc),
+    };
+    encoder->meter.used.in = found->entry.in;
+    ship_whole(encoder, &(output_t){found->buffer, found->entry.data, found->entry.nbytes,
+                                    found->release});
+    found->buffer = NULL;
 }
 
 el_measured_t el_encoder_try(const el_plan_t *plan, const char *data, size_t len)

@@ -6,6 +6,7 @@
 #define ELASTIC_BODY_ENCODER_H
 
 #include "httpd/body/meter.h"
+#include "httpd/store/found.h"
 
 #include "elastic/decide.h"
 #include "elastic/engine.h"
@@ -35,6 +36,13 @@ void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t
  * is short or the engine failed: then there is none.
  */
 bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len);
+
+/*
+ * Makes `encoder` that of a whole body whose encoding was found: all output is in the brigade.
+ * `meter` says what finding it took. found->buffer is given away.
+ */
+void el_encoder_found(el_encoder_t *encoder, el_found_t *found, const el_meter_t *meter,
+                      const request_rec *r);
 
 /*
  * What it takes to encode the `len` bytes at `data`, a body of their own; no bytes came out where

@@ -31,6 +31,10 @@
 /* More than any machine has. */
 #define MEMORY_MAX (INT64_C(1) << 53)
 
+/* What shmcb takes, whose sizes have 32 bits. */
+#define STORE_MIN 8192
+#define STORE_MAX (INT64_C(4294967295) - 1)
+
 static void advise_interval(cmd_parms *cmd, int64_t *interval)
 {
     if (*interval < INTERVAL_ADVISED) {
@@ -43,6 +47,7 @@ static const el_word_t auto_mtu[] = {{"auto", EL_DEFAULT_MTU}, {NULL, 0}};
 static const el_word_t no_max_time[] = {{"Off", EL_NO_MAX_TIME}, {NULL, 0}};
 static const el_word_t no_max_memory[] = {{"Off", EL_NO_MAX_MEMORY}, {NULL, 0}};
 static const el_word_t no_padding[] = {{"Off", 0}, {NULL, 0}};
+static const el_word_t cache_scopes[] = {{"server", false}, {"all", true}, {NULL, 0}};
 static const el_word_t no_bypass[] = {{"Off", EL_NO_BYPASS_PPM}, {NULL, 0}};
 static const el_word_t etags[] = {
     {"weak", EL_ETAG_WEAK}, {"suffix", EL_ETAG_SUFFIX}, {"keep", EL_ETAG_KEEP},
@@ -196,6 +201,27 @@ static const char *set_cpu(cmd_parms *cmd, void *config, const char *args)
     return NULL;
 }
 
+static const char *set_idle(cmd_parms *cmd, void *config, const char *args)
+{
+    apr_array_header_t *words = el_words(cmd, args);
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    el_server_t *server = el_server_config(cmd->server);
+    bool off = words->nelts == 1 && strcasecmp(el_word(words, 0), "Off") == 0;
+    bool top = words->nelts == 2 && strcasecmp(el_word(words, 1), "top") == 0;
+    int64_t share = 0;
+
+    (void)config;
+    if (error) {
+        return error;
+    }
+    if ((words->nelts != 1 && !top) || (!off && !el_percentage(el_word(words, 0), &share))) {
+        return el_refuse(cmd, args);
+    }
+    el_value_set(&server->values, EL_SERVER_IDLE, share);
+    el_value_set(&server->values, EL_SERVER_IDLE_TOP, top);
+    return NULL;
+}
+
 static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
 {
     const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -210,6 +236,88 @@ static const char *set_goal(cmd_parms *cmd, void *config, const char *args)
         return el_refuse(cmd, args);
     }
     el_server_config(cmd->server)->goal = text;
+    return NULL;
+}
+
+/* The bytes in parentheses at the end of the arguments of shmcb, where there are any. */
+static bool read_store_size(const cmd_parms *cmd, el_cache_store_t *store)
+{
+    const char *size = strrchr(store->arguments, '(');
+    size_t len = size ? strlen(size) : 0;
+    int64_t nbytes;
+
+    if (!size) {
+        return strchr(store->arguments, ')') == NULL;
+    }
+    if (size[len - 1] != ')'
+        || !el_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), STORE_MIN, STORE_MAX, &nbytes)) {
+        return false;
+    }
+    store->nbytes = (uint64_t)nbytes;
+    return true;
+}
+
+/* The providers that other machines reach. */
+static const char *const remote_stores[] = {"redis", "memcache"};
+
+/* One of `remote_stores`, a colon, and where the store is, of which the provider knows more. */
+static bool read_remote_store(const cmd_parms *cmd, const char *given, el_cache_store_t *store)
+{
+    size_t len = strcspn(given, ":");
+
+    for (size_t i = 0; i < sizeof(remote_stores) / sizeof(remote_stores[0]); i++) {
+        if (strlen(remote_stores[i]) == len && strncmp(given, remote_stores[i], len) == 0
+            && given[len] && given[len + 1]) {
+            *store = (el_cache_store_t){
+                .provider = remote_stores[i],
+                .arguments = apr_pstrdup(cmd->pool, given + len + 1),
+                .remote = true,
+            };
+            return true;
+        }
+    }
+    return false;
+}
+
+/* shmcb, and what may follow. */
+static bool read_local_store(const cmd_parms *cmd, const char *given, el_cache_store_t *store)
+{
+    size_t len = strcspn(given, ":");
+    const char *standard = store->arguments;
+
+    if (strlen(store->provider) != len || strncmp(given, store->provider, len) != 0) {
+        return false;
+    }
+    if (!given[len]) {
+        return true;
+    }
+    store->arguments = given + len + 1;
+    if (!read_store_size(cmd, store)) {
+        return false;
+    }
+    if (!strchr(store->arguments, '(')) {
+        store->arguments = apr_pstrcat(cmd->pool, store->arguments, standard, NULL);
+    }
+    return true;
+}
+
+static const char *set_cache_store(cmd_parms *cmd, void *config, const char *args)
+{
+    el_cache_store_t *store = apr_pcalloc(cmd->pool, sizeof(*store));
+    const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *given = el_only_word(cmd, args);
+    el_server_t *server = el_server_config(cmd->server);
+
+    (void)config;
+    if (error) {
+        return error;
+    }
+    *store = el_server_cache_store(&(el_server_t){0});
+    if (!given
+        || (!read_local_store(cmd, given, store) && !read_remote_store(cmd, given, store))) {
+        return el_refuse(cmd, args);
+    }
+    server->cache_store = store;
     return NULL;
 }
 
@@ -300,6 +408,20 @@ const command_rec el_commands[] = {
           ON_OFF(EL_DIR_PRECOMPRESSED), USED_WHEN_ON(el_settings_precompressed)),
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
                      "the path of a folder in which the siblings lie, at the paths of their files"),
+    VALUE("ElasticCache", EVERYWHERE,
+          "On or Off: whether encodings are kept and used again",
+          ON_OFF(EL_DIR_CACHE), USED_WHEN_ON(el_settings_cache)),
+    AP_INIT_RAW_ARGS("ElasticCacheStore", set_cache_store, NULL, RSRC_CONF,
+                     "shmcb, or shmcb:(BYTES), 8192 to 4294967294; redis:HOST[:PORT] or "
+                     "memcache:HOST[:PORT], several with commas between: where encodings are kept"),
+    PATH("ElasticCacheKey", cache_key,
+         "the path of a file of 32 bytes or more that nobody but its owner may read"),
+    VALUE("ElasticCacheScope", RSRC_CONF,
+          "server or all: whether virtual hosts use each other's encodings",
+          .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
+    VALUE("ElasticCacheMaxSize", RSRC_CONF,
+          "the bytes of the largest encoding that is kept; K, M or G may follow",
+          GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),
@@ -341,6 +463,10 @@ const command_rec el_commands[] = {
           "may follow",
           GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX,
           .words = no_max_memory),
+    AP_INIT_RAW_ARGS("ElasticIdle", set_idle, NULL, RSRC_CONF,
+                     "Off, or the percentage of CPU, 0 to 100, that may be used to make kept "
+                     "encodings smaller while the load is below the low threshold; with top behind "
+                     "it beyond ElasticLevel's maximum"),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
     {NULL},
 };

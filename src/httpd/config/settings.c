@@ -35,6 +35,12 @@
 /* ElasticPoolMemory: 64 MB, a hundred and sixty of zlib's contexts at their largest. */
 #define DEFAULT_POOL_MEMORY (64 * 1024 * 1024)
 
+/* ElasticCacheMaxSize, and ElasticCacheStore: 64 MB of this machine's memory. */
+#define DEFAULT_CACHE_MAX_SIZE (1024 * 1024)
+static const el_cache_store_t default_cache_store = {
+    .provider = "shmcb", .arguments = "(67108864)", .nbytes = 64 * 1024 * 1024,
+};
+
 /* Millionths, in which shares of the CPU are kept. */
 #define PPM 1000000
 
@@ -54,13 +60,14 @@ static size_t default_codings_count;
 
 static el_range_t default_range[EL_CODINGS];
 
-atomic_bool el_settings_untagged, el_settings_inflate, el_settings_precompressed;
+atomic_bool el_settings_untagged, el_settings_inflate, el_settings_precompressed, el_settings_cache;
 
 void el_settings_prepare(void)
 {
     atomic_store(&el_settings_untagged, false);
     atomic_store(&el_settings_inflate, false);
     atomic_store(&el_settings_precompressed, false);
+    atomic_store(&el_settings_cache, false);
     default_codings_count = 0;
     for (size_t i = 0; i < sizeof(preferred_codings) / sizeof(preferred_codings[0]); i++) {
         if (el_engine_for(preferred_codings[i])) {
@@ -211,6 +218,21 @@ int64_t el_server_max_memory(const el_server_t *server)
     return el_value(&server->values, EL_SERVER_MAX_MEMORY, EL_NO_MAX_MEMORY);
 }
 
+bool el_server_cache_shared(const el_server_t *server)
+{
+    return el_value(&server->values, EL_SERVER_CACHE_SHARED, false);
+}
+
+size_t el_server_cache_max_size(const el_server_t *server)
+{
+    return (size_t)el_value(&server->values, EL_SERVER_CACHE_MAX_SIZE, DEFAULT_CACHE_MAX_SIZE);
+}
+
+el_cache_store_t el_server_cache_store(const el_server_t *server)
+{
+    return server->cache_store ? *server->cache_store : default_cache_store;
+}
+
 size_t el_server_mtu(const el_server_t *server)
 {
     return (size_t)el_value(&server->values, EL_SERVER_MTU, EL_DEFAULT_MTU);
@@ -219,6 +241,12 @@ size_t el_server_mtu(const el_server_t *server)
 static double share(const el_server_t *server, unsigned value, int64_t unset)
 {
     return (double)el_value(&server->values, value, unset) / PPM;
+}
+
+double el_server_idle(const el_server_t *server, bool *top)
+{
+    *top = el_value(&server->values, EL_SERVER_IDLE_TOP, false);
+    return share(server, EL_SERVER_IDLE, 0);
 }
 
 const char *el_server_goal(const el_server_t *server)

@@ -48,11 +48,12 @@ enum {
     EL_DIR_MAX_TIME,      /* µs, or EL_NO_MAX_TIME */
     EL_DIR_ETAG,          /* el_etag_mode_t */
     EL_DIR_PADDING,       /* bytes */
+    EL_DIR_CACHE,         /* bool: ElasticCache */
     EL_DIR_VALUES
 };
 _Static_assert(EL_DIR_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
 
-/* The numbers of a server; all but the MTU are read from the main server only. */
+/* The numbers of a server; all but the MTU and the scope are read from the main server only. */
 enum {
     EL_SERVER_MTU,        /* bytes */
     EL_SERVER_LOW,        /* ElasticCPU's thresholds, millionths of the CPU */
@@ -63,6 +64,10 @@ enum {
     EL_SERVER_LOAD,       /* el_load_kind_t */
     EL_SERVER_POOL_MEMORY, /* bytes */
     EL_SERVER_MAX_MEMORY, /* bytes, or EL_NO_MAX_MEMORY */
+    EL_SERVER_CACHE_SHARED, /* bool: ElasticCacheScope all */
+    EL_SERVER_CACHE_MAX_SIZE, /* bytes */
+    EL_SERVER_IDLE,       /* ElasticIdle, millionths of the CPU */
+    EL_SERVER_IDLE_TOP,   /* bool: beyond ElasticLevel's maximum */
     EL_SERVER_VALUES
 };
 _Static_assert(EL_SERVER_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
@@ -92,21 +97,31 @@ typedef struct {
     const el_siblings_root_t *siblings_root; /* NULL: not set */
 } el_dir_t;
 
+/* ElasticCacheStore. */
+typedef struct {
+    const char *provider;  /* one of httpd's socache providers */
+    const char *arguments; /* for it */
+    uint64_t nbytes;       /* of its memory, where it is this machine's */
+    bool remote;           /* other machines reach it */
+} el_cache_store_t;
+
 typedef struct {
     el_values_t values;
     const char *proc_stat; /* NULL: not set */
     const char *position;  /* ElasticPosition; NULL: not set */
     const char *goal;      /* ElasticGoal, which el_goal_parse() takes; NULL: not set */
+    const el_cache_store_t *cache_store; /* NULL: not set */
+    const char *cache_key; /* ElasticCacheKey; NULL: not set */
 } el_server_t;
 
 /* Whether some directive keeps or removes a tag: then a tag does not show a dynamic coding. */
 extern atomic_bool el_settings_untagged;
 
 /*
- * Whether ElasticInflate and ElasticPrecompressed are On anywhere: while they are not, no request
- * pays for them. A .htaccess file may set them at any time, in any thread.
+ * Whether ElasticInflate, ElasticPrecompressed and ElasticCache are On anywhere: while they are not,
+ * no request pays for them. A .htaccess file may set them at any time, in any thread.
  */
-extern atomic_bool el_settings_inflate, el_settings_precompressed;
+extern atomic_bool el_settings_inflate, el_settings_precompressed, el_settings_cache;
 
 /* In pre_config, before any directive is read. */
 void el_settings_prepare(void);
@@ -142,6 +157,11 @@ static inline bool el_dir_inflates(const el_dir_t *dir)
     return el_value(&dir->values, EL_DIR_INFLATE, false);
 }
 
+static inline bool el_dir_caches(const el_dir_t *dir)
+{
+    return el_value(&dir->values, EL_DIR_CACHE, false);
+}
+
 /* The most bytes of padding that a response gets. */
 static inline size_t el_dir_padding(const el_dir_t *dir)
 {
@@ -171,6 +191,21 @@ uint64_t el_server_pool_memory(const el_server_t *server);
 
 /* Bytes that bodies in flight may hold, in all processes together; or EL_NO_MAX_MEMORY. */
 int64_t el_server_max_memory(const el_server_t *server);
+
+/* Whether virtual hosts share the encodings that are kept. */
+bool el_server_cache_shared(const el_server_t *server);
+
+/* Bytes of the largest encoding that is kept. */
+size_t el_server_cache_max_size(const el_server_t *server);
+
+/* Where encodings are kept. */
+el_cache_store_t el_server_cache_store(const el_server_t *server);
+
+/*
+ * The share (0 … 1) of the CPU that improving kept encodings may use; `top`: up to the coding's
+ * highest level, whatever ElasticLevel's maximum.
+ */
+double el_server_idle(const el_server_t *server, bool *top);
 
 /* ElasticMTU in bytes. */
 size_t el_server_mtu(const el_server_t *server);

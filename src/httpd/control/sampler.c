@@ -43,6 +43,11 @@ const char *el_sampler_load(apr_pool_t *pool)
     return text;
 }
 
+double el_sampler_cpus(void)
+{
+    return sampler.machine.signals.cpus > 0 ? sampler.machine.signals.cpus : 1;
+}
+
 static void keep_load_text(void)
 {
     pthread_mutex_lock(&load_mutex);

@@ -73,10 +73,19 @@ static void wait_for_end(void)
     }
 }
 
+/* Written before the children are forked. */
+static void (*also)(uint64_t now, bool samples);
+
+void el_timer_also(void (*call)(uint64_t now, bool samples))
+{
+    also = call;
+}
+
 static apr_status_t tick(int state, void *data, apr_pool_t *pool)
 {
     uint64_t now = el_clock_usec();
     uint64_t claim;
+    bool others;
 
     (void)data;
     (void)pool;
@@ -84,7 +93,11 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
         return APR_SUCCESS;
     }
     age_pool(now);
-    if (others_sample(now)) {
+    others = others_sample(now);
+    if (also) {
+        also(now, !others);
+    }
+    if (others) {
         wait_for_end();
     } else if (el_state_claim(el_shared.state, el_shared.generation, now,
                               el_shared.config.interval, &claim)) {

@@ -16,6 +16,12 @@
 void el_timer_start(server_rec *main_server, apr_pool_t *pconf);
 
 /*
+ * In post_config: has the timer call this as well, in each child at each tick, before the sample;
+ * NULL: nothing. `now` is µs of the monotonic clock; `samples`: this child is the one that samples.
+ */
+void el_timer_also(void (*call)(uint64_t now, bool samples));
+
+/*
  * In child_init, behind mod_watchdog's: from then on the timer may wait, and the child's end wakes
  * it.
  */

@@ -205,13 +205,20 @@ static apr_status_t answer_head(ap_filter_t *f, out_t *out, apr_bucket_brigade *
     return discard(f, bb);
 }
 
-static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
-                               el_coding_t coding)
+/* What is there in place of a complete body goes out. */
+static apr_status_t send_made(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
+{
+    set_header(f->r, out, out->send.encoder.plan.engine->coding);
+    return facts_of(out)->demand.head ? answer_head(f, out, bb, true)
+                                      : el_send_whole(f, &out->send, bb);
+}
+
+static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
 {
     /* The stock modules send what they encoded, whatever its size. */
     bool must_encode = out->policy.is_stock
                        || !el_accept_takes(&facts_of(out)->demand.accept, EL_IDENTITY);
-    apr_status_t rv = el_send_encode_whole(&out->send, bb, must_encode);
+    apr_status_t rv = el_send_encode_whole(&out->send, &out->policy, bb, must_encode);
 
     if (rv != APR_SUCCESS) {
         return el_stream_break_off(f, &out->send.stream, bb, rv,
@@ -220,9 +227,7 @@ static apr_status_t send_whole(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
     if (facts_of(out)->moment.outcome != EL_OUTCOME_NONE) {
         return fall_back(f, out, bb);
     }
-    set_header(f->r, out, coding);
-    return facts_of(out)->demand.head ? answer_head(f, out, bb, true)
-                                      : el_send_whole(f, &out->send, bb);
+    return send_made(f, out, bb);
 }
 
 static void begin_stream(ap_filter_t *f, el_stream_t *stream)
@@ -257,15 +262,58 @@ static apr_status_t send_stream(ap_filter_t *f, out_t *out, apr_bucket_brigade *
     return el_stream_run(f, &out->send.stream, bb);
 }
 
+/*
+ * Looks for what the complete body was encoded to before. True where that ends the response, as
+ * `*rv` says: the encoding was found, the body cannot be read, or a bypass speaks against encoding
+ * it anew.
+ */
+static bool end_with_kept(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
+                          const el_choice_t *choice, apr_status_t *rv)
+{
+    el_send_t *send = &out->send;
+    el_decision_t decision;
+    bool found;
+
+    facts_of(out)->moment.may_be_kept = false;
+    decision = el_decide(facts_of(out));
+    send->kept.bypassed = decision.coding == EL_IDENTITY;
+    found = el_kept_find_file(&send->kept, f->r, &out->policy, choice, bb);
+    if (!send->kept.is_file && el_kept_asks(f->r)) {
+        *rv = el_send_gather(send, bb);
+        if (*rv != APR_SUCCESS) {
+            *rv = el_stream_break_off(f, &send->stream, bb, *rv,
+                                      "the body cannot be read to its end");
+            return true;
+        }
+        found = send->gathered
+                && el_kept_find(&send->kept, f->r, &out->policy, choice, &send->whole);
+    }
+    if (found) {
+        el_send_take_kept(send, f->r);
+        *rv = send_made(f, out, bb);
+        return true;
+    }
+    if (send->kept.bypassed) {
+        el_send_release(send);
+        *rv = step_aside(f, out, bb, decision);
+    }
+    return send->kept.bypassed;
+}
+
 static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, el_coding_t coding,
                            bool whole)
 {
     el_choice_t choice;
+    apr_status_t rv;
 
     read_rate(f, out);
     choice = el_choice_make(&out->policy, facts_of(out), coding, whole);
+    if (facts_of(out)->moment.may_be_kept && end_with_kept(f, out, bb, &choice, &rv)) {
+        return rv;
+    }
     switch (el_trial_run(f->r, &out->policy, facts_of(out), &choice, bb)) {
     case EL_TRIAL_BAD:
+        el_send_release(&out->send);
         facts_of(out)->moment.outcome = EL_OUTCOME_NOT_SMALLER;
         return step_aside(f, out, bb, el_decide(facts_of(out)));
     case EL_TRIAL_FLOOR:
@@ -280,7 +328,7 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
         out->send.exploration =
             el_exploration_plan(&out->policy, &choice, facts_of(out)->moment.size);
     }
-    return whole ? send_whole(f, out, bb, choice.coding) : send_stream(f, out, bb);
+    return whole ? send_whole(f, out, bb) : send_stream(f, out, bb);
 }
 
 /*
@@ -323,6 +371,7 @@ static apr_status_t decide(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb)
                                    "the body is shorter than was announced");
     }
     whole = read_length(f, out, &measure);
+    facts_of(out)->moment.may_be_kept &= whole;
     read_min_size(f, out);
     decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
@@ -420,6 +469,7 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
     facts_of(out)->demand.q_behind =
         best_weight(f->r, out->behind & el_chain_ours(), &facts_of(out)->demand.accept);
     el_send_init(&out->send);
+    facts_of(out)->moment.may_be_kept = el_kept_possible(&out->policy);
     decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
         *rv = step_aside(f, out, bb, decision);

@@ -24,8 +24,13 @@ static void note_stock(request_rec *r, const el_send_t *send)
 static void count_encoded(request_rec *r, const el_send_t *send)
 {
     const el_encoder_t *encoder = &send->encoder;
+    const el_entry_t *kept = &send->kept.found.entry;
 
-    el_stats_encoded(r, &encoder->plan, encoder->level, &encoder->meter.used);
+    if (send->is_kept) {
+        el_stats_kept(r, kept->coding, kept->engine, kept->level, &encoder->meter.used);
+    } else {
+        el_stats_encoded(r, &encoder->plan, encoder->level, &encoder->meter.used);
+    }
     note_stock(r, send);
 }
 
@@ -98,28 +103,60 @@ void el_send_begin(el_send_t *send)
     send->stream.out = send->encoder.brigade;
 }
 
-apr_status_t el_send_encode_whole(el_send_t *send, apr_bucket_brigade *bb, bool must_encode)
+apr_status_t el_send_gather(el_send_t *send, apr_bucket_brigade *bb)
 {
-    const el_usage_t *used = &send->encoder.meter.used;
     el_moment_t *moment = &send->facts.moment;
-    el_whole_t whole;
-    apr_status_t rv = el_body_gather(bb, (size_t)moment->size, &whole);
+    apr_status_t rv = send->gathered
+                          ? APR_SUCCESS
+                          : el_body_gather(bb, (size_t)moment->size, &send->whole);
 
     if (rv == APR_ENOMEM) {
         moment->outcome = el_encoder_failure();
         return APR_SUCCESS;
     }
-    if (rv != APR_SUCCESS) {
+    send->gathered = rv == APR_SUCCESS;
+    return rv;
+}
+
+void el_send_release(el_send_t *send)
+{
+    el_kept_leave(&send->kept);
+    if (send->gathered) {
+        el_body_release(&send->whole);
+        send->gathered = false;
+    }
+}
+
+void el_send_take_kept(el_send_t *send, const request_rec *r)
+{
+    el_send_release(send);
+    el_encoder_found(&send->encoder, &send->kept.found, &send->kept.meter, r);
+    send->is_kept = true;
+    el_send_begin(send);
+}
+
+apr_status_t el_send_encode_whole(el_send_t *send, const el_policy_t *policy,
+                                  apr_bucket_brigade *bb, bool must_encode)
+{
+    const el_usage_t *used = &send->encoder.meter.used;
+    const el_whole_t *whole = &send->whole;
+    el_moment_t *moment = &send->facts.moment;
+    apr_status_t rv = el_send_gather(send, bb);
+
+    if (rv != APR_SUCCESS || moment->outcome != EL_OUTCOME_NONE) {
         return rv;
     }
-    if (!el_encoder_whole(&send->encoder, whole.data, whole.nbytes)) {
+    if (!el_encoder_whole(&send->encoder, whole->data, whole->nbytes)) {
         moment->outcome = el_encoder_failure();
     } else if (used->out >= used->in && !must_encode) {
         moment->outcome = EL_OUTCOME_NOT_SMALLER;
-    } else if (send->exploration.coding != EL_IDENTITY) {
-        el_exploration_run(&send->exploration, whole.data, whole.nbytes);
+    } else {
+        el_kept_store(&send->kept, policy, &send->encoder);
+        if (send->exploration.coding != EL_IDENTITY) {
+            el_exploration_run(&send->exploration, whole->data, whole->nbytes);
+        }
     }
-    el_body_release(&whole);
+    el_send_release(send);
     return APR_SUCCESS;
 }
 

@@ -78,6 +78,9 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.explore = &block->explore;
     el_shared.ratios = &block->ratios;
     el_shared.held = &block->held;
+    el_shared.hot = &block->hot;
+    el_shared.idle = &block->idle;
+    el_shared.cache = &block->cache;
     adopt();
     return APR_SUCCESS;
 }

@@ -7,12 +7,15 @@
 
 #include "httpd/base/glue.h"
 
+#include "elastic/cache_state.h"
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
+#include "elastic/hot.h"
+#include "elastic/idle.h"
 #include "elastic/ladder.h"
 #include "elastic/mix.h"
 #include "elastic/ratio.h"
@@ -26,6 +29,8 @@ typedef struct {
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;    /* µs between samples */
     int64_t max_memory;   /* bytes that bodies in flight may hold, or EL_NO_MAX_MEMORY */
+    double idle;          /* the share of the CPU that improving kept encodings may use; 0: none */
+    bool idle_top;        /* up to the highest level that there is */
 } el_shared_config_t;
 
 /* The block and its configuration, for this process; written in post_config, read-only afterwards. */
@@ -39,6 +44,9 @@ typedef struct {
     el_explore_t *explore;
     el_ratios_t *ratios;
     el_held_t *held;
+    el_hot_t *hot;
+    el_idle_t *idle;
+    el_cache_state_t *cache;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */

@@ -37,14 +37,11 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
-void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
+/* The notes and counters of a response that went out encoded, by whatever. */
+static void count(request_rec *r, el_coding_t coding, int level, const el_usage_t *usage)
 {
-    const el_engine_t *engine = plan->engine;
-    el_measured_t measured = {usage->in, usage->out, usage->cpu_nsec, usage->fresh};
-
     apr_table_unset(r->notes, "elastic-reason");
-    apr_table_setn(r->notes, "elastic-coding", el_coding_info(engine->coding)->token);
-    apr_table_setn(r->notes, "elastic-engine", engine->name);
+    apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
     apr_table_setn(r->notes, "elastic-level", apr_itoa(r->pool, level));
     note_sizes(r, usage->in, usage->out);
     apr_table_setn(r->notes, "elastic-usec", microseconds(r->pool, usage));
@@ -58,9 +55,28 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);
+    }
+}
+
+void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
+{
+    el_measured_t measured = {usage->in, usage->out, usage->cpu_nsec, usage->fresh};
+
+    apr_table_setn(r->notes, "elastic-engine", plan->engine->name);
+    count(r, plan->engine->coding, level, usage);
+    if (usage->sampled) {
         el_costs_update(plan, level, &measured);
         el_explore_earn(el_shared.explore, usage->cpu_nsec * EL_STATS_EVERY);
     }
+}
+
+void el_stats_kept(request_rec *r, el_coding_t coding, const char *engine, int level,
+                   const el_usage_t *usage)
+{
+    apr_table_setn(r->notes, "elastic-engine", "cache");
+    apr_table_setn(r->notes, "elastic-setup",
+                   apr_pstrcat(r->pool, engine, " ", apr_itoa(r->pool, level), NULL));
+    count(r, coding, level, usage);
 }
 
 static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which, bool there,

@@ -31,6 +31,13 @@ void el_stats_skipped(request_rec *r, el_reason_t reason);
 void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage);
 
 /*
+ * The body went out in an encoding that was kept: `engine` had made it at `level`. `usage` is of
+ * finding it.
+ */
+void el_stats_kept(request_rec *r, el_coding_t coding, const char *engine, int level,
+                   const el_usage_t *usage);
+
+/*
  * The notes that DeflateFilterNote and BrotliFilterNote name: bytes in, bytes out without gzip's
  * framing, and their ratio in percent; "-" for nothing.
  */

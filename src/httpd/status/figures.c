@@ -132,6 +132,31 @@ static void add_levels(list_t *list)
     add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
 }
 
+static void add_cache(list_t *list)
+{
+    static const struct {
+        const char *key;
+        const char *text;
+        el_counter_t counter;
+    } rows[] = {
+        {"ElasticCacheHits", "Responses with an encoding that was kept", EL_COUNT_CACHE_HITS},
+        {"ElasticCacheMisses", "Bodies without one as good", EL_COUNT_CACHE_MISSES},
+        {"ElasticCacheStored", "Encodings that were kept", EL_COUNT_CACHE_STORED},
+        {"ElasticCacheFaults", "Faults of their store", EL_COUNT_CACHE_FAULTS},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        add_count(list, rows[i].key, rows[i].text,
+                  el_counters_total(el_shared.counters, rows[i].counter));
+    }
+    add_count(list, "ElasticImproved", "Of them, made smaller while the CPU was idle",
+              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED));
+    add_count(list, "ElasticImprovedUsec", "CPU time of that, µs",
+              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED_NSEC) / 1000);
+    add_count(list, "ElasticImprovedBytes", "Bytes that responses had less for it",
+              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED_BYTES));
+}
+
 static void add_counters(list_t *list)
 {
     const el_counters_t *counters = el_shared.counters;
@@ -153,6 +178,7 @@ static void add_counters(list_t *list)
                   apr_pstrcat(list->pool, "Siblings not sent: ", el_sibling_fault_text(fault), NULL),
                   el_counters_total(counters, (el_counter_t)(EL_COUNT_SIBLING + fault)));
     }
+    add_cache(list);
     add_count(list, "ElasticProbes", "Trials of content that compresses badly",
               el_counters_total(counters, EL_COUNT_PROBES));
     add_count(list, "ElasticExplored", "Bodies encoded once more, to measure other setups",

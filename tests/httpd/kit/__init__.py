@@ -11,6 +11,7 @@ kit.debian   Debian: the same below a copy of Debian's /etc/apache2, with a2enmo
 kit.client   Response, Connection, Stream: exact bytes in and out, over all protocols
 kit.config   at(): the site once more with other directives in force
 kit.check    what is asked of a response again and again: encoded(), plain()
+kit.keep     a server that keeps encodings, and its pages
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy

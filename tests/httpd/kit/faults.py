@@ -195,6 +195,15 @@ _SOURCES = {
             (("size_t", "ZSTD_CCtx_setPledgedSrcSize", "void *c, unsigned long long n", "c, n"),
              -64),
             (_ZSTD_STREAM, -64), (_ZSTD_WHOLE, -64))),
+    # no memory for a store that processes share
+    "store-memory": """
+        void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+            if ((flags & MAP_SHARED) && (flags & MAP_ANONYMOUS) && size >= 32 << 20) {
+                errno = ENOMEM;
+                return MAP_FAILED;
+            }
+            return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+        }""",
     # an encoder whose output has another byte than it should
     "gzip-damage": "".join(
         _instead(function, f"""

@@ -1,0 +1,15 @@
+/* dladdr(). */
+#define _GNU_SOURCE
+
+#include "host/code.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+bool el_code_keep(const void *address)
+{
+    Dl_info object;
+
+    return dladdr(address, &object) != 0
+           && dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
+}

@@ -1,0 +1,209 @@
+#include "httpd/store/fingerprint.h"
+
+#include "httpd/config/settings.h"
+
+#include <limits.h>
+#include <string.h>
+
+void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned)
+{
+    name->coding = (uint8_t)coding;
+    name->pinned = (uint8_t)pinned;
+    name->window_bits = (uint8_t)setup->window_bits;
+    name->mem_level = (uint8_t)setup->mem_level;
+    name->block_bits = (uint8_t)setup->block_bits;
+}
+
+#ifdef ELASTIC_WITH_CRYPTO
+
+#include "httpd/store/spares.h"
+
+#include "apr_general.h"
+
+#include <openssl/evp.h>
+
+/* GCM's usual length of a nonce, the only one that needs no computation of its own. */
+#define NONCE_NBYTES 12
+
+/* Texts that a name is hashed from, before the data. */
+enum { HOST, ADDRESS, COOKIE, AUTHORIZATION, TEXTS };
+
+/* What is hashed first: numbers that no two different sets of texts and data share. */
+typedef struct {
+    uint64_t kind;
+    uint64_t port;
+    uint64_t length[TEXTS]; /* with the NUL; 0: there is none */
+    uint64_t nbytes;        /* of the data */
+    uint64_t zero;          /* to whole blocks of 16 bytes, which are hashed faster */
+} head_t;
+_Static_assert(sizeof(head_t) % 16 == 0, "whole blocks");
+
+/* In memory of the process, so that the key outlives a reload. */
+typedef struct {
+    bool made;
+    uint8_t key[EL_FINGERPRINT_KEY];
+} random_key_t;
+
+/* The key in force; written in post_config, read-only afterwards. */
+static uint8_t key[EL_FINGERPRINT_KEY];
+
+/* Whether a host's addresses count: not where several machines have the same names. */
+static bool by_address;
+
+/* Contexts that have the key. */
+static el_spares_t contexts;
+
+bool el_fingerprint_built_in(void)
+{
+    return true;
+}
+
+static const uint8_t *random_key(void)
+{
+    static const char retained[] = "mod_elastic:fingerprint:1";
+    random_key_t *kept = ap_retained_data_get(retained);
+
+    if (!kept) {
+        kept = ap_retained_data_create(retained, sizeof(*kept));
+    }
+    if (!kept->made) {
+        kept->made = apr_generate_random_bytes(kept->key, sizeof(kept->key)) == APR_SUCCESS;
+    }
+    return kept->made ? kept->key : NULL;
+}
+
+static EVP_CIPHER_CTX *make_context(void)
+{
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+
+    if (context
+        && EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), NULL, key, NULL) != 1) {
+        EVP_CIPHER_CTX_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+static void release(EVP_CIPHER_CTX *context)
+{
+    if (context && !el_spares_keep(&contexts, context)) {
+        EVP_CIPHER_CTX_free(context);
+    }
+}
+
+bool el_fingerprint_open(const uint8_t *given)
+{
+    const uint8_t *wanted = given ? given : random_key();
+    EVP_CIPHER_CTX *context;
+
+    if (!wanted) {
+        return false;
+    }
+    memcpy(key, wanted, sizeof(key));
+    by_address = !given;
+    /* Only to see whether it can be made: each child makes its own. */
+    context = make_context();
+    EVP_CIPHER_CTX_free(context);
+    return context != NULL;
+}
+
+static bool add(EVP_CIPHER_CTX *context, const void *data, size_t nbytes)
+{
+    int taken;
+
+    return nbytes == 0
+           || EVP_EncryptUpdate(context, NULL, &taken, data, (int)nbytes) == 1;
+}
+
+/* One nonce for all: what is hidden with it is the value, which nobody is shown. */
+static bool begin(EVP_CIPHER_CTX *context)
+{
+    static const uint8_t nonce[NONCE_NBYTES];
+
+    return EVP_EncryptInit_ex(context, NULL, NULL, NULL, nonce) == 1;
+}
+
+static bool finish(EVP_CIPHER_CTX *context, uint8_t *hash)
+{
+    uint8_t none[16];
+    int nbytes;
+
+    return EVP_EncryptFinal_ex(context, none, &nbytes) == 1
+           && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, EL_NAME_HASH, hash) == 1;
+}
+
+static const char *address_of(const server_rec *server)
+{
+    return server->is_virtual && server->addrs ? server->addrs->virthost : NULL;
+}
+
+static void read_texts(const request_rec *r, el_name_kind_t kind, const char **text, head_t *head)
+{
+    memset(head, 0, sizeof(*head));
+    memset(text, 0, TEXTS * sizeof(*text));
+    head->kind = kind;
+    if (!el_server_cache_shared(el_server_of(r->server))) {
+        head->port = r->server->port;
+        text[HOST] = r->server->server_hostname;
+        text[ADDRESS] = by_address ? address_of(r->server) : NULL;
+    }
+    if (kind == EL_NAME_BODY) {
+        text[COOKIE] = apr_table_get(r->headers_in, "Cookie");
+        text[AUTHORIZATION] = apr_table_get(r->headers_in, "Authorization");
+    }
+    for (int i = 0; i < TEXTS; i++) {
+        head->length[i] = text[i] ? strlen(text[i]) + 1 : 0;
+    }
+}
+
+bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data, size_t nbytes,
+                    el_name_t *name)
+{
+    EVP_CIPHER_CTX *context = el_spares_take(&contexts);
+    const char *text[TEXTS];
+    head_t head;
+    bool made;
+
+    context = context ? context : make_context();
+    if (!context || nbytes > INT_MAX) {
+        release(context);
+        return false;
+    }
+    read_texts(r, kind, text, &head);
+    head.nbytes = nbytes;
+    memset(name, 0, sizeof(*name));
+    name->kind = (uint8_t)kind;
+    made = begin(context) && add(context, &head, sizeof(head));
+    for (int i = 0; i < TEXTS; i++) {
+        made = made && add(context, text[i], head.length[i]);
+    }
+    made = made && add(context, data, nbytes) && finish(context, name->hash);
+    release(context);
+    return made;
+}
+
+#else
+
+bool el_fingerprint_built_in(void)
+{
+    return false;
+}
+
+bool el_fingerprint_open(const uint8_t *given)
+{
+    (void)given;
+    return false;
+}
+
+bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data, size_t nbytes,
+                    el_name_t *name)
+{
+    (void)r;
+    (void)kind;
+    (void)data;
+    (void)nbytes;
+    (void)name;
+    return false;
+}
+
+#endif

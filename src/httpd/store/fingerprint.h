@@ -1,0 +1,42 @@
+/*
+ * Names of entries: keyed hashes of what was encoded (AES-GMAC, NIST SP 800-38D, with one key and one
+ * nonce, as a universal hash: its values are never shown). The key is made when httpd starts, or
+ * comes from ElasticCacheKey, and lives as long as httpd does.
+ *
+ * A name stands for the virtual host as well, unless ElasticCacheScope is `all`. Any thread.
+ */
+#ifndef ELASTIC_STORE_FINGERPRINT_H
+#define ELASTIC_STORE_FINGERPRINT_H
+
+#include "httpd/base/glue.h"
+
+#include "elastic/engine.h"
+#include "elastic/entry.h"
+
+/* Bytes of the key. */
+#define EL_FINGERPRINT_KEY 16
+
+/* Whether this build can make names at all: with libcrypto. */
+bool el_fingerprint_built_in(void);
+
+/*
+ * In post_config: `key` of EL_FINGERPRINT_KEY bytes, or NULL for the random one, which is made at
+ * the first call and kept over graceful restarts. False where libcrypto fails.
+ */
+bool el_fingerprint_open(const uint8_t *key);
+
+/*
+ * The name of the `nbytes` at `data`, of `kind`, for the virtual host of `r`; in no coding yet. That
+ * of a body is the request's alone where it has Cookie or Authorization. False where libcrypto
+ * fails.
+ */
+bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data, size_t nbytes,
+                    el_name_t *name);
+
+/*
+ * Makes it the name of the encoding in `coding` by `setup`, but for its level: that is `pinned`, or
+ * EL_NAME_MOVES.
+ */
+void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned);
+
+#endif

@@ -1,0 +1,397 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr() */
+#endif
+
+#include "httpd/store/local.h"
+
+#include "httpd/state/shared.h"
+#include "httpd/store/fault.h"
+#include "httpd/store/spares.h"
+
+#include "engines/pool.h"
+#include "host/lock.h"
+
+#include "ap_provider.h"
+#include "ap_socache.h"
+#include "apr_dso.h"
+#include "apr_strings.h"
+#include "http_log.h"
+#include "http_main.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+EL_USE_LOG;
+
+#define PROVIDER "shmcb"
+
+/* The name that the provider may use in paths. */
+#define CONSUMER "elastic-cache"
+
+/*
+ * shmcb looks through the list of a part, and compares the lengths of ids before it reads the ids,
+ * each of which is in another place of its memory. So names of many lengths are found faster.
+ */
+#define ID_LENGTHS 32
+
+/*
+ * A page of text, encoded: what shmcb divides its memory by. Of less memory it is a part, because
+ * shmcb divides by zero where there is no room for two.
+ */
+#define OBJECT_HINT (20 * 1024)
+#define OBJECTS_LEAST 64
+
+/* Bytes of an id, on average. */
+#define ID_HINT (sizeof(el_name_t) + ID_LENGTHS / 2)
+
+/* What shmcb divides its memory into, at most. */
+#define PARTS_MOST 256
+
+/* An entry has no time after which it is wrong. */
+#define EXPIRY apr_time_from_sec(10 * 365 * 24 * 3600L)
+
+/* µs for which the lock is waited for, a hundred times as long as a copy takes. */
+#define PATIENCE 5000
+
+/* In memory that the processes share. */
+typedef struct {
+    el_lock_t lock;
+    atomic_bool broken; /* somebody died in the middle of it: shmcb might never come out again */
+} gate_t;
+
+/* In memory of the parent process: the cache as it was opened. */
+typedef struct {
+    gate_t *gate;
+    apr_pool_t *pool; /* of the instance; NULL: there is no cache */
+    const ap_socache_provider_t *provider; /* whose instance it is */
+    ap_socache_instance_t *instance;
+    const char *arguments;
+    uint64_t nbytes;
+    bool fresh; /* nobody has used it yet */
+} cache_t;
+
+/* In force for this process; written in post_config and pre_mpm, read-only afterwards. */
+static struct {
+    cache_t *cache;
+    const ap_socache_provider_t *provider;
+    server_rec *server;
+    size_t most;
+} local;
+
+/* Buffers of what the largest entry takes. */
+static el_spares_t buffers;
+
+static cache_t *cache_of_parent(void)
+{
+    static const char retained[] = "mod_elastic:cache:1";
+    cache_t *kept = ap_retained_data_get(retained);
+
+    return kept ? kept : ap_retained_data_create(retained, sizeof(*kept));
+}
+
+static size_t object_hint(uint64_t nbytes)
+{
+    return nbytes / OBJECTS_LEAST < OBJECT_HINT ? (size_t)(nbytes / OBJECTS_LEAST) : OBJECT_HINT;
+}
+
+/*
+ * shmcb makes as many parts of its memory, 256 or fewer by halves, as leave each twice as many
+ * objects of the hinted size as there are parts. An entry lies within one part, from which it drives
+ * out others: it takes half of one at most.
+ */
+static size_t most_of(uint64_t nbytes)
+{
+    uint64_t objects = nbytes / (object_hint(nbytes) + ID_HINT), parts = PARTS_MOST, half;
+
+    while (parts > 1 && objects / parts < 2 * parts) {
+        parts /= 2;
+    }
+    half = nbytes / parts / 2;
+    return half > 4 * EL_ENTRY_HEAD ? (size_t)(half - 4 * EL_ENTRY_HEAD) : 0;
+}
+
+static gate_t *make_gate(void)
+{
+    gate_t *gate =
+        mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (gate == MAP_FAILED) {
+        return NULL;
+    }
+    if (!el_lock_init(&gate->lock)) {
+        munmap(gate, sizeof(*gate));
+        return NULL;
+    }
+    return gate;
+}
+
+/* Children of before keep their mappings until they end. */
+static void destroy(cache_t *cache)
+{
+    if (cache->pool) {
+        apr_pool_destroy(cache->pool);
+        munmap(cache->gate, sizeof(*cache->gate));
+        cache->pool = NULL;
+    }
+}
+
+/*
+ * The provider has cleanups in the pool, and httpd unloads it at each reload: it stays mapped, where
+ * it is, until they are done. What is in httpd's own program always stays.
+ */
+static bool hold_provider(apr_pool_t *pool)
+{
+    Dl_info provider, program;
+    apr_dso_handle_t *object;
+
+    return dladdr(local.provider, &provider) && dladdr(&ap_server_conf, &program)
+           && (provider.dli_fbase == program.dli_fbase
+               || apr_dso_load(&object, provider.dli_fname, pool) == APR_SUCCESS);
+}
+
+static const char *create(cache_t *cache, server_rec *server)
+{
+    const struct ap_socache_hints hints = {
+        .avg_id_len = ID_HINT, .avg_obj_size = object_hint(cache->nbytes),
+    };
+    const char *error;
+
+    /* Before anything of the provider's is in the pool: cleanups run from the last one. */
+    if (!hold_provider(cache->pool)) {
+        return "its module cannot be kept in memory";
+    }
+    error = local.provider->create(&cache->instance, cache->arguments, cache->pool, cache->pool);
+    if (!error
+        && local.provider->init(cache->instance, CONSUMER, &hints, server, cache->pool)
+               != APR_SUCCESS) {
+        error = "no memory for it";
+    }
+    return error;
+}
+
+/* A cache in a pool of its own, which lives as long as the process unless it is destroyed. */
+static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, server_rec *server)
+{
+    const char *error;
+
+    cache->gate = make_gate();
+    if (!cache->gate) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, server,
+                     "elastic: ElasticCache is off: no lock that processes share");
+        return false;
+    }
+    apr_pool_create(&cache->pool, server->process->pool);
+    cache->arguments = apr_pstrdup(cache->pool, arguments);
+    cache->nbytes = nbytes;
+    error = create(cache, server);
+    if (error) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     "elastic: ElasticCache is off: ElasticCacheStore %s:%s: %s", PROVIDER,
+                     arguments, error);
+        destroy(cache);
+        return false;
+    }
+    cache->provider = local.provider;
+    cache->fresh = true;
+    return true;
+}
+
+/* Whether the cache of before is the one that is asked for now. */
+static bool is_kept(const cache_t *cache, const char *arguments)
+{
+    return cache->pool && !atomic_load(&cache->gate->broken)
+           && cache->provider == local.provider && strcmp(cache->arguments, arguments) == 0;
+}
+
+bool el_local_open(const char *arguments, uint64_t nbytes, server_rec *main_server)
+{
+    cache_t *cache = cache_of_parent();
+
+    local.provider = ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, PROVIDER,
+                                        AP_SOCACHE_PROVIDER_VERSION);
+    local.server = main_server;
+    local.cache = NULL;
+    local.most = 0;
+    if (!local.provider) {
+        destroy(cache);
+        return false;
+    }
+    if (!is_kept(cache, arguments)) {
+        destroy(cache);
+        if (!make_cache(cache, arguments, nbytes, main_server)) {
+            return false;
+        }
+    } else {
+        cache->fresh = false;
+    }
+    local.cache = cache;
+    local.most = most_of(nbytes);
+    return true;
+}
+
+void el_local_reset(server_rec *main_server)
+{
+    cache_t *cache = local.cache;
+    const char *arguments;
+
+    if (!cache || cache->fresh) {
+        return;
+    }
+    arguments = apr_pstrdup(main_server->process->pconf, cache->arguments);
+    destroy(cache);
+    if (!make_cache(cache, arguments, cache->nbytes, main_server)) {
+        local.cache = NULL;
+        local.most = 0;
+    }
+}
+
+void el_local_close(void)
+{
+    local.cache = NULL;
+    local.most = 0;
+    destroy(cache_of_parent());
+}
+
+size_t el_local_most(void)
+{
+    return local.most;
+}
+
+/* What shmcb finds an entry by. */
+typedef struct {
+    uint8_t bytes[sizeof(el_name_t) + ID_LENGTHS];
+    unsigned nbytes;
+} entry_id_t;
+
+static entry_id_t id_of(const el_name_t *name)
+{
+    entry_id_t id = {.nbytes = (unsigned)sizeof(*name) + name->hash[EL_NAME_HASH / 2] % ID_LENGTHS};
+
+    memcpy(id.bytes, name, sizeof(*name));
+    return id;
+}
+
+static void give_lock(void)
+{
+    el_lock_give(&local.cache->gate->lock);
+}
+
+static bool take_lock(void)
+{
+    gate_t *gate = local.cache->gate;
+    bool died;
+
+    if (atomic_load_explicit(&gate->broken, memory_order_relaxed)) {
+        return false;
+    }
+    if (!el_lock_take(&gate->lock, PATIENCE, &died)) {
+        el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
+        return false;
+    }
+    if (died) {
+        atomic_store(&gate->broken, true);
+        el_store_fault(APR_SUCCESS, "a child ended while it used it; there is a new one after the "
+                                    "next reload");
+    }
+    if (atomic_load(&gate->broken)) {
+        give_lock();
+        return false;
+    }
+    return true;
+}
+
+/* The provider may be used by one thread at a time only, which then has the pool as well. */
+static unsigned retrieve(const entry_id_t *id, uint8_t *buffer, size_t room)
+{
+    const cache_t *cache = local.cache;
+    unsigned nbytes = (unsigned)room;
+    apr_status_t rv;
+
+    if (!take_lock()) {
+        return 0;
+    }
+    rv = local.provider->retrieve(cache->instance, local.server, id->bytes, id->nbytes, buffer,
+                                  &nbytes, cache->pool);
+    give_lock();
+    return rv == APR_SUCCESS && nbytes <= room ? nbytes : 0;
+}
+
+/* Its parts fill up one before the other. */
+bool el_local_has_room(void)
+{
+    uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+
+    return written < local.cache->nbytes / 2;
+}
+
+/* What is asked for often must not leave because it came first: it is stored again. */
+static bool is_old(const el_entry_t *entry)
+{
+    uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+
+    return written - entry->written > local.cache->nbytes / 2;
+}
+
+bool el_local_get(const el_name_t *name, el_found_t *found)
+{
+    size_t room = EL_ENTRY_HEAD + local.most + 1;
+    uint8_t *buffer = el_spares_take(&buffers);
+    entry_id_t id = id_of(name);
+    el_entry_t entry;
+    unsigned nbytes;
+    bool is_found = false;
+
+    buffer = buffer ? buffer : malloc(room);
+    if (!buffer) {
+        return false;
+    }
+    nbytes = retrieve(&id, buffer, room);
+    if (nbytes > 0 && !el_entry_parse(name, buffer, nbytes, &entry)) {
+        el_store_fault(APR_SUCCESS, "an entry is damaged");
+    } else if (nbytes > 0) {
+        is_found = el_found_copy(found, &entry);
+        if (is_old(&entry)) {
+            el_local_put(name, &entry);
+        }
+    }
+    if (!el_spares_keep(&buffers, buffer)) {
+        free(buffer);
+    }
+    return is_found;
+}
+
+static bool store(const entry_id_t *id, uint8_t *bytes, size_t nbytes)
+{
+    const cache_t *cache = local.cache;
+    apr_status_t rv;
+
+    if (!take_lock()) {
+        return false;
+    }
+    rv = local.provider->store(cache->instance, local.server, id->bytes, id->nbytes,
+                               apr_time_now() + EXPIRY, bytes, (unsigned)nbytes, cache->pool);
+    give_lock();
+    if (rv != APR_SUCCESS) {
+        el_store_fault(rv, "it takes no entry");
+    }
+    return rv == APR_SUCCESS;
+}
+
+bool el_local_put(const el_name_t *name, const el_entry_t *entry)
+{
+    size_t nbytes = EL_ENTRY_HEAD + entry->nbytes, room;
+    entry_id_t id = id_of(name);
+    el_entry_t stamped = *entry;
+    uint8_t *bytes;
+    bool is_stored;
+
+    if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
+        return false;
+    }
+    stamped.written = atomic_fetch_add_explicit(&el_shared.cache->written, nbytes + id.nbytes,
+                                                memory_order_relaxed);
+    el_entry_write(name, &stamped, bytes);
+    is_stored = store(&id, bytes, nbytes);
+    el_pool_buffer_release(bytes);
+    return is_stored;
+}

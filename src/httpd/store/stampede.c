@@ -1,0 +1,136 @@
+#include "httpd/store/stampede.h"
+
+#include "host/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+/* Bodies that are encoded at the same time: a process has seldom more CPUs. */
+#define SLOTS 16
+
+#define NSEC_PER_SEC 1000000000u
+
+typedef struct {
+    bool used;
+    el_name_t name;
+    unsigned round;   /* counts those who left */
+    unsigned waiting; /* threads, of this round */
+    pthread_cond_t left;
+} slot_t;
+
+/* Nothing is done under the lock but to look at the table. */
+static struct {
+    pthread_mutex_t lock;
+    slot_t slot[SLOTS];
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The calendar may be set while somebody waits. */
+static void prepare(void)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        pthread_cond_init(&table.slot[i].left, &attributes);
+    }
+    pthread_condattr_destroy(&attributes);
+}
+
+/* The slot of that name; where there is none, one that is free, or NULL. */
+static slot_t *find(const el_name_t *name)
+{
+    slot_t *unused = NULL;
+
+    for (unsigned i = 0; i < SLOTS; i++) {
+        slot_t *slot = &table.slot[i];
+
+        if (slot->used && memcmp(&slot->name, name, sizeof(*name)) == 0) {
+            return slot;
+        }
+        unused = unused || slot->used ? unused : slot;
+    }
+    return unused;
+}
+
+static el_stampede_turn_t wait_for(slot_t *slot, uint64_t usec)
+{
+    unsigned round = slot->round;
+    uint64_t until;
+    struct timespec end;
+    int error = 0;
+
+    if (usec == 0) {
+        return EL_STAMPEDE_BUSY;
+    }
+    slot->waiting++;
+    until = el_clock_nsec() + usec * 1000 * slot->waiting;
+    end.tv_sec = (time_t)(until / NSEC_PER_SEC);
+    end.tv_nsec = (long)(until % NSEC_PER_SEC);
+    while (slot->round == round && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&slot->left, &table.lock, &end);
+    }
+    if (slot->round != round) {
+        return EL_STAMPEDE_PASSED;
+    }
+    slot->waiting--;
+    return EL_STAMPEDE_BUSY;
+}
+
+el_stampede_turn_t el_stampede_enter(el_stampede_t *stampede, const el_name_t *name, uint64_t usec)
+{
+    el_stampede_turn_t turn = EL_STAMPEDE_FIRST;
+    slot_t *slot;
+
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&table.lock);
+    slot = find(name);
+    if (slot && slot->used) {
+        turn = wait_for(slot, usec);
+    } else if (slot) {
+        slot->used = true;
+        slot->name = *name;
+        *stampede = (el_stampede_t){true, (unsigned)(slot - table.slot)};
+    }
+    pthread_mutex_unlock(&table.lock);
+    return turn;
+}
+
+static void leave(el_stampede_t *stampede)
+{
+    slot_t *slot = &table.slot[stampede->slot];
+
+    slot->used = false;
+    slot->round++;
+    slot->waiting = 0;
+    stampede->first = false;
+    pthread_cond_broadcast(&slot->left);
+}
+
+bool el_stampede_is_awaited(el_stampede_t *stampede)
+{
+    bool is_awaited = false;
+
+    if (stampede->first) {
+        pthread_mutex_lock(&table.lock);
+        is_awaited = table.slot[stampede->slot].waiting > 0;
+        if (!is_awaited) {
+            leave(stampede);
+        }
+        pthread_mutex_unlock(&table.lock);
+    }
+    return is_awaited;
+}
+
+void el_stampede_leave(el_stampede_t *stampede)
+{
+    if (stampede->first) {
+        pthread_mutex_lock(&table.lock);
+        leave(stampede);
+        pthread_mutex_unlock(&table.lock);
+    }
+}

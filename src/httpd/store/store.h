@@ -1,0 +1,64 @@
+/*
+ * The store: encodings that were made once, found again by their names (fingerprint.h), whoever
+ * made them. Entries are never stale, because a name stands for what was encoded; what is not used
+ * for long makes room for others.
+ *
+ * Where it lies says ElasticCacheStore. Whatever is wrong with it, a request goes on as if it was
+ * empty: functions return false, count the fault, and log it once a minute at most.
+ */
+#ifndef ELASTIC_STORE_STORE_H
+#define ELASTIC_STORE_STORE_H
+
+#include "httpd/base/glue.h"
+#include "httpd/store/found.h"
+
+/*
+ * In check_config, so in configtest too: warns where ElasticCache is On and there will be no store.
+ * False, with a line in the log, where it must not be opened: other machines would reach it, and
+ * there is no good key.
+ */
+bool el_store_check(server_rec *main_server);
+
+/*
+ * In post_config: opens the store, or finds the one of before a graceful restart where nothing about
+ * it has changed. Without a store the server runs as with ElasticCache Off.
+ */
+void el_store_open(server_rec *main_server, apr_pool_t *pconf);
+
+/* In pre_mpm, at a start and at a restart, not at a graceful one: an empty store. */
+void el_store_reset(server_rec *main_server);
+
+/* In child_init. */
+void el_store_child(void);
+
+/* Whether there is a store; any thread, as all below. */
+bool el_store_is_open(void);
+
+/* Whether it may have what this machine has not seen. */
+bool el_store_is_shared(void);
+
+/* Bytes of the largest encoding that is kept. */
+size_t el_store_most(void);
+
+/*
+ * Finds the entry of `name`. True: the caller owns it, and calls el_found_release(), or gives
+ * `buffer` and `release` away, to a bucket for one.
+ */
+bool el_store_get(const el_name_t *name, el_found_t *found);
+
+/*
+ * Keeps `entry`, whose `written` is not read, under `name`, in place of what is there; copies it.
+ * False where it is too large or the store failed.
+ */
+bool el_store_put(const el_name_t *name, const el_entry_t *entry);
+
+/* Whether the store has driven nothing out yet: what it takes now takes nobody's place. */
+bool el_store_has_room(void);
+
+/*
+ * Notes that what `name` was hashed from was seen, in whichever coding, and returns whether it had
+ * been seen of late: only then is it worth keeping.
+ */
+bool el_store_note(const el_name_t *name);
+
+#endif

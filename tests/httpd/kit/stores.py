@@ -1,0 +1,123 @@
+"""Stores that other machines reach, each a process of its own on a loopback port.
+
+    redis = Redis()                         # stop() ends it; Redis(redis.port) is another there
+    redis.ask("DBSIZE")                     # one command, its answer
+    between = Between(redis.port)           # between it and httpd, who asks between.port
+    between.hold()                          # no answer comes before between.release()
+    between.change = lambda answer: b"..."  # what comes instead
+"""
+
+import shutil
+import socket
+import threading
+
+import pytest
+
+from .process import Backend, Listener, accepts, free_port
+
+
+def _need(program):
+    """Skips the test where the program is not here; its package has the same name."""
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not there (package {program})")
+
+
+class Redis(Backend):
+    def __init__(self, port=None, address="127.0.0.1"):
+        _need("redis-server")
+        self.port = port or free_port()
+        super().__init__(
+            ["redis-server", "--bind", address, "--port", str(self.port), "--save", "",
+             "--appendonly", "no", "--protected-mode", "no"],
+            lambda: accepts(socket.AF_INET, (address, self.port)))
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def ask(self, *words):
+        """A number, bytes, None, or a list of these."""
+        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as sock:
+            sock.sendall(b"*%d\r\n" % len(words)
+                         + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+            with sock.makefile("rb") as reader:
+                return _answer(reader)
+
+    def keys(self):
+        """The names of what it has, but for those of trials."""
+        return [key for key in self.ask("KEYS", "*") if not key.endswith(b"ffff")]
+
+    def count(self):
+        """How many values it has, all of whose pieces are there: the first comes last."""
+        return sum(key.endswith(b"0000") for key in self.keys())
+
+
+def _answer(reader):
+    line = reader.readline().rstrip(b"\r\n")
+    kind, rest = line[:1], line[1:]
+    if kind == b"$":
+        return None if rest == b"-1" else reader.read(int(rest) + 2)[:-2]
+    if kind == b"*":
+        return [_answer(reader) for _ in range(int(rest))]
+    assert kind in b"+:", line
+    return int(rest) if kind == b":" else rest
+
+
+class Memcached(Backend):
+    def __init__(self):
+        _need("memcached")
+        self.port = free_port()
+        super().__init__(
+            ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0"],
+            lambda: accepts(socket.AF_INET, ("127.0.0.1", self.port)))
+
+    def count(self):
+        """How many values it has."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as sock:
+            sock.sendall(b"stats\r\n")
+            with sock.makefile("rb") as reader:
+                for line in reader:
+                    if line.startswith(b"STAT curr_items "):
+                        return int(line.split()[2])
+        raise AssertionError("memcached does not say how many values it has")
+
+
+class Between(Listener):
+    """Passes on what httpd and the store on `port` say to each other; `asked` counts what httpd
+    said."""
+
+    def __init__(self, port):
+        self.change = None
+        self.asked = 0
+        self._store = port
+        self._may_answer = threading.Event()
+        self._may_answer.set()
+        super().__init__(self._pass_on)
+
+    def hold(self):
+        self._may_answer.clear()
+
+    def release(self):
+        self._may_answer.set()
+
+    def stop(self):
+        self.release()
+        super().stop()
+
+    def _pass_on(self, sock):
+        with socket.create_connection(("127.0.0.1", self._store)) as store:
+            store.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._ask, args=(sock, store), daemon=True).start()
+            while answer := store.recv(1 << 20):
+                self._may_answer.wait()
+                sock.sendall(self.change(answer) if self.change else answer)
+
+    def _ask(self, sock, store):
+        try:
+            while asked := sock.recv(1 << 20):
+                self.asked += 1
+                store.sendall(asked)
+            store.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass

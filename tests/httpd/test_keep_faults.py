@@ -1,0 +1,129 @@
+"""ElasticCache, where something is wrong with its store: never a wrong byte."""
+
+import contextlib
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+from kit import bodies, check, faults
+from kit.client import Incomplete
+from kit.keep import KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
+
+MAGIC = b"elentry\x01"
+
+
+def segment(server):
+    """Where the store lies in the parent's memory: a mapping of 64 MB that processes share."""
+    for line in open(f"/proc/{server.parent()}/maps"):
+        start, end = (int(part, 16) for part in line.split()[0].split("-"))
+        if line.split()[1] == "rw-s" and end - start >= 64 << 20:
+            return start, end - start
+    raise AssertionError("no store")
+
+
+def damage(server, change):
+    """Changes all entries: `change(head and encoding)` returns what takes their place. How many."""
+    start, size = segment(server)
+    with open(f"/proc/{server.parent()}/mem", "r+b", buffering=0) as memory:
+        memory.seek(start)
+        held = memory.read(size)
+        found = [match.start() for match in re.finditer(re.escape(MAGIC), held)]
+        for at in found:
+            memory.seek(start + at)
+            memory.write(change(bytearray(held[at:at + 200])))
+    return len(found)
+
+
+def flipped(at):
+    def change(entry):
+        entry[at] ^= 0x10
+        return entry
+    return change
+
+
+@pytest.mark.parametrize("change", [flipped(150), flipped(8), flipped(40), flipped(24),
+                                    lambda entry: bytes(200)],
+                         ids=["encoding", "sum", "coding", "length", "zeros"])
+def test_a_damaged_entry_is_not_used(httpd, change):
+    server = httpd(KEEP + PINNED, modules=SHMCB)
+    path, body = page(server)
+    twice(server, path)
+    server.expect_log("elastic: the store of ElasticCache: an entry is damaged")
+    assert damage(server, change) >= 1
+    answer = server.get(path, ae="gzip")
+    check.encoded(answer, "gzip", body)
+    assert not is_kept(server, answer)
+    assert cache(server)["faults"] == 1
+    answer = server.get(path, ae="gzip")
+    check.encoded(answer, "gzip", body)
+    assert is_kept(server, answer)
+    damage(server, change)
+    check.encoded(server.get(path, ae="gzip"), "gzip", body)
+    assert cache(server)["faults"] == 2
+    assert len(server.log.lines("an entry is damaged")) == 1
+
+
+def test_no_memory_for_the_store(httpd, tmp_path):
+    server = httpd(KEEP + PINNED, modules=SHMCB, allow_log=("ElasticCache is off", "AH00819"),
+                   wrapper=faults.wrapper(faults.library(tmp_path, "store-memory")))
+    path, body = page(server)
+    for _ in range(3):
+        check.encoded(server.get(path, ae="gzip"), "gzip", body)
+    assert cache(server) == {"hits": 0, "misses": 0, "stored": 0, "faults": 0}
+    assert server.log.lines("ElasticCache is off: ElasticCacheStore shmcb:.67108864.: no memory")
+
+
+def hammer(server, pages, requests, threads=8):
+    """So many requests for all of the pages, of clients that run at the same time; what was wrong.
+    A connection that ends with its child is nothing wrong."""
+    wrong = []
+
+    def run(offset):
+        for number in range(requests):
+            path, body = pages[(offset * 7 + number * (offset + 1)) % len(pages)]
+            coding = ("gzip", "br")[number % 2]
+            with contextlib.suppress(OSError, Incomplete):
+                answer = server.get(path, ae=coding)
+                if answer.complete and (answer.coding, answer.body) != (coding, body):
+                    wrong.append((path, answer))
+
+    running = [threading.Thread(target=run, args=(offset,)) for offset in range(threads)]
+    for thread in running:
+        thread.start()
+    return running, wrong
+
+
+def test_children_that_meet_in_a_small_store(httpd):
+    """Of 128 KB: entries come and go all the time."""
+    server = httpd(KEEP + PINNED + "ElasticCacheStore shmcb:(131072)", modules=SHMCB)
+    pages = [page(server, bodies.text(8000 + number)) for number in range(40)]
+    running, wrong = hammer(server, pages, 40)
+    for thread in running:
+        thread.join(300)
+    assert wrong == []
+    after = cache(server)
+    assert after["faults"] == 0 and after["hits"] > 0 and after["stored"] > 0
+
+
+def test_children_that_are_killed(httpd):
+    server = httpd(KEEP + PINNED + "ElasticCacheStore shmcb:(1048576)", modules=SHMCB,
+                   allow_log=("AH00052", "AH00051", "a child ended while it used it"))
+    pages = [page(server, bodies.text(8000 + number)) for number in range(40)]
+    running, wrong = hammer(server, pages, 30)
+    while any(thread.is_alive() for thread in running):
+        for pid in server.children()[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        running[0].join(0.3)
+    for thread in running:
+        thread.join(300)
+    assert wrong == []
+    reload(server)
+    path, body = pages[0]
+    for _ in range(3):
+        answer = server.get(path, ae="gzip")
+        check.encoded(answer, "gzip", body)
+    assert is_kept(server, answer)

@@ -1,0 +1,153 @@
+#include "elastic/entry.h"
+
+#include "elastic/cost.h"
+#include "suites.h"
+
+#include <string.h>
+
+#define NBYTES 1000
+
+static uint8_t data[NBYTES];
+static uint8_t written[EL_ENTRY_HEAD + NBYTES + 1];
+static el_name_t name;
+static el_entry_t entry;
+
+static void set_up(void)
+{
+    for (int i = 0; i < NBYTES; i++) {
+        data[i] = (uint8_t)(i * 7);
+    }
+    memset(&name, 0, sizeof(name));
+    memset(name.hash, 0x5a, sizeof(name.hash));
+    name.kind = EL_NAME_BODY;
+    name.coding = EL_GZIP;
+    name.pinned = EL_NAME_MOVES;
+    entry = (el_entry_t){
+        .coding = EL_GZIP, .level = 6, .engine = "libdeflate", .in = UINT64_C(5000000000),
+        .written = UINT64_C(1) << 40, .gained = 0xfffffffe, .data = data, .nbytes = NBYTES,
+    };
+    el_entry_write(&name, &entry, written);
+}
+
+static bool parses(size_t nbytes)
+{
+    el_entry_t got;
+    bool is_entry = el_entry_parse(&name, written, nbytes, &got);
+
+    ck_assert(is_entry || (got.data == NULL && got.nbytes == 0 && got.in == 0));
+    return is_entry;
+}
+
+START_TEST(what_was_written_is_read)
+{
+    el_entry_t got;
+
+    ck_assert(el_entry_parse(&name, written, EL_ENTRY_HEAD + NBYTES, &got));
+    ck_assert(got.coding == EL_GZIP && got.level == 6);
+    ck_assert_str_eq(got.engine, "libdeflate");
+    ck_assert(got.in == entry.in && got.written == entry.written);
+    ck_assert_uint_eq(got.gained, 0xfffffffe);
+    ck_assert(got.data == written + EL_ENTRY_HEAD && got.nbytes == NBYTES);
+    ck_assert(memcmp(got.data, data, NBYTES) == 0);
+}
+END_TEST
+
+START_TEST(the_encoding_may_be_in_its_place_already)
+{
+    uint8_t again[EL_ENTRY_HEAD + NBYTES];
+
+    memcpy(again + EL_ENTRY_HEAD, data, NBYTES);
+    entry.data = again + EL_ENTRY_HEAD;
+    el_entry_write(&name, &entry, again);
+    ck_assert(memcmp(again, written, sizeof(again)) == 0);
+}
+END_TEST
+
+START_TEST(every_changed_bit_is_found)
+{
+    for (size_t i = 0; i < EL_ENTRY_HEAD + NBYTES; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            written[i] ^= (uint8_t)(1 << bit);
+            ck_assert_msg(!parses(EL_ENTRY_HEAD + NBYTES), "byte %zu, bit %d", i, bit);
+            written[i] ^= (uint8_t)(1 << bit);
+        }
+    }
+    ck_assert(parses(EL_ENTRY_HEAD + NBYTES));
+}
+END_TEST
+
+START_TEST(no_other_length_is_an_entry)
+{
+    for (size_t nbytes = 0; nbytes < EL_ENTRY_HEAD + NBYTES; nbytes++) {
+        ck_assert_msg(!parses(nbytes), "%zu", nbytes);
+    }
+    ck_assert(!parses(EL_ENTRY_HEAD + NBYTES + 1));
+}
+END_TEST
+
+START_TEST(an_entry_has_one_name)
+{
+    uint8_t *bytes = (uint8_t *)&name;
+
+    for (size_t i = 0; i < sizeof(name); i++) {
+        bytes[i] ^= 1;
+        ck_assert_msg(!parses(EL_ENTRY_HEAD + NBYTES), "byte %zu of the name", i);
+        bytes[i] ^= 1;
+    }
+}
+END_TEST
+
+/* Whoever can compute the sum can write anything: the rest must be possible all the same. */
+static const struct {
+    const char *guards;
+    uint8_t coding, pinned;
+    el_entry_t entry;
+    bool is_entry;
+} rows[] = {
+    {"as it should be", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
+    {"the highest level", EL_ZSTD, EL_NAME_MOVES,
+     {EL_ZSTD, EL_COST_LEVELS - 1, "zstd", 9, 0, 0, data, 5}, true},
+    {"beyond the highest level", EL_ZSTD, EL_NAME_MOVES,
+     {EL_ZSTD, EL_COST_LEVELS, "zstd", 9, 0, 0, data, 5}, false},
+    {"the level that is asked for", EL_BR, 4, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
+    {"another one", EL_BR, 5, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, false},
+    {"of another coding", EL_BR, EL_NAME_MOVES, {EL_GZIP, 4, "zlib", 9, 0, 0, data, 5}, false},
+    {"of no coding", EL_IDENTITY, EL_NAME_MOVES, {EL_IDENTITY, 4, "zlib", 9, 0, 0, data, 5}, false},
+    {"of an unknown one", EL_CODINGS, EL_NAME_MOVES,
+     {EL_CODINGS, 4, "zlib", 9, 0, 0, data, 5}, false},
+    {"of no body", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "brotli", 0, 0, 0, data, 5}, false},
+    {"no bytes", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "brotli", 9, 0, 0, data, 0}, false},
+    {"no engine", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "", 9, 0, 0, data, 5}, false},
+    {"an engine with a line's end", EL_BR, EL_NAME_MOVES,
+     {EL_BR, 4, "br\n", 9, 0, 0, data, 5}, false},
+    {"with a space", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "b r", 9, 0, 0, data, 5}, false},
+    {"the longest engine", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "elevenbytes", 9, 0, 0, data, 5}, true},
+};
+
+START_TEST(only_what_is_possible_is_an_entry)
+{
+    uint8_t out[EL_ENTRY_HEAD + NBYTES];
+    el_entry_t got;
+
+    name.coding = rows[_i].coding;
+    name.pinned = rows[_i].pinned;
+    el_entry_write(&name, &rows[_i].entry, out);
+    ck_assert_msg(el_entry_parse(&name, out, EL_ENTRY_HEAD + rows[_i].entry.nbytes, &got)
+                      == rows[_i].is_entry,
+                  "%s", rows[_i].guards);
+}
+END_TEST
+
+Suite *entry_suite(void)
+{
+    TCase *tc = tcase_create("entry");
+
+    tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_test(tc, what_was_written_is_read);
+    tcase_add_test(tc, the_encoding_may_be_in_its_place_already);
+    tcase_add_test(tc, every_changed_bit_is_found);
+    tcase_add_test(tc, no_other_length_is_an_entry);
+    tcase_add_test(tc, an_entry_has_one_name);
+    tcase_add_loop_test(tc, only_what_is_possible_is_an_entry, 0, ROWS(rows));
+    return suite_of("entry", tc);
+}
