@@ -9,7 +9,11 @@
 /* µs; whoever waits so long has found a fault. */
 #define LONG UINT64_C(60000000)
 
-static el_workers_t workers;
+/*
+ * Those of each test: where tests share a process, threads of one before still wait for work of theirs.
+ */
+#define TESTS 16
+static el_workers_t all[TESTS], *workers = all;
 
 /* A task that runs when `go` is posted, and says so. */
 typedef struct {
@@ -54,21 +58,22 @@ static job_t *job_that(sem_t *waits_for)
 
 static void start(unsigned threads)
 {
+    ck_assert_ptr_ne(++workers, all + TESTS);
     discarded = order = 0;
     sem_init(&go, 0, 0);
     sem_init(&ran, 0, 0);
     sem_init(&gone, 0, 0);
-    ck_assert(el_workers_start(&workers, threads));
+    ck_assert(el_workers_start(workers, threads));
 }
 
 /* What one thread is in, until `go` is posted. */
 static void occupy(void)
 {
-    ck_assert(el_workers_post(&workers, &job_that(&go)->task));
+    ck_assert(el_workers_post(workers, &job_that(&go)->task));
     for (bool taken = false; !taken;) {
-        pthread_mutex_lock(&workers.lock);
-        taken = workers.waiting == 0;
-        pthread_mutex_unlock(&workers.lock);
+        pthread_mutex_lock(&workers->lock);
+        taken = workers->waiting == 0;
+        pthread_mutex_unlock(&workers->lock);
     }
 }
 
@@ -77,7 +82,7 @@ START_TEST(a_call_brings_its_result)
     job_t *job = job_that(NULL);
 
     start(2);
-    ck_assert_int_eq(el_workers_call(&workers, &job->task, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(el_workers_call(workers, &job->task, LONG), EL_TASK_DONE);
     ck_assert_int_eq(job->number, 1);
     ck_assert(!job->was_late);
     ck_assert_int_eq(discarded, 0);
@@ -88,7 +93,7 @@ END_TEST
 START_TEST(what_was_posted_is_run_and_discarded)
 {
     start(1);
-    ck_assert(el_workers_post(&workers, &job_that(NULL)->task));
+    ck_assert(el_workers_post(workers, &job_that(NULL)->task));
     sem_wait(&gone);
     ck_assert_int_eq(order, 1);
 }
@@ -101,7 +106,7 @@ START_TEST(a_call_that_hangs_is_left_to_its_thread)
     start(1);
     /* Where the thread was not even there in time, again, with more of it. */
     for (uint64_t usec = 10000, tries = 0; discarded == (int)tries; usec *= 2, tries++) {
-        ck_assert_int_eq(el_workers_call(&workers, &job_that(&go)->task, usec), EL_TASK_LATE);
+        ck_assert_int_eq(el_workers_call(workers, &job_that(&go)->task, usec), EL_TASK_LATE);
     }
     before = discarded;
     sem_post(&go);
@@ -117,7 +122,7 @@ START_TEST(a_call_for_which_no_thread_is_free_is_never_made)
 {
     start(1);
     occupy();
-    ck_assert_int_eq(el_workers_call(&workers, &job_that(NULL)->task, 1000), EL_TASK_LATE);
+    ck_assert_int_eq(el_workers_call(workers, &job_that(NULL)->task, 1000), EL_TASK_LATE);
     ck_assert_int_eq(discarded, 1);
     sem_post(&go);
     sem_wait(&ran);
@@ -132,10 +137,10 @@ START_TEST(no_more_wait_than_may)
     start(1);
     occupy();
     for (int i = 0; i < EL_WORKERS_WAITING; i++) {
-        ck_assert(el_workers_post(&workers, &job_that(NULL)->task));
+        ck_assert(el_workers_post(workers, &job_that(NULL)->task));
     }
-    ck_assert(!el_workers_post(&workers, &one_more->task));
-    ck_assert_int_eq(el_workers_call(&workers, &one_more->task, LONG), EL_TASK_REFUSED);
+    ck_assert(!el_workers_post(workers, &one_more->task));
+    ck_assert_int_eq(el_workers_call(workers, &one_more->task, LONG), EL_TASK_REFUSED);
     free(one_more);
     sem_post(&go);
     for (int i = 0; i < EL_WORKERS_WAITING + 1; i++) {
@@ -148,9 +153,9 @@ END_TEST
 static void *let_go(void *unused)
 {
     for (bool both = false; !both;) {
-        pthread_mutex_lock(&workers.lock);
-        both = workers.waiting == 2;
-        pthread_mutex_unlock(&workers.lock);
+        pthread_mutex_lock(&workers->lock);
+        both = workers->waiting == 2;
+        pthread_mutex_unlock(&workers->lock);
     }
     sem_post(&go);
     return unused;
@@ -163,9 +168,9 @@ START_TEST(what_is_waited_for_comes_first)
 
     start(1);
     occupy();
-    ck_assert(el_workers_post(&workers, &job_that(NULL)->task));
+    ck_assert(el_workers_post(workers, &job_that(NULL)->task));
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-    ck_assert_int_eq(el_workers_call(&workers, &job->task, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(el_workers_call(workers, &job->task, LONG), EL_TASK_DONE);
     ck_assert_int_eq(job->number, 2);
     pthread_join(thread, NULL);
     free(job);
@@ -187,7 +192,7 @@ START_TEST(threads_take_no_signals)
 
     start(1);
     job->task.run = blocked_signals;
-    ck_assert_int_eq(el_workers_call(&workers, &job->task, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(el_workers_call(workers, &job->task, LONG), EL_TASK_DONE);
     ck_assert_int_eq(job->number, 1);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     ck_assert(!sigismember(&blocked, SIGTERM));
@@ -204,10 +209,10 @@ static void *call_often(void *unused)
         job_t *job = job_that(NULL);
 
         if (i % 3 == 0) {
-            if (!el_workers_post(&workers, &job->task)) {
+            if (!el_workers_post(workers, &job->task)) {
                 discard(&job->task);
             }
-        } else if (el_workers_call(&workers, &job->task, i % 3 == 1 ? 1 : LONG) != EL_TASK_LATE) {
+        } else if (el_workers_call(workers, &job->task, i % 3 == 1 ? 1 : LONG) != EL_TASK_LATE) {
             discard(&job->task);
         }
     }
