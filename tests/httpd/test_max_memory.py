@@ -1,8 +1,10 @@
 """ElasticMaxMemory: what bodies on their way may hold, in all processes together."""
 
 import contextlib
+import gzip
 import os
 import signal
+import socket
 
 import brotli
 import pytest
@@ -84,6 +86,24 @@ def test_beyond_it_responses_go_out_as_they_are(bounded):
     settled(server)
     check.encoded(server.get("/a.txt", ae="gzip"), "gzip", SMALL)
     assert server.status()["ElasticMaxMemory"] == str(600 << 10)
+
+
+def test_a_slow_client_holds_a_whole_body_at_its_encoded_size(bounded):
+    server = bounded("64M", "SendBufferSize 8192")
+    body = bodies.text(1_000_000)
+    server.write("whole.txt", body)
+    encoded = len(server.get("/whole.txt", ae="gzip").raw)
+    settled(server)
+    with server.connect(timeout=60) as connection:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.send(b"GET /whole.txt HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
+        # What was needed to encode it is given back before the client gets anything.
+        server.wait_for(lambda: aborts.is_readable(connection), 60, "the answer")
+        assert encoded < memory(server) <= 2 * encoded
+        answer = connection.read_head()
+        raw = b"".join(connection.body_pieces(answer))
+        assert gzip.decompress(raw) == body
+    settled(server)
 
 
 def test_nothing_may_be_held_at_all(bounded):

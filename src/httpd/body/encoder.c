@@ -57,20 +57,39 @@ static void ship_whole(el_encoder_t *encoder, const output_t *output)
     encoder->meter.used.out += output->nbytes;
 }
 
+/*
+ * A client that is slow to read holds the output for long: what goes out in its own buffer has one of
+ * its size, where that is half as large or less and can be had.
+ */
+static uint8_t *fit_buffer(uint8_t *buffer, size_t room, size_t nbytes)
+{
+    bool half = nbytes > BLOCK_SIZE && nbytes <= room / 2;
+    size_t held;
+    uint8_t *smaller = half ? el_pool_buffer_acquire(nbytes, &held) : NULL;
+
+    if (!smaller) {
+        return buffer;
+    }
+    memcpy(smaller, buffer, nbytes);
+    el_pool_buffer_release(buffer);
+    return smaller;
+}
+
 /* A whole body, encoded. */
 typedef struct {
     uint8_t *buffer; /* of the pool; NULL where that failed */
+    size_t room;     /* bytes that it has */
     size_t nbytes;   /* of the body */
     bool fresh;      /* the context was new */
 } whole_t;
 
 static whole_t encode_whole(const el_plan_t *plan, const char *data, size_t len)
 {
-    size_t room;
+    size_t room = 0;
     uint8_t *buffer = el_pool_buffer_acquire(el_engine_bound(len), &room);
     el_context_t *context = buffer ? el_pool_acquire(plan) : NULL;
     el_span_t span = {(const uint8_t *)data, len, buffer, room};
-    whole_t whole = {.buffer = buffer, .fresh = context && !context->kept};
+    whole_t whole = {.buffer = buffer, .room = room, .fresh = context && !context->kept};
 
     if (context && el_engine_encode(context, &span) == EL_STEP_OK) {
         whole.nbytes = room - span.out_nbytes_avail;
@@ -90,8 +109,9 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
     el_meter_start(&encoder->meter);
     whole = encode_whole(&encoder->plan, data, len);
     if (whole.buffer) {
-        ship_whole(encoder, &(output_t){whole.buffer, whole.buffer, whole.nbytes,
-                                        el_pool_buffer_release});
+        uint8_t *sent = fit_buffer(whole.buffer, whole.room, whole.nbytes);
+
+        ship_whole(encoder, &(output_t){sent, sent, whole.nbytes, el_pool_buffer_release});
         encoder->meter.used.in += len;
         encoder->meter.used.fresh = whole.fresh;
     }
