@@ -71,6 +71,7 @@ def identity(debian, ae):
 def test_elastic_in_place_of_both(debian):
     switch(debian, "a2dismod -f deflate brotli", "a2enmod elastic")
     assert "deflate_module" not in debian.modules()
+    assert "socache_shmcb_module" in debian.modules(), "a2enmod brings what elastic.conf needs"
     assert debian.mapped() & {"mod_elastic", "mod_deflate"} == {"mod_elastic"}
     page(debian, "gzip")
     page(debian, "br")
