@@ -8,6 +8,7 @@ import re
 import socket
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from kit import Server, bodies, env
 from kit.process import anonymous_kb, descriptors
@@ -55,8 +56,10 @@ SLACK_DESCRIPTORS = 8
 # Seconds for what may not come: then the client goes away, too.
 PATIENCE = 0.05
 
-# Connections at a time of which none is read.
-STALLED = 8
+# Clients that go away at the same time, and the connections of each of which none is read: together
+# less than the child has threads.
+CLIENTS = 8
+STALLED = 2
 
 _PATHS = ("/large.txt", "/large.txt", "/small.txt", "/stream.cgi", "/lua")
 _LUA = "function handle(r)\nr.content_type = 'text/plain'\nlocal s = string.rep('text of lua ', 700)\n" \
@@ -220,24 +223,27 @@ def run(plan):
     return made
 
 
-def _some(aborter, count, until):
-    """How many there were."""
-    for number in range(count):
-        if time.monotonic() > until:
-            return number
-        aborter.one()
-    return count
+def _some(server, seed, count, until):
+    """How many there were, of CLIENTS at the same time."""
+    def work(number):
+        aborter = Aborter(server, f"{seed}/{number}")
+        made = 0
+        while made < count // CLIENTS and time.monotonic() < until:
+            aborter.one()
+            made += 1
+        aborter.end()
+        return made
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return sum(pool.map(work, range(CLIENTS)))
 
 
 def _abort(plan, made, server):
     began = time.monotonic()
-    aborter = Aborter(server, plan.seed)
     # What httpd and malloc() make once.
-    _some(aborter, 400, began + plan.seconds / 3)
-    aborter.end()
+    _some(server, "first", 800, began + plan.seconds / 3)
     before, children = _state(server), server.children()
-    made.count = _some(aborter, plan.count, began + plan.seconds)
-    aborter.end()
+    made.count = _some(server, plan.seed, plan.count, began + plan.seconds)
     try:
         after = _state(server)
         made.failures += _complaints(server, before, after, children)

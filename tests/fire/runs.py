@@ -35,6 +35,8 @@ STAGES = {
     "torture": ("failures", "each allocation and each call of a library fails once, in turn"),
     "reloads": ("answers", "graceful restarts during requests, with other levels, modes and "
                 "codings each time; beside the stock modules"),
+    "storm": ("answers", "graceful restarts while clients ask as fast as they can; beside the stock "
+              "modules"),
     "aborts": ("aborts", "clients that go away, read slowly or open no window, by HTTP/1 and "
                "HTTP/2; memory, descriptors and workers afterwards"),
     "troubles": ("answers", "children that are killed, clocks that jump, a full /dev/shm, a run "
@@ -52,6 +54,8 @@ RUNS = (
     Run("differential", "event", "check", Amount(10**6, 15), Amount(50_000, HOUR), failing=25),
     Run("reloads", "event", "check", Amount(10**6, 30), Amount(10**6, 8 * HOUR)),
     Run("reloads", "prefork", "check", None, Amount(200_000, 2 * HOUR)),
+    Run("storm", "event", "check", Amount(10**9, 15), Amount(10**9, 900)),
+    Run("storm", "prefork", "check", None, Amount(10**9, 300)),
     Run("aborts", "event", "check", Amount(10**6, 30), Amount(100_000, 4 * HOUR)),
     Run("aborts", "worker", "check", None, Amount(20_000, HOUR)),
     Run("troubles", "event", "check", Amount(10**6, 40), Amount(10**6, HOUR)),

@@ -7,7 +7,7 @@ import sys
 
 from .outcome import Plan
 
-STAGES = ("differential", "torture", "reloads", "aborts", "troubles")
+STAGES = ("differential", "torture", "reloads", "storm", "aborts", "troubles")
 
 
 def main():
