@@ -1,0 +1,112 @@
+/*
+ * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, and for which
+ * requests it may be used.
+ *
+ * Pure; any thread.
+ */
+#ifndef ELASTIC_DICTIONARY_H
+#define ELASTIC_DICTIONARY_H
+
+#include "elastic/url_pattern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of texts, with the NUL: a host has 253 characters at most, an id 1024 (RFC 9842 §2.1.3). */
+#define EL_ORIGIN_ROOM 280
+#define EL_PATH_ROOM 1024
+#define EL_MATCH_ROOM (EL_URL_PATTERN_MOST + 1)
+#define EL_DEST_ROOM 256
+#define EL_ID_ROOM 1025
+
+/* X(identifier, note, what it means) */
+#define EL_DICTIONARY_REASONS(X)                                                                   \
+    X(USED, "used", "a dictionary was there for it")                                               \
+    X(MALFORMED, "malformed", "Available-Dictionary or Dictionary-ID is not what it should be")    \
+    X(UNKNOWN, "unknown", "this server does not have the dictionary, or gave it out elsewhere")    \
+    X(EXPIRED, "expired", "the time for which the dictionary was given out is over")               \
+    X(MATCH, "match", "the dictionary is for other URLs")                                          \
+    X(DEST, "dest", "the dictionary is for other destinations")                                    \
+    X(ID, "id", "the dictionary was given out under another id")                                   \
+    X(CROSS_ORIGIN, "cross-origin", "another site asks, and may not read the response")            \
+    X(UNPREPARED, "unprepared", "memory is short, or no library can use the dictionary")
+
+/* Why a request that names a dictionary has it, or not. */
+typedef enum {
+#define X(id, note, text) EL_DICTIONARY_##id,
+    EL_DICTIONARY_REASONS(X)
+#undef X
+    EL_DICTIONARY_REASON_COUNT
+} el_dictionary_reason_t;
+
+/* The reason as one word. */
+const char *el_dictionary_note(el_dictionary_reason_t reason);
+
+/* A sentence for people. */
+const char *el_dictionary_text(el_dictionary_reason_t reason);
+
+/* A dictionary as it was given out to one origin. Texts are printable ASCII. */
+typedef struct {
+    char origin[EL_ORIGIN_ROOM]; /* https://host:port, the port only where it is not the usual one */
+    char path[EL_PATH_ROOM];     /* its own, without a query */
+    char match[EL_MATCH_ROOM];
+    char dest[EL_DEST_ROOM];     /* words between spaces; "": any */
+    char id[EL_ID_ROOM];         /* "": none */
+    uint64_t expires;            /* seconds since 1970: from then on no browser asks with it */
+} el_dictionary_entry_t;
+
+/* Bytes of an entry's text, without a NUL, at most. */
+#define EL_DICTIONARY_TEXT_MOST                                                                    \
+    (EL_ORIGIN_ROOM + EL_PATH_ROOM + EL_MATCH_ROOM + EL_DEST_ROOM + EL_ID_ROOM + 128)
+
+/* Writes the entry as lines of text to `text`, of EL_DICTIONARY_TEXT_MOST bytes. Returns their number. */
+size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text);
+
+/*
+ * Reads what el_dictionary_entry_write() wrote. False where the `len` bytes are anything else: another
+ * version, lines that are missing, too long, not printable or in another order, a pattern that may not
+ * be used; then `entry` is zeroed.
+ */
+bool el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry);
+
+/* A request that names a dictionary. */
+typedef struct {
+    const char *origin; /* as in an entry */
+    const char *target; /* the path and query */
+    const char *dest;   /* Sec-Fetch-Dest; NULL: none was sent, and any will do */
+    const char *id;     /* of Dictionary-ID; NULL: none was sent */
+    uint64_t now;       /* seconds since 1970 */
+} el_dictionary_request_t;
+
+/* Whether the dictionary is for the request: EL_DICTIONARY_USED, or why not. */
+el_dictionary_reason_t el_dictionary_entry_fits(const el_dictionary_entry_t *entry,
+                                                const el_dictionary_request_t *request);
+
+/* The fields that say whether whoever asks may read the response; NULL where there is none. */
+typedef struct {
+    const char *site;    /* Sec-Fetch-Site */
+    const char *mode;    /* Sec-Fetch-Mode */
+    const char *origin;  /* Origin */
+    const char *allowed; /* Access-Control-Allow-Origin of the response */
+} el_dictionary_readers_t;
+
+/* What an answer depended on, for Vary: a set. */
+#define EL_DEPENDS_SITE 1u
+#define EL_DEPENDS_MODE 2u
+#define EL_DEPENDS_ORIGIN 4u
+
+/*
+ * Whether the response may be encoded against a dictionary, or become one: the server's part of the
+ * protection of responses that another site may not read (RFC 9842 §9.3.3). `*depends` is a set of
+ * the request's fields that decided.
+ */
+bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *depends);
+
+/*
+ * Whether browsers use dictionaries of this origin (§8): https, or a host that is this machine by its
+ * name, localhost or a name below it, 127.0.0.0/8 or [::1].
+ */
+bool el_dictionary_origin_secure(const char *origin);
+
+#endif

@@ -1,0 +1,180 @@
+#include "elastic/dictionary.h"
+
+#include "elastic/structured.h"
+
+#include "text.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *note;
+    const char *text;
+} reasons[EL_DICTIONARY_REASON_COUNT] = {
+#define X(id, note, text) [EL_DICTIONARY_##id] = {note, text},
+    EL_DICTIONARY_REASONS(X)
+#undef X
+};
+
+const char *el_dictionary_note(el_dictionary_reason_t reason)
+{
+    return reasons[reason].note;
+}
+
+const char *el_dictionary_text(el_dictionary_reason_t reason)
+{
+    return reasons[reason].text;
+}
+
+/* What an entry's text begins with; the number is the version. */
+#define TITLE "elastic-dictionary 1\n"
+
+/* The last line, before its number. */
+#define EXPIRES "expires "
+
+size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text)
+{
+    return (size_t)snprintf(text, EL_DICTIONARY_TEXT_MOST,
+                            TITLE "origin %s\npath %s\nmatch %s\nmatch-dest %s\nid %s\n" EXPIRES
+                                  "%llu\n",
+                            entry->origin, entry->path, entry->match, entry->dest, entry->id,
+                            (unsigned long long)entry->expires);
+}
+
+/* Takes `wanted` off the beginning of what is left. */
+static bool take(const char **at, const char *end, const char *wanted)
+{
+    size_t len = strlen(wanted);
+
+    if ((size_t)(end - *at) < len || memcmp(*at, wanted, len) != 0) {
+        return false;
+    }
+    *at += len;
+    return true;
+}
+
+/* A line of a name, a space and a text, which with a NUL has `room`. */
+static bool take_line(const char **at, const char *end, const char *name, char *text, size_t room)
+{
+    const char *newline;
+    size_t len;
+
+    if (!take(at, end, name)) {
+        return false;
+    }
+    newline = memchr(*at, '\n', (size_t)(end - *at));
+    len = newline ? (size_t)(newline - *at) : room;
+    if (len >= room || memchr(*at, '\0', len)) {
+        return false;
+    }
+    memcpy(text, *at, len);
+    text[len] = '\0';
+    *at = newline + 1;
+    return el_structured_can_hold(text);
+}
+
+static bool take_all(const char *text, size_t len, el_dictionary_entry_t *entry)
+{
+    const char *at = text, *end = text + len;
+
+    return take(&at, end, TITLE)
+           && take_line(&at, end, "origin ", entry->origin, sizeof(entry->origin))
+           && take_line(&at, end, "path ", entry->path, sizeof(entry->path))
+           && take_line(&at, end, "match ", entry->match, sizeof(entry->match))
+           && take_line(&at, end, "match-dest ", entry->dest, sizeof(entry->dest))
+           && take_line(&at, end, "id ", entry->id, sizeof(entry->id)) && take(&at, end, EXPIRES)
+           && el_text_number(&at, end, &entry->expires) && take(&at, end, "\n") && at == end;
+}
+
+bool el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry)
+{
+    memset(entry, 0, sizeof(*entry));
+    if (take_all(text, len, entry) && entry->origin[0] && entry->path[0] == '/'
+        && !el_url_pattern_fault(entry->match)) {
+        return true;
+    }
+    memset(entry, 0, sizeof(*entry));
+    return false;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (words += strspn(words, " "); *words; words += strspn(words, " ")) {
+        size_t n = strcspn(words, " ");
+
+        if (n == len && memcmp(words, word, n) == 0) {
+            return true;
+        }
+        words += n;
+    }
+    return false;
+}
+
+el_dictionary_reason_t el_dictionary_entry_fits(const el_dictionary_entry_t *entry,
+                                                const el_dictionary_request_t *request)
+{
+    if (strcmp(entry->origin, request->origin) != 0) {
+        return EL_DICTIONARY_UNKNOWN;
+    }
+    if (entry->expires <= request->now) {
+        return EL_DICTIONARY_EXPIRED;
+    }
+    if (!el_url_pattern_match(entry->match, entry->path, request->target)) {
+        return EL_DICTIONARY_MATCH;
+    }
+    if (entry->dest[0] && request->dest && !has_word(entry->dest, request->dest)) {
+        return EL_DICTIONARY_DEST;
+    }
+    return strcmp(entry->id, request->id ? request->id : "") == 0 ? EL_DICTIONARY_USED
+                                                                   : EL_DICTIONARY_ID;
+}
+
+static bool is(const char *field, const char *value)
+{
+    return field && strcmp(field, value) == 0;
+}
+
+bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *depends)
+{
+    *depends = EL_DEPENDS_SITE;
+    if (!readers->site || is(readers->site, "same-origin")) {
+        return true;
+    }
+    *depends |= EL_DEPENDS_MODE;
+    if (!readers->mode || is(readers->mode, "navigate") || is(readers->mode, "same-origin")) {
+        return true;
+    }
+    if (!is(readers->mode, "cors") || !readers->allowed) {
+        return false;
+    }
+    *depends |= EL_DEPENDS_ORIGIN;
+    return readers->origin
+           && (is(readers->allowed, "*") || is(readers->allowed, readers->origin));
+}
+
+/* `host` and what may be behind it: a port. */
+static bool is_host(const char *host, size_t len, const char *name)
+{
+    return len == strlen(name) && el_text_same(host, name, len);
+}
+
+static bool is_loopback(const char *host)
+{
+    size_t len = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
+    const char *below = ".localhost";
+    size_t below_len = strlen(below);
+
+    return is_host(host, len, "localhost") || is_host(host, len, "[::1")
+           || (len > below_len && is_host(host + len - below_len, below_len, below))
+           || (strncmp(host, "127.", 4) == 0 && strspn(host, ".0123456789") == len);
+}
+
+bool el_dictionary_origin_secure(const char *origin)
+{
+    static const char http[] = "http://", https[] = "https://";
+
+    return strncmp(origin, https, sizeof(https) - 1) == 0
+           || (strncmp(origin, http, sizeof(http) - 1) == 0
+               && is_loopback(origin + sizeof(http) - 1));
+}

@@ -1,0 +1,236 @@
+#include "elastic/dictionary.h"
+
+#include "suites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HEAD "elastic-dictionary 1\n"
+#define REST "path /d\nmatch /*\nmatch-dest \nid \nexpires 100\n"
+
+static const el_dictionary_entry_t entry = {
+    .origin = "https://example.org",
+    .path = "/dir/dict",
+    .match = "/dir/:page",
+    .dest = "document iframe",
+    .id = "d 1",
+    .expires = 1000,
+};
+
+START_TEST(an_entry_is_written_and_read)
+{
+    char text[EL_DICTIONARY_TEXT_MOST];
+    size_t len = el_dictionary_entry_write(&entry, text);
+    el_dictionary_entry_t read;
+
+    ck_assert(el_dictionary_entry_parse(text, len, &read));
+    ck_assert_mem_eq(&read, &entry, sizeof(entry));
+    for (size_t cut = 0; cut < len; cut++) {
+        ck_assert_msg(!el_dictionary_entry_parse(text, cut, &read), "%zu of %zu bytes", cut, len);
+        ck_assert_str_eq(read.origin, "");
+    }
+}
+END_TEST
+
+START_TEST(the_longest_entry_has_room)
+{
+    el_dictionary_entry_t longest = {.expires = UINT64_MAX}, read;
+    char text[EL_DICTIONARY_TEXT_MOST];
+    size_t len;
+
+    memset(longest.origin, 'o', sizeof(longest.origin) - 1);
+    memset(longest.path, '/', sizeof(longest.path) - 1);
+    memset(longest.match, '/', sizeof(longest.match) - 1);
+    memset(longest.dest, 'd', sizeof(longest.dest) - 1);
+    memset(longest.id, 'i', sizeof(longest.id) - 1);
+    len = el_dictionary_entry_write(&longest, text);
+    ck_assert_uint_lt(len, sizeof(text));
+    ck_assert(el_dictionary_entry_parse(text, len, &read));
+    ck_assert_mem_eq(&read, &longest, sizeof(longest));
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *text;
+    bool good;
+} texts[] = {
+    {"an entry", HEAD "origin https://a\n" REST, true},
+    {"no origin", HEAD "origin \n" REST, false},
+    {"another version", "elastic-dictionary 2\norigin https://a\n" REST, false},
+    {"another order", HEAD REST "origin https://a\n", false},
+    {"a line twice", HEAD "origin https://a\norigin https://a\n" REST, false},
+    {"more behind", HEAD "origin https://a\n" REST "\n", false},
+    {"a control character", HEAD "origin https://\ra\n" REST, false},
+    {"a path that is none", HEAD "origin https://a\npath d\nmatch /*\nmatch-dest \nid \nexpires 1\n",
+     false},
+    {"a pattern that may not be used",
+     HEAD "origin https://a\npath /d\nmatch /(a)\nmatch-dest \nid \nexpires 1\n", false},
+    {"no time", HEAD "origin https://a\npath /d\nmatch /*\nmatch-dest \nid \nexpires \n", false},
+    {"a time that is none", HEAD "origin https://a\npath /d\nmatch /*\nmatch-dest \nid \nexpires -1\n",
+     false},
+};
+
+START_TEST(what_is_no_entry_is_refused)
+{
+    el_dictionary_entry_t read;
+
+    ck_assert_msg(el_dictionary_entry_parse(texts[_i].text, strlen(texts[_i].text), &read)
+                      == texts[_i].good,
+                  "%s", texts[_i].guards);
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long_is_refused)
+{
+    char text[EL_DICTIONARY_TEXT_MOST];
+    el_dictionary_entry_t read;
+    int len = snprintf(text, sizeof(text), HEAD "origin %0*d\n" REST, EL_ORIGIN_ROOM, 1);
+
+    ck_assert(!el_dictionary_entry_parse(text, (size_t)len, &read));
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    el_dictionary_request_t request;
+    el_dictionary_reason_t reason;
+} requests[] = {
+    {"all as it was given out", {"https://example.org", "/dir/a", "document", "d 1", 999},
+     EL_DICTIONARY_USED},
+    {"a client without destinations", {"https://example.org", "/dir/a?b", NULL, "d 1", 0},
+     EL_DICTIONARY_USED},
+    {"the last of the destinations", {"https://example.org", "/dir/a", "iframe", "d 1", 0},
+     EL_DICTIONARY_USED},
+    {"another scheme", {"http://example.org", "/dir/a", "document", "d 1", 999},
+     EL_DICTIONARY_UNKNOWN},
+    {"another host", {"https://example.org.evil", "/dir/a", "document", "d 1", 999},
+     EL_DICTIONARY_UNKNOWN},
+    {"the second when it ends", {"https://example.org", "/dir/a", "document", "d 1", 1000},
+     EL_DICTIONARY_EXPIRED},
+    {"another path", {"https://example.org", "/dir/a/b", "document", "d 1", 0},
+     EL_DICTIONARY_MATCH},
+    {"another destination", {"https://example.org", "/dir/a", "script", "d 1", 0},
+     EL_DICTIONARY_DEST},
+    {"a part of a destination", {"https://example.org", "/dir/a", "frame", "d 1", 0},
+     EL_DICTIONARY_DEST},
+    {"another id", {"https://example.org", "/dir/a", "document", "d 2", 0}, EL_DICTIONARY_ID},
+    {"no id", {"https://example.org", "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID},
+};
+
+START_TEST(a_dictionary_is_for_certain_requests)
+{
+    el_dictionary_reason_t reason = el_dictionary_entry_fits(&entry, &requests[_i].request);
+
+    ck_assert_msg(reason == requests[_i].reason, "%s: %s", requests[_i].guards,
+                  el_dictionary_note(reason));
+}
+END_TEST
+
+START_TEST(without_destinations_and_id_it_is_for_more)
+{
+    el_dictionary_entry_t open = entry;
+    el_dictionary_request_t request = {entry.origin, "/dir/a", "script", NULL, 0};
+
+    open.dest[0] = open.id[0] = '\0';
+    ck_assert_int_eq(el_dictionary_entry_fits(&open, &request), EL_DICTIONARY_USED);
+    request.id = "";
+    ck_assert_int_eq(el_dictionary_entry_fits(&open, &request), EL_DICTIONARY_USED);
+    request.id = "d 1";
+    ck_assert_int_eq(el_dictionary_entry_fits(&open, &request), EL_DICTIONARY_ID);
+}
+END_TEST
+
+#define SITE EL_DEPENDS_SITE
+#define MODE (EL_DEPENDS_SITE | EL_DEPENDS_MODE)
+#define ORIGIN (EL_DEPENDS_SITE | EL_DEPENDS_MODE | EL_DEPENDS_ORIGIN)
+#define CROSS "cross-site"
+
+/* RFC 9842 §9.3.3, its steps in order. */
+static const struct {
+    const char *guards;
+    el_dictionary_readers_t readers;
+    bool permitted;
+    unsigned depends;
+} readers[] = {
+    {"no Sec-Fetch-Site", {NULL, "no-cors", NULL, NULL}, true, SITE},
+    {"the same origin", {"same-origin", "no-cors", NULL, NULL}, true, SITE},
+    {"no Sec-Fetch-Mode", {CROSS, NULL, NULL, NULL}, true, MODE},
+    {"a navigation", {CROSS, "navigate", NULL, NULL}, true, MODE},
+    {"a navigation by hand", {"none", "navigate", NULL, NULL}, true, MODE},
+    {"mode same-origin", {CROSS, "same-origin", NULL, NULL}, true, MODE},
+    {"cors, and nobody is allowed", {CROSS, "cors", "https://b", NULL}, false, MODE},
+    {"cors without an origin", {CROSS, "cors", NULL, "*"}, false, ORIGIN},
+    {"cors, and all are allowed", {CROSS, "cors", "https://b", "*"}, true, ORIGIN},
+    {"cors, and the origin is allowed", {CROSS, "cors", "https://b", "https://b"}, true, ORIGIN},
+    {"cors, and another is allowed", {CROSS, "cors", "https://b", "https://c"}, false, ORIGIN},
+    {"the same site is not the same origin", {"same-site", "no-cors", NULL, "*"}, false, MODE},
+    {"no-cors", {CROSS, "no-cors", "https://b", "*"}, false, MODE},
+    {"an unknown mode", {CROSS, "websocket", "https://b", "*"}, false, MODE},
+    {"an empty mode", {CROSS, "", "https://b", "*"}, false, MODE},
+    {"an unknown site", {"Same-Origin", "no-cors", NULL, NULL}, false, MODE},
+};
+
+START_TEST(who_may_read_the_response_may_have_a_difference)
+{
+    unsigned depends = 0;
+    bool permitted = el_dictionary_permitted(&readers[_i].readers, &depends);
+
+    ck_assert_msg(permitted == readers[_i].permitted, "%s", readers[_i].guards);
+    ck_assert_msg(depends == readers[_i].depends, "%s: %u", readers[_i].guards, depends);
+}
+END_TEST
+
+static const struct {
+    const char *origin;
+    bool secure;
+} origins[] = {
+    {"https://example.org", true},
+    {"http://example.org", false},
+    {"http://localhost", true},
+    {"http://LocalHost:8080", true},
+    {"http://a.localhost", true},
+    {"http://.localhost", false},
+    {"http://localhost.example.org", false},
+    {"http://xlocalhost", false},
+    {"http://127.0.0.1:8080", true},
+    {"http://127.3.2.1", true},
+    {"http://127.evil.example", false},
+    {"http://[::1]:80", true},
+    {"http://[::1]", true},
+    {"http://[::2]", false},
+    {"http://", false},
+    {"ftp://localhost", false},
+};
+
+START_TEST(an_origin_is_secure)
+{
+    ck_assert_msg(el_dictionary_origin_secure(origins[_i].origin) == origins[_i].secure, "%s",
+                  origins[_i].origin);
+}
+END_TEST
+
+START_TEST(reasons_have_texts)
+{
+    ck_assert_str_eq(el_dictionary_note(EL_DICTIONARY_CROSS_ORIGIN), "cross-origin");
+    for (int i = 0; i < EL_DICTIONARY_REASON_COUNT; i++) {
+        ck_assert_uint_gt(strlen(el_dictionary_text((el_dictionary_reason_t)i)), 10);
+    }
+}
+END_TEST
+
+Suite *dictionary_suite(void)
+{
+    TCase *tc = tcase_create("dictionary");
+
+    tcase_add_test(tc, an_entry_is_written_and_read);
+    tcase_add_test(tc, the_longest_entry_has_room);
+    tcase_add_loop_test(tc, what_is_no_entry_is_refused, 0, ROWS(texts));
+    tcase_add_test(tc, a_line_that_is_too_long_is_refused);
+    tcase_add_loop_test(tc, a_dictionary_is_for_certain_requests, 0, ROWS(requests));
+    tcase_add_test(tc, without_destinations_and_id_it_is_for_more);
+    tcase_add_loop_test(tc, who_may_read_the_response_may_have_a_difference, 0, ROWS(readers));
+    tcase_add_loop_test(tc, an_origin_is_secure, 0, ROWS(origins));
+    tcase_add_test(tc, reasons_have_texts);
+    return suite_of("dictionary", tc);
+}
