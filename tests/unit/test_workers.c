@@ -10,22 +10,25 @@
 #define LONG UINT64_C(60000000)
 
 /*
- * Those of each test: where tests share a process, threads of one before still wait for work of theirs.
+ * The threads of a test, and what it counts. They never end, and discard a task when they may: where
+ * tests share a process, one must not meet those of another.
  */
-#define TESTS 16
-static el_workers_t all[TESTS], *workers = all;
+typedef struct {
+    el_workers_t workers;
+    sem_t go, ran, gone;
+    _Atomic int discarded, order;
+} crew_t;
+
+static crew_t *crew;
 
 /* A task that runs when `go` is posted, and says so. */
 typedef struct {
     el_task_t task;
+    crew_t *crew;
     sem_t *go; /* NULL: at once */
-    sem_t *ran;
     int number;
     bool was_late;
 } job_t;
-
-static _Atomic int discarded, order;
-static sem_t go, ran, gone;
 
 static void run(el_task_t *task)
 {
@@ -36,15 +39,17 @@ static void run(el_task_t *task)
         }
     }
     job->was_late = el_task_is_late(task);
-    job->number = ++order;
-    sem_post(&ran);
+    job->number = ++job->crew->order;
+    sem_post(&job->crew->ran);
 }
 
 static void discard(el_task_t *task)
 {
+    crew_t *of = ((job_t *)task)->crew;
+
     free(task);
-    discarded++;
-    sem_post(&gone);
+    of->discarded++;
+    sem_post(&of->gone);
 }
 
 static job_t *job_that(sem_t *waits_for)
@@ -52,40 +57,62 @@ static job_t *job_that(sem_t *waits_for)
     job_t *job = calloc(1, sizeof(*job));
 
     ck_assert_ptr_nonnull(job);
-    *job = (job_t){.task = {.run = run, .discard = discard}, .go = waits_for};
+    *job = (job_t){.task = {.run = run, .discard = discard}, .crew = crew, .go = waits_for};
     return job;
 }
 
 static void start(unsigned threads)
 {
-    ck_assert_ptr_ne(++workers, all + TESTS);
-    discarded = order = 0;
-    sem_init(&go, 0, 0);
-    sem_init(&ran, 0, 0);
-    sem_init(&gone, 0, 0);
-    ck_assert(el_workers_start(workers, threads));
+    static crew_t *all[16]; /* reachable, for LeakSanitizer */
+    static unsigned tests;
+
+    ck_assert_uint_lt(tests, sizeof(all) / sizeof(all[0]));
+    crew = all[tests++] = calloc(1, sizeof(*crew));
+    ck_assert_ptr_nonnull(crew);
+    sem_init(&crew->go, 0, 0);
+    sem_init(&crew->ran, 0, 0);
+    sem_init(&crew->gone, 0, 0);
+    ck_assert(el_workers_start(&crew->workers, threads));
+}
+
+static el_task_end_t call(job_t *job, uint64_t usec)
+{
+    return el_workers_call(&crew->workers, &job->task, usec);
+}
+
+static bool post(job_t *job)
+{
+    return el_workers_post(&crew->workers, &job->task);
+}
+
+static unsigned waiting(void)
+{
+    unsigned number;
+
+    pthread_mutex_lock(&crew->workers.lock);
+    number = crew->workers.waiting;
+    pthread_mutex_unlock(&crew->workers.lock);
+    return number;
 }
 
 /* What one thread is in, until `go` is posted. */
 static void occupy(void)
 {
-    ck_assert(el_workers_post(workers, &job_that(&go)->task));
-    for (bool taken = false; !taken;) {
-        pthread_mutex_lock(&workers->lock);
-        taken = workers->waiting == 0;
-        pthread_mutex_unlock(&workers->lock);
+    ck_assert(post(job_that(&crew->go)));
+    while (waiting() > 0) {
     }
 }
 
 START_TEST(a_call_brings_its_result)
 {
-    job_t *job = job_that(NULL);
+    job_t *job;
 
     start(2);
-    ck_assert_int_eq(el_workers_call(workers, &job->task, LONG), EL_TASK_DONE);
+    job = job_that(NULL);
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
     ck_assert_int_eq(job->number, 1);
     ck_assert(!job->was_late);
-    ck_assert_int_eq(discarded, 0);
+    ck_assert_int_eq(crew->discarded, 0);
     free(job);
 }
 END_TEST
@@ -93,9 +120,9 @@ END_TEST
 START_TEST(what_was_posted_is_run_and_discarded)
 {
     start(1);
-    ck_assert(el_workers_post(workers, &job_that(NULL)->task));
-    sem_wait(&gone);
-    ck_assert_int_eq(order, 1);
+    ck_assert(post(job_that(NULL)));
+    sem_wait(&crew->gone);
+    ck_assert_int_eq(crew->order, 1);
 }
 END_TEST
 
@@ -105,16 +132,16 @@ START_TEST(a_call_that_hangs_is_left_to_its_thread)
 
     start(1);
     /* Where the thread was not even there in time, again, with more of it. */
-    for (uint64_t usec = 10000, tries = 0; discarded == (int)tries; usec *= 2, tries++) {
-        ck_assert_int_eq(el_workers_call(workers, &job_that(&go)->task, usec), EL_TASK_LATE);
+    for (uint64_t usec = 10000, tries = 0; crew->discarded == (int)tries; usec *= 2, tries++) {
+        ck_assert_int_eq(call(job_that(&crew->go), usec), EL_TASK_LATE);
     }
-    before = discarded;
-    sem_post(&go);
-    sem_wait(&ran);
-    while (discarded == before) {
-        sem_wait(&gone);
+    before = crew->discarded;
+    sem_post(&crew->go);
+    sem_wait(&crew->ran);
+    while (crew->discarded == before) {
+        sem_wait(&crew->gone);
     }
-    ck_assert_int_eq(discarded, before + 1);
+    ck_assert_int_eq(crew->discarded, before + 1);
 }
 END_TEST
 
@@ -122,55 +149,54 @@ START_TEST(a_call_for_which_no_thread_is_free_is_never_made)
 {
     start(1);
     occupy();
-    ck_assert_int_eq(el_workers_call(workers, &job_that(NULL)->task, 1000), EL_TASK_LATE);
-    ck_assert_int_eq(discarded, 1);
-    sem_post(&go);
-    sem_wait(&ran);
-    ck_assert_int_eq(order, 1);
+    ck_assert_int_eq(call(job_that(NULL), 1000), EL_TASK_LATE);
+    ck_assert_int_eq(crew->discarded, 1);
+    sem_post(&crew->go);
+    sem_wait(&crew->ran);
+    ck_assert_int_eq(crew->order, 1);
 }
 END_TEST
 
 START_TEST(no_more_wait_than_may)
 {
-    job_t *one_more = job_that(NULL);
+    job_t *one_more;
 
     start(1);
+    one_more = job_that(NULL);
     occupy();
     for (int i = 0; i < EL_WORKERS_WAITING; i++) {
-        ck_assert(el_workers_post(workers, &job_that(NULL)->task));
+        ck_assert(post(job_that(NULL)));
     }
-    ck_assert(!el_workers_post(workers, &one_more->task));
-    ck_assert_int_eq(el_workers_call(workers, &one_more->task, LONG), EL_TASK_REFUSED);
+    ck_assert(!post(one_more));
+    ck_assert_int_eq(call(one_more, LONG), EL_TASK_REFUSED);
     free(one_more);
-    sem_post(&go);
+    sem_post(&crew->go);
     for (int i = 0; i < EL_WORKERS_WAITING + 1; i++) {
-        sem_wait(&gone);
+        sem_wait(&crew->gone);
     }
-    ck_assert_int_eq(order, EL_WORKERS_WAITING + 1);
+    ck_assert_int_eq(crew->order, EL_WORKERS_WAITING + 1);
 }
 END_TEST
 
 static void *let_go(void *unused)
 {
-    for (bool both = false; !both;) {
-        pthread_mutex_lock(&workers->lock);
-        both = workers->waiting == 2;
-        pthread_mutex_unlock(&workers->lock);
+    while (waiting() < 2) {
     }
-    sem_post(&go);
+    sem_post(&crew->go);
     return unused;
 }
 
 START_TEST(what_is_waited_for_comes_first)
 {
-    job_t *job = job_that(NULL);
+    job_t *job;
     pthread_t thread;
 
     start(1);
+    job = job_that(NULL);
     occupy();
-    ck_assert(el_workers_post(workers, &job_that(NULL)->task));
+    ck_assert(post(job_that(NULL)));
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-    ck_assert_int_eq(el_workers_call(workers, &job->task, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
     ck_assert_int_eq(job->number, 2);
     pthread_join(thread, NULL);
     free(job);
@@ -187,12 +213,13 @@ static void blocked_signals(el_task_t *task)
 
 START_TEST(threads_take_no_signals)
 {
-    job_t *job = job_that(NULL);
+    job_t *job;
     sigset_t blocked;
 
     start(1);
+    job = job_that(NULL);
     job->task.run = blocked_signals;
-    ck_assert_int_eq(el_workers_call(workers, &job->task, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
     ck_assert_int_eq(job->number, 1);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     ck_assert(!sigismember(&blocked, SIGTERM));
@@ -209,10 +236,10 @@ static void *call_often(void *unused)
         job_t *job = job_that(NULL);
 
         if (i % 3 == 0) {
-            if (!el_workers_post(workers, &job->task)) {
+            if (!post(job)) {
                 discard(&job->task);
             }
-        } else if (el_workers_call(workers, &job->task, i % 3 == 1 ? 1 : LONG) != EL_TASK_LATE) {
+        } else if (call(job, i % 3 == 1 ? 1 : LONG) != EL_TASK_LATE) {
             discard(&job->task);
         }
     }
@@ -231,9 +258,9 @@ START_TEST(threads_that_meet)
         pthread_join(threads[i], NULL);
     }
     for (int i = 0; i < THREADS * TIMES; i++) {
-        sem_wait(&gone);
+        sem_wait(&crew->gone);
     }
-    ck_assert_int_eq(discarded, THREADS * TIMES);
+    ck_assert_int_eq(crew->discarded, THREADS * TIMES);
 }
 END_TEST
 
