@@ -258,9 +258,10 @@ def test_one_that_is_not_there_at_the_start(httpd):
 def test_memcached(httpd):
     store = Memcached()
     first, second = (fleet.start(httpd, f"memcache:127.0.0.1:{store.port}",
-                                 "ElasticCacheMaxSize 2M",
+                                 "ElasticCacheMaxSize 2M\nElasticPoolMemory 1G",
                                  allow_log=[fleet.PROVIDERS]) for _ in range(2))
-    # Its encoding does not fit into one value of memcached, of 1 MB with its header.
+    # Its encoding does not fit into one value of memcached, of 1 MB with its header. Prefork's many
+    # processes share the pool's memory, and stream what is larger than half of a share.
     large = bodies.noise(1_000_000).hex().encode()
     try:
         for server in (first, second):
