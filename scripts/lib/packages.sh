@@ -142,17 +142,35 @@ el_packages_missing() {
     done | sort -u
 }
 
-# el_apt ARGUMENT...: apt-get as root, asking nothing.
-el_apt() {
-    local sudo=
-    if [ "$(id -u)" -ne 0 ]; then
-        sudo=sudo
+# el_as_root COMMAND...
+el_as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
     fi
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@"
 }
 
+# el_apt ARGUMENT...: apt-get as root, asking nothing.
+el_apt() {
+    el_as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+}
+
+# Whether services may be started is asked of this program, where it is there.
+el_apt_policy=/usr/sbin/policy-rc.d
+
+# Programs are wanted, not services: those of packages that are installed now do not start.
 el_apt_install() {
-    el_apt update -q && el_apt install -q -y --no-install-recommends "$@"
+    el_apt update -q || return 1
+    (
+        if [ ! -e "$el_apt_policy" ]; then
+            trap 'el_as_root rm -f "$el_apt_policy"' EXIT
+            trap 'exit 130' INT TERM
+            printf '#!/bin/sh\nexit 101\n' |
+                el_as_root install -m 755 /dev/stdin "$el_apt_policy" || exit 1
+        fi
+        el_apt install -q -y --no-install-recommends "$@"
+    )
 }
 
 # el_packages_need GROUP...: installs what is missing, or names it and fails.
