@@ -110,7 +110,7 @@ VALUES = {
         ["Off", "0", "4096"], ["-1", "4097", "some", "12x", "1K", "1.5", "On", "32 64",
                                "99999999999999999999999"],
         ["Off", "off", "0", "1", "32", "4096"])],
-    "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
+    "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"] if env.HAS_LIBCRYPTO else ["Off"])],
     "ElasticCacheStore": [Values(
         ["shmcb", "8192", "4294967294"],
         ["dbm", "shm", "redis", "redis:", "memcache", "memcached:127.0.0.1",
@@ -143,6 +143,7 @@ CLAMPED = [
     ("ElasticLevel gzip 1 12", "gzip", env.HAS_LIBDEFLATE),
     ("ElasticLevel gzip stock 12", "gzip", env.HAS_LIBDEFLATE),
     ("ElasticLevel gzip 11 12", "gzip", env.HAS_LIBDEFLATE),
+    ("ElasticCache On", "ElasticCache is off: this build has no libcrypto", env.HAS_LIBCRYPTO),
 ]
 
 GLOBAL = {
