@@ -282,6 +282,7 @@ void ap_log_error_(const char *file, int line, int module, int level, apr_status
     }
 
 NO_HOOK(pre_config, ap_HOOK_pre_config_t *)
+NO_HOOK(check_config, ap_HOOK_check_config_t *)
 NO_HOOK(post_config, ap_HOOK_post_config_t *)
 NO_HOOK(child_init, ap_HOOK_child_init_t *)
 NO_HOOK(handler, ap_HOOK_handler_t *)
