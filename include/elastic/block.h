@@ -19,9 +19,10 @@
 #include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
+#include "elastic/tally.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 14
+#define EL_BLOCK_VERSION 15
 
 typedef struct {
     uint32_t magic;
@@ -37,6 +38,9 @@ typedef struct {
     el_hot_t hot;             /* kept encodings that are asked for often */
     el_idle_t idle;           /* who may improve them, and for how long */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
+    el_tally_t tally;         /* of encoded bodies, for monitoring */
+    el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
+    el_held_t pooled;         /* memory that is kept for the next bodies */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

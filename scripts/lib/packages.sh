@@ -50,6 +50,7 @@ command -v nm                                   | binutils        | binutils
 el_chromium                                     | chromium-headless-shell | chromium-headless
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
+el_python "import prometheus_client"            | python3-prometheus-client | python3-prometheus_client
 TABLE
         ;;
     bench) cat <<'TABLE'
@@ -201,20 +202,28 @@ el_packages_need() {
     fi
 }
 
-# el_debian_unpack DIR: the content of Debian's package apache2 in DIR, for a2enmod and the
-# configuration. It is not installed: that would start a server on port 80. Elsewhere than on
-# Debian and its relatives there is nothing to do, and the tests of it are deselected.
+# el_debian_unpack DIR: the content of Debian's packages apache2, for a2enmod and the configuration,
+# and prometheus in DIR. They are not installed: that would start servers. Elsewhere than on Debian
+# and its relatives there is nothing to do, and the tests of them are deselected.
 el_debian_unpack() {
-    if [ ! -e /etc/debian_version ] || [ -x "$1/usr/sbin/a2enmod" ]; then
+    if [ ! -e /etc/debian_version ]; then
         return 0
     fi
-    echo "Unpacking Debian's package apache2 to $1"
-    rm -rf "$1" && mkdir -p "$1" || return 1
+    el_debian_unpack_one "$1" apache2 usr/sbin/a2enmod &&
+        el_debian_unpack_one "$1" prometheus usr/bin/promtool
+}
+
+# el_debian_unpack_one DIR PACKAGE FILE: unless DIR has FILE of it.
+el_debian_unpack_one() {
+    if [ -x "$1/$3" ]; then
+        return 0
+    fi
+    echo "Unpacking Debian's package $2 to $1"
+    mkdir -p "$1" || return 1
     (
         cd "$1" || exit 1
         # No lists of packages yet where none had to be installed.
-        apt-get download -q apache2 || { el_apt update -q && apt-get download -q apache2; } ||
-            exit 1
-        dpkg-deb -x apache2_*.deb . && rm apache2_*.deb
+        apt-get download -q "$2" || { el_apt update -q && apt-get download -q "$2"; } || exit 1
+        dpkg-deb -x "$2"_*.deb . && rm "$2"_*.deb
     )
 }

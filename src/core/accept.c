@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* The fraction of a qvalue has at most this many digits (RFC 9110 §12.4.2). */
-#define QVALUE_DIGITS 3
-
 /* What is left of the line. */
 typedef struct {
     const char *at;
@@ -73,32 +70,6 @@ static void skip_member(cursor_t *c)
     }
 }
 
-/* Reads a qvalue of exactly `len` bytes. False where the grammar has no such one. */
-static bool read_qvalue(const char *text, size_t len, uint16_t *q)
-{
-    unsigned value, unit = EL_Q_ONE;
-
-    if (len == 0 || (text[0] != '0' && text[0] != '1')) {
-        return false;
-    }
-    if (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS)) {
-        return false;
-    }
-    value = (unsigned)(text[0] - '0') * unit;
-    for (size_t i = 2; i < len; i++) {
-        if (!el_text_is_digit(text[i])) {
-            return false;
-        }
-        unit /= 10;
-        value += (unsigned)(text[i] - '0') * unit;
-    }
-    if (value > EL_Q_ONE) {
-        return false;
-    }
-    *q = (uint16_t)value;
-    return true;
-}
-
 /*
  * Reads what follows a semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`, with
  * whitespace anywhere between. The first weight that is one goes to `q`. False where it is none of
@@ -124,7 +95,7 @@ static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
     value = c->at;
     value_len = take_token(c);
     if (!*weighed && name_len == 1 && el_text_lower(*name) == 'q') {
-        *weighed = read_qvalue(value, value_len, q);
+        *weighed = el_text_qvalue(value, value_len, EL_Q_ONE, q);
     }
     return true;
 }

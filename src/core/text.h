@@ -59,6 +59,38 @@ static inline bool el_text_number(const char **at, const char *end, uint64_t *nu
     return *at > start;
 }
 
+/* The fraction of a qvalue has at most this many digits (RFC 9110 §12.4.2). */
+#define EL_TEXT_QVALUE_DIGITS 3
+
+/*
+ * Reads a qvalue of exactly `len` bytes, in units of which `one` is the weight 1, a multiple of
+ * 1000. False where the grammar has no such one.
+ */
+static inline bool el_text_qvalue(const char *text, size_t len, uint16_t one, uint16_t *q)
+{
+    unsigned value, unit = one;
+
+    if (len == 0 || (text[0] != '0' && text[0] != '1')) {
+        return false;
+    }
+    if (len > 1 && (text[1] != '.' || len > 2 + EL_TEXT_QVALUE_DIGITS)) {
+        return false;
+    }
+    value = (unsigned)(text[0] - '0') * unit;
+    for (size_t i = 2; i < len; i++) {
+        if (!el_text_is_digit(text[i])) {
+            return false;
+        }
+        unit /= 10;
+        value += (unsigned)(text[i] - '0') * unit;
+    }
+    if (value > one) {
+        return false;
+    }
+    *q = (uint16_t)value;
+    return true;
+}
+
 /* How many of the `len` bytes at `text`, from the first on, are a token's. */
 static inline size_t el_text_token(const char *text, size_t len)
 {

@@ -1,8 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "engines/budget.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -13,18 +11,12 @@ static pid_t owner; /* the process that counts; its copies do not */
 
 static _Thread_local bool refused;
 
-static bool is_alive(uint32_t pid)
-{
-    return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
-}
-
 void el_budget_open(el_held_t *of, uint64_t limit)
 {
     held = of;
     most = limit;
     owner = getpid();
     if (held) {
-        el_held_forget(held, is_alive);
         holder = el_held_enter(held, (uint32_t)owner);
     }
 }
@@ -89,11 +81,4 @@ bool el_budget_refused(void)
 
     refused = false;
     return was;
-}
-
-void el_budget_forget_gone(void)
-{
-    if (held) {
-        el_held_forget(held, is_alive);
-    }
 }

@@ -31,7 +31,4 @@ void el_budget_rest(el_account_t *account);
 /* Whether something was refused in this thread since the last call. */
 bool el_budget_refused(void);
 
-/* Forgets what processes hold that are gone. */
-void el_budget_forget_gone(void);
-
 #endif

@@ -18,6 +18,7 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
 #include "httpd/response/not_modified.h"
+#include "httpd/state/holders.h"
 #include "httpd/state/shared.h"
 #include "httpd/status/status.h"
 #include "httpd/store/improver.h"
@@ -116,6 +117,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     }
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     el_pool_share((size_t)memory, threads > 1);
+    el_holders_child();
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
     el_shared_child();
     el_store_child();

@@ -1,5 +1,7 @@
 #include "httpd/body/encoder.h"
 
+#include "httpd/state/holders.h"
+
 #include "engines/budget.h"
 #include "engines/engines.h"
 #include "engines/plan.h"
@@ -106,6 +108,7 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
 {
     whole_t whole;
 
+    el_holders_begin();
     el_meter_start(&encoder->meter);
     whole = encode_whole(&encoder->plan, data, len);
     if (whole.buffer) {
@@ -116,6 +119,7 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
         encoder->meter.used.fresh = whole.fresh;
     }
     el_meter_stop(&encoder->meter);
+    el_holders_end();
     return whole.buffer != NULL;
 }
 
@@ -150,6 +154,7 @@ static apr_status_t close_stream(void *data)
 
     el_pool_release(encoder->context);
     encoder->context = NULL;
+    el_holders_end();
     if (encoder->block) {
         apr_bucket_free(encoder->block);
         encoder->block = NULL;
@@ -166,6 +171,7 @@ bool el_encoder_open(el_encoder_t *encoder)
         return false;
     }
     encoder->meter.used.fresh = !encoder->context->kept;
+    el_holders_begin();
     apr_pool_cleanup_register(encoder->pool, encoder, close_stream, apr_pool_cleanup_null);
     return true;
 }

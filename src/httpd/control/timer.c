@@ -1,9 +1,9 @@
 #include "httpd/control/timer.h"
 
 #include "httpd/control/sampler.h"
+#include "httpd/state/holders.h"
 #include "httpd/state/shared.h"
 
-#include "engines/budget.h"
 #include "engines/pool.h"
 #include "host/clock.h"
 
@@ -48,7 +48,7 @@ static void age_pool(uint64_t now)
     if (now >= timer.age_due) {
         timer.age_due = now + POOL_AGE;
         el_pool_age();
-        el_budget_forget_gone();
+        el_holders_forget_gone();
     }
 }
 

@@ -81,6 +81,9 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.hot = &block->hot;
     el_shared.idle = &block->idle;
     el_shared.cache = &block->cache;
+    el_shared.tally = &block->tally;
+    el_shared.busy = &block->busy;
+    el_shared.pooled = &block->pooled;
     adopt();
     return APR_SUCCESS;
 }
@@ -154,4 +157,15 @@ bool el_shared_by_costs(void)
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
     el_counters_add(el_shared.counters, process, counter, add);
+}
+
+void el_shared_tally(el_coding_t coding, const char *engine, int level,
+                     const el_tally_body_t *body)
+{
+    el_tally_series_t series = el_tally_find(coding, engine);
+
+    if (series < EL_TALLY_SERIES_COUNT) {
+        el_tally_add(el_shared.tally, process, series, body);
+    }
+    el_tally_level(el_shared.tally, process, coding, level);
 }

@@ -20,6 +20,7 @@
 #include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
+#include "elastic/tally.h"
 
 /* What the configuration says of the controller. */
 typedef struct {
@@ -47,6 +48,9 @@ typedef struct {
     el_hot_t *hot;
     el_idle_t *idle;
     el_cache_state_t *cache;
+    el_tally_t *tally;
+    el_held_t *busy;
+    el_held_t *pooled;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */
@@ -96,5 +100,9 @@ bool el_shared_by_costs(void);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);
+
+/* Counts a body of `coding` that `engine` has made at `level`, below 0: not known. */
+void el_shared_tally(el_coding_t coding, const char *engine, int level,
+                     const el_tally_body_t *body);
 
 #endif

@@ -37,17 +37,21 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
-/* The notes and counters of a response that went out encoded, by whatever. */
-static void count(request_rec *r, el_coding_t coding, int level, const el_usage_t *usage)
+/* The notes and counters of a response that went out encoded by `engine`. */
+static void count(request_rec *r, el_coding_t coding, const char *engine, int level,
+                  const el_usage_t *usage)
 {
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
+    apr_table_setn(r->notes, "elastic-engine", engine);
     apr_table_setn(r->notes, "elastic-level", apr_itoa(r->pool, level));
     note_sizes(r, usage->in, usage->out);
     apr_table_setn(r->notes, "elastic-usec", microseconds(r->pool, usage));
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
+    el_shared_tally(coding, engine, level,
+                    &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
     if (el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
         el_histogram_add(el_shared.durations, usage->elapsed_nsec);
     }
@@ -62,8 +66,7 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
 {
     el_measured_t measured = {usage->in, usage->out, usage->cpu_nsec, usage->fresh};
 
-    apr_table_setn(r->notes, "elastic-engine", plan->engine->name);
-    count(r, plan->engine->coding, level, usage);
+    count(r, plan->engine->coding, plan->engine->name, level, usage);
     if (usage->sampled) {
         el_costs_update(plan, level, &measured);
         el_explore_earn(el_shared.explore, usage->cpu_nsec * EL_STATS_EVERY);
@@ -73,10 +76,9 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
 void el_stats_kept(request_rec *r, el_coding_t coding, const char *engine, int level,
                    const el_usage_t *usage)
 {
-    apr_table_setn(r->notes, "elastic-engine", "cache");
     apr_table_setn(r->notes, "elastic-setup",
                    apr_pstrcat(r->pool, engine, " ", apr_itoa(r->pool, level), NULL));
-    count(r, coding, level, usage);
+    count(r, coding, "cache", level, usage);
 }
 
 static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which, bool there,
@@ -109,9 +111,12 @@ void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char
 
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
 {
+    static const char engine[] = "precompressed";
+
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
-    apr_table_setn(r->notes, "elastic-engine", "precompressed");
+    apr_table_setn(r->notes, "elastic-engine", engine);
     note_sizes(r, in, out);
     el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
+    el_shared_tally(coding, engine, -1, &(el_tally_body_t){in, out, 0});
 }

@@ -4,6 +4,7 @@
 #include "httpd/config/settings.h"
 #include "httpd/control/ladders.h"
 #include "httpd/control/sampler.h"
+#include "httpd/state/holders.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/decide.h"
@@ -12,33 +13,83 @@
 
 #include "apr_strings.h"
 
-/* Micros of a second. */
-#define MILLION 1000000.
-
 /* Room for the names and versions of all engines. */
 #define ENGINES_SIZE 256
 
 /* The time of eight bits at 1 Mbit/s. */
 #define NSEC_OF_BYTE_AT_MBIT 8000.
 
+/* How many of a key's unit are one of its metric's. */
+#define MILLIS 1e3
+#define MICROS 1e6
+#define NANOS 1e9
+
+/* What is known of a figure before its value. */
+typedef struct {
+    const char *key;
+    const char *text;
+    el_family_t own;           /* a family of this figure alone; without a name: none */
+    const el_family_t *family; /* one that has others too, or NULL */
+    const char *label;
+    const char *label_value;
+    double per_unit; /* of the key's unit in the family's; 0: they are the same */
+} row_t;
+
+/* Families of their own. */
+#define GAUGE(name, unit, help) {name, EL_METRIC_GAUGE, unit, help}
+#define COUNTER(name, unit, help) {name, EL_METRIC_COUNTER, unit, help}
+#define NONE {NULL, EL_METRIC_GAUGE, NULL, NULL}
+
+/* A row of a family of its own, in whose unit the key's is `per_unit`; of one that it shares. */
+#define ROW(key, text, own) {key, text, own, NULL, NULL, NULL, 0}
+#define ROW_IN(per_unit, key, text, own) {key, text, own, NULL, NULL, NULL, per_unit}
+#define ROW_OF(family, key, text, label, value) {key, text, NONE, family, label, value, 0}
+
 typedef struct {
     apr_pool_t *pool;
     apr_array_header_t *figures;
 } list_t;
 
-static void add(list_t *list, const char *key, const char *text, bool is_number, const char *value)
+/* `row` outlives the list where it has a family of its own. */
+static el_figure_t *add(list_t *list, const row_t *row, bool is_number, const char *value)
 {
-    *(el_figure_t *)apr_array_push(list->figures) = (el_figure_t){key, value, text, is_number};
+    el_figure_t *figure = apr_array_push(list->figures);
+
+    *figure = (el_figure_t){
+        .key = row->key,
+        .value = value,
+        .text = row->text,
+        .number = is_number,
+        .family = row->own.name ? &row->own : row->family,
+        .label = row->label,
+        .label_value = row->label_value,
+        .sample = value,
+    };
+    return figure;
 }
 
-static void add_count(list_t *list, const char *key, const char *text, uint64_t value)
+static void add_text(list_t *list, const row_t *row, const char *value)
 {
-    add(list, key, text, true, apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value));
+    add(list, row, false, value);
 }
 
-static void add_share(list_t *list, const char *key, const char *text, double value)
+static void add_number(list_t *list, const row_t *row, const char *text, double value)
 {
-    add(list, key, text, true, apr_psprintf(list->pool, "%.3f", value));
+    el_figure_t *figure = add(list, row, true, text);
+
+    if (row->per_unit > 0) {
+        figure->sample = apr_psprintf(list->pool, "%.12g", value / row->per_unit);
+    }
+}
+
+static void add_count(list_t *list, const row_t *row, uint64_t value)
+{
+    add_number(list, row, apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value), (double)value);
+}
+
+static void add_share(list_t *list, const row_t *row, double value)
+{
+    add_number(list, row, apr_psprintf(list->pool, "%.3f", value), value);
 }
 
 static const char *control_word(void)
@@ -53,29 +104,78 @@ static const char *control_word(void)
     return el_shared.config.position ? "external" : words[el_shared.config.control.mode];
 }
 
+static void add_build(list_t *list)
+{
+    static const el_family_t build = {"elastic_build", EL_METRIC_INFO, "",
+                                      "The module and its compression libraries"};
+    static const row_t version = ROW_OF(&build, "ElasticVersion", "mod_elastic", "version", NULL);
+    static const row_t engines = ROW_OF(&build, "ElasticEngines", "Built in", "engines", NULL);
+    static const row_t uptime = ROW("ElasticUptime", "Running for, s",
+                                    GAUGE("elastic_uptime_seconds", "seconds",
+                                          "Time since the start, or the last full restart"));
+    uint64_t started = atomic_load(&el_shared.counters->started);
+    uint64_t now = el_clock_usec();
+
+    add_text(list, &version, ELASTIC_VERSION);
+    add_text(list, &engines, el_engine_list(apr_palloc(list->pool, ENGINES_SIZE), ENGINES_SIZE));
+    add_count(list, &uptime, now > started ? (uint64_t)((double)(now - started) / MICROS) : 0);
+}
+
 static void add_controller(list_t *list)
 {
+    static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO, "",
+                                           "What moves the levels, what for, and by which load"};
+    static const row_t rows[] = {
+        ROW_OF(&controller, "ElasticControl", "Controller", "control", NULL),
+        ROW_OF(&controller, "ElasticGoal", "Goal", "goal", NULL),
+        ROW_OF(&controller, "ElasticLoad", "Load", "load", NULL),
+    };
+    static const row_t follows = ROW("ElasticFollows", "Follows the position file",
+                                     GAUGE("elastic_follows_file", "",
+                                           "1 while the position file is followed"));
+
+    add_text(list, &rows[0], control_word());
+    add_text(list, &rows[1], el_shared.config.goal);
+    add_text(list, &rows[2], el_sampler_load(list->pool));
+    if (el_shared.config.position) {
+        add_count(list, &follows, atomic_load(&el_shared.state->source) == EL_SOURCE_FILE);
+    }
+}
+
+static void add_position(list_t *list)
+{
+    static const row_t cpu[] = {
+        ROW("ElasticCPU", "CPU load, last sample",
+            GAUGE("elastic_cpu_load_ratio", "ratio", "CPU load of the last sample")),
+        ROW("ElasticCPULow", "Effort goes up below",
+            GAUGE("elastic_cpu_low_ratio", "ratio", "Load below which effort goes up")),
+        ROW("ElasticCPUHigh", "Effort goes down above",
+            GAUGE("elastic_cpu_high_ratio", "ratio", "Load above which effort goes down")),
+    };
+    static const row_t interval = ROW_IN(MILLIS, "ElasticInterval", "Between samples, ms",
+                                         GAUGE("elastic_sample_interval_seconds", "seconds",
+                                               "Time between samples of the load"));
+    static const row_t samples = ROW("ElasticSamples", "Samples",
+                                     COUNTER("elastic_samples", "", "Samples of the load"));
+    static const row_t steps = ROW("ElasticSteps", "Changes of the position",
+                                   COUNTER("elastic_position_changes", "",
+                                           "Changes of the position by the controller"));
+    static const row_t position = ROW("ElasticPosition", "Position, 0 the floor, 1 the ceiling",
+                                      GAUGE("elastic_position_ratio", "ratio",
+                                            "Position of the levels, 0 the floor, 1 the ceiling"));
     const el_control_config_t *config = &el_shared.config.control;
     const el_state_t *state = el_shared.state;
     el_control_state_t control = el_state_control(state);
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
 
-    add(list, "ElasticControl", "Controller", false, control_word());
-    add(list, "ElasticGoal", "Goal", false, el_shared.config.goal);
-    if (el_shared.config.position) {
-        add_count(list, "ElasticFollows", "Follows the position file",
-                  atomic_load(&state->source) == EL_SOURCE_FILE);
-    }
-    add(list, "ElasticLoad", "Load", false, el_sampler_load(list->pool));
     /* Always a number, for programs; while ElasticSamples is 0 there was no sample. */
-    add_share(list, "ElasticCPU", "CPU load, last sample",
-              load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
-    add_share(list, "ElasticCPULow", "Effort goes up below", config->low);
-    add_share(list, "ElasticCPUHigh", "Effort goes down above", config->high);
-    add_count(list, "ElasticInterval", "Between samples, ms", el_shared.config.interval / 1000);
-    add_count(list, "ElasticSamples", "Samples", atomic_load(&state->samples));
-    add_count(list, "ElasticSteps", "Changes of the position", atomic_load(&state->steps));
-    add_share(list, "ElasticPosition", "Position, 0 the floor, 1 the ceiling",
+    add_share(list, &cpu[0], load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
+    add_share(list, &cpu[1], config->low);
+    add_share(list, &cpu[2], config->high);
+    add_count(list, &interval, el_shared.config.interval / 1000);
+    add_count(list, &samples, atomic_load(&state->samples));
+    add_count(list, &steps, atomic_load(&state->steps));
+    add_share(list, &position,
               control.top ? el_control_position(control) / control.top : 1);
 }
 
@@ -99,118 +199,220 @@ static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
  */
 static void add_price(list_t *list, double price)
 {
-    add(list, "ElasticPrice", "Price of a saved byte, ns of CPU time", true,
-        apr_psprintf(list->pool, "%.3f", price));
-    add(list, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", true,
-        apr_psprintf(list->pool, "%.3f", price > 0 ? NSEC_OF_BYTE_AT_MBIT / price : 0));
+    static const row_t rows[] = {
+        ROW_IN(NANOS, "ElasticPrice", "Price of a saved byte, ns of CPU time",
+               GAUGE("elastic_byte_price_seconds", "seconds",
+                     "CPU time that a saved byte may cost")),
+        ROW("ElasticPriceRate", "Which is its time on a wire of, Mbit/s", NONE),
+    };
+    double rate = price > 0 ? NSEC_OF_BYTE_AT_MBIT / price : 0;
+
+    add_number(list, &rows[0], apr_psprintf(list->pool, "%.3f", price), price);
+    add_number(list, &rows[1], apr_psprintf(list->pool, "%.3f", rate), rate);
 }
 
 static void add_levels(list_t *list)
 {
+    static const el_family_t level = {"elastic_level", EL_METRIC_GAUGE, "",
+                                      "Level for a client of this one coding now"};
     static const struct {
         el_coding_t coding;
-        const char *key;
-        const char *text;
+        row_t row;
     } rows[] = {
-        {EL_GZIP, "ElasticLevelGzip", "Level of gzip"},
-        {EL_BR, "ElasticLevelBr", "Level of br"},
-        {EL_ZSTD, "ElasticLevelZstd", "Level of zstd"},
+        {EL_GZIP, ROW_OF(&level, "ElasticLevelGzip", "Level of gzip", "coding", "gzip")},
+        {EL_BR, ROW_OF(&level, "ElasticLevelBr", "Level of br", "coding", "br")},
+        {EL_ZSTD, ROW_OF(&level, "ElasticLevelZstd", "Level of zstd", "coding", "zstd")},
     };
-    const el_control_config_t *config = &el_shared.config.control;
+    static const row_t bypass = ROW("ElasticBypass", "Bypass (1: nothing is compressed)",
+                                    GAUGE("elastic_bypass", "",
+                                          "1 while nothing is compressed because of the load"));
     el_control_state_t control = el_state_control(el_shared.state);
     el_turn_t turn = el_shared_priced(control);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         el_range_t range = el_policy_site()->range[rows[i].coding];
 
-        add_count(list, rows[i].key, rows[i].text,
+        add_count(list, &rows[i].row,
                   range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
     }
-    if (el_control_is_priced(config)) {
+    if (el_control_is_priced(&el_shared.config.control)) {
         add_price(list, turn.price > 0 ? turn.price : 0);
     }
-    add_count(list, "ElasticBypass", "Bypass (1: nothing is compressed)", control.bypass);
+    add_count(list, &bypass, control.bypass);
+}
+
+/* A counter of the shared block; `divisor` leads from its unit to the key's. */
+typedef struct {
+    el_counter_t counter;
+    unsigned divisor;
+    row_t row;
+} counter_row_t;
+
+static void add_counters(list_t *list, const counter_row_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        add_count(list, &rows[i].row,
+                  el_counters_total(el_shared.counters, rows[i].counter) / rows[i].divisor);
+    }
+}
+
+static void add_compressed(list_t *list)
+{
+    static const counter_row_t rows[] = {
+        {EL_COUNT_COMPRESSED, 1,
+         ROW("ElasticCompressed", "Compressed responses",
+             COUNTER("elastic_compressed_responses", "", "Responses that went out compressed"))},
+        {EL_COUNT_BYTES_IN, 1,
+         ROW("ElasticBytesIn", "Their bytes before",
+             COUNTER("elastic_input_bytes", "bytes", "Bodies of compressed responses, before"))},
+        {EL_COUNT_BYTES_OUT, 1,
+         ROW("ElasticBytesOut", "Their bytes after",
+             COUNTER("elastic_output_bytes", "bytes", "Bodies of compressed responses, after"))},
+    };
+    static const row_t cpu = ROW_IN(MICROS, "ElasticCpuUsec", "CPU time in the encoders, µs",
+                                    COUNTER("elastic_encoding_cpu_seconds", "seconds",
+                                            "CPU time in the encoders, estimated"));
+    static const counter_row_t siblings[] = {
+        {EL_COUNT_PRECOMPRESSED, 1,
+         ROW("ElasticPrecompressed", "Responses served from siblings",
+             COUNTER("elastic_precompressed_responses", "", "Responses served from siblings"))},
+    };
+
+    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
+    add_count(list, &cpu, (uint64_t)el_work_usec(el_counters_work(el_shared.counters)));
+    add_counters(list, siblings, 1);
+}
+
+/* One of several counters of a family, each with a note: the end of its key and its label. */
+typedef struct {
+    const char *key;
+    const char *text;
+    el_family_t family;
+} noted_t;
+
+static void add_noted(list_t *list, const noted_t *noted, const char *note, const char *text,
+                      el_counter_t counter)
+{
+    row_t row = ROW_OF(&noted->family, apr_pstrcat(list->pool, noted->key, note, NULL),
+                       apr_pstrcat(list->pool, noted->text, text, NULL), "reason", note);
+
+    add_count(list, &row, el_counters_total(el_shared.counters, counter));
+}
+
+static void add_sibling_faults(list_t *list)
+{
+    static const noted_t noted = {
+        "ElasticPrecompressedSkipped-", "Siblings not sent: ",
+        COUNTER("elastic_precompressed_skipped", "", "Siblings that were not sent, by reason")};
+
+    for (int fault = 0; fault < EL_SIBLING_FAULTS_COUNT; fault++) {
+        add_noted(list, &noted, el_sibling_fault_note(fault), el_sibling_fault_text(fault),
+                  (el_counter_t)(EL_COUNT_SIBLING + fault));
+    }
+}
+
+static void add_reasons(list_t *list)
+{
+    static const noted_t noted = {
+        "ElasticSkipped-", "Not compressed: ",
+        COUNTER("elastic_skipped_responses", "", "Responses that were not compressed, by reason")};
+
+    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
+        add_noted(list, &noted, el_reason_note(reason), el_reason_text(reason),
+                  (el_counter_t)(EL_COUNT_SKIPPED + reason));
+    }
 }
 
 static void add_cache(list_t *list)
 {
-    static const struct {
-        const char *key;
-        const char *text;
-        el_counter_t counter;
-    } rows[] = {
-        {"ElasticCacheHits", "Responses with an encoding that was kept", EL_COUNT_CACHE_HITS},
-        {"ElasticCacheMisses", "Bodies without one as good", EL_COUNT_CACHE_MISSES},
-        {"ElasticCacheStored", "Encodings that were kept", EL_COUNT_CACHE_STORED},
-        {"ElasticCacheFaults", "Faults of their store", EL_COUNT_CACHE_FAULTS},
+    static const counter_row_t rows[] = {
+        {EL_COUNT_CACHE_HITS, 1,
+         ROW("ElasticCacheHits", "Responses with an encoding that was kept",
+             COUNTER("elastic_cache_hits", "", "Responses with an encoding that was kept"))},
+        {EL_COUNT_CACHE_MISSES, 1,
+         ROW("ElasticCacheMisses", "Bodies without one as good",
+             COUNTER("elastic_cache_misses", "",
+                     "Bodies without a kept encoding that is as good"))},
+        {EL_COUNT_CACHE_STORED, 1,
+         ROW("ElasticCacheStored", "Encodings that were kept",
+             COUNTER("elastic_cache_stored", "", "Encodings that the store took"))},
+        {EL_COUNT_CACHE_FAULTS, 1,
+         ROW("ElasticCacheFaults", "Faults of their store",
+             COUNTER("elastic_cache_faults", "", "Faults of the store of encodings"))},
+        {EL_COUNT_IMPROVED, 1,
+         ROW("ElasticImproved", "Of them, made smaller while the CPU was idle",
+             COUNTER("elastic_improved_encodings", "",
+                     "Kept encodings that were made smaller while the CPU was idle"))},
+        {EL_COUNT_IMPROVED_NSEC, 1000,
+         ROW_IN(MICROS, "ElasticImprovedUsec", "CPU time of that, µs",
+                COUNTER("elastic_improving_cpu_seconds", "seconds",
+                        "CPU time of improving encodings"))},
+        {EL_COUNT_IMPROVED_BYTES, 1,
+         ROW("ElasticImprovedBytes", "Bytes that responses had less for it",
+             COUNTER("elastic_improved_bytes", "bytes",
+                     "Bytes that responses had less for improved encodings"))},
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        add_count(list, rows[i].key, rows[i].text,
-                  el_counters_total(el_shared.counters, rows[i].counter));
-    }
-    add_count(list, "ElasticImproved", "Of them, made smaller while the CPU was idle",
-              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED));
-    add_count(list, "ElasticImprovedUsec", "CPU time of that, µs",
-              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED_NSEC) / 1000);
-    add_count(list, "ElasticImprovedBytes", "Bytes that responses had less for it",
-              el_counters_total(el_shared.counters, EL_COUNT_IMPROVED_BYTES));
+    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_counters(list_t *list)
+static void add_learning(list_t *list)
 {
-    const el_counters_t *counters = el_shared.counters;
+    static const counter_row_t rows[] = {
+        {EL_COUNT_PROBES, 1,
+         ROW("ElasticProbes", "Trials of content that compresses badly",
+             COUNTER("elastic_trials", "", "Trials of content that compresses badly"))},
+        {EL_COUNT_EXPLORED, 1,
+         ROW("ElasticExplored", "Bodies encoded once more, to measure other setups",
+             COUNTER("elastic_explored_bodies", "",
+                     "Bodies encoded once more, to measure other setups"))},
+        {EL_COUNT_EXPLORED_NSEC, 1000,
+         ROW_IN(MICROS, "ElasticExploredUsec", "CPU time of that, µs",
+                COUNTER("elastic_exploring_cpu_seconds", "seconds",
+                        "CPU time of measuring other setups"))},
+    };
 
-    add_count(list, "ElasticCompressed", "Compressed responses",
-              el_counters_total(counters, EL_COUNT_COMPRESSED));
-    add_count(list, "ElasticBytesIn", "Their bytes before",
-              el_counters_total(counters, EL_COUNT_BYTES_IN));
-    add_count(list, "ElasticBytesOut", "Their bytes after",
-              el_counters_total(counters, EL_COUNT_BYTES_OUT));
-    add_count(list, "ElasticCpuUsec", "CPU time in the encoders, µs",
-              (uint64_t)el_work_usec(el_counters_work(counters)));
-    add_count(list, "ElasticPrecompressed", "Responses served from siblings",
-              el_counters_total(counters, EL_COUNT_PRECOMPRESSED));
-    for (int fault = 0; fault < EL_SIBLING_FAULTS_COUNT; fault++) {
-        add_count(list,
-                  apr_pstrcat(list->pool, "ElasticPrecompressedSkipped-",
-                              el_sibling_fault_note(fault), NULL),
-                  apr_pstrcat(list->pool, "Siblings not sent: ", el_sibling_fault_text(fault), NULL),
-                  el_counters_total(counters, (el_counter_t)(EL_COUNT_SIBLING + fault)));
-    }
-    add_cache(list);
-    add_count(list, "ElasticProbes", "Trials of content that compresses badly",
-              el_counters_total(counters, EL_COUNT_PROBES));
-    add_count(list, "ElasticExplored", "Bodies encoded once more, to measure other setups",
-              el_counters_total(counters, EL_COUNT_EXPLORED));
-    add_count(list, "ElasticExploredUsec", "CPU time of that, µs",
-              el_counters_total(counters, EL_COUNT_EXPLORED_NSEC) / 1000);
+    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void add_memory(list_t *list)
+{
+    static const row_t now[] = {
+        ROW("ElasticInFlight", "Bodies in an encoder now",
+            GAUGE("elastic_in_flight_bodies", "", "Bodies that are in an encoder")),
+        ROW("ElasticPool", "Bytes that are kept for the next bodies",
+            GAUGE("elastic_pool_bytes", "bytes", "Memory that is kept for the next bodies")),
+    };
+    static const row_t bound[] = {
+        ROW("ElasticMemory", "Bytes that bodies on their way hold",
+            GAUGE("elastic_memory_bytes", "bytes", "Memory that bodies on their way hold")),
+        ROW("ElasticMaxMemory", "Of, at most",
+            GAUGE("elastic_memory_limit_bytes", "bytes",
+                  "Memory that bodies on their way may hold")),
+    };
+
+    el_holders_forget_gone();
+    add_count(list, &now[0], el_held_nbytes(el_shared.busy));
+    add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
     if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
-        add_count(list, "ElasticMemory", "Bytes that bodies on their way hold",
-                  el_held_nbytes(el_shared.held));
-        add_count(list, "ElasticMaxMemory", "Of, at most",
-                  (uint64_t)el_shared.config.max_memory);
-    }
-    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
-        add_count(list, apr_pstrcat(list->pool, "ElasticSkipped-", el_reason_note(reason), NULL),
-                  apr_pstrcat(list->pool, "Not compressed: ", el_reason_text(reason), NULL),
-                  el_counters_total(counters, (el_counter_t)(EL_COUNT_SKIPPED + reason)));
+        add_count(list, &bound[0], el_held_nbytes(el_shared.held));
+        add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);
     }
 }
 
 apr_array_header_t *el_figures(apr_pool_t *pool)
 {
-    list_t list = {pool, apr_array_make(pool, 48, sizeof(el_figure_t))};
-    uint64_t started = atomic_load(&el_shared.counters->started);
-    uint64_t now = el_clock_usec();
+    list_t list = {pool, apr_array_make(pool, 64, sizeof(el_figure_t))};
 
-    add(&list, "ElasticVersion", "mod_elastic", false, ELASTIC_VERSION);
-    add(&list, "ElasticEngines", "Built in", false,
-        el_engine_list(apr_palloc(pool, ENGINES_SIZE), ENGINES_SIZE));
-    add_count(&list, "ElasticUptime", "Running for, s",
-              now > started ? (uint64_t)((double)(now - started) / MILLION) : 0);
+    add_build(&list);
     add_controller(&list);
+    add_position(&list);
     add_levels(&list);
-    add_counters(&list);
+    add_compressed(&list);
+    add_sibling_faults(&list);
+    add_cache(&list);
+    add_learning(&list);
+    add_memory(&list);
+    add_reasons(&list);
     return list.figures;
 }

@@ -1,6 +1,7 @@
 #include "httpd/status/status.h"
 
 #include "httpd/status/figures.h"
+#include "httpd/status/metrics.h"
 #include "httpd/status/status_costs.h"
 
 #include "apr_strings.h"
@@ -8,7 +9,9 @@
 #include "http_protocol.h"
 #include "mod_status.h"
 
-#define HANDLER_NAME "elastic-status"
+#define PREFIX "elastic-"
+#define STATUS PREFIX "status"
+#define METRICS PREFIX "metrics"
 
 /* For programs; people get a table. */
 static void add_costs(request_rec *r, apr_array_header_t *figures)
@@ -81,39 +84,50 @@ static void write_page(request_rec *r, const apr_array_header_t *figures)
              r);
 }
 
-/* Every response asks this; most handlers' names differ in the first letter. */
-static bool is_status(const char *handler)
+/* What a query asks for in place of the page. */
+static void answer_status(request_rec *r)
 {
-    return handler && *handler == *HANDLER_NAME && strcmp(handler, HANDLER_NAME) == 0;
+    const char *query = r->args ? r->args : "";
+
+    if (strcmp(query, "openmetrics") == 0) {
+        el_metrics_answer(r, EL_EXPOSITION_OPEN);
+    } else if (strcmp(query, "auto") == 0) {
+        ap_set_content_type(r, "text/plain; charset=utf-8");
+        write_lines(r, el_figures(r->pool));
+    } else if (strcmp(query, "json") == 0) {
+        ap_set_content_type(r, "application/json");
+        write_json(r, el_figures(r->pool));
+    } else {
+        ap_set_content_type(r, "text/html; charset=utf-8");
+        write_page(r, el_figures(r->pool));
+    }
 }
 
 EL_RARE static int answer(request_rec *r)
 {
-    const char *query = r->args ? r->args : "";
-    apr_array_header_t *figures;
+    bool is_metrics = strcmp(r->handler, METRICS) == 0;
 
+    if (!is_metrics && strcmp(r->handler, STATUS) != 0) {
+        return DECLINED;
+    }
     r->allowed |= AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) {
         return DECLINED;
     }
-    figures = el_figures(r->pool);
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (strcmp(query, "auto") == 0) {
-        ap_set_content_type(r, "text/plain; charset=utf-8");
-        write_lines(r, figures);
-    } else if (strcmp(query, "json") == 0) {
-        ap_set_content_type(r, "application/json");
-        write_json(r, figures);
+    if (is_metrics) {
+        el_metrics_answer(r, EL_EXPOSITION_TEXT);
     } else {
-        ap_set_content_type(r, "text/html; charset=utf-8");
-        write_page(r, figures);
+        answer_status(r);
     }
     return OK;
 }
 
+/* Every response asks this; most handlers' names differ in the first letter. */
 int el_status_handler(request_rec *r)
 {
-    return is_status(r->handler) ? answer(r) : DECLINED;
+    return r->handler && *r->handler == *PREFIX && strncmp(r->handler, PREFIX, strlen(PREFIX)) == 0
+               ? answer(r) : DECLINED;
 }
 
 int el_status_section(request_rec *r, int flags)

@@ -1,12 +1,15 @@
 /*
- * The status: the shared block in words. One list of figures, three ways to write it.
+ * The status: the shared block in words. One list of figures, and the ways to write it.
  */
 #ifndef ELASTIC_STATUS_STATUS_H
 #define ELASTIC_STATUS_STATUS_H
 
 #include "httpd/base/glue.h"
 
-/* SetHandler elastic-status: HTML, `?auto` lines of `Key: value`, `?json` one object. */
+/*
+ * SetHandler elastic-status: HTML, `?auto` lines of `Key: value`, `?json` one object, `?openmetrics`
+ * metrics. SetHandler elastic-metrics: metrics.
+ */
 int el_status_handler(request_rec *r);
 
 /* mod_status's hook: the same figures as a section of its page. */

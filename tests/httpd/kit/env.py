@@ -8,7 +8,8 @@ ELASTIC_MPM          event (default), worker, prefork
 ELASTIC_PRELOAD      a sanitizer's runtime, preloaded into httpd
 ELASTIC_PROTOCOLS    comma list of http/1.1, http/1.0, h2c, tls, h2 for every test that takes a
                      protocol
-ELASTIC_DEBIAN       where Debian's package apache2 is unpacked; / where it is installed (default)
+ELASTIC_DEBIAN       where Debian's packages apache2 and prometheus are unpacked; / where they are
+                     installed (default)
 ELASTIC_NO_SKIP      1: a skipped test counts as a failed one
 ELASTIC_KEEP         1: the servers' directories stay, to look at
 """

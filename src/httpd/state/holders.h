@@ -1,0 +1,20 @@
+/*
+ * What the processes of this server have now, in the shared block: encoders in use, and memory that
+ * their pools keep. What a process had that was killed is forgotten within seconds.
+ */
+#ifndef ELASTIC_STATE_HOLDERS_H
+#define ELASTIC_STATE_HOLDERS_H
+
+#include "httpd/base/glue.h"
+
+/* In child_init: this process begins with nothing. */
+void el_holders_child(void);
+
+/* An encoder of this process begins to work for a body, or has ended; any thread. */
+void el_holders_begin(void);
+void el_holders_end(void);
+
+/* Forgets what processes had that are gone. */
+void el_holders_forget_gone(void);
+
+#endif

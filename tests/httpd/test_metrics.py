@@ -1,0 +1,272 @@
+"""Metrics: the figures of ?auto and histograms of bodies, for Prometheus and in OpenMetrics."""
+
+import gzip
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from kit import bodies
+from kit.prometheus import Prometheus, promtool
+
+parser = pytest.importorskip("prometheus_client.parser", reason="package python3-prometheus-client")
+openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
+
+ROOT = Path(__file__).parents[2]
+ALERTS = ROOT / "contrib" / "elastic-alerts.yml"
+DASHBOARD = ROOT / "contrib" / "elastic-dashboard.json"
+MANUAL = ROOT / "docs" / "manual" / "metrics.md"
+
+OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+# What Prometheus 2 sends.
+SCRAPER = ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
+           "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
+WHOLE = bodies.text(50000)
+STREAM = bodies.text(300000)
+
+CONFIG = """
+Elastic On
+ElasticLevel gzip 6
+ElasticLevel br 4
+ElasticPrecompressed On
+ElasticMaxMemory 1G
+<Location /elastic-metrics>
+    SetHandler elastic-metrics
+</Location>
+"""
+
+# The stream is held while the file is there.
+HOLD = """
+head("Content-Type: text/plain")
+out(bodies.text(300000))
+while os.path.exists(os.path.join(os.environ["DOCUMENT_ROOT"], "hold")):
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture(scope="module")
+def site(httpd_shared):
+    server = httpd_shared(CONFIG, files={"a.txt": WHOLE, "i.png": WHOLE, "s.css": WHOLE},
+                          cgi={"hold.cgi": HOLD})
+    server.write("s.css.gz", gzip.compress(WHOLE))
+    return server
+
+
+def families(server, path="/elastic-status?openmetrics", accept=SCRAPER):
+    """{name: family}; its samples are (name, labels, value, …)."""
+    answer = server.get(path, headers={"Accept": accept})
+    assert answer.status == 200
+    parse = openmetrics if answer.headers["Content-Type"] == OPEN else parser
+    return {family.name: family
+            for family in parse.text_string_to_metric_families(answer.body.decode())}
+
+
+def samples(server, **kw):
+    """{(name, labels): value}."""
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value
+            for family in families(server, **kw).values() for sample in family.samples}
+
+
+def value(server, name, **labels):
+    return samples(server)[name, tuple(sorted(labels.items()))]
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("accept,metrics,status", [
+    (None, TEXT, OPEN), ("*/*", TEXT, OPEN), ("text/plain", TEXT, TEXT), (SCRAPER, OPEN, OPEN),
+    ("application/openmetrics-text;q=0.1,text/plain", TEXT, TEXT)])
+def test_the_format_is_what_the_scraper_asks_for(site, accept, metrics, status):
+    headers = {"Accept": accept} if accept else {}
+    for path, wanted in (("/elastic-metrics", metrics), ("/elastic-status?openmetrics", status)):
+        answer = site.get(path, headers=headers)
+        assert answer.status == 200 and answer.headers["Content-Type"] == wanted, (path, answer)
+        assert answer.body.endswith(b"\n# EOF\n") == (wanted == OPEN)
+        assert answer.has_token("Vary", "Accept")
+        assert answer.has_token("Cache-Control", "no-store")
+
+
+def test_head_and_other_methods(site):
+    head = site.head("/elastic-metrics")
+    assert head.status == 200 and head.raw == b"" and head.headers["Content-Type"] == TEXT
+    assert site.get("/elastic-metrics", method="POST").status in (404, 405)
+
+
+def test_promtool_has_nothing_to_say(site):
+    site.get("/a.txt", ae="gzip")
+    text = site.get("/elastic-metrics").body
+    assert promtool("check", "metrics", text=text) == (True, "")
+
+
+def test_each_format_has_the_same_samples(site):
+    """Those of the load change meanwhile, and the scrapes themselves are not compressed."""
+    moving = re.compile(r"uptime|samples|load_ratio|position|price|in_flight|pool|level|skipped")
+
+    def still(found):
+        return {key: amount for key, amount in found.items() if not moving.search(key[0])}
+
+    text = still(samples(site, path="/elastic-metrics", accept="text/plain"))
+    opened = still(samples(site, path="/elastic-status?openmetrics"))
+    assert opened == text and len(text) > 300
+
+
+def test_each_family_says_what_it_is(site):
+    for name, family in families(site).items():
+        assert name.startswith("elastic_") and family.documentation, name
+        assert family.type in ("counter", "gauge", "histogram", "info"), name
+        if family.unit:
+            assert name.endswith("_" + family.unit) and family.unit in ("seconds", "bytes", "ratio")
+        else:
+            assert not re.search(r"seconds|bytes|ratio", name), name
+
+
+def test_the_values_are_those_of_the_status_page(site):
+    site.get("/a.txt", ae="gzip")
+    status, found = site.status(), samples(site)
+    for key, name, scale in (
+            ("ElasticCompressed", "elastic_compressed_responses_total", 1),
+            ("ElasticBytesIn", "elastic_input_bytes_total", 1),
+            ("ElasticBytesOut", "elastic_output_bytes_total", 1),
+            ("ElasticPrecompressed", "elastic_precompressed_responses_total", 1),
+            ("ElasticCpuUsec", "elastic_encoding_cpu_seconds_total", 1e6),
+            ("ElasticInterval", "elastic_sample_interval_seconds", 1e3),
+            ("ElasticCPUHigh", "elastic_cpu_high_ratio", 1),
+            ("ElasticMaxMemory", "elastic_memory_limit_bytes", 1)):
+        assert found[name, ()] * scale == pytest.approx(float(status[key])), key
+    for reason in ("off", "small", "tls-compression"):
+        key = ("elastic_skipped_responses_total", (("reason", reason),))
+        assert found[key] == float(status["ElasticSkipped-" + reason])
+    assert found["elastic_level", (("coding", "gzip"),)] == float(status["ElasticLevelGzip"])
+    build = ("elastic_build_info", (("engines", status["ElasticEngines"]),
+                                    ("version", status["ElasticVersion"])))
+    assert found[build] == 1
+
+
+def grown(server, act):
+    before = samples(server)
+    act()
+    return {key: amount - before.get(key, 0) for key, amount in samples(server).items()
+            if amount != before.get(key, 0)}
+
+
+@pytest.mark.parametrize("path,coding,engines,body", [
+    ("/a.txt", "gzip", ("zlib", "isal", "libdeflate"), WHOLE),
+    ("/a.txt", "br", ("brotli",), WHOLE),
+    ("/hold.cgi", "gzip", ("zlib", "isal", "libdeflate"), STREAM),
+    ("/s.css", "gzip", ("precompressed",), WHOLE)])
+def test_each_body_is_in_the_histograms_of_what_made_it(site, path, coding, engines, body):
+    def ask():
+        sent.append(site.get(path, ae=coding))
+        assert sent[0].coding == coding and sent[0].body == body
+        engine.append(site.notes(sent[0])["elastic-engine"])
+
+    sent, engine = [], []
+    found = grown(site, ask)
+    assert engine[0] in engines
+    labels = (("coding", coding), ("engine", engine[0]))
+    size = len(sent[0].raw)
+    assert found["elastic_body_size_bytes_count", labels] == 1
+    assert found["elastic_body_size_bytes_sum", labels] == len(body)
+    assert found["elastic_encoded_size_bytes_sum", labels] == size
+    ratio = found["elastic_size_ratio_sum", labels]
+    assert ratio == pytest.approx(size / len(body), abs=2e-6)
+    files = engine[0] == "precompressed"
+    assert (("elastic_encoding_seconds_count", labels) in found) != files
+    if not files:
+        assert found["elastic_encoding_seconds_sum", labels] > 0
+        level = (("coding", coding), ("level", "6" if coding == "gzip" else "4"))
+        assert found["elastic_level_responses_total", level] == 1
+    # Cumulative: every class from its own up.
+    buckets = {dict(key[1])["le"] for key in found if key[0] == "elastic_body_size_bytes_bucket"}
+    assert buckets == {le for le in ("65536.0", "131072.0", "262144.0", "1048576.0", "16777216.0",
+                                     "+Inf") if float(le) >= len(body)}
+
+
+def test_what_is_not_compressed_is_counted_by_reason(site):
+    found = grown(site, lambda: site.get("/i.png", ae="gzip"))
+    assert found["elastic_skipped_responses_total", (("reason", "type"),)] >= 1
+    assert not any(key[0].startswith("elastic_body") for key in found)
+
+
+def in_flight(server, count):
+    server.wait_for(lambda: value(server, "elastic_in_flight_bodies") == count, 60,
+                    f"{count} bodies in flight")
+
+
+def test_bodies_in_flight_are_counted_until_they_end_or_their_child_is_killed(httpd):
+    server = httpd(CONFIG, cgi={"hold.cgi": HOLD})
+    server.write("hold", "")
+    with server.stream("/hold.cgi", ae="gzip") as one:
+        assert one.coding == "gzip"
+        with server.stream("/hold.cgi", ae="gzip"):
+            in_flight(server, 2)
+        (server.docs / "hold").unlink()
+        assert one.read_all() == STREAM
+    in_flight(server, 0)
+    server.wait_for(lambda: value(server, "elastic_pool_bytes") > 0, 60, "what the pool keeps")
+    server.write("hold", "")
+    server.expect_log("exit signal Killed|AH00052")
+    with server.stream("/hold.cgi", ae="gzip"):
+        in_flight(server, 1)
+        for pid in server.children():
+            os.kill(pid, signal.SIGKILL)
+        in_flight(server, 0)
+    (server.docs / "hold").unlink()
+
+
+@pytest.mark.debian
+def test_prometheus_scrapes_it(site):
+    for _ in range(3):
+        site.get("/a.txt", ae="br")
+    server = Prometheus(site.port, "/elastic-metrics", ALERTS)
+    try:
+        site.wait_for(lambda: server.query('up{job="httpd"} == 1'), 60, "the first scrape")
+        wanted = site.status()["ElasticCompressed"]
+        query = "elastic_compressed_responses_total"
+        site.wait_for(lambda: server.query(query)[0][1] == float(wanted), 60, "the count")
+        name = 'elastic_body_size_bytes_count{coding="br",engine="brotli"}'
+        assert server.query(name)[0][1] >= 3
+        site.get("/a.txt", ae="br")
+        site.wait_for(lambda: server.query(query)[0][1] == float(wanted) + 1, 60, "one more")
+        assert server.query("histogram_quantile(0.5, elastic_body_size_bytes_bucket"
+                            '{engine="brotli"})')[0][1] == pytest.approx(50000, rel=0.4)
+        site.wait_for(lambda: set(server.rules().values()) == {"ok"}, 60, "the rules")
+        for query in queries():
+            server.query(query)
+    finally:
+        server.stop()
+
+
+def queries():
+    """Those of the dashboard."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    for panel in panels:
+        for target in panel["targets"]:
+            yield (target["expr"].replace("$__rate_interval", "1m").replace("$__range", "1h")
+                   .replace("$job", ".*").replace("$instance", ".*"))
+
+
+def test_the_alerts_are_as_promtool_wants_them():
+    ok, said = promtool("check", "rules", ALERTS)
+    assert ok, said
+
+
+def test_alerts_and_dashboard_ask_for_what_is_there(site):
+    there = {key[0] for key in samples(site)} | {"elastic_follows_file"}
+    asked = re.findall(r"\belastic_\w+", ALERTS.read_text() + " ".join(queries()))
+    assert len(set(asked)) > 20 and set(asked) <= there, set(asked) - there
+
+
+def test_the_manual_has_every_family_and_alert(site):
+    text = MANUAL.read_text()
+    rows = set(re.findall(r"(?m)^\| `(elastic_\w+)", text))
+    there = {re.sub("_total$", "", name) + ("_total" if family.type == "counter" else
+                                            "_info" if family.type == "info" else "")
+             for name, family in families(site).items()}
+    assert rows - {"elastic_follows_file", "elastic_byte_price_seconds"} == \
+        there - {"elastic_byte_price_seconds"}
+    assert set(re.findall(r"(?m)^\| `(Elastic\w+)`", text)) == \
+        set(re.findall(r"alert: (\w+)", ALERTS.read_text()))
