@@ -180,3 +180,22 @@ def test_every_setup_has_its_own(httpd):
         for path in ("/page.html", "/low/page.html"):
             server.wait_for(lambda path=path: kept(path), 60, f"{path} in {coding}")
         assert kept("/low/page.html") == "1" != kept("/page.html")
+
+
+def test_nobody_waits_for_an_encoding_that_memory_did_not_allow(httpd):
+    """A sparse file, whose encoding would be waited for longer than a client waits."""
+    server = httpd("Elastic On\nElasticCache On\nElasticControl off\nElasticLevel br 11\n"
+                   "ElasticWholeBody 1G\nElasticPoolMemory 1000G\nElasticMaxMemory 1M\n",
+                   modules=("socache_shmcb",))
+    path = server.write("large.txt", b"")
+    os.truncate(path, 1 << 29)
+    changed = os.stat(path).st_ctime
+    server.wait_for(lambda: time.time() > changed + 2.1, 60, "the file to be two seconds old")
+    misses = int(server.status()["ElasticCacheMisses"])
+    with server.connect() as connection:  # to one process
+        for _ in range(2):
+            connection.send(b"HEAD /large.txt HTTP/1.1\r\nHost: localhost\r\n"
+                            b"Accept-Encoding: br\r\n\r\n")
+            got = connection.read_head()
+            assert got.status == 200 and "Content-Encoding" not in got.headers
+    assert int(server.status()["ElasticCacheMisses"]) == misses + 2

@@ -144,6 +144,7 @@ apr_status_t el_send_encode_whole(el_send_t *send, const el_policy_t *policy,
     apr_status_t rv = el_send_gather(send, bb);
 
     if (rv != APR_SUCCESS || moment->outcome != EL_OUTCOME_NONE) {
+        el_send_release(send);
         return rv;
     }
     if (!el_encoder_whole(&send->encoder, whole->data, whole->nbytes)) {
