@@ -22,7 +22,7 @@
 #include "elastic/tally.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 15
+#define EL_BLOCK_VERSION 16
 
 typedef struct {
     uint32_t magic;

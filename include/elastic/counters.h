@@ -60,7 +60,9 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(CACHE_HITS)      /* responses that went out with an encoding that was kept */                \
     X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
     X(CACHE_STORED)    /* encodings that the store took */                                         \
-    X(CACHE_FAULTS)    /* what went wrong with the store */
+    X(CACHE_FAULTS)    /* what went wrong with the store */                                        \
+    X(DICTIONARIES)    /* responses that were given out as dictionaries */                         \
+    X(DICTIONARY_FAULTS) /* what went wrong with the folder of dictionaries */
 
 typedef enum {
 #define X(id) EL_COUNT_##id,

@@ -8,6 +8,8 @@
 #include "httpd/config/stock_directives.h"
 #include "httpd/control/sampler.h"
 #include "httpd/control/timer.h"
+#include "httpd/dictionary/dictionaries.h"
+#include "httpd/filters/dictionary.h"
 #include "httpd/filters/inflate_output.h"
 #include "httpd/filters/input.h"
 #include "httpd/filters/insertion.h"
@@ -73,6 +75,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
     (void)pconf;
     (void)plog;
     (void)ptemp;
+    el_dictionaries_check(server);
     return el_store_check(server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -93,6 +96,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     el_store_open(server, pconf);
+    el_dictionaries_open(server, pconf);
     el_sampler_open(server, pconf);
     el_timer_start(server, pconf);
     el_improver_open(server);
@@ -184,6 +188,7 @@ static void register_hooks(apr_pool_t *pconf)
     el_input_register();
     el_not_modified_register();
     el_padding_register();
+    el_dictionary_filter_register();
     el_ranges_register();
 }
 

@@ -123,6 +123,22 @@ VALUES = {
     "ElasticCacheScope": [Values(["server", "all"], ["vhost", "1"], ["server", "all", "All"])],
     "ElasticCacheMaxSize": [Values(["bytes", "K"], ["-1", "2G", "much", "Off"],
                                    ["0", "64K", "1M", "100000"])],
+    "ElasticDictionary": [
+        Values(["Off", "match"],
+               ["On", "match", ("match=", "empty"), ('id="a"', "a"), ('match="/a" b', "b"),
+                ('match="/a" matches="/b"', "matches"), ('match="/(a)"', "/(a)"),
+                ('match="https://a/b"', "https://a/b"), ('match="/a b"', "/a b"),
+                ('match="/:a/:a"', "/:a/:a"), ('match="/../a"', "/../a"), ('match="?a"', "?a"),
+                ('match="/a" id="\xe9"', "id="), ('match="/a" id="' + "x" * 1025 + '"', "id=")],
+               ["Off", "off"]),
+        Values(["DESTINATION"], [('match="/a" match-dest="document scripts"', "scripts"),
+                                 ('match="/a" match-dest=("document")', "document")], [])],
+    "ElasticDictionaryLink": [Values(
+        ["Off", "URL"], ["a b", '""', "</a>", '"/a b"'],
+        ["/dict", "https://example.org/dict?a=b", "Off"])],
+    "ElasticDictionaryStore": [Values(
+        ["folder", "1M"], ['""', "/tmp 1K", "/tmp lots", "/tmp 64M 1", "/tmp -1"],
+        ["/tmp", "/tmp 1M", "/tmp 2G"])],
     "ElasticProcStat": [Values([], [], ["/proc/stat", "/nonexistent/stat"])],
 }
 
@@ -152,7 +168,7 @@ GLOBAL = {
     "ElasticGoal": "cpu", "ElasticPosition": "/run/elastic.position", "ElasticPoolMemory": "64M",
     "ElasticMaxMemory": "1G", "ElasticCacheStore": "shmcb:(8388608)", "ElasticCacheMaxSize": "1M",
     "ElasticCacheKey": "/nonexistent/key",
-    "ElasticIdle": "10 top",
+    "ElasticIdle": "10 top", "ElasticDictionaryStore": "/tmp 64M",
 }
 PER_SERVER = {"ElasticMTU": "1500", "ElasticCacheScope": "all"}
 PER_DIRECTORY = {
@@ -161,6 +177,8 @@ PER_DIRECTORY = {
     "ElasticPrecompressedRoot": "/var/cache/siblings",
     "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
     "ElasticPadding": "32", "ElasticCache": "On",
+    "ElasticDictionary": 'match="/a/*" match-dest="document style" id="1"',
+    "ElasticDictionaryLink": "/dict",
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 
@@ -241,6 +259,14 @@ def test_good_value_passes_without_a_word(check, line):
     ok, output = check.run(line)
     assert ok, output
     assert "elastic:" not in output and "Elastic" not in output, output
+
+
+@pytest.mark.parametrize("rule", [
+    'match="/a/*"', "match=/a", 'match="/:a?{b}+" match-dest="document" id="v 1"', 'match="*.js"',
+    'MATCH="/a" match-dest="" id=""', 'match-dest="script style" match="/"'])
+def test_good_rules_for_dictionaries_pass_without_a_word(check, rule):
+    ok, output = check.run(f"ElasticDictionaryStore /tmp\nElasticDictionary {rule}")
+    assert ok and "lastic" not in output, output
 
 
 @pytest.mark.parametrize("line,names,built_in", CLAMPED)

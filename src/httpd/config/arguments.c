@@ -125,9 +125,8 @@ static bool find_word(const el_word_t *words, const char *given, int64_t *value)
     return false;
 }
 
-/* The value of the only word on a line, within its bounds. */
-static bool parse(const cmd_parms *cmd, const el_argument_t *argument, const char *given,
-                  int64_t *value)
+bool el_argument_read(const cmd_parms *cmd, const el_argument_t *argument, const char *given,
+                      int64_t *value)
 {
     size_t digits;
     int64_t factor;
@@ -163,7 +162,7 @@ const char *el_set_value(cmd_parms *cmd, void *config, const char *args)
     if (error) {
         return error;
     }
-    if (!parse(cmd, argument, el_only_word(cmd, args), &value)) {
+    if (!el_argument_read(cmd, argument, el_only_word(cmd, args), &value)) {
         return el_refuse(cmd, args);
     }
     if (argument->adjust) {

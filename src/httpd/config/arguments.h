@@ -63,6 +63,13 @@ typedef struct {
     void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
 } el_argument_t;
 
+/*
+ * Reads a word or a number, of which `argument` has the unit, the bounds and the words. False leaves
+ * `value`; NULL is neither.
+ */
+bool el_argument_read(const cmd_parms *cmd, const el_argument_t *argument, const char *given,
+                      int64_t *value);
+
 /* The function of every directive with an el_argument_t: RAW_ARGS. */
 const char *el_set_value(cmd_parms *cmd, void *config, const char *args);
 

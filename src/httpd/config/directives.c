@@ -2,6 +2,7 @@
 #include "httpd/config/directives.h"
 
 #include "httpd/config/arguments.h"
+#include "httpd/config/dictionary_directives.h"
 #include "httpd/config/settings.h"
 
 #include "elastic/etag.h"
@@ -422,6 +423,15 @@ const command_rec el_commands[] = {
     VALUE("ElasticCacheMaxSize", RSRC_CONF,
           "the bytes of the largest encoding that is kept; K, M or G may follow",
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
+    AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
+                     "Off, or match=\"PATTERN\", a URL pattern without regular expressions, and "
+                     "perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses here become "
+                     "dictionaries"),
+    AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
+                     "Off, or the URL of a dictionary that documents here name in a Link field"),
+    AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,
+                     "the path of the folder in which dictionaries are kept, and the bytes that they "
+                     "may have, 1M or more; K, M or G may follow"),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),

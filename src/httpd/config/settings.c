@@ -112,6 +112,8 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
         }
     }
     to->siblings_root = from->siblings_root ? from->siblings_root : to->siblings_root;
+    to->dictionary = from->dictionary ? from->dictionary : to->dictionary;
+    to->dictionary_link = from->dictionary_link ? from->dictionary_link : to->dictionary_link;
     if (from->types_replace || !to->types) {
         to->types_replace = to->types_replace || from->types_replace;
         to->types = from->types ? from->types : to->types;
@@ -128,6 +130,7 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 
     /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
     el_values_merge(&to->values, &from->values);
+    to->has_dictionaries = to->has_dictionaries || from->has_dictionaries;
     return to;
 }
 
@@ -206,6 +209,16 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding)
 uint64_t el_dir_whole_body(const el_dir_t *dir)
 {
     return (uint64_t)el_value(&dir->values, EL_DIR_WHOLE_BODY, DEFAULT_WHOLE_BODY);
+}
+
+const el_dictionary_rule_t *el_dir_dictionary(const el_dir_t *dir)
+{
+    return dir->dictionary && dir->dictionary->match ? dir->dictionary : NULL;
+}
+
+const char *el_dir_dictionary_link(const el_dir_t *dir)
+{
+    return dir->dictionary_link && *dir->dictionary_link ? dir->dictionary_link : NULL;
 }
 
 uint64_t el_server_pool_memory(const el_server_t *server)

@@ -85,6 +85,13 @@ typedef struct {
     const server_rec *server; /* whose configuration it stands in */
 } el_siblings_root_t;
 
+/* ElasticDictionary; all NULL: Off. */
+typedef struct {
+    const char *match; /* el_url_pattern_fault() has none */
+    const char *dest;  /* words between spaces; "": any */
+    const char *id;    /* "": none */
+} el_dictionary_rule_t;
+
 typedef struct {
     el_values_t values;
     bool range_set[EL_CODINGS];
@@ -95,6 +102,8 @@ typedef struct {
     bool types_replace;        /* the default types do not count */
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
     const el_siblings_root_t *siblings_root; /* NULL: not set */
+    const el_dictionary_rule_t *dictionary;  /* NULL: not set */
+    const char *dictionary_link; /* ElasticDictionaryLink; NULL: not set; "": Off */
 } el_dir_t;
 
 /* ElasticCacheStore. */
@@ -105,6 +114,12 @@ typedef struct {
     bool remote;           /* other machines reach it */
 } el_cache_store_t;
 
+/* ElasticDictionaryStore. */
+typedef struct {
+    const char *folder;
+    uint64_t most; /* bytes */
+} el_dictionary_store_t;
+
 typedef struct {
     el_values_t values;
     const char *proc_stat; /* NULL: not set */
@@ -112,6 +127,8 @@ typedef struct {
     const char *goal;      /* ElasticGoal, which el_goal_parse() takes; NULL: not set */
     const el_cache_store_t *cache_store; /* NULL: not set */
     const char *cache_key; /* ElasticCacheKey; NULL: not set */
+    const el_dictionary_store_t *dictionary_store; /* NULL: not set */
+    bool has_dictionaries; /* an ElasticDictionary stands somewhere in this server's configuration */
 } el_server_t;
 
 /* Whether some directive keeps or removes a tag: then a tag does not show a dynamic coding. */
@@ -185,6 +202,12 @@ el_range_t el_dir_range(const el_dir_t *dir, el_coding_t coding);
 
 /* Bytes up to which a complete body is encoded in one call. */
 uint64_t el_dir_whole_body(const el_dir_t *dir);
+
+/* Which responses here become dictionaries; NULL: none. */
+const el_dictionary_rule_t *el_dir_dictionary(const el_dir_t *dir);
+
+/* The dictionary that documents here name; NULL: none. */
+const char *el_dir_dictionary_link(const el_dir_t *dir);
 
 /* Bytes of kept encoder contexts, of all processes together. */
 uint64_t el_server_pool_memory(const el_server_t *server);

@@ -1,0 +1,131 @@
+#include "httpd/dictionary/dictionaries.h"
+
+#include "httpd/config/settings.h"
+#include "httpd/dictionary/folder.h"
+#include "httpd/state/shared.h"
+
+#include "host/clock.h"
+
+#include "http_core.h"
+#include "http_log.h"
+#include "http_main.h"
+#include "unixd.h"
+
+#include <stdatomic.h>
+
+EL_USE_LOG;
+
+/* Seconds between two lines of one process. */
+#define QUIET 60
+
+static el_folder_t folder = {.fd = -1};
+static const char *path;
+
+/* When this process may complain again: seconds of el_clock_sec(). */
+static atomic_uint_least64_t quiet_until;
+
+static void complain(int error, const char *what)
+{
+    uint64_t now = el_clock_sec(), until = atomic_load(&quiet_until);
+
+    el_shared_count(EL_COUNT_DICTIONARY_FAULTS, 1);
+    if (now >= until && atomic_compare_exchange_strong(&quiet_until, &until, now + QUIET)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, error, ap_server_conf,
+                     "elastic: ElasticDictionaryStore %s: %s; responses go out without it", path,
+                     what);
+    }
+}
+
+static bool any_server_has_dictionaries(const server_rec *server)
+{
+    for (; server; server = server->next) {
+        if (el_server_of(server)->has_dictionaries) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A line in the log where the folder cannot be used; also of what is no reason not to open it. */
+static void check_folder(server_rec *main_server, const el_dictionary_store_t *store)
+{
+    el_folder_t opened;
+
+    if (!el_folder_open(&opened, store->folder, store->most)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, main_server,
+                     "elastic: ElasticDictionaryStore %s: there is no such folder that may be read: "
+                     "no dictionaries are used", store->folder);
+        return;
+    }
+    if (!el_folder_may_write(&opened, ap_unixd_config.user_id, ap_unixd_config.group_id)
+        && geteuid() == 0) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
+                     "elastic: ElasticDictionaryStore %s: the user %s may not write to the folder; it "
+                     "takes chown %s", store->folder, ap_unixd_config.user_name,
+                     ap_unixd_config.user_name);
+    }
+    el_folder_close(&opened);
+}
+
+void el_dictionaries_check(server_rec *main_server)
+{
+    const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
+
+    /* httpd reads its configuration twice at startup; the first time is only a test of it. */
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
+        && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST) {
+        return;
+    }
+    if (store && !el_folder_built_in()) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
+                     "elastic: ElasticDictionaryStore: no dictionaries are used: this build has no "
+                     "libcrypto");
+    } else if (store) {
+        check_folder(main_server, store);
+    } else if (any_server_has_dictionaries(main_server)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
+                     "elastic: ElasticDictionary has no effect without ElasticDictionaryStore");
+    }
+}
+
+static apr_status_t close_folder(void *unused)
+{
+    (void)unused;
+    el_folder_close(&folder);
+    return APR_SUCCESS;
+}
+
+void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
+{
+    const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
+
+    folder.fd = -1;
+    if (store && el_folder_built_in() && el_folder_open(&folder, store->folder, store->most)) {
+        path = store->folder;
+        apr_pool_cleanup_register(pconf, NULL, close_folder, apr_pool_cleanup_null);
+    }
+}
+
+bool el_dictionaries_are_open(void)
+{
+    return folder.fd >= 0;
+}
+
+size_t el_dictionaries_most(void)
+{
+    return EL_FOLDER_FILE_MOST;
+}
+
+bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)
+{
+    uint8_t hash[EL_FOLDER_HASH];
+
+    if (!el_folder_hash(bytes, nbytes, hash)) {
+        return false;
+    }
+    if (!el_folder_put(&folder, hash, bytes, nbytes, entry)) {
+        complain(errno, "a dictionary cannot be kept");
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,31 @@
+/*
+ * The dictionaries of this server (RFC 9842): those that it has given out, in the folder of
+ * ElasticDictionaryStore. Whatever is wrong with the folder, responses go out as if it was not
+ * configured: functions return false, count the fault, and log it once a minute at most.
+ */
+#ifndef ELASTIC_DICTIONARY_DICTIONARIES_H
+#define ELASTIC_DICTIONARY_DICTIONARIES_H
+
+#include "httpd/base/glue.h"
+
+#include "elastic/dictionary.h"
+
+/*
+ * In check_config, so in configtest too: warns where the folder cannot be used, or where there is an
+ * ElasticDictionary and no folder.
+ */
+void el_dictionaries_check(server_rec *main_server);
+
+/* In post_config: opens the folder. Without one there are no dictionaries. */
+void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf);
+
+/* Whether there is a folder; any thread, as all below. */
+bool el_dictionaries_are_open(void);
+
+/* Bytes of the largest dictionary. */
+size_t el_dictionaries_most(void);
+
+/* Keeps the `nbytes` as a dictionary that is given out as `entry` says. False: it must not be. */
+bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes);
+
+#endif

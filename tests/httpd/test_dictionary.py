@@ -1,0 +1,253 @@
+"""Responses that become dictionaries (RFC 9842): which, what they carry, and what is kept of them."""
+
+import base64
+import hashlib
+import os
+
+import pytest
+
+from kit import at, bodies, check, env
+
+DICT = bodies.text(30_000)
+PAGE = bodies.html(20_000)
+
+RULE = 'ElasticDictionary match="/pages/*"'
+WEEK = 'Header set Cache-Control "public, max-age=604800"'
+
+
+def store_of(server):
+    return server.root / "dictionaries"
+
+
+def make_store(server, mode=0o700):
+    """The folder of dictionaries, of httpd's user."""
+    store = store_of(server)
+    store.mkdir(exist_ok=True)
+    store.chmod(mode)
+    if env.IS_ROOT:
+        user = env.child_user()
+        os.chown(store, user.pw_uid, user.pw_gid)
+    return store
+
+
+def name_of(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def hash_field(body):
+    """Available-Dictionary for a client that has `body`."""
+    return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
+
+
+def entries(server, body):
+    """What the folder says of the dictionary, by origin."""
+    found = {}
+    for file in store_of(server).glob(name_of(body) + ".*"):
+        lines = dict(line.partition(" ")[::2] for line in file.read_text().splitlines())
+        found[lines["origin"]] = lines
+    return found
+
+
+# Below /NAME: what is set there, beside a rule and a lifetime of a week.
+REFUSED = {
+    "private": 'Header set Cache-Control "private, max-age=60"',
+    "fields": 'Header set Cache-Control "private=\\"a\\", max-age=60"',
+    "nostore": 'Header set Cache-Control "no-store, max-age=60"',
+    "nocache": 'Header set Cache-Control "no-cache, max-age=60"',
+    "forever": "Header unset Cache-Control",
+    "zero": 'Header set Cache-Control "max-age=0"',
+    "cookie": 'Header add Set-Cookie "a=b"',
+    "error": 'Header always add Set-Cookie "a=b"',
+    "varies": 'Header add Vary "Accept, Cookie"',
+    "any": 'Header set Vary "*"',
+    "encoded": 'Header set Content-Encoding "aes128gcm"',
+    "off": "ElasticDictionary Off",
+}
+
+CONFIG = f"""
+Elastic On
+ElasticDictionaryStore {{root}}/dictionaries
+AddOutputFilter INCLUDES .shtml
+<Directory {{docs}}>
+    Options +Includes +ExecCGI
+</Directory>
+""" + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
+    + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK) \
+    + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
+    + at("stale", RULE, 'Header set Cache-Control "max-age=0, stale-while-revalidate=600"') \
+    + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
+    + at("linked", 'ElasticDictionaryLink /d/dict.bin', 'Header set Link "</a>; rel=next"') \
+    + at("both", 'ElasticDictionaryLink /d/dict.bin', RULE, WEEK)
+
+CGI = {
+    "slow.cgi": "head('Content-Type: text/plain')\nout('a' * 9000)\ntime.sleep(0.2)\nout('b' * 9000)\n",
+    "none.cgi": "head('Content-Type: text/plain', 'Status: 404')\nout('a' * 9000)\n",
+}
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    made = httpd_shared(CONFIG, modules=("include",), tls=True, h2=env.possible("h2"), start=False,
+                        files={"dict.bin": DICT, "dict.txt": DICT, "page.html": PAGE, "no.txt": b"",
+                               "large.bin": bytes(9_000_000)}, cgi=CGI)
+    make_store(made)
+    return made.start()
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols("http/1.1", "tls", "h2")
+def test_a_dictionary_is_kept_and_given_out(server, protocol):
+    port = server.port if protocol == "http/1.1" else server.tls_port
+    host = None if protocol == "h2" else {"Host": f"127.0.0.1:{port}"}
+    answer = server.get("/d/dict.bin", protocol=protocol, headers=host)
+    check.plain(answer, DICT, varies=False)
+    assert answer.headers["Use-As-Dictionary"] == 'match="/pages/*"'
+    kept = store_of(server) / name_of(DICT)
+    assert kept.read_bytes() == DICT and kept.stat().st_mode & 0o777 == 0o600
+    scheme = "http" if protocol == "http/1.1" else "https"
+    entry = entries(server, DICT)[f"{scheme}://127.0.0.1:{port}"]
+    assert entry["path"] == "/d/dict.bin" and entry["match"] == "/pages/*"
+    # Twice the lifetime that the browser counts.
+    assert 2 * 604700 < int(entry["expires"]) - kept.stat().st_mtime < 2 * 604900 + 3600
+
+
+def test_it_is_given_out_whatever_its_coding_is(server):
+    answer = server.get("/d/dict.txt", ae="gzip")
+    check.encoded(answer, "gzip", DICT)
+    assert answer.headers["Use-As-Dictionary"] == 'match="/pages/*"'
+    answer = server.get("/plain/dict.txt", ae="gzip")
+    check.plain(answer, DICT, varies=False)
+    assert "Use-As-Dictionary" in answer.headers
+
+
+def test_all_of_a_rule_is_given_out(server):
+    answer = server.get("/full/dict.txt?a=b", headers={"Host": "LocalHost"})
+    assert answer.headers["Use-As-Dictionary"] == (
+        'match="*.txt", match-dest=("document" "script"), id="v 1\\""')
+    found = entries(server, DICT)["http://localhost"]
+    assert (found["path"], found["match"], found["match-dest"], found["id"]) == (
+        "/full/dict.txt", "*.txt", "document script", 'v 1"')
+
+
+@pytest.mark.parametrize("place", ["stale", "expires"])
+def test_other_lifetimes_count(server, place):
+    assert "Use-As-Dictionary" in server.get(f"/{place}/dict.bin").headers
+
+
+def test_a_body_that_comes_in_pieces_becomes_one(server):
+    body = b"a" * 9000 + b"b" * 9000
+    answer = server.get("/d/slow.cgi", ae="gzip")
+    check.encoded(answer, "gzip", body)
+    assert "Use-As-Dictionary" in answer.headers
+    assert (store_of(server) / name_of(body)).read_bytes() == body
+
+
+@pytest.mark.parametrize("place", sorted(REFUSED))
+def test_what_is_not_for_everyone_becomes_none(server, place):
+    answer = server.get(f"/{place}/page.html")
+    assert answer.status == 200 and answer.raw == PAGE
+    assert "Use-As-Dictionary" not in answer.headers
+    assert not (store_of(server) / name_of(PAGE)).exists()
+
+
+@pytest.mark.parametrize("name,value", [
+    ("Authorization", "Basic YTpi"), ("Range", "bytes=0-99"), ("Host", "example.org"),
+    ("Host", "127.0.0.1.example.org")])
+def test_other_requests_get_none(server, name, value):
+    answer = server.get("/d/page.html", headers={name: value})
+    assert answer.status in (200, 206) and "Use-As-Dictionary" not in answer.headers
+    assert not (store_of(server) / name_of(PAGE)).exists()
+
+
+@pytest.mark.parametrize("path,method,status", [
+    ("/d/no.txt", "GET", 200), ("/d/none.cgi", "GET", 404), ("/d/large.bin", "GET", 200),
+    ("/d/dict.bin", "HEAD", 200), ("/d/slow.cgi", "POST", 200)])
+def test_other_responses_are_none(server, path, method, status):
+    answer = server.get(path, method=method)
+    assert answer.status == status and answer.complete
+    assert "Use-As-Dictionary" not in answer.headers
+
+
+def test_a_host_that_is_not_the_servers_has_none(server):
+    answer = server.get("/d/page.html", protocol="tls", headers={"Host": "evil.example"})
+    assert answer.raw == PAGE and "Use-As-Dictionary" not in answer.headers
+    assert not (store_of(server) / name_of(PAGE)).exists()
+
+
+def test_documents_name_the_dictionary(server):
+    answer = server.get("/linked/page.html", ae="gzip")
+    check.encoded(answer, "gzip", PAGE)
+    links = answer.headers.all("Link")
+    assert links == ["</a>; rel=next", '</d/dict.bin>; rel="compression-dictionary"']
+    for path, host in (("/linked/dict.txt", None), ("/linked/page.html", "example.org")):
+        answer = server.get(path, headers={"Host": host} if host else None)
+        assert answer.headers.all("Link") == ["</a>; rel=next"], path
+    answer = server.get("/both/dict.txt")
+    assert "Use-As-Dictionary" in answer.headers and "Link" not in answer.headers
+
+
+def test_the_status_counts_them(server):
+    before = int(server.status()["ElasticDictionaries"])
+    server.get("/d/dict.bin")
+    after = server.status()
+    assert int(after["ElasticDictionaries"]) == before + 1
+    assert after["ElasticDictionaryFaults"] == "0"
+
+
+def test_without_a_folder_nothing_is_different(httpd):
+    lines = RULE + "\n" + WEEK + "\nElasticDictionaryLink /d\nElastic On\n"
+    server = httpd(lines, files={"page.html": PAGE}, allow_log=["without ElasticDictionaryStore"])
+    answer = server.get("/page.html", ae="gzip")
+    check.encoded(answer, "gzip", PAGE)
+    assert "Use-As-Dictionary" not in answer.headers and "Link" not in answer.headers
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert server.wait_log("ElasticDictionary has no effect without ElasticDictionaryStore")
+
+
+def test_a_folder_that_is_not_there_is_a_warning(httpd):
+    server = httpd("ElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n" + WEEK,
+                   files={"page.html": PAGE}, start=False)
+    ok, said = server.configtest()
+    assert ok and "there is no such folder" in said and str(store_of(server)) in said
+    server.expect_log("there is no such folder")
+    server.start()
+    answer = server.get("/page.html")
+    assert answer.raw == PAGE and "Use-As-Dictionary" not in answer.headers
+    make_store(server)
+    server.graceful()
+    server.wait_for(lambda: "Use-As-Dictionary" in server.get("/page.html").headers, 60,
+                    "a server with its folder")
+
+
+@pytest.mark.root
+def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
+    server = httpd("ElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n" + WEEK,
+                   files={"page.html": PAGE}, start=False)
+    store = make_store(server)
+    os.chown(store, 0, 0)
+    store.chmod(0o755)
+    ok, said = server.configtest()
+    assert ok and "may not write to the folder" in said and "chown" in said
+    server.expect_log("may not write to the folder|a dictionary cannot be kept")
+    server.start()
+    for _ in range(3):
+        answer = server.get("/page.html")
+        assert answer.raw == PAGE and "Use-As-Dictionary" not in answer.headers
+    assert server.wait_log("Permission denied.*a dictionary cannot be kept")
+    assert int(server.status()["ElasticDictionaryFaults"]) == 3
+
+
+def test_the_folder_is_bounded(httpd):
+    """Of what was made one after the other, the last ones are there."""
+    pages = {f"p{i}.bin": bytes([i]) * 200_000 for i in range(12)}
+    server = httpd("ElasticDictionaryStore {root}/dictionaries 1M\n" + RULE + "\n" + WEEK,
+                   files=pages, start=False)
+    store = make_store(server)
+    server.start()
+    for i, (path, body) in enumerate(pages.items()):
+        assert "Use-As-Dictionary" in server.get(f"/{path}").headers
+        os.utime(store / name_of(body), (1_600_000_000 + i, 1_600_000_000 + i))
+    sizes = [file.stat().st_size for file in store.iterdir()]
+    assert sum(sizes) < 1.5 * 1024 * 1024
+    assert (store / name_of(pages["p11.bin"])).exists()
+    assert not (store / name_of(pages["p0.bin"])).exists()

@@ -1,0 +1,367 @@
+/* The folder of dictionaries: what is kept, found, replaced and removed. */
+#define _XOPEN_SOURCE 700 /* mkdtemp(), utimensat() */
+
+#include "httpd/dictionary/folder.h"
+
+#include "suites.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef ELASTIC_WITH_CRYPTO
+
+#define MOST (1024 * 1024)
+#define ORIGIN "https://example.org"
+
+static char path[] = "/tmp/elastic-folder-XXXXXX";
+static el_folder_t folder;
+static uint64_t now;
+
+static void set_up(void)
+{
+    strcpy(path + strlen(path) - 6, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    ck_assert(el_folder_open(&folder, path, MOST));
+    now = (uint64_t)time(NULL);
+}
+
+static int count(bool remove)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *file;
+    int files = 0;
+
+    while ((file = readdir(dir)) != NULL) {
+        if (strcmp(file->d_name, ".") != 0 && strcmp(file->d_name, "..") != 0) {
+            files++;
+            if (remove) {
+                unlinkat(folder.fd, file->d_name, 0);
+            }
+        }
+    }
+    closedir(dir);
+    return files;
+}
+
+static void tear_down(void)
+{
+    count(true);
+    el_folder_close(&folder);
+    rmdir(path);
+}
+
+static el_dictionary_entry_t entry_of(const char *origin, uint64_t expires)
+{
+    el_dictionary_entry_t entry = {.path = "/d", .match = "/*", .expires = expires};
+
+    snprintf(entry.origin, sizeof(entry.origin), "%s", origin);
+    return entry;
+}
+
+/* A dictionary that is the byte `c` over and over. */
+static void put(char c, size_t nbytes, const char *origin, uint8_t hash[EL_FOLDER_HASH])
+{
+    el_dictionary_entry_t entry = entry_of(origin, now + 1000);
+    char *bytes = malloc(nbytes);
+
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes, c, nbytes);
+    ck_assert(el_folder_hash(bytes, nbytes, hash));
+    ck_assert(el_folder_put(&folder, hash, bytes, nbytes, &entry));
+    free(bytes);
+}
+
+static bool is_there(const uint8_t hash[EL_FOLDER_HASH])
+{
+    size_t nbytes;
+    bool damaged;
+    uint8_t *bytes = el_folder_read(&folder, hash, &nbytes, &damaged);
+
+    free(bytes);
+    return bytes != NULL;
+}
+
+static void name_of(const uint8_t hash[EL_FOLDER_HASH], char name[65])
+{
+    for (int i = 0; i < EL_FOLDER_HASH; i++) {
+        sprintf(name + 2 * i, "%02x", hash[i]);
+    }
+}
+
+/* As if it had last been used so many seconds ago. */
+static void grow_older(const char *name, time_t seconds)
+{
+    struct timespec times[2] = {{.tv_sec = (time_t)now - seconds}, {.tv_sec = (time_t)now - seconds}};
+
+    ck_assert_int_eq(utimensat(folder.fd, name, times, 0), 0);
+}
+
+START_TEST(a_dictionary_is_kept_under_its_hash)
+{
+    uint8_t hash[EL_FOLDER_HASH], *bytes;
+    el_dictionary_entry_t found;
+    struct stat info;
+    char name[65];
+    size_t nbytes;
+    bool damaged;
+
+    put('a', 5000, ORIGIN, hash);
+    name_of(hash, name);
+    ck_assert_int_eq(fstatat(folder.fd, name, &info, 0), 0);
+    ck_assert_uint_eq(info.st_mode & 0777, 0600);
+    ck_assert_int_eq(count(false), 2);
+    bytes = el_folder_read(&folder, hash, &nbytes, &damaged);
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_uint_eq(nbytes, 5000);
+    ck_assert(!damaged && bytes[0] == 'a' && bytes[4999] == 'a');
+    free(bytes);
+    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert_str_eq(found.match, "/*");
+    ck_assert_uint_eq(found.expires, now + 1000);
+}
+END_TEST
+
+START_TEST(each_origin_has_its_own)
+{
+    uint8_t hash[EL_FOLDER_HASH];
+    el_dictionary_entry_t found;
+
+    put('a', 100, ORIGIN, hash);
+    ck_assert(!el_folder_find(&folder, hash, "https://example.com", &found));
+    put('a', 100, "https://example.com", hash);
+    ck_assert(el_folder_find(&folder, hash, "https://example.com", &found));
+    ck_assert_str_eq(found.origin, "https://example.com");
+    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert_int_eq(count(false), 3);
+}
+END_TEST
+
+START_TEST(an_unknown_hash_is_not_found)
+{
+    uint8_t hash[EL_FOLDER_HASH] = {0};
+    el_dictionary_entry_t found;
+    size_t nbytes;
+    bool damaged;
+
+    ck_assert(!el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert_ptr_null(el_folder_read(&folder, hash, &nbytes, &damaged));
+    ck_assert(!damaged);
+}
+END_TEST
+
+/* What stands in the file's place, which had 100 times an a. */
+static const struct {
+    const char *guards;
+    const char *bytes;
+} damages[] = {
+    {"nothing", ""},
+    {"a part", "aaaaa"},
+    {"something else", "bbbbb"},
+};
+
+START_TEST(what_does_not_hash_to_its_name_is_removed)
+{
+    uint8_t hash[EL_FOLDER_HASH];
+    char name[65];
+    size_t nbytes;
+    bool damaged;
+    int fd;
+
+    put('a', 100, ORIGIN, hash);
+    name_of(hash, name);
+    fd = openat(folder.fd, name, O_WRONLY | O_TRUNC);
+    ck_assert_int_eq(write(fd, damages[_i].bytes, strlen(damages[_i].bytes)),
+                     (ssize_t)strlen(damages[_i].bytes));
+    close(fd);
+    ck_assert_msg(!el_folder_read(&folder, hash, &nbytes, &damaged) && damaged, "%s",
+                  damages[_i].guards);
+    ck_assert_msg(faccessat(folder.fd, name, F_OK, 0) != 0, "%s", damages[_i].guards);
+    put('a', 100, ORIGIN, hash);
+    ck_assert(is_there(hash));
+}
+END_TEST
+
+START_TEST(a_link_or_a_pipe_is_no_dictionary)
+{
+    uint8_t hash[EL_FOLDER_HASH];
+    char name[65], copy[] = "copy";
+
+    put('a', 100, ORIGIN, hash);
+    name_of(hash, name);
+    ck_assert_int_eq(renameat(folder.fd, name, folder.fd, copy), 0);
+    ck_assert_int_eq(symlinkat(copy, folder.fd, name), 0);
+    ck_assert(!is_there(hash));
+    unlinkat(folder.fd, name, 0);
+    ck_assert_int_eq(mkfifoat(folder.fd, name, 0600), 0);
+    ck_assert(!is_there(hash));
+}
+END_TEST
+
+START_TEST(a_damaged_entry_is_none)
+{
+    el_dictionary_entry_t found;
+    uint8_t hash[EL_FOLDER_HASH];
+    DIR *dir = opendir(path);
+    const struct dirent *file;
+
+    put('a', 100, ORIGIN, hash);
+    while ((file = readdir(dir)) != NULL) {
+        if (strlen(file->d_name) > 64) {
+            int fd = openat(folder.fd, file->d_name, O_WRONLY | O_APPEND);
+
+            ck_assert_int_eq(write(fd, "x", 1), 1);
+            close(fd);
+        }
+    }
+    closedir(dir);
+    ck_assert(!el_folder_find(&folder, hash, ORIGIN, &found));
+    put('a', 100, ORIGIN, hash);
+    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+}
+END_TEST
+
+START_TEST(an_entry_is_written_again_where_it_says_more)
+{
+    el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1100), found;
+    uint8_t hash[EL_FOLDER_HASH];
+    char bytes[100];
+
+    put('a', sizeof(bytes), ORIGIN, hash);
+    memset(bytes, 'a', sizeof(bytes));
+    ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
+    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert_uint_eq(found.expires, now + 1000);
+    entry.expires = now + 5000;
+    ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
+    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert_uint_eq(found.expires, now + 5000);
+    strcpy(entry.id, "new");
+    entry.expires = now + 10;
+    ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
+    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert_str_eq(found.id, "new");
+}
+END_TEST
+
+START_TEST(the_longest_unused_make_room)
+{
+    uint8_t first[EL_FOLDER_HASH], second[EL_FOLDER_HASH], third[EL_FOLDER_HASH];
+    el_dictionary_entry_t found;
+    char name[65];
+
+    put('a', MOST / 2 - 100000, ORIGIN, first);
+    put('b', MOST / 2 - 100000, ORIGIN, second);
+    name_of(first, name);
+    grow_older(name, 20000);
+    name_of(second, name);
+    grow_older(name, 30000);
+    el_folder_touch(&folder, second);
+    put('c', MOST / 2 - 100000, ORIGIN, third);
+    ck_assert(!is_there(first));
+    ck_assert(!el_folder_find(&folder, first, ORIGIN, &found));
+    ck_assert(is_there(second));
+    ck_assert(is_there(third));
+    ck_assert(el_folder_find(&folder, third, ORIGIN, &found));
+    ck_assert_int_eq(count(false), 4);
+}
+END_TEST
+
+START_TEST(what_was_never_finished_goes)
+{
+    static const char *const old[] = {".new-1-1", ".new-1-2"};
+    uint8_t hash[EL_FOLDER_HASH];
+    char orphan[128] = "";
+
+    memset(orphan, '0', 64);
+    strcat(orphan, ".0123456789abcdef");
+    for (int i = 0; i < 2; i++) {
+        close(openat(folder.fd, old[i], O_WRONLY | O_CREAT, 0600));
+    }
+    close(openat(folder.fd, orphan, O_WRONLY | O_CREAT, 0600));
+    close(openat(folder.fd, "notes", O_WRONLY | O_CREAT, 0600));
+    grow_older(old[0], 10000);
+    grow_older(orphan, 10000);
+    grow_older("notes", 10000);
+    put('a', 100, ORIGIN, hash);
+    ck_assert_int_ne(faccessat(folder.fd, old[0], F_OK, 0), 0);
+    ck_assert_int_eq(faccessat(folder.fd, old[1], F_OK, 0), 0);
+    ck_assert_int_ne(faccessat(folder.fd, orphan, F_OK, 0), 0);
+    ck_assert_int_eq(faccessat(folder.fd, "notes", F_OK, 0), 0);
+}
+END_TEST
+
+START_TEST(what_is_too_large_is_refused)
+{
+    el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
+    uint8_t hash[EL_FOLDER_HASH] = {1};
+    static char bytes[MOST];
+
+    ck_assert(!el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
+    ck_assert_int_eq(errno, EFBIG);
+    ck_assert(!el_folder_put(&folder, hash, bytes, 0, &entry));
+    ck_assert_int_eq(count(false), 0);
+}
+END_TEST
+
+START_TEST(a_folder_that_is_gone_fails)
+{
+    el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
+    uint8_t hash[EL_FOLDER_HASH] = {1};
+    el_folder_t none;
+
+    rmdir(path);
+    ck_assert(!el_folder_put(&folder, hash, "a", 1, &entry));
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert(!el_folder_open(&none, path, MOST));
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+END_TEST
+
+START_TEST(its_mode_says_who_may_write)
+{
+    struct stat info;
+
+    ck_assert_int_eq(fstat(folder.fd, &info), 0);
+    ck_assert_int_eq(fchmod(folder.fd, 0700), 0);
+    ck_assert(el_folder_may_write(&folder, info.st_uid, info.st_gid));
+    ck_assert(!el_folder_may_write(&folder, info.st_uid + 1, info.st_gid));
+    ck_assert_int_eq(fchmod(folder.fd, 0770), 0);
+    ck_assert(el_folder_may_write(&folder, info.st_uid + 1, info.st_gid));
+    ck_assert(!el_folder_may_write(&folder, info.st_uid + 1, info.st_gid + 1));
+    ck_assert_int_eq(fchmod(folder.fd, 0707), 0);
+    ck_assert(el_folder_may_write(&folder, info.st_uid + 1, info.st_gid + 1));
+    ck_assert_int_eq(fchmod(folder.fd, 0500), 0);
+    ck_assert(!el_folder_may_write(&folder, info.st_uid, info.st_gid));
+    ck_assert_int_eq(fchmod(folder.fd, 0700), 0);
+}
+END_TEST
+
+#endif
+
+Suite *folder_suite(void)
+{
+    TCase *tc = tcase_create("folder");
+
+#ifdef ELASTIC_WITH_CRYPTO
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, a_dictionary_is_kept_under_its_hash);
+    tcase_add_test(tc, each_origin_has_its_own);
+    tcase_add_test(tc, an_unknown_hash_is_not_found);
+    tcase_add_loop_test(tc, what_does_not_hash_to_its_name_is_removed, 0, ROWS(damages));
+    tcase_add_test(tc, a_link_or_a_pipe_is_no_dictionary);
+    tcase_add_test(tc, a_damaged_entry_is_none);
+    tcase_add_test(tc, an_entry_is_written_again_where_it_says_more);
+    tcase_add_test(tc, the_longest_unused_make_room);
+    tcase_add_test(tc, what_was_never_finished_goes);
+    tcase_add_test(tc, what_is_too_large_is_refused);
+    tcase_add_test(tc, a_folder_that_is_gone_fails);
+    tcase_add_test(tc, its_mode_says_who_may_write);
+#endif
+    return suite_of("folder", tc);
+}
