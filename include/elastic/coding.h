@@ -17,13 +17,18 @@ typedef enum {
     EL_GZIP,
     EL_BR,
     EL_ZSTD,
-    EL_CODINGS /* one past the last; arrays indexed by coding have this size */
+    EL_CODINGS, /* one past the last that needs the body alone: what levels are chosen among */
+    EL_DCB = EL_CODINGS, /* what differs from a dictionary that the client has (RFC 9842), by brotli */
+    EL_DCZ,              /* the same by zstd */
+    EL_ALL_CODINGS /* one past the last */
 } el_coding_t;
 
 typedef struct {
     const char *token;     /* the registered name, as in Content-Encoding */
     const char *alias;     /* an older name that requests may use, or NULL (RFC 9110 §8.4.1.3) */
     const char *tag_suffix; /* what a dynamic coding appends inside an entity tag */
+
+    /* The rest is 0 for a coding that needs a dictionary. */
     const char *extension; /* of a precompressed sibling, with its dot */
     int level_min;         /* the lowest level that a user may write */
     int level_max;         /* the highest level that a user may write, whatever is built in */
@@ -36,10 +41,17 @@ typedef struct {
 /* The row of `coding`; NULL for EL_IDENTITY and for anything out of range. */
 const el_coding_info_t *el_coding_info(el_coding_t coding);
 
+/* Whether `coding` needs a dictionary that the client has. */
+bool el_coding_is_difference(el_coding_t coding);
+
 /*
  * The coding named by the `len` bytes at `name`, by token or alias, in any case of letters.
- * EL_IDENTITY where it is no coding of the table (also for the word "identity").
+ * EL_IDENTITY where it is no coding of the table (also for the word "identity"), or one that needs a
+ * dictionary.
  */
 el_coding_t el_coding_find(const char *name, size_t len);
+
+/* The same among all codings. */
+el_coding_t el_coding_find_any(const char *name, size_t len);
 
 #endif

@@ -11,7 +11,9 @@
 
 #include "elastic/coding.h"
 #include "elastic/cost.h"
+#include "elastic/difference.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +38,10 @@ typedef struct {
     size_t out_nbytes_avail;
 } el_span_t;
 
+typedef struct el_engine el_engine_t;
+typedef struct el_context el_context_t;
+typedef struct el_dictionary el_dictionary_t;
+
 /* How to encode a body. The engine chooses what is 0. */
 typedef struct {
     int level;          /* level_min … level_max of the engine; never left to it */
@@ -43,6 +49,7 @@ typedef struct {
     int mem_level;      /* gzip: zlib's memLevel, 1 … 9 */
     int block_bits;     /* br: log2 of the largest input block's bytes, 16 … 24 */
     uint64_t size_hint; /* the body's length in bytes, where it is known: then it is the length */
+    const el_dictionary_t *dictionary; /* of the engine, which outlives the body; NULL: needs none */
 } el_setup_t;
 
 /*
@@ -55,8 +62,21 @@ typedef struct {
     bool committed; /* what it is for has begun and must go on: nothing more is refused */
 } el_account_t;
 
-typedef struct el_engine el_engine_t;
-typedef struct el_context el_context_t;
+/*
+ * A dictionary that an engine has prepared (engines/dictionary.h). Any number of contexts may encode
+ * against it at once.
+ */
+struct el_dictionary {
+    const el_engine_t *engine;
+    uint8_t hash[EL_DICTIONARY_HASH];
+    size_t nbytes;        /* of the dictionary itself */
+    void *prepared;       /* what the engine makes of it */
+    el_account_t account; /* of all its memory */
+
+    /* The table's. */
+    el_dictionary_t *next;
+    _Atomic unsigned users; /* bodies */
+};
 
 /* The beginning of every context; what its engine keeps follows. */
 struct el_context {
@@ -111,6 +131,19 @@ struct el_engine {
 
     /* Frees the context, in whatever state. */
     void (*free)(el_context_t *context);
+
+    /*
+     * Where the coding needs a dictionary, otherwise NULL: fills in `prepared` from the dictionary's
+     * `bytes`, which it copies, with memory of the dictionary's account. False where that is short;
+     * then there is none.
+     */
+    bool (*prepare)(el_dictionary_t *dictionary, const uint8_t *bytes);
+
+    /* Bytes of memory that this takes at most for a dictionary of `nbytes`. */
+    size_t (*prepared_nbytes)(size_t nbytes);
+
+    /* Frees it. */
+    void (*discard)(el_dictionary_t *dictionary);
 };
 
 /* An engine and a setup for a body. */

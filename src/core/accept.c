@@ -12,8 +12,8 @@ typedef struct {
 
 /* The weights found so far, each with whether it was mentioned at all. */
 typedef struct {
-    uint16_t q[EL_CODINGS];
-    bool named[EL_CODINGS];
+    uint16_t q[EL_ALL_CODINGS];
+    bool named[EL_ALL_CODINGS];
     uint16_t star;
     bool star_named;
 } found_t;
@@ -103,7 +103,7 @@ static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
 static void note_member(found_t *found, const char *name, size_t len, uint16_t q)
 {
     static const char identity[] = "identity";
-    el_coding_t coding = el_coding_find(name, len);
+    el_coding_t coding = el_coding_find_any(name, len);
 
     if (len == 1 && *name == '*') {
         if (!found->star_named) {
@@ -159,10 +159,10 @@ void el_accept_parse(const char *line, size_t len, el_accept_t *accept)
             }
         }
     }
-    for (unsigned i = 0; i < EL_CODINGS; i++) {
+    for (unsigned i = 0; i < EL_ALL_CODINGS; i++) {
         if (found.named[i]) {
             accept->q[i] = found.q[i];
-        } else if (found.star_named) {
+        } else if (found.star_named && !el_coding_is_difference((el_coding_t)i)) {
             accept->q[i] = found.star;
         } else {
             accept->q[i] = i == EL_IDENTITY ? EL_Q_UNLISTED_IDENTITY : 0;

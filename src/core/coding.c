@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const el_coding_info_t table[EL_CODINGS] = {
+static const el_coding_info_t table[EL_ALL_CODINGS] = {
     [EL_GZIP] = {
         .token = "gzip",
         .alias = "x-gzip",
@@ -41,11 +41,13 @@ static const el_coding_info_t table[EL_CODINGS] = {
         .stock_level = 3, /* the library's own default */
         .stock = EL_GZIP,
     },
+    [EL_DCB] = {.token = "dcb", .tag_suffix = "-dcb"},
+    [EL_DCZ] = {.token = "dcz", .tag_suffix = "-dcz"},
 };
 
 const el_coding_info_t *el_coding_info(el_coding_t coding)
 {
-    if ((unsigned)coding >= EL_CODINGS || coding == EL_IDENTITY) {
+    if ((unsigned)coding >= EL_ALL_CODINGS || coding == EL_IDENTITY) {
         return NULL;
     }
     return &table[coding];
@@ -56,12 +58,24 @@ static bool is_named(const char *known, const char *name, size_t len)
     return known != NULL && strlen(known) == len && el_text_same(known, name, len);
 }
 
-el_coding_t el_coding_find(const char *name, size_t len)
+bool el_coding_is_difference(el_coding_t coding)
 {
-    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+    return coding == EL_DCB || coding == EL_DCZ;
+}
+
+el_coding_t el_coding_find_any(const char *name, size_t len)
+{
+    for (unsigned i = EL_IDENTITY + 1; i < EL_ALL_CODINGS; i++) {
         if (is_named(table[i].token, name, len) || is_named(table[i].alias, name, len)) {
             return (el_coding_t)i;
         }
     }
     return EL_IDENTITY;
+}
+
+el_coding_t el_coding_find(const char *name, size_t len)
+{
+    el_coding_t coding = el_coding_find_any(name, len);
+
+    return el_coding_is_difference(coding) ? EL_IDENTITY : coding;
 }

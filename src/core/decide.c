@@ -70,10 +70,23 @@ static el_decision_t refuse(el_reason_t reason, bool vary)
     return (el_decision_t){.coding = EL_IDENTITY, .reason = reason, .vary = vary};
 }
 
+/* The coding that the client asks for; the difference, which saves most, before those it likes equally. */
+static el_coding_t choose_accepted(const el_demand_t *demand)
+{
+    el_coding_t order[] = {
+        demand->difference,
+        el_accept_choose(&demand->accept, demand->order, demand->order_count),
+    };
+    bool is_there = demand->difference != EL_IDENTITY;
+
+    return is_there ? el_accept_choose(&demand->accept, order, order[1] != EL_IDENTITY ? 2 : 1)
+                    : order[1];
+}
+
 /* The coding that the client and force-gzip ask for together. */
 static el_coding_t choose(const el_demand_t *demand)
 {
-    el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
+    el_coding_t coding = choose_accepted(demand);
 
     if (coding != EL_IDENTITY || !demand->force) {
         return coding;

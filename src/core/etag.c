@@ -126,7 +126,7 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base)
     size_t len;
     const char *quoted = member_quoted(tag, &len);
 
-    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+    for (unsigned i = EL_IDENTITY + 1; i < EL_ALL_CODINGS; i++) {
         const char *suffix = el_coding_info((el_coding_t)i)->tag_suffix;
         size_t suffix_len = strlen(suffix);
 

@@ -36,6 +36,16 @@ static const el_engine_t *const engines[] = {
 
 #define ENGINES (sizeof(engines) / sizeof(engines[0]))
 
+/* Those of the codings that need a dictionary, of libraries that have an engine above. */
+static const el_engine_t *const differences[EL_ALL_CODINGS] = {
+#ifdef ELASTIC_WITH_DCB
+    [EL_DCB] = &el_engine_dcb,
+#endif
+#ifdef ELASTIC_WITH_ZSTD
+    [EL_DCZ] = &el_engine_dcz,
+#endif
+};
+
 const el_engine_t *el_engine_for(el_coding_t coding)
 {
     for (size_t i = 0; i < ENGINES; i++) {
@@ -43,7 +53,7 @@ const el_engine_t *el_engine_for(el_coding_t coding)
             return engines[i];
         }
     }
-    return NULL;
+    return el_coding_is_difference(coding) ? differences[coding] : NULL;
 }
 
 const el_engine_t *el_engine_at(size_t number)

@@ -4,6 +4,8 @@
 
 #include "elastic/engine.h"
 
+#include <string.h>
+
 /*
  * The class of a body's length, for engines whose memory grows with it: 0 where it is unknown,
  * otherwise 1 for up to 4 KB and one more for each factor of four, 6 and more only above 1 MB.
@@ -28,6 +30,36 @@ static inline void el_span_advance(el_span_t *span, size_t in_nbytes, size_t out
     span->in_nbytes -= in_nbytes;
     span->out += out_nbytes;
     span->out_nbytes_avail -= out_nbytes;
+}
+
+/* The head of a difference on its way to the output. */
+typedef struct {
+    uint8_t bytes[EL_DIFFERENCE_HEAD];
+    size_t nbytes;
+    size_t at; /* written so far */
+} el_head_t;
+
+/* The head for `coding` and the setup's dictionary. */
+static inline el_head_t el_head_of(el_coding_t coding, const el_setup_t *setup)
+{
+    el_head_t head = {.at = 0};
+
+    head.nbytes = el_difference_head(coding, setup->dictionary->hash, head.bytes);
+    return head;
+}
+
+/* Writes what is left of it. False where the output is too small: then it is full. */
+static inline bool el_head_put(el_head_t *head, el_span_t *span)
+{
+    size_t left = head->nbytes - head->at;
+    size_t nbytes = left < span->out_nbytes_avail ? left : span->out_nbytes_avail;
+
+    if (nbytes > 0) {
+        memcpy(span->out, head->bytes + head->at, nbytes);
+        head->at += nbytes;
+        el_span_advance(span, 0, nbytes);
+    }
+    return nbytes == left;
 }
 
 #endif

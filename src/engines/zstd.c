@@ -5,6 +5,7 @@
 #include "engines/library.h"
 #include "engines/memory.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 /* For ZSTD_create…Ctx_advanced(): every libzstd since 1.0 has them, shared ones, too. */
 #define ZSTD_STATIC_LINKING_ONLY
@@ -44,6 +45,7 @@
 typedef struct {
     el_context_t base;
     ZSTD_CCtx *encoder;
+    el_head_t head; /* of dcz */
 } zstd_context_t;
 
 /* Tables follow from the level and, below a megabyte, from the length. */
@@ -178,6 +180,143 @@ const el_engine_t el_engine_zstd = {
     .step = zstd_step,
     .encode = zstd_encode,
     .free = zstd_free,
+};
+
+/*
+ * The level of dcz. Where dictionary and body have most in common, the levels differ by little: 16 µs
+ * for 86 KB at this one, 22 µs at level 5. Where they have little, level 5 takes twice the time for
+ * 4 % less; and levels below this find less of the dictionary.
+ */
+#define DCZ_LEVEL 3
+
+/*
+ * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary where that is
+ * more, up to 128 MB.
+ */
+#define DCZ_WINDOW_BITS 23
+#define DCZ_WINDOW_BITS_MAX 27
+
+/*
+ * The dictionary can be pointed to as long as no more than a window of the body has gone by. So the
+ * window is as large as the body; of unknown length, such a body is taken to be about as long as the
+ * dictionary.
+ */
+static int dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
+{
+    uint64_t wanted = size_hint ? size_hint : dictionary;
+    int most = DCZ_WINDOW_BITS;
+    int bits = size_hint ? WINDOW_BITS_MIN : WINDOW_BITS_STREAM;
+
+    while (most < DCZ_WINDOW_BITS_MAX && UINT64_C(2) << most <= dictionary + dictionary / 4) {
+        most++;
+    }
+    while (bits < most && UINT64_C(1) << bits < wanted) {
+        bits++;
+    }
+    return bits;
+}
+
+/* The tables follow from the level and the dictionary's length. */
+static ZSTD_compressionParameters dcz_tables(size_t nbytes)
+{
+    return ZSTD_getCParams(DCZ_LEVEL, ZSTD_CONTENTSIZE_UNKNOWN, nbytes);
+}
+
+/* What a dictionary is prepared to. */
+typedef struct {
+    const ZSTD_CDict *dictionary;        /* within the workspace */
+    _Alignas(max_align_t) uint8_t workspace[];
+} dcz_prepared_t;
+
+static size_t dcz_workspace(size_t nbytes)
+{
+    return ZSTD_estimateCDictSize_advanced(nbytes, dcz_tables(nbytes), ZSTD_dlm_byCopy);
+}
+
+static size_t dcz_prepared_nbytes(size_t nbytes)
+{
+    return sizeof(dcz_prepared_t) + dcz_workspace(nbytes);
+}
+
+static void dcz_discard(el_dictionary_t *dictionary)
+{
+    el_memory_release(&dictionary->account, dictionary->prepared);
+    dictionary->prepared = NULL;
+}
+
+/*
+ * As raw content, whatever it begins with: the library would take its own dictionaries for such. In
+ * memory that was made before: up to 1.5.4 the library does not notice where it gets none itself.
+ */
+static bool dcz_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
+{
+    size_t nbytes = dictionary->nbytes;
+    dcz_prepared_t *prepared = el_memory_acquire(&dictionary->account,
+                                                 dcz_prepared_nbytes(nbytes));
+
+    if (!prepared) {
+        return false;
+    }
+    dictionary->prepared = prepared;
+    prepared->dictionary =
+        ZSTD_initStaticCDict(prepared->workspace, dcz_workspace(nbytes), bytes, nbytes,
+                             ZSTD_dlm_byCopy, ZSTD_dct_rawContent, dcz_tables(nbytes));
+    if (!prepared->dictionary) {
+        dcz_discard(dictionary);
+    }
+    return dictionary->prepared != NULL;
+}
+
+/*
+ * The dictionary's tables are used where they are: to copy them, as the library does for longer
+ * bodies, takes two thirds of the time of a page that is like its dictionary. The checksum is all
+ * that tells a decoder of a dictionary which is not the one of the head.
+ */
+static bool dcz_reset(el_context_t *base, const el_setup_t *setup)
+{
+    zstd_context_t *context = (zstd_context_t *)base;
+    ZSTD_CCtx *encoder = context->encoder;
+    unsigned long long size = setup->size_hint ? setup->size_hint : ZSTD_CONTENTSIZE_UNKNOWN;
+    int window = dcz_window_bits(setup->size_hint, setup->dictionary->nbytes);
+    const dcz_prepared_t *prepared = setup->dictionary->prepared;
+
+    context->head = el_head_of(EL_DCZ, setup);
+    return !ZSTD_isError(ZSTD_CCtx_reset(encoder, ZSTD_reset_session_only))
+           && set(encoder, ZSTD_c_windowLog, window) && set(encoder, ZSTD_c_contentSizeFlag, 1)
+           && set(encoder, ZSTD_c_checksumFlag, 1)
+           && set(encoder, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach)
+           && !ZSTD_isError(ZSTD_CCtx_refCDict(encoder, prepared->dictionary))
+           && !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(encoder, size));
+}
+
+static el_step_t dcz_step(el_context_t *base, el_op_t op, el_span_t *span)
+{
+    return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_step(base, op, span)
+                                                              : EL_STEP_MORE;
+}
+
+static el_step_t dcz_encode(el_context_t *base, el_span_t *span)
+{
+    return el_head_put(&((zstd_context_t *)base)->head, span) ? zstd_encode(base, span)
+                                                              : EL_STEP_MORE;
+}
+
+const el_engine_t el_engine_dcz = {
+    .name = "zstd",
+    .coding = EL_DCZ,
+    .level_min = DCZ_LEVEL,
+    .level_max = DCZ_LEVEL,
+    .costs = el_costs_zstd + DCZ_LEVEL - 1, /* of a body that its dictionary has nothing of */
+    .version = ZSTD_versionString,
+    .key = zstd_key,
+    .create = zstd_create,
+    .reset = dcz_reset,
+    .step = dcz_step,
+    .encode = dcz_encode,
+    .free = zstd_free,
+    .prepare = dcz_prepare,
+    .prepared_nbytes = dcz_prepared_nbytes,
+    .discard = dcz_discard,
 };
 
 /* RFC 9659 §3: what a decoder of this coding has to take, and no more. */

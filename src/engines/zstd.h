@@ -6,6 +6,7 @@
 #include "elastic/engine.h"
 
 extern const el_engine_t el_engine_zstd;
+extern const el_engine_t el_engine_dcz;
 extern const el_decoder_t el_decoder_zstd;
 
 #endif

@@ -7,10 +7,11 @@ static const el_coding_t order[] = {EL_BR, EL_GZIP, EL_ZSTD};
 /* Writes weights the plain way, thousandths of each coding by name; returns the length. */
 static size_t write_line(const el_accept_t *a, char *line, size_t size)
 {
-    static const char *const names[EL_CODINGS] = {"identity", "gzip", "br", "zstd"};
+    static const char *const names[EL_ALL_CODINGS] = {"identity", "gzip", "br", "zstd", "dcb",
+                                                      "dcz"};
     size_t len = 0;
 
-    for (int i = 0; i < EL_CODINGS; i++) {
+    for (int i = 0; i < EL_ALL_CODINGS; i++) {
         unsigned thousandths = a->q[i] / 2u;
 
         len += (size_t)snprintf(line + len, size - len, "%s%s;q=%u.%03u", i > 0 ? ", " : "",
@@ -23,11 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     el_accept_t a, again, joined;
     el_coding_t chosen;
-    char line[128];
+    char line[160];
     char *twice;
 
     el_accept_parse((const char *)data, size, &a);
-    for (int i = 0; i < EL_CODINGS; i++) {
+    for (int i = 0; i < EL_ALL_CODINGS; i++) {
         MUST(a.q[i] <= EL_Q_ONE);
         MUST(a.q[i] % 2 == 0 || (i == EL_IDENTITY && a.q[i] == EL_Q_UNLISTED_IDENTITY));
         MUST(el_accept_takes(&a, (el_coding_t)i) == (a.q[i] > 0));

@@ -46,17 +46,12 @@ static decoded_t decode_br(const uint8_t *in, size_t in_nbytes, uint8_t *out, si
 }
 
 #ifdef ELASTIC_WITH_ZSTD
-/* With no larger window than browsers take (RFC 9659 §3). */
-static decoded_t decode_zstd(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+static decoded_t run_zstd(ZSTD_DCtx *decoder, ZSTD_inBuffer input, ZSTD_outBuffer output)
 {
-    ZSTD_DCtx *decoder = ZSTD_createDCtx();
-    ZSTD_inBuffer input = {in, in_nbytes, 0};
-    ZSTD_outBuffer output = {out, out_nbytes, 0};
     decoded_t decoded = {0};
     size_t left = 1;
     size_t before;
 
-    ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, 23);
     do {
         before = output.pos + input.pos;
         left = ZSTD_decompressStream(decoder, &output, &input);
@@ -66,6 +61,39 @@ static decoded_t decode_zstd(const uint8_t *in, size_t in_nbytes, uint8_t *out, 
     decoded.ended = left == 0 && input.pos == input.size;
     ZSTD_freeDCtx(decoder);
     return decoded;
+}
+
+/* With no larger window than browsers take (RFC 9659 §3). */
+static decoded_t decode_zstd(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+{
+    ZSTD_DCtx *decoder = ZSTD_createDCtx();
+
+    ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, 23);
+    return run_zstd(decoder, (ZSTD_inBuffer){in, in_nbytes, 0},
+                    (ZSTD_outBuffer){out, out_nbytes, 0});
+}
+
+/* The largest window that is a power of two. */
+static int dcz_window_bits(size_t dictionary_nbytes)
+{
+    int bits = 23;
+
+    while (bits < 27 && (size_t)2 << bits <= dictionary_nbytes / 4 * 5) {
+        bits++;
+    }
+    return bits;
+}
+
+static decoded_t decode_dcz(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+                            uint8_t *out, size_t out_nbytes)
+{
+    ZSTD_DCtx *decoder = ZSTD_createDCtx();
+
+    ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax,
+                           dcz_window_bits(difference->dictionary_nbytes));
+    ZSTD_DCtx_refPrefix(decoder, difference->dictionary, difference->dictionary_nbytes);
+    return run_zstd(decoder, (ZSTD_inBuffer){in, in_nbytes, 0},
+                    (ZSTD_outBuffer){out, out_nbytes, 0});
 }
 #endif
 
@@ -84,4 +112,24 @@ decoded_t decode(el_coding_t coding, const uint8_t *in, size_t in_nbytes, uint8_
     default:
         return (decoded_t){.failed = true};
     }
+}
+
+decoded_t decode_difference(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+                            uint8_t *out, size_t out_nbytes)
+{
+    size_t head = difference->coding == EL_DCB ? 36 : 40;
+
+    if (in_nbytes < head) {
+        return (decoded_t){.nbytes = 0};
+    }
+    in += head;
+    in_nbytes -= head;
+#ifdef ELASTIC_WITH_ZSTD
+    if (difference->coding == EL_DCZ) {
+        return decode_dcz(difference, in, in_nbytes, out, out_nbytes);
+    }
+#endif
+    (void)out;
+    (void)out_nbytes;
+    return (decoded_t){.failed = true};
 }

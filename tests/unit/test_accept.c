@@ -206,10 +206,34 @@ START_TEST(a_hostile_line_costs_no_more_than_its_bytes)
         line[i] = hostile[_i][i % unit];
     }
     el_accept_parse(line, size, &a);
-    for (unsigned c = 0; c < EL_CODINGS; c++) {
+    for (unsigned c = 0; c < EL_ALL_CODINGS; c++) {
         ck_assert_uint_le(a.q[c], EL_Q_ONE);
     }
     free(line);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    const char *line;
+    uint16_t dcb, dcz;
+} differences[] = {
+    {"what browsers send that have a dictionary", "gzip, deflate, br, zstd, dcb, dcz", EL_Q_ONE,
+     EL_Q_ONE},
+    {"what they send otherwise", "gzip, deflate, br, zstd", 0, 0},
+    {"a star has no dictionary", "*", 0, 0},
+    {"a star beside one", "dcz;q=0.5, *", 0, EL_Q_ONE / 2},
+    {"one is refused", "dcb, dcz;q=0", EL_Q_ONE, 0},
+    {"capitals", "DCZ", 0, EL_Q_ONE},
+};
+
+START_TEST(a_coding_that_needs_a_dictionary_is_named)
+{
+    el_accept_t a;
+
+    el_accept_parse(differences[_i].line, strlen(differences[_i].line), &a);
+    ck_assert_msg(a.q[EL_DCB] == differences[_i].dcb && a.q[EL_DCZ] == differences[_i].dcz,
+                  "%s: dcb %u dcz %u", differences[_i].guards, a.q[EL_DCB], a.q[EL_DCZ]);
 }
 END_TEST
 
@@ -292,6 +316,7 @@ Suite *accept_suite(void)
     tcase_add_test(tc, a_zero_byte_ends_nothing);
     tcase_add_test(tc, every_weight_of_three_digits_is_read);
     tcase_add_loop_test(tc, a_hostile_line_costs_no_more_than_its_bytes, 0, ROWS(hostile));
+    tcase_add_loop_test(tc, a_coding_that_needs_a_dictionary_is_named, 0, ROWS(differences));
     tcase_add_test(tc, the_last_member_of_a_long_line_counts);
     tcase_add_loop_test(tc, the_best_coding_is_chosen, 0, ROWS(choices));
     tcase_add_test(tc, a_weight_above_zero_is_taken);

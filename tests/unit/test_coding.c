@@ -13,6 +13,8 @@ static const struct {
     {"br's names and bounds", EL_BR, {"br", NULL, "-br", ".br", 0, 11, 0, 6, 5, EL_BR}},
     {"zstd's names and bounds", EL_ZSTD,
      {"zstd", NULL, "-zstd", ".zst", 1, 19, 1, 9, 3, EL_GZIP}},
+    {"a difference by brotli has names alone", EL_DCB, {.token = "dcb", .tag_suffix = "-dcb"}},
+    {"a difference by zstd has names alone", EL_DCZ, {.token = "dcz", .tag_suffix = "-dcz"}},
 };
 
 START_TEST(a_coding_has_its_row)
@@ -24,7 +26,7 @@ START_TEST(a_coding_has_its_row)
     ck_assert_str_eq(got->token, want->token);
     ck_assert_pstr_eq(got->alias, want->alias);
     ck_assert_str_eq(got->tag_suffix, want->tag_suffix);
-    ck_assert_str_eq(got->extension, want->extension);
+    ck_assert_pstr_eq(got->extension, want->extension);
     ck_assert_int_eq(got->level_min, want->level_min);
     ck_assert_int_eq(got->level_max, want->level_max);
     ck_assert_int_eq(got->default_min, want->default_min);
@@ -37,7 +39,7 @@ END_TEST
 START_TEST(identity_has_no_row)
 {
     ck_assert_ptr_null(el_coding_info(EL_IDENTITY));
-    ck_assert_ptr_null(el_coding_info(EL_CODINGS));
+    ck_assert_ptr_null(el_coding_info(EL_ALL_CODINGS));
 }
 END_TEST
 
@@ -59,6 +61,7 @@ static const struct {
     {"a registered coding that is not offered", "deflate", EL_IDENTITY},
     {"no alias for a coding without one", "x-br", EL_IDENTITY},
     {"nothing", "", EL_IDENTITY},
+    {"one that needs a dictionary", "dcz", EL_IDENTITY},
 };
 
 START_TEST(a_name_finds_its_coding)
@@ -75,6 +78,23 @@ START_TEST(only_the_given_bytes_count)
 }
 END_TEST
 
+START_TEST(all_codings_are_found_where_they_are_asked_for)
+{
+    ck_assert_int_eq(el_coding_find_any("dcz", 3), EL_DCZ);
+    ck_assert_int_eq(el_coding_find_any("DCB", 3), EL_DCB);
+    ck_assert_int_eq(el_coding_find_any("x-gzip", 6), EL_GZIP);
+    ck_assert_int_eq(el_coding_find_any("dc", 2), EL_IDENTITY);
+}
+END_TEST
+
+START_TEST(only_differences_need_a_dictionary)
+{
+    for (int i = EL_IDENTITY; i < EL_ALL_CODINGS; i++) {
+        ck_assert_int_eq(el_coding_is_difference((el_coding_t)i), i >= EL_CODINGS);
+    }
+}
+END_TEST
+
 Suite *coding_suite(void)
 {
     TCase *tc = tcase_create("coding");
@@ -83,5 +103,7 @@ Suite *coding_suite(void)
     tcase_add_test(tc, identity_has_no_row);
     tcase_add_loop_test(tc, a_name_finds_its_coding, 0, ROWS(names));
     tcase_add_test(tc, only_the_given_bytes_count);
+    tcase_add_test(tc, all_codings_are_found_where_they_are_asked_for);
+    tcase_add_test(tc, only_differences_need_a_dictionary);
     return suite_of("coding", tc);
 }

@@ -12,6 +12,7 @@ typedef struct {
     int status;         /* 0: 200 */
     bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
     bool bypass, may_be_kept, head, force, stock;
+    bool shared; /* a dictionary, whose coding is dcz */
     size_t removed;
     bool sized;         /* the size is `size`; where not it is 10000 */
     bool streamed;      /* the size is not known, what was seen is */
@@ -51,6 +52,7 @@ static el_facts_t facts_of(const row_t *row)
                 .force = row->force,
                 .order_count = strlen(order),
                 .env_removed = row->removed,
+                .difference = row->shared ? EL_DCZ : EL_IDENTITY,
                 .q_behind = row->q_behind,
             },
         .moment =
@@ -78,6 +80,17 @@ static const row_t rows[] = {
     {"everything speaks for it", CODED(GZIP)},
     {"the server's order", .order = "bg", CODED(BR)},
     {"the client's wish", .accept = "gzip;q=0.5, br", CODED(BR)},
+    {"a dictionary that is shared", .accept = "gzip, br, dcz", .shared = true, CODED(DCZ)},
+    {"a dictionary alone", .accept = "dcz", .shared = true, CODED(DCZ)},
+    {"a dictionary that the client has alone", .accept = "gzip, dcz", CODED(GZIP)},
+    {"a difference that is not asked for", .accept = "gzip", .shared = true, CODED(GZIP)},
+    {"a difference that is refused", .accept = "gzip, dcz;q=0", .shared = true, CODED(GZIP)},
+    {"a difference that is liked less", .accept = "gzip, dcz;q=0.9", .shared = true, CODED(GZIP)},
+    {"identity is liked more than a difference", .accept = "dcz;q=0.9, identity", .shared = true,
+     IDENTITY(NOT_ACCEPTABLE, true)},
+    {"a star is no dictionary", .accept = "*", .shared = true, CODED(GZIP)},
+    {"a difference of a small body", .accept = "gzip, dcz", .shared = true, .sized = true,
+     .size = 10, IDENTITY(SMALL, true)},
     {"zstd", .accept = "zstd", .order = "gbz", CODED(ZSTD)},
     {"an error page", .status = 404, CODED(GZIP)},
     {"a server error", .status = 500, CODED(GZIP)},

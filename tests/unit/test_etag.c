@@ -137,6 +137,7 @@ static const struct {
     {"gzip's", "\"x-gzip\"", EL_GZIP, 2},
     {"br's", "\"x-br\"", EL_BR, 2},
     {"zstd's", "\"xyz-zstd\"", EL_ZSTD, 4},
+    {"that of a difference", "\"xyz-dcz\"", EL_DCZ, 4},
     {"of a weak tag, the base counts from the quote", "W/\"x-gzip\"", EL_GZIP, 2},
     {"the last of two", "\"x-gzip-br\"", EL_BR, 7},
     {"of the empty tag", "\"-br\"", EL_BR, 1},
@@ -285,9 +286,9 @@ START_TEST(an_encoded_tag_names_its_representation)
     static const char *const tags[] = {"\"x\"", "W/\"x\"", "\"\"", "\"a,b\"", "\"x-gzip\""};
     el_accept_t accept;
 
-    el_accept_parse("*", 1, &accept);
+    el_accept_parse("*, dcb, dcz", 11, &accept);
     for (int i = 0; i < ROWS(tags); i++) {
-        for (int coding = EL_GZIP; coding < EL_CODINGS; coding++) {
+        for (int coding = EL_GZIP; coding < EL_ALL_CODINGS; coding++) {
             char encoded[32];
             el_etag_t named;
             size_t base;

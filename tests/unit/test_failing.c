@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "engines/pool.h"
+#include "engines/dictionary.h"
 #include "engines/engines.h"
 
 #include "bodies.h"
@@ -33,6 +34,7 @@
 #define SLOW_MOST 8000
 
 static uint8_t body[MOST], encoded[ROOM], encoded_again[ROOM], back[MOST];
+static uint8_t raw[70000]; /* a dictionary */
 
 static long fail_at; /* 0: never; counts down */
 static long failures;
@@ -122,7 +124,10 @@ static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *
 
 static void assert_back(const el_plan_t *plan, size_t encoded_nbytes, size_t nbytes, long at)
 {
-    decoded_t decoded = decode(plan->engine->coding, encoded, encoded_nbytes, back, MOST);
+    difference_t difference = {plan->engine->coding, raw, sizeof(raw)};
+    decoded_t decoded = plan->setup.dictionary
+                            ? decode_difference(&difference, encoded, encoded_nbytes, back, MOST)
+                            : decode(plan->engine->coding, encoded, encoded_nbytes, back, MOST);
 
     ck_assert_msg(decoded.ended && decoded.nbytes == nbytes && memcmp(back, body, nbytes) == 0,
                   "%s %d, call %ld: another body", plan->engine->name, plan->setup.level, at);
@@ -158,10 +163,12 @@ static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
 }
 
 /* Whole, and as a stream whose length is known or not. */
-static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes)
+static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes,
+                           const el_dictionary_t *dictionary)
 {
-    el_plan_t known = {engine, {.level = level, .size_hint = nbytes}};
-    el_plan_t unknown = {engine, {.level = level}};
+    el_plan_t known = {engine,
+                       {.level = level, .size_hint = nbytes, .dictionary = dictionary}};
+    el_plan_t unknown = {engine, {.level = level, .dictionary = dictionary}};
 
     body_fill(BODY_TEXT, body, nbytes);
     fail_at_each(&known, nbytes, true);
@@ -169,6 +176,30 @@ static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes)
         fail_at_each(&known, nbytes, false);
         fail_at_each(&unknown, nbytes, false);
     }
+}
+
+/* Prepares a dictionary with each call failing in turn; the last attempt, which did not, returns it. */
+static el_dictionary_t *fail_preparing(el_coding_t coding)
+{
+    static const uint8_t hash[EL_DICTIONARY_HASH];
+    el_dictionary_t *dictionary = NULL;
+
+    body_fill(BODY_TEXT, raw, sizeof(raw));
+    failures = 1;
+    for (long at = 1; failures > 0; at++) {
+        long before = blocks, lost;
+
+        failures = 0;
+        fail_at = at;
+        dictionary = el_dictionary_prepare(coding, raw, sizeof(raw), hash);
+        fail_at = 0;
+        lost = blocks - before;
+        ck_assert_msg((dictionary == NULL) == (failures > 0), "call %ld", at);
+        ck_assert_msg(dictionary || (lost == 0 && el_dictionary_kept() == 0),
+                      "call %ld: %ld blocks lost, %zu bytes kept", at, lost, el_dictionary_kept());
+        ck_assert(failures > 0 || at > 1);
+    }
+    return dictionary;
 }
 #endif
 
@@ -181,8 +212,27 @@ START_TEST(an_engine_without_memory_fails_and_loses_nothing)
         return;
     }
     for (int level = engine->level_min; level <= engine->level_max; level++) {
-        fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : MOST);
+        fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : MOST, NULL);
     }
+#else
+    (void)_i;
+#endif
+}
+END_TEST
+
+START_TEST(a_dictionary_without_memory_is_none)
+{
+#if REPLACES_MALLOC
+    const el_engine_t *engine = el_engine_for(_i ? EL_DCZ : EL_DCB);
+    el_dictionary_t *dictionary;
+
+    if (!engine) {
+        return;
+    }
+    dictionary = fail_preparing(engine->coding);
+    fail_every_way(engine, engine->level_min, MOST, dictionary);
+    el_dictionary_release(dictionary);
+    el_dictionary_drain();
 #else
     (void)_i;
 #endif
@@ -196,6 +246,7 @@ Suite *failing_suite(void)
 
     tcase_set_timeout(tc, 240);
     tcase_add_loop_test(tc, an_engine_without_memory_fails_and_loses_nothing, 0, 5);
+    tcase_add_loop_test(tc, a_dictionary_without_memory_is_none, 0, 2);
     suite_add_tcase(suite, tc);
     return suite;
 }

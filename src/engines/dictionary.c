@@ -1,0 +1,195 @@
+#define _POSIX_C_SOURCE 200809L
+#include "engines/dictionary.h"
+
+#include "engines/engines.h"
+#include "engines/memory.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Held for the time of some comparisons: what takes long is done without it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock. */
+static el_dictionary_t *table; /* what was asked for last comes first */
+static size_t kept;            /* bytes, with what is about to be prepared */
+static size_t limit = SIZE_MAX;
+
+static void discard(el_dictionary_t *dictionary)
+{
+    el_account_t account;
+
+    if (dictionary->prepared) {
+        dictionary->engine->discard(dictionary);
+    }
+    account = dictionary->account;
+    el_memory_release(&account, dictionary);
+}
+
+/* Under the lock: the dictionary, now in use, at the head of the table; NULL where there is none. */
+static el_dictionary_t *take(el_coding_t coding, const uint8_t *hash)
+{
+    el_dictionary_t **link = &table, *found;
+
+    while (*link && ((*link)->engine->coding != coding
+                     || memcmp((*link)->hash, hash, EL_DICTIONARY_HASH) != 0)) {
+        link = &(*link)->next;
+    }
+    found = *link;
+    if (found) {
+        *link = found->next;
+        found->next = table;
+        table = found;
+        atomic_fetch_add(&found->users, 1);
+    }
+    return found;
+}
+
+/* Under the lock: moves the last one of the table that no body uses to `gone`; false: none. */
+static bool drop_last(el_dictionary_t **gone)
+{
+    el_dictionary_t **last = NULL, *dropped;
+
+    for (el_dictionary_t **link = &table; *link; link = &(*link)->next) {
+        last = atomic_load(&(*link)->users) == 0 ? link : last;
+    }
+    if (!last) {
+        return false;
+    }
+    dropped = *last;
+    *last = dropped->next;
+    kept -= dropped->account.nbytes;
+    dropped->next = *gone;
+    *gone = dropped;
+    return true;
+}
+
+static void discard_chain(el_dictionary_t *chain)
+{
+    while (chain) {
+        el_dictionary_t *next = chain->next;
+
+        discard(chain);
+        chain = next;
+    }
+}
+
+static bool fits(size_t nbytes)
+{
+    return nbytes <= limit && kept <= limit - nbytes;
+}
+
+/* Makes room for `nbytes`, and counts them as kept. False, and all is as it was, where it cannot. */
+static bool reserve(size_t nbytes)
+{
+    el_dictionary_t *gone = NULL;
+    bool room;
+
+    pthread_mutex_lock(&lock);
+    while (nbytes <= limit && !fits(nbytes) && drop_last(&gone)) {
+    }
+    room = fits(nbytes);
+    kept += room ? nbytes : 0;
+    pthread_mutex_unlock(&lock);
+    discard_chain(gone);
+    return room;
+}
+
+/* NULL where memory is short. */
+static el_dictionary_t *make(const el_engine_t *engine, const uint8_t *bytes, size_t nbytes,
+                             const uint8_t *hash)
+{
+    /* What is kept has a limit of its own: it is not charged to the bodies in flight. */
+    el_account_t account = {.idle = true};
+    el_dictionary_t *dictionary = el_memory_acquire(&account, sizeof(*dictionary));
+
+    if (!dictionary) {
+        return NULL;
+    }
+    *dictionary = (el_dictionary_t){.engine = engine, .nbytes = nbytes, .account = account};
+    memcpy(dictionary->hash, hash, EL_DICTIONARY_HASH);
+    if (!engine->prepare(dictionary, bytes)) {
+        discard(dictionary);
+        return NULL;
+    }
+    return dictionary;
+}
+
+/* Puts what was made in place of what was reserved; another thread may have made the same. */
+static el_dictionary_t *keep(el_dictionary_t *made, size_t reserved)
+{
+    el_dictionary_t *same;
+
+    pthread_mutex_lock(&lock);
+    kept -= reserved;
+    same = made ? take(made->engine->coding, made->hash) : NULL;
+    if (made && !same) {
+        atomic_store(&made->users, 1);
+        made->next = table;
+        table = made;
+        kept += made->account.nbytes;
+    }
+    pthread_mutex_unlock(&lock);
+    if (same) {
+        discard(made);
+    }
+    return same ? same : made;
+}
+
+el_dictionary_t *el_dictionary_find(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH])
+{
+    el_dictionary_t *found;
+
+    pthread_mutex_lock(&lock);
+    found = take(coding, hash);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+el_dictionary_t *el_dictionary_prepare(el_coding_t coding, const uint8_t *bytes, size_t nbytes,
+                                       const uint8_t hash[EL_DICTIONARY_HASH])
+{
+    const el_engine_t *engine = el_engine_for(coding);
+    size_t most;
+
+    if (!engine || !engine->prepare) {
+        return NULL;
+    }
+    most = sizeof(el_dictionary_t) + engine->prepared_nbytes(nbytes);
+    return reserve(most) ? keep(make(engine, bytes, nbytes, hash), most) : NULL;
+}
+
+void el_dictionary_release(el_dictionary_t *dictionary)
+{
+    if (dictionary) {
+        atomic_fetch_sub(&dictionary->users, 1);
+    }
+}
+
+void el_dictionary_limit(size_t nbytes)
+{
+    pthread_mutex_lock(&lock);
+    limit = nbytes;
+    pthread_mutex_unlock(&lock);
+}
+
+size_t el_dictionary_kept(void)
+{
+    size_t nbytes;
+
+    pthread_mutex_lock(&lock);
+    nbytes = kept;
+    pthread_mutex_unlock(&lock);
+    return nbytes;
+}
+
+void el_dictionary_drain(void)
+{
+    el_dictionary_t *gone = NULL;
+
+    pthread_mutex_lock(&lock);
+    while (drop_last(&gone)) {
+    }
+    pthread_mutex_unlock(&lock);
+    discard_chain(gone);
+}
