@@ -1,5 +1,7 @@
 #include "elastic/cache_state.h"
 
+#include <string.h>
+
 /* Seconds between two lines. */
 #define QUIET 60
 
@@ -11,6 +13,14 @@ void el_cache_state_reset(el_cache_state_t *state)
     atomic_store(&state->puts.word, 0);
     atomic_store(&state->written, 0);
     atomic_store(&state->complained, 0);
+}
+
+_Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_t *name)
+{
+    uint32_t hash;
+
+    memcpy(&hash, name->hash, sizeof(hash));
+    return &state->changes[(hash ^ name->coding) % EL_CACHE_CHANGES];
 }
 
 bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now)

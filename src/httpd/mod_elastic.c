@@ -124,7 +124,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_holders_child();
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
     el_shared_child();
-    el_store_child();
+    el_store_child(threads > 1);
 }
 
 static void child_ready(apr_pool_t *pchild, server_rec *main_server)

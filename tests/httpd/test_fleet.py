@@ -115,6 +115,53 @@ def test_one_that_hangs_is_not_waited_for(keep, second, between):
     fleet.until_well(second, keep, "slow")
 
 
+def test_the_time_of_looking_is_the_response_s(keep, second, between):
+    """Of one response in sixteen CPU time is taken instead, in which nobody waits."""
+    end = time.monotonic() + fleet.PATIENCE
+    longest = number = 0
+    try:
+        while longest < 5000:
+            assert time.monotonic() < end, second.log.text()
+            between.release()
+            fleet.until_well(second, keep, f"looked-{number}")
+            between.hold()
+            longest = fleet.until_fault(second, keep, f"looked-{number}")
+            number += 1
+    finally:
+        between.release()
+    fleet.until_well(second, keep, "looked")
+
+
+def crowd(server, name):
+    """What each of many clients who want a new page at the same time gets."""
+    notes = []
+    clients = [threading.Thread(target=lambda: notes.append(fleet.get(server, name, "br")))
+               for _ in range(12)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join(300)
+    assert len(notes) == len(clients)
+    return notes
+
+
+def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
+    """They have it from who made it. Where a machine is so busy that no two ask at the same time,
+    they do once more."""
+    redis = Redis()
+    redis.stop()
+    server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}",
+                         "ElasticControl off\nElasticLevel br 11\n",
+                         allow_log=[fleet.PROVIDERS, fleet.OWN])
+    end = time.monotonic() + fleet.PATIENCE
+    waited = number = 0
+    while not waited:
+        assert time.monotonic() < end
+        fleet.page(server, f"crowd-{number}", body=b"%d again and again, " % number * 40000)
+        waited = sum(map(fleet.is_hit, crowd(server, f"crowd-{number}")))
+        number += 1
+
+
 def test_what_it_says_comes_in_one_line_a_minute(keep, second, between):
     begun = time.monotonic()
     lines = len(second.log.lines(fleet.OWN))

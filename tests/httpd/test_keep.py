@@ -381,6 +381,9 @@ def test_a_full_store_makes_room(fresh):
         assert is_kept(server, answer)
         assert is_kept(server, server.get(hot, ae="gzip")), number
     assert cache(server)["faults"] == 0
+    # Whoever has no copy of it finds it too.
+    reload(server)
+    assert is_kept(server, server.get(hot, ae="gzip"))
 
 
 @pytest.mark.smoke

@@ -60,6 +60,7 @@ def test_a_damaged_entry_is_not_used(httpd, change):
     answer = server.get(path, ae="gzip")
     check.encoded(answer, "gzip", body)
     assert is_kept(server, answer)
+    reload(server)  # children that have no copy of it
     damage(server, change)
     check.encoded(server.get(path, ae="gzip"), "gzip", body)
     assert cache(server)["faults"] == 2

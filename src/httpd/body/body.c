@@ -144,6 +144,34 @@ static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
     return used == whole->nbytes ? APR_SUCCESS : APR_EOF;
 }
 
+bool el_body_in_memory(const apr_bucket_brigade *bb)
+{
+    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_FILE(e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
+        apr_size_t expected = e->length, len;
+        const char *data;
+
+        if (APR_BUCKET_IS_METADATA(e)) {
+            continue;
+        }
+        if (apr_bucket_read(e, &data, &len, APR_BLOCK_READ) != APR_SUCCESS || len != expected) {
+            return false;
+        }
+        use(context, data, len);
+    }
+    return true;
+}
+
 /* The only bucket with data, where that is in memory already; otherwise NULL. */
 static apr_bucket *only_memory(apr_bucket_brigade *bb)
 {

@@ -60,6 +60,16 @@ void el_body_release(el_whole_t *whole);
  */
 int el_body_file(const apr_bucket_brigade *bb);
 
+/* Whether nothing of the body up to EOS, whose length is known, has to be read from a file. */
+bool el_body_in_memory(const apr_bucket_brigade *bb);
+
+/*
+ * Calls `use` with `context` and each piece of such a body in turn. False where a piece cannot be had,
+ * or is not as long as was said.
+ */
+typedef void el_body_use_t(void *context, const char *data, size_t nbytes);
+bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context);
+
 /* What ended a look at a body. */
 typedef enum {
     EL_LOOK_MORE,    /* nothing yet: the brigade is used up */

@@ -36,3 +36,10 @@ void el_meter_stop(el_meter_t *meter)
         meter->used.cpu_nsec += el_clock_cpu_nsec() - meter->began_cpu;
     }
 }
+
+void el_meter_go_on(el_meter_t *meter, const el_meter_t *before)
+{
+    meter->used.sampled = before->used.sampled;
+    meter->used.elapsed_nsec = before->used.elapsed_nsec;
+    meter->used.looked_nsec = before->used.cpu_nsec;
+}

@@ -18,4 +18,7 @@ el_meter_t el_meter_create(void);
 void el_meter_start(el_meter_t *meter);
 void el_meter_stop(el_meter_t *meter);
 
+/* Makes `meter`, a fresh one, go on after `before`, whose time is not that of the encoder. */
+void el_meter_go_on(el_meter_t *meter, const el_meter_t *before);
+
 #endif

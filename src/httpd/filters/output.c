@@ -279,14 +279,16 @@ static bool end_with_kept(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
     send->kept.bypassed = decision.coding == EL_IDENTITY;
     found = el_kept_find_file(&send->kept, f->r, &out->policy, choice, bb);
     if (!send->kept.is_file && el_kept_asks(f->r)) {
-        *rv = el_send_gather(send, bb);
+        *rv = el_body_in_memory(bb) ? APR_SUCCESS : el_send_gather(send, bb);
         if (*rv != APR_SUCCESS) {
             *rv = el_stream_break_off(f, &send->stream, bb, *rv,
                                       "the body cannot be read to its end");
             return true;
         }
-        found = send->gathered
-                && el_kept_find(&send->kept, f->r, &out->policy, choice, &send->whole);
+        found = facts_of(out)->moment.outcome == EL_OUTCOME_NONE
+                && el_kept_find(&send->kept, f->r, &out->policy, choice,
+                                &(el_kept_body_t){bb, send->gathered ? &send->whole : NULL,
+                                                  (size_t)facts_of(out)->moment.size});
     }
     if (found) {
         el_send_take_kept(send, f->r);
@@ -323,6 +325,7 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
         break;
     }
     el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r);
+    el_kept_charge(&out->send.kept, &out->send.encoder.meter);
     el_send_begin(&out->send);
     if (whole) {
         out->send.exploration =

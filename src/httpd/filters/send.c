@@ -135,18 +135,12 @@ void el_send_take_kept(el_send_t *send, const request_rec *r)
     el_send_begin(send);
 }
 
-apr_status_t el_send_encode_whole(el_send_t *send, const el_policy_t *policy,
-                                  apr_bucket_brigade *bb, bool must_encode)
+static void encode_gathered(el_send_t *send, const el_policy_t *policy, bool must_encode)
 {
     const el_usage_t *used = &send->encoder.meter.used;
     const el_whole_t *whole = &send->whole;
     el_moment_t *moment = &send->facts.moment;
-    apr_status_t rv = el_send_gather(send, bb);
 
-    if (rv != APR_SUCCESS || moment->outcome != EL_OUTCOME_NONE) {
-        el_send_release(send);
-        return rv;
-    }
     if (!el_encoder_whole(&send->encoder, whole->data, whole->nbytes)) {
         moment->outcome = el_encoder_failure();
     } else if (used->out >= used->in && !must_encode) {
@@ -157,8 +151,18 @@ apr_status_t el_send_encode_whole(el_send_t *send, const el_policy_t *policy,
             el_exploration_run(&send->exploration, whole->data, whole->nbytes);
         }
     }
+}
+
+apr_status_t el_send_encode_whole(el_send_t *send, const el_policy_t *policy,
+                                  apr_bucket_brigade *bb, bool must_encode)
+{
+    apr_status_t rv = el_send_gather(send, bb);
+
+    if (rv == APR_SUCCESS && send->facts.moment.outcome == EL_OUTCOME_NONE) {
+        encode_gathered(send, policy, must_encode);
+    }
     el_send_release(send);
-    return APR_SUCCESS;
+    return rv;
 }
 
 void el_send_whole_head(ap_filter_t *f, el_send_t *send)

@@ -67,13 +67,16 @@ static bool is_good(const request_rec *r, const el_entry_t *entry, const el_choi
            <= expected_size(choice->coding, choice->setup.level, &choice->setup);
 }
 
+/* el_store_get(), or the like. */
+typedef bool get_t(const el_name_t *name, el_found_t *found);
+
 /*
  * Looks in the codings that the client likes equally: first in what improving leads to, or in that of
  * the choice. Of those that are not good the last one is left in kept->found; false where it is none,
  * or not good.
  */
 static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                      const el_choice_t *choice)
+                      const el_choice_t *choice, get_t *get)
 {
     el_coding_t first = kept->target.coding != EL_IDENTITY ? kept->target.coding : choice->coding;
 
@@ -81,7 +84,7 @@ static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *
         el_coding_t coding = (el_coding_t)((first + i) % EL_CODINGS);
         el_name_t name = name_of(kept, policy, coding, &choice->setup);
         el_found_t found = {.waited = kept->found.waited};
-        bool is_there = choice->set & EL_CODING_BIT(coding) && el_store_get(&name, &found);
+        bool is_there = choice->set & EL_CODING_BIT(coding) && get(&name, &found);
 
         kept->found.waited = found.waited;
         if (is_there) {
@@ -104,33 +107,54 @@ static uint64_t expected_usec(const el_choice_t *choice, size_t nbytes)
 }
 
 /*
+ * So many times an encoding is waited for: who made it may not have been able to hand it over. Then
+ * one of those who waited makes it for the others.
+ */
+#define WAITS 2
+
+/* Whether another thread leaves there, within `usec` µs, what will do. */
+static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                         const el_choice_t *choice, uint64_t usec)
+{
+    el_name_t name = name_of(kept, policy, choice->coding, &choice->setup);
+
+    for (int i = 0; i < WAITS; i++) {
+        switch (el_stampede_enter(&kept->stampede, &name, usec)) {
+        case EL_STAMPEDE_BUSY:
+            return kept->found.buffer != NULL;
+        case EL_STAMPEDE_PASSED:
+            if (find_good(kept, r, policy, choice, el_store_get) || kept->found.buffer) {
+                return true;
+            }
+            break;
+        default: /* it may have come between the look and the place */
+            return find_good(kept, r, policy, choice, el_store_get_near);
+        }
+    }
+    return false;
+}
+
+/*
  * Whether what there is in kept->found will do, or what another thread is about to leave there. A
  * worse one will while a better one is being made, so that one request alone pays for that.
  */
-static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                         const el_choice_t *choice, size_t nbytes)
+static bool find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+                 const el_choice_t *choice, size_t nbytes)
 {
-    el_name_t name = name_of(kept, policy, choice->coding, &choice->setup);
     bool found;
-    uint64_t usec;
 
-    if ((kept->again || el_store_is_shared()) && find_good(kept, r, policy, choice)) {
+    if ((kept->again || el_store_is_shared())
+        && find_good(kept, r, policy, choice, el_store_get)) {
         return true;
     }
     found = kept->found.buffer != NULL;
-    if (kept->bypassed) {
-        return found;
+    if (!kept->bypassed) {
+        found = find_or_wait(kept, r, policy, choice, found ? 0 : expected_usec(choice, nbytes));
     }
-    usec = found ? 0 : expected_usec(choice, nbytes);
-    switch (el_stampede_enter(&kept->stampede, &name, usec)) {
-    case EL_STAMPEDE_BUSY:
-        return found;
-    case EL_STAMPEDE_PASSED:
-        return find_good(kept, r, policy, choice) || kept->found.buffer;
-    default:
+    if (!found) {
         el_found_release(&kept->found);
-        return false;
     }
+    return found;
 }
 
 /* What goes out may be worth improving. */
@@ -149,7 +173,7 @@ static bool find_and_count(el_kept_t *kept, const request_rec *r, const el_polic
     bool is_found;
 
     kept->target = el_improver_target(policy->range, choice->set, &choice->setup, nbytes);
-    is_found = find_or_wait(kept, r, policy, choice, nbytes);
+    is_found = find(kept, r, policy, choice, nbytes);
     if (is_found) {
         note_found(kept, policy, choice);
     }
@@ -157,14 +181,48 @@ static bool find_and_count(el_kept_t *kept, const request_rec *r, const el_polic
     return is_found;
 }
 
+static void start_meter(el_kept_t *kept)
+{
+    if (!kept->looked) {
+        kept->meter = el_meter_create();
+        kept->looked = true;
+    }
+    el_meter_start(&kept->meter);
+}
+
+void el_kept_charge(const el_kept_t *kept, el_meter_t *meter)
+{
+    if (kept->looked) {
+        el_meter_go_on(meter, &kept->meter);
+    }
+}
+
+static void add_piece(void *fingerprint, const char *data, size_t nbytes)
+{
+    el_fingerprint_add(fingerprint, data, nbytes);
+}
+
+static bool name_body(el_kept_t *kept, const request_rec *r, const el_kept_body_t *body)
+{
+    el_fingerprint_t fingerprint;
+    bool is_whole = true;
+
+    el_fingerprint_begin(&fingerprint, r, EL_NAME_BODY, body->nbytes);
+    if (body->whole) {
+        add_piece(&fingerprint, body->whole->data, body->whole->nbytes);
+    } else {
+        is_whole = el_body_each(body->bb, add_piece, &fingerprint);
+    }
+    return el_fingerprint_end(&fingerprint, &kept->name) && is_whole;
+}
+
 bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                  const el_choice_t *choice, const el_whole_t *body)
+                  const el_choice_t *choice, const el_kept_body_t *body)
 {
     bool is_found = false;
 
-    kept->meter = el_meter_create();
-    el_meter_start(&kept->meter);
-    if (el_fingerprint(r, EL_NAME_BODY, body->data, body->nbytes, &kept->name)) {
+    start_meter(kept);
+    if (name_body(kept, r, body)) {
         kept->again = el_store_note(&kept->name);
         is_found = find_and_count(kept, r, policy, choice, body->nbytes);
         el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again || is_found);
@@ -176,11 +234,17 @@ bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *poli
 /* The name of the whole file that `bb` is, where its numbers stand for its content. */
 static bool name_file(el_kept_t *kept, const request_rec *r, const apr_bucket_brigade *bb)
 {
+    el_fingerprint_t fingerprint;
+
     kept->descriptor = el_body_file(bb);
-    return kept->descriptor >= 0 && el_file_stat(kept->descriptor, &kept->file)
-           && kept->file.size == APR_BRIGADE_FIRST(bb)->length
-           && el_file_id_settled(&kept->file, r->request_time)
-           && el_fingerprint(r, EL_NAME_FILE, &kept->file, sizeof(kept->file), &kept->name);
+    if (kept->descriptor < 0 || !el_file_stat(kept->descriptor, &kept->file)
+        || kept->file.size != APR_BRIGADE_FIRST(bb)->length
+        || !el_file_id_settled(&kept->file, r->request_time)) {
+        return false;
+    }
+    el_fingerprint_begin(&fingerprint, r, EL_NAME_FILE, sizeof(kept->file));
+    el_fingerprint_add(&fingerprint, &kept->file, sizeof(kept->file));
+    return el_fingerprint_end(&fingerprint, &kept->name);
 }
 
 /* There are only so many files: where none is driven out for it, each is kept at first sight. */
@@ -189,8 +253,7 @@ bool el_kept_find_file(el_kept_t *kept, const request_rec *r, const el_policy_t 
 {
     bool is_found = false;
 
-    kept->meter = el_meter_create();
-    el_meter_start(&kept->meter);
+    start_meter(kept);
     kept->is_file = name_file(kept, r, bb);
     if (kept->is_file) {
         kept->again = el_store_note(&kept->name) || el_store_has_room();
@@ -224,8 +287,10 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     el_entry_t entry = {.coding = coding, .level = encoder->level, .in = used->in};
     el_name_t name;
     const char *data;
+    bool awaited = kept->again ? el_stampede_waiting(&kept->stampede) > 0
+                               : el_stampede_is_awaited(&kept->stampede);
 
-    if ((!kept->again && !el_stampede_is_awaited(&kept->stampede)) || used->out >= used->in
+    if (!(kept->again || awaited) || used->out >= used->in
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(kept)) {
@@ -234,5 +299,5 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     entry.data = (const uint8_t *)data;
     apr_cpystrn(entry.engine, plan->engine->name, sizeof(entry.engine));
     name = name_of(kept, policy, coding, &plan->setup);
-    el_store_put(&name, &entry);
+    el_store_put(&name, &entry, awaited);
 }

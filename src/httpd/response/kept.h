@@ -29,8 +29,16 @@ typedef struct {
     el_target_t target; /* what an encoding of it may become while CPU time is spare */
     el_found_t found; /* its entry stays readable, but for the data, when the buffer was given away */
     el_stampede_t stampede; /* others may wait for what is made of it */
-    el_meter_t meter; /* the time of looking */
+    bool looked;      /* for an encoding */
+    el_meter_t meter; /* the time of that */
 } el_kept_t;
+
+/* A complete body, up to EOS. */
+typedef struct {
+    const apr_bucket_brigade *bb; /* in memory, but for what `whole` has */
+    const el_whole_t *whole;      /* the body in one piece; or NULL */
+    size_t nbytes;
+} el_kept_body_t;
 
 /* Whether there is a store for the response. */
 bool el_kept_possible(const el_policy_t *policy);
@@ -44,7 +52,7 @@ bool el_kept_asks(const request_rec *r);
  * thread makes the first one, waits for it, for as long as encoding it here might take.
  */
 bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                  const el_choice_t *choice, const el_whole_t *body);
+                  const el_choice_t *choice, const el_kept_body_t *body);
 
 /*
  * The same, of the body that is all of `bb`, and without reading it: where that is a whole file whose
@@ -59,6 +67,9 @@ bool el_kept_find_file(el_kept_t *kept, const request_rec *r, const el_policy_t 
  * waits for it.
  */
 void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_t *encoder);
+
+/* What was looked for and not found is encoded: the time of looking is its, too. */
+void el_kept_charge(const el_kept_t *kept, el_meter_t *meter);
 
 /* Nothing more will be made of the body: nobody is to wait for it. */
 void el_kept_leave(el_kept_t *kept);

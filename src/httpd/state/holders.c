@@ -51,7 +51,8 @@ void el_holders_end(void)
 
 void el_holders_forget_gone(void)
 {
-    el_held_t *const all[] = {el_shared.held, el_shared.busy, el_shared.pooled};
+    el_held_t *const all[] = {el_shared.held, el_shared.busy, el_shared.pooled,
+                              &el_shared.cache->near};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         el_held_forget(all[i], el_process_is_alive);

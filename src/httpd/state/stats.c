@@ -22,9 +22,14 @@ static const char *decimal(apr_pool_t *pool, uint64_t value)
     return apr_off_t_toa(pool, (apr_off_t)value);
 }
 
+static uint64_t cpu_nsec(const el_usage_t *usage)
+{
+    return usage->cpu_nsec + usage->looked_nsec;
+}
+
 static const char *microseconds(apr_pool_t *pool, const el_usage_t *usage)
 {
-    return usage->sampled ? decimal(pool, usage->cpu_nsec / 1000)
+    return usage->sampled ? decimal(pool, cpu_nsec(usage) / 1000)
                           : apr_pstrcat(pool, "~", decimal(pool, usage->elapsed_nsec / 1000), NULL);
 }
 
@@ -58,7 +63,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_ratios_update(r->content_type, usage->in, usage->out);
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
-        el_shared_count(EL_COUNT_SAMPLED_NSEC, usage->cpu_nsec);
+        el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
     }
 }
 

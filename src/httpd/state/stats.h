@@ -22,6 +22,7 @@ typedef struct {
     uint64_t out;
     uint64_t elapsed_nsec;
     uint64_t cpu_nsec;
+    uint64_t looked_nsec; /* CPU time before, in which no encoding of the body was found */
 } el_usage_t;
 
 /* The body goes out as it is, for `reason`. */

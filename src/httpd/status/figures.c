@@ -388,6 +388,9 @@ static void add_memory(list_t *list)
             GAUGE("elastic_in_flight_bodies", "", "Bodies that are in an encoder")),
         ROW("ElasticPool", "Bytes that are kept for the next bodies",
             GAUGE("elastic_pool_bytes", "bytes", "Memory that is kept for the next bodies")),
+        ROW("ElasticNear", "Bytes of kept encodings in processes' own memory",
+            GAUGE("elastic_near_bytes", "bytes",
+                  "Kept encodings that processes have in their own memory")),
     };
     static const row_t bound[] = {
         ROW("ElasticMemory", "Bytes that bodies on their way hold",
@@ -400,6 +403,7 @@ static void add_memory(list_t *list)
     el_holders_forget_gone();
     add_count(list, &now[0], el_held_nbytes(el_shared.busy));
     add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
+    add_count(list, &now[2], el_held_nbytes(&el_shared.cache->near));
     if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
         add_count(list, &bound[0], el_held_nbytes(el_shared.held));
         add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);

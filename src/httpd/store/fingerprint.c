@@ -107,14 +107,6 @@ bool el_fingerprint_open(const uint8_t *given)
     return context != NULL;
 }
 
-static bool add(EVP_CIPHER_CTX *context, const void *data, size_t nbytes)
-{
-    int taken;
-
-    return nbytes == 0
-           || EVP_EncryptUpdate(context, NULL, &taken, data, (int)nbytes) == 1;
-}
-
 /* One nonce for all: what is hidden with it is the value, which nobody is shown. */
 static bool begin(EVP_CIPHER_CTX *context)
 {
@@ -156,30 +148,43 @@ static void read_texts(const request_rec *r, el_name_kind_t kind, const char **t
     }
 }
 
-bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data, size_t nbytes,
-                    el_name_t *name)
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r, el_name_kind_t kind,
+                          size_t nbytes)
 {
     EVP_CIPHER_CTX *context = el_spares_take(&contexts);
     const char *text[TEXTS];
     head_t head;
-    bool made;
 
     context = context ? context : make_context();
-    if (!context || nbytes > INT_MAX) {
-        release(context);
-        return false;
-    }
+    *fingerprint = (el_fingerprint_t){
+        .context = context, .good = context && begin(context), .kind = kind,
+    };
     read_texts(r, kind, text, &head);
     head.nbytes = nbytes;
-    memset(name, 0, sizeof(*name));
-    name->kind = (uint8_t)kind;
-    made = begin(context) && add(context, &head, sizeof(head));
+    el_fingerprint_add(fingerprint, &head, sizeof(head));
     for (int i = 0; i < TEXTS; i++) {
-        made = made && add(context, text[i], head.length[i]);
+        el_fingerprint_add(fingerprint, text[i], head.length[i]);
     }
-    made = made && add(context, data, nbytes) && finish(context, name->hash);
-    release(context);
-    return made;
+}
+
+void el_fingerprint_add(el_fingerprint_t *fingerprint, const void *data, size_t nbytes)
+{
+    int taken;
+
+    fingerprint->good =
+        fingerprint->good
+        && (nbytes == 0
+            || (nbytes <= INT_MAX
+                && EVP_EncryptUpdate(fingerprint->context, NULL, &taken, data, (int)nbytes) == 1));
+}
+
+bool el_fingerprint_end(el_fingerprint_t *fingerprint, el_name_t *name)
+{
+    memset(name, 0, sizeof(*name));
+    name->kind = (uint8_t)fingerprint->kind;
+    fingerprint->good = fingerprint->good && finish(fingerprint->context, name->hash);
+    release(fingerprint->context);
+    return fingerprint->good;
 }
 
 #else
@@ -195,13 +200,25 @@ bool el_fingerprint_open(const uint8_t *given)
     return false;
 }
 
-bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data, size_t nbytes,
-                    el_name_t *name)
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r, el_name_kind_t kind,
+                          size_t nbytes)
 {
     (void)r;
     (void)kind;
+    (void)nbytes;
+    *fingerprint = (el_fingerprint_t){.good = false};
+}
+
+void el_fingerprint_add(el_fingerprint_t *fingerprint, const void *data, size_t nbytes)
+{
+    (void)fingerprint;
     (void)data;
     (void)nbytes;
+}
+
+bool el_fingerprint_end(el_fingerprint_t *fingerprint, el_name_t *name)
+{
+    (void)fingerprint;
     (void)name;
     return false;
 }

@@ -25,13 +25,25 @@ bool el_fingerprint_built_in(void);
  */
 bool el_fingerprint_open(const uint8_t *key);
 
+/* A name in the making; the caller's memory. */
+typedef struct {
+    void *context; /* of libcrypto */
+    bool good;     /* nothing has failed */
+    el_name_kind_t kind;
+} el_fingerprint_t;
+
 /*
- * The name of the `nbytes` at `data`, of `kind`, for the virtual host of `r`; in no coding yet. That
- * of a body is the request's alone where it has Cookie or Authorization. False where libcrypto
- * fails.
+ * Begins the name of `nbytes` bytes, of `kind`, for the virtual host of `r`. That of a body is the
+ * request's alone where it has Cookie or Authorization.
  */
-bool el_fingerprint(const request_rec *r, el_name_kind_t kind, const void *data, size_t nbytes,
-                    el_name_t *name);
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r, el_name_kind_t kind,
+                          size_t nbytes);
+
+/* The next `nbytes` of them, at `data`. */
+void el_fingerprint_add(el_fingerprint_t *fingerprint, const void *data, size_t nbytes);
+
+/* Ends it: the name, in no coding yet. False where libcrypto failed. */
+bool el_fingerprint_end(el_fingerprint_t *fingerprint, el_name_t *name);
 
 /*
  * Makes it the name of the encoding in `coding` by `setup`, but for its level: that is `pinned`, or

@@ -6,6 +6,7 @@
 
 #include "httpd/state/shared.h"
 #include "httpd/store/fault.h"
+#include "httpd/store/near.h"
 #include "httpd/store/spares.h"
 
 #include "engines/pool.h"
@@ -332,7 +333,7 @@ static bool is_old(const el_entry_t *entry)
     return written - entry->written > local.cache->nbytes / 2;
 }
 
-bool el_local_get(const el_name_t *name, el_found_t *found)
+static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
 {
     size_t room = EL_ENTRY_HEAD + local.most + 1;
     uint8_t *buffer = el_spares_take(&buffers);
@@ -349,10 +350,7 @@ bool el_local_get(const el_name_t *name, el_found_t *found)
     if (nbytes > 0 && !el_entry_parse(name, buffer, nbytes, &entry)) {
         el_store_fault(APR_SUCCESS, "an entry is damaged");
     } else if (nbytes > 0) {
-        is_found = el_found_copy(found, &entry);
-        if (is_old(&entry)) {
-            el_local_put(name, &entry);
-        }
+        is_found = el_near_put(name, &entry, changes, found) || el_found_copy(found, &entry);
     }
     if (!el_spares_keep(&buffers, buffer)) {
         free(buffer);
@@ -360,16 +358,49 @@ bool el_local_get(const el_name_t *name, el_found_t *found)
     return is_found;
 }
 
-static bool store(const entry_id_t *id, uint8_t *bytes, size_t nbytes)
+static uint32_t changes_of(const el_name_t *name)
+{
+    return atomic_load(el_cache_state_changes(el_shared.cache, name));
+}
+
+bool el_local_get_near(const el_name_t *name, el_found_t *found)
+{
+    return el_near_get(name, (el_near_stamp_t){.now = changes_of(name)}, found);
+}
+
+bool el_local_get(const el_name_t *name, el_found_t *found)
+{
+    uint32_t changes = changes_of(name);
+    bool is_found = el_near_get(name, (el_near_stamp_t){.now = changes}, found)
+                    || get_far(name, changes, found);
+
+    if (is_found && is_old(&found->entry)) {
+        el_local_put(name, &found->entry);
+    }
+    return is_found;
+}
+
+/* Under the lock, so that changes are counted in the order in which they come. */
+static apr_status_t store_and_count(const el_name_t *name, uint8_t *bytes, size_t nbytes)
 {
     const cache_t *cache = local.cache;
+    entry_id_t id = id_of(name);
+    apr_status_t rv = local.provider->store(cache->instance, local.server, id.bytes, id.nbytes,
+                                            apr_time_now() + EXPIRY, bytes, (unsigned)nbytes,
+                                            cache->pool);
+
+    atomic_fetch_add(el_cache_state_changes(el_shared.cache, name), 1);
+    return rv;
+}
+
+static bool store(const el_name_t *name, uint8_t *bytes, size_t nbytes)
+{
     apr_status_t rv;
 
     if (!take_lock()) {
         return false;
     }
-    rv = local.provider->store(cache->instance, local.server, id->bytes, id->nbytes,
-                               apr_time_now() + EXPIRY, bytes, (unsigned)nbytes, cache->pool);
+    rv = store_and_count(name, bytes, nbytes);
     give_lock();
     if (rv != APR_SUCCESS) {
         el_store_fault(rv, "it takes no entry");
@@ -380,7 +411,6 @@ static bool store(const entry_id_t *id, uint8_t *bytes, size_t nbytes)
 bool el_local_put(const el_name_t *name, const el_entry_t *entry)
 {
     size_t nbytes = EL_ENTRY_HEAD + entry->nbytes, room;
-    entry_id_t id = id_of(name);
     el_entry_t stamped = *entry;
     uint8_t *bytes;
     bool is_stored;
@@ -388,10 +418,10 @@ bool el_local_put(const el_name_t *name, const el_entry_t *entry)
     if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
         return false;
     }
-    stamped.written = atomic_fetch_add_explicit(&el_shared.cache->written, nbytes + id.nbytes,
-                                                memory_order_relaxed);
+    stamped.written = atomic_fetch_add_explicit(
+        &el_shared.cache->written, nbytes + id_of(name).nbytes, memory_order_relaxed);
     el_entry_write(name, &stamped, bytes);
-    is_stored = store(&id, bytes, nbytes);
+    is_stored = store(name, bytes, nbytes);
     el_pool_buffer_release(bytes);
     return is_stored;
 }

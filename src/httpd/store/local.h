@@ -28,6 +28,7 @@ size_t el_local_most(void);
 /* The store's functions, of this part; any thread. */
 bool el_local_has_room(void);
 bool el_local_get(const el_name_t *name, el_found_t *found);
+bool el_local_get_near(const el_name_t *name, el_found_t *found);
 bool el_local_put(const el_name_t *name, const el_entry_t *entry);
 
 #endif

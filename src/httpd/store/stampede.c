@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
+
 #include "httpd/store/stampede.h"
 
 #include "host/clock.h"
@@ -10,13 +12,17 @@
 /* Bodies that are encoded at the same time: a process has seldom more CPUs. */
 #define SLOTS 16
 
+/* µs after which those give up who wait for two that encode: the highest level takes that for 50 MB. */
+#define PATIENCE 60000000u
+
 #define NSEC_PER_SEC 1000000000u
 
 typedef struct {
-    bool used;
+    unsigned encoders; /* threads that encode it; 0: the slot is free */
     el_name_t name;
     unsigned round;   /* counts those who left */
     unsigned waiting; /* threads, of this round */
+    bool succeeded;   /* one of them is the next to encode it, or does */
     pthread_cond_t left;
 } slot_t;
 
@@ -49,52 +55,70 @@ static slot_t *find(const el_name_t *name)
     for (unsigned i = 0; i < SLOTS; i++) {
         slot_t *slot = &table.slot[i];
 
-        if (slot->used && memcmp(&slot->name, name, sizeof(*name)) == 0) {
+        if (slot->encoders > 0 && memcmp(&slot->name, name, sizeof(*name)) == 0) {
             return slot;
         }
-        unused = unused || slot->used ? unused : slot;
+        unused = unused || slot->encoders > 0 ? unused : slot;
     }
     return unused;
 }
 
-static el_stampede_turn_t wait_for(slot_t *slot, uint64_t usec)
+static void take_place(el_stampede_t *stampede, slot_t *slot)
+{
+    slot->encoders++;
+    *stampede = (el_stampede_t){true, (unsigned)(slot - table.slot)};
+}
+
+/* Waits until somebody has left, or for `usec` µs; false after these. */
+static bool wait_in(slot_t *slot, uint64_t usec)
 {
     unsigned round = slot->round;
-    uint64_t until;
-    struct timespec end;
+    uint64_t until = el_clock_nsec() + usec * 1000;
+    struct timespec end = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                           .tv_nsec = (long)(until % NSEC_PER_SEC)};
     int error = 0;
+
+    slot->waiting++;
+    while (slot->round == round && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&slot->left, &table.lock, &end);
+    }
+    if (slot->round == round) {
+        slot->waiting--;
+    }
+    return slot->round != round;
+}
+
+static el_stampede_turn_t wait_for(el_stampede_t *stampede, slot_t *slot, uint64_t usec)
+{
+    bool succeeds = !slot->succeeded;
 
     if (usec == 0) {
         return EL_STAMPEDE_BUSY;
     }
-    slot->waiting++;
-    until = el_clock_nsec() + usec * 1000 * slot->waiting;
-    end.tv_sec = (time_t)(until / NSEC_PER_SEC);
-    end.tv_nsec = (long)(until % NSEC_PER_SEC);
-    while (slot->round == round && error != ETIMEDOUT) {
-        error = pthread_cond_timedwait(&slot->left, &table.lock, &end);
-    }
-    if (slot->round != round) {
+    slot->succeeded = true;
+    if (wait_in(slot, succeeds ? usec : usec + PATIENCE)) {
         return EL_STAMPEDE_PASSED;
     }
-    slot->waiting--;
-    return EL_STAMPEDE_BUSY;
+    if (succeeds) {
+        take_place(stampede, slot);
+    }
+    return EL_STAMPEDE_ENCODE;
 }
 
 el_stampede_turn_t el_stampede_enter(el_stampede_t *stampede, const el_name_t *name, uint64_t usec)
 {
-    el_stampede_turn_t turn = EL_STAMPEDE_FIRST;
+    el_stampede_turn_t turn = EL_STAMPEDE_ENCODE;
     slot_t *slot;
 
     pthread_once(&once, prepare);
     pthread_mutex_lock(&table.lock);
     slot = find(name);
-    if (slot && slot->used) {
-        turn = wait_for(slot, usec);
+    if (slot && slot->encoders > 0) {
+        turn = wait_for(stampede, slot, usec);
     } else if (slot) {
-        slot->used = true;
         slot->name = *name;
-        *stampede = (el_stampede_t){true, (unsigned)(slot - table.slot)};
+        slot->succeeded = false;
+        take_place(stampede, slot);
     }
     pthread_mutex_unlock(&table.lock);
     return turn;
@@ -104,18 +128,30 @@ static void leave(el_stampede_t *stampede)
 {
     slot_t *slot = &table.slot[stampede->slot];
 
-    slot->used = false;
+    slot->encoders--;
     slot->round++;
     slot->waiting = 0;
-    stampede->first = false;
+    stampede->encodes = false;
     pthread_cond_broadcast(&slot->left);
+}
+
+unsigned el_stampede_waiting(const el_stampede_t *stampede)
+{
+    unsigned waiting = 0;
+
+    if (stampede->encodes) {
+        pthread_mutex_lock(&table.lock);
+        waiting = table.slot[stampede->slot].waiting;
+        pthread_mutex_unlock(&table.lock);
+    }
+    return waiting;
 }
 
 bool el_stampede_is_awaited(el_stampede_t *stampede)
 {
     bool is_awaited = false;
 
-    if (stampede->first) {
+    if (stampede->encodes) {
         pthread_mutex_lock(&table.lock);
         is_awaited = table.slot[stampede->slot].waiting > 0;
         if (!is_awaited) {
@@ -128,7 +164,7 @@ bool el_stampede_is_awaited(el_stampede_t *stampede)
 
 void el_stampede_leave(el_stampede_t *stampede)
 {
-    if (stampede->first) {
+    if (stampede->encodes) {
         pthread_mutex_lock(&table.lock);
         leave(stampede);
         pthread_mutex_unlock(&table.lock);

@@ -6,7 +6,10 @@
 #include "httpd/store/fingerprint.h"
 #include "httpd/store/key_file.h"
 #include "httpd/store/local.h"
+#include "httpd/store/near.h"
 #include "httpd/store/remote.h"
+
+#include "host/clock.h"
 
 #include "ap_provider.h"
 #include "ap_socache.h"
@@ -15,6 +18,16 @@
 #include "http_log.h"
 
 EL_USE_LOG;
+
+/*
+ * Bytes of copies in each process: a hundred pages and more. Of a process with one thread there are
+ * many, which ask in turns.
+ */
+#define NEAR (4 * 1024 * 1024)
+#define NEAR_ALONE (256 * 1024)
+
+/* Seconds for which those who waited for an encoding find it here, whatever another machine stores. */
+#define HANDED_OVER 1
 
 /* Bytes of the largest encoding that is kept; 0: there is no store. */
 static size_t most;
@@ -125,8 +138,11 @@ void el_store_reset(server_rec *main_server)
     }
 }
 
-void el_store_child(void)
+void el_store_child(bool threads)
 {
+    if (most > 0) {
+        el_near_open(&el_shared.cache->near, threads ? NEAR : NEAR_ALONE);
+    }
     el_remote_child();
 }
 
@@ -166,14 +182,36 @@ static bool get_remote(const el_name_t *name, el_found_t *found)
     return found->buffer != NULL;
 }
 
-static bool put_local(const el_name_t *name, const el_entry_t *entry)
+static bool put_remote(const el_name_t *name, const el_entry_t *entry, bool awaited)
 {
+    if (awaited) {
+        el_near_put(name, entry, el_clock_sec(), NULL);
+    }
+    return may_leave(name) && el_remote_put(name, entry);
+}
+
+/* Whoever stores something else meanwhile is counted too, so that this copy is not used. */
+static bool put_local(const el_name_t *name, const el_entry_t *entry, bool awaited)
+{
+    uint32_t changes = atomic_load(el_cache_state_changes(el_shared.cache, name));
+    el_entry_t copied = *entry;
     bool is_stored = el_local_put(name, entry);
 
     if (is_stored) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
     }
+    if (awaited) {
+        copied.written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+        el_near_put(name, &copied, changes + is_stored, NULL);
+    }
     return is_stored;
+}
+
+bool el_store_get_near(const el_name_t *name, el_found_t *found)
+{
+    return el_remote_is_open()
+               ? el_near_get(name, (el_near_stamp_t){el_clock_sec(), HANDED_OVER}, found)
+               : el_local_get_near(name, found);
 }
 
 bool el_store_get(const el_name_t *name, el_found_t *found)
@@ -181,18 +219,18 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
     if (most == 0) {
         return false;
     }
-    return el_remote_is_open() ? get_remote(name, found) : el_local_get(name, found);
+    if (el_remote_is_open()) {
+        return el_store_get_near(name, found) || get_remote(name, found);
+    }
+    return el_local_get(name, found);
 }
 
-bool el_store_put(const el_name_t *name, const el_entry_t *entry)
+bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
 {
     if (entry->nbytes == 0 || entry->nbytes > most) {
         return false;
     }
-    if (el_remote_is_open()) {
-        return may_leave(name) && el_remote_put(name, entry);
-    }
-    return put_local(name, entry);
+    return el_remote_is_open() ? put_remote(name, entry, awaited) : put_local(name, entry, awaited);
 }
 
 bool el_store_has_room(void)

@@ -28,8 +28,8 @@ void el_store_open(server_rec *main_server, apr_pool_t *pconf);
 /* In pre_mpm, at a start and at a restart, not at a graceful one: an empty store. */
 void el_store_reset(server_rec *main_server);
 
-/* In child_init. */
-void el_store_child(void);
+/* In child_init; `threads` where requests of this process are served side by side. */
+void el_store_child(bool threads);
 
 /* Whether there is a store; any thread, as all below. */
 bool el_store_is_open(void);
@@ -46,11 +46,15 @@ size_t el_store_most(void);
  */
 bool el_store_get(const el_name_t *name, el_found_t *found);
 
+/* The same, of what this process has a copy of, in its own memory. */
+bool el_store_get_near(const el_name_t *name, el_found_t *found);
+
 /*
  * Keeps `entry`, whose `written` is not read, under `name`, in place of what is there; copies it.
- * False where it is too large or the store failed.
+ * False where it is too large or the store failed. Where other threads of this process wait for it,
+ * `awaited`, they find it in any case, though the store takes it later, or not at all.
  */
-bool el_store_put(const el_name_t *name, const el_entry_t *entry);
+bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited);
 
 /* Whether the store has driven nothing out yet: what it takes now takes nobody's place. */
 bool el_store_has_room(void);

@@ -1,0 +1,229 @@
+/* Copies of entries in a process's own memory. */
+#include "httpd/store/near.h"
+
+#include "suites.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define MOST (64u * 1024)
+
+static el_held_t held;
+static uint8_t bytes[MOST];
+
+/* Added to the numbers of each test: those before may have run in this process. */
+static uint32_t base;
+
+static void set_up(void)
+{
+    if (base == 0) {
+        el_near_open(&held, MOST);
+    }
+    base += 1 << 16;
+}
+
+/* Each number a name of its own, spread over the places. */
+static el_name_t name_of(uint32_t number)
+{
+    el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP, .pinned = EL_NAME_MOVES};
+
+    number += base;
+    memcpy(name.hash, &number, sizeof(number));
+    return name;
+}
+
+static bool put(uint32_t number, size_t nbytes, uint32_t stamp, el_found_t *found)
+{
+    el_name_t name = name_of(number);
+    el_entry_t entry = {.coding = EL_GZIP, .level = 6, .engine = "zlib", .in = 2 * nbytes,
+                        .data = bytes, .nbytes = nbytes};
+
+    memset(bytes, (int)number, nbytes);
+    return el_near_put(&name, &entry, stamp, found);
+}
+
+static bool get(uint32_t number, el_near_stamp_t stamp, el_found_t *found)
+{
+    el_name_t name = name_of(number);
+
+    return el_near_get(&name, stamp, found);
+}
+
+static void check_found(const el_found_t *found, uint32_t number, size_t nbytes)
+{
+    ck_assert_uint_eq(found->entry.nbytes, nbytes);
+    ck_assert_uint_eq(found->entry.in, 2 * nbytes);
+    ck_assert_str_eq(found->entry.engine, "zlib");
+    for (size_t i = 0; i < nbytes; i++) {
+        ck_assert_uint_eq(found->entry.data[i], (uint8_t)number);
+    }
+}
+
+static bool is_there(uint32_t number, uint32_t now)
+{
+    el_found_t found;
+    bool there = get(number, (el_near_stamp_t){.now = now}, &found);
+
+    if (there) {
+        found.release(found.buffer);
+    }
+    return there;
+}
+
+START_TEST(a_copy_is_found)
+{
+    el_found_t found;
+
+    ck_assert(!is_there(1, 7));
+    ck_assert(put(1, 1000, 7, &found));
+    check_found(&found, 1, 1000);
+    found.release(found.buffer);
+    ck_assert(get(1, (el_near_stamp_t){.now = 7}, &found));
+    check_found(&found, 1, 1000);
+    found.release(found.buffer);
+    ck_assert(!is_there(2, 7));
+}
+END_TEST
+
+START_TEST(what_has_changed_since_is_not_found)
+{
+    ck_assert(put(1, 1000, 7, NULL));
+    ck_assert(!is_there(1, 8));
+    ck_assert(!is_there(1, 6));
+    ck_assert(put(1, 2000, 8, NULL));
+    ck_assert(is_there(1, 8));
+    ck_assert(!is_there(1, 7));
+}
+END_TEST
+
+START_TEST(a_copy_may_have_an_age)
+{
+    el_found_t found;
+
+    ck_assert(put(1, 1000, UINT32_MAX, NULL));
+    ck_assert(get(1, (el_near_stamp_t){.now = 0, .age = 1}, &found));
+    found.release(found.buffer);
+    ck_assert(!get(1, (el_near_stamp_t){.now = 1, .age = 1}, &found));
+}
+END_TEST
+
+START_TEST(what_is_sent_stays_readable)
+{
+    el_found_t found;
+
+    ck_assert(put(1, 1000, 0, &found));
+    for (uint32_t i = 2; i < 1000; i++) {
+        put(i, 1000, 0, NULL);
+    }
+    check_found(&found, 1, 1000);
+    found.release(found.buffer);
+}
+END_TEST
+
+START_TEST(memory_is_bounded_and_counted)
+{
+    for (uint32_t i = 0; i < 1000; i++) {
+        ck_assert(put(i, 1000, 0, NULL));
+        ck_assert_uint_le(el_held_nbytes(&held), MOST);
+    }
+    ck_assert_uint_gt(el_held_nbytes(&held), MOST / 2);
+}
+END_TEST
+
+START_TEST(what_is_only_sent_is_counted_too)
+{
+    static el_found_t found[64];
+    unsigned sent = 0;
+
+    while (sent < 64 && put(sent, MOST / 8, 0, &found[sent])) {
+        sent++;
+        ck_assert_uint_le(el_held_nbytes(&held), MOST);
+    }
+    ck_assert_uint_eq(sent, 7);
+    /* They are all found though nothing else fits in. */
+    for (unsigned i = 0; i < sent; i++) {
+        ck_assert(is_there(i, 0));
+    }
+    for (unsigned i = 0; i < sent; i++) {
+        found[i].release(found[i].buffer);
+    }
+    ck_assert(put(sent, MOST / 8, 0, NULL));
+}
+END_TEST
+
+START_TEST(a_large_one_does_not_drive_out_all_others)
+{
+    ck_assert(put(1, 1000, 0, NULL));
+    ck_assert(!put(2, MOST / 2, 0, NULL));
+    ck_assert(is_there(1, 0));
+}
+END_TEST
+
+START_TEST(what_is_asked_for_stays)
+{
+    ck_assert(put(1, 1000, 0, NULL));
+    for (uint32_t i = 2; i < 1000; i++) {
+        ck_assert(is_there(1, 0));
+        ck_assert(put(i, 1000, 0, NULL));
+    }
+    ck_assert(is_there(1, 0));
+}
+END_TEST
+
+#define THREADS 8
+#define TURNS 20000
+
+static void *use(void *seed)
+{
+    uint32_t number = (uint32_t)(uintptr_t)seed;
+
+    for (int i = 0; i < TURNS; i++) {
+        static _Thread_local uint8_t data[3000];
+        el_name_t name = name_of(number % 64);
+        el_entry_t entry = {.coding = EL_GZIP, .in = 1, .data = data, .nbytes = sizeof(data)};
+        el_found_t found = {.buffer = NULL};
+
+        memset(data, (int)(number % 64), sizeof(data));
+        if (el_near_get(&name, (el_near_stamp_t){.now = 0}, &found)
+            || el_near_put(&name, &entry, 0, &found)) {
+            ck_assert_int_eq(memcmp(found.entry.data, data, sizeof(data)), 0);
+            found.release(found.buffer);
+        }
+        number = number * 1664525 + 1013904223;
+    }
+    return NULL;
+}
+
+START_TEST(threads_may_use_it)
+{
+    pthread_t thread[THREADS];
+
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, use, (void *)i), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    ck_assert_uint_le(el_held_nbytes(&held), MOST);
+}
+END_TEST
+
+Suite *near_suite(void)
+{
+    Suite *suite = suite_create("near");
+    TCase *tests = tcase_create("near");
+
+    tcase_add_checked_fixture(tests, set_up, NULL);
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, a_copy_is_found);
+    tcase_add_test(tests, what_has_changed_since_is_not_found);
+    tcase_add_test(tests, a_copy_may_have_an_age);
+    tcase_add_test(tests, what_is_sent_stays_readable);
+    tcase_add_test(tests, memory_is_bounded_and_counted);
+    tcase_add_test(tests, what_is_only_sent_is_counted_too);
+    tcase_add_test(tests, a_large_one_does_not_drive_out_all_others);
+    tcase_add_test(tests, what_is_asked_for_stays);
+    tcase_add_test(tests, threads_may_use_it);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
