@@ -33,6 +33,7 @@ TABLE
     test) cat <<'TABLE'
 el_python "import pytest"                       | python3-pytest  | python3-pytest
 el_python "import xdist"                        | python3-pytest-xdist | python3-pytest-xdist
+command -v lowdown                              | lowdown         | lowdown
 el_python "import brotli"                       | python3-brotli  | python3-brotli
 el_python "import zstandard"                    | python3-zstandard | python3-zstandard
 command -v brotli                               | brotli          | brotli
@@ -63,6 +64,17 @@ el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool
+TABLE
+        ;;
+    packages) cat <<'TABLE'
+command -v dpkg-buildpackage                    | dpkg-dev        |
+command -v dh                                   | debhelper       |
+command -v dh_apache2                           | dh-apache2      |
+command -v dh_python3                           | dh-python       |
+command -v lowdown                              | lowdown         |
+command -v lintian                              | lintian         |
+command -v debootstrap                          | debootstrap     |
+command -v rpmbuild                             | rpm             |
 TABLE
         ;;
     corpus) cat <<'TABLE'

@@ -81,7 +81,6 @@ def parse_jobs(text):
 
 def make_parser():
     parser = argparse.ArgumentParser(
-        prog="precompress",
         description="Makes .gz, .br and .zst siblings of static files, for ElasticPrecompressed.",
         epilog="Exit status: 0 all done, or --watch ended; 1 some file failed, 2 wrong usage or a "
                "missing library, 130 interrupted.")

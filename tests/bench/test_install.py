@@ -106,11 +106,11 @@ def test_all_documents_and_precompress_are_installed(installed):
     unit = installed.found("elasticd.service").read_text()
     [page] = re.findall(r"(?m)^Documentation=file:(.*)$", unit)
     assert (installed.root / page.lstrip("/")).is_file()
-    script = installed.found("precompress")
+    script = installed.found("elastic-precompress")
     assert script.parent.name == "bin"
     done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
                           check=False)
-    assert done.returncode == 0 and done.stdout.startswith("usage: precompress")
+    assert done.returncode == 0 and done.stdout.startswith("usage: elastic-precompress")
 
 
 def test_the_configuration_is_that_of_the_sources(installed):
