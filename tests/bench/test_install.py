@@ -113,6 +113,20 @@ def test_all_documents_and_precompress_are_installed(installed):
     assert done.returncode == 0 and done.stdout.startswith("usage: elastic-precompress")
 
 
+@pytest.mark.parametrize("name, page", [
+    ("elastic.conf.5", "directives.md"), ("elasticd.8", "elasticd.md"),
+    ("elastic-precompress.1", "precompressed.md")])
+def test_pages_of_the_manual_are_man_pages(installed, name, page):
+    text = installed.found(name).read_text()
+    assert installed.found(name).parent.name == f"man{name[-1]}"
+    summary = re.search(r"(?m)^\.SH\s+NAME\s+\.LP\n(.+)$", text)[1].replace("\\-", "-")
+    assert summary.startswith(f"{name[:-2]} - ")
+    for title in re.findall(r"(?m)^## (\w+)$", (ROOT / "docs" / "manual" / page).read_text()):
+        assert re.search(rf"(?m)^\.SH\n{title}$", text), title
+    for link in re.findall(r"(/[\w/.-]+/docs/manual/[\w-]+\.md)", text):
+        assert (installed.root / link.lstrip("/")).is_file(), link
+
+
 def test_the_configuration_is_that_of_the_sources(installed):
     assert installed.conf.read_bytes() == (ROOT / "conf" / "elastic.conf").read_bytes()
     load = (installed.available / "elastic.load").read_text()
