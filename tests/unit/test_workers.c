@@ -95,12 +95,26 @@ static unsigned waiting(void)
     return number;
 }
 
-/* What one thread is in, until `go` is posted. */
+/* What one thread is in, until `go` is posted: a task that nobody waits for. */
 static void occupy(void)
 {
     ck_assert(post(job_that(&crew->go)));
     while (waiting() > 0) {
     }
+}
+
+/*
+ * The same of a call, for which nobody waits any more. Where the thread was not even there in time,
+ * it is made again, with more of it.
+ */
+static void hang(void)
+{
+    int tries = 0;
+
+    for (uint64_t usec = 10000; crew->discarded == tries; usec *= 2, tries++) {
+        ck_assert_int_eq(call(job_that(&crew->go), usec), EL_TASK_LATE);
+    }
+    crew->discarded = 0;
 }
 
 START_TEST(a_call_brings_its_result)
@@ -128,27 +142,21 @@ END_TEST
 
 START_TEST(a_call_that_hangs_is_left_to_its_thread)
 {
-    int before;
-
     start(1);
-    /* Where the thread was not even there in time, again, with more of it. */
-    for (uint64_t usec = 10000, tries = 0; crew->discarded == (int)tries; usec *= 2, tries++) {
-        ck_assert_int_eq(call(job_that(&crew->go), usec), EL_TASK_LATE);
-    }
-    before = crew->discarded;
+    hang();
     sem_post(&crew->go);
     sem_wait(&crew->ran);
-    while (crew->discarded == before) {
+    while (crew->discarded == 0) {
         sem_wait(&crew->gone);
     }
-    ck_assert_int_eq(crew->discarded, before + 1);
+    ck_assert_int_eq(crew->discarded, 1);
 }
 END_TEST
 
 START_TEST(a_call_for_which_no_thread_is_free_is_never_made)
 {
     start(1);
-    occupy();
+    hang();
     ck_assert_int_eq(call(job_that(NULL), 1000), EL_TASK_LATE);
     ck_assert_int_eq(crew->discarded, 1);
     sem_post(&crew->go);
@@ -163,7 +171,7 @@ START_TEST(no_more_wait_than_may)
 
     start(1);
     one_more = job_that(NULL);
-    occupy();
+    hang();
     for (int i = 0; i < EL_WORKERS_WAITING; i++) {
         ck_assert(post(job_that(NULL)));
     }
@@ -171,10 +179,45 @@ START_TEST(no_more_wait_than_may)
     ck_assert_int_eq(call(one_more, LONG), EL_TASK_REFUSED);
     free(one_more);
     sem_post(&crew->go);
-    for (int i = 0; i < EL_WORKERS_WAITING + 1; i++) {
+    while (crew->discarded < EL_WORKERS_WAITING + 1) {
         sem_wait(&crew->gone);
     }
     ck_assert_int_eq(crew->order, EL_WORKERS_WAITING + 1);
+}
+END_TEST
+
+START_TEST(what_nobody_waits_for_leaves_a_thread_for_calls)
+{
+    job_t *job;
+
+    start(3);
+    job = job_that(NULL);
+    occupy();
+    occupy();
+    ck_assert(post(job_that(NULL)));
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(job->number, 1);
+    free(job);
+    sem_post(&crew->go);
+    sem_post(&crew->go);
+    while (crew->discarded < 3) {
+        sem_wait(&crew->gone);
+    }
+}
+END_TEST
+
+START_TEST(a_call_does_not_wait_for_what_nobody_waits_for)
+{
+    job_t *job;
+
+    start(1);
+    job = job_that(NULL);
+    occupy();
+    ck_assert_int_eq(call(job, LONG), EL_TASK_REFUSED);
+    sem_post(&crew->go);
+    sem_wait(&crew->gone);
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
+    free(job);
 }
 END_TEST
 
@@ -193,7 +236,7 @@ START_TEST(what_is_waited_for_comes_first)
 
     start(1);
     job = job_that(NULL);
-    occupy();
+    hang();
     ck_assert(post(job_that(NULL)));
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
     ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
@@ -274,6 +317,8 @@ Suite *workers_suite(void)
     tcase_add_test(tc, a_call_that_hangs_is_left_to_its_thread);
     tcase_add_test(tc, a_call_for_which_no_thread_is_free_is_never_made);
     tcase_add_test(tc, no_more_wait_than_may);
+    tcase_add_test(tc, what_nobody_waits_for_leaves_a_thread_for_calls);
+    tcase_add_test(tc, a_call_does_not_wait_for_what_nobody_waits_for);
     tcase_add_test(tc, what_is_waited_for_comes_first);
     tcase_add_test(tc, threads_take_no_signals);
     tcase_set_tags(threads, "threads");

@@ -15,11 +15,24 @@ enum {
 
 #define NSEC_PER_SEC 1000000000L
 
+static bool is_posted(const el_task_t *task)
+{
+    return atomic_load(&task->state) == POSTED;
+}
+
+/* Whether a thread that is free has something to do. */
+static bool has_work(const el_workers_t *workers)
+{
+    return workers->first
+           && (!is_posted(workers->first) || workers->threads == 1
+               || workers->posted + 1 < workers->threads);
+}
+
 static el_task_t *take_first(el_workers_t *workers)
 {
     el_task_t *task;
 
-    while (!workers->first) {
+    while (!has_work(workers)) {
         pthread_cond_wait(&workers->work, &workers->lock);
     }
     task = workers->first;
@@ -35,10 +48,13 @@ static void *work(void *of)
     pthread_mutex_lock(&workers->lock);
     for (;;) {
         el_task_t *task = take_first(workers);
+        bool posted = is_posted(task);
 
+        workers->posted += posted;
         pthread_mutex_unlock(&workers->lock);
         task->run(task);
         pthread_mutex_lock(&workers->lock);
+        workers->posted -= posted;
         if (atomic_load(&task->state) == AWAITED) {
             atomic_store(&task->state, DONE);
             pthread_cond_broadcast(&workers->done);
@@ -73,6 +89,7 @@ bool el_workers_start(el_workers_t *workers, unsigned threads)
     workers->first = NULL;
     workers->waiting = 0;
     workers->threads = 0;
+    workers->posted = 0;
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->work, NULL);
     pthread_condattr_init(&monotonic);
@@ -97,7 +114,7 @@ static bool add(el_workers_t *workers, el_task_t *task, int state)
         return false;
     }
     atomic_store(&task->state, state);
-    while (*at && (state == POSTED || atomic_load(&(*at)->state) == AWAITED)) {
+    while (*at && (state == POSTED || !is_posted(*at))) {
         at = &(*at)->next;
     }
     task->next = *at;
@@ -141,7 +158,7 @@ el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t u
     bool discarded = false;
 
     pthread_mutex_lock(&workers->lock);
-    if (add(workers, task, AWAITED)) {
+    if (workers->posted < workers->threads && add(workers, task, AWAITED)) {
         while (atomic_load(&task->state) == AWAITED
                && pthread_cond_timedwait(&workers->done, &workers->lock, &end) != ETIMEDOUT) {
         }

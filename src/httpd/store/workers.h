@@ -1,6 +1,8 @@
 /*
  * A few threads of a process for calls that may block for any time. Who waits for such a call waits
- * for a bounded time; what comes later is freed by the thread.
+ * for a bounded time; what comes later is freed by the thread. What nobody waits for delays nobody:
+ * of several threads one is left for calls, and where there is but one and it is busy with that, a
+ * call is refused.
  *
  * Knows no server. Any thread, except where it says otherwise. The threads never end by themselves:
  * one may hang in a call for ever. They take no signals, and nothing of theirs has to be cleaned up
@@ -34,6 +36,7 @@ typedef struct {
     el_task_t *first;    /* of those that wait for a thread */
     unsigned waiting;
     unsigned threads;
+    unsigned posted; /* threads that run what nobody waited for when it was given to them */
 } el_workers_t;
 
 /* Starts up to `threads` threads, in a process that does not fork them away. False: not one. */
@@ -42,7 +45,7 @@ bool el_workers_start(el_workers_t *workers, unsigned threads);
 typedef enum {
     EL_TASK_DONE,   /* it was run; the caller's */
     EL_TASK_LATE,   /* it was not; the workers' from now on */
-    EL_TASK_REFUSED /* too many wait; the caller's, and nothing was done */
+    EL_TASK_REFUSED /* no thread will come to it soon; the caller's, and nothing was done */
 } el_task_end_t;
 
 /* Has a thread run `task`, before those that nobody waits for; waits `usec` at most. */
