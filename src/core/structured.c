@@ -134,15 +134,24 @@ static void put(el_structured_writer_t *writer, char c)
     writer->text[writer->len] = '\0';
 }
 
+static void put_text(el_structured_writer_t *writer, const char *text)
+{
+    for (; *text; text++) {
+        put(writer, *text);
+    }
+}
+
 static void put_key(el_structured_writer_t *writer, const char *key)
 {
-    if (writer->len > 0) {
-        put(writer, ',');
-        put(writer, ' ');
-    }
-    for (; *key; key++) {
-        put(writer, *key);
-    }
+    put_text(writer, writer->len > 0 ? ", " : "");
+    put_text(writer, key);
+    put(writer, '=');
+}
+
+static void put_parameter(el_structured_writer_t *writer, const char *key)
+{
+    put_text(writer, "; ");
+    put_text(writer, key);
     put(writer, '=');
 }
 
@@ -153,7 +162,7 @@ static void put_string(el_structured_writer_t *writer, const char *text, size_t 
         if (text[i] == '"' || text[i] == '\\') {
             put(writer, '\\');
         }
-        put(writer, text[i]);
+        put(writer, is_printable(text[i]) ? text[i] : '?');
     }
     put(writer, '"');
 }
@@ -161,6 +170,25 @@ static void put_string(el_structured_writer_t *writer, const char *text, size_t 
 void el_structured_add_string(el_structured_writer_t *writer, const char *key, const char *value)
 {
     put_key(writer, key);
+    put_string(writer, value, strlen(value));
+}
+
+void el_structured_add_bare(el_structured_writer_t *writer, const char *key, const char *value)
+{
+    put_key(writer, key);
+    put_text(writer, value);
+}
+
+void el_structured_param_bare(el_structured_writer_t *writer, const char *key, const char *value)
+{
+    put_parameter(writer, key);
+    put_text(writer, value);
+}
+
+void el_structured_param_string(el_structured_writer_t *writer, const char *key,
+                                const char *value)
+{
+    put_parameter(writer, key);
     put_string(writer, value, strlen(value));
 }
 

@@ -10,6 +10,7 @@
 #include "httpd/control/timer.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/filters/dictionary.h"
+#include "httpd/filters/explain.h"
 #include "httpd/filters/inflate_output.h"
 #include "httpd/filters/input.h"
 #include "httpd/filters/insertion.h"
@@ -183,12 +184,14 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
     el_input_register();
     el_not_modified_register();
     el_padding_register();
     el_dictionary_filter_register();
+    el_explain_register();
     el_ranges_register();
 }
 

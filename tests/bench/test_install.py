@@ -97,7 +97,7 @@ def names(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_all_documents_and_precompress_are_installed(installed):
+def test_all_documents_are_installed(installed):
     docs = installed.found("CHANGES.md").parent
     assert names(docs / "docs") == names(ROOT / "docs")
     for page in docs.rglob("*.md"):
@@ -106,16 +106,22 @@ def test_all_documents_and_precompress_are_installed(installed):
     unit = installed.found("elasticd.service").read_text()
     [page] = re.findall(r"(?m)^Documentation=file:(.*)$", unit)
     assert (installed.root / page.lstrip("/")).is_file()
-    script = installed.found("elastic-precompress")
-    assert script.parent.name == "bin"
-    done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
-                          check=False)
-    assert done.returncode == 0 and done.stdout.startswith("usage: elastic-precompress")
+
+
+def test_scripts_are_installed_with_what_they_need(installed):
+    for name in ("elastic-precompress", "elastic-why"):
+        script = installed.found(name)
+        assert script.parent.name == "bin"
+        done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
+                              check=False)
+        assert done.returncode == 0 and done.stdout.startswith("usage: " + name)
+    [way] = re.findall(r'(?m)^REASONS = HERE \+ "(.*)"$', script.read_text())
+    assert "### type" in pathlib.Path(f"{script.parent}{way}").read_text()
 
 
 @pytest.mark.parametrize("name, page", [
     ("elastic.conf.5", "directives.md"), ("elasticd.8", "elasticd.md"),
-    ("elastic-precompress.1", "precompressed.md")])
+    ("elastic-precompress.1", "precompressed.md"), ("elastic-why.1", "why.md")])
 def test_pages_of_the_manual_are_man_pages(installed, name, page):
     text = installed.found(name).read_text()
     assert installed.found(name).parent.name == f"man{name[-1]}"

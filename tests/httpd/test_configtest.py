@@ -110,6 +110,7 @@ VALUES = {
         ["Off", "0", "4096"], ["-1", "4097", "some", "12x", "1K", "1.5", "On", "32 64",
                                "99999999999999999999999"],
         ["Off", "off", "0", "1", "32", "4096"])],
+    "ElasticExplain": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"] if env.HAS_LIBCRYPTO else ["Off"])],
     "ElasticCacheStore": [Values(
         ["shmcb", "8192", "4294967294"],
@@ -176,7 +177,7 @@ PER_DIRECTORY = {
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
     "ElasticPrecompressedRoot": "/var/cache/siblings",
     "ElasticETag": "weak", "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms",
-    "ElasticPadding": "32", "ElasticCache": "On",
+    "ElasticPadding": "32", "ElasticCache": "On", "ElasticExplain": "On",
     "ElasticDictionary": 'match="/a/*" match-dest="document style" id="1"',
     "ElasticDictionaryLink": "/dict",
 }

@@ -19,7 +19,7 @@ ElasticETag suffix
 
 INHERITED = {
     "plain": True, "css": True, "svg": False, "preferred": "gzip", "gzip": "3", "br": "2",
-    "minimum": (199, 200), "tag": "suffix", "sibling": False, "padded": False,
+    "minimum": (199, 200), "tag": "suffix", "sibling": False, "padded": False, "explained": False,
 }
 
 # (a directive that a place adds, what it changes)
@@ -40,6 +40,7 @@ CHANGES = [
     ("ElasticETag remove", {"tag": "removed"}),
     ("ElasticPrecompressed On", {"sibling": True}),
     ("ElasticPadding 50", {"padded": True}),
+    ("ElasticExplain On", {"explained": True}),
 ]
 HTACCESS = ("Elastic", "ElasticTypes", "ElasticCodings", "ElasticPrecompressed", "ElasticPadding")
 
@@ -83,6 +84,7 @@ def facts(server, folder, headers=None):
         "tag": tag_rule(get("plain.txt", "gzip")),
         "sibling": get("sized.txt", "gzip").raw == b"sibling",
         "padded": "Elastic-Padding" in get("plain.txt").headers,
+        "explained": "Elastic-Explain" in get("plain.txt").headers,
     }
 
 
@@ -194,7 +196,7 @@ REFUSED_IN_HTACCESS = [
     "ElasticLevel gzip 1 9", "ElasticMinSize auto", "ElasticETag weak", "ElasticMTU 1500",
     "ElasticCPU 50 80", "ElasticInterval 1s", "ElasticControl step", "ElasticBypass 95",
     "ElasticProcStat /proc/stat", "ElasticLoad stat", "ElasticGoal cpu",
-    "ElasticPosition /run/elastic.position", "ElasticMaxTime 20ms",
+    "ElasticPosition /run/elastic.position", "ElasticMaxTime 20ms", "ElasticExplain On",
 ]
 
 

@@ -97,6 +97,19 @@ START_TEST(a_dictionary_is_written)
 }
 END_TEST
 
+START_TEST(a_member_has_parameters)
+{
+    char text[200];
+    el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
+
+    el_structured_add_bare(&writer, "a", "token");
+    el_structured_param_bare(&writer, "b", "1.5");
+    el_structured_param_string(&writer, "c", "\"\\\n\xff~");
+    el_structured_add_bare(&writer, "d", "2");
+    ck_assert_str_eq(text, "a=token; b=1.5; c=\"\\\"\\\\??~\", d=2");
+}
+END_TEST
+
 START_TEST(what_has_no_room_is_told)
 {
     char text[8];
@@ -125,6 +138,7 @@ Suite *structured_suite(void)
     tcase_add_loop_test(tc, a_byte_sequence_is_read, 0, ROWS(sequences));
     tcase_add_loop_test(tc, a_string_is_read, 0, ROWS(strings));
     tcase_add_test(tc, a_dictionary_is_written);
+    tcase_add_test(tc, a_member_has_parameters);
     tcase_add_test(tc, what_has_no_room_is_told);
     tcase_add_test(tc, what_a_string_can_hold_is_printable);
     return suite_of("structured", tc);

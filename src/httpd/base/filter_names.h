@@ -4,13 +4,14 @@
 
 /*
  * Of output: decodes responses; header fields of a 304; no ranges of an encoded body; ElasticPadding;
- * ElasticDictionary.
+ * ElasticDictionary; ElasticExplain.
  */
 #define EL_FILTER_INFLATE "INFLATE"
 #define EL_FILTER_NOT_MODIFIED "ELASTIC_CONDITIONAL"
 #define EL_FILTER_RANGES "ELASTIC_RANGES"
 #define EL_FILTER_PADDING "ELASTIC_PADDING"
 #define EL_FILTER_DICTIONARY "ELASTIC_DICTIONARY"
+#define EL_FILTER_EXPLAIN "ELASTIC_EXPLAIN"
 
 /* Of input: decode requests, by mod_deflate's name and for ElasticInflate. */
 #define EL_FILTER_DEFLATE "DEFLATE"

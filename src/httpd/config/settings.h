@@ -49,6 +49,7 @@ enum {
     EL_DIR_ETAG,          /* el_etag_mode_t */
     EL_DIR_PADDING,       /* bytes */
     EL_DIR_CACHE,         /* bool: ElasticCache */
+    EL_DIR_EXPLAIN,       /* bool */
     EL_DIR_VALUES
 };
 _Static_assert(EL_DIR_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
@@ -177,6 +178,11 @@ static inline bool el_dir_inflates(const el_dir_t *dir)
 static inline bool el_dir_caches(const el_dir_t *dir)
 {
     return el_value(&dir->values, EL_DIR_CACHE, false);
+}
+
+static inline bool el_dir_explains(const el_dir_t *dir)
+{
+    return el_value(&dir->values, EL_DIR_EXPLAIN, false);
 }
 
 /* The most bytes of padding that a response gets. */

@@ -2,6 +2,7 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/filters/dictionary.h"
+#include "httpd/filters/explain.h"
 #include "httpd/filters/padding.h"
 #include "httpd/filters/ranges.h"
 #include "httpd/response/chain.h"
@@ -86,6 +87,7 @@ void el_insertion(request_rec *r)
     chain = el_chain_look(r, enabled);
     el_padding_insert(r);
     el_dictionary_filter_insert(r);
+    el_explain_insert(r);
     final = enabled && has_final_type(r, dir, chain.roles);
     if (final && !el_dir_type_listed(dir, r->content_type, false)) {
         el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = HTTP_OK,

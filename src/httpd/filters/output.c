@@ -6,6 +6,7 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
 #include "httpd/response/connection.h"
+#include "httpd/response/explanation.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
@@ -156,6 +157,7 @@ static apr_status_t step_aside(ap_filter_t *f, out_t *out, apr_bucket_brigade *b
             el_fields_keep_identity(f->r);
         }
     }
+    el_explanation_facts(f->r, facts_of(out));
     if (request->claimed || !(out->behind & el_chain_ours())) {
         el_stats_skipped(f->r, decision.reason);
     }
@@ -167,6 +169,8 @@ static void set_header(request_rec *r, const out_t *out, el_coding_t coding)
 {
     set_negotiated(r);
     el_fields_set_coding(r, coding, out->policy.etag);
+    el_explanation_facts(r, &out->send.facts);
+    el_explanation_coding(r, coding);
 }
 
 /* An encoder was planned, but the identity goes: nothing was sent yet. */
@@ -326,6 +330,7 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
     }
     el_encoder_plan(&out->send.encoder, choice.coding, &choice.setup, whole, f->r);
     el_kept_charge(&out->send.kept, &out->send.encoder.meter);
+    el_explanation_plan(f->r, &choice, out->send.encoder.plan.engine->name, whole);
     el_send_begin(&out->send);
     if (whole) {
         out->send.exploration =

@@ -9,6 +9,8 @@
 
 #include "elastic/accept.h"
 
+typedef struct el_explanation el_explanation_t;
+
 typedef struct {
     /* Where the records' compressing filters are in the output chain, from 1; 0: not there. */
     unsigned char installed[EL_RECORDS];
@@ -23,6 +25,7 @@ typedef struct {
     const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
     bool tagged; /* a 304 has its tag */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
+    el_explanation_t *explanation; /* explanation.c's; NULL: nothing was recorded */
 } el_request_t;
 
 /* The request's record, made at the first call. An internal redirect's request has its own. */
