@@ -14,6 +14,7 @@
 #include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
+#include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
 #include "elastic/mix.h"
@@ -22,7 +23,7 @@
 #include "elastic/tally.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 16
+#define EL_BLOCK_VERSION 17
 
 typedef struct {
     uint32_t magic;
@@ -38,6 +39,7 @@ typedef struct {
     el_hot_t hot;             /* kept encodings that are asked for often */
     el_idle_t idle;           /* who may improve them, and for how long */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
+    el_history_t history;     /* the last hour, and what was before today */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
     el_held_t pooled;         /* memory that is kept for the next bodies */

@@ -24,5 +24,6 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     el_hot_reset(&block->hot);
     el_idle_reset(&block->idle);
     el_cache_state_reset(&block->cache);
+    el_history_reset(&block->history);
     el_tally_reset(&block->tally);
 }

@@ -115,6 +115,62 @@ def test_the_page_for_people_says_the_same(site):
         assert shown[key] == status[key]
 
 
+def test_the_page_loads_nothing_from_elsewhere(site):
+    answer = site.get("/elastic-status")
+    rules = dict(rule.split(" ", 1) for rule in
+                 answer.headers["Content-Security-Policy"].split("; "))
+    assert rules.pop("default-src") == "'none'"
+    assert set(rules.values()) <= {"'none'", "'self'"}
+    text = answer.body.decode()
+    assert "<style" not in text and " style=" not in text and not re.search(r"<script[^>]*>\w", text)
+    assert not re.search(r"""(?:href|src)="(?![?#])""", text), "parts of its own, and no others"
+    for part, kind in (("style", "text/css"), ("script", "text/javascript")):
+        assert f'="?{part}"' in text
+        loaded = site.get("/elastic-status?" + part)
+        assert loaded.headers["Content-Type"].startswith(kind) and loaded.body
+        assert b"http" not in loaded.body
+
+
+def test_the_page_says_what_was_saved_and_by_what(site):
+    def saved():
+        answer = site.get("/a.txt", ae="br")
+        engine = site.notes(answer)["elastic-engine"]
+        text = site.get("/elastic-status").body.decode()
+        assert f'<th scope="row">br, {engine}</th>' in text
+        found = dict(re.findall(r'<h2>Saved (.*?)</h2><p class="large">([0-9.]+) [KMG]B</p>', text))
+        return {when for when, number in found.items() if float(number) > 0}
+
+    # A day may begin meanwhile.
+    site.wait_for(lambda: saved() == {"today", "since the start"}, 60, "what was saved")
+
+
+def test_each_reason_on_the_page_leads_to_what_it_means(site):
+    site.get("/a.txt")
+    text = site.get("/elastic-status").body.decode()
+    assert '<a href="#reason-not-acceptable">' in text
+    for reason in REASONS:
+        assert re.search(f'<dt id="reason-{reason}">{reason}</dt><dd>[^<]+</dd>', text), reason
+
+
+def test_the_last_hour_is_drawn(site):
+    def lines():
+        text = site.get("/elastic-status").body.decode()
+        return dict(re.findall(r'<polyline class="(\w+)" points="([^"]*)"/>', text))
+
+    site.wait_for(lambda: set(lines()) == {"load", "position"}, 60, "a sample")
+    for points in lines().values():
+        for x, y in re.findall(r"(\S+),(\S+)", points):
+            assert 0 <= float(x) <= 600 and 0 <= float(y) <= 100
+
+
+def test_the_page_warns(httpd, site):
+    assert "Warnings" not in site.get("/elastic-status").body.decode()
+    server = httpd("Elastic On\nElasticControl external\nElasticPosition {root}/none\n",
+                   allow_log=["elastic: .*/none"])
+    text = server.get("/elastic-status").body.decode()
+    assert "<h2>Warnings</h2>" in text and "position file is not followed" in text
+
+
 def test_head_has_no_body_and_other_methods_are_refused(site):
     for query in ("?auto", "?json", ""):
         answer = site.head("/elastic-status" + query)

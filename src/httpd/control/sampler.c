@@ -2,6 +2,7 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/control/client_mix.h"
+#include "httpd/state/past.h"
 #include "httpd/state/shared.h"
 
 #include "host/clock.h"
@@ -162,6 +163,7 @@ void el_sampler_take(uint64_t claim, uint64_t now)
     if (!el_shared.config.position || !follow(claim, now)) {
         read_load(claim, now);
     }
+    el_past_note();
     trace_position();
 }
 

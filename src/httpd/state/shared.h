@@ -14,6 +14,7 @@
 #include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
+#include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
 #include "elastic/ladder.h"
@@ -48,6 +49,7 @@ typedef struct {
     el_hot_t *hot;
     el_idle_t *idle;
     el_cache_state_t *cache;
+    el_history_t *history;
     el_tally_t *tally;
     el_held_t *busy;
     el_held_t *pooled;

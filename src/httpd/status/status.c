@@ -2,6 +2,7 @@
 
 #include "httpd/status/figures.h"
 #include "httpd/status/metrics.h"
+#include "httpd/status/page.h"
 #include "httpd/status/status_costs.h"
 
 #include "apr_strings.h"
@@ -54,36 +55,6 @@ static void write_json(request_rec *r, apr_array_header_t *figures)
     ap_rputs("\n}\n", r);
 }
 
-static void write_table(request_rec *r, const apr_array_header_t *figures)
-{
-    ap_rputs("<table>\n", r);
-    for (int i = 0; i < figures->nelts; i++) {
-        const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
-
-        ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td><td><code>%s</code></td></tr>\n",
-                   ap_escape_html(r->pool, figure->text), ap_escape_html(r->pool, figure->value),
-                   figure->key);
-    }
-    ap_rputs("</table>\n", r);
-}
-
-static void write_page(request_rec *r, const apr_array_header_t *figures)
-{
-    ap_rputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<title>mod_elastic</title>\n<style>\n"
-             "body { font-family: sans-serif; margin: 1em auto; max-width: 60em; padding: 0 1em }\n"
-             "th { font-weight: normal; text-align: left } td { text-align: right }\n"
-             "th, td { border-bottom: 1px solid #ddd; padding: .25em .75em .25em 0 }\n"
-             "</style>\n</head>\n<body>\n<h1>mod_elastic</h1>\n",
-             r);
-    write_table(r, figures);
-    el_status_costs_write(r);
-    ap_rputs("<p>For programs: <a href=\"?auto\">lines</a>, <a href=\"?json\">JSON</a>.</p>\n"
-             "</body>\n</html>\n",
-             r);
-}
-
 /* What a query asks for in place of the page. */
 static void answer_status(request_rec *r)
 {
@@ -97,9 +68,8 @@ static void answer_status(request_rec *r)
     } else if (strcmp(query, "json") == 0) {
         ap_set_content_type(r, "application/json");
         write_json(r, el_figures(r->pool));
-    } else {
-        ap_set_content_type(r, "text/html; charset=utf-8");
-        write_page(r, el_figures(r->pool));
+    } else if (!el_page_answer_part(r, query)) {
+        el_page_answer(r, el_figures(r->pool));
     }
 }
 
@@ -138,7 +108,7 @@ int el_status_section(request_rec *r, int flags)
         write_lines(r, figures);
     } else {
         ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
-        write_table(r, figures);
+        el_page_write_figures(r, figures);
         el_status_costs_write(r);
     }
     return OK;

@@ -1,0 +1,97 @@
+#include "elastic/history.h"
+
+/* A share of 1. */
+#define WHOLE 1e6
+
+static const el_counter_t daily[EL_HISTORY_COUNTERS] = {
+    EL_COUNT_COMPRESSED, EL_COUNT_BYTES_IN, EL_COUNT_BYTES_OUT, EL_COUNT_PRECOMPRESSED,
+};
+
+static uint64_t get(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void set(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *word, double share)
+{
+    uint64_t value = share > 0 ? (uint64_t)(share * WHOLE + 0.5) : 0;
+
+    atomic_fetch_add_explicit(word, value, memory_order_relaxed);
+}
+
+static void empty(el_history_minute_t *slot, uint64_t minute)
+{
+    set(&slot->minute, 0);
+    set(&slot->samples, 0);
+    set(&slot->load, 0);
+    set(&slot->position, 0);
+    set(&slot->minute, minute);
+}
+
+void el_history_add(el_history_t *history, uint64_t minute, el_history_point_t point)
+{
+    el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
+
+    if (get(&slot->minute) != minute) {
+        empty(slot, minute);
+    }
+    add(&slot->load, point.load);
+    add(&slot->position, point.position);
+    atomic_fetch_add_explicit(&slot->samples, 1, memory_order_relaxed);
+}
+
+bool el_history_get(const el_history_t *history, uint64_t minute, el_history_point_t *point)
+{
+    const el_history_minute_t *slot = &history->minute[minute % EL_HISTORY_MINUTES];
+    uint64_t samples = get(&slot->samples);
+
+    if (get(&slot->minute) != minute || samples == 0) {
+        return false;
+    }
+    point->load = (double)get(&slot->load) / WHOLE / (double)samples;
+    point->position = (double)get(&slot->position) / WHOLE / (double)samples;
+    return true;
+}
+
+void el_history_begin(el_history_t *history, uint64_t day, const el_counters_t *counters)
+{
+    uint64_t before = get(&history->day);
+
+    if (before == day) {
+        return;
+    }
+    for (unsigned i = 0; before > 0 && i < EL_HISTORY_COUNTERS; i++) {
+        set(&history->before[i], el_counters_total(counters, daily[i]));
+    }
+    set(&history->day, day);
+}
+
+/* Before the first sample of a day, all that was counted is of the days before. */
+uint64_t el_history_today(const el_history_t *history, uint64_t day, unsigned which,
+                          const el_counters_t *counters)
+{
+    uint64_t began = get(&history->day);
+    uint64_t total = el_counters_total(counters, daily[which]);
+    uint64_t before = get(&history->before[which]);
+
+    if (began != day && began > 0) {
+        return 0;
+    }
+    return total > before ? total - before : 0;
+}
+
+void el_history_reset(el_history_t *history)
+{
+    for (size_t i = 0; i < EL_HISTORY_MINUTES; i++) {
+        empty(&history->minute[i], 0);
+    }
+    set(&history->day, 0);
+    for (size_t i = 0; i < EL_HISTORY_COUNTERS; i++) {
+        set(&history->before[i], 0);
+    }
+}

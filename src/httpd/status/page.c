@@ -1,0 +1,126 @@
+#include "httpd/status/page.h"
+
+#include "httpd/status/figures.h"
+#include "httpd/status/page_parts.h"
+#include "httpd/status/status_costs.h"
+
+#include "http_protocol.h"
+
+/* Nothing but what the page itself refers to, and nobody else's page around it. */
+static const char policy[] = "default-src 'none'; style-src 'self'; script-src 'self'; "
+                             "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+                             "frame-ancestors 'self'";
+
+static const char style[] =
+    ":root { color-scheme: light dark; --line: #ccc; --load: #b3261e; --position: #1558b0 }\n"
+    "@media (prefers-color-scheme: dark) {\n"
+    "  :root { --line: #555; --load: #ff8a80; --position: #8ab4f8 }\n"
+    "}\n"
+    "body { font-family: sans-serif; line-height: 1.4; margin: 1em auto; max-width: 60em;"
+    " padding: 0 1em }\n"
+    "h2 { font-size: 1.1em; margin: 1.5em 0 .5em }\n"
+    ".saved { display: flex; flex-wrap: wrap; gap: 0 2em }\n"
+    ".saved div { flex: 1 1 14em }\n"
+    ".saved p { margin: 0 }\n"
+    ".large { font-size: 2em }\n"
+    ".warnings { border: 2px solid var(--load); padding: 0 1em }\n"
+    ".warnings h2 { margin-top: .5em }\n"
+    "figure { margin: 0 }\n"
+    "svg { display: block; height: 9em; width: 100% }\n"
+    "polyline, path { fill: none; vector-effect: non-scaling-stroke }\n"
+    "path { stroke: var(--line) }\n"
+    "polyline { stroke-width: 2 }\n"
+    "polyline.load { stroke: var(--load) }\n"
+    "polyline.position { stroke: var(--position); stroke-dasharray: 6 3 }\n"
+    "span.load { color: var(--load) }\n"
+    "span.position { color: var(--position) }\n"
+    "section, details { overflow-x: auto }\n"
+    "table { border-collapse: collapse; width: 100% }\n"
+    "th { font-weight: normal; text-align: left }\n"
+    "td, thead th + th { text-align: right }\n"
+    "th, td { border-bottom: 1px solid var(--line); padding: .25em .75em .25em 0 }\n"
+    "dt { font-weight: bold }\n"
+    "dt:target { text-decoration: underline }\n";
+
+/*
+ * Brings the page up to date while it is seen, and nobody selects, follows or reads along in it.
+ * A link to a reason opens what lies closed around it.
+ */
+static const char script[] =
+    "const open = () => document.getElementById(location.hash.slice(1))\n"
+    "  ?.closest('details')?.setAttribute('open', '');\n"
+    "const refresh = async () => {\n"
+    "  const shown = document.querySelector('main');\n"
+    "  if (document.hidden || shown.contains(document.activeElement) || String(getSelection())\n"
+    "      || shown.querySelector('details[open]')) {\n"
+    "    return;\n"
+    "  }\n"
+    "  const answer = await fetch(location.pathname, { cache: 'no-store' });\n"
+    "  if (answer.ok) {\n"
+    "    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');\n"
+    "    shown.replaceWith(page.querySelector('main'));\n"
+    "  }\n"
+    "};\n"
+    "addEventListener('hashchange', open);\n"
+    "open();\n"
+    "setInterval(() => refresh().catch(() => {}), 10000);\n";
+
+bool el_page_answer_part(request_rec *r, const char *name)
+{
+    static const struct {
+        const char *name;
+        const char *type;
+        const char *text;
+    } parts[] = {
+        {"style", "text/css; charset=utf-8", style},
+        {"script", "text/javascript; charset=utf-8", script},
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strcmp(name, parts[i].name) == 0) {
+            ap_set_content_type(r, parts[i].type);
+            ap_rputs(parts[i].text, r);
+            return true;
+        }
+    }
+    return false;
+}
+
+void el_page_write_figures(request_rec *r, const apr_array_header_t *figures)
+{
+    ap_rputs("<table>\n", r);
+    for (int i = 0; i < figures->nelts; i++) {
+        const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
+
+        ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td><td><code>%s</code></td></tr>\n",
+                   ap_escape_html(r->pool, figure->text), ap_escape_html(r->pool, figure->value),
+                   figure->key);
+    }
+    ap_rputs("</table>\n", r);
+}
+
+void el_page_answer(request_rec *r, const apr_array_header_t *figures)
+{
+    ap_set_content_type(r, "text/html; charset=utf-8");
+    apr_table_setn(r->headers_out, "Content-Security-Policy", policy);
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    ap_rputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<title>mod_elastic</title>\n<link rel=\"stylesheet\" href=\"?style\">\n"
+             "<script src=\"?script\" defer></script>\n"
+             "</head>\n<body>\n<h1>mod_elastic</h1>\n<main>\n",
+             r);
+    el_page_write_warnings(r);
+    el_page_write_saved(r);
+    el_page_write_hour(r);
+    el_page_write_codings(r);
+    el_page_write_reasons(r);
+    ap_rputs("<section>\n<h2>All figures</h2>\n", r);
+    el_page_write_figures(r, figures);
+    ap_rputs("</section>\n<section>\n", r);
+    el_status_costs_write(r);
+    ap_rputs("</section>\n</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "
+             "<a href=\"?json\">JSON</a>, <a href=\"?openmetrics\">metrics</a>.</p>\n"
+             "</body>\n</html>\n",
+             r);
+}

@@ -1,0 +1,238 @@
+#include "httpd/status/page_parts.h"
+
+#include "httpd/state/past.h"
+#include "httpd/state/shared.h"
+
+#include "elastic/decide.h"
+#include "host/clock.h"
+
+#include "apr_strings.h"
+#include "http_protocol.h"
+
+/* µs after a start for which nothing is missed that takes some samples to come. */
+#define STARTING 60000000u
+
+/* The drawing: a step for each minute, and the height of a share of 1. */
+#define STEP 10
+#define HEIGHT 100
+
+static uint64_t total(el_counter_t counter)
+{
+    return el_counters_total(el_shared.counters, counter);
+}
+
+/* Bytes with a unit, and what is left of them in percent. */
+static const char *bytes(apr_pool_t *pool, uint64_t nbytes)
+{
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
+    double value = (double)nbytes;
+    size_t unit = 0;
+
+    while (value >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1000;
+        unit++;
+    }
+    return apr_psprintf(pool, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void write_saved(request_rec *r, const char *when, const uint64_t *counter)
+{
+    uint64_t in = counter[1], out = counter[2];
+    uint64_t saved = in > out ? in - out : 0;
+
+    ap_rprintf(r,
+               "<div><h2>Saved %s</h2><p class=\"large\">%s</p><p>%.0f %% of %s, in "
+               "%" APR_UINT64_T_FMT " responses; %" APR_UINT64_T_FMT
+               " more from precompressed files</p></div>\n",
+               when, bytes(r->pool, saved), in ? 100. * (double)saved / (double)in : 0,
+               bytes(r->pool, in), counter[0], counter[3]);
+}
+
+void el_page_write_saved(request_rec *r)
+{
+    const uint64_t ever[EL_HISTORY_COUNTERS] = {
+        total(EL_COUNT_COMPRESSED), total(EL_COUNT_BYTES_IN), total(EL_COUNT_BYTES_OUT),
+        total(EL_COUNT_PRECOMPRESSED),
+    };
+    uint64_t today[EL_HISTORY_COUNTERS];
+
+    for (unsigned i = 0; i < EL_HISTORY_COUNTERS; i++) {
+        today[i] = el_past_today(i);
+    }
+    ap_rputs("<section class=\"saved\">\n", r);
+    write_saved(r, "today", today);
+    write_saved(r, "since the start", ever);
+    ap_rprintf(r,
+               "<div><h2>CPU time of encoding</h2><p class=\"large\">%.1f s</p>"
+               "<p>since the start</p></div>\n",
+               el_work_usec(el_counters_work(el_shared.counters)) / 1e6);
+    ap_rputs("</section>\n", r);
+}
+
+/* The lowest levels in each minute of the hour. */
+static bool was_at_the_floor(void)
+{
+    el_history_point_t point;
+
+    for (unsigned age = 0; age < EL_HISTORY_MINUTES; age++) {
+        if (!el_past_minute(age, &point) || point.position > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_never_sampled(void)
+{
+    return el_shared.config.control.mode != EL_CONTROL_OFF
+           && atomic_load(&el_shared.state->samples) == 0
+           && el_clock_usec() > atomic_load(&el_shared.counters->started) + STARTING;
+}
+
+void el_page_write_warnings(request_rec *r)
+{
+    const el_state_t *state = el_shared.state;
+    const struct {
+        bool holds;
+        const char *text;
+    } warnings[] = {
+        {is_never_sampled(),
+         "The load was never sampled, so the levels do not follow it: load mod_watchdog"},
+        {atomic_load(&state->sampling_failed),
+         "The load cannot be read: the error log says why"},
+        {el_shared.config.position && atomic_load(&state->source) != EL_SOURCE_FILE,
+         "The position file is not followed: the error log says why"},
+        {el_state_control(state).bypass,
+         "Nothing is compressed, because the load is above ElasticBypass"},
+        {was_at_the_floor(),
+         "The lowest levels for an hour: the CPU is busy all the time"},
+        {total((el_counter_t)(EL_COUNT_SKIPPED + EL_REASON_ERROR)) > 0,
+         "Encoders have failed: the error log says why"},
+        {total((el_counter_t)(EL_COUNT_SKIPPED + EL_REASON_MEMORY)) > 0,
+         "Bodies were not compressed for lack of memory: see ElasticMaxMemory"},
+        {total(EL_COUNT_CACHE_FAULTS) > 0,
+         "The store of encodings has had faults: the error log says which"},
+    };
+    bool is_open = false;
+
+    for (size_t i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++) {
+        if (warnings[i].holds) {
+            ap_rprintf(r, "%s<li>%s</li>\n",
+                       is_open ? "" : "<section class=\"warnings\">\n<h2>Warnings</h2>\n<ul>\n",
+                       warnings[i].text);
+            is_open = true;
+        }
+    }
+    if (is_open) {
+        ap_rputs("</ul>\n</section>\n", r);
+    }
+}
+
+static double load_of(const el_history_point_t *point)
+{
+    return point->load;
+}
+
+static double position_of(const el_history_point_t *point)
+{
+    return point->position;
+}
+
+/* A line for each run of minutes without a gap. */
+static void write_line(request_rec *r, const char *name,
+                       double (*share)(const el_history_point_t *point))
+{
+    bool is_open = false;
+
+    for (int age = EL_HISTORY_MINUTES - 1; age >= 0; age--) {
+        el_history_point_t point;
+        bool there = el_past_minute((unsigned)age, &point);
+
+        if (there != is_open) {
+            ap_rprintf(r, there ? "<polyline class=\"%s\" points=\"" : "\"/>\n", name);
+        }
+        if (there) {
+            int x = (EL_HISTORY_MINUTES - 1 - age) * STEP;
+
+            /* Twice, a step wide: a minute alone shows too. */
+            ap_rprintf(r, "%d,%.1f %d,%.1f ", x, HEIGHT * (1 - share(&point)), x + STEP,
+                       HEIGHT * (1 - share(&point)));
+        }
+        is_open = there;
+    }
+    ap_rputs(is_open ? "\"/>\n" : "", r);
+}
+
+void el_page_write_hour(request_rec *r)
+{
+    ap_rprintf(r,
+               "<section>\n<h2>The last hour</h2>\n<figure>\n"
+               "<svg viewBox=\"0 -5 %d %d\" role=\"img\" preserveAspectRatio=\"none\" "
+               "aria-label=\"Load and position of each minute of the last hour\">\n"
+               "<path class=\"grid\" d=\"M0 0H%dM0 %dH%dM0 %dH%d\"/>\n",
+               EL_HISTORY_MINUTES * STEP, HEIGHT + 10, EL_HISTORY_MINUTES * STEP, HEIGHT / 2,
+               EL_HISTORY_MINUTES * STEP, HEIGHT, EL_HISTORY_MINUTES * STEP);
+    write_line(r, "load", load_of);
+    write_line(r, "position", position_of);
+    ap_rputs("</svg>\n<figcaption><span class=\"load\">CPU load</span>, 0 to 100 % · "
+             "<span class=\"position\">position of the levels</span>, lowest to highest · an hour "
+             "ago to now</figcaption>\n</figure>\n</section>\n",
+             r);
+}
+
+static void write_series(request_rec *r, el_tally_series_t series)
+{
+    const el_tally_series_info_t *info = el_tally_info(series);
+    el_tally_total_t in, out;
+    uint64_t count = 0;
+
+    el_tally_read(el_shared.tally, series, EL_TALLY_IN, &in);
+    el_tally_read(el_shared.tally, series, EL_TALLY_OUT, &out);
+    for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
+        count += in.count[class];
+    }
+    if (count > 0) {
+        ap_rprintf(r,
+                   "<tr><th scope=\"row\">%s, %s</th><td>%" APR_UINT64_T_FMT
+                   "</td><td>%s</td><td>%s</td><td>%.1f %%</td></tr>\n",
+                   el_coding_info(info->coding)->token, info->engine, count,
+                   bytes(r->pool, in.sum), bytes(r->pool, out.sum),
+                   in.sum ? 100. * (double)out.sum / (double)in.sum : 0);
+    }
+}
+
+void el_page_write_codings(request_rec *r)
+{
+    ap_rputs("<section>\n<h2>Compressed responses</h2>\n<table>\n<thead><tr><th scope=\"col\">"
+             "Coding, made by</th><th scope=\"col\">Responses</th><th scope=\"col\">Before</th>"
+             "<th scope=\"col\">After</th><th scope=\"col\">Share</th></tr></thead>\n<tbody>\n",
+             r);
+    for (int series = 0; series < EL_TALLY_SERIES_COUNT; series++) {
+        write_series(r, (el_tally_series_t)series);
+    }
+    ap_rputs("</tbody>\n</table>\n</section>\n", r);
+}
+
+void el_page_write_reasons(request_rec *r)
+{
+    ap_rputs("<section>\n<h2>Not compressed</h2>\n<table>\n<thead><tr><th scope=\"col\">Reason</th>"
+             "<th scope=\"col\">Responses</th></tr></thead>\n<tbody>\n",
+             r);
+    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
+        const char *note = el_reason_note((el_reason_t)reason);
+        uint64_t count = total((el_counter_t)(EL_COUNT_SKIPPED + reason));
+
+        if (count > 0) {
+            ap_rprintf(r,
+                       "<tr><th scope=\"row\"><a href=\"#reason-%s\">%s</a></th>"
+                       "<td>%" APR_UINT64_T_FMT "</td></tr>\n", note, note, count);
+        }
+    }
+    ap_rputs("</tbody>\n</table>\n<details>\n<summary>What the reasons mean</summary>\n<dl>\n", r);
+    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
+        ap_rprintf(r, "<dt id=\"reason-%s\">%s</dt><dd>%s</dd>\n",
+                   el_reason_note((el_reason_t)reason), el_reason_note((el_reason_t)reason),
+                   ap_escape_html(r->pool, el_reason_text((el_reason_t)reason)));
+    }
+    ap_rputs("</dl>\n</details>\n</section>\n", r);
+}

@@ -1,0 +1,84 @@
+#include "elastic/history.h"
+
+#include "suites.h"
+
+static el_history_t history;
+static el_counters_t counters;
+
+static void set_up(void)
+{
+    el_history_reset(&history);
+    el_counters_reset(&counters, 0);
+}
+
+START_TEST(a_minute_has_the_means_of_its_samples)
+{
+    el_history_point_t point;
+
+    ck_assert(!el_history_get(&history, 7, &point));
+    el_history_add(&history, 7, (el_history_point_t){0.2, 1});
+    el_history_add(&history, 7, (el_history_point_t){0.4, 0});
+    ck_assert(el_history_get(&history, 7, &point));
+    ck_assert_double_eq_tol(point.load, 0.3, 1e-6);
+    ck_assert_double_eq_tol(point.position, 0.5, 1e-6);
+    ck_assert(!el_history_get(&history, 8, &point));
+}
+END_TEST
+
+START_TEST(an_hour_later_a_minute_is_forgotten)
+{
+    el_history_point_t point;
+
+    for (uint64_t minute = 1; minute <= 3 * EL_HISTORY_MINUTES; minute++) {
+        el_history_add(&history, minute, (el_history_point_t){(double)minute / 1000, 0});
+    }
+    for (uint64_t minute = 1; minute <= 3 * EL_HISTORY_MINUTES; minute++) {
+        bool there = minute > 2 * EL_HISTORY_MINUTES;
+
+        ck_assert_int_eq(el_history_get(&history, minute, &point), there);
+        if (there) {
+            ck_assert_double_eq_tol(point.load, (double)minute / 1000, 1e-6);
+        }
+    }
+    el_history_reset(&history);
+    ck_assert(!el_history_get(&history, 3 * EL_HISTORY_MINUTES, &point));
+    ck_assert(!el_history_get(&history, 0, &point));
+}
+END_TEST
+
+static uint64_t today(uint64_t day)
+{
+    return el_history_today(&history, day, 1, &counters);
+}
+
+START_TEST(a_day_begins_with_nothing)
+{
+    el_counters_add(&counters, 0, EL_COUNT_BYTES_IN, 100);
+    ck_assert_uint_eq(today(5), 100);
+    el_history_begin(&history, 5, &counters);
+    ck_assert_uint_eq(today(5), 100);
+    el_counters_add(&counters, 0, EL_COUNT_BYTES_IN, 10);
+    ck_assert_uint_eq(today(5), 110);
+    ck_assert_uint_eq(today(6), 0);
+    el_history_begin(&history, 6, &counters);
+    el_counters_add(&counters, 1, EL_COUNT_BYTES_IN, 3);
+    el_history_begin(&history, 6, &counters);
+    ck_assert_uint_eq(today(6), 3);
+    el_counters_reset(&counters, 0);
+    ck_assert_uint_eq(today(6), 0);
+    el_history_reset(&history);
+    el_counters_add(&counters, 1, EL_COUNT_BYTES_IN, 4);
+    ck_assert_uint_eq(today(6), 4);
+}
+END_TEST
+
+Suite *history_suite(void)
+{
+    TCase *tc = tcase_create("history");
+
+    tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_test(tc, a_minute_has_the_means_of_its_samples);
+    tcase_add_test(tc, an_hour_later_a_minute_is_forgotten);
+    tcase_add_test(tc, a_day_begins_with_nothing);
+    return suite_of("history", tc);
+}
