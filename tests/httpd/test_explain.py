@@ -171,7 +171,7 @@ def test_what_mod_cache_stores_has_none(site):
     answer = ask({})
     assert "Elastic-Explain" not in answer.headers
     assert not answer.has_token("Cache-Control", "no-store")
-    assert parsed(ask(SECRET))["reason"] == "mod-cache"
+    site.wait_for(lambda: parsed(ask(SECRET))["reason"] == "mod-cache", 60, "a hit that explains")
     stored = [path.read_bytes() for path in (site.root / "cache").rglob("*") if path.is_file()]
     assert any(b"text/plain" in data for data in stored)
     assert not any(b"elastic-explain" in data.lower() for data in stored)

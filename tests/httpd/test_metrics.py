@@ -219,21 +219,26 @@ def test_bodies_in_flight_are_counted_until_they_end_or_their_child_is_killed(ht
 
 @pytest.mark.debian
 def test_prometheus_scrapes_it(site):
+    """A scrape that takes too long on a busy machine is made up for by the next."""
     for _ in range(3):
         site.get("/a.txt", ae="br")
     server = Prometheus(site.port, "/elastic-metrics", ALERTS)
+
+    def comes(query, is_right):
+        site.wait_for(lambda: any(is_right(number) for _, number in server.query(query)), 120,
+                      query)
+
     try:
-        site.wait_for(lambda: server.query('up{job="httpd"} == 1'), 60, "the first scrape")
-        wanted = site.status()["ElasticCompressed"]
-        query = "elastic_compressed_responses_total"
-        site.wait_for(lambda: server.query(query)[0][1] == float(wanted), 60, "the count")
-        name = 'elastic_body_size_bytes_count{coding="br",engine="brotli"}'
-        assert server.query(name)[0][1] >= 3
+        count = "elastic_compressed_responses_total"
+        wanted = float(site.status()["ElasticCompressed"])
+        comes(count, lambda number: number == wanted)
+        comes('elastic_body_size_bytes_count{coding="br",engine="brotli"}',
+              lambda number: number >= 3)
+        comes('histogram_quantile(0.5, elastic_body_size_bytes_bucket{engine="brotli"})',
+              lambda number: 30000 < number < 70000)
         site.get("/a.txt", ae="br")
-        site.wait_for(lambda: server.query(query)[0][1] == float(wanted) + 1, 60, "one more")
-        assert server.query("histogram_quantile(0.5, elastic_body_size_bytes_bucket"
-                            '{engine="brotli"})')[0][1] == pytest.approx(50000, rel=0.4)
-        site.wait_for(lambda: set(server.rules().values()) == {"ok"}, 60, "the rules")
+        comes(count, lambda number: number == wanted + 1)
+        site.wait_for(lambda: set(server.rules().values()) == {"ok"}, 120, "the rules")
         for query in queries():
             server.query(query)
     finally:
