@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kit import bodies, fleet
+from kit import bodies, env, fleet
 from kit.stores import Between, Memcached, Redis
 
 pytestmark = pytest.mark.slow
@@ -147,7 +147,7 @@ def crowd(server, name):
 
 def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
     """They have it from who made it. Where a machine is so busy that no two ask at the same time,
-    they do once more."""
+    they do once more. A process of prefork has one client, and nobody who waits."""
     redis = Redis()
     redis.stop()
     server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}",
@@ -155,7 +155,7 @@ def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
                          allow_log=[fleet.PROVIDERS, fleet.OWN])
     end = time.monotonic() + fleet.PATIENCE
     waited = number = 0
-    while not waited:
+    while not waited and (env.MPM != "prefork" or not number):
         assert time.monotonic() < end
         fleet.page(server, f"crowd-{number}", body=b"%d again and again, " % number * 40000)
         waited = sum(map(fleet.is_hit, crowd(server, f"crowd-{number}")))

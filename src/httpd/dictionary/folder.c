@@ -208,7 +208,7 @@ static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH
                     const el_dictionary_entry_t *entry)
 {
     uint64_t now = (uint64_t)time(NULL);
-    el_dictionary_entry_t kept;
+    el_dictionary_entry_t kept = {0};
 
     return el_folder_find(folder, hash, entry->origin, &kept) && says_the_same(&kept, entry)
            && !IS_LONGER(entry->expires, kept.expires, now);
