@@ -9,6 +9,7 @@
 
 #include "elastic/coding.h"
 #include "elastic/decide.h"
+#include "elastic/dictionary.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -71,8 +72,10 @@ typedef enum {
     EL_COUNT_CODING_SET, /* responses by the set that their coding was chosen from; add it */
     /* siblings that were not sent; add the el_sibling_fault_t */
     EL_COUNT_SIBLING = EL_COUNT_CODING_SET + EL_CODING_SETS,
+    /* requests that named a dictionary, by what became of it; add the el_dictionary_reason_t */
+    EL_COUNT_DICTIONARY = EL_COUNT_SIBLING + EL_SIBLING_FAULTS_COUNT,
     /* responses that were not compressed, by reason; add the el_reason_t */
-    EL_COUNT_SKIPPED = EL_COUNT_SIBLING + EL_SIBLING_FAULTS_COUNT,
+    EL_COUNT_SKIPPED = EL_COUNT_DICTIONARY + EL_DICTIONARY_REASON_COUNT,
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT
 } el_counter_t;
 

@@ -65,7 +65,7 @@ static el_dictionary_entry_t entry_of(const char *origin, uint64_t expires)
 }
 
 /* A dictionary that is the byte `c` over and over. */
-static void put(char c, size_t nbytes, const char *origin, uint8_t hash[EL_FOLDER_HASH])
+static void put(char c, size_t nbytes, const char *origin, uint8_t hash[EL_DICTIONARY_HASH])
 {
     el_dictionary_entry_t entry = entry_of(origin, now + 1000);
     char *bytes = malloc(nbytes);
@@ -77,7 +77,7 @@ static void put(char c, size_t nbytes, const char *origin, uint8_t hash[EL_FOLDE
     free(bytes);
 }
 
-static bool is_there(const uint8_t hash[EL_FOLDER_HASH])
+static bool is_there(const uint8_t hash[EL_DICTIONARY_HASH])
 {
     size_t nbytes;
     bool damaged;
@@ -87,9 +87,9 @@ static bool is_there(const uint8_t hash[EL_FOLDER_HASH])
     return bytes != NULL;
 }
 
-static void name_of(const uint8_t hash[EL_FOLDER_HASH], char name[65])
+static void name_of(const uint8_t hash[EL_DICTIONARY_HASH], char name[65])
 {
-    for (int i = 0; i < EL_FOLDER_HASH; i++) {
+    for (int i = 0; i < EL_DICTIONARY_HASH; i++) {
         sprintf(name + 2 * i, "%02x", hash[i]);
     }
 }
@@ -104,7 +104,7 @@ static void grow_older(const char *name, time_t seconds)
 
 START_TEST(a_dictionary_is_kept_under_its_hash)
 {
-    uint8_t hash[EL_FOLDER_HASH], *bytes;
+    uint8_t hash[EL_DICTIONARY_HASH], *bytes;
     el_dictionary_entry_t found;
     struct stat info;
     char name[65];
@@ -129,7 +129,7 @@ END_TEST
 
 START_TEST(each_origin_has_its_own)
 {
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
     el_dictionary_entry_t found;
 
     put('a', 100, ORIGIN, hash);
@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST(an_unknown_hash_is_not_found)
 {
-    uint8_t hash[EL_FOLDER_HASH] = {0};
+    uint8_t hash[EL_DICTIONARY_HASH] = {0};
     el_dictionary_entry_t found;
     size_t nbytes;
     bool damaged;
@@ -167,7 +167,7 @@ static const struct {
 
 START_TEST(what_does_not_hash_to_its_name_is_removed)
 {
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
     char name[65];
     size_t nbytes;
     bool damaged;
@@ -189,7 +189,7 @@ END_TEST
 
 START_TEST(a_link_or_a_pipe_is_no_dictionary)
 {
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
     char name[65], copy[] = "copy";
 
     put('a', 100, ORIGIN, hash);
@@ -206,7 +206,7 @@ END_TEST
 START_TEST(a_damaged_entry_is_none)
 {
     el_dictionary_entry_t found;
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
     DIR *dir = opendir(path);
     const struct dirent *file;
 
@@ -229,7 +229,7 @@ END_TEST
 START_TEST(an_entry_is_written_again_where_it_says_more)
 {
     el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1100), found;
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
     char bytes[100];
 
     put('a', sizeof(bytes), ORIGIN, hash);
@@ -251,7 +251,7 @@ END_TEST
 
 START_TEST(the_longest_unused_make_room)
 {
-    uint8_t first[EL_FOLDER_HASH], second[EL_FOLDER_HASH], third[EL_FOLDER_HASH];
+    uint8_t first[EL_DICTIONARY_HASH], second[EL_DICTIONARY_HASH], third[EL_DICTIONARY_HASH];
     el_dictionary_entry_t found;
     char name[65];
 
@@ -275,7 +275,7 @@ END_TEST
 START_TEST(what_was_never_finished_goes)
 {
     static const char *const old[] = {".new-1-1", ".new-1-2"};
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
     char orphan[128] = "";
 
     memset(orphan, '0', 64);
@@ -299,7 +299,7 @@ END_TEST
 START_TEST(what_is_too_large_is_refused)
 {
     el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
-    uint8_t hash[EL_FOLDER_HASH] = {1};
+    uint8_t hash[EL_DICTIONARY_HASH] = {1};
     static char bytes[MOST];
 
     ck_assert(!el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
@@ -312,7 +312,7 @@ END_TEST
 START_TEST(a_folder_that_is_gone_fails)
 {
     el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
-    uint8_t hash[EL_FOLDER_HASH] = {1};
+    uint8_t hash[EL_DICTIONARY_HASH] = {1};
     el_folder_t none;
 
     rmdir(path);

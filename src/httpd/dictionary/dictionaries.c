@@ -12,6 +12,7 @@
 #include "unixd.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 EL_USE_LOG;
 
@@ -118,7 +119,7 @@ size_t el_dictionaries_most(void)
 
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)
 {
-    uint8_t hash[EL_FOLDER_HASH];
+    uint8_t hash[EL_DICTIONARY_HASH];
 
     if (!el_folder_hash(bytes, nbytes, hash)) {
         return false;
@@ -128,4 +129,49 @@ bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes,
         return false;
     }
     return true;
+}
+
+/* Reads the dictionary from the folder, and prepares it. */
+static el_dictionary_reason_t prepare(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                                      el_dictionary_t **dictionary)
+{
+    size_t nbytes;
+    bool damaged;
+    uint8_t *bytes = el_folder_read(&folder, hash, &nbytes, &damaged);
+
+    if (damaged) {
+        char name[EL_FOLDER_NAME_ROOM];
+
+        el_folder_name(hash, name);
+        el_shared_count(EL_COUNT_DICTIONARY_FAULTS, 1);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, ap_server_conf,
+                     "elastic: ElasticDictionaryStore %s: the dictionary %s is damaged, and was "
+                     "removed", path, name);
+    }
+    if (!bytes) {
+        return EL_DICTIONARY_UNKNOWN;
+    }
+    *dictionary = el_dictionary_prepare(coding, bytes, nbytes, hash);
+    free(bytes);
+    return *dictionary ? EL_DICTIONARY_USED : EL_DICTIONARY_UNPREPARED;
+}
+
+el_dictionary_reason_t el_dictionaries_find(el_coding_t coding,
+                                            const uint8_t hash[EL_DICTIONARY_HASH],
+                                            const el_dictionary_request_t *request,
+                                            el_dictionary_t **dictionary)
+{
+    el_dictionary_reason_t reason;
+    el_dictionary_entry_t entry;
+
+    if (!el_folder_find(&folder, hash, request->origin, &entry)) {
+        return EL_DICTIONARY_UNKNOWN;
+    }
+    reason = el_dictionary_entry_fits(&entry, request);
+    if (reason != EL_DICTIONARY_USED) {
+        return reason;
+    }
+    el_folder_touch(&folder, hash);
+    *dictionary = el_dictionary_find(coding, hash);
+    return *dictionary ? EL_DICTIONARY_USED : prepare(coding, hash, dictionary);
 }

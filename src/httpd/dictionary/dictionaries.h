@@ -9,6 +9,7 @@
 #include "httpd/base/glue.h"
 
 #include "elastic/dictionary.h"
+#include "engines/dictionary.h"
 
 /*
  * In check_config, so in configtest too: warns where the folder cannot be used, or where there is an
@@ -27,5 +28,14 @@ size_t el_dictionaries_most(void);
 
 /* Keeps the `nbytes` as a dictionary that is given out as `entry` says. False: it must not be. */
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes);
+
+/*
+ * Finds the dictionary with this SHA-256 that was given out for such a request. EL_DICTIONARY_USED:
+ * `*dictionary` is prepared for `coding`, and stays until the caller releases it. Otherwise why not.
+ */
+el_dictionary_reason_t el_dictionaries_find(el_coding_t coding,
+                                            const uint8_t hash[EL_DICTIONARY_HASH],
+                                            const el_dictionary_request_t *request,
+                                            el_dictionary_t **dictionary);
 
 #endif

@@ -30,7 +30,7 @@ bool el_folder_built_in(void)
     return true;
 }
 
-bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_FOLDER_HASH])
+bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH])
 {
     return EVP_Digest(bytes, nbytes, hash, NULL, EVP_sha256(), NULL) == 1;
 }
@@ -42,11 +42,11 @@ bool el_folder_built_in(void)
     return false;
 }
 
-bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_FOLDER_HASH])
+bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH])
 {
     (void)bytes;
     (void)nbytes;
-    memset(hash, 0, EL_FOLDER_HASH);
+    memset(hash, 0, EL_DICTIONARY_HASH);
     errno = ENOSYS;
     return false;
 }
@@ -61,11 +61,16 @@ static void write_digits(const uint8_t *bytes, size_t digits, char *text)
     text[digits] = '\0';
 }
 
-static bool name_entry(const uint8_t hash[EL_FOLDER_HASH], const char *origin, char *name)
+void el_folder_name(const uint8_t hash[EL_DICTIONARY_HASH], char name[EL_FOLDER_NAME_ROOM])
 {
-    uint8_t of_origin[EL_FOLDER_HASH];
-
     write_digits(hash, EL_HASH_DIGITS, name);
+}
+
+static bool name_entry(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin, char *name)
+{
+    uint8_t of_origin[EL_DICTIONARY_HASH];
+
+    el_folder_name(hash, name);
     name[EL_HASH_DIGITS] = '.';
     if (!el_folder_hash(origin, strlen(origin), of_origin)) {
         return false;
@@ -176,7 +181,7 @@ static size_t read_all(int fd, char *bytes, size_t most)
     return nbytes;
 }
 
-bool el_folder_find(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
+bool el_folder_find(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                     const char *origin, el_dictionary_entry_t *entry)
 {
     char name[EL_ENTRY_NAME_ROOM], text[EL_DICTIONARY_TEXT_MOST + 1];
@@ -204,7 +209,7 @@ static bool says_the_same(const el_dictionary_entry_t *a, const el_dictionary_en
 }
 
 /* Whether what is there says the same, and lasts about as long. */
-static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
+static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                     const el_dictionary_entry_t *entry)
 {
     uint64_t now = (uint64_t)time(NULL);
@@ -214,7 +219,7 @@ static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH
            && !IS_LONGER(entry->expires, kept.expires, now);
 }
 
-static bool put_entry(el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
+static bool put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                       const el_dictionary_entry_t *entry)
 {
     char name[EL_ENTRY_NAME_ROOM], text[EL_DICTIONARY_TEXT_MOST];
@@ -228,17 +233,17 @@ static bool put_entry(el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
     return name_entry(hash, entry->origin, name) && write_file(folder, name, text, len);
 }
 
-bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH], const void *bytes,
+bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], const void *bytes,
                    size_t nbytes, const el_dictionary_entry_t *entry)
 {
-    char name[EL_ENTRY_NAME_ROOM];
+    char name[EL_FOLDER_NAME_ROOM];
     struct stat info;
 
     if (nbytes == 0 || nbytes > EL_FOLDER_FILE_MOST || nbytes + 2 * EL_SWEEP_BLOCK > EL_SWEPT(folder->most)) {
         errno = EFBIG;
         return false;
     }
-    write_digits(hash, EL_HASH_DIGITS, name);
+    el_folder_name(hash, name);
     if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)
         && (uint64_t)info.st_size == nbytes) {
         el_folder_touch(folder, hash);
@@ -264,17 +269,17 @@ static void remove_damaged(const el_folder_t *folder, const char *name)
     unlinkat(folder->fd, name, 0);
 }
 
-uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
+uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                         size_t *nbytes, bool *damaged)
 {
-    uint8_t found[EL_FOLDER_HASH], *bytes = NULL;
-    char name[EL_ENTRY_NAME_ROOM];
+    uint8_t found[EL_DICTIONARY_HASH], *bytes = NULL;
+    char name[EL_FOLDER_NAME_ROOM];
     struct stat info;
     size_t size;
     int fd;
 
     *damaged = false;
-    write_digits(hash, EL_HASH_DIGITS, name);
+    el_folder_name(hash, name);
     fd = open_file(folder, name, &info);
     if (fd < 0) {
         return NULL;
@@ -287,7 +292,7 @@ uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_
         free(bytes);
         return NULL;
     }
-    if (*nbytes == 0 || *nbytes < size || memcmp(found, hash, EL_FOLDER_HASH) != 0) {
+    if (*nbytes == 0 || *nbytes < size || memcmp(found, hash, EL_DICTIONARY_HASH) != 0) {
         *damaged = true;
         remove_damaged(folder, name);
         free(bytes);
@@ -296,12 +301,12 @@ uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_
     return bytes;
 }
 
-void el_folder_touch(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH])
+void el_folder_touch(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH])
 {
-    char name[EL_ENTRY_NAME_ROOM];
+    char name[EL_FOLDER_NAME_ROOM];
     struct stat info;
 
-    write_digits(hash, EL_HASH_DIGITS, name);
+    el_folder_name(hash, name);
     if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0
         && info.st_mtime + USE_NOTED < time(NULL)) {
         utimensat(folder->fd, name, NULL, AT_SYMLINK_NOFOLLOW);

@@ -10,11 +10,12 @@
 #define ELASTIC_DICTIONARY_FOLDER_H
 
 #include "elastic/dictionary.h"
+#include "elastic/difference.h"
 
 #include <stdatomic.h>
 
-/* Bytes of a SHA-256. */
-#define EL_FOLDER_HASH 32
+/* Bytes of the name of a dictionary's file: its hash in hexadecimal digits, and a NUL. */
+#define EL_FOLDER_NAME_ROOM (2 * EL_DICTIONARY_HASH + 1)
 
 /* Bytes of the largest dictionary: beyond it a browser's memory is worth more than what it saves. */
 #define EL_FOLDER_FILE_MOST (8 * 1024 * 1024)
@@ -30,7 +31,10 @@ typedef struct {
 bool el_folder_built_in(void);
 
 /* The SHA-256 of `nbytes`. False where memory is short. */
-bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_FOLDER_HASH]);
+bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH]);
+
+/* The name of a dictionary's file. */
+void el_folder_name(const uint8_t hash[EL_DICTIONARY_HASH], char name[EL_FOLDER_NAME_ROOM]);
 
 /* Opens the folder at `path`. False where it is none, or may not be read. */
 bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most);
@@ -44,21 +48,21 @@ void el_folder_close(el_folder_t *folder);
  * Keeps a dictionary and its entry for entry->origin, in place of an earlier one of that origin that
  * says otherwise, or ends much sooner; makes room for it. False: it is not there for certain.
  */
-bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH], const void *bytes,
+bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], const void *bytes,
                    size_t nbytes, const el_dictionary_entry_t *entry);
 
 /* Finds the entry of the dictionary for `origin`. */
-bool el_folder_find(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
+bool el_folder_find(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                     const char *origin, el_dictionary_entry_t *entry);
 
 /*
  * The dictionary's bytes, for the caller to free(). NULL where it is not there, and where its bytes
  * are not what its name says: then `*damaged`, and it is removed.
  */
-uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH],
+uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                         size_t *nbytes, bool *damaged);
 
 /* Notes that the dictionary is used. */
-void el_folder_touch(const el_folder_t *folder, const uint8_t hash[EL_FOLDER_HASH]);
+void el_folder_touch(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH]);
 
 #endif

@@ -6,6 +6,7 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
 #include "httpd/response/connection.h"
+#include "httpd/response/difference.h"
 #include "httpd/response/explanation.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
@@ -83,7 +84,7 @@ static void read_rate(ap_filter_t *f, out_t *out)
 /* The response depended, or could have depended, on what the request accepts. */
 static void set_negotiated(request_rec *r)
 {
-    el_fields_add_vary(r);
+    el_difference_add_vary(r);
     if (el_request_void_range(r)) {
         el_request_drop_range(r);
     }

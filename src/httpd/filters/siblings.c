@@ -3,6 +3,7 @@
 #include "httpd/body/body.h"
 #include "httpd/config/settings.h"
 #include "httpd/response/chain.h"
+#include "httpd/response/difference.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 #include "httpd/response/sibling.h"
@@ -247,6 +248,15 @@ static bool may_match(request_rec *r, el_sibling_t *sibling)
     return !list || *list == '*';
 }
 
+/* Whether the client has a dictionary, and likes what differs from it as well as the sibling. */
+static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
+{
+    const el_accept_t *accept = el_request_accept(r);
+    el_coding_t coding = el_request_has_range(r) ? EL_IDENTITY : el_difference_of(r)->coding;
+
+    return coding != EL_IDENTITY && accept->q[coding] >= accept->q[sibling->coding];
+}
+
 static int offer_siblings(request_rec *r)
 {
     el_siblings_t all = el_siblings_find(r, true);
@@ -257,7 +267,7 @@ static int offer_siblings(request_rec *r)
     if (all.count == 0 && el_siblings_find(r, false).count == 0) {
         return DECLINED;
     }
-    el_fields_add_vary(r);
+    el_difference_add_vary(r);
     if (el_request_dated_range(r)) {
         el_request_drop_range(r);
     }
@@ -269,7 +279,7 @@ static int offer_siblings(request_rec *r)
         return send_not_modified(r, tag);
     }
     sibling = choose_sibling(r, &all);
-    if (!sibling || !may_match(r, sibling)) {
+    if (!sibling || !may_match(r, sibling) || prefers_difference(r, sibling)) {
         return DECLINED;
     }
     return send_sibling(r, sibling);

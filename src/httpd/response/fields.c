@@ -162,10 +162,10 @@ bool el_fields_length(const request_rec *r, uint64_t *length)
     return true;
 }
 
-void el_fields_add_vary(request_rec *r)
+void el_fields_add_vary(request_rec *r, const char *name)
 {
-    if (!response_has_token(r, "Vary", "Accept-Encoding") && !response_has_token(r, "Vary", "*")) {
-        apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
+    if (!response_has_token(r, "Vary", name) && !response_has_token(r, "Vary", "*")) {
+        apr_table_mergen(r->headers_out, "Vary", name);
     }
 }
 

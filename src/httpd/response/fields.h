@@ -42,8 +42,8 @@ size_t el_fields_size(request_rec *r);
 /* The body's length by Content-Length; false where there is none, or none that is a number. */
 bool el_fields_length(const request_rec *r, uint64_t *length);
 
-/* Adds Accept-Encoding to Vary, where it is not in it already. */
-void el_fields_add_vary(request_rec *r);
+/* Adds the field `name` to Vary, where it is not in it already. */
+void el_fields_add_vary(request_rec *r, const char *name);
 
 /* Sets the ETag, wherever it stands; NULL removes it. */
 void el_fields_set_etag(request_rec *r, const char *tag);

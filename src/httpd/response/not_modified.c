@@ -3,6 +3,7 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
+#include "httpd/response/difference.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
@@ -155,7 +156,7 @@ void el_not_modified_returned(request_rec *r)
         return;
     }
     if (el_request_encodable(r)) {
-        el_fields_add_vary(r);
+        el_difference_add_vary(r);
     }
     if (knows_types(r)) {
         el_not_modified_tag(r, &best.policy, &best.facts);

@@ -339,12 +339,6 @@ static void add_cache(list_t *list)
         {EL_COUNT_CACHE_FAULTS, 1,
          ROW("ElasticCacheFaults", "Faults of their store",
              COUNTER("elastic_cache_faults", "", "Faults of the store of encodings"))},
-        {EL_COUNT_DICTIONARIES, 1,
-         ROW("ElasticDictionaries", "Responses given out as dictionaries",
-             COUNTER("elastic_dictionaries", "", "Responses that were given out as dictionaries"))},
-        {EL_COUNT_DICTIONARY_FAULTS, 1,
-         ROW("ElasticDictionaryFaults", "Faults of their folder",
-             COUNTER("elastic_dictionary_faults", "", "Faults of the folder of dictionaries"))},
         {EL_COUNT_IMPROVED, 1,
          ROW("ElasticImproved", "Of them, made smaller while the CPU was idle",
              COUNTER("elastic_improved_encodings", "",
@@ -360,6 +354,29 @@ static void add_cache(list_t *list)
     };
 
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void add_dictionaries(list_t *list)
+{
+    static const counter_row_t rows[] = {
+        {EL_COUNT_DICTIONARIES, 1,
+         ROW("ElasticDictionaries", "Responses given out as dictionaries",
+             COUNTER("elastic_dictionaries", "", "Responses that were given out as dictionaries"))},
+        {EL_COUNT_DICTIONARY_FAULTS, 1,
+         ROW("ElasticDictionaryFaults", "Faults of their folder",
+             COUNTER("elastic_dictionary_faults", "", "Faults of the folder of dictionaries"))},
+    };
+    static const noted_t noted = {
+        "ElasticDictionaryAsked-", "Asked with a dictionary: ",
+        COUNTER("elastic_dictionary_requests", "",
+                "Requests that named a dictionary, by what became of it")};
+
+    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
+    for (int reason = 0; reason < EL_DICTIONARY_REASON_COUNT; reason++) {
+        add_noted(list, &noted, el_dictionary_note((el_dictionary_reason_t)reason),
+                  el_dictionary_text((el_dictionary_reason_t)reason),
+                  (el_counter_t)(EL_COUNT_DICTIONARY + reason));
+    }
 }
 
 static void add_learning(list_t *list)
@@ -421,6 +438,7 @@ apr_array_header_t *el_figures(apr_pool_t *pool)
     add_compressed(&list);
     add_sibling_faults(&list);
     add_cache(&list);
+    add_dictionaries(&list);
     add_learning(&list);
     add_memory(&list);
     add_reasons(&list);

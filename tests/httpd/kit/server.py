@@ -18,7 +18,8 @@ from .process import accepts, free_port, until
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
 _NOTES = ("elastic-coding", "elastic-engine", "elastic-level", "elastic-in", "elastic-out",
-          "elastic-ratio", "elastic-usec", "elastic-reason", "elastic-setup")
+          "elastic-ratio", "elastic-usec", "elastic-reason", "elastic-setup",
+          "elastic-dictionary")
 _READY = "configured -- resuming normal operations"
 
 _BASE = """\

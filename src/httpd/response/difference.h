@@ -1,0 +1,36 @@
+/*
+ * Differences from a dictionary (RFC 9842): whether a request names one that its response may be
+ * encoded against.
+ */
+#ifndef ELASTIC_RESPONSE_DIFFERENCE_H
+#define ELASTIC_RESPONSE_DIFFERENCE_H
+
+#include "httpd/base/glue.h"
+
+#include "engines/dictionary.h"
+
+typedef struct el_difference {
+    el_coding_t coding;          /* one that needs a dictionary; EL_IDENTITY: there is none */
+    el_dictionary_t *dictionary; /* stays for as long as the request */
+} el_difference_t;
+
+/*
+ * What the request names, looked for once; the note `elastic-dictionary` then says what became of
+ * it. Called when the response's header is complete, because another site's scripts must be allowed to
+ * read the response.
+ */
+const el_difference_t *el_difference_of(request_rec *r);
+
+/*
+ * Whether a response here could be a difference, for a client that names a dictionary: there are
+ * dictionaries in this virtual host, browsers use those of this origin, and ELASTIC is in the chain.
+ */
+bool el_difference_possible(request_rec *r);
+
+/*
+ * Adds to Vary what the response depended on, or could have: Accept-Encoding, and where a difference
+ * is possible Available-Dictionary, and the fields that decided whether it is permitted.
+ */
+void el_difference_add_vary(request_rec *r);
+
+#endif

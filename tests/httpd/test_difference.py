@@ -1,0 +1,327 @@
+"""Responses that are differences from a dictionary that the client has (RFC 9842)."""
+
+import base64
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from kit import at, bodies, check, env
+
+pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
+
+DICT = bodies.html(60_000)
+OTHER = bodies.text(30_000)
+PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
+SMALL = b"<p>short</p>"
+SIBLING = gzip.compress(PAGE, 9, mtime=0)
+DCZ_HEAD = bytes.fromhex("5e2a4d1820000000")
+
+STORE = "ElasticDictionaryStore {root}/dictionaries\n"
+WEEK = 'Header set Cache-Control "public, max-age=604800"'
+CONFIG = """
+Elastic On
+ElasticControl off
+""" + STORE + at("d", 'ElasticDictionary match="/pages/*"', WEEK) \
+    + at("dest", 'ElasticDictionary match="/pages/*" match-dest="document"', WEEK) \
+    + at("named", 'ElasticDictionary match="/pages/*" id="v 1"', WEEK) \
+    + at("pages", 'Header set Cache-Control "private, no-store"') \
+    + at("pages/siblings", "ElasticPrecompressed On") + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
+    + at("pages/drop", "Elastic Off", "SetOutputFilter DEFLATE")
+
+
+def store_of(server):
+    return server.root / "dictionaries"
+
+
+def make_store(server):
+    """The folder of dictionaries, of httpd's user."""
+    store = store_of(server)
+    store.mkdir(mode=0o700)
+    if env.IS_ROOT:
+        user = env.child_user()
+        os.chown(store, user.pw_uid, user.pw_gid)
+
+
+def field(body):
+    """Available-Dictionary of who has `body`."""
+    return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
+
+
+def decoded(answer, dictionary, folder):
+    """The body of a dcz response, by the program zstd."""
+    raw = answer.raw
+    assert answer.complete and answer.coding == "dcz", answer
+    assert raw[:8] == DCZ_HEAD and raw[8:40] == hashlib.sha256(dictionary).digest()
+    (folder / "dictionary").write_bytes(dictionary)
+    (folder / "frame").write_bytes(raw[40:])
+    done = subprocess.run(["zstd", "-dcq", f"--patch-from={folder}/dictionary", f"{folder}/frame"],
+                          capture_output=True, timeout=60, check=True)
+    return done.stdout
+
+
+def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):
+    """The server gives the dictionary out."""
+    answer = server.get(path, protocol=protocol, headers=headers)
+    assert "Use-As-Dictionary" in answer.headers, answer
+
+
+def ask(server, path="/pages/page.html", ae="gzip, dcz", dictionary=DICT, protocol="http/1.1", **more):
+    headers = {"Available-Dictionary": field(dictionary)} if dictionary else {}
+    headers.update({name.replace("_", "-"): value for name, value in more.items()})
+    return server.get(path, ae=ae, protocol=protocol, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    made = httpd_shared(CONFIG, records=("elastic", "deflate"), tls=True, h2=env.possible("h2"),
+                        start=False,
+                        files={"dict.html": DICT, "page.html": PAGE, "other.txt": OTHER,
+                               "small.html": SMALL, "page.html.gz": SIBLING})
+    make_store(made)
+    made.start()
+    for path in ("/d/dict.html", "/dest/other.txt"):
+        learn(made, path)
+    return made
+
+
+def note(server, answer):
+    return server.notes(answer).get("elastic-dictionary")
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols("http/1.1", "tls", "h2")
+def test_a_page_is_a_difference(server, tmp_path, protocol):
+    learn(server, protocol=protocol)
+    answer = ask(server, protocol=protocol)
+    assert decoded(answer, DICT, tmp_path) == PAGE
+    assert len(answer.raw) < 1000
+    assert answer.varies and answer.has_token("Vary", "Available-Dictionary")
+    assert answer.has_token("Vary", "Sec-Fetch-Site")
+    assert answer.headers["Cache-Control"] == "private, no-store"
+    notes = server.notes(answer)
+    assert (notes["elastic-coding"], notes["elastic-dictionary"]) == ("dcz", "used")
+    assert int(notes["elastic-out"]) == len(answer.raw)
+
+
+@pytest.mark.parametrize("ae", ["gzip", "gzip, *", "gzip, dcz;q=0", "gzip;q=1, dcz;q=0.5"])
+def test_who_does_not_ask_for_it_gets_another_coding(server, ae):
+    answer = ask(server, ae=ae)
+    check.encoded(answer, "gzip", PAGE)
+    assert answer.has_token("Vary", "Available-Dictionary")
+
+
+def test_who_takes_nothing_else_gets_the_page_as_it_is(server, tmp_path):
+    answer = ask(server, ae="dcz", dictionary=OTHER, Sec_Fetch_Dest="image")
+    check.plain(answer, PAGE)
+    assert answer.has_token("Vary", "Available-Dictionary")
+    assert decoded(ask(server, ae="dcz"), DICT, tmp_path) == PAGE
+
+
+@pytest.mark.parametrize("value", [
+    "", ":", "::", "abc", ":abc:", field(DICT)[1:], field(DICT) + ", " + field(DICT),
+    field(DICT) + ";q=1", field(DICT).replace(":", '"'), ":" + "A" * 8000 + ":",
+    field(DICT)[:-2] + ":", ":" + "é" * 43 + "=:"])
+def test_a_field_that_is_none_is_no_error(server, value):
+    answer = server.get("/pages/page.html", ae="gzip, dcz", headers={"Available-Dictionary": value})
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "malformed"
+
+
+# What is asked, and why no dictionary is used.
+OTHERS = [
+    ("unknown", {"dictionary": b"never seen"}),
+    ("unknown", {"Host": "localhost:1"}),
+    ("match", {"path": "/page.html"}),
+    ("dest", {"dictionary": OTHER, "Sec_Fetch_Dest": "script"}),
+    ("id", {"Dictionary_ID": '"v 1"'}),
+    ("malformed", {"Dictionary_ID": "v1"}),
+    ("malformed", {"Dictionary_ID": '"' + "a" * 1025 + '"'}),
+    ("cross-origin", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"}),
+    ("cross-origin", {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "cors",
+                      "Origin": "https://a.example"}),
+    ("cross-origin", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors",
+                      "path": "/pages/open/page.html"}),
+]
+
+
+@pytest.mark.parametrize("reason,asked", OTHERS)
+def test_other_requests_get_another_coding(server, reason, asked):
+    before = server.status()[f"ElasticDictionaryAsked-{reason}"]
+    answer = ask(server, **asked)
+    check.encoded(answer, "gzip", PAGE)
+    assert answer.has_token("Vary", "Available-Dictionary")
+    assert note(server, answer) == reason
+    after = server.status()[f"ElasticDictionaryAsked-{reason}"]
+    assert int(after) == int(before) + 1
+
+
+@pytest.mark.parametrize("asked,varies", [
+    ({"Sec_Fetch_Site": "same-origin", "Sec_Fetch_Mode": "no-cors"}, ["Sec-Fetch-Site"]),
+    ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"},
+     ["Sec-Fetch-Site", "Sec-Fetch-Mode"]),
+    ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors", "Origin": "https://a.example",
+      "path": "/pages/open/page.html"}, ["Sec-Fetch-Site", "Sec-Fetch-Mode", "Origin"]),
+    ({"dictionary": OTHER, "Sec_Fetch_Dest": "document"}, ["Sec-Fetch-Site"])])
+def test_who_may_read_the_page_gets_the_difference(server, tmp_path, asked, varies):
+    answer = ask(server, **asked)
+    assert decoded(answer, asked.get("dictionary", DICT), tmp_path) == PAGE
+    for name in varies:
+        assert answer.has_token("Vary", name), answer
+
+
+def test_with_an_id_the_client_repeats_it(server, tmp_path):
+    body = bodies.text(20_000)
+    server.write("id.html", body)
+    learn(server, "/named/id.html")
+    assert note(server, ask(server, dictionary=body)) == "id"
+    answer = ask(server, dictionary=body, Dictionary_ID='"v 1"')
+    assert decoded(answer, body, tmp_path) == PAGE
+
+
+def test_it_comes_before_a_precompressed_file(server, tmp_path):
+    """Which has more bytes; but not where the client likes that better, or has no dictionary."""
+    answer = ask(server, "/pages/siblings/page.html")
+    assert decoded(answer, DICT, tmp_path) == PAGE
+    for asked in ({"ae": "gzip, dcz;q=0.9"}, {"dictionary": None}, {"dictionary": b"other"}):
+        answer = ask(server, "/pages/siblings/page.html", **asked)
+        assert (answer.coding, answer.raw) == ("gzip", SIBLING)
+        assert answer.varies and answer.has_token("Vary", "Available-Dictionary")
+
+
+def test_vary_is_on_what_could_have_been_different(server):
+    for path, ae in (("/pages/page.html", None), ("/pages/small.html", "gzip"),
+                     ("/pages/page.html", "br;q=0, gzip;q=0")):
+        answer = server.get(path, ae=ae)
+        assert answer.coding is None and answer.varies
+        assert answer.has_token("Vary", "Available-Dictionary"), (path, ae)
+        assert not answer.has_token("Vary", "Sec-Fetch-Site")
+    # Not where browsers use none: neither https nor this machine; and not of a drop-in.
+    answer = server.get("/pages/page.html", ae="gzip", headers={"Host": "www.example.org"})
+    assert answer.varies and not answer.has_token("Vary", "Available-Dictionary")
+    answer = ask(server, "/pages/drop/page.html")
+    check.encoded(answer, "gzip", PAGE)
+    assert not answer.has_token("Vary", "Available-Dictionary")
+
+
+def test_a_304_comes_before_a_difference(server):
+    first = ask(server)
+    assert first.coding == "dcz"
+    again = ask(server, If_None_Match=first.headers["ETag"])
+    assert again.status == 304 and again.headers["ETag"] == first.headers["ETag"]
+    assert again.has_token("Vary", "Available-Dictionary")
+    assert again.has_token("Vary", "Accept-Encoding")
+
+
+def test_head_has_gets_header(server):
+    get, head = ask(server), None
+    head = server.head("/pages/page.html", ae="gzip, dcz",
+                       headers={"Available-Dictionary": field(DICT)})
+    assert head.coding == "dcz" and head.raw == b""
+    assert head.headers["Content-Length"] == get.headers["Content-Length"]
+
+
+def test_a_dictionary_outlives_a_reload_and_a_restart(server, tmp_path):
+    for reload in (server.graceful, server.restart):
+        reload()
+        assert decoded(ask(server), DICT, tmp_path) == PAGE
+
+
+def test_what_is_gone_from_the_folder_is_not_used(server, tmp_path):
+    body = bodies.text(25_000)
+    server.write("gone.html", body)
+    learn(server, "/d/gone.html")
+    assert decoded(ask(server, dictionary=body), body, tmp_path) == PAGE
+    for file in store_of(server).glob(hashlib.sha256(body).hexdigest() + "*"):
+        file.unlink()
+    answer = ask(server, dictionary=body)
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "unknown"
+
+
+def test_an_expired_one_is_not_used(server):
+    body = bodies.text(26_000)
+    server.write("old.html", body)
+    learn(server, "/d/old.html")
+    [entry] = store_of(server).glob(hashlib.sha256(body).hexdigest() + ".*")
+    lines = entry.read_text().splitlines()
+    assert lines[-1].startswith("expires ")
+    entry.write_text("\n".join([*lines[:-1], "expires 1700000000"]) + "\n")
+    answer = ask(server, dictionary=body)
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "expired"
+
+
+def test_a_damaged_one_is_removed(server):
+    body = bodies.text(27_000)
+    server.write("damaged.html", body)
+    learn(server, "/d/damaged.html")
+    file = store_of(server) / hashlib.sha256(body).hexdigest()
+    file.write_bytes(b"x" + body[1:])
+    server.expect_log("is damaged, and was removed")
+    answer = ask(server, dictionary=body)
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "unknown"
+    assert server.wait_log(file.name + " is damaged, and was removed")
+    assert not file.exists()
+
+
+def test_virtual_hosts_do_not_share(httpd, tmp_path):
+    """Not even where both have given out the same file: each by its own rule."""
+    hosts = "".join(
+        f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}.localhost\n"
+        + at("d", f'ElasticDictionary match="/{name}/*"', WEEK) + at("one") + at("two")
+        + "</VirtualHost>\n" for name in ("one", "two"))
+    server = httpd("Elastic On\n" + STORE + hosts + "<VirtualHost 127.0.0.1:{port}>\n"
+                   "ServerName three.localhost\n</VirtualHost>\n", start=False,
+                   files={"dict.html": DICT, "page.html": PAGE})
+    make_store(server)
+    server.start()
+    learn(server, Host="one.localhost")
+    reasons = {host: note(server, ask(server, "/one/page.html", Host=host + ".localhost"))
+               for host in ("one", "two", "three")}
+    assert reasons == {"one": "used", "two": "unknown", "three": None}
+    learn(server, Host="two.localhost")
+    assert note(server, ask(server, "/one/page.html", Host="two.localhost")) == "match"
+    answer = ask(server, "/two/page.html", Host="two.localhost")
+    assert decoded(answer, DICT, tmp_path) == PAGE
+    assert note(server, ask(server, "/one/page.html", Host="one.localhost")) == "used"
+    alone = ask(server, "/page.html", Host="three.localhost")
+    assert alone.coding == "gzip" and not alone.has_token("Vary", "Available-Dictionary")
+
+
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+
+# Asks until the page comes as a difference; a dictionary is written when the browser finds time.
+VISIT = b"""<!DOCTYPE html><html><body><script>
+function get(path) {
+    const request = new XMLHttpRequest();
+    request.open("GET", path, false);
+    request.send();
+    return request;
+}
+get("/d/dict.html");
+let request;
+const end = Date.now() + 60000;
+do {
+    request = get("/pages/page.html?" + Math.random());
+} while (request.getResponseHeader("Content-Encoding") !== "dcz" && Date.now() < end);
+document.body.textContent = request.getResponseHeader("Content-Encoding") + " "
+    + request.responseText.length + " " + request.responseText.includes("what is new here");
+</script></body></html>"""
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")
+def test_chromium_decodes_a_difference(httpd, tmp_path):
+    server = httpd(CONFIG, records=("elastic", "deflate"), start=False,
+                   files={"dict.html": DICT, "page.html": PAGE, "visit.html": VISIT})
+    make_store(server)
+    server.start()
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+         f"--user-data-dir={tmp_path}/profile", "--dump-dom",
+         f"http://localhost:{server.port}/visit.html"], capture_output=True, timeout=180, text=True)
+    assert f"dcz {len(PAGE)} true" in done.stdout, done.stdout + done.stderr
