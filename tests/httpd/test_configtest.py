@@ -264,7 +264,7 @@ def test_good_value_passes_without_a_word(check, line):
 
 @pytest.mark.parametrize("rule", [
     'match="/a/*"', "match=/a", 'match="/:a?{b}+" match-dest="document" id="v 1"', 'match="*.js"',
-    'MATCH="/a" match-dest="" id=""', 'match-dest="script style" match="/"'])
+    'MATCH="/a" match-dest="" id=""', 'match="/*" revisit', 'match-dest="script style" match="/"'])
 def test_good_rules_for_dictionaries_pass_without_a_word(check, rule):
     ok, output = check.run(f"ElasticDictionaryStore /tmp\nElasticDictionary {rule}")
     assert ok and "lastic" not in output, output

@@ -28,9 +28,9 @@ ElasticControl off
 """ + STORE + at("d", 'ElasticDictionary match="/pages/*"', WEEK) \
     + at("dest", 'ElasticDictionary match="/pages/*" match-dest="document"', WEEK) \
     + at("named", 'ElasticDictionary match="/pages/*" id="v 1"', WEEK) \
-    + at("pages", 'Header set Cache-Control "private, no-store"') \
     + at("pages/siblings", "ElasticPrecompressed On") + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
-    + at("pages/drop", "Elastic Off", "SetOutputFilter DEFLATE")
+    + at("pages/drop", "Elastic Off", "SetOutputFilter DEFLATE") \
+    + at("pages", 'Header set Cache-Control "private, no-store"')
 
 
 def store_of(server):
@@ -127,6 +127,13 @@ def test_who_takes_nothing_else_gets_the_page_as_it_is(server, tmp_path):
     field(DICT)[:-2] + ":", ":" + "é" * 43 + "=:"])
 def test_a_field_that_is_none_is_no_error(server, value):
     answer = server.get("/pages/page.html", ae="gzip, dcz", headers={"Available-Dictionary": value})
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "malformed"
+
+
+def test_a_field_that_comes_twice_is_none(server):
+    fields = [("Available-Dictionary", field(DICT)), ("Available-Dictionary", field(OTHER))]
+    answer = server.get("/pages/page.html", ae="gzip, dcz", headers=fields)
     check.encoded(answer, "gzip", PAGE)
     assert note(server, answer) == "malformed"
 
