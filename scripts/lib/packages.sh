@@ -37,6 +37,7 @@ command -v lowdown                              | lowdown         | lowdown
 el_python "import brotli"                       | python3-brotli  | python3-brotli
 el_python "import zstandard"                    | python3-zstandard | python3-zstandard
 command -v brotli                               | brotli          | brotli
+command -v zstd                                 | zstd            | zstd
 command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
 command -v redis-server                         | redis-server    | redis
