@@ -28,7 +28,9 @@
     X(FILE_BR, EL_BR, "precompressed", false)                                                      \
     X(ZSTD, EL_ZSTD, "zstd", true)                                                                 \
     X(CACHED_ZSTD, EL_ZSTD, "cache", true)                                                         \
-    X(FILE_ZSTD, EL_ZSTD, "precompressed", false)
+    X(FILE_ZSTD, EL_ZSTD, "precompressed", false)                                                  \
+    X(DCB, EL_DCB, "brotli", true)                                                                 \
+    X(DCZ, EL_DCZ, "zstd", true)
 
 typedef enum {
 #define X(id, coding, engine, timed) EL_TALLY_##id,
@@ -64,7 +66,7 @@ typedef struct {
 typedef struct {
     _Alignas(64) _Atomic uint64_t count[EL_TALLY_SERIES_COUNT][EL_TALLY_KINDS][EL_TALLY_BOUNDS + 1];
     _Atomic uint64_t sum[EL_TALLY_SERIES_COUNT][EL_TALLY_KINDS];
-    _Atomic uint64_t level[EL_CODINGS][EL_COST_LEVELS];
+    _Atomic uint64_t level[EL_ALL_CODINGS][EL_COST_LEVELS];
 } el_tally_stripe_t;
 
 typedef struct el_tally {

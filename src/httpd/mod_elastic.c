@@ -29,6 +29,7 @@
 
 #include "elastic/ladder.h"
 #include "engines/budget.h"
+#include "engines/dictionary.h"
 #include "engines/engines.h"
 #include "engines/pool.h"
 
@@ -41,6 +42,9 @@
 #include "mod_status.h"
 
 EL_USE_LOG;
+
+/* What each process may hold of prepared dictionaries at least: one of some 350 KB. */
+#define DICTIONARIES_LEAST ((size_t)2 * 1024 * 1024)
 
 static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 {
@@ -122,6 +126,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     }
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     el_pool_share((size_t)memory, threads > 1);
+    el_dictionary_limit(memory > DICTIONARIES_LEAST ? (size_t)memory : DICTIONARIES_LEAST);
     el_holders_child();
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
     el_shared_child();

@@ -185,7 +185,8 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
                       "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
                       encoder->plan.engine->name, f->r->uri);
     } else if (decision.reason == EL_REASON_NOT_SMALLER) {
-        el_ratios_update(f->r->content_type, encoder->meter.used.in, encoder->meter.used.out);
+        el_ratios_update(f->r->content_type, encoder->plan.engine->coding,
+                         encoder->meter.used.in, encoder->meter.used.out);
     }
     el_encoder_close(encoder);
     apr_brigade_cleanup(encoder->brigade);
@@ -315,6 +316,9 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
 
     read_rate(f, out);
     choice = el_choice_make(&out->policy, facts_of(out), coding, whole);
+    if (el_coding_is_difference(coding)) {
+        choice.setup.dictionary = el_difference_of(f->r)->dictionary;
+    }
     if (facts_of(out)->moment.may_be_kept && end_with_kept(f, out, bb, &choice, &rv)) {
         return rv;
     }
@@ -478,7 +482,9 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
     facts_of(out)->demand.q_behind =
         best_weight(f->r, out->behind & el_chain_ours(), &facts_of(out)->demand.accept);
     el_send_init(&out->send);
-    facts_of(out)->moment.may_be_kept = el_kept_possible(&out->policy);
+    /* To make a difference takes less time than to look for one. */
+    facts_of(out)->moment.may_be_kept = facts_of(out)->demand.difference == EL_IDENTITY
+                                        && el_kept_possible(&out->policy);
     decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
         *rv = step_aside(f, out, bb, decision);

@@ -5,6 +5,8 @@
 #include "httpd/state/costs.h"
 #include "httpd/state/shared.h"
 
+#include "engines/engines.h"
+
 /* The body's length in bytes where it is known, otherwise 0. */
 static uint64_t length_of(const el_facts_t *facts)
 {
@@ -85,8 +87,8 @@ static el_rung_t rung_of(const el_policy_t *policy, const el_facts_t *facts,
     return el_ladders_choose(key, turn, allowance(policy, &facts->moment));
 }
 
-el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
-                           bool whole)
+static el_choice_t choose_setup(const el_policy_t *policy, const el_facts_t *facts,
+                                el_coding_t coding, bool whole)
 {
     unsigned set = choices_of(policy, &facts->demand, coding);
     el_ladder_key_t key = key_of(policy, facts, set, whole);
@@ -124,12 +126,33 @@ el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, e
     return choice;
 }
 
+/* Of a difference no other setup is both cheaper and smaller: neither load nor price choose. */
+static el_choice_t choose_difference(const el_facts_t *facts, el_coding_t coding)
+{
+    return (el_choice_t){
+        .coding = coding,
+        .setup = {.level = el_engine_for(coding)->level_max, .size_hint = length_of(facts)},
+    };
+}
+
+el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
+                           bool whole)
+{
+    return el_coding_is_difference(coding) ? choose_difference(facts, coding)
+                                           : choose_setup(policy, facts, coding, whole);
+}
+
 el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
                              el_coding_t coding, bool whole)
 {
-    unsigned set = choices_of(policy, &facts->demand, coding);
-    el_ladder_key_t key = key_of(policy, facts, set, whole);
+    unsigned set;
+    el_ladder_key_t key;
 
+    if (el_coding_is_difference(coding)) {
+        return coding;
+    }
+    set = choices_of(policy, &facts->demand, coding);
+    key = key_of(policy, facts, set, whole);
     return set == EL_CODING_BIT(coding) ? coding
                                         : rung_of(policy, facts, &key, el_shared_turn()).coding;
 }

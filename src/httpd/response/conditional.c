@@ -1,6 +1,7 @@
 #include "httpd/response/conditional.h"
 
 #include "httpd/config/policy.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/request.h"
 
 #include "elastic/etag.h"
@@ -23,7 +24,7 @@ static bool is_proxied(const request_rec *r)
 
 static bool takes_a_coding(const el_accept_t *accept)
 {
-    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
+    for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
         if (el_accept_takes(accept, (el_coding_t)coding)) {
             return true;
         }
@@ -113,6 +114,9 @@ static el_accept_t strongly_tagged(request_rec *r)
         el_policy_read_encoding(&policy);
         for (size_t i = 0; i < policy.order_count && policy.etag == EL_ETAG_SUFFIX; i++) {
             strong.q[policy.order[i]] = EL_Q_ONE;
+        }
+        if (!policy.is_stock && policy.etag == EL_ETAG_SUFFIX && el_dictionaries_are_open()) {
+            strong.q[EL_DCB] = strong.q[EL_DCZ] = EL_Q_ONE;
         }
     }
     return strong;

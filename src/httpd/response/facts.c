@@ -1,6 +1,7 @@
 #include "httpd/response/facts.h"
 
 #include "httpd/response/connection.h"
+#include "httpd/response/difference.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 #include "httpd/response/segment.h"
@@ -32,6 +33,9 @@ static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *
     memcpy(demand->order, policy->order, sizeof(demand->order));
     demand->order_count = el_request_env_filter(r, demand->order, policy->order_count);
     demand->env_removed = policy->order_count - demand->order_count;
+    if (!policy->is_stock && demand->order_count > 0) {
+        demand->difference = el_difference_of(r)->coding;
+    }
 }
 
 /* Whether the type is to be compressed; where insertion.c has found so, it is not asked again. */

@@ -1,6 +1,7 @@
 #include "httpd/response/request.h"
 
 #include "httpd/config/policy.h"
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/fields.h"
 
 const el_request_t *el_request_find(const request_rec *r)
@@ -122,6 +123,10 @@ el_accept_t el_request_enabled(request_rec *r)
         for (size_t k = 0; k < count; k++) {
             enabled.q[order[k]] = accept->q[order[k]];
         }
+    }
+    if (el_dictionaries_are_open() && el_request_may_run(r, EL_RECORD_ELASTIC)) {
+        enabled.q[EL_DCB] = accept->q[EL_DCB];
+        enabled.q[EL_DCZ] = accept->q[EL_DCZ];
     }
     return enabled;
 }

@@ -18,7 +18,7 @@
 static bool is_doubtful(const request_rec *r, const el_policy_t *policy, const el_facts_t *facts,
                         const el_choice_t *choice)
 {
-    return !policy->is_stock && !choice->bounded
+    return !policy->is_stock && !choice->bounded && !el_coding_is_difference(choice->coding)
            && el_accept_takes(&facts->demand.accept, EL_IDENTITY)
            && el_shared_moves(policy->range[choice->coding]) && el_ratios_poor(r->content_type);
 }

@@ -70,8 +70,10 @@ bool el_ratios_poor(const char *content_type)
                          el_clock_sec());
 }
 
-void el_ratios_update(const char *content_type, uint64_t in, uint64_t out)
+void el_ratios_update(const char *content_type, el_coding_t coding, uint64_t in, uint64_t out)
 {
-    el_ratio_update(el_shared.ratios, el_mediatype_hash(content_type), in, out,
-                    el_clock_sec());
+    if (!el_coding_is_difference(coding)) {
+        el_ratio_update(el_shared.ratios, el_mediatype_hash(content_type), in, out,
+                        el_clock_sec());
+    }
 }

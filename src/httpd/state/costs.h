@@ -36,7 +36,10 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
 /* Whether bodies of this media type hardly became smaller of late. */
 bool el_ratios_poor(const char *content_type);
 
-/* Takes what became of a body that was encoded to its end. */
-void el_ratios_update(const char *content_type, uint64_t in, uint64_t out);
+/*
+ * Takes what became of a body that was encoded to its end. What differs from a dictionary says nothing
+ * of bodies of its type.
+ */
+void el_ratios_update(const char *content_type, el_coding_t coding, uint64_t in, uint64_t out);
 
 #endif

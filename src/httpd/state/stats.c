@@ -60,7 +60,12 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     if (el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
         el_histogram_add(el_shared.durations, usage->elapsed_nsec);
     }
-    el_ratios_update(r->content_type, usage->in, usage->out);
+    if (el_coding_is_difference(coding)) {
+        el_shared_count(EL_COUNT_DIFFERENCES, 1);
+        el_shared_count(EL_COUNT_DIFFERENCES_IN, usage->in);
+        el_shared_count(EL_COUNT_DIFFERENCES_OUT, usage->out);
+    }
+    el_ratios_update(r->content_type, coding, usage->in, usage->out);
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));

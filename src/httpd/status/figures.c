@@ -365,6 +365,16 @@ static void add_dictionaries(list_t *list)
         {EL_COUNT_DICTIONARY_FAULTS, 1,
          ROW("ElasticDictionaryFaults", "Faults of their folder",
              COUNTER("elastic_dictionary_faults", "", "Faults of the folder of dictionaries"))},
+        {EL_COUNT_DIFFERENCES, 1,
+         ROW("ElasticDifferences", "Responses sent as what differs from a dictionary",
+             COUNTER("elastic_differences", "",
+                     "Responses that were sent as what differs from a dictionary"))},
+        {EL_COUNT_DIFFERENCES_IN, 1,
+         ROW("ElasticDifferenceBytesIn", "Their bytes before",
+             COUNTER("elastic_difference_input_bytes", "bytes", "Bytes of those before"))},
+        {EL_COUNT_DIFFERENCES_OUT, 1,
+         ROW("ElasticDifferenceBytesOut", "Their bytes after",
+             COUNTER("elastic_difference_output_bytes", "bytes", "Bytes of those after"))},
     };
     static const noted_t noted = {
         "ElasticDictionaryAsked-", "Asked with a dictionary: ",

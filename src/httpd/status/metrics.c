@@ -156,7 +156,7 @@ static void write_levels(const out_t *out)
                                        "Compressed responses by the level of their encoding"};
 
     write_family(out, &family);
-    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
+    for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
         for (int level = 0; level < EL_COST_LEVELS; level++) {
             uint64_t count = el_tally_level_total(el_shared.tally, (el_coding_t)coding, level);
 
