@@ -1,15 +1,14 @@
 """Responses that are differences from a dictionary that the client has (RFC 9842)."""
 
-import base64
 import gzip
 import hashlib
-import os
 import shutil
 import subprocess
 
 import pytest
 
 from kit import at, bodies, check, env
+from kit.dictionary import decoded, field, learn, make_store, store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
@@ -18,7 +17,6 @@ OTHER = bodies.text(30_000)
 PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
 SMALL = b"<p>short</p>"
 SIBLING = gzip.compress(PAGE, 9, mtime=0)
-DCZ_HEAD = bytes.fromhex("5e2a4d1820000000")
 
 STORE = "ElasticDictionaryStore {root}/dictionaries\n"
 WEEK = 'Header set Cache-Control "public, max-age=604800"'
@@ -31,42 +29,6 @@ ElasticControl off
     + at("pages/siblings", "ElasticPrecompressed On") + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
     + at("pages/off", "Elastic Off") \
     + at("pages", 'Header set Cache-Control "private, no-store"')
-
-
-def store_of(server):
-    return server.root / "dictionaries"
-
-
-def make_store(server):
-    """The folder of dictionaries, of httpd's user."""
-    store = store_of(server)
-    store.mkdir(mode=0o700)
-    if env.IS_ROOT:
-        user = env.child_user()
-        os.chown(store, user.pw_uid, user.pw_gid)
-
-
-def field(body):
-    """Available-Dictionary of who has `body`."""
-    return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
-
-
-def decoded(answer, dictionary, folder):
-    """The body of a dcz response, by the program zstd."""
-    raw = answer.raw
-    assert answer.complete and answer.coding == "dcz", answer
-    assert raw[:8] == DCZ_HEAD and raw[8:40] == hashlib.sha256(dictionary).digest()
-    (folder / "dictionary").write_bytes(dictionary)
-    (folder / "frame").write_bytes(raw[40:])
-    done = subprocess.run(["zstd", "-dcq", f"--patch-from={folder}/dictionary", f"{folder}/frame"],
-                          capture_output=True, timeout=60, check=True)
-    return done.stdout
-
-
-def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):
-    """The server gives the dictionary out."""
-    answer = server.get(path, protocol=protocol, headers=headers)
-    assert "Use-As-Dictionary" in answer.headers, answer
 
 
 def ask(server, path="/pages/page.html", ae="gzip, dcz", dictionary=DICT, protocol="http/1.1", **more):
