@@ -1,12 +1,12 @@
 """Responses that become dictionaries (RFC 9842): which, what they carry, and what is kept of them."""
 
-import base64
 import hashlib
 import os
 
 import pytest
 
 from kit import at, bodies, check, env
+from kit.dictionary import make_store, store_of
 
 DICT = bodies.text(30_000)
 PAGE = bodies.html(20_000)
@@ -15,28 +15,8 @@ RULE = 'ElasticDictionary match="/pages/*"'
 WEEK = 'Header set Cache-Control "public, max-age=604800"'
 
 
-def store_of(server):
-    return server.root / "dictionaries"
-
-
-def make_store(server, mode=0o700):
-    """The folder of dictionaries, of httpd's user."""
-    store = store_of(server)
-    store.mkdir(exist_ok=True)
-    store.chmod(mode)
-    if env.IS_ROOT:
-        user = env.child_user()
-        os.chown(store, user.pw_uid, user.pw_gid)
-    return store
-
-
 def name_of(body):
     return hashlib.sha256(body).hexdigest()
-
-
-def hash_field(body):
-    """Available-Dictionary for a client that has `body`."""
-    return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
 
 
 def entries(server, body):
@@ -144,7 +124,8 @@ def test_other_lifetimes_count(server, place):
 
 def test_a_body_that_comes_in_pieces_becomes_one(server):
     body = b"a" * 9000 + b"b" * 9000
-    answer = server.get("/d/slow.cgi", ae="gzip")
+    answer = check.once(lambda: server.get("/d/slow.cgi", ae="gzip"),
+                        lambda answer: "Use-As-Dictionary" in answer.headers)
     check.encoded(answer, "gzip", body)
     assert "Use-As-Dictionary" in answer.headers
     assert (store_of(server) / name_of(body)).read_bytes() == body

@@ -21,6 +21,7 @@ def make_store(server):
     if env.IS_ROOT:
         user = env.child_user()
         os.chown(store, user.pw_uid, user.pw_gid)
+    return store
 
 
 def field(body):
