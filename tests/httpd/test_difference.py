@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from kit import at, bodies, check, env
+from kit import at, bodies, check, config, env
 from kit.dictionary import decoded, field, learn, make_store, store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
@@ -260,6 +260,30 @@ def test_virtual_hosts_do_not_share(httpd, tmp_path):
     assert note(server, ask(server, "/one/page.html", Host="one.localhost")) == "used"
     alone = ask(server, "/page.html", Host="three.localhost")
     assert alone.coding == "gzip" and not alone.has_token("Vary", "Available-Dictionary")
+
+
+def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tmp_path):
+    server = httpd(
+        "Elastic On\nElasticControl off\nCacheHeader On\n" + config.CACHE + STORE
+        + at("d", 'ElasticDictionary match="/pages/*"', WEEK, "CacheDisable On")
+        + at("pages", 'Header set Cache-Control "max-age=6000"'), modules=("cache", "cache_disk"),
+        files={"dict.html": DICT, "page.html": PAGE}, allow_log=["AH00708"], start=False)
+    make_store(server)
+    config.make_cache(server)
+    server.start()
+    learn(server)
+
+    def hit():
+        answer = ask(server)
+        assert decoded(answer, DICT, tmp_path) == PAGE
+        return "HIT" in answer.headers.get("X-Cache", "") and "MISS" not in answer.headers["X-Cache"]
+
+    server.wait_for(hit, 60, "a hit of the cache")
+    for asked in ({"dictionary": None}, {"dictionary": OTHER}, {"ae": "gzip"},
+                  {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"}):
+        for _ in range(2):
+            check.encoded(ask(server, **asked), "gzip", PAGE)
+    server.wait_for(hit, 60, "a hit of the cache")
 
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
