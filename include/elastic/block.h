@@ -23,7 +23,7 @@
 #include "elastic/tally.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 17
+#define EL_BLOCK_VERSION 18
 
 typedef struct {
     uint32_t magic;
