@@ -12,8 +12,8 @@ from kit.origin import raw
 MODULES = ("socache_shmcb", "proxy", "proxy_http")
 CACHE = "ElasticCache On\nElasticMinSize 0\n"
 
-# More than any page takes, however busy the machine is: the thread has the CPU last.
-PATIENCE = 120
+# More than any page takes, however busy the machine is.
+PATIENCE = 600
 
 GZIP_TOP = "12" if env.HAS_LIBDEFLATE else "9"
 
@@ -78,6 +78,7 @@ def ask_until_at(d, level, path, body, ae="gzip"):
     found = []
 
     def is_there():
+        hurry(d)
         found[:] = ask(d, path, body, ae)
         return found[1]["elastic-level"] == level
 
@@ -86,8 +87,34 @@ def ask_until_at(d, level, path, body, ae="gzip"):
     return found
 
 
+def idle_threads(d):
+    """The threads of the server's processes that have the CPU last."""
+    found = []
+    for child in d.server.children():
+        with contextlib.suppress(OSError):
+            found += [int(task) for task in os.listdir(f"/proc/{child}/task")
+                      if os.sched_getscheduler(int(task)) == os.SCHED_IDLE]
+    return found
+
+
+def hurry(d):
+    """Where other work leaves no CPU time to such a thread, its page would take minutes."""
+    for task in idle_threads(d):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(task, os.SCHED_OTHER, os.sched_param(0))
+
+
+def wait_hurrying(d, condition, what):
+    """Waits for the condition of the status page."""
+    def is_so(status):
+        hurry(d)
+        return condition(status)
+
+    d.wait(is_so, what, PATIENCE)
+
+
 def wait_until_improved(d, least=1):
-    d.wait(lambda status: int(status["ElasticImproved"]) >= least, "an improved encoding", PATIENCE)
+    wait_hurrying(d, lambda status: int(status["ElasticImproved"]) >= least, "an improved encoding")
 
 
 @pytest.mark.smoke
@@ -159,6 +186,7 @@ def test_what_it_takes_is_no_load(site, pages):
     def is_seen():
         path, body = pages(100_000)
         ask_often(d, path, body, "br")
+        hurry(d)
         for _ in range(10):
             d.stat.busy(40)
             if d.server.log.lines(r"elastic: load 0\.[0-3]\d\d,"):
@@ -166,16 +194,6 @@ def test_what_it_takes_is_no_load(site, pages):
         return False
 
     d.server.wait_for(is_seen, PATIENCE, "a sample while something is improved")
-
-
-def idle_threads(d):
-    """How many threads of the server's processes have the CPU last."""
-    found = 0
-    for child in d.server.children():
-        with contextlib.suppress(OSError):
-            found += sum(os.sched_getscheduler(int(task)) == os.SCHED_IDLE
-                         for task in os.listdir(f"/proc/{child}/task"))
-    return found
 
 
 @pytest.mark.smoke
@@ -187,8 +205,8 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site, pages):
         for _ in range(4):
             path, body = pages(100_000)
             ask_often(d, path, body, "br")
-        d.wait(lambda status: int(status["ElasticImprovedUsec"]) > used, "a call", PATIENCE)
-        assert idle_threads(d) >= 1
+        d.server.wait_for(lambda: idle_threads(d), PATIENCE, "a thread that has the CPU last")
+        wait_hurrying(d, lambda status: int(status["ElasticImprovedUsec"]) > used, "a call")
         d.server.graceful()
     # The new processes go on with what is hot.
     before = counts(d)[0]
