@@ -119,6 +119,13 @@ def test_verdicts_on_more_bodies_than_fit(row, expected):
     assert [one.outcome for one in churn.judge(row)] == expected
 
 
+@pytest.mark.parametrize("share, expected", [(1.0, HOLDS), (1.5, FAILS)])
+def test_the_latency_while_pages_are_improved(share, expected):
+    rows = [{"idle": name, "round": number, "p95_ms": 2.0 * (share if name == improve.WITH else 1)}
+            for number in range(ROUNDS) for name in (improve.WITH, improve.WITHOUT)]
+    assert [one.outcome for one in improve.judge_beside(rows)] == [expected]
+
+
 def improve_rows(gzip, others):
     return [{"clients": "gzip", "to_stock": gzip}, {"clients": "all codings", "to_stock": others}]
 

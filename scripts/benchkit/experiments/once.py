@@ -39,7 +39,7 @@ SCALES = {
     "full": Scale(20, 2, bodies=100000, requests=1000000, store_bytes=16384 * KB, hot_pages=40,
                   idle_seconds=120),
 }
-SECONDS = {"smoke": 8, "quick": 55, "normal": 330, "full": 1500}
+SECONDS = {"smoke": 10, "quick": 75, "normal": 410, "full": 1900}
 ALONE = ("quick",)
 
 HEADLINE = Headline(
@@ -93,14 +93,18 @@ def run(run):
     run.begin_part(0.2)
     churned = churn.measure(run, origin, scale.bodies, scale.requests, scale.store_bytes)
     run.done(1)
-    run.begin_part(0.2)
+    run.begin_part(0.1)
     improved = improve.measure(run, origin, scale.hot_pages, scale.idle_seconds)
+    run.done(1)
+    run.begin_part(0.1)
+    beside = improve.beside(run, origin, scale.hot_pages)
     run.save_table("", costs)
     summary = cost.summarize(costs)
     run.save_table("summary", summary, "medians")
     run.save_table("crowd", crowds, f"{crowd.CLIENTS} clients on a new page")
     run.save_table("churn", [churned], "more bodies than the cache holds")
     run.save_table("improve", improved, "after idle time")
+    run.save_table("beside", beside, "while pages are improved")
     draw(run, summary, churned, improved)
     text = "\n".join([
         machine.heading(run, "h2load"),
@@ -108,7 +112,8 @@ def run(run):
         "figures are the proxy's, and the requests have a cookie: what was encoded for one visitor "
         f"is for nobody else. {cost.CLIENTS} clients over HTTP/1.1. The gzip of this module is "
         "pinned to level 6; with all codings it has its defaults.",
-        crowd.sentence(crowds), churn.sentence(churned), improve.sentence(improved)])
+        crowd.sentence(crowds), churn.sentence(churned), improve.sentence(improved),
+        improve.sentence_beside(beside)])
     return Outcome(text, cost.judge(costs) + crowd.judge(crowds) + churn.judge(churned)
-                   + improve.judge(improved), HEADLINE,
-                   [*rounds.failures(crowds), *rounds.remarks([*costs, churned])])
+                   + improve.judge(improved) + improve.judge_beside(beside), HEADLINE,
+                   [*rounds.failures([*crowds, *beside]), *rounds.remarks([*costs, churned])])

@@ -1,8 +1,10 @@
-"""What idle CPU time makes smaller: bytes of pages that are asked for often, before and after."""
+"""What idle CPU time makes smaller: bytes of pages that are asked for often, before and after; and how
+long responses take meanwhile.
+"""
 
 import time
 
-from benchkit import rounds, stats, tools, verdict
+from benchkit import load, rounds, stats, tools, verdict
 from benchkit.once.origin import ALL_CODINGS, SETUPS, STOCK, Leg, cached
 from benchkit.setups import Setup
 
@@ -11,6 +13,13 @@ QUIET = 6.0  # seconds in which nothing more is improved: then all is
 
 IDLE = "ElasticIdle 10 top\n"
 CLIENTS = {"gzip": "gzip", "all codings": ALL_CODINGS}
+
+WITH, WITHOUT = "on", "off"
+SHARE = 0.25  # of the CPU that the load takes: what is left is spare
+CLIENTS_BESIDE = 8
+SECONDS_OF_ROUND = 6  # of the scale's: as long as it takes to improve some
+ALIKE = 1.1  # of two latencies
+
 # Of mod_deflate's bytes.
 WANTED = {"gzip": 0.965, "all codings": 0.86}
 
@@ -56,6 +65,54 @@ def measure(run, origin, pages, seconds):
     for one in (httpd, stock):
         one.stop()
     return rows
+
+
+def new_pages(run, httpd, number, pages):
+    """A file of the URLs of pages that no other round has."""
+    path = run.work / "pages.txt"
+    first = 2000 + number * pages
+    path.write_text("".join(httpd.url(f"/page/{page}\n") for page in range(first, first + pages)),
+                    encoding="ascii")
+    return path
+
+
+def beside(run, origin, pages):
+    """A row for each server and round: the latency while its pages are improved, or are not.
+
+    Each server runs alone: what one improves must not be in the other's way.
+    """
+    rows = []
+    rate = 0
+    for number, (name, more) in rounds.interleaved(run, {WITH: IDLE, WITHOUT: ""}.items()):
+        httpd = origin.front("beside", cached(Setup(f"Elastic On\n{more}")))
+        leg = Leg({"idle": name}, httpd, "/page/1", origin.body("/page/1"), None, ALL_CODINGS,
+                  private=False)
+        for _ in range(3):
+            rounds.check(leg)
+        rate = rate or round(SHARE * load.count_requests(leg, 1, 1))
+        seen = load.h2load(run, leg.url, leg.headers, CLIENTS_BESIDE, rate=rate, http1=True,
+                           seconds=SECONDS_OF_ROUND * run.scale.seconds,
+                           urls=new_pages(run, httpd, number, pages))
+        counters = httpd.counters()
+        httpd.stop()
+        rows.append({"idle": name, "round": number, "requests": seen.requests,
+                     "failed": seen.failed, "rate": rate, "p50_ms": seen.p50_ms,
+                     "p95_ms": seen.p95_ms, "improved": counters.get("ElasticImproved", 0)})
+    return rows
+
+
+def judge_beside(rows):
+    return [verdict.compare("p95 of responses while pages are improved, to that without", rows,
+                            ({"idle": WITH}, {"idle": WITHOUT}), "p95_ms", "as long",
+                            below=ALIKE, origin=verdict.AIM)]
+
+
+def sentence_beside(rows):
+    middle = stats.medians(rows, ("idle",), ("p95_ms", "improved"))
+    return (f"At {rows[0]['rate']} requests a second, {SHARE:.0%} of the CPU, p95 is "
+            f"{middle[WITH,]['p95_ms']:.2f} ms with ElasticIdle, which improves "
+            f"{middle[WITH,]['improved']:g} encodings in a round, and "
+            f"{middle[WITHOUT,]['p95_ms']:.2f} ms without.")
 
 
 def judge(rows):
