@@ -34,7 +34,7 @@ SCALES = {
                    idle_seconds=1),
     "quick": Scale(6, 0.12, bodies=3000, requests=12000, store_bytes=1024 * KB, hot_pages=5,
                    idle_seconds=12),
-    "normal": Scale(12, 0.5, bodies=20000, requests=100000, store_bytes=4096 * KB, hot_pages=20,
+    "normal": Scale(10, 0.5, bodies=16000, requests=80000, store_bytes=3072 * KB, hot_pages=20,
                     idle_seconds=60),
     "full": Scale(20, 2, bodies=100000, requests=1000000, store_bytes=16384 * KB, hot_pages=40,
                   idle_seconds=120),
