@@ -211,7 +211,7 @@ END_TEST
 Suite *near_suite(void)
 {
     Suite *suite = suite_create("near");
-    TCase *tests = tcase_create("near");
+    TCase *tests = tcase_create("near"), *threads = tcase_create("threads");
 
     tcase_add_checked_fixture(tests, set_up, NULL);
     tcase_set_timeout(tests, 300);
@@ -223,7 +223,11 @@ Suite *near_suite(void)
     tcase_add_test(tests, what_is_only_sent_is_counted_too);
     tcase_add_test(tests, a_large_one_does_not_drive_out_all_others);
     tcase_add_test(tests, what_is_asked_for_stays);
-    tcase_add_test(tests, threads_may_use_it);
     suite_add_tcase(suite, tests);
+    tcase_set_tags(threads, "threads");
+    tcase_add_checked_fixture(threads, set_up, NULL);
+    tcase_set_timeout(threads, 300);
+    tcase_add_test(threads, threads_may_use_it);
+    suite_add_tcase(suite, threads);
     return suite;
 }

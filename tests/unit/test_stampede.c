@@ -182,6 +182,7 @@ Suite *stampede_suite(void)
     Suite *suite = suite_create("stampede");
     TCase *tests = tcase_create("stampede");
 
+    tcase_set_tags(tests, "threads");
     tcase_add_checked_fixture(tests, set_up, NULL);
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, all_others_wait_for_the_first);
