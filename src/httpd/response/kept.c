@@ -12,8 +12,8 @@
 
 #include <stdatomic.h>
 
-/* µs in which a thread that is ready to run gets a CPU, where there are more of them than CPUs. */
-#define SLICE 10000
+/* µs that are no reason to doubt what is expected: a process's first encodings take longer. */
+#define SLACK 10000
 
 bool el_kept_possible(const el_policy_t *policy)
 {
@@ -98,12 +98,12 @@ static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *
     return false;
 }
 
-/* µs that encoding is expected to take, and what else runs on the CPU meanwhile. */
+/* µs of CPU time that encoding may be expected to take. */
 static uint64_t expected_usec(const el_choice_t *choice, size_t nbytes)
 {
     double nsec = el_costs_expect(choice->coding, &choice->setup, true).nsec;
 
-    return (uint64_t)(nsec * (double)nbytes / 1024 / 1000) + SLICE;
+    return (uint64_t)(nsec * (double)nbytes / 1024 / 1000) + SLACK;
 }
 
 /*
@@ -287,10 +287,8 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     el_entry_t entry = {.coding = coding, .level = encoder->level, .in = used->in};
     el_name_t name;
     const char *data;
-    bool awaited = kept->again ? el_stampede_waiting(&kept->stampede) > 0
-                               : el_stampede_is_awaited(&kept->stampede);
 
-    if (!(kept->again || awaited) || used->out >= used->in
+    if (!(kept->again || el_stampede_is_awaited(&kept->stampede)) || used->out >= used->in
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(kept)) {
@@ -299,5 +297,5 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     entry.data = (const uint8_t *)data;
     apr_cpystrn(entry.engine, plan->engine->name, sizeof(entry.engine));
     name = name_of(kept, policy, coding, &plan->setup);
-    el_store_put(&name, &entry, awaited);
+    el_store_put(&name, &entry);
 }

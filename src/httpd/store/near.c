@@ -1,6 +1,6 @@
 #include "httpd/store/near.h"
 
-#include <sched.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,6 @@
 /* One copy takes a part of all, so that a large one does not drive out all others. */
 #define PART 4
 
-/*
- * The lock is tried some times and not waited for: a child of prefork that ends in a signal handler
- * may have interrupted the thread that holds it. Without it an entry is looked for in the store.
- */
-#define TRIES 16
-
 /* A copy; its bytes follow. */
 typedef struct {
     _Atomic uint32_t users; /* its place among them */
@@ -29,7 +23,7 @@ typedef struct {
 } copy_t;
 
 static struct {
-    atomic_flag locked;
+    pthread_mutex_t lock; /* not taken by release(), which cleanups in signal handlers may call */
     size_t most;
     _Atomic size_t nbytes; /* of all copies, until nobody uses them */
     unsigned hand;         /* the place that is looked at next for something to drive out */
@@ -37,23 +31,7 @@ static struct {
     el_held_t *held;
     el_holder_t *holder;
     pid_t owner;
-} near = {.locked = ATOMIC_FLAG_INIT};
-
-static bool lock(void)
-{
-    for (int i = 0; i < TRIES; i++) {
-        if (!atomic_flag_test_and_set_explicit(&near.locked, memory_order_acquire)) {
-            return true;
-        }
-        sched_yield();
-    }
-    return false;
-}
-
-static void unlock(void)
-{
-    atomic_flag_clear_explicit(&near.locked, memory_order_release);
-}
+} near = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t size_of(const copy_t *copy)
 {
@@ -122,16 +100,14 @@ bool el_near_get(const el_name_t *name, el_near_stamp_t stamp, el_found_t *found
 {
     copy_t **place, *copy = NULL;
 
-    if (!lock()) {
-        return false;
-    }
+    pthread_mutex_lock(&near.lock);
     place = place_of(name);
     if (place && stamp.now - (*place)->stamp <= stamp.age) {
         copy = *place;
         copy->asked = true;
         atomic_fetch_add_explicit(&copy->users, 1, memory_order_relaxed);
     }
-    unlock();
+    pthread_mutex_unlock(&near.lock);
     if (copy) {
         find(copy, found);
     }
@@ -206,25 +182,24 @@ bool el_near_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, e
 {
     size_t nbytes = sizeof(copy_t) + entry->nbytes;
     copy_t *copy, *before = NULL;
-    bool fits = false;
+    bool fits;
 
     if (nbytes > near.most / PART || !(copy = make_copy(name, entry, now))) {
         return false;
     }
-    if (lock()) {
-        fits = make_room(nbytes);
-        if (fits) {
-            copy_t **place = choose(name);
+    pthread_mutex_lock(&near.lock);
+    fits = make_room(nbytes);
+    if (fits) {
+        copy_t **place = choose(name);
 
-            count((int64_t)nbytes);
-            before = *place;
-            *place = copy;
-            if (found) {
-                atomic_fetch_add_explicit(&copy->users, 1, memory_order_relaxed);
-            }
+        count((int64_t)nbytes);
+        before = *place;
+        *place = copy;
+        if (found) {
+            atomic_fetch_add_explicit(&copy->users, 1, memory_order_relaxed);
         }
-        unlock();
     }
+    pthread_mutex_unlock(&near.lock);
     leave(before);
     if (!fits) {
         free(copy);

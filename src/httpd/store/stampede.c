@@ -15,6 +15,9 @@
 /* µs after which those give up who wait for two that encode: the highest level takes that for 50 MB. */
 #define PATIENCE 60000000u
 
+/* µs between two looks at that CPU time, so that looking takes none. */
+#define NAP 5000
+
 #define NSEC_PER_SEC 1000000000u
 
 typedef struct {
@@ -23,6 +26,8 @@ typedef struct {
     unsigned round;   /* counts those who left */
     unsigned waiting; /* threads, of this round */
     bool succeeded;   /* one of them is the next to encode it, or does */
+    clockid_t clock;  /* the CPU time of the thread that encodes it alone */
+    uint64_t begun;   /* by that, in ns */
     pthread_cond_t left;
 } slot_t;
 
@@ -63,43 +68,66 @@ static slot_t *find(const el_name_t *name)
     return unused;
 }
 
+static uint64_t nsec_of(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
 static void take_place(el_stampede_t *stampede, slot_t *slot)
 {
-    slot->encoders++;
+    if (slot->encoders++ == 0) {
+        pthread_getcpuclockid(pthread_self(), &slot->clock);
+        slot->begun = nsec_of(slot->clock);
+    }
     *stampede = (el_stampede_t){true, (unsigned)(slot - table.slot)};
 }
 
-/* Waits until somebody has left, or for `usec` µs; false after these. */
-static bool wait_in(slot_t *slot, uint64_t usec)
+/* Waits until somebody has left the `round`, or for `usec` µs; false after these. */
+static bool wait_in(slot_t *slot, unsigned round, uint64_t usec)
 {
-    unsigned round = slot->round;
     uint64_t until = el_clock_nsec() + usec * 1000;
     struct timespec end = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
                            .tv_nsec = (long)(until % NSEC_PER_SEC)};
     int error = 0;
 
-    slot->waiting++;
     while (slot->round == round && error != ETIMEDOUT) {
         error = pthread_cond_timedwait(&slot->left, &table.lock, &end);
-    }
-    if (slot->round == round) {
-        slot->waiting--;
     }
     return slot->round != round;
 }
 
+/* The same, of the one that is to encode it too: the CPU time of who is at it counts. */
+static bool wait_as_next(slot_t *slot, unsigned round, uint64_t usec)
+{
+    uint64_t used = 0;
+
+    while (used < usec) {
+        if (wait_in(slot, round, usec - used < NAP ? NAP : usec - used)) {
+            return true;
+        }
+        used = (nsec_of(slot->clock) - slot->begun) / 1000;
+    }
+    return false;
+}
+
 static el_stampede_turn_t wait_for(el_stampede_t *stampede, slot_t *slot, uint64_t usec)
 {
-    bool succeeds = !slot->succeeded;
+    unsigned round = slot->round;
+    bool is_next = !slot->succeeded;
 
     if (usec == 0) {
         return EL_STAMPEDE_BUSY;
     }
     slot->succeeded = true;
-    if (wait_in(slot, succeeds ? usec : usec + PATIENCE)) {
+    slot->waiting++;
+    if (is_next ? wait_as_next(slot, round, usec) : wait_in(slot, round, usec + PATIENCE)) {
         return EL_STAMPEDE_PASSED;
     }
-    if (succeeds) {
+    slot->waiting--;
+    if (is_next) {
         take_place(stampede, slot);
     }
     return EL_STAMPEDE_ENCODE;

@@ -28,9 +28,9 @@ typedef enum {
 } el_stampede_turn_t;
 
 /*
- * Enters with the encoding of that name. Where another thread is at it, waits: `usec` µs, the time
- * that encoding is expected to take, where the caller is the one that is to encode it too then. With
- * 0 µs nobody waits.
+ * Enters with the encoding of that name. Where another thread is at it, waits. Where that has taken
+ * `usec` µs of CPU time, more than it is expected to take, one of those who wait encodes it too: a
+ * thread that only gets no CPU is no reason to want more of it. With 0 µs nobody waits.
  */
 el_stampede_turn_t el_stampede_enter(el_stampede_t *stampede, const el_name_t *name, uint64_t usec);
 

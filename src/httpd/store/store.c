@@ -26,7 +26,7 @@ EL_USE_LOG;
 #define NEAR (4 * 1024 * 1024)
 #define NEAR_ALONE (256 * 1024)
 
-/* Seconds for which those who waited for an encoding find it here, whatever another machine stores. */
+/* Seconds for which what was stored is found here, whatever another machine has stored since. */
 #define HANDED_OVER 1
 
 /* Bytes of the largest encoding that is kept; 0: there is no store. */
@@ -182,16 +182,14 @@ static bool get_remote(const el_name_t *name, el_found_t *found)
     return found->buffer != NULL;
 }
 
-static bool put_remote(const el_name_t *name, const el_entry_t *entry, bool awaited)
+static bool put_remote(const el_name_t *name, const el_entry_t *entry)
 {
-    if (awaited) {
-        el_near_put(name, entry, el_clock_sec(), NULL);
-    }
+    el_near_put(name, entry, el_clock_sec(), NULL);
     return may_leave(name) && el_remote_put(name, entry);
 }
 
 /* Whoever stores something else meanwhile is counted too, so that this copy is not used. */
-static bool put_local(const el_name_t *name, const el_entry_t *entry, bool awaited)
+static bool put_local(const el_name_t *name, const el_entry_t *entry)
 {
     uint32_t changes = atomic_load(el_cache_state_changes(el_shared.cache, name));
     el_entry_t copied = *entry;
@@ -200,10 +198,8 @@ static bool put_local(const el_name_t *name, const el_entry_t *entry, bool await
     if (is_stored) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
     }
-    if (awaited) {
-        copied.written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
-        el_near_put(name, &copied, changes + is_stored, NULL);
-    }
+    copied.written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+    el_near_put(name, &copied, changes + is_stored, NULL);
     return is_stored;
 }
 
@@ -225,12 +221,12 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
     return el_local_get(name, found);
 }
 
-bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
+bool el_store_put(const el_name_t *name, const el_entry_t *entry)
 {
     if (entry->nbytes == 0 || entry->nbytes > most) {
         return false;
     }
-    return el_remote_is_open() ? put_remote(name, entry, awaited) : put_local(name, entry, awaited);
+    return el_remote_is_open() ? put_remote(name, entry) : put_local(name, entry);
 }
 
 bool el_store_has_room(void)
