@@ -297,5 +297,5 @@ void el_kept_store(el_kept_t *kept, const el_policy_t *policy, const el_encoder_
     entry.data = (const uint8_t *)data;
     apr_cpystrn(entry.engine, plan->engine->name, sizeof(entry.engine));
     name = name_of(kept, policy, coding, &plan->setup);
-    el_store_put(&name, &entry);
+    el_store_put(&name, &entry, el_stampede_waiting(&kept->stampede) > 0);
 }

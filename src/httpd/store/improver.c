@@ -106,7 +106,7 @@ static void finish(job_t *job)
     if (job->made && job->nbytes < old->nbytes) {
         entry.gained = old->gained + (uint32_t)(old->nbytes - job->nbytes);
         apr_cpystrn(entry.engine, job->plan.engine->name, sizeof(entry.engine));
-        if (el_store_put(&job->name, &entry)) {
+        if (el_store_put(&job->name, &entry, false)) {
             el_shared_count(EL_COUNT_IMPROVED, 1);
         }
         ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, improver.server,

@@ -26,7 +26,7 @@ EL_USE_LOG;
 #define NEAR (4 * 1024 * 1024)
 #define NEAR_ALONE (256 * 1024)
 
-/* Seconds for which what was stored is found here, whatever another machine has stored since. */
+/* Seconds for which those who waited for an encoding find it here, whatever another machine stores. */
 #define HANDED_OVER 1
 
 /* Bytes of the largest encoding that is kept; 0: there is no store. */
@@ -182,9 +182,11 @@ static bool get_remote(const el_name_t *name, el_found_t *found)
     return found->buffer != NULL;
 }
 
-static bool put_remote(const el_name_t *name, const el_entry_t *entry)
+static bool put_remote(const el_name_t *name, const el_entry_t *entry, bool awaited)
 {
-    el_near_put(name, entry, el_clock_sec(), NULL);
+    if (awaited) {
+        el_near_put(name, entry, el_clock_sec(), NULL);
+    }
     return may_leave(name) && el_remote_put(name, entry);
 }
 
@@ -221,12 +223,12 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
     return el_local_get(name, found);
 }
 
-bool el_store_put(const el_name_t *name, const el_entry_t *entry)
+bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
 {
     if (entry->nbytes == 0 || entry->nbytes > most) {
         return false;
     }
-    return el_remote_is_open() ? put_remote(name, entry) : put_local(name, entry);
+    return el_remote_is_open() ? put_remote(name, entry, awaited) : put_local(name, entry);
 }
 
 bool el_store_has_room(void)

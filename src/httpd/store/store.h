@@ -51,10 +51,10 @@ bool el_store_get_near(const el_name_t *name, el_found_t *found);
 
 /*
  * Keeps `entry`, whose `written` is not read, under `name`, in place of what is there; copies it.
- * False where it is too large or the store failed. Other threads of this process find it at once in
- * any case, though the store takes it later, or not at all.
+ * False where it is too large or the store failed. Where other threads of this process wait for it,
+ * `awaited`, they find it in any case, though the store takes it later, or not at all.
  */
-bool el_store_put(const el_name_t *name, const el_entry_t *entry);
+bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited);
 
 /* Whether the store has driven nothing out yet: what it takes now takes nobody's place. */
 bool el_store_has_room(void);
