@@ -128,7 +128,9 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
             }
             break;
         default: /* it may have come between the look and the place */
-            return find_good(kept, r, policy, choice, el_store_get_near);
+            return find_good(kept, r, policy, choice,
+                             kept->again && !el_store_is_shared() ? el_store_get
+                                                                  : el_store_get_near);
         }
     }
     return false;
