@@ -119,18 +119,21 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
     el_name_t name = name_of(kept, policy, choice->coding, &choice->setup);
 
     for (int i = 0; i < WAITS; i++) {
-        switch (el_stampede_enter(&kept->stampede, &name, usec)) {
-        case EL_STAMPEDE_BUSY:
+        el_stampede_turn_t turn = el_stampede_enter(&kept->stampede, &name, usec);
+
+        if (turn == EL_STAMPEDE_BUSY) {
             return kept->found.buffer != NULL;
-        case EL_STAMPEDE_PASSED:
-            if (find_good(kept, r, policy, choice, el_store_get) || kept->found.buffer) {
-                return true;
-            }
-            break;
-        default: /* it may have come between the look and the place */
-            return find_good(kept, r, policy, choice,
-                             kept->again && !el_store_is_shared() ? el_store_get
-                                                                  : el_store_get_near);
+        }
+        /* Before who is to encode had its place, another may have left it. */
+        if (find_good(kept, r, policy, choice, el_store_get_near)) {
+            return true;
+        }
+        if (turn == EL_STAMPEDE_ENCODE) {
+            return kept->again && !el_store_is_shared()
+                   && find_good(kept, r, policy, choice, el_store_get);
+        }
+        if (find_good(kept, r, policy, choice, el_store_get) || kept->found.buffer) {
+            return true;
         }
     }
     return false;

@@ -365,7 +365,7 @@ static uint32_t changes_of(const el_name_t *name)
 
 bool el_local_get_near(const el_name_t *name, el_found_t *found)
 {
-    return el_near_get(name, (el_near_stamp_t){.now = changes_of(name)}, found);
+    return el_near_get(name, (el_near_stamp_t){.age = UINT32_MAX}, found);
 }
 
 bool el_local_get(const el_name_t *name, el_found_t *found)

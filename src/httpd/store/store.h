@@ -46,7 +46,10 @@ size_t el_store_most(void);
  */
 bool el_store_get(const el_name_t *name, el_found_t *found);
 
-/* The same, of what this process has a copy of, in its own memory. */
+/*
+ * The same, of what this process has a copy of, in its own memory, though another one may have stored
+ * something else since.
+ */
 bool el_store_get_near(const el_name_t *name, el_found_t *found);
 
 /*
