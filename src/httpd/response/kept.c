@@ -129,8 +129,7 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
             return true;
         }
         if (turn == EL_STAMPEDE_ENCODE) {
-            return kept->again && !el_store_is_shared()
-                   && find_good(kept, r, policy, choice, el_store_get);
+            return false;
         }
         if (find_good(kept, r, policy, choice, el_store_get) || kept->found.buffer) {
             return true;
