@@ -1,5 +1,6 @@
 """Responses that become dictionaries (RFC 9842): which, what they carry, and what is kept of them."""
 
+import gzip
 import hashlib
 import os
 
@@ -10,6 +11,8 @@ from kit.dictionary import make_store, store_of
 
 DICT = bodies.text(30_000)
 PAGE = bodies.html(20_000)
+STYLE = bodies.text(10_000)
+SIBLING = gzip.compress(STYLE, 9, mtime=0)
 
 RULE = 'ElasticDictionary match="/pages/*"'
 WEEK = 'Header set Cache-Control "public, max-age=604800"'
@@ -53,7 +56,7 @@ AddOutputFilter INCLUDES .shtml
 </Directory>
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
     + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK) \
-    + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
+    + at("siblings", RULE, WEEK, "ElasticPrecompressed On") + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
     + at("stale", RULE, 'Header set Cache-Control "max-age=0, stale-while-revalidate=600"') \
     + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
     + at("linked", 'ElasticDictionaryLink /d/dict.bin', 'Header set Link "</a>; rel=next"') \
@@ -77,6 +80,7 @@ CGI = {
 def server(httpd_shared):
     made = httpd_shared(CONFIG, modules=("include",), tls=True, h2=env.possible("h2"), start=False,
                         files={"dict.bin": DICT, "dict.txt": DICT, "page.html": PAGE, "no.txt": b"",
+                               "style.css": STYLE, "style.css.gz": SIBLING,
                                "large.bin": bytes(9_000_000)}, cgi=CGI)
     make_store(made)
     return made.start()
@@ -106,6 +110,13 @@ def test_it_is_given_out_whatever_its_coding_is(server):
     answer = server.get("/plain/dict.txt", ae="gzip")
     check.plain(answer, DICT, varies=False)
     assert "Use-As-Dictionary" in answer.headers
+
+
+def test_of_a_precompressed_file_the_file_itself_becomes_one(server):
+    answer = server.get("/siblings/style.css", ae="gzip")
+    assert (answer.coding, answer.raw) == ("gzip", SIBLING)
+    assert answer.headers["Use-As-Dictionary"] == 'match="/pages/*"'
+    assert (store_of(server) / name_of(STYLE)).read_bytes() == STYLE
 
 
 def test_all_of_a_rule_is_given_out(server):

@@ -145,6 +145,12 @@ static void add_link(request_rec *r)
     }
 }
 
+/* Whether a precompressed file is sent: then the response was taken before any filter could. */
+static bool is_sibling(request_rec *r)
+{
+    return el_request_of(r)->claimed && r->finfo.filetype == APR_REG;
+}
+
 /* NULL where the response does not become a dictionary, whatever its body. */
 static making_t *begin(request_rec *r)
 {
@@ -158,7 +164,8 @@ static making_t *begin(request_rec *r)
     }
     add_link(r);
     if (!rule || r->status != HTTP_OK || r->method_number != M_GET || r->header_only
-        || el_request_has_range(r) || el_fields_encoded(r) || !is_for_anyone(r, rule)
+        || el_request_has_range(r) || (el_fields_encoded(r) && !is_sibling(r))
+        || !is_for_anyone(r, rule)
         || (el_fields_length(r, &length) && length > el_dictionaries_most())) {
         return NULL;
     }
@@ -243,6 +250,23 @@ static void become(request_rec *r, const making_t *making, apr_bucket_brigade *b
     el_body_release(&whole);
 }
 
+/*
+ * Of a precompressed file the browser's dictionary is what it decodes to: the file beside it. Where
+ * that is something else, the browser asks with a hash that is not known here.
+ */
+static void become_file(request_rec *r, const making_t *making)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_file_t *file;
+
+    if (apr_file_open(&file, r->filename, APR_READ | APR_BINARY, 0, r->pool) == APR_SUCCESS) {
+        apr_brigade_insert_file(bb, file, 0, r->finfo.size, r->pool);
+        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+        become(r, making, bb);
+    }
+    apr_brigade_destroy(bb);
+}
+
 /* Whether the body's end is still to come: then its buckets are kept for the next call. */
 static bool waits(ap_filter_t *f, making_t *making, apr_bucket_brigade **bb, apr_status_t *rv)
 {
@@ -277,7 +301,9 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
     if (!f->ctx && !f->r->main) {
         f->ctx = begin(f->r);
     }
-    if (f->ctx && waits(f, f->ctx, &bb, &rv)) {
+    if (f->ctx && el_fields_encoded(f->r)) {
+        become_file(f->r, f->ctx);
+    } else if (f->ctx && waits(f, f->ctx, &bb, &rv)) {
         return rv;
     }
     /* Where the body cannot be read, its own buckets say so to whoever reads them next. */
