@@ -84,6 +84,13 @@ AC_DEFUN([EL_OPTION], [
     ])
 ])
 
+# EL_DCB: adds to ENGINE_DEFS where libbrotlienc and libbrotlidec know dictionaries, from 1.1 on.
+AC_DEFUN([EL_DCB], [
+    el_dcb_LIBS=
+    EL_TRY_LINK([el_dcb], [$BROTLI_LIBS $BROTLIDEC_LIBS], [BrotliEncoderPrepareDictionary])
+    AS_IF([test -n "$el_dcb_LIBS"], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_DCB"])
+])
+
 # EL_TRY_LINK(VARIABLE, LINK-FLAGS, FUNCTION): VARIABLE_LIBS is LINK-FLAGS where that finds FUNCTION.
 AC_DEFUN([EL_TRY_LINK], [
     AC_MSG_CHECKING([for $3 by $2])

@@ -50,6 +50,7 @@ typedef struct {
     uint8_t *gathered;           /* made by the first stream that needs it */
     size_t filled;
     size_t taken;                /* of what is filled, by the encoder */
+    el_head_t head;              /* of dcb */
     piece_t piece[PIECES];
 } brotli_context_t;
 
@@ -299,3 +300,127 @@ const el_engine_t el_engine_brotli = {
     .encode = brotli_encode,
     .free = brotli_free,
 };
+
+#ifdef ELASTIC_WITH_DCB
+/* The quality of dcb: the lowest that finds all of a dictionary; those above take far more time. */
+#define DCB_QUALITY 5
+
+/* The blocks that the library has at a time while it prepares a dictionary, and one more. */
+#define DCB_BLOCKS 4
+
+/* What a dictionary is prepared to. The library points into these bytes. */
+typedef struct {
+    BrotliEncoderPreparedDictionary *dictionary;
+    el_account_t *account;
+    jmp_buf escape; /* as for encoders */
+    void *block[DCB_BLOCKS];
+    uint8_t bytes[];
+} dcb_prepared_t;
+
+/* For the library: returns memory, or does not return. */
+static void *acquire_block(void *opaque, size_t nbytes)
+{
+    dcb_prepared_t *prepared = opaque;
+
+    for (size_t i = 0; i < DCB_BLOCKS; i++) {
+        if (!prepared->block[i]) {
+            prepared->block[i] = el_memory_acquire(prepared->account, nbytes);
+            if (prepared->block[i]) {
+                return prepared->block[i];
+            }
+            break;
+        }
+    }
+    longjmp(prepared->escape, 1);
+}
+
+static void release_block(void *opaque, void *memory)
+{
+    dcb_prepared_t *prepared = opaque;
+
+    for (size_t i = 0; memory && i < DCB_BLOCKS; i++) {
+        if (prepared->block[i] == memory) {
+            el_memory_release(prepared->account, memory);
+            prepared->block[i] = NULL;
+        }
+    }
+}
+
+static void dcb_discard(el_dictionary_t *dictionary)
+{
+    dcb_prepared_t *prepared = dictionary->prepared;
+
+    for (size_t i = 0; i < DCB_BLOCKS; i++) {
+        el_memory_release(prepared->account, prepared->block[i]);
+    }
+    el_memory_release(prepared->account, prepared);
+    dictionary->prepared = NULL;
+}
+
+static bool dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
+{
+    size_t nbytes = dictionary->nbytes;
+    dcb_prepared_t *prepared = el_memory_acquire(&dictionary->account, sizeof(*prepared) + nbytes);
+
+    if (!prepared) {
+        return false;
+    }
+    memset(prepared, 0, sizeof(*prepared));
+    memcpy(prepared->bytes, bytes, nbytes);
+    prepared->account = &dictionary->account;
+    dictionary->prepared = prepared;
+    if (!setjmp(prepared->escape)) {
+        prepared->dictionary = BrotliEncoderPrepareDictionary(
+            BROTLI_SHARED_DICTIONARY_RAW, nbytes, prepared->bytes, DCB_QUALITY, acquire_block,
+            release_block, prepared);
+    }
+    if (!prepared->dictionary) {
+        dcb_discard(dictionary);
+    }
+    return dictionary->prepared != NULL;
+}
+
+/* The bytes, four more for each of them, and the library's table of places. */
+static size_t dcb_prepared_nbytes(size_t nbytes)
+{
+    size_t places = (size_t)1 << 17, head = 64 * 1024;
+
+    while (places * 16 < nbytes && places < (size_t)1 << 22) {
+        places *= 2;
+    }
+    return sizeof(dcb_prepared_t) + head + nbytes * 5 + places * 2;
+}
+
+static bool dcb_reset(el_context_t *base, const el_setup_t *setup)
+{
+    brotli_context_t *context = (brotli_context_t *)base;
+    const dcb_prepared_t *prepared = setup->dictionary->prepared;
+
+    context->head = el_head_of(EL_DCB, setup);
+    return brotli_reset(base, setup)
+           && BrotliEncoderAttachPreparedDictionary(context->encoder, prepared->dictionary);
+}
+
+static el_step_t dcb_step(el_context_t *base, el_op_t op, el_span_t *span)
+{
+    return el_head_put(&((brotli_context_t *)base)->head, span) ? brotli_step(base, op, span)
+                                                                : EL_STEP_MORE;
+}
+
+const el_engine_t el_engine_dcb = {
+    .name = "brotli",
+    .coding = EL_DCB,
+    .level_min = DCB_QUALITY,
+    .level_max = DCB_QUALITY,
+    .costs = el_costs_brotli + DCB_QUALITY, /* of a body that its dictionary has nothing of */
+    .version = brotli_version,
+    .key = brotli_key,
+    .create = brotli_create,
+    .reset = dcb_reset,
+    .step = dcb_step,
+    .free = brotli_free,
+    .prepare = dcb_prepare,
+    .prepared_nbytes = dcb_prepared_nbytes,
+    .discard = dcb_discard,
+};
+#endif

@@ -5,5 +5,6 @@
 #include "elastic/engine.h"
 
 extern const el_engine_t el_engine_brotli;
+extern const el_engine_t el_engine_dcb; /* with ELASTIC_WITH_DCB */
 
 #endif

@@ -30,9 +30,9 @@ static decoded_t decode_gzip(const uint8_t *in, size_t in_nbytes, uint8_t *out, 
     return decoded;
 }
 
-static decoded_t decode_br(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+static decoded_t run_brotli(BrotliDecoderState *decoder, const uint8_t *in, size_t in_nbytes,
+                            uint8_t *out, size_t out_nbytes)
 {
-    BrotliDecoderState *decoder = BrotliDecoderCreateInstance(NULL, NULL, NULL);
     size_t room = out_nbytes;
     decoded_t decoded = {0};
     BrotliDecoderResult result =
@@ -44,6 +44,24 @@ static decoded_t decode_br(const uint8_t *in, size_t in_nbytes, uint8_t *out, si
     BrotliDecoderDestroyInstance(decoder);
     return decoded;
 }
+
+static decoded_t decode_br(const uint8_t *in, size_t in_nbytes, uint8_t *out, size_t out_nbytes)
+{
+    return run_brotli(BrotliDecoderCreateInstance(NULL, NULL, NULL), in, in_nbytes, out,
+                      out_nbytes);
+}
+
+#ifdef ELASTIC_WITH_DCB
+static decoded_t decode_dcb(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+                            uint8_t *out, size_t out_nbytes)
+{
+    BrotliDecoderState *decoder = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+
+    BrotliDecoderAttachDictionary(decoder, BROTLI_SHARED_DICTIONARY_RAW,
+                                  difference->dictionary_nbytes, difference->dictionary);
+    return run_brotli(decoder, in, in_nbytes, out, out_nbytes);
+}
+#endif
 
 #ifdef ELASTIC_WITH_ZSTD
 static decoded_t run_zstd(ZSTD_DCtx *decoder, ZSTD_inBuffer input, ZSTD_outBuffer output)
@@ -127,6 +145,11 @@ decoded_t decode_difference(const difference_t *difference, const uint8_t *in, s
 #ifdef ELASTIC_WITH_ZSTD
     if (difference->coding == EL_DCZ) {
         return decode_dcz(difference, in, in_nbytes, out, out_nbytes);
+    }
+#endif
+#ifdef ELASTIC_WITH_DCB
+    if (difference->coding == EL_DCB) {
+        return decode_dcb(difference, in, in_nbytes, out, out_nbytes);
     }
 #endif
     (void)out;
