@@ -12,7 +12,7 @@ from kit import at, bodies, check, config, env, keep
 
 ROOT = Path(__file__).parents[2]
 BODY = bodies.text(30000)
-LARGE = bodies.text(300000)
+LARGE = bodies.text(1200000)  # more than is ever collected before it is encoded
 OLD = 1_500_000_000
 
 CONFIG = """
@@ -48,7 +48,7 @@ def site(httpd_shared):
     server = httpd_shared(
         CONFIG, modules=["cache", "cache_disk", *keep.SHMCB],
         allow_log=["AH00708", "AH01630"], start=False, cgi={
-            "large.cgi": "head('Content-Type: text/plain')\nout(bodies.text(300000))\n"})
+            "large.cgi": "head('Content-Type: text/plain')\nout(bodies.text(1200000))\n"})
     for name, data in (("plain.txt", BODY), ("small.txt", b"small"), ("both.txt", BODY),
                        ("image.png", BODY), ("both.txt.gz", gzip.compress(BODY, mtime=0)),
                        ("page.asis", b"Content-Type: text/plain\n\n" + BODY)):
