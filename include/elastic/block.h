@@ -21,9 +21,10 @@
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
+#include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 18
+#define EL_BLOCK_VERSION 19
 
 typedef struct {
     uint32_t magic;
@@ -41,6 +42,7 @@ typedef struct {
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
     el_history_t history;     /* the last hour, and what was before today */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
+    el_vhosts_t vhosts;       /* what is counted of each virtual host */
     el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
     el_held_t pooled;         /* memory that is kept for the next bodies */
 } el_block_t;

@@ -26,4 +26,5 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     el_cache_state_reset(&block->cache);
     el_history_reset(&block->history);
     el_tally_reset(&block->tally);
+    el_vhosts_reset(&block->vhosts);
 }

@@ -23,6 +23,7 @@
 #include "httpd/response/not_modified.h"
 #include "httpd/state/holders.h"
 #include "httpd/state/shared.h"
+#include "httpd/state/vhosts.h"
 #include "httpd/status/status.h"
 #include "httpd/store/improver.h"
 #include "httpd/store/store.h"
@@ -100,6 +101,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (el_shared_open(&config, server) != APR_SUCCESS) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    el_vhosts_open(server, pconf);
     el_store_open(server, pconf);
     el_dictionaries_open(server, pconf);
     el_sampler_open(server, pconf);

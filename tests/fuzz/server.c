@@ -5,6 +5,7 @@
 #include "httpd/filters/input.h"
 #include "httpd/response/chain.h"
 #include "httpd/state/shared.h"
+#include "httpd/state/vhosts.h"
 
 #include "engines/pool.h"
 #include "host/clock.h"
@@ -347,6 +348,7 @@ void server_start(void)
     }
     el_policy_configure(&world.server);
     MUST(el_shared_open(&config, &world.server) == APR_SUCCESS);
+    el_vhosts_open(&world.server, world.pool);
     el_chain_configure();
     el_pool_share(1 << 24, true);
 }

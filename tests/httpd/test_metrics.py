@@ -103,7 +103,8 @@ def test_promtool_has_nothing_to_say(site):
 
 def test_each_format_has_the_same_samples(site):
     """Those of the load change meanwhile, and the scrapes themselves are not compressed."""
-    moving = re.compile(r"uptime|samples|load_ratio|position|price|in_flight|pool|level|skipped")
+    moving = re.compile(r"uptime|samples|load_ratio|position|price|in_flight|pool|level|skipped|"
+                        r"uncompressed")
 
     def still(found):
         return {key: amount for key, amount in found.items() if not moving.search(key[0])}
@@ -189,6 +190,54 @@ def test_what_is_not_compressed_is_counted_by_reason(site):
     found = grown(site, lambda: site.get("/i.png", ae="gzip"))
     assert found["elastic_skipped_responses_total", (("reason", "type"),)] >= 1
     assert not any(key[0].startswith("elastic_body") for key in found)
+
+
+def vhost(name, *lines):
+    return (f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n" + "\n".join(lines)
+            + "\n</VirtualHost>\n")
+
+
+# More names than have a series of their own; the main server's is the first.
+NAMES = ["Example.org", "other", *(f"v{number}.example.org" for number in range(18))]
+OTHERS = ("other", "v14.example.org", "v17.example.org")
+
+
+def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
+    """A reload keeps the counts of those that stay."""
+    server = httpd(CONFIG + "".join(map(vhost, NAMES)) + vhost("EXAMPLE.org", "Elastic Off"),
+                   files={"a.txt": WHOLE, "i.png": WHOLE, "s.css": WHOLE})
+    server.write("s.css.gz", gzip.compress(WHOLE))
+
+    def counted(name):
+        found = samples(server)
+        return {key[0].removeprefix("elastic_vhost_").removesuffix("_total"): value
+                for key, value in found.items() if key[1] == (("vhost", name),)}
+
+    def ask(name, path):
+        return server.get(path, ae="gzip", headers={"Host": name})
+
+    sent = [len(ask("example.org", "/a.txt").raw) for _ in range(2)]
+    ask("example.org", "/i.png")
+    ask("v0.example.org", "/s.css")
+    for name in OTHERS:
+        assert ask(name, "/a.txt").coding == "gzip"
+    found = counted("example.org")
+    # The scrapes are of this host, too.
+    assert found.pop("uncompressed_responses") >= 1
+    assert found == {"compressed_responses": 2, "precompressed_responses": 0,
+                     "input_bytes": 2 * len(WHOLE), "output_bytes": sum(sent)}
+    assert counted("v0.example.org")["precompressed_responses"] == 1
+    assert counted("other")["compressed_responses"] == len(OTHERS)
+    names = {dict(key[1])["vhost"] for key in samples(server) if key[0].startswith("elastic_vhost")}
+    assert names == {"localhost", "example.org", "other", *(f"v{i}.example.org" for i in range(14))}
+    ok = promtool("check", "metrics", text=server.get("/elastic-metrics").body)
+    assert ok == (True, "")
+    server.configure(CONFIG + vhost("v0.example.org") + vhost("new.example.org"))
+    server.graceful()
+    server.wait_for(lambda: not counted("example.org"), 60, "the new configuration")
+    assert counted("v0.example.org")["precompressed_responses"] == 1
+    assert counted("new.example.org")["compressed_responses"] == 0
+    assert not counted("other")
 
 
 def in_flight(server, count):

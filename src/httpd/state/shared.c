@@ -83,6 +83,7 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.cache = &block->cache;
     el_shared.history = &block->history;
     el_shared.tally = &block->tally;
+    el_shared.vhosts = &block->vhosts;
     el_shared.busy = &block->busy;
     el_shared.pooled = &block->pooled;
     adopt();
@@ -158,6 +159,11 @@ bool el_shared_by_costs(void)
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
     el_counters_add(el_shared.counters, process, counter, add);
+}
+
+void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
+{
+    el_vhosts_add(el_shared.vhosts, process, place, count, add);
 }
 
 void el_shared_tally(el_coding_t coding, const char *engine, int level,

@@ -22,6 +22,7 @@
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
+#include "elastic/vhosts.h"
 
 /* What the configuration says of the controller. */
 typedef struct {
@@ -51,6 +52,7 @@ typedef struct {
     el_cache_state_t *cache;
     el_history_t *history;
     el_tally_t *tally;
+    el_vhosts_t *vhosts;
     el_held_t *busy;
     el_held_t *pooled;
 
@@ -102,6 +104,9 @@ bool el_shared_by_costs(void);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);
+
+/* Adds to a count of the virtual hosts at `place`. */
+void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add);
 
 /* Counts a body of `coding` that `engine` has made at `level`, below 0: not known. */
 void el_shared_tally(el_coding_t coding, const char *engine, int level,

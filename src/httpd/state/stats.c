@@ -1,6 +1,7 @@
 #include "httpd/state/stats.h"
 
 #include "httpd/state/shared.h"
+#include "httpd/state/vhosts.h"
 
 #include "apr_strings.h"
 #include "http_log.h"
@@ -14,6 +15,7 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
     el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
+    el_vhosts_counted(r->server, EL_VHOST_UNCOMPRESSED);
 }
 
 /* A tenth of apr_psprintf's price. */
@@ -55,6 +57,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
+    el_vhosts_compressed(r->server, usage->in, usage->out);
     el_shared_tally(coding, engine, level,
                     &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
     if (el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
@@ -128,5 +131,6 @@ void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uin
     apr_table_setn(r->notes, "elastic-engine", engine);
     note_sizes(r, in, out);
     el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
+    el_vhosts_counted(r->server, EL_VHOST_PRECOMPRESSED);
     el_shared_tally(coding, engine, -1, &(el_tally_body_t){in, out, 0});
 }

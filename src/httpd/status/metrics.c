@@ -1,6 +1,7 @@
 #include "httpd/status/metrics.h"
 
 #include "httpd/state/shared.h"
+#include "httpd/state/vhosts.h"
 #include "httpd/status/figures.h"
 
 #include "apr_strings.h"
@@ -169,6 +170,38 @@ static void write_levels(const out_t *out)
     }
 }
 
+static void write_vhosts(const out_t *out)
+{
+    static const struct {
+        el_vhost_count_t count;
+        el_family_t family;
+    } rows[] = {
+        {EL_VHOST_COMPRESSED, {"elastic_vhost_compressed_responses", EL_METRIC_COUNTER, "",
+                               "Responses that went out compressed, by virtual host"}},
+        {EL_VHOST_UNCOMPRESSED, {"elastic_vhost_uncompressed_responses", EL_METRIC_COUNTER, "",
+                                 "Responses that were not compressed, by virtual host"}},
+        {EL_VHOST_PRECOMPRESSED, {"elastic_vhost_precompressed_responses", EL_METRIC_COUNTER, "",
+                                  "Responses served from siblings, by virtual host"}},
+        {EL_VHOST_BYTES_IN, {"elastic_vhost_input_bytes", EL_METRIC_COUNTER, "bytes",
+                             "Bodies of compressed responses, before, by virtual host"}},
+        {EL_VHOST_BYTES_OUT, {"elastic_vhost_output_bytes", EL_METRIC_COUNTER, "bytes",
+                              "Bodies of compressed responses, after, by virtual host"}},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        write_family(out, &rows[i].family);
+        for (unsigned place = 0; place <= EL_VHOST_OTHER; place++) {
+            const char *name = el_vhosts_name(place);
+
+            if (name) {
+                ap_rprintf(out->r, "%s_total{vhost=\"%s\"} %" APR_UINT64_T_FMT "\n",
+                           rows[i].family.name, escaped(out->r->pool, name),
+                           el_vhosts_total(el_shared.vhosts, place, rows[i].count));
+            }
+        }
+    }
+}
+
 void el_metrics_answer(request_rec *r, el_exposition_t otherwise)
 {
     const char *accept = apr_table_get(r->headers_in, "Accept");
@@ -181,6 +214,7 @@ void el_metrics_answer(request_rec *r, el_exposition_t otherwise)
     while (i < figures->nelts) {
         i = APR_ARRAY_IDX(figures, i, el_figure_t).family ? write_figures(&out, figures, i) : i + 1;
     }
+    write_vhosts(&out);
     write_levels(&out);
     write_histograms(&out);
     if (is_open(&out)) {

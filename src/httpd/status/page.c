@@ -115,6 +115,7 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
     el_page_write_hour(r);
     el_page_write_codings(r);
     el_page_write_reasons(r);
+    el_page_write_vhosts(r);
     ap_rputs("<section>\n<h2>All figures</h2>\n", r);
     el_page_write_figures(r, figures);
     ap_rputs("</section>\n<section>\n", r);

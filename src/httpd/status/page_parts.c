@@ -2,6 +2,7 @@
 
 #include "httpd/state/past.h"
 #include "httpd/state/shared.h"
+#include "httpd/state/vhosts.h"
 
 #include "elastic/decide.h"
 #include "host/clock.h"
@@ -235,4 +236,34 @@ void el_page_write_reasons(request_rec *r)
                    ap_escape_html(r->pool, el_reason_text((el_reason_t)reason)));
     }
     ap_rputs("</dl>\n</details>\n</section>\n", r);
+}
+
+static void write_vhost(request_rec *r, unsigned place)
+{
+    uint64_t count[EL_VHOST_COUNTS];
+
+    for (int i = 0; i < EL_VHOST_COUNTS; i++) {
+        count[i] = el_vhosts_total(el_shared.vhosts, place, (el_vhost_count_t)i);
+    }
+    ap_rprintf(r,
+               "<tr><th scope=\"row\">%s</th><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT
+               "</td><td>%" APR_UINT64_T_FMT "</td><td>%s</td><td>%s</td></tr>\n",
+               ap_escape_html(r->pool, el_vhosts_name(place)), count[EL_VHOST_COMPRESSED],
+               count[EL_VHOST_PRECOMPRESSED], count[EL_VHOST_UNCOMPRESSED],
+               bytes(r->pool, count[EL_VHOST_BYTES_IN]), bytes(r->pool, count[EL_VHOST_BYTES_OUT]));
+}
+
+void el_page_write_vhosts(request_rec *r)
+{
+    ap_rputs("<section>\n<h2>Virtual hosts</h2>\n<table>\n<thead><tr><th scope=\"col\">Name</th>"
+             "<th scope=\"col\">Compressed</th><th scope=\"col\">From precompressed files</th>"
+             "<th scope=\"col\">Not compressed</th><th scope=\"col\">Before</th>"
+             "<th scope=\"col\">After</th></tr></thead>\n<tbody>\n",
+             r);
+    for (unsigned place = 0; place <= EL_VHOST_OTHER; place++) {
+        if (el_vhosts_name(place)) {
+            write_vhost(r, place);
+        }
+    }
+    ap_rputs("</tbody>\n</table>\n</section>\n", r);
 }

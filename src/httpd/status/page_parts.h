@@ -19,4 +19,7 @@ void el_page_write_codings(request_rec *r);
 /* Responses that were not compressed, by reason, with what each reason means. */
 void el_page_write_reasons(request_rec *r);
 
+/* Responses and bytes by virtual host. */
+void el_page_write_vhosts(request_rec *r);
+
 #endif

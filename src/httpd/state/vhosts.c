@@ -1,0 +1,115 @@
+#include "httpd/state/vhosts.h"
+
+#include "httpd/state/shared.h"
+
+#include "apr_hash.h"
+#include "apr_lib.h"
+#include "apr_strings.h"
+
+static const char other[] = "other";
+
+/* Written in post_config, read-only afterwards. */
+static apr_hash_t *place_of_server; /* server_rec * -> unsigned *; none: the others */
+static const char *name_of_place[EL_VHOSTS + 1];
+
+static const char *name_of(const server_rec *server, apr_pool_t *pool)
+{
+    char *name = apr_pstrdup(pool, server->server_hostname ? server->server_hostname : "");
+
+    for (char *at = name; *at; at++) {
+        *at = (char)apr_tolower(*at);
+    }
+    return name;
+}
+
+/* The different names of the configuration, in its order; at most EL_VHOSTS. */
+typedef struct {
+    size_t count;
+    const char *name[EL_VHOSTS];
+    uint64_t hash[EL_VHOSTS];
+} names_t;
+
+/* The number of `name` among the names, which may be a new one; EL_VHOSTS where it has none. */
+static size_t number_of(names_t *names, const char *name)
+{
+    size_t i = 0;
+
+    while (i < names->count && strcmp(names->name[i], name) != 0) {
+        i++;
+    }
+    if (i == names->count && i < EL_VHOSTS && strcmp(name, other) != 0) {
+        names->name[i] = name;
+        names->hash[i] = el_vhosts_hash(name);
+        names->count++;
+    }
+    return i < names->count ? i : EL_VHOSTS;
+}
+
+/* The main server and its virtual hosts in the order of the configuration: httpd has the last first. */
+static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
+{
+    apr_array_header_t *servers = apr_array_make(pool, 16, sizeof(server_rec *));
+    server_rec **first;
+
+    for (server_rec *server = main_server; server; server = server->next) {
+        APR_ARRAY_PUSH(servers, server_rec *) = server;
+    }
+    first = (server_rec **)servers->elts;
+    for (int i = 1, j = servers->nelts - 1; i < j; i++, j--) {
+        server_rec *server = first[i];
+
+        first[i] = first[j];
+        first[j] = server;
+    }
+    return servers;
+}
+
+void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
+{
+    names_t names = {.count = 0};
+    unsigned *places = apr_pcalloc(pconf, EL_VHOSTS * sizeof(*places));
+    const apr_array_header_t *servers = in_order(main_server, pconf);
+
+    memset(name_of_place, 0, sizeof(name_of_place));
+    place_of_server = apr_hash_make(pconf);
+    for (int i = 0; i < servers->nelts; i++) {
+        server_rec **server = &APR_ARRAY_IDX(servers, i, server_rec *);
+        size_t number = number_of(&names, name_of(*server, pconf));
+
+        if (number < EL_VHOSTS) {
+            apr_hash_set(place_of_server, server, sizeof(*server), &places[number]);
+        } else {
+            name_of_place[EL_VHOST_OTHER] = other;
+        }
+    }
+    el_vhosts_assign(el_shared.vhosts, names.hash, names.count, places);
+    for (size_t i = 0; i < names.count; i++) {
+        name_of_place[places[i]] = names.name[i];
+    }
+}
+
+static unsigned place_of(const server_rec *server)
+{
+    const unsigned *place = apr_hash_get(place_of_server, &server, sizeof(server));
+
+    return place ? *place : EL_VHOST_OTHER;
+}
+
+void el_vhosts_compressed(const server_rec *server, uint64_t in, uint64_t out)
+{
+    unsigned place = place_of(server);
+
+    el_shared_count_vhost(place, EL_VHOST_COMPRESSED, 1);
+    el_shared_count_vhost(place, EL_VHOST_BYTES_IN, in);
+    el_shared_count_vhost(place, EL_VHOST_BYTES_OUT, out);
+}
+
+void el_vhosts_counted(const server_rec *server, el_vhost_count_t count)
+{
+    el_shared_count_vhost(place_of(server), count, 1);
+}
+
+const char *el_vhosts_name(unsigned place)
+{
+    return name_of_place[place];
+}

@@ -1,0 +1,99 @@
+#include "elastic/vhosts.h"
+
+#include "suites.h"
+
+static el_vhosts_t vhosts;
+static unsigned places[EL_VHOSTS];
+
+static void set_up(void)
+{
+    for (unsigned place = 0; place < EL_VHOSTS; place++) {
+        vhosts.name[place] = 0;
+    }
+    el_vhosts_reset(&vhosts);
+}
+
+static uint64_t compressed(unsigned place)
+{
+    return el_vhosts_total(&vhosts, place, EL_VHOST_COMPRESSED);
+}
+
+START_TEST(a_name_has_one_hash_whatever_its_case)
+{
+    ck_assert_uint_eq(el_vhosts_hash("WWW.Example.org"), el_vhosts_hash("www.example.org"));
+    ck_assert_uint_ne(el_vhosts_hash("www.example.org"), el_vhosts_hash("www.example.net"));
+    ck_assert_uint_ne(el_vhosts_hash(""), 0);
+}
+END_TEST
+
+START_TEST(a_name_keeps_its_place_and_counts)
+{
+    const uint64_t before[] = {5, 6, 7}, after[] = {9, 7, 5};
+    unsigned of_five, of_seven;
+
+    el_vhosts_assign(&vhosts, before, 3, places);
+    ck_assert(places[0] != places[1] && places[1] != places[2] && places[0] != places[2]);
+    of_five = places[0];
+    of_seven = places[2];
+    for (unsigned process = 0; process < 2 * EL_COUNTER_STRIPES; process++) {
+        el_vhosts_add(&vhosts, process, of_five, EL_VHOST_COMPRESSED, 2);
+    }
+    el_vhosts_assign(&vhosts, after, 3, places);
+    ck_assert_uint_eq(places[1], of_seven);
+    ck_assert_uint_eq(places[2], of_five);
+    ck_assert_uint_eq(compressed(of_five), 4 * EL_COUNTER_STRIPES);
+    ck_assert_uint_eq(compressed(places[0]), 0);
+    ck_assert_uint_eq(el_vhosts_total(&vhosts, of_five, EL_VHOST_UNCOMPRESSED), 0);
+}
+END_TEST
+
+START_TEST(a_full_table_takes_the_places_of_names_that_are_gone)
+{
+    uint64_t names[EL_VHOSTS];
+    bool taken[EL_VHOSTS] = {false};
+
+    for (unsigned i = 0; i < EL_VHOSTS; i++) {
+        names[i] = i + 1;
+    }
+    el_vhosts_assign(&vhosts, names, EL_VHOSTS, places);
+    for (unsigned i = 0; i < EL_VHOSTS; i++) {
+        el_vhosts_add(&vhosts, 0, places[i], EL_VHOST_COMPRESSED, names[i]);
+    }
+    names[3] = 99;
+    el_vhosts_assign(&vhosts, names, EL_VHOSTS, places);
+    for (unsigned i = 0; i < EL_VHOSTS; i++) {
+        ck_assert_uint_lt(places[i], EL_VHOSTS);
+        ck_assert(!taken[places[i]]);
+        taken[places[i]] = true;
+        ck_assert_uint_eq(compressed(places[i]), i == 3 ? 0 : names[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_restart_forgets_counts_and_keeps_places)
+{
+    const uint64_t names[] = {5, 6};
+    unsigned of_six;
+
+    el_vhosts_assign(&vhosts, names, 2, places);
+    of_six = places[1];
+    el_vhosts_add(&vhosts, 3, of_six, EL_VHOST_COMPRESSED, 1);
+    el_vhosts_add(&vhosts, 3, EL_VHOST_OTHER, EL_VHOST_COMPRESSED, 1);
+    el_vhosts_reset(&vhosts);
+    ck_assert_uint_eq(compressed(of_six) + compressed(EL_VHOST_OTHER), 0);
+    el_vhosts_assign(&vhosts, &names[1], 1, places);
+    ck_assert_uint_eq(places[0], of_six);
+}
+END_TEST
+
+Suite *vhosts_suite(void)
+{
+    TCase *tc = tcase_create("vhosts");
+
+    tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_test(tc, a_name_has_one_hash_whatever_its_case);
+    tcase_add_test(tc, a_name_keeps_its_place_and_counts);
+    tcase_add_test(tc, a_full_table_takes_the_places_of_names_that_are_gone);
+    tcase_add_test(tc, a_restart_forgets_counts_and_keeps_places);
+    return suite_of("vhosts", tc);
+}
