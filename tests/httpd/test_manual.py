@@ -16,7 +16,10 @@ RECORDS = ("elastic", "deflate", "brotli")
 # What the pages' configurations need beside the kit's own modules.
 MODULES = ("authz_host", "rewrite", "filter", "substitute", "proxy", "proxy_http", "proxy_fcgi",
            "proxy_balancer", "slotmem_shm", "lbmethod_byrequests", "cache", "cache_disk", "status",
-           "info")
+           "info", "remoteip", "socache_shmcb", "socache_redis", "socache_memcache")
+
+# Folders of an installed httpd, for which the server's own stand in.
+FOLDERS = {"/etc/apache2/": "etc", "/var/cache/apache2/": "cache"}
 
 # Contexts of a directive that httpd can be asked about without a request.
 SECTIONS = {
@@ -38,8 +41,11 @@ def pieces():
     """The configurations of README and manual; what is commented out in them is meant too."""
     found = []
     for page in sorted([ROOT / "README.md", *MANUAL.glob("*.md")]):
-        for piece in re.findall(r"(?ms)^```apache\n(.*?)^```$", page.read_text()):
-            found.append((page.name, re.sub(r"(?m)^(\s*)#(?=\w)", r"\1", piece)))
+        text = page.read_text()
+        for match in re.finditer(r"(?ms)^ *```(?:apache|conf)\n(.*?)^ *```$", text):
+            line = text.count("\n", 0, match.start()) + 1
+            piece = re.sub(r"(?m)^(\s*)#(?=\w)", r"\1", match[1])
+            found.append(pytest.param(piece, id=f"{page.name}:{line}"))
     return found
 
 
@@ -106,16 +112,30 @@ def test_each_key_of_the_status_page_is_explained(server):
     assert explained - {"ElasticFollows", "ElasticMemory", "ElasticMaxMemory"} == keys
 
 
-def test_httpd_takes_the_configurations_of_the_manual(httpd):
+@pytest.mark.parametrize("piece", pieces())
+def test_httpd_takes_the_configurations_of_the_manual(httpd, piece):
     server = httpd("", start=False, modules=MODULES, records=RECORDS,
                    environ={"APACHE_LOG_DIR": "logs"})
-    (server.root / "logs").mkdir()
-    checked = pieces()
-    for page, piece in checked:
-        server.configure(piece)
-        ok, said = server.configtest()
-        assert ok and "elastic:" not in said, (page, piece, said)
-    assert len(checked) > 20
+    for name in ("logs", *FOLDERS.values(), "cache/dictionaries"):
+        (server.root / name).mkdir()
+    (server.root / "cache" / "dictionaries").chmod(0o777)
+    key = server.root / "etc" / "elastic.key"
+    key.write_bytes(bytes(range(32)))
+    key.chmod(0o600)
+    for folder, name in FOLDERS.items():
+        piece = piece.replace(folder, f"{server.root}/{name}/")
+    server.configure(piece)
+    ok, said = server.configtest()
+    assert ok and "elastic:" not in said, said
+
+
+def test_no_configuration_is_left_out():
+    """A block of directives says that it is one."""
+    for page in sorted([ROOT / "README.md", *MANUAL.glob("*.md")]):
+        for kind, block in re.findall(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", page.read_text()):
+            named = re.search(r"(?m)^\s*(?:Elastic\w* |<[A-Z])", block)
+            assert kind in ("apache", "conf", "sh") or not named, (page.name, block)
+    assert len(pieces()) > 60
 
 
 def anchors(page):
