@@ -13,12 +13,17 @@
 /* How many times el_hot_take() looks again where another process was faster. */
 #define TRIES 8
 
+/* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
+#define SPREAD UINT64_C(0x9e3779b97f4a7c15)
+
+/* Hashes of names differ at random. One encoding may be worth improving for several kinds of clients. */
 static uint64_t key_of(const el_hot_item_t *item)
 {
-    uint64_t key;
+    const el_name_t *name = &item->name;
+    uint64_t key, kind = (uint64_t)name->coding << 16 | name->pinned << 8 | item->coding;
 
-    /* Names differ at random: they are made by a keyed hash. */
-    memcpy(&key, item->name.hash, sizeof(key));
+    memcpy(&key, name->hash, sizeof(key));
+    key ^= kind * SPREAD;
     return key ? key : 1;
 }
 

@@ -47,6 +47,21 @@ static int64_t take(uint32_t now)
     return item.nbytes;
 }
 
+START_TEST(one_encoding_is_taken_for_each_kind_of_clients)
+{
+    el_hot_item_t item = item_of(1), other = item, taken[2];
+
+    other.coding = EL_GZIP;
+    for (int i = 0; i < 10; i++) {
+        el_hot_note(&hot, &item, NOW);
+        el_hot_note(&hot, &other, NOW);
+    }
+    ck_assert(el_hot_take(&hot, NOW, &taken[0]) && el_hot_take(&hot, NOW, &taken[1]));
+    ck_assert_int_eq(taken[0].coding + taken[1].coding, EL_BR + EL_GZIP);
+    ck_assert(!el_hot_take(&hot, NOW, &item));
+}
+END_TEST
+
 START_TEST(nothing_is_hot_at_first)
 {
     ck_assert_int_eq(take(NOW), -1);
@@ -252,6 +267,7 @@ Suite *hot_suite(void)
     tcase_add_test(tc, nothing_is_hot_at_first);
     tcase_add_test(tc, what_is_asked_for_most_is_taken_first_and_once);
     tcase_add_test(tc, what_is_asked_for_seldom_is_not_taken);
+    tcase_add_test(tc, one_encoding_is_taken_for_each_kind_of_clients);
     tcase_add_loop_test(tc, what_was_asked_for_is_forgotten, 0, ROWS(fadings));
     tcase_add_test(tc, a_clock_that_another_process_read_earlier_takes_nothing_away);
     tcase_add_test(tc, what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for);
