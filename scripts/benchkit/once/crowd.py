@@ -11,26 +11,28 @@ PER_PROCESS = 2  # encodings of it
 PATIENCE = 10  # seconds until the log has the last response
 
 LOG = """
-LogFormat "%U %{{elastic-engine}}n" engines
+LogFormat "%U %{{elastic-engine}}n %{{Content-Length}}o" engines
 CustomLog {folder}/engines.log engines
 AsyncRequestWorkerFactor 1000
 """
 WITH, WITHOUT = "cache", "no cache"
 
 
-def engines(httpd, path, wanted):
-    """How many of a path's responses each engine made, in the server's log."""
+def encodings(httpd, path, wanted):
+    """How many of a path's responses were encoded whole, and how many as streams, which came so late
+    that they were not waited for; by the server's log."""
     log = httpd.folder / "engines.log"
     found = []
 
     def is_whole():
-        found[:] = re.findall(rf"^{re.escape(path)} (\S+)$", log.read_text(encoding="utf-8"),
-                              re.MULTILINE)
+        found[:] = re.findall(rf"^{re.escape(path)} (\S+) (\S+)$",
+                              log.read_text(encoding="utf-8"), re.MULTILINE)
         return len(found) >= wanted
 
     if not tools.wait_for(is_whole, PATIENCE):
         raise tools.BenchError(f"the log of {httpd.name} has {len(found)} of {wanted} responses")
-    return {engine: found.count(engine) for engine in found}
+    made = [length for engine, length in found if engine not in ("cache", "-")]
+    return len(made) - made.count("-"), made.count("-")
 
 
 def measure(run, origin):
@@ -42,11 +44,9 @@ def measure(run, origin):
         path = f"/page/{1000 + number}"
         leg = Leg({"server": name}, httpd, path, origin.body(path), "gzip", "gzip", private=False)
         seen = load.h2load(run, leg.url, leg.headers, CLIENTS, requests=CLIENTS, http1=True)
-        by_engine = engines(httpd, path, seen.requests)
+        whole, streamed = encodings(httpd, path, seen.requests)
         rows.append({"server": name, "round": number, "requests": seen.requests,
-                     "failed": seen.failed,
-                     "encoded": sum(count for engine, count in by_engine.items()
-                                    if engine not in ("cache", "-")),
+                     "failed": seen.failed, "encoded": whole, "streamed": streamed,
                      "p50_ms": seen.p50_ms, "p95_ms": seen.p95_ms, "seconds": seen.seconds})
         rounds.check(leg)
     for httpd in fronts.values():
@@ -67,7 +67,8 @@ def judge(rows):
 
 
 def sentence(rows):
-    middle = stats.medians(rows, ("server",), ("p95_ms", "encoded"))
+    middle = stats.medians(rows, ("server",), ("p95_ms", "encoded", "streamed"))
     return (f"{CLIENTS} clients on a new page wait {middle[WITH,]['p95_ms']:.0f} ms (p95) with the "
             f"cache, {middle[WITHOUT,]['p95_ms']:.0f} ms without; it is encoded "
-            f"{middle[WITH,]['encoded']:g} times by {CHILDREN} processes.")
+            f"{middle[WITH,]['encoded']:g} times by {CHILDREN} processes, and "
+            f"{middle[WITH,]['streamed']:g} bodies came so late that they were streamed.")

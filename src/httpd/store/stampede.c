@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Bodies that are encoded at the same time: a process has seldom more CPUs. */
-#define SLOTS 16
+/* Bodies that are encoded at the same time: a process has seldom more threads. */
+#define SLOTS 64
 
 /* µs after which those give up who wait for two that encode: the highest level takes that for 50 MB. */
 #define PATIENCE 60000000u
