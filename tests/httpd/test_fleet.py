@@ -1,6 +1,7 @@
 """ElasticCacheStore redis and memcache: encodings that other servers made, and all that a store can
 do wrong. What a server does then is to encode."""
 
+import contextlib
 import threading
 import time
 
@@ -248,11 +249,9 @@ def test_one_that_is_full(keep, second, redis):
     fleet.until_well(second, keep, "full")
 
 
-def test_one_that_dies_in_mid_run(httpd):
-    """Clients who go on asking get what they ask for, while it is there and while it is not."""
-    redis = Redis()
-    server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", allow_log=[fleet.PROVIDERS])
-    server.expect_log(fleet.OWN)
+@contextlib.contextmanager
+def busy(server):
+    """Clients who go on asking for some pages, and get them whatever the store does."""
     names = [f"busy-{number}" for number in range(8)]
     for name in names:
         fleet.page(server, name)
@@ -268,22 +267,60 @@ def test_one_that_dies_in_mid_run(httpd):
             wrong.append(error)
 
     clients = [threading.Thread(target=ask, args=(at,)) for at in range(4)]
+    for client in clients:
+        client.start()
     try:
-        for client in clients:
-            client.start()
-        for turn in ("first", "second"):
-            server.wait_for(redis.keys, fleet.PATIENCE, "a value in the store")
-            redis.kill()
-            fleet.meet_fault(server, f"{turn}-gone")
-            redis = Redis(redis.port)
-            fleet.page(server, turn)
-            fleet.until_kept(server, turn, redis.count)
+        yield
     finally:
         ending.set()
         for client in clients:
             client.join()
-        redis.stop()
     assert not wrong, wrong
+
+
+def test_one_that_dies_in_mid_run(httpd):
+    """Clients who go on asking get what they ask for, while it is there and while it is not."""
+    redis = Redis()
+    server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", allow_log=[fleet.PROVIDERS])
+    server.expect_log(fleet.OWN)
+    try:
+        with busy(server):
+            for turn in ("first", "second"):
+                server.wait_for(redis.keys, fleet.PATIENCE, "a value in the store")
+                redis.kill()
+                fleet.meet_fault(server, f"{turn}-gone")
+                redis = Redis(redis.port)
+                fleet.page(server, turn)
+                fleet.until_kept(server, turn, redis.count)
+    finally:
+        redis.stop()
+
+
+def later(answer):
+    time.sleep(2)
+    return answer
+
+
+def test_one_that_is_slow_garbled_and_full_in_mid_run(keep, second, between, redis):
+    def garble(answer):
+        return bytes(byte ^ 1 for byte in answer)
+
+    def change(function):
+        between.change = function
+
+    def bound(nbytes):
+        redis.ask("CONFIG", "SET", "maxmemory", nbytes)
+
+    with busy(second):
+        for name, begin, end in (("slow", lambda: change(later), lambda: change(None)),
+                                 ("garbled", lambda: change(garble), lambda: change(None)),
+                                 ("full", lambda: bound(1), lambda: bound(0))):
+            begin()
+            try:
+                fleet.meet_fault(second, f"mid-run-{name}")
+            finally:
+                end()
+            fleet.until_well(second, keep, f"mid-run-{name}")
 
 
 def test_one_that_is_not_there_at_the_start(httpd):

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from kit import bodies, check, faults
+from kit import bodies, check, env, faults
 from kit.client import Incomplete
 from kit.keep import KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
 
@@ -76,6 +76,76 @@ def test_no_memory_for_the_store(httpd, tmp_path):
         check.encoded(server.get(path, ae="gzip"), "gzip", body)
     assert cache(server) == {"hits": 0, "misses": 0, "stored": 0, "faults": 0}
     assert server.log.lines("ElasticCache is off: ElasticCacheStore shmcb:.67108864.: no memory")
+
+
+# A file system of its own in place of /dev/shm, with no room left, and then httpd.
+FULL = """mount -t tmpfs -o size=4k tmpfs /dev/shm && ! cat /dev/zero 2>&- >/dev/shm/full \\
+    && [ -s /dev/shm/full ] && exec "$@\""""
+
+
+@pytest.mark.root
+def test_dev_shm_is_full(httpd):
+    """Nothing of the module lies there."""
+    server = httpd(KEEP + PINNED, modules=SHMCB,
+                   wrapper=["unshare", "--mount", "sh", "-c", FULL, "sh"])
+    assert os.stat(f"/proc/{server.parent()}/root/dev/shm/full").st_size == 4096
+    for ends in (reload, lambda server: server.restart()):
+        path, body = page(server)
+        twice(server, path)
+        answer = server.get(path, ae="gzip")
+        check.encoded(answer, "gzip", body)
+        assert is_kept(server, answer)
+        ends(server)
+    assert cache(server)["faults"] == 0
+
+
+# Two children at least.
+CHILDREN = None if env.MPM == "prefork" else (
+    "StartServers 2\nServerLimit 6\nThreadsPerChild 8\nMaxRequestWorkers 48\n"
+    "MinSpareThreads 16\nMaxSpareThreads 48\n")
+
+
+def stopped(server):
+    """The children that are."""
+    found = []
+    for pid in server.children():
+        with contextlib.suppress(FileNotFoundError):
+            state = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0]
+            found += [pid] if state == "T" else []
+    return found
+
+
+def test_a_child_that_is_stopped_with_the_lock(httpd, tmp_path):
+    """The others do not wait for it, and encode; afterwards all goes on."""
+    memory = faults.Memory(tmp_path)
+    server = httpd(KEEP + PINNED, modules=SHMCB, mpm_config=CHILDREN,
+                   environ={"FAULT_MEMORY": str(memory.path)},
+                   wrapper=faults.wrapper(faults.library(tmp_path, "store-stop")))
+    path, body = page(server)
+    twice(server, path)
+    reload(server)  # children that have no copy of it
+    server.wait_for(lambda: len(server.children()) > 1, 60, "two children")
+    before = cache(server)["faults"]
+    memory.fail(1)
+    with server.connect(timeout=300) as connection:
+        number = connection.send_request(path, ae="gzip")
+        server.wait_for(lambda: stopped(server), 60, "a child that is stopped")
+        pid, = stopped(server)
+        try:
+            answer = server.get(path, ae="gzip")
+            check.encoded(answer, "gzip", body)
+            assert not is_kept(server, answer)
+            other, text = page(server)
+            for _ in range(3):
+                check.encoded(server.get(other, ae="gzip"), "gzip", text)
+            assert cache(server)["faults"] > before
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        answer = connection.read_response(number)
+    check.encoded(answer, "gzip", body)
+    assert is_kept(server, answer)
+    reload(server)
+    assert is_kept(server, server.get(path, ae="gzip"))
 
 
 def hammer(server, pages, requests, threads=8):

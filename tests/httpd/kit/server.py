@@ -323,7 +323,7 @@ class Server:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         found = []
         for pid in map(int, path.read_text().split()):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 threads = len(os.listdir(f"/proc/{pid}/task"))
                 if threads > 1 or env.MPM == "prefork":
                     found.append(pid)
