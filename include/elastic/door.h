@@ -2,8 +2,8 @@
  * The doorkeeper: remembers what was seen once, so that only what is seen again gets a place in a
  * store, and a crawl of a whole site does not sweep it.
  *
- * Two Bloom filters in shared memory. The newer one takes what is seen; when it has taken so many
- * that it begins to mistake, it becomes the older one, and what that knew is forgotten. Zeroed memory
+ * Two Bloom filters in shared memory. The newer one takes what is seen; when it has taken as many as
+ * the caller says, it becomes the older one, and what that knew is forgotten. Zeroed memory
  * has seen nothing. Writers that meet may lose what one of them noted. Any process, any thread.
  */
 #ifndef ELASTIC_DOOR_H
@@ -27,9 +27,9 @@ typedef struct el_door {
 
 /*
  * Notes the 16 bytes at `hash`, which are as good as random, and returns whether they had been seen
- * among the last EL_DOOR_MOST others, or somewhat more.
+ * among the last `most` others, or up to twice as many: 1 … EL_DOOR_MOST, the same in all calls.
  */
-bool el_door_note(el_door_t *door, const uint8_t *hash);
+bool el_door_note(el_door_t *door, const uint8_t *hash, uint32_t most);
 
 /* Back to nothing seen. */
 void el_door_reset(el_door_t *door);

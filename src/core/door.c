@@ -43,10 +43,10 @@ static void clear(el_door_t *door, unsigned filter)
     }
 }
 
-bool el_door_note(el_door_t *door, const uint8_t *hash)
+bool el_door_note(el_door_t *door, const uint8_t *hash, uint32_t most)
 {
     uint64_t noted = atomic_load_explicit(&door->noted, memory_order_relaxed);
-    unsigned newer = noted / EL_DOOR_MOST % 2;
+    unsigned newer = noted / most % 2;
     uint64_t first;
 
     /* The other half of a name's hash finds entries. */
@@ -56,8 +56,8 @@ bool el_door_note(el_door_t *door, const uint8_t *hash)
     }
     set_all(door, newer, first);
     noted = atomic_fetch_add_explicit(&door->noted, 1, memory_order_relaxed) + 1;
-    if (noted % EL_DOOR_MOST == 0) {
-        clear(door, noted / EL_DOOR_MOST % 2);
+    if (noted % most == 0) {
+        clear(door, noted / most % 2);
         return false;
     }
     return has_all(door, !newer, first);

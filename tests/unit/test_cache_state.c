@@ -15,12 +15,17 @@ static void set_up(void)
 }
 
 /* The hash of a body by its number. */
-static bool note(uint64_t number)
+static bool note_of(uint64_t number, uint32_t most)
 {
     uint8_t hash[16];
 
     random_bytes(&number, hash, sizeof(hash));
-    return el_door_note(&state.door, hash);
+    return el_door_note(&state.door, hash, most);
+}
+
+static bool note(uint64_t number)
+{
+    return note_of(number, EL_DOOR_MOST);
 }
 
 START_TEST(what_was_seen_is_known)
@@ -45,26 +50,29 @@ START_TEST(few_that_are_new_are_taken_for_known)
 }
 END_TEST
 
+static const uint32_t memories[] = {1000, EL_DOOR_MOST};
+
 START_TEST(what_is_long_ago_is_forgotten)
 {
+    uint32_t most = memories[_i];
     unsigned known = 0;
 
     for (uint64_t i = 0; i < 100; i++) {
-        note(i);
+        note_of(i, most);
     }
-    for (uint64_t i = 1000; i < 1000 + EL_DOOR_MOST; i++) {
-        note(i);
+    for (uint64_t i = 1000; i < 1000 + most; i++) {
+        note_of(i, most);
     }
     for (uint64_t i = 0; i < 100; i++) {
-        known += note(i);
+        known += note_of(i, most);
     }
     ck_assert_msg(known >= 95, "%u of 100 after the first filter was full", known);
-    for (uint64_t i = 1000000; i < 1000000 + 2 * EL_DOOR_MOST + EL_DOOR_MOST / 10; i++) {
-        note(i);
+    for (uint64_t i = 1000000; i < 1000000 + 2 * most + most / 10; i++) {
+        note_of(i, most);
     }
     known = 0;
     for (uint64_t i = 0; i < 100; i++) {
-        known += note(i);
+        known += note_of(i, most);
     }
     ck_assert_msg(known <= 10, "%u of 100", known);
 }
@@ -215,7 +223,7 @@ Suite *cache_state_suite(void)
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, what_was_seen_is_known);
     tcase_add_test(tc, few_that_are_new_are_taken_for_known);
-    tcase_add_test(tc, what_is_long_ago_is_forgotten);
+    tcase_add_loop_test(tc, what_is_long_ago_is_forgotten, 0, ROWS(memories));
     tcase_add_test(tc, a_reset_forgets_all);
     tcase_add_test(tc, the_first_bodies_are_all_hashed);
     tcase_add_test(tc, of_a_path_that_never_repeats_a_sample_is_hashed);

@@ -33,13 +33,14 @@ EL_USE_LOG;
  * shmcb looks through the list of a part, and compares the lengths of ids before it reads the ids,
  * each of which is in another place of its memory. So names of many lengths are found faster.
  */
-#define ID_LENGTHS 32
+#define ID_LENGTHS 64
 
 /*
- * A page of text, encoded: what shmcb divides its memory by. Of less memory it is a part, because
- * shmcb divides by zero where there is no room for two.
+ * A small page of text, encoded: what shmcb divides its memory by. Its lists have room for so many
+ * entries and no more, so that with a larger hint memory stays empty where pages are small. Of less
+ * memory it is a part, because shmcb divides by zero where there is no room for two.
  */
-#define OBJECT_HINT (20 * 1024)
+#define OBJECT_HINT (2 * 1024)
 #define OBJECTS_LEAST 64
 
 /* Bytes of an id, on average. */
@@ -77,6 +78,7 @@ static struct {
     const ap_socache_provider_t *provider;
     server_rec *server;
     size_t most;
+    uint32_t entries;
 } local;
 
 /* Buffers of what the largest entry takes. */
@@ -95,6 +97,12 @@ static size_t object_hint(uint64_t nbytes)
     return nbytes / OBJECTS_LEAST < OBJECT_HINT ? (size_t)(nbytes / OBJECTS_LEAST) : OBJECT_HINT;
 }
 
+/* For how many entries shmcb has room in its lists. */
+static uint64_t entries_of(uint64_t nbytes)
+{
+    return nbytes / (object_hint(nbytes) + ID_HINT);
+}
+
 /*
  * shmcb makes as many parts of its memory, 256 or fewer by halves, as leave each twice as many
  * objects of the hinted size as there are parts. An entry lies within one part, from which it drives
@@ -102,9 +110,9 @@ static size_t object_hint(uint64_t nbytes)
  */
 static size_t most_of(uint64_t nbytes)
 {
-    uint64_t objects = nbytes / (object_hint(nbytes) + ID_HINT), parts = PARTS_MOST, half;
+    uint64_t entries = entries_of(nbytes), parts = PARTS_MOST, half;
 
-    while (parts > 1 && objects / parts < 2 * parts) {
+    while (parts > 1 && entries / parts < 2 * parts) {
         parts /= 2;
     }
     half = nbytes / parts / 2;
@@ -227,6 +235,7 @@ bool el_local_open(const char *arguments, uint64_t nbytes, server_rec *main_serv
     }
     local.cache = cache;
     local.most = most_of(nbytes);
+    local.entries = (uint32_t)entries_of(nbytes);
     return true;
 }
 
@@ -256,6 +265,11 @@ void el_local_close(void)
 size_t el_local_most(void)
 {
     return local.most;
+}
+
+uint32_t el_local_entries(void)
+{
+    return local.entries;
 }
 
 /* What shmcb finds an entry by. */
@@ -408,6 +422,14 @@ static bool store(const el_name_t *name, uint8_t *bytes, size_t nbytes)
     return rv == APR_SUCCESS;
 }
 
+/* What an entry takes of all the bytes: at least its place in shmcb's lists. */
+static uint64_t share_of(size_t nbytes)
+{
+    size_t least = object_hint(local.cache->nbytes) + ID_HINT;
+
+    return nbytes + ID_HINT > least ? nbytes + ID_HINT : least;
+}
+
 bool el_local_put(const el_name_t *name, const el_entry_t *entry)
 {
     size_t nbytes = EL_ENTRY_HEAD + entry->nbytes, room;
@@ -418,8 +440,8 @@ bool el_local_put(const el_name_t *name, const el_entry_t *entry)
     if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
         return false;
     }
-    stamped.written = atomic_fetch_add_explicit(
-        &el_shared.cache->written, nbytes + id_of(name).nbytes, memory_order_relaxed);
+    stamped.written = atomic_fetch_add_explicit(&el_shared.cache->written, share_of(nbytes),
+                                                memory_order_relaxed);
     el_entry_write(name, &stamped, bytes);
     is_stored = store(name, bytes, nbytes);
     el_pool_buffer_release(bytes);

@@ -25,6 +25,9 @@ void el_local_close(void);
 /* Bytes of the largest encoding that it takes; 0: there is no cache. */
 size_t el_local_most(void);
 
+/* How many entries it has at most, where there is a cache. */
+uint32_t el_local_entries(void);
+
 /* The store's functions, of this part; any thread. */
 bool el_local_has_room(void);
 bool el_local_get(const el_name_t *name, el_found_t *found);

@@ -236,7 +236,15 @@ bool el_store_has_room(void)
     return most > 0 && !el_remote_is_open() && el_local_has_room();
 }
 
+/*
+ * What comes again after so many other bodies would be gone from a full store before it came another
+ * time. Half as many again are remembered as the store has entries, because what is not known is not
+ * looked for. How many other machines keep is not known here.
+ */
 bool el_store_note(const el_name_t *name)
 {
-    return el_door_note(&el_shared.cache->door, name->hash);
+    uint32_t others = el_remote_is_open() ? EL_DOOR_MOST : el_local_entries() / 2 * 3;
+
+    return el_door_note(&el_shared.cache->door, name->hash,
+                        others < EL_DOOR_MOST ? others : EL_DOOR_MOST);
 }
