@@ -391,15 +391,30 @@ def test_a_full_store_makes_room(fresh):
     assert is_kept(server, server.get(hot, ae="gzip"))
 
 
+def small_page(server, number):
+    return page(server, bodies.text(1500) + bodies.noise(900 + number))[0]
+
+
 def test_small_pages_find_room(fresh):
-    """In 256 KB: memory does not stay empty because shmcb has no room in its lists."""
+    """In 256 KB: memory does not stay empty because shmcb has no room in its lists. The last ones
+    are asked for first: what is missing is stored, and drives out the first ones."""
     server = fresh(PINNED + "ElasticCacheStore shmcb:(262144)")
-    paths = [page(server, bodies.text(1500) + bodies.noise(900 + number))[0]
-             for number in range(100)]
+    paths = [small_page(server, number) for number in range(85)]
     for path in paths:
         twice(server, path)
     reload(server)
-    assert sum(is_kept(server, server.get(path, ae="gzip")) for path in paths) > 75
+    assert sum(is_kept(server, server.get(path, ae="gzip")) for path in reversed(paths)) > 70
+
+
+def test_what_comes_again_too_late_is_not_kept(fresh):
+    """A store of 32 KB has room for 56: after three times as many others a page is a new one."""
+    server = fresh(PINNED + "ElasticCacheStore shmcb:(32768)")
+    first = small_page(server, 0)
+    server.get(first, ae="gzip")
+    for number in range(1, 171):
+        twice(server, small_page(server, number))
+    twice(server, first)
+    assert is_kept(server, server.get(first, ae="gzip"))
 
 
 @pytest.mark.smoke
