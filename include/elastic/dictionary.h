@@ -70,6 +70,9 @@ size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text)
  */
 bool el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry);
 
+/* Whether both say the same of the same origin, but for when they end. */
+bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b);
+
 /* A request that names a dictionary. */
 typedef struct {
     const char *origin; /* as in an entry */

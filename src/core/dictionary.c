@@ -96,6 +96,13 @@ bool el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry
     return false;
 }
 
+bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b)
+{
+    return strcmp(a->origin, b->origin) == 0 && strcmp(a->path, b->path) == 0
+           && strcmp(a->match, b->match) == 0 && strcmp(a->dest, b->dest) == 0
+           && strcmp(a->id, b->id) == 0;
+}
+
 static bool has_word(const char *words, const char *word)
 {
     size_t len = strlen(word);

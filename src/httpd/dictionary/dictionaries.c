@@ -2,6 +2,7 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/folder.h"
+#include "httpd/dictionary/private.h"
 #include "httpd/state/shared.h"
 
 #include "host/clock.h"
@@ -96,15 +97,29 @@ static apr_status_t close_folder(void *unused)
     return APR_SUCCESS;
 }
 
+static bool any_server_has_private_pages(const server_rec *server)
+{
+    for (; server; server = server->next) {
+        if (el_server_of(server)->has_private_pages) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
 {
-    const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
+    const el_server_t *server = el_server_of(main_server);
+    const el_dictionary_store_t *store = server->dictionary_store;
+    size_t memory = 0;
 
     folder.fd = -1;
     if (store && el_folder_built_in() && el_folder_open(&folder, store->folder, store->most)) {
         path = store->folder;
         apr_pool_cleanup_register(pconf, NULL, close_folder, apr_pool_cleanup_null);
+        memory = any_server_has_private_pages(main_server) ? el_server_dictionary_memory(server) : 0;
     }
+    el_private_open(memory, main_server);
 }
 
 bool el_dictionaries_are_open(void)
@@ -117,12 +132,18 @@ size_t el_dictionaries_most(void)
     return EL_FOLDER_FILE_MOST;
 }
 
-bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)
+bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const char *session, const void *bytes,
+                          size_t nbytes)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
 
     if (!el_folder_hash(bytes, nbytes, hash)) {
         return false;
+    }
+    if (session) {
+        const el_private_name_t name = {session, entry->origin, hash};
+
+        return el_private_put(&name, entry, bytes, nbytes);
     }
     if (!el_folder_put(&folder, hash, bytes, nbytes, entry)) {
         complain(errno, "a dictionary cannot be kept");
@@ -131,13 +152,11 @@ bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes,
     return true;
 }
 
-/* Reads the dictionary from the folder, and prepares it. */
-static el_dictionary_reason_t prepare(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
-                                      el_dictionary_t **dictionary)
+/* What the folder has; where that is damaged, the log says so. */
+static uint8_t *read_folder(const uint8_t hash[EL_DICTIONARY_HASH], size_t *nbytes)
 {
-    size_t nbytes;
     bool damaged;
-    uint8_t *bytes = el_folder_read(&folder, hash, &nbytes, &damaged);
+    uint8_t *bytes = el_folder_read(&folder, hash, nbytes, &damaged);
 
     if (damaged) {
         char name[EL_FOLDER_NAME_ROOM];
@@ -148,6 +167,13 @@ static el_dictionary_reason_t prepare(el_coding_t coding, const uint8_t hash[EL_
                      "elastic: ElasticDictionaryStore %s: the dictionary %s is damaged, and was "
                      "removed", path, name);
     }
+    return bytes;
+}
+
+/* Prepares a dictionary, and frees its bytes. */
+static el_dictionary_reason_t prepare(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                                      uint8_t *bytes, size_t nbytes, el_dictionary_t **dictionary)
+{
     if (!bytes) {
         return EL_DICTIONARY_UNKNOWN;
     }
@@ -159,19 +185,29 @@ static el_dictionary_reason_t prepare(el_coding_t coding, const uint8_t hash[EL_
 el_dictionary_reason_t el_dictionaries_find(el_coding_t coding,
                                             const uint8_t hash[EL_DICTIONARY_HASH],
                                             const el_dictionary_request_t *request,
-                                            el_dictionary_t **dictionary)
+                                            const char *session, el_dictionary_t **dictionary)
 {
+    const el_private_name_t name = {session, request->origin, hash};
     el_dictionary_reason_t reason;
     el_dictionary_entry_t entry;
+    bool is_private = session && el_private_find(&name, &entry);
+    size_t nbytes = 0;
+    uint8_t *bytes;
 
-    if (!el_folder_find(&folder, hash, request->origin, &entry)) {
+    if (!is_private && !el_folder_find(&folder, hash, request->origin, &entry)) {
         return EL_DICTIONARY_UNKNOWN;
     }
     reason = el_dictionary_entry_fits(&entry, request);
     if (reason != EL_DICTIONARY_USED) {
         return reason;
     }
-    el_folder_touch(&folder, hash);
+    if (!is_private) {
+        el_folder_touch(&folder, hash);
+    }
     *dictionary = el_dictionary_find(coding, hash);
-    return *dictionary ? EL_DICTIONARY_USED : prepare(coding, hash, dictionary);
+    if (*dictionary) {
+        return EL_DICTIONARY_USED;
+    }
+    bytes = is_private ? el_private_read(&name, &nbytes) : read_folder(hash, &nbytes);
+    return prepare(coding, hash, bytes, nbytes, dictionary);
 }

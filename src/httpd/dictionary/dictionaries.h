@@ -26,16 +26,21 @@ bool el_dictionaries_are_open(void);
 /* Bytes of the largest dictionary. */
 size_t el_dictionaries_most(void);
 
-/* Keeps the `nbytes` as a dictionary that is given out as `entry` says. False: it must not be. */
-bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes);
+/*
+ * Keeps the `nbytes` as a dictionary that is given out as `entry` says: in the folder; or in memory,
+ * for `session` alone (private.h), where that is not NULL. False: it must not be.
+ */
+bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const char *session, const void *bytes,
+                          size_t nbytes);
 
 /*
- * Finds the dictionary with this SHA-256 that was given out for such a request. EL_DICTIONARY_USED:
- * `*dictionary` is prepared for `coding`, and stays until the caller releases it. Otherwise why not.
+ * Finds the dictionary with this SHA-256 that was given out for such a request, among the private
+ * pages of `session`, too, unless it is NULL. EL_DICTIONARY_USED: `*dictionary` is prepared for
+ * `coding`, and stays until the caller releases it. Otherwise why not.
  */
 el_dictionary_reason_t el_dictionaries_find(el_coding_t coding,
                                             const uint8_t hash[EL_DICTIONARY_HASH],
                                             const el_dictionary_request_t *request,
-                                            el_dictionary_t **dictionary);
+                                            const char *session, el_dictionary_t **dictionary);
 
 #endif

@@ -202,12 +202,6 @@ bool el_folder_find(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_
     return el_dictionary_entry_parse(text, len, entry) && strcmp(entry->origin, origin) == 0;
 }
 
-static bool says_the_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b)
-{
-    return strcmp(a->path, b->path) == 0 && strcmp(a->match, b->match) == 0
-           && strcmp(a->dest, b->dest) == 0 && strcmp(a->id, b->id) == 0;
-}
-
 /* Whether what is there says the same, and lasts about as long. */
 static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                     const el_dictionary_entry_t *entry)
@@ -215,7 +209,8 @@ static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_
     uint64_t now = (uint64_t)time(NULL);
     el_dictionary_entry_t kept = {0};
 
-    return el_folder_find(folder, hash, entry->origin, &kept) && says_the_same(&kept, entry)
+    return el_folder_find(folder, hash, entry->origin, &kept)
+           && el_dictionary_entry_same(&kept, entry)
            && !IS_LONGER(entry->expires, kept.expires, now);
 }
 

@@ -7,9 +7,9 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
+#include "httpd/response/session.h"
 #include "httpd/state/shared.h"
 
-#include "elastic/cache_control.h"
 #include "elastic/dictionary.h"
 #include "elastic/structured.h"
 #include "host/clock.h"
@@ -41,6 +41,7 @@
 typedef struct {
     const el_dictionary_rule_t *rule;
     const char *origin;
+    const char *session; /* whose private page it is; NULL: anyone's */
     uint64_t lifetime; /* seconds for which the browser uses the dictionary; 0: not at all */
     uint64_t seen;     /* bytes of the body */
     uint64_t until;    /* its end is waited for: µs of el_clock_usec() */
@@ -48,16 +49,6 @@ typedef struct {
 } making_t;
 
 static ap_filter_rec_t *record;
-
-/* All lines of a field, of both tables; NULL: there is none. */
-static const char *all_lines(request_rec *r, const char *name)
-{
-    const char *lines = apr_table_getm(r->pool, r->headers_out, name);
-    const char *others = apr_table_getm(r->pool, r->err_headers_out, name);
-
-    return lines && others ? apr_pstrcat(r->pool, lines, ", ", others, NULL)
-                           : lines ? lines : others;
-}
 
 /* Seconds by Expires, counted from Date, which httpd has not set yet (RFC 9111 §4.2.1). */
 static uint64_t seconds_until_expires(const request_rec *r)
@@ -68,33 +59,29 @@ static uint64_t seconds_until_expires(const request_rec *r)
     return at > r->request_time ? (uint64_t)apr_time_sec(at - r->request_time) : 0;
 }
 
-static el_cache_control_t cache_control_of(request_rec *r)
-{
-    const char *field = all_lines(r, "Cache-Control");
-
-    return el_cache_control_parse(field ? field : "");
-}
-
 /*
  * How long a browser that shares with nobody uses the response; 0: it may not, or none says. To
  * revisit a page, it is let do so for longer.
  */
 static uint64_t lifetime_of(request_rec *r, const el_dictionary_rule_t *rule)
 {
-    el_cache_control_t control = cache_control_of(r);
+    el_cache_control_t control = el_fields_cache_control(r);
 
-    if (control.no_store || control.no_cache || control.only_mine) {
+    if (control.no_store || control.no_cache) {
         return 0;
     }
     return (control.has_max_age ? control.max_age : seconds_until_expires(r)) + control.stale
            + (rule->revisit && control.stale == 0 ? REVISITED : 0);
 }
 
-/* Says so to the browser. */
-static void allow_revisits(request_rec *r)
+/* Says so to the browser; and of a private page, that it is one. */
+static void allow_revisits(request_rec *r, bool is_private)
 {
-    el_cache_control_t control = cache_control_of(r);
+    el_cache_control_t control = el_fields_cache_control(r);
 
+    if (is_private && !control.only_mine) {
+        apr_table_mergen(r->headers_out, "Cache-Control", "private");
+    }
     if (!control.has_max_age && !el_field(r, "Expires")) {
         apr_table_mergen(r->headers_out, "Cache-Control", "max-age=0");
     }
@@ -103,21 +90,41 @@ static void allow_revisits(request_rec *r)
     }
 }
 
-/* Whether what the client has sent, or is, may have a part in the body. */
+static bool has_token(request_rec *r, const char *name, const char *token)
+{
+    const char *lines = el_field_lines(r, name);
+
+    return lines && ap_find_token(r->pool, lines, token);
+}
+
+/* Whether nothing that the client has sent, or is, may have a part in the body. */
 static bool is_for_anyone(request_rec *r, const el_dictionary_rule_t *rule)
 {
-    const char *control = all_lines(r, "Cache-Control");
-    const char *vary = all_lines(r, "Vary");
-
     /* Of pages in general nobody has said that they are the same for who has a cookie. */
     if (rule->revisit && apr_table_get(r->headers_in, "Cookie")
-        && !(control && ap_find_token(r->pool, control, "public"))) {
+        && !has_token(r, "Cache-Control", "public")) {
         return false;
     }
-    return !r->user && !apr_table_get(r->headers_in, "Authorization") && !el_field(r, "Set-Cookie")
-           && !el_field(r, "Set-Cookie2")
-           && !(vary && (ap_find_token(r->pool, vary, "*") || ap_find_token(r->pool, vary, "Cookie")
-                         || ap_find_token(r->pool, vary, "Authorization")));
+    return !r->user && !el_fields_cache_control(r).only_mine && !has_token(r, "Vary", "Cookie");
+}
+
+/*
+ * Whether the body is known to be for anyone, `*session` is NULL then, or for who has a cookie, which
+ * is in `*session`.
+ */
+static bool find_readers(request_rec *r, const el_dictionary_rule_t *rule, const char **session)
+{
+    *session = NULL;
+    if (apr_table_get(r->headers_in, "Authorization") || el_field(r, "Set-Cookie")
+        || el_field(r, "Set-Cookie2") || has_token(r, "Vary", "*")
+        || has_token(r, "Vary", "Authorization")) {
+        return false;
+    }
+    if (is_for_anyone(r, rule)) {
+        return true;
+    }
+    *session = has_token(r, "Cache-Control", "public") ? NULL : el_session_of(r);
+    return *session != NULL;
 }
 
 static bool is_document(const request_rec *r)
@@ -155,7 +162,7 @@ static bool is_sibling(request_rec *r)
 static making_t *begin(request_rec *r)
 {
     const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
-    const char *origin = el_origin_of(r);
+    const char *origin = el_origin_of(r), *session;
     making_t *making;
     uint64_t lifetime, length;
 
@@ -165,7 +172,7 @@ static making_t *begin(request_rec *r)
     add_link(r);
     if (!rule || r->status != HTTP_OK || r->method_number != M_GET || r->header_only
         || el_request_has_range(r) || (el_fields_encoded(r) && !is_sibling(r))
-        || !is_for_anyone(r, rule)
+        || !find_readers(r, rule, &session)
         || (el_fields_length(r, &length) && length > el_dictionaries_most())) {
         return NULL;
     }
@@ -176,6 +183,7 @@ static making_t *begin(request_rec *r)
     making = apr_pcalloc(r->pool, sizeof(*making));
     making->rule = rule;
     making->origin = origin;
+    making->session = session;
     making->lifetime = lifetime;
     making->until = el_clock_usec() + PATIENCE;
     return making;
@@ -240,10 +248,10 @@ static void become(request_rec *r, const making_t *making, apr_bucket_brigade *b
         || el_body_gather(bb, (size_t)measure.size, &whole) != APR_SUCCESS) {
         return;
     }
-    if (el_dictionaries_keep(&entry, whole.data, whole.nbytes)) {
+    if (el_dictionaries_keep(&entry, making->session, whole.data, whole.nbytes)) {
         set_field(r, &entry);
         if (making->rule->revisit) {
-            allow_revisits(r);
+            allow_revisits(r, making->session != NULL);
         }
         el_shared_count(EL_COUNT_DICTIONARIES, 1);
     }

@@ -5,6 +5,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
+#include "httpd/response/session.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/structured.h"
@@ -70,7 +71,9 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_differe
     if (!is_permitted(r, &depends)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
-    return el_dictionaries_find(difference->coding, hash, &request, &difference->dictionary);
+    return el_dictionaries_find(difference->coding, hash, &request,
+                                el_session_may_read(r) ? el_session_of(r) : NULL,
+                                &difference->dictionary);
 }
 
 static apr_status_t release(void *dictionary)

@@ -13,6 +13,22 @@ const char *el_field(const request_rec *r, const char *name)
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
+const char *el_field_lines(request_rec *r, const char *name)
+{
+    const char *lines = apr_table_getm(r->pool, r->headers_out, name);
+    const char *others = apr_table_getm(r->pool, r->err_headers_out, name);
+
+    return lines && others ? apr_pstrcat(r->pool, lines, ", ", others, NULL)
+                           : lines ? lines : others;
+}
+
+el_cache_control_t el_fields_cache_control(request_rec *r)
+{
+    const char *field = el_field_lines(r, "Cache-Control");
+
+    return el_cache_control_parse(field ? field : "");
+}
+
 void el_field_unset(request_rec *r, const char *name)
 {
     apr_table_unset(r->headers_out, name);

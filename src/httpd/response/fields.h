@@ -8,11 +8,15 @@
 
 #include "httpd/base/glue.h"
 
+#include "elastic/cache_control.h"
 #include "elastic/coding.h"
 #include "elastic/etag.h"
 
 /* A field's value, or NULL. */
 const char *el_field(const request_rec *r, const char *name);
+
+/* All lines of a field, joined by commas; or NULL. */
+const char *el_field_lines(request_rec *r, const char *name);
 
 /* Takes a field out of both tables. */
 void el_field_unset(request_rec *r, const char *name);
@@ -31,6 +35,9 @@ bool el_fields_encoded(const request_rec *r);
 
 /* Whether Cache-Control has no-transform (RFC 9111 §5.2.2.6). */
 bool el_fields_no_transform(request_rec *r);
+
+/* What Cache-Control says. */
+el_cache_control_t el_fields_cache_control(request_rec *r);
 
 /*
  * Bytes of the header as HTTP/1.1 writes it, without what every response has
