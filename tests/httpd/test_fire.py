@@ -9,7 +9,7 @@ from kit import faults
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fire import differential, judge, outcome, runs  # noqa: E402
+from fire import differential, judge, outcome, runs, storm  # noqa: E402
 from fire.__main__ import amounts  # noqa: E402
 from fire.cases import Case  # noqa: E402
 from fire.http1 import Answer, Request  # noqa: E402
@@ -89,3 +89,14 @@ def test_minutes_are_shared_out():
     assert sum(amount.seconds for amount in found) == pytest.approx(600)
     assert [amount.count for amount in found] == [run.long.count for run in chosen]
     assert amounts(chosen, True, None) == [run.long for run in chosen]
+
+
+@pytest.mark.parametrize("kept,answers,failed,is_wrong", [
+    (True, 1000, 100, False), (True, 1000, 160, True),
+    (True, 2000, 200, False),  # as many for each answer as with the stock modules
+    (False, 2000, 200, True), (False, 2000, 110, False)])
+def test_more_failures_in_a_storm_than_with_the_stock_modules(kept, answers, failed, is_wrong):
+    both = {"stock": (1000, 100), "elastic": (answers, failed), "drop-in": (1000, 100)}
+    found = storm.judge({name: {kept: many, not kept: 1} for name, (many, _) in both.items()},
+                        {name: {(kept, "read"): few} for name, (_, few) in both.items()})
+    assert bool(found) is is_wrong
