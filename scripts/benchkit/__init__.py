@@ -14,6 +14,7 @@ identify_encoder  which library made a body
 
 server     private servers on free ports: httpd
 nginx      nginx
+others     lighttpd, h2o, Caddy, HAProxy, Varnish
 setups     ways to compress, and an httpd with one of them
 fpm        php-fpm and its pages
 handler    pages that httpd itself writes

@@ -7,7 +7,12 @@ import platform
 import re
 import subprocess
 
-from benchkit import nginx, tools
+from benchkit import tools
+
+
+# name -> (program, its option) where these are not NAME -v
+VERSIONS = {"h2load": ("h2load", "--version"), "caddy": ("caddy", "version"),
+            "varnish": ("varnishd", "-V")}
 
 
 def cpu_model():
@@ -33,16 +38,13 @@ def httpd_version():
 
 
 def tool_version(name):
-    """The version of wrk, h2load, nginx or php-fpm, in the tool's words."""
-    if name == "nginx":
-        return nginx.version()
-    if name == "php-fpm":
-        return " ".join(tools.output_of(tools.find(name), "-v").split()[:2])
-    option = {"wrk": "-v", "h2load": "--version"}[name]
-    # wrk prints its version with its usage and a failure.
-    text = subprocess.run([tools.find(name), option], capture_output=True, text=True,
-                          timeout=10, check=False).stdout
-    return " ".join(text.split()[:2])
+    """A load generator or a server and its version."""
+    program, option = VERSIONS.get(name, (name, "-v"))
+    # wrk prints its version with its usage and a failure, nginx and Varnish on their error output.
+    result = subprocess.run([tools.find(program), option], capture_output=True, text=True,
+                            timeout=10, check=False)
+    found = re.search(r"\d+(\.\d+)+", result.stdout + result.stderr)
+    return f"{name} {found.group(0)}" if found else name
 
 
 def library_versions():

@@ -1,8 +1,5 @@
 """A private nginx, as a peer: one worker, static files, gzip as the snippet has it."""
 
-import re
-import subprocess
-
 from benchkit import server, tools
 
 CONFIGURATION = """
@@ -52,14 +49,3 @@ class Nginx(server.Server):
         # -e: before it reads its configuration, nginx would open a log of the system's.
         return [tools.find("nginx"), "-p", str(self.folder), "-e", str(self.folder / "error.log"),
                 "-c", str(self.configuration)]
-
-
-def version():
-    return parse_version(subprocess.run([tools.find("nginx"), "-v"], capture_output=True, text=True,
-                                        timeout=10, check=False).stderr)
-
-
-def parse_version(text):
-    """"nginx/1.22.1" of what nginx -v prints on its error output."""
-    found = re.search(r"nginx version: (\S+)", text)
-    return found.group(1) if found else "nginx"

@@ -161,12 +161,12 @@ def write_folders(site, files, *folders):
             tools.precompress(site / folder)
 
 
-def wait_cached(httpd, paths):
-    """Asks for files in gzip until the encoding of each is kept: once it is two seconds old."""
+def wait_cached(httpd, paths, accept="gzip"):
+    """Asks for files until the encoding of each is kept: once it is two seconds old."""
 
     def is_hit(path):
         before = httpd.counters()["ElasticCacheHits"]
-        httpd.get(path, {"Accept-Encoding": "gzip"})
+        httpd.get(path, {"Accept-Encoding": accept})
         return httpd.counters()["ElasticCacheHits"] > before
 
     for path in paths:

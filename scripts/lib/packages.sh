@@ -61,6 +61,12 @@ el_python "import brotli"                       | python3-brotli  | python3-brot
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core
+el_sbin lighttpd                                | lighttpd        | lighttpd
+el_lighttpd_deflate                             | lighttpd-mod-deflate | lighttpd
+command -v h2o                                  | h2o             | h2o
+el_sbin haproxy                                 | haproxy         | haproxy
+el_sbin varnishd                                | varnish         | varnish
+command -v caddy                                | caddy           | caddy
 el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
@@ -117,6 +123,10 @@ el_sbin() {
 
 el_chromium() {
     command -v chromium-headless-shell || command -v chromium || command -v chromium-browser
+}
+
+el_lighttpd_deflate() {
+    compgen -G '/usr/lib*/lighttpd/mod_deflate.so'
 }
 
 # Debian names it after its version.

@@ -22,6 +22,7 @@ HEADLINE = Headline("Is it good?", "Yes.", "No.")
 PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
+          "servers": ["nginx", "lighttpd", "h2o", "caddy", "haproxy", "varnishd"],
           "p95": ["php-fpm"], "spike": ["php-fpm"], "day": ["php-fpm"],
           "frontier": ["php-fpm"], "flood": ["php-fpm"],
           "modes": ["php-fpm"]}
@@ -67,6 +68,7 @@ def test_experiment_at_its_smallest(module, open_folder, name):
         return
     seen = bench(open_folder, name, "--smoke", "--out", open_folder / "out")
     assert seen.returncode == 0, seen.stderr
+    assert "did not start" not in seen.stdout and "is missing" not in seen.stdout
     saved = outcome.load(open_folder / "out", name)
     assert saved.verdicts and all(one.sentence in seen.stdout for one in saved.verdicts)
     for table in saved.facts["tables"].values():
@@ -129,7 +131,7 @@ def test_nothing_that_runs_is_a_failure(fake):
 def test_all_of_them_take_no_longer_than_promised():
     """20 minutes, building the module and fetching the packages included; or seconds."""
     assert sum(cli.planned("quick").values()) <= 19 * 60
-    assert sum(cli.planned("smoke").values()) <= 90
+    assert sum(cli.planned("smoke").values()) <= 120
 
 
 def test_quick_run_of_all_says_what_it_leaves_out(fake, capsys, tmp_path):

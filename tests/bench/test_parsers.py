@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from benchkit import load, memory, nginx, position, sample, server
+from benchkit import load, memory, position, sample, server
 from benchkit.experiments import levels
 from benchkit.tools import BenchError
 
@@ -103,8 +103,6 @@ CPUS = "cpu  9 9 9 9 9 9 9 0 0 0\ncpu0 1 2 3 100 7 8 9 0 0 0\ncpu10 5 5 5 5 5 5 
 
 @pytest.mark.parametrize("found, expected", [
     (load.parse_h2load_log("1\t200\t1500\n3\t-1\t30\n5\t20"), [(1, 200, 1500), (3, -1, 30)]),
-    (nginx.parse_version("nginx version: nginx/1.22.1 (Ubuntu)\n"), "nginx/1.22.1"),
-    (nginx.parse_version(""), "nginx"),
     # A process may have any name.
     (sample.parse_stat("42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6\n"), 7),
     (memory.parse_faults("7 (a (b) c) S 1 7 7 0 -1 4194560 321 0 5 0 9 8"), 321),
