@@ -1,0 +1,61 @@
+"""Whether a page may be in a dictionary, which is public, or why not."""
+
+import typing
+
+TYPES = ("text/html", "application/xhtml+xml")
+
+
+class Response(typing.NamedTuple):
+    status: int
+    fields: tuple  # of (name in lower case, value)
+    body: bytes
+
+    def values(self, name):
+        return [value for field, value in self.fields if field == name]
+
+    def media_type(self):
+        return "".join(self.values("content-type")[:1]).partition(";")[0].strip().lower()
+
+
+class Accepted(typing.NamedTuple):
+    """What the operator says is no reason to refuse a page."""
+
+    cookies: frozenset = frozenset()  # names
+    no_store: bool = False
+
+
+def cookie_name(field):
+    return field.partition("=")[0].strip()
+
+
+def directives(fields):
+    """The names in Cache-Control. A comma within quotes only adds names that mean nothing."""
+    return {part.partition("=")[0].strip().lower() for field in fields for part in field.split(",")}
+
+
+def header_refusal(response, accepted):
+    """Why a response, a redirect for instance, is for one visitor only; None: nothing says so."""
+    cookies = [cookie_name(field) for field in response.values("set-cookie")]
+    others = [name for name in cookies if name not in accepted.cookies]
+    if others:
+        return "sets the cookie " + ", ".join(others)
+    control = directives(response.values("cache-control"))
+    if "private" in control:
+        return "is private"
+    if "no-store" in control and not accepted.no_store:
+        return "is no-store"
+    return None
+
+
+def refusal(response, accepted):
+    """Why a page is refused; None: it is not."""
+    if response.status != 200:
+        return f"has the status {response.status}"
+    reason = header_refusal(response, accepted)
+    if reason:
+        return reason
+    if response.media_type() not in TYPES:
+        return "has the type " + (response.media_type() or "(none)")
+    if response.values("content-encoding"):
+        return "is encoded, though not asked for"
+    return None if response.body else "is empty"
