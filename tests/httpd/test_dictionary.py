@@ -197,6 +197,8 @@ def test_a_page_is_the_dictionary_of_its_next_version(server, path, own, control
     ("/own/page.html", {"Cookie": "a=b"}, False), ("/own/public/page.html", {"Cookie": "a=b"}, True),
     ("/own/private/page.html", {}, False), ("/own/nocache/page.html", {}, False),
     ("/own/dict.txt", {}, False), ("/own/page.html?a:b", {}, False),
+    ("/own/page.html", {"Sec-Fetch-Mode": "navigate"}, True),
+    ("/own/page.html", {"Sec-Fetch-Mode": "cors"}, False),
     ("/own/page.html", {"Authorization": "Basic YTpi"}, False)])
 def test_other_pages_are_no_dictionary_of_the_next_version(server, path, headers, revisited):
     answer = server.get(path, headers={"Host": "revisit.localhost", **headers})

@@ -143,7 +143,7 @@ def test_pages_of_a_session_are_private(server, tmp_path, place, control):
 @pytest.mark.parametrize("place,headers", [
     ("any", {}), ("nostore", {}), ("nocache", {}), ("login", {}), ("plain", {}),
     (None, {"Cookie": "lang=en"}), (None, {"Authorization": "Basic YTpi"}), (None, {"Cookie": "SID="}),
-    (None, {"Range": "bytes=0-9"})])
+    (None, {"Range": "bytes=0-9"}), (None, {"Sec-Fetch-Mode": "same-origin"})])
 def test_other_pages_are_no_dictionaries(server, place, headers):
     path = f"/{place}/page.html" if place else "/p/page.html"
     answer = server.get(path, headers={"Cookie": ALICE, **headers})

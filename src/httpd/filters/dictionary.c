@@ -60,6 +60,17 @@ static uint64_t seconds_until_expires(const request_rec *r)
 }
 
 /*
+ * Whether a page is visited: there a browser asks anew, however stale a page it may show. What a
+ * script asks for, or a page's part, may be shown as it was, without any request.
+ */
+static bool is_visit(const request_rec *r)
+{
+    const char *mode = apr_table_get(r->headers_in, "Sec-Fetch-Mode");
+
+    return !mode || strcmp(mode, "navigate") == 0;
+}
+
+/*
  * How long a browser that shares with nobody uses the response; 0: it may not, or none says. To
  * revisit a page, it is let do so for longer.
  */
@@ -71,7 +82,7 @@ static uint64_t lifetime_of(request_rec *r, const el_dictionary_rule_t *rule)
         return 0;
     }
     return (control.has_max_age ? control.max_age : seconds_until_expires(r)) + control.stale
-           + (rule->revisit && control.stale == 0 ? REVISITED : 0);
+           + (rule->revisit && control.stale == 0 && is_visit(r) ? REVISITED : 0);
 }
 
 /* Says so to the browser; and of a private page, that it is one. */
@@ -85,7 +96,7 @@ static void allow_revisits(request_rec *r, bool is_private)
     if (!control.has_max_age && !el_field(r, "Expires")) {
         apr_table_mergen(r->headers_out, "Cache-Control", "max-age=0");
     }
-    if (control.stale == 0) {
+    if (control.stale == 0 && is_visit(r)) {
         apr_table_mergen(r->headers_out, "Cache-Control", REVISIT_STALE);
     }
 }
