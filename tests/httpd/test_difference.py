@@ -2,8 +2,6 @@
 
 import gzip
 import hashlib
-import shutil
-import subprocess
 
 import pytest
 
@@ -299,37 +297,3 @@ def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tm
         for _ in range(2):
             check.encoded(ask(server, **asked), "gzip", PAGE)
     server.wait_for(hit, 60, "a hit of the cache")
-
-
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-
-# Asks until the page comes as a difference; a dictionary is written when the browser finds time.
-VISIT = b"""<!DOCTYPE html><html><body><script>
-function get(path) {
-    const request = new XMLHttpRequest();
-    request.open("GET", path, false);
-    request.send();
-    return request;
-}
-get("/d/dict.html");
-let request;
-const end = Date.now() + 60000;
-do {
-    request = get("/pages/page.html?" + Math.random());
-} while (request.getResponseHeader("Content-Encoding") !== "dcz" && Date.now() < end);
-document.body.textContent = request.getResponseHeader("Content-Encoding") + " "
-    + request.responseText.length + " " + request.responseText.includes("what is new here");
-</script></body></html>"""
-
-
-@pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")
-def test_chromium_decodes_a_difference(httpd, tmp_path):
-    server = httpd(CONFIG, records=("elastic", "deflate"), start=False,
-                   files={"dict.html": DICT, "page.html": PAGE, "visit.html": VISIT})
-    make_store(server)
-    server.start()
-    done = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         f"--user-data-dir={tmp_path}/profile", "--dump-dom",
-         f"http://localhost:{server.port}/visit.html"], capture_output=True, timeout=180, text=True)
-    assert f"dcz {len(PAGE)} true" in done.stdout, done.stdout + done.stderr
