@@ -101,7 +101,8 @@ def make(options):
     best = judge.best(judged, without)
     if not best:
         raise Failed(f"no dictionary saves anything in a visit of {options.visit} pages")
-    print("\n" + report.pages(held, best, without) + "\n\n" + report.verdict(best, without))
+    print("\n" + report.pages(held, best, without) + "\n\n" + report.verdict(
+        best, without, judge.cpu_ratio(best.content, [page.body for page in held])))
     if options.out:
         configure(options, keep(options, best, old, options.visit))
 
@@ -117,7 +118,8 @@ def show_release(options):
     plain = {5: [codecs.brotli_size(body) for body in bodies],
              11: list(map(judge.transfer_of, bodies))}
     print(report.releases(list(map(os.path.basename, options.urls)), bodies,
-                          judge.sizes_with(dictionary, bodies), plain))
+                          judge.sizes_with(dictionary, bodies), plain,
+                          [judge.cpu_ratio(dictionary, [body]) for body in bodies]))
 
 
 def check_libraries():

@@ -401,7 +401,7 @@ def test_a_dictionary_is_made_and_renewed(site, tmp_path):
     assert "ElasticDictionaryStore" in done.stdout
     [first] = files.present(out)
     assert f'/dictionaries/{first}"' in conf.read_text()
-    assert conf.read_text() in done.stdout
+    assert conf.read_text() in done.stdout and "CPU time of gzip 6" in done.stdout
     # Without the word nothing is replaced.
     again = made_of(site, "--out", out)
     assert again.returncode == 1 and "--renew" in again.stderr
@@ -442,6 +442,7 @@ def test_a_release_is_shown_beside_brotli(tmp_path):
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert head.split()[:6] == ["file", "bytes", "br", "5", "br", "11"]
+    assert head.endswith("CPU of gzip 6")
     cells = row.replace(",", "").split()
     assert cells[0] == "app.2.js" and int(cells[4]) < 0.1 * int(cells[3])
 
