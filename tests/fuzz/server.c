@@ -289,6 +289,7 @@ NO_HOOK(child_init, ap_HOOK_child_init_t *)
 NO_HOOK(handler, ap_HOOK_handler_t *)
 NO_HOOK(insert_filter, ap_HOOK_insert_filter_t *)
 NO_HOOK(insert_error_filter, ap_HOOK_insert_error_filter_t *)
+NO_HOOK(log_transaction, ap_HOOK_log_transaction_t *)
 NO_HOOK(pre_mpm, void *)
 
 /* A clock that goes on with each look, so that nothing waits. */
@@ -334,6 +335,7 @@ void server_start(void)
 
     apr_initialize();
     apr_pool_create(&world.pool, NULL);
+    world.server.server_hostname = "localhost";
     world.server.module_config = (ap_conf_vector_t *)world.settings;
     world.server.lookup_defaults = (ap_conf_vector_t *)world.places;
     for (int i = 0; i < MODULES; i++) {

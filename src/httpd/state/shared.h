@@ -22,6 +22,7 @@
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
+#include "elastic/top.h"
 #include "elastic/vhosts.h"
 
 /* What the configuration says of the controller. */
@@ -53,6 +54,7 @@ typedef struct {
     el_history_t *history;
     el_tally_t *tally;
     el_vhosts_t *vhosts;
+    el_top_t *top; /* EL_TOPS of them */
     el_held_t *busy;
     el_held_t *pooled;
 

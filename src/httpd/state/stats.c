@@ -1,5 +1,6 @@
 #include "httpd/state/stats.h"
 
+#include "httpd/state/paths.h"
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"
 
@@ -72,6 +73,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     if (usage->sampled) {
         el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
         el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
+        el_paths_worked(r, cpu_nsec(usage) * EL_STATS_EVERY);
     }
 }
 

@@ -39,6 +39,11 @@ static const char style[] =
     "th { font-weight: normal; text-align: left }\n"
     "td, thead th + th { text-align: right }\n"
     "th, td { border-bottom: 1px solid var(--line); padding: .25em .75em .25em 0 }\n"
+    "th, code { overflow-wrap: anywhere }\n"
+    "@media (max-width: 40em) {\n"
+    "  table { font-size: .8em }\n"
+    "  th, td { padding-right: .4em }\n"
+    "}\n"
     "dt { font-weight: bold }\n"
     "dt:target { text-decoration: underline }\n";
 
@@ -116,6 +121,7 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
     el_page_write_codings(r);
     el_page_write_reasons(r);
     el_page_write_vhosts(r);
+    el_page_write_paths(r);
     ap_rputs("<section>\n<h2>All figures</h2>\n", r);
     el_page_write_figures(r, figures);
     ap_rputs("</section>\n<section>\n", r);
