@@ -1,0 +1,78 @@
+"""What each page would get, and what all of that comes to."""
+
+import typing
+
+SMALL = 1200  # bytes of a body that fit one TCP segment together with the header
+BUSY = 0.8  # load of the busy CPU
+
+ELASTIC = "mod_elastic, CPU idle"
+
+
+class Plan(typing.NamedTuple):
+    """The means of a request for one of the pages."""
+
+    name: str
+    nbytes: float
+    cpu: float  # seconds of compression
+    seconds: float  # until the page is there: compression, and the bytes at the clients' rate
+
+
+class Sizes(typing.NamedTuple):
+    """A page: its media type and size, what it gets today, and what it could get."""
+
+    kind: str
+    nbytes: int
+    today: typing.Any  # a Result, or None: it is not compressed
+    setups: list  # Results; none: it is not compressed
+
+
+def measure(pages, now, encoders, say):
+    found = []
+    for number, page in enumerate(pages, 1):
+        today, setups = None, []
+        if page.is_compressible() and page.body:
+            if now.br or now.gzip:
+                today = encoders.stock("br" if now.br else "gzip", now.br or now.gzip, page.body)
+            if len(page.body) > SMALL:
+                setups = encoders.elastic(page.body)
+        found.append(Sizes(page.kind, len(page.body), today, setups))
+        if number % 50 == 0:
+            say(f"{number} of {len(pages)} pages measured")
+    return found
+
+
+def choose(setups, rate, load, most=None):
+    """
+    As the default goal does: where what a byte may cost is its time on the wire, less where requests
+    wait for the CPU; among those of `most` bytes, where it is given.
+    """
+    price = 8 / rate * (1 - load) ** 2
+    able = [one for one in setups if most is None or one.nbytes <= most] or setups
+    return min(able, key=lambda one: one.seconds + price * one.nbytes)
+
+
+def total(name, sizes, rate, pick):
+    """`pick` gives the Result of a page, or None."""
+    picked = [(size, pick(size)) for size in sizes]
+    nbytes = sum(one.nbytes if one else size.nbytes for size, one in picked) / len(sizes)
+    cpu = sum(one.seconds for _, one in picked if one) / len(sizes)
+    return Plan(name, nbytes, cpu, cpu + nbytes * 8 / rate)
+
+
+def make(sizes, rate, now):
+    """Uncompressed, today, and three of mod_elastic; of the last, no page has more bytes than today."""
+    stock = " and ".join(text for text in (now.br and f"mod_brotli {now.br}",
+                                           now.gzip and f"mod_deflate {now.gzip}") if text)
+
+    def at(load):
+        return lambda size: choose(size.setups, rate, load) if size.setups else None
+
+    def bounded(size):
+        most = size.today.nbytes if size.today else None
+        return choose(size.setups, rate, BUSY, most) if size.setups else None
+
+    return [total("not compressed", sizes, rate, lambda size: None),
+            total(f"today: {stock or 'no compression'}", sizes, rate, lambda size: size.today),
+            total(ELASTIC, sizes, rate, at(0)),
+            total(f"mod_elastic, CPU {BUSY:.0%} busy", sizes, rate, at(BUSY)),
+            total("mod_elastic, busy, never more bytes than today", sizes, rate, bounded)]
