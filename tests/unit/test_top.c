@@ -113,6 +113,22 @@ START_TEST(what_came_once_is_not_listed)
 }
 END_TEST
 
+START_TEST(a_new_text_has_the_weight_of_the_one_before)
+{
+    char text[16];
+
+    for (unsigned i = 0; i < EL_TOP_SLOTS; i++) {
+        snprintf(text, sizeof(text), "/%u", i);
+        el_top_add(&top, "", text, i == 7 ? 9 : 10);
+    }
+    el_top_add(&top, "", "/new", 11);
+    ck_assert_uint_eq(find("/new")->weight, 20);
+    ck_assert_uint_eq(find("/new")->excess, 9);
+    ck_assert_ptr_null(find("/7"));
+    ck_assert_uint_eq(read_all(), EL_TOP_SLOTS);
+}
+END_TEST
+
 START_TEST(a_text_is_cut_and_stays_another)
 {
     char text[2 * EL_TOP_TEXT];
@@ -198,6 +214,7 @@ Suite *top_suite(void)
     tcase_add_test(tc, the_heaviest_come_first);
     tcase_add_loop_test(tc, true_heavy_hitters_are_found, 0, 5);
     tcase_add_test(tc, what_came_once_is_not_listed);
+    tcase_add_test(tc, a_new_text_has_the_weight_of_the_one_before);
     tcase_add_test(tc, a_text_is_cut_and_stays_another);
     tcase_add_test(tc, an_era_halves);
     tcase_add_test(tc, a_reset_leaves_nothing);
