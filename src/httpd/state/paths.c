@@ -10,7 +10,7 @@
 
 /*
  * Each process notes so many responses one by one, so that a server with few of them shows what they
- * were; then one in EVERY, because noting one takes about 0.1 µs and other processes' cache lines.
+ * were; then one in EVERY, because noting one takes cache lines of other processes.
  */
 #define EXACT 256
 #define EVERY 16
