@@ -18,8 +18,9 @@ const ELASTIC_STALE_INTERVALS = 10;
 const ELASTIC_CACHE = 100000000;
 /* 2^32 divided by the golden ratio: its multiples are spread evenly. */
 const ELASTIC_GOLDEN = 2654435769;
-const ELASTIC_FLOOR = 1;
-const ELASTIC_CEILING = 9;
+/* zlib's levels. */
+const ELASTIC_LEAST = 1;
+const ELASTIC_MOST = 9;
 const ELASTIC_DEFAULT = 6;
 /* Smaller bodies fit into one packet as they are. */
 const ELASTIC_MIN_SIZE = 1300;
@@ -83,19 +84,19 @@ function elastic_count(): int
 }
 
 /* The level of this request, mixed from the two that the position is between; null for none. */
-function elastic_level(string $path): ?int
+function elastic_level(string $path, int $floor, int $ceiling): ?int
 {
     $position = elastic_look($path);
     if ($position === null) {
-        return ELASTIC_DEFAULT;
+        return min(max(ELASTIC_DEFAULT, $floor), $ceiling);
     }
     [$share, $bypass] = $position;
     if ($bypass) {
         return null;
     }
-    $parts = (int)round($share * (ELASTIC_CEILING - ELASTIC_FLOOR) * 65536);
+    $parts = (int)round($share * ($ceiling - $floor) * 65536);
     $upper = (elastic_count() * ELASTIC_GOLDEN & 0xffffffff) >> 16 < ($parts & 0xffff);
-    return ELASTIC_FLOOR + ($parts >> 16) + ($upper ? 1 : 0);
+    return $floor + ($parts >> 16) + ($upper ? 1 : 0);
 }
 
 /* RFC 9110 §12.5.3: gzip by name, or by `*` where it is not named. */
@@ -147,13 +148,19 @@ function elastic_set_headers(): void
     }
 }
 
-/* Compresses everything that is put out from here on. */
-function elastic_start(string $path = ELASTIC_PATH): void
+/* Compresses everything that is put out from here on, by levels from $floor to $ceiling. */
+function elastic_start(string $path = ELASTIC_PATH, int $floor = ELASTIC_LEAST,
+                       int $ceiling = ELASTIC_MOST): void
 {
+    if ($floor < ELASTIC_LEAST || $ceiling > ELASTIC_MOST || $floor > $ceiling) {
+        throw new ValueError("elastic_start(): levels $floor to $ceiling; gzip has "
+                             . ELASTIC_LEAST . ' to ' . ELASTIC_MOST);
+    }
     $stream = null;
     $begun = false;
 
-    ob_start(function (string $body, int $phase) use (&$stream, &$begun, $path): string {
+    ob_start(function (string $body, int $phase) use (&$stream, &$begun, $path, $floor,
+                                                   $ceiling): string {
         $final = ($phase & PHP_OUTPUT_HANDLER_FINAL) !== 0;
         /* What ob_clean() throws away has not been sent, and begins nothing. */
         if ($phase & PHP_OUTPUT_HANDLER_CLEAN) {
@@ -165,7 +172,7 @@ function elastic_start(string $path = ELASTIC_PATH): void
             $small = $whole && strlen($body) < ELASTIC_MIN_SIZE;
             $level = $small || ($_SERVER['REQUEST_METHOD'] ?? '') === 'HEAD'
                      || !elastic_accepts_gzip($_SERVER['HTTP_ACCEPT_ENCODING'] ?? '')
-                     ? null : elastic_level($path);
+                     ? null : elastic_level($path, $floor, $ceiling);
             if ($level !== null) {
                 $stream = deflate_init(ZLIB_ENCODING_GZIP, ['level' => $level]);
                 elastic_set_headers();

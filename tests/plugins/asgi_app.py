@@ -1,3 +1,4 @@
+import json
 import os
 
 from elastic_compress import ElasticASGI
@@ -22,4 +23,5 @@ async def pages(scope, receive, send):
     await send({"type": "http.response.body", "body": page.pieces[-1]})
 
 
-application = ElasticASGI(pages, os.environ["POSITION"])
+application = ElasticASGI(pages, os.environ["POSITION"],
+                          levels=json.loads(os.environ["LEVELS"]))

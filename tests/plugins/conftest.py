@@ -12,7 +12,7 @@ import time
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests" / "httpd"))
+sys.path[:0] = [str(SOURCE / "tests" / "httpd"), str(SOURCE / "plugins" / "python")]
 
 from kit import env, fpm  # noqa: E402
 from kit.client import Connection, Response  # noqa: E402

@@ -1,13 +1,11 @@
 """How often the Python plugin reads: at most ten times a second."""
 
-import sys
 import time
 
-from conftest import SOURCE
+import pytest
 
-sys.path.insert(0, str(SOURCE / "plugins" / "python"))
-
-from elastic_compress import Follower  # noqa: E402
+import conftest  # noqa: F401: where the plugin is
+from elastic_compress import ElasticWSGI, Follower
 
 
 class CountingFollower(Follower):
@@ -38,3 +36,14 @@ def test_an_absent_file_is_not_looked_for_at_each_request(tmp_path):
     follower = CountingFollower(tmp_path / "none")
     assert [follower.setup("abc", "b") for _ in range(50)] == ["b"] * 50
     assert follower.reads == 1
+
+
+@pytest.mark.parametrize("levels,text", [
+    ({"deflate": (1, 9)}, "deflate: the codings are gzip, br, zstd"),
+    ({"gzip": (0, 9)}, "gzip 0 9: the levels are 1 to 9"),
+    ({"br": (0, 12)}, "br 0 12: the levels are 0 to 11"),
+    ({"zstd": (5, 4)}, "zstd 5 4: the levels are 1 to 19"),
+])
+def test_levels_that_do_not_exist_are_refused_at_the_start(levels, text):
+    with pytest.raises(ValueError, match=text):
+        ElasticWSGI(None, levels=levels)

@@ -1,11 +1,13 @@
 """The plugins for PHP and Python, each under a server that people run: one behaviour for all."""
 
 import itertools
+import json
 import signal
 
 import pytest
 
 from conftest import SOURCE, FastCgi, HttpServer, free_port, python_with, until
+from elastic_compress.codings import CODINGS
 from kit import check
 from kit.elasticd import Elasticd
 from kit.position import HARMS
@@ -27,34 +29,42 @@ PHP_PAGES = {
     "/cleaned": "echo 'thrown away'; ob_clean(); echo $text;",
 }
 
+# Other arguments of elastic_start(), behind the path.
+PHP_RANGES = {"/range": (1, 6), "/low": (0, 6), "/high": (1, 10), "/reversed": (7, 6)}
+
+# {coding: (floor, ceiling)}, the server's favourite first.
+ALL_LEVELS = {"zstd": (1, 9), "br": (0, 5), "gzip": (1, 6)}
+
 
 def start_php(folder, path):
     (folder / "text").write_bytes(TEXT)
-    for name, code in PHP_PAGES.items():
+    for name, code in {**PHP_PAGES, **dict.fromkeys(PHP_RANGES, "echo $text;")}.items():
+        levels = "".join(f", {level}" for level in PHP_RANGES.get(name, ()))
         (folder / f"{name[1:] or 'index'}.php").write_text(
             f"<?php require '{SOURCE}/plugins/php/elastic.php';\n"
             f"$text = file_get_contents('{folder}/text');\n"
-            f"elastic_start('{path}');\n{code}\n")
+            f"elastic_start('{path}'{levels});\n{code}\n")
     return FastCgi(folder)
 
 
-def start_python(module, options, folder, path):
+def start_python(module, options, folder, path, levels):
     """`{port}` in the options is where the server is to listen."""
     port = free_port()
     python = python_with(module, f"python3-{module}")
     return HttpServer([python, "-m", module, *options.format(port=port).split()], port,
-                      folder / "log", POSITION=str(path), PYTHONDONTWRITEBYTECODE="1",
+                      folder / "log", POSITION=str(path), LEVELS=json.dumps(levels),
+                      PYTHONDONTWRITEBYTECODE="1",
                       PYTHONPATH=f"{SOURCE}/plugins/python:{SOURCE}/tests/plugins")
 
 
-def start_gunicorn(folder, path):
+def start_gunicorn(folder, path, levels=None):
     return start_python("gunicorn", "--bind 127.0.0.1:{port} --workers 1 wsgi_app:application",
-                        folder, path)
+                        folder, path, levels)
 
 
-def start_uvicorn(folder, path):
+def start_uvicorn(folder, path, levels=None):
     return start_python("uvicorn", "--port {port} --lifespan off --log-level warning "
-                        "asgi_app:application", folder, path)
+                        "asgi_app:application", folder, path, levels)
 
 
 STARTS = {"php-fpm": start_php, "gunicorn": start_gunicorn, "uvicorn": start_uvicorn}
@@ -63,6 +73,15 @@ STARTS = {"php-fpm": start_php, "gunicorn": start_gunicorn, "uvicorn": start_uvi
 @pytest.fixture(scope="module", params=STARTS)
 def server(request, tmp_path_factory, followed):
     started = STARTS[request.param](tmp_path_factory.mktemp("server"), followed.path)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module", params=[start_gunicorn, start_uvicorn],
+                ids=["gunicorn", "uvicorn"])
+def all_codings(request, tmp_path_factory, followed):
+    """A server of several codings."""
+    started = request.param(tmp_path_factory.mktemp("server"), followed.path, ALL_LEVELS)
     yield started
     started.close()
 
@@ -193,3 +212,53 @@ def test_a_real_elasticd_is_followed_until_it_is_gone(server, elasticd):
     has_effort("most")
     elasticd.end(signal.SIGKILL)
     has_effort("between")  # the usual level: the position is stale
+
+
+def test_php_has_the_range_of_levels_that_it_is_given(tmp_path, position, followed):
+    php = start_php(tmp_path, followed.path)
+    try:
+        assert effort(php.get("/range")) == "least"
+        position.publish(8)
+        assert (effort(php.get("/range")), effort(php.get("/"))) == ("between", "most")
+        for page in ("/low", "/high", "/reversed"):
+            answer = php.get(page)
+            assert answer.coding is None and b"gzip has 1 to 9" in answer.raw
+    finally:
+        php.close()
+
+
+@pytest.mark.parametrize("accept,coding", [
+    ("gzip, br, zstd", "zstd"), ("gzip, br", "br"), ("*", "zstd"), ("*, zstd;q=0", "br"),
+    ("zstd;q=0.4, br;q=0.5, gzip;q=0.4", "br"), ("br;q=0", None), ("x-gzip, br;q=0.9", "gzip"),
+    ("deflate", None),
+])
+def test_of_several_codings_the_client_gets_the_one_that_it_likes_best(all_codings, accept,
+                                                                       coding):
+    answer = all_codings.get("/", ae=accept)
+    check.negotiated(answer, coding, TEXT)
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers["ETag"] == (f'W/"abc-{coding}"' if coding else '"abc"')
+
+
+@pytest.mark.parametrize("coding", ALL_LEVELS)
+@pytest.mark.parametrize("path", ["/pieces", "/write"])
+def test_a_page_in_pieces_is_streamed_in_each_coding(all_codings, path, coding):
+    answer = all_codings.get(path, ae=coding)
+    check.encoded(answer, coding, TEXT)
+    assert "Content-Length" not in answer.headers
+
+
+@pytest.mark.parametrize("coding,default", [("zstd", 3), ("br", 5), ("gzip", 6)])
+def test_each_coding_has_its_own_range_of_levels(all_codings, position, coding, default):
+    def matches(level):
+        encoder = CODINGS[coding].encoder(level)
+        answer = all_codings.get("/", ae=coding)
+        check.encoded(answer, coding, TEXT)
+        return len(answer.raw) == len(encoder.add(TEXT) + encoder.finish())
+
+    floor, ceiling = ALL_LEVELS[coding]
+    assert matches(floor) and not matches(ceiling)
+    position.publish(8)
+    assert matches(ceiling) and not matches(floor)
+    position.harm("stale")
+    assert matches(default)

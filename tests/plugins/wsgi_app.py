@@ -1,3 +1,4 @@
+import json
 import os
 
 from elastic_compress import ElasticWSGI
@@ -20,4 +21,5 @@ def pages(environ, start_response):
     return list(page.pieces) if len(page.pieces) == 1 else iter(page.pieces)
 
 
-application = ElasticWSGI(pages, os.environ["POSITION"])
+application = ElasticWSGI(pages, os.environ["POSITION"],
+                          levels=json.loads(os.environ["LEVELS"]))

@@ -1,31 +1,30 @@
 """ASGI 3 middleware."""
 
-import zlib
-
 from . import rules
+from .codings import Codings
 from .position import DEFAULT_PATH, Follower
 
 
 class ElasticASGI:
     """Compresses what `application` answers to HTTP requests; other protocols pass."""
 
-    def __init__(self, application, path=DEFAULT_PATH, follower=None):
+    def __init__(self, application, path=DEFAULT_PATH, follower=None, levels=None):
         self.application = application
-        self.follower = follower or Follower(path)
+        self.codings = Codings(levels, follower or Follower(path))
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
-        await self.application(scope, receive, Response(self.follower, scope, send).send)
+        await self.application(scope, receive, Response(self.codings, scope, send).send)
 
 
 class Response:
-    def __init__(self, follower, scope, send):
+    def __init__(self, codings, scope, send):
         accepted = ",".join(value.decode("latin-1") for key, value in scope["headers"]
                             if key.lower() == b"accept-encoding")
-        self.wanted = scope["method"] != "HEAD" and rules.accepts_gzip(accepted)
-        self.follower = follower
+        self.coding = codings.accepted(accepted) if scope["method"] != "HEAD" else None
+        self.codings = codings
         self.forward = send
         self.held = None  # the message that starts the response
         self.stream = None
@@ -54,23 +53,17 @@ class Response:
         """Rewrites the header for the first piece of the body, and gives back its bytes."""
         headers = [(key.decode("latin-1"), value.decode("latin-1"))
                    for key, value in start.get("headers", [])]
-        level = None
         if rules.is_candidate(start["status"], headers):
             headers = rules.with_vary(headers)
-            if self.wanted and (more or len(body) >= rules.MIN_SIZE):
-                level = self.follower.setup(rules.LEVELS, rules.DEFAULT_LEVEL)
-        if level is not None and not more:
-            body = rules.encode(body, level)
-            headers = rules.with_gzip(headers, len(body))
-        elif level is not None:
-            self.stream = rules.encoder(level)
+            if self.coding and (more or len(body) >= rules.MIN_SIZE):
+                self.stream = self.codings.begin(self.coding)
+        if self.stream is not None:
             body = self.encode(body, more)
-            headers = rules.with_gzip(headers)
+            headers = rules.with_coding(headers, self.coding, None if more else len(body))
         # ASGI's names are in small letters.
         start["headers"] = [(key.lower().encode("latin-1"), value.encode("latin-1"))
                             for key, value in headers]
         return body
 
     def encode(self, body, more):
-        return (self.stream.compress(body)
-                + self.stream.flush(zlib.Z_SYNC_FLUSH if more else zlib.Z_FINISH))
+        return self.stream.add(body) + (self.stream.flush() if more else self.stream.finish())

@@ -1,33 +1,11 @@
 """Which responses are compressed, and what their header fields say then. Header fields are lists of
 (name, value) strings."""
 
-import zlib
-
 # Smaller bodies fit into one packet as they are.
 MIN_SIZE = 1300
 
-LEVELS = range(1, 10)
-DEFAULT_LEVEL = 6
-
 COMPRESSIBLE = ("application/javascript", "application/json", "application/xml",
                 "application/wasm", "image/svg+xml")
-
-
-def accepts_gzip(accept_encoding):
-    """RFC 9110 §12.5.3: gzip by name, or by `*` where it is not named."""
-    weights = {}
-    for item in (accept_encoding or "").split(","):
-        name, *parameters = (part.strip().lower() for part in item.split(";"))
-        weight = 1.0
-        for parameter in parameters:
-            key, _, value = parameter.partition("=")
-            if key.strip() == "q":
-                try:
-                    weight = float(value)
-                except ValueError:
-                    weight = 0.0
-        weights["gzip" if name == "x-gzip" else name] = weight
-    return weights.get("gzip", weights.get("*", 0.0)) > 0
 
 
 def find(headers, name):
@@ -57,8 +35,8 @@ def with_vary(headers):
             for key, value in headers]
 
 
-def with_gzip(headers, length=None):
-    """The fields of the compressed response; `length` where it is known."""
+def with_coding(headers, coding, length=None):
+    """The fields of the encoded response; `length` where it is known."""
     kept = []
     for key, value in headers:
         name = key.lower()
@@ -66,19 +44,10 @@ def with_gzip(headers, length=None):
             continue
         if name == "etag" and value.endswith('"'):
             # Levels vary, and so may the bytes: the tag is weak.
-            value = (value if value.startswith("W/") else "W/" + value)[:-1] + '-gzip"'
+            weak = value if value.startswith("W/") else "W/" + value
+            value = f'{weak[:-1]}-{coding}"'
         kept.append((key, value))
-    kept.append(("Content-Encoding", "gzip"))
+    kept.append(("Content-Encoding", coding))
     if length is not None:
         kept.append(("Content-Length", str(length)))
     return kept
-
-
-def encoder(level):
-    # 16 more than the window: gzip's frame.
-    return zlib.compressobj(level, zlib.DEFLATED, 31)
-
-
-def encode(body, level):
-    stream = encoder(level)
-    return stream.compress(body) + stream.flush()

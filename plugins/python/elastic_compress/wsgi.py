@@ -1,8 +1,7 @@
 """WSGI middleware (PEP 3333)."""
 
-import zlib
-
 from . import rules
+from .codings import Codings
 from .position import DEFAULT_PATH, Follower
 
 
@@ -10,21 +9,21 @@ class ElasticWSGI:
     """Compresses what `application` answers. A body that comes in one piece gets its length; one
     that comes in several is flushed after each, so that nothing is held back."""
 
-    def __init__(self, application, path=DEFAULT_PATH, follower=None):
+    def __init__(self, application, path=DEFAULT_PATH, follower=None, levels=None):
         self.application = application
-        self.follower = follower or Follower(path)
+        self.codings = Codings(levels, follower or Follower(path))
 
     def __call__(self, environ, start_response):
-        response = Response(self.follower, environ, start_response)
+        response = Response(self.codings, environ, start_response)
         body = self.application(environ, response.start)
         return response.encode(body)
 
 
 class Response:
-    def __init__(self, follower, environ, start_response):
-        self.follower = follower
-        self.wanted = (environ["REQUEST_METHOD"] != "HEAD"
-                       and rules.accepts_gzip(environ.get("HTTP_ACCEPT_ENCODING")))
+    def __init__(self, codings, environ, start_response):
+        self.codings = codings
+        self.coding = (codings.accepted(environ.get("HTTP_ACCEPT_ENCODING"))
+                       if environ["REQUEST_METHOD"] != "HEAD" else None)
         self.start_response = start_response
         self.held = None  # what the application gave to start()
         self.stream = None
@@ -43,17 +42,15 @@ class Response:
     def begin(self, whole):
         """Sends the header; `whole` is the body where it is all there. Gives back what to send."""
         (status, headers, exc_info), self.held = self.held, None
-        level = None
         if rules.is_candidate(int(status.split()[0]), headers):
             headers = rules.with_vary(headers)
-            if self.wanted and (whole is None or len(whole) >= rules.MIN_SIZE):
-                level = self.follower.setup(rules.LEVELS, rules.DEFAULT_LEVEL)
-        if level is not None and whole is not None:
-            whole = rules.encode(whole, level)
-            headers = rules.with_gzip(headers, len(whole))
-        elif level is not None:
-            self.stream = rules.encoder(level)
-            headers = rules.with_gzip(headers)
+            if self.coding and (whole is None or len(whole) >= rules.MIN_SIZE):
+                self.stream = self.codings.begin(self.coding)
+        if self.stream is not None:
+            if whole is not None:
+                whole, self.stream = self.stream.add(whole) + self.stream.finish(), None
+            headers = rules.with_coding(headers, self.coding,
+                                        None if whole is None else len(whole))
         arguments = (status, headers) if exc_info is None else (status, headers, exc_info)
         self.sender = self.start_response(*arguments)
         return whole
@@ -61,7 +58,7 @@ class Response:
     def flushed(self, piece):
         if self.stream is None or not piece:
             return piece
-        return self.stream.compress(piece) + self.stream.flush(zlib.Z_SYNC_FLUSH)
+        return self.stream.add(piece) + self.stream.flush()
 
     def encode(self, body):
         """The pieces to send."""
@@ -76,7 +73,7 @@ class Response:
             if self.held:
                 self.begin(b"")
             if self.stream is not None:
-                yield self.stream.flush()
+                yield self.stream.finish()
         finally:
             if hasattr(body, "close"):
                 body.close()
