@@ -105,6 +105,17 @@ def elastic_module(build="plain", variable="ELASTIC_MODULE"):
     return str(newest)
 
 
+def elasticd():
+    """The elasticd of the module's build, or the variable's."""
+    given = os.environ.get("ELASTIC_ELASTICD")
+    if given:
+        return given
+    built = pathlib.Path(elastic_module()).parents[1] / "elasticd"
+    if not built.exists():
+        raise BenchError(f"elasticd is not built beside {elastic_module()}: set ELASTIC_ELASTICD")
+    return str(built)
+
+
 def last_line(text, otherwise="no message"):
     """The last line that a program printed, which says why it failed."""
     lines = text.strip().splitlines()

@@ -1,0 +1,171 @@
+"""Compression in the application by a monitor's level, beside compression in the server.
+
+After "Automatic and Dynamic Configuration of Data Compression for Web Servers", sections 4.1 and
+4.2: System-A is a module of httpd, here this one; System-B a monitor process, here elasticd, and a
+plugin of PHP's, which compresses before httpd sees the page. Both have gzip 1 to 6, a static server
+has 6, and all get the spike of section 5.2.
+"""
+
+import math
+import time
+
+from benchkit import arrivals, controller, machine, plot, rounds, stats, system_b, tools, verdict
+from benchkit.experiments import spike
+from benchkit.headline import Headline
+from benchkit.outcome import PAPER, Outcome
+from benchkit.run import Scale, end_process
+from benchkit.site import HEADERS, php_site, several
+
+SUMMARY = "a spike of 69 %: this module, and elasticd with PHP's plugin in its place"
+SOURCE = f"{PAPER}, sections 4.1, 4.2 and 5.2"
+
+SCALES = {"smoke": Scale(2, 0.3), "quick": Scale(4, 2.5), "normal": Scale(6, 12),
+          "full": Scale(5, 120)}
+SECONDS = {"smoke": 15, "quick": 150, "normal": 900, "full": 7000}
+ALONE = ("quick",)
+
+HEADLINE = Headline(
+    "Does compression in PHP by elasticd's level come through a spike as the module does?",
+    "Yes, its median latency is half of the static server's or less.",
+    "No, it takes more than half of the static server's.", 1)
+
+STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd and PHP"
+COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP}
+FLOOR, CEILING = 1, spike.CEILING
+BEFORE, AFTER = 1.0, 1.0  # to the attack's length
+BINS = 40  # of the plot
+
+
+class Systems:
+    """The three, which serve the same pages of one php-fpm."""
+
+    def __init__(self, run):
+        self.run = run
+        self.dynamic = php_site(run)
+        self.interval = spike.interval_of(run.scale.seconds)
+
+    def replay(self, name, times):
+        """(what became of the arrivals, [(seconds since the epoch, level)])."""
+        timeout = spike.TIMEOUT * self.run.scale.seconds
+        if name == PLUGIN:
+            return self._replay_plugin(times, timeout)
+        levels = (f"ElasticLevel gzip {FLOOR} {CEILING}\n" if name == MODULE else
+                  f"ElasticLevel gzip {CEILING} {CEILING}\n")
+        httpd = self.dynamic.serve(controller.settings("mix" if name == MODULE else "off", levels,
+                                                       self.interval))
+        httpd.get(self.dynamic.path, HEADERS)
+        seen = self.dynamic.replay(httpd, times, timeout)
+        return seen, [(one.at, one.level) for one in self.dynamic.logged(httpd)]
+
+    def _replay_plugin(self, times, timeout):
+        daemon = system_b.Elasticd(self.run, self.interval)
+        site = system_b.plugin_site(self.run, self.dynamic, daemon, FLOOR, CEILING)
+        httpd = system_b.serve(site)
+        status, headers, _ = httpd.get(site.path, HEADERS)
+        if status != 200 or headers.get("Content-Encoding") != "gzip":
+            raise tools.BenchError(f"the plugin's page came with status {status} and "
+                                   f"coding {headers.get('Content-Encoding')}")
+        with system_b.Trace(daemon, FLOOR, CEILING, time.time) as trace:
+            seen = site.replay(httpd, times, timeout)
+        httpd.stop()
+        end_process(daemon.process)
+        return seen, trace.levels
+
+
+def in_span(levels, began, start, end):
+    return [level for at, level in levels if start <= at - began < end]
+
+
+def rows_of(seen, levels, spans):
+    return [{
+        "phase": phase, "seconds": round(end - start, 2),
+        "failed_share": round(seen.failed_share(start, end), 4),
+        "failed": seen.failures(start, end),
+        "arrivals": sum(start <= one.at < end for one in seen.responses)
+        + sum(start <= at < end for at in seen.missing),
+        **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95)},
+        "level": stats.mean(in_span(levels, seen.began, start, end), 2),
+        "level_least": min(in_span(levels, seen.began, start, end), default=math.nan),
+        "cpu_share": seen.cpu_share(start, end), "foreign_share": seen.foreign_share}
+            for phase, (start, end) in spans.items()]
+
+
+def points_of(seen, levels, total):
+    return [{"at_s": round(start, 3),
+             "responses_per_s": round(sum(start <= one.at < end for one in seen.responses)
+                                      / (end - start), 1),
+             "p50_ms": seen.percentile_ms(50, start, end),
+             "level": stats.mean(in_span(levels, seen.began, start, end), 2)}
+            for start, end in arrivals.bins(total, BINS)]
+
+
+def measure(run, systems):
+    """(rows of each system, phase and round, points over time of the last round)."""
+    seconds = run.scale.seconds
+    total = seconds * (BEFORE + 1 + AFTER)
+    curve = arrivals.spike(BEFORE, 1, AFTER)
+    spans = spike.phases(total, curve)
+    calibrated = systems.dynamic.serve(controller.pinned("gzip", CEILING))
+    rows, over_time, capacity = [], {}, {}
+    for number, name in rounds.interleaved(run, COLOURS):
+        if number not in capacity:
+            capacity[number] = systems.dynamic.capacity(calibrated, min(2, seconds))
+        times = arrivals.poisson(curve, spike.NEAR * capacity[number], total, seed=number)
+        seen, levels = systems.replay(name, times)
+        rows += [{"round": number, "system": name, "capacity": round(capacity[number], 1), **row}
+                 for row in rows_of(seen, levels, spans)]
+        over_time[name] = points_of(seen, levels, total)
+    calibrated.stop()
+    return rows, over_time
+
+
+def judge(rows):
+    attack = [row for row in rows if row["phase"] == "attack"]
+    found = []
+    for name in (PLUGIN, MODULE):
+        found += [
+            verdict.compare(f"{name}: median latency in the attack, to the static server's", attack,
+                            ({"system": name}, {"system": STATIC}), "p50_ms",
+                            "it serves on, where the static one is saturated", below=0.5),
+            verdict.every_round(f"{name}: the level in the attack falls to {spike.LOW} or below",
+                                [row["level_least"] for row in attack if row["system"] == name],
+                                "level 1", below=spike.LOW + 0.5, origin=verdict.loosened(
+                                    verdict.SOURCE, "1", "how far it must fall depends on what "
+                                    "the levels cost"))]
+    before = [row for row in rows if row["phase"] == "before"]
+    return found + [verdict.compare(
+        f"{PLUGIN}: CPU before the attack, to that of {MODULE}", before,
+        ({"system": PLUGIN}, {"system": MODULE}), "cpu_share", "more flexible, and more complex",
+        below=1.25)]
+
+
+def draw(run, over_time):
+    def curves(key, step=False):
+        return [plot.Curve([row["at_s"] for row in points], [row[key] for row in points], name,
+                           COLOURS[name], step=step) for name, points in over_time.items()]
+
+    plot.panels(run, "", "demand met, latency and level over time (last round)", "seconds", [
+        plot.Panel("responses per second", curves("responses_per_s")),
+        plot.Panel("median latency, ms", curves("p50_ms"), log=True),
+        plot.Panel("gzip level", curves("level", step=True),
+                   limits={"bottom": 0, "top": CEILING + 0.5})])
+
+
+def run(run):
+    systems = Systems(run)
+    rows, over_time = measure(run, systems)
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("system", "phase"),
+                     ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share"))
+    run.save_table("time", [{"system": name, **row} for name, points in over_time.items()
+                            for row in points])
+    draw(run, over_time)
+    text = (f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
+            f"Level {CEILING} in the module is saturated by "
+            f"{several({row['capacity'] for row in rows})} pages of 120 KB a second; the load is "
+            f"{100 * spike.NEAR:.0f} % of that, and {arrivals.ATTACK} times as much in the attack, "
+            f"which lasts {run.scale.seconds:g} s. The CPU of php-fpm, httpd and elasticd is "
+            f"counted. Both controllers are in mode mix, their interval is "
+            f"{1000 * systems.interval:.0f} ms; System-B's httpd has no compression of its own.")
+    return Outcome(text, verdict.unless_busy(judge(rows), rows), HEADLINE,
+                   [*rounds.failures(rows, "system"), *rounds.disturbance(rows)])

@@ -1,0 +1,96 @@
+"""Compression where pages are made: elasticd beside httpd, and PHP's plugin, which follows it.
+
+httpd is without this module. The position is read from elasticd's file as any program reads it.
+"""
+
+import contextlib
+import pathlib
+import struct
+import threading
+
+from benchkit import fpm, position, replay, server, site, tools
+
+NAME = "elastic.position"
+POLL = 0.05  # seconds between two looks at the position
+DAEMON_PATIENCE = 15  # seconds for elasticd to publish
+
+PAGE = """<?php
+require '{plugin}';
+elastic_start('{path}', {floor}, {ceiling});
+require __DIR__ . '/page.php';
+"""
+
+
+class Elasticd:
+    """An elasticd of the run, on the server's CPU, whose load it watches."""
+
+    def __init__(self, run, interval, control="mix"):
+        folder = run.folder(run.new_name("elasticd"))
+        folder.chmod(0o755)
+        self.path, log = folder / NAME, folder / "output.log"
+        # Children of another user read the file.
+        self.process = run.start(
+            [tools.elasticd(), "--foreground", "--file", str(self.path), "--control", control,
+             "--interval", f"{1000 * interval:.0f}ms", "--nice", "-5"], log)
+        tools.wait_for(lambda: self.share() is not None or self.process.poll() is not None,
+                       DAEMON_PATIENCE)
+        if self.share() is None:
+            raise tools.BenchError("elasticd did not start: "
+                                   + tools.last_line(log.read_text(errors="replace")))
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def share(self):
+        """Where between floor and ceiling it is, 0 to 1; None where nothing is published."""
+        with contextlib.suppress(OSError, struct.error):
+            fields = position.LAYOUT.unpack(self.path.read_bytes()[:position.LAYOUT.size])
+            fraction, whole, top = fields[4:7]
+            return (whole + fraction / position.ONE) / top if top else 1.0
+        return None
+
+
+class Trace:
+    """The level over time, of a block's duration: (seconds since the epoch, level)."""
+
+    def __init__(self, daemon, floor, ceiling, clock):
+        self.levels = []
+        self._of = lambda share: floor + share * (ceiling - floor)
+        self._daemon, self._clock = daemon, clock
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self):
+        while not self._ended.wait(POLL):
+            share = self._daemon.share()
+            if share is not None:
+                self.levels.append((self._clock(), self._of(share)))
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *problem):
+        self._ended.set()
+        self._thread.join()
+
+
+def plugin_site(run, dynamic, daemon, floor, ceiling):
+    """The pages of a php_site(), compressed by the plugin."""
+    plugin = tools.ROOT / "plugins" / "php" / "elastic.php"
+    copy = pathlib.Path(dynamic.folder) / "elastic.php"  # where php-fpm's user may read it
+    copy.write_bytes(plugin.read_bytes())
+    (dynamic.folder / "plugin.php").write_text(
+        PAGE.format(plugin=copy, path=daemon.path, floor=floor, ceiling=ceiling), encoding="utf-8")
+    return site.Site(run, dynamic.folder, "/plugin.php", dynamic.snippet, fpm.MODULES,
+                     [*dynamic.helpers, daemon.pid])
+
+
+def serve(one):
+    """A started httpd without this module in front of a plugin_site()."""
+    httpd = server.Httpd(one.run, one.run.new_name("httpd"), replay.SNIPPET + one.snippet,
+                         modules=one.modules, site=one.folder, elastic=False)
+    httpd.start()
+    httpd.helpers = one.helpers
+    return httpd
