@@ -49,7 +49,8 @@ HARMS = {
     "a folder": lambda file: (file.path.unlink(), file.path.mkdir()),
     "a fifo": lambda file: (file.path.unlink(), os.mkfifo(file.path)),
     "of an old version": lambda file: file.write(0, version=0),
-    "stale": lambda file: file.write(0, age=601),
+    # A machine may have been up for seconds only: ten short intervals.
+    "stale": lambda file: file.write(0, age=6, interval=500),
     "of another boot": lambda file: file.write(0, age=-3600),
     "stopped": lambda file: file.write(0, flags=ENDED),
     "beyond its top": lambda file: file.write(9, top=8),
