@@ -177,7 +177,7 @@ el_as_root() {
 
 # el_apt ARGUMENT...: apt-get as root, asking nothing.
 el_apt() {
-    el_as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+    el_as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@"
 }
 
 # Whether services may be started is asked of this program, where it is there.

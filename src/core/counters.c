@@ -22,6 +22,9 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault)
 void el_counters_reset(el_counters_t *counters, uint64_t now)
 {
     atomic_store(&counters->started, now);
+    for (unsigned i = 0; i < EL_SHOWN_COUNT; i++) {
+        atomic_store(&counters->shown[i], 0);
+    }
     for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
         for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
             atomic_store(&counters->stripe[s].count[c], 0);
@@ -46,6 +49,17 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
         total += atomic_load_explicit(&counters->stripe[s].count[counter], memory_order_relaxed);
     }
     return total;
+}
+
+uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate)
+{
+    _Atomic uint64_t *shown = &counters->shown[which];
+    uint64_t highest = atomic_load_explicit(shown, memory_order_relaxed);
+    uint64_t now = estimate > 0 ? (uint64_t)estimate : 0;
+
+    while (now > highest && !atomic_compare_exchange_weak(shown, &highest, now)) {
+    }
+    return now > highest ? now : highest;
 }
 
 el_work_t el_counters_work(const el_counters_t *counters)

@@ -201,6 +201,11 @@ bool el_goal_is_priced(const el_goal_t *goal)
     return goal->kind != EL_GOAL_CPU;
 }
 
+bool el_goal_has_prices(const el_goal_t *goal)
+{
+    return goal->kind == EL_GOAL_COST;
+}
+
 static double worth_of_latency(const el_goal_t *goal, double before, double p95_usec)
 {
     double worth = before > 0 ? before : LATENCY_WORTH_FIRST;

@@ -3,10 +3,6 @@
 /* A share of 1. */
 #define WHOLE 1e6
 
-static const el_counter_t daily[EL_HISTORY_COUNTERS] = {
-    EL_COUNT_COMPRESSED, EL_COUNT_BYTES_IN, EL_COUNT_BYTES_OUT, EL_COUNT_PRECOMPRESSED,
-};
-
 static uint64_t get(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
@@ -61,28 +57,32 @@ bool el_history_get(const el_history_t *history, uint64_t minute, el_history_poi
 void el_history_begin(el_history_t *history, uint64_t day, const el_counters_t *counters)
 {
     uint64_t before = get(&history->day);
+    el_savings_counts_t now;
 
     if (before == day) {
         return;
     }
-    for (unsigned i = 0; before > 0 && i < EL_HISTORY_COUNTERS; i++) {
-        set(&history->before[i], el_counters_total(counters, daily[i]));
+    now = el_savings_counted(counters);
+    for (int i = 0; before > 0 && i < EL_SAVINGS_COUNT; i++) {
+        set(&history->before[i], now.count[i]);
     }
     set(&history->day, day);
 }
 
 /* Before the first sample of a day, all that was counted is of the days before. */
-uint64_t el_history_today(const el_history_t *history, uint64_t day, unsigned which,
-                          const el_counters_t *counters)
+el_savings_counts_t el_history_today(const el_history_t *history, uint64_t day,
+                                     const el_counters_t *counters)
 {
     uint64_t began = get(&history->day);
-    uint64_t total = el_counters_total(counters, daily[which]);
-    uint64_t before = get(&history->before[which]);
+    el_savings_counts_t counts = el_savings_counted(counters);
 
-    if (began != day && began > 0) {
-        return 0;
+    for (int i = 0; i < EL_SAVINGS_COUNT; i++) {
+        uint64_t before = get(&history->before[i]);
+        bool is_over = began != day && began > 0;
+
+        counts.count[i] = !is_over && counts.count[i] > before ? counts.count[i] - before : 0;
     }
-    return total > before ? total - before : 0;
+    return counts;
 }
 
 void el_history_reset(el_history_t *history)
@@ -91,7 +91,7 @@ void el_history_reset(el_history_t *history)
         empty(&history->minute[i], 0);
     }
     set(&history->day, 0);
-    for (size_t i = 0; i < EL_HISTORY_COUNTERS; i++) {
+    for (int i = 0; i < EL_SAVINGS_COUNT; i++) {
         set(&history->before[i], 0);
     }
 }

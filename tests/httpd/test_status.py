@@ -145,6 +145,70 @@ def test_the_page_says_what_was_saved_and_by_what(site):
     site.wait_for(lambda: saved() == {"today", "since the start"}, 60, "what was saved")
 
 
+def compared(server):
+    """{row: [today, since the start]} of the page's table of what was saved."""
+    page = server.get("/elastic-status").body.decode()
+    table = page[page.index("What it took"):]
+    return {name: [today, ever] for name, today, ever in re.findall(
+        '<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td></tr>',
+        table[:table.index("</table>")])}
+
+
+LEVEL = "Elastic On\nElasticControl off\nElasticLevel gzip {level}\nElasticLevel br {level}\n"
+
+
+@pytest.mark.parametrize("coding,level,cpu,size", [("gzip", 1, "less", "more"),
+                                                   ("br", 10, "more", "less")])
+def test_savings_are_against_mod_deflate(httpd, coding, level, cpu, size):
+    """Its level 6 takes longer than level 1 and sends less; brotli's 10 is the opposite."""
+    server = httpd(LEVEL.format(level=level), files={"a.txt": bodies.text(60000)})
+    for _ in range(64):
+        assert server.get("/a.txt", ae=coding).coding == coding
+    status = {key: float(value) for key, value in server.status().items()
+              if key.startswith(("ElasticModDeflate", "ElasticToday", "ElasticCpu", "ElasticBytes"))}
+    sent = status["ElasticBytesOut"]
+    assert 0.5 * sent < status["ElasticModDeflateBytesOut"] < 2 * sent
+    assert (status["ElasticModDeflateBytesOut"] > sent) == (size == "less")
+    assert status["ElasticCpuSavedUsec"] == pytest.approx(
+        status["ElasticModDeflateCpuUsec"] - status["ElasticCpuUsec"], abs=2)
+    assert (status["ElasticCpuSavedUsec"] > 0) == (cpu == "less")
+    # A day may have begun meanwhile.
+    assert status["ElasticTodayBytesIn"] <= status["ElasticBytesIn"] == 64 * 60000
+    assert status["ElasticTodayCompressed"] <= 64
+    rows = compared(server)
+    assert rows["CPU time, against mod_deflate 6"][1].endswith(cpu)
+    assert rows["Bytes, against mod_deflate 6"][1].endswith(size)
+    assert not any(name.startswith("Money") for name in rows)
+    assert "ElasticGoal cost PRICE/h PRICE/GB" in server.get("/elastic-status").body.decode()
+    assert not any("Money" in key for key in server.status())
+
+
+def test_money_is_at_the_operators_prices(httpd):
+    """Bytes at a price at which CPU time is nothing; then the other way round."""
+    server = httpd("Elastic On\nElasticGoal cost 0/h 1000000/GB\n",
+                   files={"a.txt": bodies.text(60000)})
+    for _ in range(32):
+        server.get("/a.txt", ae="gzip")
+    status = {key: value for key, value in server.status().items()}
+    saved = int(status["ElasticBytesIn"]) - int(status["ElasticBytesOut"])
+    assert float(status["ElasticMoneySaved"]) == pytest.approx(saved / 1000, rel=1e-6)
+    beside = int(status["ElasticModDeflateBytesOut"]) - int(status["ElasticBytesOut"])
+    assert float(status["ElasticMoneySavedModDeflate"]) == pytest.approx(beside / 1000, rel=1e-6)
+    assert status["ElasticMoneyGB"] == "1000000.000000"
+    rows = compared(server)
+    assert rows["Money, against no compression"][1] == f"{saved / 1000:.2f} less"
+    server.configure("Elastic On\nElasticGoal cost 3600/h 0/GB\n")
+    server.restart()
+    for _ in range(32):
+        server.get("/a.txt", ae="gzip")
+    status = server.status()
+    spent = sum(int(status[key]) for key in ("ElasticCpuUsec", "ElasticExploredUsec")) / 1e6
+    assert float(status["ElasticMoneySaved"]) == pytest.approx(-spent, abs=1e-5)
+    assert compared(server)["Money, against no compression"][1].endswith(" more")
+    assert json.loads(server.get("/elastic-status?json").body)["ElasticMoneyCoreHour"] == 3600
+    assert b"\nelastic_core_hour_price 3600.0" in server.get("/elastic-status?openmetrics").body
+
+
 def test_each_reason_on_the_page_leads_to_what_it_means(site):
     site.get("/a.txt")
     text = site.get("/elastic-status").body.decode()

@@ -48,7 +48,7 @@ END_TEST
 
 static uint64_t today(uint64_t day)
 {
-    return el_history_today(&history, day, 1, &counters);
+    return el_history_today(&history, day, &counters).count[EL_SAVINGS_BYTES_IN];
 }
 
 START_TEST(a_day_begins_with_nothing)

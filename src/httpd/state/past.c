@@ -48,7 +48,26 @@ bool el_past_minute(unsigned age, el_history_point_t *point)
     return el_history_get(el_shared.history, minute_now() - age, point);
 }
 
-uint64_t el_past_today(unsigned which)
+el_savings_t el_past_today(void)
 {
-    return el_history_today(el_shared.history, day_now(), which, el_shared.counters);
+    el_savings_counts_t counts =
+        el_history_today(el_shared.history, day_now(), el_shared.counters);
+
+    return el_savings_of(&counts);
+}
+
+static double risen(el_shown_t which, double estimate)
+{
+    return (double)el_counters_shown(el_shared.counters, which, estimate);
+}
+
+el_savings_t el_past_ever(void)
+{
+    el_savings_counts_t counts = el_savings_counted(el_shared.counters);
+    el_savings_t savings = el_savings_of(&counts);
+
+    savings.encoding_usec = risen(EL_SHOWN_CPU_USEC, savings.encoding_usec);
+    savings.stock_usec = risen(EL_SHOWN_STOCK_USEC, savings.stock_usec);
+    savings.stock_out = risen(EL_SHOWN_STOCK_OUT, savings.stock_out);
+    return savings;
 }

@@ -12,7 +12,10 @@ void el_past_note(void);
 /* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
 bool el_past_minute(unsigned age, el_history_point_t *point);
 
-/* A counter of el_history_begin()'s order, since midnight, or the start where that was later. */
-uint64_t el_past_today(unsigned which);
+/* What was saved since midnight of this place's time, or since the start where that was later. */
+el_savings_t el_past_today(void);
+
+/* What was saved since the start; times and bytes that are estimates never fall. */
+el_savings_t el_past_ever(void);
 
 #endif

@@ -45,6 +45,18 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
+/* What one response took, and what it would have with mod_deflate. */
+static void count_sampled(el_coding_t coding, int level, const el_usage_t *usage)
+{
+    el_measured_t stock = el_costs_stock(coding, level, usage->in, usage->out);
+
+    el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
+    el_shared_count(EL_COUNT_SAMPLED_OUT, usage->out);
+    el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
+    el_shared_count(EL_COUNT_STOCK_NSEC, stock.cpu_nsec);
+    el_shared_count(EL_COUNT_STOCK_OUT, stock.out);
+}
+
 /* The notes and counters of a response that went out encoded by `engine`. */
 static void count(request_rec *r, el_coding_t coding, const char *engine, int level,
                   const el_usage_t *usage)
@@ -71,8 +83,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     }
     el_ratios_update(r->content_type, coding, usage->in, usage->out);
     if (usage->sampled) {
-        el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
-        el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
+        count_sampled(coding, level, usage);
         el_paths_worked(r, cpu_nsec(usage) * EL_STATS_EVERY);
     }
 }

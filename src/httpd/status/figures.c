@@ -5,7 +5,10 @@
 #include "httpd/control/ladders.h"
 #include "httpd/control/sampler.h"
 #include "httpd/state/holders.h"
+#include "httpd/state/past.h"
 #include "httpd/state/shared.h"
+#include "httpd/status/figure_list.h"
+#include "httpd/status/figures_saved.h"
 
 #include "elastic/decide.h"
 #include "engines/engines.h"
@@ -19,79 +22,6 @@
 /* The time of eight bits at 1 Mbit/s. */
 #define NSEC_OF_BYTE_AT_MBIT 8000.
 
-/* How many of a key's unit are one of its metric's. */
-#define MILLIS 1e3
-#define MICROS 1e6
-#define NANOS 1e9
-
-/* What is known of a figure before its value. */
-typedef struct {
-    const char *key;
-    const char *text;
-    el_family_t own;           /* a family of this figure alone; without a name: none */
-    const el_family_t *family; /* one that has others too, or NULL */
-    const char *label;
-    const char *label_value;
-    double per_unit; /* of the key's unit in the family's; 0: they are the same */
-} row_t;
-
-/* Families of their own. */
-#define GAUGE(name, unit, help) {name, EL_METRIC_GAUGE, unit, help}
-#define COUNTER(name, unit, help) {name, EL_METRIC_COUNTER, unit, help}
-#define NONE {NULL, EL_METRIC_GAUGE, NULL, NULL}
-
-/* A row of a family of its own, in whose unit the key's is `per_unit`; of one that it shares. */
-#define ROW(key, text, own) {key, text, own, NULL, NULL, NULL, 0}
-#define ROW_IN(per_unit, key, text, own) {key, text, own, NULL, NULL, NULL, per_unit}
-#define ROW_OF(family, key, text, label, value) {key, text, NONE, family, label, value, 0}
-
-typedef struct {
-    apr_pool_t *pool;
-    apr_array_header_t *figures;
-} list_t;
-
-/* `row` outlives the list where it has a family of its own. */
-static el_figure_t *add(list_t *list, const row_t *row, bool is_number, const char *value)
-{
-    el_figure_t *figure = apr_array_push(list->figures);
-
-    *figure = (el_figure_t){
-        .key = row->key,
-        .value = value,
-        .text = row->text,
-        .number = is_number,
-        .family = row->own.name ? &row->own : row->family,
-        .label = row->label,
-        .label_value = row->label_value,
-        .sample = value,
-    };
-    return figure;
-}
-
-static void add_text(list_t *list, const row_t *row, const char *value)
-{
-    add(list, row, false, value);
-}
-
-static void add_number(list_t *list, const row_t *row, const char *text, double value)
-{
-    el_figure_t *figure = add(list, row, true, text);
-
-    if (row->per_unit > 0) {
-        figure->sample = apr_psprintf(list->pool, "%.12g", value / row->per_unit);
-    }
-}
-
-static void add_count(list_t *list, const row_t *row, uint64_t value)
-{
-    add_number(list, row, apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value), (double)value);
-}
-
-static void add_share(list_t *list, const row_t *row, double value)
-{
-    add_number(list, row, apr_psprintf(list->pool, "%.3f", value), value);
-}
-
 static const char *control_word(void)
 {
     static const char *const words[] = {
@@ -104,47 +34,50 @@ static const char *control_word(void)
     return el_shared.config.position ? "external" : words[el_shared.config.control.mode];
 }
 
-static void add_build(list_t *list)
+static void add_build(el_list_t *list)
 {
     static const el_family_t build = {"elastic_build", EL_METRIC_INFO, "",
                                       "The module and its compression libraries"};
-    static const row_t version = ROW_OF(&build, "ElasticVersion", "mod_elastic", "version", NULL);
-    static const row_t engines = ROW_OF(&build, "ElasticEngines", "Built in", "engines", NULL);
-    static const row_t uptime = ROW("ElasticUptime", "Running for, s",
-                                    GAUGE("elastic_uptime_seconds", "seconds",
-                                          "Time since the start, or the last full restart"));
+    static const el_row_t texts[] = {
+        ROW_OF(&build, "ElasticVersion", "mod_elastic", "version", NULL),
+        ROW_OF(&build, "ElasticEngines", "Built in", "engines", NULL),
+    };
+    static const el_row_t uptime = ROW("ElasticUptime", "Running for, s",
+                                       GAUGE("elastic_uptime_seconds", "seconds",
+                                             "Time since the start, or the last full restart"));
     uint64_t started = atomic_load(&el_shared.counters->started);
     uint64_t now = el_clock_usec();
 
-    add_text(list, &version, ELASTIC_VERSION);
-    add_text(list, &engines, el_engine_list(apr_palloc(list->pool, ENGINES_SIZE), ENGINES_SIZE));
-    add_count(list, &uptime, now > started ? (uint64_t)((double)(now - started) / MICROS) : 0);
+    el_add_text(list, &texts[0], ELASTIC_VERSION);
+    el_add_text(list, &texts[1],
+                el_engine_list(apr_palloc(list->pool, ENGINES_SIZE), ENGINES_SIZE));
+    el_add_count(list, &uptime, now > started ? (uint64_t)((double)(now - started) / MICROS) : 0);
 }
 
-static void add_controller(list_t *list)
+static void add_controller(el_list_t *list)
 {
     static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO, "",
                                            "What moves the levels, what for, and by which load"};
-    static const row_t rows[] = {
+    static const el_row_t rows[] = {
         ROW_OF(&controller, "ElasticControl", "Controller", "control", NULL),
         ROW_OF(&controller, "ElasticGoal", "Goal", "goal", NULL),
         ROW_OF(&controller, "ElasticLoad", "Load", "load", NULL),
     };
-    static const row_t follows = ROW("ElasticFollows", "Follows the position file",
-                                     GAUGE("elastic_follows_file", "",
-                                           "1 while the position file is followed"));
+    static const el_row_t follows = ROW("ElasticFollows", "Follows the position file",
+                                        GAUGE("elastic_follows_file", "",
+                                              "1 while the position file is followed"));
 
-    add_text(list, &rows[0], control_word());
-    add_text(list, &rows[1], el_shared.config.goal);
-    add_text(list, &rows[2], el_sampler_load(list->pool));
+    el_add_text(list, &rows[0], control_word());
+    el_add_text(list, &rows[1], el_shared.config.goal);
+    el_add_text(list, &rows[2], el_sampler_load(list->pool));
     if (el_shared.config.position) {
-        add_count(list, &follows, atomic_load(&el_shared.state->source) == EL_SOURCE_FILE);
+        el_add_count(list, &follows, atomic_load(&el_shared.state->source) == EL_SOURCE_FILE);
     }
 }
 
-static void add_position(list_t *list)
+static void add_position(el_list_t *list)
 {
-    static const row_t cpu[] = {
+    static const el_row_t cpu[] = {
         ROW("ElasticCPU", "CPU load, last sample",
             GAUGE("elastic_cpu_load_ratio", "ratio", "CPU load of the last sample")),
         ROW("ElasticCPULow", "Effort goes up below",
@@ -152,31 +85,32 @@ static void add_position(list_t *list)
         ROW("ElasticCPUHigh", "Effort goes down above",
             GAUGE("elastic_cpu_high_ratio", "ratio", "Load above which effort goes down")),
     };
-    static const row_t interval = ROW_IN(MILLIS, "ElasticInterval", "Between samples, ms",
-                                         GAUGE("elastic_sample_interval_seconds", "seconds",
-                                               "Time between samples of the load"));
-    static const row_t samples = ROW("ElasticSamples", "Samples",
-                                     COUNTER("elastic_samples", "", "Samples of the load"));
-    static const row_t steps = ROW("ElasticSteps", "Changes of the position",
-                                   COUNTER("elastic_position_changes", "",
-                                           "Changes of the position by the controller"));
-    static const row_t position = ROW("ElasticPosition", "Position, 0 the floor, 1 the ceiling",
-                                      GAUGE("elastic_position_ratio", "ratio",
-                                            "Position of the levels, 0 the floor, 1 the ceiling"));
+    static const el_row_t interval = ROW_IN(MILLIS, "ElasticInterval", "Between samples, ms",
+                                            GAUGE("elastic_sample_interval_seconds", "seconds",
+                                                  "Time between samples of the load"));
+    static const el_row_t samples = ROW("ElasticSamples", "Samples",
+                                        COUNTER("elastic_samples", "", "Samples of the load"));
+    static const el_row_t steps = ROW("ElasticSteps", "Changes of the position",
+                                      COUNTER("elastic_position_changes", "",
+                                              "Changes of the position by the controller"));
+    static const el_row_t position = ROW("ElasticPosition", "Position, 0 the floor, 1 the ceiling",
+                                         GAUGE("elastic_position_ratio", "ratio",
+                                               "Position of the levels, 0 the floor, 1 the "
+                                               "ceiling"));
     const el_control_config_t *config = &el_shared.config.control;
     const el_state_t *state = el_shared.state;
     el_control_state_t control = el_state_control(state);
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
 
     /* Always a number, for programs; while ElasticSamples is 0 there was no sample. */
-    add_share(list, &cpu[0], load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
-    add_share(list, &cpu[1], config->low);
-    add_share(list, &cpu[2], config->high);
-    add_count(list, &interval, el_shared.config.interval / 1000);
-    add_count(list, &samples, atomic_load(&state->samples));
-    add_count(list, &steps, atomic_load(&state->steps));
-    add_share(list, &position,
-              control.top ? el_control_position(control) / control.top : 1);
+    el_add_share(list, &cpu[0], load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
+    el_add_share(list, &cpu[1], config->low);
+    el_add_share(list, &cpu[2], config->high);
+    el_add_count(list, &interval, el_shared.config.interval / 1000);
+    el_add_count(list, &samples, atomic_load(&state->samples));
+    el_add_count(list, &steps, atomic_load(&state->steps));
+    el_add_share(list, &position,
+                 control.top ? el_control_position(control) / control.top : 1);
 }
 
 /* The level for a large page whose client takes no other coding. */
@@ -197,9 +131,9 @@ static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
  * What a saved byte may cost, and the rate of the wire on which that is the time it takes. Always
  * numbers, for programs: 0 until the first sample, and while a position file is followed.
  */
-static void add_price(list_t *list, double price)
+static void add_price(el_list_t *list, double price)
 {
-    static const row_t rows[] = {
+    static const el_row_t rows[] = {
         ROW_IN(NANOS, "ElasticPrice", "Price of a saved byte, ns of CPU time",
                GAUGE("elastic_byte_price_seconds", "seconds",
                      "CPU time that a saved byte may cost")),
@@ -207,56 +141,56 @@ static void add_price(list_t *list, double price)
     };
     double rate = price > 0 ? NSEC_OF_BYTE_AT_MBIT / price : 0;
 
-    add_number(list, &rows[0], apr_psprintf(list->pool, "%.3f", price), price);
-    add_number(list, &rows[1], apr_psprintf(list->pool, "%.3f", rate), rate);
+    el_add_number(list, &rows[0], apr_psprintf(list->pool, "%.3f", price), price);
+    el_add_number(list, &rows[1], apr_psprintf(list->pool, "%.3f", rate), rate);
 }
 
-static void add_levels(list_t *list)
+static void add_levels(el_list_t *list)
 {
     static const el_family_t level = {"elastic_level", EL_METRIC_GAUGE, "",
                                       "Level for a client of this one coding now"};
     static const struct {
         el_coding_t coding;
-        row_t row;
+        el_row_t row;
     } rows[] = {
         {EL_GZIP, ROW_OF(&level, "ElasticLevelGzip", "Level of gzip", "coding", "gzip")},
         {EL_BR, ROW_OF(&level, "ElasticLevelBr", "Level of br", "coding", "br")},
         {EL_ZSTD, ROW_OF(&level, "ElasticLevelZstd", "Level of zstd", "coding", "zstd")},
     };
-    static const row_t bypass = ROW("ElasticBypass", "Bypass (1: nothing is compressed)",
-                                    GAUGE("elastic_bypass", "",
-                                          "1 while nothing is compressed because of the load"));
+    static const el_row_t bypass = ROW("ElasticBypass", "Bypass (1: nothing is compressed)",
+                                       GAUGE("elastic_bypass", "",
+                                             "1 while nothing is compressed because of the load"));
     el_control_state_t control = el_state_control(el_shared.state);
     el_turn_t turn = el_shared_priced(control);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         el_range_t range = el_policy_site()->range[rows[i].coding];
 
-        add_count(list, &rows[i].row,
-                  range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
+        el_add_count(list, &rows[i].row,
+                     range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
     }
     if (el_control_is_priced(&el_shared.config.control)) {
         add_price(list, turn.price > 0 ? turn.price : 0);
     }
-    add_count(list, &bypass, control.bypass);
+    el_add_count(list, &bypass, control.bypass);
 }
 
 /* A counter of the shared block; `divisor` leads from its unit to the key's. */
 typedef struct {
     el_counter_t counter;
     unsigned divisor;
-    row_t row;
+    el_row_t row;
 } counter_row_t;
 
-static void add_counters(list_t *list, const counter_row_t *rows, size_t count)
+static void add_counters(el_list_t *list, const counter_row_t *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        add_count(list, &rows[i].row,
-                  el_counters_total(el_shared.counters, rows[i].counter) / rows[i].divisor);
+        el_add_count(list, &rows[i].row,
+                     el_counters_total(el_shared.counters, rows[i].counter) / rows[i].divisor);
     }
 }
 
-static void add_compressed(list_t *list)
+static void add_compressed(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_COMPRESSED, 1,
@@ -269,9 +203,9 @@ static void add_compressed(list_t *list)
          ROW("ElasticBytesOut", "Their bytes after",
              COUNTER("elastic_output_bytes", "bytes", "Bodies of compressed responses, after"))},
     };
-    static const row_t cpu = ROW_IN(MICROS, "ElasticCpuUsec", "CPU time in the encoders, µs",
-                                    COUNTER("elastic_encoding_cpu_seconds", "seconds",
-                                            "CPU time in the encoders, estimated"));
+    static const el_row_t cpu = ROW_IN(MICROS, "ElasticCpuUsec", "CPU time in the encoders, µs",
+                                       COUNTER("elastic_encoding_cpu_seconds", "seconds",
+                                               "CPU time in the encoders, estimated"));
     static const counter_row_t siblings[] = {
         {EL_COUNT_PRECOMPRESSED, 1,
          ROW("ElasticPrecompressed", "Responses served from siblings",
@@ -279,7 +213,7 @@ static void add_compressed(list_t *list)
     };
 
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
-    add_count(list, &cpu, (uint64_t)el_work_usec(el_counters_work(el_shared.counters)));
+    el_add_count(list, &cpu, (uint64_t)el_past_ever().encoding_usec);
     add_counters(list, siblings, 1);
 }
 
@@ -290,16 +224,16 @@ typedef struct {
     el_family_t family;
 } noted_t;
 
-static void add_noted(list_t *list, const noted_t *noted, const char *note, const char *text,
+static void add_noted(el_list_t *list, const noted_t *noted, const char *note, const char *text,
                       el_counter_t counter)
 {
-    row_t row = ROW_OF(&noted->family, apr_pstrcat(list->pool, noted->key, note, NULL),
-                       apr_pstrcat(list->pool, noted->text, text, NULL), "reason", note);
+    el_row_t row = ROW_OF(&noted->family, apr_pstrcat(list->pool, noted->key, note, NULL),
+                          apr_pstrcat(list->pool, noted->text, text, NULL), "reason", note);
 
-    add_count(list, &row, el_counters_total(el_shared.counters, counter));
+    el_add_count(list, &row, el_counters_total(el_shared.counters, counter));
 }
 
-static void add_sibling_faults(list_t *list)
+static void add_sibling_faults(el_list_t *list)
 {
     static const noted_t noted = {
         "ElasticPrecompressedSkipped-", "Siblings not sent: ",
@@ -311,7 +245,7 @@ static void add_sibling_faults(list_t *list)
     }
 }
 
-static void add_reasons(list_t *list)
+static void add_reasons(el_list_t *list)
 {
     static const noted_t noted = {
         "ElasticSkipped-", "Not compressed: ",
@@ -323,7 +257,7 @@ static void add_reasons(list_t *list)
     }
 }
 
-static void add_cache(list_t *list)
+static void add_cache(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_CACHE_HITS, 1,
@@ -356,7 +290,7 @@ static void add_cache(list_t *list)
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_dictionaries(list_t *list)
+static void add_dictionaries(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_DICTIONARIES, 1,
@@ -389,7 +323,7 @@ static void add_dictionaries(list_t *list)
     }
 }
 
-static void add_learning(list_t *list)
+static void add_learning(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_PROBES, 1,
@@ -408,9 +342,9 @@ static void add_learning(list_t *list)
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-static void add_memory(list_t *list)
+static void add_memory(el_list_t *list)
 {
-    static const row_t now[] = {
+    static const el_row_t now[] = {
         ROW("ElasticInFlight", "Bodies in an encoder now",
             GAUGE("elastic_in_flight_bodies", "", "Bodies that are in an encoder")),
         ROW("ElasticPool", "Bytes that are kept for the next bodies",
@@ -419,7 +353,7 @@ static void add_memory(list_t *list)
             GAUGE("elastic_near_bytes", "bytes",
                   "Kept encodings that processes have in their own memory")),
     };
-    static const row_t bound[] = {
+    static const el_row_t bound[] = {
         ROW("ElasticMemory", "Bytes that bodies on their way hold",
             GAUGE("elastic_memory_bytes", "bytes", "Memory that bodies on their way hold")),
         ROW("ElasticMaxMemory", "Of, at most",
@@ -428,18 +362,18 @@ static void add_memory(list_t *list)
     };
 
     el_holders_forget_gone();
-    add_count(list, &now[0], el_held_nbytes(el_shared.busy));
-    add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
-    add_count(list, &now[2], el_held_nbytes(&el_shared.cache->near));
+    el_add_count(list, &now[0], el_held_nbytes(el_shared.busy));
+    el_add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
+    el_add_count(list, &now[2], el_held_nbytes(&el_shared.cache->near));
     if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
-        add_count(list, &bound[0], el_held_nbytes(el_shared.held));
-        add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);
+        el_add_count(list, &bound[0], el_held_nbytes(el_shared.held));
+        el_add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);
     }
 }
 
 apr_array_header_t *el_figures(apr_pool_t *pool)
 {
-    list_t list = {pool, apr_array_make(pool, 64, sizeof(el_figure_t))};
+    el_list_t list = {pool, apr_array_make(pool, 64, sizeof(el_figure_t))};
 
     add_build(&list);
     add_controller(&list);
@@ -447,6 +381,7 @@ apr_array_header_t *el_figures(apr_pool_t *pool)
     add_levels(&list);
     add_compressed(&list);
     add_sibling_faults(&list);
+    el_figures_add_saved(&list);
     add_cache(&list);
     add_dictionaries(&list);
     add_learning(&list);

@@ -2,6 +2,7 @@
 
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"
+#include "httpd/status/figure_list.h"
 #include "httpd/status/figures.h"
 
 #include "apr_strings.h"

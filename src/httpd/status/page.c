@@ -1,7 +1,9 @@
 #include "httpd/status/page.h"
 
+#include "httpd/status/figure_list.h"
 #include "httpd/status/figures.h"
 #include "httpd/status/page_parts.h"
+#include "httpd/status/page_saved.h"
 #include "httpd/status/status_costs.h"
 
 #include "http_protocol.h"
@@ -22,6 +24,7 @@ static const char style[] =
     ".saved { display: flex; flex-wrap: wrap; gap: 0 2em }\n"
     ".saved div { flex: 1 1 14em }\n"
     ".saved p { margin: 0 }\n"
+    ".saved + table { margin-top: 1em }\n"
     ".large { font-size: 2em }\n"
     ".warnings { border: 2px solid var(--load); padding: 0 1em }\n"
     ".warnings h2 { margin-top: .5em }\n"

@@ -26,8 +26,7 @@ static uint64_t total(el_counter_t counter)
     return el_counters_total(el_shared.counters, counter);
 }
 
-/* Bytes with a unit, and what is left of them in percent. */
-static const char *bytes(apr_pool_t *pool, uint64_t nbytes)
+const char *el_page_bytes(apr_pool_t *pool, uint64_t nbytes)
 {
     static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
     double value = (double)nbytes;
@@ -38,40 +37,6 @@ static const char *bytes(apr_pool_t *pool, uint64_t nbytes)
         unit++;
     }
     return apr_psprintf(pool, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
-static void write_saved(request_rec *r, const char *when, const uint64_t *counter)
-{
-    uint64_t in = counter[1], out = counter[2];
-    uint64_t saved = in > out ? in - out : 0;
-
-    ap_rprintf(r,
-               "<div><h2>Saved %s</h2><p class=\"large\">%s</p><p>%.0f %% of %s, in "
-               "%" APR_UINT64_T_FMT " responses; %" APR_UINT64_T_FMT
-               " more from precompressed files</p></div>\n",
-               when, bytes(r->pool, saved), in ? 100. * (double)saved / (double)in : 0,
-               bytes(r->pool, in), counter[0], counter[3]);
-}
-
-void el_page_write_saved(request_rec *r)
-{
-    const uint64_t ever[EL_HISTORY_COUNTERS] = {
-        total(EL_COUNT_COMPRESSED), total(EL_COUNT_BYTES_IN), total(EL_COUNT_BYTES_OUT),
-        total(EL_COUNT_PRECOMPRESSED),
-    };
-    uint64_t today[EL_HISTORY_COUNTERS];
-
-    for (unsigned i = 0; i < EL_HISTORY_COUNTERS; i++) {
-        today[i] = el_past_today(i);
-    }
-    ap_rputs("<section class=\"saved\">\n", r);
-    write_saved(r, "today", today);
-    write_saved(r, "since the start", ever);
-    ap_rprintf(r,
-               "<div><h2>CPU time of encoding</h2><p class=\"large\">%.1f s</p>"
-               "<p>since the start</p></div>\n",
-               el_work_usec(el_counters_work(el_shared.counters)) / 1e6);
-    ap_rputs("</section>\n", r);
 }
 
 /* The lowest levels in each minute of the hour. */
@@ -201,7 +166,7 @@ static void write_series(request_rec *r, el_tally_series_t series)
                    "<tr><th scope=\"row\">%s, %s</th><td>%" APR_UINT64_T_FMT
                    "</td><td>%s</td><td>%s</td><td>%.1f %%</td></tr>\n",
                    el_coding_info(info->coding)->token, info->engine, count,
-                   bytes(r->pool, in.sum), bytes(r->pool, out.sum),
+                   el_page_bytes(r->pool, in.sum), el_page_bytes(r->pool, out.sum),
                    in.sum ? 100. * (double)out.sum / (double)in.sum : 0);
     }
 }
@@ -254,7 +219,8 @@ static void write_vhost(request_rec *r, unsigned place)
                "</td><td>%" APR_UINT64_T_FMT "</td><td>%s</td><td>%s</td></tr>\n",
                ap_escape_html(r->pool, el_vhosts_name(place)), count[EL_VHOST_COMPRESSED],
                count[EL_VHOST_PRECOMPRESSED], count[EL_VHOST_UNCOMPRESSED],
-               bytes(r->pool, count[EL_VHOST_BYTES_IN]), bytes(r->pool, count[EL_VHOST_BYTES_OUT]));
+               el_page_bytes(r->pool, count[EL_VHOST_BYTES_IN]),
+               el_page_bytes(r->pool, count[EL_VHOST_BYTES_OUT]));
 }
 
 void el_page_write_vhosts(request_rec *r)

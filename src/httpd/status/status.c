@@ -1,5 +1,6 @@
 #include "httpd/status/status.h"
 
+#include "httpd/status/figure_list.h"
 #include "httpd/status/figures.h"
 #include "httpd/status/metrics.h"
 #include "httpd/status/page.h"
