@@ -26,6 +26,7 @@ PACKAGES = {
     "caddy": ("caddy", "caddy"),
     "haproxy": ("haproxy", "haproxy"),
     "varnishd": ("varnish", "varnish"),
+    "redis-server": ("redis-server", "redis"),
     "env": ("coreutils", "coreutils"),
     "php-fpm": ("php-fpm", "php-fpm"),
     "apache2": ("apache2-bin", "httpd-core"),
