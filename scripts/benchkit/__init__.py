@@ -39,6 +39,7 @@ streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
 frontier   those of frontier, and of flood
 once       those of once
+dictionary those of dictionary
 
 stats      medians, percentiles, ratios and their intervals
 overhead   what compression costs: CPU beyond that of the same response without it

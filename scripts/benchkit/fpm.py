@@ -57,15 +57,20 @@ MODULES = ("proxy", "proxy_fcgi")  # what an httpd in front of it needs
 
 
 def start(run, site):
-    """Starts a php-fpm of the run, on the server's CPU, whose page.php goes into a document root.
+    """Starts a php-fpm of the run whose page.php goes into a document root; as serve()."""
+    pieces = ",\n".join(php_string(piece) for piece in web.fragments(run))
+    (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
+    (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
+    return serve(run)
+
+
+def serve(run):
+    """Starts a php-fpm of the run, on the server's CPU.
 
     Gives the lines for an httpd in front of it, and its pid.
     """
     folder = run.folder(FOLDER)
     folder.chmod(0o755)
-    pieces = ",\n".join(php_string(piece) for piece in web.fragments(run))
-    (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
-    (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
     configuration, log, socket = folder / "fpm.conf", folder / "output.log", socket_of(run)
     configuration.write_text(CONFIGURATION.format(
         folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),

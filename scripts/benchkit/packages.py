@@ -76,8 +76,22 @@ def installed(name):
     return Package(name, "as installed", tuple(files)) if files else None
 
 
-def fetch(names, say):
-    """Downloads and unpacks what it can; what fails is left out."""
+def whole(names, say, download=True):
+    """The folders of packages with all of their files, in that order; BenchError names those that
+    are not there. Programs are no pages: get() leaves them out.
+    """
+    folders = [cache() / "whole" / name for name in names]
+    absent = [name for name, folder in zip(names, folders) if not folder.exists()]
+    if absent and download:
+        fetch(absent, say, unpack_whole)
+    missing = [folder.name for folder in folders if not folder.exists()]
+    if missing:
+        raise tools.BenchError("Debian packages are missing: " + ", ".join(missing))
+    return folders
+
+
+def fetch(names, say, keep=None):
+    """Downloads what it can, and unpacks it by `keep`; what fails is left out."""
     apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg-deb")
     if not apt or not dpkg:
         return
@@ -86,13 +100,13 @@ def fetch(names, say):
     except OSError as problem:
         say(f"no packages are downloaded: {cache()}: {problem.strerror}")
         return
-    say(f"downloading {len(names)} Debian packages of web pages into {cache()}")
+    say(f"downloading {len(names)} Debian packages into {cache()}")
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder:
         if not download(apt, names, folder):
             for name in names:  # one name that the archive lacks fails all of them
                 download(apt, [name], folder)
         for path in sorted(pathlib.Path(folder).glob("*.deb")):
-            unpack(dpkg, path, pathlib.Path(folder) / "unpacked")
+            (keep or unpack)(dpkg, path, pathlib.Path(folder) / "unpacked")
 
 
 def download(apt, names, folder):
@@ -102,6 +116,14 @@ def download(apt, names, folder):
                               check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False
+
+
+def unpack_whole(dpkg, deb, temporary):
+    """Unpacks all of a .deb into the cache; complete, or not at all."""
+    tools.output_of(dpkg, "-x", str(deb), str(temporary), timeout=PATIENCE)
+    place = cache() / "whole" / deb.name.partition("_")[0]
+    place.parent.mkdir(exist_ok=True)
+    os.rename(temporary, place)
 
 
 def unpack(dpkg, deb, temporary):

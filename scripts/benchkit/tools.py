@@ -29,12 +29,15 @@ PACKAGES = {
     "redis-server": ("redis-server", "redis"),
     "env": ("coreutils", "coreutils"),
     "php-fpm": ("php-fpm", "php-fpm"),
+    "npm": ("npm", "nodejs-npm"),
+    "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
     "brotli module": ("python3-brotli", "python3-brotli"),
 }
 
 # Programs that go by several names; the last match of the first pattern that matches is taken.
-PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd")}
+PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd"),
+            "chromium": ("chromium-headless-shell", "chromium", "chromium-browser")}
 
 # Where administrators' programs live; an ordinary user's PATH may lack it.
 EXTRA_PATH = "/usr/sbin:/sbin"

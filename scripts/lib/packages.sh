@@ -68,6 +68,7 @@ el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
 command -v caddy                                | caddy           | caddy
 el_php_fpm                                      | php-fpm         | php-fpm
+el_chromium                                     | chromium-headless-shell | chromium-headless
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool

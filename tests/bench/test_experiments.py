@@ -23,6 +23,7 @@ PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
           "servers": ["nginx", "lighttpd", "h2o", "caddy", "haproxy", "varnishd"],
+          "dictionary": ["chromium"],
           "p95": ["php-fpm"], "spike": ["php-fpm"], "day": ["php-fpm"],
           "frontier": ["php-fpm"], "flood": ["php-fpm"],
           "modes": ["php-fpm"]}
