@@ -20,10 +20,13 @@ import os
 import socket
 import struct
 
+from websocket import ABNF, frame_buffer
+
 from .client import Response
 from .process import Listener
 
-BINARY, CLOSE, PING, PONG = 2, 8, 9, 10
+BINARY, CLOSE, PING, PONG = (ABNF.OPCODE_BINARY, ABNF.OPCODE_CLOSE, ABNF.OPCODE_PING,
+                            ABNF.OPCODE_PONG)
 
 PAGE = b"<p>nobody speaks that here</p>\n" * 300
 
@@ -34,23 +37,9 @@ def accept_key(key):
     return base64.b64encode(hashlib.sha1((key + guid).encode()).digest()).decode()
 
 
-def frame(payload, opcode=BINARY, mask=None):
+def frame(payload, opcode=BINARY, masked=False):
     """One unfragmented frame; clients mask theirs."""
-    size = len(payload)
-    length, extra = size, b""
-    if size > 0xFFFF:
-        length, extra = 127, struct.pack("!Q", size)
-    elif size > 125:
-        length, extra = 126, struct.pack("!H", size)
-    if mask is None:
-        return bytes([0x80 | opcode, length]) + extra + payload
-    return bytes([0x80 | opcode, 0x80 | length]) + extra + mask + _masked(payload, mask)
-
-
-def _masked(payload, mask):
-    key = (mask * (len(payload) // 4 + 1))[: len(payload)]
-    number = int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")
-    return number.to_bytes(len(payload), "big")
+    return ABNF(1, 0, 0, 0, opcode, int(masked), payload).format()
 
 
 class Wire:
@@ -89,15 +78,8 @@ class Wire:
 
     def read_frame(self):
         """(opcode, payload)"""
-        first, size = self.read(2)
-        masked, size = size & 0x80, size & 0x7F
-        if size == 126:
-            size = struct.unpack("!H", self.read(2))[0]
-        elif size == 127:
-            size = struct.unpack("!Q", self.read(8))[0]
-        mask = self.read(4) if masked else None
-        payload = self.read(size)
-        return first & 0x0F, _masked(payload, mask) if mask else payload
+        found = frame_buffer(self.read, skip_utf8_validation=True).recv_frame()
+        return found.opcode, found.data
 
     def _fill(self):
         data = self._receive(65536)
@@ -113,7 +95,7 @@ class Talk:
         self.wire = wire
 
     def send(self, payload, opcode=BINARY):
-        self.wire.write(frame(payload, opcode, os.urandom(4)))
+        self.wire.write(frame(payload, opcode, masked=True))
 
     def receive(self):
         return self.wire.read_frame()
