@@ -50,7 +50,8 @@ machine    what the figures were measured on
 machine_speed  how fast it was meanwhile
 plot       matplotlib, set up once
 outcome    what an experiment leaves
-report     one HTML page of it
+report     one HTML page of it, by the template report.html, and a JSON beside
+svg        plots made small for it
 agreement  how far the verdicts of two runs agree
 
 An experiment is a module of benchkit.experiments; docs/internals/bench.md says what it has.

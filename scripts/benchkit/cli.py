@@ -115,7 +115,16 @@ def parse_arguments(arguments):
     if options.price_cpu_hour < 0 or options.price_gb < 0:
         parser.error("prices are not negative")
     options.download &= options.scale != "smoke"
+    options.arguments = arguments
     return options
+
+
+def command_of(arguments, name):
+    """The command of one experiment of a run; without --out, because a report is read elsewhere."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--out")
+    rest = parser.parse_known_args(arguments)[1]
+    return shlex.join(["scripts/bench", *(name if one == "all" else one for one in rest)])
 
 
 def interrupt(*_):
@@ -136,7 +145,7 @@ def run_experiment(name, options, out, progress):
         if options.pages is not None:
             run.pages = pages.collect(options.pages, run.folder("pages"))
         found = experiment.run(run)
-        outcome.save(run, found, experiment.SUMMARY, experiment.SOURCE, options.command,
+        outcome.save(run, found, experiment, command_of(options.arguments, name),
                      time.monotonic() - started)
         return run.publish()
 
@@ -234,16 +243,8 @@ def ensure_space(options):
 ACTIONS = {"all": run_all, "report": make_report, "agree": agree}
 
 
-def without_out(arguments):
-    """The arguments without --out: a report is read elsewhere."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--out")
-    return parser.parse_known_args(arguments)[1]
-
-
 def main(arguments):
     options = parse_arguments(arguments)
-    options.command = "scripts/bench " + shlex.join(without_out(arguments))
     signal.signal(signal.SIGTERM, interrupt)
     try:
         if options.name not in READERS:

@@ -109,8 +109,9 @@ def known(values):
 
 def draw(run, part, caption, hours, variants, figures):
     """`figures` is {column: (label, factor)}."""
-    middle = stats.medians(hours, ("variant", "hour"), figures)
+    middle = stats.intervals(hours, ("variant", "hour"), figures)
     plot.panels(run, part, caption, "hour of the day", [plot.Panel(label, [
-        plot.Curve(range(HOURS), [middle[variant, hour][key] * factor for hour in range(HOURS)],
+        plot.Curve(range(HOURS), [stats.scaled(middle[variant, hour][key], factor)
+                                  for hour in range(HOURS)],
                    variant, variants[variant].colour) for variant in variants])
         for key, (label, factor) in figures.items()], width=13)

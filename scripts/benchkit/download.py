@@ -56,7 +56,7 @@ def judge(rows):
 
 
 def draw(run, rows):
-    middle = stats.medians(rows, ("rate", "coding", "level"), ("first_byte_ms", "download_ms"))
+    middle = stats.intervals(rows, ("rate", "coding", "level"), ("first_byte_ms", "download_ms"))
     rates = list(dict.fromkeys(row["rate"] for row in rows))
     with plot.figure(run, "download", "first byte and whole page by the link's rate", len(rates),
                      width=10, height=3.4) as panels:
@@ -64,8 +64,8 @@ def draw(run, rows):
             labels = [f"{coding} {level or ''}" for coding, level in SETUPS]
             for figure, colour, label in (("download_ms", plot.GZIP, "whole page"),
                                           ("first_byte_ms", plot.IDENTITY, "first byte")):
-                axes.barh(labels, [middle[(rate, *setup)][figure] for setup in SETUPS],
-                          color=colour, label=label)
+                plot.lying_bars(axes, labels, [middle[(rate, *setup)][figure]
+                                               for setup in SETUPS], color=colour, label=label)
             axes.set(title=rate, xlabel="ms")
             axes.invert_yaxis()
         panels[0].legend()

@@ -60,22 +60,31 @@ def library_versions():
     return versions
 
 
+def module_version():
+    """What the sources of the module under test say that they are."""
+    text = (tools.ROOT / "configure.ac").read_text(encoding="utf-8")
+    return "mod_elastic " + re.search(r"AC_INIT\(\[mod_elastic\], \[([^]]+)\]", text).group(1)
+
+
 def heading(run, *load_tools, where=None):
     """The paragraph's first line: the experiment, and what it ran on."""
     return f"{run.name}. {describe(run, *load_tools, where=where)}"
 
 
 def describe(run, *load_tools, where=None):
-    """One sentence: processor, memory, system, programs and how the run was laid out."""
-    versions = library_versions() + [tool_version(name) for name in load_tools]
-    parts = [f"{os.cpu_count()} × {cpu_model()}, {memory_gigabytes():.0f} GB, {system_name()}, "
-             f"Linux {platform.release()}", httpd_version(), *versions]
-    if run.server_cpu == run.load_cpu:
-        parts.append("server and load share the only CPU")
-    else:
-        parts.append(f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}")
-    parts.append(where or (f"link {run.link}, MTU 1500" if run.link else "loopback"))
+    """One sentence: processor, memory, system, programs and how the run was laid out.
+
+    The report has them from run.machine, too.
+    """
+    hardware = (f"{os.cpu_count()} × {cpu_model()}, {memory_gigabytes():.0f} GB, {system_name()}, "
+                f"Linux {platform.release()}")
+    versions = [httpd_version(), module_version(), *library_versions(),
+                *map(tool_version, load_tools)]
+    layout = ["server and load share the only CPU" if run.server_cpu == run.load_cpu else
+              f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}",
+              where or (f"link {run.link}, MTU 1500" if run.link else "loopback")]
     of_length = f" of {run.scale.seconds:g} s a leg" if run.scale.seconds else ""
     rounds = "1 round" if run.scale.rounds == 1 else f"{run.scale.rounds} interleaved rounds"
-    parts.append(f"{rounds}{of_length}, medians")
-    return "; ".join(parts) + "."
+    layout.append(f"{rounds}{of_length}, medians")
+    run.machine = {"machine": hardware, "versions": versions, "layout": layout}
+    return "; ".join([hardware, *versions, *layout]) + "."

@@ -1,25 +1,24 @@
 """What an experiment leaves: a paragraph, verdicts, and which of its tables and plots to show.
 
 It is all in files of the results' folder, so that a report can be made of them at any time:
-NAME.txt, NAME-verdicts.csv, NAME-corpus.csv, the tables, the plots, and NAME.json, which says which
-of them belong to the report and how the run went.
+NAME.txt, the tables, the plots, and NAME.json, which has the rest.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
-import math
 import time
 
 from benchkit import machine_speed
 from benchkit.headline import Headline
-from benchkit.verdict import UNKNOWN, Verdict
+from benchkit.verdict import Verdict
 
 
 # The source of several experiments.
 PAPER = "“Automatic and Dynamic Configuration of Data Compression for Web Servers”"
+
+DIGITS = 6  # of a figure in a table of the report's JSON
 
 
 @dataclasses.dataclass
@@ -30,25 +29,28 @@ class Outcome:
     conditions: list = dataclasses.field(default_factory=list)  # sentences: failures, disturbance
 
 
-def save(run, outcome, title, source, command, seconds):
+def save(run, outcome, experiment, command, seconds):
     """Writes what the report needs beside the experiment's own files."""
     run.machine_speed.measure()
     figures = run.machine_speed.figures()
     paragraph = "\n".join([outcome.paragraph, *outcome.conditions,
                            machine_speed.sentence(figures)])
-    texts = [paragraph, *(verdict.sentence for verdict in outcome.verdicts)]
-    run.save_text(run.name, "\n".join(texts))
-    run.save_table("verdicts", [dataclasses.asdict(one) for one in outcome.verdicts])
-    if run.corpora:
-        run.save_table("corpus", run.corpora)
-    (run.results / f"{run.name}.json").write_text(json.dumps({
-        "name": run.name, "title": title, "source": source, "command": command,
-        "seconds": round(seconds), "when": time.strftime("%Y-%m-%d %H:%M %Z"),
-        "paragraph": paragraph, "tables": run.tables, "plots": run.plots,
-        "rounds": run.scale.rounds, "machine_speed": figures,
-        "headline": dataclasses.asdict(outcome.headline),
+    run.save_text(run.name, "\n".join([paragraph, *(one.sentence for one in outcome.verdicts)]))
+    there = getattr(experiment, "THERE", {})
+    facts = {
+        "name": run.name, "title": experiment.SUMMARY, "source": experiment.SOURCE,
+        "fixed": getattr(experiment, "FIXED", ""), "command": command, "seconds": round(seconds),
+        "when": time.strftime("%Y-%m-%d %H:%M %Z"), "rounds": run.scale.rounds, **run.machine,
+        "machine_speed": figures, "paragraph": paragraph,
         "conditions": [*outcome.conditions, *machine_speed.unsteady(figures)],
-    }, indent=1, ensure_ascii=False), encoding="utf-8")
+        "headline": dataclasses.asdict(outcome.headline),
+        "verdicts": [dataclasses.asdict(one) for one in outcome.verdicts],
+        "corpora": run.corpora,
+        "plots": [{**plot, "there": there.get(part, "")} for part, plot in run.plots.items()],
+        "tables": run.tables}
+    # Python's JSON, which has infinity.
+    (run.results / f"{run.name}.json").write_text(
+        json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,39 +59,34 @@ class Saved:
 
     folder: object
     facts: dict
-    verdicts: list
 
-    def table(self, name):
-        return read_table(self.folder / f"{name}.csv")
+    @property
+    def verdicts(self):
+        return [Verdict(**row) for row in self.facts["verdicts"]]
 
     @property
     def headline(self):
-        """None in the results of an earlier version."""
-        return Headline(**self.facts["headline"]) if "headline" in self.facts else None
+        return Headline(**self.facts["headline"])
 
-    @property
-    def corpora(self):
-        path = self.folder / f"{self.facts['name']}-corpus.csv"
-        return read_table(path) if path.exists() else []
+    def tables(self):
+        """{name: {"caption", "columns", "rows"}} of all tables; those of the page have a caption.
+        """
+        return {name: {"caption": caption, **read_table(self.folder / f"{name}.csv")}
+                for name, caption in self.facts["tables"].items()}
 
 
 def read_table(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """The columns and the rows of a CSV, numbers to six digits."""
+    import pandas
+
+    frame = pandas.read_csv(path, float_precision="high").astype(object)
+    rows = frame.where(frame.notna(), None).values.tolist()
+    return {"columns": list(frame), "rows": [
+        [float(f"{one:.{DIGITS}g}") if isinstance(one, float) else one for one in row]
+        for row in rows]}
 
 
 def load(folder, name):
     """The outcome of NAME in `folder`, or None where there is none."""
     path = folder / f"{name}.json"
-    if not path.exists():
-        return None
-    rows = read_table(folder / f"{name}-verdicts.csv")
-    return Saved(folder, json.loads(path.read_text(encoding="utf-8")), list(map(verdict_of, rows)))
-
-
-def verdict_of(row):
-    numbers = {key: float(row[key] or math.nan) for key in
-               ("measured", "low", "high", "there_low", "there_high") if key in row}
-    # The results of an earlier version have another word.
-    outcome = row["outcome"].replace("cannot be told", UNKNOWN)
-    return Verdict(**{**row, **numbers, "outcome": outcome})
+    return Saved(folder, json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None

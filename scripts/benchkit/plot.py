@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import os
 import typing
 
@@ -10,9 +11,13 @@ CACHED = "#8cc63f"
 
 STYLE = {
     "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False, "grid.alpha": 0.3,
-    "font.size": 9, "legend.frameon": False, "svg.hashsalt": "elastic",
+    "font.size": 9, "legend.frameon": False, "svg.hashsalt": "elastic", "errorbar.capsize": 2,
     "svg.fonttype": "none",  # text stays text: smaller, and a browser's to draw
+    # The grid has lines there.
+    "xtick.bottom": False, "ytick.left": False, "ytick.right": False,
 }
+
+NEAR = 1 / 80  # of the largest coordinate: dots that are nearer than that cover each other
 
 
 @functools.lru_cache(maxsize=None)
@@ -28,29 +33,86 @@ def pyplot():
 
 
 @contextlib.contextmanager
-def figure(run, part, caption, columns=1, width=6.5, height=4.0, rows=1):
-    """Axes to draw on, a list of them or of their rows; saved as an SVG. ELASTIC_BENCH_PNG also
-    makes a PNG, for viewers.
-    """
-    name = run.plots[caption] = run.name_of(part)
-    drawing, axes = pyplot().subplots(rows, columns, figsize=(width, height), squeeze=False)
+def figure(run, part, caption, columns=1, width=6.5, height=4.0):
+    """Axes to draw on, side by side; saved as an SVG. ELASTIC_BENCH_PNG also makes a PNG."""
+    name = run.name_of(part)
+    drawing, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
     try:
-        yield axes if rows > 1 else axes[0]
+        yield axes[0]
         drawing.tight_layout()
         drawing.savefig(run.results / f"{name}.svg", metadata={"Date": None})
         if os.environ.get("ELASTIC_BENCH_PNG"):
             drawing.savefig(run.results / f"{name}.png", dpi=110)
+        run.plots[part] = {"name": name, "caption": caption, "description": described(drawing)}
     finally:
         pyplot().close(drawing)
 
 
+def described(drawing):
+    """What a figure's diagrams have on their axes, in words, and what is compared in them."""
+    diagrams = []
+    for axes in drawing.axes:
+        title, y, x = axes.get_title(), axes.get_ylabel(), axes.get_xlabel()
+        over = " over ".join(filter(None, (y, x)))
+        diagrams.append(": ".join(filter(None, (title, over))))
+    labels = dict.fromkeys(label for axes in drawing.axes
+                           for label in axes.get_legend_handles_labels()[1])
+    compared = f" Compared: {', '.join(labels)}." if labels else ""
+    return "; ".join(filter(None, dict.fromkeys(diagrams))) + "." + compared
+
+
+def reaches(figures):
+    """(middles, [how far down, how far up]) of (middle, low, high), as matplotlib takes them.
+
+    A figure that is exact has no bar, nor has one whose interval says nothing, as one round's.
+    """
+    sure = [(middle, low, high) if 0 < low < high < math.inf else (middle, math.nan, math.nan)
+            for middle, low, high in figures]
+    down = [max(middle - low, 0) for middle, low, _ in sure]
+    up = [max(high - middle, 0) for middle, _, high in sure]
+    return [middle for middle, _, _ in sure], [down, up]
+
+
+def bars(axes, names, figures, **options):
+    """Bars of (middle, low, high)."""
+    middles, errors = reaches(figures)
+    axes.bar(names, middles, yerr=errors, error_kw={"lw": 0.8}, **options)
+
+
+def lying_bars(axes, names, figures, **options):
+    """The same, from the left; the first one on top."""
+    middles, errors = reaches(figures)
+    axes.barh(names, middles, xerr=errors, error_kw={"lw": 0.8}, **options)
+
+
+def thin(points):
+    """The (x, y) of which none is too near to the last one to be seen beside it."""
+    points = list(points)
+    reach = [NEAR * max((abs(point[axis]) for point in points), default=0) for axis in (0, 1)]
+    kept = points[:1]
+    for point in points[1:]:
+        if any(abs(one - other) > least for one, other, least in zip(point, kept[-1], reach)):
+            kept.append(point)
+    return kept
+
+
 class Curve(typing.NamedTuple):
     x: list
-    y: list
+    y: list  # of figures, or of (middle, low, high)
     label: str
     color: str
     style: str = "-"
     step: bool = False
+
+    def draw(self, axes):
+        look = {"ms": 4, "color": self.color, "label": self.label}
+        if self.y and isinstance(self.y[0], tuple):
+            middles, errors = reaches(self.y)
+            axes.errorbar(self.x, middles, errors, fmt=self.style, elinewidth=0.8, **look)
+        elif self.step:
+            axes.step(self.x, self.y, self.style, where="post", **look)
+        else:
+            axes.plot(self.x, self.y, self.style, **look)
 
 
 class Panel(typing.NamedTuple):
@@ -68,9 +130,7 @@ def panels(run, part, caption, xlabel, diagrams, width=11, height=3.4, **options
     with figure(run, part, caption, len(diagrams), width, height) as all_axes:
         for axes, panel in zip(all_axes, diagrams):
             for curve in panel.curves:
-                draw = axes.step if curve.step else axes.plot
-                draw(curve.x, curve.y, curve.style, ms=4, color=curve.color, label=curve.label,
-                     **({"where": "post"} if curve.step else {}))
+                curve.draw(axes)
             axes.set(title=panel.title, xlabel=xlabel, ylabel=panel.label, **options)
             if panel.log:
                 axes.set_yscale("log")

@@ -7,7 +7,6 @@ complete. However the run ends, its processes are ended and the directory is rem
 from __future__ import annotations
 
 import contextlib
-import csv
 import dataclasses
 import os
 import pathlib
@@ -56,7 +55,9 @@ class Run:
         self.say = say
         self.progress = progress
         self.corpora = []  # rows of corpus.composition()
-        self.tables, self.plots = {}, {}  # {caption: file's name} of what the report shows
+        self.tables = {}  # {file's name: caption, "" of what the report's page does not show}
+        self.plots = {}  # {part: what plot.figure() says of it}
+        self.machine = {"machine": "", "versions": [], "layout": []}  # machine.describe() says
         self.timer_lag = None  # what replay.py measured of h2load's timers on this machine
         self._names = 0
         self._part = (0.0, 1.0)  # (where the present part of the experiment begins, its share)
@@ -147,14 +148,11 @@ class Run:
 
         What has a caption is shown by the report.
         """
+        import pandas  # takes half a second, and only a finished run needs it
+
         name = self.name_of(part)
-        if caption:
-            self.tables[caption] = name
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        with open(self.results / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, columns, restval="")
-            writer.writeheader()
-            writer.writerows(rows)
+        self.tables[name] = caption
+        pandas.DataFrame(rows, dtype=object).to_csv(self.results / f"{name}.csv", index=False)
 
     def save_medians(self, part, rows, keys, figures, caption="medians"):
         """Writes the median of each figure for every group of `keys`."""

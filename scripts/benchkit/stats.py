@@ -2,8 +2,10 @@
 
 import functools
 import math
-import random
 import statistics
+
+import numpy
+import scipy.stats
 
 
 def median(values):
@@ -19,11 +21,8 @@ def mean(values, digits):
 
 def percentile(values, percent):
     """The smallest value that `percent` of the values do not exceed (nearest rank); NaN of none."""
-    ordered = sorted(values)
-    if not ordered:
-        return math.nan
-    rank = max(1, math.ceil(percent / 100 * len(ordered)))
-    return ordered[rank - 1]
+    values = list(values)
+    return float(numpy.percentile(values, percent, method="inverted_cdf")) if values else math.nan
 
 
 def ratio(numerator, denominator):
@@ -45,23 +44,31 @@ def medians(rows, keys, figures):
             for key, members in group(rows, *keys).items()}
 
 
+def intervals(rows, keys, figures):
+    """The same with the median's 95 % interval over the rows, as interval() has it:
+    {key tuple: {figure: (median, low, high)}}.
+    """
+    return {key: {figure: (median(row[figure] for row in members),
+                           *interval(row[figure] for row in members)[1:]) for figure in figures}
+            for key, members in group(rows, *keys).items()}
+
+
+def scaled(figure, factor, shift=0.0):
+    """A (middle, low, high) times a factor, and so much more."""
+    return tuple(one * factor + shift for one in figure)
+
+
 def geometric_mean(values):
     """The geometric mean of positive values, the mean that fits ratios; NaN of none."""
     values = list(values)
     if not values or any(not value > 0 for value in values):
         return math.nan
-    return math.exp(sum(map(math.log, values)) / len(values))
+    return float(scipy.stats.gmean(values))
 
 
-# Student's t, two-sided 95 %, for 1, 2, 3 … degrees of freedom.
-STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
-              2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-              2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
-NORMAL_95 = 1.960
-
-
-def student(freedom):
-    return STUDENT_95[freedom - 1] if freedom <= len(STUDENT_95) else NORMAL_95
+def student(count):
+    """Half of a 95 % interval of so many values' mean, to its standard error."""
+    return float(scipy.stats.t.ppf(0.975, count - 1))
 
 
 # The least count of rounds whose ranks alone can give a 95 % interval.
@@ -84,7 +91,7 @@ def interval(ratios):
     logs = [math.log(ratio) for ratio in ratios]
     if len(logs) >= LEAST_RANKED:
         return tuple(map(math.exp, ranked(logs)))
-    half = student(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    half = student(len(logs)) * float(scipy.stats.sem(logs))
     return middle, middle / math.exp(half), middle * math.exp(half)
 
 
@@ -103,17 +110,10 @@ def pairs_outside(count):
     It is the largest rank sum of Wilcoxon's signed ranks that no more than 2.5 % of all signs
     stay at or below.
     """
-    ways = [1]  # in how many ways some of the ranks so far have the sum that is the place
+    ways = [1.0]  # in how many ways some of the ranks so far have the sum that is the place
     for rank in range(1, count + 1):
-        longer = ways + [0] * rank
-        for place, number in enumerate(ways):
-            longer[place + rank] += number
-        ways = longer
-    below, total = ways[0], 0
-    while below + ways[total + 1] <= 0.025 * 2 ** count:
-        total += 1
-        below += ways[total]
-    return total
+        ways = numpy.convolve(ways, [1.0, *[0.0] * (rank - 1), 1.0])
+    return int(numpy.searchsorted(numpy.cumsum(ways), 0.025 * 2.0 ** count, side="right")) - 1
 
 
 DRAWS = 400
@@ -129,13 +129,14 @@ def drawn_anew(rounds, statistic):
     if not rounds:
         return math.nan, 0.0, math.inf
     middle = statistic(rounds)
-    source = random.Random(1)
-    drawn = [statistic(source.choices(rounds, k=len(rounds))) for _ in range(DRAWS)]
+    source = numpy.random.default_rng(1)
+    drawn = [statistic([rounds[place] for place in source.integers(len(rounds), size=len(rounds))])
+             for _ in range(DRAWS)]
     if len(rounds) < 2 or any(not value > 0 for value in (middle, *drawn)):
         return middle, 0.0, math.inf
     # What is drawn from a few rounds is spread less than they are.
-    spread = statistics.stdev(map(math.log, drawn)) * math.sqrt(len(rounds) / (len(rounds) - 1))
-    reach = math.exp(student(len(rounds) - 1) * spread)
+    spread = numpy.std(numpy.log(drawn), ddof=1) * math.sqrt(len(rounds) / (len(rounds) - 1))
+    reach = math.exp(student(len(rounds)) * spread)
     return middle, middle / reach, middle * reach
 
 
@@ -143,10 +144,4 @@ def correlation(left, right):
     """Spearman's rank correlation; NaN of fewer than three pairs, or where one side is constant."""
     if len(left) < 3 or len(set(left)) == 1 or len(set(right)) == 1:
         return math.nan
-    return statistics.correlation(ranks(left), ranks(right))
-
-
-def ranks(values):
-    """The place of each value among all, equal ones sharing theirs."""
-    ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+    return float(scipy.stats.spearmanr(left, right).correlation)

@@ -52,11 +52,15 @@ command -v nm                                   | binutils        | binutils
 el_chromium                                     | chromium-headless-shell | chromium-headless
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
+el_python "import websocket"                    | python3-websocket | python3-websocket-client
 el_python "import prometheus_client"            | python3-prometheus-client | python3-prometheus_client
 TABLE
         ;;
     bench) cat <<'TABLE'
 el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
+el_python "import pandas"                       | python3-pandas  | python3-pandas
+el_python "import scipy"                        | python3-scipy   | python3-scipy
+el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
 el_python "import brotli"                       | python3-brotli  | python3-brotli
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2

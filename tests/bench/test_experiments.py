@@ -72,10 +72,11 @@ def test_experiment_at_its_smallest(module, open_folder, name):
     assert "did not start" not in seen.stdout and "is missing" not in seen.stdout
     saved = outcome.load(open_folder / "out", name)
     assert saved.verdicts and all(one.sentence in seen.stdout for one in saved.verdicts)
-    for table in saved.facts["tables"].values():
-        assert saved.table(table)
-    for plot in saved.facts["plots"].values():
-        assert (open_folder / "out" / f"{plot}.svg").stat().st_size > 1000
+    assert all(table["rows"] for table in saved.tables().values())
+    assert saved.facts["fixed"] and saved.facts["machine"] and saved.facts["versions"]
+    for plot in saved.facts["plots"]:
+        assert (open_folder / "out" / f"{plot['name']}.svg").stat().st_size > 1000
+        assert " over " in plot["description"] or "." in plot["description"]
     assert name in (open_folder / "out" / "report.html").read_text(encoding="utf-8")
     assert [path.name for path in open_folder.iterdir()] == ["out"]
     assert not running(open_folder)

@@ -7,10 +7,11 @@ import os
 import re
 import shutil
 import subprocess
+import types
 
 import pytest
 
-from benchkit import agreement, outcome, plot, report, run, verdict
+from benchkit import agreement, outcome, plot, report, run, svg, verdict
 from benchkit.headline import Headline, likeness
 from benchkit.tools import BenchError
 
@@ -24,29 +25,41 @@ VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1, origin=verdict.SOUR
 PARAGRAPH = "one. 2 × Some CPU, 25 GB, Debian, Linux 6; Apache/2.4.71; more.\nAnd <so> on."
 
 
+EXPERIMENT = types.SimpleNamespace(SUMMARY="a title", SOURCE="“A Source”", FIXED="one <page>",
+                                   THERE={"": "a curve that falls"})
+
+
 def save_run(folder, name, verdicts):
     with run.Run(name, run.Scale(2, 1), folder) as one:
-        outcome.save(one, outcome.Outcome(f"{name}.", verdicts, HEADLINE), name, "",
+        outcome.save(one, outcome.Outcome(f"{name}.", verdicts, HEADLINE), EXPERIMENT,
                      "scripts/bench", 1)
         one.publish()
     return folder
 
 
+LONG = [{"number": number, "low": math.nan, "high": math.inf, "third": number / 3}
+        for number in range(100)]
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """The files of one experiment's run, with a table wider than any phone."""
+    """The files of one experiment's run, with a table as wide as the page shows one."""
     out = tmp_path_factory.mktemp("results")
     cpus = os.sched_getaffinity(0)
     with run.Run("one", run.Scale(2, 1), out) as one:
         rows = [{"a_rather_long_column": number, "name": "x" * 30, **{
-            f"column_{place}": 1234567.891 for place in range(20)}} for number in range(3)]
+            f"column_{place}": 1234567.891 for place in range(7)}} for number in range(3)]
         one.save_table("summary", rows, "medians")
+        one.save_table("", LONG)
+        one.machine = {"machine": "2 × Some CPU, 25 GB", "versions": ["Apache/2.4.71"],
+                       "layout": ["loopback"]}
         one.corpora.append({"corpus": "page", "files": 1, "sha256": "f" * 12})
-        plot.panels(one, "", "a plot", "x", [plot.Panel("y", [plot.Curve(
-            [1, 2, 3], [3, 1, 2], "a <label> & more", plot.GZIP)])] * 4, width=13)
+        curve = plot.Curve([1, 2, 3], [(3, 2, 4), (1, 0.5, 2), (2, 0, math.inf)],
+                           "a <label> & more", plot.GZIP, "o-")
+        plot.panels(one, "", "a plot", "seconds", [plot.Panel("ms", [curve])] * 4, width=13)
+        plot.panels(one, "more", "another plot", "seconds", [plot.Panel("KB", [curve])])
         found = outcome.Outcome(PARAGRAPH, VERDICTS, HEADLINE, ["Failed requests: 3 of 9."])
-        outcome.save(one, found, "a title", "“A Source”",
-                     "scripts/bench one", 12.3)
+        outcome.save(one, found, EXPERIMENT, "scripts/bench one", 12.3)
         one.publish()
     os.sched_setaffinity(0, cpus)
     return out
@@ -54,10 +67,9 @@ def results(tmp_path_factory):
 
 def test_outcome_is_read_as_it_was_saved(results):
     saved = outcome.load(results, "one")
-    assert [one.outcome for one in saved.verdicts] == [one.outcome for one in VERDICTS]
-    assert saved.verdicts[:2] == VERDICTS[:2]
+    assert saved.verdicts[:2] == VERDICTS[:2] and saved.headline == HEADLINE
     assert math.isnan(saved.verdicts[2].measured) and saved.verdicts[2].remark == "no namespaces"
-    assert saved.facts["seconds"] == 12 and saved.corpora[0]["corpus"] == "page"
+    assert (saved.verdicts[2].high, saved.verdicts[2].there_high) == (math.inf, math.inf)
     assert outcome.load(results, "other") is None
 
 
@@ -110,43 +122,62 @@ def test_report_needs_nothing_else(results):
     assert len(tags.ids) == len(set(tags.ids))
 
 
-def test_report_says_what_was_measured_and_what_was_not(results):
+def test_page_says_what_was_measured_and_what_was_not(results):
     day = outcome.load(results, "one").facts["when"][:10]
     text = report.write(results, ["one", "two"], {"two": "no <wrk>"}).read_text(encoding="utf-8")
-    assert f"2 × Some CPU, 25 GB, Debian, Linux 6. {day}.<" in text
+    assert f"2 × Some CPU, 25 GB. {day}." in text and "Apache/2.4.71" in text
     assert "CPU &lt;falls&gt; &amp; more" in text and "<falls>" not in text
     assert "not run: no &lt;wrk&gt;" in text
-    assert "Here 0.500; there 0.6. Bound: below 1.00 (the source&#x27;s)." in text
-    assert "(no namespaces)" in text
+    said = " ".join(text.split())
+    assert "Here 0.500; there 0.6 (same direction, same size). Bound: below 1.00 (the sou" in said
+    assert "(no namespaces)" in text and "Held fixed: one &lt;page&gt;." in text
     assert "And &lt;so&gt; on." in text and "scripts/bench one" in text
+    assert "Failed requests: 3 of 9." in text
 
 
-def overview_of(page):
-    """The text of the cells of the line of `one` on top of the page."""
-    line = page.partition('<a href="#one">')[2].partition("</tbody>")[0].partition('"#two"')[0]
-    return [html.unescape(re.sub(r"<[^>]+>", " ", cell)) for cell in line.split("</td>")]
+def test_top_of_the_page_has_each_question_with_both_figures_and_a_command(results):
+    text = report.write(results, ["one", "two"], {}).read_text(encoding="utf-8")
+    line = text.partition('<a href="#one">')[2].partition("</tr>")[0]
+    cells = [" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split())
+             for cell in line.split("</td>")]
+    assert cells[1:7] == ["Do <bytes> fall? Yes, they fall.", "0.6", "0.500",
+                          "same direction, same size",
+                          "1: holds 1: does not hold 1: cannot be decided", "scripts/bench one"]
 
 
-def test_top_of_the_report_says_what_came_of_each_experiment(results):
-    text = report.write(results, ["one", "two"], {"two": "no wrk"}).read_text(encoding="utf-8")
-    _, question, answer, here, there, agreement_, found, conditions, *_ = overview_of(text)
-    assert (question, answer, here, there) == (
-        " Do <bytes> fall?", " Yes, they fall.", " 0.500; bound: below 1.00", " 0.6")
-    assert agreement_ == " same direction, same size"
-    # Those that do not hold are named.
-    assert found.split() == ("1 of 3 hold 1: does not hold CPU <falls> & more "
-                             "1: cannot be decided packets fall").split()
-    assert conditions.strip() == "Failed requests: 3 of 9."
+def test_json_has_every_figure(results):
+    page = report.write(results, ["one", "two"], {"two": "no wrk"})
+    data = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"),
+                      parse_constant=lambda name: pytest.fail(f"JSON has no {name}"))
+    one = data["experiments"]["one"]
+    assert data["not_run"] == {"two": "no wrk"}
+    assert [row["outcome"] for row in one["verdicts"]] == [row.outcome for row in VERDICTS]
+    assert one["verdicts"][2]["measured"] is None
+    assert (one["answer"], one["here"], one["there"]) == ("Yes, they fall.", "0.500", "0.6")
+    table = one["tables"]["one"]
+    assert table["columns"] == ["number", "low", "high", "third"] and not table["caption"]
+    assert len(table["rows"]) == 100 and table["rows"][1] == [1, None, None, 0.333333]
+    assert one["tables"]["one-summary"]["caption"] == "medians"
+    assert one["machine"] == "2 × Some CPU, 25 GB" and one["versions"] == ["Apache/2.4.71"]
+    assert one["plots"][0]["there"] == "a curve that falls" and one["fixed"] == "one <page>"
 
 
-def test_results_of_an_earlier_version_have_no_headline(results, tmp_path):
-    for path in results.iterdir():
-        shutil.copy(path, tmp_path)
-    facts = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
-    del facts["headline"], facts["conditions"]
-    (tmp_path / "one.json").write_text(json.dumps(facts), encoding="utf-8")
-    text = report.write(tmp_path, ["one"], {}).read_text(encoding="utf-8")
-    assert overview_of(text)[1] == " the results have none"
+def test_page_has_small_tables_and_names_the_others(results):
+    text = report.write(results, ["one"], {}).read_text(encoding="utf-8")
+    assert "a rather long column" in text and "0.333" not in text
+    assert "one (100 rows)" in text
+
+
+def test_plots_are_described_to_those_who_cannot_see_them(results):
+    text = report.write(results, ["one"], {}).read_text(encoding="utf-8")
+    drawn = re.findall(r"<svg.*?</svg>", text)
+    assert len(drawn) == 2
+    for one, title in zip(drawn, ("a plot", "another plot")):
+        labels = re.search('role="img" aria-labelledby="(\\S+) (\\S+)"', one).groups()
+        assert f'<title id="{labels[0]}">{title}</title>' in one
+        assert f'<desc id="{labels[1]}">' in one and "over seconds." in one
+        assert "Compared: a &lt;label&gt; &amp; more." in one
+    assert "a curve that falls" in text
 
 
 def figure(low, middle, high, there):
@@ -178,17 +209,51 @@ def test_summary_has_a_line_for_each_question_and_each_verdict(results):
                         "same direction, same size.")
 
 
-def test_long_tables_are_cut_in_the_page(tmp_path):
-    assert "40 more rows" in report.table([{"a": "1"}] * 100)
+MATPLOTLIB = """<?xml version="1.0"?>
+<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="10pt" height="5pt" viewBox="0 0 10 5"
+ xmlns="http://www.w3.org/2000/svg"><metadata>x</metadata>
+ <g id="axes_1"><g id="line_1"><path d="M 10.123456 3.5 \nL 1 3.5 \n" style="fill: none"/></g>
+  <g id="line_2"><path d="M 1 2.25 L 3 4" style="fill: none"/></g>
+  <g id="text_1"><text style="font: 9px 'Some Font', sans; text-anchor: end" x="1.250001"
+   transform="rotate(-0 1 2)">a &amp; b</text></g>
+  <text style="font: 9px 'Some Font', sans; text-anchor: end" x="4">c</text>
+  <defs><path id="m1" d="M 0 0 L 1 1"/></defs>
+  <g clip-path="url(#p1)"><use xlink:href="#m1" x="1" y="2" style="stroke: red"/>
+   <use xlink:href="#m1" x="3" y="4" style="stroke: red"/></g></g>
+ <defs><clipPath id="p1"><rect x="1" y="2" width="3" height="4"/></clipPath></defs></svg>"""
 
 
-def test_ids_of_two_figures_do_not_meet(tmp_path):
-    svg = ('<?xml version="1.0"?><svg width="10pt" height="5pt" viewBox="0 0 10 5"><metadata>x'
-           '</metadata><path id="p" clip-path="url(#c)"/><use xlink:href="#p"/></svg>')
-    (tmp_path / "a.svg").write_text(svg)
-    assert report.inline_svg(tmp_path / "a.svg", "a.b") == (
-        '<svg viewBox="0 0 10 5"><path id="a-b-p" clip-path="url(#a-b-c)"/>'
-        '<use xlink:href="#a-b-p"/></svg>')
+def test_svg_keeps_what_is_drawn_and_little_else(tmp_path):
+    (tmp_path / "a.svg").write_text(MATPLOTLIB)
+    drawings = svg.Drawings()
+    assert drawings.inline(tmp_path / "a.svg", "T", "D") == (
+        '<svg viewBox="0 0 10 5" role="img" aria-labelledby="i2 i3">'
+        '<title id="i2">T</title><desc id="i3">D</desc>'
+        '<path d="M10.1 3.5H1M1 2.25L3 4" class="k0"/>'
+        '<g class="k1"><text x="1">a &amp; b</text><text x="4">c</text></g>'
+        '<defs><path id="i0" d="M0 0L1 1"/></defs>'
+        '<g clip-path="url(#i1)" class="k2"><use href="#i0" x="1" y="2"/>'
+        '<use href="#i0" x="3" y="4"/></g>'
+        '<defs><clipPath id="i1"><rect x="1" y="2" width="3" height="4"/></clipPath></defs></svg>')
+    assert drawings.css.splitlines() == ["svg .k0{fill:none}",
+                                         "svg .k1{font-size:9px;text-anchor:end}",
+                                         "svg .k2{stroke:red}"]
+    again = drawings.inline(tmp_path / "a.svg", "T", "D")
+    # The marker is the first one's; what is cut off is its own.
+    assert again.count('href="#i0"') == 2 and 'id="i0"' not in again and 'id="i1"' not in again
+    assert len(drawings.classes) == 3
+
+
+def test_dots_that_would_cover_each_other_are_one():
+    points = [(0, 0), (0.5, 0.1), (2, 0), (2.1, 50), (100, 50), (100, 50.1)]
+    assert plot.thin(points) == [(0, 0), (2, 0), (2.1, 50), (100, 50)]
+    assert plot.thin([]) == []
+
+
+def test_bars_are_those_of_intervals_that_say_something():
+    middles, (down, up) = plot.reaches([(2, 1, 4), (3, 0, math.inf), (5, 5, 5)])
+    assert (middles, down[0], up[0]) == ([2, 3, 5], 1, 2)
+    assert all(map(math.isnan, [*down[1:], *up[1:]]))
 
 
 # Lays the report out as wide as a phone and as a desk, and writes down what overflows and fails.
@@ -238,7 +303,7 @@ def look_at(path, folder):
 
 def test_browser_finds_no_error_and_nothing_overflows(results, tmp_path):
     seen = look_at(report.write(results, ["one"], {"two": "x" * 300}), tmp_path)
-    assert not seen["errors"] and seen["svgs"] == 1 and seen["height"] > 500
+    assert not seen["errors"] and seen["svgs"] == 2 and seen["height"] > 500
     assert all(wide <= int(width) for width, wide in seen["wide"].items()), seen
 
 

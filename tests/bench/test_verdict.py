@@ -175,6 +175,6 @@ def test_numbers_have_three_digits(value, said):
     (stats.geometric_mean([1, 4]), 2), (stats.geometric_mean([1, 0]), math.nan),
     (stats.correlation([1, 2, 3], [10, 20, 90]), 1),
     (stats.correlation([1, 2, 3, 4], [9, 8, 7, 1]), -1),
-    (stats.correlation([1, 1, 1], [1, 2, 3]), math.nan), (stats.ranks([5, 1, 5]), [1.5, 0, 1.5])])
+    (stats.correlation([1, 1, 1], [1, 2, 3]), math.nan)])
 def test_statistics(found, expected):
     assert found == pytest.approx(expected, nan_ok=True)

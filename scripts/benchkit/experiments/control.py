@@ -8,6 +8,7 @@ from benchkit.setups import LEVEL_6
 
 SUMMARY = "the same leg under two names: what difference the harness sees where there is none"
 SOURCE = ""
+FIXED = "one page, gzip level 6, four clients: everything"
 
 SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "normal": Scale(40, 0.5),
           "full": Scale(60, 1.5)}

@@ -20,6 +20,7 @@ from benchkit.outcome import Outcome
 
 SUMMARY = "a flood of ten times the load, default settings: lost requests, latency, setups"
 SOURCE = ""
+FIXED = "the same visits for every server, pages of php-fpm, clients of all codings"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ from benchkit.outcome import Outcome
 SUMMARY = ("bytes and total time at 5, 20 and 100 Mbit/s: the default beside every pinned setup, "
            "mode and other module, at loads of 0.1 to 0.9")
 SOURCE = ""
+FIXED = "the same pages and arrivals for every setup; a load is a share of the CPU that makes them"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,11 @@ from benchkit.visit import Visitor
 
 SUMMARY = "packets and seconds of a page with 41 images on an Ethernet, plain and compressed"
 SOURCE = "“The Effect of HTML Compression on a LAN” (W3C)"
+THERE = {"": "screen dumps of sequence numbers over time. Without compression the first segment "
+             "has too few links for another batch of requests, and nothing is sent until a late "
+             "acknowledgement; with it, requests follow at once. A table has 15 to 16 % fewer "
+             "packets and 23 to 27 % less time"}
+FIXED = "one page and its 41 images, one pipelined connection, MTU 1500, each link's rate"
 
 SCALES = {"smoke": Scale(1, 0.02, only=2), "quick": Scale(7, 0.1), "normal": Scale(12, 0.4),
           "full": Scale(20, 2)}
@@ -149,15 +154,16 @@ def judge_threshold(rows):
 
 
 def draw_traces(run, traces):
-    """Bytes over time, as the source's plots have it; each dot is a frame."""
+    """Bytes over time, as the source's plots have it; a dot is a frame, or several."""
     with plot.figure(run, "", "data and acknowledgements over time", len(STARTS), width=10,
                      height=3.8) as panels:
         for axes, start in zip(panels, STARTS):
             for name in ("plain", "kept"):
                 trace = traces.get((start, name), ())
-                down = [(time, sequence + payload) for time, is_down, sequence, payload in trace
-                        if is_down and payload]
-                up = [(time, sequence) for time, is_down, sequence, _ in trace if not is_down]
+                down = plot.thin((time, sequence + payload) for time, is_down, sequence, payload
+                                 in trace if is_down and payload)
+                up = plot.thin((time, sequence) for time, is_down, sequence, _ in trace
+                               if not is_down)
                 for points, style, what, options in (
                         (down, ".-", "data", {"ms": 4, "lw": 0.7}),
                         (up, "|", "acknowledged", {"ms": 7})):
@@ -171,7 +177,7 @@ def draw_traces(run, traces):
 def draw_threshold(run, rows, sizes):
     figures = {"segments_down": "segments of a response",
                "cpu_usec_per_response": "CPU µs per response"}
-    middle = stats.medians(rows, ("body_bytes", "variant"), figures)
+    middle = stats.intervals(rows, ("body_bytes", "variant"), figures)
     diagrams = [plot.Panel(label, [
         plot.Curve(sizes, [middle[size, name][key] for size in sizes], name, colour, "o-")
         for name, (_, colour) in THRESHOLDS.items()]) for key, label in figures.items()]

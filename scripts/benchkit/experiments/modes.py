@@ -18,6 +18,7 @@ from benchkit.site import (ELASTIC, GZIP_ONLY, HEADERS, file_site, generator_sit
 SUMMARY = ("the controller's modes: spikes, a day, a steady load, goals, and the controller's "
            "overhead")
 SOURCE = f"{PAPER}, sections 4.1, 4.2, 5.2 and 5.3"
+FIXED = "pages, arrivals and thresholds; what differs is the mode"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ from benchkit.setups import NOTHING, mod_brotli, mod_deflate, ours
 
 SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
 SOURCE = ""
+FIXED = "the same page of each size, closed loop over HTTP/1.1, one server at a time"
 
 # Many short legs rather than few long ones: what is compared is measured within a second.
 SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(12, 0.04, only=6),
@@ -201,7 +202,16 @@ def codec_times(bodies):
     return rows
 
 
-def draw(run, middle, sizes):
+def draw(run, rows, middle, sizes):
+    spread = stats.intervals(rows, ("server", "size"), ("rate", "sent_bytes", overhead.STEADY))
+
+    def of_figure(key, name, size):
+        """A server's (middle, low, high); noise may leave less than a logarithmic scale has."""
+        if key != "compression_usec":
+            return spread[name, size][key]
+        base = middle[identity_of(name)["server"], size][overhead.STEADY]
+        return tuple(max(one - base, 0.5) for one in spread[name, size][overhead.STEADY])
+
     names = [name for name in dict.fromkeys(name for name, _ in middle)
              if not name.endswith("identity") and name != BEST_POSITION]
     panels = (("compression_usec", "compression, CPU µs per response"),
@@ -212,11 +222,10 @@ def draw(run, middle, sizes):
         for axes, (key, label) in zip(all_axes, panels):
             for name in names:
                 at = [size for size in sorted(sizes) if (name, size) in middle]
-                # Noise may leave less than nothing, which the scale has no place for.
-                axes.plot(at, [max(middle[name, size][key], 0.5) for size in at],
-                          "--" if name.endswith("1") else "-", marker="o" if "gzip" in name or
-                          "deflate" in name else "s", ms=3, lw=1, label=name,
-                          color=colour[name.split()[0].rstrip(",")])
+                mark = "o" if "gzip" in name or "deflate" in name else "s"
+                plot.Curve(at, [of_figure(key, name, size) for size in at], name,
+                           colour[name.split()[0].rstrip(",")],
+                           mark + ("--" if name.endswith("1") else "-")).draw(axes)
             axes.set_xscale("log", base=2)
             axes.set(yscale="log", xlabel="KB of the page", ylabel=label)
         all_axes[0].legend(fontsize=6)
@@ -244,7 +253,7 @@ def run(run):
                                            for (name, size), figures in middle.items()],
                    "medians")
     run.save_table("codecs", codec_times(bodies), "codec alone, kept contexts")
-    draw(run, middle, sizes)
+    draw(run, rows, middle, sizes)
     for one, _, _ in servers.values():
         one.stop()
     run.begin_part(0.05)

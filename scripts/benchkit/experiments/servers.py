@@ -20,6 +20,7 @@ from benchkit.web import wait_cached
 
 SUMMARY = "other servers beside this module: pages a second, bytes, CPU, memory and money"
 SOURCE = ""
+FIXED = "one page of 120 KB, one CPU for the server and all behind it, closed loop over HTTP/1.1"
 
 SCALES = {"smoke": Scale(1, 0.005), "quick": Scale(6, 0.1), "normal": Scale(10, 0.4),
           "full": Scale(20, 2)}
@@ -179,15 +180,26 @@ def colour(name):
             plot.IDENTITY if name == "identity" else plot.GZIP)
 
 
-def draw(run, summary):
+def draw(run, rows, summary):
     names = [row["server"] for row in summary]
     panels = (("pages_per_second", f"pages a second, p95 up to {BOUND} ms"), ("bytes", "bytes"),
               ("money_per_million", "cost of a million pages"))
+    spread = stats.intervals(rows, ("server", "clients"), ("rate",))
+
+    def of_figure(key, row):
+        """A server's (middle, low, high); its pages are those of the clients that it was best at.
+        """
+        if key != "pages_per_second":
+            return row[key] or math.nan, 0, math.inf
+        return next((spread[row["server"], clients]["rate"] for clients in CLIENTS
+                     if round(spread[row["server"], clients]["rate"][0]) == row[key]),
+                    (math.nan, 0, math.inf))
+
     with plot.figure(run, "", "pages a second of one CPU, bytes, cost", len(panels), width=12,
                      height=5) as all_axes:
         for axes, (key, label) in zip(all_axes, panels):
-            values = [row[key] or math.nan for row in summary]
-            axes.barh(names, values, color=[colour(name) for name in names])
+            plot.lying_bars(axes, names, [of_figure(key, row) for row in summary],
+                            color=[colour(name) for name in names])
             axes.invert_yaxis()
             axes.set_xlabel(label)
             if key != "money_per_million":
@@ -207,7 +219,7 @@ def run(run):
     prices = run.options.price_cpu_hour, run.options.price_gb
     summary = summarize(rows, prices)
     run.save_table("summary", summary, "medians")
-    draw(run, summary)
+    draw(run, rows, summary)
     programs = dict.fromkeys(one.name for one in servers.values() if one.name != "httpd")
     text = "\n".join([
         machine.heading(run, "h2load", *programs),

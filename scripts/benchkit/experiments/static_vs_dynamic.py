@@ -11,6 +11,9 @@ from benchkit.setups import CACHE, CACHED, KEPT, LEVEL_6, location
 
 SUMMARY = "a 300 KB page: plain, compressed for each request, once, precompressed"
 SOURCE = "“gzip encoding and compress middleware” (2013)"
+THERE = {"": "no figure; what wrk printed: 1381 requests a second plain, 225 compressed for each "
+             "request, 2078 precompressed"}
+FIXED = "one page of 306 KB, gzip level 6, 100 connections in a closed loop"
 
 SCALES = {"smoke": Scale(1, 0.55), "quick": Scale(8, 0.75), "normal": Scale(10, 2),
           "full": Scale(8, 10)}
@@ -62,10 +65,12 @@ def judge(rows, has_length):
                       origin=verdict.SOURCE)]
 
 
-def draw(run, middle):
+def draw(run, rows, middle):
+    spread = stats.intervals(rows, ("variant",), ("rate",))
     with plot.figure(run, "", "requests per second, and bytes", 2, 8, 3.2) as (rates, traffic):
         colours = (plot.IDENTITY, plot.GZIP, plot.CACHED, plot.KEPT)
-        rates.bar(list(FOLDERS), [middle[name,]["rate"] for name in FOLDERS], color=colours)
+        plot.bars(rates, list(FOLDERS), [spread[name,]["rate"] for name in FOLDERS],
+                  color=colours)
         base = middle["plain",]["rate"] / REPORTED["plain"]
         rates.plot(list(REPORTED), [REPORTED[name] * base for name in REPORTED], "k_", ms=30,
                    label="the source, scaled to plain")
@@ -97,7 +102,7 @@ def run(run):
         {"variant": name, "says_its_length": "yes" if has_length[name] else "no",
          **figures, "source_rate": REPORTED.get(name)} for (name,), figures in middle.items()],
                    "medians")
-    draw(run, middle)
+    draw(run, rows, middle)
     text = "\n".join([
         machine.heading(run, "wrk"),
         f"A page of {len(body)} bytes that gzip level 6 makes {corpus.gzip_size(body)}; "
