@@ -32,12 +32,12 @@ class Scale(runs.Scale):
 
 
 SCALES = {
-    "smoke": Scale(1, 10, bodies=60, requests=300, fleets=(2, 3)),
+    "smoke": Scale(1, 10, bodies=40, requests=150, fleets=(2, 3)),
     "quick": Scale(4, 60, bodies=1000, requests=6000, fleets=(2, 3, 10, 30, 100)),
     "normal": Scale(6, 120, bodies=5000, requests=30000, fleets=(2, 3, 10, 30, 100)),
     "full": Scale(10, 300, bodies=10000, requests=100000, fleets=(2, 3, 10, 30, 100)),
 }
-SECONDS = {"smoke": 12, "quick": 90, "normal": 420, "full": 2400}
+SECONDS = {"smoke": 6, "quick": 90, "normal": 420, "full": 2400}
 ALONE = ("quick",)
 
 HEADLINE = Headline(
