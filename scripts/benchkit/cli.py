@@ -21,7 +21,7 @@ from benchkit.tools import ROOT, BenchError
 
 # `all` goes from the short and certain to the long.
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
-         "levels", "peers", "servers", "once", "fleet", "dictionary", "p95", "spike",
+         "levels", "peers", "servers", "distance", "once", "fleet", "dictionary", "p95", "spike",
          "system-b", "day", "frontier", "flood", "modes")
 
 READERS = ("report", "agree")  # of results that are there
