@@ -177,6 +177,14 @@ def test_another_response_than_is_meant_ends_the_run(planted, says):
         walks.ask(planted, None, CASE, WAY[DCZ], STEP)
 
 
+def test_some_page_must_come_as_a_difference():
+    rows = [{"way": DCZ, "coding": "br"}, {"way": BR, "coding": "br"}]
+    walks.check_differences(CASE, WAY[BR], rows)
+    with pytest.raises(tools.BenchError, match="no page came as dcz"):
+        walks.check_differences(CASE, WAY[DCZ], rows)
+    walks.check_differences(CASE, WAY[DCZ], [*rows, {"way": DCZ, "coding": "dcz"}])
+
+
 def test_ways_without_a_meaning_are_left_out():
     names = [way.name for way in walks.ways_of(CASE, False)]
     assert DCZ in names and servers.DCZ_SMALL not in names and servers.DCB not in names

@@ -49,6 +49,11 @@ class Way:
     accept: str
     dictionaries: tuple = ()  # which of them its client would have
 
+    @property
+    def difference(self):
+        """The coding that a page then has."""
+        return self.accept.rpartition(" ")[2]
+
 
 IDENTITY, STOCK, BR, DCZ = "identity", "mod_deflate 6", "br 5", "dcz"
 DCZ_SMALL, DCB = "dcz, for a visit", "dcb"

@@ -8,7 +8,8 @@ import dataclasses
 
 from benchkit import fpm, machine, overhead, rounds, tools
 from benchkit import run as runs
-from benchkit.dictionary import browser, cases, findings, made, manual, servers, walks, wiki
+from benchkit.dictionary import (browser, cases, findings, levels, made, manual, servers, walks,
+                                 wiki)
 from benchkit.dictionary.cases import MANUAL, WIKI
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
