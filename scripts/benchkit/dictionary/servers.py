@@ -18,6 +18,7 @@ DICTIONARIES = Setup("""
 Elastic On
 ElasticControl off
 ElasticLevel br 5 5
+ElasticLevel zstd 3 3
 ElasticDictionaryStore "{folder}/dictionaries"
 <Location "/dictionaries/">
     ElasticDictionary match="/*" match-dest="document"
