@@ -120,30 +120,25 @@ COLOURS = {STOCK: plot.GZIP, "gzip 6": plot.CACHED, BR: plot.BR, "zstd 3": plot.
            DCZ: plot.KEPT, DCZ_SMALL: plot.IDENTITY, DCB: "#444444"}
 
 
-def curves(rows, case, figure):
+def curves(rows, case, figures):
     """Of each way: its figure by the page of the visit, without identity's."""
     found = []
     for way, colour in COLOURS.items():
-        mine = stats.group([row for row in rows if (row["case"], row["way"]) == (case, way)],
-                           "page")
-        if mine:
-            pages = sorted(page for page, in mine)
-            found.append(plot.Curve(pages, [figure(mine[page,]) for page in pages], way, colour,
-                                    ".-"))
+        pages = sorted({row["page"] for row in rows if (row["case"], row["way"]) == (case, way)})
+        if pages:
+            found.append(plot.Curve(pages, [figures[case, way, page] for page in pages], way,
+                                    colour, ".-"))
     return found
 
 
 def draw(run, sizes, costs):
-    base = stats.medians([row for row in costs if row["way"] == IDENTITY], ("case", "page"),
-                         (overhead.STEADY,))
-
-    def kilobytes(members):
-        return sum(row["bytes"] for row in members) / len(members) / 1024
-
-    def net(members):
-        return (stats.median(row[overhead.STEADY] for row in members)
-                - base[members[0]["case"], members[0]["page"]][overhead.STEADY])
-
+    keys = "case", "way", "page"
+    kilobytes = {key: sum(row["bytes"] for row in members) / len(members) / 1024
+                 for key, members in stats.group(sizes, *keys).items()}
+    used = {key: figures[overhead.STEADY]
+            for key, figures in stats.intervals(costs, keys, (overhead.STEADY,)).items()}
+    net = {(case, way, page): tuple(one - used[case, IDENTITY, page][0] for one in figure)
+           for (case, way, page), figure in used.items()}
     present = [case for case in (MANUAL, WIKI) if any(row["case"] == case for row in costs)]
     panels = [plot.Panel("KB of a page", curves(sizes, case, kilobytes), title=case)
               for case in present]

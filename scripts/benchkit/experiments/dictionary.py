@@ -17,6 +17,7 @@ from benchkit.setups import NOTHING
 
 SUMMARY = "compression dictionaries: bytes and CPU of each page over a visit, and in a browser"
 SOURCE = ""
+FIXED = "the pages and the order of their visits, the client, levels: gzip 6, br 5, zstd and dcz 3"
 
 
 @dataclasses.dataclass(frozen=True)
