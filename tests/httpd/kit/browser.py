@@ -1,5 +1,6 @@
 """A real Chromium that asks for what a test says, without a window."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
@@ -60,45 +62,85 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class BrowserError(Exception):
+    """Chromium does not do what it should, in words."""
+
+
 class Browser:
     """
     with Browser(server, folder) as browser:
         answer = browser.get("/a.html")     # {"status": 200, "coding": "gzip", "text": …}
 
-    While the browser is not asked for anything it asks for nothing. `folder` has its profile.
+    While the browser is not asked for anything it asks for nothing. `folder` has its profile, and what
+    it says of itself.
     """
 
-    # Seconds for one response, or for the browser to start: a busy machine takes some of them.
-    PATIENCE = 180
+    # Seconds from the first beginning to the end: a busy machine takes some of them.
+    LIFE = 240
+    # Seconds in which it loads the page; one that does not is begun anew, while the first of these lasts.
+    START = 60
 
     def __init__(self, server, folder):
-        self.control = _Control()
-        server.write("browser.html", (_PAGE % self.control.server_port).encode())
-        threading.Thread(target=self.control.serve_forever, daemon=True).start()
-        self.process = subprocess.Popen(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             f"--user-data-dir={folder}/profile", "--dump-dom",
-             f"http://localhost:{server.port}/browser.html"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True)
+        self.server, self.folder = server, folder
+        self.control = self.process = None
+        self.deadline = time.monotonic() + self.LIFE
 
     def __enter__(self):
         try:
-            self.control.became.get(timeout=self.PATIENCE)
+            for number in range(self.LIFE // self.START):
+                self._begin(number)
+                try:
+                    self._result(time.monotonic() + self.START)
+                    return self
+                except BrowserError as error:
+                    failed = error
+                self._end()
+            raise failed
         except BaseException:
-            self.__exit__()
+            self._end()
             raise
-        return self
+
+    def _begin(self, number):
+        # Of its own: what an earlier browser still asks is nobody's.
+        self.control = _Control()
+        threading.Thread(target=self.control.serve_forever, daemon=True).start()
+        self.server.write("browser.html", (_PAGE % self.control.server_port).encode())
+        with open(self.folder / "browser.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                 f"--user-data-dir={self.folder}/profile{number}", "--dump-dom",
+                 f"http://localhost:{self.server.port}/browser.html"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                start_new_session=True)
+
+    def _result(self, deadline):
+        """What became of the last request; BrowserError where the browser ends, or takes too long."""
+        while True:
+            ended = self.process.poll() is not None
+            try:
+                return self.control.became.get(timeout=0 if ended else 0.5)
+            except queue.Empty:
+                if ended or time.monotonic() > deadline:
+                    said = (self.folder / "browser.log").read_text(errors="replace")[-2000:]
+                    raise BrowserError(("the browser ended\n" if ended else
+                                        "the browser takes too long\n") + said) from None
+
+    def _end(self):
+        if self.control:
+            self.control.todo.put(None)
+            self.control.shutdown()
+            self.control.server_close()
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.control = self.process = None
 
     def __exit__(self, *failure):
-        self.control.todo.put(None)
-        self.control.shutdown()
-        self.control.server_close()
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self._end()
 
     def get(self, path, reload=False, cookie=None):
         """What the page gets by a request of its own; `reload`: past the browser's cache. A cookie
         is set before."""
         self.control.todo.put({"path": path, "reload": reload, "cookie": cookie})
-        return self.control.became.get(timeout=self.PATIENCE)
+        return self._result(self.deadline)
