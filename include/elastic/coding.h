@@ -28,6 +28,8 @@ typedef struct {
     const char *alias;     /* an older name that requests may use, or NULL (RFC 9110 §8.4.1.3) */
     const char *tag_suffix; /* what a dynamic coding appends inside an entity tag */
 
+    el_coding_t plain; /* the coding of the same library that needs no dictionary: it, or its like */
+
     /* The rest is 0 for a coding that needs a dictionary. */
     const char *extension; /* of a precompressed sibling, with its dot */
     int level_min;         /* the lowest level that a user may write */

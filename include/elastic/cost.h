@@ -9,6 +9,9 @@
  * and the setup's. So a change of the machine's speed, or of the content, is known at once for the
  * setups that are not in use as well.
  *
+ * What a difference saves is a matter of its dictionary: only its time is corrected here, and
+ * el_cost_differ() has the rest.
+ *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */
 #ifndef ELASTIC_COST_H
@@ -35,14 +38,14 @@ typedef struct {
 } el_cost_t;
 
 /* A part of an estimate for each setup and class of lengths. */
-#define EL_COST_KEYS (EL_CODINGS * EL_COST_LEVELS * EL_SIZE_CLASSES)
+#define EL_COST_KEYS (EL_ALL_CODINGS * EL_COST_LEVELS * EL_SIZE_CLASSES)
 
 /* Where the parts of the estimates lie in el_costs_t; a name that stands for several is their first. */
 enum {
     EL_COST_MACHINE,                                  /* of times */
     EL_COST_SITE,                                     /* of sizes */
     EL_COST_CODING,                                   /* of times, of each coding */
-    EL_COST_LENGTH = EL_COST_CODING + EL_CODINGS,     /* of sizes, of each class of lengths */
+    EL_COST_LENGTH = EL_COST_CODING + EL_ALL_CODINGS, /* of sizes, of each class of lengths */
     EL_COST_FIT = EL_COST_LENGTH + EL_SIZE_CLASSES,   /* of sizes, of each coding and class */
     EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of each setup and class */
     EL_COST_SIZE = EL_COST_TIME + EL_COST_KEYS,
@@ -74,6 +77,12 @@ void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_co
 /* The cost that is expected of `key` at `now`. */
 el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t known,
                          uint32_t now);
+
+/*
+ * What a difference costs, if its coding without a dictionary costs `plain`, and `own` is the part of
+ * those bytes that is left, in ten-thousandths.
+ */
+el_cost_t el_cost_differ(el_cost_t plain, uint32_t own);
 
 /* Seconds since the last measurement of `key` itself; UINT32_MAX where there was none. */
 uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now);

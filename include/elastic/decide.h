@@ -11,6 +11,7 @@
 #define ELASTIC_DECIDE_H
 
 #include "elastic/accept.h"
+#include "elastic/engine.h"
 
 /* X(identifier, note, what it means to the one who reads the log) */
 #define EL_REASONS(X)                                                                              \
@@ -73,6 +74,7 @@ typedef struct {
     size_t order_count;
     size_t env_removed;   /* how many codings the environment took out of `order` */
     el_coding_t difference; /* where client and server share a dictionary: its coding, before equals */
+    uint32_t shares[EL_SHARES]; /* of el_setup_t */
     uint16_t q_behind;    /* the best weight of a coding of our filters behind this one; 0: none */
 } el_demand_t;
 
@@ -87,6 +89,7 @@ typedef enum {
 /* The moment: the load, and what of the body is known by now. */
 typedef struct {
     bool bypass;
+    bool light;        /* a difference is: the bypass is not for it */
     bool may_be_kept;  /* an encoding may be there already, which takes no CPU: no bypass yet */
     bool size_known;
     uint64_t size;     /* of the body, where known; where not: the bytes seen so far */

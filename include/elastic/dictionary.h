@@ -30,7 +30,8 @@
     X(DEST, "dest", "the dictionary is for other destinations")                                    \
     X(ID, "id", "the dictionary was given out under another id")                                   \
     X(CROSS_ORIGIN, "cross-origin", "another site asks, and may not read the response")            \
-    X(UNPREPARED, "unprepared", "memory is short, or no library can use the dictionary")
+    X(UNPREPARED, "unprepared", "memory is short, or no library can use the dictionary")          \
+    X(OUTDONE, "outdone", "what it leaves was expected to cost more than another coding")
 
 /* Why a request that names a dictionary has it, or not. */
 typedef enum {

@@ -42,6 +42,13 @@ typedef struct el_engine el_engine_t;
 typedef struct el_context el_context_t;
 typedef struct el_dictionary el_dictionary_t;
 
+/*
+ * What becomes of pages where there are dictionaries is kept by numbers, in ten-thousandths of what is
+ * expected without one: of the differences from one page, of those from all pages that a dictionary is
+ * for, and of the page without a dictionary. 0: not kept.
+ */
+enum { EL_SHARE_PAGE, EL_SHARE_RULE, EL_SHARE_PLAIN, EL_SHARES };
+
 /* How to encode a body. The engine chooses what is 0. */
 typedef struct {
     int level;          /* level_min … level_max of the engine; never left to it */
@@ -50,6 +57,7 @@ typedef struct {
     int block_bits;     /* br: log2 of the largest input block's bytes, 16 … 24 */
     uint64_t size_hint; /* the body's length in bytes, where it is known: then it is the length */
     const el_dictionary_t *dictionary; /* of the engine, which outlives the body; NULL: needs none */
+    uint32_t shares[EL_SHARES];        /* of the page; no engine reads them */
 } el_setup_t;
 
 /*
@@ -70,12 +78,14 @@ struct el_dictionary {
     const el_engine_t *engine;
     uint8_t hash[EL_DICTIONARY_HASH];
     size_t nbytes;        /* of the dictionary itself */
+    int level;            /* that it is prepared for; 0: for all */
     void *prepared;       /* what the engine makes of it */
     el_account_t account; /* of all its memory */
 
     /* The table's. */
     el_dictionary_t *next;
-    _Atomic unsigned users; /* bodies */
+    _Atomic unsigned users;  /* bodies */
+    _Atomic unsigned stands; /* how often it has served in place of one for another level */
 };
 
 /* The beginning of every context; what its engine keeps follows. */
@@ -134,13 +144,14 @@ struct el_engine {
 
     /*
      * Where the coding needs a dictionary, otherwise NULL: fills in `prepared` from the dictionary's
-     * `bytes`, which it copies, with memory of the dictionary's account. False where that is short;
+     * `bytes`, which it copies, for its level, with memory of its account. False where that is short;
      * then there is none.
      */
     bool (*prepare)(el_dictionary_t *dictionary, const uint8_t *bytes);
+    bool by_level; /* each level needs a dictionary that was prepared for it */
 
-    /* Bytes of memory that this takes at most for a dictionary of `nbytes`. */
-    size_t (*prepared_nbytes)(size_t nbytes);
+    /* Bytes of memory that this takes at most for a dictionary of `nbytes` at `level`. */
+    size_t (*prepared_nbytes)(size_t nbytes, int level);
 
     /* Frees it. */
     void (*discard)(el_dictionary_t *dictionary);

@@ -1,6 +1,7 @@
 /*
  * Ratios: bytes after encoding by bytes before, for each media type. Where bodies of a type hardly
- * became smaller, a piece of the next one is encoded on trial before all of it is.
+ * became smaller, a piece of the next one is encoded on trial before all of it is. Another table has
+ * differences by what an ordinary coding makes, for each dictionary (state/costs.h).
  *
  * A table of weighted means that forget, with room for a number of types: of those that share a
  * place, the one with the least weight is replaced.
@@ -43,6 +44,12 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t o
  * no body was added for an hour or so is not known any more.
  */
 bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now);
+
+/*
+ * The mean of `type` at `now`, in ten-thousandths; 0 where it is made of less than `least` bodies. Of
+ * those half are forgotten in a quarter of an hour.
+ */
+uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t type, uint32_t least, uint32_t now);
 
 /* Back to no types. */
 void el_ratio_reset(el_ratios_t *ratios);

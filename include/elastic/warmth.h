@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 typedef struct {
-    _Atomic uint8_t fresh[EL_CODINGS][EL_COST_LEVELS]; /* new contexts in a row */
+    _Atomic uint8_t fresh[EL_ALL_CODINGS][EL_COST_LEVELS]; /* new contexts in a row */
 } el_warmth_t;
 
 /* Takes whether the body's context was new, and returns whether its time is a usual one. */

@@ -1,6 +1,7 @@
 """How many bytes the server makes of a page: with brotli, and with a dictionary (RFC 9842).
 
-The libraries, levels and windows are those of src/engines/zstd.c and brotli.c.
+The libraries, tables and windows are those of src/engines/zstd.c and brotli.c; the levels are in the
+middle of what the server chooses among.
 """
 
 import ctypes
@@ -11,6 +12,7 @@ SIZE, POINTER, BYTES, INT = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p, c
 LONG = ctypes.c_ulonglong
 
 DCZ_LEVEL, DCZ_HEAD = 3, 40  # the head's bytes: RFC 9842 §5
+TABLES_LEAST = 6  # ZSTD_HASHLOG_MIN
 DCZ_WINDOW_LEAST, DCZ_WINDOW, DCZ_WINDOW_MOST = 10, 23, 27
 
 DCB_QUALITY, DCB_HEAD = 5, 36  # §4
@@ -88,6 +90,15 @@ def dcz_window(size, dictionary):
     return bits
 
 
+def dcz_tables(library, level, size):
+    """As dcz_tables() of src/engines/zstd.c."""
+    tables, most = library.ZSTD_getCParams(level, UNKNOWN, size), TABLES_LEAST
+    while 2 << most < size:
+        most += 1
+    tables.hash, tables.chain = min(tables.hash, most), min(tables.chain, most)
+    return tables
+
+
 class Dcz:
     """A prepared dictionary for zstd; a context manager."""
 
@@ -96,7 +107,7 @@ class Dcz:
     def __init__(self, content, level=DCZ_LEVEL):
         self.library, self.nbytes = load("zstd"), len(content)
         self.encoder = libraries.created(self.library.ZSTD_createCCtx(), "zstd")
-        tables = self.library.ZSTD_getCParams(level, UNKNOWN, len(content))
+        tables = dcz_tables(self.library, level, len(content))
         self.prepared = self.library.ZSTD_createCDict_advanced(
             content, len(content), BY_COPY, RAW_CONTENT, tables, Memory())
         if not self.prepared:

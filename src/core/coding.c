@@ -7,6 +7,7 @@
 static const el_coding_info_t table[EL_ALL_CODINGS] = {
     [EL_GZIP] = {
         .token = "gzip",
+        .plain = EL_GZIP,
         .alias = "x-gzip",
         .tag_suffix = "-gzip",
         .extension = ".gz",
@@ -19,6 +20,7 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
     },
     [EL_BR] = {
         .token = "br",
+        .plain = EL_BR,
         .alias = NULL,
         .tag_suffix = "-br",
         .extension = ".br",
@@ -31,6 +33,7 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
     },
     [EL_ZSTD] = {
         .token = "zstd",
+        .plain = EL_ZSTD,
         .alias = NULL,
         .tag_suffix = "-zstd",
         .extension = ".zst",
@@ -41,8 +44,8 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
         .stock_level = 3, /* the library's own default */
         .stock = EL_GZIP,
     },
-    [EL_DCB] = {.token = "dcb", .tag_suffix = "-dcb"},
-    [EL_DCZ] = {.token = "dcz", .tag_suffix = "-dcz"},
+    [EL_DCB] = {.token = "dcb", .tag_suffix = "-dcb", .plain = EL_BR},
+    [EL_DCZ] = {.token = "dcz", .tag_suffix = "-dcz", .plain = EL_ZSTD},
 };
 
 const el_coding_info_t *el_coding_info(el_coding_t coding)

@@ -153,7 +153,8 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (is_small(facts)) {
         return refuse(EL_REASON_SMALL, vary);
     }
-    if (moment->bypass && !moment->may_be_kept && !must_encode(demand)) {
+    if (moment->bypass && !moment->may_be_kept && !must_encode(demand)
+        && !(moment->light && el_coding_is_difference(coding))) {
         return refuse(EL_REASON_BYPASS, vary);
     }
     /* That one is left to the filter behind. Between equals the first in the chain wins. */

@@ -154,16 +154,27 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t o
     store(word, before, e, stamp);
 }
 
-bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now)
+/* What is known of `type`; without weight where that is nothing. */
+static entry_t entry_of(const el_ratios_t *ratios, uint32_t type, uint32_t now)
 {
     uint16_t stamp = stamp_of(now);
-    entry_t e;
+    entry_t e = load(&ratios->word[place_of(type)][way_of(ratios, type, stamp)], stamp);
 
-    if (type == 0) {
-        return false;
-    }
-    e = load(&ratios->word[place_of(type)][way_of(ratios, type, stamp)], stamp);
-    return e.tag == type >> TAG_SHIFT && e.weight >= WEIGHT_KNOWN && e.ratio >= POOR;
+    return type != 0 && e.tag == type >> TAG_SHIFT ? e : (entry_t){.weight = 0};
+}
+
+bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now)
+{
+    entry_t e = entry_of(ratios, type, now);
+
+    return e.weight >= WEIGHT_KNOWN && e.ratio >= POOR;
+}
+
+uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t type, uint32_t least, uint32_t now)
+{
+    entry_t e = entry_of(ratios, type, now);
+
+    return e.weight > 0 && e.weight >= least ? e.ratio : 0;
 }
 
 void el_ratio_reset(el_ratios_t *ratios)

@@ -8,7 +8,7 @@ bool el_warmth_is_usual(el_warmth_t *warmth, el_coding_t coding, int level, bool
     _Atomic uint8_t *in_a_row;
     uint8_t before;
 
-    if ((unsigned)coding >= EL_CODINGS || level < 0 || level >= EL_COST_LEVELS) {
+    if ((unsigned)coding >= EL_ALL_CODINGS || level < 0 || level >= EL_COST_LEVELS) {
         return false;
     }
     in_a_row = &warmth->fresh[coding][level];

@@ -302,8 +302,9 @@ const el_engine_t el_engine_brotli = {
 };
 
 #ifdef ELASTIC_WITH_DCB
-/* The quality of dcb: the lowest that finds all of a dictionary; those above take far more time. */
-#define DCB_QUALITY 5
+/* The qualities of dcb: those below look for nothing in dictionaries, those above take far more time. */
+#define DCB_QUALITY_MIN 5
+#define DCB_QUALITY_MAX 9
 
 /* The blocks that the library has at a time while it prepares a dictionary, and one more. */
 #define DCB_BLOCKS 4
@@ -371,7 +372,7 @@ static bool dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
     dictionary->prepared = prepared;
     if (!setjmp(prepared->escape)) {
         prepared->dictionary = BrotliEncoderPrepareDictionary(
-            BROTLI_SHARED_DICTIONARY_RAW, nbytes, prepared->bytes, DCB_QUALITY, acquire_block,
+            BROTLI_SHARED_DICTIONARY_RAW, nbytes, prepared->bytes, DCB_QUALITY_MIN, acquire_block,
             release_block, prepared);
     }
     if (!prepared->dictionary) {
@@ -381,10 +382,11 @@ static bool dcb_prepare(el_dictionary_t *dictionary, const uint8_t *bytes)
 }
 
 /* The bytes, four more for each of them, and the library's table of places. */
-static size_t dcb_prepared_nbytes(size_t nbytes)
+static size_t dcb_prepared_nbytes(size_t nbytes, int level)
 {
     size_t places = (size_t)1 << 17, head = 64 * 1024;
 
+    (void)level;
     while (places * 16 < nbytes && places < (size_t)1 << 22) {
         places *= 2;
     }
@@ -410,9 +412,9 @@ static el_step_t dcb_step(el_context_t *base, el_op_t op, el_span_t *span)
 const el_engine_t el_engine_dcb = {
     .name = "brotli",
     .coding = EL_DCB,
-    .level_min = DCB_QUALITY,
-    .level_max = DCB_QUALITY,
-    .costs = el_costs_brotli + DCB_QUALITY, /* of a body that its dictionary has nothing of */
+    .level_min = DCB_QUALITY_MIN,
+    .level_max = DCB_QUALITY_MAX,
+    .costs = el_costs_brotli + DCB_QUALITY_MIN, /* of a body that its dictionary has nothing of */
     .version = brotli_version,
     .key = brotli_key,
     .create = brotli_create,

@@ -26,12 +26,20 @@ static void discard(el_dictionary_t *dictionary)
     el_memory_release(&account, dictionary);
 }
 
+static int level_for(const el_engine_t *engine, int level)
+{
+    return engine->by_level ? level : 0;
+}
+
+/* Of several that are prepared for other levels, the one that was used last. */
+#define ANY_LEVEL (-1)
+
 /* Under the lock: the dictionary, now in use, at the head of the table; NULL where there is none. */
-static el_dictionary_t *take(el_coding_t coding, const uint8_t *hash)
+static el_dictionary_t *take(const el_engine_t *engine, int level, const uint8_t *hash)
 {
     el_dictionary_t **link = &table, *found;
 
-    while (*link && ((*link)->engine->coding != coding
+    while (*link && ((*link)->engine != engine || (level != ANY_LEVEL && (*link)->level != level)
                      || memcmp((*link)->hash, hash, EL_DICTIONARY_HASH) != 0)) {
         link = &(*link)->next;
     }
@@ -96,8 +104,7 @@ static bool reserve(size_t nbytes)
 }
 
 /* NULL where memory is short. */
-static el_dictionary_t *make(const el_engine_t *engine, const uint8_t *bytes, size_t nbytes,
-                             const uint8_t *hash)
+static el_dictionary_t *make(const el_engine_t *engine, int level, const el_dictionary_bytes_t *bytes)
 {
     /* What is kept has a limit of its own: it is not charged to the bodies in flight. */
     el_account_t account = {.idle = true};
@@ -106,9 +113,11 @@ static el_dictionary_t *make(const el_engine_t *engine, const uint8_t *bytes, si
     if (!dictionary) {
         return NULL;
     }
-    *dictionary = (el_dictionary_t){.engine = engine, .nbytes = nbytes, .account = account};
-    memcpy(dictionary->hash, hash, EL_DICTIONARY_HASH);
-    if (!engine->prepare(dictionary, bytes)) {
+    *dictionary = (el_dictionary_t){
+        .engine = engine, .nbytes = bytes->nbytes, .level = level, .account = account,
+    };
+    memcpy(dictionary->hash, bytes->hash, EL_DICTIONARY_HASH);
+    if (!engine->prepare(dictionary, bytes->bytes)) {
         discard(dictionary);
         return NULL;
     }
@@ -122,7 +131,7 @@ static el_dictionary_t *keep(el_dictionary_t *made, size_t reserved)
 
     pthread_mutex_lock(&lock);
     kept -= reserved;
-    same = made ? take(made->engine->coding, made->hash) : NULL;
+    same = made ? take(made->engine, made->level, made->hash) : NULL;
     if (made && !same) {
         atomic_store(&made->users, 1);
         made->next = table;
@@ -136,27 +145,61 @@ static el_dictionary_t *keep(el_dictionary_t *made, size_t reserved)
     return same ? same : made;
 }
 
-el_dictionary_t *el_dictionary_find(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH])
-{
-    el_dictionary_t *found;
-
-    pthread_mutex_lock(&lock);
-    found = take(coding, hash);
-    pthread_mutex_unlock(&lock);
-    return found;
-}
-
-el_dictionary_t *el_dictionary_prepare(el_coding_t coding, const uint8_t *bytes, size_t nbytes,
-                                       const uint8_t hash[EL_DICTIONARY_HASH])
+el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
+                                    const uint8_t hash[EL_DICTIONARY_HASH])
 {
     const el_engine_t *engine = el_engine_for(coding);
-    size_t most;
+    el_dictionary_t *found;
 
     if (!engine || !engine->prepare) {
         return NULL;
     }
-    most = sizeof(el_dictionary_t) + engine->prepared_nbytes(nbytes);
-    return reserve(most) ? keep(make(engine, bytes, nbytes, hash), most) : NULL;
+    pthread_mutex_lock(&lock);
+    found = take(engine, level_for(engine, level), hash);
+    if (!found) {
+        found = take(engine, ANY_LEVEL, hash);
+        if (found && atomic_fetch_add(&found->stands, 1) >= EL_DICTIONARY_STANDS) {
+            atomic_store(&found->stands, 0);
+            atomic_fetch_sub(&found->users, 1);
+            found = NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* NULL where memory is short, or the limit. */
+static el_dictionary_t *prepare(const el_engine_t *engine, int level,
+                                const el_dictionary_bytes_t *bytes)
+{
+    size_t most = sizeof(el_dictionary_t) + engine->prepared_nbytes(bytes->nbytes, level);
+
+    return reserve(most) ? keep(make(engine, level, bytes), most) : NULL;
+}
+
+el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
+                                       const el_dictionary_bytes_t *bytes)
+{
+    const el_engine_t *engine = el_engine_for(coding);
+    el_dictionary_t *made;
+
+    if (!engine || !engine->prepare) {
+        return NULL;
+    }
+    made = prepare(engine, level_for(engine, level), bytes);
+    if (!made && engine->by_level) {
+        pthread_mutex_lock(&lock);
+        made = take(engine, ANY_LEVEL, bytes->hash);
+        pthread_mutex_unlock(&lock);
+        made = made || level == engine->level_min ? made
+                                                  : prepare(engine, engine->level_min, bytes);
+    }
+    return made;
+}
+
+int el_dictionary_level(const el_dictionary_t *dictionary, int level)
+{
+    return dictionary->engine->by_level ? dictionary->level : level;
 }
 
 void el_dictionary_release(el_dictionary_t *dictionary)

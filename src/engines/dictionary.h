@@ -1,7 +1,7 @@
 /*
  * Dictionaries (RFC 9842) as the libraries have prepared them, for any number of bodies at once, and
- * the table of those that this process keeps. A dictionary is prepared for one coding, and never
- * changes.
+ * the table of those that this process keeps. A dictionary is prepared for one coding, and by
+ * libraries that need it so for one level, and never changes.
  *
  * What is kept has a limit: of what no body uses, the longest unused goes first. Any thread;
  * el_dictionary_release() may be called from a signal handler, too.
@@ -12,19 +12,37 @@
 #include "elastic/engine.h"
 
 /*
- * The dictionary whose SHA-256 is `hash`, prepared for `coding`; NULL where this process does not
- * keep it. It stays until the caller releases it.
+ * So many times a dictionary serves in place of one for another level, which is prepared then: to
+ * prepare it takes as long as some bodies, and most pages' last versions are used once.
  */
-el_dictionary_t *el_dictionary_find(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH]);
+#define EL_DICTIONARY_STANDS 8
 
 /*
- * Prepares the `nbytes` at `bytes`, one at least, for `coding`, and keeps the result, which stays
- * until the caller releases it. `hash` is their SHA-256. The bytes are copied. Takes about a
- * millisecond for 120 KB. NULL where memory is short, the limit has no room beside what is in use, or
- * this build has no engine for the coding.
+ * The dictionary whose SHA-256 is `hash`, prepared for `coding` at `level`, or for another level, where
+ * there is no reason yet to prepare it for this one, too; NULL where it is to be prepared. It stays
+ * until the caller releases it.
  */
-el_dictionary_t *el_dictionary_prepare(el_coding_t coding, const uint8_t *bytes, size_t nbytes,
-                                       const uint8_t hash[EL_DICTIONARY_HASH]);
+el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
+                                    const uint8_t hash[EL_DICTIONARY_HASH]);
+
+/* A dictionary as it is; `hash` is the SHA-256 of the `nbytes`, one at least. */
+typedef struct {
+    const uint8_t *bytes;
+    size_t nbytes;
+    const uint8_t *hash;
+} el_dictionary_bytes_t;
+
+/*
+ * Prepares a dictionary for `coding` at `level`, and keeps the result, which stays until the caller
+ * releases it. The bytes are copied. Takes up to a millisecond for 120 KB. Where memory is short, or the
+ * limit has no room beside what is in use, it is that for another level, if there is one, or for the
+ * lowest. NULL where that has no room, either, or this build has no engine for the coding.
+ */
+el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
+                                       const el_dictionary_bytes_t *bytes);
+
+/* The level to encode at with a dictionary that was asked for `level`. */
+int el_dictionary_level(const el_dictionary_t *dictionary, int level);
 
 /* The caller uses it no longer; NULL is allowed. */
 void el_dictionary_release(el_dictionary_t *dictionary);

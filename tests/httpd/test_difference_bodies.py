@@ -56,7 +56,7 @@ def test_a_body_is_a_difference_whole_and_streamed(server, tmp_path, path):
     assert len(answer.raw) < 1000
     notes = server.notes(answer)
     assert (notes["elastic-coding"], notes["elastic-engine"], notes["elastic-level"]) == \
-        ("dcz", "zstd", "3")
+        ("dcz", "zstd", "9")
     assert (int(notes["elastic-in"]), int(notes["elastic-out"])) == (len(PAGE), len(answer.raw))
 
 

@@ -9,12 +9,15 @@ static const struct {
     el_coding_t coding;
     el_coding_info_t info;
 } known[] = {
-    {"gzip's names and bounds", EL_GZIP, {"gzip", "x-gzip", "-gzip", ".gz", 1, 12, 1, 9, 6, EL_GZIP}},
-    {"br's names and bounds", EL_BR, {"br", NULL, "-br", ".br", 0, 11, 0, 6, 5, EL_BR}},
+    {"gzip's names and bounds", EL_GZIP,
+     {"gzip", "x-gzip", "-gzip", EL_GZIP, ".gz", 1, 12, 1, 9, 6, EL_GZIP}},
+    {"br's names and bounds", EL_BR, {"br", NULL, "-br", EL_BR, ".br", 0, 11, 0, 6, 5, EL_BR}},
     {"zstd's names and bounds", EL_ZSTD,
-     {"zstd", NULL, "-zstd", ".zst", 1, 19, 1, 9, 3, EL_GZIP}},
-    {"a difference by brotli has names alone", EL_DCB, {.token = "dcb", .tag_suffix = "-dcb"}},
-    {"a difference by zstd has names alone", EL_DCZ, {.token = "dcz", .tag_suffix = "-dcz"}},
+     {"zstd", NULL, "-zstd", EL_ZSTD, ".zst", 1, 19, 1, 9, 3, EL_GZIP}},
+    {"a difference by brotli has no levels", EL_DCB,
+     {.token = "dcb", .tag_suffix = "-dcb", .plain = EL_BR}},
+    {"a difference by zstd has no levels", EL_DCZ,
+     {.token = "dcz", .tag_suffix = "-dcz", .plain = EL_ZSTD}},
 };
 
 START_TEST(a_coding_has_its_row)
@@ -26,6 +29,7 @@ START_TEST(a_coding_has_its_row)
     ck_assert_str_eq(got->token, want->token);
     ck_assert_pstr_eq(got->alias, want->alias);
     ck_assert_str_eq(got->tag_suffix, want->tag_suffix);
+    ck_assert_int_eq(got->plain, want->plain);
     ck_assert_pstr_eq(got->extension, want->extension);
     ck_assert_int_eq(got->level_min, want->level_min);
     ck_assert_int_eq(got->level_max, want->level_max);

@@ -235,7 +235,7 @@ START_TEST(what_is_no_setup_changes_nothing)
     el_costs_t before;
 
     memcpy(&before, &costs, sizeof(before));
-    el_cost_update(&costs, KEY(EL_CODINGS, 6, 2), known, known, 0);
+    el_cost_update(&costs, KEY(EL_ALL_CODINGS, 6, 2), known, known, 0);
     el_cost_update(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), known, known, 0);
     el_cost_update(&costs, KEY(EL_GZIP, -1, 2), known, known, 0);
     el_cost_update(&costs, KEY(EL_GZIP, 6, EL_SIZE_CLASSES), known, known, 0);
@@ -266,6 +266,41 @@ START_TEST(the_largest_values_fit)
 }
 END_TEST
 
+static const struct {
+    const char *guards;
+    uint32_t own;
+    el_cost_t cost;
+} differences[] = {
+    {"nothing is left", 0, {125, 0}},
+    {"a tenth is left", 1000, {237, 250}},
+    {"all is left, and the dictionary was looked through", 10000, {1250, 2500}},
+    {"it is longer", 12000, {1474, 3000}},
+};
+
+START_TEST(a_difference_costs_what_its_dictionary_leaves)
+{
+    el_cost_t cost = el_cost_differ(known, differences[_i].own);
+
+    ck_assert_msg(cost.nsec == differences[_i].cost.nsec && cost.size == differences[_i].cost.size,
+                  "%s: %u, %u", differences[_i].guards, cost.nsec, cost.size);
+}
+END_TEST
+
+START_TEST(of_a_difference_the_time_alone_is_learned)
+{
+    el_cost_t cost;
+
+    for (int i = 0; i < 100; i++) {
+        el_cost_update(&costs, KEY(EL_DCZ, 9, 2), known, (el_cost_t){3000, 10}, 1000);
+    }
+    cost = el_cost_expect(&costs, KEY(EL_DCZ, 9, 2), known, 1000);
+    ck_assert_uint_ge(cost.nsec, 2900);
+    ck_assert_uint_eq(cost.size, known.size);
+    /* It says nothing of what other codings leave. */
+    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_ZSTD, 9, 2), known, 1000).size, known.size);
+}
+END_TEST
+
 Suite *cost_suite(void)
 {
     TCase *tc = tcase_create("cost");
@@ -287,5 +322,7 @@ Suite *cost_suite(void)
     tcase_add_test(tc, what_is_no_setup_changes_nothing);
     tcase_add_test(tc, a_reset_forgets);
     tcase_add_test(tc, the_largest_values_fit);
+    tcase_add_loop_test(tc, a_difference_costs_what_its_dictionary_leaves, 0, ROWS(differences));
+    tcase_add_test(tc, of_a_difference_the_time_alone_is_learned);
     return suite_of("cost", tc);
 }

@@ -191,7 +191,8 @@ static el_dictionary_t *fail_preparing(el_coding_t coding)
 
         failures = 0;
         fail_at = at;
-        dictionary = el_dictionary_prepare(coding, raw, sizeof(raw), hash);
+        dictionary = el_dictionary_prepare(
+            coding, el_engine_for(coding)->level_min, &(el_dictionary_bytes_t){raw, sizeof(raw), hash});
         fail_at = 0;
         lost = blocks - before;
         ck_assert_msg((dictionary == NULL) == (failures > 0), "call %ld", at);

@@ -2,6 +2,9 @@
 #include "engines/dictionary.h"
 #include "engines/engines.h"
 #include "engines/pool.h"
+#ifdef ELASTIC_WITH_ZSTD
+#include "engines/zstd.h"
+#endif
 
 #include "bodies.h"
 #include "decode.h"
@@ -52,13 +55,38 @@ static const uint8_t *hash_of(unsigned number)
     return hash;
 }
 
-/* `raw` as a dictionary, which the caller releases. */
+/* `raw` as a dictionary for a level; NULL where that cannot be. */
+static el_dictionary_t *try_level(el_coding_t coding, int level, size_t nbytes, unsigned number)
+{
+    return el_dictionary_prepare(coding, level,
+                                 &(el_dictionary_bytes_t){raw, nbytes, hash_of(number)});
+}
+
+/* The lowest level: where memory is short, there is none below. */
+static int level_of(el_coding_t coding)
+{
+    const el_engine_t *engine = el_engine_for(coding);
+
+    return engine ? engine->level_min : 1;
+}
+
+static el_dictionary_t *try_prepare(el_coding_t coding, size_t nbytes, unsigned number)
+{
+    return try_level(coding, level_of(coding), nbytes, number);
+}
+
+/* The same, which the caller releases. */
 static el_dictionary_t *prepare(el_coding_t coding, size_t nbytes, unsigned number)
 {
-    el_dictionary_t *dictionary = el_dictionary_prepare(coding, raw, nbytes, hash_of(number));
+    el_dictionary_t *dictionary = try_prepare(coding, nbytes, number);
 
     ck_assert_ptr_nonnull(dictionary);
     return dictionary;
+}
+
+static el_dictionary_t *find(el_coding_t coding, unsigned number)
+{
+    return el_dictionary_find(coding, level_of(coding), hash_of(number));
 }
 
 static el_plan_t plan_for(const el_dictionary_t *dictionary, uint64_t size_hint)
@@ -69,18 +97,25 @@ static el_plan_t plan_for(const el_dictionary_t *dictionary, uint64_t size_hint)
                                 .dictionary = dictionary}};
 }
 
-static size_t encode_whole(const el_dictionary_t *dictionary, size_t nbytes, size_t room)
+static size_t encode_at(const el_dictionary_t *dictionary, int level, size_t nbytes, size_t room)
 {
     el_plan_t plan = plan_for(dictionary, nbytes);
     el_span_t span = {body, nbytes, encoded, room};
-    el_context_t *context = el_pool_acquire(&plan);
+    el_context_t *context;
     el_step_t step;
 
+    plan.setup.level = level;
+    context = el_pool_acquire(&plan);
     ck_assert_ptr_nonnull(context);
     step = el_engine_encode(context, &span);
     el_pool_release(context);
     ck_assert(step == EL_STEP_OK || (step == EL_STEP_MORE && room < el_engine_bound(nbytes)));
     return step == EL_STEP_OK ? room - span.out_nbytes_avail : 0;
+}
+
+static size_t encode_whole(const el_dictionary_t *dictionary, size_t nbytes, size_t room)
+{
+    return encode_at(dictionary, dictionary->engine->level_min, nbytes, room);
 }
 
 static decoded_t decode_with(const el_dictionary_t *dictionary, size_t encoded_nbytes)
@@ -125,6 +160,44 @@ START_TEST(whole_bodies_decode)
     }
 }
 END_TEST
+
+/* With a dictionary for each, and tables that are within the bound. */
+START_TEST(every_level_decodes)
+{
+    static const size_t dictionaries[] = {1, 100, 65536, 300001};
+    const el_engine_t *engine = el_engine_for(codings[_i]);
+
+    for (unsigned d = 0; d < ROWS(dictionaries) && engine; d++) {
+        body_fill(BODY_TEXT, raw, dictionaries[d]);
+        body_fill(BODY_TEXT, body, 200000);
+        for (int level = engine->level_min; level <= engine->level_max; level++) {
+            el_dictionary_t *dictionary = try_level(codings[_i], level, dictionaries[d], d);
+            size_t nbytes;
+
+            ck_assert_ptr_nonnull(dictionary);
+            ck_assert_int_eq(dictionary->level, engine->by_level ? level : 0);
+            /* Two blocks, which may be some bytes longer. */
+            ck_assert_uint_le(dictionary->account.nbytes,
+                              sizeof(*dictionary)
+                                  + engine->prepared_nbytes(dictionaries[d], level) + 256);
+            nbytes = encode_at(dictionary, level, 200000, el_engine_bound(200000));
+            assert_back(dictionary, 200000, nbytes, "at its level");
+            el_dictionary_release(dictionary);
+            el_dictionary_drain();
+        }
+    }
+}
+END_TEST
+
+#ifdef ELASTIC_WITH_ZSTD
+START_TEST(tables_are_no_larger_than_their_dictionary)
+{
+    for (size_t nbytes = 16 * 1024; nbytes <= 1024 * 1024; nbytes *= 4) {
+        ck_assert_uint_le(el_engine_dcz.prepared_nbytes(nbytes, 9), 6 * nbytes + 32 * 1024);
+    }
+}
+END_TEST
+#endif
 
 START_TEST(a_page_that_changed_a_little_is_a_few_bytes)
 {
@@ -335,21 +408,21 @@ START_TEST(what_was_prepared_is_found)
     el_dictionary_t *first, *second;
 
     if (!el_engine_for(codings[_i])) {
-        ck_assert_ptr_null(el_dictionary_prepare(codings[_i], raw, 1, hash_of(1)));
+        ck_assert_ptr_null(try_prepare(codings[_i], 1, 1));
         return;
     }
     body_fill(BODY_TEXT, raw, PAGE);
-    ck_assert_ptr_null(el_dictionary_find(codings[_i], hash_of(1)));
+    ck_assert_ptr_null(find(codings[_i], 1));
     first = prepare(codings[_i], PAGE, 1);
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
-    ck_assert_ptr_eq(el_dictionary_find(codings[_i], hash_of(1)), first);
-    ck_assert_ptr_null(el_dictionary_find(codings[_i], hash_of(2)));
-    ck_assert_ptr_null(el_dictionary_find(codings[1 - _i], hash_of(1)));
+    ck_assert_ptr_eq(find(codings[_i], 1), first);
+    ck_assert_ptr_null(find(codings[_i], 2));
+    ck_assert_ptr_null(find(codings[1 - _i], 1));
     /* What another thread has prepared meanwhile serves this one, too. */
-    second = el_dictionary_prepare(codings[_i], raw, PAGE, hash_of(1));
+    second = try_prepare(codings[_i], PAGE, 1);
     ck_assert_ptr_eq(second, first);
     el_dictionary_drain();
-    ck_assert_ptr_eq(el_dictionary_find(codings[_i], hash_of(1)), first);
+    ck_assert_ptr_eq(find(codings[_i], 1), first);
     for (int users = 0; users < 4; users++) {
         el_dictionary_release(first);
     }
@@ -357,11 +430,77 @@ START_TEST(what_was_prepared_is_found)
 }
 END_TEST
 
+/* It serves for others, too, until they are asked for often enough, and where there is no room. */
+START_TEST(a_dictionary_is_prepared_for_a_level)
+{
+    el_dictionary_t *first, *other;
+
+    if (!el_engine_for(EL_DCZ)) {
+        return;
+    }
+    body_fill(BODY_TEXT, raw, PAGE);
+    first = try_level(EL_DCZ, 3, PAGE, 1);
+    ck_assert_int_eq(el_dictionary_level(first, 9), 3);
+    for (int i = 0; i < EL_DICTIONARY_STANDS; i++) {
+        other = el_dictionary_find(EL_DCZ, 9, hash_of(1));
+        ck_assert_ptr_eq(other, first);
+        el_dictionary_release(other);
+    }
+    ck_assert_ptr_null(el_dictionary_find(EL_DCZ, 9, hash_of(1)));
+    el_dictionary_limit(el_dictionary_kept());
+    ck_assert_ptr_eq(try_level(EL_DCZ, 9, PAGE, 1), first);
+    el_dictionary_limit(SIZE_MAX);
+    other = try_level(EL_DCZ, 9, PAGE, 1);
+    ck_assert_ptr_ne(other, first);
+    ck_assert_int_eq(el_dictionary_level(other, 3), 9);
+    ck_assert_ptr_eq(el_dictionary_find(EL_DCZ, 9, hash_of(1)), other);
+    ck_assert_ptr_eq(el_dictionary_find(EL_DCZ, 3, hash_of(1)), first);
+    for (int users = 0; users < 3; users++) {
+        el_dictionary_release(first);
+    }
+    el_dictionary_release(other);
+    el_dictionary_release(other);
+}
+END_TEST
+
+START_TEST(a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
+{
+    el_dictionary_t *dictionary;
+
+    if (!el_engine_for(EL_DCZ)) {
+        return;
+    }
+    body_fill(BODY_TEXT, raw, PAGE);
+    el_dictionary_limit(PAGE * 3);
+    dictionary = try_level(EL_DCZ, 9, PAGE, 1);
+    ck_assert_ptr_nonnull(dictionary);
+    ck_assert_int_eq(dictionary->level, 1);
+    el_dictionary_release(dictionary);
+}
+END_TEST
+
+/* brotli prepares one for all. */
+START_TEST(a_dictionary_of_brotli_is_for_all_levels)
+{
+    el_dictionary_t *dictionary;
+
+    if (!el_engine_for(EL_DCB)) {
+        return;
+    }
+    body_fill(BODY_TEXT, raw, PAGE);
+    dictionary = try_level(EL_DCB, 5, PAGE, 1);
+    ck_assert_ptr_eq(el_dictionary_find(EL_DCB, 9, hash_of(1)), dictionary);
+    ck_assert_int_eq(el_dictionary_level(dictionary, 9), 9);
+    el_dictionary_release(dictionary);
+    el_dictionary_release(dictionary);
+}
+END_TEST
+
 START_TEST(other_codings_have_no_dictionary)
 {
     static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_ALL_CODINGS};
 
-    ck_assert_ptr_null(el_dictionary_prepare(others[_i], raw, 1, hash_of(1)));
+    ck_assert_ptr_null(try_prepare(others[_i], 1, 1));
 }
 END_TEST
 
@@ -380,26 +519,26 @@ START_TEST(the_longest_unused_goes_first)
     el_dictionary_limit(each * 10 / 3);
     el_dictionary_release(prepare(codings[_i], PAGE, 2));
     el_dictionary_release(prepare(codings[_i], PAGE, 3));
-    el_dictionary_release(el_dictionary_find(codings[_i], hash_of(2)));
+    el_dictionary_release(find(codings[_i], 2));
     el_dictionary_release(prepare(codings[_i], PAGE, 4));
     ck_assert_uint_le(el_dictionary_kept(), each * 10 / 3);
-    ck_assert_ptr_null(el_dictionary_find(codings[_i], hash_of(3)));
-    ck_assert_ptr_eq(el_dictionary_find(codings[_i], hash_of(1)), used);
+    ck_assert_ptr_null(find(codings[_i], 3));
+    ck_assert_ptr_eq(find(codings[_i], 1), used);
     el_dictionary_release(used);
-    el_dictionary_release(el_dictionary_find(codings[_i], hash_of(2)));
+    el_dictionary_release(find(codings[_i], 2));
 
     /* Where all are in use, there is no room, and they stay. */
     el_dictionary_limit(each * 3 / 2);
-    ck_assert_ptr_null(el_dictionary_prepare(codings[_i], raw, PAGE, hash_of(5)));
-    ck_assert_ptr_eq(el_dictionary_find(codings[_i], hash_of(1)), used);
+    ck_assert_ptr_null(try_prepare(codings[_i], PAGE, 5));
+    ck_assert_ptr_eq(find(codings[_i], 1), used);
     el_dictionary_release(used);
     el_dictionary_release(used);
     el_dictionary_release(prepare(codings[_i], PAGE, 5));
-    ck_assert_ptr_null(el_dictionary_find(codings[_i], hash_of(1)));
+    ck_assert_ptr_null(find(codings[_i], 1));
 
     /* What never fits drives nothing out. */
-    ck_assert_ptr_null(el_dictionary_prepare(codings[_i], raw, MOST, hash_of(6)));
-    el_dictionary_release(el_dictionary_find(codings[_i], hash_of(5)));
+    ck_assert_ptr_null(try_prepare(codings[_i], MOST, 6));
+    el_dictionary_release(find(codings[_i], 5));
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
 }
 END_TEST
@@ -411,9 +550,12 @@ static void *use(void *number)
     const uint8_t *hash = (uint8_t *)number;
 
     for (int i = 0; i < 200; i++) {
-        el_dictionary_t *dictionary = el_dictionary_find(EL_DCZ, hash);
+        el_dictionary_t *dictionary = el_dictionary_find(EL_DCZ, level_of(EL_DCZ), hash);
 
-        dictionary = dictionary ? dictionary : el_dictionary_prepare(EL_DCZ, raw, 2000, hash);
+        if (!dictionary) {
+            dictionary = el_dictionary_prepare(EL_DCZ, level_of(EL_DCZ),
+                                               &(el_dictionary_bytes_t){raw, 2000, hash});
+        }
         ck_assert(!dictionary || memcmp(dictionary->hash, hash, EL_DICTIONARY_HASH) == 0);
         el_dictionary_release(dictionary);
     }
@@ -456,8 +598,8 @@ static const struct {
 START_TEST(a_window_is_within_what_decoders_of_dcz_have)
 {
     uint8_t *large = calloc(1, windows[_i].dictionary);
-    el_dictionary_t *dictionary = el_dictionary_prepare(EL_DCZ, large, windows[_i].dictionary,
-                                                        hash_of(1));
+    el_dictionary_bytes_t bytes = {large, windows[_i].dictionary, hash_of(1)};
+    el_dictionary_t *dictionary = el_dictionary_prepare(EL_DCZ, level_of(EL_DCZ), &bytes);
     el_plan_t plan = plan_for(dictionary, windows[_i].hint);
     el_context_t *context = el_pool_acquire(&plan);
     el_span_t span = {body, 500, encoded, 8192};
@@ -485,6 +627,7 @@ Suite *prepared_suite(void)
     tcase_set_timeout(tc, 240);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, whole_bodies_decode, 0, both);
+    tcase_add_loop_test(tc, every_level_decodes, 0, both);
     tcase_add_loop_test(tc, a_page_that_changed_a_little_is_a_few_bytes, 0, both);
     tcase_add_loop_test(tc, a_dictionary_is_taken_as_raw_content, 0, both);
     tcase_add_loop_test(tc, another_dictionary_does_not_decode, 0, both);
@@ -493,10 +636,14 @@ Suite *prepared_suite(void)
     tcase_add_loop_test(tc, streams_decode, 0, both);
     tcase_add_loop_test(tc, a_context_has_the_dictionary_of_its_body, 0, both);
     tcase_add_loop_test(tc, what_was_prepared_is_found, 0, both);
+    tcase_add_test(tc, a_dictionary_is_prepared_for_a_level);
+    tcase_add_test(tc, a_dictionary_that_is_too_large_at_a_level_has_the_lowest);
+    tcase_add_test(tc, a_dictionary_of_brotli_is_for_all_levels);
     tcase_add_loop_test(tc, other_codings_have_no_dictionary, 0, 5);
     tcase_add_loop_test(tc, the_longest_unused_goes_first, 0, both);
     tcase_add_test(tc, threads_share_what_is_kept);
 #ifdef ELASTIC_WITH_ZSTD
+    tcase_add_test(tc, tables_are_no_larger_than_their_dictionary);
     tcase_add_loop_test(tc, a_window_is_within_what_decoders_of_dcz_have, 0, ROWS(windows));
 #endif
     return suite_of("prepared", tc);

@@ -159,6 +159,22 @@ START_TEST(all_types_of_a_site_have_room)
 }
 END_TEST
 
+START_TEST(a_mean_is_of_as_many_bodies_as_are_wanted)
+{
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 0, 1000), 0);
+    update(1, 7, 100, 1000);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 1, 1000), 100);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 2, 1000), 0);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 8, 1, 1000), 0);
+    /* In the same place. */
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7 + (1u << 8), 1, 1000), 0);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 0, 1, 1000), 0);
+    update(1, 7, 120, 1000);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 2, 1000), 110);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 1, 1000 + HOUR), 0);
+}
+END_TEST
+
 START_TEST(a_reset_forgets)
 {
     update(64, 7, 10000, 1000);
@@ -183,6 +199,7 @@ Suite *ratio_suite(void)
     tcase_add_test(tc, small_bodies_and_those_without_a_type_do_not_count);
     tcase_add_test(tc, a_full_place_replaces_the_type_with_the_least_weight);
     tcase_add_test(tc, all_types_of_a_site_have_room);
+    tcase_add_test(tc, a_mean_is_of_as_many_bodies_as_are_wanted);
     tcase_add_test(tc, a_reset_forgets);
     return suite_of("ratio", tc);
 }

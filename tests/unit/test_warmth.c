@@ -50,7 +50,7 @@ END_TEST
 
 START_TEST(what_is_no_setup_is_not_usual)
 {
-    ck_assert_int_eq(usual(10, EL_CODINGS, 6, false), 0);
+    ck_assert_int_eq(usual(10, EL_ALL_CODINGS, 6, false), 0);
     ck_assert_int_eq(usual(10, EL_GZIP, -1, false), 0);
     ck_assert_int_eq(usual(10, EL_GZIP, EL_COST_LEVELS, false), 0);
 }

@@ -98,16 +98,20 @@ static void build(slot_t *slot, const el_ladder_key_t *key, uint32_t now)
     slot->count = el_ladder_build(slot->rungs, collect_allowed(key, slot->rungs));
 }
 
-static el_rung_t choose(const el_rung_t *rungs, size_t count, el_turn_t turn, uint32_t most)
+static double price_of(const el_rung_t *rungs, size_t count, el_turn_t turn)
 {
-    double price = turn.price >= 0 ? turn.price
-                                   : el_ladder_price(rungs, count, turn.position, turn.top,
-                                                     el_costs_slowness());
+    return turn.price >= 0 ? turn.price
+                           : el_ladder_price(rungs, count, turn.position, turn.top,
+                                             el_costs_slowness());
+}
 
+static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint32_t most)
+{
     return *el_ladder_within(rungs, el_ladder_rung(rungs, count, price), most);
 }
 
-el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
+/* The setup, and the price by which it was chosen. */
+static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t most, double *price)
 {
     slot_t *slot = &slots[key->whole][key->set % EL_CODING_SETS][el_cost_class(key->length)];
     uint32_t now = el_clock_sec();
@@ -115,14 +119,33 @@ el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t
 
     /* A slot that another thread uses is not waited for. */
     if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
-        return choose(rungs, el_ladder_build(rungs, collect_allowed(key, rungs)), turn, most);
+        size_t count = el_ladder_build(rungs, collect_allowed(key, rungs));
+
+        *price = price_of(rungs, count, turn);
+        return choose(rungs, count, *price, most);
     }
     if (!is_current(slot, key, now)) {
         build(slot, key, now);
     }
-    chosen = choose(slot->rungs, slot->count, turn, most);
+    *price = price_of(slot->rungs, slot->count, turn);
+    chosen = choose(slot->rungs, slot->count, *price, most);
     atomic_flag_clear_explicit(&slot->busy, memory_order_release);
     return chosen;
+}
+
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
+{
+    double price;
+
+    return look_up(key, turn, most, &price);
+}
+
+double el_ladders_price(const el_ladder_key_t *key, el_turn_t turn)
+{
+    double price;
+
+    look_up(key, turn, UINT32_MAX, &price);
+    return price;
 }
 
 int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level)

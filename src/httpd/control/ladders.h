@@ -30,6 +30,11 @@ typedef struct {
 el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most);
 
 /*
+ * What `turn` pays for a saved byte there, in nanoseconds of CPU time; INFINITY: bytes alone count.
+ */
+double el_ladders_price(const el_ladder_key_t *key, el_turn_t turn);
+
+/*
  * The level of the key's one coding that is used where `level` is asked for: the next above where
  * that would make too many bytes; or the highest below, if none above makes as few.
  */

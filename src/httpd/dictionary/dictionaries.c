@@ -170,44 +170,44 @@ static uint8_t *read_folder(const uint8_t hash[EL_DICTIONARY_HASH], size_t *nbyt
     return bytes;
 }
 
-/* Prepares a dictionary, and frees its bytes. */
-static el_dictionary_reason_t prepare(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
-                                      uint8_t *bytes, size_t nbytes, el_dictionary_t **dictionary)
+el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
+                                            const el_dictionary_request_t *request,
+                                            el_dictionary_entry_t *entry)
 {
-    if (!bytes) {
+    const el_private_name_t page = {name->session, name->origin, name->hash};
+    bool is_private = name->session && el_private_find(&page, entry);
+    el_dictionary_reason_t reason;
+
+    if (!is_private && !el_folder_find(&folder, name->hash, name->origin, entry)) {
         return EL_DICTIONARY_UNKNOWN;
     }
-    *dictionary = el_dictionary_prepare(coding, bytes, nbytes, hash);
-    free(bytes);
-    return *dictionary ? EL_DICTIONARY_USED : EL_DICTIONARY_UNPREPARED;
+    reason = el_dictionary_entry_fits(entry, request);
+    if (reason == EL_DICTIONARY_USED && !is_private) {
+        el_folder_touch(&folder, name->hash);
+    }
+    return reason;
 }
 
-el_dictionary_reason_t el_dictionaries_find(el_coding_t coding,
-                                            const uint8_t hash[EL_DICTIONARY_HASH],
-                                            const el_dictionary_request_t *request,
-                                            const char *session, el_dictionary_t **dictionary)
+el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name, el_coding_t coding,
+                                               int level, el_dictionary_t **dictionary)
 {
-    const el_private_name_t name = {session, request->origin, hash};
-    el_dictionary_reason_t reason;
-    el_dictionary_entry_t entry;
-    bool is_private = session && el_private_find(&name, &entry);
-    size_t nbytes = 0;
+    const el_private_name_t page = {name->session, name->origin, name->hash};
+    el_dictionary_bytes_t whole = {.hash = name->hash};
     uint8_t *bytes;
 
-    if (!is_private && !el_folder_find(&folder, hash, request->origin, &entry)) {
-        return EL_DICTIONARY_UNKNOWN;
-    }
-    reason = el_dictionary_entry_fits(&entry, request);
-    if (reason != EL_DICTIONARY_USED) {
-        return reason;
-    }
-    if (!is_private) {
-        el_folder_touch(&folder, hash);
-    }
-    *dictionary = el_dictionary_find(coding, hash);
+    *dictionary = el_dictionary_find(coding, level, name->hash);
     if (*dictionary) {
         return EL_DICTIONARY_USED;
     }
-    bytes = is_private ? el_private_read(&name, &nbytes) : read_folder(hash, &nbytes);
-    return prepare(coding, hash, bytes, nbytes, dictionary);
+    bytes = name->session ? el_private_read(&page, &whole.nbytes) : NULL;
+    if (!bytes) {
+        bytes = read_folder(name->hash, &whole.nbytes);
+    }
+    if (!bytes) {
+        return EL_DICTIONARY_UNKNOWN;
+    }
+    whole.bytes = bytes;
+    *dictionary = el_dictionary_prepare(coding, level, &whole);
+    free(bytes);
+    return *dictionary ? EL_DICTIONARY_USED : EL_DICTIONARY_UNPREPARED;
 }

@@ -33,14 +33,26 @@ size_t el_dictionaries_most(void);
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const char *session, const void *bytes,
                           size_t nbytes);
 
+/* A dictionary that a request names. */
+typedef struct {
+    uint8_t hash[EL_DICTIONARY_HASH]; /* its SHA-256 */
+    const char *origin;               /* the request's */
+    const char *session;              /* whose private pages are looked among, too; NULL: nobody's */
+} el_dictionary_name_t;
+
 /*
- * Finds the dictionary with this SHA-256 that was given out for such a request, among the private
- * pages of `session`, too, unless it is NULL. EL_DICTIONARY_USED: `*dictionary` is prepared for
- * `coding`, and stays until the caller releases it. Otherwise why not.
+ * Whether the dictionary was given out for such a request: EL_DICTIONARY_USED, and `*entry` is what it
+ * was given out as; otherwise why not.
  */
-el_dictionary_reason_t el_dictionaries_find(el_coding_t coding,
-                                            const uint8_t hash[EL_DICTIONARY_HASH],
+el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
                                             const el_dictionary_request_t *request,
-                                            const char *session, el_dictionary_t **dictionary);
+                                            el_dictionary_entry_t *entry);
+
+/*
+ * Prepares what was found for `coding` at `level`. EL_DICTIONARY_USED: `*dictionary` is there, maybe for
+ * another level, and stays until the caller releases it. Otherwise why not.
+ */
+el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name, el_coding_t coding,
+                                               int level, el_dictionary_t **dictionary);
 
 #endif

@@ -17,6 +17,7 @@
 #include "httpd/state/shared.h"
 #include "httpd/state/stats.h"
 
+#include "engines/dictionary.h"
 #include "host/clock.h"
 
 #include "http_log.h"
@@ -187,6 +188,8 @@ static apr_status_t fall_back(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb
     } else if (decision.reason == EL_REASON_NOT_SMALLER) {
         el_ratios_update(f->r->content_type, encoder->plan.engine->coding,
                          encoder->meter.used.in, encoder->meter.used.out);
+        el_shares_update(&encoder->plan, encoder->level, encoder->meter.used.in,
+                         encoder->meter.used.out);
     }
     el_encoder_close(encoder);
     apr_brigade_cleanup(encoder->brigade);
@@ -308,6 +311,38 @@ static bool end_with_kept(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb,
     return send->kept.bypassed;
 }
 
+/*
+ * The setup for the body; EL_IDENTITY where there is none any more, because a dictionary cannot be
+ * prepared.
+ */
+static el_choice_t choose(ap_filter_t *f, out_t *out, el_coding_t coding, bool whole)
+{
+    el_facts_t *facts = facts_of(out);
+    el_choice_t choice = el_choice_make(&out->policy, facts, coding, whole);
+
+    if (el_coding_is_difference(choice.coding)) {
+        /* Only what needs no dictionary is kept. */
+        facts->moment.may_be_kept = false;
+        if (el_decide(facts).coding == EL_IDENTITY) {
+            return (el_choice_t){.coding = EL_IDENTITY};
+        }
+        choice.setup.dictionary = el_difference_prepare(f->r, choice.setup.level);
+        if (choice.setup.dictionary) {
+            choice.setup.level = el_dictionary_level(choice.setup.dictionary, choice.setup.level);
+            return choice;
+        }
+        facts->demand.difference = EL_IDENTITY;
+        coding = el_decide(facts).coding;
+        return coding == EL_IDENTITY ? (el_choice_t){.coding = EL_IDENTITY}
+                                     : el_choice_make(&out->policy, facts, coding, whole);
+    }
+    if (el_coding_is_difference(coding)) {
+        el_difference_outdone(f->r);
+        facts->demand.difference = EL_IDENTITY;
+    }
+    return choice;
+}
+
 static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, el_coding_t coding,
                            bool whole)
 {
@@ -315,9 +350,9 @@ static apr_status_t encode(ap_filter_t *f, out_t *out, apr_bucket_brigade *bb, e
     apr_status_t rv;
 
     read_rate(f, out);
-    choice = el_choice_make(&out->policy, facts_of(out), coding, whole);
-    if (el_coding_is_difference(coding)) {
-        choice.setup.dictionary = el_difference_of(f->r)->dictionary;
+    choice = choose(f, out, coding, whole);
+    if (choice.coding == EL_IDENTITY) {
+        return step_aside(f, out, bb, el_decide(facts_of(out)));
     }
     if (facts_of(out)->moment.may_be_kept && end_with_kept(f, out, bb, &choice, &rv)) {
         return rv;
@@ -482,9 +517,7 @@ static out_t *take_response(ap_filter_t *f, el_record_t record, apr_bucket_briga
     facts_of(out)->demand.q_behind =
         best_weight(f->r, out->behind & el_chain_ours(), &facts_of(out)->demand.accept);
     el_send_init(&out->send);
-    /* To make a difference takes less time than to look for one. */
-    facts_of(out)->moment.may_be_kept = facts_of(out)->demand.difference == EL_IDENTITY
-                                        && el_kept_possible(&out->policy);
+    facts_of(out)->moment.may_be_kept = el_kept_possible(&out->policy);
     decision = el_decide(facts_of(out));
     if (decision.coding == EL_IDENTITY) {
         *rv = step_aside(f, out, bb, decision);

@@ -1,9 +1,11 @@
 #include "httpd/filters/siblings.h"
 
 #include "httpd/body/body.h"
-#include "httpd/config/settings.h"
+#include "httpd/config/policy.h"
 #include "httpd/response/chain.h"
+#include "httpd/response/choice.h"
 #include "httpd/response/difference.h"
+#include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 #include "httpd/response/sibling.h"
@@ -248,13 +250,28 @@ static bool may_match(request_rec *r, el_sibling_t *sibling)
     return !list || *list == '*';
 }
 
-/* Whether the client has a dictionary, and likes what differs from it as well as the sibling. */
+/*
+ * Whether the client has a dictionary, likes what differs from it as well as the sibling, and that is
+ * worth more. It seldom is where the CPU is busy: a sibling takes none.
+ */
 static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
 {
     const el_accept_t *accept = el_request_accept(r);
-    el_coding_t coding = el_request_has_range(r) ? EL_IDENTITY : el_difference_of(r)->coding;
+    const el_difference_t *difference = el_difference_of(r);
+    el_policy_t policy;
+    el_facts_t facts;
 
-    return coding != EL_IDENTITY && accept->q[coding] >= accept->q[sibling->coding];
+    if (difference->coding == EL_IDENTITY || el_request_has_range(r)
+        || accept->q[difference->coding] < accept->q[sibling->coding]) {
+        return false;
+    }
+    policy = el_policy_of(r, EL_RECORD_ELASTIC);
+    el_policy_read_encoding(&policy);
+    facts = el_facts_of(r, &policy, false);
+    facts.moment.size = (uint64_t)r->finfo.size;
+    facts.moment.size_known = true;
+    return facts.demand.difference != EL_IDENTITY && facts.moment.size > 0
+           && el_choice_beats(&policy, &facts, (uint64_t)sibling->finfo.size);
 }
 
 static int offer_siblings(request_rec *r)

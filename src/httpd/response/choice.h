@@ -4,6 +4,10 @@
  * this site; a single coding, pinned levels and ElasticControl off need none. Where ElasticMaxTime
  * would be exceeded, a lower setup is taken than the position says; never of levels that do not
  * move.
+ *
+ * A difference has the levels of its coding without a dictionary, and is chosen where it is worth more
+ * than what else the client likes as well: its CPU time, and its bytes at the price that the ladder
+ * pays for them, or by its bytes alone where no level moves.
  */
 #ifndef ELASTIC_RESPONSE_CHOICE_H
 #define ELASTIC_RESPONSE_CHOICE_H
@@ -27,6 +31,15 @@ typedef struct {
  */
 el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
                            bool whole);
+
+/*
+ * Whether a difference of the body, whose length is known, is worth more than the `nbytes` of another
+ * encoding that is there already.
+ */
+bool el_choice_beats(const el_policy_t *policy, const el_facts_t *facts, uint64_t nbytes);
+
+/* Whether a difference takes no more CPU time than to send what it saves. */
+bool el_choice_is_light(const el_policy_t *policy, const el_facts_t *facts);
 
 /* The coding of that choice, for a response without a body: nothing is counted. */
 el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,

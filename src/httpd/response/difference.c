@@ -1,7 +1,6 @@
 #include "httpd/response/difference.h"
 
 #include "httpd/config/settings.h"
-#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
@@ -11,6 +10,7 @@
 #include "elastic/structured.h"
 #include "engines/engines.h"
 
+#include "apr_hash.h"
 #include "apr_strings.h"
 
 static const char available[] = "Available-Dictionary";
@@ -49,37 +49,60 @@ static bool is_permitted(request_rec *r, unsigned *depends)
     return el_dictionary_permitted(&readers, depends);
 }
 
+static uint32_t hash_of(const char *text)
+{
+    apr_ssize_t len = APR_HASH_KEY_STRING;
+
+    return apr_hashfunc_default(text, &len);
+}
+
+/*
+ * A number for what `kind` of share `text` has in this origin; never 0. What private pages become is
+ * kept for each session: it has no say in what others get.
+ */
+static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const char *text)
+{
+    uint32_t hash = hash_of(name->origin) + kind;
+
+    hash = hash * 31 + (name->session ? hash_of(name->session) : 0);
+    return (hash * 31 + hash_of(text)) | 1u << 31;
+}
+
 /* Looks for the dictionary that the field names. */
 static el_dictionary_reason_t find(request_rec *r, const char *field, el_difference_t *difference)
 {
     const char *named = apr_table_getm(r->pool, r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
-    uint8_t hash[EL_DICTIONARY_HASH];
+    el_dictionary_entry_t *entry = apr_palloc(r->pool, sizeof(*entry));
+    el_dictionary_reason_t reason;
     unsigned depends;
     el_dictionary_request_t request = {
-        .origin = el_origin_of(r),
+        .origin = difference->name.origin,
         .target = el_origin_target(r),
         .dest = apr_table_get(r->headers_in, "Sec-Fetch-Dest"),
         .id = named ? id : NULL,
         .now = (uint64_t)apr_time_sec(r->request_time),
     };
 
-    if (!el_structured_bytes(field, hash, sizeof(hash))
+    if (!el_structured_bytes(field, difference->name.hash, sizeof(difference->name.hash))
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
     if (!is_permitted(r, &depends)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
-    return el_dictionaries_find(difference->coding, hash, &request,
-                                el_session_may_read(r) ? el_session_of(r) : NULL,
-                                &difference->dictionary);
+    reason = el_dictionaries_find(&difference->name, &request, entry);
+    if (reason == EL_DICTIONARY_USED) {
+        difference->shares[EL_SHARE_PAGE] = share_of(&difference->name, EL_SHARE_PAGE, request.target);
+        difference->shares[EL_SHARE_RULE] = share_of(&difference->name, EL_SHARE_RULE, entry->match);
+    }
+    return reason;
 }
 
-static apr_status_t release(void *dictionary)
+static void note(request_rec *r, el_dictionary_reason_t reason)
 {
-    el_dictionary_release(dictionary);
-    return APR_SUCCESS;
+    apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_note(reason));
+    el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
 }
 
 static const el_difference_t *look(request_rec *r)
@@ -89,21 +112,23 @@ static const el_difference_t *look(request_rec *r)
     el_difference_t *difference;
     el_dictionary_reason_t reason;
 
-    if (!field || !el_difference_possible(r)) {
+    if (!el_difference_possible(r)) {
         return &none;
     }
     difference = apr_pcalloc(r->pool, sizeof(*difference));
-    difference->coding = coding_of(r);
+    difference->name.origin = el_origin_of(r);
+    difference->name.session = el_session_may_read(r) ? el_session_of(r) : NULL;
+    difference->shares[EL_SHARE_PLAIN] = share_of(&difference->name, EL_SHARE_PLAIN,
+                                                  el_origin_target(r));
+    difference->coding = field ? coding_of(r) : EL_IDENTITY;
     if (difference->coding == EL_IDENTITY) {
-        return &none;
+        return difference;
     }
     reason = find(r, field, difference);
-    apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_note(reason));
-    el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
     if (reason != EL_DICTIONARY_USED) {
-        return &none;
+        note(r, reason);
+        difference->coding = EL_IDENTITY;
     }
-    apr_pool_cleanup_register(r->pool, difference->dictionary, release, apr_pool_cleanup_null);
     return difference;
 }
 
@@ -115,6 +140,29 @@ const el_difference_t *el_difference_of(request_rec *r)
         request->difference = look(r);
     }
     return request->difference;
+}
+
+static apr_status_t release(void *dictionary)
+{
+    el_dictionary_release(dictionary);
+    return APR_SUCCESS;
+}
+
+const el_dictionary_t *el_difference_prepare(request_rec *r, int level)
+{
+    const el_difference_t *difference = el_difference_of(r);
+    el_dictionary_t *dictionary = NULL;
+
+    note(r, el_dictionaries_prepare(&difference->name, difference->coding, level, &dictionary));
+    if (dictionary) {
+        apr_pool_cleanup_register(r->pool, dictionary, release, apr_pool_cleanup_null);
+    }
+    return dictionary;
+}
+
+void el_difference_outdone(request_rec *r)
+{
+    note(r, EL_DICTIONARY_OUTDONE);
 }
 
 void el_difference_add_vary(request_rec *r)

@@ -7,11 +7,12 @@
 
 #include "httpd/base/glue.h"
 
-#include "engines/dictionary.h"
+#include "httpd/dictionary/dictionaries.h"
 
 typedef struct el_difference {
-    el_coding_t coding;          /* one that needs a dictionary; EL_IDENTITY: there is none */
-    el_dictionary_t *dictionary; /* stays for as long as the request */
+    el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
+    el_dictionary_name_t name;
+    uint32_t shares[EL_SHARES]; /* of el_setup_t, also without a dictionary */
 } el_difference_t;
 
 /*
@@ -20,6 +21,15 @@ typedef struct el_difference {
  * read the response.
  */
 const el_difference_t *el_difference_of(request_rec *r);
+
+/*
+ * Prepares that dictionary for `level`, or for another one; it stays for as long as the request. NULL
+ * where it is not there any more, or there is no memory, as the note then says.
+ */
+const el_dictionary_t *el_difference_prepare(request_rec *r, int level);
+
+/* Another coding was chosen, though there is a dictionary: notes that. */
+void el_difference_outdone(request_rec *r);
 
 /*
  * Whether a response here could be a difference, for a client that names a dictionary: there are

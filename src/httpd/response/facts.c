@@ -1,5 +1,6 @@
 #include "httpd/response/facts.h"
 
+#include "httpd/response/choice.h"
 #include "httpd/response/connection.h"
 #include "httpd/response/difference.h"
 #include "httpd/response/fields.h"
@@ -35,6 +36,7 @@ static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *
     demand->env_removed = policy->order_count - demand->order_count;
     if (!policy->is_stock && demand->order_count > 0) {
         demand->difference = el_difference_of(r)->coding;
+        memcpy(demand->shares, el_difference_of(r)->shares, sizeof(demand->shares));
     }
 }
 
@@ -70,6 +72,8 @@ el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
         facts.resource.no_transform = el_fields_no_transform(r);
         facts.moment.bypass = el_state_control(el_shared.state).bypass;
         read_demand(r, policy, &facts.demand);
+        facts.moment.light = facts.moment.bypass && facts.demand.difference != EL_IDENTITY
+                             && el_choice_is_light(policy, &facts);
     }
     return facts;
 }

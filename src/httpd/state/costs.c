@@ -13,17 +13,82 @@
 /* mod_deflate's default; el_costs_zlib begins at level 1. */
 #define STOCK_LEVEL 6
 
+/* Of sizes and shares. */
+#define WHOLE 10000
+
 static el_cost_key_t key_of(el_coding_t coding, int level, const el_setup_t *setup)
 {
     return (el_cost_key_t){coding, level, el_cost_class(setup->size_hint)};
 }
 
-el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
+/* What the site's bodies of that length become, by a coding without a dictionary. */
+static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool whole)
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
 
     return el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
                           el_engine_cost(&plan), el_clock_sec());
+}
+
+/*
+ * The part that a dictionary of which nothing is known leaves of a page, in ten-thousandths: between
+ * an edited page, of which hardly anything is, and one of a site, of which two thirds are.
+ */
+#define PART_UNKNOWN 3000
+
+/* A page is known by its last body; pages are known by some, because the first may be unlike others. */
+#define BODIES_OF_RULE 8
+
+/* Shares are kept divided by so much: a ratio goes up to two, and a page may be ten times another. */
+#define SHARE_UNIT 5
+
+static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uint32_t otherwise)
+{
+    uint32_t mean = el_ratio_mean(el_shared.shares, setup->shares[share], least, el_clock_sec());
+
+    return mean ? mean * SHARE_UNIT : otherwise;
+}
+
+static void add_share(const el_setup_t *setup, int share, uint64_t in, uint64_t out)
+{
+    el_ratio_update(el_shared.shares, setup->shares[share], in, out / SHARE_UNIT, el_clock_sec());
+}
+
+/* What the page becomes without a dictionary, of what the site's bodies do. */
+static uint32_t plain_share(const el_setup_t *setup)
+{
+    return share_of(setup, EL_SHARE_PLAIN, 1, WHOLE);
+}
+
+/* By the engine's own table; that of a difference is made from what is known of the page. */
+static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *setup)
+{
+    el_coding_t coding = plan->engine->coding;
+    el_cost_t known = el_engine_cost(plan);
+    el_setup_t plain = *setup;
+    uint32_t fit, left;
+
+    if (!el_coding_is_difference(coding)) {
+        return known;
+    }
+    plain.level = level;
+    fit = plain_share(setup);
+    left = share_of(setup, EL_SHARE_RULE, BODIES_OF_RULE, PART_UNKNOWN);
+    left = share_of(setup, EL_SHARE_PAGE, 1, left * fit / WHOLE);
+    known.size = site_cost(el_coding_info(coding)->plain, &plain, true).size * fit / WHOLE;
+    return el_cost_differ(known, left * WHOLE / fit);
+}
+
+el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
+{
+    el_plan_t plan = el_engine_plan(coding, setup, whole);
+    el_cost_t cost = el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
+                                    known_cost(&plan, setup->level, setup), el_clock_sec());
+
+    if (!el_coding_is_difference(coding)) {
+        cost.size = cost.size * plain_share(setup) / WHOLE;
+    }
+    return cost;
 }
 
 uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup)
@@ -82,7 +147,7 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
         return;
     }
     el_cost_update(el_shared.costs, key_of(coding, level, setup),
-                   el_engine_cost(plan),
+                   known_cost(plan, level, setup),
                    (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
                                .size = per(measured->out, 10000, measured->in)},
                    el_clock_sec());
@@ -99,5 +164,27 @@ void el_ratios_update(const char *content_type, el_coding_t coding, uint64_t in,
     if (!el_coding_is_difference(coding)) {
         el_ratio_update(el_shared.ratios, el_mediatype_hash(content_type), in, out,
                         el_clock_sec());
+    }
+}
+
+void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t out)
+{
+    el_coding_t coding = plan->engine->coding;
+    bool differs = el_coding_is_difference(coding);
+    el_setup_t setup = plan->setup;
+    uint64_t size;
+
+    if (!setup.shares[EL_SHARE_PLAIN]) {
+        return;
+    }
+    setup.level = level;
+    size = site_cost(el_coding_info(coding)->plain, &setup, true).size;
+    if (size == 0) {
+        return;
+    }
+    out = out * WHOLE / size;
+    add_share(&setup, differs ? EL_SHARE_PAGE : EL_SHARE_PLAIN, in, out);
+    if (differs) {
+        add_share(&setup, EL_SHARE_RULE, in, out * WHOLE / plain_share(&setup));
     }
 }

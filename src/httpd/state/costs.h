@@ -1,6 +1,10 @@
 /*
- * What is measured of setups and media types, in the shared block: the costs that the choice of a
- * setup goes by, and the ratios that tell content that compresses badly. Any thread.
+ * What is measured of setups, dictionaries and media types, in the shared block: the costs that the
+ * choice of a setup goes by, and the ratios that tell content that compresses badly. Any thread.
+ *
+ * A difference costs what its coding costs without a dictionary, times the part that the dictionary
+ * leaves: what it left of late of this page, otherwise of all pages that it is for, otherwise of
+ * pages in general. It is compared with what this page became of late without one.
  */
 #ifndef ELASTIC_STATE_COSTS_H
 #define ELASTIC_STATE_COSTS_H
@@ -47,5 +51,11 @@ bool el_ratios_poor(const char *content_type);
  * of bodies of its type.
  */
 void el_ratios_update(const char *content_type, el_coding_t coding, uint64_t in, uint64_t out);
+
+/*
+ * Takes what became of a page where there are dictionaries, with one or without; `level` is the
+ * user's.
+ */
+void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t out);
 
 #endif

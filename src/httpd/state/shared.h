@@ -47,6 +47,7 @@ typedef struct {
     el_costs_t *costs;
     el_explore_t *explore;
     el_ratios_t *ratios;
+    el_ratios_t *shares;
     el_held_t *held;
     el_hot_t *hot;
     el_idle_t *idle;

@@ -1,0 +1,173 @@
+"""Which level a difference has, and where another coding, a sibling or a bypass is worth more."""
+
+import gzip
+import random
+
+import pytest
+
+from kit import at, bodies, check, env
+from kit.dictionary import decoded, field, learn, make_store
+from kit.position import PositionFile
+
+pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
+
+
+
+def words(size):
+    """Text that compresses like others, of words that no other has."""
+    chance = random.Random(5)
+    known = [f"{chance.randrange(1 << 28):x}" for _ in range(200)]
+    text = (chance.choice(known) if chance.random() < 0.8 else f"{chance.randrange(1 << 24):x}"
+            for _ in range(size))
+    return " ".join(text)[:size].encode()
+
+
+DICT = bodies.html(60_000)
+PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
+# Nothing of it is in the dictionary.
+OTHER = words(60_000)
+HALF = DICT[:30_000] + OTHER[:30_000]
+# As if it was made by what saves more than any coding that httpd has.
+SIBLING = gzip.compress(OTHER[:40_000], 9, mtime=0)
+
+CONFIG = """
+Elastic On
+ElasticDictionaryStore {root}/dictionaries
+""" + at("d", 'ElasticDictionary match="/*"', 'Header set Cache-Control "public, max-age=604800"')
+FILES = {"dict.html": DICT, "page.html": PAGE, "other.html": OTHER, "half.html": HALF}
+
+
+def ask(server, path, ae="br, dcz"):
+    return server.get(path, ae=ae, headers={"Available-Dictionary": field(DICT)})
+
+
+def outcome(server, path, ae="br, dcz"):
+    """The coding, the level, and what the log says of the dictionary."""
+    answer = ask(server, path, ae)
+    notes = server.notes(answer)
+    return answer.coding, notes.get("elastic-level"), notes.get("elastic-dictionary")
+
+
+@pytest.fixture
+def server(httpd):
+    def start(config="", **files):
+        made = httpd(CONFIG + config, files={**FILES, **files}, modules=("socache_shmcb",),
+                     start=False, allow_log=["ElasticInterval"])
+        make_store(made)
+        made.start()
+        learn(made)
+        return made
+    return start
+
+
+@pytest.fixture
+def follower(httpd):
+    """A server whose position is a file's; a function that writes it, and waits."""
+    made = httpd(CONFIG + "ElasticInterval 100ms\nElasticControl external\n"
+                 "ElasticPosition {root}/position\n", files=FILES, start=False,
+                 allow_log=["ElasticInterval"])
+    make_store(made)
+    file = PositionFile(made.root / "position")
+    file.write(5)
+    made.start()
+
+    def follow(position, bypass=False):
+        file.write(position, bypass=bypass)
+        wanted = {"ElasticFollows": "1", "ElasticPosition": f"{position / 8:.3f}",
+                  "ElasticBypass": str(int(bypass))}
+        made.wait_for(lambda: wanted.items() <= made.status().items(), 60, str(wanted))
+    follow(5)
+    learn(made)
+    return made, follow
+
+
+def test_the_position_chooses_the_level(follower, tmp_path):
+    """Each process prepares another level when it was asked for some times."""
+    server, follow = follower
+
+    def levels(wanted):
+        server.wait_for(lambda: outcome(server, "/half.html", "dcz")[1] in wanted, 60, wanted)
+        assert decoded(ask(server, "/half.html", "dcz"), DICT, tmp_path) == HALF
+
+    follow(8)
+    levels({"9"})
+    follow(0)
+    levels({"1"})
+    follow(4)
+    levels({"3", "5"})
+
+
+@pytest.mark.parametrize("config,level", [
+    ("ElasticControl off\n", "9"), ("ElasticLevel zstd 4\n", "4"),
+    ("ElasticLevel zstd 12\n", "9"), ("ElasticControl off\nElasticCodings br\n", "9")])
+def test_a_level_that_does_not_move_is_that_of_zstd(server, tmp_path, config, level):
+    made = server(config)
+    assert outcome(made, "/page.html") == ("dcz", level, "used")
+    assert decoded(ask(made, "/page.html"), DICT, tmp_path) == PAGE
+
+
+def test_a_page_that_shares_little_gets_another_coding(server):
+    made = server("ElasticControl off\n")
+    before = int(made.status()["ElasticDictionaryAsked-outdone"])
+    assert outcome(made, "/other.html")[::2] == ("dcz", "used")
+    for _ in range(3):
+        answer = ask(made, "/other.html")
+        check.encoded(answer, "br", OTHER)
+        assert made.notes(answer)["elastic-dictionary"] == "outdone"
+    assert int(made.status()["ElasticDictionaryAsked-outdone"]) == before + 3
+    # One page says nothing of the others; nor is there a choice where the client has none.
+    assert outcome(made, "/page.html")[::2] == ("dcz", "used")
+    assert outcome(made, "/other.html", "br;q=0.9, dcz")[::2] == ("dcz", "used")
+    assert outcome(made, "/other.html", "dcz")[::2] == ("dcz", "used")
+
+
+def test_pages_that_share_little_are_known_by_some(server):
+    made = server("ElasticControl off\n", **{f"{i}.html": OTHER for i in range(9)})
+    codings = [outcome(made, f"/{i}.html")[0] for i in range(9)]
+    assert codings == ["dcz"] * 8 + ["br"]
+
+
+def test_a_page_that_compresses_badly_is_compared_with_itself(server):
+    """Of which a dictionary has some, but leaves more than other codings do of other pages."""
+    hard = DICT[:30_000] + bodies.noise(15_000).hex().encode()
+    made = server("ElasticControl off\n", **{"hard.html": hard})
+    for _ in range(2):
+        check.encoded(made.get("/hard.html", ae="br"), "br", hard)
+        assert outcome(made, "/hard.html")[::2] == ("dcz", "used")
+
+
+def test_what_is_outdone_is_looked_for_in_the_store(server):
+    made = server("ElasticControl off\nElasticCache On\n")
+    ask(made, "/other.html")
+
+    def hit():
+        answer = ask(made, "/other.html")
+        check.encoded(answer, "br", OTHER)
+        return made.notes(answer)["elastic-engine"] == "cache"
+    made.wait_for(hit, 60, "an encoding that was kept")
+
+
+def test_a_sibling_comes_first_where_it_is_smaller(server):
+    made = server("ElasticPrecompressed On\nElasticControl off\n",
+                  **{"other.html.gz": SIBLING, "page.html.gz": SIBLING})
+    assert outcome(made, "/other.html", "gzip, dcz")[0] == "dcz"
+    for path, coding in (("/other.html", "gzip"), ("/page.html", "dcz")):
+        answer = ask(made, path, "gzip, dcz")
+        assert answer.coding == coding and (coding == "dcz" or answer.raw == SIBLING)
+        assert answer.has_token("Vary", "Available-Dictionary")
+
+
+def test_a_bypass_is_not_for_what_takes_less_than_to_send_it(follower, tmp_path):
+    server, follow = follower
+    for path in ("/page.html", "/other.html"):
+        ask(server, path)
+    follow(0, bypass=True)
+    assert decoded(ask(server, "/page.html"), DICT, tmp_path) == PAGE
+    for path, body in (("/other.html", OTHER), ("/half.html", HALF)):
+        answer = ask(server, path)
+        check.plain(answer, body)
+        assert server.reason(answer) == "bypass"
+    check.plain(server.get("/page.html", ae="br"), PAGE)
+    assert ask(server, "/other.html", "dcz, identity;q=0").coding == "dcz"
+    follow(8)
+    check.encoded(ask(server, "/other.html"), "br", OTHER)
