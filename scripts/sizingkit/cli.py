@@ -7,7 +7,7 @@ import re
 import sys
 import typing
 
-from sizingkit import now, pages, plans, report, setups
+from sizingkit import now, pages, plans, report, sent, setups
 
 UNITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 
@@ -46,14 +46,16 @@ def count(text):
 def make_parser():
     parser = argparse.ArgumentParser(
         prog="elastic-sizing",
-        description="Says what mod_elastic would change for a site's own pages, against mod_deflate "
-                    "and mod_brotli as they are configured: bytes, CPU time, time, money.")
+        description="Says what mod_elastic would change for a site's own pages, against what the "
+                    "site sends now, or what mod_deflate and mod_brotli are configured to do: "
+                    "bytes, CPU time, time, money.")
     parser.add_argument("given", nargs="?", metavar="URL|FOLDER", help="the site, or its files")
     parser.add_argument("--pages", metavar="URL|FOLDER", help="the same")
     parser.add_argument("--most", type=count, default=200, metavar="N",
                         help="look at no more pages than this (default: %(default)s)")
     parser.add_argument("--config", metavar="FILE",
-                        help="httpd's configuration of today (default: this machine's)")
+                        help="httpd's configuration of today (default: what the site at the URL "
+                             "sends; of a folder, this machine's configuration)")
     parser.add_argument("--rate", type=rate, default=5e6, metavar="RATE",
                         help="of the clients' lines (default: 5Mbit/s)")
     parser.add_argument("--price-cpu-hour", type=amount, default=0.044, metavar="PRICE",
@@ -74,7 +76,7 @@ def size(options, given):
     compressible = [page for page in found if page.is_compressible()]
     if not compressible:
         raise pages.Problem(f"{given} has no pages that would be compressed")
-    today = now.find(options.config)
+    today = sent.Today(found) if found[0].sent and not options.config else now.find(options.config)
     encoders = setups.Encoders(max(len(page.body) for page in found))
     sizes = plans.measure(found, today, encoders, say)
     facts = Facts(given, len(found), len(compressible), today.source,

@@ -16,6 +16,18 @@ class Now(typing.NamedTuple):
     br: int  # mod_brotli's; 0: likewise
     source: str  # for people
 
+    @property
+    def name(self):
+        return " and ".join(text for text in (self.br and f"mod_brotli {self.br}",
+                                              self.gzip and f"mod_deflate {self.gzip}")
+                            if text) or "no compression"
+
+    def of(self, page, encoders):
+        """The Result of a page, or None where it is not compressed."""
+        if not (page.is_compressible() and page.body and (self.br or self.gzip)):
+            return None
+        return encoders.stock("br" if self.br else "gzip", self.br or self.gzip, page.body)
+
 
 def read(path, seen=None):
     """The text of a configuration with what it includes."""

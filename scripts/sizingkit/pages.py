@@ -7,9 +7,13 @@ import typing
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
 
 PATIENCE = 20  # seconds for a page
 LARGEST = 32 << 20  # bytes; what is larger is no page
+
+# As browsers ask by https.
+ACCEPTED = "gzip, deflate, br, zstd"
 
 # The default of ElasticTypes.
 TYPES = ("text/*", "application/javascript", "application/json", "application/*+json",
@@ -26,10 +30,18 @@ class Problem(Exception):
     """The text is for the user: what went wrong, and what to do."""
 
 
+class Sent(typing.NamedTuple):
+    """What the site sends to a browser."""
+
+    coding: str  # gzip, br, zstd ...; "" where the body is not compressed
+    nbytes: int  # of the body
+
+
 class Page(typing.NamedTuple):
     name: str
     kind: str  # media type
-    body: bytes
+    body: bytes  # uncompressed
+    sent: Sent | None = None  # of a folder's file, none
 
     def is_compressible(self):
         return any(matches(self.kind, pattern) for pattern in TYPES)
@@ -88,12 +100,37 @@ class Links(html.parser.HTMLParser):
             self.found.append(link)
 
 
-def fetch(url):
-    request = urllib.request.Request(url, headers={"Accept-Encoding": "identity",
+class Answer(typing.NamedTuple):
+    url: str  # after redirections
+    kind: str
+    coding: str
+    body: bytes  # as it was sent
+
+
+def ask(url, accepted):
+    request = urllib.request.Request(url, headers={"Accept-Encoding": accepted,
                                                    "User-Agent": "elastic-sizing"})
     with urllib.request.urlopen(request, timeout=PATIENCE) as response:
-        return (response.geturl(), response.headers.get_content_type(),
-                response.read(LARGEST + 1)[:LARGEST])
+        coding = response.headers.get("Content-Encoding", "").strip().lower()
+        return Answer(response.geturl(), response.headers.get_content_type(),
+                      coding.removeprefix("x-").replace("identity", ""),
+                      response.read(LARGEST + 1)[:LARGEST])
+
+
+def plain(answer):
+    """The body of an answer that was asked for without a coding: some servers compress it anyway."""
+    if not answer.coding:
+        return answer.body
+    if answer.coding != "gzip":
+        raise ValueError(f"it comes in {answer.coding} though nothing was accepted")
+    return zlib.decompress(answer.body, wbits=31)
+
+
+def fetch(url):
+    """(the URL after redirections, the Page)."""
+    answer, sent = ask(url, "identity"), ask(url, ACCEPTED)
+    return answer.url, Page(urllib.parse.urlsplit(url).path or "/", answer.kind, plain(answer),
+                            Sent(sent.coding, len(sent.body)))
 
 
 def of_site(start, most, say):
@@ -105,16 +142,17 @@ def of_site(start, most, say):
     while waiting and len(pages) < most:
         url = waiting.pop(0)
         try:
-            final, kind, body = fetch(url)
-        except (OSError, ValueError) as problem:
+            final, page = fetch(url)
+        except (OSError, ValueError, zlib.error) as problem:
             if not pages:
                 raise Problem(f"{url}: {problem}") from None
             say(f"{url}: {problem}; left out")
             continue
         if urllib.parse.urlsplit(final).netloc != origin.netloc and pages:
             continue
-        pages.append(Page(urllib.parse.urlsplit(url).path or "/", kind, body))
-        links = Links(body.decode("utf-8", "replace")).found if kind == "text/html" else []
+        pages.append(page)
+        is_html = page.kind == "text/html"
+        links = Links(page.body.decode("utf-8", "replace")).found if is_html else []
         for link in links:
             try:
                 target = urllib.parse.urldefrag(urllib.parse.urljoin(final, link)).url

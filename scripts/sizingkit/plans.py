@@ -26,16 +26,14 @@ class Sizes(typing.NamedTuple):
     setups: list  # Results; none: it is not compressed
 
 
-def measure(pages, now, encoders, say):
+def measure(pages, today, encoders, say):
+    """Sizes of the pages; `today` is a now.Now or a sent.Today."""
     found = []
     for number, page in enumerate(pages, 1):
-        today, setups = None, []
-        if page.is_compressible() and page.body:
-            if now.br or now.gzip:
-                today = encoders.stock("br" if now.br else "gzip", now.br or now.gzip, page.body)
-            if len(page.body) > SMALL:
-                setups = encoders.elastic(page.body)
-        found.append(Sizes(page.kind, len(page.body), today, setups))
+        setups = []
+        if page.is_compressible() and len(page.body) > SMALL:
+            setups = encoders.elastic(page.body)
+        found.append(Sizes(page.kind, len(page.body), today.of(page, encoders), setups))
         if number % 50 == 0:
             say(f"{number} of {len(pages)} pages measured")
     return found
@@ -59,11 +57,8 @@ def total(name, sizes, rate, pick):
     return Plan(name, nbytes, cpu, cpu + nbytes * 8 / rate)
 
 
-def make(sizes, rate, now):
+def make(sizes, rate, today):
     """Uncompressed, today, and three of mod_elastic; of the last, no page has more bytes than today."""
-    stock = " and ".join(text for text in (now.br and f"mod_brotli {now.br}",
-                                           now.gzip and f"mod_deflate {now.gzip}") if text)
-
     def at(load):
         return lambda size: choose(size.setups, rate, load) if size.setups else None
 
@@ -72,7 +67,7 @@ def make(sizes, rate, now):
         return choose(size.setups, rate, BUSY, most) if size.setups else None
 
     return [total("not compressed", sizes, rate, lambda size: None),
-            total(f"today: {stock or 'no compression'}", sizes, rate, lambda size: size.today),
+            total(f"today: {today.name}", sizes, rate, lambda size: size.today),
             total(ELASTIC, sizes, rate, at(0)),
             total(f"mod_elastic, CPU {BUSY:.0%} busy", sizes, rate, at(BUSY)),
             total("mod_elastic, busy, never more bytes than today", sizes, rate, bounded)]

@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 import threading
+import zlib
 
 import pytest
 
-from sizingkit import now, pages, plans, report, setups
+from benchkit import nginx, run, server
+from sizingkit import now, pages, plans, report, sent, setups
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = b"".join(b"<p>Paragraph %d of some text that repeats itself.</p>\n" % i for i in range(400))
@@ -90,6 +92,84 @@ def test_the_configuration_of_today(tmp_path, text, gzip, br):
     config.write_text("# SetOutputFilter DEFLATE\nIncludeOptional mods-enabled/*.conf\n"
                       "Include apache2.conf\n")
     assert now.find(str(config)) == (gzip, br, str(config))
+
+
+# Text that no two levels make the same bytes of.
+WORDS = "".join(f"<p>{n * n % 9973} {'abcdefgh'[n % 7:]} of {n % 613} and {n ^ 1093}</p>\n"
+                for n in range(1500)).encode()
+LINKS = b"".join(b'<a href="%d.html">page</a>' % n for n in range(4))
+
+DEFLATE = "AddOutputFilterByType DEFLATE text/html\nDeflateCompressionLevel {}\n"
+BROTLI = "AddOutputFilterByType BROTLI_COMPRESS text/html\nBrotliCompressionQuality {}\n"
+
+
+def serve(made):
+    """Starts the server with four pages, a stylesheet and a small page."""
+    for n in range(4):
+        (made.site / f"{n}.html").write_bytes(WORDS[n * 100:])
+    (made.site / "plain.css").write_bytes(WORDS)
+    (made.site / "index.html").write_bytes(LINKS + b'<link href="plain.css">' + WORDS)
+    return made.start()
+
+
+@pytest.mark.parametrize("make,coding,library,level", [
+    (lambda one: server.Httpd(one, "s", DEFLATE.format(4), modules=("filter", "deflate"),
+                              elastic=False), "gzip", "zlib", 4),
+    (lambda one: server.Httpd(one, "s", DEFLATE.format(6), modules=("filter", "deflate"),
+                              elastic=False), "gzip", "zlib", 6),
+    (lambda one: server.Httpd(one, "s", BROTLI.format(3), modules=("filter", "brotli"),
+                              elastic=False), "br", "brotli", 3),
+    (lambda one: nginx.Nginx(one, "s", "gzip on; gzip_comp_level 2;"), "gzip", "zlib", 2),
+    (lambda one: nginx.Nginx(one, "s", "gzip off;"), "", "", 0)],
+    ids=["mod_deflate 4", "mod_deflate 6", "mod_brotli 3", "nginx 2", "nginx, nothing"])
+def test_today_is_what_a_server_sends(tmp_path, open_folder, make, coding, library, level):
+    """The level that the sizes are of, and the bytes of the body, to the byte."""
+    with run.Run("sizing", run.Scale(1, 1), tmp_path / "out") as one:
+        started = serve(make(one))
+        found = pages.collect(started.url("/index.html"), 100, print)
+        by_name = {page.name: page for page in found}
+        today = sent.Today(found)
+        encoders = setups.Encoders(max(len(page.body) for page in found))
+        result = today.of(by_name["/0.html"], encoders)
+        _, headers, body = started.get("/0.html", {"Accept-Encoding": pages.ACCEPTED})
+    assert by_name["/0.html"].body == WORDS
+    assert (headers.get("Content-Encoding") or "") == coding
+    assert today.of(by_name["/plain.css"], encoders) is None
+    if not coding:
+        assert result is None and today.name == "no compression"
+        return
+    assert (result.coding, result.level, result.nbytes) == (coding, level, len(body))
+    assert today.name == f"{coding}, {library} {level}" and result.seconds > 0
+
+
+def test_sizes_of_no_level_are_said_to_be_near_one():
+    page = pages.Page("/", "text/html", WORDS, pages.Sent("gzip", len(WORDS) // 2))
+    today = sent.Today([page])
+    assert today.name.startswith("gzip, nearest to ")
+    odd = pages.Page("/", "text/html", WORDS, pages.Sent("deflate", 5000))
+    assert sent.Today([odd]).of(odd, None) == setups.Result("deflate", 0, 5000, 0.0)
+
+
+def test_the_summary_of_a_site_is_against_what_it_sends(tmp_path, open_folder):
+    with run.Run("sizing", run.Scale(1, 1), tmp_path / "out") as one:
+        started = serve(nginx.Nginx(one, "s", "gzip on; gzip_comp_level 2;"))
+        done = sizing(started.url("/index.html"), "--out", tmp_path / "page.html")
+        config = tmp_path / "httpd.conf"
+        config.write_text("AddOutputFilterByType DEFLATE text/html\n")
+        other = sizing(started.url("/index.html"), "--out", tmp_path / "other.html",
+                       "--config", config)
+    assert done.returncode == 0, done.stderr
+    assert any(line.startswith("today: gzip, zlib 2 ") for line in done.stdout.splitlines())
+    assert pages.ACCEPTED in (tmp_path / "page.html").read_text()
+    assert any(line.startswith("today: mod_deflate 6 ") for line in other.stdout.splitlines())
+
+
+def test_a_server_that_compresses_though_nothing_is_accepted():
+    encoder = zlib.compressobj(wbits=31)
+    body = encoder.compress(WORDS) + encoder.flush()
+    assert pages.plain(pages.Answer("/", "text/html", "gzip", body)) == WORDS
+    with pytest.raises(ValueError, match="br"):
+        pages.plain(pages.Answer("/", "text/html", "br", body))
 
 
 def test_what_is_chosen_follows_the_load():

@@ -73,6 +73,8 @@ def test_a_level_beyond_zlibs_is_libdeflates_or_clamped(httpd):
     answer = server.get("/a.txt", ae="gzip")
     check.encoded(answer, "gzip", TEXT)
     assert server.notes(answer)["elastic-level"] == ("12" if env.HAS_LIBDEFLATE else "9")
+    told = b"ElasticLevel: gzip ends at level 9" in server.get("/elastic-status").body
+    assert told != env.HAS_LIBDEFLATE
 
 
 @pytest.mark.parametrize("path,whole", [

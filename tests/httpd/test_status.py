@@ -236,6 +236,23 @@ def test_the_page_warns(httpd, site):
     assert "<h2>Warnings</h2>" in text and "position file is not followed" in text
 
 
+@pytest.mark.parametrize("config,text", [
+    ("ElasticCache On", "ElasticCache is off: ElasticCacheStore shmcb is not loaded"),
+    ("ElasticInterval 100ms", "ElasticInterval: below 500ms")])
+def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
+    """Those that the log has, until the configuration has them no more."""
+    server = httpd("Elastic On\n" + config, allow_log=["elastic: Elastic"])
+
+    def told():
+        page = server.get("/elastic-status").body.decode()
+        return re.findall("(?s)<li>(.*?)</li>", page[:page.index("Saved today")])
+
+    assert [line for line in told() if line.startswith(text)]
+    server.configure("Elastic On")
+    server.graceful()
+    server.wait_for(lambda: not told(), 60, "a page without warnings")
+
+
 def lists(server):
     """{what is listed: {path: percent}} of the page's paths."""
     page = server.get("/elastic-status").body.decode()

@@ -1,5 +1,6 @@
 #include "httpd/config/arguments.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/config/values.h"
 
 #include "ap_mpm.h"
@@ -79,13 +80,12 @@ bool el_percentage(const char *text, int64_t *ppm)
 
 void el_advise(cmd_parms *cmd, const char *text)
 {
-    int level = ap_check_cmd_context(cmd, NOT_IN_HTACCESS) ? APLOG_DEBUG : APLOG_WARNING;
-
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
-        && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST) {
-        return;
+    if (ap_check_cmd_context(cmd, NOT_IN_HTACCESS)) {
+        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name,
+                     text);
+    } else if (!el_warnings_are_early()) {
+        el_warn(cmd->server, 0, "%s: %s", cmd->cmd->name, text);
     }
-    ap_log_error(APLOG_MARK, level, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name, text);
 }
 
 /* What the letters behind a number multiply it by; 0 where they are none of the unit's. */

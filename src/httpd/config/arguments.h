@@ -26,10 +26,7 @@ bool el_number(const char *text, int64_t min, int64_t max, int64_t *value);
 /* A percentage 0 … 100, with or without a fraction, in millionths. */
 bool el_percentage(const char *text, int64_t *ppm);
 
-/*
- * Logs a warning once at startup, though httpd reads its configuration twice there; from .htaccess,
- * which is read per request, only at debug level.
- */
+/* el_warn() of a directive, once; from .htaccess, which is read per request, only a line for debug. */
 void el_advise(cmd_parms *cmd, const char *text);
 
 /* What the number of a directive is counted in. */

@@ -1,5 +1,6 @@
 #include "httpd/control/timer.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/control/sampler.h"
 #include "httpd/state/holders.h"
 #include "httpd/state/shared.h"
@@ -7,15 +8,12 @@
 #include "engines/pool.h"
 #include "host/clock.h"
 
-#include "http_log.h"
 #include "mod_watchdog.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-EL_USE_LOG;
 
 #define WATCHDOG_NAME "_elastic_"
 
@@ -137,9 +135,9 @@ void el_timer_start(server_rec *main_server, apr_pool_t *pconf)
     apr_status_t rv;
 
     if (!get_instance || !register_callback) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: mod_watchdog is not loaded: the levels stay where they start; load "
-                     "it for levels that follow the CPU");
+        el_warn(main_server, 0,
+                "mod_watchdog is not loaded: the levels stay where they start; load "
+                "it for levels that follow the CPU");
         return;
     }
     /* Neither in the parent nor a singleton. */
@@ -148,7 +146,6 @@ void el_timer_start(server_rec *main_server, apr_pool_t *pconf)
         rv = register_callback(watchdog, TICK, &timer, tick);
     }
     if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, rv, main_server,
-                     "elastic: no timer from mod_watchdog: the levels stay where they start");
+        el_warn(main_server, rv, "no timer from mod_watchdog: the levels stay where they start");
     }
 }

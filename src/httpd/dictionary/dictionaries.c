@@ -1,5 +1,6 @@
 #include "httpd/dictionary/dictionaries.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/folder.h"
 #include "httpd/dictionary/private.h"
@@ -54,17 +55,17 @@ static void check_folder(server_rec *main_server, const el_dictionary_store_t *s
     el_folder_t opened;
 
     if (!el_folder_open(&opened, store->folder, store->most)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, main_server,
-                     "elastic: ElasticDictionaryStore %s: there is no such folder that may be read: "
-                     "no dictionaries are used", store->folder);
+        el_warn(main_server, errno,
+                "ElasticDictionaryStore %s: there is no such folder that may be read: "
+                "no dictionaries are used", store->folder);
         return;
     }
     if (!el_folder_may_write(&opened, ap_unixd_config.user_id, ap_unixd_config.group_id)
         && geteuid() == 0) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticDictionaryStore %s: the user %s may not write to the folder; it "
-                     "takes chown %s", store->folder, ap_unixd_config.user_name,
-                     ap_unixd_config.user_name);
+        el_warn(main_server, 0,
+                "ElasticDictionaryStore %s: the user %s may not write to the folder; it "
+                "takes chown %s", store->folder, ap_unixd_config.user_name,
+                ap_unixd_config.user_name);
     }
     el_folder_close(&opened);
 }
@@ -73,20 +74,17 @@ void el_dictionaries_check(server_rec *main_server)
 {
     const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
 
-    /* httpd reads its configuration twice at startup; the first time is only a test of it. */
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
-        && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST) {
+    if (el_warnings_are_early()) {
         return;
     }
     if (store && !el_folder_built_in()) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticDictionaryStore: no dictionaries are used: this build has no "
-                     "libcrypto");
+        el_warn(main_server, 0,
+                "ElasticDictionaryStore: no dictionaries are used: this build has no "
+                "libcrypto");
     } else if (store) {
         check_folder(main_server, store);
     } else if (any_server_has_dictionaries(main_server)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticDictionary has no effect without ElasticDictionaryStore");
+        el_warn(main_server, 0, "ElasticDictionary has no effect without ElasticDictionaryStore");
     }
 }
 

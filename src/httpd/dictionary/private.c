@@ -4,11 +4,12 @@
 
 #include "httpd/dictionary/private.h"
 
+#include "httpd/base/warnings.h"
+
 #include "elastic/ring.h"
 #include "host/lock.h"
 
 #include "apr_general.h"
-#include "http_log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #endif
-
-EL_USE_LOG;
 
 #define KEY 32
 
@@ -98,9 +97,9 @@ void el_private_open(size_t nbytes, server_rec *main_server)
         return;
     }
     if (!make_key(kept) || (!kept->memory && !take_memory(kept, nbytes))) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, main_server,
-                     "elastic: ElasticDictionaryMemory: no private pages are used as dictionaries: "
-                     "there is no memory for them");
+        el_warn(main_server, errno,
+                "ElasticDictionaryMemory: no private pages are used as dictionaries: "
+                "there is no memory for them");
         return;
     }
     pages.lock = kept->memory;

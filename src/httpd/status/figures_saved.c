@@ -13,11 +13,11 @@ static void add_signed(el_list_t *list, const el_row_t *row, const char *format,
 static void add_ever(el_list_t *list, const el_savings_t *ever)
 {
     static const el_row_t cpu =
-        ROW_IN(MICROS, "ElasticModDeflateCpuUsec", "CPU time that mod_deflate 6 would take, µs",
+        ROW_IN(MICROS, "ElasticModDeflateCpuUsec", "CPU time mod_deflate at level 6 would take, µs",
                COUNTER("elastic_mod_deflate_cpu_seconds", "seconds",
                        "CPU time that mod_deflate at level 6 would take for the same, estimated"));
     static const el_row_t out =
-        ROW("ElasticModDeflateBytesOut", "Bytes that mod_deflate 6 would send",
+        ROW("ElasticModDeflateBytesOut", "Bytes mod_deflate at level 6 would send",
             COUNTER("elastic_mod_deflate_output_bytes", "bytes",
                     "Bytes that mod_deflate at level 6 would send of the same, estimated"));
     static const el_row_t saved =
@@ -36,9 +36,8 @@ static void add_today(el_list_t *list, const el_savings_t *today)
         ROW("ElasticTodayBytesIn", "Bytes before, today", NONE),
         ROW("ElasticTodayBytesOut", "Bytes after, today", NONE),
         ROW("ElasticTodayCpuUsec", "CPU time in the encoders, today, µs", NONE),
-        ROW("ElasticTodayModDeflateCpuUsec", "CPU time that mod_deflate 6 would take, today, µs",
-            NONE),
-        ROW("ElasticTodayModDeflateBytesOut", "Bytes that mod_deflate 6 would send, today", NONE),
+        ROW("ElasticTodayModDeflateCpuUsec", "CPU time mod_deflate would take, today, µs", NONE),
+        ROW("ElasticTodayModDeflateBytesOut", "Bytes mod_deflate would send, today", NONE),
     };
     static const el_row_t saved =
         ROW("ElasticTodayCpuSavedUsec", "CPU time saved against it, today, µs", NONE);
@@ -63,9 +62,9 @@ static void add_money(el_list_t *list, const el_savings_t *ever, const el_saving
     };
     static const el_row_t rows[] = {
         ROW("ElasticMoneySaved", "Money saved against no compression", NONE),
-        ROW("ElasticMoneySavedModDeflate", "Money saved against mod_deflate 6", NONE),
+        ROW("ElasticMoneySavedModDeflate", "Money saved against mod_deflate", NONE),
         ROW("ElasticTodayMoneySaved", "Money saved against no compression, today", NONE),
-        ROW("ElasticTodayMoneySavedModDeflate", "Money saved against mod_deflate 6, today", NONE),
+        ROW("ElasticTodayMoneySavedModDeflate", "Money saved against mod_deflate, today", NONE),
     };
     const el_goal_t *goal = &el_shared.config.control.goal;
     el_savings_money_t all = el_savings_money(ever, goal), since = el_savings_money(today, goal);

@@ -1,5 +1,6 @@
 #include "httpd/status/page_parts.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/state/past.h"
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"
@@ -59,6 +60,14 @@ static bool is_never_sampled(void)
            && el_clock_usec() > atomic_load(&el_shared.counters->started) + STARTING;
 }
 
+static void write_warning(request_rec *r, const char *text, bool *is_open)
+{
+    ap_rprintf(r, "%s<li>%s</li>\n",
+               *is_open ? "" : "<section class=\"warnings\">\n<h2>Warnings</h2>\n<ul>\n",
+               ap_escape_html(r->pool, text));
+    *is_open = true;
+}
+
 void el_page_write_warnings(request_rec *r)
 {
     const el_state_t *state = el_shared.state;
@@ -67,7 +76,7 @@ void el_page_write_warnings(request_rec *r)
         const char *text;
     } warnings[] = {
         {is_never_sampled(),
-         "The load was never sampled, so the levels do not follow it: load mod_watchdog"},
+         "The load was never sampled, so the levels do not follow it"},
         {atomic_load(&state->sampling_failed),
          "The load cannot be read: the error log says why"},
         {el_shared.config.position && atomic_load(&state->source) != EL_SOURCE_FILE,
@@ -83,14 +92,15 @@ void el_page_write_warnings(request_rec *r)
         {total(EL_COUNT_CACHE_FAULTS) > 0,
          "The store of encodings has had faults: the error log says which"},
     };
+    const apr_array_header_t *configured = el_warnings(r->pool);
     bool is_open = false;
 
+    for (int i = 0; i < configured->nelts; i++) {
+        write_warning(r, APR_ARRAY_IDX(configured, i, const char *), &is_open);
+    }
     for (size_t i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++) {
         if (warnings[i].holds) {
-            ap_rprintf(r, "%s<li>%s</li>\n",
-                       is_open ? "" : "<section class=\"warnings\">\n<h2>Warnings</h2>\n<ul>\n",
-                       warnings[i].text);
-            is_open = true;
+            write_warning(r, warnings[i].text, &is_open);
         }
     }
     if (is_open) {

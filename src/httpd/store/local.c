@@ -4,6 +4,7 @@
 
 #include "httpd/store/local.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/state/shared.h"
 #include "httpd/store/fault.h"
 #include "httpd/store/near.h"
@@ -16,13 +17,10 @@
 #include "ap_socache.h"
 #include "apr_dso.h"
 #include "apr_strings.h"
-#include "http_log.h"
 #include "http_main.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-
-EL_USE_LOG;
 
 #define PROVIDER "shmcb"
 
@@ -185,8 +183,7 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
 
     cache->gate = make_gate();
     if (!cache->gate) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, errno, server,
-                     "elastic: ElasticCache is off: no lock that processes share");
+        el_warn(server, errno, "ElasticCache is off: no lock that processes share");
         return false;
     }
     apr_pool_create(&cache->pool, server->process->pool);
@@ -194,9 +191,8 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
     cache->nbytes = nbytes;
     error = create(cache, server);
     if (error) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     "elastic: ElasticCache is off: ElasticCacheStore %s:%s: %s", PROVIDER,
-                     arguments, error);
+        el_warn(server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s", PROVIDER,
+                arguments, error);
         destroy(cache);
         return false;
     }

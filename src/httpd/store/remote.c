@@ -1,5 +1,6 @@
 #include "httpd/store/remote.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/state/shared.h"
 #include "httpd/store/fault.h"
 #include "httpd/store/workers.h"
@@ -11,9 +12,6 @@
 #include "ap_provider.h"
 #include "ap_socache.h"
 #include "apr_strings.h"
-#include "http_log.h"
-
-EL_USE_LOG;
 
 /* What providers put before names; a colon and the NUL follow, within 16 bytes. */
 #define CONSUMER "mod_elastic"
@@ -439,9 +437,8 @@ bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, a
         error = create(config, main_server, pconf);
     }
     if (error) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticCache is off: ElasticCacheStore %s:%s: %s", config->provider,
-                     config->arguments, error);
+        el_warn(main_server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s", config->provider,
+                config->arguments, error);
         remote.provider = NULL;
     }
     return remote.provider != NULL;

@@ -1,5 +1,6 @@
 #include "httpd/store/store.h"
 
+#include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
 #include "httpd/state/shared.h"
 #include "httpd/store/fault.h"
@@ -65,20 +66,16 @@ bool el_store_check(server_rec *main_server)
     if (wanted.remote && el_fingerprint_built_in() && !read_key(main_server)) {
         return false;
     }
-    /* httpd reads its configuration twice at startup; the first time is only a test of it. */
-    if (!atomic_load(&el_settings_cache)
-        || (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
-            && ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_CONFIG_TEST)) {
+    if (!atomic_load(&el_settings_cache) || el_warnings_are_early()) {
         return true;
     }
     if (!el_fingerprint_built_in()) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticCache is off: this build has no libcrypto");
+        el_warn(main_server, 0, "ElasticCache is off: this build has no libcrypto");
     } else if (!provider_of(&wanted)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticCache is off: ElasticCacheStore %s is not loaded; it takes the "
-                     "line LoadModule socache_%s_module modules/mod_socache_%s.so",
-                     wanted.provider, wanted.provider, wanted.provider);
+        el_warn(main_server, 0,
+                "ElasticCache is off: ElasticCacheStore %s is not loaded; it takes the "
+                "line LoadModule socache_%s_module modules/mod_socache_%s.so",
+                wanted.provider, wanted.provider, wanted.provider);
     }
     return true;
 }
@@ -103,8 +100,7 @@ static bool open_names(const el_cache_store_t *wanted, server_rec *main_server)
         return false;
     }
     if (!el_fingerprint_open(wanted->remote ? keys.fingerprints : NULL)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server,
-                     "elastic: ElasticCache is off: libcrypto does not compute AES-GMAC here");
+        el_warn(main_server, 0, "ElasticCache is off: libcrypto does not compute AES-GMAC here");
         return false;
     }
     return true;
