@@ -3,7 +3,8 @@
 from benchkit import overhead, plot, stats, verdict
 from benchkit.dictionary import releases
 from benchkit.dictionary.cases import EDIT, MANUAL, WIKI
-from benchkit.dictionary.servers import BR, DCB, DCZ, DCZ_SMALL, IDENTITY, SIBLING, STOCK
+from benchkit.dictionary.servers import (BR, DCB, DCZ, DCZ_HIGH, DCZ_SMALL, IDENTITY, SIBLING,
+                                         STOCK)
 
 MOST_CPU, MOST_FIRST = 0.15, 1.01
 MOST = {MANUAL: 0.68, WIKI: 0.22, EDIT: 0.02}  # of br 5's bytes, from the second page on
@@ -24,9 +25,9 @@ def ratios(sizes, case, over, under, **options):
     return [stats.ratio(tops[visit], bottoms[visit]) for visit in tops if bottoms.get(visit)]
 
 
-def bytes_of(sizes, name, most):
-    finding = f"{name}: bytes from the second page on, to br 5's"
-    found = ratios(sizes, name, DCZ, BR)
+def bytes_of(sizes, name, most, way):
+    finding = f"{name}, {way}: bytes from the second page on, to br 5's"
+    found = ratios(sizes, name, way, BR)
     if not found:
         return verdict.impossible(finding, f"at most {most}", "it was not run", below=most,
                                   origin=verdict.AIM)
@@ -34,10 +35,10 @@ def bytes_of(sizes, name, most):
                          drift=verdict.NO_DRIFT)
 
 
-def release_bytes(sizes, release):
+def release_bytes(sizes, release, way):
     most = MOST_RELEASE[release.kind]
-    finding = f"{release.title}: bytes of a {release.kind} release, to the br 11 sibling's"
-    found = ratios(sizes, release.title, DCZ, SIBLING)
+    finding = f"{release.title}, {way}: bytes of a {release.kind} release, to the br 11 sibling's"
+    found = ratios(sizes, release.title, way, SIBLING)
     if not found:
         return verdict.impossible(finding, f"at most {most}", "it was not run", below=most,
                                   origin=verdict.AIM)
@@ -47,7 +48,7 @@ def release_bytes(sizes, release):
 def cpu_of(costs, name):
     of = [row for row in costs if row["case"] == name and row["page"] > 1]
     return verdict.judge_interval(
-        f"{name}: CPU beyond identity's from the second page on, to mod_deflate 6's",
+        f"{name}, {DCZ}: CPU beyond identity's from the second page on, to mod_deflate 6's",
         *overhead.ratio(of, {"way": DCZ}, {"way": STOCK}, {"way": IDENTITY}, each=("page",)),
         f"at most {MOST_CPU}", below=MOST_CPU, origin=verdict.AIM)
 
@@ -62,8 +63,8 @@ def first_page(sizes, name, finding, figure):
 def walked(walks, name):
     """Of a real browser's bytes from the second page on."""
     most = MOST[name]
-    finding = f"{name}, walked by Chromium: bytes on the wire from the second page on, to br's"
-    found = ratios(walks, name, DCZ, BR, figure="wire_bytes")
+    finding = f"{name}, {DCZ_HIGH}, walked by Chromium: bytes from the second page on, to br's"
+    found = ratios(walks, name, DCZ_HIGH, BR, figure="wire_bytes")
     if not found:
         return verdict.impossible(finding, f"at most {most}", "it was not run", below=most,
                                   origin=verdict.AIM)
@@ -72,8 +73,10 @@ def walked(walks, name):
 
 
 def judge(sizes, costs, walks):
-    found = [bytes_of(sizes, name, most) for name, most in MOST.items()]
-    found += [release_bytes(sizes, release) for release in releases.RELEASES]
+    found = [bytes_of(sizes, name, most, way) for name, most in MOST.items()
+             for way in (DCZ_HIGH, DCZ)]
+    found += [release_bytes(sizes, release, way) for release in releases.RELEASES
+              for way in (DCZ_HIGH, DCZ)]
     names = list(dict.fromkeys(row["case"] for row in costs))
     found += [cpu_of(costs, name) for name in names]
     for name in (MANUAL, WIKI):
@@ -117,7 +120,7 @@ def mean_ratio(sizes, case, over, under):
 
 
 COLOURS = {STOCK: plot.GZIP, "gzip 6": plot.CACHED, BR: plot.BR, "zstd 3": plot.THRESHOLD,
-           DCZ: plot.KEPT, DCZ_SMALL: plot.IDENTITY, DCB: "#444444"}
+           DCZ: plot.KEPT, DCZ_HIGH: "#14532d", DCZ_SMALL: plot.IDENTITY, DCB: "#444444"}
 
 
 def curves(rows, case, figures):

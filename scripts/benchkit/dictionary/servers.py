@@ -13,12 +13,11 @@ from benchkit.setups import NOTHING, Setup, mod_deflate, ours
 
 MODULES = ("headers", *fpm.MODULES)
 
-# Files that are edited have no time on which a browser could rely.
-DICTIONARIES = Setup("""
+DICTIONARIES = """
 Elastic On
 ElasticControl off
 ElasticLevel br 5 5
-ElasticLevel zstd 3 3
+ElasticLevel zstd LEVEL LEVEL
 ElasticDictionaryStore "{folder}/dictionaries"
 <Location "/dictionaries/">
     ElasticDictionary match="/*" match-dest="document"
@@ -38,7 +37,12 @@ ElasticDictionaryStore "{folder}/dictionaries"
 <LocationMatch "^/(wiki|dokuwiki)/">
     ElasticDictionaryLink "/dictionaries/wiki-0.dict"
 </LocationMatch>
-""", coding="dcz")
+"""
+
+
+def dictionaries(level):
+    """The setup of a server with dictionaries, whose dcz has a level."""
+    return Setup(DICTIONARIES.replace("LEVEL", str(level)), coding="dcz")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,18 +60,21 @@ class Way:
         return self.accept.rpartition(" ")[2]
 
 
-IDENTITY, STOCK, BR, DCZ = "identity", "mod_deflate 6", "br 5", "dcz"
-DCZ_SMALL, DCB = "dcz, for a visit", "dcb"
+IDENTITY, STOCK, BR = "identity", "mod_deflate 6", "br 5"
+DCZ, DCZ_HIGH = "dcz 3", "dcz 9"
+DCZ_SMALL, DCB = "dcz 3, for a visit", "dcb 5"
 SIBLING = "br 11"  # a precompressed file
+WITH = dictionaries(3)
 WAYS = (
     Way(IDENTITY, NOTHING, "identity"),
     Way(STOCK, mod_deflate(6), "gzip"),
     Way("gzip 6", ours("gzip", 6), "gzip"),
     Way(BR, ours("br", 5), "br"),
     Way("zstd 3", ours("zstd", 3), "zstd"),
-    Way(DCZ, DICTIONARIES, "br, dcz", (LARGE, LAST)),
-    Way(DCZ_SMALL, DICTIONARIES, "br, dcz", (SMALL,)),
-    Way(DCB, DICTIONARIES, "br, dcb", (LARGE, LAST)))
+    Way(DCZ, WITH, "br, dcz", (LARGE, LAST)),
+    Way(DCZ_HIGH, dictionaries(9), "br, dcz", (LARGE, LAST)),
+    Way(DCZ_SMALL, WITH, "br, dcz", (SMALL,)),
+    Way(DCB, WITH, "br, dcb", (LARGE, LAST)))
 WAY = {way.name: way for way in WAYS}
 
 
@@ -104,18 +111,14 @@ class Servers:
         return self.by_setup[way.setup]
 
     def learn(self, cases):
-        """The server of dictionaries gives them out; then files have what they are to have."""
-        httpd = self.of(WAY[DCZ])
+        """The servers of dictionaries give them out; then files have what they are to have."""
         for case in cases:
             for path, body in case.before.items():
                 put(self.site, path, body)
-            wanted = {one.path: case.dest for step in case.steps
-                      for one in step.dictionaries.values()}
-            for path, dest in wanted.items():
-                status, headers, _ = httpd.get(path, {"Sec-Fetch-Dest": dest,
-                                                      "Sec-Fetch-Mode": "navigate"})
-                if status != 200 or "Use-As-Dictionary" not in headers:
-                    raise tools.BenchError(f"{path} did not become a dictionary: {status}")
+        for setup, httpd in self.by_setup.items():
+            if setup.coding == "dcz":
+                give_out(httpd, cases)
+        for case in cases:
             for step in case.steps:
                 if step.path in case.before:
                     put(self.site, step.path, step.body)
@@ -125,6 +128,17 @@ class Servers:
         step = next(step for step in case.steps if step.dictionaries)
         fields = request(WAY[DCB], case.dest, step.dictionary(WAY[DCB].dictionaries).content)
         return self.of(WAY[DCB]).get(step.path, fields)[1].get("Content-Encoding") == DCB
+
+
+def give_out(httpd, cases):
+    """A server gives out all that are dictionaries in the cases; BenchError where it does not."""
+    wanted = {one.path: case.dest for case in cases for step in case.steps
+              for one in step.dictionaries.values()}
+    for path, dest in wanted.items():
+        status, headers, _ = httpd.get(path, {"Sec-Fetch-Dest": dest,
+                                              "Sec-Fetch-Mode": "navigate"})
+        if status != 200 or "Use-As-Dictionary" not in headers:
+            raise tools.BenchError(f"{path} did not become a dictionary: {status}")
 
 
 def make_store(folder):
