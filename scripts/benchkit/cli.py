@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from benchkit import agreement, build, experiments, net, outcome, pages, report
+from benchkit import agreement, build, experiments, net, outcome, pages, recheck, report
 from benchkit.progress import Progress, duration
 from benchkit.run import Run
 from benchkit.tools import ROOT, BenchError
@@ -24,8 +24,10 @@ ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-
          "levels", "peers", "servers", "distance", "once", "fleet", "dictionary", "p95", "spike",
          "system-b", "day", "frontier", "flood", "modes")
 
+RECORD = "run.json"  # of a run of all
 READERS = ("report", "agree")  # of results that are there
-CONTRADICTED = 3  # the exit status of `agree`; 1 and 2 are errors
+CONTRADICTED = 3  # the exit status of `agree` and `check`; 1 and 2 are errors
+KEPT = ROOT / "docs" / "results" / "results.json"
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
 
@@ -59,7 +61,9 @@ def summaries():
     lines += ["  all                  every one of them, and one report"
               + (f"; a quick one leaves out {without}" if without else ""),
               "  report               the report of the results in --out, made again",
-              "  agree DIR DIR        how far the verdicts of two runs agree"]
+              "  agree DIR DIR        how far the verdicts of two runs agree",
+              "  check [NAME...]      whether figures of the kept results come out again: bytes of "
+              "a sample,\n                       or by name, every finding"]
     return "experiments:\n" + "\n".join(lines)
 
 
@@ -69,10 +73,11 @@ def make_parser():
         description="Reproduces published experiments on this machine: a table of every raw "
                     "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
-    parser.add_argument("name", metavar="NAME", choices=[*experiment_names(), "all", *READERS],
+    parser.add_argument("name", metavar="NAME",
+                        choices=[*experiment_names(), "all", "check", *READERS],
                         help="the experiment, one of those below")
-    parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="DIR",
-                        help="agree: two folders of results")
+    parser.add_argument("others", nargs="*", metavar="DIR|NAME",
+                        help="agree: two folders of results; check: experiments")
     scales = parser.add_mutually_exclusive_group()
     for scale, text in (("quick", "coarse figures; all in 19 minutes"),
                         ("full", "the sources' durations"),
@@ -81,8 +86,12 @@ def make_parser():
                             default="normal", help=text)
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the results go (default: build/bench/NAME)")
+    parser.add_argument("--resume", action="store_true",
+                        help="all: go on with the run in --out that was interrupted")
     parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
                         help="report: where the page goes (default: report.html in --out)")
+    parser.add_argument("--kept", type=pathlib.Path, metavar="FILE", default=KEPT,
+                        help="check: the JSON of a report (default: docs/results/results.json)")
     parser.add_argument("--pages", type=pathlib.Path, metavar="DIR|FILE",
                         help="serve the files of DIR, or the pages whose URLs FILE lists, "
                              "instead of the built-in ones")
@@ -109,20 +118,25 @@ def parse_arguments(arguments):
         parser.error(f"--pages {options.pages}: there is no such directory or file")
     if options.access_log is not None and not options.access_log.is_file():
         parser.error(f"--access-log {options.access_log}: there is no such file")
-    if len(options.folders) != (2 if options.name == "agree" else 0):
+    if options.name != "check" and len(options.others) != 2 * (options.name == "agree"):
         parser.error("agree takes two folders" if options.name == "agree" else
                      f"{options.name} takes no folder but by --out")
+    if options.name == "check" and not set(options.others) <= set(experiment_names()):
+        parser.error("check takes names of experiments")
     if options.price_cpu_hour < 0 or options.price_gb < 0:
         parser.error("prices are not negative")
     options.download &= options.scale != "smoke"
-    options.arguments = arguments
+    options.arguments, options.begun = arguments, None
+    if options.resume and options.name != "all":
+        parser.error("--resume goes on with a run of all")
     return options
 
 
-def command_of(arguments, name):
+def command_of(arguments, name="all"):
     """The command of one experiment of a run; without --out, because a report is read elsewhere."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--out")
+    parser.add_argument("--resume", action="store_true")
     rest = parser.parse_known_args(arguments)[1]
     return shlex.join(["scripts/bench", *(name if one == "all" else one for one in rest)])
 
@@ -146,7 +160,7 @@ def run_experiment(name, options, out, progress):
             run.pages = pages.collect(options.pages, run.folder("pages"))
         found = experiment.run(run)
         outcome.save(run, found, experiment, command_of(options.arguments, name),
-                     time.monotonic() - started)
+                     time.monotonic() - started, options.begun)
         return run.publish()
 
 
@@ -170,42 +184,63 @@ def run_one(options):
         f"report: {page}")
 
 
+def begin(options, out):
+    """The record of a run of all: a new one, or with --resume that of the run to go on with.
+
+    Its `begun` is in the results of its experiments, too.
+    """
+    path = out / RECORD
+    arguments = [one for one in options.arguments if one != "--resume"]
+    if options.resume and path.exists():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["arguments"] != arguments:
+            raise BenchError(f"{out} has a run of: {command_of(record['arguments'])}")
+        return record
+    out.mkdir(parents=True, exist_ok=True)
+    record = {"arguments": arguments, "begun": time.time(), "problems": {}}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    return record
+
+
 def run_all(options):
-    """Every experiment; one that fails is named, and the others run on."""
+    """Every experiment; one that fails is named, and the others run on.
+
+    What each has measured is kept as soon as it is done.
+    """
     out = options.out or ROOT / "build" / "bench" / "all"
+    record = begin(options, out)
+    options.begun = record["begun"]
     times = planned(options.scale)
-    names = list(times)
-    progress = Progress(times)
-    problems = {}
-    started = time.monotonic()
-    with Run("all", None, out, say=say) as whole:
-        for name in names:
-            try:
-                run_experiment(name, options, whole.results, progress)
-            except Exception as problem:  # the others can still run
-                if not isinstance(problem, (BenchError, OSError)):
-                    traceback.print_exc()
-                problems[name] = sentence(problem)
-                say(f"{name}: {problems[name]}")
-        nothing = len(problems) == len(names)
-        for name in alone(options.scale):
-            names.append(name)
-            problems[name] = (f"a {options.scale} run of all leaves it out; scripts/bench {name} "
-                              "runs it by itself")
-        for line in report.summary(whole.results, names, problems):
-            print(line)
-        (whole.results / "problems.json").write_text(json.dumps(problems), encoding="utf-8")
-        whole.publish()
-    page = report.write(out, names, problems)
-    say(f"{duration(time.monotonic() - started)}; report: {page}")
+    done = {name for name in times if (saved := outcome.load(out, name)) is not None
+            and saved.facts["begun"] == options.begun}
+    for name in done:
+        say(f"{name}: done before")
+    progress = Progress({name: seconds for name, seconds in times.items() if name not in done})
+    problems, started = {}, time.monotonic()
+    for name in progress.plan:
+        try:
+            run_experiment(name, options, out, progress)
+        except Exception as problem:  # the others can still run
+            if not isinstance(problem, (BenchError, OSError)):
+                traceback.print_exc()
+            problems[name] = sentence(problem)
+            say(f"{name}: {problems[name]}")
+    nothing = len(problems) == len(times)
+    problems |= {name: f"a {options.scale} run of all leaves it out; scripts/bench {name} runs it "
+                       "by itself" for name in alone(options.scale)}
+    names = [*times, *alone(options.scale)]
+    for line in report.summary(out, names, problems):
+        print(line)
+    (out / RECORD).write_text(json.dumps({**record, "problems": problems}), encoding="utf-8")
+    say(f"{duration(time.monotonic() - started)}; report: {report.write(out, names, problems)}")
     return 1 if nothing else 0
 
 
 def make_report(options):
     """The report of results that are there."""
     out = options.out or ROOT / "build" / "bench" / "all"
-    path = out / "problems.json"
-    problems = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path = out / RECORD
+    problems = (json.loads(path.read_text(encoding="utf-8"))["problems"] if path.exists() else {})
     names = experiment_names()
     if not any(outcome.load(out, name) for name in names):
         raise BenchError(f"{out} has no results: run scripts/bench all, or give --out")
@@ -214,9 +249,29 @@ def make_report(options):
 
 def agree(options):
     """Compares two runs."""
-    seen = agreement.compare(*options.folders, experiment_names())
+    seen = agreement.compare(*map(pathlib.Path, options.others), experiment_names())
     print(seen.text)
     return CONTRADICTED if seen.contradictions else 0
+
+
+def check(options):
+    """Whether kept figures come out again: a sample's bytes, or all findings of the given names."""
+    if not options.kept.exists():
+        raise BenchError(f"there are no kept results in {options.kept}: give --kept")
+    kept = json.loads(options.kept.read_text(encoding="utf-8"))["experiments"]
+    names, of = options.others, recheck.verdicts
+    if not names:
+        names, of = [*recheck.SAMPLE], recheck.sizes
+        options.scale, options.download = "smoke", False
+    progress = Progress({name: load_experiment(name).SECONDS[options.scale] for name in names})
+    with tempfile.TemporaryDirectory() as out:
+        for name in names:
+            run_experiment(name, options, pathlib.Path(out), progress)
+        pairs = recheck.compare(kept, report.gather(out, names, {})["experiments"], of)
+    print("\n".join(pair.sentence for pair in pairs))
+    moved = sum(pair.moved for pair in pairs)
+    print(f"Of {len(pairs)} figures, moved: {moved}.")
+    return CONTRADICTED if moved else 0
 
 
 def ensure_module(options):
@@ -240,7 +295,7 @@ def ensure_space(options):
                              f"{LEAST_FREE / MEGABYTE:.0f} MB are needed")
 
 
-ACTIONS = {"all": run_all, "report": make_report, "agree": agree}
+ACTIONS = {"all": run_all, "report": make_report, "agree": agree, "check": check}
 
 
 def main(arguments):
@@ -257,5 +312,7 @@ def main(arguments):
         say(f"bench: {sentence(problem)}")
         return 1
     except KeyboardInterrupt:
-        say("bench: interrupted; nothing was kept")
+        say("bench: interrupted; " + (
+            "experiments that were done are kept, and --resume goes on with the others"
+            if options.name == "all" else "nothing was kept"))
         return 130

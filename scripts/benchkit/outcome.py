@@ -29,8 +29,11 @@ class Outcome:
     conditions: list = dataclasses.field(default_factory=list)  # sentences: failures, disturbance
 
 
-def save(run, outcome, experiment, command, seconds):
-    """Writes what the report needs beside the experiment's own files."""
+def save(run, outcome, experiment, command, seconds, begun=None):
+    """Writes what the report needs beside the experiment's own files.
+
+    `begun` is when the run of all began that the experiment is a part of.
+    """
     run.machine_speed.measure()
     figures = run.machine_speed.figures()
     paragraph = "\n".join([outcome.paragraph, *outcome.conditions,
@@ -40,7 +43,8 @@ def save(run, outcome, experiment, command, seconds):
     facts = {
         "name": run.name, "title": experiment.SUMMARY, "source": experiment.SOURCE,
         "fixed": getattr(experiment, "FIXED", ""), "command": command, "seconds": round(seconds),
-        "when": time.strftime("%Y-%m-%d %H:%M %Z"), "rounds": run.scale.rounds, **run.machine,
+        "when": time.strftime("%Y-%m-%d %H:%M %Z"), "rounds": run.scale.rounds, "begun": begun,
+        **run.machine,
         "machine_speed": figures, "paragraph": paragraph,
         "conditions": [*outcome.conditions, *machine_speed.unsteady(figures)],
         "headline": dataclasses.asdict(outcome.headline),

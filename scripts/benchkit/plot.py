@@ -62,7 +62,8 @@ def described(drawing):
 
 
 def reaches(figures):
-    """(middles, [how far down, how far up]) of (middle, low, high), as matplotlib takes them.
+    """(middles, [how far down, how far up]) of (middle, low, high), as matplotlib takes them: None
+    in place of the latter where no figure has a bar.
 
     A figure that is exact has no bar, nor has one whose interval says nothing, as one round's.
     """
@@ -70,7 +71,8 @@ def reaches(figures):
             for middle, low, high in figures]
     down = [max(middle - low, 0) for middle, low, _ in sure]
     up = [max(high - middle, 0) for middle, _, high in sure]
-    return [middle for middle, _, _ in sure], [down, up]
+    return ([middle for middle, _, _ in sure],
+            None if all(map(math.isnan, down)) else [down, up])
 
 
 def bars(axes, names, figures, **options):

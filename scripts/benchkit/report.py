@@ -21,6 +21,7 @@ ROWS, COLUMNS = 12, 9  # of the largest table that the page shows; the JSON has 
 
 def gather(out, names, problems):
     """What the JSON holds: docs/internals/bench.md lists its keys."""
+    out = pathlib.Path(out)
     found = {name: saved for name in names if (saved := outcome.load(out, name)) is not None}
     return {"experiments": {name: experiment(saved) for name, saved in found.items()},
             "not_run": {name: why for name, why in problems.items() if name not in found}}
@@ -29,7 +30,8 @@ def gather(out, names, problems):
 def experiment(saved):
     """One experiment's part of the JSON: its facts, its answer, its verdicts in words, its tables.
     """
-    facts = {key: value for key, value in saved.facts.items() if key not in ("name", "headline")}
+    facts = {key: value for key, value in saved.facts.items()
+             if key not in ("name", "headline", "begun")}
     told = {"question": saved.headline.question, "answer": "nothing was judged"}
     if saved.verdicts:
         one = saved.headline.verdict(saved.verdicts)
@@ -99,7 +101,7 @@ def common(experiments):
 def write(out, names, problems, path=None):
     """Makes page and JSON of what is in `out`: report.html there, or `path`; the page's path."""
     path = pathlib.Path(path or pathlib.Path(out) / "report.html")
-    data = gather(pathlib.Path(out), names, problems)
+    data = gather(out, names, problems)
     beside = path.with_suffix(".json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -254,6 +254,7 @@ def test_bars_are_those_of_intervals_that_say_something():
     middles, (down, up) = plot.reaches([(2, 1, 4), (3, 0, math.inf), (5, 5, 5)])
     assert (middles, down[0], up[0]) == ([2, 3, 5], 1, 2)
     assert all(map(math.isnan, [*down[1:], *up[1:]]))
+    assert plot.reaches([(3, 0, math.inf)]) == ([3], None)
 
 
 # Lays the report out as wide as a phone and as a desk, and writes down what overflows and fails.

@@ -20,6 +20,9 @@ from benchkit.outcome import PAPER, Outcome
 
 SUMMARY = "a fleet, simulated and real: elastic beside static servers, one store for all"
 SOURCE = f"{PAPER}, figure 7 and section 5.2"
+THERE = {"": "figure 7b, a diagram of the balancer's weights: w_s for each standard server, w_e "
+             "for each elastic one. No figures by weight or by servers"}
+FIXED = "the trace of requests, the measured costs of a page, the balancer's rule"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,7 +155,7 @@ def judge(compared, spiked):
 
 
 def draw(run, stores, spiked):
-    middle = stats.medians(spiked, ("weight", "kind"), ("failed_share",))
+    spread = stats.intervals(spiked, ("weight", "kind"), ("failed_share",))
     with plot.figure(run, "", "encodings by servers, and failures by the balancer's weight", 2, 10,
                      3.6) as (encoded, failed):
         for store in (NONE, OWN, SHARED):
@@ -162,9 +165,9 @@ def draw(run, stores, spiked):
         encoded.set(xscale="log", xlabel="servers", ylabel="encodings of 1000 requests")
         encoded.set_ylim(bottom=0)
         for kind in (STATIC, ELASTIC):
-            failed.plot(WEIGHTS, [100 * middle[weight, kind]["failed_share"]
-                                  for weight in WEIGHTS], "o-", ms=4, color=COLOURS[kind],
-                        label=f"{kind} servers")
+            plot.Curve(WEIGHTS, [stats.scaled(spread[weight, kind]["failed_share"], 100)
+                                 for weight in WEIGHTS], f"{kind} servers", COLOURS[kind],
+                       "o-").draw(failed)
         failed.set(xlabel="requests for an elastic server, to those for a static one (w_e / w_s)",
                    ylabel="% of the attack's requests that fail")
         for axes in (encoded, failed):
