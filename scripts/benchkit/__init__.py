@@ -53,7 +53,6 @@ outcome    what an experiment leaves
 report     one HTML page of it, by the template report.html, and a JSON beside
 svg        plots made small for it
 recheck    whether published figures come out again
-agreement  how far the verdicts of two runs agree
 
 An experiment is a module of benchkit.experiments; docs/internals/bench.md says what it has.
 """

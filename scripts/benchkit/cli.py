@@ -1,4 +1,4 @@
-"""The command line: scripts/bench NAME|all|report|agree [--quick|--full] [--out DIR] …"""
+"""The command line: scripts/bench NAME|all|report|check [--quick|--full] [--out DIR] …"""
 
 import argparse
 import errno
@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from benchkit import agreement, build, experiments, net, outcome, pages, recheck, report
+from benchkit import build, experiments, net, outcome, pages, recheck, report
 from benchkit.progress import Progress, duration
 from benchkit.run import Run
 from benchkit.tools import ROOT, BenchError
@@ -25,8 +25,7 @@ ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-
          "system-b", "day", "frontier", "flood", "modes")
 
 RECORD = "run.json"  # of a run of all
-READERS = ("report", "agree")  # of results that are there
-CONTRADICTED = 3  # the exit status of `agree` and `check`; 1 and 2 are errors
+MOVED = 3  # the exit status of `check`; 1 and 2 are errors
 KEPT = ROOT / "docs" / "results" / "results.json"
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
@@ -61,9 +60,9 @@ def summaries():
     lines += ["  all                  every one of them, and one report"
               + (f"; a quick one leaves out {without}" if without else ""),
               "  report               the report of the results in --out, made again",
-              "  agree DIR DIR        how far the verdicts of two runs agree",
-              "  check [NAME...]      whether figures of the kept results come out again: bytes of "
-              "a sample,\n                       or by name, every finding"]
+              "  check [NAME...]      whether figures of the kept results come out again: a "
+              "sample's bytes,\n                       or by name, or with --out of what is "
+              "there, every finding"]
     return "experiments:\n" + "\n".join(lines)
 
 
@@ -74,10 +73,10 @@ def make_parser():
                     "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
     parser.add_argument("name", metavar="NAME",
-                        choices=[*experiment_names(), "all", "check", *READERS],
+                        choices=[*experiment_names(), "all", "check", "report"],
                         help="the experiment, one of those below")
-    parser.add_argument("others", nargs="*", metavar="DIR|NAME",
-                        help="agree: two folders of results; check: experiments")
+    parser.add_argument("checked", nargs="*", metavar="NAME",
+                        help="check: experiments, instead of a sample")
     scales = parser.add_mutually_exclusive_group()
     for scale, text in (("quick", "coarse figures; all in 19 minutes"),
                         ("full", "the sources' durations"),
@@ -118,11 +117,8 @@ def parse_arguments(arguments):
         parser.error(f"--pages {options.pages}: there is no such directory or file")
     if options.access_log is not None and not options.access_log.is_file():
         parser.error(f"--access-log {options.access_log}: there is no such file")
-    if options.name != "check" and len(options.others) != 2 * (options.name == "agree"):
-        parser.error("agree takes two folders" if options.name == "agree" else
-                     f"{options.name} takes no folder but by --out")
-    if options.name == "check" and not set(options.others) <= set(experiment_names()):
-        parser.error("check takes names of experiments")
+    if not set(options.checked) <= set(experiment_names() if options.name == "check" else ()):
+        parser.error("check takes names of experiments, and the others none")
     if options.price_cpu_hour < 0 or options.price_gb < 0:
         parser.error("prices are not negative")
     options.download &= options.scale != "smoke"
@@ -247,31 +243,31 @@ def make_report(options):
     say(f"report: {report.write(out, names, problems, options.page)}")
 
 
-def agree(options):
-    """Compares two runs."""
-    seen = agreement.compare(*map(pathlib.Path, options.others), experiment_names())
-    print(seen.text)
-    return CONTRADICTED if seen.contradictions else 0
-
-
 def check(options):
-    """Whether kept figures come out again: a sample's bytes, or all findings of the given names."""
+    """Whether kept figures come out again: a sample's bytes, or all findings of the given names;
+    with --out, of the results that are there.
+    """
     if not options.kept.exists():
         raise BenchError(f"there are no kept results in {options.kept}: give --kept")
     kept = json.loads(options.kept.read_text(encoding="utf-8"))["experiments"]
-    names, of = options.others, recheck.verdicts
-    if not names:
+    names, of = options.checked, recheck.verdicts
+    if options.out:
+        names = names or experiment_names()
+    elif not names:
         names, of = [*recheck.SAMPLE], recheck.sizes
         options.scale, options.download = "smoke", False
-    progress = Progress({name: load_experiment(name).SECONDS[options.scale] for name in names})
-    with tempfile.TemporaryDirectory() as out:
-        for name in names:
-            run_experiment(name, options, pathlib.Path(out), progress)
-        pairs = recheck.compare(kept, report.gather(out, names, {})["experiments"], of)
+    with tempfile.TemporaryDirectory() as new:
+        if not options.out:
+            progress = Progress({name: load_experiment(name).SECONDS[options.scale]
+                                 for name in names})
+            for name in names:
+                run_experiment(name, options, pathlib.Path(new), progress)
+        fresh = report.finite(report.gather(options.out or new, names, {}))["experiments"]
+    pairs = recheck.compare(kept, fresh, of)
     print("\n".join(pair.sentence for pair in pairs))
     moved = sum(pair.moved for pair in pairs)
     print(f"Of {len(pairs)} figures, moved: {moved}.")
-    return CONTRADICTED if moved else 0
+    return MOVED if moved else 0
 
 
 def ensure_module(options):
@@ -295,14 +291,14 @@ def ensure_space(options):
                              f"{LEAST_FREE / MEGABYTE:.0f} MB are needed")
 
 
-ACTIONS = {"all": run_all, "report": make_report, "agree": agree, "check": check}
+ACTIONS = {"all": run_all, "report": make_report, "check": check}
 
 
 def main(arguments):
     options = parse_arguments(arguments)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        if options.name not in READERS:
+        if options.name != "report" and not (options.name == "check" and options.out):
             ensure_space(options)
             ensure_module(options)
         if options.link:

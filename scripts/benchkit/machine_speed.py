@@ -1,6 +1,6 @@
 """How fast the machine itself was: a piece of work that is always the same.
 
-A virtual machine's CPU is as fast as its neighbours leave it. Where the verdicts of two runs
+A virtual machine's CPU is as fast as its neighbours leave it. Where the figures of two runs
 differ, these times show whether the machine did, too. The work is a codec's, as most of what is
 measured is.
 """
@@ -63,10 +63,3 @@ def unsteady(figures):
              for name, one in figures.items() if one["most_ms"] > TOLERANCE * one["least_ms"]]
     together = " and ".join(parts)
     return [f"The machine's speed varied: the same work took {together}."] if parts else []
-
-
-def differ(one, other):
-    """Whether a CPU was faster in one of two runs, by the figures of both."""
-    pairs = [sorted((one[name]["median_ms"], other[name]["median_ms"]))
-             for name in one.keys() & other.keys()]
-    return any(slow > TOLERANCE * fast for fast, slow in pairs)

@@ -16,7 +16,11 @@ from benchkit.svg import Drawings
 from benchkit.tools import BenchError
 
 MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
-ROWS, COLUMNS = 12, 9  # of the largest table that the page shows; the JSON has them all
+MOST = 400_000  # bytes of the page
+COLUMNS = 9  # of the widest table that the page shows
+# Rows of its longest table, and how many plots of an experiment it shows: the first that make it
+# small enough. The JSON has all tables, and the results' folder all plots.
+LIMITS = ((12, 99), (6, 99), (6, 4), (0, 4), (0, 2), (0, 1))
 
 
 def gather(out, names, problems):
@@ -58,33 +62,27 @@ def figure(value):
     return "" if value is None else str(value)
 
 
-def is_small(table):
-    return len(table["rows"]) <= ROWS and len(table["columns"]) <= COLUMNS
-
-
 def numeric(table):
     """For each column, whether it has numbers alone."""
     return [all(isinstance(row[place], (int, float, type(None))) for row in table["rows"])
             for place in range(len(table["columns"]))]
 
 
-def page(data, out, beside):
+def page(data, out, beside, most_rows, most_plots):
     """The page of gather()'s result; `beside` is the JSON's name, `out` has the plots."""
     drawings = Drawings()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"figure": figure}
-    environment.tests |= {"small": is_small}
-
-    def drawn(plot):
-        return drawings.inline(out / f"{plot['name']}.svg", plot["caption"], plot["description"])
-
+    environment.tests |= {"small": lambda table: len(table["rows"]) <= most_rows
+                          and len(table["columns"]) <= COLUMNS}
     # The styles of the plots are known when all of them are drawn, and come before them.
-    for one in data["experiments"].values():
-        one["drawn"] = [drawn(plot) for plot in one["plots"]]
+    drawn = {name: [drawings.inline(out / f"{plot['name']}.svg", plot["caption"],
+                                    plot["description"]) for plot in one["plots"][:most_plots]]
+             for name, one in data["experiments"].items()}
     return environment.get_template("report.html").render(
-        data, styles=drawings.css, beside=beside, marks=MARKS, numeric=numeric,
+        data, drawn=drawn, styles=drawings.css, beside=beside, marks=MARKS, numeric=numeric,
         common=common(data["experiments"].values()))
 
 
@@ -107,7 +105,11 @@ def write(out, names, problems, path=None):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(json.dumps(finite(data), ensure_ascii=False, allow_nan=False,
                                      separators=(",", ":")) + "\n", encoding="utf-8")
-        path.write_text(page(data, pathlib.Path(out), beside.name), encoding="utf-8")
+        for limits in LIMITS:
+            text = page(data, pathlib.Path(out), beside.name, *limits).encode()
+            if len(text) <= MOST:
+                break
+        path.write_bytes(text)
     except OSError as problem:
         raise BenchError(f"the report cannot be written to {path}: {problem.strerror}") from None
     return path

@@ -39,7 +39,7 @@ class Scale:
 # Of cli.py's options, those that a run outside of the command line needs.
 DEFAULTS = types.SimpleNamespace(pages=None, link=None, download=True)
 
-# Those that this process began with: a run pins it to one of them, and runs contain others.
+# Those that this process began with: a run pins it to one of them, and others follow.
 CPUS = sorted(os.sched_getaffinity(0))
 
 

@@ -11,9 +11,8 @@ import types
 
 import pytest
 
-from benchkit import agreement, outcome, plot, report, run, svg, verdict
+from benchkit import outcome, plot, report, run, svg, verdict
 from benchkit.headline import Headline, likeness
-from benchkit.tools import BenchError
 
 HEADLINE = Headline("Do <bytes> fall?", "Yes, they fall.", "No.")
 
@@ -27,14 +26,6 @@ PARAGRAPH = "one. 2 × Some CPU, 25 GB, Debian, Linux 6; Apache/2.4.71; more.\nA
 
 EXPERIMENT = types.SimpleNamespace(SUMMARY="a title", SOURCE="“A Source”", FIXED="one <page>",
                                    THERE={"": "a curve that falls"})
-
-
-def save_run(folder, name, verdicts):
-    with run.Run(name, run.Scale(2, 1), folder) as one:
-        outcome.save(one, outcome.Outcome(f"{name}.", verdicts, HEADLINE), EXPERIMENT,
-                     "scripts/bench", 1)
-        one.publish()
-    return folder
 
 
 LONG = [{"number": number, "low": math.nan, "high": math.inf, "third": number / 3}
@@ -71,29 +62,6 @@ def test_outcome_is_read_as_it_was_saved(results):
     assert math.isnan(saved.verdicts[2].measured) and saved.verdicts[2].remark == "no namespaces"
     assert (saved.verdicts[2].high, saved.verdicts[2].there_high) == (math.inf, math.inf)
     assert outcome.load(results, "other") is None
-
-
-def test_two_runs_agree_or_contradict_each_other(tmp_path):
-    def judged(*figures):
-        return [verdict.exact(f"{place} is small", figure, "less", below=1) if figure else
-                verdict.impossible(f"{place} is small", "less", "it was not measured")
-                for place, figure in enumerate(figures)]
-
-    left = save_run(tmp_path / "left", "one", judged(0.5, 0.6, 0.7, 2.0))
-    same = agreement.compare(left, save_run(tmp_path / "same", "one", judged(0.4, 0.7, 0.9, 3.0)),
-                             ["one"])
-    assert (same.agreed, same.differences, same.contradictions) == (4, [], 0)
-    right = save_run(tmp_path / "right", "one", judged(0.5, 1.6, None))
-    save_run(right, "two", judged(0.5))
-    seen = agreement.compare(left, right, ["none", "one", "two"])
-    assert seen.agreed == 1 and seen.contradictions == 1
-    assert seen.text.splitlines() == [
-        "CONTRADICTION: one: 1 is small: holds, 0.600 | does not hold, 1.60",
-        "one: 2 is small: holds, 0.700 | cannot be decided, nothing was measured",
-        f"one: 3 is small: only in {left}", f"two: only in {right}",
-        "Of 3 verdicts, the same: 1; decided by one run only: 1; contradictions: 1."]
-    with pytest.raises(BenchError, match="no experiment in common"):
-        agreement.compare(left, right, ["two"])
 
 
 class Tags(html.parser.HTMLParser):
@@ -166,6 +134,23 @@ def test_page_has_small_tables_and_names_the_others(results):
     text = report.write(results, ["one"], {}).read_text(encoding="utf-8")
     assert "a rather long column" in text and "0.333" not in text
     assert "one (100 rows)" in text
+
+
+def test_page_that_would_be_too_large_has_less(results, monkeypatch):
+    def made(*limits):
+        monkeypatch.setattr(report, "LIMITS", limits)
+        return report.write(results, ["one"], {}).read_text(encoding="utf-8")
+
+    steps = (12, 99), (0, 99), (0, 1)
+    texts = [made(one) for one in steps]
+    assert ["a rather long column" in text for text in texts] == [True, False, False]
+    assert [text.count("<svg") for text in texts] == [2, 2, 1]
+    assert "More plots, in the folder of the results:\nanother plot." in texts[2]
+    for text in texts:
+        monkeypatch.setattr(report, "MOST", len(text.encode()))
+        assert made(*steps) == text
+    monkeypatch.setattr(report, "MOST", 0)
+    assert made(*steps) == texts[2]
 
 
 def test_plots_are_described_to_those_who_cannot_see_them(results):

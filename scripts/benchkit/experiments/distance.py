@@ -15,6 +15,7 @@ from benchkit.setups import NOTHING, ours
 
 SUMMARY = "a page over 20 and 100 ms, with losses: identity, levels and codings"
 SOURCE = ""
+FIXED = "one page of 120 KB, a new connection for each, the losses of a round"
 
 SCALES = {"smoke": Scale(2, 0, only=1), "quick": Scale(5, 0), "normal": Scale(20, 0),
           "full": Scale(60, 0)}
@@ -69,16 +70,16 @@ def judge(rows):
 
 
 def draw(run, rows):
-    middle = stats.medians(rows, ("link", "setup"), ("last_byte_ms",))
+    spread = stats.intervals(rows, ("link", "setup"), ("last_byte_ms",))
     names = list(dict.fromkeys(row["link"] for row in rows))
     colours = (plot.IDENTITY, plot.GZIP, plot.KEPT, plot.THRESHOLD, plot.BR)
     width = 0.8 / len(SETUPS)
     with plot.figure(run, "", "time of a page over a long way", 1, 8, 3.6) as axes_:
         axes, = axes_
         for index, (setup, colour) in enumerate(zip(SETUPS, colours)):
-            axes.bar([place + (index - 2) * width for place in range(len(names))],
-                     [middle[name, setup]["last_byte_ms"] for name in names], width,
-                     label=setup, color=colour)
+            plot.bars(axes, [place + (index - 2) * width for place in range(len(names))],
+                      [spread[name, setup]["last_byte_ms"] for name in names], width=width,
+                      label=setup, color=colour)
         axes.set_xticks(range(len(names)), names)
         axes.set_ylabel("ms from the connection to the last byte")
         axes.legend()
