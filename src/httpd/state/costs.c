@@ -36,6 +36,9 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
  */
 #define PART_UNKNOWN 3000
 
+/* Beyond what a difference can leave of a page, unless that is another page by now. */
+#define OWN_MOST (10 * WHOLE)
+
 /* A page is known by its last body; pages are known by some, because the first may be unlike others. */
 #define BODIES_OF_RULE 8
 
@@ -66,7 +69,7 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
     el_coding_t coding = plan->engine->coding;
     el_cost_t known = el_engine_cost(plan);
     el_setup_t plain = *setup;
-    uint32_t fit, left;
+    uint64_t fit, left, own;
 
     if (!el_coding_is_difference(coding)) {
         return known;
@@ -74,9 +77,11 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
     plain.level = level;
     fit = plain_share(setup);
     left = share_of(setup, EL_SHARE_RULE, BODIES_OF_RULE, PART_UNKNOWN);
-    left = share_of(setup, EL_SHARE_PAGE, 1, left * fit / WHOLE);
-    known.size = site_cost(el_coding_info(coding)->plain, &plain, true).size * fit / WHOLE;
-    return el_cost_differ(known, left * WHOLE / fit);
+    left = share_of(setup, EL_SHARE_PAGE, 1, (uint32_t)(left * fit / WHOLE));
+    own = left * WHOLE / fit;
+    known.size = (uint32_t)(site_cost(el_coding_info(coding)->plain, &plain, true).size * fit
+                            / WHOLE);
+    return el_cost_differ(known, (uint32_t)(own < OWN_MOST ? own : OWN_MOST));
 }
 
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
@@ -86,7 +91,7 @@ el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whol
                                     known_cost(&plan, setup->level, setup), el_clock_sec());
 
     if (!el_coding_is_difference(coding)) {
-        cost.size = cost.size * plain_share(setup) / WHOLE;
+        cost.size = (uint32_t)((uint64_t)cost.size * plain_share(setup) / WHOLE);
     }
     return cost;
 }
