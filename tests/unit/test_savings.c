@@ -1,6 +1,9 @@
 #include "elastic/savings.h"
 
+#include "elastic/history.h"
 #include "suites.h"
+
+#include <pthread.h>
 
 static el_counters_t counters;
 
@@ -113,9 +116,51 @@ START_TEST(what_is_shown_as_a_counter_never_falls)
 }
 END_TEST
 
+#define THREADS 3
+#define ROUNDS 20000
+
+static el_history_t history;
+
+/* A status page that is asked for again and again, while days begin and responses go out. */
+static void *look_on(void *fallen)
+{
+    uint64_t before = 0;
+
+    for (unsigned i = 1; i <= ROUNDS; i++) {
+        uint64_t shown = el_counters_shown(&counters, EL_SHOWN_CPU_USEC, i % 7 ? i : i / 2);
+
+        *(bool *)fallen |= shown < before;
+        before = shown;
+        el_counters_add(&counters, i, EL_COUNT_BYTES_IN, 1);
+        el_history_begin(&history, i % 1000 + 1, &counters);
+        el_history_today(&history, i % 1000 + 1, &counters);
+    }
+    return NULL;
+}
+
+START_TEST(what_several_look_at_falls_for_nobody)
+{
+    pthread_t threads[THREADS];
+    bool fallen[THREADS] = {false};
+
+    el_history_reset(&history);
+    for (unsigned i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, look_on, &fallen[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert(!fallen[i]);
+    }
+    ck_assert_uint_eq(el_counters_shown(&counters, EL_SHOWN_CPU_USEC, 0), ROUNDS);
+    ck_assert_uint_le(el_history_today(&history, 1, &counters).count[EL_SAVINGS_BYTES_IN],
+                      THREADS * ROUNDS);
+}
+END_TEST
+
 Suite *savings_suite(void)
 {
-    TCase *tc = tcase_create("savings");
+    TCase *tc = tcase_create("savings"), *threads = tcase_create("threads");
+    Suite *suite = suite_of("savings", tc);
 
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, nothing_counted_is_nothing_saved);
@@ -123,5 +168,9 @@ Suite *savings_suite(void)
     tcase_add_test(tc, money_is_of_bytes_and_of_cpu_time);
     tcase_add_test(tc, what_takes_more_than_mod_deflate_is_below_0);
     tcase_add_test(tc, what_is_shown_as_a_counter_never_falls);
-    return suite_of("savings", tc);
+    tcase_set_tags(threads, "threads");
+    tcase_add_checked_fixture(threads, set_up, NULL);
+    tcase_add_test(threads, what_several_look_at_falls_for_nobody);
+    suite_add_tcase(suite, threads);
+    return suite;
 }

@@ -4,6 +4,7 @@
 #include "suites.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,6 +187,46 @@ static void *add_many(void *arg)
     return NULL;
 }
 
+static atomic_bool over;
+
+/* A page that is looked at, and hours that begin: each text that is read is whole. */
+static void *look_on(void *torn)
+{
+    el_top_item_t seen[EL_TOP_SLOTS];
+    uint64_t all;
+
+    for (uint64_t era = 1; !atomic_load(&over); era++) {
+        size_t count = el_top_read(&top, seen, EL_TOP_SLOTS, &all);
+
+        for (size_t i = 0; i < count; i++) {
+            *(bool *)torn |= seen[i].text[0] != '/' || strspn(seen[i].text + 1, "0123456789")
+                                                           != strlen(seen[i].text) - 1;
+        }
+        el_top_fade(&top, era / 8 + 1);
+    }
+    return NULL;
+}
+
+START_TEST(texts_are_whole_while_others_add)
+{
+    pthread_t reader, writer[2];
+    unsigned seeds[2] = {1, 2};
+    bool torn = false;
+
+    atomic_store(&over, false);
+    ck_assert_int_eq(pthread_create(&reader, NULL, look_on, &torn), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(pthread_create(&writer[i], NULL, add_many, &seeds[i]), 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        pthread_join(writer[i], NULL);
+    }
+    atomic_store(&over, true);
+    pthread_join(reader, NULL);
+    ck_assert(!torn);
+}
+END_TEST
+
 START_TEST(threads_that_meet)
 {
     pthread_t threads[THREADS];
@@ -221,6 +262,7 @@ Suite *top_suite(void)
     tcase_set_tags(threads, "threads");
     tcase_add_checked_fixture(threads, set_up, NULL);
     tcase_add_test(threads, threads_that_meet);
+    tcase_add_test(threads, texts_are_whole_while_others_add);
     suite_add_tcase(suite, threads);
     return suite;
 }

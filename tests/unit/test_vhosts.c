@@ -2,6 +2,11 @@
 
 #include "suites.h"
 
+#include <pthread.h>
+
+#define THREADS 3
+#define ADDED 20000
+
 static el_vhosts_t vhosts;
 static unsigned places[EL_VHOSTS];
 
@@ -86,14 +91,60 @@ START_TEST(a_restart_forgets_counts_and_keeps_places)
 }
 END_TEST
 
+/* A child of before a restart, which counts on in the places that it knows. */
+static void *count_on(void *number)
+{
+    unsigned process = *(unsigned *)number;
+
+    for (unsigned i = 0; i < ADDED; i++) {
+        el_vhosts_add(&vhosts, process, process, EL_VHOST_COMPRESSED, 1);
+        el_vhosts_add(&vhosts, process, EL_VHOST_OTHER, EL_VHOST_BYTES_IN, 2);
+    }
+    return NULL;
+}
+
+START_TEST(children_count_while_places_are_given)
+{
+    const uint64_t all[] = {5, 6, 7}, fewer[] = {5, 6, 8};
+    unsigned numbers[THREADS];
+    pthread_t threads[THREADS];
+
+    el_vhosts_assign(&vhosts, all, 3, places);
+    for (unsigned i = 0; i < THREADS; i++) {
+        numbers[i] = places[i];
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, count_on, &numbers[i]), 0);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        el_vhosts_assign(&vhosts, i % 2 ? all : fewer, 3, places);
+        ck_assert(places[0] == numbers[0] && places[1] == numbers[1]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    /* Of names that stayed, nothing is lost. */
+    ck_assert_uint_eq(compressed(numbers[0]), ADDED);
+    ck_assert_uint_eq(compressed(numbers[1]), ADDED);
+    ck_assert_uint_le(compressed(numbers[2]), ADDED);
+    ck_assert_uint_eq(el_vhosts_total(&vhosts, EL_VHOST_OTHER, EL_VHOST_BYTES_IN),
+                      2 * THREADS * ADDED);
+}
+END_TEST
+
 Suite *vhosts_suite(void)
 {
-    TCase *tc = tcase_create("vhosts");
+    TCase *tc = tcase_create("vhosts"), *threads = tcase_create("threads");
+    Suite *suite = suite_of("vhosts", tc);
 
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, a_name_has_one_hash_whatever_its_case);
     tcase_add_test(tc, a_name_keeps_its_place_and_counts);
     tcase_add_test(tc, a_full_table_takes_the_places_of_names_that_are_gone);
     tcase_add_test(tc, a_restart_forgets_counts_and_keeps_places);
-    return suite_of("vhosts", tc);
+    tcase_set_tags(threads, "threads");
+    tcase_add_checked_fixture(threads, set_up, NULL);
+    tcase_add_test(threads, children_count_while_places_are_given);
+    suite_add_tcase(suite, threads);
+    return suite;
 }

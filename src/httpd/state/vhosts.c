@@ -2,15 +2,50 @@
 
 #include "httpd/state/shared.h"
 
-#include "apr_hash.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 
 static const char other[] = "other";
 
-/* Written in post_config, read-only afterwards. */
-static apr_hash_t *place_of_server; /* server_rec * -> unsigned *; none: the others */
+/* 2^64 times the golden ratio - 1: it spreads addresses. */
+#define SPREAD UINT64_C(11400714819323198485)
+
+typedef struct {
+    const server_rec *server; /* NULL: nobody is here */
+    unsigned place;
+} seat_t;
+
+/*
+ * Written in post_config, read-only afterwards. Each response asks for its server's place: half of the
+ * seats or more are empty, so that most are found at once. (The settings have no room for it: virtual
+ * hosts without directives of this module share those of the main server.)
+ */
+static struct {
+    seat_t *seat;
+    unsigned bits; /* of the number of seats */
+} seats;
 static const char *name_of_place[EL_VHOSTS + 1];
+
+/* That of `server`, or the empty one where it is not there. */
+static seat_t *seat_of(const server_rec *server)
+{
+    size_t mask = ((size_t)1 << seats.bits) - 1;
+    size_t i = (size_t)((uint64_t)(uintptr_t)server * SPREAD >> (64 - seats.bits));
+
+    while (seats.seat[i].server && seats.seat[i].server != server) {
+        i = (i + 1) & mask;
+    }
+    return &seats.seat[i];
+}
+
+static void make_seats(int servers, apr_pool_t *pool)
+{
+    seats.bits = 1;
+    while (1 << seats.bits < 2 * servers) {
+        seats.bits++;
+    }
+    seats.seat = apr_pcalloc(pool, sizeof(*seats.seat) << seats.bits);
+}
 
 static const char *name_of(const server_rec *server, apr_pool_t *pool)
 {
@@ -67,37 +102,35 @@ static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
 {
     names_t names = {.count = 0};
-    unsigned *places = apr_pcalloc(pconf, EL_VHOSTS * sizeof(*places));
+    unsigned places[EL_VHOSTS] = {0};
     const apr_array_header_t *servers = in_order(main_server, pconf);
 
     memset(name_of_place, 0, sizeof(name_of_place));
-    place_of_server = apr_hash_make(pconf);
+    make_seats(servers->nelts, pconf);
     for (int i = 0; i < servers->nelts; i++) {
-        server_rec **server = &APR_ARRAY_IDX(servers, i, server_rec *);
-        size_t number = number_of(&names, name_of(*server, pconf));
+        const server_rec *server = APR_ARRAY_IDX(servers, i, server_rec *);
+        size_t number = number_of(&names, name_of(server, pconf));
 
-        if (number < EL_VHOSTS) {
-            apr_hash_set(place_of_server, server, sizeof(*server), &places[number]);
-        } else {
+        *seat_of(server) = (seat_t){server, (unsigned)number};
+        if (number == EL_VHOSTS) {
             name_of_place[EL_VHOST_OTHER] = other;
         }
     }
     el_vhosts_assign(el_shared.vhosts, names.hash, names.count, places);
+    for (size_t i = 0; i < (size_t)1 << seats.bits; i++) {
+        seat_t *seat = &seats.seat[i];
+        bool is_named = seat->server && seat->place < names.count;
+
+        seat->place = is_named ? places[seat->place] : EL_VHOST_OTHER;
+    }
     for (size_t i = 0; i < names.count; i++) {
         name_of_place[places[i]] = names.name[i];
     }
 }
 
-static unsigned place_of(const server_rec *server)
-{
-    const unsigned *place = apr_hash_get(place_of_server, &server, sizeof(server));
-
-    return place ? *place : EL_VHOST_OTHER;
-}
-
 void el_vhosts_compressed(const server_rec *server, uint64_t in, uint64_t out)
 {
-    unsigned place = place_of(server);
+    unsigned place = seat_of(server)->place;
 
     el_shared_count_vhost(place, EL_VHOST_COMPRESSED, 1);
     el_shared_count_vhost(place, EL_VHOST_BYTES_IN, in);
@@ -106,7 +139,7 @@ void el_vhosts_compressed(const server_rec *server, uint64_t in, uint64_t out)
 
 void el_vhosts_counted(const server_rec *server, el_vhost_count_t count)
 {
-    el_shared_count_vhost(place_of(server), count, 1);
+    el_shared_count_vhost(seat_of(server)->place, count, 1);
 }
 
 const char *el_vhosts_name(unsigned place)
