@@ -128,8 +128,7 @@ def paragraph(run, known, notes, has_dcb):
         "ten. A wiki's sizes are those of the application behind php-fpm, each visitor with a "
         "session; its CPU is that of its pages kept as files, because PHP takes many times what "
         "compression does. CPU is beyond that of the same page without compression. Levels are "
-        "pinned: a server whose levels follow the load has dcz 9 while it is quiet, dcz 3 and less "
-        "as it gets busy.",
+        "pinned; by default they follow the load.",
         *(() if has_dcb else ("dcb is not there: the module was built with a libbrotli older than "
                               "1.1.",)),
         *(f"Not measured: {note}." for note in notes if note)])
