@@ -489,5 +489,28 @@ def test_the_guard_against_cached_slices(httpd):
                 assert part.status == 200 and part.body == BODY
 
 
+@pytest.mark.parametrize("before", ["keep", "remove"])
+def test_no_slice_of_what_was_cached_when_tags_did_not_show_the_coding(httpd, before):
+    """What mod_cache has on disk outlives the ElasticETag with which it came there."""
+    cache = "Elastic On\n" + config.CACHE + "CacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
+    options = {"modules": ["cache", "cache_disk"], "files": {"a.txt": BODY, "b.tgz": BODY}}
+    archive = "AddEncoding x-gzip .tgz\n"
+    server = httpd(cache + archive + f"ElasticETag {before}\n", **options)
+    config.make_cache(server)
+    with server.connect() as connection:
+        for path, ae in (("/a.txt", "gzip"), ("/b.tgz", None)):
+            whole = connection.request(path, ae=ae)
+            assert whole.status == 200 and whole.coding in ("gzip", "x-gzip")
+    server.configure(cache + archive)
+    server.graceful()
+
+    def part(path, ae):
+        return server.get(path, ae=ae, headers={"Range": "bytes=100-199"})
+
+    check.whole(part("/a.txt", "gzip"), "gzip", BODY)
+    # A file that is encoded on disk is the same for everybody.
+    assert part("/b.tgz", None).raw == BODY[100:200]
+
+
 def test_a_unit_that_httpd_does_not_know_is_no_range(server):
     check.encoded(server.get("/a.txt", "gzip", {"Range": "lines=1-2"}), "gzip", BODY)

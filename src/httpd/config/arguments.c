@@ -168,8 +168,8 @@ const char *el_set_value(cmd_parms *cmd, void *config, const char *args)
     if (argument->adjust) {
         argument->adjust(cmd, &value);
     }
-    if (argument->used && value < 32 && argument->used_by & 1u << value) {
-        atomic_store(argument->used, true);
+    if (argument->is_on && value == true) {
+        atomic_store(argument->is_on, true);
     }
     el_value_set(values, argument->value, value);
     return NULL;

@@ -55,8 +55,7 @@ typedef struct {
     el_unit_t unit;
     int64_t min, max;       /* of the number */
     const el_word_t *words; /* or NULL */
-    atomic_bool *used;      /* set where the value is one of `used_by`; or NULL */
-    unsigned used_by;       /* a bit for each of the values, which are words' */
+    atomic_bool *is_on;     /* set where the value is On; or NULL */
     void (*adjust)(cmd_parms *cmd, int64_t *value); /* may change the value or advise; or NULL */
 } el_argument_t;
 

@@ -378,7 +378,6 @@ static const char *set_siblings_root(cmd_parms *cmd, void *config, const char *a
 #define VALUE(name, where, help, ...)                                                              \
     AP_INIT_RAW_ARGS(name, el_set_value, ((void *)&(const el_argument_t){__VA_ARGS__}), where, help)
 #define ON_OFF(of) .value = of, .words = el_words_on_off
-#define USED_WHEN_ON(flag) .used = &flag, .used_by = 1u << true
 #define GLOBAL(of) .server = true, .global = true, .value = of
 #define PATH(name, field, help)                                                                    \
     AP_INIT_RAW_ARGS(name, set_path, (void *)offsetof(el_server_t, field), RSRC_CONF, help)
@@ -410,12 +409,12 @@ const command_rec el_commands[] = {
           .words = no_max_time),
     VALUE("ElasticPrecompressed", EVERYWHERE,
           "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
-          ON_OFF(EL_DIR_PRECOMPRESSED), USED_WHEN_ON(el_settings_precompressed)),
+          ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
                      "the path of a folder in which the siblings lie, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
           "On or Off: whether encodings are kept and used again",
-          ON_OFF(EL_DIR_CACHE), USED_WHEN_ON(el_settings_cache)),
+          ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
     AP_INIT_RAW_ARGS("ElasticCacheStore", set_cache_store, NULL, RSRC_CONF,
                      "shmcb, or shmcb:(BYTES), 8192 to 4294967294; redis:HOST[:PORT] or "
                      "memcache:HOST[:PORT], several with commas between: where encodings are kept"),
@@ -444,7 +443,7 @@ const command_rec el_commands[] = {
           .min = DICTIONARY_MEMORY_MIN, .max = DICTIONARY_MEMORY_MAX),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
-          ON_OFF(EL_DIR_INFLATE), USED_WHEN_ON(el_settings_inflate)),
+          ON_OFF(EL_DIR_INFLATE), .is_on = &el_settings_inflate),
     VALUE("ElasticPadding", EVERYWHERE,
           "Off, or the most bytes of padding that a response gets, 0 to 4096",
           .value = EL_DIR_PADDING, .unit = EL_UNIT_ONE, .max = EL_PADDING_MAX, .words = no_padding),
@@ -453,8 +452,7 @@ const command_rec el_commands[] = {
           ON_OFF(EL_DIR_EXPLAIN)),
     VALUE("ElasticETag", NOT_HTACCESS,
           "weak, suffix, keep or remove: the entity tag of an encoded response",
-          .value = EL_DIR_ETAG, .words = etags, .used = &el_settings_untagged,
-          .used_by = 1u << EL_ETAG_KEEP | 1u << EL_ETAG_REMOVE),
+          .value = EL_DIR_ETAG, .words = etags),
     VALUE("ElasticMTU", RSRC_CONF, "auto, or the link's packet size in bytes, 576 to 65535",
           .server = true, .value = EL_SERVER_MTU, .unit = EL_UNIT_ONE, .min = MTU_MIN,
           .max = MTU_MAX, .words = auto_mtu),

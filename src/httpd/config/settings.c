@@ -63,11 +63,10 @@ static size_t default_codings_count;
 
 static el_range_t default_range[EL_CODINGS];
 
-atomic_bool el_settings_untagged, el_settings_inflate, el_settings_precompressed, el_settings_cache;
+atomic_bool el_settings_inflate, el_settings_precompressed, el_settings_cache;
 
 void el_settings_prepare(void)
 {
-    atomic_store(&el_settings_untagged, false);
     atomic_store(&el_settings_inflate, false);
     atomic_store(&el_settings_precompressed, false);
     atomic_store(&el_settings_cache, false);

@@ -136,9 +136,6 @@ typedef struct {
     bool has_private_pages; /* one of them with `private` */
 } el_server_t;
 
-/* Whether some directive keeps or removes a tag: then a tag does not show a dynamic coding. */
-extern atomic_bool el_settings_untagged;
-
 /*
  * Whether ElasticInflate, ElasticPrecompressed and ElasticCache are On anywhere: while they are not,
  * no request pays for them. A .htaccess file may set them at any time, in any thread.

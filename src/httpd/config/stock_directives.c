@@ -58,8 +58,7 @@ static const char *set_note(cmd_parms *cmd, void *config, const char *args)
 #define ETAG(name, of)                                                                             \
     VALUE(name, RSRC_CONF,                                                                         \
           "AddSuffix, NoChange or Remove: the entity tag of an encoded response", .record = of,    \
-          .server = true, .value = EL_STOCK_ETAG, .words = etags, .used = &el_settings_untagged,   \
-          .used_by = 1u << EL_ETAG_KEEP | 1u << EL_ETAG_REMOVE)
+          .server = true, .value = EL_STOCK_ETAG, .words = etags)
 #define NOTE(name, of)                                                                             \
     AP_INIT_RAW_ARGS(name, set_note, (void *)of, RSRC_CONF,                                        \
                      "the note's name, before it Input, Output or Ratio, which is what one name "  \

@@ -1,7 +1,6 @@
 #include "httpd/filters/ranges.h"
 
 #include "httpd/base/filter_names.h"
-#include "httpd/config/settings.h"
 #include "httpd/response/fields.h"
 
 #include "elastic/etag.h"
@@ -45,21 +44,26 @@ static bool is_from_cache(const request_rec *r)
            || apr_table_get(r->subprocess_env, AP_CACHE_REVALIDATE_ENV);
 }
 
-/* Whether the body is, or where tags do not tell may be, in a dynamic coding. */
-static bool is_dynamic(const request_rec *r)
+/*
+ * Whether the body is in a dynamic coding. Where this configuration keeps or removes tags, or the
+ * one did with which the response came into the cache, no tag shows that; but Vary does. Files that
+ * only exist encoded do not vary.
+ */
+static bool is_dynamic(request_rec *r)
 {
     const char *cursor = el_field(r, "ETag");
     el_etag_t tag;
+    bool tagged = cursor && el_etag_next(&cursor, &tag);
     size_t base;
 
     if (!el_fields_encoded(r)) {
         return false;
     }
-    if (!cursor || !el_etag_next(&cursor, &tag)) {
-        return is_from_cache(r) && el_settings_untagged;
+    if (tagged && el_etag_coding(&tag, &base) != EL_IDENTITY) {
+        return true;
     }
-    return el_etag_coding(&tag, &base) != EL_IDENTITY
-           || (is_from_cache(r) && el_settings_untagged && !is_of_sibling(&tag));
+    return is_from_cache(r) && el_fields_varies(r, "Accept-Encoding")
+           && !(tagged && is_of_sibling(&tag));
 }
 
 static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)

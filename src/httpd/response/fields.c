@@ -178,9 +178,14 @@ bool el_fields_length(const request_rec *r, uint64_t *length)
     return true;
 }
 
+bool el_fields_varies(request_rec *r, const char *name)
+{
+    return response_has_token(r, "Vary", name);
+}
+
 void el_fields_add_vary(request_rec *r, const char *name)
 {
-    if (!response_has_token(r, "Vary", name) && !response_has_token(r, "Vary", "*")) {
+    if (!el_fields_varies(r, name) && !el_fields_varies(r, "*")) {
         apr_table_mergen(r->headers_out, "Vary", name);
     }
 }

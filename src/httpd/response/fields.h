@@ -49,6 +49,9 @@ size_t el_fields_size(request_rec *r);
 /* The body's length by Content-Length; false where there is none, or none that is a number. */
 bool el_fields_length(const request_rec *r, uint64_t *length);
 
+/* Whether the response varies by the request's field `name`, as its Vary says; `*` is no name. */
+bool el_fields_varies(request_rec *r, const char *name);
+
 /* Adds the field `name` to Vary, where it is not in it already. */
 void el_fields_add_vary(request_rec *r, const char *name);
 
