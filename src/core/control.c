@@ -19,15 +19,17 @@ static bool at_floor(el_control_state_t state)
     return state.position == 0 && state.fraction == 0;
 }
 
-/* Proc. 1. */
+/* Proc. 1; el_control_at() keeps it between floor and ceiling. */
 static double step(const el_control_config_t *config, double busy, el_control_state_t state)
 {
-    if (busy > config->high && state.position > 0) {
-        state.position--;
-    } else if (busy < config->low && state.position < state.top) {
-        state.position++;
+    double position = state.position;
+
+    if (busy > config->high) {
+        position--;
+    } else if (busy < config->low) {
+        position++;
     }
-    return state.position;
+    return position;
 }
 
 /* The position that the CPU load asks for. */
