@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from kit import bodies
+from kit import bodies, keep
 
 REASONS = ("off", "type", "small", "encoded", "not-acceptable", "env", "no-transform", "range",
            "status", "head", "bypass", "not-smaller", "memory", "tls-compression", "error")
@@ -253,10 +253,30 @@ def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
     server.wait_for(lambda: not told(), 60, "a page without warnings")
 
 
+def sections(server):
+    """{title: keys} of the page's figures."""
+    page = server.get("/elastic-status").body.decode()
+    return {title: re.findall(r"<td><code>(\S+)</code></td>", text) for title, text in
+            re.findall(r"(?s)<h2>([^<]*)</h2>(.*?)</section>", page) if "<td><code>" in text}
+
+
+def test_the_store_has_a_section_once_it_is_used(httpd):
+    server = httpd(keep.KEEP, modules=keep.SHMCB)
+    (title, keys), = sections(server).items()
+    assert title == "Other figures" and not [key for key in keys if key.startswith("ElasticCache")]
+    path, _ = keep.page(server)
+    keep.twice(server, path)
+    assert keep.is_kept(server, server.get(path, ae="gzip"))
+    found = sections(server)
+    assert list(found) == ["The store of encodings", "Other figures"]
+    assert "ElasticCacheHits" in found["The store of encodings"]
+    assert found["Other figures"] == keys
+
+
 def lists(server):
     """{what is listed: {path: percent}} of the page's paths."""
     page = server.get("/elastic-status").body.decode()
-    paths = page[page.index("<h2>Paths</h2>"):page.index("<h2>All figures</h2>")]
+    paths = page[page.index("<h2>Paths</h2>"):page.index("<h2>Other figures</h2>")]
     rows = r'<bdi>(.*?)</bdi>.*?<td>([\d.]+) %'
     return {name: {html.unescape(path): float(share) for path, share in re.findall(rows, table)}
             for name, table in re.findall(r'(?s)<th scope="col">(.*?)</th>(.*?)</table>', paths)}

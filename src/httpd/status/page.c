@@ -94,17 +94,74 @@ bool el_page_answer_part(request_rec *r, const char *name)
     return false;
 }
 
+/* What the figures are of, in the page's order: by the first row that has the beginning of a key. */
+static const struct {
+    const char *title;
+    const char *keys[2];
+} sections[] = {
+    {"The store of encodings", {"ElasticCache", "ElasticImproved"}},
+    {"Dictionaries", {"ElasticDictionar", "ElasticDifference"}},
+    {"Other figures", {""}},
+};
+#define SECTIONS (sizeof(sections) / sizeof(sections[0]))
+
+static size_t section_of(const el_figure_t *figure)
+{
+    for (size_t i = 0; i < SECTIONS; i++) {
+        for (size_t k = 0; k < 2 && sections[i].keys[k]; k++) {
+            if (strncmp(figure->key, sections[i].keys[k], strlen(sections[i].keys[k])) == 0) {
+                return i;
+            }
+        }
+    }
+    return SECTIONS - 1;
+}
+
+/* Whether anything was counted there. */
+static bool is_used(const apr_array_header_t *figures, size_t section)
+{
+    for (int i = 0; i < figures->nelts; i++) {
+        const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
+
+        if (section_of(figure) == section && strcmp(figure->value, "0") != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_figure(request_rec *r, const el_figure_t *figure)
+{
+    ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td><td><code>%s</code></td></tr>\n",
+               ap_escape_html(r->pool, figure->text), ap_escape_html(r->pool, figure->value),
+               figure->key);
+}
+
 void el_page_write_figures(request_rec *r, const apr_array_header_t *figures)
 {
     ap_rputs("<table>\n", r);
     for (int i = 0; i < figures->nelts; i++) {
-        const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
-
-        ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td><td><code>%s</code></td></tr>\n",
-                   ap_escape_html(r->pool, figure->text), ap_escape_html(r->pool, figure->value),
-                   figure->key);
+        write_figure(r, &APR_ARRAY_IDX(figures, i, el_figure_t));
     }
     ap_rputs("</table>\n", r);
+}
+
+static void write_sections(request_rec *r, const apr_array_header_t *figures)
+{
+    for (size_t section = 0; section < SECTIONS; section++) {
+        if (!is_used(figures, section)) {
+            continue;
+        }
+        ap_rprintf(r, "<section>\n<h2>%s</h2>\n<table>\n", sections[section].title);
+        for (int i = 0; i < figures->nelts; i++) {
+            const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
+
+            if (section_of(figure) == section) {
+                write_figure(r, figure);
+            }
+        }
+        ap_rputs("</table>\n</section>\n", r);
+    }
 }
 
 void el_page_answer(request_rec *r, const apr_array_header_t *figures)
@@ -125,9 +182,8 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
     el_page_write_reasons(r);
     el_page_write_vhosts(r);
     el_page_write_paths(r);
-    ap_rputs("<section>\n<h2>All figures</h2>\n", r);
-    el_page_write_figures(r, figures);
-    ap_rputs("</section>\n<section>\n", r);
+    write_sections(r, figures);
+    ap_rputs("<section>\n", r);
     el_status_costs_write(r);
     ap_rputs("</section>\n</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "
              "<a href=\"?json\">JSON</a>, <a href=\"?openmetrics\">metrics</a>.</p>\n"
