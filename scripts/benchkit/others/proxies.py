@@ -70,5 +70,6 @@ class Varnish(Proxy):
 
     def command(self):
         return [tools.find("varnishd"), "-F", "-n", str(self.folder / "varnish"),
+                "-T", "none",  # its default, localhost, is a name that a machine may not know
                 "-a", f"{self.address}:{self.port}", "-f", str(self.configuration), "-s", STORE,
                 "-j", "none"]
