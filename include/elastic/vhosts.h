@@ -15,8 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A label of metrics has few values: each is a series that monitoring keeps. */
-#define EL_VHOSTS 16
+/*
+ * Places, and how many of them are used unless the configuration says otherwise: a label of metrics has
+ * few values, because each is a series that monitoring keeps.
+ */
+#define EL_VHOSTS 64
+#define EL_VHOSTS_DEFAULT 16
 
 /* The place of all others. */
 #define EL_VHOST_OTHER EL_VHOSTS

@@ -43,6 +43,7 @@ VALUES = {
     "ElasticPoolMemory": [Values(
         ["bytes"], ["Off", "99999999999999999999", "9007199254740993G"],
         ["0", "64M", "1000000000"])],
+    "ElasticVhosts": [Values(["0", "64"], ["-1", "65", "all", "1.5"], ["0", "16", "64"])],
     "ElasticMaxMemory": [Values(
         ["Off", "bytes"], ["On", "-1", "9007199254740993G"], ["Off", "0", "64M", "1000000000"])],
     "ElasticLevel": [
@@ -174,7 +175,7 @@ GLOBAL = {
     "ElasticMaxMemory": "1G", "ElasticCacheStore": "shmcb:(8388608)", "ElasticCacheMaxSize": "1M",
     "ElasticCacheKey": "/nonexistent/key",
     "ElasticIdle": "10 top", "ElasticDictionaryStore": "/tmp 64M",
-    "ElasticDictionaryMemory": "32M",
+    "ElasticDictionaryMemory": "32M", "ElasticVhosts": "20",
 }
 PER_SERVER = {"ElasticMTU": "1500", "ElasticCacheScope": "all"}
 PER_DIRECTORY = {

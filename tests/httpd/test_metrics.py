@@ -242,6 +242,17 @@ def test_virtual_hosts_are_counted_up_to_a_bound(httpd):
     assert not counted("other")
 
 
+@pytest.mark.parametrize("most,named", [(2, {"localhost", "v0.example.org"}), (0, set())])
+def test_the_configuration_says_how_many_virtual_hosts_are_counted(httpd, most, named):
+    server = httpd(CONFIG + f"ElasticVhosts {most}\n"
+                   + "".join(vhost(f"v{number}.example.org") for number in range(3)),
+                   files={"a.txt": WHOLE})
+    assert server.get("/a.txt", ae="gzip", headers={"Host": "v2.example.org"}).coding == "gzip"
+    found = {dict(key[1])["vhost"]: value for key, value in samples(server).items()
+             if key[0] == "elastic_vhost_compressed_responses_total"}
+    assert set(found) == named | {"other"} and found["other"] == 1
+
+
 def in_flight(server, count):
     server.wait_for(lambda: value(server, "elastic_in_flight_bodies") == count, 60,
                     f"{count} bodies in flight")

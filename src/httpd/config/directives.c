@@ -9,6 +9,7 @@
 #include "elastic/goal.h"
 #include "elastic/mediatype.h"
 #include "elastic/padding.h"
+#include "elastic/vhosts.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"
@@ -479,6 +480,9 @@ const command_rec el_commands[] = {
     VALUE("ElasticPoolMemory", RSRC_CONF,
           "the bytes that all processes together keep for their encoders; K, M or G may follow",
           GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX),
+    VALUE("ElasticVhosts", RSRC_CONF,
+          "how many virtual hosts are counted by themselves, 0 to 64; the others are counted together",
+          GLOBAL(EL_SERVER_VHOSTS), .unit = EL_UNIT_ONE, .max = EL_VHOSTS),
     VALUE("ElasticMaxMemory", RSRC_CONF,
           "Off, or the bytes that bodies on their way may hold in all processes together; K, M or G "
           "may follow",

@@ -9,6 +9,7 @@
 #include "elastic/engine.h"
 #include "elastic/etag.h"
 #include "elastic/mediatype.h"
+#include "elastic/vhosts.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"
@@ -227,6 +228,11 @@ const char *el_dir_dictionary_link(const el_dir_t *dir)
 uint64_t el_server_pool_memory(const el_server_t *server)
 {
     return (uint64_t)el_value(&server->values, EL_SERVER_POOL_MEMORY, DEFAULT_POOL_MEMORY);
+}
+
+size_t el_server_vhosts(const el_server_t *server)
+{
+    return (size_t)el_value(&server->values, EL_SERVER_VHOSTS, EL_VHOSTS_DEFAULT);
 }
 
 int64_t el_server_max_memory(const el_server_t *server)

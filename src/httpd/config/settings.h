@@ -70,6 +70,7 @@ enum {
     EL_SERVER_IDLE,       /* ElasticIdle, millionths of the CPU */
     EL_SERVER_IDLE_TOP,   /* bool: beyond ElasticLevel's maximum */
     EL_SERVER_DICTIONARY_MEMORY, /* bytes */
+    EL_SERVER_VHOSTS,     /* names that have counts of their own */
     EL_SERVER_VALUES
 };
 _Static_assert(EL_SERVER_VALUES <= EL_VALUES_MAX, "el_values_t holds them all");
@@ -218,6 +219,7 @@ const char *el_dir_dictionary_link(const el_dir_t *dir);
 
 /* Bytes of kept encoder contexts, of all processes together. */
 uint64_t el_server_pool_memory(const el_server_t *server);
+size_t el_server_vhosts(const el_server_t *server);
 
 /* Bytes that bodies in flight may hold, in all processes together; or EL_NO_MAX_MEMORY. */
 int64_t el_server_max_memory(const el_server_t *server);

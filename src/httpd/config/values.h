@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* As many as the longest of these enumerations has. */
-#define EL_VALUES_MAX 14
+#define EL_VALUES_MAX 15
 
 /* The first member of each settings structure, so that one function sets them all. */
 typedef struct {

@@ -1,5 +1,6 @@
 #include "httpd/state/vhosts.h"
 
+#include "httpd/config/settings.h"
 #include "httpd/state/shared.h"
 
 #include "apr_lib.h"
@@ -57,9 +58,9 @@ static const char *name_of(const server_rec *server, apr_pool_t *pool)
     return name;
 }
 
-/* The different names of the configuration, in its order; at most EL_VHOSTS. */
+/* The different names of the configuration, in its order; at most `most`. */
 typedef struct {
-    size_t count;
+    size_t count, most;
     const char *name[EL_VHOSTS];
     uint64_t hash[EL_VHOSTS];
 } names_t;
@@ -72,7 +73,7 @@ static size_t number_of(names_t *names, const char *name)
     while (i < names->count && strcmp(names->name[i], name) != 0) {
         i++;
     }
-    if (i == names->count && i < EL_VHOSTS && strcmp(name, other) != 0) {
+    if (i == names->count && i < names->most && strcmp(name, other) != 0) {
         names->name[i] = name;
         names->hash[i] = el_vhosts_hash(name);
         names->count++;
@@ -101,7 +102,7 @@ static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
 
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
 {
-    names_t names = {.count = 0};
+    names_t names = {.most = el_server_vhosts(el_server_of(main_server))};
     unsigned places[EL_VHOSTS] = {0};
     const apr_array_header_t *servers = in_order(main_server, pconf);
 

@@ -1,6 +1,7 @@
 /*
- * What is counted of each virtual host: the first EL_VHOSTS names of the configuration have counts of
- * their own, by ServerName, whatever the port; all others share the last ones. Any thread.
+ * What is counted of each virtual host: the first names of the configuration, as many as ElasticVhosts
+ * says, have counts of their own, by ServerName, whatever the port; all others share the last ones. Any
+ * thread.
  */
 #ifndef ELASTIC_STATE_VHOSTS_H
 #define ELASTIC_STATE_VHOSTS_H
