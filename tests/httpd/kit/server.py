@@ -178,6 +178,11 @@ class Server:
             lines.append(f"User #{user.pw_uid}\nGroup #{user.pw_gid}")
         if threads:
             lines.append(f"ScriptSock {self.root}/run/cgi.sock")
+        else:
+            # Of a process that mod_cgi has forked, and kills before it runs the script, httpd takes
+            # the end for a child's: each time APR's pthread mutex counts one user less, and at
+            # none it is destroyed, with the server. A lock of a file has no such count.
+            lines.append(f"Mutex fcntl:{self.root}/run mpm-accept")
         if self.h2:
             lines.append("Protocols h2 h2c http/1.1")
         lines.append(f"Listen 127.0.0.1:{self.port}")
