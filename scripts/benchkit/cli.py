@@ -25,7 +25,7 @@ ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-
          "system-b", "day", "frontier", "flood", "modes")
 
 RECORD = "run.json"  # of a run of all
-MOVED = 3  # the exit status of `check`; 1 and 2 are errors
+MOVED, OTHER_PAGES = 3, 4  # exit statuses of `check`; 1 and 2 are errors
 KEPT = ROOT / "docs" / "results" / "results.json"
 MEGABYTE = 1 << 20
 LEAST_FREE = 16 * MEGABYTE  # what the servers' folders, the results and the report come to
@@ -306,7 +306,7 @@ def main(arguments):
         return ACTIONS.get(options.name, run_one)(options) or 0
     except (BenchError, OSError) as problem:
         say(f"bench: {sentence(problem)}")
-        return 1
+        return OTHER_PAGES if isinstance(problem, recheck.OtherPages) else 1
     except KeyboardInterrupt:
         say("bench: interrupted; " + (
             "experiments that were done are kept, and --resume goes on with the others"

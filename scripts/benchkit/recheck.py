@@ -16,6 +16,11 @@ SAMPLE = {"levels": ("levels-summary", ("coding", "level"), "sent_bytes"),
 SPREAD = 1.02
 
 
+class OtherPages(BenchError):
+    """This machine's packages have other pages than those that the kept results were measured with.
+    """
+
+
 @dataclasses.dataclass(frozen=True)
 class Pair:
     """A figure's name, what was published, with the least and the most it may be, and what is now.
@@ -69,6 +74,6 @@ def compare(kept, fresh, of):
     """The Pairs of two reports, by sizes() or verdicts()."""
     found = [pair for name in fresh if name in kept for pair in of(name, kept[name], fresh[name])]
     if not found:
-        raise BenchError(f"no figure of {', '.join(fresh)} can be compared: the kept results lack "
+        raise OtherPages(f"no figure of {', '.join(fresh)} can be compared: the kept results lack "
                          "them, or other pages were served")
     return found

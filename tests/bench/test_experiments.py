@@ -265,7 +265,7 @@ def test_results_that_are_there_are_compared_without_a_run(fake, recheck, capsys
 
 
 def test_other_pages_cannot_be_compared(recheck, capsys):
-    assert recheck(measured(1000, page="another")) == 1
+    assert recheck(measured(1000, page="another")) == cli.OTHER_PAGES
     assert "no figure of small can be compared" in capsys.readouterr().err
 
 
