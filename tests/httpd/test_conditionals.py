@@ -3,7 +3,7 @@ the identity."""
 
 import pytest
 
-from kit import at, bodies, check, config
+from kit import at, bodies, check
 
 BODY = bodies.text(30000)
 MODES = ("weak", "suffix", "keep", "remove")
@@ -467,49 +467,6 @@ def test_head_with_range(server):
     answer = server.head("/a.txt", ae="gzip", headers={"Range": "bytes=0-9"})
     assert answer.raw == b"" and answer.complete
     assert "Content-Range" not in answer.headers or answer.coding is None
-
-
-def test_the_guard_against_cached_slices(httpd):
-    """mod_cache takes Range away while it revalidates: its answer is never a slice of an encoded
-    body."""
-    server = httpd(
-        "Elastic On\n" + config.CACHE + "CacheDefaultExpire 0\nCacheMinExpire 0\n"
-        "CacheIgnoreNoLastMod On\nCacheIgnoreCacheControl On\n",
-        modules=["cache", "cache_disk"], files={"a.txt": BODY})
-    config.make_cache(server)
-    # One connection: over several, a request would overtake what mod_cache still writes.
-    with server.connect() as connection:
-        check.plain(connection.request("/a.txt"), BODY)
-        for ae in ("gzip", "br", "gzip", None):
-            check.whole(connection.request("/a.txt", ae=ae), ae, BODY)
-            part = connection.request("/a.txt", ae=ae, headers={"Range": "bytes=100-199"})
-            if part.status == 206:
-                check.plain(part, BODY[100:200], 206)
-            else:
-                assert part.status == 200 and part.body == BODY
-
-
-@pytest.mark.parametrize("before", ["keep", "remove"])
-def test_no_slice_of_what_was_cached_when_tags_did_not_show_the_coding(httpd, before):
-    """What mod_cache has on disk outlives the ElasticETag with which it came there."""
-    cache = "Elastic On\n" + config.CACHE + "CacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
-    options = {"modules": ["cache", "cache_disk"], "files": {"a.txt": BODY, "b.tgz": BODY}}
-    archive = "AddEncoding x-gzip .tgz\n"
-    server = httpd(cache + archive + f"ElasticETag {before}\n", **options)
-    config.make_cache(server)
-    with server.connect() as connection:
-        for path, ae in (("/a.txt", "gzip"), ("/b.tgz", None)):
-            whole = connection.request(path, ae=ae)
-            assert whole.status == 200 and whole.coding in ("gzip", "x-gzip")
-    server.configure(cache + archive)
-    server.graceful()
-
-    def part(path, ae):
-        return server.get(path, ae=ae, headers={"Range": "bytes=100-199"})
-
-    check.whole(part("/a.txt", "gzip"), "gzip", BODY)
-    # A file that is encoded on disk is the same for everybody.
-    assert part("/b.tgz", None).raw == BODY[100:200]
 
 
 def test_a_unit_that_httpd_does_not_know_is_no_range(server):
