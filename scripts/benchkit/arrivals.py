@@ -12,10 +12,23 @@ import statistics
 
 from benchkit import tools
 
-# A day of a social network's site, after the source's figure 7a: least at 5:00, most at 20:00.
-# Demand at each full hour, to that of the peak; the last is the next day's midnight.
-DAY_HOURS = (0.62, 0.48, 0.36, 0.27, 0.21, 0.18, 0.20, 0.27, 0.36, 0.44, 0.50, 0.55,
-             0.58, 0.60, 0.61, 0.63, 0.67, 0.74, 0.84, 0.95, 1.00, 0.97, 0.88, 0.75, 0.62)
+
+def day_demand(hour):
+    """Demand at an hour of the day: the mean traffic of a mobile operator's cells in a city.
+
+    S. Wang et al., "An Approach for Spatial-Temporal Traffic Modeling in Mobile Cellular Networks",
+    27th International Teletraffic Congress, 2015: three sines fitted to what was measured. It is
+    least at 5:00, as in figure 7a of the fourth source, which gives no other figures than that and
+    a peak about 20:00; here it is most after 22:00.
+    """
+    return 173.29 + sum(height * math.sin(times * math.pi / 12 * hour + phase)
+                        for times, height, phase in ((1, 89.83, 3.08), (2, 52.6, 2.08),
+                                                     (3, 16.68, 1.13)))
+
+
+# Demand at each full hour, to that of the busiest; the last is the next day's midnight.
+DAY_HOURS = tuple(round(day_demand(hour) / max(map(day_demand, range(24))), 2)
+                  for hour in range(25))
 DAY = tuple((hour / 24, demand) for hour, demand in enumerate(DAY_HOURS))
 STEADY = ((0, 1), (1, 1))
 ATTACK = 1.69  # the source's spike, to its normal demand
