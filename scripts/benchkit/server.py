@@ -13,7 +13,7 @@ BASE_MODULES = ("watchdog", "unixd", "log_config", "authz_core", "mime", "alias"
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "application/javascript",
          "svg": "image/svg+xml", "json": "application/json", "txt": "text/plain",
-         "gif": "image/gif"}
+         "gif": "image/gif", "png": "image/png"}
 
 CONFIGURATION = """
 ServerRoot {folder}

@@ -136,8 +136,8 @@ def output_of(*command, timeout=30):
 
 
 def precompress(folder):
-    """Writes gzip siblings of a folder's files, as scripts/precompress does for users."""
-    output_of(str(ROOT / "scripts" / "precompress"), "--quiet", "--all", "--no-br", "--no-zst",
+    """Writes gzip siblings of a folder's text, as scripts/precompress does for users."""
+    output_of(str(ROOT / "scripts" / "precompress"), "--quiet", "--no-br", "--no-zst",
               str(folder), timeout=300)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import pathlib
 import random
 import re
 
@@ -31,7 +32,13 @@ SCRIPTS = (
 FILES, MEAN = 548, 8788
 SHARES = ((".html", 0.45), (".js", 0.33), (".css", 0.16), (".svg", 0.04), (".json", 0.02))
 SMALLEST = 200  # bytes; what is smaller is a redirection or next to empty
-IMAGES, IMAGE_BYTES, HTML_BYTES, HTML_RATIO = 41, 125 * KB, 42 * KB, 0.27
+IMAGES, IMAGE_BYTES, HTML_BYTES = 41, 125 * KB, 42 * KB
+# Packages with fonts, WebAssembly, and a PHP application's images.
+APPLICATION = "dokuwiki"
+OTHER_FILES = ("fonts-font-awesome", "libjs-olm", APPLICATION)
+IMAGE_KINDS = (".png", ".gif")
+OTHER_KINDS = (".ttf", ".otf", ".woff", ".woff2", ".wasm", *IMAGE_KINDS)
+OF_A_KIND = 8  # files, for each page of a site
 YOUR_PAGES = 50  # of --pages, at most
 PIECE_BYTES = 4 * KB  # of a piece of a dynamic page, at most
 CACHE_PATIENCE = 60  # seconds
@@ -72,6 +79,27 @@ def web_files_origin(run):
     if run.pages is not None:
         return "your pages"
     return packages.names(packages.get((*SITES, *SCRIPTS), run.say, False)[0]) or "invented text"
+
+
+def other_files(run, names, kinds):
+    """(name, body) of packages' files that are no text; none where a package is missing."""
+    try:
+        folders = packages.whole(names, run.say, run.download)
+    except tools.BenchError:
+        return []
+    return [(str(path.relative_to(folder)), path.read_bytes()) for folder in folders
+            for path in sorted(folder.rglob("*"))
+            if path.suffix in kinds and path.is_file() and not path.is_symlink()]
+
+
+def kinds(run):
+    """(the web's files and others, each kind of them as a Site; where they are from)."""
+    others, found = digest_order(other_files(run, OTHER_FILES, OTHER_KINDS)), {}
+    for name, body in [*web_files(run), *others]:
+        found.setdefault(pathlib.PurePath(name).suffix, []).append(body)
+    return [Site(kind, "", tuple(bodies[:OF_A_KIND * run.scale.pages]))
+            for kind, bodies in found.items()], ", ".join(
+                [web_files_origin(run), *(OTHER_FILES if others else ())])
 
 
 def choose(sized, count, limit):
@@ -122,26 +150,30 @@ def kept_bodies(run, limit):
 
 
 def page_with_images(run):
-    """(html, [(name, body)]): a page of 42 KB and its 41 images of 125 KB together.
+    """(html, [(name, body)], where the latter are from): a page of 42 KB and its 41 images.
 
-    The links are evenly spread over the page, as the source has them, and gzip makes it 11 KB.
+    The links are evenly spread over the page, as the source has them. The largest images of an
+    application have 125 KB together, as the source's; without it they are random bytes.
     """
-    plain = corpus.document(HTML_BYTES * 2, run)
-    if run.pages is None and corpus.gzip_size(plain[:HTML_BYTES]) < 0.8 * HTML_RATIO * HTML_BYTES:
-        plain = corpus.page_of_ratio(HTML_BYTES * 2, HTML_RATIO)
-    plain = plain.replace(b"<img", b"<hr")  # its own images are not there
-    source = random.Random(42)
-    weights = [source.lognormvariate(0, 0.8) for _ in range(IMAGES)]
-    images = []
-    for number, weight in enumerate(weights, 1):
-        size = max(60, round(IMAGE_BYTES * weight / sum(weights)))
-        images.append((f"image{number:02}.gif", b"GIF89a" + source.randbytes(size - 6)))
+    plain = corpus.document(HTML_BYTES * 2, run).replace(b"<img", b"<hr")  # its own are not there
+    found = sorted(other_files(run, [APPLICATION], IMAGE_KINDS),
+                   key=lambda one: len(one[1]))[-IMAGES:]
+    images = [(f"image{number:02}{pathlib.PurePath(name).suffix}", body)
+              for number, (name, body) in enumerate(digest_order(found or random_images()), 1)]
     links = [b'<img src="%s" alt="">\n' % name.encode() for name, _ in images]
     piece = (HTML_BYTES - sum(map(len, links))) // IMAGES
     parts = [plain[number * piece:(number + 1) * piece] + link
              for number, link in enumerate(links)]
     html = b"".join(parts)
-    return html + b"\n" * (HTML_BYTES - len(html)), images
+    return (html + b"\n" * (HTML_BYTES - len(html)), images,
+            APPLICATION if found else "random bytes")
+
+
+def random_images():
+    source = random.Random(42)
+    weights = [source.lognormvariate(0, 0.8) for _ in range(IMAGES)]
+    return [(f"{number}.gif", source.randbytes(max(60, round(IMAGE_BYTES * weight / sum(weights)))))
+            for number, weight in enumerate(weights)]
 
 
 def fragments(run, count=400):

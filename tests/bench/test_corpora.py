@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import re
 import shutil
 import subprocess
 import zlib
@@ -115,21 +116,53 @@ def test_pages_of_the_user_are_a_site_and_a_document(tmp_path):
     assert corpus.document_origin(run) == "your pages"
 
 
-def test_page_with_images():
-    html, images = web.page_with_images(Run())
+def put_whole(name, files):
+    """All of a package's files in the cache."""
+    for path, body in files.items():
+        (packages.cache() / "whole" / name / path).parent.mkdir(parents=True, exist_ok=True)
+        (packages.cache() / "whole" / name / path).write_bytes(body)
+
+
+@pytest.mark.parametrize("application", [False, True])
+def test_page_with_images(application):
+    put(corpus.DOCUMENT_PACKAGES[0], {"manual/en/a.html": b"<p>a <img src=own></p>" * 5000})
+    put(corpus.DOCUMENT_PACKAGES[1], {"b.js": b"b()"})
+    if application:
+        put_whole(web.APPLICATION, {f"{size}.png": b"x" * size for size in range(1000, 1060)})
+    html, images, origin = web.page_with_images(Run())
     assert len(html) == web.HTML_BYTES and len(images) == web.IMAGES == html.count(b"<img ")
-    assert abs(sum(len(body) for _, body in images) - web.IMAGE_BYTES) < 200
-    assert 0.2 < corpus.gzip_size(html) / len(html) < 0.35
+    assert {f'"{name}"'.encode() for name, _ in images} == set(re.findall(rb'src=(".*?")', html))
+    sizes = [len(body) for _, body in images]
+    if application:
+        assert origin == web.APPLICATION and sorted(sizes) == list(range(1019, 1060))
+    else:
+        assert origin == "random bytes" and abs(sum(sizes) - web.IMAGE_BYTES) < 200
     # Evenly spread: every quarter has its share of the links.
     quarter = len(html) // 4
     assert all(9 <= html[start:start + quarter].count(b"<img ") <= 12
                for start in range(0, 4 * quarter, quarter))
 
 
-def test_page_of_ratio():
-    page = corpus.page_of_ratio(300 * 1024, 0.30)
-    assert len(page) == 300 * 1024
-    assert 0.29 < corpus.gzip_size(page) / len(page) < 0.31
+def test_article_is_a_page_of_its_package_as_it_is(tmp_path):
+    assert corpus.article(3000, Run()) == (corpus.page(3000), corpus.origin())
+    put(corpus.ARTICLES, {f"{size}.html": b"x" * size for size in (1000, 4000, 9000)})
+    assert corpus.article(3000, Run()) == (b"x" * 4000, f"{corpus.ARTICLES} 1.0-1")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.html").write_bytes(b"mine")
+    assert corpus.article(3000, Run(given=tmp_path / "mine")) == (b"mine", "your pages")
+
+
+def test_kinds_of_files():
+    put(web.SITES[0], {f"{number}.{kind}": b"<p>" * 500 for number in range(600)
+                       for kind in ("html", "css")})
+    put_whole(web.APPLICATION, {"a.png": b"image"})
+    found, origin = web.kinds(Run(pages=1))
+    assert [(site.name, len(site.pages)) for site in found] == [(".html", 8), (".css", 8)]
+    for name, file in zip(web.OTHER_FILES, ("a.ttf", "b.wasm", "no-kind.php")):
+        put_whole(name, {file: b"other"})
+    found, origin = web.kinds(Run(pages=1))
+    assert {site.name for site in found} == {".html", ".css", ".ttf", ".wasm", ".png"}
+    assert origin == ", ".join([f"{web.SITES[0]} 1.0-1", *web.OTHER_FILES])
 
 
 def test_fragments_are_html():

@@ -186,9 +186,9 @@ def draw_threshold(run, rows, sizes):
 
 
 def run(run):
-    html, images = web.page_with_images(run)
+    html, images, from_where = web.page_with_images(run)
     run.add_corpus("page", [html], corpus.document_origin(run))
-    run.add_corpus("images", [body for _, body in images], "random bytes")
+    run.add_corpus("images", [body for _, body in images], from_where)
     link = net.make(run)
     httpd = server.Httpd(run, "httpd", SNIPPET, place=link.server.place)
     web.write_folders(httpd.site, [("page.html", html), *images], "plain", "kept")
