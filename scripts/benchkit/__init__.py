@@ -7,7 +7,8 @@ progress   how far it is, and how long it will take
 
 packages   Debian packages of web pages, downloaded and unpacked
 corpus     the bodies, deterministic, and their composition
-web        larger corpora: web files, sites, a page with images
+web        larger corpora: web files, sites, kinds of files, a page with images
+survey     the paper's surveys of live sites, asked here
 pages      the user's own pages, from a folder or a list of URLs
 codecs     compression libraries called directly
 identify_encoder  which library made a body
