@@ -21,6 +21,7 @@ fpm        php-fpm and its pages
 handler    pages that httpd itself writes
 site       a dynamic site: httpd in front of either, and its log
 controller servers with a mode of the controller, and its trace
+limit      a control group with a limit of CPU time
 position   the position file, which keeps an effort where an experiment needs it
 
 net        links of a given rate: two network namespaces, or a loopback that is shaped

@@ -1,12 +1,17 @@
 """The flood: what is lost, when latency is back, and verdicts on planted servers."""
 
 import math
+import os
+import pathlib
+import subprocess
+import types
 
 import pytest
 
-from benchkit import clients
+from benchkit import clients, limit, run
 from benchkit.experiments import flood
 from benchkit.frontier import legs, pages
+from benchkit.tools import BenchError
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
 
 SCALE = flood.Scale(1, 3, before=4, after=6)
@@ -74,25 +79,28 @@ def rows(default=100, back=1, cheapest=(100, 1), stock=900, rounds=3, watched=12
     """Passes of planted servers: (lost requests, seconds until back) of each."""
     servers = {"default": (default, back), flood.CHEAPEST: cheapest, "mod_deflate 1": (300, 2),
                flood.STOCK: (stock, 4)}
+    servers |= {leg + flood.WITHIN_LIMIT: servers[leg] for leg in ("default", flood.STOCK)}
     return [{"round": number, "leg": leg, "lost": lost, "back_s": late, "watched_s": watched}
             for number in range(rounds) for leg, (lost, late) in servers.items()]
 
 
 @pytest.mark.parametrize("some, expected, remark", [
-    (rows(), [HOLDS] * 5, ""),
-    (rows(default=950, back=9), [FAILS] * 5, ""),
-    (rows(default=200), [HOLDS, HOLDS, FAILS, HOLDS, HOLDS], ""),
-    (rows(default=400, back=2, cheapest=(390, 0)), [HOLDS, FAILS, HOLDS, HOLDS, FAILS], ""),
-    (rows(back=math.inf), [HOLDS] * 3 + [FAILS] * 2, ""),
-    (rows(default=0, cheapest=(0, 1), rounds=1), [HOLDS] * 5, ""),
-    (rows(stock=9), [UNKNOWN] * 3 + [HOLDS] * 2, "no flood"),
-    (rows(cheapest=(100, math.inf)), [HOLDS] * 4 + [UNKNOWN], "not back either"),
-    (rows(back=math.inf, watched=4), [HOLDS] * 3 + [UNKNOWN, FAILS], "too short a time"),
-    (rows() + rows(default=950, back=9), [UNKNOWN] * 5, "in 3 of 6 rounds"),
+    (rows(), [HOLDS] * 6, ""),
+    (rows(default=950, back=9), [FAILS] * 6, ""),
+    (rows(default=200), [HOLDS, HOLDS, FAILS, HOLDS, HOLDS, HOLDS], ""),
+    (rows(default=400, back=2, cheapest=(390, 0)), [HOLDS, FAILS, HOLDS, HOLDS, FAILS, HOLDS], ""),
+    (rows(back=math.inf), [HOLDS] * 3 + [FAILS] * 2 + [HOLDS], ""),
+    (rows(default=0, cheapest=(0, 1), rounds=1), [HOLDS] * 6, ""),
+    (rows(stock=9), [UNKNOWN] * 3 + [HOLDS] * 2 + [UNKNOWN], "no flood"),
+    (rows(cheapest=(100, math.inf)), [HOLDS] * 4 + [UNKNOWN, HOLDS], "not back either"),
+    (rows(back=math.inf, watched=4), [HOLDS] * 3 + [UNKNOWN, FAILS, HOLDS], "too short a time"),
+    (rows() + rows(default=950, back=9), [UNKNOWN] * 6, "in 3 of 6 rounds"),
     ([row for row in rows() if row["leg"] != "mod_deflate 1"],
-     [HOLDS, UNKNOWN, HOLDS, HOLDS, HOLDS], "not measured")])
+     [HOLDS, UNKNOWN, HOLDS, HOLDS, HOLDS, HOLDS], "not measured"),
+    ([row for row in rows() if not row["leg"].endswith(flood.WITHIN_LIMIT)],
+     [HOLDS] * 5 + [UNKNOWN], "no group")])
 def test_verdicts_on_planted_servers(some, expected, remark):
-    seen = flood.judge(some)
+    seen = flood.judge(some, "no group")
     assert [one.outcome for one in seen] == expected
     assert remark in " ".join(one.remark for one in seen)
 
@@ -115,3 +123,49 @@ def test_every_scale_has_what_is_compared():
         names = [leg.name for leg in legs.chosen(scale.legs)]
         assert {"default", flood.CHEAPEST, flood.STOCK} <= set(names)
         assert set(names) <= set(flood.COLOURS)
+
+
+@pytest.mark.parametrize("hierarchy, expected", [
+    ("cpu", "cpu/pod/web"), ("cpuacct", "cpuacct/pod/web"), ("", "system.slice/a")])
+def test_group_of_a_process(hierarchy, expected):
+    text = "4:cpu,cpuacct:/pod/web\n3:memory:/other\n0::/system.slice/a\n"
+    assert limit.folder_of_this_process(hierarchy, text) == limit.ROOT / expected
+
+
+def test_processes_are_limited_while_they_are_held(tmp_path):
+    """Where this is not allowed, it says so."""
+    def groups():
+        return subprocess.run(["cat", "/proc/self/cgroup"], capture_output=True, check=True).stdout
+
+    before = groups()
+    with run.Run("x", run.Scale(1, 1), tmp_path) as one:
+        try:
+            group = limit.Group(one, 0.3)
+        except BenchError as problem:
+            assert "no control group with a limit can be made: [Errno" in str(problem)
+            return
+        folder, *_ = group.folders
+        with group.holding([os.getpid()]):
+            assert folder.name.encode() in groups()
+        assert "30000" in "".join(path.read_text() for path in folder.glob("cpu.[cm]*")
+                                  if path.name in ("cpu.max", "cpu.cfs_quota_us"))
+        assert groups() == before
+    assert not any(map(pathlib.Path.exists, group.folders))
+
+
+def test_limit_of_version_2(monkeypatch, tmp_path):
+    def made_by_the_kernel(folder, **_):
+        os.mkdir(folder)
+        for name in ("cpu.max", "cgroup.procs"):
+            (folder / name).touch()
+
+    monkeypatch.setattr(limit, "ROOT", tmp_path)
+    monkeypatch.setattr(pathlib.Path, "mkdir", made_by_the_kernel)
+    folder, = limit.Group(types.SimpleNamespace(at_end=lambda *_: None), 0.5).folders
+    assert (folder / "cpu.max").read_text() == "50000 100000"
+
+
+def test_limit_that_cannot_be_made_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(limit, "ROOT", tmp_path / "none")
+    with run.Run("x", run.Scale(1, 1), tmp_path) as one, pytest.raises(BenchError, match="none"):
+        limit.Group(one, 0.3)

@@ -191,6 +191,23 @@ START_TEST(a_limit_of_version_1_counts)
 }
 END_TEST
 
+static void usage_of_another(void)
+{
+    write_file("sys/fs/cgroup/cpuacct/other/group/cpuacct.usage", "1040000000\n");
+}
+
+/* Version 1 may have a process in groups of different names: the time is of the one that counts it. */
+START_TEST(the_time_of_version_1_may_be_of_another_group)
+{
+    version_1();
+    write_file("proc/self/cgroup", "2:cpuacct:/other/group\n1:cpu:/pod/web\n0::/\n");
+    write_file("sys/fs/cgroup/cpuacct/other/group/cpuacct.usage", "1000000000\n");
+    look(EL_LOAD_AUTO);
+    ck_assert_str_eq(machine.signals_text, "cgroup (v1, limit of 0.40 CPUs)");
+    ck_assert_double_eq_tol(load_over(usage_of_another), 0.2, 1e-9);
+}
+END_TEST
+
 START_TEST(pressure_comes_from_the_group_or_the_machine)
 {
     stat_of(100, 100);
@@ -336,6 +353,7 @@ Suite *machine_suite(void)
     tcase_add_test(tc, no_limit_of_version_2_does_not);
     tcase_add_test(tc, the_least_limit_of_nested_groups_counts);
     tcase_add_test(tc, a_limit_of_version_1_counts);
+    tcase_add_test(tc, the_time_of_version_1_may_be_of_another_group);
     tcase_add_test(tc, pressure_comes_from_the_group_or_the_machine);
     tcase_add_test(tc, a_cpuset_narrows_the_mask);
     tcase_add_test(tc, a_limit_that_changes_is_noticed);

@@ -8,17 +8,21 @@ php-fpm finish what they have begun, and what waits is begun although nobody wai
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import math
+import os
 import random
 import re
 
-from benchkit import arrivals, clients, controller, machine, plot, rounds, run, stats, verdict
+from benchkit import (arrivals, clients, controller, limit, machine, plot, rounds, run, sample, stats,
+                      tools, verdict)
 from benchkit.frontier import legs, pages
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 
-SUMMARY = "a flood of ten times the load, default settings: lost requests, latency, setups"
+SUMMARY = ("a flood of ten times the load, default settings, also within a limit of the CPU: lost "
+           "requests, latency, setups")
 SOURCE = ""
 FIXED = "the same visits for every server, pages of php-fpm, clients of all codings"
 
@@ -30,15 +34,19 @@ class Scale(run.Scale):
     before: float = 5  # seconds; the first half lets the controller settle
     after: float = 12
     legs: tuple = ()
+    limited: tuple = ("default", "mod_deflate 6")  # legs that are measured within LIMIT too
 
 
+LIMIT = 0.5  # CPUs that a control group may use
+WITHIN_LIMIT = f" in {LIMIT:g} CPUs"
 CHEAPEST, STOCK = "gzip 1", "mod_deflate 6"
-FEW = ("default", "predict", CHEAPEST, "mod_deflate 1", STOCK)
+FEW = ("default", CHEAPEST, "mod_deflate 1", STOCK)
 LEGS = ("default", "step", "predict", CHEAPEST, "gzip 6", "mod_deflate 1", STOCK)
 SCALES = {"smoke": Scale(1, 0.2, before=0.3, after=0.4, legs=("default", CHEAPEST, STOCK)),
           "quick": Scale(1, 3, before=3, after=6, legs=FEW),
-          "normal": Scale(4, 5, legs=LEGS), "full": Scale(10, 5, legs=LEGS, after=20)}
-SECONDS = {"smoke": 4, "quick": 72, "normal": 700, "full": 2300}
+          "normal": Scale(4, 5, legs=LEGS, limited=("default", "mod_deflate 1", STOCK)),
+          "full": Scale(10, 5, legs=LEGS, after=20)}
+SECONDS = {"smoke": 5, "quick": 86, "normal": 900, "full": 2300}
 
 KIND = "php"
 BASE, HEIGHT = 0.15, 10  # of the CPU that makes the pages; and times that
@@ -125,13 +133,21 @@ def setups_in(text, began, seconds, length):
             for place in range(len(seconds))]
 
 
-def one_pass(run, leg, site, sent):
-    """(a row, rows of each second)."""
-    server = leg.serve(run, dataclasses.replace(site, snippet=site.snippet + LOG + (
-        controller.TRACED if leg.setup.is_ours else "")))
-    pages.check(leg, server)
-    seen = clients.replay(server, sent, {"Accept-Encoding": leg.accept}, PATIENCE)
-    server.stop()
+def one_pass(run, leg, site, sent, group):
+    """(a row, rows of each second); in a group with a limit, where that is not None."""
+    def holding(pids):
+        return group.holding(pids) if group else contextlib.nullcontext()
+
+    with holding(sample.family(site.helpers, sample.read_parents())):
+        with holding([os.getpid()]):
+            server = leg.serve(run, dataclasses.replace(site, snippet=site.snippet + LOG + (
+                controller.TRACED if leg.setup.is_ours else "")))
+        pages.check(leg, server)
+        if group and leg.adaptive and f"limit of {LIMIT:.2f} CPUs" not in server.get(
+                "/elastic-status?auto")[2].decode():
+            raise tools.BenchError(f"{leg.name}: the module does not see the limit")
+        seen = clients.replay(server, sent, {"Accept-Encoding": leg.accept}, PATIENCE)
+        server.stop()
     scale = run.scale
     seconds = each_second(seen.results, scale)
     length = (scale.before + scale.seconds + scale.after) / len(seconds)
@@ -159,23 +175,25 @@ def totals(results, seconds, scale):
             "back_s": back_after(seconds, scale.seconds), "watched_s": scale.after}
 
 
-def judge(rows):
+def judge(rows, unlimited=""):
+    """`unlimited`: why nothing was measured within a limit."""
     by_leg = {leg: members for (leg,), members in stats.group(rows, "leg").items()}
-    was_flood = stats.median(row["lost"] for row in by_leg.get(STOCK, ())) >= SMALL
 
     def lost(leg, other):
         """How many times as many it loses, in each round; none counts as one."""
         return [max(one["lost"], 1) / max(two["lost"], 1)
                 for one, two in zip(by_leg[leg], by_leg[other])]
 
-    def compare(other, reported, **bounds):
-        finding = f"requests that the default loses, to those of {other}"
-        if other not in by_leg:
-            return verdict.impossible(finding, reported, "it was not measured", **bounds)
-        if not was_flood:
+    def compare(other, reported, where="", **bounds):
+        finding = f"requests that the default loses{where}, to those of {other}"
+        if other + where not in by_leg:
+            return verdict.impossible(finding, reported, where and unlimited
+                                      or "it was not measured", **bounds)
+        if stats.median(row["lost"] for row in by_leg.get(STOCK + where, ())) < SMALL:
             return verdict.impossible(finding, reported, f"{STOCK} lost fewer than {SMALL}: that "
                                       "was no flood", **bounds)
-        return verdict.every_round(finding, lost("default", other), reported, **bounds)
+        return verdict.every_round(finding, lost("default" + where, other + where), reported,
+                                   **bounds)
 
     return [
         compare(STOCK, "0.26 (predict) and 0.49 (step) in a trial", below=1, origin=verdict.AIM,
@@ -184,7 +202,8 @@ def judge(rows):
         compare(CHEAPEST, "1.9 (predict) and 3.7 (step) in that trial", below=NO_MORE,
                 origin=verdict.loosened(verdict.AIM, "1", "by what two legs that do the same "
                                         "differ by"), there=(1.9, 3.7)),
-        judge_back(by_leg["default"]), judge_later(by_leg)]
+        judge_back(by_leg["default"]), judge_later(by_leg),
+        compare(STOCK, "not measured", WITHIN_LIMIT, below=1, origin=verdict.AIM)]
 
 
 def judge_back(rows):
@@ -217,7 +236,8 @@ def judge_later(by_leg):
 def draw(run, over_time):
     def curves(figure):
         return [plot.Curve([row["second"] for row in some], [row[figure] for row in some], leg,
-                           COLOURS[leg]) for (leg,), some in stats.group(over_time, "leg").items()]
+                           COLOURS[leg.removesuffix(WITHIN_LIMIT)], "-" if leg in COLOURS else "--")
+                for (leg,), some in stats.group(over_time, "leg").items()]
 
     plot.panels(run, "", "a flood of ten times the load, from second 0 on (last round)",
                 "seconds", [
@@ -230,7 +250,13 @@ def draw(run, over_time):
 def run(run):
     scale = run.scale
     site = pages.make(run)
-    made = legs.chosen(scale.legs)
+    made, group, unlimited = legs.chosen(scale.legs), None, ""
+    try:
+        group = limit.Group(run, LIMIT)
+        made += [dataclasses.replace(leg, name=leg.name + WITHIN_LIMIT)
+                 for leg in legs.chosen(scale.limited)]
+    except tools.BenchError as problem:
+        unlimited = str(problem)
     calibrated = legs.IDENTITY.serve(run, site)
     rows, over_time, costs, sent = [], [], {}, {}
     for number, leg in rounds.interleaved(run, made):
@@ -238,8 +264,11 @@ def run(run):
             # Anew for each round: what was a flood a minute ago may be none for a faster machine.
             costs[number] = pages.seconds_of_a_page(calibrated, KIND, legs.IDENTITY.accept,
                                                     min(CALIBRATION, scale.before), number)
-            sent[number] = visits(BASE / costs[number], scale, number)
-        row, seconds = one_pass(run, leg, site, sent[number])
+            sent[number] = {cpus: visits(cpus * BASE / costs[number], scale, number)
+                            for cpus in (1, LIMIT)}
+        limited = leg.name.endswith(WITHIN_LIMIT)
+        row, seconds = one_pass(run, leg, site, sent[number][LIMIT if limited else 1],
+                                group if limited else None)
         labels = {"round": number, "leg": leg.name}
         rows.append({**labels, **row})
         over_time += [{**labels, **one} for one in seconds]
@@ -253,13 +282,14 @@ def run(run):
         f"{machine.heading(run, 'php-fpm')}\n"
         f"Pages that take {1e3 * stats.median(costs.values()):.2f} ms of CPU in the mean, "
         f"uncompressed. The load goes from {BASE} of that CPU to {BASE * HEIGHT:g} for "
-        f"{scale.seconds:g} s: {stats.median(row['visits'] for row in rows):.0f} visits in all, by "
-        f"clients of all codings. Every other client gives up after {PATIENCE:g} s; the others ask "
+        f"{scale.seconds:g} s: {max(row['visits'] for row in rows)} visits in all, by "
+        f"clients of all codings; in a control group with {LIMIT:g} CPUs the load is a share of "
+        f"those{unlimited and f' (left out: {unlimited})'}. Every other client gives up after {PATIENCE:g} s; the others ask "
         f"again then, {TRIES} times in all. A visit without an answer is lost.\n"
         "Lost in the median round: "
         + ", ".join(f"{one['lost']:g} {leg}" for (leg,), one in lost.items())
         + ". Seconds until back: "
         + ", ".join(f"{verdict.number(one['back_s'])} {leg}" for (leg,), one in lost.items()) + ".",
-        verdict.unless_busy(judge(rows), rows), HEADLINE,
+        verdict.unless_busy(judge(rows, unlimited), rows), HEADLINE,
         [*rounds.failures([{**row, "failed": row["lost"], "arrivals": row["visits"]}
                            for row in rows], "leg"), *rounds.disturbance(rows)])
