@@ -30,6 +30,7 @@ def day_demand(hour):
 DAY_HOURS = tuple(round(day_demand(hour) / max(map(day_demand, range(24))), 2)
                   for hour in range(25))
 DAY = tuple((hour / 24, demand) for hour, demand in enumerate(DAY_HOURS))
+DAY_FROM = "of a mobile operator's cells in a city (S. Wang et al., ITC 2015)"
 STEADY = ((0, 1), (1, 1))
 ATTACK = 1.69  # the source's spike, to its normal demand
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"

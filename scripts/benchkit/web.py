@@ -66,12 +66,14 @@ def web_files(run):
     found, _ = packages.get((*SITES, *SCRIPTS), run.say, run.download)
     candidates = digest_order([(f"{package.name}/{name}", path) for package in found
                                for name, path in package.of_kind(*dict(SHARES))])
-    if len(candidates) < FILES:
-        return invented_files(count)
+    if not candidates:
+        return [(f"{number}.html", corpus.invented_html(MEAN, number % 7))
+                for number in range(count)]
     sized = [(name, path, path.stat().st_size) for name, path in candidates]
     limits = range(16 * KB, 128 * KB, 4 * KB)
     chosen = min((choose(sized, count, limit) for limit in limits),
-                 key=lambda files: abs(sum(size for _, _, size in files) / len(files) - MEAN))
+                 key=lambda files: abs(sum(size for _, _, size in files) / max(1, len(files))
+                                        - MEAN))
     return [(name, path.read_bytes()) for name, path, _ in chosen]
 
 
@@ -110,14 +112,6 @@ def choose(sized, count, limit):
                    if one[0].endswith(suffix) and SMALLEST <= one[2] <= limit]
         chosen += fitting[:round(share * count)]
     return chosen
-
-
-def invented_files(count):
-    """Where there are no packages: pages of invented words, of sizes about the mean."""
-    source = random.Random(3)
-    sizes = [max(SMALLEST, int(source.lognormvariate(0, 1) * MEAN / 1.65)) for _ in range(count)]
-    return [(f"invented/{number}.html", corpus.invented_html(size, seed=number % 7))
-            for number, size in enumerate(sizes)]
 
 
 def sites(run):

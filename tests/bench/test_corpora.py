@@ -91,6 +91,12 @@ def test_web_files_have_their_number_mean_and_kinds():
     assert files == web.web_files(Run())
 
 
+def test_web_files_are_those_of_the_packages_that_there_are():
+    put(web.SITES[0], {f"{number}.html": b"x" * 9000 for number in range(40)})
+    files = web.web_files(Run())
+    assert len(files) == 40 and all(name.startswith(web.SITES[0]) for name, _ in files)
+
+
 def test_web_files_without_packages_are_invented():
     files = web.web_files(Run(only=30))
     assert len(files) == 30 and files == web.web_files(Run(only=30))

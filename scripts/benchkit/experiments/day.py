@@ -61,8 +61,8 @@ def judge(whole, hours):
 def run(run):
     site = php_site(run)
     seconds = run.scale.seconds
-    curve = (arrivals.from_log(run.options.access_log) if run.options.access_log
-             else arrivals.DAY)
+    log = run.options.access_log
+    curve = arrivals.from_log(log) if log else arrivals.DAY
     interval = days.interval_of(seconds, INTERVALS)
     hours, whole = days.measure(run, site, VARIANTS, interval, curve)
     run.save_table("", hours)
@@ -72,6 +72,7 @@ def run(run):
         "cpu_share": ("CPU, share", 1), "bytes": ("MB an hour", 1e-6)})
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
+        f"The demand {f'of {log.name}' if log else arrivals.DAY_FROM}: "
         f"24 hours in {seconds:g} s, {several([row['arrivals'] for row in whole])} arrivals, the "
         f"same for both servers; at the peak {100 * days.PEAK:.0f} % of the pages of 120 KB that "
         f"level 1 has CPU for: {several([row['capacity'] for row in whole])} a second, measured "

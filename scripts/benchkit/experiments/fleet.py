@@ -198,8 +198,8 @@ def run(run):
     draw(run, stores, spiked)
     text = "\n".join([
         machine.heading(run, "h2load", "redis-server"),
-        f"{scale.requests} requests by Zipf's law (exponent {churn.SKEW}) for {scale.bodies} pages "
-        f"of {PAGE_BYTES // KB} KB, at random for {real.SERVERS} httpds on one CPU, each a proxy of "
+        f"{scale.requests} requests by {churn.LAW} for {scale.bodies} pages of "
+        f"{PAGE_BYTES // KB} KB, at random for {real.SERVERS} httpds on one CPU, each a proxy of "
         "the same origin; the redis is on the load's CPU. Simulated servers have a CPU each; "
         f"handling takes them what identity took here, {1e6 * costs.handling:.0f} µs, and encoding "
         f"what zlib takes, {1e6 * costs.encoding[1]:.0f} µs at level 1 to "

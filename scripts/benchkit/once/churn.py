@@ -15,6 +15,7 @@ from benchkit.once.origin import BODY_BYTES, KB, OURS, Leg, cached
 # Of the traces that L. Breslau et al. looked at ("Web Caching and Zipf-like Distributions: Evidence
 # and Implications", INFOCOM 1999), the exponents were 0.64 to 0.83.
 SKEW = 0.83
+LAW = f"Zipf's law (exponent {SKEW}, of Breslau et al., INFOCOM 1999)"
 AT_A_TIME = 20000  # requests of one run of h2load
 HEAD = 64  # bytes of an entry beside the encoding
 # The module's own memory beside the cache: contexts and buffers of some threads.
@@ -95,7 +96,7 @@ def judge(row):
 
 
 def sentence(row):
-    return (f"{row['requests']} requests by Zipf's law (exponent {SKEW}) for {row['bodies']} "
-            f"bodies of {BODY_BYTES // KB} KB, with a cache of {row['store_bytes'] / KB / KB:g} MB: "
+    return (f"{row['requests']} requests by {LAW} for {row['bodies']} bodies of "
+            f"{BODY_BYTES // KB} KB, with a cache of {row['store_bytes'] / KB / KB:g} MB: "
             f"{100 * row['hit_share']:.1f} % are found again; the best that could be "
             f"(Belady's) is {100 * row['best_share']:.1f} %.")
