@@ -7,6 +7,9 @@ from kit import env
 from . import http1, http2
 from .judge import Judge
 
+# Lines of the server's log that are told with a complaint.
+LOGGED = 3
+
 
 class Target:
     def __init__(self, site):
@@ -22,6 +25,7 @@ class Target:
         self.identities = {}
         self.judge = Judge(self._identity, () if site.kind.elastic else ("/tagged",))
         self.counts = Counter()  # answers, by coding
+        self.logged = []  # by the server during the last batch, where there were complaints
 
     def _identity(self, resource):
         """(status, body, fields) of the resource as it is."""
@@ -42,6 +46,7 @@ class Target:
 
     def ask(self, protocol, batch):
         """Complaints about the answers, as (case, answer, sentence)."""
+        self.site.server.log.unexpected()
         answers = self.clients[protocol].exchange([case.request for case in batch])
         found = []
         for case, answer in zip(batch, answers, strict=True):
@@ -51,6 +56,7 @@ class Target:
             wrong = self.judge.complaint(case, answer)
             if wrong:
                 found.append((case, answer, wrong))
+        self.logged = self.site.server.log.unexpected() if found else []
         return found
 
     def encoded(self):
@@ -63,7 +69,9 @@ class Target:
 
 
 def said(number, target, protocol, complaint):
-    """A complaint of ask() as a line, with what it takes to see it again."""
+    """A complaint of ask() as a line, with what it takes to see it again, and the errors that the
+    server has logged during the batch."""
     case, answer, wrong = complaint
+    logged = "".join(f" | {line[:300]}" for line in target.logged[-LOGGED:])
     return f"batch {number}, {target.name}, {protocol}: {wrong}: {case} -> {answer.status} " \
-           f"{answer.coding} {len(answer.raw)} bytes"
+           f"{answer.coding} {len(answer.raw)} bytes{logged}"

@@ -115,8 +115,9 @@ def test_head_says_what_get_would_say(server, path, coding, length, ae):
 
 
 def test_head_is_no_compressed_response(server):
-    notes = server.notes(server.head("/page.html", ae="gzip"))
-    assert notes["elastic-reason"] == "head" and "elastic-out" not in notes
+    for path in ("/page.html", "/large.txt"):
+        notes = server.notes(server.head(path, ae="gzip"))
+        assert notes["elastic-reason"] == "head" and "elastic-out" not in notes
     assert server.reason(server.head("/noise.json", ae="gzip")) == "not-smaller"
 
 
