@@ -69,6 +69,13 @@ def _broken(answer):
     return not answer.whole or answer.status >= 500
 
 
+def _lost_backend(target):
+    """Whether mod_proxy says that a kept connection ended as it wrote to it, which is the backend's
+    right where by its clock the time for another request is over."""
+    return lambda answer: not answer.whole or (
+        answer.status >= 500 and any("AH01102" in line for line in target.logged))
+
+
 def _elastic(origin, text="", **options):
     kind = next(kind for kind in kinds() if kind.elastic)
     return Site(kind, origin, "ElasticMaxMemory 1G\n" + text, **options)
@@ -120,7 +127,7 @@ def jumping_clock(plan, made, origin):
     striker.start()
     try:
         # What is kept in a cache is too old, or of the future, by turns: httpd asks for it anew.
-        _ask(plan, made, target, lambda answer: not answer.whole)
+        _ask(plan, made, target, _lost_backend(target))
         made.figures["jumps of the clock"] += striker.count
         made.failures += site.troubles()
     finally:
