@@ -113,11 +113,11 @@ def count_requests(leg, clients, seconds):
     return max(clients, round(seconds * tries / max(used, LEAST * tries)))
 
 
-def fixed_counts(run, legs, clients, http1=True):
+def fixed_counts(run, legs, clients):
     """The function that loads a leg with as many requests as take about the scale's seconds."""
     counts = {leg.name: count_requests(leg, clients, run.scale.seconds) for leg in legs}
     return lambda leg: h2load(run, leg.url, leg.headers, clients, requests=counts[leg.name],
-                              http1=http1)
+                              http1=not leg.http2)
 
 
 def header_options(option, headers):

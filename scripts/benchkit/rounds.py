@@ -25,6 +25,7 @@ class Leg:
     body: bytes  # decoded
     coding: str | None = ""  # the Content-Encoding that must come; "" none; None whatever comes
     accept: str = "identity"  # the request's Accept-Encoding
+    http2: bool = False  # whether load.fixed_counts() comes over HTTP/2
 
     @property
     def url(self):

@@ -5,6 +5,7 @@ import http.client
 import os
 import pwd
 import socket
+import ssl
 
 from benchkit import sample, tools
 from benchkit.run import end_process
@@ -24,7 +25,7 @@ DefaultRuntimeDir {folder}
 {modules}
 {user}
 Listen {address}:{port}
-Protocols h2c http/1.1
+Protocols h2 h2c http/1.1
 ErrorLog {folder}/error.log
 LogLevel warn
 TypesConfig /dev/null
@@ -48,6 +49,11 @@ ThreadsPerChild {threads}
 MinSpareThreads 1
 MaxSpareThreads {workers}
 MaxRequestWorkers {workers}
+"""
+
+TLS = """
+SSLEngine on
+SSLCertificateFile {certificate}
 """
 
 ELASTIC = """
@@ -98,6 +104,7 @@ class Server:
     """
 
     name = "server"
+    scheme = "http"
 
     def __init__(self, run, folder, snippet, site=None, place=("127.0.0.1", ()), cpu=None):
         self.run = run
@@ -163,7 +170,7 @@ class Server:
         return " / ".join(" ".join(text.splitlines()[-2:]) for text in texts if text.strip())
 
     def url(self, path):
-        return f"http://{self.address}:{self.port}{path}"
+        return f"{self.scheme}://{self.address}:{self.port}{path}"
 
     def connect(self):
         return http.client.HTTPConnection(self.address, self.port, timeout=30)
@@ -242,6 +249,31 @@ class Httpd(Server):
         if status != 200:
             raise tools.BenchError(f"elastic-status answered {status}")
         return parse_counters(body.decode())
+
+
+class TlsHttpd(Httpd):
+    """The same over TLS."""
+
+    scheme = "https"
+    base_modules = (*BASE_MODULES, "ssl")
+
+    def configure(self):
+        return super().configure() + TLS.format(certificate=certificate(self.run))
+
+    def connect(self):
+        return http.client.HTTPSConnection(self.address, self.port, timeout=30,
+                                           context=ssl._create_unverified_context())
+
+
+def certificate(run):
+    """The file of the run's key (P-256, as most sites have) and of a certificate signed by it."""
+    path = run.work / "certificate.pem"
+    if not path.exists():
+        path.write_text(tools.output_of(
+            tools.find("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-keyout", "-", "-out",
+            "-"), encoding="ascii")
+    return path
 
 
 def built_in(run, *codings):

@@ -28,6 +28,7 @@ PACKAGES = {
     "varnishd": ("varnish", "varnish"),
     "redis-server": ("redis-server", "redis"),
     "env": ("coreutils", "coreutils"),
+    "openssl": ("openssl", "openssl"),
     "php-fpm": ("php-fpm", "php-fpm"),
     "npm": ("npm", "nodejs-npm"),
     "chromium": ("chromium-headless-shell", "chromium-headless"),

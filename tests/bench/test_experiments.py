@@ -22,7 +22,7 @@ HEADLINE = Headline("Is it good?", "Yes.", "No.")
 PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],
-          "servers": ["nginx", "lighttpd", "h2o", "caddy", "haproxy", "varnishd"],
+          "servers": ["openssl", "nginx", "lighttpd", "h2o", "caddy", "haproxy", "varnishd"],
           "dictionary": ["chromium"],
           "p95": ["php-fpm"], "spike": ["php-fpm"], "day": ["php-fpm"],
           "frontier": ["php-fpm"], "flood": ["php-fpm"],

@@ -4,11 +4,14 @@ import types
 
 import pytest
 
-from benchkit import machine, tools
+from benchkit import load, machine, rounds, run, server, setups, tools
 from benchkit.experiments import servers
 from benchkit.nginx import Nginx
 from benchkit.others.files import Caddy, H2o, Lighttpd
 from benchkit.others.proxies import Haproxy, Varnish
+
+
+LOG = 'CustomLog {folder}/access.log "%U %H"\n'
 
 
 def row(name, clients, rate, p95, number=1):
@@ -46,6 +49,33 @@ def test_what_is_missing_is_not_judged():
     found = servers.judge(rows + [{**one, "server": "nginx gzip 1", "rate": 50} for one in rows])
     assert found[0].outcome == "holds" and found[0].measured == pytest.approx(2)
     assert {one.outcome for one in found[1:]} == {"cannot be decided"}
+
+
+def test_protocols_have_the_medians_of_few_clients_and_what_is_missing_is_left_out():
+    rows = [row("identity, TLS", clients, 100, clients, number)
+            for clients in (4, 32) for number in (1, 2, 3)]
+    found, = servers.by_protocol(rows)
+    assert found == pytest.approx({
+        "server": "identity, TLS", "bytes": 10000, "cpu_usec": 3600, "cpu_usec_low": 3600,
+        "cpu_usec_high": 3600, "p95_ms": 4, "p95_ms_low": 4, "p95_ms_high": 4})
+
+
+@pytest.mark.parametrize("httpd, http2, protocol", [
+    (server.Httpd, False, "HTTP/1.1"), (server.Httpd, True, "HTTP/2.0"),
+    (server.TlsHttpd, False, "HTTP/1.1"), (server.TlsHttpd, True, "HTTP/2.0")])
+def test_load_comes_over_the_protocol_of_its_leg(module, tmp_path, httpd, http2, protocol):
+    with run.Run("x", run.Scale(1, 0.01), tmp_path / "out") as one:
+        body = b"a page " * 1000
+        made = setups.ours("gzip", 6).serve(one, "httpd", LOG, kind=httpd)
+        (made.site / "page.html").write_bytes(body)
+        leg = rounds.Leg({}, made.start(), "/page.html", body, "gzip", "gzip", http2)
+        seen, = rounds.measure(one, [leg], load.fixed_counts(one, [leg], 2))
+        assert seen["failed"] == 0 < seen["requests"]
+        made.stop()
+        text = (made.folder / "access.log").read_text(encoding="utf-8")
+        pages = [line for line in text.splitlines() if line.startswith("/page.html ")]
+        assert leg.url.startswith(made.scheme + "://")
+        assert pages[-seen["requests"]:] == [f"/page.html {protocol}"] * seen["requests"]
 
 
 def test_every_server_that_it_names_is_there_and_has_a_version():

@@ -1,7 +1,8 @@
 """This module beside other servers: pages a second of one CPU, bytes, CPU, memory and money.
 
 A static page of 120 KB. Each server has one CPU, its compression at its defaults and as its manual
-tunes it; HAProxy and Varnish have an httpd behind them on the same CPU.
+tunes it; HAProxy and Varnish have an httpd behind them on the same CPU. httpd also serves it over
+TLS and HTTP/2.
 """
 
 import dataclasses
@@ -14,13 +15,14 @@ from benchkit.others.proxies import Haproxy, Proxy, Varnish
 from benchkit.nginx import Nginx
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.server import Httpd
-from benchkit.setups import CACHE, NOTHING, mod_brotli, mod_deflate
+from benchkit.server import Httpd, TlsHttpd
+from benchkit.setups import CACHE, NOTHING, mod_brotli, mod_deflate, ours
 from benchkit.web import wait_cached
 
 SUMMARY = "other servers beside this module: pages a second, bytes, CPU, memory and money"
 SOURCE = ""
-FIXED = "one page of 120 KB, one CPU for the server and all behind it, closed loop over HTTP/1.1"
+FIXED = ("one page of 120 KB, one CPU for the server and all behind it, closed loop over HTTP/1.1 "
+         "where nothing else is said")
 
 SCALES = {"smoke": Scale(1, 0.005), "quick": Scale(6, 0.1), "normal": Scale(10, 0.4),
           "full": Scale(20, 2)}
@@ -52,18 +54,25 @@ class Row:
     snippet: str = ""
     accept: str = ALL
     kept: bool = False  # whether it keeps what it has encoded
+    httpd: type = Httpd  # of a Setup
+    http2: bool = False
 
 
 NGINX = "gzip on;\ngzip_comp_level {};\n".format
 OURS, NGINX_DEFAULT = "elastic", "nginx gzip 1"
 
+WAYS = {"identity": NOTHING, "elastic gzip 6": ours("gzip", 6), "mod_deflate 6": mod_deflate(6)}
+PROTOCOLS = tuple(Row(name + of, setup, accept=setup.accept, httpd=httpd, http2=http2)
+                  for of, httpd, http2 in (("", Httpd, False), (", TLS", TlsHttpd, False),
+                                           (", HTTP/2", TlsHttpd, True))
+                  for name, setup in WAYS.items())
+
 # What takes gzip alone asks for it alone.
 ROWS = (
-    Row("identity", NOTHING, accept="identity"),
+    *PROTOCOLS,
     Row(OURS, Httpd, "Elastic On\n"),
     Row("elastic, gzip alone", Httpd, "Elastic On\n", "gzip"),
     Row("elastic, cache", Httpd, "Elastic On\nElasticCache On\n", kept=True),
-    Row("mod_deflate 6", mod_deflate(6), accept="gzip"),
     Row("mod_deflate 1", mod_deflate(1), accept="gzip"),
     Row("mod_brotli 5", mod_brotli(5), accept="br"),
     Row(NGINX_DEFAULT, Nginx, NGINX(1), "gzip"),
@@ -87,7 +96,7 @@ def make(run, row, site, origin):
     """The server of a row, started; BenchError where its program is missing."""
     folder = run.new_name("server")
     if not isinstance(row.kind, type):
-        one = row.kind.serve(run, folder, site=site)
+        one = row.kind.serve(run, folder, site=site, kind=row.httpd)
     elif issubclass(row.kind, Proxy):
         one = row.kind(run, folder, row.snippet, origin, site=site)
     else:
@@ -120,7 +129,7 @@ def wait_kept(row, one, path):
 def measure(run, servers, body, path):
     legs = [rounds.Leg({"server": row.name, "clients": clients}, one, path, body,
                        None if row.accept == ALL else row.accept.replace("identity", ""),
-                       row.accept)
+                       row.accept, row.http2)
             for row, one in servers.items() for clients in CLIENTS]
     for row, one in servers.items():
         if row.kept:
@@ -158,6 +167,17 @@ def summarize(rows, prices):
     return found
 
 
+def by_protocol(rows):
+    """A row for each of PROTOCOLS: medians at few clients, and their 95 % intervals."""
+    columns = {"cpu_usec": "cpu_usec_per_response", "p95_ms": "p95_ms"}
+    few = stats.intervals([row for row in rows if row["clients"] == CLIENTS[0]], ("server",),
+                          ("sent_bytes", *columns.values()))
+    return [{"server": row.name, "bytes": round(few[row.name,]["sent_bytes"][0]), **{
+        column + end: round(figure, 3) for column, key in columns.items()
+        for end, figure in zip(("", "_low", "_high"), few[row.name,][key])}}
+            for row in PROTOCOLS if (row.name,) in few]
+
+
 def judge(rows):
     present = {row["server"] for row in rows}
     # (this module's leg, another's, what it is to be at least)
@@ -177,7 +197,7 @@ def judge(rows):
 
 def colour(name):
     return (plot.KEPT if name.startswith("elastic") else
-            plot.IDENTITY if name == "identity" else plot.GZIP)
+            plot.IDENTITY if name.startswith("identity") else plot.GZIP)
 
 
 def draw(run, rows, summary):
@@ -196,7 +216,7 @@ def draw(run, rows, summary):
                     (math.nan, 0, math.inf))
 
     with plot.figure(run, "", "pages a second of one CPU, bytes, cost", len(panels), width=12,
-                     height=5) as all_axes:
+                     height=6.5) as all_axes:
         for axes, (key, label) in zip(all_axes, panels):
             plot.lying_bars(axes, names, [of_figure(key, row) for row in summary],
                             color=[colour(name) for name in names])
@@ -219,6 +239,7 @@ def run(run):
     prices = run.options.price_cpu_hour, run.options.price_gb
     summary = summarize(rows, prices)
     run.save_table("summary", summary, "medians")
+    run.save_table("protocols", by_protocol(rows), "HTTP/1.1, the same over TLS, HTTP/2 over TLS")
     draw(run, rows, summary)
     programs = dict.fromkeys(one.name for one in servers.values() if one.name != "httpd")
     text = "\n".join([
@@ -226,7 +247,8 @@ def run(run):
         f"A static page of {PAGE_BYTES // corpus.KB} KB, {CLIENTS[0]} and {CLIENTS[1]} clients "
         "over HTTP/1.1 in a closed loop; every response was decoded and compared. Pages a second "
         f"are those of one CPU, at most {BOUND} ms at the 95th percentile. HAProxy and Varnish "
-        "have an httpd behind them, whose CPU and memory are counted. A row without a level is "
+        "have an httpd behind them, whose CPU and memory are counted. Over TLS each client makes "
+        "one connection, whose handshake counts with its pages. A row without a level is "
         "what the server does where compression is turned on and nothing else is said.",
         f"Prices: {prices[0]:g} for an hour of one CPU, {prices[1]:g} for a gigabyte "
         "(--price-cpu-hour, --price-gb).",

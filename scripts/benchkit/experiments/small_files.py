@@ -56,7 +56,7 @@ def make_load(run, legs):
     would be a large part.
     """
     if not run.link:
-        return load.fixed_counts(run, legs, CLIENTS, http1=False)
+        return load.fixed_counts(run, legs, CLIENTS)
     seconds = max(run.scale.seconds, LINK_SECONDS)
     return lambda leg: load.h2load(run, leg.url, leg.headers, CLIENTS, seconds=seconds)
 
@@ -157,7 +157,8 @@ def run(run):
     httpd.start()
     web.wait_cached(httpd, [f"/cached/{name}" for name, _ in files])
     legs = [rounds.Leg({"file": name, "variant": variant}, httpd, f"/{variant}/{name}", body,
-                       CODINGS[variant], "gzip") for name, body in files for variant in VARIANTS]
+                       CODINGS[variant], "gzip", http2=True)
+            for name, body in files for variant in VARIANTS]
     rows = rounds.measure(run, legs, make_load(run, legs))
     run.save_table("", rows)
     middle = stats.medians(rows, ("file", "variant"),
