@@ -29,6 +29,13 @@ def snippet(path, script="{folder}/page.lua"):
     return f"LuaScope thread\nLuaMapHandler ^{path}$ {script} handle\n"
 
 
+def leg(run, setup, labels, page, **options):
+    """The leg of a page that the handler of a server of its own writes, which is started."""
+    httpd = setup.serve(run, run.new_name("handler"), snippet("/page"), MODULES, **options)
+    write(httpd.folder, page)
+    return setup.leg(labels, httpd.start(), "/page", page)
+
+
 def write(folder, page, least=None):
     """Puts the handler's script and its page into a folder; the script's path.
 

@@ -34,6 +34,7 @@ class Scale:
     only: int = 0  # of files, sizes, rates: the first ones
     sites: int = 0
     pages: int = 4  # of each site
+    stock: tuple = tuple(range(1, 10))  # levels of mod_deflate
 
 
 # Of cli.py's options, those that a run outside of the command line needs.

@@ -25,8 +25,8 @@ GZIP_ONLY = ELASTIC + """
 ElasticCodings gzip
 """
 
-# What stock modules do not note is logged as nothing.
-STOCK = LOG.replace("%{{elastic-level}}n %{{elastic-usec}}n", "0 0") + """
+# mod_deflate notes no time.
+STOCK = LOG.replace("%{{elastic-level}}n %{{elastic-usec}}n", "{level} 0") + """
 <LocationMatch "^/page">
     SetOutputFilter DEFLATE
 </LocationMatch>

@@ -16,7 +16,6 @@ STREAM_ROUNDS = 6  # at most: each takes the CPU seconds of all the streams
 # Until each thread has written its pages a few times, a server's memory grows.
 STREAM_WARM_UPS = 3
 TIE = 1.0001  # so that what is no larger is told from what is
-PATH = "/stream"
 STREAMED = {"elastic": ours("gzip", LEVEL), "mod_deflate": mod_deflate(LEVEL)}
 
 CLIENTS = 4
@@ -47,10 +46,7 @@ def measure_streams(run, page):
     """Rows of each setup: the first byte, and CPU and memory under STREAMS clients."""
     legs = []
     for name, setup in STREAMED.items():
-        httpd = setup.serve(run, f"stream-{name}", handler.snippet(PATH), handler.MODULES,
-                            threads=STREAMS)
-        handler.write(httpd.folder, page)
-        legs.append(setup.leg({"server": name}, httpd.start(), PATH, page))
+        legs.append(handler.leg(run, setup, {"server": name}, page, threads=STREAMS))
         rounds.check(legs[-1])
 
     def generate(leg):

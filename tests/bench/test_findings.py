@@ -62,9 +62,12 @@ def judge_small(rows):
 
 
 def level_rows(time, sent):
+    """mod_deflate takes twice the time, for as many bytes."""
     return [{"coding": coding, "level": level, "cpu_usec_per_response": cpu, "sent_bytes": size}
-            for coding, level, cpu, size in (("identity", 0, 50, 1000), ("gzip", 1, 550, 300),
-                                             ("gzip", 9, 50 + 500 * time, 300 * sent))]
+            for coding, level, cpu, size in (
+                ("identity", 0, 50, 1000), ("gzip", 1, 550, 300),
+                ("gzip", 9, 50 + 500 * time, 300 * sent), ("mod_deflate", 1, 1050, 300),
+                ("mod_deflate", 9, 50 + 1000 * time, 300 * sent))]
 
 
 def visit_rows(packets, seconds, text):
@@ -119,9 +122,11 @@ def p95_rows(growth, time, sent):
         for level in (2, 4, 8):
             # The difference of 8 and 2 is `apart`; at the top, 2 takes `time` of 8's.
             base = time * apart / (1 - time)
-            rows.append({"level": level, "share": share,
+            rows.append({"module": p95.OURS, "level": level, "share": share,
                          "compression_p95_ms": base + (apart if level == 8 else 0),
                          "bytes": 100 * (sent if level == 2 else 1)})
+            rows.append({**rows[-1], "module": p95.STOCK, "bytes": 1,
+                         "compression_p95_ms": math.nan})
     return rows
 
 
@@ -143,7 +148,8 @@ def day_rows(sent, cpu, peak, level):
              "responses": 100, "bytes": 100 * size, "level": of_level, "cpu_share": share,
              "failed_share": 0}
             for variant, size, of_level, of_cpu, of_peak in
-            (("static", 1000, 1, 0.4, 0.4), ("elastic", 1000 * sent, level, 0.4 * cpu, peak))
+            (("static", 1000, 1, 0.4, 0.4), ("elastic", 1000 * sent, level, 0.4 * cpu, peak),
+             (day.STOCK(1), 1000, 1, 0.6, 0.6))
             for hour in range(days.HOURS) for share in (of_peak if hour >= 21 else of_cpu,)]
 
 
@@ -258,6 +264,16 @@ def test_peers_that_are_missing_are_named():
     assert outcomes(judge_peers(shaken(rows))).count(UNKNOWN) == 1 + len(peers.RATE_TARGETS)
 
 
+def test_levels_beside_those_of_mod_deflate():
+    found = levels.beside_stock(overhead.steady(
+        shaken(level_rows(3, 0.8), ("cpu_usec_per_response",), 0.01), ("coding", "level")))
+    assert [row["level"] for row in found] == [1, 9]
+    for row in found:
+        assert row["low"] < row["cpu_to_mod_deflate"] < row["high"]
+        assert (row["cpu_to_mod_deflate"], row["bytes_to_mod_deflate"]) == (
+            pytest.approx(0.5, rel=0.05), 1)
+
+
 def content_rows(effort, gain, least=0.15, slower=0.1):
     """Sites of differing compressibility, at zlib's levels; each takes so much more than the one
     before, to the first, as it compresses worse.
@@ -267,6 +283,19 @@ def content_rows(effort, gain, least=0.15, slower=0.1):
              "cpu_seconds": 0.001 * (1 + slower * number) * effort ** share}
             for number in range(content.ENOUGH) for level in content.LEVELS
             for share in ((level - 1) / 8,)]
+
+
+def test_effort_of_each_engine():
+    rows = shaken([{**row, "engine": "zlib", "ratio": 0.3} for row in content_rows(4, 0.14)])
+    rows += [{**row, "engine": "ISA-L", "level": row["level"] - 1, "ratio": 0.4,
+              "cpu_seconds": row["cpu_seconds"] / 4} for row in rows if row["level"] <= 4]
+    found = content.efforts(rows)
+    assert [row["level"] for row in found] == list(range(10))
+    assert set(found[0]) == {"level", "ISA-L", "ISA-L_ratio"}
+    assert (found[0]["ISA-L_ratio"], found[4]["zlib_ratio"]) == pytest.approx((0.4, 0.3))
+    assert found[0]["ISA-L"] == pytest.approx(found[1]["zlib"] / 4)
+    assert found[1]["least"] < found[1]["zlib"] < found[1]["most"]
+    assert "ISA-L" not in found[4]
 
 
 def judge_content(rows, prices=(0.044, 0.09), identified=("yes", "same bytes")):

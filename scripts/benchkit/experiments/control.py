@@ -12,7 +12,7 @@ FIXED = "one page, gzip level 6, four clients: everything"
 
 SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "normal": Scale(40, 0.5),
           "full": Scale(60, 1.5)}
-SECONDS = {"smoke": 2, "quick": 15, "normal": 50, "full": 200}
+SECONDS = {"smoke": 2, "quick": 12, "normal": 50, "full": 200}
 
 HEADLINE = Headline("Does the harness see a difference where there is none?",
                     "No: A and A agree.", "Yes: A and A differ, and nothing finer can be decided.")

@@ -1,4 +1,4 @@
-"""A day's demand in minutes: level 1 fixed against an elastic level 1 to 9.
+"""A day's demand in minutes: level 1 fixed, this module's or zlib's, against an elastic 1 to 9.
 
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.3. The
 same arrivals are replayed to each server; pages come from php-fpm.
@@ -17,12 +17,12 @@ SOURCE = f"{PAPER}, section 5.3 and figure 7a"
 THERE = {"": "figure 7a, the demand of a day, lowest at 5:00 and highest at 20:00. Section 5.3, "
              "without a figure: at level 1 the CPU follows the demand; the elastic level uses "
              "what is left of it for most of the day, and saves 10.62 % of the traffic"}
-FIXED = "the same arrivals and pages for both servers, gzip alone, the controller's thresholds"
+FIXED = "the same arrivals and pages for all servers, gzip alone, the controller's thresholds"
 
 # Seconds are those of the day.
-SCALES = {"smoke": Scale(1, 0.7), "quick": Scale(4, 12), "normal": Scale(3, 96),
-          "full": Scale(3, 1440)}
-SECONDS = {"smoke": 6, "quick": 120, "normal": 600, "full": 8700}
+SCALES = {"smoke": Scale(1, 0.7, stock=(1,)), "quick": Scale(3, 9, stock=(1,)),
+          "normal": Scale(3, 96, stock=(1, 6, 9)), "full": Scale(3, 1440)}
+SECONDS = {"smoke": 8, "quick": 109, "normal": 1500, "full": 47500}
 
 HEADLINE = Headline("Does an elastic level save traffic over level 1 in a day?",
                     "Yes, it saves traffic.", "No, it saves no traffic worth the name.")
@@ -31,22 +31,27 @@ INTERVALS = 10  # of the controller, in an hour
 
 VARIANTS = {"static": days.Variant(plot.IDENTITY, "off", "ElasticLevel gzip 1 1\n"),
             "elastic": days.Variant(plot.GZIP, "step", "ElasticLevel gzip 1 9\n")}
+STOCK = "mod_deflate {}".format
 
 
 def judge(whole, hours):
     elastic = [row for row in hours if row["variant"] == "elastic"]
 
-    def compare(finding, figure, reported, **bounds):
-        return verdict.compare(finding, whole, ({"variant": "elastic"}, {"variant": "static"}),
+    def compare(finding, variant, figure, reported, **bounds):
+        return verdict.compare(finding, whole, ({"variant": "elastic"}, {"variant": variant}),
                                figure, reported, **bounds)
 
+    def traffic(whose, variant):
+        return compare(f"an elastic level saves traffic over {whose} all day", variant,
+                       "bytes_per_response", "0.894 of it", below=0.97, drift=verdict.NO_DRIFT,
+                       there=(0.894, 0.894), origin=verdict.loosened(
+                           verdict.SOURCE, "0.894", "other engines, whose levels are nearer to "
+                           "each other in bytes"))
+
     return [
-        compare("an elastic level saves traffic over level 1 all day", "bytes_per_response",
-                "0.894 of it", below=0.97, drift=verdict.NO_DRIFT, there=(0.894, 0.894),
-                origin=verdict.loosened(verdict.SOURCE, "0.894", "other engines, whose levels "
-                                        "are nearer to each other in bytes")),
-        compare("it uses CPU that level 1 leaves unused", "cpu_share", "most of the day",
-                above=1.1, there=(1, math.inf)),
+        traffic("level 1", "static"), traffic(STOCK(1), STOCK(1)),
+        compare("it uses CPU that level 1 leaves unused", "static", "cpu_share",
+                "most of the day", above=1.1, there=(1, math.inf)),
         verdict.judge("it stays below the CPU allowed, as level 1 does, when demand is high",
                       [row["cpu_share_peak"] for row in whole if row["variant"] == "elastic"],
                       "it does", below=controller.HIGH, drift=verdict.NO_DRIFT,
@@ -64,17 +69,19 @@ def run(run):
     log = run.options.access_log
     curve = arrivals.from_log(log) if log else arrivals.DAY
     interval = days.interval_of(seconds, INTERVALS)
-    hours, whole = days.measure(run, site, VARIANTS, interval, curve)
+    variants = VARIANTS | {STOCK(level): days.Variant(f"C{level}", stock_level=level)
+                           for level in run.scale.stock}
+    hours, whole = days.measure(run, site, variants, interval, curve)
     run.save_table("", hours)
     run.save_table("days", whole, "each day")
-    days.draw(run, "", "demand, level, CPU and traffic over the day (medians)", hours, VARIANTS, {
+    days.draw(run, "", "demand, level, CPU and traffic over the day (medians)", hours, variants, {
         "requests": ("requests an hour", 1), "level": ("gzip level", 1),
         "cpu_share": ("CPU, share", 1), "bytes": ("MB an hour", 1e-6)})
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
         f"The demand {f'of {log.name}' if log else arrivals.DAY_FROM}: "
         f"24 hours in {seconds:g} s, {several([row['arrivals'] for row in whole])} arrivals, the "
-        f"same for both servers; at the peak {100 * days.PEAK:.0f} % of the pages of 120 KB that "
+        f"same for all servers; at the peak {100 * days.PEAK:.0f} % of the pages of 120 KB that "
         f"level 1 has CPU for: {several([row['capacity'] for row in whole])} a second, measured "
         f"before each round. The controller's interval is {1000 * interval:.0f} ms.",
         verdict.unless_busy(judge(whole, hours), hours), HEADLINE,

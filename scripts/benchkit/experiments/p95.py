@@ -3,6 +3,7 @@
 After "Automatic and Dynamic Configuration of Data Compression for Web Servers", section 5.4. Pages
 come from php-fpm at rates that make up given shares of each level's capacity; the compression time
 is what the module notes in the log: the time elapsed in the encoder, waits for the CPU included.
+mod_deflate notes none: beside it stands the latency of whole responses.
 """
 
 import math
@@ -20,16 +21,17 @@ THERE = {"": "figure 9, normalised 95th percentile of compression time over CPU 
              "level 8's time under heavy load"}
 FIXED = "pages of php-fpm, random arrivals in an open loop, one level for each server"
 
-SCALES = {"smoke": Scale(1, 0.15, only=3), "quick": Scale(4, 0.8, only=3), "normal": Scale(8, 4),
-          "full": Scale(10, 20)}
-SECONDS = {"smoke": 8, "quick": 54, "normal": 530, "full": 3200}
+SCALES = {"smoke": Scale(1, 0.15, only=3, stock=(6,)), "quick": Scale(4, 0.7, only=3, stock=(6,)),
+          "normal": Scale(8, 4, stock=(1, 6, 9)), "full": Scale(10, 20)}
+SECONDS = {"smoke": 10, "quick": 67, "normal": 1060, "full": 12800}
 
 HEADLINE = Headline(
     "Does a low level halve the compression time of slow responses under heavy load?",
     "Yes, level 2 takes half of level 8's time or less.",
     "No, level 2 takes more than half of level 8's time.", 1)
 
-LEVELS = {2: plot.KEPT, 4: plot.GZIP, 8: plot.IDENTITY}
+OURS, STOCK = "elastic", "mod_deflate"
+LEVELS = (2, 4, 8)
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.92)  # of capacity
 LOW, MIDDLE, HIGH = SHARES[0], SHARES[2], SHARES[-1]
 LEAST = 0.05  # of the straight line: a smaller difference cannot be distinguished from none
@@ -37,25 +39,27 @@ TIMEOUT = 10  # seconds; nothing is to be lost here
 
 
 def measure(run, site):
-    """A row for each level, share and round."""
-    servers = {level: site.serve(controller.pinned("gzip", level)) for level in LEVELS}
-    capacity = {level: site.working_capacity(httpd, min(2, 2 * run.scale.seconds))
-                for level, httpd in servers.items()}
+    """A row for each module, level, share and round."""
+    servers = {(OURS, level): site.serve(controller.pinned("gzip", level)) for level in LEVELS}
+    servers |= {(STOCK, level): site.serve_stock(level) for level in run.scale.stock}
+    capacity = {leg: site.working_capacity(httpd, min(2, 2 * run.scale.seconds))
+                for leg, httpd in servers.items()}
     shares = (LOW, MIDDLE, HIGH) if run.scale.only else SHARES
     spans, rows = [], []
-    for number, (level, share) in rounds.interleaved(run, [(level, share) for share in shares
-                                                           for level in LEVELS]):
-        times = arrivals.steady(share * capacity[level], run.scale.seconds,
+    for number, (leg, share) in rounds.interleaved(run, [(leg, share) for share in shares
+                                                         for leg in servers]):
+        times = arrivals.steady(share * capacity[leg], run.scale.seconds,
                                 seed=1000 * number + len(rows))
-        seen = site.replay(servers[level], times, TIMEOUT)
+        seen = site.replay(servers[leg], times, TIMEOUT)
         end = max(times)
-        rows.append({"level": level, "share": share, "round": number, "arrivals": len(times),
-                     "cpu_share": seen.cpu_share(0, end), "foreign_share": seen.foreign_share,
-                     "failed": seen.failures(0, math.inf),
+        rows.append({"module": leg[0], "level": leg[1], "share": share, "round": number,
+                     "arrivals": len(times), "cpu_share": seen.cpu_share(0, end),
+                     "foreign_share": seen.foreign_share, "failed": seen.failures(0, math.inf),
                      "latency_p95_ms": seen.percentile_ms(95, 0, end)})
         spans.append((seen.began, seen.began + end))
-    logs = {level: site.logged(httpd) for level, httpd in servers.items()}
-    return [{**row, **times_of([one for one in logs[row["level"]] if start <= one.at <= end])}
+    logs = {leg: site.logged(httpd) for leg, httpd in servers.items()}
+    return [{**row, **times_of([one for one in logs[row["module"], row["level"]]
+                                if start <= one.at <= end])}
             for row, (start, end) in zip(rows, spans)], capacity
 
 
@@ -82,6 +86,7 @@ def growth(rounds):
 
 
 def judge(rows):
+    rows = [row for row in rows if row["module"] == OURS]
     top = [row for row in rows if row["share"] == HIGH]
     by_round = [{(row["level"], row["share"]): row["compression_p95_ms"] for row in members}
                 for members in stats.group(rows, "round").values()]
@@ -103,30 +108,33 @@ def judge(rows):
 
 
 def draw(run, rows):
-    figures = {"compression_p95_ms": "p95", "compression_p50_ms": "p50"}
-    middle = stats.intervals(rows, ("level", "share"), ("cpu_share", *figures))
+    figures = {"latency_p95_ms": "latency, ms, p95", "compression_p95_ms":
+               "compression time, ms, p95", "compression_p50_ms": "compression time, ms, p50"}
+    middle = stats.intervals(rows, ("module", "level", "share"), ("cpu_share", *figures))
     panels = []
     for figure, label in figures.items():
         curves = []
-        for level, colour in LEVELS.items():
-            of = [found for (of_level, _), found in middle.items() if of_level == level]
-            curves.append(plot.Curve([100 * found["cpu_share"][0] for found in of],
-                                     [found[figure] for found in of], f"level {level}", colour,
-                                     "o-"))
-        panels.append(plot.Panel(f"compression time, ms, {label}", curves))
-    plot.panels(run, "", "compression time and CPU utilisation", "CPU utilisation, %", panels,
-                width=9)
+        for module, level in dict.fromkeys(leg[:2] for leg in middle):
+            of = [found for leg, found in middle.items() if leg[:2] == (module, level)]
+            if not math.isnan(of[0][figure][0]):
+                curves.append(plot.Curve([100 * found["cpu_share"][0] for found in of],
+                                         [found[figure] for found in of], f"{module} {level}",
+                                         f"C{level}", "o-" if module == OURS else "x--"))
+        panels.append(plot.Panel(label, curves))
+    plot.panels(run, "", "latency, compression time and CPU utilisation", "CPU utilisation, %",
+                panels)
 
 
 def run(run):
     site = php_site(run)
     rows, capacity = measure(run, site)
     run.save_table("", rows)
-    run.save_medians("summary", rows, ("level", "share"),
+    run.save_medians("summary", rows, ("module", "level", "share"),
                      ("cpu_share", "compression_p50_ms", "compression_p95_ms", "latency_p95_ms",
                       "bytes"))
     draw(run, rows)
-    capacities = ", ".join(f"{rate:.0f} at level {level}" for level, rate in capacity.items())
+    capacities = ", ".join(f"{rate:.0f} ({module} {level})"
+                           for (module, level), rate in capacity.items())
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
         "Pages of 120 KB from php-fpm. Of such pages, a second, a server at work has CPU for "

@@ -4,7 +4,7 @@ Static pages of 1 KB to 1 MB. Compression CPU is a server's CPU per response les
 server's identity. The targets are this project's own.
 """
 
-from benchkit import (build, codecs, corpus, load, machine, nginx, overhead, plot, position, rounds,
+from benchkit import (build, corpus, load, machine, nginx, overhead, plot, position, rounds,
                       server, stats, streaming, tools, verdict)
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
@@ -187,21 +187,6 @@ def judge(rows):
     return found
 
 
-def codec_times(bodies):
-    """Rows: what the codec alone takes for each body, with contexts kept where they can be."""
-    rows = []
-    for name, engine in codecs.engines().items():
-        for level in (level for level in (1, 6) if level in engine.levels):
-            for size, body in bodies.items():
-                encoder = engine.make(level, len(body), codecs.KEPT in engine.contexts)
-                encoded = encoder.encode(body)
-                count = max(3, 2_000_000 // len(body) // 4)
-                _, used = codecs.encode_all(encoder, [body] * count)
-                rows.append({"engine": name, "level": level, "size": size, "bytes": encoded,
-                             "cpu_usec": round(1e6 * used / count, 1)})
-    return rows
-
-
 def draw(run, rows, middle, sizes):
     spread = stats.intervals(rows, ("server", "size"), ("rate", "sent_bytes", overhead.STEADY))
 
@@ -252,7 +237,6 @@ def run(run):
     run.save_table("summary", [{"server": name, "kb": size, **figures}
                                            for (name, size), figures in middle.items()],
                    "medians")
-    run.save_table("codecs", codec_times(bodies), "codec alone, kept contexts")
     draw(run, rows, middle, sizes)
     for one, _, _ in servers.values():
         one.stop()
