@@ -12,25 +12,13 @@ import statistics
 
 from benchkit import tools
 
-
-def day_demand(hour):
-    """Demand at an hour of the day: the mean traffic of a mobile operator's cells in a city.
-
-    S. Wang et al., "An Approach for Spatial-Temporal Traffic Modeling in Mobile Cellular Networks",
-    27th International Teletraffic Congress, 2015: three sines fitted to what was measured. It is
-    least at 5:00, as in figure 7a of the fourth source, which gives no other figures than that and
-    a peak about 20:00; here it is most after 22:00.
-    """
-    return 173.29 + sum(height * math.sin(times * math.pi / 12 * hour + phase)
-                        for times, height, phase in ((1, 89.83, 3.08), (2, 52.6, 2.08),
-                                                     (3, 16.68, 1.13)))
-
-
-# Demand at each full hour, to that of the busiest; the last is the next day's midnight.
-DAY_HOURS = tuple(round(day_demand(hour) / max(map(day_demand, range(24))), 2)
-                  for hour in range(25))
+# The mean load of a mobile operator's cells over a day: M. Laner et al., "Users in Cells: A Data
+# Traffic Analysis", WCNC 2012. Of the source's figure 7a is known that demand is least at 5:00 and
+# most at 20:00, which is so here. At each full hour, to the peak; the last is the next midnight.
+DAY_HOURS = (0.54, 0.36, 0.22, 0.15, 0.11, 0.08, 0.13, 0.20, 0.33, 0.49, 0.62, 0.70,
+             0.74, 0.76, 0.74, 0.74, 0.74, 0.84, 0.88, 0.91, 1.00, 0.93, 0.85, 0.79, 0.54)
 DAY = tuple((hour / 24, demand) for hour, demand in enumerate(DAY_HOURS))
-DAY_FROM = "of a mobile operator's cells in a city (S. Wang et al., ITC 2015)"
+DAY_FROM = "of a mobile operator's cells (M. Laner et al., WCNC 2012)"
 STEADY = ((0, 1), (1, 1))
 ATTACK = 1.69  # the source's spike, to its normal demand
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"

@@ -150,7 +150,7 @@ def day_rows(sent, cpu, peak, level):
             for variant, size, of_level, of_cpu, of_peak in
             (("static", 1000, 1, 0.4, 0.4), ("elastic", 1000 * sent, level, 0.4 * cpu, peak),
              (day.STOCK(1), 1000, 1, 0.6, 0.6))
-            for hour in range(days.HOURS) for share in (of_peak if hour >= 21 else of_cpu,)]
+            for hour in range(days.HOURS) for share in (of_peak if 19 <= hour < 22 else of_cpu,)]
 
 
 def totals(rows):
@@ -354,7 +354,7 @@ def test_spike_that_a_log_ends_with():
 def test_day_of_a_log_is_quiet_and_busy_when_it_is():
     """From noon to noon; and with an hour in which nobody came."""
     rows = [{**row, "level": 9 if 3 <= row["hour"] < 8 else 1,
-             "cpu_share": 0.5 + 0.2 * (row["hour"] >= 21), "failed_share": 0.0}
+             "cpu_share": 0.5 + 0.2 * (19 <= row["hour"] < 22), "failed_share": 0.0}
             for row in day_rows(0.9, 1.5, 0.8, 8)]
     empty = {"requests": 0, "responses": 0, "bytes": 0, "level": math.nan,
              "failed_share": math.nan}

@@ -143,7 +143,7 @@ def test_day_lies_between_the_loads_measured():
     table = hours.table(rows, "all")
     assert len(table) == 2 * 24
     peak = max(table, key=lambda row: row["mean_ms_at_20"])
-    assert (peak["hour"], peak["load"], peak["leg"]) == (22, 0.8, "default")
+    assert (peak["hour"], peak["load"], peak["leg"]) == (20, 0.8, "default")
     assert hours.best_pinned(table)[0] == "a"
     assert hours.whole_days(planted(1, {}, loads=(0.5,))) == []  # one load makes no day
 
