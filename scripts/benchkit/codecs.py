@@ -17,7 +17,7 @@ from benchkit import tools
 
 MARGIN = 4096  # what incompressible bodies may grow by, beside 1 %
 DEFLATED, GZIP_WINDOW, MEMORY_LEVEL, DEFAULT_STRATEGY, FINISH = 8, 15 + 16, 9, 0, 4
-ZSTD_WINDOW_LOG = 101
+LARGEST = 64 << 20  # bytes; more than any body of the experiments
 MALLOPT_TRIM, MALLOPT_MMAP = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 ALWAYS, NEVER = 16 << 10, 32 << 20  # bytes from which memory is mapped anew, and given back
 
@@ -258,36 +258,28 @@ def encode_all(encoder, bodies):
     return total, time.process_time() - started
 
 
-def zstd_library():
+def zstandard_module():
+    """Imported late: those that only encode need no package."""
     try:
-        return ctypes.CDLL(KINDS["zstd"][1])
-    except OSError:
-        raise tools.BenchError("libzstd.so.1 is missing: install libzstd1 (Debian)") from None
+        import zstandard
+    except ImportError:
+        raise tools.missing("zstandard module") from None
+    return zstandard
 
 
 def zstd_encode(body, window_bits):
     """A zstd frame whose decoder needs a window of so many bits."""
-    lib = zstd_library()
-    lib.ZSTD_createCCtx.restype = c_void_p
-    lib.ZSTD_compress2.restype = c_size_t
-    context = c_void_p(lib.ZSTD_createCCtx())
-    lib.ZSTD_CCtx_setParameter(context, ZSTD_WINDOW_LOG, window_bits)
-    capacity = len(body) + MARGIN
-    target = ctypes.create_string_buffer(capacity)
-    size = lib.ZSTD_compress2(context, target, c_size_t(capacity), body, c_size_t(len(body)))
-    lib.ZSTD_freeCCtx(context)
-    if lib.ZSTD_isError(c_size_t(size)):
-        raise tools.BenchError("zstd encodes nothing")
-    return target.raw[:size]
+    zstandard = zstandard_module()
+    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=window_bits)
+    return zstandard.ZstdCompressor(compression_params=parameters).compress(body)
 
 
-def zstd_decode(body):
-    """The identity of a zstd body whose frame names its size, or of one that does not."""
-    lib = zstd_library()
-    lib.ZSTD_decompress.restype = c_size_t
-    capacity = 64 * len(body) + (8 << 20)  # more than any body of the experiments
-    target = ctypes.create_string_buffer(capacity)
-    size = lib.ZSTD_decompress(target, c_size_t(capacity), body, c_size_t(len(body)))
-    if lib.ZSTD_isError(c_size_t(size)):
-        raise tools.BenchError("the zstd body is broken")
-    return target.raw[:size]
+def zstd_decode(frame, dictionary=b""):
+    """The identity of a zstd body, whose frame may name its size or not; `dictionary` is raw."""
+    zstandard = zstandard_module()
+    known = (zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+             if dictionary else None)
+    try:
+        return zstandard.ZstdDecompressor(dict_data=known).decompress(frame, LARGEST)
+    except zstandard.ZstdError as problem:
+        raise tools.BenchError(f"the zstd body is broken: {problem}") from None

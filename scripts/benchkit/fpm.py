@@ -76,12 +76,10 @@ def serve(run):
         folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),
                              encoding="utf-8")
     # The system's php.ini is not this run's; opcache keeps the pieces in memory.
-    process = run.start([tools.find("php-fpm"), "--nodaemonize", "--fpm-config",
-                         str(configuration)], log)
-    tools.wait_for(lambda: socket.exists() or process.poll() is not None, server.PATIENCE)
-    if not socket.exists() or process.poll() is not None:
-        raise tools.BenchError("php-fpm did not start: "
-                               + tools.last_line(log.read_text(errors="replace")))
+    process = run.start_until(
+        lambda _: socket.exists(),
+        [tools.find("php-fpm"), "--nodaemonize", "--fpm-config", str(configuration)], log,
+        server.PATIENCE)
     return SNIPPET.format(socket=socket), process.pid
 
 

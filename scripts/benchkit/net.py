@@ -179,18 +179,12 @@ def make(run):
 
 def hold(run):
     """A process in a network namespace of its own; its pid."""
-    log = run.work / "namespace.log"
-    process = run.start([tools.find("unshare"), "--net", "--", "sleep", "infinity"], log,
-                        cpu=run.load_cpu)
     own = os.readlink("/proc/self/ns/net")
 
-    def entered():
+    def entered(process):
         with contextlib.suppress(OSError):
             return os.readlink(f"/proc/{process.pid}/ns/net") != own
         return False
 
-    tools.wait_for(lambda: entered() or process.poll() is not None, PATIENCE, 0.01)
-    if not entered():
-        raise tools.BenchError("no network namespace can be made: "
-                               + tools.last_line(log.read_text(errors="replace"), "unshare failed"))
-    return process.pid
+    return run.start_until(entered, [tools.find("unshare"), "--net", "--", "sleep", "infinity"],
+                           run.work / "namespace.log", PATIENCE, run.load_cpu).pid

@@ -132,6 +132,17 @@ class Run:
         self._ends.callback(end_process, process)
         return process
 
+    def start_until(self, ready, command, log, patience, cpu=None):
+        """The same of a program that is needed: it runs and is `ready(its process)`, or BenchError
+        has the last line that it printed.
+        """
+        process = self.start(command, log, cpu=cpu)
+        tools.wait_for(lambda: ready(process) or process.poll() is not None, patience, 0.01)
+        if process.poll() is not None or not ready(process):
+            raise tools.BenchError(f"{pathlib.Path(command[0]).name} did not start: "
+                                   + tools.last_line(log.read_text(errors="replace")))
+        return process
+
     def load(self, command, timeout, prefix=()):
         """Runs a load generator on the other CPU and gives what it prints."""
         argv = [*prefix, tools.find("taskset"), "-c", str(self.load_cpu), *command]

@@ -27,16 +27,13 @@ class Elasticd:
     def __init__(self, run, interval, control="mix"):
         folder = run.folder(run.new_name("elasticd"))
         folder.chmod(0o755)
-        self.path, log = folder / NAME, folder / "output.log"
+        self.path = folder / NAME
         # Children of another user read the file.
-        self.process = run.start(
+        self.process = run.start_until(
+            lambda _: self.share() is not None,
             [tools.elasticd(), "--foreground", "--file", str(self.path), "--control", control,
-             "--interval", f"{1000 * interval:.0f}ms", "--nice", "-5"], log)
-        tools.wait_for(lambda: self.share() is not None or self.process.poll() is not None,
-                       DAEMON_PATIENCE)
-        if self.share() is None:
-            raise tools.BenchError("elasticd did not start: "
-                                   + tools.last_line(log.read_text(errors="replace")))
+             "--interval", f"{1000 * interval:.0f}ms", "--nice", "-5"], folder / "output.log",
+            DAEMON_PATIENCE)
 
     @property
     def pid(self):

@@ -34,6 +34,8 @@ PACKAGES = {
     "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
     "brotli module": ("python3-brotli", "python3-brotli"),
+    "zstandard module": ("python3-zstandard", "python3-zstandard"),
+    "websocket module": ("python3-websocket", "python3-websocket-client"),
 }
 
 # Programs that go by several names; the last match of the first pattern that matches is taken.

@@ -62,6 +62,8 @@ el_python "import pandas"                       | python3-pandas  | python3-pand
 el_python "import scipy"                        | python3-scipy   | python3-scipy
 el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
 el_python "import brotli"                       | python3-brotli  | python3-brotli
+el_python "import zstandard"                    | python3-zstandard | python3-zstandard
+el_python "import websocket"                    | python3-websocket | python3-websocket-client
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core

@@ -1,28 +1,23 @@
 """A real Chromium, without a window, that walks pages as a reader does: each is navigated to.
 
-It is driven by its DevTools protocol over two pipes: JSON messages, each ended by a zero byte.
+It is driven by its DevTools protocol: JSON messages over a WebSocket.
 """
 
 import base64
 import dataclasses
-import fcntl
 import itertools
 import json
-import os
-import selectors
-import subprocess
-import time
 
 from benchkit import run as runs
 from benchkit import tools
 
 DIFFERENCES = ("dcz", "dcb")
 PATIENCE = 60  # seconds for a message, on a machine that is busy
-FREE = 100  # the least number of a file's that neither bash nor Python uses
 LEARNING = 60  # seconds in which a dictionary is fetched, once the browser has nothing else to do
 
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-           "--remote-debugging-pipe", "--no-first-run", "--disable-background-networking")
+           "--remote-debugging-port=0", "--no-first-run", "--disable-background-networking")
+PLACE = "DevToolsActivePort"  # the file of its profile that names the port, and the path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,28 +30,30 @@ class Visited:
     wire_bytes: int  # its head and body, as they came
 
 
+def websocket_module():
+    try:
+        import websocket
+    except ImportError:
+        raise tools.missing("websocket module") from None
+    return websocket
+
+
 class Browser:
     """One with a profile of its own; a context manager."""
 
     def __init__(self, run):
+        self.websocket = websocket_module()
         folder = run.folder(run.new_name("browser"))
-        theirs, self.commands = os.pipe()
-        self.answers, other = os.pipe()
-        # The browser reads from 3 and writes to 4; ends with numbers so high are in nobody's way.
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, FREE) for end in (theirs, other)]
-        script = 'exec "$@" 3<&{0} 4>&{1} {0}<&- {1}>&-'.format(*ends)
-        self.process = subprocess.Popen(
-            ["bash", "-c", script, "browser", tools.find("chromium"), *OPTIONS,
-             f"--user-data-dir={folder}", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            pass_fds=ends, start_new_session=True)
-        run.at_end(runs.end_process, self.process)
-        for end in (theirs, other, *ends):
-            os.close(end)
-        self.buffer, self.number, self.session = b"", 0, None
+        place = folder / PLACE
+        self.process = run.start_until(
+            lambda _: place.exists() and place.read_text().count("\n"),
+            [tools.find("chromium"), *OPTIONS, f"--user-data-dir={folder}", "about:blank"],
+            folder / "output.log", PATIENCE, run.load_cpu)
+        port, path = place.read_text().split()
+        self.connection = self.websocket.create_connection(
+            f"ws://127.0.0.1:{port}{path}", PATIENCE, suppress_origin=True)
+        self.number, self.session = 0, None
         self.events = []
-        self.selector = selectors.DefaultSelector()
-        self.selector.register(self.answers, selectors.EVENT_READ)
 
     def __enter__(self):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -67,23 +64,15 @@ class Browser:
         return self
 
     def __exit__(self, *problem):
+        self.connection.close()
         runs.end_process(self.process)
-        self.selector.close()
-        os.close(self.commands)
-        os.close(self.answers)
 
     def message(self):
         """The next message of the browser's."""
-        deadline = time.monotonic() + PATIENCE
-        while b"\0" not in self.buffer:
-            if not self.selector.select(max(0, deadline - time.monotonic())):
-                raise tools.BenchError(f"the browser said nothing for {PATIENCE} seconds")
-            piece = os.read(self.answers, 1 << 20)
-            if not piece:
-                raise tools.BenchError("the browser has ended")
-            self.buffer += piece
-        text, _, self.buffer = self.buffer.partition(b"\0")
-        return json.loads(text)
+        try:
+            return json.loads(self.connection.recv())
+        except (self.websocket.WebSocketException, OSError) as problem:
+            raise tools.BenchError(f"the browser says nothing: {problem}") from None
 
     def call(self, method, **parameters):
         """The result of a command; events that come before it are kept."""
@@ -91,7 +80,7 @@ class Browser:
         command = {"id": self.number, "method": method, "params": parameters}
         if self.session:
             command["sessionId"] = self.session
-        os.write(self.commands, json.dumps(command).encode() + b"\0")
+        self.connection.send(json.dumps(command))
         while True:
             said = self.message()
             if said.get("id") == self.number:

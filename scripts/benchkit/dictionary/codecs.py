@@ -24,24 +24,8 @@ def decode(body, coding, dictionary):
     head = HEADS[coding] + hashlib.sha256(dictionary).digest()
     if not body.startswith(head):
         raise tools.BenchError(f"a {coding} body begins otherwise than with its dictionary's hash")
-    return {"dcz": from_zstd, "dcb": from_brotli}[coding](body[len(head):], dictionary)
-
-
-def from_zstd(frame, dictionary):
-    lib = codecs.zstd_library()
-    lib.ZSTD_createDCtx.restype = c_void_p
-    lib.ZSTD_decompress_usingDict.restype = c_size_t
-    lib.ZSTD_decompress_usingDict.argtypes = (c_void_p, c_void_p, c_size_t, c_char_p, c_size_t,
-                                              c_char_p, c_size_t)
-    lib.ZSTD_isError.argtypes = (c_size_t,)
-    lib.ZSTD_freeDCtx.argtypes = (c_void_p,)
-    context, target = lib.ZSTD_createDCtx(), ctypes.create_string_buffer(ROOM)
-    size = lib.ZSTD_decompress_usingDict(context, target, ROOM, frame, len(frame), dictionary,
-                                         len(dictionary))
-    lib.ZSTD_freeDCtx(context)
-    if lib.ZSTD_isError(size):
-        raise tools.BenchError("the dcz body is broken")
-    return target.raw[:size]
+    decoder = {"dcz": codecs.zstd_decode, "dcb": from_brotli}[coding]
+    return decoder(body[len(head):], dictionary)
 
 
 def from_brotli(stream, dictionary):

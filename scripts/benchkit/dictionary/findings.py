@@ -25,14 +25,17 @@ def ratios(sizes, case, over, under, **options):
     return [stats.ratio(tops[visit], bottoms[visit]) for visit in tops if bottoms.get(visit)]
 
 
-def bytes_of(sizes, name, most, way):
-    finding = f"{name}, {way}: bytes from the second page on, to br 5's"
-    found = ratios(sizes, name, way, BR)
+def at_most(most, finding, found):
+    """The verdict on ratios of bytes."""
+    bounds = {"below": most, "origin": verdict.AIM, "drift": verdict.NO_DRIFT}
     if not found:
-        return verdict.impossible(finding, f"at most {most}", "it was not run", below=most,
-                                  origin=verdict.AIM)
-    return verdict.judge(finding, found, f"at most {most}", below=most, origin=verdict.AIM,
-                         drift=verdict.NO_DRIFT)
+        return verdict.impossible(finding, f"at most {most}", "it was not run", **bounds)
+    return verdict.judge(finding, found, f"at most {most}", **bounds)
+
+
+def bytes_of(sizes, name, most, way):
+    return at_most(most, f"{name}, {way}: bytes from the second page on, to br 5's",
+                   ratios(sizes, name, way, BR))
 
 
 def release_bytes(sizes, release, way):
@@ -40,8 +43,7 @@ def release_bytes(sizes, release, way):
     finding = f"{release.title}, {way}: bytes of a {release.kind} release, to the br 11 sibling's"
     found = ratios(sizes, release.title, way, SIBLING)
     if not found:
-        return verdict.impossible(finding, f"at most {most}", "it was not run", below=most,
-                                  origin=verdict.AIM)
+        return at_most(most, finding, found)
     return verdict.exact(finding, *found, f"at most {most}", below=most, origin=verdict.AIM)
 
 
@@ -62,14 +64,8 @@ def first_page(sizes, name, finding, figure):
 
 def walked(walks, name):
     """Of a real browser's bytes from the second page on."""
-    most = MOST[name]
-    finding = f"{name}, {DCZ_HIGH}, walked by Chromium: bytes from the second page on, to br's"
-    found = ratios(walks, name, DCZ_HIGH, BR, figure="wire_bytes")
-    if not found:
-        return verdict.impossible(finding, f"at most {most}", "it was not run", below=most,
-                                  origin=verdict.AIM)
-    return verdict.judge(finding, found, f"at most {most}", below=most, origin=verdict.AIM,
-                         drift=verdict.NO_DRIFT)
+    return at_most(MOST[name], f"{name}, {DCZ_HIGH}, walked by Chromium: bytes from the second "
+                   "page on, to br's", ratios(walks, name, DCZ_HIGH, BR, figure="wire_bytes"))
 
 
 def judge(sizes, costs, walks):

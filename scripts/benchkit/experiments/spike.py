@@ -101,31 +101,41 @@ def one_pass(site, name, times, seconds, spans):
     httpd = serve(site, name, seconds)
     httpd.get(site.path, HEADERS)
     seen = site.replay(httpd, times, TIMEOUT * seconds)
-    logged = site.logged(httpd)
+    levels = [(one.at, one.level) for one in site.logged(httpd)]
+    rows = [{"variant": name, **row,
+             "recovery_s": round(recovery(seen, spans), 2) if row["phase"] == "after" else ""}
+            for row in rows_of(seen, levels, spans, times)]
+    return rows, points_of(seen, levels, max(end for _, end in spans.values()))
 
-    def levels_in(start, end):
-        return [one.level for one in logged if start <= one.at - seen.began < end]
 
-    rows = [{
-        "variant": name, "phase": phase, "seconds": round(end - start, 2),
+def in_span(levels, began, start, end):
+    return [level for at, level in levels if start <= at - began < end]
+
+
+def rows_of(seen, levels, spans, times):
+    """A row for each phase of a replay; `levels` are (seconds since the epoch, level)."""
+    return [{
+        "phase": phase, "seconds": round(end - start, 2),
         "arrivals": sum(start <= at < end for at in times),
         "failed_share": round(seen.failed_share(start, end), 4),
         "failed": seen.failures(start, end),
         **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95, 99)},
-        "level": stats.mean(levels_in(start, end), 2),
-        "level_least": min(levels_in(start, end), default=math.nan),
-        "cpu_share": seen.cpu_share(start, end), "foreign_share": seen.foreign_share,
-        "recovery_s": round(recovery(seen, spans), 2) if phase == "after" else ""}
+        "level": stats.mean(in_span(levels, seen.began, start, end), 2),
+        "level_least": min(in_span(levels, seen.began, start, end), default=math.nan),
+        "cpu_share": seen.cpu_share(start, end), "foreign_share": seen.foreign_share}
             for phase, (start, end) in spans.items()]
-    points = [{
+
+
+def points_of(seen, levels, total):
+    """The same over time, for the plot."""
+    return [{
         "at_s": round(start, 3),
         "responses_per_s": round(sum(start <= one.at < end for one in seen.responses)
                                  / (end - start), 1),
         "p50_ms": seen.percentile_ms(50, start, end),
         "failed_share": round(seen.failed_share(start, end), 4),
-        "level": stats.mean(levels_in(start, end), 2)}
-              for start, end in arrivals.bins(max(end for _, end in spans.values()), BINS)]
-    return rows, points
+        "level": stats.mean(in_span(levels, seen.began, start, end), 2)}
+            for start, end in arrivals.bins(total, BINS)]
 
 
 def recovery(seen, spans):
@@ -175,11 +185,12 @@ def judge_recovery(rows):
     return one
 
 
-def draw(run, over_time):
+def draw(run, over_time, colours):
+    """`over_time` is {server: points_of()}."""
     def curves(key, step=False):
         return [plot.Curve([row["at_s"] for row in over_time[name]],
                            [row[key] for row in over_time[name]], name, colour, step=step)
-                for name, colour in VARIANTS.items()]
+                for name, colour in colours.items()]
 
     plot.panels(run, "", "demand met, latency and level over time (last round)", "seconds", [
         plot.Panel("arrivals answered, per second", curves("responses_per_s")),
@@ -251,7 +262,7 @@ def run(run):
     run.save_table("limits", limits, "the largest spike that is survived")
     run.save_medians("summary", rows, ("variant", "phase"),
                      ("failed_share", "p50_ms", "p95_ms", "p99_ms", "cpu_share"))
-    draw(run, over_time)
+    draw(run, over_time, VARIANTS)
     spans = phases(max(watched(run, name) for name in VARIANTS), curve)
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"

@@ -6,10 +6,9 @@ plugin of PHP's, which compresses before httpd sees the page. Both have gzip 1 t
 has 6, and all get the spike of section 5.2.
 """
 
-import math
 import time
 
-from benchkit import arrivals, controller, machine, plot, rounds, stats, system_b, tools, verdict
+from benchkit import arrivals, controller, machine, plot, rounds, system_b, tools, verdict
 from benchkit.experiments import spike
 from benchkit.headline import Headline
 from benchkit.outcome import PAPER, Outcome
@@ -37,7 +36,6 @@ STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd
 COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP}
 FLOOR, CEILING = 1, spike.CEILING
 BEFORE, AFTER = 1.0, 1.0  # to the attack's length
-BINS = 40  # of the plot
 
 
 class Systems:
@@ -76,33 +74,6 @@ class Systems:
         return seen, trace.levels
 
 
-def in_span(levels, began, start, end):
-    return [level for at, level in levels if start <= at - began < end]
-
-
-def rows_of(seen, levels, spans):
-    return [{
-        "phase": phase, "seconds": round(end - start, 2),
-        "failed_share": round(seen.failed_share(start, end), 4),
-        "failed": seen.failures(start, end),
-        "arrivals": sum(start <= one.at < end for one in seen.responses)
-        + sum(start <= at < end for at in seen.missing),
-        **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95)},
-        "level": stats.mean(in_span(levels, seen.began, start, end), 2),
-        "level_least": min(in_span(levels, seen.began, start, end), default=math.nan),
-        "cpu_share": seen.cpu_share(start, end), "foreign_share": seen.foreign_share}
-            for phase, (start, end) in spans.items()]
-
-
-def points_of(seen, levels, total):
-    return [{"at_s": round(start, 3),
-             "responses_per_s": round(sum(start <= one.at < end for one in seen.responses)
-                                      / (end - start), 1),
-             "p50_ms": seen.percentile_ms(50, start, end),
-             "level": stats.mean(in_span(levels, seen.began, start, end), 2)}
-            for start, end in arrivals.bins(total, BINS)]
-
-
 def measure(run, systems):
     """(rows of each system, phase and round, points over time of the last round)."""
     seconds = run.scale.seconds
@@ -117,8 +88,8 @@ def measure(run, systems):
         times = arrivals.poisson(curve, spike.NEAR * capacity[number], total, seed=number)
         seen, levels = systems.replay(name, times)
         rows += [{"round": number, "system": name, "capacity": round(capacity[number], 1), **row}
-                 for row in rows_of(seen, levels, spans)]
-        over_time[name] = points_of(seen, levels, total)
+                 for row in spike.rows_of(seen, levels, spans, times)]
+        over_time[name] = spike.points_of(seen, levels, total)
     calibrated.stop()
     return rows, over_time
 
@@ -143,18 +114,6 @@ def judge(rows):
         below=1.25)]
 
 
-def draw(run, over_time):
-    def curves(key, step=False):
-        return [plot.Curve([row["at_s"] for row in points], [row[key] for row in points], name,
-                           COLOURS[name], step=step) for name, points in over_time.items()]
-
-    plot.panels(run, "", "demand met, latency and level over time (last round)", "seconds", [
-        plot.Panel("responses per second", curves("responses_per_s")),
-        plot.Panel("median latency, ms", curves("p50_ms"), log=True),
-        plot.Panel("gzip level", curves("level", step=True),
-                   limits={"bottom": 0, "top": CEILING + 0.5})])
-
-
 def run(run):
     systems = Systems(run)
     rows, over_time = measure(run, systems)
@@ -163,7 +122,7 @@ def run(run):
                      ("failed_share", "p50_ms", "p95_ms", "level", "cpu_share"))
     run.save_table("time", [{"system": name, **row} for name, points in over_time.items()
                             for row in points])
-    draw(run, over_time)
+    spike.draw(run, over_time, COLOURS)
     text = (f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
             f"Level {CEILING} in the module is saturated by "
             f"{several({row['capacity'] for row in rows})} pages of 120 KB a second; the load is "

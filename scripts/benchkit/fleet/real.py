@@ -31,18 +31,12 @@ def start_redis(run):
     """A redis of the run on the load's CPU; its port."""
     folder = run.folder("redis")
     port = server.free_port()
-    process = run.start([tools.find("redis-server"), "--port", str(port), "--bind", "127.0.0.1",
-                         "--save", "", "--appendonly", "no", "--dir", str(folder), "--maxmemory",
-                         str(store_bytes(run)), "--maxmemory-policy", "allkeys-lru"],
-                        folder / "output.log", cpu=run.load_cpu)
-
-    def answers():
-        return b"Ready to accept" in (folder / "output.log").read_bytes()
-
-    tools.wait_for(lambda: answers() or process.poll() is not None, PATIENCE)
-    if not answers():
-        raise tools.BenchError("redis-server did not start: "
-                               + tools.last_line((folder / "output.log").read_text()))
+    log = folder / "output.log"
+    run.start_until(
+        lambda _: b"Ready to accept" in log.read_bytes(),
+        [tools.find("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+         "--appendonly", "no", "--dir", str(folder), "--maxmemory", str(store_bytes(run)),
+         "--maxmemory-policy", "allkeys-lru"], log, PATIENCE, run.load_cpu)
     return port
 
 
