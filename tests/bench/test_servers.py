@@ -78,6 +78,17 @@ def test_load_comes_over_the_protocol_of_its_leg(module, tmp_path, httpd, http2,
         assert pages[-seen["requests"]:] == [f"/page.html {protocol}"] * seen["requests"]
 
 
+def test_legs_over_tls_have_as_many_pages_as_each_other(monkeypatch):
+    """A handshake would be a larger part of a page, the longer that takes."""
+    legs = [rounds.Leg({"server": name}, types.SimpleNamespace(scheme=scheme, url=str), "/", b"")
+            for name, scheme in (("plain", "http"), ("fast", "https"), ("slow", "https"))]
+    counts = dict(zip([leg.name for leg in legs], (30, 20, 10)))
+    monkeypatch.setattr(load, "count_requests", lambda leg, *_: counts[leg.name])
+    monkeypatch.setattr(load, "h2load", lambda *_, requests, **options: requests)
+    generate = load.fixed_counts(types.SimpleNamespace(scale=run.Scale(1, 1)), legs, 4)
+    assert [generate(leg) for leg in legs] == [30, 20, 20]
+
+
 def test_every_server_that_it_names_is_there_and_has_a_version():
     """The tests install them: a configuration that one of them refuses would hide as missing."""
     for kind in (Nginx, Lighttpd, H2o, Caddy, Haproxy, Varnish):

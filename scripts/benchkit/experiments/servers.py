@@ -26,7 +26,7 @@ FIXED = ("one page of 120 KB, one CPU for the server and all behind it, closed l
 
 SCALES = {"smoke": Scale(1, 0.005), "quick": Scale(6, 0.1), "normal": Scale(10, 0.4),
           "full": Scale(20, 2)}
-SECONDS = {"smoke": 12, "quick": 75, "normal": 300, "full": 2200}
+SECONDS = {"smoke": 16, "quick": 95, "normal": 540, "full": 4300}
 ALONE = ("quick",)
 
 HEADLINE = Headline(
@@ -248,8 +248,8 @@ def run(run):
         "over HTTP/1.1 in a closed loop; every response was decoded and compared. Pages a second "
         f"are those of one CPU, at most {BOUND} ms at the 95th percentile. HAProxy and Varnish "
         "have an httpd behind them, whose CPU and memory are counted. Over TLS each client makes "
-        "one connection, whose handshake counts with its pages. A row without a level is "
-        "what the server does where compression is turned on and nothing else is said.",
+        "one connection, whose handshake counts with its pages; all have as many. A row without a "
+        "level is what the server does where compression is turned on and nothing else is said.",
         f"Prices: {prices[0]:g} for an hour of one CPU, {prices[1]:g} for a gigabyte "
         "(--price-cpu-hour, --price-gb).",
         *(f"Not measured: {note}." for note in notes)])
