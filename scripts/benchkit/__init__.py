@@ -29,6 +29,7 @@ capture    frames, off an interface
 visit      a pipelined visit of a page, captured
 download   first byte and whole page through links
 
+http1      responses out of a stream
 load       wrk (closed loop) and h2load (also open loop), their output parsed
 arrivals   random arrivals that follow a curve; curves of access logs
 replay     arrivals sent to a server, an open loop

@@ -17,7 +17,7 @@ import select
 import socket
 import time
 
-from benchkit import arrivals, sample, stats
+from benchkit import arrivals, http1, sample, stats
 from benchkit.replay import CLOCK, Replayed, Response, cpu_share, foreign_share
 
 KEPT = 64  # connections that are open before the first client comes
@@ -86,65 +86,6 @@ class Seen:
             [one.at for one in self.results if one.delay > late], self.foreign_share)
 
 
-class Answer:
-    """A response as it comes in: feed() it until it says that it is whole."""
-
-    def __init__(self):
-        self.status, self.bytes, self.keeps = 0, 0, True
-        self.head, self.body = b"", None  # body: what is left of it, or of a chunk
-        self.chunked = False
-
-    def feed(self, data):
-        """Whether the response is whole; ValueError where it is none."""
-        self.bytes += len(data)
-        if self.body is None:
-            self.head += data
-            head, end, data = self.head.partition(b"\r\n\r\n")
-            if not end:
-                return False
-            self.begin(head.lower())
-            self.head = b""
-        if self.chunked:
-            return self.feed_chunks(data)
-        self.body -= len(data)
-        return self.body <= 0
-
-    def begin(self, head):
-        lines = head.split(b"\r\n")
-        self.status = int(lines[0].split(b" ", 2)[1])
-        fields = dict(line.split(b":", 1) for line in lines[1:])
-        self.keeps = b"close" not in fields.get(b"connection", b"")
-        self.chunked = b"chunked" in fields.get(b"transfer-encoding", b"")
-        if not self.chunked and b"content-length" not in fields:
-            raise ValueError("a response that only the end of the connection ends")
-        self.body = 0 if self.chunked else int(fields[b"content-length"])
-
-    def feed_chunks(self, data):
-        """`body` is what a chunk, with its line's end, still lacks; 0 where a size comes next."""
-        data = self.head + data
-        place = 0
-        while True:
-            if self.body > 0:
-                step = min(self.body, len(data) - place)
-                self.body -= step
-                place += step
-                if self.body > 0:
-                    self.head = b""
-                    return False
-            end = data.find(b"\r\n", place)
-            if end < 0:
-                self.head = data[place:]
-                return False
-            size = int(data[place:end].split(b";")[0], 16)
-            if size == 0:
-                if len(data) >= end + 4:
-                    return True
-                self.head = data[place:]
-                return False
-            self.body = size + 2
-            place = end + 2
-
-
 @dataclasses.dataclass(eq=False)
 class Request:
     """One of a visit's requests, on its way."""
@@ -168,14 +109,21 @@ class Connection:
         self.connected = False
         self.used = False  # whether it has carried a response before
         self.request, self.answer, self.pending = None, None, b""
+        self.bytes = 0  # of the answer so far
 
     def carry(self, request, text):
-        self.request, self.answer, self.pending = request, Answer(), text
+        self.request, self.answer, self.pending = request, http1.Responses(), text
+        self.bytes = 0
         request.connection = self
 
     def send(self):
         if self.pending:
             self.pending = self.pending[self.socket.send(self.pending):]
+
+    def feed(self, data):
+        """Whether the answer is whole; ValueError where it is none."""
+        self.bytes += len(data)
+        return any([whole for _, whole in self.answer.feed(data)])
 
 
 class Clients:
@@ -237,13 +185,13 @@ class Clients:
 
     def broken(self, connection):
         """The connection has failed, or its end came before a response's."""
-        request, answer = connection.request, connection.answer
+        request = connection.request
         self.close(connection)
         if request is None:
             return
         connection.request = request.connection = None
         # A server may close a kept connection at any time; then a browser asks on another.
-        if connection.used and answer.bytes == 0:
+        if connection.used and connection.bytes == 0:
             self.again.append(request)
         else:
             self.failed(request)
@@ -283,7 +231,7 @@ class Clients:
             self.broken(connection)
             return
         try:
-            whole = connection.answer.feed(data)
+            whole = connection.feed(data)
         except ValueError:
             self.broken(connection)
             return
@@ -293,12 +241,12 @@ class Clients:
     def answered(self, connection):
         request, answer = connection.request, connection.answer
         request.connection, connection.request, connection.used = None, None, True
-        if answer.keeps:
+        if b"close" not in answer.fields.get(b"connection", b""):
             self.free.append(connection)
         else:
             self.close(connection)
         if 200 <= answer.status < 300:
-            self.finish(request, self.clock() - request.began, answer.bytes)
+            self.finish(request, self.clock() - request.began, connection.bytes)
         else:
             self.failed(request)
 

@@ -87,6 +87,18 @@ def lying_bars(axes, names, figures, **options):
     axes.barh(names, middles, xerr=errors, error_kw={"lw": 0.8}, **options)
 
 
+def grouped_bars(axes, groups, series):
+    """Bars side by side in each group; `series` is {label: (colour, (middle, low, high) of each)}.
+    """
+    width = 0.8 / len(series)
+    places = range(len(groups))
+    for index, (label, (colour, figures)) in enumerate(series.items()):
+        shift = (index - (len(series) - 1) / 2) * width
+        bars(axes, [place + shift for place in places], figures, width=width, label=label,
+             color=colour)
+    axes.set_xticks(places, groups)
+
+
 def thin(points):
     """The (x, y) of which none is too near to the last one to be seen beside it."""
     points = list(points)

@@ -107,18 +107,20 @@ def wait_until_idle(roots):
     tools.wait_for(is_idle, IDLE_PATIENCE)
 
 
-class MemoryPeak:
-    """The largest memory_kb() seen while in the with statement."""
+class Watch:
+    """Has a thread call look() every so many seconds while in the with statement, and at its end."""
 
-    def __init__(self, pids):
-        self.pids = pids
-        self.peak = 0
+    def __init__(self, interval):
+        self._interval = interval
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
+    def look(self):
+        raise NotImplementedError
+
     def _watch(self):
-        while not self._stop.wait(MEMORY_INTERVAL):
-            self.peak = max(self.peak, memory_kb(self.pids))
+        while not self._stop.wait(self._interval):
+            self.look()
 
     def __enter__(self):
         self._thread.start()
@@ -127,6 +129,17 @@ class MemoryPeak:
     def __exit__(self, *problem):
         self._stop.set()
         self._thread.join()
+        self.look()
+
+
+class MemoryPeak(Watch):
+    """The largest memory_kb() seen."""
+
+    def __init__(self, pids):
+        super().__init__(MEMORY_INTERVAL)
+        self.pids, self.peak = pids, 0
+
+    def look(self):
         self.peak = max(self.peak, memory_kb(self.pids))
 
 

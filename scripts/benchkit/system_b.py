@@ -6,9 +6,8 @@ httpd is without this module. The position is read from elasticd's file as any p
 import contextlib
 import pathlib
 import struct
-import threading
 
-from benchkit import fpm, position, replay, server, site, tools
+from benchkit import fpm, position, replay, sample, server, site, tools
 
 NAME = "elastic.position"
 POLL = 0.05  # seconds between two looks at the position
@@ -48,29 +47,19 @@ class Elasticd:
         return None
 
 
-class Trace:
+class Trace(sample.Watch):
     """The level over time, of a block's duration: (seconds since the epoch, level)."""
 
     def __init__(self, daemon, floor, ceiling, clock):
+        super().__init__(POLL)
         self.levels = []
         self._of = lambda share: floor + share * (ceiling - floor)
         self._daemon, self._clock = daemon, clock
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
 
-    def _watch(self):
-        while not self._ended.wait(POLL):
-            share = self._daemon.share()
-            if share is not None:
-                self.levels.append((self._clock(), self._of(share)))
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *problem):
-        self._ended.set()
-        self._thread.join()
+    def look(self):
+        share = self._daemon.share()
+        if share is not None:
+            self.levels.append((self._clock(), self._of(share)))
 
 
 def plugin_site(run, dynamic, daemon, floor, ceiling):

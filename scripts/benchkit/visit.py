@@ -14,7 +14,7 @@ import socket
 import time
 import zlib
 
-from benchkit import net, tools
+from benchkit import http1, net, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
@@ -43,53 +43,6 @@ class Orders:
     delayed: bool = False  # acknowledge late from the start, as systems of the source's time did
 
 
-class Response:
-    """A parser of one response after another out of a stream, that waits for no whole piece."""
-
-    def __init__(self):
-        self.gzip = False  # whether the present body is encoded
-        self._data = b""
-        self._parser = self._parse()
-
-    def feed(self, data):
-        """Takes bytes; gives (body bytes, whether its response is complete) as they come."""
-        self._data += data
-        while (found := next(self._parser)) is not None:
-            yield found
-
-    def _parse(self):
-        """Yields what feed() gives, and None where it needs more bytes."""
-        while True:
-            head = yield from self._until(b"\r\n\r\n")
-            if not head.startswith(b"HTTP/1.1 200"):
-                raise RuntimeError(head.split(b"\r\n")[0].decode("latin-1"))
-            self.gzip = re.search(rb"(?i)\r\ncontent-encoding: *gzip", head) is not None
-            length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-            if length:
-                yield from self._body(int(length.group(1)))
-            else:
-                while size := int((yield from self._until(b"\r\n")).split(b";")[0], 16):
-                    yield from self._body(size)
-                    yield from self._until(b"\r\n")
-                yield from self._until(b"\r\n")  # no trailers are asked for
-            yield b"", True
-
-    def _until(self, end):
-        """The bytes before `end`, which is dropped with them."""
-        while end not in self._data:
-            yield None
-        found, _, self._data = self._data.partition(end)
-        return found
-
-    def _body(self, left):
-        while left:
-            while not self._data:
-                yield None
-            piece, self._data = self._data[:left], self._data[left:]
-            left -= len(piece)
-            yield piece, False
-
-
 class Visit:
     def __init__(self, orders):
         self.orders = orders
@@ -102,6 +55,7 @@ class Visit:
         self.text = b""
         self.first_text = None  # decoded bytes, and links, that the first piece of the page held
         self.first_links = 0
+        self.responses = http1.Responses()
         self.decoder = zlib.decompressobj(31)
         self.started = time.time()
 
@@ -126,6 +80,16 @@ class Visit:
             # The kernel goes back to acknowledging at once; it must be set again and again.
             connection.setsockopt(socket.IPPROTO_TCP, TCP_QUICKACK, 0)
 
+    def take(self, data):
+        """Reads what comes of the responses."""
+        self.payload += len(data)
+        for piece, complete in self.responses.feed(data):
+            if self.responses.status != 200:
+                raise RuntimeError(f"the server answered {self.responses.status}")
+            if self.complete == 0:
+                self.take_page(piece, self.responses.fields.get(b"content-encoding") == b"gzip")
+            self.complete += complete
+
     def take_page(self, piece, encoded):
         """Reads a piece of the page, and asks for the images that it shows."""
         self.page_bytes += len(piece)
@@ -149,7 +113,6 @@ class Visit:
             self.acknowledge_late(connection)
             self.ask(orders.path)
             self.send(connection, force=True)
-            responses = Response()
             deadline = time.monotonic() + PATIENCE
             while self.complete < 1 + orders.images:
                 if time.monotonic() > deadline:
@@ -160,11 +123,7 @@ class Visit:
                     if not data:
                         raise RuntimeError("the server closed the connection")
                     self.acknowledge_late(connection)
-                    self.payload += len(data)
-                    for piece, complete in responses.feed(data):
-                        if self.complete == 0:
-                            self.take_page(piece, responses.gzip)
-                        self.complete += complete
+                    self.take(data)
                 self.send(connection)
             self.ended = time.time()
 
@@ -224,7 +183,7 @@ class Visitor:
         wanted = Orders(server.address, server.port, path, **orders)
         try:
             seen = self.thread.submit(captured, wanted).result()
-        except (OSError, RuntimeError, zlib.error) as problem:
+        except (OSError, RuntimeError, ValueError, zlib.error) as problem:
             raise tools.BenchError(f"a visit failed: {problem}") from None
         if seen["largest_frame"] > net.MTU + 14:
             raise tools.BenchError(f"a frame of {seen['largest_frame']} bytes was captured: the "

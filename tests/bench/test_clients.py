@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from benchkit import clients, run, site
+from benchkit import clients, http1, run, site
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -19,18 +19,34 @@ SIZED = b"HTTP/1.1 200 OK\r\ncontent-LENGTH: 4\r\n\r\nbody"
 @pytest.mark.parametrize("text", [CHUNKED, SIZED, SIZED.replace(b"4", b"0")[:-4]])
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
 def test_answer_is_whole_at_its_last_byte(text, piece):
-    answer = clients.Answer()
-    pieces = [text[start:start + piece] for start in range(0, len(text), piece)]
-    assert [answer.feed(one) for one in pieces] == [False] * (len(pieces) - 1) + [True]
-    assert (answer.status, answer.bytes, answer.keeps) == (200, len(text), True)
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        one = clients.Connection(listener.getsockname())
+        with one.socket:
+            one.carry(types.SimpleNamespace(), b"")
+            pieces = [text[start:start + piece] for start in range(0, len(text), piece)]
+            assert [one.feed(data) for data in pieces] == [False] * (len(pieces) - 1) + [True]
+            assert (one.answer.status, one.bytes) == (200, len(text))
 
 
-def test_answer_that_closes_and_answer_without_a_length():
-    answer = clients.Answer()
-    assert answer.feed(SIZED.replace(b"\r\n\r\n", b"\r\nConnection: Close\r\n\r\n"))
-    assert not answer.keeps
+@pytest.mark.parametrize("text", [b"HTTP/1.1 200 OK\r\n\r\n", b"nonsense\r\n\r\n",
+                                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"])
+def test_what_is_no_response_or_has_no_end_is_an_error(text):
     with pytest.raises(ValueError):
-        clients.Answer().feed(b"HTTP/1.1 200 OK\r\n\r\n")
+        list(http1.Responses().feed(text))
+
+
+def test_connection_that_the_server_is_to_close_is_not_used_again():
+    closing = SIZED.replace(b"\r\n\r\n", b"\r\nConnection: Close\r\n\r\n")
+    peers = []
+
+    def behave(connection, _):
+        peers.append(connection.getpeername())
+        connection.sendall(closing)
+
+    visits = [clients.Visit(0.002 * number, "/") for number in range(3 * clients.KEPT)]
+    seen, _ = results(behave, visits)
+    assert not any(one.lost for one in seen.results)
+    assert len(set(peers)) == len(visits)
 
 
 @contextlib.contextmanager

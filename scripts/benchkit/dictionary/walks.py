@@ -1,7 +1,6 @@
 """Visits, page by page: what each takes of bytes and of the server's CPU."""
 
 import contextlib
-import time
 
 from benchkit import rounds, sample, stats, tools
 from benchkit.dictionary import codecs, servers, wiki
@@ -120,11 +119,10 @@ def cost(run, cases, made, has_dcb):
     for number, (case, way) in rounds.interleaved(run, legs):
         httpd = made.of(way)
         pids = sample.family(httpd.pids, sample.read_parents())
-        before = (time.monotonic(), sample.cpu_of(pids), sample.process_seconds(run.server_cpu))
+        before = sample.clocks(httpd, pids)
         pages = walk(run, case, way, httpd)
-        elapsed, cpu, everyone = (now - then for now, then in zip(
-            (time.monotonic(), sample.cpu_of(pids), sample.process_seconds(run.server_cpu)),
-            before))
+        elapsed, cpu, everyone = (now - then for now, then
+                                  in zip(sample.clocks(httpd, pids), before))
         for page in sorted({page for page, _ in pages}):
             mine = [seconds for at, seconds in pages if at == page]
             rows.append({"case": case.name, "way": way.name, "page": page, "round": number,

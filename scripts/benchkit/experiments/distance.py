@@ -73,14 +73,11 @@ def draw(run, rows):
     spread = stats.intervals(rows, ("link", "setup"), ("last_byte_ms",))
     names = list(dict.fromkeys(row["link"] for row in rows))
     colours = (plot.IDENTITY, plot.GZIP, plot.KEPT, plot.THRESHOLD, plot.BR)
-    width = 0.8 / len(SETUPS)
     with plot.figure(run, "", "time of a page over a long way", 1, 8, 3.6) as axes_:
         axes, = axes_
-        for index, (setup, colour) in enumerate(zip(SETUPS, colours)):
-            plot.bars(axes, [place + (index - 2) * width for place in range(len(names))],
-                      [spread[name, setup]["last_byte_ms"] for name in names], width=width,
-                      label=setup, color=colour)
-        axes.set_xticks(range(len(names)), names)
+        plot.grouped_bars(axes, names, {
+            setup: (colour, [spread[name, setup]["last_byte_ms"] for name in names])
+            for setup, colour in zip(SETUPS, colours)})
         axes.set_ylabel("ms from the connection to the last byte")
         axes.legend()
 

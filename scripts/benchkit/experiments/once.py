@@ -56,26 +56,20 @@ def draw(run, costed, churned, improved):
     with plot.figure(run, "", "what a response costs, what is found again, what idle time makes "
                      "smaller", 3, 12, 3.8) as (costs, found, smaller):
         groups = (cost.ONE, cost.HUNDRED)
-        width = 0.8 / len(SETUPS)
-        for index, name in enumerate(SETUPS):
-            plot.bars(costs, [place + (index - 2) * width for place in range(len(groups))],
-                      [spread[name, pages][overhead.STEADY] for pages in groups], width=width,
-                      label=name, color=COLOURS[name])
-        costs.set_xticks(range(len(groups)), groups)
+        plot.grouped_bars(costs, groups, {
+            name: (COLOURS[name], [spread[name, pages][overhead.STEADY] for pages in groups])
+            for name in SETUPS})
         costs.set(yscale="log", ylabel="CPU µs per response, the proxy's")
         costs.legend(fontsize=6)
         found.bar(["here", "Belady's"],
                   [100 * churned["hit_share"], 100 * churned["best_share"]],
                   color=(plot.KEPT, plot.IDENTITY))
         found.set_ylabel("% of requests found again")
-        places = range(len(improved))
-        for offset, key, label, colour in ((-0.2, "first_bytes", "at first", plot.GZIP),
-                                           (0.2, "bytes", "after idle time", plot.KEPT)):
-            smaller.bar([place + offset for place in places],
-                        [stats.ratio(row[key], row["stock_bytes"]) for row in improved], 0.4,
-                        label=label, color=colour)
+        plot.grouped_bars(smaller, [row["clients"] for row in improved], {
+            label: (colour, [(stats.ratio(row[key], row["stock_bytes"]),) * 3 for row in improved])
+            for label, colour, key in (("at first", plot.GZIP, "first_bytes"),
+                                       ("after idle time", plot.KEPT, "bytes"))})
         smaller.axhline(1, color=plot.BR, lw=1)
-        smaller.set_xticks(places, [row["clients"] for row in improved])
         smaller.set_ylabel("bytes, to mod_deflate 6's")
         smaller.legend(fontsize=6)
 

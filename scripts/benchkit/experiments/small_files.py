@@ -65,21 +65,17 @@ def draw(run, names, rows, middle):
     spread = stats.intervals(rows, ("file", "variant"), ("rate",))
     with plot.figure(run, "", "requests per second and client (bars), bytes (areas)",
                      width=9) as (axes,):
-        width = 0.8 / len(VARIANTS)
-        places = range(len(names))
         traffic = axes.twinx()
         traffic.set_zorder(axes.get_zorder() - 1)
         axes.patch.set_visible(False)
         traffic.grid(False)
-        for index, (variant, (label, colour)) in enumerate(VARIANTS.items()):
-            rates = [stats.scaled(spread[name, variant]["rate"], 1 / CLIENTS) for name in names]
-            shift = (index - (len(VARIANTS) - 1) / 2) * width
-            plot.bars(axes, [place + shift for place in places], rates, width=width,
-                      color=colour, label=label)
+        plot.grouped_bars(axes, [name.partition(".")[0] for name in names], {
+            label: (colour, [stats.scaled(spread[name, variant]["rate"], 1 / CLIENTS)
+                             for name in names])
+            for variant, (label, colour) in VARIANTS.items()})
         for variant in ("identity", "kept"):
             sent = [middle[name, variant]["sent_bytes"] / corpus.KB for name in names]
-            traffic.fill_between(places, sent, color=VARIANTS[variant][1], alpha=0.2, lw=0)
-        axes.set_xticks(places, [name.partition(".")[0] for name in names])
+            traffic.fill_between(range(len(names)), sent, color=VARIANTS[variant][1], alpha=0.2, lw=0)
         axes.set(yscale="log", xlabel="file", ylabel="requests per second and client (bars)")
         traffic.set(yscale="log", ylabel="KB sent per response (areas: identity, kept gzip)")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=len(VARIANTS), fontsize=8)

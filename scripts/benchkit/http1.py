@@ -1,0 +1,55 @@
+"""HTTP/1.1 responses out of a stream, in pieces as they come."""
+
+
+class Responses:
+    """A parser of one response after another; `status` and `fields` are the present one's."""
+
+    def __init__(self):
+        self.status, self.fields = 0, {}  # names and values in small letters
+        self._data = bytearray()
+        self._parser = self._parse()
+
+    def feed(self, data):
+        """Takes bytes; gives (body bytes, whether its response is complete) as they come.
+
+        ValueError where that is no response, or one that only the connection's end would end.
+        """
+        self._data += data
+        while (found := next(self._parser)) is not None:
+            yield found
+
+    def _parse(self):
+        """Yields what feed() gives, and None where it needs more bytes."""
+        while True:
+            first, *lines = (yield from self._until(b"\r\n\r\n")).lower().split(b"\r\n")
+            _, status, *_ = first.split(b" ")
+            self.status = int(status)
+            self.fields = {name: value.strip() for name, _, value in
+                           (line.partition(b":") for line in lines)}
+            if b"chunked" in self.fields.get(b"transfer-encoding", b""):
+                while size := int((yield from self._until(b"\r\n")).split(b";")[0], 16):
+                    yield from self._body(size)
+                    yield from self._until(b"\r\n")
+                yield from self._until(b"\r\n")  # no trailers are asked for
+            elif b"content-length" in self.fields:
+                yield from self._body(int(self.fields[b"content-length"]))
+            else:
+                raise ValueError("a response that only the end of the connection ends")
+            yield b"", True
+
+    def _until(self, end):
+        """The bytes before `end`, which is dropped with them."""
+        while (place := self._data.find(end)) < 0:
+            yield None
+        found = bytes(self._data[:place])
+        del self._data[:place + len(end)]
+        return found
+
+    def _body(self, left):
+        while left:
+            while not self._data:
+                yield None
+            piece = self._data[:left]
+            del self._data[:left]
+            left -= len(piece)
+            yield piece, False
