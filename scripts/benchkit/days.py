@@ -35,12 +35,13 @@ def interval_of(seconds, per_hour):
     return min(LONGEST, max(controller.INTERVAL, round(10 * seconds / HOURS / per_hour) / 10))
 
 
-def measure(run, site, variants, interval, curve=arrivals.DAY, days=0):
+def measure(run, site, variants, interval, curve=arrivals.DAY, days=0,
+            is_enough=lambda hours, whole: False):
     """(rows of each hour, rows of each day); the peak is a share of the first variant's CPU."""
     seconds = run.scale.seconds
     calibrated = next(iter(variants.values())).serve(site, interval)
     hours, whole, capacity, times = [], [], {}, {}
-    for number, name in rounds.interleaved(run, variants, days):
+    for number, name in rounds.interleaved(run, variants, days, lambda: is_enough(hours, whole)):
         if number not in capacity:
             # Anew for each round: a machine that has become slower has no CPU left over at this
             # load.

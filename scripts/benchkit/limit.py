@@ -11,7 +11,7 @@ PERIOD = 100_000  # microseconds; the kernel's default
 
 
 def folder_of_this_process(hierarchy, text):
-    """Where its group is, by the text of its /proc/PID/cgroup; hierarchy "" is that of version 2."""
+    """Where its group is, by the text of /proc/PID/cgroup; hierarchy "" is that of version 2."""
     return next(ROOT / hierarchy / path.lstrip("/") for _, names, path in
                 (line.split(":", 2) for line in text.splitlines())
                 if hierarchy in names.split(","))
@@ -37,7 +37,8 @@ class Group:
                     with open(folder / name, "r+", encoding="ascii") as file:  # makes none
                         file.write(str(value))
         except (OSError, StopIteration) as problem:
-            raise tools.BenchError(f"no control group with a limit can be made: {problem}") from None
+            raise tools.BenchError(
+                f"no control group with a limit can be made: {problem}") from None
 
     @contextlib.contextmanager
     def holding(self, pids):

@@ -84,7 +84,8 @@ def describe(run, *load_tools, where=None):
               f"server on CPU {run.server_cpu}, load on CPU {run.load_cpu}",
               where or (f"link {run.link}, MTU 1500" if run.link else "loopback")]
     of_length = f" of {run.scale.seconds:g} s a leg" if run.scale.seconds else ""
-    rounds = "1 round" if run.scale.rounds == 1 else f"{run.scale.rounds} interleaved rounds"
+    count = run.rounds or run.scale.rounds
+    rounds = "1 round" if count == 1 else f"{count} interleaved rounds"
     layout.append(f"{rounds}{of_length}, medians")
     run.machine = {"machine": hardware, "versions": versions, "layout": layout}
     return "; ".join([hardware, *versions, *layout]) + "."

@@ -43,7 +43,8 @@ def save(run, outcome, experiment, command, seconds, begun=None):
     facts = {
         "name": run.name, "title": experiment.SUMMARY, "source": experiment.SOURCE,
         "fixed": getattr(experiment, "FIXED", ""), "command": command, "seconds": round(seconds),
-        "when": time.strftime("%Y-%m-%d %H:%M %Z"), "rounds": run.scale.rounds, "begun": begun,
+        "when": time.strftime("%Y-%m-%d %H:%M %Z"), "begun": begun,
+        "rounds": run.rounds or run.scale.rounds,
         **run.machine,
         "machine_speed": figures, "paragraph": paragraph,
         "conditions": [*outcome.conditions, *machine_speed.unsteady(figures)],

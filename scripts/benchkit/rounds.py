@@ -8,6 +8,7 @@ after one response of it has been decoded and compared with the body that was me
 from __future__ import annotations
 
 import dataclasses
+import time
 import zlib
 
 from benchkit import codecs, sample, stats, tools
@@ -87,25 +88,35 @@ def check(leg):
     return len(body)
 
 
-def measure(run, legs, generate):
+def measure(run, legs, generate, is_enough=lambda rows: False):
     """The rows of the raw table: every leg in every round, under the load `generate(leg)`."""
     sizes = {leg.name: check(leg) for leg in legs}
-    return [{**leg.labels, "round": number, "body_bytes": len(leg.body),
-             "sent_bytes": sizes[leg.name], **sample.measure(leg.server, generate, leg)}
-            for number, leg in interleaved(run, legs)]
+    rows = []
+    for number, leg in interleaved(run, legs, is_enough=lambda: is_enough(rows)):
+        rows.append({**leg.labels, "round": number, "body_bytes": len(leg.body),
+                     "sent_bytes": sizes[leg.name], **sample.measure(leg.server, generate, leg)})
+    return rows
 
 
-def interleaved(run, legs, rounds=None):
+def interleaved(run, legs, rounds=None, is_enough=lambda: False):
     """(round, leg) of every leg in every round, every other round backwards.
 
-    What is done between two of them is reported as the run's progress.
+    Where the scale has a least number of rounds, that is the last which is enough, or after which
+    the budget has no time for another. What is done between two legs is reported as the run's
+    progress.
     """
-    legs = list(legs)
-    rounds = rounds or run.scale.rounds
+    legs, least, began = list(legs), run.scale.least, time.monotonic()
+    rounds, time_left = rounds or run.scale.rounds, run.time_left() if least else 0
     for number in range(1, rounds + 1):
         for place, leg in enumerate(legs if number % 2 else reversed(legs), 1):
             yield number, leg
-            run.done((number - 1 + place / len(legs)) / rounds)
+            share = (number - 1 + place / len(legs)) / rounds
+            spent = (time.monotonic() - began) / time_left if time_left > 0 else 0
+            run.done(min(1, max(share, spent)))
+        run.rounds = max(run.rounds, number)
+        one = (time.monotonic() - began) / number
+        if least and number >= least and (one > run.time_left() or is_enough()):
+            return
 
 
 def remarks(rows, by=""):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import types
 
 from benchkit import corpus, stats, tools
@@ -24,7 +26,8 @@ PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes wel
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """How long a run takes: every leg is measured `rounds` times for `seconds`.
+    """How long a run takes: every leg is measured `rounds` times for `seconds`; where `least` is
+    given, so many times may do, see rounds.interleaved().
 
     What else an experiment scales by is 0 where it takes all there is.
     """
@@ -35,6 +38,7 @@ class Scale:
     sites: int = 0
     pages: int = 4  # of each site
     stock: tuple = tuple(range(1, 10))  # levels of mod_deflate
+    least: int = 0  # rounds
 
 
 # Of cli.py's options, those that a run outside of the command line needs.
@@ -45,9 +49,13 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 
 class Run:
-    """The context that an experiment works in; use it in a with statement."""
+    """The context that an experiment works in; use it in a with statement.
 
-    def __init__(self, name, scale, out, options=DEFAULTS, say=print, progress=None):
+    `budget` is how many seconds it is to take at most.
+    """
+
+    def __init__(self, name, scale, out, options=DEFAULTS, say=print, progress=None,
+                 budget=math.inf):
         self.name = name
         self.scale = scale
         self.out = pathlib.Path(out)
@@ -60,6 +68,8 @@ class Run:
         self.plots = {}  # {part: what plot.figure() says of it}
         self.machine = {"machine": "", "versions": [], "layout": []}  # machine.describe() says
         self.timer_lag = None  # what replay.py measured of h2load's timers on this machine
+        self.rounds = 0  # that were measured, of the part that has the most
+        self.budget, self._started = budget, time.monotonic()
         self._names = 0
         self._part = (0.0, 1.0)  # (where the present part of the experiment begins, its share)
         self._parts = 0.0  # the sum of the parts' shares
@@ -98,6 +108,10 @@ class Run:
         """A part of the experiment begins that takes this share of its time; done() is of it."""
         self._part = self._parts, share
         self._parts += share
+
+    def time_left(self):
+        """Seconds until the present part is to be done, by the budget."""
+        return self._started + sum(self._part) * self.budget - time.monotonic()
 
     def done(self, share):
         """Reports how much of the experiment, or of its part, is done, 0 to 1; no load runs now."""

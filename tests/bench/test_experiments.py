@@ -134,6 +134,16 @@ def test_all_of_them_take_no_longer_than_promised():
     """20 minutes, building the module and fetching the packages included; or a few."""
     assert sum(cli.planned("quick").values()) <= 19 * 60
     assert sum(cli.planned("smoke").values()) <= 180
+    assert sum(cli.planned("full").values()) <= 3 * 3600
+    assert sum(cli.planned("normal").values()) <= 1.8 * 3600
+
+
+@pytest.mark.parametrize("name", cli.experiment_names())
+def test_budgets_end_the_rounds(name):
+    """With --full there is a least number of rounds, and more of them than without."""
+    one = cli.load_experiment(name)
+    assert 0 < one.SCALES["full"].least < one.SCALES["full"].rounds
+    assert one.SECONDS["smoke"] < one.SECONDS["quick"] and one.SECONDS["normal"] < one.SECONDS["full"]
 
 
 def test_quick_run_of_all_says_what_it_leaves_out(fake, capsys, tmp_path):

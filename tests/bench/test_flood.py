@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from benchkit import clients, limit, run
+from benchkit import clients, limit, run, stats
 from benchkit.experiments import flood
 from benchkit.frontier import legs, pages
 from benchkit.tools import BenchError
@@ -51,6 +51,21 @@ def test_each_second_is_seen_beside_pages_of_the_same_size_before():
 def test_latency_is_back_where_three_seconds_running_are(after, expected):
     seconds = flood.each_second(results(after), SCALE)
     assert flood.back_after(seconds, SCALE.seconds) == expected
+
+
+@pytest.mark.parametrize("compression, expected", [(0, 2), (0.25, 3)])
+def test_queue_alone_takes_its_time(compression, expected):
+    """One CPU that does nothing but work: half a second more for each of the flood's remains."""
+    cost = {12: 0.45, 40: 0.9, 120: 2.05}  # to the mean page's, which takes 2 ms
+    scale, backs = flood.SCALES["quick"], []
+    for seed in range(1, 6):
+        free, found = 0.0, []
+        for visit in flood.visits(flood.BASE / 0.002, scale, seed):
+            free = max(free, visit.at) + 0.002 * (1 + compression) * cost[
+                pages.size_of(visit.path)] / sum(cost[size] * share for size, share in pages.SIZES)
+            found.append(clients.Result(visit, free - visit.at, 1, 1, 0.0))
+        backs.append(flood.back_after(flood.each_second(found, scale), scale.seconds))
+    assert stats.median(backs) == expected
 
 
 def test_what_is_lost_is_not_back():

@@ -163,8 +163,8 @@ def test_leg_that_is_overrun_is_left_out_of_higher_loads(monkeypatch):
     monkeypatch.setattr(passes.pages, "seconds_of_a_page", lambda *_: 0.01)
     rows, _, costs = passes.measure(
         types.SimpleNamespace(scale=types.SimpleNamespace(rounds=2, seconds=1, warm=1,
-                                                                calibration=1),
-                              done=lambda share: None),
+                                                                calibration=1, least=0),
+                              done=lambda share: None, rounds=0),
         made, [("php", 0.3), ("php", 0.6), ("php", 0.9)])
     assert [rate for name, rate in run if name == "slow"] == [30, 60, 60, 30]
     assert sorted(rate for name, rate in run if name == "default") == [30, 30, 60, 60, 90, 90]

@@ -119,10 +119,40 @@ def test_leg_that_is_not_as_meant(status, headers, body, says):
 
 def test_rounds_visit_every_leg_there_and_back_and_report_progress():
     done = []
-    one = types.SimpleNamespace(scale=run.Scale(3, 0), done=done.append)
+    one = types.SimpleNamespace(scale=run.Scale(3, 0), done=done.append, rounds=0)
     assert list(rounds.interleaved(one, "ab")) == [
         (1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "a"), (3, "b")]
     assert done == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
+
+
+@pytest.mark.parametrize("budget, narrow_from, expected", [
+    (100, 9, 5), (100, 3, 3), (100, 1, 2), (7.9, 9, 3), (8.1, 9, 4), (1, 9, 2)])
+def test_rounds_go_on_while_figures_vary_and_the_budget_lasts(
+        monkeypatch, tmp_path, budget, narrow_from, expected):
+    """A round takes two seconds: at least two of them are measured, at most five."""
+    now, steps, seen = [0.0], [], []
+    monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+    one = run.Run("x", run.Scale(5, 0, least=2), tmp_path, budget=budget,
+                  progress=types.SimpleNamespace(step=steps.append))
+    for number, _ in rounds.interleaved(one, "ab", is_enough=lambda: seen[-1] >= narrow_from):
+        seen.append(number)
+        now[0] += 1
+    assert seen[-1] == one.rounds == expected and len(seen) == 2 * expected
+    assert steps == sorted(steps) and steps[-1] <= 1
+    # Of the rounds, or of the budget, whichever is further.
+    assert steps[0] == pytest.approx(min(1, max(0.1, 1 / budget)))
+
+
+def test_each_part_has_its_share_of_the_budget(monkeypatch, tmp_path):
+    now = [0.0]
+    monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+    one = run.Run("x", run.Scale(1, 1), tmp_path, budget=100)
+    assert one.time_left() == 100
+    one.begin_part(0.25)
+    now[0] = 20
+    assert one.time_left() == 5
+    one.begin_part(0.5)
+    assert one.time_left() == 55
 
 
 def test_parts_of_a_run_share_its_progress(tmp_path):

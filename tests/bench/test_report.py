@@ -187,6 +187,13 @@ def test_agreement_with_the_source(interval, there, said):
     assert likeness(figure(*interval, there)) == said
 
 
+@pytest.mark.parametrize("interval, is_narrow", [
+    ((0.92, 1, 1.1), True), ((1.02, 1.1, 1.2), True), ((0.8, 1, 1.1), False),
+    ((0, 1, math.inf), False), ((0.5, 0.5, 0.5), True)])
+def test_interval_is_narrow_on_whatever_side_of_its_bound(interval, is_narrow):
+    assert HEADLINE.is_narrow([figure(*interval, ())]) == is_narrow
+
+
 def test_summary_has_a_line_for_each_question_and_each_verdict(results):
     lines = list(report.summary(results, ["one", "two"], {"two": "no wrk"}))
     assert len(lines) == 5 and lines[-1] == "two: not run: no wrk"

@@ -26,8 +26,8 @@ THERE = {"": "figure 3a, the share of sites up to each level, cumulated: 6 in th
 FIXED = "the pages of each site, zlib as mod_deflate calls it, one thread, the two prices"
 
 SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(6, 0, pages=2),
-          "normal": Scale(5, 0, pages=8), "full": Scale(5, 0, pages=30)}
-SECONDS = {"smoke": 3, "quick": 23, "normal": 200, "full": 1150}
+          "full": Scale(12, 0, least=3)}
+SECONDS = {"smoke": 3, "quick": 23, "normal": 110, "full": 190}
 
 HEADLINE = Headline("Does effort grow much from level 1 to 9, for a small gain in bytes?",
                     "Yes, by more than half.", "No, by less than half, or far more.", 1)

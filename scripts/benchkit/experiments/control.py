@@ -10,9 +10,8 @@ SUMMARY = "the same leg under two names: what difference the harness sees where 
 SOURCE = ""
 FIXED = "one page, gzip level 6, four clients: everything"
 
-SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "normal": Scale(40, 0.5),
-          "full": Scale(60, 1.5)}
-SECONDS = {"smoke": 2, "quick": 12, "normal": 50, "full": 200}
+SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "full": Scale(80, 0.5, least=40)}
+SECONDS = {"smoke": 2, "quick": 12, "normal": 50, "full": 100}
 
 HEADLINE = Headline("Does the harness see a difference where there is none?",
                     "No: A and A agree.", "Yes: A and A differ, and nothing finer can be decided.")

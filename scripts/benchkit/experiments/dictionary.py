@@ -36,10 +36,9 @@ class Scale(runs.Scale):
 SCALES = {
     "smoke": Scale(1, 0.001, site_pages=30, largest_kb=16, walk_pages=2),
     "quick": Scale(6, 0.02, visits=6, articles=120, walks=3),
-    "normal": Scale(10, 0.1, visits=6, articles=240, largest_kb=1024, walks=3),
-    "full": Scale(20, 0.5, visits=6, articles=500, largest_kb=1024, walks=6),
+    "full": Scale(20, 0.1, visits=6, articles=240, largest_kb=1024, walks=3, least=6),
 }
-SECONDS = {"smoke": 5, "quick": 170, "normal": 300, "full": 1500}
+SECONDS = {"smoke": 5, "quick": 170, "normal": 250, "full": 400}
 ALONE = ("quick",)
 
 HEADLINE = Headline(

@@ -15,8 +15,8 @@ import os
 import random
 import re
 
-from benchkit import (arrivals, clients, controller, limit, machine, plot, rounds, run, sample, stats,
-                      tools, verdict)
+from benchkit import (arrivals, clients, controller, limit, machine, plot, rounds, run, sample,
+                      stats, tools, verdict)
 from benchkit.frontier import legs, pages
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
@@ -41,12 +41,11 @@ LIMIT = 0.5  # CPUs that a control group may use
 WITHIN_LIMIT = f" in {LIMIT:g} CPUs"
 CHEAPEST, STOCK = "gzip 1", "mod_deflate 6"
 FEW = ("default", CHEAPEST, "mod_deflate 1", STOCK)
-LEGS = ("default", "step", "predict", CHEAPEST, "gzip 6", "mod_deflate 1", STOCK)
+LEGS = ("default", "predict", CHEAPEST, "mod_deflate 1", STOCK)
 SCALES = {"smoke": Scale(1, 0.2, before=0.3, after=0.4, legs=("default", CHEAPEST, STOCK)),
-          "quick": Scale(1, 3, before=3, after=6, legs=FEW),
-          "normal": Scale(4, 5, legs=LEGS, limited=("default", "mod_deflate 1", STOCK)),
-          "full": Scale(10, 5, legs=LEGS, after=20)}
-SECONDS = {"smoke": 5, "quick": 86, "normal": 900, "full": 2300}
+          "quick": Scale(1, 3, after=8, legs=FEW),
+          "full": Scale(8, 3, legs=LEGS, limited=("default", "mod_deflate 1", STOCK), least=2)}
+SECONDS = {"smoke": 5, "quick": 108, "normal": 420, "full": 820}
 
 KIND = "php"
 BASE, HEIGHT = 0.15, 10  # of the CPU that makes the pages; and times that
@@ -59,9 +58,8 @@ NO_MORE = 1 + verdict.MARGIN
 SMALL = 10  # lost requests of STOCK, below which it was no flood
 HEADLINE = Headline("Does the default lose no more of a flood's requests than the cheapest setup, "
                     "pinned?", "No more.", "More are lost.", 2)
-COLOURS = {"default": "#c2261f", "step": plot.KEPT, "predict": plot.THRESHOLD,
-           CHEAPEST: plot.GZIP, "gzip 6": plot.BR, "mod_deflate 1": plot.IDENTITY,
-           STOCK: "#7a4a10"}
+COLOURS = {"default": "#c2261f", "predict": plot.THRESHOLD, CHEAPEST: plot.GZIP,
+           "mod_deflate 1": plot.IDENTITY, STOCK: "#7a4a10"}
 
 LOG = """
 BufferedLogs On
@@ -276,7 +274,7 @@ def run(run):
     run.save_table("time", over_time)
     run.save_medians("summary", rows, ("leg",), ("lost", "lost_of_those_that_retry", "requests",
                                                  "worst_second_p50_ms", "back_s"))
-    draw(run, [row for row in over_time if row["round"] == scale.rounds])
+    draw(run, [row for row in over_time if row["round"] == run.rounds])
     lost = stats.medians(rows, ("leg",), ("lost", "back_s"))
     return Outcome(
         f"{machine.heading(run, 'php-fpm')}\n"
@@ -284,8 +282,9 @@ def run(run):
         f"uncompressed. The load goes from {BASE} of that CPU to {BASE * HEIGHT:g} for "
         f"{scale.seconds:g} s: {max(row['visits'] for row in rows)} visits in all, by "
         f"clients of all codings; in a control group with {LIMIT:g} CPUs the load is a share of "
-        f"those{unlimited and f' (left out: {unlimited})'}. Every other client gives up after {PATIENCE:g} s; the others ask "
-        f"again then, {TRIES} times in all. A visit without an answer is lost.\n"
+        f"those{unlimited and f' (left out: {unlimited})'}. Every other client gives up after "
+        f"{PATIENCE:g} s; the others ask again then, {TRIES} times in all. A visit without an "
+        "answer is lost.\n"
         "Lost in the median round: "
         + ", ".join(f"{one['lost']:g} {leg}" for (leg,), one in lost.items())
         + ". Seconds until back: "

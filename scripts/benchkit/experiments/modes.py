@@ -25,7 +25,6 @@ FIXED = "pages, arrivals and thresholds; what differs is the mode"
 class Scale(run.Scale):
     """Seconds are those of the day; rounds are of everything else."""
 
-    days: int = 1
     attack: float = 6  # seconds: mod_deflate's clients come to wait for more than two
     after: float = 0  # seconds that it is watched for after an attack, at least
     steady: float = 40  # seconds of each mode at each steady load
@@ -38,9 +37,8 @@ class Scale(run.Scale):
 SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, goal=0.1, levels=8, idle=0.05,
                          children=4),
           "quick": Scale(1, 48, only=3, steady=20, goal=6, levels=2, idle=10),
-          "normal": Scale(2, 240, only=3, after=spikes.WATCHED),
-          "full": Scale(3, 240, days=3, attack=10, after=spikes.WATCHED, steady=120, goal=10)}
-SECONDS = {"smoke": 12, "quick": 620, "normal": 2100, "full": 7500}
+          "full": Scale(3, 96, only=3, after=spikes.WATCHED, steady=20, levels=2, least=1)}
+SECONDS = {"smoke": 12, "quick": 620, "normal": 950, "full": 1350}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
 # that is promised there, and shows little in less.
 ALONE = ("quick",)
@@ -81,7 +79,7 @@ def measure_spikes(run, site):
                             interval=controller.DEFAULT_INTERVAL),
             spikes.Workload("files", file_site(run, page), FLOOD, day.ALL, ELASTIC, BYPASS,
                             FLOOD_LENGTH)):
-        run.begin_part(0.1)
+        run.begin_part(0.15)
         found, points, rates = spikes.measure(run, workload, names)
         rows, over_time = rows + found, over_time + points
         texts.append(describe(workload, rates))
@@ -93,17 +91,17 @@ def run(run):
     site = php_site(run)
     rows, over_time, loads = measure_spikes(run, site)
     spikes.draw(run, over_time)
-    run.begin_part(0.35)
+    run.begin_part(0.21)
     variants = dict(list(day.VARIANTS.items())[:max(scale.only, 2) if scale.only else None])
     interval = days.interval_of(scale.seconds, day.PER_HOUR)
-    hours, whole = days.measure(run, site, variants, interval, days=scale.days)
+    hours, whole = days.measure(run, site, variants, interval, days=1)
     days.draw(run, "day", "a day: position, CPU and latency", hours, variants, day.FIGURES)
     generator = generator_site(run, corpus.document(PAGE_BYTES, run), GOAL_LEAST)
     run.begin_part(0.2)
     steady = steady_state.measure(run, generator, scale.steady)
-    run.begin_part(0.1)
+    run.begin_part(0.07)
     reached = goals.measure(run, generator, scale.goal, goals.LEVELS[::scale.levels])
-    idle = controller_overhead.measure(run, scale.idle, scale.children, 0.05)
+    idle = controller_overhead.measure(run, scale.idle, scale.children, 0.07)
     for part, table, caption in (
             ("spikes", rows, "spikes"), ("spikes-time", over_time, ""), ("day", hours, ""),
             ("days", whole, "days"), ("steady-state", steady, "steady loads"),

@@ -35,12 +35,10 @@ SCALES = {
                    idle_seconds=1),
     "quick": Scale(6, 0.12, bodies=3000, requests=12000, store_bytes=1024 * KB, hot_pages=5,
                    idle_seconds=12),
-    "normal": Scale(10, 0.5, bodies=16000, requests=80000, store_bytes=3072 * KB, hot_pages=20,
-                    idle_seconds=60),
-    "full": Scale(20, 2, bodies=100000, requests=1000000, store_bytes=16384 * KB, hot_pages=40,
-                  idle_seconds=120),
+    "full": Scale(20, 0.3, bodies=8000, requests=40000, store_bytes=2048 * KB, hot_pages=10,
+                  idle_seconds=30, least=5),
 }
-SECONDS = {"smoke": 10, "quick": 75, "normal": 410, "full": 1900}
+SECONDS = {"smoke": 10, "quick": 75, "normal": 250, "full": 400}
 ALONE = ("quick",)
 
 HEADLINE = Headline(

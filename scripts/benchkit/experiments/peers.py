@@ -16,9 +16,9 @@ SOURCE = ""
 FIXED = "the same page of each size, closed loop over HTTP/1.1, one server at a time"
 
 # Many short legs rather than few long ones: what is compared is measured within a second.
-SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(12, 0.04, only=6),
-          "normal": Scale(20, 0.15), "full": Scale(30, 1)}
-SECONDS = {"smoke": 5, "quick": 145, "normal": 650, "full": 4500}
+SCALES = {"smoke": Scale(1, 0.005, only=2), "quick": Scale(10, 0.04, only=6),
+          "full": Scale(40, 0.1, least=6)}
+SECONDS = {"smoke": 5, "quick": 127, "normal": 350, "full": 600}
 
 HEADLINE = Headline(
     "Does this module's gzip 6 take as little of mod_deflate's CPU as is aimed at?",
@@ -158,6 +158,10 @@ def add_best_position(rows):
     return rows + [{**row, "server": BEST_POSITION} for row in rows if row["server"] == best]
 
 
+def prepared(rows):
+    return add_best_position(overhead.steady(with_bytes_sent(rows), ("server", "size")))
+
+
 def judge(rows):
     """A verdict for each target; sizes other than the targets' are left out."""
     rows = [row for row in rows if row["size"] in TARGET_SIZES]
@@ -230,8 +234,8 @@ def run(run):
     legs = [rounds.Leg({"server": name, "size": size}, one, f"/{size}.html", body, coding, accept)
             for size, body in bodies.items() for name, (one, coding, accept) in servers.items()]
     run.begin_part(0.9)
-    rows = rounds.measure(run, legs, load.fixed_counts(run, legs, CLIENTS))
-    rows = add_best_position(overhead.steady(with_bytes_sent(rows), ("server", "size")))
+    rows = prepared(rounds.measure(run, legs, load.fixed_counts(run, legs, CLIENTS),
+                                   lambda rows: HEADLINE.is_narrow(judge(prepared(rows)))))
     run.save_table("", rows)
     middle = summarize(rows)
     run.save_table("summary", [{"server": name, "kb": size, **figures}

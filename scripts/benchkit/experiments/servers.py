@@ -24,9 +24,8 @@ SOURCE = ""
 FIXED = ("one page of 120 KB, one CPU for the server and all behind it, closed loop over HTTP/1.1 "
          "where nothing else is said")
 
-SCALES = {"smoke": Scale(1, 0.005), "quick": Scale(6, 0.1), "normal": Scale(10, 0.4),
-          "full": Scale(20, 2)}
-SECONDS = {"smoke": 16, "quick": 95, "normal": 540, "full": 4300}
+SCALES = {"smoke": Scale(1, 0.005), "quick": Scale(6, 0.1), "full": Scale(30, 0.2, least=6)}
+SECONDS = {"smoke": 16, "quick": 95, "normal": 230, "full": 400}
 ALONE = ("quick",)
 
 HEADLINE = Headline(
@@ -137,7 +136,8 @@ def measure(run, servers, body, path):
     generate = {clients: load.fixed_counts(
         run, [leg for leg in legs if leg.labels["clients"] == clients], clients)
         for clients in CLIENTS}
-    return rounds.measure(run, legs, lambda leg: generate[leg.labels["clients"]](leg))
+    return rounds.measure(run, legs, lambda leg: generate[leg.labels["clients"]](leg),
+                          lambda rows: HEADLINE.is_narrow(judge(rows)))
 
 
 def money(figures, prices):

@@ -32,8 +32,8 @@ class Scale(run.Scale):
 
 SCALES = {"smoke": Scale(1, 0.2, search=0.1, halvings=0),
           "quick": Scale(4, 2.5, search=2.5, halvings=2),
-          "normal": Scale(4, 15, search=6), "full": Scale(3, 300, search=60, halvings=4)}
-SECONDS = {"smoke": 9, "quick": 258, "normal": 1100, "full": 13500}
+          "full": Scale(10, 6, search=3, least=3)}
+SECONDS = {"smoke": 9, "quick": 258, "normal": 450, "full": 850}
 
 HEADLINE = Headline(
     "Does a server that adapts its level survive larger spikes than one with a fixed level?",
@@ -234,7 +234,8 @@ def measure(run, site, curve):
     total = max(watched(run, name) for name in VARIANTS)
     calibrated = serve(site, "static", seconds)
     rows, over_time, tried, limits, capacity, times = [], {}, [], [], {}, {}
-    for number, name in rounds.interleaved(run, VARIANTS):
+    for number, name in rounds.interleaved(run, VARIANTS, is_enough=lambda: HEADLINE.is_narrow(
+            judge(rows, limits, run.scale.halvings))):
         if number not in capacity:
             # Anew for each round: what was an attack a minute ago may be none for a faster machine.
             capacity[number] = site.capacity(calibrated, min(2, seconds))

@@ -89,14 +89,15 @@ def in_order(served):
     return [*fixed[:half], *(one for one in served if one[0].adaptive), *fixed[half:]]
 
 
-def measure(run, servers, cases):
+def measure(run, servers, cases, is_enough=lambda rows: False):
     """(rows of each leg, load and round; the same by size of page; CPU ms a page of each kind).
 
     `servers` is {name: (leg, server)}; `cases` are (kind of page, load), loads from low to high.
     """
     rows, by_size, costs, overrun = [], [], {}, {}
     calibrated = servers[legs.IDENTITY.name][1]
-    for number, (kind, load) in rounds.interleaved(run, cases):
+    for number, (kind, load) in rounds.interleaved(
+            run, cases, is_enough=lambda: is_enough(rows)):
         if (number, kind) not in costs:
             # Anew for each round: a load is a share of what the machine can do at that time.
             costs[number, kind] = pages.seconds_of_a_page(

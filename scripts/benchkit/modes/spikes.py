@@ -82,15 +82,14 @@ def measure(run, workload, names):
     after = max(AFTER * attack, run.scale.after)
     total = attack * (BEFORE + 1) + after
     curve = arrivals.spike(BEFORE * attack, attack, after, rates.peak / rates.base)
-    rows, over_time = [], []
+    rows, over_time = [], {}
     for number, name in rounds.interleaved(run, names):
         times = arrivals.poisson(curve, rates.base, total, seed=number)
         row, points = one_pass(workload, name, times, attack, total)
         labels = {"load": workload.name, "server": name}
         rows.append({**labels, "round": number, **row})
-        if number == run.scale.rounds:
-            over_time += [{**labels, **point} for point in points]
-    return rows, over_time, rates
+        over_time[name] = [{**labels, **point} for point in points]
+    return rows, [point for points in over_time.values() for point in points], rates
 
 
 def one_pass(workload, name, times, attack, total):
