@@ -17,7 +17,7 @@ import select
 import socket
 import time
 
-from benchkit import arrivals, http1, sample, stats
+from benchkit import http1, sample, stats
 from benchkit.replay import CLOCK, Replayed, Response, cpu_share, foreign_share
 
 KEPT = 64  # connections that are open before the first client comes

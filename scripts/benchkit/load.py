@@ -138,11 +138,11 @@ def wrk(run, url, headers, seconds, connections):
 
 
 def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http1=False,
-           prefix=(), urls=None):
+           prefix=(), urls=()):
     """A run of `seconds`, or of exactly `requests`; with `rate` (requests/s) an open loop.
 
-    `prefix` is a command that runs it elsewhere, such as in a network namespace. `urls` is a file
-    of URLs that every client asks for in turn, in place of `url`.
+    `prefix` is a command that runs it elsewhere, such as in a network namespace. `urls` are
+    those that every client asks for in turn, in place of `url`.
     """
     log = run.work / "h2load.log"
     log.unlink(missing_ok=True)
@@ -158,6 +158,10 @@ def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None
         command.append(f"--rps={rate / clients:g}")  # h2load counts per client
     if http1:
         command.append("--h1")
-    command += [f"--input-file={urls}"] if urls else [url]
+    if urls:
+        path = run.work / "urls.txt"
+        path.write_text("\n".join(urls) + "\n", encoding="ascii")
+        url = f"--input-file={path}"
+    command.append(url)
     text = run.load(command, patience, prefix)
     return parse_h2load(text, log.read_text(encoding="ascii"))

@@ -97,11 +97,10 @@ def measure_child(run, name, setup, body, children, limit):
 
 def peak_under_load(run, httpd, setup, clients, requests, paths):
     """The most that was seen, in KB, while `clients` ask for each of the paths in turn."""
-    urls = run.work / "urls"
-    urls.write_text("".join(f"{httpd.url('/' + path)}\n" for path in paths), encoding="utf-8")
     with sample.MemoryPeak([*httpd.pids, *httpd.child_pids()]) as memory:
         seen = load.h2load(run, None, {"Accept-Encoding": setup.accept}, clients,
-                           requests=requests, http1=True, urls=urls)
+                           requests=requests, http1=True,
+                           urls=[httpd.url(f"/{path}") for path in paths])
     if seen.failed:
         raise tools.BenchError(f"{seen.failed} of {requests} requests failed")
     sample.wait_until_idle(httpd.pids)

@@ -108,7 +108,7 @@ def wait_until_idle(roots):
 
 
 class Watch:
-    """Has a thread call look() every so many seconds while in the with statement, and at its end."""
+    """A thread calls look() every so many seconds while in the with statement, and at its end."""
 
     def __init__(self, interval):
         self._interval = interval

@@ -7,7 +7,7 @@ import contextlib
 import pathlib
 import struct
 
-from benchkit import fpm, position, replay, sample, server, site, tools
+from benchkit import fpm, position, sample, site, tools
 
 NAME = "elastic.position"
 POLL = 0.05  # seconds between two looks at the position
@@ -71,12 +71,3 @@ def plugin_site(run, dynamic, daemon, floor, ceiling):
         PAGE.format(plugin=copy, path=daemon.path, floor=floor, ceiling=ceiling), encoding="utf-8")
     return site.Site(run, dynamic.folder, "/plugin.php", dynamic.snippet, fpm.MODULES,
                      [*dynamic.helpers, daemon.pid])
-
-
-def serve(one):
-    """A started httpd without this module in front of a plugin_site()."""
-    httpd = server.Httpd(one.run, one.run.new_name("httpd"), replay.SNIPPET + one.snippet,
-                         modules=one.modules, site=one.folder, elastic=False)
-    httpd.start()
-    httpd.helpers = one.helpers
-    return httpd

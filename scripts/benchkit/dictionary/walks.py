@@ -2,7 +2,7 @@
 
 import contextlib
 
-from benchkit import rounds, sample, stats, tools
+from benchkit import rounds, sample, tools
 from benchkit.dictionary import codecs, servers, wiki
 from dictionarykit import judge
 

@@ -63,14 +63,12 @@ def measure_servers(run, files):
         setups["mod_deflate", level] = mod_deflate(level)
     legs = [(module, level, setup.serve(run, f"{module}-{level}", site=site).start())
             for (module, level), setup in setups.items()] + serve_zlib(run, site)
-    urls = run.work / "urls.txt"
     rows = []
     for number, (module, level, httpd) in rounds.interleaved(run, legs):
-        urls.write_text("".join(httpd.url(path) + "\n" for path in paths), encoding="ascii")
         # Every client asks for every file in turn.
         figures = sample.measure(httpd, lambda: load.h2load(
             run, None, {"Accept-Encoding": "gzip"}, CLIENTS, requests=CLIENTS * len(paths),
-            http1=True, urls=urls))
+            http1=True, urls=[httpd.url(path) for path in paths]))
         rows.append({"module": module, "level": level, "round": number, **figures})
     return overhead.steady(rows, ("module", "level"))
 

@@ -49,14 +49,12 @@ def belady(numbers, room):
 
 def load_trace(run, httpd, numbers):
     """A Load of all the requests in their order, by one client."""
-    path = run.work / "trace.txt"
     parts = []
     for start in range(0, len(numbers), AT_A_TIME):
         part = numbers[start:start + AT_A_TIME]
-        path.write_text("".join(httpd.url(f"/body/{number}\n") for number in part),
-                        encoding="ascii")
-        parts.append(load.h2load(run, httpd.url("/"), {"Accept-Encoding": "gzip"}, 1,
-                                 requests=len(part), http1=True, urls=path))
+        parts.append(load.h2load(run, None, {"Accept-Encoding": "gzip"}, 1, requests=len(part),
+                                 http1=True,
+                                 urls=[httpd.url(f"/body/{number}") for number in part]))
         run.still_running()
     return load.Load(*(sum(getattr(part, name) for part in parts)
                        for name in ("requests", "failed", "seconds", "bytes")),

@@ -61,15 +61,10 @@ class Loads:
                     self.ask(leg, IN_TURN)
 
     def ask(self, leg, requests):
-        urls = None
         self.calls += 1
-        path = leg.path.format(self.calls)
-        if leg.labels["pages"] == HUNDRED:
-            urls = self.run.work / "urls.txt"
-            urls.write_text("".join(leg.server.url(leg.path.format(number)) + "\n"
-                                    for number in range(1, IN_TURN + 1)), encoding="utf-8")
-        return load.h2load(self.run, leg.server.url(path), leg.headers, CLIENTS,
-                           requests=requests, http1=True, urls=urls)
+        numbers = range(1, IN_TURN + 1) if leg.labels["pages"] == HUNDRED else (self.calls,)
+        return load.h2load(self.run, None, leg.headers, CLIENTS, requests=requests, http1=True,
+                           urls=[leg.server.url(leg.path.format(number)) for number in numbers])
 
     def __call__(self, leg):
         return self.ask(leg, FIRST if leg.labels["pages"] == NEW_PATH else self.counts[leg.name])

@@ -18,6 +18,7 @@ WITH, WITHOUT = "on", "off"
 SHARE = 0.25  # of the CPU that the load takes: what is left is spare
 CLIENTS_BESIDE = 8
 SECONDS_OF_ROUND = 6  # of the scale's: as long as it takes to improve some
+NEW = 2000  # the number from which on each round has pages of its own
 ALIKE = 1.1  # of two latencies
 
 # Of mod_deflate's bytes.
@@ -68,15 +69,6 @@ def measure(run, origin, pages, seconds):
     return rows
 
 
-def new_pages(run, httpd, number, pages):
-    """A file of the URLs of pages that no other round has."""
-    path = run.work / "pages.txt"
-    first = 2000 + number * pages
-    path.write_text("".join(httpd.url(f"/page/{page}\n") for page in range(first, first + pages)),
-                    encoding="ascii")
-    return path
-
-
 def beside(run, origin, pages):
     """A row for each server and round: the latency while its pages are improved, or are not.
 
@@ -91,9 +83,11 @@ def beside(run, origin, pages):
         for _ in range(3):
             rounds.check(leg)
         rate = rate or round(SHARE * load.count_requests(leg, 1, 1))
+        first = NEW + number * pages
         seen = load.h2load(run, leg.url, leg.headers, CLIENTS_BESIDE, rate=rate, http1=True,
                            seconds=SECONDS_OF_ROUND * run.scale.seconds,
-                           urls=new_pages(run, httpd, number, pages))
+                           urls=[httpd.url(f"/page/{page}")
+                                 for page in range(first, first + pages)])
         counters = httpd.counters()
         httpd.stop()
         rows.append({"idle": name, "round": number, "requests": seen.requests,
