@@ -174,7 +174,7 @@ def test_leg_that_is_overrun_is_left_out_of_higher_loads(monkeypatch):
 
 
 def test_adaptive_legs_see_a_load_before_they_have_it():
-    served = [(legs.default(), 1), (legs.pinned("gzip", 1), 2), (legs.mode("mix"), 3),
+    served = [(legs.mode("default"), 1), (legs.pinned("gzip", 1), 2), (legs.mode("mix"), 3),
               (legs.stock(1), 4), (legs.mode("off"), 5)]
     assert [server for _, server in passes.in_order(served)] == [2, 1, 3, 4, 5]
 
@@ -192,7 +192,7 @@ def test_every_scale_has_legs_that_exist_and_what_is_compared():
 
 
 def test_default_is_plain():
-    assert legs.default().setup.snippet == "Elastic On\n"
+    assert legs.mode("default").setup.snippet == "Elastic On\n"
 
 
 def test_visits_are_the_same_for_all_and_of_all_sizes():

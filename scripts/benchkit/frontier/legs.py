@@ -77,15 +77,11 @@ class Leg:
         return made
 
 
-def default(clients="all"):
-    return Leg("default" if clients == "all" else "default, gzip", DEFAULT,
-               setups.Setup("Elastic On\n"), codings=tuple(LEVELS) if clients == "all" else (
-                   "gzip",), clients=(clients,), adaptive=True)
-
-
 def mode(name, clients="all"):
-    return Leg(name if clients == "all" else f"{name}, gzip", MODES,
-               setups.Setup(f"Elastic On\n{SETTINGS[name]}"),
+    """This module with SETTINGS; by default without any further line."""
+    settings = "" if name == "default" else SETTINGS[name]
+    return Leg(name if clients == "all" else f"{name}, gzip", MODES if settings else DEFAULT,
+               setups.Setup(f"Elastic On\n{settings}"),
                codings=tuple(LEVELS) if clients == "all" else ("gzip",), clients=(clients,),
                adaptive=name != "off")
 
@@ -114,7 +110,7 @@ IDENTITY = Leg("not compressed", NONE, setups.NOTHING, codings=("",))
 
 def all_legs():
     """Every leg that there is."""
-    found = [default(), default("gzip"), IDENTITY]
+    found = [mode("default"), mode("default", "gzip"), IDENTITY]
     found += [mode(name, clients) for clients in ACCEPT for name in SETTINGS]
     found += [pinned(coding, level) for coding, levels in LEVELS.items() for level in levels]
     found += [make(level) for make in (stock, brotli, of_nginx) for level in range(1, 10)]
