@@ -120,7 +120,7 @@ def fixed_counts(run, legs, clients):
     secure = [leg.name for leg in legs if leg.server.scheme == "https"]
     counts |= dict.fromkeys(secure, max((counts[name] for name in secure), default=0))
     return lambda leg: h2load(run, leg.url, leg.headers, clients, requests=counts[leg.name],
-                              http1=not leg.http2)
+                              http2=leg.http2)
 
 
 def header_options(option, headers):
@@ -137,7 +137,7 @@ def wrk(run, url, headers, seconds, connections):
     return parse_wrk(run.load(command, whole + TOOL_GRACE))
 
 
-def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http1=False,
+def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http2=False,
            prefix=(), urls=()):
     """A run of `seconds`, or of exactly `requests`; with `rate` (requests/s) an open loop.
 
@@ -156,7 +156,7 @@ def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None
         patience = seconds + TOOL_GRACE
     if rate is not None:
         command.append(f"--rps={rate / clients:g}")  # h2load counts per client
-    if http1:
+    if not http2:
         command.append("--h1")
     if urls:
         path = run.work / "urls.txt"

@@ -99,7 +99,7 @@ def peak_under_load(run, httpd, setup, clients, requests, paths):
     """The most that was seen, in KB, while `clients` ask for each of the paths in turn."""
     with sample.MemoryPeak([*httpd.pids, *httpd.child_pids()]) as memory:
         seen = load.h2load(run, None, {"Accept-Encoding": setup.accept}, clients,
-                           requests=requests, http1=True,
+                           requests=requests,
                            urls=[httpd.url(f"/{path}") for path in paths])
     if seen.failed:
         raise tools.BenchError(f"{seen.failed} of {requests} requests failed")

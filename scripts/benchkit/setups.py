@@ -22,9 +22,12 @@ class Setup:
         return self.coding or "identity"
 
     def serve(self, run, folder, snippet="", modules=(), kind=server.Httpd, **options):
-        """An httpd with this setup, its folder's name made of a title; not yet started."""
+        """An httpd with this setup, its folder's name made of a title; not yet started.
+
+        `elastic` is the path of another build of this module.
+        """
         return kind(run, folder.replace(" ", "-"), snippet + self.snippet,
-                    modules=(*modules, *self.modules), elastic=self.is_ours, **options)
+                    modules=(*modules, *self.modules), **{"elastic": self.is_ours, **options})
 
     def leg(self, labels, httpd, path, body):
         return rounds.Leg(labels, httpd, path, body, self.coding, self.accept)
@@ -46,6 +49,7 @@ def mod_brotli(level):
 
 
 NOTHING = Setup("", coding="")
+ANY_SIZE = "ElasticMinSize 0\n"
 
 
 def location(path, *settings):

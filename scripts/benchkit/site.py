@@ -110,7 +110,7 @@ class Site:
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
             load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests,
-                        http1=self.few)
+                        http2=not self.few)
             used = sample.cpu_seconds(httpd.pids) - before
             rate = stats.ratio(requests, used)
             requests = max(WARM_UP, round(seconds * rate))

@@ -50,7 +50,7 @@ def measure_streams(run, page):
         rounds.check(legs[-1])
 
     def generate(leg):
-        return load.h2load(run, leg.url, leg.headers, STREAMS, requests=STREAMS, http1=True)
+        return load.h2load(run, leg.url, leg.headers, STREAMS, requests=STREAMS)
 
     for leg in legs * min(run.scale.rounds - 1, STREAM_WARM_UPS):
         generate(leg)
@@ -80,7 +80,7 @@ def measure_siblings(run, page):
     counts = dict.fromkeys(("sibling", "identity"), load.count_requests(
         legs[1], CLIENTS, SIBLING_TIMES * run.scale.seconds)) | {"each time": CLIENTS}
     rows = rounds.measure(run, legs, lambda leg: load.h2load(
-        run, leg.url, leg.headers, CLIENTS, requests=counts[leg.name], http1=True))
+        run, leg.url, leg.headers, CLIENTS, requests=counts[leg.name]))
     httpd.stop()
     return rows
 

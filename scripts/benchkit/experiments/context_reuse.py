@@ -4,12 +4,12 @@ After "Gzip Performance for Go Webservers": files per second and the ratio of ea
 codec alone and through httpd, where mod_deflate makes an encoder for each response.
 """
 
-from benchkit import (build, codecs, load, machine, overhead, plot, rounds, sample, server, stats,
-                      tools, verdict, web)
+from benchkit import (build, codecs, load, machine, overhead, plot, rounds, sample, stats, tools,
+                      verdict, web)
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.setups import NOTHING, Setup, mod_deflate
+from benchkit.setups import ANY_SIZE, NOTHING, mod_deflate, ours
 
 SUMMARY = "some 550 web files: encoders made for each file and encoders kept, at each level"
 SOURCE = "“Gzip Performance for Go Webservers”"
@@ -29,7 +29,6 @@ HEADLINE = Headline("Are fewer files compressed a second where each has an encod
 CLIENTS = 4
 SERVED_LEVELS = (1, 6)
 ZLIB = "mod_elastic, zlib alone"
-ELASTIC = "Elastic On\nElasticMinSize 0\nElasticLevel gzip {level} {level}\n"
 
 
 def measure_codecs(run, bodies):
@@ -59,7 +58,7 @@ def measure_servers(run, files):
         (site / paths[-1][1:]).write_bytes(body)
     setups = {("identity", 0): NOTHING}
     for level in SERVED_LEVELS:
-        setups["mod_elastic", level] = Setup(ELASTIC.format(level=level))
+        setups["mod_elastic", level] = ours("gzip", level, ANY_SIZE)
         setups["mod_deflate", level] = mod_deflate(level)
     legs = [(module, level, setup.serve(run, f"{module}-{level}", site=site).start())
             for (module, level), setup in setups.items()] + serve_zlib(run, site)
@@ -68,7 +67,7 @@ def measure_servers(run, files):
         # Every client asks for every file in turn.
         figures = sample.measure(httpd, lambda: load.h2load(
             run, None, {"Accept-Encoding": "gzip"}, CLIENTS, requests=CLIENTS * len(paths),
-            http1=True, urls=[httpd.url(path) for path in paths]))
+            urls=[httpd.url(path) for path in paths]))
         rows.append({"module": module, "level": level, "round": number, **figures})
     return overhead.steady(rows, ("module", "level"))
 
@@ -80,9 +79,8 @@ def serve_zlib(run, site):
     except tools.BenchError as problem:
         run.say(f"{run.name}: {problem}")
         return []
-    return [(ZLIB, level, server.Httpd(run, f"zlib-{level}", ELASTIC.format(level=level),
-                                       site=site, elastic=module).start())
-            for level in SERVED_LEVELS]
+    return [(ZLIB, level, ours("gzip", level, ANY_SIZE).serve(
+        run, f"zlib-{level}", site=site, elastic=module).start()) for level in SERVED_LEVELS]
 
 
 def judge_codecs(rows):

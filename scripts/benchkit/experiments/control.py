@@ -40,7 +40,7 @@ def run(run):
             for name in "AB"]
     count = load.count_requests(legs[0], CLIENTS, run.scale.seconds)
     rows = rounds.measure(run, legs, lambda leg: load.h2load(
-        run, leg.url, leg.headers, CLIENTS, requests=count, http1=True))
+        run, leg.url, leg.headers, CLIENTS, requests=count))
     run.save_table("", rows, "every round")
     return Outcome("\n".join([machine.heading(run, "h2load"),
                               f"One page of {len(page)} bytes, gzip level 6, as A and as B."]),

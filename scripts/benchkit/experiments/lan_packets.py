@@ -89,7 +89,7 @@ def measure_threshold(run, link, httpd, client):
         seen = client.visit(httpd, path, coding=coding)
         figures = sample.measure(httpd, lambda: load.h2load(
             run, httpd.url(path), {"Accept-Encoding": coding or "identity"}, CLIENTS,
-            seconds=run.scale.seconds, http1=True, prefix=link.client.prefix))
+            seconds=run.scale.seconds, prefix=link.client.prefix))
         rows.append({"body_bytes": size, "variant": name, "round": number,
                      "segments_down": seen["segments_down"], "sent_bytes": seen["page_bytes"],
                      **figures})

@@ -9,7 +9,7 @@ from benchkit import (build, corpus, load, machine, nginx, overhead, plot, posit
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
-from benchkit.setups import NOTHING, mod_brotli, mod_deflate, ours
+from benchkit.setups import ANY_SIZE, NOTHING, mod_brotli, mod_deflate, ours
 
 SUMMARY = "this module, mod_deflate, mod_brotli and nginx: CPU, req/s, bytes, 1 KB to 1 MB"
 SOURCE = ""
@@ -29,7 +29,6 @@ TARGET_SIZES = (1, 4, 16, 64, 120, 300)
 SIZES = (*TARGET_SIZES, 32, 512, 1024)  # KB; quick runs take the first ones
 STREAMED = 1024  # KB of the page that a handler writes
 CLIENTS = 4
-ANY_SIZE = "ElasticMinSize 0\n"
 GZIP = "gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n"
 
 HELD = """
@@ -111,8 +110,8 @@ def make_positions(run, site):
 
 def make_zlib(run, site):
     return {"elastic gzip 6, zlib alone": (
-        server.Httpd(run, "zlib-alone", ours("gzip", 6, ANY_SIZE).snippet, site=site,
-                     elastic=build.zlib_alone(run)), "gzip", "gzip")}
+        ours("gzip", 6, ANY_SIZE).serve(run, "zlib-alone", site=site,
+                                        elastic=build.zlib_alone(run)), "gzip", "gzip")}
 
 
 def identity_of(name):

@@ -57,7 +57,8 @@ def make_load(run, legs):
     if not run.link:
         return load.fixed_counts(run, legs, CLIENTS)
     seconds = max(run.scale.seconds, LINK_SECONDS)
-    return lambda leg: load.h2load(run, leg.url, leg.headers, CLIENTS, seconds=seconds)
+    return lambda leg: load.h2load(run, leg.url, leg.headers, CLIENTS, seconds=seconds,
+                                   http2=leg.http2)
 
 
 def draw(run, names, rows, middle):

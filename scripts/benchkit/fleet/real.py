@@ -68,7 +68,7 @@ def replay(run, httpds, bodies, chosen):
             urls = [httpd.url(f"/page/{body}") for body, server_ in block if server_ == number]
             if urls:
                 failed += load.h2load(run, None, {"Accept-Encoding": "gzip"}, 1,
-                                      requests=len(urls), http1=True, urls=urls).failed
+                                      requests=len(urls), urls=urls).failed
         run.still_running()
     return failed
 

@@ -53,7 +53,6 @@ def load_trace(run, httpd, numbers):
     for start in range(0, len(numbers), AT_A_TIME):
         part = numbers[start:start + AT_A_TIME]
         parts.append(load.h2load(run, None, {"Accept-Encoding": "gzip"}, 1, requests=len(part),
-                                 http1=True,
                                  urls=[httpd.url(f"/body/{number}") for number in part]))
         run.still_running()
     return load.Load(*(sum(getattr(part, name) for part in parts)

@@ -63,7 +63,7 @@ class Loads:
     def ask(self, leg, requests):
         self.calls += 1
         numbers = range(1, IN_TURN + 1) if leg.labels["pages"] == HUNDRED else (self.calls,)
-        return load.h2load(self.run, None, leg.headers, CLIENTS, requests=requests, http1=True,
+        return load.h2load(self.run, None, leg.headers, CLIENTS, requests=requests,
                            urls=[leg.server.url(leg.path.format(number)) for number in numbers])
 
     def __call__(self, leg):

@@ -43,7 +43,7 @@ def measure(run, origin):
     for number, (name, httpd) in rounds.interleaved(run, fronts.items()):
         path = f"/page/{1000 + number}"
         leg = Leg({"server": name}, httpd, path, origin.body(path), "gzip", "gzip", private=False)
-        seen = load.h2load(run, leg.url, leg.headers, CLIENTS, requests=CLIENTS, http1=True)
+        seen = load.h2load(run, leg.url, leg.headers, CLIENTS, requests=CLIENTS)
         whole, streamed = encodings(httpd, path, seen.requests)
         rows.append({"server": name, "round": number, "requests": seen.requests,
                      "failed": seen.failed, "encoded": whole, "streamed": streamed,

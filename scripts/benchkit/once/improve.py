@@ -84,7 +84,7 @@ def beside(run, origin, pages):
             rounds.check(leg)
         rate = rate or round(SHARE * load.count_requests(leg, 1, 1))
         first = NEW + number * pages
-        seen = load.h2load(run, leg.url, leg.headers, CLIENTS_BESIDE, rate=rate, http1=True,
+        seen = load.h2load(run, leg.url, leg.headers, CLIENTS_BESIDE, rate=rate,
                            seconds=SECONDS_OF_ROUND * run.scale.seconds,
                            urls=[httpd.url(f"/page/{page}")
                                  for page in range(first, first + pages)])
