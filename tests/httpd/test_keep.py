@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from kit import at, bodies, check
-from kit.keep import KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
+from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
 from kit.origin import raw
 from kit.position import PositionFile
 from kit.server import CGID_RELOADED
@@ -277,7 +277,7 @@ def follower(httpd):
     """A server whose position is a file's; a function that writes it, and waits."""
     server = httpd(KEEP + "ElasticInterval 100ms\nElasticControl external\n"
                    "ElasticPosition {root}/position\n" + at("slow", "ElasticMaxTime 1ms"),
-                   start=False, modules=SHMCB, allow_log=["ElasticInterval"])
+                   start=False, modules=SHMCB, allow_log=["ElasticInterval"], mpm_config=CHILDREN)
     file = PositionFile(server.root / "position")
     file.write(5)
     server.start()
@@ -308,6 +308,22 @@ def test_a_better_one_is_taken_and_a_worse_one_replaced(follower):
     assert ask() == (False, "9")
     assert ask() == (True, "9")
     assert server.notes(server.get(path, ae="gzip"))["elastic-setup"].endswith(" 9")
+
+
+def test_no_process_goes_on_with_a_copy_that_was_replaced(follower):
+    server, follow = follower
+    server.wait_for(lambda: len(server.children()) > 1, 60, "two children")
+    path, body = page(server)
+    twice(server, path)
+    # Each process that answers has a copy of its own afterwards.
+    for level in ("6", "9"):
+        for _ in range(40):
+            answer = server.get(path, ae="gzip")
+            assert (is_kept(server, answer), server.notes(answer)["elastic-level"]) == (True, level)
+        follow(8)
+        answer = server.get(path, ae="gzip")
+        check.encoded(answer, "gzip", body)
+        assert is_kept(server, answer) == (level == "9")
 
 
 def test_no_load_forbids_what_is_kept(follower):

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from kit import bodies, check, env, faults
+from kit import bodies, check, faults
 from kit.client import Incomplete
-from kit.keep import KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
+from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, page, reload, twice
 
 MAGIC = b"elentry\x01"
 
@@ -100,12 +100,6 @@ def test_dev_shm_is_full(httpd):
         assert is_kept(server, answer)
         ends(server)
     assert cache(server)["faults"] == 0
-
-
-# Two children at least.
-CHILDREN = None if env.MPM == "prefork" else (
-    "StartServers 2\nServerLimit 6\nThreadsPerChild 8\nMaxRequestWorkers 48\n"
-    "MinSpareThreads 16\nMaxSpareThreads 48\n")
 
 
 def stopped(server):

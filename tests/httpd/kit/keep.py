@@ -2,12 +2,17 @@
 
 import itertools
 
-from . import bodies
+from . import bodies, env
 
 SHMCB = ("socache_shmcb", "asis")
 
 PINNED = "ElasticControl off\nElasticLevel gzip 6\nElasticLevel br 4\n"
 KEEP = "Elastic On\nElasticCache On\nAddHandler send-as-is asis\n"
+
+# Two children at least.
+CHILDREN = None if env.MPM == "prefork" else (
+    "StartServers 2\nServerLimit 6\nThreadsPerChild 8\nMaxRequestWorkers 48\n"
+    "MinSpareThreads 16\nMaxSpareThreads 48\n")
 
 numbers = itertools.count()
 
