@@ -1,6 +1,7 @@
 """The campaign: see its --help."""
 
 import argparse
+import concurrent.futures
 import datetime
 import os
 import shutil
@@ -37,6 +38,9 @@ def _arguments():
     parser.add_argument("--seed", default=None, help="of the random requests; another each day")
     parser.add_argument("--cases", type=int, metavar="N",
                         help="answers of each differential run, however long they take")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N",
+                        help="runs at a time (default: 1); servers of their own wait for each "
+                             "other's CPU, not for each other")
     parser.add_argument("--minutes", type=float, metavar="N",
                         help="all runs together take no longer, each by its share")
     parser.add_argument("--first", type=int, default=0, metavar="N",
@@ -71,12 +75,12 @@ def environment(build, mpm, stage_folder):
     return environ
 
 
-def amounts(chosen, is_long, minutes):
+def amounts(chosen, asked):
     """How much of each run; with `minutes` for all of them, its time by its share of theirs."""
-    found = [run.long if is_long else run.short for run in chosen]
-    if minutes is None:
+    found = [run.long if asked.long else run.short for run in chosen]
+    if asked.minutes is None:
         return found
-    share = 60 * minutes / sum(amount.seconds for amount in found)
+    share = 60 * asked.minutes * asked.jobs / sum(amount.seconds for amount in found)
     return [runs.Amount(amount.count, amount.seconds * share) for amount in found]
 
 
@@ -110,6 +114,11 @@ def carry_out(run, amount, asked, folder):
     return report.row(run, said, took, process.returncode)
 
 
+def told(row):
+    print("\n    ".join([report.line(row), *row.failures[:SHOWN]]), flush=True)
+    return row
+
+
 def main():
     asked = _arguments()
     if asked.list:
@@ -121,13 +130,11 @@ def main():
     asked.seed = asked.seed or datetime.date.today().isoformat()
     folder = asked.builds / "fire"
     folder.mkdir(exist_ok=True)
-    rows = []
-    print(f"seed {asked.seed}; what each run says is in {folder}")
-    for run, amount in zip(chosen, amounts(chosen, asked.long, asked.minutes)):
-        rows.append(carry_out(run, amount, asked, folder))
-        print(report.line(rows[-1]), flush=True)
-        for failure in rows[-1].failures[:SHOWN]:
-            print(f"    {failure}")
+    print(f"seed {asked.seed}; what each run says is in {folder}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+        tasks = [pool.submit(carry_out, run, amount, asked, folder)
+                 for run, amount in zip(chosen, amounts(chosen, asked))]
+        rows = [told(task.result()) for task in tasks]
     if asked.report:
         report.write(asked.report, rows, asked)
     return 1 if any(row.failures for row in rows) else 0
