@@ -150,15 +150,16 @@ def test_clients_of_several_codings_get_the_smallest(site, pages):
     ask_until_at(d, GZIP_TOP, path, body)
 
 
-def test_without_top_the_maximum_holds_and_a_pinned_level_anywhere(site, pages):
-    d = site("ElasticLevel gzip 1 8\nElasticIdle 100\n")
+@pytest.mark.parametrize("top,level", [("", "8"), (" top", GZIP_TOP)])
+def test_without_top_the_maximum_holds_and_a_pinned_level_anywhere(site, pages, top, level):
+    d = site(f"ElasticLevel gzip 1 8\nElasticIdle 100{top}\n")
     path, body = pages()
     pinned = path.replace("/p/", "/pinned/")
     ask_often(d, pinned, body)
     ask_often(d, path, body)
     d.load(10)
     wait_until_improved(d)
-    ask_until_at(d, "8", path, body)
+    ask_until_at(d, level, path, body)
     assert ask(d, pinned, body)[1]["elastic-level"] == "4"
     assert counts(d)[0] == 1
 
