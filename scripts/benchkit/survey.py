@@ -1,10 +1,12 @@
 """The paper's surveys of live sites, and the same questions asked here.
 
-Table 1: sites are downloaded from an httpd with this module, as the source downloaded 465 live ones.
+Table 1: sites are downloaded from an httpd with this module, as the source downloaded 465 live
+ones.
 Table 2: which web server Debian's packages name, of which the sites are some.
 """
 
 import itertools
+import pathlib
 import shutil
 import time
 
@@ -22,6 +24,7 @@ SERVERS = {"Apache": (40.3, ["apache2"]), "nginx": (23.9, ["nginx"]), "gws": (15
            "Microsoft": (6.5, []), "lighttpd": (1.7, ["lighttpd"]), "YTS": (0.9, []),
            "PWS": (1.1, []), "others": (10.2, ["caddy", "merecat", "micro-httpd", "mini-httpd",
                                                "webfs", "yaws"])}
+LISTS = pathlib.Path("/var/lib/apt/lists")  # without them apt knows what is installed, no more
 NAMED = ("--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances")
 
 
@@ -47,10 +50,11 @@ def download(run, sites):
     except tools.BenchError as problem:
         note = f"{APPLICATION} is not among the sites: {problem}"
     httpd = server.Httpd(run, "survey", snippet + LEVEL_6 + "Elastic On\n", modules)
-    asked = {site.name: [f"/{site.name}/{number}.html" for number in range(len(site.pages))]
-             for site in sites} | ({APPLICATION: paths} if paths else {})
-    for site in sites:
-        (httpd.site / site.name).mkdir()
+    # A site of --pages may have any name, and a folder no such path.
+    asked = {site.name: [f"/{place}/{number}.html" for number in range(len(site.pages))]
+             for place, site in enumerate(sites)} | ({APPLICATION: paths} if paths else {})
+    for place, site in enumerate(sites):
+        (httpd.site / str(place)).mkdir()
         for path, body in zip(asked[site.name], site.pages):
             (httpd.site / path[1:]).write_bytes(body)
     httpd.start()
@@ -106,14 +110,16 @@ def named(package):
     """How many of Debian's packages, without its own parts, need, recommend or suggest one."""
     try:
         text = tools.output_of("apt-cache", "rdepends", *NAMED, package)
-    except tools.BenchError:  # no package lists
+    except tools.BenchError:  # Debian has it no more
         return 0
     return len({line.strip(" |") for line in text.splitlines()[2:] if package not in line})
 
 
 def table_2():
-    """The source's table 2, with a column of Debian's packages; nothing where there is no apt."""
-    if not shutil.which("apt-cache"):
+    """The source's table 2, with a column of Debian's packages; nothing where apt has no
+    lists.
+    """
+    if not shutil.which("apt-cache") or not any(LISTS.glob("*_Packages*")):
         return []
     counts = {developer: sum(map(named, packages)) for developer, (_, packages) in SERVERS.items()}
     total = sum(counts.values())

@@ -73,6 +73,7 @@ command -v h2o                                  | h2o             | h2o
 el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
 command -v caddy                                | caddy           | caddy
+command -v openssl                              | openssl         | openssl
 el_php_fpm                                      | php-fpm         | php-fpm
 el_chromium                                     | chromium-headless-shell | chromium-headless
 command -v setpriv                              | util-linux      | util-linux

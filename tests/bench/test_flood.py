@@ -142,7 +142,10 @@ def test_every_scale_has_what_is_compared():
 
 @pytest.mark.parametrize("hierarchy, expected", [
     ("cpu", "cpu/pod/web"), ("cpuacct", "cpuacct/pod/web"), ("", "system.slice/a")])
-def test_group_of_a_process(hierarchy, expected):
+def test_group_of_a_process(monkeypatch, tmp_path, hierarchy, expected):
+    monkeypatch.setattr(limit, "ROOT", tmp_path)
+    (tmp_path / expected).mkdir(parents=True)
+    (tmp_path / expected / "cgroup.procs").touch()
     text = "4:cpu,cpuacct:/pod/web\n3:memory:/other\n0::/system.slice/a\n"
     assert limit.folder_of_this_process(hierarchy, text) == limit.ROOT / expected
 
@@ -174,13 +177,23 @@ def test_limit_of_version_2(monkeypatch, tmp_path):
         for name in ("cpu.max", "cgroup.procs"):
             (folder / name).touch()
 
+    (tmp_path / "own").write_text("0::/\n")
+    (tmp_path / "cgroup.procs").touch()
+    monkeypatch.setattr(limit, "OWN", tmp_path / "own")
     monkeypatch.setattr(limit, "ROOT", tmp_path)
     monkeypatch.setattr(pathlib.Path, "mkdir", made_by_the_kernel)
     folder, = limit.Group(types.SimpleNamespace(at_end=lambda *_: None), 0.5).folders
     assert (folder / "cpu.max").read_text() == "50000 100000"
 
 
-def test_limit_that_cannot_be_made_is_named(monkeypatch, tmp_path):
+@pytest.mark.parametrize("own", [
+    None, "", "2:cpuacct:/\n1:cpu:/\n0::/\n", "2:cpuacct:/a\n1:cpu:/a\n0::/a\n"])
+def test_limit_that_cannot_be_made_is_named(monkeypatch, tmp_path, own):
+    """There is no group, or none of this process that is in view."""
+    if own is not None:
+        (tmp_path / "own").write_text(own)
+    monkeypatch.setattr(limit, "OWN", tmp_path / "own")
     monkeypatch.setattr(limit, "ROOT", tmp_path / "none")
-    with run.Run("x", run.Scale(1, 1), tmp_path) as one, pytest.raises(BenchError, match="none"):
+    with run.Run("x", run.Scale(1, 1), tmp_path) as one, \
+            pytest.raises(BenchError, match=r"\[Errno 2\]"):
         limit.Group(one, 0.3)

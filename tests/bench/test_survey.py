@@ -15,10 +15,11 @@ def test_table_1_has_what_was_downloaded():
     assert here == ["3", "100 %", "0 %", "450", "1,500", "20 %, 30 %, 40 %", "33 %"]
 
 
-def test_table_2_counts_packages_that_name_a_server(monkeypatch):
+def test_table_2_counts_packages_that_name_a_server(monkeypatch, tmp_path):
     """A server's own parts do not count, nor does one twice; without lists there is no table."""
     lists = {"apache2": ["a", "|a", "b", "libapache2-mod-x"], "nginx": ["a"]}
     monkeypatch.setattr(survey.shutil, "which", lambda name: name)
+    monkeypatch.setattr(survey, "LISTS", tmp_path)
 
     def output_of(*command):
         if command[-1] not in lists:
@@ -26,6 +27,8 @@ def test_table_2_counts_packages_that_name_a_server(monkeypatch):
         return "\n".join([command[-1], "Reverse Depends:", *(f"  {n}" for n in lists[command[-1]])])
 
     monkeypatch.setattr(survey.tools, "output_of", output_of)
+    assert survey.table_2() == []
+    (tmp_path / "host_dists_main_binary-amd64_Packages.lz4").touch()
     assert [(row["developer"], row["here: packages"], row["here"]) for row in survey.table_2()
             if row["here: packages"]] == [("Apache", 2, "66.7 %"), ("nginx", 1, "33.3 %")]
     lists.clear()

@@ -71,7 +71,7 @@ class Browser:
         """The next message of the browser's."""
         try:
             return json.loads(self.connection.recv())
-        except (self.websocket.WebSocketException, OSError) as problem:
+        except (self.websocket.WebSocketException, OSError, ValueError) as problem:
             raise tools.BenchError(f"the browser says nothing: {problem}") from None
 
     def call(self, method, **parameters):
