@@ -28,9 +28,9 @@ DRIFT = 1.10
 # Of what does not depend on the machine's speed, or on both sides alike: packets, bytes, memory, a
 # visit over a link, and a share of the CPU at the time itself.
 NO_DRIFT = 1.0
-# Of two files that are sent as they are. In ten runs within an hour, while others took nothing to 63 %
-# of the server's CPU, the ratios of their CPU had a standard deviation of 1.2 % beyond that of their
-# intervals, those of their rates none: 95 % are within 2.4 %.
+# Of two files that are sent as they are. In ten runs within an hour, while others took nothing to
+# 63 % of the server's CPU, the ratios of their CPU had a standard deviation of 1.2 % beyond that of
+# their intervals, those of their rates none: 95 % are within 2.4 %.
 FILES_DRIFT = 1.03
 
 

@@ -1,7 +1,7 @@
 """How many bytes the server makes of a page: with brotli, and with a dictionary (RFC 9842).
 
-The libraries, tables and windows are those of src/engines/zstd.c and brotli.c; the levels are in the
-middle of what the server chooses among.
+The libraries, tables and windows are those of src/engines/zstd.c and brotli.c; the levels are in
+the middle of what the server chooses among.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 """The fewest bytes of each coding.
 
 A body is encoded in several ways, and the smallest stays. Among them are those of the server, with
-the same libraries, so that no sibling is larger than what the server would send in its place. Larger
-files are read in pieces, and encoded in one way.
+the same libraries, so that no sibling is larger than what the server would send in its place.
+Larger files are read in pieces, and encoded in one way.
 """
 
 import shutil

@@ -1,7 +1,7 @@
 """The compression libraries that mod_elastic uses itself, loaded where they are installed.
 
-libdeflate and ISA-L take a body whole. brotli and zstd are streams here: take() a piece and get what
-is written so far, finish(), close(). Calls release Python's lock.
+libdeflate and ISA-L take a body whole. brotli and zstd are streams here: take() a piece and get
+what is written so far, finish(), close(). Calls release Python's lock.
 """
 
 import ctypes

@@ -2,8 +2,8 @@
 
 A sibling is written to a temporary file where it will lie (beside its source, or below --root),
 given the source's mode and time to the nanosecond, and renamed into place, so that a server never
-sees half a file. A sibling whose time equals its source's is up to date. A sibling that would not be
-smaller is not kept.
+sees half a file. A sibling whose time equals its source's is up to date. A sibling that would not
+be smaller is not kept.
 """
 
 import os

@@ -118,7 +118,8 @@ def ask(url, accepted):
 
 
 def plain(answer):
-    """The body of an answer that was asked for without a coding: some servers compress it anyway."""
+    """The body of an answer that was asked for without a coding: some servers compress it anyway.
+    """
     if not answer.coding:
         return answer.body
     if answer.coding != "gzip":

@@ -41,8 +41,8 @@ def measure(pages, today, encoders, say):
 
 def choose(setups, rate, load, most=None):
     """
-    As the default goal does: where what a byte may cost is its time on the wire, less where requests
-    wait for the CPU; among those of `most` bytes, where it is given.
+    As the default goal does: where what a byte may cost is its time on the wire, less where
+    requests wait for the CPU; among those of `most` bytes, where it is given.
     """
     price = 8 / rate * (1 - load) ** 2
     able = [one for one in setups if most is None or one.nbytes <= most] or setups
@@ -58,7 +58,9 @@ def total(name, sizes, rate, pick):
 
 
 def make(sizes, rate, today):
-    """Uncompressed, today, and three of mod_elastic; of the last, no page has more bytes than today."""
+    """Uncompressed, today, and three of mod_elastic; of the last, no page has more bytes than
+    today.
+    """
     def at(load):
         return lambda size: choose(size.setups, rate, load) if size.setups else None
 

@@ -35,9 +35,9 @@ def summary(plans, prices):
     saved = cost(today, prices) - cost(idle, prices)
     return (f"With mod_elastic these pages would be sent in "
             f"{change(today.nbytes, idle.nbytes, 'fewer', 'more')} bytes, with "
-            f"{change(today.cpu, idle.cpu, 'less', 'more')} CPU time of compression, and be there in "
-            f"{change(today.seconds, idle.seconds, 'less', 'more')} time while the CPU is idle. A "
-            f"million of them would cost {abs(saved):.2f} {'less' if saved >= 0 else 'more'}: "
+            f"{change(today.cpu, idle.cpu, 'less', 'more')} CPU time of compression, and be there "
+            f"in {change(today.seconds, idle.seconds, 'less', 'more')} time while the CPU is idle. "
+            f"A million of them would cost {abs(saved):.2f} {'less' if saved >= 0 else 'more'}: "
             f"{cost(idle, prices):.2f} in place of {cost(today, prices):.2f}.")
 
 
@@ -73,15 +73,16 @@ def table(heads, rows):
 
 
 def notes(facts):
-    return [f"{facts.pages} pages of {facts.given}, {facts.compressed} of a type that is compressed. "
-            "Each counts once: pages that are asked for more often weigh more in truth.",
+    return [f"{facts.pages} pages of {facts.given}, {facts.compressed} of a type that is "
+            "compressed. Each counts once: pages that are asked for more often weigh more in "
+            "truth.",
             f"Today: {facts.source}.",
-            f"CPU time was measured on this machine ({facts.machine}), of the compression libraries "
-            "alone, one body after the other.",
-            f"Until a page is there: compression, and its bytes at {facts.rate / 1e6:g} Mbit/s. An hour "
-            f"of one CPU costs {facts.prices[0]:g}, a GB sent {facts.prices[1]:g}.",
-            "mod_elastic: the setup that its default goal takes at this load, for browsers that accept "
-            "gzip, br and zstd. On a busy CPU it takes less of it, and sends more bytes; "
+            f"CPU time was measured on this machine ({facts.machine}), of the compression "
+            "libraries alone, one body after the other.",
+            f"Until a page is there: compression, and its bytes at {facts.rate / 1e6:g} Mbit/s. An "
+            f"hour of one CPU costs {facts.prices[0]:g}, a GB sent {facts.prices[1]:g}.",
+            "mod_elastic: the setup that its default goal takes at this load, for browsers that "
+            "accept gzip, br and zstd. On a busy CPU it takes less of it, and sends more bytes; "
             "“ElasticLevel gzip stock” keeps it from that (last row). What is kept and used again "
             "(ElasticCache), or compressed in advance, costs no CPU time, and is not counted here."]
 
@@ -90,8 +91,8 @@ def page(plans, sizes, facts):
     rows = [columns(plan, facts.prices) for plan in plans]
     return ("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-            f"<title>mod_elastic for {html.escape(facts.given)}</title><style>{STYLE}</style></head>"
-            f"<body><h1>mod_elastic for {html.escape(facts.given)}</h1>"
+            f"<title>mod_elastic for {html.escape(facts.given)}</title><style>{STYLE}</style>"
+            f"</head><body><h1>mod_elastic for {html.escape(facts.given)}</h1>"
             f"<p class=\"summary\">{html.escape(summary(plans, facts.prices))}</p>"
             f"<h2>In figures</h2>{table(HEADS, rows)}"
             "<h2>What was looked at</h2>"

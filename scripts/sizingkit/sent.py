@@ -67,9 +67,9 @@ class Today:
 
     @property
     def source(self):
-        return (f"what the site sends to “Accept-Encoding: {pages.ACCEPTED}”. The CPU time of today is "
-                "that of the library and level whose sizes are the nearest; where encodings are kept "
-                "or made in advance, it is none in truth")
+        return (f"what the site sends to “Accept-Encoding: {pages.ACCEPTED}”. The CPU time of "
+                "today is that of the library and level whose sizes are the nearest; where "
+                "encodings are kept or made in advance, it is none in truth")
 
     def of(self, page, encoders):
         """The Result of a page, or None where it comes uncompressed."""

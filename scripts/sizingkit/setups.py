@@ -5,8 +5,8 @@ import typing
 
 from benchkit import codecs
 
-# The engine of each level of a coding, by default bounds; where the first is not installed, the next.
-# ISA-L's levels are others: its 1 is gzip 1.
+# The engine of each level of a coding, by default bounds; where the first is not installed, the
+# next. ISA-L's levels are others: its 1 is gzip 1.
 SETUPS = ([("gzip", 1, (("ISA-L", 1), ("libdeflate", 1), ("zlib", 1)))]
           + [("gzip", level, (("libdeflate", level), ("zlib", level))) for level in range(2, 10)]
           + [("br", level, (("brotli", level),)) for level in range(7)]

@@ -16,7 +16,8 @@ LIMIT = 300  # seconds; a make that finds all of it built takes one
 
 
 def plain_environ():
-    """Without what a make that runs the tests tells the makes below it, and scripts their callers."""
+    """Without what a make that runs the tests tells the makes below it, and scripts their callers.
+    """
     told = ("ELASTIC_BUILD_DIR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     return {key: value for key, value in os.environ.items() if key not in told}
 

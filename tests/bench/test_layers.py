@@ -1,4 +1,5 @@
-"""The guard of the layers (scripts/lib/layers): it accepts the sources, and finds what is planted."""
+"""The guard of the layers (scripts/lib/layers): it accepts the sources, and finds what is planted.
+"""
 
 import pathlib
 import shutil

@@ -233,7 +233,8 @@ def test_steady_state(rows, expected, remark):
 
 
 def traced(positions, noise):
-    """What is counted of a minute's samples, whose load follows the position, and wavers besides."""
+    """What is counted of a minute's samples, whose load follows the position, and wavers besides.
+    """
     return steady_state.figures(updates(
         *(0.63 + 0.1 * (position - 4) + noise * (-1) ** number
           for number, position in enumerate(positions)), positions=positions, step=0.5))

@@ -201,7 +201,8 @@ def test_the_summary_comes_first(folder, tmp_path, program):
     done = sizing(folder, "--out", out, "--config", config, program=program)
     assert done.returncode == 0, done.stderr
     first, *lines = done.stdout.splitlines()
-    assert re.match(r"With mod_elastic these pages would be sent in \d+ % (fewer|more) bytes", first)
+    assert re.match(r"With mod_elastic these pages would be sent in \d+ % (fewer|more) bytes",
+                    first)
     assert any(line.startswith("today: mod_deflate 6 ") for line in lines)
     page = Texts(out.read_text())
     assert page.tags.index("p") < page.tags.index("table") and first in page.data

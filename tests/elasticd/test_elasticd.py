@@ -129,7 +129,8 @@ def test_two_do_not_write_the_same_file(elasticd, tmp_path):
 def test_the_file_of_a_killed_one_is_of_no_use_at_once(machine, tmp_path):
     """Not only when it is stale, which would take half a minute; a daemon's lock is its child's."""
     path, pid_file = tmp_path / "p", tmp_path / "pid"
-    started = run("--file", path, "--pid-file", pid_file, "--root", machine.root, "--interval", "3s")
+    started = run("--file", path, "--pid-file", pid_file, "--root", machine.root,
+                  "--interval", "3s")
     try:
         assert started.returncode == 0, started.stderr
         until(lambda: is_fresh(path), "a position")

@@ -62,7 +62,8 @@ CLIENTS = 8
 STALLED = 2
 
 _PATHS = ("/large.txt", "/large.txt", "/small.txt", "/stream.cgi", "/lua")
-_LUA = "function handle(r)\nr.content_type = 'text/plain'\nlocal s = string.rep('text of lua ', 700)\n" \
+_LUA = "function handle(r)\nr.content_type = 'text/plain'\n" \
+       "local s = string.rep('text of lua ', 700)\n" \
        "for i = 1, 100 do r:write(s) end\nreturn apache2.OK\nend\n"
 
 

@@ -49,8 +49,8 @@ _HEAD = """\
 
 `scripts/check fire` puts httpd with the module under fire: a short form of five minutes, and with
 `--long` one of a night. `scripts/check fire --list` says what each run does. The tables are what it
-saw; a failure is a body that is not what the client should have got, a status that nothing explains,
-a crash, or something that is not given back.
+saw; a failure is a body that is not what the client should have got, a status that nothing
+explains, a crash, or something that is not given back.
 
     scripts/check fire {options}
 

@@ -35,8 +35,8 @@ STAGES = {
     "torture": ("failures", "each allocation and each call of a library fails once, in turn"),
     "reloads": ("answers", "graceful restarts during requests, with other levels, modes and "
                 "codings each time; beside the stock modules"),
-    "storm": ("answers", "graceful restarts while clients ask as fast as they can; beside the stock "
-              "modules"),
+    "storm": ("answers", "graceful restarts while clients ask as fast as they can; beside the "
+              "stock modules"),
     "aborts": ("aborts", "clients that go away, read slowly or open no window, by HTTP/1 and "
                "HTTP/2; memory, descriptors and workers afterwards"),
     "troubles": ("answers", "children that are killed, clocks that jump, a full /dev/shm, a run "

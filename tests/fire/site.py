@@ -21,8 +21,9 @@ FILES = {
         0, 1, 60, 69, 300, 1300, 1500, 4096, 8000, 8001, 20000, 65536, 131072, 300000)},
     "page.html": bodies.html(30000), "style.css": bodies.text(9000), "app.js": bodies.text(50000),
     "data.json": b"[" + b",".join(b'{"id":%d}' % i for i in range(3000)) + b"]",
-    "noise.txt": bodies.noise(20000), "zeros.txt": bytes(1 << 20), "picture.png": bodies.noise(5000),
-    "large.txt": bodies.text(3 << 20), "archive.bin": bodies.noise(3000),
+    "noise.txt": bodies.noise(20000), "zeros.txt": bytes(1 << 20),
+    "picture.png": bodies.noise(5000), "large.txt": bodies.text(3 << 20),
+    "archive.bin": bodies.noise(3000),
 }
 
 # What takes a thousandth of the time that a request usually takes, or more than ten times that.
@@ -149,7 +150,8 @@ class Kind:
             at("rate", self.lines("RATE_LIMIT"), "SetEnv rate-limit 60000"),
             at("buffer", self.lines("BUFFER"), "BufferSize 30000"),
             at("fixed", self.lines(), "Header set Cache-Control no-transform"),
-            at("tagged", self.lines(), 'Header set ETag "\\"fixed\\""', "Header append Vary Cookie"),
+            at("tagged", self.lines(), 'Header set ETag "\\"fixed\\""',
+               "Header append Vary Cookie"),
             at("untagged", self.lines(), "Header unset ETag", "FileETag None"),
             at("siblings", self.lines(), "ElasticPrecompressed On" if self.elastic else ""),
             at("disk", self.lines()), at("shm", self.lines()),

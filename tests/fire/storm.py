@@ -13,12 +13,13 @@ from . import outcome
 from .reloads import Reloader
 from .site import Site, kinds, make_origin
 
-# (path, coding, whether the connection is kept) of the clients that ask at the same time. httpd closes
-# kept connections when it restarts, on which a request can be on its way: that one fails. How often
-# that is so grows with the share of the time in which the server has nothing of the connection to do,
-# which is that between two answers: of servers that answer faster more fail, as many for each answer.
-_CLIENTS = (("/t8000.txt", "gzip", True), ("/page.html", "br", True), ("/t20000.txt", "gzip", False),
-            ("/lua?size=20000&seed=3", "zstd", False))
+# (path, coding, whether the connection is kept) of the clients that ask at the same time. httpd
+# closes kept connections when it restarts, on which a request can be on its way: that one fails.
+# How often that is so grows with the share of the time in which the server has nothing of the
+# connection to do, which is that between two answers: of servers that answer faster more fail, as
+# many for each answer.
+_CLIENTS = (("/t8000.txt", "gzip", True), ("/page.html", "br", True),
+            ("/t20000.txt", "gzip", False), ("/lua?size=20000&seed=3", "zstd", False))
 
 _CONNECTIONS = 4  # of each
 
@@ -50,7 +51,9 @@ def _storm(site, seconds, seed):
 
 
 def judge(answers, failed):
-    """What is wrong: where more fail than with the stock modules, on kept connections for each answer."""
+    """What is wrong: where more fail than with the stock modules, on kept connections for each
+    answer.
+    """
     found = []
     for name in ("elastic", "drop-in"):
         scale = {False: 1, True: answers[name][True] / max(answers["stock"][True], 1)}

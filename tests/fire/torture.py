@@ -50,8 +50,10 @@ def _places():
 def _config():
     return "ElasticControl off\nAddEncoding x-gzip .gz\nAddEncoding br .br\n" \
         + "".join(at(name, *lines) for name, lines in _places().items()) \
-        + at("deflate", "SetOutputFilter DEFLATE") + at("brotli", "SetOutputFilter BROTLI_COMPRESS") \
-        + at("inflate", "SetOutputFilter INFLATE") + at("again", "SetOutputFilter INFLATE;DEFLATE") \
+        + at("deflate", "SetOutputFilter DEFLATE") \
+        + at("brotli", "SetOutputFilter BROTLI_COMPRESS") \
+        + at("inflate", "SetOutputFilter INFLATE") \
+        + at("again", "SetOutputFilter INFLATE;DEFLATE") \
         + at("siblings", "Elastic On", "ElasticPrecompressed On") \
         + "<Location /in>\nElasticInflate On\nSetHandler reflector\n</Location>\n" \
         + "<Location /stock-in>\nSetInputFilter DEFLATE\nSetHandler reflector\n</Location>\n"
@@ -121,7 +123,8 @@ def run(plan):
         server = Server(_config(), modules=("reflector", "filter"),
                         records=("elastic", "deflate", "brotli"), mpm_config=mpm,
                         files={"a.txt": TEXT, "large.txt": LARGE, "b.txt": LARGE,
-                               "b.txt.gz": gzip.compress(LARGE), "b.txt.br": brotli.compress(LARGE)},
+                               "b.txt.gz": gzip.compress(LARGE),
+                               "b.txt.br": brotli.compress(LARGE)},
                         **options)
         try:
             server.start()

@@ -46,7 +46,8 @@ class Striker(threading.Thread):
 
 
 def _ask(plan, made, target, excused):
-    """Asks for the plan's time; answers that `excused` takes for the trouble's are counted apart."""
+    """Asks for the plan's time; answers that `excused` takes for the trouble's are counted apart.
+    """
     began, number, count = time.monotonic(), plan.first, 0
     while plan.goes_on(count, began) and len(made.failures) < MOST:
         protocol, batch = cases.batch(plan.seed, number, target.judge.seen)

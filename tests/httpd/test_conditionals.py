@@ -335,7 +335,8 @@ def by_type(httpd_shared):
 
 @pytest.mark.parametrize("name,coding", BY_TYPE)
 def test_by_type(by_type, name, coding):
-    """mod_filter leaves them out for a 304, unless it is asked; it knows which types they are for."""
+    """mod_filter leaves them out for a 304, unless it is asked; it knows which types they are for.
+    """
     path = f"/{name}/a.txt"
     answer = by_type.get(path, ae=coding)
     check.encoded(answer, coding, BODY)

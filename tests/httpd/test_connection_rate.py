@@ -1,5 +1,5 @@
-"""ElasticGoal time auto: the rate of each connection, by what the kernel says of it. Its answers, and
-where clients come from, are the test's: see the library "connection" of kit/faults.py."""
+"""ElasticGoal time auto: the rate of each connection, by what the kernel says of it. Its answers,
+and where clients come from, are the test's: see the library "connection" of kit/faults.py."""
 
 import contextlib
 import os
@@ -22,8 +22,8 @@ PAGE = bodies.html(100_000)
 FAST, SLOW = 10 ** 9, 1250
 GOAL = "time auto 10kbit/s 1Gbit/s"
 
-# The levels of br that these prices pay for. Those at the ends of each range differ by so much in what
-# they ask for a saved byte that no measurement confuses them.
+# The levels of br that these prices pay for. Those at the ends of each range differ by so much in
+# what they ask for a saved byte that no measurement confuses them.
 LEVELS = {"fast": range(3), "known": range(3, 10), "slow": range(10, 11)}
 
 HOSTS = """

@@ -1,4 +1,5 @@
-"""Responses that become dictionaries (RFC 9842): which, what they carry, and what is kept of them."""
+"""Responses that become dictionaries (RFC 9842): which, what they carry, and what is kept of them.
+"""
 
 import gzip
 import hashlib
@@ -56,7 +57,8 @@ AddOutputFilter INCLUDES .shtml
 </Directory>
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
     + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK) \
-    + at("siblings", RULE, WEEK, "ElasticPrecompressed On") + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
+    + at("siblings", RULE, WEEK, "ElasticPrecompressed On") \
+    + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
     + at("stale", RULE, 'Header set Cache-Control "max-age=0, stale-while-revalidate=600"') \
     + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
     + at("linked", 'ElasticDictionaryLink /d/dict.bin', 'Header set Link "</a>; rel=next"') \
@@ -71,7 +73,8 @@ CONFIG += at("own/fresh", 'Header set Cache-Control "max-age=60"') \
     + at("own/nocache", 'Header set Cache-Control "no-cache"') + at("own", OWN)
 
 CGI = {
-    "slow.cgi": "head('Content-Type: text/plain')\nout('a' * 9000)\ntime.sleep(0.2)\nout('b' * 9000)\n",
+    "slow.cgi": "head('Content-Type: text/plain')\nout('a' * 9000)\ntime.sleep(0.2)\n"
+                "out('b' * 9000)\n",
     "none.cgi": "head('Content-Type: text/plain', 'Status: 404')\nout('a' * 9000)\n",
 }
 
@@ -194,7 +197,8 @@ def test_a_page_is_the_dictionary_of_its_next_version(server, path, own, control
 
 
 @pytest.mark.parametrize("path,headers,revisited", [
-    ("/own/page.html", {"Cookie": "a=b"}, False), ("/own/public/page.html", {"Cookie": "a=b"}, True),
+    ("/own/page.html", {"Cookie": "a=b"}, False),
+    ("/own/public/page.html", {"Cookie": "a=b"}, True),
     ("/own/private/page.html", {}, False), ("/own/nocache/page.html", {}, False),
     ("/own/dict.txt", {}, False), ("/own/page.html?a:b", {}, False),
     ("/own/page.html", {"Sec-Fetch-Mode": "navigate"}, True),

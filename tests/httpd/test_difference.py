@@ -25,12 +25,14 @@ ElasticControl off
     + at("dest", 'ElasticDictionary match="/pages/*" match-dest="document"', WEEK) \
     + at("named", 'ElasticDictionary match="/pages/*" id="v 1"', WEEK) \
     + at("own", 'ElasticDictionary match="/own/*" revisit') \
-    + at("pages/siblings", "ElasticPrecompressed On") + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
+    + at("pages/siblings", "ElasticPrecompressed On") \
+    + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
     + at("pages/off", "Elastic Off") \
     + at("pages", 'Header set Cache-Control "private, no-store"')
 
 
-def ask(server, path="/pages/page.html", ae="gzip, dcz", dictionary=DICT, protocol="http/1.1", **more):
+def ask(server, path="/pages/page.html", ae="gzip, dcz", dictionary=DICT, protocol="http/1.1",
+        **more):
     headers = {"Available-Dictionary": field(dictionary)} if dictionary else {}
     headers.update({name.replace("_", "-"): value for name, value in more.items()})
     return server.get(path, ae=ae, protocol=protocol, headers=headers)
@@ -68,7 +70,8 @@ def test_a_page_is_a_difference(server, tmp_path, protocol):
     assert int(notes["elastic-out"]) == len(answer.raw)
 
 
-@pytest.mark.parametrize("ae", ["gzip", "gzip, br;q=0, zstd;q=0, *", "gzip, dcz;q=0", "gzip;q=1, dcz;q=0.5"])
+@pytest.mark.parametrize("ae", ["gzip", "gzip, br;q=0, zstd;q=0, *", "gzip, dcz;q=0",
+                                "gzip;q=1, dcz;q=0.5"])
 def test_who_does_not_ask_for_it_gets_another_coding(server, ae):
     answer = ask(server, ae=ae)
     check.encoded(answer, "gzip", PAGE)
@@ -289,7 +292,8 @@ def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tm
     def hit():
         answer = ask(server)
         assert decoded(answer, DICT, tmp_path) == PAGE
-        return "HIT" in answer.headers.get("X-Cache", "") and "MISS" not in answer.headers["X-Cache"]
+        cache = answer.headers.get("X-Cache", "")
+        return "HIT" in cache and "MISS" not in cache
 
     server.wait_for(hit, 60, "a hit of the cache")
     for asked in ({"dictionary": None}, {"dictionary": OTHER}, {"ae": "gzip"},

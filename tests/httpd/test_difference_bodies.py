@@ -1,4 +1,5 @@
-"""Bodies as what differs from a dictionary: whole and streamed, and beside what else a body can be."""
+"""Bodies as what differs from a dictionary: whole and streamed, and beside what else a body can be.
+"""
 
 import pytest
 

@@ -18,7 +18,8 @@ def measured(server):
 
 
 def serve(server, path, ae, until):
-    """Serves until a condition of the setups that all responses had, and of those measured; both."""
+    """Serves until a condition of the setups that all responses had, and of those measured; both.
+    """
     found = []
 
     def done():

@@ -355,7 +355,8 @@ def test_no_time_forbids_what_is_kept(follower):
 
 
 def test_virtual_hosts_share_only_where_they_may(httpd):
-    hosts = "".join(f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{scope}\n</VirtualHost>\n"
+    hosts = "".join(f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{scope}\n"
+                    "</VirtualHost>\n"
                     for name, scope in (("a", ""), ("b", ""), ("c", "ElasticCacheScope all"),
                                         ("d", "ElasticCacheScope all")))
     server = httpd(KEEP + PINNED + hosts, modules=SHMCB)
@@ -390,8 +391,8 @@ def small_page(server, number):
 
 
 def test_a_full_store_makes_room(fresh):
-    """Of 256 KB: for 120 pages, though these are small; and what is asked for again and again stays,
-    as it is stored again when it is old."""
+    """Of 256 KB: for 120 pages, though these are small; and what is asked for again and again
+    stays, as it is stored again when it is old."""
     server = fresh(PINNED + "ElasticCacheStore shmcb:(262144)")
     hot, _ = small_page(server, 0)
     twice(server, hot)

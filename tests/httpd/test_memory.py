@@ -114,7 +114,8 @@ def test_a_large_body_does_not_grow_the_child(one_child, path, coding):
         return
     assert max(watch.readings) - before <= ENCODER_KB[coding] + SLACK_KB
     # Once the encoder is there nothing grows with the body. What httpd itself holds for a client
-    # that is slow at times may come in any quarter; a byte that is lost for each KB, in all of them.
+    # that is slow at times may come in any quarter; a byte that is lost for each KB, in all of
+    # them.
     lost = SIZE // 4 // 1024 // 1024
     assert min(after - until for until, after in zip(tops, tops[1:])) <= lost // 2, tops
     assert settle(pid) - before <= ENCODER_KB[coding] + SLACK_KB

@@ -22,9 +22,10 @@ MISSED = "AH00708"
 def server(httpd_shared, origin):
     h2 = env.possible("h2")
     made = httpd_shared(
-        "Elastic On\nElasticControl off\nElasticPadding 32\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\n"
-        "ErrorDocument 404 /plain.txt\nCacheRoot {root}/cache\nCacheDirLevels 1\n"
-        "CacheDirLength 1\nCacheEnable disk /stored\nCacheHeader On\nCacheDefaultExpire 3600\n"
+        "Elastic On\nElasticControl off\nElasticPadding 32\nMaxKeepAliveRequests 0\n"
+        "KeepAliveTimeout 60\nErrorDocument 404 /plain.txt\nCacheRoot {root}/cache\n"
+        "CacheDirLevels 1\nCacheDirLength 1\nCacheEnable disk /stored\nCacheHeader On\n"
+        "CacheDefaultExpire 3600\n"
         f"ProxyPass /origin/ {origin.url}/\nProxyPass /stored/origin/ {origin.url}/\n"
         + at("stored") + at("off", "ElasticPadding Off") + at("wide", "ElasticPadding 400")
         + at("types", "ElasticTypes text/css") + at("stock", "Elastic Off")

@@ -175,7 +175,8 @@ def test_bodies_of_each_size_have_a_ladder_of_their_own(priced):
     status = known_costs(d)
     answer = d.server.get("/small.html", ae="gzip")
     check.encoded(answer, "gzip", small)
-    at_class = {one: status[f"ElasticCost-gzip-{one}"].split()[1].split("/") for one in range(1, 10)}
+    at_class = {one: status[f"ElasticCost-gzip-{one}"].split()[1].split("/")
+                for one in range(1, 10)}
     found = {one: burden((float(nsec), float(percent) / 100), price(status))
              for one, (nsec, percent) in at_class.items()}
     assert found[int(d.server.notes(answer)["elastic-level"])] <= 1.05 * min(found.values())

@@ -105,7 +105,8 @@ def test_to_others_it_is_not_there(server, cookie):
     if cookie == "SID=b0b":
         # Who has a page of his own there, too.
         learn(server, path, Cookie=cookie)
-    known, unknown = (ask(server, path, dictionary=body, cookie=cookie) for body in (FIRST, b"none"))
+    known, unknown = (ask(server, path, dictionary=body, cookie=cookie)
+                      for body in (FIRST, b"none"))
     check.encoded(known, "gzip", NEXT)
     assert known.raw == unknown.raw and same_to_all(known) == same_to_all(unknown)
     assert note(server, known) == note(server, unknown) == "unknown"
@@ -142,8 +143,9 @@ def test_pages_of_a_session_are_private(server, tmp_path, place, control):
 
 @pytest.mark.parametrize("place,headers", [
     ("any", {}), ("nostore", {}), ("nocache", {}), ("login", {}), ("plain", {}),
-    (None, {"Cookie": "lang=en"}), (None, {"Authorization": "Basic YTpi"}), (None, {"Cookie": "SID="}),
-    (None, {"Range": "bytes=0-9"}), (None, {"Sec-Fetch-Mode": "same-origin"})])
+    (None, {"Cookie": "lang=en"}), (None, {"Authorization": "Basic YTpi"}),
+    (None, {"Cookie": "SID="}), (None, {"Range": "bytes=0-9"}),
+    (None, {"Sec-Fetch-Mode": "same-origin"})])
 def test_other_pages_are_no_dictionaries(server, place, headers):
     path = f"/{place}/page.html" if place else "/p/page.html"
     answer = server.get(path, headers={"Cookie": ALICE, **headers})
@@ -182,7 +184,8 @@ def test_what_is_new_makes_room(httpd, tmp_path):
     path = visit(server, "page.html")
     assert decoded(ask(server, path), FIRST, tmp_path) == NEXT
     answer = server.get("/p/large.html", headers={"Cookie": ALICE})
-    assert "Use-As-Dictionary" not in answer.headers and answer.headers["Cache-Control"] == "private"
+    assert "Use-As-Dictionary" not in answer.headers
+    assert answer.headers["Cache-Control"] == "private"
     for i in range(12):
         learn(server, f"/p/{i}.html", Cookie="SID=b0b")
     assert note(server, ask(server, path)) == "unknown"

@@ -90,7 +90,8 @@ pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-he
 
 @pytest.fixture(scope="module")
 def site(httpd_shared):
-    """A server that has something to say everywhere: figures, a drawn hour, paths, and a warning."""
+    """A server that has something to say everywhere: figures, a drawn hour, paths, and a warning.
+    """
     server = httpd_shared(
         "Elastic On\nElasticPosition {root}/none\nElasticControl external\n",
         files={"index.html": bodies.text(50000), "app.js": bodies.text(120000),

@@ -1,5 +1,5 @@
-"""ElasticLevel coding stock: whatever the load, the mode and the content, no response has more bytes
-than that of an httpd without this module, give or take what is only known on the average."""
+"""ElasticLevel coding stock: whatever the load, the mode and the content, no response has more
+bytes than that of an httpd without this module, give or take what is only known on the average."""
 
 import json
 import pathlib

@@ -99,8 +99,9 @@ def judge(rows):
             stats.drawn_anew(by_round, growth), len(by_round), "they do", above=1,
             origin=verdict.SOURCE),
         verdict.compare("under heavy load, level 2 takes half of level 8's compression time or "
-                        "less", top, sides, "compression_p95_ms", "0.5", below=0.6, there=(0.5, 0.5),
-                        origin=verdict.loosened(verdict.SOURCE, "0.5", "its figure has no scale")),
+                        "less", top, sides, "compression_p95_ms", "0.5", below=0.6,
+                        there=(0.5, 0.5), origin=verdict.loosened(
+                            verdict.SOURCE, "0.5", "its figure has no scale")),
         verdict.compare("for a tenth more bytes", top, sides, "bytes", "1.1", above=1.03,
                         below=1.3, drift=verdict.NO_DRIFT, there=(1.1, 1.1),
                         origin=verdict.loosened(verdict.SOURCE, "1.1", "other pages, and other "

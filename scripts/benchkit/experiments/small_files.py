@@ -75,7 +75,8 @@ def draw(run, names, rows, middle):
             for variant, (label, colour) in VARIANTS.items()})
         for variant in ("identity", "kept"):
             sent = [middle[name, variant]["sent_bytes"] / corpus.KB for name in names]
-            traffic.fill_between(range(len(names)), sent, color=VARIANTS[variant][1], alpha=0.2, lw=0)
+            traffic.fill_between(range(len(names)), sent, color=VARIANTS[variant][1], alpha=0.2,
+                                 lw=0)
         axes.set(yscale="log", xlabel="file", ylabel="requests per second and client (bars)")
         traffic.set(yscale="log", ylabel="KB sent per response (areas: identity, kept gzip)")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=len(VARIANTS), fontsize=8)

@@ -2,8 +2,8 @@
 
 A server has one CPU and serves in the order of arrival. What a page costs is measured: handling,
 and encoding at each level. A static server has one level; an elastic one goes a level up below LOW
-and a level down above HIGH, each interval, as the mode `step` does. Stores are as this module's are:
-an encoding is kept when its body is seen for the second time by one server, and what was used
+and a level down above HIGH, each interval, as the mode `step` does. Stores are as this module's
+are: an encoding is kept when its body is seen for the second time by one server, and what was used
 longest ago goes first.
 """
 

@@ -58,9 +58,9 @@ def measure(run, site, seconds):
     legs = [(FITS, PINNED), *((load, mode) for load in wanted for mode in MODES)]
     for number, (load, mode) in rounds.interleaved(run, legs):
         rate, (low, high) = wanted[load]
-        httpd = site.serve(controller.floored(FITTING, INTERVAL) + controller.TRACED if mode == PINNED else
-                           controller.settings(mode, THRESHOLDS.format(low=low, high=high),
-                                               INTERVAL))
+        httpd = site.serve(
+            controller.floored(FITTING, INTERVAL) + controller.TRACED if mode == PINNED else
+            controller.settings(mode, THRESHOLDS.format(low=low, high=high), INTERVAL))
         seen = site.replay(httpd, [count / rate for count in range(max(1, int(rate * seconds)))])
         httpd.stop()
         updates = controller.during(controller.updates_of(httpd, seen.began), SETTLED * seconds,

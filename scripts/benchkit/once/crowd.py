@@ -19,8 +19,9 @@ WITH, WITHOUT = "cache", "no cache"
 
 
 def encodings(httpd, path, wanted):
-    """How many of a path's responses were encoded whole, and how many as streams, which came so late
-    that they were not waited for; by the server's log."""
+    """How many of a path's responses were encoded whole, and how many as streams, which came so
+    late that they were not waited for; by the server's log.
+    """
     log = httpd.folder / "engines.log"
     found = []
 

@@ -1,5 +1,5 @@
-"""What idle CPU time makes smaller: bytes of pages that are asked for often, before and after; and how
-long responses take meanwhile.
+"""What idle CPU time makes smaller: bytes of pages that are asked for often, before and after; and
+how long responses take meanwhile.
 """
 
 import time

@@ -13,7 +13,8 @@ import time
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
-# Asks the test what to do next, with what became of the last; the answer comes when the test has it.
+# Asks the test what to do next, with what became of the last; the answer comes when the test has
+# it.
 _PAGE = """<!DOCTYPE html><html><body><script>
 function send(method, url, body) {
     const request = new XMLHttpRequest();
@@ -71,13 +72,14 @@ class Browser:
     with Browser(server, folder) as browser:
         answer = browser.get("/a.html")     # {"status": 200, "coding": "gzip", "text": …}
 
-    While the browser is not asked for anything it asks for nothing. `folder` has its profile, and what
-    it says of itself.
+    While the browser is not asked for anything it asks for nothing. `folder` has its profile, and
+    what it says of itself.
     """
 
     # Seconds from the first beginning to the end: a busy machine takes some of them.
     LIFE = 240
-    # Seconds in which it loads the page; one that does not is begun anew, while the first of these lasts.
+    # Seconds in which it loads the page; one that does not is begun anew, while the first of these
+    # lasts.
     START = 60
 
     def __init__(self, server, folder):
@@ -114,7 +116,8 @@ class Browser:
                 start_new_session=True)
 
     def _result(self, deadline):
-        """What became of the last request; BrowserError where the browser ends, or takes too long."""
+        """What became of the last request; BrowserError where the browser ends, or takes too long.
+        """
         while True:
             ended = self.process.poll() is not None
             try:

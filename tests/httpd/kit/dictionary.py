@@ -1,4 +1,5 @@
-"""Dictionaries (RFC 9842): their folder, clients that have one, and the program zstd as a decoder."""
+"""Dictionaries (RFC 9842): their folder, clients that have one, and the program zstd as a decoder.
+"""
 
 import base64
 import hashlib

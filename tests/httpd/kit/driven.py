@@ -83,7 +83,9 @@ class Driven:
         return self.wait(lambda s: int(s["ElasticSteps"]) == steps + 1, "a step")
 
     def wait_for_floor(self):
-        """A full CPU, until nothing goes further down: for some seconds where a goal has filters."""
+        """A full CPU, until nothing goes further down: for some seconds where a goal has
+        filters.
+        """
         def at_floor():
             self.stat.busy(100)
             return float(self.status()["ElasticPosition"]) == 0

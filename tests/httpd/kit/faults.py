@@ -48,7 +48,8 @@ _SHARED = """
             static _Thread_local unsigned seed;
             int due;
             if (shared->share > 0) {
-                seed = (seed ? seed : (unsigned)(long)&seed ^ (unsigned)getpid()) * 1103515245 + 12345;
+                seed = seed ? seed : (unsigned)(long)&seed ^ (unsigned)getpid();
+                seed = seed * 1103515245 + 12345;
                 due = (long)(seed >> 16) % 100 < shared->share;
             } else {
                 due = __sync_sub_and_fetch(&shared->at, 1) == 0;
@@ -142,7 +143,8 @@ _SOURCES = {
     # One allocation of the module or of a compression library fails: the one that Memory.fail()
     # names, or as many of a hundred as Memory.share() says.
     "memory": _SHARED + """
-        void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+        void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
+        void *__libc_realloc(void *, size_t);
         static int is_ours(void *caller) {
             static const char *const names[] = {"/mod_elastic", "/libz.", "/libz-ng.", "/libisal.",
                                                 "/libbrotli", "/libdeflate.", "/libzstd.", 0};
@@ -189,7 +191,8 @@ _SOURCES = {
             (("void *", "ZSTD_createCCtx_advanced", "struct memory m", "m"), 0),
             (("void *", "ZSTD_createDCtx_advanced", "struct memory m", "m"), 0),
             (("size_t", "ZSTD_DCtx_setParameter", "void *d, int p, int v", "d, p, v"), -64),
-            (("size_t", "ZSTD_decompressStream", "void *d, void *out, void *in", "d, out, in"), -64),
+            (("size_t", "ZSTD_decompressStream", "void *d, void *out, void *in", "d, out, in"),
+             -64),
             (("size_t", "ZSTD_CCtx_reset", "void *c, int what", "c, what"), -64),
             (("size_t", "ZSTD_CCtx_setParameter", "void *c, int p, int v", "c, p, v"), -64),
             (("size_t", "ZSTD_CCtx_setPledgedSrcSize", "void *c, unsigned long long n", "c, n"),
