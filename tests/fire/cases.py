@@ -101,6 +101,9 @@ def accept_encoding(pick):
     return pick.choice((", ", ",", " ,")).join(members)
 
 
+_ENDED_BY_412 = ("If-Match", "If-Unmodified-Since")
+
+
 def _conditions(pick, tags, dates):
     """Fields of a conditional request, made of tags and dates that were seen of the resource."""
     known = pick.choice(tags) if tags else '"none"'
@@ -127,7 +130,8 @@ def _get(pick, seen):
         headers.append(("Range", pick.choice(_RANGES)))
         if pick.random() < 0.4 and tags:
             headers.append(("If-Range", pick.choice((*tags, *dates))))
-    if pick.random() < 0.03:
+    # Where mod_cache of httpd 2.4.71 has revalidated, it sends a 412 without the end of its body.
+    if pick.random() < 0.03 and not any(name in _ENDED_BY_412 for name, _ in headers):
         headers.append(("Cache-Control", pick.choice(("no-cache", "max-age=0"))))
     if pick.random() < 0.02:
         headers.append(("User-Agent", "x" * pick.randrange(1, 3000)))

@@ -77,13 +77,10 @@ class Reloader(threading.Thread):
 def is_refused(answer, case):
     """Whether it is what httpd itself answers during a restart, with the stock modules as well:
     mod_cgid's daemon is gone for a moment, also for an error document, a proxied connection ends,
-    mod_cache_socache loses the body of what it revalidates, and where ElasticMaxMemory is 0 nothing
-    is decoded."""
+    and where ElasticMaxMemory is 0 nothing is decoded."""
     if not answer.whole:
         return False
     if answer.status == 403 and "/forbidden" in case.request.path:
-        return True
-    if "/shm/" in case.request.path and answer.status == 200 and not answer.raw:
         return True
     away = (".cgi", "/proxy/", "/through/", "/origin/", "/forbidden", ".php")
     encoded = any(name == "Content-Encoding" for name, _ in case.request.headers)
