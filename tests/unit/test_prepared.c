@@ -236,6 +236,26 @@ START_TEST(a_dictionary_is_taken_as_raw_content)
 }
 END_TEST
 
+START_TEST(a_dictionary_has_bytes_of_its_own)
+{
+    el_dictionary_t *dictionary;
+    size_t nbytes;
+
+    if (!el_engine_for(codings[_i])) {
+        return;
+    }
+    body_fill(BODY_TEXT, raw, PAGE);
+    memcpy(body, raw, PAGE);
+    dictionary = prepare(codings[_i], PAGE, 1);
+    memset(raw, 'x', PAGE);
+    nbytes = encode_whole(dictionary, PAGE, el_engine_bound(PAGE));
+    ck_assert_uint_lt(nbytes, 200);
+    memcpy(raw, body, PAGE);
+    assert_back(dictionary, PAGE, nbytes, "after its bytes were written over");
+    el_dictionary_release(dictionary);
+}
+END_TEST
+
 START_TEST(another_dictionary_does_not_decode)
 {
     el_dictionary_t *dictionary;
@@ -630,6 +650,7 @@ Suite *prepared_suite(void)
     tcase_add_loop_test(tc, every_level_decodes, 0, both);
     tcase_add_loop_test(tc, a_page_that_changed_a_little_is_a_few_bytes, 0, both);
     tcase_add_loop_test(tc, a_dictionary_is_taken_as_raw_content, 0, both);
+    tcase_add_loop_test(tc, a_dictionary_has_bytes_of_its_own, 0, both);
     tcase_add_loop_test(tc, another_dictionary_does_not_decode, 0, both);
     tcase_add_loop_test(tc, the_head_names_the_dictionary, 0, both);
     tcase_add_loop_test(tc, a_whole_body_without_room_writes_nothing_beyond_it, 0, both);
