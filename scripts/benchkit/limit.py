@@ -59,7 +59,8 @@ class Group:
 
     def remove(self):
         for folder in self.folders:
-            with contextlib.suppress(FileNotFoundError):
+            # Where it still holds a process that a server has started meanwhile, it stays.
+            with contextlib.suppress(OSError):
                 folder.rmdir()
 
 
