@@ -178,6 +178,19 @@ def test_vary_is_on_what_could_have_been_different(server):
     assert not answer.has_token("Vary", "Available-Dictionary")
 
 
+def test_a_drop_in_encodes_as_the_stock_module_does(httpd):
+    server = httpd(STORE + at("d", "Elastic On", 'ElasticDictionary match="/*"', WEEK)
+                   + at("pages", "SetOutputFilter DEFLATE"), records=("elastic", "deflate"),
+                   start=False, files={"dict.html": DICT, "page.html": PAGE})
+    make_store(server)
+    server.start()
+    learn(server, "/d/dict.html")
+    assert ask(server, "/d/page.html").coding == "dcz"
+    answer = ask(server)
+    check.encoded(answer, "gzip", PAGE)
+    assert not answer.has_token("Vary", "Available-Dictionary")
+
+
 def test_a_304_comes_before_a_difference(server):
     first = ask(server)
     assert first.coding == "dcz"

@@ -114,6 +114,8 @@ static const struct {
      EL_DICTIONARY_DEST},
     {"a part of a destination", {"https://example.org", "/dir/a", "frame", "d 1", 0},
      EL_DICTIONARY_DEST},
+    {"the beginning of a destination", {"https://example.org", "/dir/a", "doc", "d 1", 0},
+     EL_DICTIONARY_DEST},
     {"another id", {"https://example.org", "/dir/a", "document", "d 2", 0}, EL_DICTIONARY_ID},
     {"no id", {"https://example.org", "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID},
 };

@@ -94,6 +94,8 @@ static const struct {
     {"a quote", "/a\"b"},
     {"a byte above ASCII", "/\xc3\xa9"},
     {"a control character", "/\n"},
+    {"the beginning of a group", "/a(b"},
+    {"the end of a group", "/a)b"},
     {"a segment of one dot", "/a/./b"},
     {"a segment of two dots", "/a/.."},
     {"a relative segment of two dots", "../a"},

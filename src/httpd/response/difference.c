@@ -68,10 +68,10 @@ static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const 
     return (hash * 31 + hash_of(text)) | 1u << 31;
 }
 
-/* Looks for the dictionary that the field names. */
+/* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
 static el_dictionary_reason_t find(request_rec *r, const char *field, el_difference_t *difference)
 {
-    const char *named = apr_table_getm(r->pool, r->headers_in, "Dictionary-ID");
+    const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
     el_dictionary_entry_t *entry = apr_palloc(r->pool, sizeof(*entry));
     el_dictionary_reason_t reason;
@@ -108,7 +108,7 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
 static const el_difference_t *look(request_rec *r)
 {
     static const el_difference_t none = {.coding = EL_IDENTITY};
-    const char *field = apr_table_getm(r->pool, r->headers_in, available);
+    const char *field = apr_table_get(r->headers_in, available);
     el_difference_t *difference;
     el_dictionary_reason_t reason;
 
