@@ -150,6 +150,9 @@ def test_a_sibling_and_a_kept_encoding(site):
         return
     assert found["reason"] == "cache" and found["coding"] == "gzip"
     assert re.fullmatch(r"\w+ 6", found["setup"]) and int(found["out"]) < len(BODY)
+    # What is found with HEAD was not planned.
+    answer, found = explained(site, "/kept/page.asis", method="HEAD")
+    assert answer.coding == found["coding"] == "gzip"
 
 
 def test_an_error_document_and_what_no_filter_saw(site):

@@ -20,7 +20,6 @@ static void set_header(request_rec *r, const el_outgoing_t *out, el_coding_t cod
     el_outgoing_set_negotiated(r);
     el_fields_set_coding(r, coding, out->policy.etag);
     el_explanation_facts(r, &out->send.facts);
-    el_explanation_coding(r, coding);
 }
 
 /* An encoder was planned, but the identity goes: nothing was sent yet. */

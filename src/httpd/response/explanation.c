@@ -64,15 +64,6 @@ void el_explanation_plan(const request_rec *r, const el_choice_t *choice, const 
     }
 }
 
-void el_explanation_coding(const request_rec *r, el_coding_t coding)
-{
-    el_explanation_t *record = record_of(r);
-
-    if (record) {
-        record->coding = coding;
-    }
-}
-
 /* Room for all but the strings, of which each may need twice its length. */
 #define ROOM 512
 

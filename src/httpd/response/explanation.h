@@ -17,9 +17,6 @@ void el_explanation_facts(const request_rec *r, const el_facts_t *facts);
 void el_explanation_plan(const request_rec *r, const el_choice_t *choice, const char *engine,
                          bool whole);
 
-/* The coding that the header names. */
-void el_explanation_coding(const request_rec *r, el_coding_t coding);
-
 /*
  * The value, from r->pool: a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters say
  * more. Sizes are in bytes, times in µs of the time elapsed, the price in ns of CPU time for a saved
