@@ -22,9 +22,6 @@ static const char *fault_of(int fd)
     if (file.st_mode & (S_IRWXG | S_IRWXO)) {
         return "may be used by others than its owner (chmod 600)";
     }
-    if (file.st_size < EL_SEAL_SECRET_LEAST) {
-        return "has fewer than 32 bytes";
-    }
     return file.st_size > EL_KEY_FILE_MOST ? "has more than 4096 bytes" : NULL;
 }
 
