@@ -108,7 +108,11 @@ def carry_out(run, amount, asked, folder):
             said, _ = process.communicate(timeout=limit)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             process.send_signal(signal.SIGINT)
-            said, _ = process.communicate(timeout=GRACE)
+            try:
+                said, _ = process.communicate(timeout=GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                said, _ = process.communicate()
         took = time.monotonic() - began
     (folder / f"{run.name}.log").write_text(said)
     return report.row(run, said, took, process.returncode)
