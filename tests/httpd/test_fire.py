@@ -1,6 +1,7 @@
 """The campaign of tests/fire at its smallest: it goes through, and it can fail."""
 
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -83,12 +84,17 @@ def test_a_tag_that_two_codings_have():
         coded, Answer(200, {"etag": '"v"', **CODED}, b"", True))
 
 
-def test_minutes_are_shared_out():
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_minutes_are_shared_out(jobs):
     chosen = runs.chosen("*", True)
-    found = amounts(chosen, True, 10)
-    assert sum(amount.seconds for amount in found) == pytest.approx(600)
+
+    def shared(minutes):
+        return amounts(chosen, types.SimpleNamespace(long=True, minutes=minutes, jobs=jobs))
+
+    found = shared(10)
+    assert sum(amount.seconds for amount in found) == pytest.approx(600 * jobs)
     assert [amount.count for amount in found] == [run.long.count for run in chosen]
-    assert amounts(chosen, True, None) == [run.long for run in chosen]
+    assert shared(None) == [run.long for run in chosen]
 
 
 @pytest.mark.parametrize("kept,answers,failed,is_wrong", [
