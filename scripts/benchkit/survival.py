@@ -14,11 +14,8 @@ SURVIVES = 0.01  # of the requests since the attack's beginning, that may fail a
 BEFORE, AFTER = 1 / 3, 1 / 3  # to the attack's length
 
 
-def search(halvings, failed_share):
-    """(rows of what was tried, the limit): by `failed_share(height)` of a spike of that height.
-
-    Spikes grow until one is too much; then the step before it is halved so many times.
-    """
+def tries(failed_share):
+    """(rows, survives): whether a spike of a height is survived; each that is tried adds a row."""
     rows = []
 
     def survives(height):
@@ -26,15 +23,27 @@ def search(halvings, failed_share):
         rows.append({"height": round(height, 4), "failed_share": round(share, 4),
                      "survived": "yes" if share <= SURVIVES else "no"})
         return share <= SURVIVES
+    return rows, survives
 
-    steps = next((step for step in range(1, LARGEST + 1) if not survives(STEP ** step)), None)
-    if steps is None:
-        return rows, round(STEP ** LARGEST, 4)
-    low, high = STEP ** (steps - 1), STEP ** steps
+
+def halved(low, high, halvings, survives):
+    """The limit between a height that is survived and one that is not."""
     for _ in range(halvings):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if survives(middle) else (low, middle)
-    return rows, round(math.sqrt(low * high), 4)
+    return round(math.sqrt(low * high), 4)
+
+
+def search(halvings, failed_share):
+    """(rows of what was tried, the limit): by `failed_share(height)` of a spike of that height.
+
+    Spikes grow until one is too much; then the step before it is halved so many times.
+    """
+    rows, survives = tries(failed_share)
+    steps = next((step for step in range(1, LARGEST + 1) if not survives(STEP ** step)), None)
+    if steps is None:
+        return rows, round(STEP ** LARGEST, 4)
+    return rows, halved(STEP ** (steps - 1), STEP ** steps, halvings, survives)
 
 
 def resolution(halvings):

@@ -113,11 +113,36 @@ def rows(default=100, back=1, cheapest=(100, 1), stock=900, rounds=3, watched=12
     ([row for row in rows() if row["leg"] != "mod_deflate 1"],
      [HOLDS, UNKNOWN, HOLDS, HOLDS, HOLDS, HOLDS], "not measured"),
     ([row for row in rows() if not row["leg"].endswith(flood.WITHIN_LIMIT)],
+     [HOLDS] * 5 + [UNKNOWN], "no group"),
+    ([row for row in rows() if row["leg"] != "default" + flood.WITHIN_LIMIT],
      [HOLDS] * 5 + [UNKNOWN], "no group")])
 def test_verdicts_on_planted_servers(some, expected, remark):
     seen = flood.judge(some, "no group")
     assert [one.outcome for one in seen] == expected
     assert remark in " ".join(one.remark for one in seen)
+
+
+@pytest.mark.parametrize("refused, expected", [
+    ("default" + flood.WITHIN_LIMIT, None), ("default", BenchError)])
+def test_limit_that_is_not_seen_leaves_the_other_legs(monkeypatch, tmp_path, refused, expected):
+    def one_pass(run, leg, *_):
+        if leg.name == refused:
+            raise BenchError(f"{leg.name}: refused")
+        return {"lost": 0}, [{"second": 0}]
+
+    monkeypatch.setattr(flood, "one_pass", one_pass)
+    monkeypatch.setattr(limit, "Group", lambda *_: None)
+    monkeypatch.setattr(pages, "seconds_of_a_page", lambda *_: 0.01)
+    monkeypatch.setattr(legs.Leg, "serve", lambda *_: None)
+    with run.Run("x", flood.Scale(2, 3, legs=flood.FEW), tmp_path) as one:
+        if expected:
+            with pytest.raises(expected):
+                flood.measure(one, None)
+            return
+        found, seconds, costs, unlimited = flood.measure(one, None)
+    assert set(costs) == {1, 2} and unlimited == f"{refused}: refused"
+    assert {row["leg"] for row in found} == {row["leg"] for row in seconds} >= set(flood.FEW)
+    assert refused not in {row["leg"] for row in found}
 
 
 def test_headline_is_that_on_the_cheapest_setup():

@@ -40,7 +40,7 @@ SCALES = {
     "quick": Scale(4, 0.6, php=(0.2, 0.5, 0.8), legs=FEW, warm=3.5, calibration=0.6),
     "full": Scale(12, 0.8, php=(0.1, 0.3, 0.5, 0.7, 0.9), in_process=(0.4,), legs=SOME,
                   warm=3, least=4)}
-SECONDS = {"smoke": 6, "quick": 145, "normal": 1100, "full": 1650}
+SECONDS = {"smoke": 6, "quick": 145, "normal": 1100, "full": 1500}
 
 # What a row of the summary is of, and which legs that are.
 FAMILIES = {legs.PINNED: "the best pinned setup", legs.OTHERS: "the best of mod_deflate, "

@@ -2,4 +2,5 @@
 
 files      those that serve files: lighttpd, h2o, Caddy
 proxies    those in front of an httpd: HAProxy, Varnish
+spikes     the largest spike that each survives
 """
