@@ -19,7 +19,7 @@
 
 /* Those of the program `engines`, which links the compression libraries. */
 #define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget) \
-    X(recode) X(prepared)
+    X(recode) X(difference) X(prepared)
 
 #define DECLARE_SUITE(name) Suite *name##_suite(void);
 #define ADD_SUITE(name) srunner_add_suite(runner, name##_suite());
