@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import pathlib
 import random
 import re
@@ -83,25 +84,25 @@ def web_files_origin(run):
     return packages.names(packages.get((*SITES, *SCRIPTS), run.say, False)[0]) or "invented text"
 
 
-def other_files(run, names, kinds):
-    """(name, body) of packages' files that are no text; none where a package is missing."""
+def other_files(run, package, kinds):
+    """(name, body) of a package's files that are no text; none where it is missing."""
     try:
-        folders = packages.whole(names, run.say, run.download)
+        folder, = packages.whole([package], run.say, run.download)
     except tools.BenchError:
         return []
-    return [(str(path.relative_to(folder)), path.read_bytes()) for folder in folders
+    return [(str(path.relative_to(folder)), path.read_bytes())
             for path in sorted(folder.rglob("*"))
             if path.suffix in kinds and path.is_file() and not path.is_symlink()]
 
 
 def kinds(run):
     """(the web's files and others, each kind of them as a Site; where they are from)."""
-    others, found = digest_order(other_files(run, OTHER_FILES, OTHER_KINDS)), {}
-    for name, body in [*web_files(run), *others]:
+    others, found = {package: files for package in OTHER_FILES
+                     if (files := other_files(run, package, OTHER_KINDS))}, {}
+    for name, body in [*web_files(run), *digest_order(itertools.chain(*others.values()))]:
         found.setdefault(pathlib.PurePath(name).suffix, []).append(body)
     return [Site(kind, "", tuple(bodies[:OF_A_KIND * run.scale.pages]))
-            for kind, bodies in found.items()], ", ".join(
-                [web_files_origin(run), *(OTHER_FILES if others else ())])
+            for kind, bodies in found.items()], ", ".join([web_files_origin(run), *others])
 
 
 def choose(sized, count, limit):
@@ -150,7 +151,7 @@ def page_with_images(run):
     application have 125 KB together, as the source's; without it they are random bytes.
     """
     plain = corpus.document(HTML_BYTES * 2, run).replace(b"<img", b"<hr")  # its own are not there
-    found = sorted(other_files(run, [APPLICATION], IMAGE_KINDS),
+    found = sorted(other_files(run, APPLICATION, IMAGE_KINDS),
                    key=lambda one: len(one[1]))[-IMAGES:]
     images = [(f"image{number:02}{pathlib.PurePath(name).suffix}", body)
               for number, (name, body) in enumerate(digest_order(found or random_images()), 1)]

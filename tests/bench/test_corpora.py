@@ -163,7 +163,9 @@ def test_kinds_of_files():
                        for kind in ("html", "css")})
     put_whole(web.APPLICATION, {"a.png": b"image"})
     found, origin = web.kinds(Run(pages=1))
-    assert [(site.name, len(site.pages)) for site in found] == [(".html", 8), (".css", 8)]
+    assert [(site.name, len(site.pages)) for site in found] == [
+        (".html", 8), (".css", 8), (".png", 1)]
+    assert origin == f"{web.SITES[0]} 1.0-1, {web.APPLICATION}"
     for name, file in zip(web.OTHER_FILES, ("a.ttf", "b.wasm", "no-kind.php")):
         put_whole(name, {file: b"other"})
     found, origin = web.kinds(Run(pages=1))
