@@ -20,6 +20,7 @@ setups     ways to compress, and an httpd with one of them
 fpm        php-fpm and its pages
 handler    pages that httpd itself writes
 site       a dynamic site: httpd in front of either, and its log
+system_b   elasticd and PHP's plugin in the module's place
 controller servers with a mode of the controller, and its trace
 limit      a control group with a limit of CPU time
 position   the position file, which keeps an effort where an experiment needs it
@@ -27,6 +28,7 @@ position   the position file, which keeps an effort where an experiment needs it
 net        links of a given rate: two network namespaces, or a loopback that is shaped
 capture    frames, off an interface
 visit      a pipelined visit of a page, captured
+distance   a proxy with a round trip and losses
 download   first byte and whole page through links
 
 http1      responses out of a stream
@@ -42,6 +44,7 @@ streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
 frontier   those of frontier, and of flood
 once       those of once
+fleet      those of fleet
 dictionary those of dictionary
 
 stats      medians, percentiles, ratios and their intervals

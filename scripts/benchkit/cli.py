@@ -100,9 +100,9 @@ def make_parser():
     parser.add_argument("--access-log", type=pathlib.Path, metavar="FILE",
                         help="spike, day: take the demand's curve from an access log")
     parser.add_argument("--price-cpu-hour", type=float, metavar="PRICE", default=0.044,
-                        help="content: what an hour of one CPU costs (default: %(default)s)")
+                        help="content, servers: of an hour of one CPU (default: %(default)s)")
     parser.add_argument("--price-gb", type=float, metavar="PRICE", default=0.09,
-                        help="content: what a gigabyte of traffic costs (default: %(default)s)")
+                        help="content, servers: of a gigabyte of traffic (default: %(default)s)")
     parser.add_argument("--no-download", dest="download", action="store_false",
                         help="use only those Debian packages of pages that are here already")
     parser.add_argument("--install", action="store_true",

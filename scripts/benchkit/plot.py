@@ -11,7 +11,7 @@ CACHED = "#8cc63f"
 
 STYLE = {
     "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False, "grid.alpha": 0.3,
-    "font.size": 9, "legend.frameon": False, "svg.hashsalt": "elastic", "errorbar.capsize": 2,
+    "font.size": 9, "legend.frameon": False, "svg.hashsalt": "elastic",
     "svg.fonttype": "none",  # text stays text: smaller, and a browser's to draw
     # The grid has lines there.
     "xtick.bottom": False, "ytick.left": False, "ytick.right": False,

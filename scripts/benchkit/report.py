@@ -20,7 +20,8 @@ MOST = 400_000  # bytes of the page
 COLUMNS = 9  # of the widest table that the page shows
 # Rows of its longest table, and how many plots of an experiment it shows: the first that make it
 # small enough. The JSON has all tables, and the results' folder all plots.
-LIMITS = ((12, 99), (6, 99), (6, 4), (0, 4), (0, 2), (0, 1))
+LIMITS = ((12, 99), (6, 99), (6, 4), (6, 2), (0, 2), (0, 1))
+ALWAYS = "servers-summary"  # a table that is shown, however large: it has the operators' numbers
 
 
 def gather(out, names, problems):
@@ -83,7 +84,7 @@ def page(data, out, beside, most_rows, most_plots):
              for name, one in data["experiments"].items()}
     return environment.get_template("report.html").render(
         data, drawn=drawn, styles=drawings.css, beside=beside, marks=MARKS, numeric=numeric,
-        common=common(data["experiments"].values()))
+        always=ALWAYS, common=common(data["experiments"].values()))
 
 
 def common(experiments):

@@ -45,6 +45,27 @@ def gathered(elements):
         yield from members
 
 
+def uses(source):
+    """{id: the style of its uses} of the shapes that stand in groups of their own, all alike."""
+    found = {}
+    for group in source.iter():
+        here = [(one.get(XLINK + "href", "#")[1:], one.get("style", "")) for one in group
+                if one.tag == SVG + "use"]
+        for name, style in here:
+            alike = len(set(here)) == 1 and len(here) == len(group)
+            found.setdefault(name, set()).add(style if alike else None)
+    return {name: style for name, (style, *more) in found.items() if not more and style is not None}
+
+
+def marked(group):
+    """A path whose corners have the shape that a group uses again and again, as its marker."""
+    places = [f"{one.get('x', 0)} {one.get('y', 0)}" for one in group]
+    alone = len(places) == 1
+    return ET.Element("path", {
+        **group.attrib, "d": f"M{' '.join(places)}{'h0' if alone else ''}", "fill": "none",
+        "style": f"marker{'-start' if alone else ''}:url({group[0].get('href')})"})
+
+
 class Drawings:
     """The SVGs of one page: the styles that they share are written once, in `css`, and a marker in
     the first that has it.
@@ -52,16 +73,19 @@ class Drawings:
 
     def __init__(self):
         self.classes = {}  # {style: class}
-        self.markers = {}  # {(path, class): id}
+        self.markers = {}  # {(path, class, class of its uses): id}
+        self.uses = {}  # of the present drawing
         self.numbers = map("{:x}".format, itertools.count())
 
     @property
     def css(self):
-        return "\n".join(f"svg .{name}{{{style}}}" for style, name in self.classes.items())
+        return "\n".join(["svg marker{overflow:visible}", *(
+            f"svg .{name}{{{style}}}" for style, name in self.classes.items())])
 
     def inline(self, path, title, description):
         """The <svg> element of a file, with a title and a description for those who cannot see."""
         source = ET.parse(path).getroot()
+        self.uses = uses(source)
         used = sorted(set(REFERENCE.findall(ET.tostring(source, "unicode"))))
         ids = {name: f"i{next(self.numbers)}" for name in used}
         labels = [f"i{next(self.numbers)}" for _ in range(2)]
@@ -83,11 +107,16 @@ class Drawings:
             made.text = (child.text or "").strip()
             made.extend(self.drawn(child, ids))
             if made.tag == "path" and "id" in made.attrib:
-                look = made.get("d"), made.get("class")
-                known = self.markers.setdefault(look, made.get("id"))
+                used = self.uses.get(child.get("id"))
+                known = self.markers.setdefault((made.get("d"), made.get("class"), used),
+                                                made.get("id"))
                 if known != made.get("id"):
                     ids[child.get("id")] = known
                     continue
+                if used is not None:
+                    made = self.marker(made, used)
+            elif len(made) and child[0].get(XLINK + "href", "#")[1:] in self.uses:
+                made = marked(made)
             if made.tag == "defs" and not len(made):
                 continue
             for one in made if made.tag == "g" and not made.attrib else [self.shared(made)]:
@@ -100,6 +129,13 @@ class Drawings:
                     lines[look] = one
                     found.append(one)
         return found
+
+    def marker(self, shape, style):
+        """The shape as a marker, with what it inherits where it is used."""
+        made = ET.Element("marker", {"id": shape.attrib.pop("id")})
+        group = ET.SubElement(made, "g", {"class": self.class_of(style)}) if style else made
+        group.append(shape)
+        return made
 
     def shared(self, group):
         """The group with its children's class as its own, where they all have the same."""

@@ -223,17 +223,34 @@ def test_svg_keeps_what_is_drawn_and_little_else(tmp_path):
         '<title id="i2">T</title><desc id="i3">D</desc>'
         '<path d="M10.1 3.5H1M1 2.25L3 4" class="k0"/>'
         '<g class="k1"><text x="1">a &amp; b</text><text x="4">c</text></g>'
-        '<defs><path id="i0" d="M0 0L1 1"/></defs>'
-        '<g clip-path="url(#i1)" class="k2"><use href="#i0" x="1" y="2"/>'
-        '<use href="#i0" x="3" y="4"/></g>'
+        '<defs><marker id="i0"><g class="k2"><path d="M0 0L1 1"/></g></marker></defs>'
+        '<path clip-path="url(#i1)" d="M1 2 3 4" fill="none" style="marker:url(#i0)"/>'
         '<defs><clipPath id="i1"><rect x="1" y="2" width="3" height="4"/></clipPath></defs></svg>')
-    assert drawings.css.splitlines() == ["svg .k0{fill:none}",
+    assert drawings.css.splitlines() == ["svg marker{overflow:visible}", "svg .k0{fill:none}",
                                          "svg .k1{font-size:9px;text-anchor:end}",
                                          "svg .k2{stroke:red}"]
     again = drawings.inline(tmp_path / "a.svg", "T", "D")
     # The marker is the first one's; what is cut off is its own.
-    assert again.count('href="#i0"') == 2 and 'id="i0"' not in again and 'id="i1"' not in again
+    assert again.count("url(#i0)") == 1 and 'id="i0"' not in again and 'id="i1"' not in again
     assert len(drawings.classes) == 3
+
+
+@pytest.mark.parametrize("group, drawn", [
+    ('<use xlink:href="#m" x="1" y="2"/>',
+     '<path d="M1 2h0" fill="none" style="marker-start:url(#i0)"/>'),
+    ('<use xlink:href="#m" x="1" style="fill:red"/><use xlink:href="#m" y="2" style="fill:red"/>',
+     '<path d="M1 0 0 2" fill="none" style="marker:url(#i0)"/>'),
+    # Of two looks, or beside something else, they stay.
+    ('<use xlink:href="#m" x="1" style="fill:red"/><use xlink:href="#m" x="2"/>', None),
+    ('<use xlink:href="#m" x="1"/><text>a</text>', None)])
+def test_shapes_that_stand_alone_are_markers(tmp_path, group, drawn):
+    (tmp_path / "a.svg").write_text(f"""<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"
+ xmlns:xlink="http://www.w3.org/1999/xlink"><defs><path id="m" d="M 0 0 C 1 1 2 2 3 3"/></defs>
+ <g>{group}</g></svg>""")
+    text = svg.Drawings().inline(tmp_path / "a.svg", "T", "D")
+    assert ("<marker" in text) == (drawn is not None)
+    assert drawn is None or drawn in text and "<use" not in text
+    assert drawn or text.count('<use href="#i0"') == group.count("<use")
 
 
 def test_dots_that_would_cover_each_other_are_one():

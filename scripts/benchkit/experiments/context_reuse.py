@@ -1,4 +1,4 @@
-"""Some 550 web files, one by one: with an encoder made for each and with one kept.
+"""Web files, one by one: with an encoder made for each and with one kept.
 
 After "Gzip Performance for Go Webservers": files per second and the ratio of each level, in the
 codec alone and through httpd, where mod_deflate makes an encoder for each response.
@@ -11,7 +11,7 @@ from benchkit.outcome import Outcome
 from benchkit.run import Scale
 from benchkit.setups import ANY_SIZE, NOTHING, mod_deflate, ours
 
-SUMMARY = "some 550 web files: encoders made for each file and encoders kept, at each level"
+SUMMARY = "web files: encoders made for each file and encoders kept, at each level"
 SOURCE = "“Gzip Performance for Go Webservers”"
 THERE = {"": "a chart with files per second upwards and the ratio to the right, a curve for each "
              "library: little is gained above level 5, and the library in C is the fastest. That "

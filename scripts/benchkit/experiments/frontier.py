@@ -13,8 +13,8 @@ from benchkit.frontier import cells, draw, hours, legs, pages, passes
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 
-SUMMARY = ("bytes and total time at 5, 20 and 100 Mbit/s: the default beside every pinned setup, "
-           "mode and other module, at loads of 0.1 to 0.9")
+SUMMARY = ("bytes and total time at 5, 20 and 100 Mbit/s: the default beside pinned setups, "
+           "modes and other modules, at loads of 0.1 to 0.9")
 SOURCE = ""
 FIXED = "the same pages and arrivals for every setup; a load is a share of the CPU that makes them"
 
