@@ -96,8 +96,8 @@ def article(size, run):
     return nearest.read_bytes(), packages.names(found)
 
 
-def gzip_size(body, level=6):
-    encoder = zlib.compressobj(level, zlib.DEFLATED, 31)
+def gzip_size(body):
+    encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
     return len(encoder.compress(body) + encoder.flush())
 
 

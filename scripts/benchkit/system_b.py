@@ -23,14 +23,14 @@ require __DIR__ . '/page.php';
 class Elasticd:
     """An elasticd of the run, on the server's CPU, whose load it watches."""
 
-    def __init__(self, run, interval, control="mix"):
+    def __init__(self, run, interval):
         folder = run.folder(run.new_name("elasticd"))
         folder.chmod(0o755)
         self.path = folder / NAME
         # Children of another user read the file.
         self.process = run.start_until(
             lambda _: self.share() is not None,
-            [tools.elasticd(), "--foreground", "--file", str(self.path), "--control", control,
+            [tools.elasticd(), "--foreground", "--file", str(self.path), "--control", "mix",
              "--interval", f"{1000 * interval:.0f}ms", "--nice", "-5"], folder / "output.log",
             DAEMON_PATIENCE)
 

@@ -8,7 +8,7 @@ from benchkit.experiments import fleet as experiment
 from benchkit.fleet import real, simulate
 from benchkit.fleet.simulate import ELASTIC, NONE, OWN, SHARED, STATIC, Fleet
 
-COSTS = simulate.Costs(0.001, 0.0005, {level: 0.001 * level for level in range(1, 10)},
+COSTS = simulate.Costs(0.001, {level: 0.001 * level for level in range(1, 10)},
                        {level: 100 - level for level in range(1, 10)})
 
 
@@ -40,7 +40,7 @@ def test_a_body_is_kept_when_one_server_sees_it_again(store, expected):
     assert [one.found for one in served] == expected
     assert simulate.encodings(served) == pytest.approx(1000 * expected.count(False) / 6)
     if store != NONE:
-        assert served[2].seconds == pytest.approx(COSTS.found)
+        assert served[2].seconds == pytest.approx(COSTS.handling)
 
 
 def test_what_was_used_longest_ago_goes_first():
@@ -56,7 +56,7 @@ def test_the_balancer_gives_elastic_servers_their_weight():
 
 
 def test_failures_are_those_of_a_kind_and_a_time():
-    served = [simulate.Served(at, seconds, 0, kind, 6, False) for at, seconds, kind in
+    served = [simulate.Served(at, seconds, kind, 6, False) for at, seconds, kind in
               ((0, 9, STATIC), (1, 9, STATIC), (1, 1, STATIC), (1, 9, ELASTIC), (2, 9, STATIC))]
     assert simulate.failed_share(served, STATIC, (1, 2), 5) == 0.5
 

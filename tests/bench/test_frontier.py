@@ -175,7 +175,7 @@ def test_leg_that_is_overrun_is_left_out_of_higher_loads(monkeypatch):
 
 def test_adaptive_legs_see_a_load_before_they_have_it():
     served = [(legs.mode("default"), 1), (legs.pinned("gzip", 1), 2), (legs.mode("mix"), 3),
-              (legs.stock(1), 4), (legs.mode("off"), 5)]
+              (legs.stock(1), 4), (legs.of_nginx(1), 5)]
     assert [server for _, server in passes.in_order(served)] == [2, 1, 3, 4, 5]
 
 

@@ -220,7 +220,7 @@ def steady_rows(changes, mix, step=1.0, number=1, seconds=60, noise=0.02, own=0.
     (steady_rows(1, 0.1) + steady_rows(3, 2, number=2), [HOLDS, UNKNOWN], "in 1 of 2 rounds"),
     ([], [UNKNOWN] * 2, "nothing was measured"),
     (steady_rows(1, 0.1, step=0), [HOLDS, UNKNOWN], "did not move"),
-    (steady_rows(1, 0.1, seconds=49), [UNKNOWN, HOLDS], "too short"),
+    (steady_rows(1, 0.1, seconds=39), [UNKNOWN, HOLDS], "too short"),
     (steady_rows(9, 0.1, noise=0.06), [UNKNOWN, HOLDS], "of 6.0 points"),
     (steady_rows(1, 0.1, noise=0.06), [HOLDS, HOLDS], ""),  # few changes even so
     # One that makes the load waver by its own moves.

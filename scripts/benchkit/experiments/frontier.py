@@ -25,7 +25,7 @@ class Scale(run.Scale):
 
     php: tuple = ()  # loads, from low to high
     in_process: tuple = ()
-    legs: tuple = ()  # names; all where there are none
+    legs: tuple = ()  # names
     warm: float = 5  # seconds that an adaptive leg gets to settle
     calibration: float = 1.5  # seconds
 
@@ -120,8 +120,7 @@ def describe(run, costs, notes, names):
              f"{run.scale.warm:g} s at each load before it counts.",
              "The best of a family is chosen in half of the rounds and compared in the other half, "
              "and the other way round; intervals are of 95 %, over the rounds."]
-    if run.scale.legs:
-        texts.append(f"Legs of this scale ({len(names)}): {'; '.join(names)}.")
+    texts.append(f"Legs of this scale ({len(names)}): {'; '.join(names)}.")
     return "\n".join(texts + [f"Not measured: {note}." for note in notes])
 
 

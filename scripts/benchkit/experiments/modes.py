@@ -27,7 +27,7 @@ class Scale(run.Scale):
 
     attack: float = 6  # seconds: mod_deflate's clients come to wait for more than two
     after: float = 0  # seconds that it is watched for after an attack, at least
-    steady: float = 40  # seconds of each mode at each steady load
+    steady: float = 20  # seconds of each mode at each steady load
     goal: float = 6  # seconds of each pinned level, and half of a goal's
     levels: int = 1  # the step between those that are pinned
     idle: float = 20  # seconds
@@ -36,8 +36,8 @@ class Scale(run.Scale):
 
 SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, goal=0.1, levels=8, idle=0.05,
                          children=4),
-          "quick": Scale(1, 48, only=3, steady=20, goal=6, levels=2, idle=10),
-          "full": Scale(3, 96, only=3, after=spikes.WATCHED, steady=20, levels=2, least=1)}
+          "quick": Scale(1, 48, only=3, levels=2, idle=10),
+          "full": Scale(3, 96, only=3, after=spikes.WATCHED, levels=2, least=1)}
 SECONDS = {"smoke": 12, "quick": 620, "normal": 950, "full": 1350}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
 # that is promised there, and shows little in less.

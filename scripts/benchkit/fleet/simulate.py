@@ -24,7 +24,6 @@ class Costs:
     """Measured, of one page: seconds of CPU, and bytes by level."""
 
     handling: float
-    found: float  # handling of a page whose encoding is kept
     encoding: dict  # level: seconds
     bytes: dict  # level: bytes
 
@@ -43,7 +42,6 @@ class Fleet:
 class Served:
     at: float
     seconds: float
-    server: int
     kind: str
     level: int
     found: bool
@@ -104,8 +102,8 @@ class Server:
         self.control(now)
         self.watch(now)
         found = self.looks(body)
-        self.free_at = max(now, self.free_at) + (
-            self.costs.found if found else self.costs.handling + self.costs.encoding[self.level])
+        self.free_at = max(now, self.free_at) + self.costs.handling + (
+            0 if found else self.costs.encoding[self.level])
         return self.free_at - now, found
 
 
@@ -116,7 +114,7 @@ def balance(fleet, count, seed):
 
 
 def run(fleet, costs, times, bodies, chosen):
-    """A Served for each request: its time, the number of its body, and its server."""
+    """A Served for each request: by its time, the number of its body and its server."""
     stores = {NONE: lambda: None, OWN: lambda: Store(fleet.room)}
     one = Store(fleet.room)
     make_store = stores.get(fleet.store, lambda: one)
@@ -126,7 +124,7 @@ def run(fleet, costs, times, bodies, chosen):
     for at, body, number in zip(times, bodies, chosen):
         server = servers[number]
         seconds, found = server.serve(at, body)
-        served.append(Served(at, seconds, number, server.kind, server.level, found))
+        served.append(Served(at, seconds, server.kind, server.level, found))
     return served
 
 

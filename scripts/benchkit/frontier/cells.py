@@ -93,13 +93,13 @@ def contenders(rows, clients, family):
                               if row["family"] == family and clients in row["clients"].split()))
 
 
-def compare(rows, families, figures=FIGURES, rates=RATES):
+def compare(rows, families, figures=FIGURES):
     """A Compared for every cell of the rows and every family of contenders."""
     found = []
     for clients, default in kinds_of_clients(rows).items():
         for (kind, load), members in stats.group(rows, "pages", "load").items():
             sizes = by_leg(members, "bytes")
-            for rate in rates:
+            for rate in RATES:
                 for figure in figures:
                     times = by_leg(members, column(figure, rate))
                     for family in families:

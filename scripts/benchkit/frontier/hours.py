@@ -13,9 +13,9 @@ HOURS = range(24)
 MBIT = 20
 
 
-def loads_of(demand, peak):
+def loads_of(peak):
     """The load of each hour."""
-    return [peak * demand[hour] for hour in HOURS]
+    return [peak * arrivals.DAY_HOURS[hour] for hour in HOURS]
 
 
 def of_day(points, loads):
@@ -26,7 +26,7 @@ def of_day(points, loads):
     return [arrivals.value(curve, load) for load in loads]
 
 
-def table(rows, clients, demand=arrivals.DAY_HOURS):
+def table(rows, clients):
     """Rows: mean total time and bytes of every leg in each hour, by medians over the rounds."""
     found = []
     for (kind, leg), members in stats.group(rows, "pages", "leg").items():
@@ -35,7 +35,7 @@ def table(rows, clients, demand=arrivals.DAY_HOURS):
         loads = sorted({row["load"] for row in rows if row["pages"] == kind})
         if {row["load"] for row in members} != set(loads):
             continue  # it is overrun by some
-        hours = loads_of(demand, loads[-1])
+        hours = loads_of(loads[-1])
         middle = stats.medians(members, ("load",), (column("mean", MBIT), "bytes"))
         figures = {name: of_day({load: one[name] for (load,), one in middle.items()}, hours)
                    for name in (column("mean", MBIT), "bytes")}
@@ -46,7 +46,7 @@ def table(rows, clients, demand=arrivals.DAY_HOURS):
     return found
 
 
-def whole_days(rows, demand=arrivals.DAY_HOURS):
+def whole_days(rows):
     """Rows as cells.compare() takes them, their load the word "day": the mean of all visits of a
     day, for each leg and round. A leg that was overrun by some load has none.
     """
@@ -55,7 +55,7 @@ def whole_days(rows, demand=arrivals.DAY_HOURS):
         loads = sorted({row["load"] for row in rows if row["pages"] == kind})
         if len(members) < len(loads) or len(loads) < 2:
             continue
-        hours = loads_of(demand, loads[-1])
+        hours = loads_of(loads[-1])
         figures = {name: weighted(of_day({row["load"]: row[name] for row in members}, hours), hours)
                    for name in ("bytes", *(column("mean", rate) for rate in cells.RATES))}
         found.append({"pages": kind, "leg": leg, "round": number, "load": "day",

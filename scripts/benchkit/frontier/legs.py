@@ -13,9 +13,7 @@ ACCEPT = {"all": "gzip, deflate, br, zstd", "gzip": "gzip"}
 LEVELS = {"gzip": range(1, 10), "br": range(0, 7), "zstd": range(1, 10)}
 # The default is ElasticGoal time.
 SETTINGS = {"step": "ElasticControl step\n", "mix": "ElasticControl mix\n",
-            "predict": "ElasticControl predict\n", "off": "ElasticControl off\n",
-            "latency": "ElasticGoal latency p95 5ms\n",
-            "cost": "ElasticGoal cost 0.044/h 0.09/GB\n"}
+            "predict": "ElasticControl predict\n"}
 
 # A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
 # overload is measured by.
@@ -83,7 +81,7 @@ def mode(name, clients="all"):
     return Leg(name if clients == "all" else f"{name}, gzip", MODES if settings else DEFAULT,
                setups.Setup(f"Elastic On\n{settings}"),
                codings=tuple(LEVELS) if clients == "all" else ("gzip",), clients=(clients,),
-               adaptive=name != "off")
+               adaptive=True)
 
 
 def pinned(coding, level):
@@ -118,9 +116,9 @@ def all_legs():
 
 
 def chosen(names):
-    """The legs of these names, in their order; all of them where there are none."""
+    """The legs of these names, in their order."""
     by_name = {leg.name: leg for leg in all_legs()}
-    return [by_name[name] for name in names] if names else list(by_name.values())
+    return [by_name[name] for name in names]
 
 
 def serve_all(run, site, legs):

@@ -19,7 +19,7 @@ SETTLED = 0.25  # of the time, from which on it counts
 MOST = 2  # changes a minute of `predict`
 # The aim is of noise of 5 points up and down; evenly spread, that is this standard deviation.
 NOISE = 0.05 / 3 ** 0.5
-LEAST = 50  # seconds that count, in all: of less, one change is several a minute
+LEAST = 40  # seconds that count, in all: of less, one change is several a minute
 NEAR, FAR = 1.1, 4.0  # times the CPU, that two levels are taken to be apart at least and at most
 THRESHOLDS = "ElasticCPU {low:.0f} {high:.0f}\n"
 FITS, BETWEEN = "a level fits", "no level fits"
