@@ -33,14 +33,12 @@ def test_pages_count_where_they_come_in_time(few, many, expected):
 
 
 def test_a_server_that_is_missing_is_named(monkeypatch):
-    def start(run, one, site, origin):
+    def start(run, one, site):
         if one.kind is Caddy:
             raise tools.missing("caddy")
         return one.name
 
     monkeypatch.setattr(servers, "make", start)
-    monkeypatch.setattr(servers, "NOTHING", types.SimpleNamespace(
-        serve=lambda *_, **options: types.SimpleNamespace(start=lambda: None)))
     made, notes = servers.make_all(None, None)
     assert len(notes) == 2 and all("install caddy" in note for note in notes)
     assert len(made) == len(servers.ROWS) - 2

@@ -98,12 +98,14 @@ ROWS = (
 )
 
 
-def make(run, row, site, origin):
+def make(run, row, site):
     """The server of a row, started; BenchError where its program is missing."""
     folder = run.new_name("server")
     if not isinstance(row.kind, type):
         one = row.kind.serve(run, folder, site=site, kind=row.httpd)
     elif issubclass(row.kind, Proxy):
+        # One for each: connections that a proxy keeps open are no more there for another.
+        origin = NOTHING.serve(run, f"{folder}-origin", site=site).start()
         one = row.kind(run, folder, row.snippet, origin, site=site)
     else:
         options = {"modules": CACHE} if row.kind is Httpd else {}
@@ -113,11 +115,10 @@ def make(run, row, site, origin):
 
 def make_all(run, site):
     """{row: server} of those that are here, and sentences about the others."""
-    origin = NOTHING.serve(run, "origin", site=site).start()
     made, notes = {}, []
     for row in ROWS:
         try:
-            made[row] = make(run, row, site, origin)
+            made[row] = make(run, row, site)
         except tools.BenchError as problem:
             notes.append(f"{row.name}: {problem}")
     return made, notes
