@@ -97,6 +97,9 @@ def test_spikes_are_searched_of_what_serves_http_1_1_in_the_clear():
     assert found == {
         plain.name: spikes.Target("a", "/page", plain.accept, 20),
         other.name: spikes.Target("c", "/page", other.accept, 20)}
+    broken = [{**one, "rate": 0} for one in rows]
+    assert servers.targets({plain: "a", other: "c"}, broken, "/page") == {}
+    assert spikes.measure(None, {}, 1) == ([], {})
 
 
 def serving(capacity, tried):

@@ -149,10 +149,11 @@ def measure(run, servers, body, path):
 
 
 def targets(servers, rows, path):
-    """{name: spikes.Target} of those that serve HTTP/1.1 without TLS."""
-    rates = stats.medians(rows, ("server", "clients"), ("rate",))
-    return {row.name: spikes.Target(one, path, row.accept, rates[row.name, CLIENTS[1]]["rate"])
-            for row, one in servers.items() if row.httpd is Httpd}
+    """{name: spikes.Target} of those that serve HTTP/1.1 without TLS, if they serve at all."""
+    rates = {name: one["rate"] for (name, clients), one in stats.medians(
+        rows, ("server", "clients"), ("rate",)).items() if clients == CLIENTS[1]}
+    return {row.name: spikes.Target(one, path, row.accept, rates[row.name])
+            for row, one in servers.items() if row.httpd is Httpd and rates[row.name] > 0}
 
 
 def money(figures, prices):

@@ -53,7 +53,7 @@ def largest(target, normal, seconds):
 
 def measure(run, targets, seconds):
     """(a row for each try, {name: its largest spike}) of {name: Target}."""
-    normal = NORMAL * min(target.rate for target in targets.values())
+    normal = NORMAL * min((target.rate for target in targets.values()), default=0)
     tried, found = [], {}
     for number, (name, target) in enumerate(targets.items(), 1):
         rows, found[name] = largest(target, normal, seconds)
