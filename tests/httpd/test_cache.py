@@ -5,7 +5,7 @@ import gzip
 import brotli
 import pytest
 
-from kit import aborts, at, bodies, check, config, decode
+from kit import aborts, at, bodies, cache, check, decode
 from kit.origin import breaks_off
 
 BODY = bodies.text(60000)
@@ -13,9 +13,6 @@ SIBLINGS = {"br": brotli.compress(BODY, quality=9), "gzip": gzip.compress(BODY, 
 EXTENSIONS = {"br": "br", "gzip": "gz"}
 OLD = 1_500_000_000
 CODINGS = pytest.mark.parametrize("coding", ["gzip", "br"])
-
-# mod_cache_disk puts the header in place before the body: who asks in between is served without it.
-MISSED = "AH00708"
 
 # Larger than what is encoded in one call, and more than a socket takes before the client reads.
 LARGE = bodies.noise(1 << 20) * 16
@@ -27,15 +24,15 @@ MODES = ("keep", "remove", "weak", "suffix")
 def cached(httpd_shared, origin, request):
     """A server that caches everything on disk, and says in X-Cache what it did."""
     server = httpd_shared(
-        f"Elastic On\n{config.CACHE}CacheQuickHandler {request.param}\nCacheHeader On\n"
+        f"Elastic On\n{cache.DISK}CacheQuickHandler {request.param}\nCacheHeader On\n"
         f"CacheMaxFileSize 100000000\nProxyPass /p/ {origin.url}/\n"
         + "".join(at(mode, f"ElasticETag {mode}") for mode in MODES)
         + "".join(at(f"siblings-{mode}", "ElasticPrecompressed On", f"ElasticETag {mode}")
                   for mode in ("keep", "weak"))
         + at("siblings", "ElasticPrecompressed On")
         + at("cut", "EnableSendfile Off", "ElasticLevel gzip 1", "ElasticLevel br 0"),
-        modules=["cache", "cache_disk", "proxy", "proxy_http"], allow_log=[MISSED])
-    config.make_cache(server)
+        modules=[*cache.MODULES, "proxy", "proxy_http"], allow_log=[cache.MISSED])
+    cache.make_directory(server)
     # mod_cache keeps nothing whose URL has a query: the tests need files of their own.
     for name in ("all.txt", "identity.txt", "br.txt", "gzip.txt"):
         add_set(server, name)
@@ -46,18 +43,6 @@ def add_set(server, name):
     server.write(name, BODY, OLD)
     for coding, data in SIBLINGS.items():
         server.write(f"{name}.{EXTENSIONS[coding]}", data, OLD)
-
-
-def hits(server, path, ae, headers=None):
-    """Waits for a response out of the cache; that response."""
-    found = []
-
-    def hit():
-        found.append(server.get(path, ae=ae, headers=headers))
-        return found[-1].headers.get("X-Cache", "").startswith("HIT")
-
-    server.wait_for(hit, 10, "a hit")
-    return found[-1]
 
 
 @CODINGS
@@ -127,24 +112,28 @@ def assert_the_identitys(answer):
 @CODINGS
 def test_a_cached_encoded_body_is_never_sliced(cached, mode, coding):
     path = f"/{mode}/{coding}.txt"
-    check.encoded(hits(cached, path, coding), coding, BODY)
-    tag = cached.get(path, ae=coding).headers.get("ETag")
-    conditions = [{}, {}, {"If-Range": tag}] if tag and mode != "keep" else [{}, {}]
-    for condition in conditions:
-        assert_the_identitys(
-            cached.get(path, ae=coding, headers={"Range": RANGE, **condition}))
-        assert cached.get(path, ae=coding).body == BODY
+    with cached.connect() as client:
+        hit = cache.hit(client, path, coding)
+        check.encoded(hit, coding, BODY)
+        tag = hit.headers.get("ETag")
+        conditions = [{}, {}, {"If-Range": tag}] if tag and mode != "keep" else [{}, {}]
+        for condition in conditions:
+            assert_the_identitys(
+                client.request(path, ae=coding, headers={"Range": RANGE, **condition}))
+            assert client.request(path, ae=coding).body == BODY
 
 
 @CODINGS
 @pytest.mark.parametrize("mode", ["weak", "keep"])
 def test_a_cached_sibling_is_sliced_as_itself(cached, mode, coding):
     path, data = f"/siblings-{mode}/{coding}.txt", SIBLINGS[coding]
-    hit = hits(cached, path, coding)
-    tag = hit.headers["ETag"]
-    assert tag.startswith('"') and hit.headers["Accept-Ranges"] == "bytes" and hit.raw == data
-    for condition in ({}, {"If-Range": tag}):
-        answer = cached.get(path, ae=coding, headers={"Range": RANGE, **condition})
+    with cached.connect() as client:
+        hit = cache.hit(client, path, coding)
+        tag = hit.headers["ETag"]
+        assert tag.startswith('"') and hit.headers["Accept-Ranges"] == "bytes" and hit.raw == data
+        answers = [client.request(path, ae=coding, headers={"Range": RANGE, **condition})
+                   for condition in ({}, {"If-Range": tag})]
+    for answer in answers:
         if answer.status == 206 and answer.coding:
             assert (answer.coding, answer.headers["ETag"]) == (coding, tag), answer
             assert answer.headers["Content-Range"] == f"bytes 100-199/{len(data)}"
@@ -155,6 +144,7 @@ def test_a_cached_sibling_is_sliced_as_itself(cached, mode, coding):
 
 def test_a_cached_identity_is_sliced(cached):
     """Only encoded bodies are kept from being sliced."""
-    check.plain(hits(cached, "/keep/identity.txt", None), BODY)
-    answer = cached.get("/keep/identity.txt", headers={"Range": RANGE})
+    with cached.connect() as client:
+        check.plain(cache.hit(client, "/keep/identity.txt", None), BODY)
+        answer = client.request("/keep/identity.txt", headers={"Range": RANGE})
     assert is_a_slice_of_the_identity(answer)

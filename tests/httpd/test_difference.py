@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from kit import at, bodies, check, config, env
+from kit import at, bodies, cache, check, env
 from kit.dictionary import decoded, field, learn, make_store, store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
@@ -293,12 +293,12 @@ def test_a_page_that_is_seen_again_is_what_has_changed(server, tmp_path):
 
 def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tmp_path):
     server = httpd(
-        "Elastic On\nElasticControl off\nCacheHeader On\n" + config.CACHE + STORE
+        "Elastic On\nElasticControl off\nCacheHeader On\n" + cache.DISK + STORE
         + at("d", 'ElasticDictionary match="/pages/*"', WEEK, "CacheDisable On")
-        + at("pages", 'Header set Cache-Control "max-age=6000"'), modules=("cache", "cache_disk"),
-        files={"dict.html": DICT, "page.html": PAGE}, allow_log=["AH00708"], start=False)
+        + at("pages", 'Header set Cache-Control "max-age=6000"'), modules=cache.MODULES,
+        files={"dict.html": DICT, "page.html": PAGE}, allow_log=[cache.MISSED], start=False)
     make_store(server)
-    config.make_cache(server)
+    cache.make_directory(server)
     server.start()
     learn(server)
 

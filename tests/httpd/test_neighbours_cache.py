@@ -6,11 +6,13 @@ import time
 
 import pytest
 
-from kit import bodies, check, config, neighbours
+from kit import bodies, cache, check, neighbours
+from kit.cache import state
 
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
-LINES = "CacheHeader On\nCacheMaxExpire 600\n"
+LINES = cache.CONNECTIONS + "CacheHeader On\nCacheMaxExpire 600\n"
+AGAIN = {"Cache-Control": "max-age=0"}  # the cache asks the server again
 STORES = {
     "disk": (["cache", "cache_disk"],
              "CacheEnable disk /\nCacheRoot {root}/cache\nCacheMaxFileSize 1000000\n"),
@@ -19,17 +21,13 @@ STORES = {
                 "CacheSocacheMaxSize 1000000\n"),
 }
 
-# mod_cache_disk puts the header in place before the body: who asks in between is served without it.
-MISSED = "AH00708"
-
 
 def start(httpd, way, store, quick, text="", place=(), modules=(), allow_log=()):
     needed, lines = STORES[store]
     server = way.start(httpd, f"{lines}{LINES}CacheQuickHandler {quick}\n"
                        + way.at("x", "Header set Cache-Control max-age=600", *place) + text,
-                       modules=[*needed, *modules], allow_log=[MISSED, *allow_log])
-    (server.root / "cache").mkdir()
-    (server.root / "cache").chmod(0o777)
+                       modules=[*needed, *modules], allow_log=[cache.MISSED, *allow_log])
+    cache.make_directory(server)
     server.write("a.html", BODY, OLD)
     return server
 
@@ -49,47 +47,33 @@ def disk(httpd, way):
     return make
 
 
-def state(answer):
-    return (answer.headers.get("X-Cache") or "none").split()[0]
-
-
-def hit(server, path, ae, headers=None, body=BODY):
-    """The response, as soon as one with `body` comes out of the cache: it replaces what it has when
-    its client has got all."""
-    found = []
-
-    def is_hit():
-        found.append(server.get(path, ae=ae, headers=headers))
-        return state(found[-1]) == "HIT" and found[-1].body == body
-
-    server.wait_for(is_hit, 10, "a hit")
-    return found[-1]
-
-
 def is_right(answer, ae, body=BODY):
     check.negotiated(answer, ae if ae in ("gzip", "br") else None, body)
 
 
 def test_each_client_gets_its_variant(server, way):
     clients = [*way.codings, None, "identity"]
-    for number, order in enumerate(itertools.permutations(clients)):
-        path = f"/x/a.html?{number}"
-        for ae in order:
-            is_right(server.get(path, ae=ae), ae)
-        for ae in order:
-            is_right(hit(server, path, ae), ae)
+    with server.connect() as client:
+        for number, order in enumerate(itertools.permutations(clients)):
+            path = f"/x/a.html?{number}"
+            for ae in order:
+                is_right(client.request(path, ae=ae), ae)
+            for ae in order:
+                is_right(cache.hit(client, path, ae), ae)
 
 
 def test_a_variant_answers_conditional_requests(server, way):
+    path = "/x/asked.html"
     server.write("asked.html", BODY, OLD)
-    for coding in way.codings:
-        tag = hit(server, "/x/asked.html", coding).headers["ETag"]
-        again = server.get("/x/asked.html", ae=coding, headers={"If-None-Match": tag})
-        assert (again.status, again.raw) == (304, b""), again
-        assert again.headers["ETag"] == tag and again.varies and state(again) == "HIT", again
-        other = server.get("/x/asked.html", ae="identity", headers={"If-None-Match": tag})
-        check.plain(other, BODY)
-        is_right(hit(server, "/x/asked.html", coding), coding)
+    with server.connect() as client:
+        for coding in way.codings:
+            tag = cache.hit(client, path, coding).headers["ETag"]
+            again = client.request(path, ae=coding, headers={"If-None-Match": tag})
+            assert (again.status, again.raw) == (304, b""), again
+            assert again.headers["ETag"] == tag and again.varies and state(again) == "HIT", again
+            other = client.request(path, ae="identity", headers={"If-None-Match": tag})
+            check.plain(other, BODY)
+            is_right(cache.hit(client, path, coding), coding)
 
 
 @pytest.mark.parametrize("quick", ["On", "Off"])
@@ -97,57 +81,60 @@ def test_a_variant_is_revalidated(disk, way, quick):
     """Its entry stays: the server's 304 speaks of the very tag that the cache asked about.
     mod_cache_socache loses the body of what it revalidates, whatever is encoded or not."""
     server = disk(quick, text="LogLevel cache:debug\n")
-    headers = {"Cache-Control": "max-age=0"}
-    for coding in (*way.codings, None):
-        hit(server, "/x/a.html", coding)
-        answer = server.get("/x/a.html", ae=coding, headers=headers)
-        is_right(answer, coding)
-        assert state(answer) == "REVALIDATE", answer
-        is_right(hit(server, "/x/a.html", coding), coding)
+    with server.connect() as client:
+        for coding in (*way.codings, None):
+            cache.hit(client, "/x/a.html", coding)
+            answer = client.request("/x/a.html", ae=coding, headers=AGAIN)
+            is_right(answer, coding)
+            assert state(answer) == "REVALIDATE", answer
+            is_right(cache.hit(client, "/x/a.html", coding), coding)
     assert not server.log.lines("AH02473")  # "responded with an uncacheable 304"
 
 
 def test_a_change_is_seen(server, way):
+    path, changed = "/x/changed.html", BODY[::-1]
     server.write("changed.html", BODY, OLD)
-    for coding in way.codings:
-        hit(server, "/x/changed.html", coding)
-    server.write("changed.html", BODY[::-1])
-    for coding in (*way.codings, None):
-        answer = server.get("/x/changed.html", ae=coding, headers={"Cache-Control": "max-age=0"})
-        is_right(answer, coding, BODY[::-1])
-        again = hit(server, "/x/changed.html", coding, body=BODY[::-1])
-        is_right(again, coding, BODY[::-1])
+    with server.connect() as client:
+        for coding in way.codings:
+            cache.hit(client, path, coding)
+        server.write("changed.html", changed)
+        for coding in (*way.codings, None):
+            is_right(client.request(path, ae=coding, headers=AGAIN), coding, changed)
+            is_right(cache.hit(client, path, coding), coding, changed)
 
 
 def test_head_of_a_variant(server, way):
     server.write("head.html", BODY, OLD)
-    for coding in way.codings:
-        get = hit(server, "/x/head.html", coding)
-        head = server.head("/x/head.html", ae=coding)
-        assert (head.status, head.coding, head.raw) == (200, coding, b""), head
-        assert head.varies and head.headers["ETag"] == get.headers["ETag"]
-        length = head.headers.get("Content-Length")
-        assert length is None or int(length) == len(get.raw)
+    with server.connect() as client:
+        for coding in way.codings:
+            get = cache.hit(client, "/x/head.html", coding)
+            head = client.request("/x/head.html", method="HEAD", ae=coding)
+            assert (head.status, head.coding, head.raw) == (200, coding, b""), head
+            assert head.varies and head.headers["ETag"] == get.headers["ETag"]
+            length = head.headers.get("Content-Length")
+            assert length is None or int(length) == len(get.raw)
 
 
 @neighbours.FEW_WAYS
 def test_fields_that_are_not_kept(disk, way):
     server = disk(text="CacheIgnoreHeaders ETag Set-Cookie\n",
-                    place=["Header set Set-Cookie a=b"])
-    for coding in way.codings:
-        answer = hit(server, "/x/a.html", coding)
-        is_right(answer, coding)
-        assert "ETag" not in answer.headers and "Set-Cookie" not in answer.headers, answer
+                  place=["Header set Set-Cookie a=b"])
+    with server.connect() as client:
+        for coding in way.codings:
+            answer = cache.hit(client, "/x/a.html", coding)
+            is_right(answer, coding)
+            assert "ETag" not in answer.headers and "Set-Cookie" not in answer.headers, answer
 
 
 @neighbours.FEW_WAYS
 def test_another_vary_beside_ours(disk, way):
     server = disk(place=["Header append Vary Cookie"])
-    for cookie in ("a=1", "b=2"):
-        for coding in (*way.codings, None):
-            answer = hit(server, "/x/a.html", coding, headers={"Cookie": cookie})
-            is_right(answer, coding)
-            assert answer.has_token("Vary", "Cookie")
+    with server.connect() as client:
+        for cookie in ("a=1", "b=2"):
+            for coding in (*way.codings, None):
+                answer = cache.hit(client, "/x/a.html", coding, headers={"Cookie": cookie})
+                is_right(answer, coding)
+                assert answer.has_token("Vary", "Cookie")
 
 
 @neighbours.FEW_WAYS
@@ -168,14 +155,15 @@ def test_a_stale_variant_for_want_of_a_better(disk, way, origin):
                     f"<Location /p/>\nProxyPass {origin.url}/\n{way.lines()}\n</Location>\n",
                     modules=["proxy", "proxy_http"], allow_log=["AH0079[0-9]"])
     clients = (*way.codings, None)
-    for coding in clients:
-        is_right(server.get("/p/stale", ae=coding), coding)
-    time.sleep(2.1)
-    broken.append(True)
-    for coding in clients:
-        answer = server.get("/p/stale", ae=coding)
-        is_right(answer, coding)
-        assert answer.headers["Warning"].startswith("111 "), answer  # revalidation failed
+    with server.connect() as client:
+        for coding in clients:
+            is_right(client.request("/p/stale", ae=coding), coding)
+        time.sleep(2.1)
+        broken.append(True)
+        for coding in clients:
+            answer = client.request("/p/stale", ae=coding)
+            is_right(answer, coding)
+            assert answer.headers["Warning"].startswith("111 "), answer  # revalidation failed
 
 
 @neighbours.FEW_WAYS
@@ -195,11 +183,10 @@ def test_the_guard_against_cached_slices(httpd):
     """mod_cache takes Range away while it revalidates: its answer is never a slice of an encoded
     body."""
     server = httpd(
-        "Elastic On\n" + config.CACHE + "CacheDefaultExpire 0\nCacheMinExpire 0\n"
+        "Elastic On\n" + cache.DISK + "CacheDefaultExpire 0\nCacheMinExpire 0\n"
         "CacheIgnoreNoLastMod On\nCacheIgnoreCacheControl On\n",
-        modules=["cache", "cache_disk"], files={"a.txt": BODY})
-    config.make_cache(server)
-    # One connection: over several, a request would overtake what mod_cache still writes.
+        modules=cache.MODULES, files={"a.txt": BODY})
+    cache.make_directory(server)
     with server.connect() as connection:
         check.plain(connection.request("/a.txt"), BODY)
         for ae in ("gzip", "br", "gzip", None):
@@ -214,16 +201,16 @@ def test_the_guard_against_cached_slices(httpd):
 @pytest.mark.parametrize("before", ["keep", "remove"])
 def test_no_slice_of_what_was_cached_when_tags_did_not_show_the_coding(httpd, before):
     """What mod_cache has on disk outlives the ElasticETag with which it came there."""
-    cache = "Elastic On\n" + config.CACHE + "CacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
-    options = {"modules": ["cache", "cache_disk"], "files": {"a.txt": BODY, "b.tgz": BODY}}
+    lines = "Elastic On\n" + cache.DISK + "CacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
+    options = {"modules": cache.MODULES, "files": {"a.txt": BODY, "b.tgz": BODY}}
     archive = "AddEncoding x-gzip .tgz\n"
-    server = httpd(cache + archive + f"ElasticETag {before}\n", **options)
-    config.make_cache(server)
+    server = httpd(lines + archive + f"ElasticETag {before}\n", **options)
+    cache.make_directory(server)
     with server.connect() as connection:
         for path, ae in (("/a.txt", "gzip"), ("/b.tgz", None)):
             whole = connection.request(path, ae=ae)
             assert whole.status == 200 and whole.coding in ("gzip", "x-gzip")
-    server.configure(cache + archive)
+    server.configure(lines + archive)
     server.graceful()
 
     def part(path, ae):
