@@ -13,9 +13,9 @@ SETUPS = (("identity", 0), ("gzip", 1), ("gzip", 6), ("gzip", 9), ("br", 5), ("b
 FINDING = "compression delays the first byte"
 
 
-def measure(run, serve):
-    """Rows for each rate, setup and round; `serve(place)` starts the server, which has a path for
-    each setup. BenchError where there can be no namespaces.
+def measure(run, page, serve):
+    """Rows for each rate, setup and round; `serve(place)` starts the server, which has a path with
+    the page for each setup. BenchError where there can be no namespaces.
     """
     link = net.make(run)
     httpd, path_of = serve(link.server.place)
@@ -24,7 +24,8 @@ def measure(run, serve):
     rows = []
     for number, (rate, coding, level) in rounds.interleaved(run, legs):
         link.shape(rate)
-        seen = client.visit(httpd, path_of(coding, level), coding=coding, lead=net.lead(rate))
+        seen = client.visit(httpd, path_of(coding, level), page, coding=coding,
+                            lead=net.lead(rate))
         rows.append({"rate": rate, "coding": coding, "level": level, "round": number,
                      **figures(seen, rate)})
     httpd.stop()
@@ -79,9 +80,9 @@ def save(run, rows):
     draw(run, rows)
 
 
-def try_measure(run, serve):
+def try_measure(run, page, serve):
     """(rows, a sentence): what could be measured, or why nothing was."""
     try:
-        return measure(run, serve), ""
+        return measure(run, page, serve), ""
     except tools.BenchError as problem:
         return [], f"First byte and download were not measured: {problem}"

@@ -24,7 +24,7 @@ php_admin_value[opcache.file_update_protection] = 0
 # A page as a template engine makes it: some pieces out of many, each with figures of its own, in
 # an order that no other request sees. The figures are few, so that it compresses as pages do.
 # ?bytes=N is its size; ?work=N has each piece escaped so many times, as a page's variables are;
-# ?seed=N makes the same page again.
+# ?seed=N makes the same page each time.
 SCRIPT = """<?php
 $pieces = include __DIR__ . '/pieces.php';
 $last = count($pieces) - 1;
@@ -34,7 +34,7 @@ if (isset($_GET['seed'])) {{
     mt_srand((int) $_GET['seed']);
 }}
 ob_start(null, 8192);
-echo '<!DOCTYPE html><html><head><title>', bin2hex(random_bytes(8)), '</title></head><body>';
+printf('<!DOCTYPE html><html><head><title>%08x%08x</title></head><body>', mt_rand(), mt_rand());
 for ($length = 100; $length < $wanted; ) {{
     $piece = $pieces[mt_rand(0, $last)];
     for ($time = 0; $time < $work; $time++) {{

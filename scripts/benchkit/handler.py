@@ -16,7 +16,7 @@ for start = 1, #page, {piece} do
 end
 function handle(r)
     r.content_type = "text/html"
-    for number = 1, math.random({least}, #pieces) do
+    for number = 1, r.args and #pieces or math.random({least}, #pieces) do
         r:write(pieces[number])
     end
     return apache2.OK
@@ -39,8 +39,8 @@ def leg(run, setup, labels, page, **options):
 def write(folder, page, least=None):
     """Puts the handler's script and its page into a folder; the script's path.
 
-    Every response is the page; or with `least` its beginning, of a random length of so many bytes
-    or more.
+    Every response is the page; or with `least`, where the request has no query, its beginning, of a
+    random length of so many bytes or more.
     """
     script = folder / "page.lua"
     source = script.with_suffix(".body")

@@ -3,10 +3,11 @@
 import dataclasses
 import re
 
-from benchkit import (arrivals, clients, corpus, fpm, handler, load, replay, sample, server, stats,
-                      tools)
+from benchkit import (arrivals, clients, corpus, fpm, handler, load, replay, rounds, sample, server,
+                      stats, tools)
 
 HEADERS = {"Accept-Encoding": "gzip"}
+SAME = "?seed=1"
 
 LOG = """
 BufferedLogs On
@@ -75,7 +76,7 @@ def parse_log(text):
 class Site:
     """A folder that an httpd serves, one for each way to compress it.
 
-    With `few` the httpd has few threads, and its clients come over HTTP/1.1.
+    With the query SAME, the page at `path` is the same each time. With `few` the httpd has few threads, and its clients come over HTTP/1.1.
     """
 
     def __init__(self, run, folder, path, snippet="", modules=(), helpers=(), few=False):
@@ -100,7 +101,17 @@ class Site:
                              site=self.folder, **options)
         httpd.start()
         httpd.helpers = self.helpers
+        self.check(httpd)
         return httpd
+
+    def check(self, httpd, headers=HEADERS, coding="gzip"):
+        """A page comes in the coding, where that is None in any, and decodes to what the server
+        sends without one.
+        """
+        path = self.path + SAME
+        plain = httpd.get(path)[2]
+        rounds.check(rounds.Leg({"server": httpd.name}, httpd, path, plain, coding,
+                                headers["Accept-Encoding"]))
 
     def capacity(self, httpd, seconds, headers=HEADERS):
         """Responses per second that saturate the server's CPU."""

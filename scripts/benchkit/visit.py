@@ -14,7 +14,7 @@ import socket
 import time
 import zlib
 
-from benchkit import http1, net, tools
+from benchkit import http1, net, rounds, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
@@ -50,7 +50,8 @@ class Visit:
         self.pending_since = 0.0
         self.asked = 0  # images
         self.complete = 0  # responses
-        self.page_bytes = 0
+        self.page = bytearray()  # as it came
+        self.coding = ""
         self.payload = 0
         self.text = b""
         self.first_text = None  # decoded bytes, and links, that the first piece of the page held
@@ -87,13 +88,14 @@ class Visit:
             if self.responses.status != 200:
                 raise RuntimeError(f"the server answered {self.responses.status}")
             if self.complete == 0:
-                self.take_page(piece, self.responses.fields.get(b"content-encoding") == b"gzip")
+                self.coding = self.responses.fields.get(b"content-encoding", b"").decode()
+                self.take_page(piece)
             self.complete += complete
 
-    def take_page(self, piece, encoded):
+    def take_page(self, piece):
         """Reads a piece of the page, and asks for the images that it shows."""
-        self.page_bytes += len(piece)
-        plain = self.decoder.decompress(piece) if encoded else piece
+        self.page += piece
+        plain = self.decoder.decompress(piece) if self.coding == "gzip" else piece
         text = self.text + plain
         links = LINK.findall(text) if self.orders.images else []
         folder = self.orders.path.rpartition("/")[0]
@@ -105,6 +107,11 @@ class Visit:
         # A link that was found must not be found again in the part that is kept.
         end = max((match.end() for match in LINK.finditer(text)), default=0)
         self.text = text[max(end, len(text) - LONGEST_LINK):]
+
+    def check(self, body):
+        """An error where the page was not this one."""
+        if rounds.decode(bytes(self.page), self.coding) != body:
+            raise RuntimeError(f"{self.orders.path} does not decode to what is served")
 
     def run(self):
         orders = self.orders
@@ -142,13 +149,11 @@ def report(visit, frames):
         "seconds": last - start + visit.orders.lead,
         "first_byte": data[0].time - start + visit.orders.lead if data else 0.0,
         "wire_bytes": sum(frame.length for frame in down if frame.time <= last),
-        "packets": len(own), "packets_down": len(down), "packets_up": len(own) - len(down),
-        "page_bytes": visit.page_bytes,
+        "packets": len(own), "packets_down": len(down), "page_bytes": len(visit.page),
         "payload": visit.payload, "first_links": visit.first_links,
         "first_text": visit.first_text or 0,
         "segments_down": len(data),
         "largest_frame": max((frame.length for frame in own), default=0),
-        "first_payload": data[0].payload if data else 0,
         "longest_wait": longest_wait(own, host),
         "trace": [(round(frame.time - start, 6), int(frame.source == host),
                    (frame.sequence if frame.source == host else frame.acknowledged) - base,
@@ -163,11 +168,12 @@ def longest_wait(frames, host):
                 if frame.source != host and not frame.payload), default=0.0)
 
 
-def captured(orders):
+def captured(orders, body):
     """The report of one visit, by a thread in the client's network namespace."""
     visit = Visit(orders)
     with Capture(net.DEVICE) as capture:
         visit.run()
+    visit.check(body)
     return report(visit, capture.frames)
 
 
@@ -178,11 +184,13 @@ class Visitor:
         self.thread = concurrent.futures.ThreadPoolExecutor(1, initializer=side.enter)
         run.at_end(self.thread.shutdown)
 
-    def visit(self, server, path, **orders):
-        """What report() gives; BenchError where the visit failed."""
+    def visit(self, server, path, body, **orders):
+        """What report() gives of a page whose decoded `body` is known; BenchError where the visit
+        failed.
+        """
         wanted = Orders(server.address, server.port, path, **orders)
         try:
-            seen = self.thread.submit(captured, wanted).result()
+            seen = self.thread.submit(captured, wanted, body).result()
         except (OSError, RuntimeError, ValueError, zlib.error) as problem:
             raise tools.BenchError(f"a visit failed: {problem}") from None
         if seen["largest_frame"] > net.MTU + 14:

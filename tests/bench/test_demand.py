@@ -1,5 +1,7 @@
 """Arrivals, the curves they follow, and what becomes of them."""
 
+import contextlib
+import gzip
 import math
 import types
 
@@ -182,6 +184,29 @@ class Measured(site.Site):
         self.asked = times
         return replay.Replayed(0.0, [replay.Response(at, 0.01, 200) for at in times], [],
                                [(0, 3.0), (9, 3.0 + 0.008 * len(times))], timeout)
+
+
+class Answers:
+    """A server whose responses are as given, by what is accepted."""
+
+    name = "httpd"
+
+    def __init__(self, **bodies):
+        self.bodies = bodies
+
+    def get(self, path, headers=None):
+        assert path == "/page.php?seed=1"
+        coding = (headers or {}).get("Accept-Encoding", "")
+        return 200, {"Content-Encoding": coding} if coding else {}, self.bodies[coding or "plain"]
+
+
+@pytest.mark.parametrize("encoded, problem", [
+    (gzip.compress(b"a page"), None), (gzip.compress(b"a pag"), "does not decode"),
+    (gzip.compress(b"a page")[:-1], "cut short")])
+def test_a_page_in_gzip_is_the_one_without_a_coding(encoded, problem):
+    one = site.Site(None, None, "/page.php")
+    with pytest.raises(BenchError, match=problem) if problem else contextlib.nullcontext():
+        one.check(Answers(plain=b"a page", gzip=encoded))
 
 
 def test_a_server_at_work_has_cpu_for_less_than_saturates_it():

@@ -103,7 +103,7 @@ def visit_seen(free, lead):
     frames = asked + [capture.Frame(max(0, number + 1 - free) * took, 1514, "h", 80, 1448 * number,
                                     0, capture.ACK, 1448) for number in range(PIECES)]
     one = visit.Visit(visit.Orders("h", 80, "/", lead=lead))
-    one.ended, one.page_bytes = 1.0, 1448 * PIECES
+    one.ended = 1.0
     return visit.report(one, frames)
 
 
@@ -159,23 +159,28 @@ class Sink:
 @pytest.mark.parametrize("encoded", [False, True])
 @pytest.mark.parametrize("size", [1, 10, 1000])
 def test_links_are_found_once_however_the_page_is_cut(encoded, size):
-    page = b'<p>x<img src="a.gif" alt=""> <img src="b.gif">' + b"y" * 300 + b'<img src="c.gif">'
+    plain = b'<p>x<img src="a.gif" alt=""> <img src="b.gif">' + b"y" * 300 + b'<img src="c.gif">'
+    page = plain
     if encoded:
         encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
         page = encoder.compress(page) + encoder.flush()
     one = visit.Visit(ORDERS)
+    one.coding = "gzip" if encoded else ""
     for start in range(0, len(page), size):
-        one.take_page(page[start:start + size], encoded)
+        one.take_page(page[start:start + size])
     assert one.pending.count(b"GET ") == one.asked == 3
     assert b"GET /d/c.gif HTTP/1.1" in one.pending
+    one.check(plain)
+    with pytest.raises(RuntimeError, match="/d/page.html does not decode"):
+        one.check(plain[:-1])
 
 
 def test_requests_wait_for_a_full_buffer_or_the_last_link():
     one, sink = visit.Visit(ORDERS), Sink()
-    one.take_page(b'<img src="a.gif">', False)
+    one.take_page(b'<img src="a.gif">')
     one.send(sink)
     assert not sink.sent
-    one.take_page(b'<img src="b.gif"><img src="c.gif">', False)
+    one.take_page(b'<img src="b.gif"><img src="c.gif">')
     one.send(sink)
     assert len(sink.sent) == 1 and not one.pending
 

@@ -54,7 +54,7 @@ SNIPPET = (LEVEL_6 + "Alias /gzip {site}/plain\nAlias /each {site}/identity\n"
            + location("/each", "ElasticMinSize 0") + location("/threshold", "ElasticMinSize auto"))
 
 
-def measure_visits(run, link, httpd, client):
+def measure_visits(run, link, httpd, client, html):
     """(rows, {(start, variant): trace}) of every variant, start and rate in every round."""
     legs = [(rate, start, name) for rate in RATES[:run.scale.only or None]
             for start in STARTS for name in VARIANTS]
@@ -65,9 +65,9 @@ def measure_visits(run, link, httpd, client):
         link.shape(rate)
         link.first_window(window)
         before = sum(link.client.counted())
-        seen = client.visit(httpd, f"/{name}/page.html", coding="" if name == "plain" else "gzip",
-                            images=web.IMAGES, buffer=buffer, timer=TIMER, delayed=delayed,
-                            lead=net.lead(rate))
+        seen = client.visit(httpd, f"/{name}/page.html", html,
+                            coding="" if name == "plain" else "gzip", images=web.IMAGES,
+                            buffer=buffer, timer=TIMER, delayed=delayed, lead=net.lead(rate))
         seen["to_wire"] = net.to_wire(seen, rate)
         seen["interface_packets"] = sum(link.client.counted()) - before
         trace = seen.pop("trace")
@@ -86,7 +86,7 @@ def measure_threshold(run, link, httpd, client):
     for number, (size, name) in rounds.interleaved(run, legs):
         path = f"/{THRESHOLDS[name][0]}/{size}.html"
         coding = "" if name == "plain" else "gzip"
-        seen = client.visit(httpd, path, coding=coding)
+        seen = client.visit(httpd, path, corpus.text(size), coding=coding)
         figures = sample.measure(httpd, lambda: load.h2load(
             run, httpd.url(path), {"Accept-Encoding": coding or "identity"}, CLIENTS,
             seconds=run.scale.seconds, prefix=link.client.prefix))
@@ -197,7 +197,7 @@ def run(run):
     httpd.start()
     client = Visitor(run, link.client)
     run.begin_part(0.5)
-    rows, traces = measure_visits(run, link, httpd, client)
+    rows, traces = measure_visits(run, link, httpd, client, html)
     run.save_table("", rows)
     run.save_medians("summary", rows, ("rate", "start", "variant"),
                      ("packets", "packets_down", "interface_packets", "seconds", "payload",

@@ -202,7 +202,7 @@ def run(run):
     run.save_table("stock", beside_stock(rows), "this module's gzip beside mod_deflate, by level")
     draw(run, summary, rows)
     run.begin_part(0.3)
-    downloads, note = download.try_measure(run, lambda place: (
+    downloads, note = download.try_measure(run, page, lambda place: (
         start_server(run, page, setups_of(codings), "download", place=place), path_of))
     if downloads:
         download.save(run, downloads)

@@ -12,7 +12,7 @@ import math
 from benchkit import arrivals, controller, machine, plot, rounds, run, stats, survival, verdict
 from benchkit.headline import Headline
 from benchkit.outcome import PAPER, Outcome
-from benchkit.site import HEADERS, php_site, several
+from benchkit.site import php_site, several
 
 SUMMARY = "a spike of 69 %, and the largest that is survived: level 6 fixed, elastic up to 6"
 SOURCE = f"{PAPER}, section 5.2 and figure 8"
@@ -99,7 +99,6 @@ def phases(total, curve, end=math.inf):
 def one_pass(site, name, times, seconds, spans):
     """(a row for each phase, points over time) of one replay."""
     httpd = serve(site, name, seconds)
-    httpd.get(site.path, HEADERS)
     seen = site.replay(httpd, times, TIMEOUT * seconds)
     levels = [(one.at, one.level) for one in site.logged(httpd)]
     rows = [{"variant": name, **row,

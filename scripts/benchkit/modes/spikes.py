@@ -95,9 +95,7 @@ def measure(run, workload, names):
 def one_pass(workload, name, times, attack, total):
     """(a row, points over time) of one replay."""
     httpd = workload.serve(name)
-    # One response must be what was meant: in a coding that the client takes, and whole.
-    _, headers, body = httpd.get(workload.site.path, workload.headers)
-    rounds.decode(body, headers.get("Content-Encoding"))
+    workload.site.check(httpd, workload.headers, None)
     seen = workload.site.replay(httpd, times, headers=workload.headers)
     bypassed = "" if name == STOCK else httpd.counters()[BYPASSED] / len(times)
     httpd.stop()
