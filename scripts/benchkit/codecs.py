@@ -274,6 +274,10 @@ def zstd_encode(body, window_bits):
     return zstandard.ZstdCompressor(compression_params=parameters).compress(body)
 
 
+class WrongBody(tools.BenchError):
+    """A body is not what was meant."""
+
+
 def zstd_decode(frame, dictionary=b""):
     """The identity of a zstd body, whose frame may name its size or not; `dictionary` is raw."""
     zstandard = zstandard_module()
@@ -282,4 +286,4 @@ def zstd_decode(frame, dictionary=b""):
     try:
         return zstandard.ZstdDecompressor(dict_data=known).decompress(frame, LARGEST)
     except zstandard.ZstdError as problem:
-        raise tools.BenchError(f"the zstd body is broken: {problem}") from None
+        raise WrongBody(f"the zstd body is broken: {problem}") from None

@@ -5,7 +5,7 @@ After section 2.3 of the fourth source: compression delays the first byte and sh
 
 import math
 
-from benchkit import net, plot, rounds, stats, tools, verdict
+from benchkit import codecs, net, plot, rounds, stats, tools, verdict
 from benchkit.visit import Visitor
 
 RATES = ("1mbit", "10mbit", "100mbit")
@@ -84,5 +84,7 @@ def try_measure(run, page, serve):
     """(rows, a sentence): what could be measured, or why nothing was."""
     try:
         return measure(run, page, serve), ""
+    except codecs.WrongBody:
+        raise
     except tools.BenchError as problem:
         return [], f"First byte and download were not measured: {problem}"

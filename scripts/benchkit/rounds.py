@@ -60,31 +60,35 @@ def encode(body, coding, window_bits):
 
 
 def decode(body, coding):
-    """The identity of an encoded body."""
-    if coding == "gzip":
-        decoder = zlib.decompressobj(31)
-        plain = decoder.decompress(body)
-        if not decoder.eof or decoder.unused_data:
-            raise tools.BenchError("the gzip body is cut short or has a tail")
-        return plain
-    if coding == "br":
-        return brotli_module().decompress(body)
-    if coding == "zstd":
-        return codecs.zstd_decode(body)
+    """The identity of an encoded body; codecs.WrongBody where it is damaged."""
+    damaged = brotli_module().error if coding == "br" else zlib.error
+    try:
+        if coding == "gzip":
+            decoder = zlib.decompressobj(31)
+            plain = decoder.decompress(body)
+            if not decoder.eof or decoder.unused_data:
+                raise codecs.WrongBody("the gzip body is cut short or has a tail")
+            return plain
+        if coding == "br":
+            return brotli_module().decompress(body)
+        if coding == "zstd":
+            return codecs.zstd_decode(body)
+    except damaged as problem:
+        raise codecs.WrongBody(f"the {coding} body is damaged: {problem}") from None
     if coding:
-        raise tools.BenchError(f"a body came in the unknown coding '{coding}'")
+        raise codecs.WrongBody(f"a body came in the unknown coding '{coding}'")
     return body
 
 
 def check(leg):
-    """One response of the leg: the size of its body, or BenchError where it is not as meant."""
+    """One response of the leg: the size of its body; codecs.WrongBody where it is another."""
     status, headers, body = leg.server.get(leg.path, leg.headers)
     coding = headers.get("Content-Encoding", "")
     if status != 200 or leg.coding not in (None, coding):
-        raise tools.BenchError(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
+        raise codecs.WrongBody(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
                                f"'{coding}' instead of '{leg.coding}'")
     if decode(body, coding) != leg.body:
-        raise tools.BenchError(f"{leg.name}: {leg.path} does not decode to what was served")
+        raise codecs.WrongBody(f"{leg.name}: {leg.path} does not decode to what was served")
     return len(body)
 
 

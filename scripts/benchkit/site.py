@@ -7,12 +7,12 @@ from benchkit import (arrivals, clients, corpus, fpm, handler, load, replay, rou
                       stats, tools)
 
 HEADERS = {"Accept-Encoding": "gzip"}
-SAME = "?seed=1"
+SAME = "?seed=1"  # which the log leaves out
 
 LOG = """
 BufferedLogs On
 LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n %B %U" levels
-CustomLog {folder}/levels.log levels
+CustomLog {folder}/levels.log levels "expr=%{{QUERY_STRING}} != 'seed=1'"
 """
 
 # For clients of all codings; the status page stays as it is.
@@ -76,7 +76,8 @@ def parse_log(text):
 class Site:
     """A folder that an httpd serves, one for each way to compress it.
 
-    With the query SAME, the page at `path` is the same each time. With `few` the httpd has few threads, and its clients come over HTTP/1.1.
+    With the query SAME, the page at `path` is the same each time. With `few` the httpd has few
+    threads, and its clients come over HTTP/1.1.
     """
 
     def __init__(self, run, folder, path, snippet="", modules=(), helpers=(), few=False):
@@ -84,16 +85,17 @@ class Site:
         self.snippet, self.modules, self.helpers = snippet, modules, helpers
         self.few = few
 
-    def serve(self, settings, snippet=GZIP_ONLY):
+    def serve(self, settings, snippet=GZIP_ONLY, **options):
         """A started httpd with this module; its log is whole after stop()."""
-        return self.start(snippet + settings, self.modules)
+        return self.start(snippet + settings, self.modules, **options)
 
     def serve_stock(self, level):
         """A started httpd with mod_deflate in this module's place."""
         return self.start(STOCK.replace("{level}", str(level)),
                           (*self.modules, "filter", "deflate"), elastic=False)
 
-    def start(self, snippet, modules, **options):
+    def start(self, snippet, modules, coding="gzip", **options):
+        """A started httpd, of which one page was checked."""
         if self.few:
             options["threads"] = FEW_THREADS
         httpd = server.Httpd(self.run, self.run.new_name("httpd"),
@@ -101,16 +103,16 @@ class Site:
                              site=self.folder, **options)
         httpd.start()
         httpd.helpers = self.helpers
-        self.check(httpd)
+        self.check(httpd, HEADERS, coding)
         return httpd
 
-    def check(self, httpd, headers=HEADERS, coding="gzip"):
-        """A page comes in the coding, where that is None in any, and decodes to what the server
-        sends without one.
+    def check(self, httpd, headers, coding=None):
+        """WrongBody where a page does not come in `coding` (None: in any), or does not decode to
+        what the server sends without one.
         """
         path = self.path + SAME
         plain = httpd.get(path)[2]
-        rounds.check(rounds.Leg({"server": httpd.name}, httpd, path, plain, coding,
+        rounds.check(rounds.Leg({"server": httpd.folder.name}, httpd, path, plain, coding,
                                 headers["Accept-Encoding"]))
 
     def capacity(self, httpd, seconds, headers=HEADERS):

@@ -14,7 +14,7 @@ import socket
 import time
 import zlib
 
-from benchkit import http1, net, rounds, tools
+from benchkit import codecs, http1, net, rounds, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
@@ -35,7 +35,8 @@ class Orders:
     host: str
     port: int
     path: str  # of the page; images are in its folder
-    coding: str = ""  # what is accepted: "gzip", or nothing
+    coding: str = ""  # what is accepted; nothing: no Accept-Encoding
+    small: bool = False  # whether the page may come as it is, though it could be encoded
     images: int = 0  # how many links the page has; 0: the page alone
     buffer: int = 1024  # bytes of requests at which they are sent
     timer: float = 0.05  # seconds after which they are sent anyway
@@ -109,9 +110,12 @@ class Visit:
         self.text = text[max(end, len(text) - LONGEST_LINK):]
 
     def check(self, body):
-        """An error where the page was not this one."""
+        """WrongBody where the page was not this one, in the coding that was accepted."""
+        path, accepted = self.orders.path, self.orders.coding.replace("identity", "")
+        if self.coding != accepted and (self.coding or not self.orders.small):
+            raise codecs.WrongBody(f"{path} came with Content-Encoding '{self.coding}'")
         if rounds.decode(bytes(self.page), self.coding) != body:
-            raise RuntimeError(f"{self.orders.path} does not decode to what is served")
+            raise codecs.WrongBody(f"{path} does not decode to what is served")
 
     def run(self):
         orders = self.orders
@@ -186,7 +190,7 @@ class Visitor:
 
     def visit(self, server, path, body, **orders):
         """What report() gives of a page whose decoded `body` is known; BenchError where the visit
-        failed.
+        failed, WrongBody where another page came.
         """
         wanted = Orders(server.address, server.port, path, **orders)
         try:

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from benchkit import clients, http1, run, site
+from benchkit import clients, codecs, http1, run, site
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -149,7 +149,11 @@ def test_file_is_asked_for_over_http1_by_few_threads(module, tmp_path):
         assert "H2MaxWorkers" not in text and f"ThreadsPerChild {site.FEW_THREADS}" in text
         seen = files.replay(httpd, [0.01 * number for number in range(50)], 60)
         assert len(seen.responses) == 50 and not seen.missing
-        assert {row.level > 0 for row in files.logged(httpd)} == {True}
+        logged = files.logged(httpd)
+        assert len(logged) == 50, "what checked the server is not among them"
+        assert {row.level > 0 for row in logged} == {True}
+        with pytest.raises(codecs.WrongBody, match="instead of 'gzip'"):
+            files.start("", (), elastic=False)  # it compresses nothing
 
 
 def test_kept_connection_that_the_server_has_closed_is_replaced():

@@ -3,11 +3,13 @@
 import contextlib
 import gzip
 import math
+import pathlib
 import types
 
 import pytest
 
 from benchkit import arrivals, days, replay, site
+from benchkit.codecs import WrongBody
 from benchkit.experiments import day, spike
 from benchkit.tools import BenchError
 
@@ -189,24 +191,32 @@ class Measured(site.Site):
 class Answers:
     """A server whose responses are as given, by what is accepted."""
 
-    name = "httpd"
+    folder = pathlib.Path("httpd-7")
 
-    def __init__(self, **bodies):
-        self.bodies = bodies
+    def __init__(self, status, coding, body):
+        self.encoded = status, {"Content-Encoding": coding} if coding else {}, body
 
     def get(self, path, headers=None):
         assert path == "/page.php?seed=1"
-        coding = (headers or {}).get("Accept-Encoding", "")
-        return 200, {"Content-Encoding": coding} if coding else {}, self.bodies[coding or "plain"]
+        return self.encoded if headers == site.HEADERS else (200, {}, b"a page")
 
 
-@pytest.mark.parametrize("encoded, problem", [
-    (gzip.compress(b"a page"), None), (gzip.compress(b"a pag"), "does not decode"),
-    (gzip.compress(b"a page")[:-1], "cut short")])
-def test_a_page_in_gzip_is_the_one_without_a_coding(encoded, problem):
+ENCODED = gzip.compress(b"a page", mtime=0)
+
+
+@pytest.mark.parametrize("answer, coding, problem", [
+    ((200, "gzip", ENCODED), "gzip", None),
+    ((200, "gzip", gzip.compress(b"a pag", mtime=0)), "gzip", "httpd-7: .* does not decode"),
+    ((200, "gzip", ENCODED[:-1]), "gzip", "cut short"),
+    ((200, "gzip", b"a page"), "gzip", "the gzip body is damaged"),
+    ((200, "", b"a page"), "gzip", "Content-Encoding '' instead of 'gzip'"),
+    ((200, "", b"a page"), None, None),
+    ((503, "gzip", ENCODED), None, "gave 503")],
+    ids=["whole", "other", "cut", "damaged", "not encoded", "any coding", "failed"])
+def test_a_page_in_gzip_is_the_one_without_a_coding(answer, coding, problem):
     one = site.Site(None, None, "/page.php")
-    with pytest.raises(BenchError, match=problem) if problem else contextlib.nullcontext():
-        one.check(Answers(plain=b"a page", gzip=encoded))
+    with pytest.raises(WrongBody, match=problem) if problem else contextlib.nullcontext():
+        one.check(Answers(*answer), site.HEADERS, coding)
 
 
 def test_a_server_at_work_has_cpu_for_less_than_saturates_it():

@@ -110,11 +110,15 @@ def test_spike_at_another_interval():
             for number in range(8)]
     assert spikes.reaction(seen, 1.0, 4.0, 0.5)["floor_intervals"] == 2
     one = spikes.Workload("x", None, 1.69, {}, "", interval=0.5)
-    sites = []
+    served, checked = [], []
     one = dataclasses.replace(one, site=types.SimpleNamespace(
-        serve=lambda settings, snippet: sites.append(settings)))
-    one.serve("predict")
-    assert "ElasticInterval 500ms" in sites[0]
+        serve=lambda settings, snippet, coding: served.append((settings, coding)) or "httpd",
+        check=lambda *seen: checked.append(seen)))
+    assert one.serve("predict") == "httpd"
+    assert "ElasticInterval 500ms" in served[0][0] and served[0][1] == "gzip"
+    assert checked == [("httpd", {})], "with the workload's own header fields"
+    dataclasses.replace(one, bypass="ElasticBypass 95\n").serve("predict")
+    assert served[1][1] is None, "what is bypassed is not encoded"
 
 
 def spike_rows(former=1.0, floor=1.9, relief=8.5, failed=0, p99=40, stock=3000, back=0.7, sent=1.0,
@@ -372,8 +376,9 @@ def test_share_that_was_sent_in_time():
     assert seen.failures(0, 9) == 1 and seen.failures(0, 2.5) == 0
 
 
-@pytest.mark.parametrize("size, least, wanted", [(20000, 1, "(1, #pieces)"),
-                                                 (20000, 20000, "(3, #pieces)")])
+@pytest.mark.parametrize("size, least, wanted", [
+    (20000, 1, "r.args and #pieces or math.random(1, #pieces)"),
+    (20000, 20000, "r.args and #pieces or math.random(3, #pieces)")])
 def test_pages_of_a_handler(tmp_path, size, least, wanted):
     script = handler.write(tmp_path, b"x" * size, least)
     assert f"LuaMapHandler ^/page$ {script} handle" in handler.snippet("/page", script)

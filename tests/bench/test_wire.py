@@ -1,11 +1,12 @@
 """What the kit reads off the wire: interface counters, frames, pipelined responses."""
 
+import dataclasses
 import struct
 import zlib
 
 import pytest
 
-from benchkit import capture, download, http1, net, visit
+from benchkit import capture, codecs, download, http1, net, visit
 from benchkit.tools import BenchError
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
 
@@ -164,15 +165,19 @@ def test_links_are_found_once_however_the_page_is_cut(encoded, size):
     if encoded:
         encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
         page = encoder.compress(page) + encoder.flush()
-    one = visit.Visit(ORDERS)
-    one.coding = "gzip" if encoded else ""
+    one = visit.Visit(dataclasses.replace(ORDERS, coding="gzip" if encoded else "identity"))
+    coding = b"Content-Encoding: gzip\r\n" if encoded else b""
+    one.take(b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n" % (coding, len(page)))
     for start in range(0, len(page), size):
-        one.take_page(page[start:start + size])
+        one.take(page[start:start + size])
     assert one.pending.count(b"GET ") == one.asked == 3
     assert b"GET /d/c.gif HTTP/1.1" in one.pending
     one.check(plain)
-    with pytest.raises(RuntimeError, match="/d/page.html does not decode"):
+    with pytest.raises(codecs.WrongBody, match="/d/page.html does not decode"):
         one.check(plain[:-1])
+    one.orders.coding = "br"
+    with pytest.raises(codecs.WrongBody, match="/d/page.html came with Content-Encoding"):
+        one.check(plain)
 
 
 def test_requests_wait_for_a_full_buffer_or_the_last_link():

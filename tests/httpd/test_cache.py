@@ -83,7 +83,7 @@ def test_siblings_beside_mod_cache(cached):
 
 
 @pytest.mark.parametrize("modules,lines", [
-    (["cache", "cache_disk"], ""),  # which cache nothing
+    (cache.MODULES, ""),  # which cache nothing
     (["session", "session_cookie"], "Session On\nSessionCookieName s path=/")],
     ids=["mod_cache", "mod_session"])
 def test_siblings_beside_modules_with_filters_of_their_own(httpd, modules, lines):
@@ -113,7 +113,7 @@ def assert_the_identitys(answer):
 def test_a_cached_encoded_body_is_never_sliced(cached, mode, coding):
     path = f"/{mode}/{coding}.txt"
     with cached.connect() as client:
-        hit = cache.hit(client, path, coding)
+        hit = cache.filled(client, path, coding)
         check.encoded(hit, coding, BODY)
         tag = hit.headers.get("ETag")
         conditions = [{}, {}, {"If-Range": tag}] if tag and mode != "keep" else [{}, {}]
@@ -128,7 +128,7 @@ def test_a_cached_encoded_body_is_never_sliced(cached, mode, coding):
 def test_a_cached_sibling_is_sliced_as_itself(cached, mode, coding):
     path, data = f"/siblings-{mode}/{coding}.txt", SIBLINGS[coding]
     with cached.connect() as client:
-        hit = cache.hit(client, path, coding)
+        hit = cache.filled(client, path, coding)
         tag = hit.headers["ETag"]
         assert tag.startswith('"') and hit.headers["Accept-Ranges"] == "bytes" and hit.raw == data
         answers = [client.request(path, ae=coding, headers={"Range": RANGE, **condition})
@@ -145,6 +145,6 @@ def test_a_cached_sibling_is_sliced_as_itself(cached, mode, coding):
 def test_a_cached_identity_is_sliced(cached):
     """Only encoded bodies are kept from being sliced."""
     with cached.connect() as client:
-        check.plain(cache.hit(client, "/keep/identity.txt", None), BODY)
+        check.plain(cache.filled(client, "/keep/identity.txt", None), BODY)
         answer = client.request("/keep/identity.txt", headers={"Range": RANGE})
     assert is_a_slice_of_the_identity(answer)

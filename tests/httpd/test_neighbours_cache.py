@@ -14,8 +14,7 @@ OLD = 1_500_000_000
 LINES = cache.CONNECTIONS + "CacheHeader On\nCacheMaxExpire 600\n"
 AGAIN = {"Cache-Control": "max-age=0"}  # the cache asks the server again
 STORES = {
-    "disk": (["cache", "cache_disk"],
-             "CacheEnable disk /\nCacheRoot {root}/cache\nCacheMaxFileSize 1000000\n"),
+    "disk": (cache.MODULES, cache.DISK + "CacheMaxFileSize 1000000\n"),
     "socache": (["cache", "cache_socache", "socache_shmcb"],
                 "CacheEnable socache /\nCacheSocache shmcb:{root}/run/cache(10000000)\n"
                 "CacheSocacheMaxSize 1000000\n"),
@@ -26,7 +25,7 @@ def start(httpd, way, store, quick, text="", place=(), modules=(), allow_log=())
     needed, lines = STORES[store]
     server = way.start(httpd, f"{lines}{LINES}CacheQuickHandler {quick}\n"
                        + way.at("x", "Header set Cache-Control max-age=600", *place) + text,
-                       modules=[*needed, *modules], allow_log=[cache.MISSED, *allow_log])
+                       modules=[*needed, *modules], allow_log=allow_log)
     cache.make_directory(server)
     server.write("a.html", BODY, OLD)
     return server
@@ -67,7 +66,7 @@ def test_a_variant_answers_conditional_requests(server, way):
     server.write("asked.html", BODY, OLD)
     with server.connect() as client:
         for coding in way.codings:
-            tag = cache.hit(client, path, coding).headers["ETag"]
+            tag = cache.filled(client, path, coding).headers["ETag"]
             again = client.request(path, ae=coding, headers={"If-None-Match": tag})
             assert (again.status, again.raw) == (304, b""), again
             assert again.headers["ETag"] == tag and again.varies and state(again) == "HIT", again
@@ -83,7 +82,7 @@ def test_a_variant_is_revalidated(disk, way, quick):
     server = disk(quick, text="LogLevel cache:debug\n")
     with server.connect() as client:
         for coding in (*way.codings, None):
-            cache.hit(client, "/x/a.html", coding)
+            cache.filled(client, "/x/a.html", coding)
             answer = client.request("/x/a.html", ae=coding, headers=AGAIN)
             is_right(answer, coding)
             assert state(answer) == "REVALIDATE", answer
@@ -96,7 +95,7 @@ def test_a_change_is_seen(server, way):
     server.write("changed.html", BODY, OLD)
     with server.connect() as client:
         for coding in way.codings:
-            cache.hit(client, path, coding)
+            cache.filled(client, path, coding)
         server.write("changed.html", changed)
         for coding in (*way.codings, None):
             is_right(client.request(path, ae=coding, headers=AGAIN), coding, changed)
@@ -107,7 +106,7 @@ def test_head_of_a_variant(server, way):
     server.write("head.html", BODY, OLD)
     with server.connect() as client:
         for coding in way.codings:
-            get = cache.hit(client, "/x/head.html", coding)
+            get = cache.filled(client, "/x/head.html", coding)
             head = client.request("/x/head.html", method="HEAD", ae=coding)
             assert (head.status, head.coding, head.raw) == (200, coding, b""), head
             assert head.varies and head.headers["ETag"] == get.headers["ETag"]
@@ -121,7 +120,7 @@ def test_fields_that_are_not_kept(disk, way):
                   place=["Header set Set-Cookie a=b"])
     with server.connect() as client:
         for coding in way.codings:
-            answer = cache.hit(client, "/x/a.html", coding)
+            answer = cache.filled(client, "/x/a.html", coding)
             is_right(answer, coding)
             assert "ETag" not in answer.headers and "Set-Cookie" not in answer.headers, answer
 
@@ -132,7 +131,7 @@ def test_another_vary_beside_ours(disk, way):
     with server.connect() as client:
         for cookie in ("a=1", "b=2"):
             for coding in (*way.codings, None):
-                answer = cache.hit(client, "/x/a.html", coding, headers={"Cookie": cookie})
+                answer = cache.filled(client, "/x/a.html", coding, headers={"Cookie": cookie})
                 is_right(answer, coding)
                 assert answer.has_token("Vary", "Cookie")
 
@@ -168,8 +167,9 @@ def test_a_stale_variant_for_want_of_a_better(disk, way, origin):
 
 @neighbours.FEW_WAYS
 def test_many_clients_at_once_while_one_fills_the_cache(disk, way):
-    server = disk(text="CacheLock On\nCacheLockPath {root}/cache/lock\n"
-                    "CacheLockMaxAge 5\n")
+    server = disk(text="CacheLock On\nCacheLockPath {root}/cache/lock\nCacheLockMaxAge 5\n",
+                  allow_log=[cache.MISSED])
+
     def fetch(ae):
         for _ in range(5):
             is_right(server.get("/x/a.html", ae=ae), ae)
@@ -201,14 +201,15 @@ def test_the_guard_against_cached_slices(httpd):
 @pytest.mark.parametrize("before", ["keep", "remove"])
 def test_no_slice_of_what_was_cached_when_tags_did_not_show_the_coding(httpd, before):
     """What mod_cache has on disk outlives the ElasticETag with which it came there."""
-    lines = "Elastic On\n" + cache.DISK + "CacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
+    lines = ("Elastic On\nCacheHeader On\nCacheIgnoreNoLastMod On\nCacheDefaultExpire 3600\n"
+             + cache.DISK)
     options = {"modules": cache.MODULES, "files": {"a.txt": BODY, "b.tgz": BODY}}
     archive = "AddEncoding x-gzip .tgz\n"
     server = httpd(lines + archive + f"ElasticETag {before}\n", **options)
     cache.make_directory(server)
     with server.connect() as connection:
         for path, ae in (("/a.txt", "gzip"), ("/b.tgz", None)):
-            whole = connection.request(path, ae=ae)
+            whole = cache.filled(connection, path, ae)
             assert whole.status == 200 and whole.coding in ("gzip", "x-gzip")
     server.configure(lines + archive)
     server.graceful()

@@ -27,7 +27,7 @@ def server(httpd_shared, origin):
         + at("siblings", "ElasticPrecompressed On")
         + "<Directory {docs}/htaccess>\nAllowOverride FileInfo\n</Directory>\n",
         modules=[*cache.MODULES, "proxy", "proxy_http"], tls=True, h2=h2,
-        allow_log=[cache.MISSED], start=False, files={
+        start=False, files={
             "htaccess/plain.txt": BODY, "htaccess/.htaccess": "ElasticPadding 3\n",
             "short.txt": BODY[:950],
         }, cgi={"none.cgi": "head('Status: 204')\n"})

@@ -77,7 +77,7 @@ def measure_visits(run, link, httpd, client, html):
     return rows, traces
 
 
-def measure_threshold(run, link, httpd, client):
+def measure_threshold(run, link, httpd, client, texts):
     """Packets of one exchange and CPU per response, by body size, with and without threshold."""
     link.shape("1gbit")
     link.first_window(None)
@@ -86,7 +86,7 @@ def measure_threshold(run, link, httpd, client):
     for number, (size, name) in rounds.interleaved(run, legs):
         path = f"/{THRESHOLDS[name][0]}/{size}.html"
         coding = "" if name == "plain" else "gzip"
-        seen = client.visit(httpd, path, corpus.text(size), coding=coding)
+        seen = client.visit(httpd, path, texts[size], coding=coding, small=True)
         figures = sample.measure(httpd, lambda: load.h2load(
             run, httpd.url(path), {"Accept-Encoding": coding or "identity"}, CLIENTS,
             seconds=run.scale.seconds, prefix=link.client.prefix))
@@ -192,7 +192,8 @@ def run(run):
     link = net.make(run)
     httpd = server.Httpd(run, "httpd", SNIPPET, place=link.server.place)
     web.write_folders(httpd.site, [("page.html", html), *images], "plain", "kept")
-    web.write_folders(httpd.site, [(f"{size}.html", corpus.text(size)) for size in SMALL_BODIES],
+    texts = {size: corpus.text(size) for size in SMALL_BODIES}
+    web.write_folders(httpd.site, [(f"{size}.html", text) for size, text in texts.items()],
                       "identity")
     httpd.start()
     client = Visitor(run, link.client)
@@ -205,7 +206,7 @@ def run(run):
                      "visits, medians")
     draw_traces(run, traces)
     run.begin_part(0.5)
-    small = measure_threshold(run, link, httpd, client)
+    small = measure_threshold(run, link, httpd, client, texts)
     run.save_table("threshold", small)
     run.save_medians("threshold-summary", small, ("body_bytes", "variant"),
                      ("sent_bytes", "segments_down", "cpu_usec_per_response"),

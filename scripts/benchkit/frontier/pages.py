@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import random
 
-from benchkit import arrivals, clients, corpus, fpm, rounds, sample, stats, tools, web
+from benchkit import arrivals, clients, codecs, corpus, fpm, rounds, sample, stats, tools, web
 
 KB = corpus.KB
 # KB, and the share of the visits: most pages are small, and most bytes are of large ones.
@@ -80,14 +80,14 @@ def check(leg, server):
             path = path_of(kind, size, 1)
             status, headers, body = server.get(path, {"Accept-Encoding": leg.accept})
             coding = headers.get("Content-Encoding", "")
-            plain = server.get(path)[2]
+            uncoded, _, plain = server.get(path)
             # Its last piece may go beyond what was asked for.
-            if status != 200 or coding not in leg.codings or not (
+            if (status, uncoded) != (200, 200) or coding not in leg.codings or not (
                     0.9 * size * KB < len(plain) < 1.1 * size * KB + web.PIECE_BYTES):
-                raise tools.BenchError(f"{leg.name}: {path} gave {status}, of {len(plain)} bytes "
-                                       f"with Content-Encoding '{coding}'")
+                raise codecs.WrongBody(f"{leg.name}: {path} gave {status} with Content-Encoding "
+                                       f"'{coding}', {uncoded} and {len(plain)} bytes without one")
             if rounds.decode(body, coding) != plain:
-                raise tools.BenchError(f"{leg.name}: {path} does not decode to what was served")
+                raise codecs.WrongBody(f"{leg.name}: {path} does not decode to what was served")
 
 
 def seconds_of_a_page(server, kind, accept, seconds, seed):

@@ -44,7 +44,11 @@ class Workload:
     def serve(self, name):
         if name == STOCK:
             return self.site.serve_stock(STOCK_LEVEL)
-        return self.site.serve(controller.settings(name, self.bypass, self.interval), self.snippet)
+        # What is bypassed comes as it is.
+        httpd = self.site.serve(controller.settings(name, self.bypass, self.interval), self.snippet,
+                                coding=None if self.bypass else "gzip")
+        self.site.check(httpd, self.headers)
+        return httpd
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +99,6 @@ def measure(run, workload, names):
 def one_pass(workload, name, times, attack, total):
     """(a row, points over time) of one replay."""
     httpd = workload.serve(name)
-    workload.site.check(httpd, workload.headers, None)
     seen = workload.site.replay(httpd, times, headers=workload.headers)
     bypassed = "" if name == STOCK else httpd.counters()[BYPASSED] / len(times)
     httpd.stop()

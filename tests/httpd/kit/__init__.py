@@ -11,7 +11,7 @@ kit.debian   Debian: the same below a copy of Debian's /etc/apache2, with a2enmo
 kit.client   Response, Connection, Stream: exact bytes in and out, over all protocols
 kit.config   at(): the site once more with other directives in force
 kit.check    what is asked of a response again and again: encoded(), plain()
-kit.cache    mod_cache before ours, and what its responses say of it
+kit.cache    mod_cache in the same httpd, and what its responses say of it
 kit.keep     a server that keeps encodings, and its pages
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size

@@ -1,8 +1,8 @@
-"""mod_cache before ours.
+"""mod_cache in the same httpd.
 
-mod_cache_disk still writes when the client has got all of a response, and puts the header in place
-before the body: a request on another connection is answered without the cache meanwhile, which
-MISSED logs. A test that needs a hit therefore makes its requests on one connection.
+mod_cache_disk may still be writing when the client has all of a response. It renames the header
+before the body; between the two, a request on another connection is served without the cache, and
+httpd logs MISSED. A test that needs a hit therefore makes its requests on one connection.
 """
 
 # Connections that stay open for as long as a test needs them.
@@ -28,10 +28,13 @@ def state(answer):
 
 
 def hit(client, path, ae, headers=None):
-    """The cache's response on `client`, a connection; it is asked for again where it was not kept
-    yet."""
+    """The response to one request on `client`, a connection: the cache has it."""
     answer = client.request(path, ae=ae, headers=headers)
-    if state(answer) == "MISS":
-        answer = client.request(path, ae=ae, headers=headers)
     assert state(answer) == "HIT", answer
     return answer
+
+
+def filled(client, path, ae, headers=None):
+    """The cache's response, after one request that fills the cache where it is not there yet."""
+    client.request(path, ae=ae, headers=headers)
+    return hit(client, path, ae, headers)
