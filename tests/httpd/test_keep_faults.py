@@ -68,6 +68,29 @@ def test_a_damaged_entry_is_not_used(httpd, change):
     assert len(server.log.lines("an entry is damaged")) == 1
 
 
+def test_who_overwrites_a_page_while_it_is_encoded_changes_no_other(httpd, tmp_path):
+    """INCLUDES hands over the file's own pages. The file's owner may write them between the hash of
+    the body and its encoding, which others with the same body would get."""
+    public = b"<p>public</p>" * 3000
+    forged = b"<p>forged</p>" * 3000
+    server = httpd(KEEP + PINNED + "Options +Includes\nAddType text/html .shtml\n"
+                   "AddOutputFilter INCLUDES .shtml\n", modules=(*SHMCB, "include"),
+                   files={"own.shtml": public, "public.shtml": public},
+                   wrapper=faults.wrapper(faults.library(tmp_path, "gzip-overwrite")), start=False)
+    own, other = server.docs / "own.shtml", server.docs / "other"
+    own.chmod(0o666)
+    server.environ.update(OVERWRITE_FROM=str(other), OVERWRITE_TO=str(own))
+    server.start()
+    check.encoded(server.get("/own.shtml", ae="gzip"), "gzip", public)
+    server.write("other", forged)
+    check.encoded(server.get("/own.shtml", ae="gzip"), "gzip", public)
+    assert own.read_bytes() == forged  # it was overwritten meanwhile
+    other.unlink()
+    answer = server.get("/public.shtml", ae="gzip")
+    check.encoded(answer, "gzip", public)
+    assert is_kept(server, answer)
+
+
 def test_no_memory_for_the_store(httpd, tmp_path):
     server = httpd(KEEP + PINNED, modules=SHMCB, allow_log=("ElasticCache is off", "AH00819"),
                    wrapper=faults.wrapper(faults.library(tmp_path, "store-memory")))

@@ -144,11 +144,22 @@ static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
     return used == whole->nbytes ? APR_SUCCESS : APR_EOF;
 }
 
-bool el_body_in_memory(const apr_bucket_brigade *bb)
+/*
+ * Whether nobody else can change the data of `e`. A mapped file can be written by its owner at any
+ * time, and what a bucket of an unknown type stands for is not known: such data is copied before it
+ * is used twice.
+ */
+static bool is_private(const apr_bucket *e)
+{
+    return APR_BUCKET_IS_HEAP(e) || APR_BUCKET_IS_POOL(e) || APR_BUCKET_IS_TRANSIENT(e)
+           || APR_BUCKET_IS_IMMORTAL(e);
+}
+
+bool el_body_is_private(const apr_bucket_brigade *bb)
 {
     for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e);
          e = APR_BUCKET_NEXT(e)) {
-        if (APR_BUCKET_IS_FILE(e)) {
+        if (!APR_BUCKET_IS_METADATA(e) && !is_private(e)) {
             return false;
         }
     }
@@ -172,8 +183,8 @@ bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *contex
     return true;
 }
 
-/* The only bucket with data, where that is in memory already; otherwise NULL. */
-static apr_bucket *only_memory(apr_bucket_brigade *bb)
+/* The only bucket with data, where that is private memory already; otherwise NULL. */
+static apr_bucket *only_private(apr_bucket_brigade *bb)
 {
     apr_bucket *only = NULL;
 
@@ -181,7 +192,7 @@ static apr_bucket *only_memory(apr_bucket_brigade *bb)
         if (APR_BUCKET_IS_METADATA(e) || e->length == 0) {
             continue;
         }
-        if (only || APR_BUCKET_IS_FILE(e)) {
+        if (only || !is_private(e)) {
             return NULL;
         }
         only = e;
@@ -191,7 +202,7 @@ static apr_bucket *only_memory(apr_bucket_brigade *bb)
 
 apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole)
 {
-    apr_bucket *only = only_memory(bb);
+    apr_bucket *only = only_private(bb);
     size_t held;
     apr_status_t rv;
 
@@ -228,24 +239,36 @@ static apr_bucket *first_data(apr_bucket_brigade *bb)
     return NULL;
 }
 
+/* Copies what is peeked at of `bucket`, whose data is at `data` unless it is a file's. */
+static bool copy_piece(const apr_bucket *bucket, const char *data, void *to, size_t nbytes)
+{
+    if (!to || APR_BUCKET_IS_FILE(bucket)) {
+        return to && read_file(bucket, to, nbytes) == APR_SUCCESS;
+    }
+    memcpy(to, data, nbytes);
+    return true;
+}
+
 el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
 {
     apr_bucket *first = first_data(bb);
     el_whole_t piece = {NULL, 0, NULL};
-    apr_size_t len;
+    apr_size_t len = first ? first->length : 0;
     size_t held;
 
-    if (first && APR_BUCKET_IS_FILE(first)) {
-        len = first->length;
-        piece.buffer = el_pool_buffer_acquire(most, &held);
-        piece.data = piece.buffer;
-        if (!piece.data || read_file(first, piece.buffer, len < most ? len : most) != APR_SUCCESS) {
-            len = 0;
-        }
-    } else if (!first || apr_bucket_read(first, &piece.data, &len, APR_NONBLOCK_READ)) {
-        len = 0;
+    if (!first
+        || (!APR_BUCKET_IS_FILE(first)
+            && apr_bucket_read(first, &piece.data, &len, APR_NONBLOCK_READ) != APR_SUCCESS)) {
+        return piece;
     }
     piece.nbytes = len < most ? len : most;
+    if (!is_private(first)) {
+        piece.buffer = el_pool_buffer_acquire(piece.nbytes, &held);
+        if (!copy_piece(first, piece.data, piece.buffer, piece.nbytes)) {
+            piece.nbytes = 0;
+        }
+        piece.data = piece.buffer;
+    }
     return piece;
 }
 

@@ -39,9 +39,10 @@ typedef struct {
 } el_whole_t;
 
 /*
- * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all. Files are read without
- * their buckets noticing, so that the brigade can still be sent as it is. An error where the body
- * cannot be read, or is shorter: APR_EOF; then there is nothing to release.
+ * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all, in private memory: in a
+ * buffer of the pool, unless one private bucket has it all. Files are read without their buckets
+ * noticing, so that the brigade can still be sent as it is. An error where the body cannot be read,
+ * or is shorter: APR_EOF; then there is nothing to release.
  */
 apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *whole);
 
@@ -60,8 +61,12 @@ void el_body_release(el_whole_t *whole);
  */
 int el_body_file(const apr_bucket_brigade *bb);
 
-/* Whether nothing of the body up to EOS, whose length is known, has to be read from a file. */
-bool el_body_in_memory(const apr_bucket_brigade *bb);
+/*
+ * Whether all data up to EOS, whose length is known, is in memory that nobody else can change: in heap,
+ * pool, transient or immortal buckets. Only such data may be read twice, as for a hash and then for
+ * an encoding that the hash names; anything else is gathered first.
+ */
+bool el_body_is_private(const apr_bucket_brigade *bb);
 
 /*
  * Calls `use` with `context` and each piece of such a body in turn. False where a piece cannot be had,

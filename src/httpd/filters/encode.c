@@ -129,7 +129,7 @@ static bool end_with_kept(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade
     send->kept.bypassed = decision.coding == EL_IDENTITY;
     found = el_kept_find_file(&send->kept, f->r, &out->policy, choice, bb);
     if (!send->kept.is_file && el_kept_asks(f->r)) {
-        *rv = el_body_in_memory(bb) ? APR_SUCCESS : el_send_gather(send, bb);
+        *rv = el_body_is_private(bb) ? APR_SUCCESS : el_send_gather(send, bb);
         if (*rv != APR_SUCCESS) {
             *rv = el_stream_break_off(f, &send->stream, bb, *rv,
                                       "the body cannot be read to its end");

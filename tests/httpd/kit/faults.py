@@ -230,6 +230,20 @@ _SOURCES = {
             (_LIBDEFLATE, "out", "if (result > 40)", "result / 2"),
             (_DEFLATE, "*(unsigned char **)((char *)z + 24)",
              "if (*(unsigned char **)((char *)z + 24) - to > 40)", "20"))),
+    # somebody overwrites a file with another of the same length whenever an encoder has been handed a
+    # body: the files that OVERWRITE_FROM and OVERWRITE_TO name, while there is the first
+    "gzip-overwrite": """
+        static void overwrite(void) {
+            char bytes[4096];
+            ssize_t got;
+            int from = open(getenv("OVERWRITE_FROM"), O_RDONLY);
+            int to = from < 0 ? -1 : open(getenv("OVERWRITE_TO"), O_WRONLY);
+            while (to >= 0 && (got = read(from, bytes, sizeof(bytes))) > 0)
+                if (write(to, bytes, got) != got) abort();
+            close(from);
+            close(to);
+        }""" + _instead(_LIBDEFLATE, "overwrite(); return real();")
+    + _instead(_DEFLATE, "overwrite(); return real();"),
     # an encoder that is freed keeps its memory: what a leak's search has to find
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
     # the calendar's time is off by as many seconds as the file CLOCK_OFF says in its first bytes
