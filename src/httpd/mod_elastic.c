@@ -20,6 +20,7 @@
 #include "httpd/filters/siblings.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
+#include "httpd/response/credentials.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/state/holders.h"
 #include "httpd/state/paths.h"
@@ -177,6 +178,7 @@ static void register_hooks(apr_pool_t *pconf)
 {
     static const char key[] = "mod_elastic:hooks";
     static const char *const after_mod_cache[] = {"mod_cache.c", NULL};
+    static const char *const after_mod_headers[] = {"mod_headers.c", NULL};
     void *registered = NULL;
 
     apr_pool_userdata_get(&registered, key, pconf);
@@ -190,6 +192,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_post_read_request(el_credentials_note, after_mod_headers, NULL, APR_HOOK_FIRST);
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);

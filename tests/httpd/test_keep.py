@@ -1,5 +1,6 @@
 """ElasticCache: a body that was seen before is not encoded again."""
 
+import subprocess
 import threading
 import zlib
 
@@ -131,6 +132,75 @@ def test_visitors_share_with_nobody(server, field):
     for headers in ({field: "three"}, {"Cookie": "one", "Authorization": "one"}):
         assert not is_kept(server, server.get(path, ae="gzip", headers=headers))
     assert is_kept(server, server.get(path, ae="gzip"))
+
+
+def nobody_elses(server, path, body, who):
+    """Each of `who`, by its fields, has the encodings of its own requests, and of no other's."""
+    for headers in who:
+        twice(server, path, headers=headers)
+        answer = server.get(path, ae="gzip", headers=headers)
+        check.encoded(answer, "gzip", body)
+        assert is_kept(server, answer), headers
+
+
+@pytest.mark.parametrize("field", ["Cookie", "Authorization"])
+@pytest.mark.parametrize("redirected", [False, True])
+def test_visitors_whose_credentials_were_taken_away_share_with_nobody(httpd, field, redirected):
+    """As by SessionCookieRemove, mod_auth_openidc, or before a backend that shall not see them."""
+    server = httpd(KEEP + PINNED + f"RequestHeader unset {field}\nRewriteEngine On\n"
+                   "RewriteRule ^/to(/.*) $1 [PT]\n<Directory {docs}>\nRewriteEngine On\n"
+                   "RewriteRule ^by/(.*) /$1\n</Directory>", modules=(*SHMCB, "rewrite"))
+    path, body = page(server)
+    (server.docs / "by").mkdir()
+    nobody_elses(server, "/by" + path if redirected else path, body,
+                 [{}, {field: "one"}, {field: "two"}])
+
+
+def test_what_nobody_is_to_see_does_not_count(httpd):
+    server = httpd(KEEP + PINNED + "RequestHeader unset Cookie early\n", modules=SHMCB)
+    path, body = page(server)
+    twice(server, path, headers={"Cookie": "one"})
+    answer = server.get(path, ae="gzip", headers={"Cookie": "two"})
+    check.encoded(answer, "gzip", body)
+    assert is_kept(server, answer)
+
+
+def test_users_share_with_nobody(httpd):
+    """Who a user is may be known by other means than a field of the request."""
+    server = httpd(KEEP + PINNED + "LuaHookFixups {docs}/user.lua user\n",
+                   modules=(*SHMCB, "lua"), files={"user.lua": """
+        function user(r)
+            r.user = r.headers_in["X-User"] or ""
+            return apache2.DECLINED
+        end"""})
+    path, body = page(server)
+    nobody_elses(server, path, body, [{"X-User": "one"}, {"X-User": "two"}])
+
+
+def certificate(folder, name):
+    """One of that name which the client made itself; the file has its key, too."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=one", "-set_serial", "1",
+                    "-keyout", folder / "key", "-out", folder / "cert"], check=True,
+                   capture_output=True)
+    whole = folder / name
+    whole.write_text((folder / "key").read_text() + (folder / "cert").read_text())
+    return whole
+
+
+def test_clients_with_certificates_share_with_nobody(httpd, tmp_path):
+    """Neither the subject nor the serial number tells them apart."""
+    server = httpd(KEEP + PINNED + "SSLVerifyClient optional_no_ca\n", modules=SHMCB, tls=True,
+                   allow_log=("AH02039", "AH02040"))
+    path, body = page(server)
+    for who in ([], ["--cert", certificate(tmp_path, "a")], ["--cert", certificate(tmp_path, "b")]):
+        for hits in (0, 0, 1):
+            before = cache(server)["hits"]
+            sent = subprocess.run(
+                ["curl", "-sk", "-H", "Accept-Encoding: gzip", *who,
+                 f"https://127.0.0.1:{server.tls_port}{path}"], check=True, capture_output=True)
+            assert zlib.decompress(sent.stdout, 31) == body
+            assert cache(server)["hits"] == before + hits, who
 
 
 def test_what_does_not_become_smaller_is_not_kept(server):

@@ -1,6 +1,7 @@
 #include "httpd/response/kept.h"
 
 #include "httpd/control/ladders.h"
+#include "httpd/response/credentials.h"
 #include "httpd/state/costs.h"
 #include "httpd/state/shared.h"
 #include "httpd/store/fingerprint.h"
@@ -206,12 +207,13 @@ static void add_piece(void *fingerprint, const char *data, size_t nbytes)
     el_fingerprint_add(fingerprint, data, nbytes);
 }
 
-static bool name_body(el_kept_t *kept, const request_rec *r, const el_kept_body_t *body)
+static bool name_body(el_kept_t *kept, request_rec *r, const el_kept_body_t *body)
 {
+    el_visitor_t visitor = el_credentials_of(r);
     el_fingerprint_t fingerprint;
     bool is_whole = true;
 
-    el_fingerprint_begin(&fingerprint, r, EL_NAME_BODY, body->nbytes);
+    el_fingerprint_begin(&fingerprint, r, &visitor, EL_NAME_BODY, body->nbytes);
     if (body->whole) {
         add_piece(&fingerprint, body->whole->data, body->whole->nbytes);
     } else {
@@ -220,7 +222,7 @@ static bool name_body(el_kept_t *kept, const request_rec *r, const el_kept_body_
     return el_fingerprint_end(&fingerprint, &kept->name) && is_whole;
 }
 
-bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+bool el_kept_find(el_kept_t *kept, request_rec *r, const el_policy_t *policy,
                   const el_choice_t *choice, const el_kept_body_t *body)
 {
     bool is_found = false;
@@ -246,7 +248,7 @@ static bool name_file(el_kept_t *kept, const request_rec *r, const apr_bucket_br
         || !el_file_id_settled(&kept->file, r->request_time)) {
         return false;
     }
-    el_fingerprint_begin(&fingerprint, r, EL_NAME_FILE, sizeof(kept->file));
+    el_fingerprint_begin(&fingerprint, r, NULL, EL_NAME_FILE, sizeof(kept->file));
     el_fingerprint_add(&fingerprint, &kept->file, sizeof(kept->file));
     return el_fingerprint_end(&fingerprint, &kept->name);
 }

@@ -51,7 +51,7 @@ bool el_kept_asks(const request_rec *r);
  * then. That is one as good as `choice`, or any while another thread makes a better one. Where another
  * thread makes the first one, waits for it, for as long as encoding it here might take.
  */
-bool el_kept_find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
+bool el_kept_find(el_kept_t *kept, request_rec *r, const el_policy_t *policy,
                   const el_choice_t *choice, const el_kept_body_t *body);
 
 /*

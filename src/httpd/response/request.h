@@ -26,13 +26,14 @@ typedef struct {
     bool tagged; /* a 304 has its tag */
     const struct el_difference *difference; /* what difference.c has found; NULL: not looked for */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
+    const char *cookie, *authorization; /* as the client sent them; credentials.c's */
     el_explanation_t *explanation; /* explanation.c's; NULL: nothing was recorded */
 } el_request_t;
 
 /* The request's record, made at the first call. An internal redirect's request has its own. */
 el_request_t *el_request_of(request_rec *r);
 
-/* The same where it was made, else NULL: no filter of ours is in the chain. */
+/* The same where it was made, else NULL: then no filter of ours is in the chain. */
 const el_request_t *el_request_find(const request_rec *r);
 
 /* Keeps Accept-Encoding as it is now, for later. */

@@ -26,7 +26,7 @@ void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *set
 #define NONCE_NBYTES 12
 
 /* Texts that a name is hashed from, before the data. */
-enum { HOST, ADDRESS, COOKIE, AUTHORIZATION, TEXTS };
+enum { HOST, ADDRESS, VISITOR, TEXTS = VISITOR + EL_VISITOR_TEXTS };
 
 /* What is hashed first: numbers that no two different sets of texts and data share. */
 typedef struct {
@@ -34,7 +34,6 @@ typedef struct {
     uint64_t port;
     uint64_t length[TEXTS]; /* with the NUL; 0: there is none */
     uint64_t nbytes;        /* of the data */
-    uint64_t zero;          /* to whole blocks of 16 bytes, which are hashed faster */
 } head_t;
 _Static_assert(sizeof(head_t) % 16 == 0, "whole blocks");
 
@@ -129,38 +128,35 @@ static const char *address_of(const server_rec *server)
     return server->is_virtual && server->addrs ? server->addrs->virthost : NULL;
 }
 
-static void read_texts(const request_rec *r, el_name_kind_t kind, const char **text, head_t *head)
+static void read_texts(const request_rec *r, const el_visitor_t *visitor, const char **text,
+                       head_t *head)
 {
-    memset(head, 0, sizeof(*head));
     memset(text, 0, TEXTS * sizeof(*text));
-    head->kind = kind;
     if (!el_server_cache_shared(el_server_of(r->server))) {
         head->port = r->server->port;
         text[HOST] = r->server->server_hostname;
         text[ADDRESS] = by_address ? address_of(r->server) : NULL;
     }
-    if (kind == EL_NAME_BODY) {
-        text[COOKIE] = apr_table_get(r->headers_in, "Cookie");
-        text[AUTHORIZATION] = apr_table_get(r->headers_in, "Authorization");
+    if (visitor) {
+        memcpy(text + VISITOR, visitor->text, sizeof(visitor->text));
     }
     for (int i = 0; i < TEXTS; i++) {
         head->length[i] = text[i] ? strlen(text[i]) + 1 : 0;
     }
 }
 
-void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r, el_name_kind_t kind,
-                          size_t nbytes)
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
+                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes)
 {
     EVP_CIPHER_CTX *context = el_spares_take(&contexts);
     const char *text[TEXTS];
-    head_t head;
+    head_t head = {.kind = kind, .nbytes = nbytes};
 
     context = context ? context : make_context();
     *fingerprint = (el_fingerprint_t){
         .context = context, .good = context && begin(context), .kind = kind,
     };
-    read_texts(r, kind, text, &head);
-    head.nbytes = nbytes;
+    read_texts(r, visitor, text, &head);
     el_fingerprint_add(fingerprint, &head, sizeof(head));
     for (int i = 0; i < TEXTS; i++) {
         el_fingerprint_add(fingerprint, text[i], head.length[i]);
@@ -200,10 +196,11 @@ bool el_fingerprint_open(const uint8_t *given)
     return false;
 }
 
-void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r, el_name_kind_t kind,
-                          size_t nbytes)
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
+                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes)
 {
     (void)r;
+    (void)visitor;
     (void)kind;
     (void)nbytes;
     *fingerprint = (el_fingerprint_t){.good = false};

@@ -25,6 +25,22 @@ bool el_fingerprint_built_in(void);
  */
 bool el_fingerprint_open(const uint8_t *key);
 
+/* The texts that tell one visitor from another; NULL for those that there are not. */
+typedef enum {
+    EL_VISITOR_SENT_COOKIE,        /* as the client sent it */
+    EL_VISITOR_SENT_AUTHORIZATION,
+    EL_VISITOR_COOKIE,             /* as other modules left it */
+    EL_VISITOR_AUTHORIZATION,
+    EL_VISITOR_USER,
+    EL_VISITOR_AUTH_TYPE,
+    EL_VISITOR_CERTIFICATE,
+    EL_VISITOR_TEXTS
+} el_visitor_text_t;
+
+typedef struct {
+    const char *text[EL_VISITOR_TEXTS];
+} el_visitor_t;
+
 /* A name in the making; the caller's memory. */
 typedef struct {
     void *context; /* of libcrypto */
@@ -33,11 +49,11 @@ typedef struct {
 } el_fingerprint_t;
 
 /*
- * Begins the name of `nbytes` bytes, of `kind`, for the virtual host of `r`. That of a body is the
- * request's alone where it has Cookie or Authorization.
+ * Begins the name of `nbytes` bytes, of `kind`, for the virtual host of `r`, and for `visitor` alone;
+ * NULL: whoever it is.
  */
-void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r, el_name_kind_t kind,
-                          size_t nbytes);
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
+                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes);
 
 /* The next `nbytes` of them, at `data`. */
 void el_fingerprint_add(el_fingerprint_t *fingerprint, const void *data, size_t nbytes);

@@ -1,0 +1,56 @@
+#include "httpd/response/credentials.h"
+
+#include "httpd/response/request.h"
+#include "httpd/store/store.h"
+
+#include "http_ssl.h"
+
+int el_credentials_note(request_rec *r)
+{
+    const char *cookie, *authorization;
+    el_request_t *request;
+
+    if (!el_store_is_open()) {
+        return DECLINED;
+    }
+    cookie = apr_table_get(r->headers_in, "Cookie");
+    authorization = apr_table_get(r->headers_in, "Authorization");
+    if (cookie || authorization) {
+        request = el_request_of(r);
+        request->cookie = cookie;
+        request->authorization = authorization;
+    }
+    return DECLINED;
+}
+
+/* The client's certificate as PEM: its subject and serial number are anybody's to write. */
+static const char *certificate_of(request_rec *r)
+{
+    return ap_ssl_conn_is_ssl(r->connection)
+               ? ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_CERT")
+               : NULL;
+}
+
+el_visitor_t el_credentials_of(request_rec *r)
+{
+    el_visitor_t visitor = {{
+        [EL_VISITOR_COOKIE] = apr_table_get(r->headers_in, "Cookie"),
+        [EL_VISITOR_AUTHORIZATION] = apr_table_get(r->headers_in, "Authorization"),
+        [EL_VISITOR_USER] = r->user,
+        [EL_VISITOR_AUTH_TYPE] = r->ap_auth_type,
+        [EL_VISITOR_CERTIFICATE] = certificate_of(r),
+    }};
+    const request_rec *first = r;
+    const el_request_t *request;
+
+    /* post_read_request ran for the request as it came, not for what it was redirected to. */
+    while (first->prev) {
+        first = first->prev;
+    }
+    request = el_request_find(first);
+    if (request) {
+        visitor.text[EL_VISITOR_SENT_COOKIE] = request->cookie;
+        visitor.text[EL_VISITOR_SENT_AUTHORIZATION] = request->authorization;
+    }
+    return visitor;
+}
