@@ -166,3 +166,12 @@ def test_the_layout_has_a_line_for_each_file():
     named = {name.partition(".")[0] for name in re.findall(r"\b\w+\.[ch]\b", text)}
     files = [*(ROOT / "src").rglob("*.[ch]"), *(ROOT / "include" / "elastic").glob("*.h")]
     assert {file.stem for file in files} == named
+
+
+def test_the_tests_that_the_page_on_threats_names_exist():
+    text = (ROOT / "docs" / "internals" / "threats.md").read_text()
+    named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", text)
+    assert named
+    for file, test in named:
+        source = (ROOT / "tests" / "httpd" / file).read_text()
+        assert not test or f"\ndef {test}(" in source, f"{file}::{test}"
