@@ -203,7 +203,7 @@ AC_DEFUN([EL_WARNINGS], [
 AC_DEFUN([EL_TEST_PYTHON], [
     AC_ARG_VAR([PYTHON], [python3 with pytest, brotli and zstandard, for the tests against httpd])
     AC_MSG_CHECKING([for a python3 with pytest, brotli and zstandard])
-    el_pythons=${PYTHON:-python3 /usr/bin/python3 /usr/local/bin/python3}
+    el_pythons=${PYTHON:-/usr/bin/python3 python3 /usr/local/bin/python3}
     PYTHON=
     for el_python in $el_pythons; do
         AS_IF([$el_python -c 'import pytest, brotli, zstandard' >/dev/null 2>&1],

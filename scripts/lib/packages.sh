@@ -143,17 +143,12 @@ el_php_fpm() {
     compgen -G '/usr/sbin/php-fpm*' || command -v php-fpm
 }
 
-# el_python CODE: a python3 that runs CODE. The distribution's comes first: what is installed from
-# its packages serves no other one.
+# el_python CODE: a python3 that runs CODE: the distribution's, where there is one. All modules must be
+# those of one python3, and what is installed from packages serves no other one.
 el_python() {
-    local path
-    for path in /usr/bin/python3 python3; do
-        if "$path" -c "$1" >/dev/null 2>&1; then
-            echo "$path"
-            return 0
-        fi
-    done
-    return 1
+    local path=/usr/bin/python3
+    [ -x "$path" ] || path=python3
+    "$path" -c "$1" >/dev/null 2>&1 && echo "$path"
 }
 
 el_clang_fuzzer() {
