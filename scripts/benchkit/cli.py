@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from benchkit import build, experiments, net, outcome, pages, recheck, report
+from benchkit import build, experiments, net, outcome, pages, readme, recheck, report
 from benchkit.progress import Progress, duration
 from benchkit.run import Run
 from benchkit.tools import ROOT, BenchError
@@ -59,6 +59,7 @@ def summaries():
     without = ", ".join(alone("quick"))
     lines += ["  all                  every one of them, and one report"
               + (f"; a quick one leaves out {without}" if without else ""),
+              "  readme               the tables of README.md, from the kept results",
               "  report               the report of the results in --out, made again",
               "  check [NAME...]      whether figures of the kept results come out again: a "
               "sample's bytes,\n                       or by name, or with --out of what is "
@@ -73,7 +74,7 @@ def make_parser():
                     "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
     parser.add_argument("name", metavar="NAME",
-                        choices=[*experiment_names(), "all", "check", "report"],
+                        choices=[*experiment_names(), "all", "check", "readme", "report"],
                         help="the experiment, one of those below")
     parser.add_argument("checked", nargs="*", metavar="NAME",
                         help="check: experiments, instead of a sample")
@@ -293,14 +294,20 @@ def ensure_space(options):
                              f"{LEAST_FREE / MEGABYTE:.0f} MB are needed")
 
 
-ACTIONS = {"all": run_all, "report": make_report, "check": check}
+def write_readme(options):
+    path = ROOT / "README.md"
+    path.write_text(readme.written(path.read_text(encoding="utf-8"),
+                                   options.kept.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+ACTIONS = {"all": run_all, "report": make_report, "check": check, "readme": write_readme}
 
 
 def main(arguments):
     options = parse_arguments(arguments)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        if options.name != "report" and not (options.name == "check" and options.out):
+        if options.name not in ("report", "readme") and not (options.name == "check" and options.out):
             ensure_space(options)
             ensure_module(options)
         if options.link:

@@ -1,6 +1,7 @@
 """What an experiment comes to: its question, the answer, and how like the source's it is.
 
-The answer is that of one verdict. How like the source's a ratio is, is said of its direction, more
+The answer is that of the verdicts on one finding, which the headline names by its words: of several,
+the worst. How like the source's a ratio is, is said of its direction, more
 or less than 1, and of its size: how far it is from 1.
 """
 
@@ -16,6 +17,8 @@ ALIKE = 1.5
 # How far an interval reaches that is narrow: of ratios that drift by a tenth, by 6 % of its own.
 NARROW = 1.12
 
+WORST = (FAILS, UNKNOWN, HOLDS)
+
 NO_SOURCE = "no source"
 NO_DIRECTION = "direction cannot be told"
 
@@ -25,11 +28,14 @@ class Headline:
     question: str
     yes: str  # the answer where the verdict holds
     no: str  # and where it does not
-    place: int = 0  # of the verdict, among those of the outcome
+    finding: str  # words that the findings have which it is about, and no others
 
     def verdict(self, verdicts):
-        """Its verdict; where little could be judged, the one that says why."""
-        return verdicts[min(self.place, len(verdicts) - 1)]
+        """Its verdict: of several, the first of the worst. Where its finding was not judged, the
+        first one says why.
+        """
+        own = [one for one in verdicts if self.finding in one.finding]
+        return min(own, key=lambda one: WORST.index(one.outcome)) if own else verdicts[0]
 
     def is_narrow(self, verdicts):
         """Whether more rounds would say little more of its figure. On which side of its bound that

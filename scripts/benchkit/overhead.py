@@ -39,6 +39,13 @@ def excess(cost, base):
     return max(cost - base, LEAST * base)
 
 
+def is_least(rows, over, base):
+    """Whether what `over` costs beyond `base` cannot be told from nothing."""
+    middle = [statistics.median(row[STEADY] for row in rows if verdict.matches(row, leg))
+              for leg in (over, base)]
+    return middle[0] - middle[1] <= LEAST * middle[1]
+
+
 def ratio(rows, over, under, base, each=()):
     """((middle, low, high), rounds): of two legs' cost beyond `base`, the one to the other's.
 

@@ -81,10 +81,13 @@ class Verdict:
     origin: str = ""  # of the bound
     there_low: float = 0.0  # what the source says, where that is a ratio
     there_high: float = math.inf
+    limit: str = ""  # "<": the figure is the least that can be told, by the harness's own rule
 
     @property
     def here(self):
         """What was measured, and how sure that is."""
+        if self.limit:
+            return f"{self.limit} {number(self.measured)} (at most {number(self.high)})"
         return describe(self.measured, self.low, self.high)
 
     @property

@@ -18,7 +18,7 @@ from benchkit import (cli, load, machine_speed, net, nginx, outcome, progress, r
 from benchkit.headline import Headline
 from benchkit.tools import BenchError
 
-HEADLINE = Headline("Is it good?", "Yes.", "No.")
+HEADLINE = Headline("Is it good?", "Yes.", "No.", "")
 PATIENCE = 300  # seconds; the slowest takes under ten where nothing else runs
 
 NEEDED = {"static-vs-dynamic": ["wrk"], "lan-packets": ["ethtool", "tc"], "peers": ["nginx"],

@@ -14,7 +14,7 @@ import pytest
 from benchkit import outcome, plot, report, run, svg, verdict
 from benchkit.headline import Headline, likeness
 
-HEADLINE = Headline("Do <bytes> fall?", "Yes, they fall.", "No.")
+HEADLINE = Headline("Do <bytes> fall?", "Yes, they fall.", "No.", "bytes fall")
 
 VERDICTS = [verdict.exact("bytes fall", 0.5, "0.6", below=1, origin=verdict.SOURCE,
                           there=(0.6, 0.6)),

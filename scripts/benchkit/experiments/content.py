@@ -30,7 +30,8 @@ SCALES = {"smoke": Scale(1, 0, sites=3, pages=1), "quick": Scale(6, 0, pages=2),
 SECONDS = {"smoke": 3, "quick": 23, "normal": 110, "full": 190}
 
 HEADLINE = Headline("Does effort grow much from level 1 to 9, for a small gain in bytes?",
-                    "Yes, by more than half.", "No, by less than half, or far more.", 1)
+                    "Yes, by more than half.", "No, by less than half, or far more.",
+                    "effort grows by more than half from level 1 to 9")
 
 LEVELS = range(1, 10)
 USED = 5  # the source: sites use level 5.02 on average

@@ -14,7 +14,8 @@ SCALES = {"smoke": Scale(2, 0.1), "quick": Scale(60, 0.1), "full": Scale(80, 0.5
 SECONDS = {"smoke": 2, "quick": 12, "normal": 50, "full": 100}
 
 HEADLINE = Headline("Does the harness see a difference where there is none?",
-                    "No: A and A agree.", "Yes: A and A differ, and nothing finer can be decided.")
+                    "No: A and A agree.", "Yes: A and A differ, and nothing finer can be decided.",
+                    "no difference between A and A")
 
 PAGE_BYTES = 64 * corpus.KB
 CLIENTS = 4

@@ -25,7 +25,8 @@ SCALES = {"smoke": Scale(1, 0.7, stock=(1,)), "quick": Scale(3, 9, stock=(1,)),
 SECONDS = {"smoke": 8, "quick": 109, "normal": 500, "full": 680}
 
 HEADLINE = Headline("Does an elastic level save traffic over level 1 in a day?",
-                    "Yes, it saves traffic.", "No, it saves no traffic worth the name.")
+                    "Yes, it saves traffic.", "No, it saves no traffic worth the name.",
+                    "an elastic level saves traffic over level 1 all day")
 
 INTERVALS = 10  # of the controller, in an hour
 

@@ -23,7 +23,8 @@ ALONE = ("quick",)
 
 HEADLINE = Headline(
     "Does a compressed page arrive in three quarters of the time over 100 ms?",
-    "Yes, or sooner.", "No, later.")
+    "Yes, or sooner.", "No, later.",
+    "100 ms: gzip 6, time of a page to identity's")
 
 PAGE_BYTES = 120 * corpus.KB
 LINKS = ((0.020, 0.0), (0.100, 0.0), (0.020, 0.01), (0.100, 0.01))  # (round trip, loss)

@@ -44,7 +44,8 @@ ALONE = ("quick",)
 
 HEADLINE = Headline(
     "Does a store that servers share save encodings over one for each of them?",
-    "Yes, three servers make fewer than 0.8 of them.", "No, 0.8 of them or more.", 1)
+    "Yes, three servers make fewer than 0.8 of them.", "No, 0.8 of them or more.",
+    "httpds with one redis: encodings, to those with a store each")
 
 MIXED = 10  # servers of figure 7's fleet, of which half are elastic
 WEIGHTS = (1, 1.25, 1.5, 1.75, 2, 2.5)  # w_e to w_s

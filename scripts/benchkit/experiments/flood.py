@@ -57,7 +57,8 @@ BACK = 2  # seconds within which all were back in the trial
 NO_MORE = 1 + verdict.MARGIN
 SMALL = 10  # lost requests of STOCK, below which it was no flood
 HEADLINE = Headline("Does the default lose no more of a flood's requests than the cheapest setup, "
-                    "pinned?", "No more.", "More are lost.", 2)
+                    "pinned?", "No more.", "More are lost.",
+                    "requests that the default loses, to those of gzip 1")
 COLOURS = {"default": "#c2261f", "predict": plot.THRESHOLD, CHEAPEST: plot.GZIP,
            "mod_deflate 1": plot.IDENTITY, STOCK: "#7a4a10"}
 

@@ -25,7 +25,8 @@ SECONDS = {"smoke": 5, "quick": 65, "normal": 130, "full": 260}
 
 HEADLINE = Headline(
     "Does compressing a page save time on a LAN, where its images stay as they are?",
-    "Yes, the visit takes less time.", "No, the visit takes as long.", 1)
+    "Yes, the visit takes less time.", "No, the visit takes as long.",
+    "and time")
 
 # The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms. Two requests fill the
 # small buffer: as many as the first segment of the compressed page has links.

@@ -26,7 +26,8 @@ SECONDS = {"smoke": 6, "quick": 47, "normal": 240, "full": 420}
 
 HEADLINE = Headline(
     "Are files up to 32 KB served less often with gzip, even where it is kept?",
-    "Yes, less often than identity.", "No, no less often than identity.")
+    "Yes, less often than identity.", "No, no less often than identity.",
+    "kept gzip is served less often than identity up to 32K")
 
 CLIENTS = 20
 LINK_SECONDS = 0.5  # of a leg on a link, at the least

@@ -37,7 +37,8 @@ SECONDS = {"smoke": 9, "quick": 258, "normal": 450, "full": 850}
 
 HEADLINE = Headline(
     "Does a server that adapts its level survive larger spikes than one with a fixed level?",
-    "Yes, a larger one.", "No.")
+    "Yes, a larger one.", "No.",
+    "the largest spike that elastic survives, to static's")
 
 BEFORE = 1.0  # to the attack's length
 NEAR = 0.85  # of what saturates level 6: the normal load

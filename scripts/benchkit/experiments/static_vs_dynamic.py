@@ -20,7 +20,8 @@ SECONDS = {"smoke": 6, "quick": 33, "normal": 70, "full": 140}
 
 HEADLINE = Headline(
     "Is a page served less often where it is compressed for each request?",
-    "Yes, less often than plain.", "No, no less often than plain.")
+    "Yes, less often than plain.", "No, no less often than plain.",
+    "compressed for each request, the page is served less often than plain")
 
 PAGE_BYTES = 305826  # of the source's play, of which gzip left 0.298
 CONNECTIONS = 100

@@ -29,7 +29,8 @@ ALONE = ("quick",)
 HEADLINE = Headline(
     "Does compression in PHP by elasticd's level come through a spike as the module does?",
     "Yes, its median latency is half of the static server's or less.",
-    "No, it takes more than half of the static server's.", 1)
+    "No, it takes more than half of the static server's.",
+    "elasticd and PHP: median latency in the attack")
 
 STATIC, MODULE, PLUGIN = "static 6", "System-A: the module", "System-B: elasticd and PHP"
 COLOURS = {STATIC: plot.IDENTITY, MODULE: plot.KEPT, PLUGIN: plot.GZIP}

@@ -84,10 +84,12 @@ def measure(run, origin, fronts):
 def net(rows, name, pages, most):
     """The verdict on CPU beyond identity's, to mod_deflate's."""
     of = [row for row in rows if row["pages"] == pages]
-    return verdict.judge_interval(
+    one = verdict.judge_interval(
         f"{pages}, {name}: CPU beyond identity's, to {STOCK}'s", *overhead.ratio(
             of, {"server": name}, {"server": STOCK}, {"server": IDENTITY}),
         f"at most {most}", below=most, origin=verdict.AIM)
+    least = overhead.is_least(of, {"server": name}, {"server": IDENTITY})
+    return dataclasses.replace(one, limit="<" if least else "")
 
 
 def judge(rows):

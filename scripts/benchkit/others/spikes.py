@@ -39,16 +39,23 @@ def replay(target, times, seen):
 
 
 def largest(target, normal, seconds):
-    """(rows of what was tried, the largest spike in pages a second)."""
+    """(rows of what was tried, the largest spike in pages a second). Where all or none of those that
+    were tried were survived: `>` and the largest of them, or `<` and the smallest.
+    """
     seen = []
     rows, survives = survival.tries(survival.failed_share_of(
         lambda times: replay(target, times, seen), normal, seconds, seed=1))
     high = min(RANGE[1] * target.rate, MOST)
     low = high * RANGE[0] / RANGE[1]
     height = survival.halved(low / normal, high / normal, HALVINGS, survives)
-    return [{"pages_per_second": round(row["height"] * normal), **row,
-             "sent_share": one.sent_share(), "foreign_share": one.foreign_share}
-            for row, one in zip(rows, seen)], round(height * normal)
+    tried = [{"pages_per_second": round(row["height"] * normal), **row,
+              "sent_share": one.sent_share(), "foreign_share": one.foreign_share}
+             for row, one in zip(rows, seen)]
+    heights = [row["pages_per_second"] for row in tried]
+    outcomes = {row["survived"] for row in tried}
+    if outcomes == {"yes"}:
+        return tried, f">{max(heights)}"
+    return tried, f"<{min(heights)}" if outcomes == {"no"} else round(height * normal)
 
 
 def measure(run, targets, seconds):
@@ -65,5 +72,6 @@ def measure(run, targets, seconds):
 def judge(found, one, other):
     """The verdict on how much larger a spike `one` survives than `other`."""
     finding = f"the largest spike that {one} survives, to {other}'s"
-    ratio = [found[one] / found[other]] if {one, other} <= found.keys() else []
+    both = [found.get(one, ""), found.get(other, "")]
+    ratio = [both[0] / both[1]] if not any(isinstance(name, str) for name in both) else []
     return verdict.every_round(finding, ratio, "not measured", above=1, origin=verdict.AIM)
