@@ -22,6 +22,22 @@ def broken(httpd, tmp_path):
     return make
 
 
+@pytest.mark.parametrize("config, encodes", [
+    ("", False), ("ElasticLevel gzip 6", True), ("ElasticControl off", True)])
+def test_head_encodes_nothing_where_the_level_may_be_another_for_get(broken, config, encodes):
+    """An encoder that fails shows whether it was asked."""
+    server = broken("gzip-first", config, files={"a.txt": TEXT, "large.txt": STREAMED})
+    answer = server.head("/a.txt", ae="gzip")
+    if encodes:
+        assert server.reason(answer) == "error" and answer.coding is None
+    else:
+        assert server.reason(answer) == "head" and answer.coding == "gzip"
+        assert "Content-Length" not in answer.headers and answer.varies
+        assert answer.headers["ETag"].startswith('W/"') and "-gzip" in answer.headers["ETag"]
+    streamed = server.head("/large.txt", ae="gzip")
+    assert streamed.coding == "gzip" and "Content-Length" not in streamed.headers
+
+
 FAILING = [(f"{coding}-{when}", coding, "") for coding in CODINGS for when in ("open", "first")]
 FAILING.append(("isal-first" if env.HAS_ISAL else "gzip-first", "gzip", "ElasticLevel gzip 1"))
 

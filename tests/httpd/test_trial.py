@@ -110,15 +110,6 @@ def test_a_type_that_saves_nothing_is_tried(site, ae):
         assert site.trials() == 1
 
 
-def test_head_of_a_type_that_saves_nothing_says_what_get_would(shared):
-    """Of what GET would encode whole, and of what it would stream."""
-    for path, body in (("/noise.txt", NOISE), ("/huge.txt", HUGE)):
-        make_poor(shared.server, 1)
-        answer = shared.server.head(path, ae="gzip")
-        assert answer.coding is None and answer.headers["Content-Length"] == str(len(body))
-        assert shared.server.reason(answer) == "not-smaller"
-
-
 def test_a_trial_costs_little(poor):
     """Next to what it costs to encode the body."""
     site = poor()

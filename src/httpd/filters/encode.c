@@ -10,6 +10,7 @@
 #include "httpd/state/stats.h"
 
 #include "engines/dictionary.h"
+#include "engines/plan.h"
 
 #include "http_log.h"
 
@@ -43,13 +44,9 @@ static apr_status_t fall_back(ap_filter_t *f, el_outgoing_t *out, apr_bucket_bri
     return el_outgoing_step_aside(f, out, bb, decision);
 }
 
-/* The header is GET's; where GET would send an encoded body whole, it was made for its length. */
-static apr_status_t answer_head(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb,
-                                bool whole)
+/* The header is GET's, with the length where one was set. */
+static apr_status_t answer_head(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb)
 {
-    if (whole) {
-        el_send_whole_head(f, &out->send);
-    }
     el_stats_skipped(f->r, EL_REASON_HEAD);
     out->phase = EL_OUTGOING_DISCARDED;
     return el_outgoing_discard(f, bb);
@@ -59,8 +56,11 @@ static apr_status_t answer_head(ap_filter_t *f, el_outgoing_t *out, apr_bucket_b
 static apr_status_t send_made(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb)
 {
     set_header(f->r, out, out->send.encoder.plan.engine->coding);
-    return out->send.facts.demand.head ? answer_head(f, out, bb, true)
-                                      : el_send_whole(f, &out->send, bb);
+    if (!out->send.facts.demand.head) {
+        return el_send_whole(f, &out->send, bb);
+    }
+    el_send_whole_head(f, &out->send);
+    return answer_head(f, out, bb);
 }
 
 static apr_status_t send_whole(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb)
@@ -100,10 +100,6 @@ static apr_status_t send_stream(ap_filter_t *f, el_outgoing_t *out, apr_bucket_b
 {
     static const el_stream_way_back_t way_back = {begin_stream, stream_identity};
 
-    if (out->send.facts.demand.head) {
-        begin_stream(f, &out->send.stream);
-        return answer_head(f, out, bb, false);
-    }
     if (!el_encoder_open(&out->send.encoder)) {
         return stream_identity(f, &out->send.stream, bb);
     }
@@ -190,6 +186,29 @@ static void read_rate(ap_filter_t *f, el_outgoing_t *out)
     out->send.facts.moment.rate = el_connection_rate(f->r, &el_shared.config.control.goal);
 }
 
+/*
+ * Whether HEAD is answered without encoding: where GET is streamed, and where its level moves, so that
+ * a GET a moment later may have another length. The stock modules give the length of a whole body.
+ */
+static bool is_head_alone(const el_outgoing_t *out, const el_choice_t *choice, bool whole)
+{
+    el_coding_t plain = el_coding_info(choice->coding)->plain;
+
+    return out->send.facts.demand.head
+           && (!whole || (!out->policy.is_stock && el_shared_moves(out->policy.range[plain])));
+}
+
+static apr_status_t send_head_alone(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb,
+                                    const el_choice_t *choice, bool whole)
+{
+    el_plan_t plan = el_engine_plan(choice->coding, &choice->setup, whole);
+
+    el_send_release(&out->send);
+    el_explanation_plan(f->r, choice, plan.engine->name, whole);
+    set_header(f->r, out, choice->coding);
+    return answer_head(f, out, bb);
+}
+
 apr_status_t el_encode(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb,
                        el_coding_t coding, bool whole)
 {
@@ -203,6 +222,9 @@ apr_status_t el_encode(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *b
     }
     if (out->send.facts.moment.may_be_kept && end_with_kept(f, out, bb, &choice, &rv)) {
         return rv;
+    }
+    if (is_head_alone(out, &choice, whole)) {
+        return send_head_alone(f, out, bb, &choice, whole);
     }
     switch (el_trial_run(f->r, &out->policy, &out->send.facts, &choice, bb)) {
     case EL_TRIAL_BAD:
