@@ -19,7 +19,7 @@
     X(OFF, "off", "Elastic is Off here")                                                           \
     X(TYPE, "type", "the media type is not in ElasticTypes")                                       \
     X(SMALL, "small", "header and body fit into one TCP segment, or below ElasticMinSize")         \
-    X(ENCODED, "encoded", "the body already has a Content-Encoding")                               \
+    X(ENCODED, "encoded", "the body is encoded already, by its header or its first bytes")         \
     X(NOT_ACCEPTABLE, "not-acceptable", "the client takes no coding that is enabled")              \
     X(ENV, "env", "no-gzip, no-brotli, no-elastic or gzip-only-text/html is set")                  \
     X(NO_TRANSFORM, "no-transform", "the response has Cache-Control: no-transform")                \
@@ -56,7 +56,7 @@ typedef struct {
     int status;
     bool enabled;           /* false where Elastic is Off */
     bool type_listed;       /* the media type is in ElasticTypes */
-    bool has_encoding;      /* a Content-Encoding other than identity */
+    bool has_encoding;      /* a Content-Encoding other than identity, or a body that begins so */
     bool has_content_range;
     bool no_transform;
     bool stock_order;       /* small and env are found out before Vary, as the stock modules do */

@@ -16,4 +16,10 @@
  */
 bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len);
 
+/*
+ * Whether a body whose first `len` bytes are at `data` is encoded, whatever its header says: they are
+ * the magic number of gzip (RFC 1952 §2.3.1) or of a zstd frame (RFC 8878 §3.1.1). No text begins so.
+ */
+bool el_encoding_is_magic(const char *data, size_t len);
+
 #endif

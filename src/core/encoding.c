@@ -2,6 +2,8 @@
 
 #include "text.h"
 
+#include <string.h>
+
 /* The end of the list without white space and commas. */
 static size_t trimmed(const char *list, size_t len)
 {
@@ -31,4 +33,10 @@ bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *n
         }
     }
     return false;
+}
+
+bool el_encoding_is_magic(const char *data, size_t len)
+{
+    return (len >= 3 && memcmp(data, "\x1f\x8b\x08", 3) == 0)
+           || (len >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0);
 }

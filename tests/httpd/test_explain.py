@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kit import at, bodies, cache, check, env, keep
+from kit.origin import raw
 
 ROOT = Path(__file__).parents[2]
 BODY = bodies.text(30000)
@@ -213,3 +214,36 @@ def test_why_says_how_to_switch_it_on(site):
     code, said = why("http://127.0.0.1:1/")
     assert code == 1 and "127.0.0.1" in said
     assert why("ftp://127.0.0.1/")[0] == 2
+
+
+TEXT = b"some text that is said again and again. " * 200
+
+
+@pytest.fixture
+def labels(httpd, origin):
+    """Bodies of an origin, and what their headers say of them."""
+    twice = gzip.compress(gzip.compress(TEXT))
+    for name, fields, body in (
+            ("plain", {}, TEXT), ("gzip", {"Content-Encoding": "gzip"}, gzip.compress(TEXT)),
+            ("unlabelled", {"X-Powered-By": "PHP/8.2"}, gzip.compress(TEXT)),
+            ("mislabelled", {"Content-Encoding": "gzip", "Via": "1.1 front (Varnish/7)"}, TEXT),
+            ("twice", {"Content-Encoding": "gzip"}, twice),
+            ("archive", {"Content-Type": "application/gzip"}, gzip.compress(TEXT))):
+        origin.route(f"/{name}", raw({"Content-Type": "text/plain", **fields,
+                                      "Content-Length": len(body)}, body))
+    return httpd(f"Elastic On\nElasticExplain On\nProxyPass / {origin.url}/\n",
+                 modules=["proxy", "proxy_http"])
+
+
+@pytest.mark.parametrize("path, options, wrong, maker", [
+    ("/plain", ["--accept-encoding", "gzip"], None, None), ("/plain", [], None, None),
+    ("/gzip", [], None, None), ("/archive", [], None, None),
+    ("/unlabelled", [], "in gzip and no Content-Encoding says so", "zlib.output_compression"),
+    ("/mislabelled", [], "says gzip, and the body is not in it", "Varnish"),
+    ("/twice", [], "once more, below", "the program that made the page")])
+def test_why_compares_the_body_with_its_label(labels, path, options, wrong, maker):
+    code, said = why(*options, f"http://127.0.0.1:{labels.port}{path}")
+    if wrong:
+        assert code == 1 and wrong in said and maker in said, said
+    else:
+        assert code == 0 and "Wrong" not in said, said

@@ -218,3 +218,29 @@ def test_other_types_pass_where_types_are_listed(server, origin, way, coding):
         return
     check.plain(answer, data, varies=False)
     assert answer.headers["ETag"] == '"o"' and answer.headers["Accept-Ranges"] == "bytes"
+
+
+UNLABELLED = {"gzip": GZ, "zstd": ZSTD, "large": gzip.compress(bodies.noise(3 << 20), mtime=0)}
+
+
+@pytest.mark.parametrize("name", UNLABELLED)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_body_that_is_encoded_and_not_labelled_is_not_encoded_again(httpd, origin, name, method):
+    body = UNLABELLED[name]
+    origin.route("/unlabelled", _page(TAG, body=body))
+    server = httpd(f"Elastic On\nProxyPass / {origin.url}/\n", modules=["proxy", "proxy_http"])
+    answer = server.get("/unlabelled", ae="gzip, br", method=method)
+    # An origin sends HEAD no body to look at.
+    if method == "GET":
+        assert answer.coding is None and answer.raw == body
+        assert answer.headers["ETag"] == '"o"' and answer.headers["Content-Length"] == str(len(body))
+        assert server.reason(answer) == "encoded"
+    assert answer.status == 200
+
+
+def test_the_drop_in_encodes_it_as_the_stock_module_does(httpd, origin):
+    origin.route("/unlabelled", _page(TAG, body=GZ))
+    server = httpd(f"SetOutputFilter DEFLATE\nProxyPass / {origin.url}/\n",
+                   modules=["proxy", "proxy_http"], records=("deflate",))
+    answer = server.get("/unlabelled", ae="gzip")
+    assert answer.coding == "gzip" and answer.body == GZ

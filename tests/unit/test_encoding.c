@@ -40,10 +40,34 @@ START_TEST(a_list_gives_its_codings_from_the_outermost)
 }
 END_TEST
 
+static const struct {
+    const char *guards;
+    const char *data;
+    size_t len;
+    bool is_magic;
+} beginnings[] = {
+    {"gzip", "\x1f\x8b\x08\x00", 4, true},
+    {"gzip, as short as can be", "\x1f\x8b\x08", 3, true},
+    {"gzip, cut off", "\x1f\x8b\x08", 2, false},
+    {"another method than deflate", "\x1f\x8b\x07\x00", 4, false},
+    {"zstd", "\x28\xb5\x2f\xfd", 4, true},
+    {"zstd, cut off", "\x28\xb5\x2f\xfd", 3, false},
+    {"text", "<!doctype html>", 15, false},
+    {"nothing", "", 0, false},
+};
+
+START_TEST(an_encoded_body_is_known_by_its_beginning)
+{
+    ck_assert_msg(el_encoding_is_magic(beginnings[_i].data, beginnings[_i].len)
+                      == beginnings[_i].is_magic, "%s", beginnings[_i].guards);
+}
+END_TEST
+
 Suite *encoding_suite(void)
 {
     TCase *tc = tcase_create("encoding");
 
     tcase_add_loop_test(tc, a_list_gives_its_codings_from_the_outermost, 0, ROWS(lists));
+    tcase_add_loop_test(tc, an_encoded_body_is_known_by_its_beginning, 0, ROWS(beginnings));
     return suite_of("encoding", tc);
 }

@@ -1,5 +1,6 @@
 #include "httpd/body/body.h"
 
+#include "elastic/encoding.h"
 #include "engines/pool.h"
 #include "host/clock.h"
 
@@ -270,6 +271,17 @@ el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most)
         piece.data = piece.buffer;
     }
     return piece;
+}
+
+bool el_body_begins_encoded(apr_bucket_brigade *bb)
+{
+    apr_bucket *first = first_data(bb);
+    const char *data;
+    apr_size_t len;
+
+    return first && first->length != UNKNOWN_LENGTH && !APR_BUCKET_IS_FILE(first)
+           && apr_bucket_read(first, &data, &len, APR_NONBLOCK_READ) == APR_SUCCESS
+           && el_encoding_is_magic(data, len);
 }
 
 void el_body_release(el_whole_t *whole)

@@ -52,6 +52,12 @@ apr_status_t el_body_gather(apr_bucket_brigade *bb, size_t nbytes, el_whole_t *w
  */
 el_whole_t el_body_peek(apr_bucket_brigade *bb, size_t most);
 
+/*
+ * Whether the body is encoded by its first bytes, where these are in memory; nothing is read for
+ * that.
+ */
+bool el_body_begins_encoded(apr_bucket_brigade *bb);
+
 /* Releases the buffer of a gathered body. */
 void el_body_release(el_whole_t *whole);
 

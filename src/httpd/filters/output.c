@@ -97,6 +97,9 @@ static apr_status_t decide(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigad
         return el_stream_break_off(f, &out->send.stream, bb, APR_EOF,
                                    "the body is shorter than was announced");
     }
+    if (!out->policy.is_stock && el_body_begins_encoded(bb)) {
+        out->send.facts.resource.has_encoding = true;
+    }
     whole = read_length(f, out, &measure);
     out->send.facts.moment.may_be_kept &= whole;
     read_min_size(f, out);
