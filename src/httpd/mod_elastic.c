@@ -111,6 +111,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_improver_open(server);
     el_chain_configure();
     el_ranges_configure();
+    el_status_configure(server, pconf);
     el_records_report(server);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s", ELASTIC_VERSION,
                  el_engine_list(engines, sizeof(engines)));

@@ -6,14 +6,76 @@
 #include "httpd/status/page.h"
 #include "httpd/status/status_costs.h"
 
+#include "ap_expr.h"
+#include "apr_hash.h"
 #include "apr_strings.h"
 #include "http_core.h"
+#include "http_log.h"
 #include "http_protocol.h"
 #include "mod_status.h"
+
+EL_USE_LOG;
 
 #define PREFIX "elastic-"
 #define STATUS PREFIX "status"
 #define METRICS PREFIX "metrics"
+
+/*
+ * The SetHandler directives of the server's own configuration, by the pointers to what httpd has parsed
+ * them into: merges copy those, and .htaccess brings pointers of its own. Of pconf.
+ */
+static apr_hash_t *configured;
+
+static void collect_handlers(const core_dir_config *dir);
+
+/* Those of sections, each of which may have others within. */
+static void collect_sections(const apr_array_header_t *sections)
+{
+    for (int i = 0; sections && i < sections->nelts; i++) {
+        collect_handlers(
+            ap_get_core_module_config(APR_ARRAY_IDX(sections, i, ap_conf_vector_t *)));
+    }
+}
+
+static void collect_handlers(const core_dir_config *dir)
+{
+    if (dir->expr_handler) {
+        apr_hash_set(configured, apr_pmemdup(apr_hash_pool_get(configured), &dir->expr_handler,
+                                             sizeof(dir->expr_handler)),
+                     sizeof(dir->expr_handler), dir);
+    }
+    collect_sections(dir->sec_file);
+    collect_sections(dir->sec_if);
+}
+
+void el_status_configure(server_rec *main_server, apr_pool_t *pconf)
+{
+    configured = apr_hash_make(pconf);
+    for (server_rec *server = main_server; server; server = server->next) {
+        const core_server_config *core = ap_get_core_module_config(server->module_config);
+
+        collect_handlers(ap_get_core_module_config(server->lookup_defaults));
+        collect_sections(core->sec_dir);
+        collect_sections(core->sec_url);
+    }
+}
+
+/*
+ * Whether a SetHandler of the server's own configuration has chosen the request's handler. A tenant
+ * could by any other way: AddHandler, RewriteRule, or SetHandler in a .htaccess.
+ */
+static bool is_configured(request_rec *r)
+{
+    const core_dir_config *dir = ap_get_core_module_config(r->per_dir_config);
+    const char *error, *name;
+
+    if (!dir->expr_handler
+        || !apr_hash_get(configured, &dir->expr_handler, sizeof(dir->expr_handler))) {
+        return false;
+    }
+    name = ap_expr_str_exec(r, dir->expr_handler, &error);
+    return !error && strcasecmp(name, r->handler) == 0;
+}
 
 /* For programs; people get a table. */
 static void add_costs(request_rec *r, apr_array_header_t *figures)
@@ -80,6 +142,13 @@ EL_RARE static int answer(request_rec *r)
 
     if (!is_metrics && strcmp(r->handler, STATUS) != 0) {
         return DECLINED;
+    }
+    if (!is_configured(r)) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      "elastic: %s: the handler %s answers only where SetHandler names it in the "
+                      "server's own configuration, not in .htaccess and not by other directives",
+                      r->uri, r->handler);
+        return HTTP_FORBIDDEN;
     }
     r->allowed |= AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) {
