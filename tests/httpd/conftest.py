@@ -41,6 +41,8 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     def runs(item):
+        if item.get_closest_marker("dcb") and not env.HAS_DCB:
+            return False
         if item.get_closest_marker("debian") and not env.IS_DEBIAN:
             return False
         if item.get_closest_marker("root") and not env.IS_ROOT:
