@@ -44,8 +44,8 @@ def need(*programs):
     for program in programs:
         try:
             tools.find(program)
-        except BenchError:
-            pytest.skip(f"no {program}")
+        except BenchError as error:
+            pytest.skip(str(error))
 
 
 def running(folder):
