@@ -94,6 +94,12 @@ command -v debootstrap                          | debootstrap     |
 command -v rpmbuild                             | rpm             |
 TABLE
         ;;
+    bare) cat <<'TABLE'
+command -v debootstrap                          | debootstrap     |
+command -v git                                  | git             |
+command -v setpriv                              | util-linux      |
+TABLE
+        ;;
     corpus) cat <<'TABLE'
 test -d /usr/share/doc/apache2-doc/manual/en    | apache2-doc     | httpd-manual
 test -d /usr/share/javascript/jquery            | libjs-jquery    | js-jquery
