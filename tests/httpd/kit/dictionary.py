@@ -7,6 +7,7 @@ import os
 import subprocess
 
 from . import env
+from .process import need
 
 # How each coding begins, before the dictionary's hash; and its decoder, to which the dictionary's
 # file and the frame's are added.
@@ -39,6 +40,7 @@ def decoded(answer, dictionary, folder, coding="dcz"):
     head = begin + hashlib.sha256(dictionary).digest()
     assert answer.complete and answer.coding == coding, answer
     assert answer.raw.startswith(head)
+    need(decoder[0])
     (folder / "dictionary").write_bytes(dictionary)
     (folder / "frame").write_bytes(answer.raw[len(head):])
     done = subprocess.run(
