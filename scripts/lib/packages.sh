@@ -2,7 +2,8 @@
 # Sourced by bash scripts.
 
 # el_packages_table GROUP: probe | Debian package | Fedora package. A probe is a command that
-# succeeds where the package's content is there, whoever installed it.
+# succeeds where the package's content is there, whoever installed it. What needs an "optional:"
+# package is left out on a release of Debian that lacks it.
 el_packages_table() {
     case $1 in
     build) cat <<'TABLE'
@@ -69,7 +70,7 @@ command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core
 el_sbin lighttpd                                | lighttpd        | lighttpd
 el_lighttpd_deflate                             | lighttpd-mod-deflate | lighttpd
-command -v h2o                                  | h2o             | h2o
+command -v h2o                                  | optional:h2o    | h2o
 el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
 command -v caddy                                | caddy           | caddy
@@ -91,6 +92,12 @@ command -v lowdown                              | lowdown         |
 command -v lintian                              | lintian         |
 command -v debootstrap                          | debootstrap     |
 command -v rpmbuild                             | rpm             |
+TABLE
+        ;;
+    bare) cat <<'TABLE'
+command -v debootstrap                          | debootstrap     |
+command -v git                                  | git             |
+command -v setpriv                              | util-linux      |
 TABLE
         ;;
     corpus) cat <<'TABLE'
@@ -201,7 +208,36 @@ el_apt_install() {
     )
 }
 
-# el_packages_need GROUP...: installs what is missing, or names it and fails.
+# el_apt_has PACKAGE: whether apt has it to install.
+el_apt_has() {
+    [ -n "$(apt-cache madison "$1" 2>/dev/null)" ]
+}
+
+# el_packages_look GROUP...: sets el_missing to Debian's packages that are missing, and
+# ELASTIC_LACKING to the names of optional ones that this release lacks.
+el_packages_look() {
+    local name
+    el_missing=
+    ELASTIC_LACKING=
+    for name in $(el_packages_missing 2 "$@"); do
+        case $name in
+        optional:*)
+            name=${name#optional:}
+            # Without lists of packages apt has none; gcc is in every release.
+            el_apt_has gcc || el_apt update -q || return 1
+            if ! el_apt_has "$name"; then
+                ELASTIC_LACKING="$ELASTIC_LACKING $name"
+                continue
+            fi
+            ;;
+        esac
+        el_missing="$el_missing $name"
+    done
+    export ELASTIC_LACKING
+}
+
+# el_packages_need GROUP...: installs what is missing, or names it and fails. ELASTIC_LACKING: as
+# above.
 el_packages_need() {
     local missing
     if ! command -v apt-get >/dev/null; then
@@ -212,32 +248,34 @@ el_packages_need() {
         fi
         return 0
     fi
-    missing=$(el_packages_missing 2 "$@")
-    if [ -z "$missing" ]; then
+    el_packages_look "$@" || return 1
+    if [ -z "$el_missing" ]; then
         return 0
     fi
     if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-        echo "Missing; as root: apt-get install --no-install-recommends" $missing >&2
+        echo "Missing; as root: apt-get install --no-install-recommends$el_missing" >&2
         return 1
     fi
-    echo "Installing:" $missing
-    el_apt_install $missing || return 1
-    missing=$(el_packages_missing 2 "$@")
-    if [ -n "$missing" ]; then
-        echo "Still missing after the installation:" $missing >&2
+    echo "Installing:$el_missing"
+    el_apt_install $el_missing || return 1
+    el_packages_look "$@" || return 1
+    if [ -n "$el_missing" ]; then
+        echo "Still missing after the installation:$el_missing" >&2
         return 1
     fi
 }
 
 # el_debian_unpack DIR: the content of Debian's packages apache2, for a2enmod and the configuration,
-# and prometheus in DIR. They are not installed: that would start servers. Elsewhere than on Debian
-# and its relatives there is nothing to do, and the tests of them are deselected.
+# prometheus and promtool in DIR. They are not installed: that would start servers. Elsewhere than on
+# Debian and its relatives there is nothing to do, and the tests of them are deselected.
 el_debian_unpack() {
     if [ ! -e /etc/debian_version ]; then
         return 0
     fi
+    # Before Debian 13, promtool is in prometheus.
     el_debian_unpack_one "$1" apache2 usr/sbin/a2enmod &&
-        el_debian_unpack_one "$1" prometheus usr/bin/promtool
+        el_debian_unpack_one "$1" prometheus usr/bin/prometheus &&
+        el_debian_unpack_one "$1" promtool usr/bin/promtool
 }
 
 # el_debian_unpack_one DIR PACKAGE FILE: unless DIR has FILE of it.

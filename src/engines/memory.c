@@ -1,4 +1,7 @@
-#define _GNU_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#endif
+
 #include "engines/memory.h"
 
 #include "engines/budget.h"

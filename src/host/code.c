@@ -1,5 +1,6 @@
-/* dladdr(). */
-#define _GNU_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr() */
+#endif
 
 #include "host/code.h"
 

@@ -1,5 +1,6 @@
-/* SCHED_IDLE. */
-#define _GNU_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* SCHED_IDLE */
+#endif
 
 #include "host/idle_thread.h"
 

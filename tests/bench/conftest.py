@@ -24,6 +24,12 @@ def module():
     return path
 
 
+@pytest.fixture
+def lacking():
+    """The names of programs that this release of the distribution does not have."""
+    return set(os.environ.get("ELASTIC_LACKING", "").split())
+
+
 @pytest.fixture(autouse=True)
 def affinity():
     """A run moves its process to one CPU; the tests after it get theirs back."""

@@ -131,7 +131,7 @@ def test_pages_of_the_manual_are_man_pages(installed, name, page):
     summary = re.search(r"(?m)^\.SH\s+NAME\s+\.LP\n(.+)$", text)[1].replace("\\-", "-")
     assert summary.startswith(f"{name[:-2]} - ")
     for title in re.findall(r"(?m)^## (\w+)$", (ROOT / "docs" / "manual" / page).read_text()):
-        assert re.search(rf"(?m)^\.SH\n{title}$", text), title
+        assert re.search(rf"(?m)^\.SH\s+{title}$", text), title
     for link in re.findall(r"(/[\w/.-]+/docs/manual/[\w-]+\.md)", text):
         assert (installed.root / link.lstrip("/")).is_file(), link
 

@@ -19,12 +19,12 @@ starting it, for configtest().
 """
 
 import functools
-import shutil
 from pathlib import Path
 
 import pytest
 
 from kit import Origin, Server, driven as driven_kit, env, neighbours
+from kit.process import need
 
 _servers = []  # those whose logs are still to be checked
 
@@ -41,6 +41,8 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     def runs(item):
+        if item.get_closest_marker("dcb") and not env.HAS_DCB:
+            return False
         if item.get_closest_marker("debian") and not env.IS_DEBIAN:
             return False
         if item.get_closest_marker("root") and not env.IS_ROOT:
@@ -76,15 +78,12 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-def _missing():
-    if not env.MODULE:
-        return "ELASTIC_MODULE does not name a mod_elastic.so"
-    if not shutil.which(env.HTTPD):
-        return f"{env.HTTPD} is not there (package apache2-bin)"
-    for tool, package in (("curl", "curl"), ("openssl", "openssl")):
-        if not shutil.which(tool):
-            return f"{tool} is not there (package {package})"
-    return None
+def _need(elastic):
+    if elastic and not env.MODULE:
+        pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
+    need(env.HTTPD, "apache2-bin")
+    need("curl")
+    need("openssl")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -109,9 +108,7 @@ def _checked_logs():
 
 def _factory(made):
     def make(config="Elastic On", start=True, **kw):
-        missing = _missing()
-        if missing and kw.get("elastic", True):
-            pytest.skip(missing)
+        _need(kw.get("elastic", True))
         server = Server(config, **kw)
         if start:
             try:

@@ -6,7 +6,7 @@ import pytest
 
 from kit import bodies, check
 from kit.client import Incomplete
-from kit.fpm import Fpm, binary
+from kit.fpm import Fpm
 from kit.proxied import EACH, EACH_OWN, WAYS, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
@@ -91,8 +91,6 @@ PAGES = {"sized.php": SIZED, "parts.php": PARTS, "slow.php": SLOW, "conditional.
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     """Below /way/ through SetHandler, flushed; below /passed-way/ through ProxyPassMatch, not."""
-    if not binary():
-        pytest.skip("php-fpm is not there (package php-fpm)")
     server = start(httpd_shared, "", ["proxy_fcgi"], start=False, tls=True, h2=True,
                           files={"text.bin": bodies.text(1 << 20), **PAGES})
     steps = server.root / "steps"

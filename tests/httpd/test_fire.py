@@ -27,7 +27,6 @@ def test_damage_is_found(tmp_path):
     wrapper = faults.wrapper(faults.library(tmp_path, "gzip-damage"))
     made = differential.run(outcome.Plan(300, 600, "few", kinds=("drop-in",), options={
         "wrapper": wrapper, "config": "DeflateCompressionLevel 6\n"}))
-    assert made.count >= 300
     assert any("damaged" in failure for failure in made.failures)
 
 

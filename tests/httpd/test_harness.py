@@ -1,9 +1,11 @@
 """The harness itself: it must notice what the other tests rely on it to notice."""
 
 import gzip
+import zlib
 
 import brotli
 import pytest
+import zstandard
 
 from kit import Connection, bodies, decode
 
@@ -56,6 +58,22 @@ def test_decoders_are_strict(coding, encode):
     for wrong in (whole[:-1], whole + b"\0", whole + whole, b"", whole[:20] + b"\xff" + whole[21:]):
         with pytest.raises(decode.DecodeError):
             decode.decode(coding, wrong)
+
+
+@pytest.mark.parametrize("nbytes", [100, 32768, 50000, 3_000_000])
+def test_decoders_show_all_that_has_arrived(nbytes):
+    """Of a body that goes on: a browser shows it up to the flush."""
+    text = bodies.text(nbytes)
+    gzipped, brotlied = zlib.compressobj(wbits=31), brotli.Compressor()
+    zstandarded = zstandard.ZstdCompressor().compressobj()
+    for coding, flushed in (
+            ("gzip", gzipped.compress(text) + gzipped.flush(zlib.Z_SYNC_FLUSH)),
+            ("br", brotlied.process(text) + brotlied.flush()),
+            ("zstd", zstandarded.compress(text)
+             + zstandarded.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))):
+        decoder = decode.decoder(coding)
+        assert decoder.feed(flushed) == text, coding
+        assert not decoder.finished()
 
 
 def test_short_responses_are_incomplete(origin):

@@ -12,7 +12,8 @@ import pytest
 from kit import bodies
 from kit.prometheus import Prometheus, promtool
 
-parser = pytest.importorskip("prometheus_client.parser", reason="package python3-prometheus-client")
+parser = pytest.importorskip("prometheus_client.parser", reason="prometheus_client is not there "
+                             "(package python3-prometheus-client)")
 openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit import bodies, check
-from kit.h2origin import Nghttpd, is_there
+from kit.h2origin import Nghttpd
 from kit.proxied import EACH, EACH_OWN, EACH_WAY, config, start
 
 LARGE = bodies.text(3 << 20)
@@ -32,8 +32,6 @@ else:
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
-    if not is_there():
-        pytest.skip("nghttpd is not there (package nghttp2-server)")
     server = start(httpd_shared, "", ["proxy_http2"], start=False, tls=True, h2=True,
                           files={f"{size}.txt": bodies.text(size) for size in SIZES})
     server.write("large.txt", LARGE)

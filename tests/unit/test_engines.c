@@ -464,7 +464,9 @@ START_TEST(the_list_names_every_engine)
         ck_assert_msg(strstr(text, engines[i]->name) && strstr(text, engines[i]->version()),
                       "%s: %s", engines[i]->name, text);
     }
-    ck_assert_str_eq(el_engine_list(cut, sizeof(cut)), "zlib 1.2.");
+    el_engine_list(cut, sizeof(cut));
+    text[sizeof(cut) - 1] = '\0';
+    ck_assert_str_eq(cut, text);
 }
 END_TEST
 

@@ -52,7 +52,16 @@ def _gzip():
 
 def _brotli():
     b = brotli.Decompressor()
-    return _Library("br", b.process, brotli.error, b.is_finished)
+
+    def process(data):
+        """Of release 1.1, process() returns no more than its first buffer of 32 KB has room for,
+        where the input ends there. A call without input returns what is left."""
+        out = b.process(data)
+        while not b.is_finished() and (more := b.process(b"")):
+            out += more
+        return out
+
+    return _Library("br", process, brotli.error, b.is_finished)
 
 
 def _zstd():

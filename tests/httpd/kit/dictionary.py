@@ -1,5 +1,5 @@
-"""Dictionaries (RFC 9842): their folder, clients that have one, and the program zstd as a decoder.
-"""
+"""Dictionaries (RFC 9842): their folder, clients that have one, and the programs zstd and brotli as
+decoders."""
 
 import base64
 import hashlib
@@ -7,8 +7,12 @@ import os
 import subprocess
 
 from . import env
+from .process import need
 
-DCZ_HEAD = bytes.fromhex("5e2a4d1820000000")
+# How each coding begins, before the dictionary's hash; and its decoder, to which the dictionary's
+# file and the frame's are added.
+CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-from={}"]),
+           "dcb": (bytes.fromhex("ff444342"), ["brotli", "-dc", "--dictionary={}"])}
 
 
 def store_of(server):
@@ -30,15 +34,18 @@ def field(body):
     return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
 
 
-def decoded(answer, dictionary, folder):
-    """The body of a dcz response, by the program zstd."""
-    raw = answer.raw
-    assert answer.complete and answer.coding == "dcz", answer
-    assert raw[:8] == DCZ_HEAD and raw[8:40] == hashlib.sha256(dictionary).digest()
+def decoded(answer, dictionary, folder, coding="dcz"):
+    """The body of a response in that coding, by the program of its library."""
+    begin, decoder = CODINGS[coding]
+    head = begin + hashlib.sha256(dictionary).digest()
+    assert answer.complete and answer.coding == coding, answer
+    assert answer.raw.startswith(head)
+    need(decoder[0])
     (folder / "dictionary").write_bytes(dictionary)
-    (folder / "frame").write_bytes(raw[40:])
-    done = subprocess.run(["zstd", "-dcq", f"--patch-from={folder}/dictionary", f"{folder}/frame"],
-                          capture_output=True, timeout=60, check=True)
+    (folder / "frame").write_bytes(answer.raw[len(head):])
+    done = subprocess.run(
+        [word.format(folder / "dictionary") for word in decoder] + [folder / "frame"],
+        capture_output=True, timeout=60, check=True)
     return done.stdout
 
 

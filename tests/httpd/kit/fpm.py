@@ -9,6 +9,8 @@ import glob
 import shutil
 import socket
 
+import pytest
+
 from . import env
 from .log import ErrorLog
 from .process import Backend, accepts
@@ -51,6 +53,8 @@ class Fpm(Backend):
         # The master may be root; scripts run as httpd's children do.
         config.write_text(_CONFIG.format(
             root=root, lines=lines, user=f"user = {user.pw_name}" if env.IS_ROOT else ""))
+        if not binary():
+            pytest.skip("php-fpm is not there (package php-fpm)")
         super().__init__(
             [binary(), "-n", "-F", "-y", str(config)],
             lambda: log.lines(_READY) and accepts(socket.AF_UNIX, self.socket), log.text)

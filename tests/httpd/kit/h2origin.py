@@ -4,22 +4,18 @@
     f"ProxyPass / {origin.url}/"
 """
 
-import shutil
 import socket
 
-from .process import Backend, accepts, free_port
+from .process import Backend, accepts, free_port, need
 
 BINARY = "nghttpd"
-
-
-def is_there():
-    return shutil.which(BINARY) is not None
 
 
 class Nghttpd(Backend):
     """`options` are the command's."""
 
     def __init__(self, directory, *options):
+        need(BINARY, "nghttp2-server")
         port = free_port()
         self.url = f"h2c://127.0.0.1:{port}"
         super().__init__([BINARY, "--no-tls", "-a", "127.0.0.1", "-d", str(directory), *options,

@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,7 +11,15 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 _held = collections.deque(maxlen=64)
+
+
+def need(program, package=None):
+    """Skips the test where the program is not here; its package has the same name, or this one."""
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not there (package {package or program})")
 
 
 def free_port(host="127.0.0.1"):

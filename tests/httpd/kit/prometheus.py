@@ -24,7 +24,7 @@ def program(name):
     """Skips the test where the package is not here."""
     path = env.DEBIAN / "usr/bin" / name
     if not path.exists():
-        pytest.skip(f"{name} is not there (package prometheus)")
+        pytest.skip(f"{name} is not there (package prometheus, or promtool)")
     return str(path)
 
 

@@ -7,24 +7,15 @@
     between.change = lambda answer: b"..."  # what comes instead
 """
 
-import shutil
 import socket
 import threading
 
-import pytest
-
-from .process import Backend, Listener, accepts, free_port
-
-
-def _need(program):
-    """Skips the test where the program is not here; its package has the same name."""
-    if not shutil.which(program):
-        pytest.skip(f"{program} is not there (package {program})")
+from .process import Backend, Listener, accepts, free_port, need
 
 
 class Redis(Backend):
     def __init__(self, port=None, address="127.0.0.1"):
-        _need("redis-server")
+        need("redis-server")
         self.port = port or free_port()
         super().__init__(
             ["redis-server", "--bind", address, "--port", str(self.port), "--save", "",
@@ -66,7 +57,7 @@ def _answer(reader):
 
 class Memcached(Backend):
     def __init__(self):
-        _need("memcached")
+        need("memcached")
         self.port = free_port()
         super().__init__(
             ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0"],

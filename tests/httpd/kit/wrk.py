@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+from .process import need
+
 # A body that is not as long as its header says ends wrk's parser in a read error. This counts what
 # is left: empty bodies, and responses in another coding than was asked for.
 _SCRIPT = """
@@ -30,6 +32,7 @@ class Wrk:
     """Runs in the background for `seconds`; `result()` waits for its end."""
 
     def __init__(self, directory, url, seconds, coding=None, keep=True, connections=CONNECTIONS):
+        need("wrk")
         script = directory / "wrk.lua"
         script.write_text(_SCRIPT % (f'"{coding}"' if coding else "nil"))
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s",

@@ -1,0 +1,56 @@
+# Bare systems of Debian in a folder, made by debootstrap, and commands that run in them. As root on
+# Debian. Sourced by bash scripts, after packages.sh.
+
+# el_bare_sources [CODENAME]: lines of a sources.list: where this machine's apt has its own release
+# from, for the release CODENAME in place of it.
+el_bare_sources() {
+    local own=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    apt-get indextargets --format 'deb $(SITE) $(CODENAME) $(COMPONENT)' \
+        'Created-By: Packages' 'Origin: Debian' | sort -u | sed "s/ $own\\b/ ${1:-$own}/"
+}
+
+# el_bare_make DIR CODENAME LOG [DEBOOTSTRAP-OPTION...]: a new system of that release in DIR, in place
+# of what was there. Its apt has this machine's settings, and no package of it starts a service.
+el_bare_make() {
+    local dir=$1 codename=$2 log=$3 sources site
+    shift 3
+    sources=$(el_bare_sources "$codename")
+    if [ -z "$sources" ]; then
+        # No lists of packages yet.
+        el_apt update -q >"$log" 2>&1
+        sources=$(el_bare_sources "$codename")
+    fi
+    site=$(awk -v codename="$codename" '$3 == codename { print $2; exit }' <<<"$sources")
+    rm -rf --one-file-system "$dir"
+    if ! debootstrap --variant=minbase "$@" "$codename" "$dir" "$site" >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "debootstrap failed (all of it: $log)" >&2
+        return 1
+    fi
+    printf '#!/bin/sh\nexit 101\n' >"$dir/usr/sbin/policy-rc.d"
+    chmod +x "$dir/usr/sbin/policy-rc.d"
+    cp -r /etc/apt/*.conf.d "$dir/etc/apt/"
+    if [ -e /etc/apt/apt.conf ]; then
+        cp /etc/apt/apt.conf "$dir/etc/apt/"
+    fi
+    echo "$sources" >"$dir/etc/apt/sources.list"
+    cp /etc/hosts /etc/resolv.conf "$dir/etc/"
+}
+
+# Run by el_bare_run in the new namespaces: DIR COMMAND.
+el_bare_mounts='
+    mount -t proc proc "$0/proc"
+    mount --rbind /sys "$0/sys"
+    mount --rbind /dev "$0/dev"
+    mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive ${ELASTIC_JOBS+ELASTIC_JOBS=$ELASTIC_JOBS} \
+        chroot "$0" sh -ec "$1"'
+
+# el_bare_run DIR COMMAND: a command of the shell in the system in DIR. It has namespaces of its own
+# for mounts and processes: whatever it mounts or starts ends with it, and it ends with the caller,
+# however that ends.
+el_bare_run() {
+    setpriv --pdeathsig KILL \
+        unshare --mount --pid --fork --kill-child sh -ec "$el_bare_mounts" "$1" "$2"
+}
