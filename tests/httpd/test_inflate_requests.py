@@ -29,6 +29,9 @@ out(json.dumps({'size': size, 'digest': digest.hexdigest(),
                 'md5': os.environ.get('HTTP_CONTENT_MD5')}))
 """
 
+# Of mod_proxy's URLs those that change how a body goes out.
+SCHEMES = ("scgi", "uwsgi", "fcgi", "balancer")
+
 PLACES = inflate.PLACES + """\
 DavLockDB {root}/run/dav
 <Location /twice>
@@ -56,10 +59,12 @@ def server(httpd_shared, origin):
     dav.mkdir()
     dav.chmod(0o777)
     (server.root / "run").chmod(0o777)
-    origin.route("/echo", lambda e: e.respond(200, {}, json.dumps({
-        "size": len(e.body), "digest": _digest(e.body), "length": e.headers.get("content-length"),
-        "coding": e.headers.get("content-encoding"), "md5": e.headers.get("content-md5"),
-    }).encode()))
+    for path in ("/echo", *(f"/app/{scheme}:x" for scheme in SCHEMES)):
+        origin.route(path, lambda e: e.respond(200, {}, json.dumps({
+            "size": len(e.body), "digest": _digest(e.body),
+            "length": e.headers.get("content-length"),
+            "coding": e.headers.get("content-encoding"), "md5": e.headers.get("content-md5"),
+        }).encode()))
     return server
 
 
@@ -122,6 +127,22 @@ def test_what_an_origin_gets(server, place, named, applied, left, passed):
         fields = [("Content-Encoding", coding) for coding in named.split(", ")]
         found = read(server.get(path, headers=fields, method="POST", body=sent))
         is_body(found, expected)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_scheme_within_the_clients_url_changes_nothing(server, way, scheme):
+    """Neither whether a body is decoded, nor whether the origin is told its length."""
+    sent = encode(BODY, "gzip")
+    for path in (f"app/{scheme}:x", f"echo?{scheme}:y", f"echo?proxy:{scheme}://y",
+                 f"echo?unix:/x|{scheme}://y"):
+        with server.connect() as connection:
+            connection.send(head(f"/{way}/origin/{path}", Transfer_Encoding="chunked",
+                                 Content_Encoding="gzip") + framed([sent]))
+            found = read(connection.read_response())
+        is_body(found, BODY)
+        assert found["length"] is None, (path, found)
 
 
 @pytest.mark.parametrize("way", WAYS)

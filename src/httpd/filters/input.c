@@ -87,13 +87,24 @@ static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, c
     return in;
 }
 
-/* Where mod_proxy is to send the request: a name with the protocol in it, "" for none. */
+/* The URL that mod_proxy sends the request to; "" where it does not. */
 static const char *target_of(const request_rec *r)
 {
-    if (r->proxyreq && r->filename) {
-        return r->filename;
+    const char *name = r->proxyreq ? r->filename : r->handler, *origin;
+
+    if (!name || strncmp(name, "proxy:", strlen("proxy:")) != 0) {
+        return "";
     }
-    return r->handler && strncmp(r->handler, "proxy:", 6) == 0 ? r->handler : "";
+    name += strlen("proxy:");
+    /* mod_proxy writes the path of a socket before the URL. */
+    origin = strncasecmp(name, "unix:", strlen("unix:")) == 0 ? strchr(name, '|') : NULL;
+    return origin ? origin + 1 : name;
+}
+
+/* By the scheme alone: clients choose what comes behind the origin's own part of the URL. */
+static bool is_sent_by(const request_rec *r, const char *scheme)
+{
+    return strncasecmp(target_of(r), scheme, strlen(scheme)) == 0;
 }
 
 /*
@@ -102,9 +113,7 @@ static const char *target_of(const request_rec *r)
  */
 static bool is_length_needed_first(const request_rec *r)
 {
-    const char *target = target_of(r);
-
-    return strstr(target, "scgi:") || strstr(target, "uwsgi:");
+    return is_sent_by(r, "scgi:") || is_sent_by(r, "uwsgi:");
 }
 
 /*
@@ -114,9 +123,7 @@ static bool is_length_needed_first(const request_rec *r)
  */
 static void want_length(request_rec *r, bool had_length)
 {
-    const char *target = target_of(r);
-
-    if (*target && (had_length || strstr(target, "fcgi:") || strstr(target, "balancer:"))
+    if (*target_of(r) && (had_length || is_sent_by(r, "fcgi:") || is_sent_by(r, "balancer:"))
         && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
         && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
         apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
