@@ -97,6 +97,26 @@ def test_error_pages_find_no_body(server, way):
     echo(post(server, f"/{way}/echo.cgi", b"no gzip"), 400, b"0 None 400")
 
 
+@pytest.mark.skipif(not env.HAS_ZSTD, reason="no zstd in this build")
+@pytest.mark.parametrize("way", ["elastic", "deflate"])
+def test_the_page_of_an_unsupported_body(server, way):
+    """The answer comes from within the reader, with the header of a 415."""
+    window = b"\x28\xb5\x2f\xfd\0\x88" + bytes(100)
+    answer = post(server, f"/{way}/echo.cgi", window, "zstd")
+    echo(answer, 415, b"0 None 415")
+    assert answer.headers["Accept-Encoding"] == inflate.KNOWN
+
+
+@pytest.mark.parametrize("fault", ["unbrotli-open", "unbrotli-first"])
+def test_the_page_of_a_lack_of_memory(httpd, tmp_path, fault):
+    server = httpd(inflate.PLACES + "AliasMatch ^/(?:elastic|deflate)/(.*) {docs}/$1\n"
+                   "ErrorDocument 503 /echo.cgi", records=("elastic", "deflate"),
+                   allow_log=("elastic:", "AH0"), cgi={"echo.cgi": ECHO},
+                   wrapper=faults.wrapper(faults.library(tmp_path, fault)))
+    for way in inflate.WAYS:
+        echo(post(server, f"/{way}/echo.cgi", encode(BODY, "br"), "br"), 503, b"0 None 503")
+
+
 def test_the_page_of_a_415(server):
     answer = post(server, "/elastic/echo.cgi", b"x", "compress")
     assert (answer.status, answer.coding) == (415, None)

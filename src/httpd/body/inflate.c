@@ -60,6 +60,7 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
         el_layer_t *layer = &inflate->layers[inflate->count];
 
         layer->decoder = el_decoder_for(codings[inflate->count]);
+        layer->account.of_request = limits->is_request;
         layer->decoding = layer->decoder->open(&layer->account);
         if (!layer->decoding) {
             close_layers(inflate);
@@ -153,7 +154,7 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
         if (is_layer_over_ratio(inflate, layer)) {
             return EL_DECODE_FULL;
         }
-        if (result == EL_DECODE_DAMAGED || result == EL_DECODE_NO_MEMORY) {
+        if (result >= EL_DECODE_DAMAGED) {
             return result;
         }
         if (layer->filled == 0) {
@@ -213,6 +214,9 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
     }
     if (result == EL_DECODE_DAMAGED) {
         return EL_INFLATE_DAMAGED;
+    }
+    if (result == EL_DECODE_UNSUPPORTED) {
+        return EL_INFLATE_UNSUPPORTED;
     }
     if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
         return EL_INFLATE_SIZE_LIMIT;
@@ -290,11 +294,13 @@ const char *el_inflate_text(el_inflated_t inflated)
         [EL_INFLATE_FULL] = "more output is waiting",
         [EL_INFLATE_ENDED] = "it is complete",
         [EL_INFLATE_DAMAGED] = "it is damaged",
+        [EL_INFLATE_UNSUPPORTED] = "it needs a larger window than decoders have to take (RFC 9659)",
         [EL_INFLATE_TRAILING] = "bytes follow its end",
         [EL_INFLATE_TRUNCATED] = "it is cut short",
         [EL_INFLATE_SIZE_LIMIT] = "it is larger than is allowed",
         [EL_INFLATE_RATIO_LIMIT] = "it is larger, for its encoded size, than is allowed",
-        [EL_INFLATE_NO_MEMORY] = "it would take more memory than there is, or may be held",
+        [EL_INFLATE_NO_MEMORY] =
+            "it would take more memory than there is, or than ElasticMaxMemory allows",
     };
 
     return texts[inflated];
