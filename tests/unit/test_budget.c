@@ -135,6 +135,20 @@ static el_plan_t zlib_plan(void)
     return plan;
 }
 
+START_TEST(what_is_idle_takes_nothing)
+{
+    el_account_t idle = {.idle = true};
+
+    el_budget_open(&held, 10, false);
+    ck_assert(el_budget_take(&idle, 1000));
+    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    el_budget_give(&idle, 400);
+    ck_assert(!el_budget_wake(&idle));
+    ck_assert_uint_eq(idle.nbytes, 600);
+    ck_assert(el_budget_refused());
+}
+END_TEST
+
 START_TEST(what_is_kept_is_not_in_flight)
 {
     el_plan_t plan = zlib_plan();
@@ -260,6 +274,7 @@ Suite *budget_suite(void)
     tcase_set_timeout(tc, 240);
     tcase_add_loop_test(tc, an_engine_holds_no_more_than_it_may, 0, 5);
     tcase_add_loop_test(tc, a_body_that_has_begun_is_not_refused, 0, 5);
+    tcase_add_test(tc, what_is_idle_takes_nothing);
     tcase_add_test(tc, what_is_kept_is_not_in_flight);
     tcase_add_test(tc, a_copy_of_the_process_counts_nothing);
     tcase_add_loop_test(tc, a_decoder_holds_no_more_than_it_may, 0, 2);
