@@ -165,18 +165,24 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
 
 /*
  * The block becomes a bucket that owns it, without a copy; but for a few bytes, of which a body
- * that trickles in would otherwise pin a block each.
+ * that trickles in would otherwise pin a block each, where there is memory to copy them.
  */
 static void ship_block(el_inflate_t *inflate, size_t used, apr_bucket_brigade *bb)
 {
-    bool few = used < BLOCK_SIZE / 4;
+    const char *data = (const char *)inflate->block;
+    apr_bucket *bucket = NULL;
 
-    if (used > 0) {
-        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create((const char *)inflate->block, used,
-                                                           few ? NULL : apr_bucket_free,
-                                                           inflate->alloc));
-        inflate->block = few ? inflate->block : NULL;
+    if (used == 0) {
+        return;
     }
+    if (used < BLOCK_SIZE / 4) {
+        bucket = apr_bucket_heap_create(data, used, NULL, inflate->alloc);
+    }
+    if (!bucket) {
+        bucket = apr_bucket_heap_create(data, used, apr_bucket_free, inflate->alloc);
+        inflate->block = NULL;
+    }
+    APR_BRIGADE_INSERT_TAIL(bb, bucket);
 }
 
 /* How much of `room` may be written at once: no further than to where a limit is looked at. */
@@ -266,6 +272,10 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
 
         if (!inflate->block) {
             inflate->block = apr_bucket_alloc(BLOCK_SIZE, inflate->alloc);
+        }
+        if (!inflate->block) {
+            inflate->last = EL_INFLATE_NO_MEMORY;
+            break;
         }
         inflate->last = fill_block(inflate, data, len, room, &used);
         room -= inflate->out - before;

@@ -4,6 +4,7 @@
 #include "httpd/body/inflate.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
+#include "httpd/filters/proxied.h"
 #include "httpd/response/fields.h"
 
 #include "engines/engines.h"
@@ -140,57 +141,6 @@ static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, c
     return in;
 }
 
-/* The URL that mod_proxy sends the request to; "" where it does not. */
-static const char *target_of(const request_rec *r)
-{
-    const char *name = r->proxyreq ? r->filename : r->handler, *origin;
-
-    if (!name || strncmp(name, "proxy:", strlen("proxy:")) != 0) {
-        return "";
-    }
-    name += strlen("proxy:");
-    /* mod_proxy writes the path of a socket before the URL. */
-    origin = strncasecmp(name, "unix:", strlen("unix:")) == 0 ? strchr(name, '|') : NULL;
-    return origin ? origin + 1 : name;
-}
-
-/* By the scheme alone: clients choose what comes behind the origin's own part of the URL. */
-static bool is_sent_by(const request_rec *r, const char *scheme)
-{
-    return strncasecmp(target_of(r), scheme, strlen(scheme)) == 0;
-}
-
-/*
- * SCGI and uWSGI have no body without a length, which is not known before all of it is decoded, and
- * their handlers refuse chunks: the body goes to them as it came.
- */
-static bool is_length_needed_first(const request_rec *r)
-{
-    return is_sent_by(r, "scgi:") || is_sent_by(r, "uwsgi:");
-}
-
-/*
- * A handler of mod_proxy is to find out the decoded body's length where the client told the encoded
- * one's, for origins that know no chunks; and always for FastCGI, which a balancer may lead to, and
- * whose programs take a body without a length for an empty one.
- */
-static void want_length(request_rec *r, bool had_length)
-{
-    if (*target_of(r) && (had_length || is_sent_by(r, "fcgi:") || is_sent_by(r, "balancer:"))
-        && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
-        && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
-        apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
-    }
-}
-
-/* Whether mod_proxy reads all of the body before it sends any, to know its length. */
-static bool is_spooled(const request_rec *r)
-{
-    return *target_of(r)
-           && (apr_table_get(r->subprocess_env, "proxy-sendcl")
-               || apr_table_get(r->subprocess_env, "force-proxy-request-1.0"));
-}
-
 /*
  * Makes the request's header that of the decoded body: in chunks, because a handler that found
  * neither them nor a length would take it for a request without a body.
@@ -203,8 +153,8 @@ static void edit_once(request_rec *r, in_t *in)
         return;
     }
     in->edited = true;
-    want_length(r, apr_table_get(fields, "Content-Length") != NULL);
-    if (is_spooled(r)) {
+    el_proxied_want_length(r, apr_table_get(fields, "Content-Length") != NULL);
+    if (el_proxied_is_spooled(r)) {
         el_limits_spool(&in->inflate.limits, r);
     }
     el_fields_unset_lengths(fields);
@@ -254,8 +204,8 @@ static apr_status_t put_bucket(ap_filter_t *f, in_t *in, apr_bucket *bucket, apr
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (left > 0) {
-        apr_bucket_split(bucket, len - left);
+    if (left > 0 && apr_bucket_split(bucket, len - left) != APR_SUCCESS) {
+        return fail(f, in, EL_INFLATE_NO_MEMORY);
     }
     apr_bucket_delete(bucket);
     return APR_SUCCESS;
@@ -314,34 +264,48 @@ static apr_status_t make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block, 
     return rv;
 }
 
-/* What is kept for the next call must not go away when the filter below is called again. */
-static void keep(request_rec *r, apr_bucket_brigade *bb)
+/*
+ * What is kept for the next call must not go away when the filter below is called again; false where
+ * there is no memory for that. A bucket that cannot be set aside has nothing in memory yet.
+ */
+static bool keep(request_rec *r, apr_bucket_brigade *bb)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
-        apr_bucket_setaside(e, r->pool);
+        apr_status_t rv = apr_bucket_setaside(e, r->pool);
+
+        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
+            return false;
+        }
     }
+    return true;
 }
 
-static void hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_off_t readbytes)
+/* False where there is no memory to split or copy a bucket. */
+static bool hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_off_t readbytes)
 {
     apr_bucket *end, *e, *next;
+    apr_status_t rv;
 
     if (APR_BRIGADE_EMPTY(in->ready) && in->eos_seen) {
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
-        return;
+        return true;
     }
-    /* All lengths are known, so that the only thing that can happen is that there is less. */
-    apr_brigade_partition(in->ready, readbytes, &end);
+    /* All lengths are known; there may be less. */
+    rv = apr_brigade_partition(in->ready, readbytes, &end);
+    if (rv != APR_SUCCESS && rv != APR_INCOMPLETE) {
+        return false;
+    }
     for (e = APR_BRIGADE_FIRST(in->ready); e != end; e = next) {
         next = APR_BUCKET_NEXT(e);
-        if (mode == AP_MODE_SPECULATIVE) {
-            apr_bucket_copy(e, &e);
-        } else {
+        if (mode != AP_MODE_SPECULATIVE) {
             APR_BUCKET_REMOVE(e);
+        } else if (apr_bucket_copy(e, &e) != APR_SUCCESS) {
+            return false;
         }
         APR_BRIGADE_INSERT_TAIL(bb, e);
     }
+    return true;
 }
 
 /* DEFLATE's first call: NULL where nothing is to be decoded. */
@@ -402,8 +366,9 @@ static apr_status_t filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_m
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    keep(f->r, in->encoded);
-    hand_out(in, bb, mode, readbytes);
+    if (!keep(f->r, in->encoded) || !hand_out(in, bb, mode, readbytes)) {
+        return fail(f, in, EL_INFLATE_NO_MEMORY);
+    }
     return APR_SUCCESS;
 }
 
@@ -448,14 +413,17 @@ static ap_filter_t *find_deflate(const request_rec *r)
 static int read_early(ap_filter_t *f)
 {
     in_t *in = f->ctx;
-    apr_status_t rv;
+    apr_status_t rv = APR_SUCCESS;
+    bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
 
-    if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
+    if (!short_of_memory) {
+        rv = fetch(f, in, APR_NONBLOCK_READ);
+        short_of_memory = !keep(f->r, in->encoded);
+    }
+    if (short_of_memory) {
         give_up(f->r, in, EL_INFLATE_NO_MEMORY, AP_FILTER_ERROR);
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    rv = fetch(f, in, APR_NONBLOCK_READ);
-    keep(f->r, in->encoded);
     return rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)
                ? OK
                : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
@@ -472,7 +440,7 @@ EL_RARE static int prepare(request_rec *r, const char *list)
         || !ap_request_has_body(r)) {
         return OK;
     }
-    if (is_length_needed_first(r)) {
+    if (el_proxied_needs_length(r)) {
         for (; f && f->frec == deflate_rec; f = find_deflate(r)) {
             ap_remove_input_filter(f);
         }

@@ -144,6 +144,22 @@ static void drop_held(el_outgoing_t *out)
     }
 }
 
+/*
+ * Keeps the buckets of `bb` for the next call. A body of which some are lost must not look whole,
+ * whatever its handler makes of the error.
+ */
+static apr_status_t save(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
+
+    /* Of a bucket that cannot be set aside httpd says so, but keeps it. */
+    if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
+        return APR_SUCCESS;
+    }
+    drop_held(out);
+    return el_stream_break_off(f, &out->send.stream, bb, rv, "the body cannot be kept");
+}
+
 /* Whether the decision can be made with `bb`; where not, its buckets are kept for the next call. */
 static bool can_decide(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb, apr_status_t *rv)
 {
@@ -163,7 +179,7 @@ static bool can_decide(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *b
     /* That a piece took too long shows when it has come: nothing wakes a filter before. */
     if (look == EL_LOOK_MORE
         && (*seen < out->wait.least || el_clock_usec() < out->wait.until)) {
-        *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
+        *rv = save(f, out, bb);
         return false;
     }
     if (out->held) {
