@@ -210,6 +210,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
     ap_hook_log_transaction(el_paths_log, NULL, NULL, APR_HOOK_MIDDLE);
+    el_insertion_register();
     el_input_register();
     el_not_modified_register();
     el_padding_register();

@@ -199,7 +199,7 @@ static el_outgoing_t *take_response(ap_filter_t *f, el_record_t record, apr_buck
     el_decision_t decision;
     el_outgoing_t *out;
 
-    if (f->r->main || el_request_of(f->r)->claimed) {
+    if (f->r->main || el_request_of(f->r)->claimed || el_body_is_error(bb)) {
         ap_remove_output_filter(f);
         *rv = ap_pass_brigade(f->next, bb);
         return NULL;
