@@ -20,8 +20,10 @@ typedef enum {
      * members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
      */
     EL_DECODE_ENDED,
-    EL_DECODE_DAMAGED,    /* not a body of this coding; only close() may follow */
-    EL_DECODE_NO_MEMORY   /* only close() may follow */
+    /* From here on only close() may follow. */
+    EL_DECODE_DAMAGED,     /* not a body of this coding */
+    EL_DECODE_UNSUPPORTED, /* needs more than a decoder of this coding has to offer (RFC 9659) */
+    EL_DECODE_NO_MEMORY
 } el_decode_t;
 
 typedef struct el_decoding el_decoding_t;

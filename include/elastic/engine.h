@@ -68,6 +68,7 @@ typedef struct {
     size_t nbytes;
     bool idle;      /* the pool keeps it; otherwise it is in flight */
     bool committed; /* what it is for has begun and must go on: nothing more is refused */
+    bool of_request; /* it is for a request body, whose client chooses how much it takes */
 } el_account_t;
 
 /*

@@ -7,14 +7,16 @@
 static el_held_t *held; /* NULL: nothing is counted */
 static el_holder_t *holder;
 static uint64_t most;
+static bool only_requests;
 static pid_t owner; /* the process that counts; its copies do not */
 
 static _Thread_local bool refused;
 
-void el_budget_open(el_held_t *of, uint64_t limit)
+void el_budget_open(el_held_t *of, uint64_t limit, bool requests)
 {
     held = of;
     most = limit;
+    only_requests = requests;
     owner = getpid();
     if (held) {
         holder = el_held_enter(held, (uint32_t)owner);
@@ -23,7 +25,7 @@ void el_budget_open(el_held_t *of, uint64_t limit)
 
 static bool is_counted(const el_account_t *account)
 {
-    return held && !account->idle && getpid() == owner;
+    return held && !account->idle && (account->of_request || !only_requests) && getpid() == owner;
 }
 
 /* False where it is refused. */

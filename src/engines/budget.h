@@ -10,11 +10,12 @@
 #include "elastic/held.h"
 
 /*
- * In this process, before its threads start: counts in `held`, up to `most` bytes. Until then, and
- * with NULL, nothing is counted and nothing refused. A copy that the process forks counts nothing:
- * it may run the cleanups of what is still in use here.
+ * In this process, before its threads start: counts in `held`, up to `most` bytes; with
+ * `only_requests` of request bodies alone. Until then, and with NULL, nothing is counted and nothing
+ * refused. A copy that the process forks counts nothing: it may run the cleanups of what is still in
+ * use here.
  */
-void el_budget_open(el_held_t *held, uint64_t most);
+void el_budget_open(el_held_t *held, uint64_t most, bool only_requests);
 
 /* Charges `nbytes` to an account. False, where it may not: then nothing has changed. */
 bool el_budget_take(el_account_t *account, size_t nbytes);

@@ -416,6 +416,18 @@ static ZSTD_ErrorCode decode_portion(unzstd_t *unzstd, el_span_t *span)
     return ZSTD_error_no_error;
 }
 
+static el_decode_t failure(ZSTD_ErrorCode code)
+{
+    switch (code) {
+    case ZSTD_error_memory_allocation:
+        return EL_DECODE_NO_MEMORY;
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return EL_DECODE_UNSUPPORTED;
+    default:
+        return EL_DECODE_DAMAGED;
+    }
+}
+
 /* Frames one after the other (RFC 8878 §3), without those to skip; checksums are verified. */
 static el_decode_t unzstd_step(el_decoding_t *decoding, el_span_t *span)
 {
@@ -429,7 +441,7 @@ static el_decode_t unzstd_step(el_decoding_t *decoding, el_span_t *span)
         }
         code = decode_portion(unzstd, span);
         if (code != ZSTD_error_no_error) {
-            return code == ZSTD_error_memory_allocation ? EL_DECODE_NO_MEMORY : EL_DECODE_DAMAGED;
+            return failure(code);
         }
         if (unzstd->full) {
             return EL_DECODE_FULL;

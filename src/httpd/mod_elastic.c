@@ -59,11 +59,23 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
     return OK;
 }
 
+/* How many requests httpd handles at a time: MaxRequestWorkers. */
+static unsigned workers(void)
+{
+    int processes = 1, threads = 1;
+
+    ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    /* prefork says 0 threads. */
+    return (unsigned)(processes > 1 ? processes : 1) * (unsigned)(threads > 1 ? threads : 1);
+}
+
 static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
     const el_range_t *range = el_policy_site()->range;
-    bool top;
+    bool top, only_requests;
+    int64_t max_memory = el_server_max_memory(server, workers(), &only_requests);
     double idle = el_server_idle(server, &top);
 
     return (el_shared_config_t){
@@ -72,7 +84,8 @@ static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_
         .start = el_ladder_start(range),
         .position = el_server_position(server, pconf),
         .interval = (uint64_t)el_server_interval(server),
-        .max_memory = el_server_max_memory(server),
+        .max_memory = max_memory,
+        .max_of_requests = only_requests,
         .idle = idle,
         .idle_top = top,
     };
@@ -133,7 +146,8 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_pool_share((size_t)memory, threads > 1);
     el_dictionary_limit(memory > DICTIONARIES_LEAST ? (size_t)memory : DICTIONARIES_LEAST);
     el_holders_child();
-    el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most);
+    el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most,
+                   el_shared.config.max_of_requests);
     el_shared_child();
     el_store_child(threads > 1);
 }
@@ -200,6 +214,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
     ap_hook_log_transaction(el_paths_log, NULL, NULL, APR_HOOK_MIDDLE);
+    el_insertion_register();
     el_input_register();
     el_not_modified_register();
     el_padding_register();

@@ -228,6 +228,12 @@ apr_off_t ap_get_limit_req_body(const request_rec *r)
     return 0;
 }
 
+void ap_die(int status, request_rec *r)
+{
+    (void)status;
+    (void)r;
+}
+
 int ap_map_http_request_error(apr_status_t rv, int status)
 {
     (void)rv;

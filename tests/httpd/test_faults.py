@@ -181,6 +181,48 @@ def test_memory_that_runs_out_at_each_call(httpd, tmp_path, coding, level, whole
     assert at > 2
 
 
+# Writes pieces with pauses that make httpd flush each.
+PAUSES = f"""
+head('Content-Type: text/plain')
+for piece in {PIECES[:5]!r}:
+    out(piece)
+    time.sleep(0.02)
+"""
+
+
+SMALL_TEXT, LARGE_TEXT = bodies.text(9000), bodies.text(200000)
+WHOLE = {"/small.txt": SMALL_TEXT, "/large.txt": LARGE_TEXT, "/pieces": b"".join(PIECES),
+         "/pauses.cgi": b"".join(PIECES[:5])}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("path", WHOLE)
+def test_buckets_without_memory(httpd, tmp_path, path):
+    """Whichever call gets none, a body that looks whole is."""
+    if env.PRELOAD:
+        return  # a sanitizer has its own functions in between
+    memory = faults.Memory(tmp_path)
+    server = httpd("Elastic On\nElasticLevel gzip 6\nElasticWholeBody 100K\n"
+                   "LuaMapHandler /(pieces) {docs}/x.lua $1\n", modules=["lua"],
+                   files={"small.txt": SMALL_TEXT, "large.txt": LARGE_TEXT, "x.lua": LUA},
+                   cgi={"pauses.cgi": PAUSES}, allow_log=[r"\[elastic:", aborts.LOG],
+                   wrapper=faults.wrapper(faults.library(tmp_path, "buckets")),
+                   **aborts.ONE_CHILD | {"environ": {"FAULT_MEMORY": str(memory.path)}})
+    at = failures = 1
+    while failures:
+        memory.fail(at)
+        answer = server.get(path, ae="gzip")
+        failures = memory.failures()
+        memory.fail(0)
+        try:
+            assert answer.status == 500 or answer.body == WHOLE[path], at
+        except (Incomplete, decode.DecodeError):
+            assert failures
+        at += 1
+        assert at < 200
+    assert at > 2 and answer.coding == "gzip"
+
+
 @pytest.mark.parametrize("coding,level", ENGINES)
 def test_a_client_that_goes_away_midway(httpd, coding, level):
     """Whatever the engine, whole or streamed: the next client gets its body from what was left."""

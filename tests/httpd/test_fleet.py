@@ -2,12 +2,14 @@
 do wrong. What a server does then is to encode."""
 
 import contextlib
+import gzip
+import socket
 import threading
 import time
 
 import pytest
 
-from kit import bodies, env, fleet
+from kit import aborts, bodies, check, env, fleet
 from kit.stores import Between, Memcached, Redis
 
 pytestmark = pytest.mark.slow
@@ -193,6 +195,62 @@ def test_one_that_is_garbled(keep, second, between, name, change):
     finally:
         between.change = None
     fleet.until_well(second, keep, f"garbled-{name}")
+
+
+BOUNDED = "SendBufferSize 8192\nElasticMaxMemory {most}\n"
+
+
+@pytest.fixture
+def remembering(httpd, redis):
+    """A server that finds what the first has stored, and counts what bodies hold."""
+    return fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", BOUNDED.replace("{most}", "64M"),
+                       allow_log=[fleet.TROUBLE])
+
+
+def memory(server):
+    return int(server.status()["ElasticMemory"])
+
+
+def test_what_it_returns_is_held_until_it_is_sent(keep, remembering):
+    """And counts in ElasticMaxMemory, as what is encoded here does."""
+    keep("held", 200_000)
+    fleet.page(remembering, "held", 200_000)
+    end = time.monotonic() + fleet.PATIENCE
+    notes, number = {}, 0
+    while not notes or not fleet.is_hit(notes):
+        assert time.monotonic() < end, notes
+        remembering.wait_for(lambda: memory(remembering) == 0, 30, "memory that nobody holds")
+        number += 1
+        with remembering.connect(timeout=60) as connection:
+            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.send(b"GET /seen/held.html HTTP/1.1\r\nHost: localhost\r\n"
+                            b"X-Request: held-%d\r\nAccept-Encoding: gzip\r\n\r\n" % number)
+            remembering.wait_for(lambda: aborts.is_readable(connection), 60, "the answer")
+            holding = memory(remembering)
+            answer = connection.read_head(f"held-{number}")
+            encoded = b"".join(connection.body_pieces(answer))
+            assert gzip.decompress(encoded) == (remembering.docs / "held.html").read_bytes()
+        notes = remembering.notes(answer)
+    assert len(encoded) < holding <= 2 * (len(encoded) + 1000)
+
+
+def test_what_may_not_be_held_is_not_found(keep, redis, remembering):
+    """Which is no fault of the store's."""
+    keep("refused", 200_000)
+    fleet.page(remembering, "refused", 200_000)
+    fleet.until_hit(remembering, "refused")
+    encoded = len(remembering.get("/seen/refused.html", ae="gzip").raw)
+    store = f"redis:127.0.0.1:{redis.port}"
+    remembering.configure(fleet.CONFIG.replace("{store}", store)
+                          + BOUNDED.replace("{most}", str(encoded // 2)))
+    remembering.graceful()
+    before = fleet.counted(remembering)
+    for _ in range(5):
+        check.plain(remembering.get("/seen/refused.html", ae="gzip"),
+                    (remembering.docs / "refused.html").read_bytes())
+    after = fleet.counted(remembering)
+    assert after["Hits"] == before["Hits"]
+    assert not remembering.log.lines("not what was stored")
 
 
 def new_keys(keep, redis, name, size=40_000):

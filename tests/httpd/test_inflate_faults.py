@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import bodies, check, env, faults, inflate
+from kit import aborts, bodies, check, env, faults, inflate, reader
 from kit.inflate import encode, post
 
 BODY = bodies.text(40000)
@@ -42,6 +42,38 @@ def test_no_memory_is_the_servers_error(httpd, tmp_path, fault, coding):
         check.whole(answer, name, BODY)
     else:
         assert answer.status == 500 and answer.coding is None
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("coding", ["gzip", "br, gzip"])
+@pytest.mark.parametrize("mode", ["old", "peek"])
+@pytest.mark.protocols("http/1.1", "tls")
+def test_buckets_without_memory(httpd, tmp_path, protocol, mode, coding):
+    """Whichever call gets none, the body is whole, or its reader is refused. What mod_ssl has decrypted
+    is in memory that it uses again."""
+    if env.PRELOAD:
+        return  # a sanitizer has its own functions in between
+    memory = faults.Memory(tmp_path)
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    server = httpd(reader.load(folder) + "SetHandler reader\nElasticInflate On\n"
+                   "<Location /elastic-status>\nSetHandler elastic-status\n</Location>\n",
+                   allow_log=("elastic:",), tls=True,
+                   wrapper=faults.wrapper(faults.library(tmp_path, "buckets")),
+                   **aborts.ONE_CHILD | {"environ": {"FAULT_MEMORY": str(memory.path)}})
+    sent = encode(BODY, *coding.split(", "))
+    whole = post(server, f"/x?{mode}", sent, coding, protocol=protocol).body
+    statuses = []
+    for at in range(1, 60):  # the reader of seven bytes at a time makes thousands of calls
+        memory.fail(at)
+        answer = post(server, f"/x?{mode}", sent, coding, protocol=protocol)
+        failures = memory.failures()
+        memory.fail(0)
+        assert answer.status == 503 or (answer.status, answer.body) == (200, whole), (at, answer)
+        statuses.append(answer.status)
+        if not failures:
+            break
+    assert 503 in statuses and len(statuses) > 10
 
 
 def test_an_answer_that_has_begun_does_not_look_whole(httpd):
@@ -95,6 +127,26 @@ def test_error_pages_find_no_body(server, way):
     sent = encode(BODY, "gzip")
     echo(post(server, f"/{way}/little/echo.cgi", sent), 413, b"0 None 413")
     echo(post(server, f"/{way}/echo.cgi", b"no gzip"), 400, b"0 None 400")
+
+
+@pytest.mark.skipif(not env.HAS_ZSTD, reason="no zstd in this build")
+@pytest.mark.parametrize("way", ["elastic", "deflate"])
+def test_the_page_of_an_unsupported_body(server, way):
+    """The answer comes from within the reader, with the header of a 415."""
+    window = b"\x28\xb5\x2f\xfd\0\x88" + bytes(100)
+    answer = post(server, f"/{way}/echo.cgi", window, "zstd")
+    echo(answer, 415, b"0 None 415")
+    assert answer.headers["Accept-Encoding"] == inflate.KNOWN
+
+
+@pytest.mark.parametrize("fault", ["unbrotli-open", "unbrotli-first"])
+def test_the_page_of_a_lack_of_memory(httpd, tmp_path, fault):
+    server = httpd(inflate.PLACES + "AliasMatch ^/(?:elastic|deflate)/(.*) {docs}/$1\n"
+                   "ErrorDocument 503 /echo.cgi", records=("elastic", "deflate"),
+                   allow_log=("elastic:", "AH0"), cgi={"echo.cgi": ECHO},
+                   wrapper=faults.wrapper(faults.library(tmp_path, fault)))
+    for way in inflate.WAYS:
+        echo(post(server, f"/{way}/echo.cgi", encode(BODY, "br"), "br"), 503, b"0 None 503")
 
 
 def test_the_page_of_a_415(server):

@@ -171,7 +171,9 @@ def scgi(httpd_shared):
     program = Scgi()
     yield httpd_shared("".join(
         f"ProxyPass /{name}/ scgi://127.0.0.1:{program.port}/\n"
-        f"<Location /{name}/>\n{line}\n</Location>\n" for name, line in SCGI.items()),
+        f"<Location /{name}/>\n{line}\n</Location>\n"
+        f"<Location /handler/{name}/>\nSetHandler proxy:SCGI://127.0.0.1:{program.port}\n"
+        f"{line}\n</Location>\n" for name, line in SCGI.items()),
         modules=("filter", "proxy", "proxy_scgi"), records=("elastic", "deflate"))
     program.stop()
 
@@ -180,5 +182,6 @@ def scgi(httpd_shared):
 @pytest.mark.parametrize("coding", ["gzip", None])
 def test_scgi_gets_the_body_as_it_was_sent(scgi, way, coding):
     sent = encode(BODY, coding) if coding else BODY
-    answer = post(scgi, f"/{way}/a", sent, coding)
-    assert (answer.status, answer.body) == (200, (coding or "none").encode() + b" True")
+    for path in (f"/{way}/a", f"/handler/{way}/a"):
+        answer = post(scgi, path, sent, coding)
+        assert (answer.status, answer.body) == (200, (coding or "none").encode() + b" True")

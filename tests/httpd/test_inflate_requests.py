@@ -29,6 +29,9 @@ out(json.dumps({'size': size, 'digest': digest.hexdigest(),
                 'md5': os.environ.get('HTTP_CONTENT_MD5')}))
 """
 
+# Of mod_proxy's URLs those that change how a body goes out.
+SCHEMES = ("scgi", "uwsgi", "fcgi", "balancer")
+
 PLACES = inflate.PLACES + """\
 DavLockDB {root}/run/dav
 <Location /twice>
@@ -56,10 +59,12 @@ def server(httpd_shared, origin):
     dav.mkdir()
     dav.chmod(0o777)
     (server.root / "run").chmod(0o777)
-    origin.route("/echo", lambda e: e.respond(200, {}, json.dumps({
-        "size": len(e.body), "digest": _digest(e.body), "length": e.headers.get("content-length"),
-        "coding": e.headers.get("content-encoding"), "md5": e.headers.get("content-md5"),
-    }).encode()))
+    for path in ("/echo", *(f"/app/{scheme}:x" for scheme in SCHEMES)):
+        origin.route(path, lambda e: e.respond(200, {}, json.dumps({
+            "size": len(e.body), "digest": _digest(e.body),
+            "length": e.headers.get("content-length"),
+            "coding": e.headers.get("content-encoding"), "md5": e.headers.get("content-md5"),
+        }).encode()))
     return server
 
 
@@ -90,9 +95,9 @@ def test_a_script_reads_the_decoded_body(server, protocol, way, coding):
     assert found["length"] is None
 
 
-SEVERAL = [("gzip", "br"), ("br", "gzip"), ("gzip", "gzip"), ("br", "gzip", "br", "gzip"),
-           *[("gzip", "zstd"), ("zstd", "zstd", "br")] * env.HAS_ZSTD]
-FIVE = ("gzip",) * 5
+SEVERAL = [("gzip", "br"), ("br", "gzip"), ("gzip", "gzip"), ("br", "br"),
+           *[("gzip", "zstd"), ("zstd", "zstd"), ("zstd", "br")] * env.HAS_ZSTD]
+THREE = ("gzip",) * 3
 
 
 # (place, Content-Encoding, the codings that the client applied, and those that are left, the
@@ -103,10 +108,10 @@ FIVE = ("gzip",) * 5
       for place in (*WAYS, "both") for codings in SEVERAL),
     ("twice", "gzip", ("gzip",), (), None),
     ("twice", "gzip, br", ("gzip", "br"), (), None),
-    # DEFLATE leaves unknown codings, and undoes no more than four.
+    # DEFLATE leaves unknown codings, and undoes no more than two.
     ("deflate", "compress, gzip, br", ("gzip", "br"), (), "compress"),
     ("deflate", "gzip, compress", (), (), "gzip, compress"),
-    ("deflate", ", ".join(FIVE), FIVE, ("gzip",), "gzip"),
+    ("deflate", ", ".join(THREE), THREE, ("gzip",), "gzip"),
     # Where DEFLATE decodes, ElasticInflate does not: neither the rest, nor does it refuse that.
     ("both", "gzip, compress, gzip", ("gzip",), (), "gzip, compress"),
     *((place, named, (), (), named) for place in (*WAYS, "both", "plain")
@@ -124,6 +129,22 @@ def test_what_an_origin_gets(server, place, named, applied, left, passed):
         is_body(found, expected)
 
 
+@pytest.mark.smoke
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_scheme_within_the_clients_url_changes_nothing(server, way, scheme):
+    """Neither whether a body is decoded, nor whether the origin is told its length."""
+    sent = encode(BODY, "gzip")
+    for path in (f"app/{scheme}:x", f"echo?{scheme}:y", f"echo?proxy:{scheme}://y",
+                 f"echo?unix:/x|{scheme}://y"):
+        with server.connect() as connection:
+            connection.send(head(f"/{way}/origin/{path}", Transfer_Encoding="chunked",
+                                 Content_Encoding="gzip") + framed([sent]))
+            found = read(connection.read_response())
+        is_body(found, BODY)
+        assert found["length"] is None, (path, found)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_is_put_decoded(server, way):
     answer = post(server, f"/{way}/dav/{way}.txt", encode(BODY, "gzip"), method="PUT")
@@ -139,7 +160,7 @@ UNREAD = pytest.mark.protocols("http/1.1", "http/1.0", "tls")
 @pytest.mark.smoke
 @UNREAD
 @pytest.mark.parametrize("coding", ["compress", "gzip, compress", "compress, gzip", "dcz",
-                                    "deflate", "gzip, gzip, gzip, gzip, gzip"])
+                                    "deflate", "gzip, gzip, gzip", "br, identity, br, br"])
 def test_an_unknown_coding_is_refused_with_the_known_ones(server, protocol, coding):
     answer = post(server, "/elastic/echo.cgi", BODY, coding, protocol=protocol)
     assert answer.status == 415, answer
@@ -294,15 +315,31 @@ def _of_a_window(bits):
 @pytest.mark.skipif(not env.HAS_ZSTD, reason="no zstd in this build")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_broken_body_of_zstd_is_a_bad_request(server, way):
-    """And one of a window beyond 8 MB, which no client has to send (RFC 9659)."""
     server.expect_log("AH01|cgid?:|proxy")
     whole, path = encode(BODY, "zstd"), f"/{way}/echo.cgi"
-    is_body(read(post(server, path, _of_a_window(23), "zstd")), BODY)
     for sent in (whole[:-1], whole[:5], whole + b"x", whole + whole[:1000], _flipped(whole, -1),
-                 BODY, b"\x27" + whole[1:], SKIPPED[:-1], _of_a_window(24)):
+                 BODY, b"\x27" + whole[1:], SKIPPED[:-1]):
         answer = post(server, path, sent, "zstd")
         assert (answer.status, answer.coding) == (400, None), (sent[:20], answer)
     assert post(server, f"/{way}/origin/echo", whole[:-1], "zstd").status == 400
+
+
+@pytest.mark.smoke
+@pytest.mark.skipif(not env.HAS_ZSTD, reason="no zstd in this build")
+@UNREAD
+@pytest.mark.parametrize("way", WAYS)
+def test_a_window_beyond_8_mb_is_unsupported(server, protocol, way):
+    """RFC 9659 §3; whether the frame says its window or is one by itself (RFC 8878 §3.1.1.1.2)."""
+    server.expect_log("AH01|cgid?:|proxy")
+    single = b"\x28\xb5\x2f\xfd\xa0" + ((8 << 20) + 1).to_bytes(4, "little") + bytes(20)
+    for path in (f"/{way}/echo.cgi", f"/{way}/origin/echo"):
+        is_body(read(post(server, path, _of_a_window(23), "zstd", protocol=protocol)), BODY)
+        for sent, coding in ((_of_a_window(24), "zstd"), (single, "zstd"),
+                             (_of_a_window(23) + _of_a_window(24), "zstd"),
+                             (encode(_of_a_window(24), "gzip"), "zstd, gzip")):
+            answer = post(server, path, sent, coding, protocol=protocol)
+            assert (answer.status, answer.coding) == (415, None), (path, coding, answer)
+            assert answer.headers.get("Accept-Encoding") == inflate.KNOWN, answer
 
 
 def test_the_connection_does_not_outlive_a_broken_body(server):

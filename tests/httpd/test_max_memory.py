@@ -3,8 +3,11 @@
 import contextlib
 import gzip
 import os
+import re
 import signal
 import socket
+import struct
+from pathlib import Path
 
 import brotli
 import pytest
@@ -155,6 +158,114 @@ def test_encoded_requests_of_many_clients(bounded):
             assert b"".join(connection.body_pieces(answer)) == b"%d" % len(body)
     settled(server)
     assert inflate.post(server, "/echo.cgi", sent, "br").body == b"%d" % len(body)
+
+
+# The header of a stream of br with a window of 16 MB, and of its first block, which has 16 MB and is
+# not compressed (RFC 7932 §9): a decoder makes room for all of it at once.
+WINDOW = 16 << 20
+_BEGUN = struct.pack("<I", 0b1111 | 2 << 5 | (WINDOW - 1) << 7 | 1 << 31)
+
+
+def begun(layers, length=1000):
+    """A request whose body, of so many layers of br, begins so, and has `length` bytes."""
+    return inflate.head("/echo.cgi", Content_Encoding=", ".join(["br"] * layers),
+                        Content_Length=length) + _BEGUN * layers
+
+
+def open_until_refused(server, stack, layers):
+    """Clients who stop within their bodies, as many as are not refused."""
+    waiting = []
+    while True:
+        before = memory(server)
+        connection = stack.enter_context(server.connect(timeout=60))
+        connection.send(begun(layers))
+        server.wait_for(lambda: memory(server) - before >= layers * WINDOW
+                        or aborts.is_readable(connection), 60, "windows, or an answer")
+        if aborts.is_readable(connection):
+            assert connection.read_head().status == 503
+            return waiting
+        waiting.append(connection)
+
+
+def address_space(server):
+    """Bytes, of all children."""
+    found = 0
+    for pid in server.children():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            text = Path(f"/proc/{pid}/status").read_text()
+            found += int(re.search(r"(?m)^VmSize:\s+(\d+)", text)[1]) << 10
+    return found
+
+
+# Whatever asks for the decoder.
+INFLATING = {
+    "elastic": "ElasticInflate On",
+    "deflate": "SetInputFilter DEFLATE",
+    "htaccess": "<Directory {docs}>\nAllowOverride FileInfo\n</Directory>",
+}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("way", INFLATING)
+def test_request_bodies_have_a_bound_by_default(httpd, way):
+    """Responses have none: what clients send cannot keep others' from being compressed."""
+    server = httpd(f"Elastic On\nElasticLevel gzip 6\n{INFLATING[way]}\n",
+                   records=("elastic", "deflate") if way == "deflate" else ("elastic",),
+                   allow_log=("elastic:", "AH0"), files={"a.txt": SMALL, "hold": b""}, cgi={"hold.cgi": HOLD, "echo.cgi": ECHO})
+    workers = 96 if env.MPM == "prefork" else 128
+    if way == "htaccess":
+        server.write(".htaccess", "ElasticInflate On\n")
+        inflate.post(server, "/echo.cgi", inflate.encode(SMALL, "gzip"))
+    assert int(server.status()["ElasticMaxMemory"]) == workers << 20
+    with contextlib.ExitStack() as stack:
+        waiting = open_until_refused(server, stack, 2)
+        # A decoder has some KB beside its window.
+        assert len(waiting) == ((workers << 20) - 1) // (2 * WINDOW)
+        assert memory(server) <= workers << 20
+        # What takes little still has room.
+        assert inflate.post(server, "/echo.cgi", inflate.encode(SMALL, "gzip")).status == 200
+        held_by_bodies = memory(server)
+        with held(server, 1):
+            assert memory(server) == held_by_bodies
+            check.encoded(server.get("/a.txt", ae="gzip"), "gzip", SMALL)
+    settled(server)
+    sent = inflate.encode(SMALL, "br")
+    assert inflate.post(server, "/echo.cgi", sent, "br").body == b"%d" % len(SMALL)
+
+
+@pytest.mark.smoke
+def test_more_than_two_layers_hold_nothing(bounded):
+    server = bounded("64M", "ElasticInflate On", allow_log=("elastic:", "AH0"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):
+            connection = stack.enter_context(server.connect(timeout=60))
+            connection.send(begun(4, 4 * len(_BEGUN)))
+            assert connection.read_head().status == 415
+            assert memory(server) == 0
+
+
+def test_the_default_follows_the_workers(httpd):
+    server = httpd("ElasticInflate On", mpm_config="MaxRequestWorkers 150\n",
+                   allow_log=("AH10159",))
+    assert server.status()["ElasticMaxMemory"] == str(150 << 20)
+    few = "" if env.MPM == "prefork" else "ThreadsPerChild 10\n"
+    server = httpd("ElasticInflate On", mpm_config=f"{few}MaxRequestWorkers 10\n",
+                   allow_log=("AH10159",))
+    assert server.status()["ElasticMaxMemory"] == str(64 << 20)
+    # Nothing decodes: no bound is worth a figure.
+    assert "ElasticMaxMemory" not in httpd("Elastic On").status()
+
+
+def test_off_is_off_where_bodies_are_decoded(bounded):
+    server = bounded("Off", "ElasticInflate On", allow_log=("AH0",))
+    assert "ElasticMaxMemory" not in server.status()
+    many = 5  # beyond what the default would be
+    before = address_space(server)
+    with contextlib.ExitStack() as stack:
+        for _ in range(many):
+            stack.enter_context(server.connect(timeout=60)).send(begun(2))
+        server.wait_for(lambda: address_space(server) - before >= 2 * many * WINDOW, 60,
+                        "the windows of all")
 
 
 def test_what_is_broken_off_is_held_no_longer(bounded):

@@ -168,3 +168,77 @@ def test_a_streamed_response_has_all_notes_at_its_end(site):
     check.encoded(answer, "gzip", b"x" * 15000)
     notes = site.notes(answer)
     assert notes["elastic-in"] == "15000" and notes["elastic-out"] == str(len(answer.raw))
+
+
+# --- internal redirects
+
+PAGE = "head('Content-Type: text/plain')\nout('done' * 5000)\n"
+REDIRECTS = r"""
+Elastic On
+Action page-off /off/page.cgi virtual
+Action page-on /on/page.cgi virtual
+<LocationMatch ^/\w+/to-off$>
+    SetHandler page-off
+</LocationMatch>
+<LocationMatch ^/\w+/to-on$>
+    SetHandler page-on
+</LocationMatch>
+<LocationMatch ^/off/>
+    Elastic Off
+</LocationMatch>
+ErrorDocument 404 /off/page.cgi
+ErrorDocument 405 /on/page.cgi
+ErrorDocument 500 /on/page.cgi
+AddEncoding x-gzip gz
+<LocationMatch ^/inflated/>
+    SetOutputFilter INFLATE
+</LocationMatch>
+<LocationMatch ^/precompressed/>
+    Elastic Off
+    ElasticPrecompressed On
+</LocationMatch>
+"""
+
+
+@pytest.fixture(scope="module")
+def redirecting(httpd_shared):
+    return httpd_shared(REDIRECTS, modules=["actions"], records=("elastic", "deflate"),
+                        files={"on/a.png": TEXT, "off/a.txt": TEXT, "inflated/a.txt.gz": b"none",
+                               "precompressed/a.txt": TEXT},
+                        allow_log=(r"\[elastic:error\].* the body cannot be decoded",),
+                        cgi={"on/page.cgi": PAGE, "off/page.cgi": PAGE})
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("path,method,reason", [
+    ("/off/to-off", "GET", "off"), ("/off/to-on", "GET", None), ("/on/to-off", "GET", "off"),
+    ("/off/missing", "GET", "off"), ("/on/missing", "GET", "off"),
+    ("/off/a.txt", "PUT", None), ("/on/a.png", "PUT", None), ("/inflated/a.txt.gz", "GET", None),
+    ("/precompressed/a.txt", "PUT", None), ("/precompressed/a.txt", "GET", "off")])
+def test_a_redirected_response_counts_once(redirecting, path, method, reason):
+    """By what became of the response that went out."""
+    def vhost():
+        text = redirecting.get("/elastic-status?openmetrics").body.decode()
+        return sum(float(value) for value in re.findall(
+            r"(?m)^elastic_vhost_(?:uncompressed|compressed)_responses_total\{.*\} (.*)$", text))
+
+    def ask():
+        answer = redirecting.get(path, ae="gzip", method=method)
+        redirecting.notes(answer)
+        return answer
+
+    own = vhost() - vhost()
+    before = vhost()
+    answer, grown = counted(redirecting, ask)
+    assert grown == {reason or "compressed": 1}
+    # counted() has asked for the page thrice.
+    assert vhost() - before == 1 - 4 * own
+    assert redirecting.reason(answer) == reason
+
+
+def test_a_precompressed_file_is_no_skipped_response(redirecting):
+    redirecting.write("precompressed/b.txt", TEXT)
+    redirecting.write("precompressed/b.txt.gz", gzip.compress(TEXT))
+    answer, grown = counted(redirecting, lambda: redirecting.get("/precompressed/b.txt", ae="gzip"))
+    assert (answer.coding, answer.body) == ("gzip", TEXT)
+    assert grown == {} and redirecting.reason(answer) is None

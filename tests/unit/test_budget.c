@@ -31,7 +31,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     el_pool_drain();
-    el_budget_open(NULL, 0);
+    el_budget_open(NULL, 0, false);
 }
 
 /* Encodes the body in pieces; the bytes made, 0 where it failed. Never more than `most` is held. */
@@ -67,13 +67,13 @@ static void try_limits(const el_plan_t *plan, bool whole)
 {
     size_t needed, made;
 
-    el_budget_open(&held, PLENTY);
+    el_budget_open(&held, PLENTY, false);
     ck_assert_uint_gt(encode(plan, whole, PLENTY), 0);
     needed = el_pool_kept();
     ck_assert_uint_eq(el_held_nbytes(&held), 0);
     for (size_t limit = 0; limit < 2 * needed; limit += needed / 16 + 1) {
         el_pool_drain();
-        el_budget_open(&held, limit);
+        el_budget_open(&held, limit, false);
         made = encode(plan, whole, limit);
         ck_assert_uint_eq(el_held_nbytes(&held), 0);
         ck_assert_msg(el_budget_refused() == (made == 0), "%s %d: %zu of %zu bytes",
@@ -112,9 +112,9 @@ START_TEST(a_body_that_has_begun_is_not_refused)
     if (!engine || !engine->step) {
         return;
     }
-    el_budget_open(&held, PLENTY);
+    el_budget_open(&held, PLENTY, false);
     context = el_pool_acquire(&plan);
-    el_budget_open(&held, 0);
+    el_budget_open(&held, 0, false);
     context->account.committed = true;
     ck_assert_int_eq(engine->step(context, EL_FINISH, &span), EL_STEP_OK);
     assert_back(&plan, ROOM - span.out_nbytes_avail);
@@ -135,6 +135,20 @@ static el_plan_t zlib_plan(void)
     return plan;
 }
 
+START_TEST(what_is_idle_takes_nothing)
+{
+    el_account_t idle = {.idle = true};
+
+    el_budget_open(&held, 10, false);
+    ck_assert(el_budget_take(&idle, 1000));
+    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    el_budget_give(&idle, 400);
+    ck_assert(!el_budget_wake(&idle));
+    ck_assert_uint_eq(idle.nbytes, 600);
+    ck_assert(el_budget_refused());
+}
+END_TEST
+
 START_TEST(what_is_kept_is_not_in_flight)
 {
     el_plan_t plan = zlib_plan();
@@ -142,7 +156,7 @@ START_TEST(what_is_kept_is_not_in_flight)
     size_t nbytes, room;
     void *buffer;
 
-    el_budget_open(&held, PLENTY);
+    el_budget_open(&held, PLENTY, false);
     context = el_pool_acquire(&plan);
     nbytes = context->account.nbytes;
     buffer = el_pool_buffer_acquire(10000, &room);
@@ -152,13 +166,13 @@ START_TEST(what_is_kept_is_not_in_flight)
     ck_assert_uint_eq(el_held_nbytes(&held), 0);
     ck_assert_uint_eq(el_pool_kept(), nbytes + 16384);
     /* What is kept is charged again when it is asked for, and stays where it may not be used. */
-    el_budget_open(&held, nbytes - 1);
+    el_budget_open(&held, nbytes - 1, false);
     ck_assert_ptr_null(el_pool_acquire(&plan));
     ck_assert_uint_eq(el_pool_kept(), nbytes + 16384);
     buffer = el_pool_buffer_acquire(10000, &room);
     ck_assert_ptr_nonnull(buffer);
     el_pool_buffer_release(buffer);
-    el_budget_open(&held, nbytes);
+    el_budget_open(&held, nbytes, false);
     ck_assert_ptr_eq(el_pool_acquire(&plan), context);
     ck_assert_uint_eq(el_held_nbytes(&held), nbytes);
     ck_assert_ptr_null(el_pool_buffer_acquire(10000, &room));
@@ -174,7 +188,7 @@ START_TEST(a_copy_of_the_process_counts_nothing)
     uint64_t after = 0;
 
     ck_assert_int_eq(pipe(ends), 0);
-    el_budget_open(&held, PLENTY);
+    el_budget_open(&held, PLENTY, false);
     context = el_pool_acquire(&plan);
     if (fork() == 0) {
         el_pool_release(context);
@@ -213,13 +227,13 @@ START_TEST(a_decoder_holds_no_more_than_it_may)
     el_plan_t plan = {el_engine_for(codings[_i]), {.level = 5}};
     size_t nbytes, refused = 0;
 
-    el_budget_open(&held, PLENTY);
+    el_budget_open(&held, PLENTY, false);
     nbytes = encode(&plan, false, PLENTY);
     el_pool_drain();
     for (size_t limit = 0; limit < 1000000; limit += 3001) {
         el_decode_t result;
 
-        el_budget_open(&held, limit);
+        el_budget_open(&held, limit, false);
         result = decode_all(codings[_i], nbytes, limit);
         ck_assert(result == EL_DECODE_ENDED || result == EL_DECODE_NO_MEMORY);
         ck_assert(el_budget_refused() == (result == EL_DECODE_NO_MEMORY));
@@ -231,6 +245,27 @@ START_TEST(a_decoder_holds_no_more_than_it_may)
 }
 END_TEST
 
+START_TEST(request_bodies_may_be_all_that_is_counted)
+{
+    el_plan_t plan = zlib_plan();
+    el_context_t *context;
+    el_account_t request = {.of_request = true}, response = {0};
+
+    el_budget_open(&held, 100, true);
+    context = el_pool_acquire(&plan);
+    ck_assert(context && el_budget_take(&response, 1000));
+    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    ck_assert(el_budget_take(&request, 100) && !el_budget_take(&request, 1));
+    ck_assert_uint_eq(el_held_nbytes(&held), 100);
+    el_pool_release(context);
+    el_budget_give(&response, 1000);
+    ck_assert_uint_eq(el_held_nbytes(&held), 100);
+    el_budget_give(&request, 100);
+    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    ck_assert(el_budget_refused());
+}
+END_TEST
+
 Suite *budget_suite(void)
 {
     TCase *tc = tcase_create("budget");
@@ -239,8 +274,10 @@ Suite *budget_suite(void)
     tcase_set_timeout(tc, 240);
     tcase_add_loop_test(tc, an_engine_holds_no_more_than_it_may, 0, 5);
     tcase_add_loop_test(tc, a_body_that_has_begun_is_not_refused, 0, 5);
+    tcase_add_test(tc, what_is_idle_takes_nothing);
     tcase_add_test(tc, what_is_kept_is_not_in_flight);
     tcase_add_test(tc, a_copy_of_the_process_counts_nothing);
     tcase_add_loop_test(tc, a_decoder_holds_no_more_than_it_may, 0, 2);
+    tcase_add_test(tc, request_bodies_may_be_all_that_is_counted);
     return suite_of("budget", tc);
 }

@@ -5,6 +5,7 @@
 #include "host/clock.h"
 
 #include "apr_portable.h"
+#include "http_protocol.h"
 
 #include <unistd.h>
 
@@ -40,6 +41,16 @@ el_measure_t el_body_measure(const apr_bucket_brigade *bb)
         }
     }
     return measure;
+}
+
+bool el_body_is_error(const apr_bucket_brigade *bb)
+{
+    const apr_bucket *e = APR_BRIGADE_FIRST(bb);
+
+    while (e != APR_BRIGADE_SENTINEL(bb) && APR_BUCKET_IS_METADATA(e) && !AP_BUCKET_IS_ERROR(e)) {
+        e = APR_BUCKET_NEXT(e);
+    }
+    return e != APR_BRIGADE_SENTINEL(bb) && AP_BUCKET_IS_ERROR(e);
 }
 
 void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes)

@@ -18,6 +18,9 @@ typedef struct {
 /* Measures a brigade by its buckets' lengths. */
 el_measure_t el_body_measure(const apr_bucket_brigade *bb);
 
+/* Whether `bb` begins with an error, so that httpd answers with another response. */
+bool el_body_is_error(const apr_bucket_brigade *bb);
+
 /*
  * Has the bucket of a file read by read(), `nbytes` at a time, and never mapped: a mapped file that
  * is truncated kills the child.

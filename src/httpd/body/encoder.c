@@ -38,16 +38,18 @@ typedef struct {
 /*
  * The output of a whole body becomes a bucket. What fits into a block of httpd's own is copied, so
  * that the buffer serves the next body at once; more goes out in the buffer itself, which is
- * released when it is sent.
+ * released when it is sent, and so does what there is no memory to copy.
  */
 static void ship_whole(el_encoder_t *encoder, const output_t *output)
 {
     apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
     size_t before = (size_t)(output->data - (const uint8_t *)output->buffer);
-    apr_bucket *bucket;
+    apr_bucket *bucket = NULL;
 
     if (output->nbytes <= BLOCK_SIZE) {
         bucket = apr_bucket_heap_create((const char *)output->data, output->nbytes, NULL, alloc);
+    }
+    if (bucket) {
         output->release(output->buffer);
     } else {
         bucket = apr_bucket_heap_create(output->buffer, before + output->nbytes, output->release,
@@ -197,21 +199,24 @@ void el_encoder_close(el_encoder_t *encoder)
 
 /*
  * The block becomes a bucket that owns it, without a copy; but for a few bytes of a flush, of which
- * a client that is slow to read would otherwise pin a block each.
+ * a client that is slow to read would otherwise pin a block each, where there is memory to copy them.
  */
 static void ship_block(el_encoder_t *encoder)
 {
-    bool few = encoder->used < BLOCK_SIZE / 4;
-    apr_bucket *bucket = apr_bucket_heap_create((const char *)encoder->block, encoder->used,
-                                                few ? NULL : apr_bucket_free,
-                                                encoder->brigade->bucket_alloc);
+    apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
+    const char *data = (const char *)encoder->block;
+    apr_bucket *bucket = NULL;
 
+    if (encoder->used < BLOCK_SIZE / 4) {
+        bucket = apr_bucket_heap_create(data, encoder->used, NULL, alloc);
+    }
+    if (!bucket) {
+        bucket = apr_bucket_heap_create(data, encoder->used, apr_bucket_free, alloc);
+        encoder->block = NULL;
+    }
     APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
     encoder->meter.used.out += encoder->used;
     encoder->used = 0;
-    if (!few) {
-        encoder->block = NULL;
-    }
 }
 
 static el_step_t step(el_encoder_t *encoder, el_op_t op, el_span_t *span)

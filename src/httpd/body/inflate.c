@@ -60,6 +60,7 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
         el_layer_t *layer = &inflate->layers[inflate->count];
 
         layer->decoder = el_decoder_for(codings[inflate->count]);
+        layer->account.of_request = limits->is_request;
         layer->decoding = layer->decoder->open(&layer->account);
         if (!layer->decoding) {
             close_layers(inflate);
@@ -153,7 +154,7 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
         if (is_layer_over_ratio(inflate, layer)) {
             return EL_DECODE_FULL;
         }
-        if (result == EL_DECODE_DAMAGED || result == EL_DECODE_NO_MEMORY) {
+        if (result >= EL_DECODE_DAMAGED) {
             return result;
         }
         if (layer->filled == 0) {
@@ -164,18 +165,24 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
 
 /*
  * The block becomes a bucket that owns it, without a copy; but for a few bytes, of which a body
- * that trickles in would otherwise pin a block each.
+ * that trickles in would otherwise pin a block each, where there is memory to copy them.
  */
 static void ship_block(el_inflate_t *inflate, size_t used, apr_bucket_brigade *bb)
 {
-    bool few = used < BLOCK_SIZE / 4;
+    const char *data = (const char *)inflate->block;
+    apr_bucket *bucket = NULL;
 
-    if (used > 0) {
-        APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create((const char *)inflate->block, used,
-                                                           few ? NULL : apr_bucket_free,
-                                                           inflate->alloc));
-        inflate->block = few ? inflate->block : NULL;
+    if (used == 0) {
+        return;
     }
+    if (used < BLOCK_SIZE / 4) {
+        bucket = apr_bucket_heap_create(data, used, NULL, inflate->alloc);
+    }
+    if (!bucket) {
+        bucket = apr_bucket_heap_create(data, used, apr_bucket_free, inflate->alloc);
+        inflate->block = NULL;
+    }
+    APR_BRIGADE_INSERT_TAIL(bb, bucket);
 }
 
 /* How much of `room` may be written at once: no further than to where a limit is looked at. */
@@ -213,6 +220,9 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
     }
     if (result == EL_DECODE_DAMAGED) {
         return EL_INFLATE_DAMAGED;
+    }
+    if (result == EL_DECODE_UNSUPPORTED) {
+        return EL_INFLATE_UNSUPPORTED;
     }
     if (inflate->limits.size > 0 && inflate->out > inflate->limits.size) {
         return EL_INFLATE_SIZE_LIMIT;
@@ -263,6 +273,10 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
         if (!inflate->block) {
             inflate->block = apr_bucket_alloc(BLOCK_SIZE, inflate->alloc);
         }
+        if (!inflate->block) {
+            inflate->last = EL_INFLATE_NO_MEMORY;
+            break;
+        }
         inflate->last = fill_block(inflate, data, len, room, &used);
         room -= inflate->out - before;
         if (used == BLOCK_SIZE || room == 0 || inflate->last != EL_INFLATE_FULL) {
@@ -290,11 +304,13 @@ const char *el_inflate_text(el_inflated_t inflated)
         [EL_INFLATE_FULL] = "more output is waiting",
         [EL_INFLATE_ENDED] = "it is complete",
         [EL_INFLATE_DAMAGED] = "it is damaged",
+        [EL_INFLATE_UNSUPPORTED] = "it needs a larger window than decoders have to take (RFC 9659)",
         [EL_INFLATE_TRAILING] = "bytes follow its end",
         [EL_INFLATE_TRUNCATED] = "it is cut short",
         [EL_INFLATE_SIZE_LIMIT] = "it is larger than is allowed",
         [EL_INFLATE_RATIO_LIMIT] = "it is larger, for its encoded size, than is allowed",
-        [EL_INFLATE_NO_MEMORY] = "it would take more memory than there is, or may be held",
+        [EL_INFLATE_NO_MEMORY] =
+            "it would take more memory than there is, or than ElasticMaxMemory allows",
     };
 
     return texts[inflated];

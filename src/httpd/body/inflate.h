@@ -13,9 +13,9 @@
 
 /*
  * How many codings one body may have. Two are seen now and then, by accident; every further one
- * only costs memory.
+ * only costs memory: up to 16 MB for br.
  */
-#define EL_INFLATE_LAYERS 4
+#define EL_INFLATE_LAYERS 2
 
 /* What ended a call; those from EL_INFLATE_DAMAGED on end the body. */
 typedef enum {
@@ -23,6 +23,7 @@ typedef enum {
     EL_INFLATE_FULL,   /* as much was written as was asked for */
     EL_INFLATE_ENDED,  /* the body is whole, unless another member or frame follows */
     EL_INFLATE_DAMAGED,
+    EL_INFLATE_UNSUPPORTED, /* it needs more than a decoder has to offer */
     EL_INFLATE_TRAILING,  /* the body is whole, but bytes follow it */
     EL_INFLATE_TRUNCATED, /* EOS came before the body's end */
     EL_INFLATE_SIZE_LIMIT,

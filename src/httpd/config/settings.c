@@ -36,6 +36,17 @@
 /* ElasticPoolMemory: 64 MB, a hundred and sixty of zlib's contexts at their largest. */
 #define DEFAULT_POOL_MEMORY (64 * 1024 * 1024)
 
+/*
+ * ElasticMaxMemory, where it is not given, for request bodies: the client chooses what a decoder of
+ * br or zstd takes. 1 MB for each worker, because the operator has chosen their number by the
+ * machine's memory, and each takes some megabytes anyway. Ordinary clients stay far below it: gzip
+ * takes 40 KB, and where zstd and br take 2 and 4 MB, few of the workers decode at the same time.
+ * With few workers, 64 MB: the largest body that is allowed takes 33 MB, two windows of br, and half
+ * a window more while one of them grows.
+ */
+#define REQUESTS_MEMORY_EACH (INT64_C(1) << 20)
+#define REQUESTS_MEMORY_LEAST (INT64_C(64) << 20)
+
 /* ElasticCacheMaxSize, and ElasticCacheStore: 64 MB of this machine's memory. */
 #define DEFAULT_CACHE_MAX_SIZE (1024 * 1024)
 
@@ -235,9 +246,13 @@ size_t el_server_vhosts(const el_server_t *server)
     return (size_t)el_value(&server->values, EL_SERVER_VHOSTS, EL_VHOSTS_DEFAULT);
 }
 
-int64_t el_server_max_memory(const el_server_t *server)
+int64_t el_server_max_memory(const el_server_t *server, unsigned workers, bool *only_requests)
 {
-    return el_value(&server->values, EL_SERVER_MAX_MEMORY, EL_NO_MAX_MEMORY);
+    int64_t unset = workers * REQUESTS_MEMORY_EACH;
+
+    *only_requests = !el_value_is_set(&server->values, EL_SERVER_MAX_MEMORY);
+    unset = unset > REQUESTS_MEMORY_LEAST ? unset : REQUESTS_MEMORY_LEAST;
+    return el_value(&server->values, EL_SERVER_MAX_MEMORY, unset);
 }
 
 bool el_server_cache_shared(const el_server_t *server)

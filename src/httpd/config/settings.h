@@ -221,8 +221,12 @@ const char *el_dir_dictionary_link(const el_dir_t *dir);
 uint64_t el_server_pool_memory(const el_server_t *server);
 size_t el_server_vhosts(const el_server_t *server);
 
-/* Bytes that bodies in flight may hold, in all processes together; or EL_NO_MAX_MEMORY. */
-int64_t el_server_max_memory(const el_server_t *server);
+/*
+ * Bytes that bodies in flight may hold, in all processes together; or EL_NO_MAX_MEMORY. Where no
+ * directive says, `*only_requests` is true: it is what decoded request bodies alone may hold, on a
+ * server that handles `workers` requests at a time.
+ */
+int64_t el_server_max_memory(const el_server_t *server, unsigned workers, bool *only_requests);
 
 /* Whether virtual hosts share the encodings that are kept. */
 bool el_server_cache_shared(const el_server_t *server);

@@ -59,7 +59,6 @@ el_limits_t el_limits_of(const request_rec *r)
 {
     static const el_values_t unset;
     const el_values_t *set = el_record_settings(EL_RECORD_DEFLATE, r->per_dir_config);
-    apr_off_t encoded = ap_get_limit_req_body(r);
     el_limits_t limits;
 
     set = set ? set : &unset;
@@ -67,9 +66,19 @@ el_limits_t el_limits_of(const request_rec *r)
         .size = (uint64_t)el_value(set, EL_LIMIT_SIZE, 0),
         .ratio = (uint64_t)el_value(set, EL_LIMIT_RATIO, DEFAULT_RATIO),
         .burst = (uint64_t)el_value(set, EL_LIMIT_BURST, DEFAULT_BURST),
+        .is_request = true,
     };
-    if (limits.size == 0 && encoded > 0) {
-        limits.size = (uint64_t)encoded;
+    if (limits.size == 0) {
+        el_limits_spool(&limits, r);
     }
     return limits;
+}
+
+void el_limits_spool(el_limits_t *limits, const request_rec *r)
+{
+    apr_off_t most = ap_get_limit_req_body(r);
+
+    if (most > 0 && (limits->size == 0 || (uint64_t)most < limits->size)) {
+        limits->size = (uint64_t)most;
+    }
 }

@@ -57,15 +57,19 @@ typedef struct {
     uint64_t size; /* bytes; 0: any */
     uint64_t ratio;
     uint64_t burst;
+    bool is_request; /* it is a request body, whose decoders have a bound in any case (budget.h) */
 } el_limits_t;
 
 void *el_limits_create(apr_pool_t *pool, char *path);
 void *el_limits_merge(apr_pool_t *pool, void *base, void *add);
 
 /*
- * The limits in force for a request, each with its default where it is not set, and `size` with
- * LimitRequestBody in place of 0. deflate_module need not be loaded.
+ * The limits in force for a request's body, each with its default where it is not set, and `size`
+ * with LimitRequestBody in place of 0. deflate_module need not be loaded.
  */
 el_limits_t el_limits_of(const request_rec *r);
+
+/* Lowers `size` to LimitRequestBody, for a decoded body that is written to the disk. */
+void el_limits_spool(el_limits_t *limits, const request_rec *r);
 
 #endif

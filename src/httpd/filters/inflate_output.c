@@ -128,6 +128,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
 
     /* The size of a response is for the server to choose; the ratio is no server's choice. */
     limits.size = 0;
+    limits.is_request = false;
     out->head = r->header_only;
     if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
         ap_log_rerror(APLOG_MARK, el_budget_refused() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,

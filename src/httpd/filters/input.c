@@ -4,6 +4,7 @@
 #include "httpd/body/inflate.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
+#include "httpd/filters/proxied.h"
 #include "httpd/response/fields.h"
 
 #include "engines/engines.h"
@@ -32,107 +33,130 @@ typedef struct {
 static ap_filter_rec_t *inflate_rec;
 static ap_filter_rec_t *deflate_rec; /* NULL where DEFLATE is not ours */
 
+/* RFC 9110 §15.5.16: the answer says which codings would do (§12.5.3). */
+static int unsupported(request_rec *r)
+{
+    const char *known = NULL;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const char *token = el_coding_info((el_coding_t)i)->token;
+
+        if (el_decoder_for((el_coding_t)i)) {
+            known = known ? apr_pstrcat(r->pool, known, ", ", token, NULL) : token;
+        }
+    }
+    apr_table_setn(r->err_headers_out, "Accept-Encoding", known);
+    return HTTP_UNSUPPORTED_MEDIA_TYPE;
+}
+
 /*
- * Ends the response, which the handler cannot. Where its header is out, only the status of a broken
- * backend makes httpd leave out the last chunk, without which nobody takes it for whole.
+ * Ends the response, which has begun. Only the status of a broken backend makes httpd leave out the
+ * last chunk, without which nobody takes it for whole.
  */
-static apr_status_t end_response(request_rec *r)
+static void break_off(request_rec *r)
 {
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, alloc);
-    int status = r->sent_bodyct ? HTTP_BAD_GATEWAY : HTTP_SERVICE_UNAVAILABLE;
 
-    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(status, NULL, r->pool, alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, alloc));
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(alloc));
     ap_pass_brigade(r->output_filters, bb);
-    return AP_FILTER_ERROR;
 }
 
-/* Ends the body in error, for this read and all that follow. */
-static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
+/* What a body that ends for that reason is answered. */
+static int status_of(request_rec *r, el_inflated_t why)
 {
-    request_rec *r = f->r;
+    switch (why) {
+    case EL_INFLATE_UNSUPPORTED:
+        return unsupported(r);
+    case EL_INFLATE_NO_MEMORY:
+        return HTTP_SERVICE_UNAVAILABLE;
+    case EL_INFLATE_SIZE_LIMIT:
+    case EL_INFLATE_RATIO_LIMIT:
+        return HTTP_REQUEST_ENTITY_TOO_LARGE;
+    default:
+        return HTTP_BAD_REQUEST;
+    }
+}
 
+/* Gives the body up: every further read gets `rv`. */
+static void give_up(request_rec *r, in_t *in, el_inflated_t why, apr_status_t rv)
+{
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "elastic: the request body is refused, %s; its encoded bytes so far "
                   "%" APR_UINT64_T_FMT ", decoded %" APR_UINT64_T_FMT,
                   el_inflate_text(why), in->inflate.in, in->inflate.out);
     /* What is left of the body must not be taken for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;
-    if (why == EL_INFLATE_NO_MEMORY || r->sent_bodyct) {
-        in->failed = end_response(r);
-    } else if (why == EL_INFLATE_SIZE_LIMIT || why == EL_INFLATE_RATIO_LIMIT) {
-        in->failed = APR_ENOSPC; /* handlers make a 413 of it, and a 400 of anything unknown */
-    } else {
-        in->failed = APR_EGENERAL;
-    }
+    in->failed = rv;
     apr_brigade_cleanup(in->encoded);
     apr_brigade_cleanup(in->ready);
     el_inflate_close(&in->inflate, r->pool);
-    return in->failed;
+}
+
+/*
+ * Ends the body in error, for this read and all that follow. Handlers make a 413 of APR_ENOSPC, and a
+ * 400 of anything unknown; other answers than these are given here.
+ */
+static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
+{
+    request_rec *r = f->r;
+    int status = status_of(r, why);
+    apr_status_t rv = AP_FILTER_ERROR;
+
+    if (!r->sent_bodyct && status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        rv = APR_ENOSPC;
+    } else if (!r->sent_bodyct && status == HTTP_BAD_REQUEST) {
+        rv = APR_EGENERAL;
+    }
+    give_up(r, in, why, rv);
+    if (r->sent_bodyct) {
+        break_off(r);
+    } else if (rv == AP_FILTER_ERROR) {
+        /* An error bucket would lose what err_headers_out has. */
+        ap_die(status, r);
+    }
+    return rv;
+}
+
+static in_t *make_in(request_rec *r)
+{
+    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
+    in_t *in = apr_pcalloc(r->pool, sizeof(*in));
+
+    in->encoded = apr_brigade_create(r->pool, alloc);
+    in->ready = apr_brigade_create(r->pool, alloc);
+    return in;
 }
 
 static in_t *open_in(request_rec *r, const el_coding_t *codings, size_t count, const char *rest)
 {
-    apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     el_limits_t limits = el_limits_of(r);
-    in_t *in = apr_pcalloc(r->pool, sizeof(*in));
+    in_t *in = make_in(r);
 
     in->rest = rest;
-    in->encoded = apr_brigade_create(r->pool, alloc);
-    in->ready = apr_brigade_create(r->pool, alloc);
     if (!el_inflate_open(&in->inflate, codings, count, &limits, r)) {
         in->inflate.last = EL_INFLATE_NO_MEMORY;
     }
     return in;
 }
 
-/* Where mod_proxy is to send the request: a name with the protocol in it, "" for none. */
-static const char *target_of(const request_rec *r)
-{
-    if (r->proxyreq && r->filename) {
-        return r->filename;
-    }
-    return r->handler && strncmp(r->handler, "proxy:", 6) == 0 ? r->handler : "";
-}
-
-/*
- * SCGI and uWSGI have no body without a length, which is not known before all of it is decoded, and
- * their handlers refuse chunks: the body goes to them as it came.
- */
-static bool is_length_needed_first(const request_rec *r)
-{
-    const char *target = target_of(r);
-
-    return strstr(target, "scgi:") || strstr(target, "uwsgi:");
-}
-
-/*
- * A handler of mod_proxy is to find out the decoded body's length where the client told the encoded
- * one's, for origins that know no chunks; and always for FastCGI, which a balancer may lead to, and
- * whose programs take a body without a length for an empty one.
- */
-static void want_length(request_rec *r, bool had_length)
-{
-    const char *target = target_of(r);
-
-    if (*target && (had_length || strstr(target, "fcgi:") || strstr(target, "balancer:"))
-        && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
-        && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
-        apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
-    }
-}
-
 /*
  * Makes the request's header that of the decoded body: in chunks, because a handler that found
  * neither them nor a length would take it for a request without a body.
  */
-static void edit_header(request_rec *r, in_t *in)
+static void edit_once(request_rec *r, in_t *in)
 {
     apr_table_t *fields = r->headers_in;
 
+    if (in->edited) {
+        return;
+    }
     in->edited = true;
-    want_length(r, apr_table_get(fields, "Content-Length") != NULL);
+    el_proxied_want_length(r, apr_table_get(fields, "Content-Length") != NULL);
+    if (el_proxied_is_spooled(r)) {
+        el_limits_spool(&in->inflate.limits, r);
+    }
     el_fields_unset_lengths(fields);
     if (in->rest) {
         apr_table_setn(fields, "Content-Encoding", in->rest);
@@ -152,9 +176,7 @@ static apr_status_t fetch(ap_filter_t *f, in_t *in, apr_read_type_e block)
 {
     apr_status_t rv = ap_get_brigade(f->next, in->encoded, AP_MODE_READBYTES, block, READ_SIZE);
 
-    if (!in->edited) {
-        edit_header(f->r, in);
-    }
+    edit_once(f->r, in);
     return rv;
 }
 
@@ -182,8 +204,8 @@ static apr_status_t put_bucket(ap_filter_t *f, in_t *in, apr_bucket *bucket, apr
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (left > 0) {
-        apr_bucket_split(bucket, len - left);
+    if (left > 0 && apr_bucket_split(bucket, len - left) != APR_SUCCESS) {
+        return fail(f, in, EL_INFLATE_NO_MEMORY);
     }
     apr_bucket_delete(bucket);
     return APR_SUCCESS;
@@ -242,34 +264,48 @@ static apr_status_t make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block, 
     return rv;
 }
 
-/* What is kept for the next call must not go away when the filter below is called again. */
-static void keep(request_rec *r, apr_bucket_brigade *bb)
+/*
+ * What is kept for the next call must not go away when the filter below is called again; false where
+ * there is no memory for that. A bucket that cannot be set aside has nothing in memory yet.
+ */
+static bool keep(request_rec *r, apr_bucket_brigade *bb)
 {
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
          e = APR_BUCKET_NEXT(e)) {
-        apr_bucket_setaside(e, r->pool);
+        apr_status_t rv = apr_bucket_setaside(e, r->pool);
+
+        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
+            return false;
+        }
     }
+    return true;
 }
 
-static void hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_off_t readbytes)
+/* False where there is no memory to split or copy a bucket. */
+static bool hand_out(in_t *in, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_off_t readbytes)
 {
     apr_bucket *end, *e, *next;
+    apr_status_t rv;
 
     if (APR_BRIGADE_EMPTY(in->ready) && in->eos_seen) {
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
-        return;
+        return true;
     }
-    /* All lengths are known, so that the only thing that can happen is that there is less. */
-    apr_brigade_partition(in->ready, readbytes, &end);
+    /* All lengths are known; there may be less. */
+    rv = apr_brigade_partition(in->ready, readbytes, &end);
+    if (rv != APR_SUCCESS && rv != APR_INCOMPLETE) {
+        return false;
+    }
     for (e = APR_BRIGADE_FIRST(in->ready); e != end; e = next) {
         next = APR_BUCKET_NEXT(e);
-        if (mode == AP_MODE_SPECULATIVE) {
-            apr_bucket_copy(e, &e);
-        } else {
+        if (mode != AP_MODE_SPECULATIVE) {
             APR_BUCKET_REMOVE(e);
+        } else if (apr_bucket_copy(e, &e) != APR_SUCCESS) {
+            return false;
         }
         APR_BRIGADE_INSERT_TAIL(bb, e);
     }
+    return true;
 }
 
 /* DEFLATE's first call: NULL where nothing is to be decoded. */
@@ -330,8 +366,9 @@ static apr_status_t filter_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_m
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    keep(f->r, in->encoded);
-    hand_out(in, bb, mode, readbytes);
+    if (!keep(f->r, in->encoded) || !hand_out(in, bb, mode, readbytes)) {
+        return fail(f, in, EL_INFLATE_NO_MEMORY);
+    }
     return APR_SUCCESS;
 }
 
@@ -346,7 +383,8 @@ static bool inherit(request_rec *r)
 
         if (in && is_ours(f)) {
             if (in->failed != APR_SUCCESS) {
-                in->failed = APR_SUCCESS;
+                edit_once(r, in);
+                in = make_in(r);
                 in->eos_seen = true;
             }
             ap_add_input_filter_handle(inflate_rec, in, r, r->connection);
@@ -367,22 +405,6 @@ static ap_filter_t *find_deflate(const request_rec *r)
     return f;
 }
 
-/* RFC 9110 §15.5.16: the answer says which codings would do (§12.5.3). */
-static int unsupported(request_rec *r)
-{
-    const char *known = NULL;
-
-    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
-        const char *token = el_coding_info((el_coding_t)i)->token;
-
-        if (el_decoder_for((el_coding_t)i)) {
-            known = known ? apr_pstrcat(r->pool, known, ", ", token, NULL) : token;
-        }
-    }
-    apr_table_setn(r->err_headers_out, "Accept-Encoding", known);
-    return HTTP_UNSUPPORTED_MEDIA_TYPE;
-}
-
 /*
  * Reads the body's first bytes, whatever there is of them, so that the header can be edited before
  * a handler sees it: neither a CGI script nor an origin must be told the encoded body's length and
@@ -391,13 +413,17 @@ static int unsupported(request_rec *r)
 static int read_early(ap_filter_t *f)
 {
     in_t *in = f->ctx;
-    apr_status_t rv;
+    apr_status_t rv = APR_SUCCESS;
+    bool short_of_memory = in->inflate.last == EL_INFLATE_NO_MEMORY;
 
-    if (in->inflate.last == EL_INFLATE_NO_MEMORY) {
+    if (!short_of_memory) {
+        rv = fetch(f, in, APR_NONBLOCK_READ);
+        short_of_memory = !keep(f->r, in->encoded);
+    }
+    if (short_of_memory) {
+        give_up(f->r, in, EL_INFLATE_NO_MEMORY, AP_FILTER_ERROR);
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    rv = fetch(f, in, APR_NONBLOCK_READ);
-    keep(f->r, in->encoded);
     return rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)
                ? OK
                : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
@@ -414,7 +440,7 @@ EL_RARE static int prepare(request_rec *r, const char *list)
         || !ap_request_has_body(r)) {
         return OK;
     }
-    if (is_length_needed_first(r)) {
+    if (el_proxied_needs_length(r)) {
         for (; f && f->frec == deflate_rec; f = find_deflate(r)) {
             ap_remove_input_filter(f);
         }

@@ -1,5 +1,7 @@
 #include "httpd/filters/insertion.h"
 
+#include "httpd/base/filter_names.h"
+#include "httpd/body/body.h"
 #include "httpd/config/settings.h"
 #include "httpd/filters/dictionary.h"
 #include "httpd/filters/explain.h"
@@ -11,6 +13,10 @@
 #include "httpd/state/stats.h"
 
 #include "elastic/decide.h"
+
+#include "util_filter.h"
+
+static ap_filter_rec_t *skipped;
 
 static bool is_of_application(const char *content_type)
 {
@@ -30,6 +36,30 @@ static bool has_final_type(const request_rec *r, const el_dir_t *dir, unsigned r
 
     return !r->handler && r->finfo.filetype == APR_REG && r->content_type && !(roles & changing)
            && !el_dir_precompressed(dir) && !is_of_application(r->content_type);
+}
+
+/*
+ * The response is known to go out as it is, unless a precompressed file is sent in its place. It counts
+ * when it does: an internal redirect or an error page may still replace it.
+ */
+static void skip(request_rec *r, el_resource_t resource)
+{
+    ap_add_output_filter_handle(skipped, (void *)(uintptr_t)el_decide_resource(&resource), r,
+                                r->connection);
+}
+
+static apr_status_t count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    const el_request_t *request = el_request_find(f->r);
+
+    if (APR_BRIGADE_EMPTY(bb)) {
+        return APR_SUCCESS;
+    }
+    if (!el_body_is_error(bb) && !(request && request->claimed)) {
+        el_stats_skipped(f->r, (el_reason_t)(uintptr_t)f->ctx);
+    }
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
 }
 
 /* Keeps what is in the chain, for conditional requests and siblings. */
@@ -67,8 +97,8 @@ EL_RARE static void install(request_rec *r, bool enabled, el_chain_t chain)
     if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_request_find(r)) {
         remember(r, &chain);
     }
-    if (!(chain.roles & encoders) && !el_dir_precompressed(el_dir_of(r))) {
-        el_stats_skipped(r, el_decide_resource(&(el_resource_t){.enabled = false}));
+    if (!(chain.roles & encoders)) {
+        skip(r, (el_resource_t){.enabled = false});
     }
 }
 
@@ -90,13 +120,18 @@ void el_insertion(request_rec *r)
     el_explain_insert(r);
     final = enabled && has_final_type(r, dir, chain.roles);
     if (final && !el_dir_type_listed(dir, r->content_type, false)) {
-        el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = HTTP_OK,
-                                                               .enabled = true,
-                                                               .type_listed = false}));
+        skip(r, (el_resource_t){.status = HTTP_OK, .enabled = true, .type_listed = false});
     } else {
         install(r, enabled, chain);
         if (final) {
             el_request_of(r)->listed_type = r->content_type;
         }
     }
+}
+
+void el_insertion_register(void)
+{
+    /* Before mod_cache's, as ELASTIC: a hit is no response that was skipped now. */
+    skipped = ap_register_output_filter(EL_FILTER_SKIPPED, count_skipped, NULL,
+                                        AP_FTYPE_CONTENT_SET);
 }

@@ -6,4 +6,7 @@
 
 void el_insertion(request_rec *r);
 
+/* Registers the filter that counts the responses which go out as they are. */
+void el_insertion_register(void);
+
 #endif

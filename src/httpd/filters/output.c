@@ -147,6 +147,22 @@ static void drop_held(el_outgoing_t *out)
     }
 }
 
+/*
+ * Keeps the buckets of `bb` for the next call. A body of which some are lost must not look whole,
+ * whatever its handler makes of the error.
+ */
+static apr_status_t save(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb)
+{
+    apr_status_t rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
+
+    /* Of a bucket that cannot be set aside httpd says so, but keeps it. */
+    if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
+        return APR_SUCCESS;
+    }
+    drop_held(out);
+    return el_stream_break_off(f, &out->send.stream, bb, rv, "the body cannot be kept");
+}
+
 /* Whether the decision can be made with `bb`; where not, its buckets are kept for the next call. */
 static bool can_decide(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb, apr_status_t *rv)
 {
@@ -166,7 +182,7 @@ static bool can_decide(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *b
     /* That a piece took too long shows when it has come: nothing wakes a filter before. */
     if (look == EL_LOOK_MORE
         && (*seen < out->wait.least || el_clock_usec() < out->wait.until)) {
-        *rv = ap_save_brigade(f, &out->held, &bb, f->r->pool);
+        *rv = save(f, out, bb);
         return false;
     }
     if (out->held) {
@@ -186,7 +202,7 @@ static el_outgoing_t *take_response(ap_filter_t *f, el_record_t record, apr_buck
     el_decision_t decision;
     el_outgoing_t *out;
 
-    if (f->r->main || el_request_of(f->r)->claimed) {
+    if (f->r->main || el_request_of(f->r)->claimed || el_body_is_error(bb)) {
         ap_remove_output_filter(f);
         *rv = ap_pass_brigade(f->next, bb);
         return NULL;

@@ -274,7 +274,7 @@ static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
            && el_choice_beats(&policy, &facts, (uint64_t)sibling->finfo.size);
 }
 
-static int offer_siblings(request_rec *r)
+EL_RARE static int offer_siblings(request_rec *r)
 {
     el_siblings_t all = el_siblings_find(r, true);
     el_sibling_t *sibling;
@@ -302,21 +302,10 @@ static int offer_siblings(request_rec *r)
     return send_sibling(r, sibling);
 }
 
-EL_RARE static int answer(request_rec *r)
-{
-    int status = is_plain_file(r) ? offer_siblings(r) : DECLINED;
-
-    /* The chain's insertion leaves this to us, because a sibling is no skipped response. */
-    if (status == DECLINED && !el_request_installed(r)) {
-        el_stats_skipped(r, el_decide_resource(&(el_resource_t){.enabled = false}));
-    }
-    return status;
-}
-
 int el_siblings_handler(request_rec *r)
 {
     bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
                  && el_dir_precompressed(el_dir_of(r)) && !r->main;
 
-    return asked ? answer(r) : DECLINED;
+    return asked && is_plain_file(r) ? offer_siblings(r) : DECLINED;
 }

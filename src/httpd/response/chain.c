@@ -12,7 +12,7 @@ static const char *const harmless[] = {
     "FIXUP_HEADERS_OUT", "FIXUP_HEADERS_ERR", "MOD_EXPIRES",  "CACHE_SAVE",
     "CACHE_INVALIDATE",  "CACHE_OUT",         "BUFFER",       "MOD_SESSION_OUT",
     EL_FILTER_RANGES,    EL_FILTER_NOT_MODIFIED, EL_FILTER_PADDING, EL_FILTER_DICTIONARY,
-    EL_FILTER_EXPLAIN,
+    EL_FILTER_EXPLAIN,   EL_FILTER_SKIPPED,
 };
 
 /* httpd's own records of the filters, by role; NULL where no module registered one. */

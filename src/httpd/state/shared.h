@@ -33,6 +33,7 @@ typedef struct {
     const char *position; /* the file whose position is followed, or NULL */
     uint64_t interval;    /* µs between samples */
     int64_t max_memory;   /* bytes that bodies in flight may hold, or EL_NO_MAX_MEMORY */
+    bool max_of_requests; /* of these, request bodies alone: the default */
     double idle;          /* the share of the CPU that improving kept encodings may use; 0: none */
     bool idle_top;        /* up to the highest level that there is */
 } el_shared_config_t;

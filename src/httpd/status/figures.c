@@ -342,6 +342,14 @@ static void add_learning(el_list_t *list)
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+/* The bound of request bodies is there by default, but of no interest where nothing decodes them. */
+static bool is_memory_bounded(void)
+{
+    return el_shared.config.max_memory != EL_NO_MAX_MEMORY
+           && (!el_shared.config.max_of_requests || el_record_loaded(EL_RECORD_DEFLATE)
+               || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed));
+}
+
 static void add_memory(el_list_t *list)
 {
     static const el_row_t now[] = {
@@ -365,7 +373,7 @@ static void add_memory(el_list_t *list)
     el_add_count(list, &now[0], el_held_nbytes(el_shared.busy));
     el_add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
     el_add_count(list, &now[2], el_held_nbytes(&el_shared.cache->near));
-    if (el_shared.config.max_memory != EL_NO_MAX_MEMORY) {
+    if (is_memory_bounded()) {
         el_add_count(list, &bound[0], el_held_nbytes(el_shared.held));
         el_add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);
     }

@@ -6,6 +6,7 @@
 #include "httpd/store/workers.h"
 
 #include "elastic/pause.h"
+#include "engines/pool.h"
 #include "host/clock.h"
 
 #include "ap_mpm.h"
@@ -64,8 +65,8 @@ static el_workers_t workers;
 typedef struct {
     el_task_t task;
     unsigned char name[EL_SEAL_NAME];
-    size_t first; /* the number of its first piece */
-    unsigned char *bytes;
+    size_t first;         /* the number of its first piece */
+    unsigned char *bytes; /* of the pool (engines/pool.h), which counts what bodies hold */
     size_t nbytes;
     apr_status_t status;
     el_pause_ticket_t ticket;
@@ -98,7 +99,10 @@ static desk_t *desk(void)
     if (!own.pool && apr_allocator_create(&allocator) == APR_SUCCESS) {
         apr_allocator_max_free_set(allocator, KEPT_MEMORY);
         /* Of no other pool: nothing may take it from a thread that hangs. */
-        apr_pool_create_unmanaged_ex(&own.pool, NULL, allocator);
+        if (apr_pool_create_unmanaged_ex(&own.pool, NULL, allocator) != APR_SUCCESS) {
+            apr_allocator_destroy(allocator);
+            return NULL;
+        }
         apr_allocator_owner_set(allocator, own.pool);
     }
     if (!own.piece) {
@@ -142,6 +146,19 @@ static apr_status_t store_all(parcel_t *parcel, apr_pool_t *pool)
 /* What a value is that cannot have been stored by this module. */
 #define FOREIGN APR_EINVAL
 
+/* Memory that is short here, or may not be held, is no fault of the store's: it is as if it had none. */
+#define NO_ROOM APR_NOTFOUND
+
+/* Memory for the parcel's bytes; false where it is short, or bodies hold all that they may. */
+static bool make_bytes(parcel_t *parcel, size_t nbytes)
+{
+    size_t room;
+
+    parcel->nbytes = nbytes;
+    parcel->bytes = el_pool_buffer_acquire(nbytes, &room);
+    return parcel->bytes != NULL;
+}
+
 static apr_status_t retrieve_piece(const parcel_t *parcel, size_t number, desk_t *at,
                                    unsigned *nbytes)
 {
@@ -168,9 +185,7 @@ static apr_status_t begin_parcel(parcel_t *parcel, const unsigned char *piece, u
     if (len < EL_SEAL_OVERHEAD || len > remote.most) {
         return FOREIGN;
     }
-    parcel->nbytes = LENGTH + len;
-    parcel->bytes = malloc(parcel->nbytes);
-    return parcel->bytes ? APR_SUCCESS : APR_ENOMEM;
+    return make_bytes(parcel, LENGTH + len) ? APR_SUCCESS : NO_ROOM;
 }
 
 static apr_status_t retrieve_all(parcel_t *parcel, desk_t *at)
@@ -201,7 +216,7 @@ static void run_get(el_task_t *task)
     parcel_t *parcel = (parcel_t *)task;
     desk_t *at = desk();
 
-    parcel->status = at ? retrieve_all(parcel, at) : APR_ENOMEM;
+    parcel->status = at ? retrieve_all(parcel, at) : NO_ROOM;
 }
 
 static void run_put(el_task_t *task)
@@ -253,7 +268,7 @@ static void run_trial(el_task_t *task)
 
 static void discard(el_task_t *task)
 {
-    free(((parcel_t *)task)->bytes);
+    el_pool_buffer_release(((parcel_t *)task)->bytes);
     free(task);
 }
 
@@ -287,9 +302,7 @@ static void try_again(el_pause_ticket_t ticket)
         return;
     }
     parcel->first = TRIAL_PIECE;
-    parcel->nbytes = LENGTH + EL_SEAL_NAME;
-    parcel->bytes = malloc(parcel->nbytes);
-    if (!parcel->bytes
+    if (!make_bytes(parcel, LENGTH + EL_SEAL_NAME)
         || apr_generate_random_bytes(parcel->bytes, parcel->nbytes) != APR_SUCCESS
         || !el_seal_name(remote.keys, parcel->bytes, parcel->nbytes, parcel->name)
         || !el_workers_post(&workers, &parcel->task)) {
@@ -378,9 +391,7 @@ static bool pack(parcel_t *parcel, const el_name_t *name, const el_entry_t *entr
 {
     size_t plain = EL_ENTRY_HEAD + entry->nbytes, len = plain + EL_SEAL_OVERHEAD;
 
-    parcel->nbytes = LENGTH + len;
-    parcel->bytes = malloc(parcel->nbytes);
-    if (!parcel->bytes) {
+    if (!make_bytes(parcel, LENGTH + len)) {
         return false;
     }
     for (int i = 0; i < LENGTH; i++) {

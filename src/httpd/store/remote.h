@@ -41,8 +41,9 @@ bool el_remote_is_open(void);
 
 /*
  * The entry of `name` as el_entry_write() made it: `*nbytes` at `*entry`, within the memory that is
- * returned, and that the caller releases with free(). NULL where there is none in time: the request
- * has waited for `*waited` µs before, to which this call's are added.
+ * returned, and that the caller releases with el_pool_buffer_release(). NULL where there is none in
+ * time, or bodies in flight may hold no more: the request has waited for `*waited` µs before, to
+ * which this call's are added.
  */
 void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **entry, size_t *nbytes);
 

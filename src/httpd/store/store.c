@@ -10,6 +10,7 @@
 #include "httpd/store/near.h"
 #include "httpd/store/remote.h"
 
+#include "engines/pool.h"
 #include "host/clock.h"
 
 #include "ap_provider.h"
@@ -170,7 +171,7 @@ static bool get_remote(const el_name_t *name, el_found_t *found)
 
     found->buffer =
         may_leave(name) ? el_remote_get(name, &found->waited, &entry, &nbytes) : NULL;
-    found->release = free;
+    found->release = el_pool_buffer_release;
     if (found->buffer && !el_entry_parse(name, entry, nbytes, &found->entry)) {
         el_store_fault(APR_SUCCESS, "it holds an entry that is none");
         el_found_release(found);

@@ -168,6 +168,36 @@ _SOURCES = {
         void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
         { return fails(__builtin_return_address(0)) ? MAP_FAILED
               : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset); }""",
+    # One call of APR's buckets gets no memory, of those that the module makes or has httpd make. What
+    # APR asks for by itself, as to read a file or for a few bytes, it never looks at.
+    "buckets": "#include <execinfo.h>" + _SHARED + """
+        static int fails(int callers) {
+            void *frames[5];
+            Dl_info info;
+            if (!is_armed()) return 0;
+            /* This function, the one that is to fail, and so many callers. */
+            int count = backtrace(frames, 2 + callers);
+            for (int i = 2; i < count; i++)
+                if (dladdr(frames[i], &info) && info.dli_fname
+                    && strstr(info.dli_fname, "/mod_elastic"))
+                    return is_due();
+            return 0;
+        }
+        #define REAL(name) ((typeof(&name))dlsym(RTLD_NEXT, #name))
+        void *apr_bucket_alloc(size_t size, void *list)
+        { return size > 1000 && fails(1) ? 0 : REAL(apr_bucket_alloc)(size, list); }
+        void *apr_bucket_heap_make(void *bucket, const char *data, size_t size, void *release)
+        { return !release && fails(3) ? 0
+              : REAL(apr_bucket_heap_make)(bucket, data, size, release); }
+        int apr_bucket_setaside_noop(void *bucket, void *pool)
+        { return fails(2) ? ENOMEM : 0; }
+        int apr_bucket_shared_split(void *bucket, size_t at)
+        { return fails(2) ? ENOMEM : REAL(apr_bucket_shared_split)(bucket, at); }
+        int apr_bucket_shared_copy(void *bucket, void **copy) {
+            if (!fails(2)) return REAL(apr_bucket_shared_copy)(bucket, copy);
+            *copy = 0;
+            return ENOMEM;
+        }""",
     # One call of a compression library's functions fails, counted together with the allocations.
     "calls": _SHARED + "struct memory { void *acquire, *release, *opaque; };" + "".join(
         _instead(function, f"return is_armed() && is_due() ? ({function[0]}){failure} : real();")

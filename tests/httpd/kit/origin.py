@@ -79,6 +79,16 @@ def framed(pieces):
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
+def _chunks(reader):
+    """The body of a request that came in chunks, without trailers."""
+    body = b""
+    while size := int(reader.readline().partition(b";")[0] or b"0", 16):
+        body += reader.read(size)
+        reader.readline()
+    reader.readline()
+    return body
+
+
 def breaks_off(body, fields=None, framing="chunked", rest=b"", pause=0.0):
     """For Origin.route: the connection ends behind `body` and `rest`, before the message does;
     `framing` is "chunked", or the Content-Length that was announced."""
@@ -122,7 +132,8 @@ class Origin(Listener):
         while (field := reader.readline().decode("latin-1").rstrip("\r\n")):
             name, _, value = field.partition(":")
             headers[name.strip().lower()] = value.strip()
-        body = reader.read(int(headers.get("content-length", "0")))
+        chunked = headers.get("transfer-encoding") == "chunked"
+        body = _chunks(reader) if chunked else reader.read(int(headers.get("content-length", "0")))
         exchange = Exchange(sock, line[0], line[1], headers, body)
         self.seen.append(exchange)
         handler = self._routes.get(line[1].partition("?")[0])
