@@ -7,7 +7,6 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
-#include "httpd/response/session.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/dictionary.h"
@@ -41,7 +40,6 @@
 typedef struct {
     const el_dictionary_rule_t *rule;
     const char *origin;
-    const char *session; /* whose private page it is; NULL: anyone's */
     uint64_t lifetime; /* seconds for which the browser uses the dictionary; 0: not at all */
     uint64_t seen;     /* bytes of the body */
     uint64_t until;    /* its end is waited for: µs of el_clock_usec() */
@@ -85,14 +83,11 @@ static uint64_t lifetime_of(request_rec *r, const el_dictionary_rule_t *rule)
            + (rule->revisit && control.stale == 0 && is_visit(r) ? REVISITED : 0);
 }
 
-/* Says so to the browser; and of a private page, that it is one. */
-static void allow_revisits(request_rec *r, bool is_private)
+/* Says so to the browser. */
+static void allow_revisits(request_rec *r)
 {
     el_cache_control_t control = el_fields_cache_control(r);
 
-    if (is_private && !control.only_mine) {
-        apr_table_mergen(r->headers_out, "Cache-Control", "private");
-    }
     if (!control.has_max_age && !el_field(r, "Expires")) {
         apr_table_mergen(r->headers_out, "Cache-Control", "max-age=0");
     }
@@ -116,26 +111,10 @@ static bool is_for_anyone(request_rec *r, const el_dictionary_rule_t *rule)
         && !has_token(r, "Cache-Control", "public")) {
         return false;
     }
-    return !r->user && !el_fields_cache_control(r).only_mine && !has_token(r, "Vary", "Cookie");
-}
-
-/*
- * Whether the body is known to be for anyone, `*session` is NULL then, or for who has a cookie, which
- * is in `*session`.
- */
-static bool find_readers(request_rec *r, const el_dictionary_rule_t *rule, const char **session)
-{
-    *session = NULL;
-    if (apr_table_get(r->headers_in, "Authorization") || el_field(r, "Set-Cookie")
-        || el_field(r, "Set-Cookie2") || has_token(r, "Vary", "*")
-        || has_token(r, "Vary", "Authorization")) {
-        return false;
-    }
-    if (is_for_anyone(r, rule)) {
-        return true;
-    }
-    *session = has_token(r, "Cache-Control", "public") ? NULL : el_session_of(r);
-    return *session != NULL;
+    return !r->user && !el_fields_cache_control(r).only_mine && !has_token(r, "Vary", "Cookie")
+           && !has_token(r, "Vary", "*") && !has_token(r, "Vary", "Authorization")
+           && !apr_table_get(r->headers_in, "Authorization") && !el_field(r, "Set-Cookie")
+           && !el_field(r, "Set-Cookie2");
 }
 
 static bool is_document(const request_rec *r)
@@ -173,7 +152,7 @@ static bool is_sibling(request_rec *r)
 static making_t *begin(request_rec *r)
 {
     const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
-    const char *origin = el_origin_of(r), *session;
+    const char *origin = el_origin_of(r);
     making_t *making;
     uint64_t lifetime, length;
 
@@ -183,7 +162,7 @@ static making_t *begin(request_rec *r)
     add_link(r);
     if (!rule || r->status != HTTP_OK || r->method_number != M_GET || r->header_only
         || el_request_has_range(r) || (el_fields_encoded(r) && !is_sibling(r))
-        || !find_readers(r, rule, &session)
+        || !is_for_anyone(r, rule)
         || (el_fields_length(r, &length) && length > el_dictionaries_most())) {
         return NULL;
     }
@@ -194,7 +173,6 @@ static making_t *begin(request_rec *r)
     making = apr_pcalloc(r->pool, sizeof(*making));
     making->rule = rule;
     making->origin = origin;
-    making->session = session;
     making->lifetime = lifetime;
     making->until = el_clock_usec() + PATIENCE;
     return making;
@@ -259,10 +237,10 @@ static void become(request_rec *r, const making_t *making, apr_bucket_brigade *b
         || el_body_gather(bb, (size_t)measure.size, &whole) != APR_SUCCESS) {
         return;
     }
-    if (el_dictionaries_keep(&entry, making->session, whole.data, whole.nbytes)) {
+    if (el_dictionaries_keep(&entry, whole.data, whole.nbytes)) {
         set_field(r, &entry);
         if (making->rule->revisit) {
-            allow_revisits(r, making->session != NULL);
+            allow_revisits(r);
         }
         el_shared_count(EL_COUNT_DICTIONARIES, 1);
     }

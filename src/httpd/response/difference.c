@@ -4,7 +4,6 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
-#include "httpd/response/session.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/structured.h"
@@ -56,15 +55,11 @@ static uint32_t hash_of(const char *text)
     return apr_hashfunc_default(text, &len);
 }
 
-/*
- * A number for what `kind` of share `text` has in this origin; never 0. What private pages become is
- * kept for each session: it has no say in what others get.
- */
+/* A number for what `kind` of share `text` has in this origin; never 0. */
 static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const char *text)
 {
     uint32_t hash = hash_of(name->origin) + kind;
 
-    hash = hash * 31 + (name->session ? hash_of(name->session) : 0);
     return (hash * 31 + hash_of(text)) | 1u << 31;
 }
 
@@ -117,7 +112,6 @@ static const el_difference_t *look(request_rec *r)
     }
     difference = apr_pcalloc(r->pool, sizeof(*difference));
     difference->name.origin = el_origin_of(r);
-    difference->name.session = el_session_may_read(r) ? el_session_of(r) : NULL;
     difference->shares[EL_SHARE_PLAIN] = share_of(&difference->name, EL_SHARE_PLAIN,
                                                   el_origin_target(r));
     difference->coding = field ? coding_of(r) : EL_IDENTITY;
