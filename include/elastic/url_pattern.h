@@ -28,10 +28,4 @@ const char *el_url_pattern_fault(const char *pattern);
  */
 bool el_url_pattern_match(const char *pattern, const char *base, const char *target);
 
-/*
- * Writes the pattern for one URL to `pattern`: the path of `target`, with its query where it has one.
- * False where there is none that may be used.
- */
-bool el_url_pattern_of(const char *target, char pattern[EL_URL_PATTERN_MOST + 1]);
-
 #endif

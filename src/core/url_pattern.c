@@ -411,20 +411,3 @@ bool el_url_pattern_match(const char *pattern, const char *base, const char *tar
     return compile_path(&m, pattern, base) && run(&m, target, len)
            && (m.at == m.end || (compile_query(&m) && run(&m, query, strlen(query))));
 }
-
-bool el_url_pattern_of(const char *target, char pattern[EL_URL_PATTERN_MOST + 1])
-{
-    bool in_query = false;
-    size_t len = 0;
-
-    /* What cannot be escaped is left, and no pattern. */
-    for (; *target && !strchr(":{}\\", *target) && len + 2 <= EL_URL_PATTERN_MOST; target++) {
-        if (*target == '*' || *target == '+' || (*target == '?' && in_query)) {
-            pattern[len++] = '\\';
-        }
-        in_query = in_query || *target == '?';
-        pattern[len++] = *target;
-    }
-    pattern[len] = '\0';
-    return !*target && pattern[0] == '/' && !el_url_pattern_fault(pattern);
-}

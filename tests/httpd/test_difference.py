@@ -24,7 +24,6 @@ ElasticControl off
 """ + STORE + at("d", 'ElasticDictionary match="/pages/*"', WEEK) \
     + at("dest", 'ElasticDictionary match="/pages/*" match-dest="document"', WEEK) \
     + at("named", 'ElasticDictionary match="/pages/*" id="v 1"', WEEK) \
-    + at("own", 'ElasticDictionary match="/own/*" revisit') \
     + at("pages/siblings", "ElasticPrecompressed On") \
     + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
     + at("pages/off", "Elastic Off") \
@@ -280,20 +279,6 @@ def test_virtual_hosts_do_not_share(httpd, tmp_path):
     assert note(server, ask(server, "/one/page.html", Host="one.localhost")) == "used"
     alone = ask(server, "/page.html", Host="three.localhost")
     assert alone.coding == "gzip" and not alone.has_token("Vary", "Available-Dictionary")
-
-
-def test_a_page_that_is_seen_again_is_what_has_changed(server, tmp_path):
-    first = bodies.html(50_000)
-    edited = first.replace(b"</p>", b", edited</p>", 1) + b"<p>the end</p>"
-    server.write("seen.html", first)
-    learn(server, "/own/seen.html")
-    server.write("seen.html", edited)
-    learn(server, "/own/seen.html")
-    answer = ask(server, "/own/seen.html", dictionary=first)
-    assert decoded(answer, first, tmp_path) == edited
-    assert len(answer.raw) < 200 and "Use-As-Dictionary" in answer.headers
-    for path in ("/own/page.html", "/seen.html", "/own/seen.html/"):
-        assert note(server, ask(server, path, dictionary=first)) in ("match", None)
 
 
 def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tmp_path):

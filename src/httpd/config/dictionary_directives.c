@@ -85,11 +85,7 @@ static const char *read_argument(cmd_parms *cmd, const char **args, el_dictionar
         rule->id = value;
         return fault_of_id(value);
     }
-    if (strcasecmp(ap_getword_conf(cmd->temp_pool, args), "revisit") != 0) {
-        return "there is no such argument";
-    }
-    rule->revisit = true;
-    return NULL;
+    return "there is no such argument";
 }
 
 const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args)

@@ -425,8 +425,8 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
                      "Off, or match=\"PATTERN\", a URL pattern without regular expressions, and "
-                     "perhaps match-dest=\"DESTINATION ...\", id=\"TEXT\" and revisit: responses here "
-                     "become dictionaries; with revisit, each for its own next version"),
+                     "perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses here become "
+                     "dictionaries"),
     AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
                      "Off, or the URL of a dictionary that documents here name in a Link field"),
     AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,

@@ -92,7 +92,6 @@ typedef struct {
     const char *match; /* el_url_pattern_fault() has none */
     const char *dest;  /* words between spaces; "": any */
     const char *id;    /* "": none */
-    bool revisit;      /* each response is one for its own URL, among those that match */
 } el_dictionary_rule_t;
 
 typedef struct {

@@ -24,13 +24,6 @@
 #define PATIENCE 10000000 /* µs */
 
 /*
- * With `revisit`: how long a browser may use a page for the next version's difference. It asks for the
- * page at each visit: by max-age=0 it knows that what it has is old. Caches in between are to ask, too.
- */
-#define REVISITED 86400 /* seconds */
-#define REVISIT_STALE "proxy-revalidate, stale-while-revalidate=86400"
-
-/*
  * Of a member's name, its quotes and what is between members; and each character of a value may be
  * escaped.
  */
@@ -57,43 +50,15 @@ static uint64_t seconds_until_expires(const request_rec *r)
     return at > r->request_time ? (uint64_t)apr_time_sec(at - r->request_time) : 0;
 }
 
-/*
- * Whether a page is visited: there a browser asks anew, however stale a page it may show. What a
- * script asks for, or a page's part, may be shown as it was, without any request.
- */
-static bool is_visit(const request_rec *r)
-{
-    const char *mode = apr_table_get(r->headers_in, "Sec-Fetch-Mode");
-
-    return !mode || strcmp(mode, "navigate") == 0;
-}
-
-/*
- * How long a browser that shares with nobody uses the response; 0: it may not, or none says. To
- * revisit a page, it is let do so for longer.
- */
-static uint64_t lifetime_of(request_rec *r, const el_dictionary_rule_t *rule)
+/* How long a browser that shares with nobody uses the response; 0: it may not, or none says. */
+static uint64_t lifetime_of(request_rec *r)
 {
     el_cache_control_t control = el_fields_cache_control(r);
 
     if (control.no_store || control.no_cache) {
         return 0;
     }
-    return (control.has_max_age ? control.max_age : seconds_until_expires(r)) + control.stale
-           + (rule->revisit && control.stale == 0 && is_visit(r) ? REVISITED : 0);
-}
-
-/* Says so to the browser. */
-static void allow_revisits(request_rec *r)
-{
-    el_cache_control_t control = el_fields_cache_control(r);
-
-    if (!control.has_max_age && !el_field(r, "Expires")) {
-        apr_table_mergen(r->headers_out, "Cache-Control", "max-age=0");
-    }
-    if (control.stale == 0 && is_visit(r)) {
-        apr_table_mergen(r->headers_out, "Cache-Control", REVISIT_STALE);
-    }
+    return control.has_max_age ? control.max_age : seconds_until_expires(r);
 }
 
 static bool has_token(request_rec *r, const char *name, const char *token)
@@ -104,13 +69,8 @@ static bool has_token(request_rec *r, const char *name, const char *token)
 }
 
 /* Whether nothing that the client has sent, or is, may have a part in the body. */
-static bool is_for_anyone(request_rec *r, const el_dictionary_rule_t *rule)
+static bool is_for_anyone(request_rec *r)
 {
-    /* Of pages in general nobody has said that they are the same for who has a cookie. */
-    if (rule->revisit && apr_table_get(r->headers_in, "Cookie")
-        && !has_token(r, "Cache-Control", "public")) {
-        return false;
-    }
     return !r->user && !el_fields_cache_control(r).only_mine && !has_token(r, "Vary", "Cookie")
            && !has_token(r, "Vary", "*") && !has_token(r, "Vary", "Authorization")
            && !apr_table_get(r->headers_in, "Authorization") && !el_field(r, "Set-Cookie")
@@ -162,11 +122,11 @@ static making_t *begin(request_rec *r)
     add_link(r);
     if (!rule || r->status != HTTP_OK || r->method_number != M_GET || r->header_only
         || el_request_has_range(r) || (el_fields_encoded(r) && !is_sibling(r))
-        || !is_for_anyone(r, rule)
+        || !is_for_anyone(r)
         || (el_fields_length(r, &length) && length > el_dictionaries_most())) {
         return NULL;
     }
-    lifetime = lifetime_of(r, rule);
+    lifetime = lifetime_of(r);
     if (!lifetime) {
         return NULL;
     }
@@ -176,17 +136,6 @@ static making_t *begin(request_rec *r)
     making->lifetime = lifetime;
     making->until = el_clock_usec() + PATIENCE;
     return making;
-}
-
-/* For which URLs it is; false where it is none. */
-static bool match(const el_dictionary_rule_t *rule, const char *target, el_dictionary_entry_t *entry)
-{
-    if (rule->revisit) {
-        return el_url_pattern_match(rule->match, entry->path, target)
-               && el_url_pattern_of(target, entry->match);
-    }
-    apr_cpystrn(entry->match, rule->match, sizeof(entry->match));
-    return true;
 }
 
 /*
@@ -204,10 +153,11 @@ static bool describe(const request_rec *r, const making_t *making, el_dictionary
     }
     memcpy(entry->path, target, len);
     apr_cpystrn(entry->origin, making->origin, sizeof(entry->origin));
+    apr_cpystrn(entry->match, making->rule->match, sizeof(entry->match));
     apr_cpystrn(entry->dest, making->rule->dest, sizeof(entry->dest));
     apr_cpystrn(entry->id, making->rule->id, sizeof(entry->id));
     entry->expires = (uint64_t)apr_time_sec(r->request_time) + 2 * making->lifetime;
-    return el_structured_can_hold(entry->path) && match(making->rule, target, entry);
+    return el_structured_can_hold(entry->path);
 }
 
 static void set_field(request_rec *r, const el_dictionary_entry_t *entry)
@@ -239,9 +189,6 @@ static void become(request_rec *r, const making_t *making, apr_bucket_brigade *b
     }
     if (el_dictionaries_keep(&entry, whole.data, whole.nbytes)) {
         set_field(r, &entry);
-        if (making->rule->revisit) {
-            allow_revisits(r);
-        }
         el_shared_count(EL_COUNT_DICTIONARIES, 1);
     }
     el_body_release(&whole);
