@@ -112,7 +112,7 @@ bool el_dictionaries_are_open(void)
 
 size_t el_dictionaries_most(void)
 {
-    return EL_FOLDER_FILE_MOST;
+    return el_folder_file_most(&folder);
 }
 
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)

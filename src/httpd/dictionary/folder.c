@@ -89,6 +89,14 @@ bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most)
     return folder->fd >= 0;
 }
 
+size_t el_folder_file_most(const el_folder_t *folder)
+{
+    /* With its entry, and what the blocks of both are rounded up by, it stays after a sweep. */
+    uint64_t room = EL_SWEPT(folder->most) - 2 * EL_SWEEP_BLOCK;
+
+    return room < EL_FOLDER_FILE_MOST ? (size_t)room : EL_FOLDER_FILE_MOST;
+}
+
 bool el_folder_may_write(const el_folder_t *folder, unsigned user, unsigned group)
 {
     struct stat info;
@@ -234,7 +242,7 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
     char name[EL_FOLDER_NAME_ROOM];
     struct stat info;
 
-    if (nbytes == 0 || nbytes > EL_FOLDER_FILE_MOST || nbytes + 2 * EL_SWEEP_BLOCK > EL_SWEPT(folder->most)) {
+    if (nbytes == 0 || nbytes > el_folder_file_most(folder)) {
         errno = EFBIG;
         return false;
     }

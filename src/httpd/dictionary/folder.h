@@ -39,6 +39,9 @@ void el_folder_name(const uint8_t hash[EL_DICTIONARY_HASH], char name[EL_FOLDER_
 /* Opens the folder at `path`. False where it is none, or may not be read. */
 bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most);
 
+/* Bytes of the largest dictionary that it takes. */
+size_t el_folder_file_most(const el_folder_t *folder);
+
 /* Whether the user, in this group, may keep files in the open folder, as far as its mode says. */
 bool el_folder_may_write(const el_folder_t *folder, unsigned user, unsigned group);
 
