@@ -22,6 +22,9 @@
 /* NULL where the pattern may be used; otherwise what is wrong with it, for people. */
 const char *el_url_pattern_fault(const char *pattern);
 
+/* Whether the pattern is relative to the directory of the dictionary's path. */
+bool el_url_pattern_relative(const char *pattern);
+
 /*
  * Whether the pattern of a dictionary whose path is `base` matches `target`, a path with its query, as
  * in a request. False for a pattern that may not be used, and where both paths are too long.

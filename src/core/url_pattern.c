@@ -277,11 +277,6 @@ static bool has_dot_segment(const char *pattern)
     return false;
 }
 
-static bool is_relative(const char *pattern)
-{
-    return pattern[0] != '/' && strncmp(pattern, "{/", 2) != 0;
-}
-
 static void add_directory(machine_t *m, const char *base)
 {
     const char *path_end = base + strcspn(base, "?");
@@ -310,7 +305,7 @@ static bool compile_path(machine_t *m, const char *pattern, const char *base)
         refuse(m, "it has no path");
     } else if (strstr(pattern, "://") || has_dot_segment(pattern)) {
         refuse(m, "it is a path, without a host and without the segments . and ..");
-    } else if (is_relative(pattern)) {
+    } else if (el_url_pattern_relative(pattern)) {
         add_directory(m, base);
     }
     take_component(m);
@@ -390,6 +385,11 @@ static bool run(const machine_t *m, const char *text, size_t len)
         now = next;
     }
     return has(&now, m->count - 1);
+}
+
+bool el_url_pattern_relative(const char *pattern)
+{
+    return pattern[0] != '/' && strncmp(pattern, "{/", 2) != 0;
 }
 
 const char *el_url_pattern_fault(const char *pattern)

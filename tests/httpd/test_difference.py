@@ -24,6 +24,7 @@ ElasticControl off
 """ + STORE + at("d", 'ElasticDictionary match="/pages/*"', WEEK) \
     + at("dest", 'ElasticDictionary match="/pages/*" match-dest="document"', WEEK) \
     + at("named", 'ElasticDictionary match="/pages/*" id="v 1"', WEEK) \
+    + at("elsewhere", 'ElasticDictionary match="/other/*"', WEEK) + at("other") \
     + at("pages/siblings", "ElasticPrecompressed On") \
     + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
     + at("pages/off", "Elastic Off") \
@@ -228,6 +229,20 @@ def test_what_is_gone_from_the_folder_is_not_used(server, tmp_path):
     answer = ask(server, dictionary=body)
     check.encoded(answer, "gzip", PAGE)
     assert note(server, answer) == "unknown"
+
+
+def test_each_rule_that_gave_it_out_counts(server, tmp_path):
+    """The same bytes at two URLs, by two rules: what the second says does not end the first."""
+    body = bodies.text(24_000)
+    server.write("twice.html", body)
+    learn(server, "/d/twice.html")
+    for path in ("/dest/twice.html", "/elsewhere/twice.html", "/d/twice.html?utm_source=x"):
+        learn(server, path)
+    answer = ask(server, dictionary=body, Sec_Fetch_Dest="script")
+    assert decoded(answer, body, tmp_path) == PAGE
+    answer = ask(server, "/other/page.html", dictionary=body)
+    assert decoded(answer, body, tmp_path) == PAGE
+    assert note(server, ask(server, "/named/page.html", dictionary=body)) == "match"
 
 
 def test_an_expired_one_is_not_used(server):

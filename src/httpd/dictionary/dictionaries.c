@@ -151,12 +151,8 @@ el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
                                             const el_dictionary_request_t *request,
                                             el_dictionary_entry_t *entry)
 {
-    el_dictionary_reason_t reason;
+    el_dictionary_reason_t reason = el_folder_find(&folder, name->hash, request, entry);
 
-    if (!el_folder_find(&folder, name->hash, name->origin, entry)) {
-        return EL_DICTIONARY_UNKNOWN;
-    }
-    reason = el_dictionary_entry_fits(entry, request);
     if (reason == EL_DICTIONARY_USED) {
         el_folder_touch(&folder, name->hash);
     }
