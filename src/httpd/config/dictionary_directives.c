@@ -88,6 +88,16 @@ static const char *read_argument(cmd_parms *cmd, const char **args, el_dictionar
     return "there is no such argument";
 }
 
+static void add_rule(cmd_parms *cmd, const el_dictionary_rule_t *rule)
+{
+    el_server_t *server = el_server_config(cmd->server);
+
+    if (!server->dictionary_rules) {
+        server->dictionary_rules = apr_array_make(cmd->pool, 1, sizeof(rule));
+    }
+    APR_ARRAY_PUSH(server->dictionary_rules, const el_dictionary_rule_t *) = rule;
+}
+
 const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args)
 {
     el_dictionary_rule_t *rule = apr_pcalloc(cmd->pool, sizeof(*rule));
@@ -111,7 +121,7 @@ const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args)
     if (!rule->match) {
         return el_refuse(cmd, args);
     }
-    el_server_config(cmd->server)->has_dictionaries = true;
+    add_rule(cmd, rule);
     return NULL;
 }
 

@@ -132,7 +132,12 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 
     /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
     el_values_merge(&to->values, &from->values);
-    to->has_dictionaries = to->has_dictionaries || from->has_dictionaries;
+    if (!to->dictionary_rules) {
+        to->dictionary_rules = from->dictionary_rules;
+    } else if (from->dictionary_rules) {
+        to->dictionary_rules =
+            apr_array_append(pool, to->dictionary_rules, from->dictionary_rules);
+    }
     return to;
 }
 

@@ -130,7 +130,8 @@ typedef struct {
     const el_cache_store_t *cache_store; /* NULL: not set */
     const char *cache_key; /* ElasticCacheKey; NULL: not set */
     const el_dictionary_store_t *dictionary_store; /* NULL: not set */
-    bool has_dictionaries; /* an ElasticDictionary stands somewhere in this server's configuration */
+    /* Of el_dictionary_rule_t *: each ElasticDictionary of this server's configuration; NULL: none. */
+    apr_array_header_t *dictionary_rules;
 } el_server_t;
 
 /*

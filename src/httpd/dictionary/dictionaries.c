@@ -41,7 +41,7 @@ static void complain(int error, const char *what)
 static bool any_server_has_dictionaries(const server_rec *server)
 {
     for (; server; server = server->next) {
-        if (el_server_of(server)->has_dictionaries) {
+        if (el_server_of(server)->dictionary_rules) {
             return true;
         }
     }
