@@ -208,6 +208,22 @@ def test_what_bodies_may_hold_bounds_the_copy(httpd):
     server.wait_for(lambda: server.status()["ElasticMemory"] == "0", 30, "memory that nobody holds")
 
 
+def test_who_leaves_gives_the_copys_memory_back(httpd):
+    server = httpd("ElasticMaxMemory 64M\nElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n"
+                   + WEEK, cgi={"parts.cgi": CGI["parts.cgi"]}, start=False)
+    make_store(server)
+    server.start()
+
+    def memory():
+        return int(server.status()["ElasticMemory"])
+
+    with server.stream("/parts.cgi?seen") as got:
+        got.wait_for(PARTS[0], 15)
+        assert memory() > len(PARTS[0])
+    server.write("seen", b"")
+    server.wait_for(lambda: memory() == 0, 30, "memory that nobody holds")
+
+
 def test_what_is_kept_is_what_was_hashed(server):
     """Though the file is written over all the time: INCLUDES hands over its pages as they are in
     memory, which change with it."""
