@@ -16,7 +16,6 @@ typedef struct {
     bool only_mine;   /* private, with names of fields, too */
     bool has_max_age;
     uint64_t max_age; /* seconds */
-    uint64_t stale;   /* seconds of stale-while-revalidate (RFC 5861 §3) */
 } el_cache_control_t;
 
 /*

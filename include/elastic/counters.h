@@ -65,7 +65,7 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
     X(CACHE_STORED)    /* encodings that the store took */                                         \
     X(CACHE_FAULTS)    /* what went wrong with the store */                                        \
-    X(DICTIONARIES)    /* responses that were given out as dictionaries */                         \
+    X(DICTIONARIES)    /* responses that became dictionaries */                                    \
     X(DICTIONARY_FAULTS) /* what went wrong with the folder of dictionaries */                     \
     X(DIFFERENCES)     /* responses that went out as what differs from a dictionary */             \
     X(DIFFERENCES_IN)  /* bytes of those, before */                                                \

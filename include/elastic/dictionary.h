@@ -65,13 +65,16 @@ typedef struct {
 size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text);
 
 /*
- * Reads what el_dictionary_entry_write() wrote. False where the `len` bytes are anything else: another
- * version, lines that are missing, too long, not printable or in another order, a pattern that may not
- * be used; then `entry` is zeroed.
+ * Reads what el_dictionary_entry_write() wrote, at the beginning of `len` bytes; returns how many bytes
+ * it takes. 0 where they begin with anything else: another version, lines that are missing, too long,
+ * not printable or in another order, a pattern that may not be used; then `entry` is zeroed.
  */
-bool el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry);
+size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry);
 
-/* Whether both say the same of the same origin, but for when they end. */
+/*
+ * Whether both are for the same requests of the same origin, but for when they end. The path makes a
+ * difference only where the pattern is relative to it, and then only its directory does.
+ */
 bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b);
 
 /* A request that names a dictionary. */

@@ -22,16 +22,13 @@
 /* NULL where the pattern may be used; otherwise what is wrong with it, for people. */
 const char *el_url_pattern_fault(const char *pattern);
 
+/* Whether the pattern is relative to the directory of the dictionary's path. */
+bool el_url_pattern_relative(const char *pattern);
+
 /*
  * Whether the pattern of a dictionary whose path is `base` matches `target`, a path with its query, as
  * in a request. False for a pattern that may not be used, and where both paths are too long.
  */
 bool el_url_pattern_match(const char *pattern, const char *base, const char *target);
-
-/*
- * Writes the pattern for one URL to `pattern`: the path of `target`, with its query where it has one.
- * False where there is none that may be used.
- */
-bool el_url_pattern_of(const char *target, char pattern[EL_URL_PATTERN_MOST + 1]);
 
 #endif

@@ -71,16 +71,16 @@ static uint64_t seconds_of(const member_t *member)
     return seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
 }
 
-static void shorten(bool *has, uint64_t *duration, uint64_t seconds)
+static void shorten(el_cache_control_t *control, uint64_t seconds)
 {
-    *duration = *has && *duration < seconds ? *duration : seconds;
-    *has = true;
+    control->max_age = control->has_max_age && control->max_age < seconds ? control->max_age
+                                                                          : seconds;
+    control->has_max_age = true;
 }
 
 el_cache_control_t el_cache_control_parse(const char *field)
 {
     el_cache_control_t control = {0};
-    bool has_stale = false;
     member_t member;
 
     while (next(&field, &member)) {
@@ -88,9 +88,7 @@ el_cache_control_t el_cache_control_parse(const char *field)
         control.no_cache |= is_named(&member, "no-cache");
         control.only_mine |= is_named(&member, "private");
         if (is_named(&member, "max-age")) {
-            shorten(&control.has_max_age, &control.max_age, seconds_of(&member));
-        } else if (is_named(&member, "stale-while-revalidate")) {
-            shorten(&has_stale, &control.stale, seconds_of(&member));
+            shorten(&control, seconds_of(&member));
         }
     }
     return control;

@@ -72,35 +72,44 @@ static bool take_line(const char **at, const char *end, const char *name, char *
     return el_structured_can_hold(text);
 }
 
-static bool take_all(const char *text, size_t len, el_dictionary_entry_t *entry)
+static bool take_all(const char **at, const char *end, el_dictionary_entry_t *entry)
 {
-    const char *at = text, *end = text + len;
-
-    return take(&at, end, TITLE)
-           && take_line(&at, end, "origin ", entry->origin, sizeof(entry->origin))
-           && take_line(&at, end, "path ", entry->path, sizeof(entry->path))
-           && take_line(&at, end, "match ", entry->match, sizeof(entry->match))
-           && take_line(&at, end, "match-dest ", entry->dest, sizeof(entry->dest))
-           && take_line(&at, end, "id ", entry->id, sizeof(entry->id)) && take(&at, end, EXPIRES)
-           && el_text_number(&at, end, &entry->expires) && take(&at, end, "\n") && at == end;
+    return take(at, end, TITLE)
+           && take_line(at, end, "origin ", entry->origin, sizeof(entry->origin))
+           && take_line(at, end, "path ", entry->path, sizeof(entry->path))
+           && take_line(at, end, "match ", entry->match, sizeof(entry->match))
+           && take_line(at, end, "match-dest ", entry->dest, sizeof(entry->dest))
+           && take_line(at, end, "id ", entry->id, sizeof(entry->id)) && take(at, end, EXPIRES)
+           && el_text_number(at, end, &entry->expires) && take(at, end, "\n");
 }
 
-bool el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry)
+size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry)
 {
+    const char *at = text;
+
     memset(entry, 0, sizeof(*entry));
-    if (take_all(text, len, entry) && entry->origin[0] && entry->path[0] == '/'
+    if (take_all(&at, text + len, entry) && entry->origin[0] && entry->path[0] == '/'
         && !el_url_pattern_fault(entry->match)) {
-        return true;
+        return (size_t)(at - text);
     }
     memset(entry, 0, sizeof(*entry));
-    return false;
+    return 0;
+}
+
+/* Bytes of the path's directory, with its last slash. */
+static size_t directory(const char *path)
+{
+    return (size_t)(strrchr(path, '/') - path) + 1;
 }
 
 bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b)
 {
-    return strcmp(a->origin, b->origin) == 0 && strcmp(a->path, b->path) == 0
-           && strcmp(a->match, b->match) == 0 && strcmp(a->dest, b->dest) == 0
-           && strcmp(a->id, b->id) == 0;
+    size_t len = directory(a->path);
+
+    return strcmp(a->origin, b->origin) == 0 && strcmp(a->match, b->match) == 0
+           && strcmp(a->dest, b->dest) == 0 && strcmp(a->id, b->id) == 0
+           && (!el_url_pattern_relative(a->match)
+               || (len == directory(b->path) && memcmp(a->path, b->path, len) == 0));
 }
 
 static bool has_word(const char *words, const char *word)

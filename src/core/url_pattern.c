@@ -277,11 +277,6 @@ static bool has_dot_segment(const char *pattern)
     return false;
 }
 
-static bool is_relative(const char *pattern)
-{
-    return pattern[0] != '/' && strncmp(pattern, "{/", 2) != 0;
-}
-
 static void add_directory(machine_t *m, const char *base)
 {
     const char *path_end = base + strcspn(base, "?");
@@ -310,7 +305,7 @@ static bool compile_path(machine_t *m, const char *pattern, const char *base)
         refuse(m, "it has no path");
     } else if (strstr(pattern, "://") || has_dot_segment(pattern)) {
         refuse(m, "it is a path, without a host and without the segments . and ..");
-    } else if (is_relative(pattern)) {
+    } else if (el_url_pattern_relative(pattern)) {
         add_directory(m, base);
     }
     take_component(m);
@@ -392,6 +387,11 @@ static bool run(const machine_t *m, const char *text, size_t len)
     return has(&now, m->count - 1);
 }
 
+bool el_url_pattern_relative(const char *pattern)
+{
+    return pattern[0] != '/' && strncmp(pattern, "{/", 2) != 0;
+}
+
 const char *el_url_pattern_fault(const char *pattern)
 {
     machine_t m;
@@ -410,21 +410,4 @@ bool el_url_pattern_match(const char *pattern, const char *base, const char *tar
 
     return compile_path(&m, pattern, base) && run(&m, target, len)
            && (m.at == m.end || (compile_query(&m) && run(&m, query, strlen(query))));
-}
-
-bool el_url_pattern_of(const char *target, char pattern[EL_URL_PATTERN_MOST + 1])
-{
-    bool in_query = false;
-    size_t len = 0;
-
-    /* What cannot be escaped is left, and no pattern. */
-    for (; *target && !strchr(":{}\\", *target) && len + 2 <= EL_URL_PATTERN_MOST; target++) {
-        if (*target == '*' || *target == '+' || (*target == '?' && in_query)) {
-            pattern[len++] = '\\';
-        }
-        in_query = in_query || *target == '?';
-        pattern[len++] = *target;
-    }
-    pattern[len] = '\0';
-    return !*target && pattern[0] == '/' && !el_url_pattern_fault(pattern);
 }

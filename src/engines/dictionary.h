@@ -13,7 +13,7 @@
 
 /*
  * So many times a dictionary serves in place of one for another level, which is prepared then: to
- * prepare it takes as long as some bodies, and most pages' last versions are used once.
+ * prepare it takes as long as some bodies, and many a last release is asked for only now and then.
  */
 #define EL_DICTIONARY_STANDS 8
 

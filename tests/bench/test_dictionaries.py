@@ -132,15 +132,6 @@ def test_dictionaries_are_chosen_for_many_pages_and_for_a_visit(monkeypatch):
         "large", "/0.dict", "small", "/1.dict")
 
 
-def test_an_edited_page_has_its_last_version_for_a_dictionary(tmp_path):
-    scale = types.SimpleNamespace(scale=types.SimpleNamespace(visits=1))
-    page = b"<title>a</title><p>b</p><p>c</p>"
-    case = cases.of_edit(scale, tmp_path, [manual.Page(f"/{number}", page) for number in range(10)])
-    step = case.steps[0]
-    assert step.body == (b"<title>a, edited</title><p>b</p>\n<p>This sentence is new.</p><p>c</p>")
-    assert step.dictionary((LARGE, LAST)).content == case.before[step.path] == page
-
-
 class Planted:
     """A server whose every response is the same."""
 

@@ -24,9 +24,7 @@ Header unset ETag
 Header unset Last-Modified
 """ + at("d", 'ElasticDictionary match="/pages/*"',
          'Header set Cache-Control "public, max-age=604800"') \
-    + at("pages", 'Header set Cache-Control "private, no-store"') \
-    + at("own", 'ElasticDictionary match="/own/*" revisit private=SID',
-         'Header set Cache-Control "private, max-age=0, stale-while-revalidate=600"')
+    + at("pages", 'Header set Cache-Control "private, no-store"')
 
 
 @pytest.fixture
@@ -36,16 +34,16 @@ def server(httpd):
     return made.start()
 
 
-def page(browser, path="/pages/page.html", body=PAGE):
+def page(browser):
     """The coding of the page, which is what it should be; past the browser's cache."""
-    answer = browser.get(path, reload=True)
-    assert (answer["status"], answer["text"].encode()) == (200, body), answer["status"]
+    answer = browser.get("/pages/page.html", reload=True)
+    assert (answer["status"], answer["text"].encode()) == (200, PAGE), answer["status"]
     return answer["coding"]
 
 
-def becomes(server, browser, path="/pages/page.html", body=PAGE):
+def becomes(server, browser):
     """A browser writes a dictionary when it finds time."""
-    server.wait_for(lambda: page(browser, path, body) == "dcz", 60, "a difference")
+    server.wait_for(lambda: page(browser) == "dcz", 60, "a difference")
 
 
 def forget(server, body):
@@ -71,16 +69,3 @@ def test_chromium_decodes_differences_whatever_becomes_of_the_server(server, tmp
         becomes(server, browser)
         forget(server, OTHER)
         assert page(browser) != "dcz"
-
-
-def test_chromium_has_private_pages_of_its_session(server, tmp_path):
-    path = "/own/page.html"
-    with Browser(server, tmp_path) as browser:
-        browser.get(path, cookie="SID=a11ce")
-        becomes(server, browser, path)
-        server.write("page.html", OTHER)
-        assert page(browser, path, OTHER) == "dcz"
-        server.write("page.html", DICT)
-        browser.get("/pages/page.html", cookie="SID=b0b")
-        assert page(browser, path, DICT) != "dcz"
-        assert not [file for file in store_of(server).iterdir()]

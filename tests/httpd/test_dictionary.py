@@ -4,11 +4,13 @@
 import gzip
 import hashlib
 import os
+import ssl
+import threading
 
 import pytest
 
-from kit import at, bodies, check, env
-from kit.dictionary import make_store, store_of
+from kit import at, bodies, check, client, env
+from kit.dictionary import field, make_store, store_of
 
 DICT = bodies.text(30_000)
 PAGE = bodies.html(20_000)
@@ -23,13 +25,12 @@ def name_of(body):
     return hashlib.sha256(body).hexdigest()
 
 
-def entries(server, body):
-    """What the folder says of the dictionary, by origin."""
-    found = {}
-    for file in store_of(server).glob(name_of(body) + ".*"):
-        lines = dict(line.partition(" ")[::2] for line in file.read_text().splitlines())
-        found[lines["origin"]] = lines
-    return found
+def entries(server, body, origin):
+    """What the folder says of the dictionary for the origin: a dict for each rule."""
+    texts = [text for file in store_of(server).glob(name_of(body) + ".*")
+             for text in file.read_text().split("elastic-dictionary 1\n")[1:]]
+    found = [dict(line.partition(" ")[::2] for line in text.splitlines()) for text in texts]
+    return [entry for entry in found if entry["origin"] == origin]
 
 
 # Below /NAME: what is set there, beside a rule and a lifetime of a week.
@@ -40,6 +41,7 @@ REFUSED = {
     "nocache": 'Header set Cache-Control "no-cache, max-age=60"',
     "forever": "Header unset Cache-Control",
     "zero": 'Header set Cache-Control "max-age=0"',
+    "stale": 'Header set Cache-Control "max-age=0, stale-while-revalidate=600"',
     "cookie": 'Header add Set-Cookie "a=b"',
     "error": 'Header always add Set-Cookie "a=b"',
     "varies": 'Header add Vary "Accept, Cookie"',
@@ -56,25 +58,30 @@ AddOutputFilter INCLUDES .shtml
     Options +Includes +ExecCGI
 </Directory>
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
-    + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK) \
+    + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK, "SetEnv ap_trust_cgilike_cl 1") \
     + at("siblings", RULE, WEEK, "ElasticPrecompressed On") \
     + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
-    + at("stale", RULE, 'Header set Cache-Control "max-age=0, stale-while-revalidate=600"') \
     + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
     + at("linked", 'ElasticDictionaryLink /d/dict.bin', 'Header set Link "</a>; rel=next"') \
-    + at("both", 'ElasticDictionaryLink /d/dict.bin', RULE, WEEK)
+    + at("pages") + at("both", 'ElasticDictionaryLink /d/dict.bin', RULE, WEEK)
 
-OWN = 'ElasticDictionary match="/own/*.html" revisit'
-CONFIG += at("own/fresh", 'Header set Cache-Control "max-age=60"') \
-    + at("own/stale", 'Header set Cache-Control "max-age=0, stale-while-revalidate=5"') \
-    + at("own/expires", 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
-    + at("own/public", 'Header set Cache-Control "public"') \
-    + at("own/private", 'Header set Cache-Control "private"') \
-    + at("own/nocache", 'Header set Cache-Control "no-cache"') + at("own", OWN)
-
+# Waits for the test, which makes the file `NAME` when it has seen what was written until then.
+AWAIT = """\
+def until_seen(name):
+    for turn in range(2000):
+        if os.path.exists(os.environ['KIT'] + '/docs/' + name):
+            return
+        time.sleep(.01)
+head('Content-Type: text/plain')
+"""
+PARTS = bodies.text(9000) + b"<the first part ends>", bodies.text(9001)
 CGI = {
     "slow.cgi": "head('Content-Type: text/plain')\nout('a' * 9000)\ntime.sleep(0.2)\n"
                 "out('b' * 9000)\n",
+    "parts.cgi": AWAIT + f"out({PARTS[0]!r})\nuntil_seen(os.environ['QUERY_STRING'])\n"
+                         f"out({PARTS[1]!r})\n",
+    "large.cgi": "head('Content-Type: text/plain')\nfor _ in range(9):\n    out('c' * 1000000)\n",
+    "short.cgi": "head('Content-Type: text/plain', 'Content-Length: 9000')\nout('d' * 8000)\n",
     "none.cgi": "head('Content-Type: text/plain', 'Status: 404')\nout('a' * 9000)\n",
 }
 
@@ -93,15 +100,17 @@ def server(httpd_shared):
 @pytest.mark.protocols("http/1.1", "tls", "h2")
 def test_a_dictionary_is_kept_and_given_out(server, protocol):
     port = server.port if protocol == "http/1.1" else server.tls_port
-    host = None if protocol == "h2" else {"Host": f"127.0.0.1:{port}"}
-    answer = server.get("/d/dict.bin", protocol=protocol, headers=host)
-    check.plain(answer, DICT, varies=False)
+    host = "127.0.0.1" if protocol == "h2" else f"127.0.0.1:{port}"
+    body, name = DICT + protocol.encode(), f"{protocol.replace('/', '')}.bin"
+    server.write(name, body)
+    answer = server.get(f"/d/{name}", protocol=protocol, headers={"Host": host})
+    check.plain(answer, body, varies=False)
     assert answer.headers["Use-As-Dictionary"] == 'match="/pages/*"'
-    kept = store_of(server) / name_of(DICT)
-    assert kept.read_bytes() == DICT and kept.stat().st_mode & 0o777 == 0o600
+    kept = store_of(server) / name_of(body)
+    assert kept.read_bytes() == body and kept.stat().st_mode & 0o777 == 0o600
     scheme = "http" if protocol == "http/1.1" else "https"
-    entry = entries(server, DICT)[f"{scheme}://127.0.0.1:{port}"]
-    assert entry["path"] == "/d/dict.bin" and entry["match"] == "/pages/*"
+    [entry] = entries(server, body, f"{scheme}://{host}")
+    assert entry["path"] == f"/d/{name}" and entry["match"] == "/pages/*"
     # Twice the lifetime that the browser counts.
     assert 2 * 604700 < int(entry["expires"]) - kept.stat().st_mtime < 2 * 604900 + 3600
 
@@ -126,23 +135,123 @@ def test_all_of_a_rule_is_given_out(server):
     answer = server.get("/full/dict.txt?a=b", headers={"Host": "LocalHost"})
     assert answer.headers["Use-As-Dictionary"] == (
         'match="*.txt", match-dest=("document" "script"), id="v 1\\""')
-    found = entries(server, DICT)["http://localhost"]
+    [found] = entries(server, DICT, "http://localhost")
     assert (found["path"], found["match"], found["match-dest"], found["id"]) == (
         "/full/dict.txt", "*.txt", "document script", 'v 1"')
 
 
-@pytest.mark.parametrize("place", ["stale", "expires"])
-def test_other_lifetimes_count(server, place):
-    assert "Use-As-Dictionary" in server.get(f"/{place}/dict.bin").headers
+def test_the_time_until_expires_is_a_lifetime(server):
+    assert "Use-As-Dictionary" in server.get("/expires/dict.bin").headers
 
 
 def test_a_body_that_comes_in_pieces_becomes_one(server):
     body = b"a" * 9000 + b"b" * 9000
-    answer = check.once(lambda: server.get("/d/slow.cgi", ae="gzip"),
-                        lambda answer: "Use-As-Dictionary" in answer.headers)
+    answer = server.get("/d/slow.cgi", ae="gzip")
     check.encoded(answer, "gzip", body)
     assert "Use-As-Dictionary" in answer.headers
     assert (store_of(server) / name_of(body)).read_bytes() == body
+
+
+@pytest.mark.protocols("http/1.1", "h2")
+@pytest.mark.parametrize("ae", ["gzip", None])
+@pytest.mark.parametrize("place", ["d", "plain"])
+def test_nothing_of_a_slow_body_is_withheld(server, place, ae, protocol):
+    """The first part arrives while the script waits for it to be seen."""
+    seen = f"seen-{place}-{ae}-{protocol}".replace("/", "")
+    host = {"Host": "localhost"} if protocol == "http/1.1" else None
+    with server.stream(f"/{place}/parts.cgi?{seen}", ae=ae, headers=host, protocol=protocol) as got:
+        assert got.headers["Use-As-Dictionary"] == 'match="/pages/*"'
+        got.wait_for(PARTS[0], 15)
+        server.write(seen, b"")
+        assert got.read_all() == b"".join(PARTS)
+    server.wait_for(lambda: (store_of(server) / name_of(b"".join(PARTS))).exists(), 30,
+                    "the dictionary")
+
+
+@pytest.mark.parametrize("path", ["large.cgi", "short.cgi"])
+def test_what_is_no_whole_body_is_a_hash_that_nobody_knows(server, path):
+    """Too large, or shorter than announced: the header says before what it is to become."""
+    answer = server.get(f"/plain/{path}")
+    assert "Use-As-Dictionary" in answer.headers
+    kept = store_of(server) / name_of(answer.raw)
+    answer = server.get("/pages/page.html", ae="gzip, dcz",
+                        headers={"Available-Dictionary": field(answer.raw)})
+    check.encoded(answer, "gzip", PAGE)
+    assert server.notes(answer)["elastic-dictionary"] == "unknown" and not kept.exists()
+
+
+def test_what_a_backend_breaks_off_is_no_dictionary(httpd, origin):
+    origin.route("/broken", lambda exchange: (
+        exchange.head(200, {"Content-Type": "text/plain", "Transfer-Encoding": "chunked"}),
+        exchange.send(b"2328\r\n" + PARTS[0][:9000] + b"\r\n"), exchange.reset()))
+    server = httpd("Elastic On\nElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n" + WEEK
+                   + f"\nProxyPass /broken {origin.url}/broken\n", modules=["proxy", "proxy_http"],
+                   start=False, allow_log=["AH01102|AH01110|AH00992|AH10292"])
+    make_store(server)
+    server.start()
+    answer = server.get("/broken")
+    assert "Use-As-Dictionary" in answer.headers and not answer.complete
+    assert not list(store_of(server).iterdir())
+
+
+def test_what_bodies_may_hold_bounds_the_copy(httpd):
+    """Beyond ElasticMaxMemory the body goes out as always, and is no dictionary."""
+    server = httpd("ElasticMaxMemory 1M\nElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n"
+                   + WEEK, files={"small.bin": DICT, "large.bin": bytes(2_000_000)}, start=False)
+    make_store(server)
+    server.start()
+    for path, body, kept in (("small.bin", DICT, True), ("large.bin", bytes(2_000_000), False),
+                             ("small.bin", DICT, True)):
+        answer = server.get(f"/{path}")
+        assert answer.raw == body and "Use-As-Dictionary" in answer.headers
+        assert (store_of(server) / name_of(body)).exists() == kept
+    server.wait_for(lambda: server.status()["ElasticMemory"] == "0", 30, "memory that nobody holds")
+
+
+def test_who_leaves_gives_the_copys_memory_back(httpd):
+    server = httpd("ElasticMaxMemory 64M\nElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n"
+                   + WEEK, cgi={"parts.cgi": CGI["parts.cgi"]}, start=False)
+    make_store(server)
+    server.start()
+
+    def memory():
+        return int(server.status()["ElasticMemory"])
+
+    with server.stream("/parts.cgi?seen") as got:
+        got.wait_for(PARTS[0], 15)
+        assert memory() > len(PARTS[0])
+    server.write("seen", b"")
+    server.wait_for(lambda: memory() == 0, 30, "memory that nobody holds")
+
+
+def test_what_is_kept_is_what_was_hashed(server):
+    """Though the file is written over all the time: INCLUDES hands over its pages as they are in
+    memory, which change with it."""
+    size, stop = 3_000_000, threading.Event()
+    file = server.write("live.shtml", b"0" * size)
+
+    def write_over():
+        with open(file, "r+b", buffering=0) as over:
+            for number in range(1_000_000):
+                if stop.is_set():
+                    return
+                os.pwrite(over.fileno(), b"%d" % (number % 10) * 100, number * 9973 % (size - 100))
+
+    writer = threading.Thread(target=write_over)
+    before = set(store_of(server).iterdir())
+    writer.start()
+    try:
+        for _ in range(10):
+            answer = server.get("/d/live.shtml")
+            assert "Use-As-Dictionary" in answer.headers and len(answer.raw) == size
+    finally:
+        stop.set()
+        writer.join()
+    made = [path for path in set(store_of(server).iterdir()) - before if "." not in path.name]
+    assert made
+    for path in made:
+        assert name_of(path.read_bytes()) == path.name
+        path.unlink()
 
 
 @pytest.mark.parametrize("place", sorted(REFUSED))
@@ -171,44 +280,34 @@ def test_other_responses_are_none(server, path, method, status):
     assert "Use-As-Dictionary" not in answer.headers
 
 
+@pytest.mark.parametrize("verify", ["optional", "optional_no_ca"])
+def test_who_has_a_client_certificate_gets_none(httpd, verify):
+    """Also where SSLUserName makes no user of it."""
+    server = httpd("ElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n" + WEEK
+                   + f"\nSSLVerifyClient {verify}\nSSLCACertificateFile {{root}}/tls.pem\n",
+                   files={"page.html": PAGE}, tls=True, start=False)
+    make_store(server)
+    server.start()
+
+    def get(certificate):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if certificate:
+            context.load_cert_chain(certificate)
+        with client.Connection(("127.0.0.1", server.tls_port)) as connection:
+            connection.sock = context.wrap_socket(connection.sock)
+            return connection.request("/page.html", headers={"Host": f"localhost:{server.tls_port}"})
+
+    answer = get(server.root / "tls.pem")
+    assert answer.raw == PAGE and "Use-As-Dictionary" not in answer.headers
+    assert not list(store_of(server).iterdir())
+    assert "Use-As-Dictionary" in get(None).headers
+
+
 def test_a_host_that_is_not_the_servers_has_none(server):
     answer = server.get("/d/page.html", protocol="tls", headers={"Host": "evil.example"})
     assert answer.raw == PAGE and "Use-As-Dictionary" not in answer.headers
     assert not (store_of(server) / name_of(PAGE)).exists()
-
-
-REVISIT = "max-age=0, proxy-revalidate, stale-while-revalidate=86400"
-
-
-@pytest.mark.parametrize("path,own,control", [
-    ("/own/page.html", "/own/page.html", REVISIT),
-    ("/own/page.html?a=b*", "/own/page.html?a=b\\\\*", REVISIT),
-    ("/own/fresh/page.html", "/own/fresh/page.html",
-     "max-age=60, proxy-revalidate, stale-while-revalidate=86400"),
-    ("/own/stale/page.html", "/own/stale/page.html", "max-age=0, stale-while-revalidate=5"),
-    ("/own/expires/page.html", "/own/expires/page.html",
-     "proxy-revalidate, stale-while-revalidate=86400"),
-])
-def test_a_page_is_the_dictionary_of_its_next_version(server, path, own, control):
-    answer = server.get(path, ae="gzip", headers={"Host": "revisit.localhost"})
-    check.encoded(answer, "gzip", PAGE)
-    assert answer.headers["Use-As-Dictionary"] == f'match="{own}"'
-    assert answer.headers["Cache-Control"] == control
-
-
-@pytest.mark.parametrize("path,headers,revisited", [
-    ("/own/page.html", {"Cookie": "a=b"}, False),
-    ("/own/public/page.html", {"Cookie": "a=b"}, True),
-    ("/own/private/page.html", {}, False), ("/own/nocache/page.html", {}, False),
-    ("/own/dict.txt", {}, False), ("/own/page.html?a:b", {}, False),
-    ("/own/page.html", {"Sec-Fetch-Mode": "navigate"}, True),
-    ("/own/page.html", {"Sec-Fetch-Mode": "cors"}, False),
-    ("/own/page.html", {"Authorization": "Basic YTpi"}, False)])
-def test_other_pages_are_no_dictionary_of_the_next_version(server, path, headers, revisited):
-    answer = server.get(path, headers={"Host": "revisit.localhost", **headers})
-    assert answer.status == 200
-    assert ("Use-As-Dictionary" in answer.headers) == revisited
-    assert ("stale-while" in answer.headers.get("Cache-Control", "")) == revisited
 
 
 def test_documents_name_the_dictionary(server):
@@ -258,8 +357,8 @@ def test_a_folder_that_is_not_there_is_a_warning(httpd):
 
 @pytest.mark.root
 def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
-    server = httpd("ElasticDictionaryStore {root}/dictionaries\n" + RULE + "\n" + WEEK,
-                   files={"page.html": PAGE}, start=False)
+    server = httpd('Elastic On\nElasticDictionaryStore {root}/dictionaries\n'
+                   'ElasticDictionary match="/*"\n' + WEEK, files={"page.html": PAGE}, start=False)
     store = make_store(server)
     os.chown(store, 0, 0)
     store.chmod(0o755)
@@ -269,9 +368,12 @@ def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
     server.start()
     for _ in range(3):
         answer = server.get("/page.html")
-        assert answer.raw == PAGE and "Use-As-Dictionary" not in answer.headers
+        assert answer.raw == PAGE and "Use-As-Dictionary" in answer.headers
     assert server.wait_log("Permission denied.*a dictionary cannot be kept")
     assert int(server.status()["ElasticDictionaryFaults"]) == 3
+    answer = server.get("/page.html", ae="gzip, dcz", headers={"Available-Dictionary": field(PAGE)})
+    check.encoded(answer, "gzip", PAGE)
+    assert server.notes(answer)["elastic-dictionary"] == "unknown"
 
 
 def test_the_folder_is_bounded(httpd):

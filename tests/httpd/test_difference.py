@@ -24,8 +24,10 @@ ElasticControl off
 """ + STORE + at("d", 'ElasticDictionary match="/pages/*"', WEEK) \
     + at("dest", 'ElasticDictionary match="/pages/*" match-dest="document"', WEEK) \
     + at("named", 'ElasticDictionary match="/pages/*" id="v 1"', WEEK) \
-    + at("own", 'ElasticDictionary match="/own/*" revisit') \
-    + at("pages/siblings", "ElasticPrecompressed On") \
+    + at("elsewhere", 'ElasticDictionary match="/other/*"', WEEK) + at("other") \
+    + at("pages/siblings", "ElasticPrecompressed On") + at("free") \
+    + at("pages/shared", "ElasticPrecompressed On",
+         'Header set Access-Control-Allow-Origin "https://a.example"') \
     + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
     + at("pages/off", "Elastic Off") \
     + at("pages", 'Header set Cache-Control "private, no-store"')
@@ -48,7 +50,8 @@ def server(httpd_shared):
     made = httpd_shared(CONFIG, records=("elastic", "deflate"), tls=True, h2=env.possible("h2"),
                         start=False,
                         files={"dict.html": DICT, "page.html": PAGE, "other.txt": OTHER,
-                               "small.html": SMALL, "page.html.gz": SIBLING})
+                               "small.html": SMALL, "page.html.gz": SIBLING},
+                        cgi={"inside.cgi": "head('Location: /free/page.html')\n"})
     make_store(made)
     made.start()
     for path in ("/d/dict.html", "/dest/other.txt"):
@@ -111,7 +114,7 @@ def test_a_field_that_comes_twice_is_none(server):
 OTHERS = [
     ("unknown", {"dictionary": b"never seen"}),
     ("unknown", {"Host": "localhost:1"}),
-    ("match", {"path": "/page.html"}),
+    ("match", {"path": "/other/page.html"}),
     ("dest", {"dictionary": OTHER, "Sec_Fetch_Dest": "script"}),
     ("id", {"Dictionary_ID": '"v 1"'}),
     ("malformed", {"Dictionary_ID": "v1"}),
@@ -166,6 +169,97 @@ def test_it_comes_before_a_precompressed_file(server, tmp_path):
         answer = ask(server, "/pages/siblings/page.html", **asked)
         assert (answer.coding, answer.raw) == ("gzip", SIBLING)
         assert answer.varies and answer.has_token("Vary", "Available-Dictionary")
+
+
+CORS = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors"}
+
+
+def test_so_it_does_for_another_sites_script_that_may_read_it(server, tmp_path):
+    """By a field that mod_headers sets, when the precompressed file was looked at already."""
+    path = "/pages/shared/page.html"
+    answer = ask(server, path, **CORS, Origin="https://a.example")
+    assert decoded(answer, DICT, tmp_path) == PAGE and note(server, answer) == "used"
+    for name in ("Available-Dictionary", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Origin"):
+        assert answer.has_token("Vary", name), answer
+    # Who may not read it has no use for the file, either.
+    answer = ask(server, path, **CORS, Origin="https://b.example")
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "cross-origin" and answer.has_token("Vary", "Origin")
+    # What no field of the response can permit is sent from the file.
+    asked = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"}
+    answer = ask(server, path, **asked)
+    assert (answer.coding, answer.raw) == ("gzip", SIBLING)
+    assert note(server, answer) == "cross-origin"
+
+
+def test_each_is_counted_once(server):
+    keys = [f"ElasticDictionaryAsked-{reason}" for reason in ("used", "cross-origin")]
+    for origin, grown in (("https://a.example", [1, 0]), ("https://b.example", [0, 1])):
+        before = server.status()
+        ask(server, "/pages/shared/page.html", **CORS, Origin=origin)
+        after = server.status()
+        assert [int(after[key]) - int(before[key]) for key in keys] == grown, origin
+
+
+def test_a_page_that_httpd_looks_up_elsewhere_is_a_difference(server, tmp_path):
+    """An internal redirect: the browser, which compares with the rule, knows nothing of it."""
+    answer = ask(server, "/pages/inside.cgi")
+    assert decoded(answer, DICT, tmp_path) == PAGE
+    assert answer.has_token("Vary", "Available-Dictionary")
+    answer = ask(server, "/free/inside.cgi")
+    check.encoded(answer, "gzip", PAGE)
+    assert not answer.has_token("Vary", "Available-Dictionary")
+
+
+def test_vary_is_not_on_a_dictionary_where_no_rule_names_the_path(server):
+    for asked in ({}, {"dictionary": None}, {"dictionary": OTHER}):
+        answer = ask(server, "/free/page.html", **asked)
+        check.encoded(answer, "gzip", PAGE)
+        assert not answer.has_token("Vary", "Available-Dictionary"), answer
+        assert note(server, answer) is None
+    # Where one does, whatever is asked.
+    seen = set()
+    first = ask(server)
+    for asked in ({}, {"dictionary": None}, {"dictionary": OTHER}, {"ae": None}, {"ae": "gzip"},
+                  {"If_None_Match": first.headers["ETag"]}, {"path": "/pages/siblings/page.html"},
+                  {"path": "/pages/siblings/page.html", "dictionary": None}):
+        answer = ask(server, **asked)
+        seen.add((answer.status, answer.coding))
+        assert answer.varies and answer.has_token("Vary", "Available-Dictionary"), asked
+    assert len(seen) == 4, seen
+
+
+def test_a_rule_that_is_gone_has_no_dictionaries(httpd, tmp_path):
+    """Its dictionaries are in the folder still; without it, no response there varies by them."""
+    def config(name):
+        return ("Elastic On\nElasticControl off\n" + STORE
+                + at("d", f'ElasticDictionary match="/{name}/*"', WEEK) + at("one") + at("two"))
+
+    server = httpd(config("one"), start=False, files={"dict.html": DICT, "page.html": PAGE})
+    make_store(server)
+    server.start()
+    learn(server)
+    assert decoded(ask(server, "/one/page.html"), DICT, tmp_path) == PAGE
+    server.configure(config("two"))
+    server.graceful()
+    learn(server)
+    for name, coding in (("one", "gzip"), ("two", "dcz")):
+        answer = ask(server, f"/{name}/page.html")
+        assert answer.coding == coding
+        assert answer.has_token("Vary", "Available-Dictionary") == (name == "two")
+
+
+def test_a_relative_rule_may_be_for_any_path(httpd, tmp_path):
+    server = httpd("Elastic On\nElasticControl off\n" + STORE
+                   + at("d", 'ElasticDictionary match="page*"', WEEK), start=False,
+                   files={"dict.html": DICT, "page.html": PAGE})
+    make_store(server)
+    server.start()
+    learn(server)
+    assert decoded(ask(server, "/d/page.html"), DICT, tmp_path) == PAGE
+    answer = ask(server, "/page.html")
+    check.encoded(answer, "gzip", PAGE)
+    assert note(server, answer) == "match" and answer.has_token("Vary", "Available-Dictionary")
 
 
 def test_vary_is_on_what_could_have_been_different(server):
@@ -231,6 +325,20 @@ def test_what_is_gone_from_the_folder_is_not_used(server, tmp_path):
     assert note(server, answer) == "unknown"
 
 
+def test_each_rule_that_gave_it_out_counts(server, tmp_path):
+    """The same bytes at two URLs, by two rules: what the second says does not end the first."""
+    body = bodies.text(24_000)
+    server.write("twice.html", body)
+    learn(server, "/d/twice.html")
+    for path in ("/dest/twice.html", "/elsewhere/twice.html", "/d/twice.html?utm_source=x"):
+        learn(server, path)
+    answer = ask(server, dictionary=body, Sec_Fetch_Dest="script")
+    assert decoded(answer, body, tmp_path) == PAGE
+    answer = ask(server, "/other/page.html", dictionary=body)
+    assert decoded(answer, body, tmp_path) == PAGE
+    assert note(server, ask(server, "/other/page.html")) == "match"
+
+
 def test_an_expired_one_is_not_used(server):
     body = bodies.text(26_000)
     server.write("old.html", body)
@@ -270,30 +378,16 @@ def test_virtual_hosts_do_not_share(httpd, tmp_path):
     make_store(server)
     server.start()
     learn(server, Host="one.localhost")
-    reasons = {host: note(server, ask(server, "/one/page.html", Host=host + ".localhost"))
+    reasons = {host: note(server, ask(server, f"/{host}/page.html", Host=host + ".localhost"))
                for host in ("one", "two", "three")}
     assert reasons == {"one": "used", "two": "unknown", "three": None}
     learn(server, Host="two.localhost")
-    assert note(server, ask(server, "/one/page.html", Host="two.localhost")) == "match"
+    assert ask(server, "/one/page.html", Host="two.localhost").coding == "gzip"
     answer = ask(server, "/two/page.html", Host="two.localhost")
     assert decoded(answer, DICT, tmp_path) == PAGE
     assert note(server, ask(server, "/one/page.html", Host="one.localhost")) == "used"
     alone = ask(server, "/page.html", Host="three.localhost")
     assert alone.coding == "gzip" and not alone.has_token("Vary", "Available-Dictionary")
-
-
-def test_a_page_that_is_seen_again_is_what_has_changed(server, tmp_path):
-    first = bodies.html(50_000)
-    edited = first.replace(b"</p>", b", edited</p>", 1) + b"<p>the end</p>"
-    server.write("seen.html", first)
-    learn(server, "/own/seen.html")
-    server.write("seen.html", edited)
-    learn(server, "/own/seen.html")
-    answer = ask(server, "/own/seen.html", dictionary=first)
-    assert decoded(answer, first, tmp_path) == edited
-    assert len(answer.raw) < 200 and "Use-As-Dictionary" in answer.headers
-    for path in ("/own/page.html", "/seen.html", "/own/seen.html/"):
-        assert note(server, ask(server, path, dictionary=first)) in ("match", None)
 
 
 def test_a_cache_in_front_gives_a_difference_to_who_has_its_dictionary(httpd, tmp_path):

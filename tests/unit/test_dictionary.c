@@ -23,7 +23,7 @@ START_TEST(an_entry_is_written_and_read)
     size_t len = el_dictionary_entry_write(&entry, text);
     el_dictionary_entry_t read;
 
-    ck_assert(el_dictionary_entry_parse(text, len, &read));
+    ck_assert_uint_eq(el_dictionary_entry_parse(text, len, &read), len);
     ck_assert_mem_eq(&read, &entry, sizeof(entry));
     for (size_t cut = 0; cut < len; cut++) {
         ck_assert_msg(!el_dictionary_entry_parse(text, cut, &read), "%zu of %zu bytes", cut, len);
@@ -45,7 +45,7 @@ START_TEST(the_longest_entry_has_room)
     memset(longest.id, 'i', sizeof(longest.id) - 1);
     len = el_dictionary_entry_write(&longest, text);
     ck_assert_uint_lt(len, sizeof(text));
-    ck_assert(el_dictionary_entry_parse(text, len, &read));
+    ck_assert_uint_eq(el_dictionary_entry_parse(text, len, &read), len);
     ck_assert_mem_eq(&read, &longest, sizeof(longest));
 }
 END_TEST
@@ -60,7 +60,6 @@ static const struct {
     {"another version", "elastic-dictionary 2\norigin https://a\n" REST, false},
     {"another order", HEAD REST "origin https://a\n", false},
     {"a line twice", HEAD "origin https://a\norigin https://a\n" REST, false},
-    {"more behind", HEAD "origin https://a\n" REST "\n", false},
     {"a control character", HEAD "origin https://\ra\n" REST, false},
     {"a path that is none", HEAD "origin https://a\npath d\nmatch /*\nmatch-dest \nid \nexpires 1\n",
      false},
@@ -75,9 +74,54 @@ START_TEST(what_is_no_entry_is_refused)
 {
     el_dictionary_entry_t read;
 
-    ck_assert_msg(el_dictionary_entry_parse(texts[_i].text, strlen(texts[_i].text), &read)
-                      == texts[_i].good,
+    size_t len = strlen(texts[_i].text);
+
+    ck_assert_msg(el_dictionary_entry_parse(texts[_i].text, len, &read)
+                      == (texts[_i].good ? len : 0),
                   "%s", texts[_i].guards);
+}
+END_TEST
+
+START_TEST(what_is_behind_an_entry_is_left)
+{
+    static const char both[] = HEAD "origin https://a\n" REST HEAD "origin https://b\n" REST;
+    size_t len = strlen(both) / 2;
+    el_dictionary_entry_t read;
+
+    ck_assert_uint_eq(el_dictionary_entry_parse(both, strlen(both), &read), len);
+    ck_assert_str_eq(read.origin, "https://a");
+    ck_assert_uint_eq(el_dictionary_entry_parse(both + len, len, &read), len);
+    ck_assert_str_eq(read.origin, "https://b");
+}
+END_TEST
+
+/* Whether two entries are for the same requests. */
+static const struct {
+    const char *guards;
+    const char *match;
+    const char *path, *other;
+    bool same;
+} pairs[] = {
+    {"another path", "/*", "/d/1", "/e/1", true},
+    {"another path of the same directory", "*.txt", "/d/1", "/d/2", true},
+    {"another directory", "*.txt", "/d/1", "/e/1", false},
+    {"a longer directory", "*.txt", "/d/1", "/d/d/1", false},
+    {"an absolute group", "{/a}?/*", "/d/1", "/e/1", true},
+};
+
+START_TEST(a_path_counts_where_the_pattern_is_relative)
+{
+    el_dictionary_entry_t a = entry, b;
+
+    strcpy(a.match, pairs[_i].match);
+    strcpy(a.path, pairs[_i].path);
+    b = a;
+    strcpy(b.path, pairs[_i].other);
+    b.expires++;
+    ck_assert_msg(el_dictionary_entry_same(&a, &b) == pairs[_i].same, "%s", pairs[_i].guards);
+    strcpy(b.path, a.path);
+    strcpy(b.id, "other");
+    ck_assert_msg(!el_dictionary_entry_same(&a, &b), "%s", pairs[_i].guards);
 }
 END_TEST
 
@@ -228,6 +272,8 @@ Suite *dictionary_suite(void)
     tcase_add_test(tc, an_entry_is_written_and_read);
     tcase_add_test(tc, the_longest_entry_has_room);
     tcase_add_loop_test(tc, what_is_no_entry_is_refused, 0, ROWS(texts));
+    tcase_add_test(tc, what_is_behind_an_entry_is_left);
+    tcase_add_loop_test(tc, a_path_counts_where_the_pattern_is_relative, 0, ROWS(pairs));
     tcase_add_test(tc, a_line_that_is_too_long_is_refused);
     tcase_add_loop_test(tc, a_dictionary_is_for_certain_requests, 0, ROWS(requests));
     tcase_add_test(tc, without_destinations_and_id_it_is_for_more);

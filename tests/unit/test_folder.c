@@ -87,6 +87,21 @@ static bool is_there(const uint8_t hash[EL_DICTIONARY_HASH])
     return bytes != NULL;
 }
 
+/* What the folder says of a request for `target` that names the dictionary. */
+static el_dictionary_reason_t find_for(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin,
+                                       const char *target, el_dictionary_entry_t *entry)
+{
+    el_dictionary_request_t request = {.origin = origin, .target = target, .now = now};
+
+    return el_folder_find(&folder, hash, &request, entry);
+}
+
+static bool is_found(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin,
+                     el_dictionary_entry_t *entry)
+{
+    return find_for(hash, origin, "/a", entry) == EL_DICTIONARY_USED;
+}
+
 static void name_of(const uint8_t hash[EL_DICTIONARY_HASH], char name[65])
 {
     for (int i = 0; i < EL_DICTIONARY_HASH; i++) {
@@ -121,7 +136,7 @@ START_TEST(a_dictionary_is_kept_under_its_hash)
     ck_assert_uint_eq(nbytes, 5000);
     ck_assert(!damaged && bytes[0] == 'a' && bytes[4999] == 'a');
     free(bytes);
-    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(is_found(hash, ORIGIN, &found));
     ck_assert_str_eq(found.match, "/*");
     ck_assert_uint_eq(found.expires, now + 1000);
 }
@@ -133,11 +148,11 @@ START_TEST(each_origin_has_its_own)
     el_dictionary_entry_t found;
 
     put('a', 100, ORIGIN, hash);
-    ck_assert(!el_folder_find(&folder, hash, "https://example.com", &found));
+    ck_assert(!is_found(hash, "https://example.com", &found));
     put('a', 100, "https://example.com", hash);
-    ck_assert(el_folder_find(&folder, hash, "https://example.com", &found));
+    ck_assert(is_found(hash, "https://example.com", &found));
     ck_assert_str_eq(found.origin, "https://example.com");
-    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(is_found(hash, ORIGIN, &found));
     ck_assert_int_eq(count(false), 3);
 }
 END_TEST
@@ -149,7 +164,7 @@ START_TEST(an_unknown_hash_is_not_found)
     size_t nbytes;
     bool damaged;
 
-    ck_assert(!el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(!is_found(hash, ORIGIN, &found));
     ck_assert_ptr_null(el_folder_read(&folder, hash, &nbytes, &damaged));
     ck_assert(!damaged);
 }
@@ -213,16 +228,16 @@ START_TEST(a_damaged_entry_is_none)
     put('a', 100, ORIGIN, hash);
     while ((file = readdir(dir)) != NULL) {
         if (strlen(file->d_name) > 64) {
-            int fd = openat(folder.fd, file->d_name, O_WRONLY | O_APPEND);
+            int fd = openat(folder.fd, file->d_name, O_WRONLY);
 
             ck_assert_int_eq(write(fd, "x", 1), 1);
             close(fd);
         }
     }
     closedir(dir);
-    ck_assert(!el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(!is_found(hash, ORIGIN, &found));
     put('a', 100, ORIGIN, hash);
-    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(is_found(hash, ORIGIN, &found));
 }
 END_TEST
 
@@ -235,17 +250,65 @@ START_TEST(an_entry_is_written_again_where_it_says_more)
     put('a', sizeof(bytes), ORIGIN, hash);
     memset(bytes, 'a', sizeof(bytes));
     ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
-    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(is_found(hash, ORIGIN, &found));
     ck_assert_uint_eq(found.expires, now + 1000);
     entry.expires = now + 5000;
     ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
-    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
+    ck_assert(is_found(hash, ORIGIN, &found));
     ck_assert_uint_eq(found.expires, now + 5000);
-    strcpy(entry.id, "new");
-    entry.expires = now + 10;
+    ck_assert_int_eq(count(false), 2);
+}
+END_TEST
+
+/* Gives the dictionary of 100 times `a` out for what `match` says. */
+static void give_out(const char *match, uint64_t expires, uint8_t hash[EL_DICTIONARY_HASH])
+{
+    el_dictionary_entry_t entry = entry_of(ORIGIN, expires);
+    char bytes[100];
+
+    memset(bytes, 'a', sizeof(bytes));
+    strcpy(entry.match, match);
+    ck_assert(el_folder_hash(bytes, sizeof(bytes), hash));
     ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
-    ck_assert(el_folder_find(&folder, hash, ORIGIN, &found));
-    ck_assert_str_eq(found.id, "new");
+}
+
+START_TEST(each_rule_has_its_own)
+{
+    uint8_t hash[EL_DICTIONARY_HASH];
+    el_dictionary_entry_t found;
+
+    give_out("/one/*", now + 1000, hash);
+    give_out("/two/*", now + 10, hash);
+    ck_assert_int_eq(find_for(hash, ORIGIN, "/one/a", &found), EL_DICTIONARY_USED);
+    ck_assert_str_eq(found.match, "/one/*");
+    ck_assert_uint_eq(found.expires, now + 1000);
+    ck_assert_int_eq(find_for(hash, ORIGIN, "/two/a", &found), EL_DICTIONARY_USED);
+    ck_assert_str_eq(found.match, "/two/*");
+    ck_assert_int_eq(find_for(hash, ORIGIN, "/three/a", &found), EL_DICTIONARY_MATCH);
+    ck_assert_int_eq(count(false), 2);
+    now += 10;
+    ck_assert_int_eq(find_for(hash, ORIGIN, "/one/a", &found), EL_DICTIONARY_USED);
+    ck_assert_int_eq(find_for(hash, ORIGIN, "/two/a", &found), EL_DICTIONARY_MATCH);
+}
+END_TEST
+
+START_TEST(of_many_rules_those_that_end_first_go)
+{
+    uint8_t hash[EL_DICTIONARY_HASH];
+    el_dictionary_entry_t found;
+    char text[32];
+
+    for (int i = 0; i < EL_FOLDER_ENTRIES + 2; i++) {
+        snprintf(text, sizeof(text), "/%c/*", 'a' + i);
+        /* The third and the fifth end first. */
+        give_out(text, now + (i == 2 || i == 4 ? 100 : 1000 + (uint64_t)i), hash);
+    }
+    for (int i = 0; i < EL_FOLDER_ENTRIES + 2; i++) {
+        snprintf(text, sizeof(text), "/%c/x", 'a' + i);
+        ck_assert_msg((find_for(hash, ORIGIN, text, &found) == EL_DICTIONARY_USED)
+                          == (i != 2 && i != 4), "%s", text);
+    }
+    ck_assert_int_eq(count(false), 2);
 }
 END_TEST
 
@@ -264,10 +327,10 @@ START_TEST(the_longest_unused_make_room)
     el_folder_touch(&folder, second);
     put('c', MOST / 2 - 100000, ORIGIN, third);
     ck_assert(!is_there(first));
-    ck_assert(!el_folder_find(&folder, first, ORIGIN, &found));
+    ck_assert(!is_found(first, ORIGIN, &found));
     ck_assert(is_there(second));
     ck_assert(is_there(third));
-    ck_assert(el_folder_find(&folder, third, ORIGIN, &found));
+    ck_assert(is_found(third, ORIGIN, &found));
     ck_assert_int_eq(count(false), 4);
 }
 END_TEST
@@ -293,6 +356,32 @@ START_TEST(what_was_never_finished_goes)
     ck_assert_int_eq(faccessat(folder.fd, old[1], F_OK, 0), 0);
     ck_assert_int_ne(faccessat(folder.fd, orphan, F_OK, 0), 0);
     ck_assert_int_eq(faccessat(folder.fd, "notes", F_OK, 0), 0);
+}
+END_TEST
+
+START_TEST(what_others_are_writing_stays)
+{
+    char names[2][64], text[8];
+    uint8_t hash[EL_DICTIONARY_HASH];
+
+    /* A process of another container may have this one's number, and share the folder. */
+    for (int i = 0; i < 2; i++) {
+        int fd;
+
+        snprintf(names[i], sizeof(names[i]), ".new-%ld-%d", (long)getpid(), i);
+        fd = openat(folder.fd, names[i], O_WRONLY | O_CREAT, 0600);
+        ck_assert_int_eq(write(fd, "others", 6), 6);
+        close(fd);
+    }
+    put('a', 100, ORIGIN, hash);
+    ck_assert(is_there(hash));
+    for (int i = 0; i < 2; i++) {
+        int fd = openat(folder.fd, names[i], O_RDONLY);
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(read(fd, text, sizeof(text)), 6);
+        close(fd);
+    }
 }
 END_TEST
 
@@ -357,8 +446,11 @@ Suite *folder_suite(void)
     tcase_add_test(tc, a_link_or_a_pipe_is_no_dictionary);
     tcase_add_test(tc, a_damaged_entry_is_none);
     tcase_add_test(tc, an_entry_is_written_again_where_it_says_more);
+    tcase_add_test(tc, each_rule_has_its_own);
+    tcase_add_test(tc, of_many_rules_those_that_end_first_go);
     tcase_add_test(tc, the_longest_unused_make_room);
     tcase_add_test(tc, what_was_never_finished_goes);
+    tcase_add_test(tc, what_others_are_writing_stays);
     tcase_add_test(tc, what_is_too_large_is_refused);
     tcase_add_test(tc, a_folder_that_is_gone_fails);
     tcase_add_test(tc, its_mode_says_who_may_write);

@@ -143,65 +143,12 @@ START_TEST(a_directory_that_is_too_long_matches_nothing)
 }
 END_TEST
 
-static const struct {
-    const char *guards;
-    const char *target;
-    const char *pattern; /* NULL: none */
-    const char *other;   /* that it does not match */
-} targets[] = {
-    {"a path", "/a/b.html", "/a/b.html", "/a/b.htm"},
-    {"the root", "/", "/", "/a"},
-    {"a query", "/a?b=c&d", "/a?b=c&d", "/a?b=c"},
-    {"what has a meaning in patterns", "/a*b+c?d*?e", "/a\\*b\\+c?d\\*\\?e", "/axb+c?d*?e"},
-    {"an escape", "/a%20b", "/a%20b", "/a b"},
-    {"a colon", "/a:b", NULL, NULL},
-    {"a group", "/{a}", NULL, NULL},
-    {"parentheses", "/a(1)", NULL, NULL},
-    {"no path", "*", NULL, NULL},
-    {"nothing", "", NULL, NULL},
-};
-
-START_TEST(a_pattern_is_made_for_one_url)
-{
-    const char *target = targets[_i].target, *wanted = targets[_i].pattern;
-    char pattern[EL_URL_PATTERN_MOST + 1];
-    bool made = el_url_pattern_of(target, pattern);
-
-    ck_assert_msg(made == (wanted != NULL), "%s", targets[_i].guards);
-    if (made) {
-        ck_assert_str_eq(pattern, wanted);
-        ck_assert_msg(el_url_pattern_match(pattern, "/", target), "%s", targets[_i].guards);
-        ck_assert_msg(!el_url_pattern_match(pattern, "/", targets[_i].other), "%s",
-                      targets[_i].guards);
-    }
-}
-END_TEST
-
-START_TEST(a_url_that_is_too_long_has_none)
-{
-    char target[EL_URL_PATTERN_MOST + 2], pattern[EL_URL_PATTERN_MOST + 1];
-
-    memset(target, 'a', sizeof(target));
-    target[0] = '/';
-    target[EL_URL_PATTERN_MOST + 1] = '\0';
-    ck_assert(!el_url_pattern_of(target, pattern));
-    target[EL_URL_PATTERN_MOST / 2] = '\0';
-    ck_assert(el_url_pattern_of(target, pattern));
-    memset(target + 1, '*', EL_URL_PATTERN_MOST / 2 - 1);
-    ck_assert(el_url_pattern_of(target, pattern));
-    memset(target + 1, '*', EL_URL_PATTERN_MOST);
-    ck_assert(!el_url_pattern_of(target, pattern));
-}
-END_TEST
-
 Suite *url_pattern_suite(void)
 {
     TCase *tc = tcase_create("url_pattern");
 
     tcase_add_loop_test(tc, a_pattern_matches, 0, ROWS(patterns));
     tcase_add_loop_test(tc, a_pattern_is_refused, 0, ROWS(faults));
-    tcase_add_loop_test(tc, a_pattern_is_made_for_one_url, 0, ROWS(targets));
-    tcase_add_test(tc, a_url_that_is_too_long_has_none);
     tcase_add_test(tc, no_pattern_takes_long);
     tcase_add_test(tc, a_directory_that_is_too_long_matches_nothing);
     return suite_of("url_pattern", tc);

@@ -7,11 +7,9 @@ from benchkit import tools
 from benchkit.dictionary import made, releases
 from dictionarykit import candidates
 
-# The dictionaries of a step: of a site, or what stood in this one's place before.
+# The dictionaries of a step: of a site, or the release before this one.
 LARGE, SMALL, LAST = "the best for many pages", "the best for a visit", "the last version"
-MANUAL, WIKI, EDIT = "documentation site", "dokuwiki", "the same page after an edit"
-
-EDITED = (b"</title>", b", edited</title>"), (b"</p>", b"</p>\n<p>This sentence is new.</p>")
+MANUAL, WIKI = "documentation site", "dokuwiki"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +31,6 @@ class Case:
     name: str
     visits: list  # of lists of Steps
     dest: str = "document"
-    before: dict = dataclasses.field(default_factory=dict)  # path -> what it has first
 
     @property
     def steps(self):
@@ -76,27 +73,6 @@ def of_site(run, site, name, pages, prefix):
     return Case(name, visits_of(visited, {LARGE: large, SMALL: small}))
 
 
-def edited(body):
-    for text, other in EDITED:
-        body = body.replace(text, other, 1)
-    return body
-
-
-def of_edit(run, site, pages):
-    """Each page is the dictionary of itself, edited; the server has given out the first one."""
-    visits, before = [], {}
-    chosen = apart(pages, run.scale.visits * made.PAGES)[0]
-    for place, page in enumerate(chosen):
-        path = f"/edited/{place}.html"
-        before[path] = page.body
-        step = Step(2 + place % made.PAGES, path, edited(page.body),
-                    {LAST: made.of_file(path, page.body)})
-        if place % made.PAGES == 0:
-            visits.append([])
-        visits[-1].append(step)
-    return Case(EDIT, visits, before=before)
-
-
 def of_release(site, release, old, new):
     path = f"/assets/{release.package}.{{}}.js"
     put(site, path.format(release.old), old)
@@ -107,8 +83,7 @@ def of_release(site, release, old, new):
 
 def make(run, site, pages, wiki_pages):
     """([Case], why releases are missing); there may be no pages of a wiki."""
-    found = [of_site(run, site, MANUAL, pages, "manual"),
-             of_edit(run, site, pages)]
+    found = [of_site(run, site, MANUAL, pages, "manual")]
     if wiki_pages:
         found.append(of_site(run, site, WIKI, wiki_pages, "wiki"))
     files, notes = releases.get(run)

@@ -2,12 +2,12 @@
 
 from benchkit import overhead, plot, stats, verdict
 from benchkit.dictionary import releases
-from benchkit.dictionary.cases import EDIT, MANUAL, WIKI
+from benchkit.dictionary.cases import MANUAL, WIKI
 from benchkit.dictionary.servers import (BR, DCB, DCZ, DCZ_HIGH, DCZ_SMALL, IDENTITY, SIBLING,
                                          STOCK)
 
 MOST_CPU, MOST_FIRST = 0.15, 1.01
-MOST = {MANUAL: 0.68, WIKI: 0.22, EDIT: 0.02}  # of br 5's bytes, from the second page on
+MOST = {MANUAL: 0.68, WIKI: 0.22}  # of br 5's bytes, from the second page on
 MOST_RELEASE = {releases.PATCH: 0.15, releases.MINOR: 0.35}  # of br 11's
 
 

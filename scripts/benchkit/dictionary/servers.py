@@ -8,7 +8,7 @@ import pwd
 
 from benchkit import fpm, sample, server, stats, tools
 from benchkit.dictionary import codecs
-from benchkit.dictionary.cases import LARGE, LAST, SMALL, put
+from benchkit.dictionary.cases import LARGE, LAST, SMALL
 from benchkit.setups import NOTHING, Setup, mod_deflate, ours
 
 MODULES = ("headers", *fpm.MODULES)
@@ -27,9 +27,6 @@ ElasticDictionaryStore "{folder}/dictionaries"
 <Location "/assets/">
     ElasticDictionary match="/assets/*" match-dest="script"
     Header set Cache-Control "public, max-age=31536000"
-</Location>
-<Location "/edited/">
-    ElasticDictionary match="/edited/*" match-dest="document" revisit
 </Location>
 <Location "/manual/">
     ElasticDictionaryLink "/dictionaries/manual-0.dict"
@@ -111,17 +108,10 @@ class Servers:
         return self.by_setup[way.setup]
 
     def learn(self, cases):
-        """The servers of dictionaries give them out; then files have what they are to have."""
-        for case in cases:
-            for path, body in case.before.items():
-                put(self.site, path, body)
+        """The servers of dictionaries give them out."""
         for setup, httpd in self.by_setup.items():
             if setup.coding == "dcz":
                 give_out(httpd, cases)
-        for case in cases:
-            for step in case.steps:
-                if step.path in case.before:
-                    put(self.site, step.path, step.body)
 
     def has_dcb(self, case):
         """Whether the module was built with a libbrotli that knows dictionaries."""

@@ -1,7 +1,7 @@
 """Compression dictionaries: bytes and CPU of each page over a visit, and what a browser gets.
 
-Sites whose pages have much in common, a page that is seen again after an edit, and releases of
-scripts, each of them beside gzip, br and zstd of this module, and mod_deflate.
+Sites whose pages have much in common, and releases of scripts, each of them beside gzip, br and
+zstd of this module, and mod_deflate.
 """
 
 import dataclasses

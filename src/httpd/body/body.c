@@ -117,7 +117,7 @@ static apr_status_t read_file(const apr_bucket *bucket, char *to, size_t nbytes)
     return rv;
 }
 
-static apr_status_t copy_bucket(apr_bucket *bucket, char *to, size_t room)
+apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room)
 {
     apr_size_t expected = bucket->length;
     const char *data;
@@ -146,7 +146,7 @@ static apr_status_t copy_all(apr_bucket_brigade *bb, el_whole_t *whole)
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); !APR_BUCKET_IS_EOS(e); e = APR_BUCKET_NEXT(e)) {
         apr_status_t rv = APR_BUCKET_IS_METADATA(e)
                               ? APR_SUCCESS
-                              : copy_bucket(e, (char *)whole->buffer + used, whole->nbytes - used);
+                              : el_body_copy(e, (char *)whole->buffer + used, whole->nbytes - used);
 
         if (rv != APR_SUCCESS) {
             return rv;

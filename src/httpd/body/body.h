@@ -31,6 +31,12 @@ void el_body_read_in_pieces(apr_bucket *bucket, apr_size_t nbytes);
 apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len,
                           apr_read_type_e mode);
 
+/*
+ * Copies the data of a bucket of known length, `room` at most, to `to`. A file is read without its
+ * bucket noticing; of any other, what cannot be had at once is in a bucket behind it afterwards.
+ */
+apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room);
+
 /* Deletes the data of a brigade; metadata buckets stay. */
 void el_body_drop(apr_bucket_brigade *bb);
 

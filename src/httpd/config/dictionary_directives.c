@@ -3,7 +3,6 @@
 #include "httpd/config/arguments.h"
 #include "httpd/config/settings.h"
 
-#include "elastic/cookie.h"
 #include "elastic/dictionary.h"
 #include "elastic/structured.h"
 
@@ -86,15 +85,17 @@ static const char *read_argument(cmd_parms *cmd, const char **args, el_dictionar
         rule->id = value;
         return fault_of_id(value);
     }
-    if ((value = take_value(cmd, args, "private")) != NULL) {
-        rule->cookie = value;
-        return el_cookie_name(value) ? NULL : "that is no name of a cookie";
+    return "there is no such argument";
+}
+
+static void add_rule(cmd_parms *cmd, const el_dictionary_rule_t *rule)
+{
+    el_server_t *server = el_server_config(cmd->server);
+
+    if (!server->dictionary_rules) {
+        server->dictionary_rules = apr_array_make(cmd->pool, 1, sizeof(rule));
     }
-    if (strcasecmp(ap_getword_conf(cmd->temp_pool, args), "revisit") != 0) {
-        return "there is no such argument";
-    }
-    rule->revisit = true;
-    return NULL;
+    APR_ARRAY_PUSH(server->dictionary_rules, const el_dictionary_rule_t *) = rule;
 }
 
 const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args)
@@ -117,11 +118,10 @@ const char *el_set_dictionary(cmd_parms *cmd, void *config, const char *args)
                                 cmd->cmd->name, at, fault, cmd->cmd->errmsg);
         }
     }
-    if (!rule->match || (rule->cookie && !rule->revisit)) {
+    if (!rule->match) {
         return el_refuse(cmd, args);
     }
-    el_server_config(cmd->server)->has_dictionaries = true;
-    el_server_config(cmd->server)->has_private_pages |= rule->cookie != NULL;
+    add_rule(cmd, rule);
     return NULL;
 }
 

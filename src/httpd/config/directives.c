@@ -33,10 +33,6 @@
 /* More than any machine has. */
 #define MEMORY_MAX (INT64_C(1) << 53)
 
-/* A page has an eighth of the memory at most; 32 bits hold 4G - 1. */
-#define DICTIONARY_MEMORY_MIN (INT64_C(1) << 20)
-#define DICTIONARY_MEMORY_MAX ((INT64_C(1) << 32) - 1)
-
 /* What shmcb takes, whose sizes have 32 bits. */
 #define STORE_MIN 8192
 #define STORE_MAX (INT64_C(4294967295) - 1)
@@ -429,19 +425,13 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
                      "Off, or match=\"PATTERN\", a URL pattern without regular expressions, and "
-                     "perhaps match-dest=\"DESTINATION ...\", id=\"TEXT\" and revisit: responses here "
-                     "become dictionaries; with revisit, each for its own next version; with revisit "
-                     "private=COOKIE, private pages for the session of that cookie, too"),
+                     "perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses here become "
+                     "dictionaries"),
     AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
                      "Off, or the URL of a dictionary that documents here name in a Link field"),
     AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,
                      "the path of the folder in which dictionaries are kept, and the bytes that they "
                      "may have, 1M or more; K, M or G may follow"),
-    VALUE("ElasticDictionaryMemory", RSRC_CONF,
-          "the bytes that private pages may have while they are dictionaries, 1048576 to 4294967295; K, "
-          "M or G may follow",
-          GLOBAL(EL_SERVER_DICTIONARY_MEMORY), .unit = EL_UNIT_BYTES,
-          .min = DICTIONARY_MEMORY_MIN, .max = DICTIONARY_MEMORY_MAX),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), .is_on = &el_settings_inflate),

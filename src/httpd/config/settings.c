@@ -51,7 +51,6 @@
 #define DEFAULT_CACHE_MAX_SIZE (1024 * 1024)
 
 /* Some thousand pages of 10 KB, or some hundred of 100 KB. */
-#define DEFAULT_DICTIONARY_MEMORY (32 * 1024 * 1024)
 static const el_cache_store_t default_cache_store = {
     .provider = "shmcb", .arguments = "(67108864)", .nbytes = 64 * 1024 * 1024,
 };
@@ -144,8 +143,12 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
 
     /* The other fields are global: httpd refuses their directives within <VirtualHost>. */
     el_values_merge(&to->values, &from->values);
-    to->has_dictionaries = to->has_dictionaries || from->has_dictionaries;
-    to->has_private_pages = to->has_private_pages || from->has_private_pages;
+    if (!to->dictionary_rules) {
+        to->dictionary_rules = from->dictionary_rules;
+    } else if (from->dictionary_rules) {
+        to->dictionary_rules =
+            apr_array_append(pool, to->dictionary_rules, from->dictionary_rules);
+    }
     return to;
 }
 
@@ -263,12 +266,6 @@ bool el_server_cache_shared(const el_server_t *server)
 size_t el_server_cache_max_size(const el_server_t *server)
 {
     return (size_t)el_value(&server->values, EL_SERVER_CACHE_MAX_SIZE, DEFAULT_CACHE_MAX_SIZE);
-}
-
-size_t el_server_dictionary_memory(const el_server_t *server)
-{
-    return (size_t)el_value(&server->values, EL_SERVER_DICTIONARY_MEMORY,
-                            DEFAULT_DICTIONARY_MEMORY);
 }
 
 el_cache_store_t el_server_cache_store(const el_server_t *server)

@@ -69,7 +69,6 @@ enum {
     EL_SERVER_CACHE_MAX_SIZE, /* bytes */
     EL_SERVER_IDLE,       /* ElasticIdle, millionths of the CPU */
     EL_SERVER_IDLE_TOP,   /* bool: beyond ElasticLevel's maximum */
-    EL_SERVER_DICTIONARY_MEMORY, /* bytes */
     EL_SERVER_VHOSTS,     /* names that have counts of their own */
     EL_SERVER_VALUES
 };
@@ -93,8 +92,6 @@ typedef struct {
     const char *match; /* el_url_pattern_fault() has none */
     const char *dest;  /* words between spaces; "": any */
     const char *id;    /* "": none */
-    bool revisit;      /* each response is one for its own URL, among those that match */
-    const char *cookie; /* with revisit: private pages, too, of the session that it names; or NULL */
 } el_dictionary_rule_t;
 
 typedef struct {
@@ -133,8 +130,8 @@ typedef struct {
     const el_cache_store_t *cache_store; /* NULL: not set */
     const char *cache_key; /* ElasticCacheKey; NULL: not set */
     const el_dictionary_store_t *dictionary_store; /* NULL: not set */
-    bool has_dictionaries; /* an ElasticDictionary stands somewhere in this server's configuration */
-    bool has_private_pages; /* one of them with `private` */
+    /* Of el_dictionary_rule_t *: each ElasticDictionary of this server's configuration; NULL: none. */
+    apr_array_header_t *dictionary_rules;
 } el_server_t;
 
 /*
@@ -236,9 +233,6 @@ size_t el_server_cache_max_size(const el_server_t *server);
 
 /* Where encodings are kept. */
 el_cache_store_t el_server_cache_store(const el_server_t *server);
-
-/* Bytes of private pages that are dictionaries. */
-size_t el_server_dictionary_memory(const el_server_t *server);
 
 /*
  * The share (0 … 1) of the CPU that improving kept encodings may use; `top`: up to the coding's

@@ -3,7 +3,6 @@
 #include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/folder.h"
-#include "httpd/dictionary/private.h"
 #include "httpd/state/shared.h"
 
 #include "host/clock.h"
@@ -42,7 +41,7 @@ static void complain(int error, const char *what)
 static bool any_server_has_dictionaries(const server_rec *server)
 {
     for (; server; server = server->next) {
-        if (el_server_of(server)->has_dictionaries) {
+        if (el_server_of(server)->dictionary_rules) {
             return true;
         }
     }
@@ -95,29 +94,15 @@ static apr_status_t close_folder(void *unused)
     return APR_SUCCESS;
 }
 
-static bool any_server_has_private_pages(const server_rec *server)
-{
-    for (; server; server = server->next) {
-        if (el_server_of(server)->has_private_pages) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
 {
-    const el_server_t *server = el_server_of(main_server);
-    const el_dictionary_store_t *store = server->dictionary_store;
-    size_t memory = 0;
+    const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
 
     folder.fd = -1;
     if (store && el_folder_built_in() && el_folder_open(&folder, store->folder, store->most)) {
         path = store->folder;
         apr_pool_cleanup_register(pconf, NULL, close_folder, apr_pool_cleanup_null);
-        memory = any_server_has_private_pages(main_server) ? el_server_dictionary_memory(server) : 0;
     }
-    el_private_open(memory, main_server);
 }
 
 bool el_dictionaries_are_open(void)
@@ -127,21 +112,15 @@ bool el_dictionaries_are_open(void)
 
 size_t el_dictionaries_most(void)
 {
-    return EL_FOLDER_FILE_MOST;
+    return el_folder_file_most(&folder);
 }
 
-bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const char *session, const void *bytes,
-                          size_t nbytes)
+bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
 
     if (!el_folder_hash(bytes, nbytes, hash)) {
         return false;
-    }
-    if (session) {
-        const el_private_name_t name = {session, entry->origin, hash};
-
-        return el_private_put(&name, entry, bytes, nbytes);
     }
     if (!el_folder_put(&folder, hash, bytes, nbytes, entry)) {
         complain(errno, "a dictionary cannot be kept");
@@ -172,15 +151,9 @@ el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
                                             const el_dictionary_request_t *request,
                                             el_dictionary_entry_t *entry)
 {
-    const el_private_name_t page = {name->session, name->origin, name->hash};
-    bool is_private = name->session && el_private_find(&page, entry);
-    el_dictionary_reason_t reason;
+    el_dictionary_reason_t reason = el_folder_find(&folder, name->hash, request, entry);
 
-    if (!is_private && !el_folder_find(&folder, name->hash, name->origin, entry)) {
-        return EL_DICTIONARY_UNKNOWN;
-    }
-    reason = el_dictionary_entry_fits(entry, request);
-    if (reason == EL_DICTIONARY_USED && !is_private) {
+    if (reason == EL_DICTIONARY_USED) {
         el_folder_touch(&folder, name->hash);
     }
     return reason;
@@ -189,7 +162,6 @@ el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
 el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name, el_coding_t coding,
                                                int level, el_dictionary_t **dictionary)
 {
-    const el_private_name_t page = {name->session, name->origin, name->hash};
     el_dictionary_bytes_t whole = {.hash = name->hash};
     uint8_t *bytes;
 
@@ -197,10 +169,7 @@ el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name,
     if (*dictionary) {
         return EL_DICTIONARY_USED;
     }
-    bytes = name->session ? el_private_read(&page, &whole.nbytes) : NULL;
-    if (!bytes) {
-        bytes = read_folder(name->hash, &whole.nbytes);
-    }
+    bytes = read_folder(name->hash, &whole.nbytes);
     if (!bytes) {
         return EL_DICTIONARY_UNKNOWN;
     }

@@ -26,18 +26,13 @@ bool el_dictionaries_are_open(void);
 /* Bytes of the largest dictionary. */
 size_t el_dictionaries_most(void);
 
-/*
- * Keeps the `nbytes` as a dictionary that is given out as `entry` says: in the folder; or in memory,
- * for `session` alone (private.h), where that is not NULL. False: it must not be.
- */
-bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const char *session, const void *bytes,
-                          size_t nbytes);
+/* Keeps the `nbytes` as a dictionary that is given out as `entry` says. False: it must not be. */
+bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes);
 
 /* A dictionary that a request names. */
 typedef struct {
     uint8_t hash[EL_DICTIONARY_HASH]; /* its SHA-256 */
     const char *origin;               /* the request's */
-    const char *session;              /* whose private pages are looked among, too; NULL: nobody's */
 } el_dictionary_name_t;
 
 /*

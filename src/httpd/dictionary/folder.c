@@ -15,10 +15,17 @@
 
 #ifdef ELASTIC_WITH_CRYPTO
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 #endif
 
 /* A use is noted where none was within so many seconds: dictionaries live for days. */
 #define USE_NOTED 3600
+
+/* Bytes of the random part of a name under which a file is written: no two are ever the same. */
+#define UNFINISHED_RANDOM 16
+
+/* Bytes of all entries of one dictionary and origin. */
+#define ENTRIES_NBYTES (EL_FOLDER_ENTRIES * EL_DICTIONARY_TEXT_MOST)
 
 /* Entries are written again where they last a quarter longer: not at each request. */
 #define IS_LONGER(new, old, now) ((new) > (old) && ((new) - (old)) * 4 > (new) - (now))
@@ -35,6 +42,11 @@ bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY
     return EVP_Digest(bytes, nbytes, hash, NULL, EVP_sha256(), NULL) == 1;
 }
 
+static bool draw(uint8_t *bytes, size_t nbytes)
+{
+    return RAND_bytes(bytes, (int)nbytes) == 1;
+}
+
 #else
 
 bool el_folder_built_in(void)
@@ -47,6 +59,13 @@ bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY
     (void)bytes;
     (void)nbytes;
     memset(hash, 0, EL_DICTIONARY_HASH);
+    errno = ENOSYS;
+    return false;
+}
+
+static bool draw(uint8_t *bytes, size_t nbytes)
+{
+    memset(bytes, 0, nbytes);
     errno = ENOSYS;
     return false;
 }
@@ -85,8 +104,15 @@ bool el_folder_open(el_folder_t *folder, const char *path, uint64_t most)
     folder->most = most;
     /* The first dictionary of a process looks at what is there. */
     atomic_init(&folder->added, most);
-    atomic_init(&folder->serial, 0);
     return folder->fd >= 0;
+}
+
+size_t el_folder_file_most(const el_folder_t *folder)
+{
+    /* With its entry, and what the blocks of both are rounded up by, it stays after a sweep. */
+    uint64_t room = EL_SWEPT(folder->most) - 2 * EL_SWEEP_BLOCK;
+
+    return room < EL_FOLDER_FILE_MOST ? (size_t)room : EL_FOLDER_FILE_MOST;
 }
 
 bool el_folder_may_write(const el_folder_t *folder, unsigned user, unsigned group)
@@ -123,16 +149,21 @@ static bool write_all(int fd, const char *bytes, size_t nbytes)
     return true;
 }
 
-/* Writes a file under another name, and renames it; errno is that of what failed. */
-static bool write_file(el_folder_t *folder, const char *name, const void *bytes, size_t nbytes)
+/*
+ * Writes a file under another name, and renames it; errno is that of what failed. The name is random:
+ * other containers that share the folder have processes of the same number.
+ */
+static bool write_file(const el_folder_t *folder, const char *name, const void *bytes, size_t nbytes)
 {
-    char unfinished[64];
-    unsigned serial = atomic_fetch_add(&folder->serial, 1);
+    char unfinished[sizeof(EL_UNFINISHED) + 2 * UNFINISHED_RANDOM] = EL_UNFINISHED;
+    uint8_t random[UNFINISHED_RANDOM];
     bool good;
     int fd, error;
 
-    snprintf(unfinished, sizeof(unfinished), EL_UNFINISHED "%ld-%u", (long)getpid(), serial);
-    unlinkat(folder->fd, unfinished, 0);
+    if (!draw(random, sizeof(random))) {
+        return false;
+    }
+    write_digits(random, 2 * sizeof(random), unfinished + strlen(EL_UNFINISHED));
     fd = openat(folder->fd, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return false;
@@ -181,51 +212,134 @@ static size_t read_all(int fd, char *bytes, size_t most)
     return nbytes;
 }
 
-bool el_folder_find(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
-                    const char *origin, el_dictionary_entry_t *entry)
+/* The text of all entries of the dictionary for `origin`; NULL where there is none. */
+static char *read_entries(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
+                          const char *origin, size_t *len)
 {
-    char name[EL_ENTRY_NAME_ROOM], text[EL_DICTIONARY_TEXT_MOST + 1];
+    char name[EL_ENTRY_NAME_ROOM], *text = NULL;
     struct stat info;
-    size_t len;
     int fd;
 
     if (!name_entry(hash, origin, name)) {
-        return false;
+        return NULL;
     }
     fd = open_file(folder, name, &info);
     if (fd < 0) {
-        return false;
+        return NULL;
     }
-    len = read_all(fd, text, sizeof(text));
+    if (info.st_size > 0 && info.st_size <= ENTRIES_NBYTES) {
+        text = malloc((size_t)info.st_size);
+        *len = text ? read_all(fd, text, (size_t)info.st_size) : 0;
+    }
     close(fd);
-    /* Few digits of the origin are in the name. */
-    return el_dictionary_entry_parse(text, len, entry) && strcmp(entry->origin, origin) == 0;
+    return text;
 }
 
-/* Whether what is there says the same, and lasts about as long. */
-static bool is_kept(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
-                    const el_dictionary_entry_t *entry)
+el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
+                                      const uint8_t hash[EL_DICTIONARY_HASH],
+                                      const el_dictionary_request_t *request,
+                                      el_dictionary_entry_t *entry)
+{
+    el_dictionary_reason_t reason = EL_DICTIONARY_UNKNOWN;
+    size_t len = 0, taken;
+    char *text = read_entries(folder, hash, request->origin, &len);
+
+    for (size_t at = 0; at < len && reason != EL_DICTIONARY_USED; at += taken) {
+        el_dictionary_reason_t fits;
+
+        taken = el_dictionary_entry_parse(text + at, len - at, entry);
+        if (taken == 0) {
+            break;
+        }
+        /* Few digits of the origin are in the file's name: it may be another's. */
+        fits = el_dictionary_entry_fits(entry, request);
+        reason = fits == EL_DICTIONARY_USED || fits > reason ? fits : reason;
+    }
+    free(text);
+    return reason;
+}
+
+/* An entry in the text of several. */
+typedef struct {
+    const char *text;
+    size_t len;
+    uint64_t expires;
+} written_t;
+
+/* Entries that stay beside a new one: what ends last. */
+typedef struct {
+    written_t entries[EL_FOLDER_ENTRIES - 1];
+    size_t count;
+} others_t;
+
+static void add_other(others_t *others, written_t entry)
+{
+    written_t *first = others->entries;
+
+    if (others->count < EL_FOLDER_ENTRIES - 1) {
+        others->entries[others->count++] = entry;
+        return;
+    }
+    for (size_t i = 1; i < others->count; i++) {
+        first = others->entries[i].expires < first->expires ? &others->entries[i] : first;
+    }
+    *first = entry.expires > first->expires ? entry : *first;
+}
+
+/* The others of `len` bytes of text; false where they have what says the same, and lasts as long. */
+static bool find_others(const char *text, size_t len, const el_dictionary_entry_t *entry,
+                        others_t *others)
 {
     uint64_t now = (uint64_t)time(NULL);
-    el_dictionary_entry_t kept = {0};
+    el_dictionary_entry_t one;
+    size_t taken;
 
-    return el_folder_find(folder, hash, entry->origin, &kept)
-           && el_dictionary_entry_same(&kept, entry)
-           && !IS_LONGER(entry->expires, kept.expires, now);
+    others->count = 0;
+    for (size_t at = 0; at < len && (taken = el_dictionary_entry_parse(text + at, len - at, &one)) > 0;
+         at += taken) {
+        if (el_dictionary_entry_same(&one, entry)) {
+            if (!IS_LONGER(entry->expires, one.expires, now)) {
+                return false;
+            }
+        } else if (strcmp(one.origin, entry->origin) == 0 && one.expires > now) {
+            add_other(others, (written_t){text + at, taken, one.expires});
+        }
+    }
+    return true;
+}
+
+static bool write_entries(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
+                          const el_dictionary_entry_t *entry, const others_t *others)
+{
+    char name[EL_ENTRY_NAME_ROOM], *text = malloc(ENTRIES_NBYTES);
+    size_t len;
+    bool good;
+
+    if (!text) {
+        return false;
+    }
+    len = el_dictionary_entry_write(entry, text);
+    for (size_t i = 0; i < others->count; i++) {
+        memcpy(text + len, others->entries[i].text, others->entries[i].len);
+        len += others->entries[i].len;
+    }
+    atomic_fetch_add(&folder->added, EL_SWEEP_BLOCK);
+    good = name_entry(hash, entry->origin, name) && write_file(folder, name, text, len);
+    free(text);
+    return good;
 }
 
 static bool put_entry(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                       const el_dictionary_entry_t *entry)
 {
-    char name[EL_ENTRY_NAME_ROOM], text[EL_DICTIONARY_TEXT_MOST];
-    size_t len;
+    others_t others;
+    size_t len = 0;
+    char *text = read_entries(folder, hash, entry->origin, &len);
+    bool good = !find_others(text, len, entry, &others)
+                || write_entries(folder, hash, entry, &others);
 
-    if (is_kept(folder, hash, entry)) {
-        return true;
-    }
-    len = el_dictionary_entry_write(entry, text);
-    atomic_fetch_add(&folder->added, EL_SWEEP_BLOCK);
-    return name_entry(hash, entry->origin, name) && write_file(folder, name, text, len);
+    free(text);
+    return good;
 }
 
 bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], const void *bytes,
@@ -234,7 +348,7 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
     char name[EL_FOLDER_NAME_ROOM];
     struct stat info;
 
-    if (nbytes == 0 || nbytes > EL_FOLDER_FILE_MOST || nbytes + 2 * EL_SWEEP_BLOCK > EL_SWEPT(folder->most)) {
+    if (nbytes == 0 || nbytes > el_folder_file_most(folder)) {
         errno = EFBIG;
         return false;
     }

@@ -1,35 +1,21 @@
 #include "httpd/filters/dictionary.h"
 
 #include "httpd/base/filter_names.h"
-#include "httpd/body/body.h"
+#include "httpd/body/copy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
-#include "httpd/response/session.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/dictionary.h"
 #include "elastic/structured.h"
-#include "host/clock.h"
 
 #include "apr_date.h"
 #include "apr_strings.h"
+#include "http_ssl.h"
 #include "util_filter.h"
-
-/*
- * How long the end of a body is waited for. It is one that the operator has named, which a browser
- * fetches when it has nothing else to do.
- */
-#define PATIENCE 10000000 /* µs */
-
-/*
- * With `revisit`: how long a browser may use a page for the next version's difference. It asks for the
- * page at each visit: by max-age=0 it knows that what it has is old. Caches in between are to ask, too.
- */
-#define REVISITED 86400 /* seconds */
-#define REVISIT_STALE "proxy-revalidate, stale-while-revalidate=86400"
 
 /*
  * Of a member's name, its quotes and what is between members; and each character of a value may be
@@ -37,15 +23,12 @@
  */
 #define FIELD_ROOM (2 * (EL_MATCH_ROOM + EL_DEST_ROOM + EL_ID_ROOM) + 256)
 
-/* Of one response. */
+/* A response that is given out as a dictionary. */
 typedef struct {
-    const el_dictionary_rule_t *rule;
-    const char *origin;
-    const char *session; /* whose private page it is; NULL: anyone's */
-    uint64_t lifetime; /* seconds for which the browser uses the dictionary; 0: not at all */
-    uint64_t seen;     /* bytes of the body */
-    uint64_t until;    /* its end is waited for: µs of el_clock_usec() */
-    apr_bucket_brigade *held;
+    el_dictionary_entry_t entry;
+    bool length_known;
+    uint64_t length; /* bytes of the body, as announced */
+    el_copy_t *copy;
 } making_t;
 
 static ap_filter_rec_t *record;
@@ -59,46 +42,15 @@ static uint64_t seconds_until_expires(const request_rec *r)
     return at > r->request_time ? (uint64_t)apr_time_sec(at - r->request_time) : 0;
 }
 
-/*
- * Whether a page is visited: there a browser asks anew, however stale a page it may show. What a
- * script asks for, or a page's part, may be shown as it was, without any request.
- */
-static bool is_visit(const request_rec *r)
-{
-    const char *mode = apr_table_get(r->headers_in, "Sec-Fetch-Mode");
-
-    return !mode || strcmp(mode, "navigate") == 0;
-}
-
-/*
- * How long a browser that shares with nobody uses the response; 0: it may not, or none says. To
- * revisit a page, it is let do so for longer.
- */
-static uint64_t lifetime_of(request_rec *r, const el_dictionary_rule_t *rule)
+/* How long a browser that shares with nobody uses the response; 0: it may not, or none says. */
+static uint64_t lifetime_of(request_rec *r)
 {
     el_cache_control_t control = el_fields_cache_control(r);
 
     if (control.no_store || control.no_cache) {
         return 0;
     }
-    return (control.has_max_age ? control.max_age : seconds_until_expires(r)) + control.stale
-           + (rule->revisit && control.stale == 0 && is_visit(r) ? REVISITED : 0);
-}
-
-/* Says so to the browser; and of a private page, that it is one. */
-static void allow_revisits(request_rec *r, bool is_private)
-{
-    el_cache_control_t control = el_fields_cache_control(r);
-
-    if (is_private && !control.only_mine) {
-        apr_table_mergen(r->headers_out, "Cache-Control", "private");
-    }
-    if (!control.has_max_age && !el_field(r, "Expires")) {
-        apr_table_mergen(r->headers_out, "Cache-Control", "max-age=0");
-    }
-    if (control.stale == 0 && is_visit(r)) {
-        apr_table_mergen(r->headers_out, "Cache-Control", REVISIT_STALE);
-    }
+    return control.has_max_age ? control.max_age : seconds_until_expires(r);
 }
 
 static bool has_token(request_rec *r, const char *name, const char *token)
@@ -108,34 +60,28 @@ static bool has_token(request_rec *r, const char *name, const char *token)
     return lines && ap_find_token(r->pool, lines, token);
 }
 
-/* Whether nothing that the client has sent, or is, may have a part in the body. */
-static bool is_for_anyone(request_rec *r, const el_dictionary_rule_t *rule)
+/*
+ * Whether the client has shown a certificate: without SSLUserName it makes no user, and scripts may
+ * tell people apart by it nonetheless.
+ */
+static bool has_certificate(request_rec *r)
 {
-    /* Of pages in general nobody has said that they are the same for who has a cookie. */
-    if (rule->revisit && apr_table_get(r->headers_in, "Cookie")
-        && !has_token(r, "Cache-Control", "public")) {
+    const char *verified;
+
+    if (!ap_ssl_conn_is_ssl(r->connection)) {
         return false;
     }
-    return !r->user && !el_fields_cache_control(r).only_mine && !has_token(r, "Vary", "Cookie");
+    verified = ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_VERIFY");
+    return verified && *verified && strcmp(verified, "NONE") != 0;
 }
 
-/*
- * Whether the body is known to be for anyone, `*session` is NULL then, or for who has a cookie, which
- * is in `*session`.
- */
-static bool find_readers(request_rec *r, const el_dictionary_rule_t *rule, const char **session)
+/* Whether nothing that the client has sent, or is, may have a part in the body. */
+static bool is_for_anyone(request_rec *r)
 {
-    *session = NULL;
-    if (apr_table_get(r->headers_in, "Authorization") || el_field(r, "Set-Cookie")
-        || el_field(r, "Set-Cookie2") || has_token(r, "Vary", "*")
-        || has_token(r, "Vary", "Authorization")) {
-        return false;
-    }
-    if (is_for_anyone(r, rule)) {
-        return true;
-    }
-    *session = has_token(r, "Cache-Control", "public") ? NULL : el_session_of(r);
-    return *session != NULL;
+    return !r->user && !has_certificate(r) && !apr_table_get(r->headers_in, "Authorization")
+           && !el_fields_cache_control(r).only_mine && !el_field(r, "Set-Cookie")
+           && !el_field(r, "Set-Cookie2") && !has_token(r, "Vary", "Cookie")
+           && !has_token(r, "Vary", "Authorization") && !has_token(r, "Vary", "*");
 }
 
 static bool is_document(const request_rec *r)
@@ -169,67 +115,27 @@ static bool is_sibling(request_rec *r)
     return el_request_of(r)->claimed && r->finfo.filetype == APR_REG;
 }
 
-/* NULL where the response does not become a dictionary, whatever its body. */
-static making_t *begin(request_rec *r)
-{
-    const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
-    const char *origin = el_origin_of(r), *session;
-    making_t *making;
-    uint64_t lifetime, length;
-
-    if (!origin) {
-        return NULL;
-    }
-    add_link(r);
-    if (!rule || r->status != HTTP_OK || r->method_number != M_GET || r->header_only
-        || el_request_has_range(r) || (el_fields_encoded(r) && !is_sibling(r))
-        || !find_readers(r, rule, &session)
-        || (el_fields_length(r, &length) && length > el_dictionaries_most())) {
-        return NULL;
-    }
-    lifetime = lifetime_of(r, rule);
-    if (!lifetime) {
-        return NULL;
-    }
-    making = apr_pcalloc(r->pool, sizeof(*making));
-    making->rule = rule;
-    making->origin = origin;
-    making->session = session;
-    making->lifetime = lifetime;
-    making->until = el_clock_usec() + PATIENCE;
-    return making;
-}
-
-/* For which URLs it is; false where it is none. */
-static bool match(const el_dictionary_rule_t *rule, const char *target, el_dictionary_entry_t *entry)
-{
-    if (rule->revisit) {
-        return el_url_pattern_match(rule->match, entry->path, target)
-               && el_url_pattern_of(target, entry->match);
-    }
-    apr_cpystrn(entry->match, rule->match, sizeof(entry->match));
-    return true;
-}
-
 /*
  * False where a text is too long. A browser may use a dictionary for somewhat longer than it was
  * given out for: after a 304 it begins to count anew.
  */
-static bool describe(const request_rec *r, const making_t *making, el_dictionary_entry_t *entry)
+static bool describe(request_rec *r, const el_dictionary_rule_t *rule, el_dictionary_entry_t *entry)
 {
     const char *target = el_origin_target(r);
     size_t len = strcspn(target, "?");
+    uint64_t lifetime = lifetime_of(r);
 
-    memset(entry, 0, sizeof(*entry));
-    if (len >= sizeof(entry->path)) {
+    if (lifetime == 0 || len >= sizeof(entry->path)) {
         return false;
     }
     memcpy(entry->path, target, len);
-    apr_cpystrn(entry->origin, making->origin, sizeof(entry->origin));
-    apr_cpystrn(entry->dest, making->rule->dest, sizeof(entry->dest));
-    apr_cpystrn(entry->id, making->rule->id, sizeof(entry->id));
-    entry->expires = (uint64_t)apr_time_sec(r->request_time) + 2 * making->lifetime;
-    return el_structured_can_hold(entry->path) && match(making->rule, target, entry);
+    entry->path[len] = '\0';
+    apr_cpystrn(entry->origin, el_origin_of(r), sizeof(entry->origin));
+    apr_cpystrn(entry->match, rule->match, sizeof(entry->match));
+    apr_cpystrn(entry->dest, rule->dest, sizeof(entry->dest));
+    apr_cpystrn(entry->id, rule->id, sizeof(entry->id));
+    entry->expires = (uint64_t)apr_time_sec(r->request_time) + 2 * lifetime;
+    return el_structured_can_hold(entry->path);
 }
 
 static void set_field(request_rec *r, const el_dictionary_entry_t *entry)
@@ -247,33 +153,19 @@ static void set_field(request_rec *r, const el_dictionary_entry_t *entry)
     apr_table_setn(r->headers_out, "Use-As-Dictionary", text);
 }
 
-/* `bb` has all of the body. */
-static void become(request_rec *r, const making_t *making, apr_bucket_brigade *bb)
+/* Whether the header says that the response, of such a rule, becomes a dictionary. */
+static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule)
 {
-    el_measure_t measure = el_body_measure(bb);
-    el_dictionary_entry_t entry;
-    el_whole_t whole;
-
-    if (!measure.complete || !measure.plain || measure.size == 0
-        || measure.size > el_dictionaries_most() || !describe(r, making, &entry)
-        || el_body_gather(bb, (size_t)measure.size, &whole) != APR_SUCCESS) {
-        return;
-    }
-    if (el_dictionaries_keep(&entry, making->session, whole.data, whole.nbytes)) {
-        set_field(r, &entry);
-        if (making->rule->revisit) {
-            allow_revisits(r, making->session != NULL);
-        }
-        el_shared_count(EL_COUNT_DICTIONARIES, 1);
-    }
-    el_body_release(&whole);
+    return rule && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
+           && !el_request_has_range(r) && (!el_fields_encoded(r) || is_sibling(r))
+           && is_for_anyone(r);
 }
 
 /*
  * Of a precompressed file the browser's dictionary is what it decodes to: the file beside it. Where
  * that is something else, the browser asks with a hash that is not known here.
  */
-static void become_file(request_rec *r, const making_t *making)
+static void copy_file(request_rec *r, el_copy_t *copy)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_file_t *file;
@@ -281,53 +173,92 @@ static void become_file(request_rec *r, const making_t *making)
     if (apr_file_open(&file, r->filename, APR_READ | APR_BINARY, 0, r->pool) == APR_SUCCESS) {
         apr_brigade_insert_file(bb, file, 0, r->finfo.size, r->pool);
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
-        become(r, making, bb);
+        el_copy_take(copy, bb);
+    } else {
+        el_copy_end(copy);
     }
     apr_brigade_destroy(bb);
 }
 
-/* Whether the body's end is still to come: then its buckets are kept for the next call. */
-static bool waits(ap_filter_t *f, making_t *making, apr_bucket_brigade **bb, apr_status_t *rv)
+/*
+ * NULL where the response does not become a dictionary. Nothing but its header decides that, because
+ * the field goes out before the body is there. Of what is not kept in the end the client has a hash
+ * that nobody knows, and gets other codings.
+ */
+static making_t *begin(request_rec *r)
 {
-    const el_wait_t wait = {
-        .least = el_dictionaries_most(),
-        .most = el_dictionaries_most() + 1,
-        .until = making->until,
-        .pause = PATIENCE,
-    };
-    el_look_t look = el_body_look(*bb, &wait, &making->seen, rv);
+    const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
+    uint64_t most = el_dictionaries_most();
+    bool is_encoded = el_fields_encoded(r);
+    making_t *making;
 
-    if (look == EL_LOOK_MORE && el_clock_usec() < making->until) {
-        *rv = ap_save_brigade(f, &making->held, bb, f->r->pool);
-        return true;
+    if (!el_origin_of(r)) {
+        return NULL;
     }
-    if (making->held) {
-        APR_BRIGADE_PREPEND(*bb, making->held);
+    add_link(r);
+    if (!is_dictionary(r, rule)) {
+        return NULL;
     }
-    if (look == EL_LOOK_ENDED) {
-        become(f->r, making, *bb);
+    making = apr_pcalloc(r->pool, sizeof(*making));
+    making->length = is_encoded ? (uint64_t)r->finfo.size : 0;
+    making->length_known = is_encoded || el_fields_length(r, &making->length);
+    if ((making->length_known && (making->length == 0 || making->length > most))
+        || !describe(r, rule, &making->entry)) {
+        return NULL;
     }
-    return false;
+    making->copy = el_copy_begin(r->pool, (size_t)(making->length_known ? making->length : most));
+    if (is_encoded) {
+        copy_file(r, making->copy);
+    }
+    set_field(r, &making->entry);
+    return making;
+}
+
+/* Keeps the body, if all of it was copied. NULL is allowed. */
+static void finish(making_t *making)
+{
+    const char *bytes;
+    size_t nbytes;
+
+    if (!making) {
+        return;
+    }
+    bytes = el_copy_bytes(making->copy, &nbytes);
+    if (el_copy_state(making->copy) == EL_COPY_WHOLE && nbytes > 0
+        && (!making->length_known || nbytes == making->length)
+        && el_dictionaries_keep(&making->entry, bytes, nbytes)) {
+        el_shared_count(EL_COUNT_DICTIONARIES, 1);
+    }
+    el_copy_end(making->copy);
 }
 
 static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
+    making_t *making = f->ctx;
     apr_status_t rv;
 
     if (APR_BRIGADE_EMPTY(bb)) {
         return APR_SUCCESS;
     }
-    if (!f->ctx && !f->r->main) {
-        f->ctx = begin(f->r);
+    if (!making && !f->r->main) {
+        making = f->ctx = begin(f->r);
     }
-    if (f->ctx && el_fields_encoded(f->r)) {
-        become_file(f->r, f->ctx);
-    } else if (f->ctx && waits(f, f->ctx, &bb, &rv)) {
-        return rv;
+    if (making) {
+        el_copy_take(making->copy, bb);
     }
-    /* Where the body cannot be read, its own buckets say so to whoever reads them next. */
-    ap_remove_output_filter(f);
-    return ap_pass_brigade(f->next, bb);
+    if (!making || el_copy_state(making->copy) != EL_COPY_BEGUN) {
+        /* What is whole is kept before its end goes out: who has it may ask with it at once. */
+        finish(making);
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, bb);
+    }
+    rv = ap_pass_brigade(f->next, bb);
+    /* Filters behind have read what a script writes. */
+    if (el_copy_state(making->copy) != EL_COPY_BEGUN) {
+        finish(making);
+        ap_remove_output_filter(f);
+    }
+    return rv;
 }
 
 void el_dictionary_filter_insert(request_rec *r)

@@ -257,7 +257,7 @@ static bool may_match(request_rec *r, el_sibling_t *sibling)
 static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
 {
     const el_accept_t *accept = el_request_accept(r);
-    const el_difference_t *difference = el_difference_of(r);
+    const el_difference_t *difference = el_difference_ahead(r);
     el_policy_t policy;
     el_facts_t facts;
 
@@ -267,7 +267,7 @@ static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
     }
     policy = el_policy_of(r, EL_RECORD_ELASTIC);
     el_policy_read_encoding(&policy);
-    facts = el_facts_of(r, &policy, false);
+    facts = el_facts_ahead(r, &policy);
     facts.moment.size = (uint64_t)r->finfo.size;
     facts.moment.size_known = true;
     return facts.demand.difference != EL_IDENTITY && facts.moment.size > 0

@@ -4,7 +4,6 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
-#include "httpd/response/session.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/structured.h"
@@ -30,23 +29,54 @@ static el_coding_t coding_of(request_rec *r)
     return el_accept_choose(el_request_accept(r), order, count);
 }
 
-bool el_difference_possible(request_rec *r)
+/* A relative pattern is for the directory of its dictionary, which may be any. */
+static bool is_for(const el_dictionary_rule_t *rule, const char *target)
 {
-    return el_dictionaries_are_open() && el_server_of(r->server)->has_dictionaries
-           && el_request_may_run(r, EL_RECORD_ELASTIC) && el_origin_of(r);
+    return el_url_pattern_relative(rule->match)
+           || el_url_pattern_match(rule->match, "/", target);
 }
 
-/* Whether whoever asks may read the response; `*depends` is what decided that. */
-static bool is_permitted(request_rec *r, unsigned *depends)
+/* Whether some rule of this server's configuration is for the URL. */
+static bool has_rule(request_rec *r)
+{
+    const apr_array_header_t *rules = el_server_of(r->server)->dictionary_rules;
+    el_request_t *request = el_request_of(r);
+
+    if (!request->rule_sought) {
+        for (int i = 0; i < rules->nelts && !request->rule_found; i++) {
+            request->rule_found = is_for(APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *),
+                                         el_origin_target(r));
+        }
+        request->rule_sought = true;
+    }
+    return request->rule_found;
+}
+
+bool el_difference_possible(request_rec *r)
+{
+    return el_dictionaries_are_open() && el_server_of(r->server)->dictionary_rules
+           && el_request_may_run(r, EL_RECORD_ELASTIC) && el_origin_of(r) && has_rule(r);
+}
+
+/*
+ * Whether whoever asks may read a response that allows it to the origin `allowed`; `*depends` is what
+ * decided that.
+ */
+static bool is_permitted(request_rec *r, const char *allowed, unsigned *depends)
 {
     const el_dictionary_readers_t readers = {
         .site = apr_table_get(r->headers_in, "Sec-Fetch-Site"),
         .mode = apr_table_get(r->headers_in, "Sec-Fetch-Mode"),
         .origin = apr_table_get(r->headers_in, "Origin"),
-        .allowed = el_field(r, "Access-Control-Allow-Origin"),
+        .allowed = allowed,
     };
 
     return el_dictionary_permitted(&readers, depends);
+}
+
+static const char *allowed_by(request_rec *r)
+{
+    return el_field(r, "Access-Control-Allow-Origin");
 }
 
 static uint32_t hash_of(const char *text)
@@ -56,15 +86,11 @@ static uint32_t hash_of(const char *text)
     return apr_hashfunc_default(text, &len);
 }
 
-/*
- * A number for what `kind` of share `text` has in this origin; never 0. What private pages become is
- * kept for each session: it has no say in what others get.
- */
+/* A number for what `kind` of share `text` has in this origin; never 0. */
 static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const char *text)
 {
     uint32_t hash = hash_of(name->origin) + kind;
 
-    hash = hash * 31 + (name->session ? hash_of(name->session) : 0);
     return (hash * 31 + hash_of(text)) | 1u << 31;
 }
 
@@ -88,7 +114,8 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_differe
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
-    if (!is_permitted(r, &depends)) {
+    /* The response's header may not be complete yet: el_difference_of() asks once more. */
+    if (!is_permitted(r, "*", &depends)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
     reason = el_dictionaries_find(&difference->name, &request, entry);
@@ -105,19 +132,17 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
 }
 
-static const el_difference_t *look(request_rec *r)
+static el_difference_t *look(request_rec *r)
 {
-    static const el_difference_t none = {.coding = EL_IDENTITY};
     const char *field = apr_table_get(r->headers_in, available);
-    el_difference_t *difference;
+    el_difference_t *difference = apr_pcalloc(r->pool, sizeof(*difference));
     el_dictionary_reason_t reason;
 
+    difference->coding = EL_IDENTITY;
     if (!el_difference_possible(r)) {
-        return &none;
+        return difference;
     }
-    difference = apr_pcalloc(r->pool, sizeof(*difference));
     difference->name.origin = el_origin_of(r);
-    difference->name.session = el_session_may_read(r) ? el_session_of(r) : NULL;
     difference->shares[EL_SHARE_PLAIN] = share_of(&difference->name, EL_SHARE_PLAIN,
                                                   el_origin_target(r));
     difference->coding = field ? coding_of(r) : EL_IDENTITY;
@@ -132,7 +157,7 @@ static const el_difference_t *look(request_rec *r)
     return difference;
 }
 
-const el_difference_t *el_difference_of(request_rec *r)
+static el_difference_t *find_once(request_rec *r)
 {
     el_request_t *request = el_request_of(r);
 
@@ -140,6 +165,23 @@ const el_difference_t *el_difference_of(request_rec *r)
         request->difference = look(r);
     }
     return request->difference;
+}
+
+const el_difference_t *el_difference_ahead(request_rec *r)
+{
+    return find_once(r);
+}
+
+const el_difference_t *el_difference_of(request_rec *r)
+{
+    el_difference_t *difference = find_once(r);
+    unsigned depends;
+
+    if (difference->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r), &depends)) {
+        note(r, EL_DICTIONARY_CROSS_ORIGIN);
+        difference->coding = EL_IDENTITY;
+    }
+    return difference;
 }
 
 static apr_status_t release(void *dictionary)
@@ -183,7 +225,7 @@ void el_difference_add_vary(request_rec *r)
     }
     el_fields_add_vary(r, available);
     if (apr_table_get(r->headers_in, available)) {
-        is_permitted(r, &depends);
+        is_permitted(r, allowed_by(r), &depends);
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (depends & rows[i].bit) {

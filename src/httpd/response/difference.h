@@ -22,6 +22,9 @@ typedef struct el_difference {
  */
 const el_difference_t *el_difference_of(request_rec *r);
 
+/* The same before that, in a handler: the header may still refuse what the request can be given. */
+const el_difference_t *el_difference_ahead(request_rec *r);
+
 /*
  * Prepares that dictionary for `level`, or for another one; it stays for as long as the request. NULL
  * where it is not there any more, or there is no memory, as the note then says.
@@ -32,8 +35,10 @@ const el_dictionary_t *el_difference_prepare(request_rec *r, int level);
 void el_difference_outdone(request_rec *r);
 
 /*
- * Whether a response here could be a difference, for a client that names a dictionary: there are
- * dictionaries in this virtual host, browsers use those of this origin, and ELASTIC is in the chain.
+ * Whether a response here could be a difference, for a client that names a dictionary: a rule of this
+ * virtual host is for the URL, browsers use dictionaries of this origin, and ELASTIC is in the chain.
+ * So only such rules count, whatever was given out before: all responses of the URL then vary by the
+ * dictionary, and those of other URLs do not.
  */
 bool el_difference_possible(request_rec *r);
 

@@ -21,8 +21,10 @@ static bool tls_compressed(request_rec *r)
     return method && *method && strcmp(method, "NULL") != 0;
 }
 
-static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *demand)
+static void read_demand(request_rec *r, const el_policy_t *policy, bool ahead, el_demand_t *demand)
 {
+    const el_difference_t *difference;
+
     demand->head = r->header_only;
     /* Whatever the method: httpd cuts ranges out of the response of each. */
     demand->range_requested = r->status == HTTP_OK && el_request_has_range(r)
@@ -35,8 +37,9 @@ static void read_demand(request_rec *r, const el_policy_t *policy, el_demand_t *
     demand->order_count = el_request_env_filter(r, demand->order, policy->order_count);
     demand->env_removed = policy->order_count - demand->order_count;
     if (!policy->is_stock && demand->order_count > 0) {
-        demand->difference = el_difference_of(r)->coding;
-        memcpy(demand->shares, el_difference_of(r)->shares, sizeof(demand->shares));
+        difference = ahead ? el_difference_ahead(r) : el_difference_of(r);
+        demand->difference = difference->coding;
+        memcpy(demand->shares, difference->shares, sizeof(demand->shares));
     }
 }
 
@@ -49,7 +52,7 @@ static bool is_listed(request_rec *r, const el_policy_t *policy)
            || el_policy_type_listed(policy, r->content_type);
 }
 
-el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
+static el_facts_t facts_of(request_rec *r, const el_policy_t *policy, bool by_type, bool ahead)
 {
     el_facts_t facts = {
         .resource =
@@ -71,11 +74,21 @@ el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
     if (facts.resource.enabled && facts.resource.type_listed) {
         facts.resource.no_transform = el_fields_no_transform(r);
         facts.moment.bypass = el_state_control(el_shared.state).bypass;
-        read_demand(r, policy, &facts.demand);
+        read_demand(r, policy, ahead, &facts.demand);
         facts.moment.light = facts.moment.bypass && facts.demand.difference != EL_IDENTITY
                              && el_choice_is_light(policy, &facts);
     }
     return facts;
+}
+
+el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type)
+{
+    return facts_of(r, policy, by_type, false);
+}
+
+el_facts_t el_facts_ahead(request_rec *r, const el_policy_t *policy)
+{
+    return facts_of(r, policy, false, true);
 }
 
 el_facts_t el_facts_of_200(request_rec *r, const el_policy_t *policy, bool by_type)

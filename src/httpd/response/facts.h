@@ -14,6 +14,9 @@
  */
 el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type);
 
+/* The same in a handler, while the header may still change. */
+el_facts_t el_facts_ahead(request_rec *r, const el_policy_t *policy);
+
 /*
  * The same of the 200 that the same request would have in place of a 304, and what the header tells
  * of its body. A 304 of a script or an origin seldom says a type or a length: then the type counts

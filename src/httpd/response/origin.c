@@ -30,8 +30,18 @@ static bool comes_from_here(const request_rec *r)
                   || strncmp(ip, "::ffff:127.", 11) == 0);
 }
 
-const char *el_origin_of(request_rec *r)
+/* The request that the client has sent, of which httpd may have made another internally. */
+static request_rec *sent(request_rec *r)
 {
+    while (r->prev) {
+        r = r->prev;
+    }
+    return r;
+}
+
+const char *el_origin_of(request_rec *of)
+{
+    request_rec *r = sent(of);
     bool https = is_https(r);
     apr_port_t usual = https ? 443 : 80;
     apr_port_t port = r->parsed_uri.port_str ? r->parsed_uri.port : usual;
@@ -51,9 +61,9 @@ const char *el_origin_of(request_rec *r)
     return strlen(origin) < EL_ORIGIN_ROOM && el_dictionary_origin_secure(origin) ? origin : NULL;
 }
 
-const char *el_origin_target(const request_rec *r)
+const char *el_origin_target(request_rec *r)
 {
-    const char *target = r->unparsed_uri;
+    const char *target = sent(r)->unparsed_uri;
 
     /* Of an absolute URL, as proxies get it. */
     if (target && *target != '/') {

@@ -12,7 +12,10 @@
  */
 const char *el_origin_of(request_rec *r);
 
-/* The path of the request as the browser has sent it, with the query. */
-const char *el_origin_target(const request_rec *r);
+/*
+ * The path of the request as the browser has sent it, with the query: not that of an internal redirect,
+ * because the browser compares it with the rule of its dictionary, too.
+ */
+const char *el_origin_target(request_rec *r);
 
 #endif

@@ -24,7 +24,8 @@ typedef struct {
     bool accept_parsed;
     const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
     bool tagged; /* a 304 has its tag */
-    const struct el_difference *difference; /* what difference.c has found; NULL: not looked for */
+    struct el_difference *difference; /* what difference.c has found; NULL: not looked for */
+    bool rule_sought, rule_found;     /* difference.c: a rule of dictionaries is for this URL */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
     const char *cookie, *authorization; /* as the client sent them; credentials.c's */
     el_explanation_t *explanation; /* explanation.c's; NULL: nothing was recorded */

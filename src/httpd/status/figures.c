@@ -294,8 +294,8 @@ static void add_dictionaries(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_DICTIONARIES, 1,
-         ROW("ElasticDictionaries", "Responses given out as dictionaries",
-             COUNTER("elastic_dictionaries", "", "Responses that were given out as dictionaries"))},
+         ROW("ElasticDictionaries", "Responses that became dictionaries",
+             COUNTER("elastic_dictionaries", "", "Responses that became dictionaries"))},
         {EL_COUNT_DICTIONARY_FAULTS, 1,
          ROW("ElasticDictionaryFaults", "Faults of their folder",
              COUNTER("elastic_dictionary_faults", "", "Faults of the folder of dictionaries"))},

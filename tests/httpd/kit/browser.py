@@ -27,9 +27,6 @@ function send(method, url, body) {
 }
 let became = null, todo;
 while ((todo = JSON.parse(send("POST", "http://localhost:%d/", became).responseText)) !== null) {
-    if (todo.cookie) {
-        document.cookie = todo.cookie;
-    }
     try {
         const answer = send("GET", todo.path, todo);
         became = {status: answer.status, coding: answer.getResponseHeader("Content-Encoding"),
@@ -142,8 +139,7 @@ class Browser:
     def __exit__(self, *failure):
         self._end()
 
-    def get(self, path, reload=False, cookie=None):
-        """What the page gets by a request of its own; `reload`: past the browser's cache. A cookie
-        is set before."""
-        self.control.todo.put({"path": path, "reload": reload, "cookie": cookie})
+    def get(self, path, reload=False):
+        """What the page gets by a request of its own; `reload`: past the browser's cache."""
+        self.control.todo.put({"path": path, "reload": reload})
         return self._result(self.deadline)
