@@ -63,7 +63,7 @@ AddOutputFilter INCLUDES .shtml
     + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
     + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
     + at("linked", 'ElasticDictionaryLink /d/dict.bin', 'Header set Link "</a>; rel=next"') \
-    + at("pages") + at("both", 'ElasticDictionaryLink /d/dict.bin', RULE, WEEK)
+    + at("removed", RULE, WEEK, "RequestHeader unset Authorization") + at("pages") + at("both", 'ElasticDictionaryLink /d/dict.bin', RULE, WEEK)
 
 # Waits for the test, which makes the file `NAME` when it has seen what was written until then.
 AWAIT = """\
@@ -269,6 +269,13 @@ def test_other_requests_get_none(server, name, value):
     answer = server.get("/d/page.html", headers={name: value})
     assert answer.status in (200, 206) and "Use-As-Dictionary" not in answer.headers
     assert not (store_of(server) / name_of(PAGE)).exists()
+
+
+def test_who_has_logged_in_gets_none_though_the_credentials_were_removed(server):
+    server.write("own.html", bodies.html(9000))
+    for headers, given in (({"Authorization": "Basic YTpi"}, False), ({}, True)):
+        answer = server.get("/removed/own.html", headers=headers)
+        assert answer.status == 200 and ("Use-As-Dictionary" in answer.headers) == given
 
 
 @pytest.mark.parametrize("path,method,status", [

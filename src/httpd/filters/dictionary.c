@@ -4,6 +4,7 @@
 #include "httpd/body/copy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
+#include "httpd/response/credentials.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
@@ -78,7 +79,7 @@ static bool has_certificate(request_rec *r)
 /* Whether nothing that the client has sent, or is, may have a part in the body. */
 static bool is_for_anyone(request_rec *r)
 {
-    return !r->user && !has_certificate(r) && !apr_table_get(r->headers_in, "Authorization")
+    return !r->user && !has_certificate(r) && !el_credentials_sent(r)
            && !el_fields_cache_control(r).only_mine && !el_field(r, "Set-Cookie")
            && !el_field(r, "Set-Cookie2") && !has_token(r, "Vary", "Cookie")
            && !has_token(r, "Vary", "Authorization") && !has_token(r, "Vary", "*");

@@ -1,5 +1,6 @@
 #include "httpd/response/credentials.h"
 
+#include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/request.h"
 #include "httpd/store/store.h"
 
@@ -10,7 +11,7 @@ int el_credentials_note(request_rec *r)
     const char *cookie, *authorization;
     el_request_t *request;
 
-    if (!el_store_is_open()) {
+    if (!el_store_is_open() && !el_dictionaries_are_open()) {
         return DECLINED;
     }
     cookie = apr_table_get(r->headers_in, "Cookie");
@@ -21,6 +22,25 @@ int el_credentials_note(request_rec *r)
         request->authorization = authorization;
     }
     return DECLINED;
+}
+
+/*
+ * The record of the request as it came: post_read_request has not run for what it was redirected to.
+ * NULL where there is none.
+ */
+static const el_request_t *sent_request(const request_rec *r)
+{
+    while (r->prev) {
+        r = r->prev;
+    }
+    return el_request_find(r);
+}
+
+bool el_credentials_sent(const request_rec *r)
+{
+    const el_request_t *request = sent_request(r);
+
+    return apr_table_get(r->headers_in, "Authorization") || (request && request->authorization);
 }
 
 /* The client's certificate as PEM: its subject and serial number are anybody's to write. */
@@ -40,14 +60,8 @@ el_visitor_t el_credentials_of(request_rec *r)
         [EL_VISITOR_AUTH_TYPE] = r->ap_auth_type,
         [EL_VISITOR_CERTIFICATE] = certificate_of(r),
     }};
-    const request_rec *first = r;
-    const el_request_t *request;
+    const el_request_t *request = sent_request(r);
 
-    /* post_read_request ran for the request as it came, not for what it was redirected to. */
-    while (first->prev) {
-        first = first->prev;
-    }
-    request = el_request_find(first);
     if (request) {
         visitor.text[EL_VISITOR_SENT_COOKIE] = request->cookie;
         visitor.text[EL_VISITOR_SENT_AUTHORIZATION] = request->authorization;

@@ -15,6 +15,9 @@
  */
 int el_credentials_note(request_rec *r);
 
+/* Whether the client has sent Authorization, whatever became of it. */
+bool el_credentials_sent(const request_rec *r);
+
 /* The visitor whose request `r` is; the texts live as long as the request. */
 el_visitor_t el_credentials_of(request_rec *r);
 
