@@ -25,7 +25,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 23
+#define EL_BLOCK_VERSION 24
 
 typedef struct {
     uint32_t magic;

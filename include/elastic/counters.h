@@ -25,6 +25,7 @@
     X(OUTDATED, "outdated", "older than its file")                                                 \
     X(IRREGULAR, "irregular", "not a regular file")                                                \
     X(DENIED, "denied", "not to be had by asking for it")                                          \
+    X(OWNER, "owner", "of another owner than its file")                                            \
     X(OUTSIDE, "outside", "outside of ElasticPrecompressedRoot")                                   \
     X(UNREADABLE, "unreadable", "unreadable, or was replaced meanwhile")
 

@@ -159,6 +159,22 @@ def test_sibling_takes_mode_and_time_to_the_nanosecond(site):
         assert info.st_mode & 0o7777 == 0o640
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_siblings_get_the_owner_of_the_file_and_take_the_place_of_others(site):
+    """The server sends none of another owner."""
+    os.chown(site / "page.html", 12345, 12345)
+    run(site)
+    foreign = site / "page.html.gz"
+    times = foreign.stat().st_atime_ns, foreign.stat().st_mtime_ns
+    foreign.write_bytes(b"of somebody else")
+    os.utime(foreign, ns=times)
+    os.chown(foreign, 12346, 12346)
+    assert "1 siblings written, 2 up to date" in run(site).stdout
+    for sibling in ALL[1:]:
+        assert (site / sibling).stat().st_uid == 12345
+        assert unpack(site / sibling) == TEXT
+
+
 def test_second_run_writes_nothing(site):
     run(site)
     before = (site / "page.html.gz").stat().st_ino

@@ -278,13 +278,78 @@ def passed_over(server):
 def test_siblings_that_are_passed_over_are_counted_by_the_reason(site, path, ae, grown):
     site.expect_log("AH01630|Permission denied")
     before = passed_over(site)
-    assert set(before) == {"outdated", "irregular", "denied", "outside", "unreadable"}
+    assert set(before) == {"outdated", "irregular", "denied", "owner", "outside", "unreadable"}
     site.get(path, ae=ae)
     after = passed_over(site)
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} \
         == grown
     if "outdated" in grown:
         site.wait_log(r"older/page.html.br is not sent: it is older than its file", 30)
+
+
+# The owners of files: whose the original is, and somebody else, who may write into its folder.
+OWN, OTHER, ROOT = 12345, 12346, 0
+
+# How a sibling lies beside its file: its owner or, of a link, also that of what it leads to.
+TRUSTED = {"own": OWN, "roots": ROOT, "own-link": (OWN, OWN), "roots-link": (ROOT, OWN),
+           "link-to-roots": (OWN, ROOT)}
+FOREIGN = {"others": OTHER, "others-link": (OTHER, OWN), "others-link-to-roots": (OTHER, ROOT),
+           "link-to-others": (OWN, OTHER), "roots-link-to-others": (ROOT, OTHER)}
+
+
+def add_owned(server, folder, owners):
+    """A file of OWN's with siblings of those `owners`."""
+    path = f"{folder}/page.html"
+    add_set(server, path, "br", "gz")
+    os.chown(server.docs / path, OWN, OWN)
+    for extension in ("br", "gz"):
+        sibling = server.docs / f"{path}.{extension}"
+        if isinstance(owners, tuple):
+            target = sibling.rename(server.docs / f"{folder}/{extension}")
+            os.chown(target, owners[1], owners[1])
+            sibling.symlink_to(target)
+            os.chown(sibling, owners[0], owners[0], follow_symlinks=False)
+        else:
+            os.chown(sibling, owners, owners)
+    return "/" + path
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", TRUSTED)
+def test_a_sibling_of_the_files_owner_or_of_root_is_sent(site, name):
+    path = add_owned(site, f"owner-{name}", TRUSTED[name])
+    for coding, data in SIBLINGS.items():
+        assert_sibling(site.get(path, ae=coding), coding, data)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_sibling_of_another_owner_is_not_sent(site, name):
+    """Whoever may write into the folder could put it there: an upload x.svg.gz beside x.svg."""
+    site.expect_log("another owner")
+    path = add_owned(site, f"owner-{name}", FOREIGN[name])
+    before = passed_over(site)
+    for coding, data in SIBLINGS.items():
+        assert_dynamic(site.get(path, ae=coding))
+        # Nor do its tag or a range of it stand for anything.
+        tag = f'"{len(data):x}-{OLD * 1000000:x}.{"gz" if coding == "gzip" else coding}"'
+        assert site.get(path, ae=coding, headers={"If-None-Match": tag}).status == 200
+        answer = site.get(path, ae=coding, headers={"Range": "bytes=0-9", "If-Range": tag})
+        assert (answer.status, answer.coding) == (200, coding) and answer.body == BODY
+    assert passed_over(site)["owner"] == before["owner"] + 6
+
+
+@pytest.mark.root
+def test_the_log_warns_of_another_owner_once(httpd):
+    server = httpd("LogLevel elastic:warn\nElasticPrecompressed On\n")
+    server.expect_log("another owner")
+    paths = [add_owned(server, folder, OTHER) for folder in ("one", "two")]
+    for _ in range(5):
+        for path in paths:
+            check.whole(server.get(path, ae="br"), None, BODY)
+    server.wait_log(r"elastic:warn.*one/page.html.br is not sent: it is of another owner", 30)
+    assert passed_over(server)["owner"] == 10
+    assert len(server.log.lines("another owner")) == 1
 
 
 def test_the_status_page_says_which_siblings_are_passed_over(site):

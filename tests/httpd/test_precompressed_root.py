@@ -96,8 +96,8 @@ HOSTS = """
 """
 
 PAGES = ["plain", "r-forbidden", "denied-here", "handled-here", "htaccess", "off", "denied-there",
-         "no-links", "owners", "owners-plain", "listed", "inner", "current", "leads-out",
-         "leads-beside", "folder-leads-out", "leads-within", "older", "beside"]
+         "no-links", "owners", "owners-plain", "another-owner", "listed", "inner", "current",
+         "leads-out", "leads-beside", "folder-leads-out", "leads-within", "older", "beside"]
 
 
 def put(server, name, data, mtime=OLD):
@@ -203,6 +203,13 @@ def test_where_no_sibling_may_serve_the_filter_compresses(site, path, reason, lo
     check.encoded(get(site, path), "br", BODY)
     assert get(site, path).raw not in (BR, OTHER)
     assert reason is None or int(site.status()[key]) == int(before) + 2
+
+
+@pytest.mark.root
+def test_in_the_tree_the_owner_does_not_matter(site):
+    """Who may write there is for the operator to say."""
+    os.chown(site.root / "tree/another-owner/page.html.br", 12345, 12345)
+    assert_sibling(get(site, "/another-owner/page.html"))
 
 
 @pytest.mark.root

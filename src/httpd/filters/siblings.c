@@ -148,7 +148,8 @@ static bool is_same_file(apr_file_t *file, const el_sibling_t *sibling)
     apr_finfo_t opened;
 
     return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
-           && opened.inode == sibling->finfo.inode && opened.size == sibling->finfo.size
+           && opened.device == sibling->finfo.device && opened.inode == sibling->finfo.inode
+           && opened.user == sibling->finfo.user && opened.size == sibling->finfo.size
            && opened.mtime == sibling->finfo.mtime;
 }
 

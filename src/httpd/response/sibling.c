@@ -29,6 +29,36 @@ static bool is_acceptable(request_rec *r, el_coding_t coding)
            && el_accept_choose(el_request_accept(r), &coding, 1) != EL_IDENTITY;
 }
 
+/*
+ * Whether a file, or a link, is root's or that of the owner of r's file. Others who may write into the
+ * folder, as by an upload, must not put a body in place of that file's.
+ */
+static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
+{
+    const apr_uid_t root = 0;
+    apr_int32_t valid = finfo->valid & r->finfo.valid;
+
+    return valid & APR_FINFO_USER && (finfo->user == root || finfo->user == r->finfo.user);
+}
+
+/*
+ * What is known of the file at the sibling's path. Below ElasticPrecompressedRoot, whoever may write
+ * there is trusted. Elsewhere a link must be, too: what it leads to was not made to be sent here.
+ */
+static apr_status_t look(request_rec *r, el_sibling_t *sibling)
+{
+    apr_int32_t not_followed = sibling->root ? 0 : APR_FINFO_LINK;
+    apr_status_t found = apr_stat(&sibling->finfo, sibling->path, APR_FINFO_NORM | not_followed,
+                                  r->pool);
+
+    sibling->trusted = sibling->root || is_trusted(r, &sibling->finfo);
+    if (found == APR_SUCCESS && sibling->finfo.filetype == APR_LNK) {
+        found = apr_stat(&sibling->finfo, sibling->path, APR_FINFO_NORM, r->pool);
+        sibling->trusted = sibling->trusted && is_trusted(r, &sibling->finfo);
+    }
+    return found;
+}
+
 /* What keeps the file at the sibling's path from being one; EL_SIBLING_FAULTS_COUNT: nothing. */
 static el_sibling_fault_t fault_of(const request_rec *r, const el_sibling_t *sibling,
                                    apr_status_t found)
@@ -39,13 +69,16 @@ static el_sibling_fault_t fault_of(const request_rec *r, const el_sibling_t *sib
     if (sibling->finfo.filetype != APR_REG) {
         return EL_SIBLING_IRREGULAR;
     }
+    if (!sibling->trusted) {
+        return EL_SIBLING_OWNER;
+    }
     return sibling->finfo.mtime < r->finfo.mtime ? EL_SIBLING_OUTDATED : EL_SIBLING_FAULTS_COUNT;
 }
 
 /* Looks at what lies at the sibling's path; with `wanted`, a fault of it is counted. */
 static bool is_usable(request_rec *r, el_sibling_t *sibling, bool wanted)
 {
-    apr_status_t found = apr_stat(&sibling->finfo, sibling->path, APR_FINFO_NORM, r->pool);
+    apr_status_t found = look(r, sibling);
     el_sibling_fault_t fault = fault_of(r, sibling, found);
 
     if (APR_STATUS_IS_ENOENT(found) || fault == EL_SIBLING_FAULTS_COUNT) {

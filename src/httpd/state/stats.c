@@ -131,9 +131,14 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
 
 void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path)
 {
-    el_shared_count((el_counter_t)(EL_COUNT_SIBLING + fault), 1);
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "elastic: %s is not sent: it is %s", path,
-                  el_sibling_fault_text(fault));
+    el_counter_t counter = (el_counter_t)(EL_COUNT_SIBLING + fault);
+    /* Somebody may have tried to change what others get: the operator should hear of it, but once. */
+    bool warns = fault == EL_SIBLING_OWNER
+                 && el_counters_total(el_shared.counters, counter) == 0;
+
+    el_shared_count(counter, 1);
+    ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
+                  "elastic: %s is not sent: it is %s", path, el_sibling_fault_text(fault));
 }
 
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
