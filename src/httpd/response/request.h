@@ -25,6 +25,7 @@ typedef struct {
     const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
     bool tagged; /* a 304 has its tag */
     const struct el_difference *difference; /* what difference.c has found; NULL: not looked for */
+    bool unsure; /* If-None-Match may name an encoding: see el_not_modified_now() */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
     el_explanation_t *explanation; /* explanation.c's; NULL: nothing was recorded */
 } el_request_t;
