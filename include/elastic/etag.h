@@ -1,7 +1,11 @@
 /*
- * Entity tags (RFC 9110 §8.8.3) of encoded representations, and the lists of If-None-Match.
+ * Entity tags (RFC 9110 §8.8.3) of encoded representations, and the lists of If-None-Match and of
+ * WebDAV's If.
  *
  * A dynamic coding's tag is the identity's with a suffix before the closing quote: "x" -> "x-gzip".
+ * Not every tag that ends so was made so: a script may have "home-br" for its page in Breton. Where
+ * the identity's tag is not known, a suffix is therefore taken off only from tags as httpd makes
+ * them.
  *
  * Pure; any thread; the caller owns every buffer.
  */
@@ -61,18 +65,36 @@ bool el_etag_same(const el_etag_t *tag, const char *other);
 el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base);
 
 /*
- * Appends to `out` (`size` bytes) the identity's tag of each member of `list` that carries the
- * suffix of a coding in `accept`, as `, W/"x"`: weak, because only If-None-Match's weak comparison
- * may see it. Returns the bytes written (0: nothing to add), without the terminating zero; what
- * does not fit is left out whole. strlen(list) × 2 + 1 bytes always suffice.
+ * Whether the `len` bytes of `text`, a tag's without quotes, look as those that httpd makes for
+ * files (FileETag): numbers in hexadecimal digits with dashes between them, one of which is as
+ * long as a time or a hash; or a digest. Nobody writes such a tag by hand.
  */
-size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size);
+bool el_etag_is_made(const char *text, size_t len);
+
+/*
+ * Whether `tag` is `current` with the suffix of a coding that `accept` takes or, where `decoded`,
+ * with that of what INFLATE decoded, which that of a coding may follow. By weak comparison.
+ */
+bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_accept_t *accept,
+                       bool decoded);
+
+/*
+ * Appends to `out` (`size` bytes) the identity's tag of each member of `list` that carries the
+ * suffix of a coding in `accept`, where el_etag_is_made(), as `, W/"x"`: weak, because only
+ * If-None-Match's weak comparison may see it. Returns the bytes written (0: nothing to add),
+ * without the terminating zero; what does not fit is left out whole. strlen(list) × 2 + 1 bytes
+ * always suffice. `*unsure` becomes true where a member has the suffix, but not such a tag before
+ * it.
+ */
+size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
+                     bool *unsure);
 
 /*
  * The same for what INFLATE decoded: of "x-gunzip" and, where `accept` takes gzip, "x-gunzip-gzip"
  * it appends `, W/"x"`.
  */
-size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size);
+size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
+                             bool *unsure);
 
 /*
  * The same for If-Match, whose comparison is strong: of the strong members alone, with the suffix of
@@ -95,5 +117,18 @@ bool el_etag_named(const char *list, const char *current, const el_accept_t *acc
  */
 bool el_etag_named_decoded(const char *list, const char *current, const el_accept_t *accept,
                            el_etag_t *named);
+
+/* A place in WebDAV's If (RFC 4918 §10.4), and what stands there; zero it but for `at`. */
+typedef struct {
+    const char *at;  /* the field's value, then behind what was found */
+    const char *uri; /* of the resource that is spoken about; NULL: it is the request's own */
+    size_t uri_len;
+    bool within;  /* a list */
+    bool negated; /* by Not */
+    el_etag_t tag;
+} el_etag_state_t;
+
+/* The next tag in it; false at the end, and where it is no such field any more. */
+bool el_etag_next_state(el_etag_state_t *state);
 
 #endif

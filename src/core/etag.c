@@ -169,6 +169,52 @@ static size_t base_of(const el_etag_t *tag, const el_accept_t *accept, bool deco
     return strip(quoted, &base, DECODED) ? base : 0;
 }
 
+/*
+ * So many digits have milliseconds since 1970 less one, microseconds three more, and hashes 32 or
+ * more. What people write as numbers is shorter: a date has eight.
+ */
+#define LONG_NUMBER 10
+
+/* FileETag INode MTime Size. */
+#define MOST_NUMBERS 3
+
+/* SHA-1 in base64: 27 characters and a sign. */
+#define DIGEST_LEN 28
+
+static bool is_numbers(const char *text, size_t len)
+{
+    size_t digits = 0, longest = 0, numbers = 1;
+
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '-') {
+            if (digits == 0) {
+                return false;
+            }
+            digits = 0;
+            numbers++;
+        } else if ((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')) {
+            digits++;
+            longest = digits > longest ? digits : longest;
+        } else {
+            return false;
+        }
+    }
+    return digits > 0 && longest >= LONG_NUMBER && numbers <= MOST_NUMBERS;
+}
+
+static bool is_digest(const char *text, size_t len)
+{
+    static const char base64[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    return len == DIGEST_LEN && strspn(text, base64) == len - 1 && text[len - 1] == '=';
+}
+
+bool el_etag_is_made(const char *text, size_t len)
+{
+    return is_numbers(text, len) || is_digest(text, len);
+}
+
 /* Which tags of a list have bases, and how these are written; any of the two together. */
 enum {
     OF_DECODED = 1, /* of tags that end in "-gunzip", or in that and in a coding's suffix */
@@ -176,7 +222,7 @@ enum {
 };
 
 static size_t append_bases(const char *list, const el_accept_t *accept, unsigned kind, char *out,
-                           size_t size)
+                           size_t size, bool *unsure)
 {
     const char *before = kind & STRONG ? ", " : ", W/";
     size_t before_len = strlen(before), written = 0, len;
@@ -185,12 +231,15 @@ static size_t append_bases(const char *list, const el_accept_t *accept, unsigned
     while (el_etag_next(&list, &tag)) {
         size_t base = kind & STRONG && tag.weak ? 0 : base_of(&tag, accept, kind & OF_DECODED);
         size_t need = before_len + base + 1; /* and the closing quote */
+        const char *quoted = member_quoted(&tag, &len);
+        bool made = base > 0 && el_etag_is_made(quoted + 1, base - 1);
 
-        if (base == 0 || need >= size - written) {
+        *unsure = *unsure || (base > 0 && !made);
+        if (!made || need >= size - written) {
             continue;
         }
         memcpy(out + written, before, before_len);
-        memcpy(out + written + before_len, member_quoted(&tag, &len), base);
+        memcpy(out + written + before_len, quoted, base);
         out[written + need - 1] = '"';
         written += need;
     }
@@ -200,25 +249,28 @@ static size_t append_bases(const char *list, const el_accept_t *accept, unsigned
     return written;
 }
 
-size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
+size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
+                     bool *unsure)
 {
-    return append_bases(list, accept, 0, out, size);
+    return append_bases(list, accept, 0, out, size, unsure);
 }
 
-size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size)
+size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
+                             bool *unsure)
 {
-    return append_bases(list, accept, OF_DECODED, out, size);
+    return append_bases(list, accept, OF_DECODED, out, size, unsure);
 }
 
 size_t el_etag_strong_bases(const char *list, const el_accept_t *given, bool decoded, char *out,
                             size_t size)
 {
-    return append_bases(list, given, decoded ? STRONG | OF_DECODED : STRONG, out, size);
+    bool unsure = false;
+
+    return append_bases(list, given, decoded ? STRONG | OF_DECODED : STRONG, out, size, &unsure);
 }
 
-/* Whether `tag` without its suffixes is `current`, which has none of them. */
-static bool is_made_from(const el_etag_t *tag, const char *current, const el_accept_t *accept,
-                         bool decoded)
+bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_accept_t *accept,
+                       bool decoded)
 {
     size_t base = base_of(tag, accept, decoded);
     size_t len, current_len;
@@ -239,7 +291,7 @@ static bool find_named(const char *list, const char *current, const el_accept_t 
             *named = tag;
             return true;
         }
-        if (!found && is_made_from(&tag, current, accept, decoded)) {
+        if (!found && el_etag_made_from(&tag, current, accept, decoded)) {
             *named = tag;
             found = true;
         }
@@ -257,4 +309,83 @@ bool el_etag_named_decoded(const char *list, const char *current, const el_accep
                            el_etag_t *named)
 {
     return find_named(list, current, accept, true, named);
+}
+
+/*
+ * Moves behind the `close` that belongs to what opens here; `*text` and `*len` have what is
+ * within.
+ */
+static bool take_bracketed(const char **at, char close, const char **text, size_t *len)
+{
+    const char *end = strchr(*at, close);
+
+    if (end == NULL) {
+        return false;
+    }
+    *text = *at + 1;
+    while (el_text_is_space(**text)) {
+        ++*text;
+    }
+    *len = (size_t)(end - *text);
+    *at = end + 1;
+    return true;
+}
+
+/* Whether `text` is a tag, all of it. */
+static bool read_tag(const char *text, size_t len, el_etag_t *tag)
+{
+    const char *cursor = text;
+
+    return len > 0 && el_etag_next(&cursor, tag) && tag->text == text && tag->len == len;
+}
+
+/* Over a resource, or into a list. */
+static bool step_outside(el_etag_state_t *state)
+{
+    if (*state->at == '<') {
+        return take_bracketed(&state->at, '>', &state->uri, &state->uri_len);
+    }
+    state->within = *state->at == '(';
+    state->at += state->within;
+    return state->within;
+}
+
+/* Over one thing within a list, or to its end; `*found` where that was a tag. */
+static bool step_within(el_etag_state_t *state, bool *found)
+{
+    const char *text;
+    size_t len;
+
+    if (*state->at == ')') {
+        state->within = state->negated = false;
+        state->at++;
+        return true;
+    }
+    if (strncmp(state->at, "Not", 3) == 0) {
+        state->negated = true;
+        state->at += 3;
+        return true;
+    }
+    if (*state->at == '[' && take_bracketed(&state->at, ']', &text, &len)) {
+        *found = read_tag(text, len, &state->tag);
+    } else if (*state->at != '<' || !take_bracketed(&state->at, '>', &text, &len)) {
+        return false;
+    }
+    state->negated = *found && state->negated;
+    return true;
+}
+
+bool el_etag_next_state(el_etag_state_t *state)
+{
+    bool found = false, valid = true;
+
+    state->negated = false;
+    while (valid && !found && *state->at != '\0') {
+        if (el_text_is_space(*state->at)) {
+            state->at++;
+        } else {
+            valid = state->within ? step_within(state, &found) : step_outside(state);
+        }
+    }
+    return found;
 }

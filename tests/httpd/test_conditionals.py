@@ -4,6 +4,7 @@ the identity."""
 import pytest
 
 from kit import at, bodies, check
+from kit.counters import counted
 
 BODY = bodies.text(30000)
 MODES = ("weak", "suffix", "keep", "remove")
@@ -13,7 +14,7 @@ MODES = ("weak", "suffix", "keep", "remove")
 CGI = """\
 mode = os.environ['QUERY_STRING']
 tags = {'strong': '"cgi"', 'weak': 'W/"cgi"', 'bare': 'cgi', 'none': None, 'open': '"a;b',
-        'ranges': '"cgi"'}
+        'ranges': '"cgi"', 'home': '"home"', 'home-br': '"home-br"'}
 if mode == '304':
     head('Status: 304 Not Modified', 'ETag: "cgi"')
     sys.exit()
@@ -31,6 +32,9 @@ def server(httpd_shared, origin):
         f"Elastic On\nElasticControl off\n{aliases}ProxyPass /origin/ {origin.url}/\n"
         + f"ProxyPass /origin-suffix/ {origin.url}/\n"
         "<Location /origin-suffix/>\nElasticETag suffix\n</Location>\n"
+        + "".join(at(fields.replace(" ", "-").lower(), f"FileETag {fields}")
+                  for fields in ("MTime", "Size", "INode Size", "INode MTime Size", "Digest",
+                                 "Size Digest", "None"))
         + at("only-gzip", "ElasticCodings gzip") + at("off", "Elastic Off")
         + at("fixed", 'Header set Cache-Control "no-transform"')
         + "CacheFile {docs}/kept.txt\n",
@@ -242,6 +246,32 @@ def test_head_is_conditional_too(server):
 def test_a_cgis_tag(server, coding):
     tag = f'W/"cgi-{coding}"'
     check.not_modified(_ask(server, "/tag.cgi?strong", coding, tag), tag)
+    # Where strong tags are given out, either strength is known again.
+    for named in (tag, tag.removeprefix("W/")):
+        check.not_modified(_ask(server, "/suffix/tag.cgi?strong", coding, f'"x", {named}'), named)
+
+
+def test_a_cgis_own_tag_that_ends_in_a_suffix(server):
+    """It is another page than that whose tag has no such end."""
+    check.not_modified(_ask(server, "/tag.cgi?home-br", "br", '"home-br"'), '"home-br"')
+    check.encoded(_ask(server, "/tag.cgi?home", "br", '"home-br"'), "br", BODY)
+    check.not_modified(_ask(server, "/tag.cgi?home", "br", 'W/"home-br"'), 'W/"home-br"')
+    for place in ("/keep", "/remove"):
+        check.encoded(_ask(server, f"{place}/tag.cgi?home", "br", '"home-br"'), "br", BODY)
+    for place in ("", "/suffix"):
+        answer = server.get(f"{place}/tag.cgi?home", ae="br", headers={"If-Match": '"home-br"'})
+        assert answer.status == 412, answer
+
+
+def test_a_304_that_is_made_of_a_200_is_one_to_the_log_and_the_counters(server):
+    def ask():
+        return _ask(server, "/tag.cgi?strong", "gzip", 'W/"cgi-gzip"')
+
+    answer, grown = counted(server, ask)
+    check.not_modified(answer, 'W/"cgi-gzip"')
+    assert server.reason(answer) == "status" and grown == {"status": 1}
+    check.empty(answer, 304)
+    assert "Content-Encoding" not in answer.headers and "Content-Length" not in answer.headers
 
 
 def test_a_cgi_that_says_304_itself(server):
@@ -288,10 +318,13 @@ def test_if_match(server, match, status):
 @pytest.mark.parametrize("place,match,status", [
     ("/suffix", '"{base}-gzip"', 200), ("/suffix", '"x", "{base}-br"', 200),
     ("/suffix", 'W/"{base}-gzip"', 412), ("/suffix", '"{base}-other"', 412),
-    ("/suffix", '"other-gzip"', 412), ("", '"{base}-gzip"', 412), ("/keep", '"{base}-gzip"', 412),
-    ("/off", '"{base}-gzip"', 412)])
-def test_if_match_takes_the_strong_tags_that_are_given_out(server, place, match, status):
-    """Whatever coding the request accepts: it asks about a body that the client has."""
+    ("/suffix", '"other-gzip"', 412), ("", 'W/"{base}-gzip"', 412),
+    *((place, '"x", "{base}-br"', 200) for place in ("", "/weak", "/keep", "/remove")),
+    ("/only-gzip", '"{base}-gzip"', 200), ("/only-gzip", '"{base}-br"', 412),
+    ("", '"{base}-dcz"', 412), ("/off", '"{base}-gzip"', 412)])
+def test_if_match_takes_tags_that_clients_have_made_strong(server, place, match, status):
+    """In whatever mode, of a file whose own tag is strong; and whatever coding the request accepts:
+    it asks about a body that the client has."""
     match = match.format(base=_identity_tag(server).strip('"'))
     for method in ("GET", "HEAD"):
         for ae in ("gzip", None):
@@ -299,10 +332,27 @@ def test_if_match_takes_the_strong_tags_that_are_given_out(server, place, match,
             assert answer.status == status, answer
 
 
+def test_files_tags_of_whatever_making(server):
+    for fields in ("MTime", "Size", "INode Size", "INode MTime Size", "Digest", "Size Digest"):
+        path = f"/{fields.replace(' ', '-').lower()}/a.txt"
+        tag = _identity_tag(server, path)
+        for coding in ("gzip", "br"):
+            answer = server.get(path, headers={"If-Match": _suffixed(tag, coding)})
+            assert answer.status == 200, answer
+            sent = "W/" + _suffixed(tag, coding)
+            for named in (sent, sent.removeprefix("W/")):
+                check.not_modified(_ask(server, path, coding, named), named)
+    assert "ETag" not in server.get("/none/a.txt").headers
+    assert server.get("/none/a.txt", headers={"If-Match": '"-gzip"'}).status == 412
+
+
 def test_a_backend_is_asked_for_the_strong_tags_of_its_own(server, origin):
-    for place, coding, asked in (("/origin-suffix", "gzip", ', "o"'), ("/origin", "gzip", ""),
-                                 ("/origin-suffix", "other", "")):
-        tag = f'W/"o", "o-{coding}"'
+    made = "7530-55443b7e3c000"
+    for place, text, coding, asked in (("/origin-suffix", made, "gzip", f', "{made}"'),
+                                       ("/origin", made, "gzip", ""),
+                                       ("/origin-suffix", made, "other", ""),
+                                       ("/origin-suffix", "home", "gzip", "")):
+        tag = f'W/"{text}", "{text}-{coding}"'
         server.get(f"{place}/tagged", ae="gzip", method="PUT", body=b"x", headers={"If-Match": tag})
         assert origin.seen[-1].headers["if-match"] == tag + asked
 

@@ -228,9 +228,11 @@ def test_its_tags_are_recognized(server, protocol, chain, ae, path):
 
 
 @pytest.mark.parametrize("chain,tag,asked", [
-    ("inflate", '"o-gunzip"', ', "o"'), ("inflate", 'W/"o-gunzip"', ""),
-    ("again", '"o-gunzip-gzip"', ', "o-gunzip", "o"'), ("elastic", '"o-gunzip-gzip"', "")])
+    ("inflate", '"{}-gunzip"', ', "{}"'), ("inflate", 'W/"{}-gunzip"', ""),
+    ("again", '"{}-gunzip-gzip"', ', "{}"'), ("elastic", '"{}-gunzip-gzip"', "")])
 def test_its_strong_tags_allow_to_write(server, origin, chain, tag, asked):
+    made = "7530-55443b7e3c000"
+    tag, asked = tag.format(made), asked.format(made)
     server.get(f"/{chain}/origin/gzip", method="PUT", body=b"x", headers={"If-Match": tag})
     assert origin.seen[-1].headers["if-match"] == tag + asked
 

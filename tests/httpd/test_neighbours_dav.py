@@ -1,7 +1,11 @@
-"""mod_dav beside ours: its answers are compressed, and a strong tag that was given out allows to
-write, a weak one does not (RFC 9110 §13.1.1: If-Match compares strongly)."""
+"""mod_dav beside ours: its answers are compressed, and a tag that was given out allows to write, in
+the strong form that WebDAV clients give it; a weak one does not (RFC 9110 §13.1.1: If-Match
+compares strongly)."""
 
+import itertools
+import os
 import re
+import time
 
 import pytest
 
@@ -98,8 +102,8 @@ def test_a_part_is_put(server, way):
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_a_strong_tag_that_was_given_out_allows_to_write(server, way, method):
-    """With weak tags that is the identity's alone."""
+def test_a_tag_that_was_given_out_allows_to_write(server, way, method):
+    """Clients that leave out W/ make a strong one of it."""
     for coding in way.codings:
         path = f"/dav/{method}-{coding}.html"
         write(server, path)
@@ -107,10 +111,9 @@ def test_a_strong_tag_that_was_given_out_allows_to_write(server, way, method):
         ours = server.get(path, ae=coding).headers["ETag"]
         assert ours == way.tagged(tag.strip('"'), coding)
         suffixed = f'"{tag[1:-1]}-{coding}"'
-        refused = [f"W/{tag}", f"W/{suffixed}", f'"other-{coding}"', f'"{tag[1:-1]}-zstd"']
-        allowed = [tag]
-        (allowed if ours == suffixed else refused).extend([suffixed, f'"other", {suffixed}'])
-        for value in refused:
+        allowed = [tag, suffixed, f'"other", {suffixed}']
+        for value in (f"W/{tag}", f"W/{suffixed}", f'"other-{coding}"', f'"{tag[1:-1]}-dcz"',
+                      f'"{suffixed[1:-1]}-{coding}"', suffixed[1:-1], f'"{tag[2:-1]}-{coding}"'):
             answer = server.get(path, ae=coding, method=method, body=b"new",
                                 headers={"If-Match": value})
             assert (answer.status, answer.coding) == (412, None), (value, answer)
@@ -121,6 +124,64 @@ def test_a_strong_tag_that_was_given_out_allows_to_write(server, way, method):
             assert answer.status == 204, (value, answer)
             after = server.get(path, ae=coding)
             assert after.status == 404 if method == "DELETE" else after.body == b"new", after
+
+
+def test_a_tag_whose_identity_is_weak_allows_nothing(server, way):
+    """A file that has just changed may have had another body under the same tag."""
+    write(server, "dav/fresh.html")
+    os.utime(server.docs / "dav/fresh.html", (time.time() + 1000,) * 2)
+    tag = server.get("/dav/fresh.html").headers["ETag"]
+    assert tag.startswith("W/")
+    for coding in way.codings:
+        suffixed = f'{tag[2:-1]}-{coding}"'
+        for named in ({"If-Match": suffixed}, {"If": f"([{suffixed}])"}):
+            answer = server.get("/dav/fresh.html", method="PUT", body=b"new", headers=named)
+            assert answer.status == 412, (named, answer)
+
+
+STATES = [
+    # What stands for the tag, and the status of a PUT with that If: of RFC 4918 §10.4.
+    ('([{ours}])', 204), ('(["x"]) ([{ours}])', 204), ('( [ {ours}])', 204), ('([{plain}])', 204),
+    ('<{url}> ([{ours}])', 204), ('<{path}>([{ours}])', 204), ('<{escaped}> ([{ours}])', 204),
+    ('<{other}> (["x"]) <{url}> ([{ours}])', 204), ('<{url}> (["x"]) (Not ["x"] [{ours}])', 204),
+    ('([W/{ours}])', 412), ('(["x-{coding}"])', 412), ('([{ours}] ["x"])', 412),
+    ('<{url}> (["x"]) <{other}> ([{ours}])', 412),
+    # Not the tag of what it is about: that holds, whether the base is current or not.
+    ('(Not [{ours}])', 204), ('(Not [{plain}])', 412), ('(Not [{ours}] [{ours}])', 204),
+    ('(Not [{ours}] [{plain}])', 204), ('<{url}> (Not [{ours}])', 204),
+    # Nonsense stays nonsense.
+    ('([{ours}', 400), ('({ours})', 400), ('[{ours}]', 400), ('<{url} ([{ours}])', 400),
+    ('([{ours}]), ([{ours}])', 400), ('(X [{ours}])', 400)]
+
+
+def test_a_tag_in_webdavs_if(server, way):
+    path = "/dav/state%20of.html"
+    url = f"http://127.0.0.1:{server.port}{path}"
+    for coding, (state, status) in itertools.product(way.codings, STATES):
+        write(server, "dav/state of.html")
+        tag = strong(server, path)
+        value = state.format(ours=f'"{tag[1:-1]}-{coding}"', plain=tag, coding=coding, url=url,
+                             path=path, escaped="/dav/../dav/st%61te%20of.html",
+                             other=url.replace("state", "other"))
+        answer = server.get(path, method="PUT", body=b"new", headers={"If": value})
+        assert answer.status == status, (value, answer)
+
+
+def test_a_list_about_another_resource_stays_as_it_is(server, way):
+    """Though its tag be the same, as that of a file of the same size and time is."""
+    host = f"127.0.0.1:{server.port}"
+    for coding in way.codings:
+        for form, status in (('{ours}', 412), ('{plain}', 204)):
+            for path in ("/dav/from.html", "/dav/onto.html"):
+                write(server, path)
+            tag = strong(server, "/dav/from.html")
+            assert tag == strong(server, "/dav/onto.html")
+            ours = f'"{tag[1:-1]}-{coding}"'
+            state = (f"<http://{host}/dav/from.html> ([{ours}]) <http://{host}/dav/onto.html> "
+                     f"([{form.format(ours=ours, plain=tag)}])")
+            answer = server.get("/dav/from.html", method="MOVE", headers={
+                "Host": host, "Destination": f"http://{host}/dav/onto.html", "If": state})
+            assert answer.status == status, (state, answer)
 
 
 def test_put_of_what_must_not_be_there(server, way):
@@ -147,8 +208,8 @@ def test_a_lock(server, way):
         token = re.fullmatch("<(.*)>", answer.headers["Lock-Token"])[1]
         assert token.encode() in answer.body and bodies.text(3000) in answer.body
         assert server.get(path, ae=coding, method="PUT", body=b"new").status == 423
-        for state, status in ((f'(<{token}> ["{tag[1:-1]}-{coding}"])', 412),
-                              (f"(<{token}> [{tag}])", 204)):
+        for state, status in ((f'(<{token}> ["other-{coding}"])', 412),
+                              (f'(<{token}> ["{tag[1:-1]}-{coding}"])', 204)):
             answer = server.get(path, ae=coding, method="PUT", body=b"new", headers={"If": state})
             assert answer.status == status, (state, answer)
         answer = server.get(path, ae=coding, method="UNLOCK", headers={"Lock-Token": f"<{token}>"})

@@ -2,6 +2,7 @@
 
 #include "suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,74 +164,133 @@ END_TEST
 
 static const struct {
     const char *guards;
+    const char *text;
+    bool made;
+} shapes[] = {
+    {"size and time, as httpd's files have", "29cd-660c007f3220d", true},
+    {"inode, size and time", "1a-29cd-660c007f3220d", true},
+    {"a time alone", "660c007f3220d", true},
+    {"a hash", "d41d8cd98f00b204e9800998ecf8427e", true},
+    {"as long as a time just is", "1234567890", true},
+    {"a digest", "2jmj7l5rSw0yVb/vlWAYkK/YBwk=", true},
+    {"a digest without its sign", "2jmj7l5rSw0yVb/vlWAYkK/YBwkA", false},
+    {"a digest that is too long", "A2jmj7l5rSw0yVb/vlWAYkK/YBwk=", false},
+    {"a name", "home", false},
+    {"a name of such letters", "cafe", false},
+    {"two of them", "bad-decade", false},
+    {"a date", "2024-01-31", false},
+    {"a date without dashes", "20240131", false},
+    {"not as long as a time", "123456789", false},
+    {"four numbers", "1-2-3-660c007f3220d", false},
+    {"capitals", "660C007F3220D", false},
+    {"another letter", "660c007f3220g", false},
+    {"a dash in front", "-660c007f3220d", false},
+    {"a dash behind", "660c007f3220d-", false},
+    {"two dashes", "1--660c007f3220d", false},
+    {"with a suffix", "660c007f3220d-gzip", false},
+    {"nothing", "", false},
+};
+
+START_TEST(httpds_tags_are_told_from_others)
+{
+    const char *text = shapes[_i].text;
+
+    ck_assert_msg(el_etag_is_made(text, strlen(text)) == shapes[_i].made, "%s", shapes[_i].guards);
+}
+END_TEST
+
+/* The rows below have x and y for such tags. */
+static const char *expand(const char *row, char *out)
+{
+    char *to = out;
+
+    for (; *row != '\0'; row++) {
+        to += sprintf(to, "%.*s", *row == 'x' || *row == 'y' ? 20 : 1,
+                      *row == 'x' ? "12-0123456789ab" : *row == 'y' ? "abcdef0123" : row);
+    }
+    *to = '\0';
+    return out;
+}
+
+static const struct {
+    const char *guards;
     const char *list;
     const char *accept;
     const char *bases;
+    bool unsure;
 } based[] = {
-    {"one", "\"x-gzip\"", "gzip", ", W/\"x\""},
-    {"a weak one", "W/\"x-gzip\"", "gzip", ", W/\"x\""},
-    {"of two codings", "\"x-gzip\", W/\"y-br\"", "gzip, br", ", W/\"x\", W/\"y\""},
-    {"only of codings that are taken", "\"x-gzip\", \"y-br\"", "br", ", W/\"y\""},
-    {"not of a refused one", "\"x-gzip\"", "gzip;q=0, *", ""},
-    {"the alias takes it", "\"x-gzip\"", "x-gzip", ", W/\"x\""},
-    {"no suffix", "\"x\", W/\"y\"", "gzip", ""},
-    {"a comma within", "\"x,y-gzip\"", "gzip", ", W/\"x,y\""},
-    {"of the empty tag", "\"-br\"", "br", ", W/\"\""},
-    {"the star", "*", "gzip", ""},
-    {"garbage", "x-gzip, \"x-gzip", "gzip", ""},
-    {"one suffix is taken off, not two", "\"x-gzip-gzip\"", "gzip", ", W/\"x-gzip\""},
+    {"one", "\"x-gzip\"", "gzip", ", W/\"x\"", false},
+    {"a weak one", "W/\"x-gzip\"", "gzip", ", W/\"x\"", false},
+    {"of two codings", "\"x-gzip\", W/\"y-br\"", "gzip, br", ", W/\"x\", W/\"y\"", false},
+    {"only of codings that are taken", "\"x-gzip\", \"y-br\"", "br", ", W/\"y\"", false},
+    {"not of a refused one", "\"x-gzip\"", "gzip;q=0, *", "", false},
+    {"the alias takes it", "\"x-gzip\"", "x-gzip", ", W/\"x\"", false},
+    {"no suffix", "\"x\", W/\"y\"", "gzip", "", false},
+    {"a comma within", "\"x,y-gzip\"", "gzip", "", true},
+    {"of the empty tag", "\"-br\"", "br", "", true},
+    {"a name that ends so", "\"home-br\", W/\"x-br\"", "br", ", W/\"x\"", true},
+    {"a name that ends in what is not taken", "\"home-br\"", "gzip", "", false},
+    {"the star", "*", "gzip", "", false},
+    {"garbage", "x-gzip, \"x-gzip", "gzip", "", false},
+    {"one suffix is taken off, not two", "\"x-gzip-gzip\"", "gzip", "", true},
 };
 
 START_TEST(a_list_gives_the_bases)
 {
-    size_t size = strlen(based[_i].list) * 2 + 1;
+    char list[100], bases[100];
+    size_t size = strlen(expand(based[_i].list, list)) * 2 + 1;
     char *out = malloc(size);
+    bool unsure = false;
     el_accept_t accept;
     size_t written;
 
     ck_assert_ptr_nonnull(out);
     el_accept_parse(based[_i].accept, strlen(based[_i].accept), &accept);
-    written = el_etag_bases(based[_i].list, &accept, out, size);
-    ck_assert_msg(strcmp(out, based[_i].bases) == 0, "%s: %s", based[_i].guards, out);
+    written = el_etag_bases(list, &accept, out, size, &unsure);
+    ck_assert_msg(strcmp(out, expand(based[_i].bases, bases)) == 0, "%s: %s", based[_i].guards,
+                  out);
     ck_assert_uint_eq(written, strlen(out));
+    ck_assert_msg(unsure == based[_i].unsure, "%s", based[_i].guards);
     free(out);
 }
 END_TEST
 
 START_TEST(a_base_that_does_not_fit_is_left_out_whole)
 {
-    static const char list[] = "\"long-tag-gzip\", \"x-gzip\"";
+    static const char list[] = "\"123456789-0123456789-gzip\", \"0123456789-gzip\"";
     el_accept_t accept;
-    char out[32];
+    bool unsure = false;
+    char out[64];
 
     el_accept_parse("gzip", 4, &accept);
-    /* `, W/"x"` and its zero take eight bytes. */
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 8), 7);
-    ck_assert_str_eq(out, ", W/\"x\"");
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 7), 0);
+    /* `, W/"0123456789"` and its zero take 17 bytes. */
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 17, &unsure), 16);
+    ck_assert_str_eq(out, ", W/\"0123456789\"");
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 16, &unsure), 0);
     ck_assert_str_eq(out, "");
     out[0] = '!';
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 1), 0);
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 1, &unsure), 0);
     ck_assert_str_eq(out, "");
     out[0] = '!';
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 0), 0);
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 0, &unsure), 0);
     ck_assert_int_eq(out[0], '!');
     /* Both, exactly. */
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 22), 21);
-    ck_assert_str_eq(out, ", W/\"long-tag\", W/\"x\"");
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 21), 14);
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 43, &unsure), 42);
+    ck_assert_str_eq(out, ", W/\"123456789-0123456789\", W/\"0123456789\"");
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 42, &unsure), 26);
 }
 END_TEST
 
 START_TEST(the_bases_of_the_tightest_list_fit)
 {
-    /* Nothing between the members, and nothing in them. */
-    static const char list[] = "\"-br\"\"-br\"\"-br\"\"-br\"";
+    /* Nothing between the members, and as little in them as can be. */
+    static const char list[] = "\"0123456789-br\"\"0123456789-br\"\"0123456789-br\"";
     char out[2 * sizeof(list) - 1];
+    bool unsure = false;
     el_accept_t accept;
 
     el_accept_parse("br", 2, &accept);
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, sizeof(out)), 4 * 6);
+    ck_assert_uint_eq(el_etag_bases(list, &accept, out, sizeof(out), &unsure), 3 * 16);
 }
 END_TEST
 
@@ -338,23 +398,26 @@ static const struct {
     {"and encoded again", "W/\"x-gunzip-gzip\"", "gzip", ", W/\"x\"", true},
     {"and in a coding that is not taken", "\"x-gunzip-gzip\"", "br", "", false},
     {"encoded only", "\"x-gzip\"", "gzip", "", false},
-    {"the other way round", "\"x-gzip-gunzip\"", "gzip", ", W/\"x-gzip\"", false},
-    {"of the empty tag", "\"-gunzip\"", "", ", W/\"\"", false},
+    {"the other way round", "\"x-gzip-gunzip\"", "gzip", "", false},
+    {"of the empty tag", "\"-gunzip\"", "", "", false},
+    {"a name that ends so", "\"home-gunzip\"", "", "", false},
     {"shorter than the suffix", "\"gunzip\", \"\"", "", "", false},
     {"several", "\"y-gunzip\", \"z\", \"x-gunzip\"", "", ", W/\"y\", W/\"x\"", true},
 };
 
 START_TEST(a_list_of_decoded_tags)
 {
-    char out[64];
+    char list[100], bases[100], current[30], out[100];
+    bool unsure = false;
     el_accept_t accept;
     el_etag_t named;
 
     el_accept_parse(decoded_lists[_i].accept, strlen(decoded_lists[_i].accept), &accept);
-    el_etag_decoded_bases(decoded_lists[_i].list, &accept, out, sizeof(out));
-    ck_assert_msg(strcmp(out, decoded_lists[_i].bases) == 0, "%s: %s", decoded_lists[_i].guards,
-                  out);
-    ck_assert_msg(el_etag_named_decoded(decoded_lists[_i].list, "\"x\"", &accept, &named)
+    expand(decoded_lists[_i].list, list);
+    el_etag_decoded_bases(list, &accept, out, sizeof(out), &unsure);
+    ck_assert_msg(strcmp(out, expand(decoded_lists[_i].bases, bases)) == 0, "%s: %s",
+                  decoded_lists[_i].guards, out);
+    ck_assert_msg(el_etag_named_decoded(list, expand("\"x\"", current), &accept, &named)
                       == decoded_lists[_i].named,
                   "%s", decoded_lists[_i].guards);
 }
@@ -375,29 +438,79 @@ static const struct {
     {"none of what was decoded", "\"x-gunzip\"", "gzip", false, ""},
     {"decoded", "\"x-gunzip\", W/\"y-gunzip\"", "", true, ", \"x\""},
     {"decoded and encoded", "\"x-gunzip-gzip\"", "gzip", true, ", \"x\""},
+    {"a name that ends so", "\"home-gzip\"", "gzip", false, ""},
 };
 
 START_TEST(a_list_of_strong_tags)
 {
-    char out[64];
+    char list[100], bases[100], out[100];
     el_accept_t given;
     size_t written;
 
     el_accept_parse(strong_lists[_i].given, strlen(strong_lists[_i].given), &given);
-    written = el_etag_strong_bases(strong_lists[_i].list, &given, strong_lists[_i].decoded, out,
-                                   sizeof(out));
-    ck_assert_msg(strcmp(out, strong_lists[_i].bases) == 0, "%s: %s", strong_lists[_i].guards, out);
+    written = el_etag_strong_bases(expand(strong_lists[_i].list, list), &given,
+                                   strong_lists[_i].decoded, out, sizeof(out));
+    ck_assert_msg(strcmp(out, expand(strong_lists[_i].bases, bases)) == 0, "%s: %s",
+                  strong_lists[_i].guards, out);
     ck_assert_uint_eq(written, strlen(out));
+}
+END_TEST
+
+/* What If speaks of: each tag as RESOURCE:TAG, behind ! where Not is said of it, joined by bars. */
+static const struct {
+    const char *guards;
+    const char *field;
+    const char *states;
+} states[] = {
+    {"one", "([\"a\"])", ":\"a\"|"},
+    {"a weak one", "([W/\"a\"])", ":W/\"a\"|"},
+    {"several in a list", "([\"a\"] [\"b\"])", ":\"a\"|:\"b\"|"},
+    {"several lists", "([\"a\"]) (<t>) ([\"b\"])", ":\"a\"|:\"b\"|"},
+    {"tokens beside them", "(<t> [\"a\"] <u>)", ":\"a\"|"},
+    {"Not is said of the next alone", "(Not [\"a\"] [\"b\"])", "!:\"a\"|:\"b\"|"},
+    {"Not before a token", "(Not <t> [\"a\"])", ":\"a\"|"},
+    {"Not ends with its list", "(Not) ([\"a\"])", ":\"a\"|"},
+    {"resources", "<u> ([\"a\"]) ([\"b\"]) <v>([\"c\"])", "u:\"a\"|u:\"b\"|v:\"c\"|"},
+    {"blanks", " ( [ \"a\"]\t) ", ":\"a\"|"},
+    {"a blank before a resource", "< u> ([\"a\"])", "u:\"a\"|"},
+    {"brackets without a tag", "([] [a] [\"b\" ] [\"c\"x] [\"d\"])", ":\"d\"|"},
+    {"no list", "[\"a\"]", ""},
+    {"a list in a list", "([\"a\"] ([\"b\"]))", ":\"a\"|"},
+    {"a tag that never closes", "([\"a\"] [\"b\"", ":\"a\"|"},
+    {"a resource that never closes", "<u ([\"a\"])", ""},
+    {"a list that never closes", "([\"a\"]", ":\"a\"|"},
+    {"a part of Not", "(No", ""},
+    {"a comma", "([\"a\"]), ([\"b\"])", ":\"a\"|"},
+    {"nothing", "", ""},
+};
+
+START_TEST(webdavs_if_gives_its_tags)
+{
+    el_etag_state_t state = {.at = states[_i].field};
+    char joined[100] = "";
+
+    while (el_etag_next_state(&state)) {
+        strcat(joined, state.negated ? "!" : "");
+        strncat(joined, state.uri != NULL ? state.uri : "", state.uri_len);
+        strcat(joined, ":");
+        strncat(joined, state.tag.text, state.tag.len);
+        strcat(joined, "|");
+    }
+    ck_assert_msg(strcmp(joined, states[_i].states) == 0, "%s: %s", states[_i].guards, joined);
+    ck_assert(!el_etag_next_state(&state));
 }
 END_TEST
 
 START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
 {
-    static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,"};
+    static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,",
+                                       "(", "<", "([", "([\"a\"])", "<u>", "Not"};
     const char *unit = units[_i];
     size_t size = 16 * 65536, len = strlen(unit);
     char *list = malloc(size + 1);
     char *out = malloc(2 * size + 1);
+    el_etag_state_t state = {.at = list};
+    bool unsure = false;
     el_accept_t accept;
     el_etag_t named;
 
@@ -407,8 +520,11 @@ START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
     }
     list[size] = '\0';
     el_accept_parse("*", 1, &accept);
-    ck_assert_uint_le(el_etag_bases(list, &accept, out, 2 * size + 1), 2 * size);
+    ck_assert_uint_le(el_etag_bases(list, &accept, out, 2 * size + 1, &unsure), 2 * size);
     ck_assert(!el_etag_named(list, "\"current\"", &accept, &named));
+    while (el_etag_next_state(&state)) {
+        ck_assert(state.at > list && state.at <= list + size);
+    }
     free(list);
     free(out);
 }
@@ -430,6 +546,8 @@ Suite *etag_suite(void)
     tcase_add_loop_test(tc, a_tag_is_decoded, 0, ROWS(decodings));
     tcase_add_loop_test(tc, a_list_of_decoded_tags, 0, ROWS(decoded_lists));
     tcase_add_loop_test(tc, a_list_of_strong_tags, 0, ROWS(strong_lists));
-    tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 8);
+    tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 14);
+    tcase_add_loop_test(tc, webdavs_if_gives_its_tags, 0, ROWS(states));
+    tcase_add_loop_test(tc, httpds_tags_are_told_from_others, 0, ROWS(shapes));
     return suite_of("etag", tc);
 }

@@ -23,7 +23,7 @@ EL_USE_LOG;
 typedef struct {
     el_stream_t stream;
     el_inflate_t inflate;
-    bool head;     /* the header was that of a HEAD: its body, if any, is dropped */
+    bool head;     /* only a header goes out, as with HEAD: the body, if any, is dropped */
     bool trailing; /* bytes behind the body's end were found, and logged */
 } out_t;
 
@@ -87,26 +87,24 @@ static void edit_coding(request_rec *r, const char *rest)
     }
 }
 
-static void edit_tag(request_rec *r)
+/* The tag of the decoded body; NULL where it has none. */
+static const char *decoded_tag(request_rec *r)
 {
     const char *tag = el_field(r, "ETag");
     el_etag_mode_t mode = el_stock_etag(el_stock_of(r->server, EL_RECORD_DEFLATE));
+    size_t size = tag ? strlen(tag) + EL_ETAG_GROWTH : 0;
+    char *decoded = apr_palloc(r->pool, size);
 
-    if (tag) {
-        size_t size = strlen(tag) + EL_ETAG_GROWTH;
-        char *decoded = apr_palloc(r->pool, size);
-
-        el_fields_set_etag(r, el_etag_decode(tag, mode, decoded, size) ? decoded : NULL);
-    }
+    return tag && el_etag_decode(tag, mode, decoded, size) ? decoded : NULL;
 }
 
 /* Makes the header that of the decoded body. */
-static void edit_header(request_rec *r, const char *rest)
+static void edit_header(request_rec *r, const char *rest, const char *tag)
 {
     edit_coding(r, rest);
     el_fields_unset_lengths(r->headers_out);
     el_fields_unset_lengths(r->err_headers_out);
-    edit_tag(r);
+    el_fields_set_etag(r, tag);
 }
 
 /* Whether the response has a coding that can be decoded, and all of its bytes. */
@@ -119,7 +117,8 @@ static bool can_decode(request_rec *r, el_coding_t *coding, const char **rest)
            && el_inflate_codings(r->pool, list, 1, coding, rest) > 0;
 }
 
-static out_t *open_stream(request_rec *r, el_coding_t coding)
+/* Without `body`, it is dropped. */
+static out_t *open_stream(request_rec *r, el_coding_t coding, bool body)
 {
     static const el_stream_ops_t ops = {decode, NULL, end, abandon};
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -129,7 +128,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
     /* The size of a response is for the server to choose; the ratio is no server's choice. */
     limits.size = 0;
     limits.is_request = false;
-    out->head = r->header_only;
+    out->head = !body;
     if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
         ap_log_rerror(APLOG_MARK, el_budget_refused() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
                       "elastic: the response to %s stays encoded", r->uri);
@@ -146,7 +145,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
 /* Takes the response, where its outermost coding is one that can be decoded; otherwise NULL. */
 static out_t *take_response(request_rec *r)
 {
-    const char *rest;
+    const char *rest, *tag;
     el_coding_t coding;
     bool named;
     out_t *out;
@@ -158,17 +157,19 @@ static out_t *take_response(request_rec *r)
     if (!can_decode(r, &coding, &rest)) {
         return NULL;
     }
+    tag = named ? el_field(r, "ETag") : decoded_tag(r);
     if (r->status == HTTP_NOT_MODIFIED) {
         /* Compressors behind judge it by the header that a 200 would have. */
         edit_coding(r, rest);
-        if (!named) {
-            edit_tag(r);
-        }
+        el_fields_set_etag(r, tag);
         return NULL;
     }
-    out = open_stream(r, coding);
+    if (tag && el_not_modified_now(r, tag)) {
+        tag = el_field(r, "ETag");
+    }
+    out = open_stream(r, coding, !r->header_only && r->status != HTTP_NOT_MODIFIED);
     if (out) {
-        edit_header(r, rest);
+        edit_header(r, rest, tag);
     }
     return out;
 }

@@ -7,10 +7,13 @@
 #include "elastic/etag.h"
 
 #include "apr_strings.h"
+#include "apr_uri.h"
+#include "http_protocol.h"
+#include "httpd.h"
 
 /*
- * A backend's limits are not known. By default httpd, gunicorn and nginx take a line of a field up to
- * this size (nginx two bytes more), and Tomcat, Jetty and AJP so much of all of them together.
+ * A backend's limits are not known. By default httpd, gunicorn and nginx take a line of a field up
+ * to this size (nginx two bytes more), and Tomcat, Jetty and AJP so much of all of them together.
  */
 #define BACKEND_LIMIT 8190
 
@@ -80,29 +83,49 @@ static char *room_for_bases(request_rec *r, const char *list, size_t *size)
     return apr_palloc(r->pool, *size);
 }
 
+/*
+ * httpd's tag of the file that answers, or that WebDAV changes; NULL where another server answers,
+ * there is no file, or FileETag makes no tag. Whether a script answers in its place is not known
+ * yet.
+ */
+static const char *tag_of_file(request_rec *r)
+{
+    const char *tag = NULL;
+
+    if (!is_proxied(r) && r->finfo.filetype == APR_REG) {
+        tag = ap_make_etag(r, 0);
+    }
+    return tag && *tag ? tag : NULL;
+}
+
 /* Adds the tags of the identities to If-None-Match. */
 static void name_bases(request_rec *r, const char *list, const el_accept_t *accept)
 {
     el_request_t *request = el_request_of(r);
     size_t size, len;
     char *bases = room_for_bases(r, list, &size);
+    const char *file;
+    el_etag_t named;
 
-    len = el_etag_bases(list, accept, bases, size);
+    len = el_etag_bases(list, accept, bases, size, &request->unsure);
     if (request->inflates) {
-        len += el_etag_decoded_bases(list, accept, bases + len, size - len);
+        len += el_etag_decoded_bases(list, accept, bases + len, size - len, &request->unsure);
+    }
+    file = len == 0 && request->unsure ? tag_of_file(r) : NULL;
+    if (file
+        && (el_etag_named(list, file, accept, &named)
+            || (request->inflates && el_etag_named_decoded(list, file, accept, &named)))) {
+        bases = apr_pstrcat(r->pool, ", ", file, NULL);
+        len = strlen(bases);
     }
     if (add_tags(r, if_none_match, list, bases, len)) {
         request->if_none_match = list;
     }
 }
 
-/*
- * The codings whose tags are strong here: with `suffix`, which is what the drop-ins have. What the
- * request accepts does not matter: it asks about a body that the client has.
- */
-static el_accept_t strongly_tagged(request_rec *r)
+el_accept_t el_conditional_codings(request_rec *r, unsigned modes)
 {
-    el_accept_t strong = {{0}};
+    el_accept_t codings = {{0}};
 
     for (int record = 0; record < EL_RECORDS; record++) {
         el_policy_t policy;
@@ -112,21 +135,60 @@ static el_accept_t strongly_tagged(request_rec *r)
         }
         policy = el_policy_of(r, (el_record_t)record);
         el_policy_read_encoding(&policy);
-        for (size_t i = 0; i < policy.order_count && policy.etag == EL_ETAG_SUFFIX; i++) {
-            strong.q[policy.order[i]] = EL_Q_ONE;
+        if (!(modes & 1u << policy.etag)) {
+            continue;
         }
-        if (!policy.is_stock && policy.etag == EL_ETAG_SUFFIX && el_dictionaries_are_open()) {
-            strong.q[EL_DCB] = strong.q[EL_DCZ] = EL_Q_ONE;
+        for (size_t i = 0; i < policy.order_count; i++) {
+            codings.q[policy.order[i]] = EL_Q_ONE;
+        }
+        if (!policy.is_stock && el_dictionaries_are_open()) {
+            codings.q[EL_DCB] = codings.q[EL_DCZ] = EL_Q_ONE;
         }
     }
-    return strong;
+    return codings;
 }
 
-/* Adds to If-Match the tags of the identities that belong to strong tags, which are given out. */
+/* Whether `tag`, as a client may have made it strong, is that of an encoding of what has `file`. */
+static bool is_of_file(request_rec *r, const el_etag_t *tag, const char *file,
+                       const el_accept_t *codings)
+{
+    bool inflates = el_request_of(r)->inflates;
+
+    return !tag->weak && *file == '"'
+           && (el_etag_made_from(tag, file, codings, false)
+               || (inflates && el_etag_made_from(tag, file, codings, true)));
+}
+
+/*
+ * Adds to If-Match the file's own tag, where it is strong and an encoding's is there: in any mode,
+ * for several WebDAV clients send a weak one as if it were strong, and write in good faith what
+ * they have read. What the request accepts does not matter: it asks about a body that the client
+ * has.
+ */
+static bool name_file(request_rec *r, const char *list, const char *file)
+{
+    el_accept_t codings = el_conditional_codings(r, EL_CONDITIONAL_ANY);
+    const char *cursor = list;
+    el_etag_t tag;
+
+    while (file && el_etag_next(&cursor, &tag)) {
+        if (is_of_file(r, &tag, file, &codings)) {
+            const char *added = apr_pstrcat(r->pool, ", ", file, NULL);
+
+            return add_tags(r, if_match, list, added, strlen(added));
+        }
+    }
+    return false;
+}
+
+/*
+ * Adds to If-Match the tags of the identities that belong to strong tags, which are given out.
+ * Whose they are is for the script or the backend to say.
+ */
 static void name_strong_bases(request_rec *r, const char *list)
 {
     const el_stock_t *deflate = el_stock_of(r->server, EL_RECORD_DEFLATE);
-    el_accept_t strong = strongly_tagged(r);
+    el_accept_t strong = el_conditional_codings(r, 1u << EL_ETAG_SUFFIX);
     size_t size, len;
     char *bases = room_for_bases(r, list, &size);
 
@@ -137,16 +199,88 @@ static void name_strong_bases(request_rec *r, const char *list)
     add_tags(r, if_match, list, bases, len);
 }
 
+/* Whether the URI in WebDAV's If is r's; mod_dav compares like this, without the host. */
+static bool is_own_uri(request_rec *r, const char *text, size_t len)
+{
+    apr_uri_t uri;
+    size_t path_len, own_len = strlen(r->uri);
+
+    if (apr_uri_parse(r->pool, apr_pstrmemdup(r->pool, text, len), &uri) != APR_SUCCESS
+        || !uri.path) {
+        return false;
+    }
+    ap_getparents(uri.path);
+    if (ap_unescape_url(uri.path) != OK) {
+        return false;
+    }
+    path_len = strlen(uri.path);
+    path_len -= path_len > 1 && uri.path[path_len - 1] == '/';
+    own_len -= own_len > 1 && r->uri[own_len - 1] == '/';
+    return path_len == own_len && memcmp(uri.path, r->uri, own_len) == 0;
+}
+
+/*
+ * Puts the file's own tag in place of those of its encodings in WebDAV's If, by name_file()'s
+ * rule. What is said with Not, or about other resources, stays: that these do not have such a tag
+ * is true.
+ */
+static void translate_states(request_rec *r, const char *field, const char *file)
+{
+    el_accept_t codings = el_conditional_codings(r, EL_CONDITIONAL_ANY);
+    el_etag_state_t state = {.at = field};
+    const char *copied = field, *uri = NULL;
+    char *made = apr_palloc(r->pool, strlen(field) + 1), *to = made;
+    bool is_own = true;
+
+    while (el_etag_next_state(&state)) {
+        if (state.uri != uri) {
+            uri = state.uri;
+            is_own = is_own_uri(r, uri, state.uri_len);
+        }
+        if (is_own && !state.negated && is_of_file(r, &state.tag, file, &codings)) {
+            /* The file's tag is shorter, by the suffix. */
+            to = apr_cpystrn(to, copied, (apr_size_t)(state.tag.text - copied) + 1);
+            to = apr_cpystrn(to, file, strlen(file) + 1);
+            copied = state.tag.text + state.tag.len;
+        }
+    }
+    if (copied != field) {
+        apr_cpystrn(to, copied, strlen(copied) + 1);
+        apr_table_setn(r->headers_in, "If", made);
+    }
+}
+
+static const char *states_of(const request_rec *r)
+{
+    bool is_dav = r->method_number != M_GET && r->handler && strcmp(r->handler, "dav-handler") == 0;
+
+    return is_dav ? apr_table_get(r->headers_in, "If") : NULL;
+}
+
+/* What the client has must be what it changes. */
+static void extend_strongly(request_rec *r, const char *match, const char *states)
+{
+    const char *file = tag_of_file(r);
+
+    if (match && !name_file(r, match, file)) {
+        name_strong_bases(r, match);
+    }
+    if (states && file) {
+        translate_states(r, states, file);
+    }
+}
+
 EL_RARE static void extend(request_rec *r)
 {
     /* With other methods than GET and HEAD, a tag that matches is an error. */
     const char *list = r->method_number == M_GET ? apr_table_get(r->headers_in, if_none_match)
                                                  : NULL;
     const char *match = apr_table_get(r->headers_in, if_match);
+    const char *states = states_of(r);
     bool by_date = asks_a_backend_by_date(r);
     el_accept_t accept;
 
-    if (!list && !match && !by_date) {
+    if (!list && !match && !states && !by_date) {
         return;
     }
     accept = el_request_enabled(r);
@@ -158,8 +292,8 @@ EL_RARE static void extend(request_rec *r)
     if (list) {
         name_bases(r, list, &accept);
     }
-    if (match) {
-        name_strong_bases(r, match);
+    if (match || states) {
+        extend_strongly(r, match, states);
     }
 }
 

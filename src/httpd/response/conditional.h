@@ -7,13 +7,28 @@
 
 #include "httpd/base/glue.h"
 
+#include "elastic/accept.h"
+
 /*
- * Before all handlers but mod_cache's, which wants the tags as they came: If-None-Match gets,
- * beside each tag of a dynamic coding that this request accepts, the tag of its identity; If-Match
- * likewise beside each strong tag of a coding whose tags are strong here. Neither becomes too long
- * for a backend. A range that a backend would be asked for by date (§13.1.5) is dropped, where the
- * client takes a coding: it may have a part of an encoded body.
+ * Before all handlers but mod_cache's, which wants the tags as they came.
+ *
+ * If-None-Match gets, beside each tag of a dynamic coding that this request accepts, the tag of
+ * its identity: of the file that answers, or what httpd could have made. Others are compared when
+ * the response's tag is known (not_modified.h).
+ *
+ * If-Match likewise, beside each strong tag: the tag of the file that answers, or that WebDAV
+ * changes, where it is strong; of scripts and backends, for a coding whose tags are strong here.
+ * In WebDAV's If, the file's tag takes the place of its encodings'.
+ *
+ * No field becomes too long for a backend. A range that a backend would be asked for by date
+ * (§13.1.5) is dropped, where the client takes a coding: it may have a part of an encoded body.
  */
 void el_conditional_prepare(request_rec *r);
+
+/* Sets of el_etag_mode_t, with the bit 1 << mode for each. */
+#define EL_CONDITIONAL_ANY (~0u)
+
+/* The codings that the filters here may give a body, where they make its tag by one of `modes`. */
+el_accept_t el_conditional_codings(request_rec *r, unsigned modes);
 
 #endif

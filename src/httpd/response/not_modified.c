@@ -3,6 +3,7 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
+#include "httpd/response/conditional.h"
 #include "httpd/response/difference.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
@@ -51,6 +52,47 @@ bool el_not_modified_named(request_rec *r)
         unset_identity(r);
     }
     return true;
+}
+
+/* Whether the filters here give such a tag to an encoding of what has the tag `current`. */
+static bool is_given(request_rec *r, const el_etag_t *tag, const char *current)
+{
+    el_accept_t accept = el_request_enabled(r);
+    el_accept_t strong = el_conditional_codings(r, 1u << EL_ETAG_SUFFIX);
+    el_accept_t weak = el_conditional_codings(r, 1u << EL_ETAG_WEAK);
+    size_t base;
+    el_coding_t coding = el_etag_coding(tag, &base);
+
+    return el_etag_made_from(tag, current, &accept, false)
+           && (tag->weak ? el_accept_takes(&weak, coding) || el_accept_takes(&strong, coding)
+                         : el_accept_takes(&strong, coding) && *current == '"');
+}
+
+/* Whether what httpd and the backend have left undecided can still become a 304. */
+static bool is_undecided(request_rec *r)
+{
+    return el_request_of(r)->unsure && !r->no_local_copy
+           && (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT);
+}
+
+bool el_not_modified_now(request_rec *r, const char *decoded)
+{
+    const char *list = is_undecided(r) ? apr_table_get(r->headers_in, "If-None-Match") : NULL;
+    const char *current = list ? el_field(r, "ETag") : NULL;
+    el_etag_t tag;
+
+    while (current && el_etag_next(&list, &tag)) {
+        if (decoded ? el_etag_same(&tag, decoded) : is_given(r, &tag, current)) {
+            el_fields_set_etag(r, apr_pstrmemdup(r->pool, tag.text, tag.len));
+            unset_identity(r);
+            el_field_unset(r, "Content-Range");
+            el_request_of(r)->tagged = true;
+            r->status = HTTP_NOT_MODIFIED;
+            r->status_line = NULL;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Whether the tag is that of a body which is encoded already, as a cache or a backend has it. */

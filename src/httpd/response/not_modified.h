@@ -13,8 +13,16 @@
 bool el_not_modified_named(request_rec *r);
 
 /*
- * The same; where none does, makes it that of a 200 which the filter of `policy` encodes, by
- * `facts` of el_facts_of_200(). Where that would not, nothing happens.
+ * Where If-None-Match names an encoding of the response, whose tag was not known before, makes a
+ * 304 of `r`: then the body is to be dropped. Of a tag that is weak where it is made here, a
+ * strong form is not recognized: a script's own "home-br" is not its "home" in br. With `decoded`,
+ * the tag that INFLATE gives it, where it names that.
+ */
+bool el_not_modified_now(request_rec *r, const char *decoded);
+
+/*
+ * The same as el_not_modified_named(); where none does, makes it that of a 200 which the filter of
+ * `policy` encodes, by `facts` of el_facts_of_200(). Where that would not, nothing happens.
  */
 void el_not_modified_tag(request_rec *r, el_policy_t *policy, const el_facts_t *facts);
 

@@ -26,6 +26,7 @@ typedef struct {
     bool tagged; /* a 304 has its tag */
     struct el_difference *difference; /* what difference.c has found; NULL: not looked for */
     bool rule_sought, rule_found;     /* difference.c: a rule of dictionaries is for this URL */
+    bool unsure; /* If-None-Match may name an encoding: see el_not_modified_now() */
     const char *if_none_match; /* as the client sent it, where conditional.c extended it; or NULL */
     const char *cookie, *authorization; /* as the client sent them; credentials.c's */
     el_explanation_t *explanation; /* explanation.c's; NULL: nothing was recorded */

@@ -30,8 +30,8 @@ static bool is_acceptable(request_rec *r, el_coding_t coding)
 }
 
 /*
- * Whether a file, or a link, is root's or that of the owner of r's file. Others who may write into the
- * folder, as by an upload, must not put a body in place of that file's.
+ * Whether a file, or a link, is root's or that of the owner of r's file. Others who may write into
+ * the folder, as by an upload, must not put a body in place of that file's.
  */
 static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 {
@@ -42,8 +42,9 @@ static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
 }
 
 /*
- * What is known of the file at the sibling's path. Below ElasticPrecompressedRoot, whoever may write
- * there is trusted. Elsewhere a link must be, too: what it leads to was not made to be sent here.
+ * What is known of the file at the sibling's path. Below ElasticPrecompressedRoot, whoever may
+ * write there is trusted. Elsewhere a link must be, too: what it leads to was not made to be sent
+ * here.
  */
 static apr_status_t look(request_rec *r, el_sibling_t *sibling)
 {
@@ -90,7 +91,9 @@ static bool is_usable(request_rec *r, el_sibling_t *sibling, bool wanted)
     return false;
 }
 
-/* What of `path` comes behind the folder `base`, from the slash on; NULL where it is not below it. */
+/*
+ * What of `path` comes behind the folder `base`, from the slash on; NULL where it is not below it.
+ */
 static const char *behind(const char *base, const char *path)
 {
     size_t len = base ? strlen(base) : 0;
@@ -156,8 +159,8 @@ el_siblings_t el_siblings_find(request_rec *r, bool acceptable)
 }
 
 /*
- * Whether the handler that the configuration names for the sibling leaves it to httpd's own, as that
- * of r's file did. Without a name, ap_invoke_handler() takes the media type for one.
+ * Whether the handler that the configuration names for the sibling leaves it to httpd's own, as
+ * that of r's file did. Without a name, ap_invoke_handler() takes the media type for one.
  */
 static bool has_plain_handler(const request_rec *lookup, const request_rec *r)
 {
@@ -173,8 +176,8 @@ typedef enum {
 } verdict_t;
 
 /*
- * Ends the subrequest. `path` is what it should lead to; where its files lie elsewhere, none need be
- * there.
+ * Ends the subrequest. `path` is what it should lead to; where its files lie elsewhere, none need
+ * be there.
  */
 static verdict_t judge(request_rec *lookup, const request_rec *r, const char *path, bool elsewhere)
 {
@@ -193,7 +196,9 @@ static verdict_t judge(request_rec *lookup, const request_rec *r, const char *pa
     return verdict;
 }
 
-/* Whether r's URL ends in the name of its file, as that of a file which no rule gave another one. */
+/*
+ * Whether r's URL ends in the name of its file, as that of a file which no rule gave another one.
+ */
 static bool is_named_by_url(const request_rec *r)
 {
     const char *in_url = strrchr(r->uri, '/');
@@ -203,10 +208,10 @@ static bool is_named_by_url(const request_rec *r)
 }
 
 /*
- * Only a URL passes the rules that are about URLs (mod_rewrite's, mod_proxy's and mod_alias's outside
- * of directories). Where a rule has led r's URL to its file, the same with the extension may lead
- * nowhere: then the file is looked up by its path. Those rules are about the sibling's place beside
- * its file; a place elsewhere has its own.
+ * Only a URL passes the rules that are about URLs (mod_rewrite's, mod_proxy's and mod_alias's
+ * outside of directories). Where a rule has led r's URL to its file, the same with the extension
+ * may lead nowhere: then the file is looked up by its path. Those rules are about the sibling's
+ * place beside its file; a place elsewhere has its own.
  */
 static verdict_t look_up(request_rec *r, const el_sibling_t *sibling)
 {

@@ -15,7 +15,7 @@ typedef struct {
     const char *path;
     const char *root; /* the folder that it must not leave; NULL: it lies beside its file */
     apr_finfo_t finfo;
-    bool trusted; /* it, and the link that leads to it, are of an owner whose bytes may be sent here */
+    bool trusted; /* it, and a link that leads to it, may be sent in place of its file */
     bool asked; /* el_sibling_allowed() has looked it up; then `allowed` is its answer */
     bool allowed;
     bool tagged; /* el_sibling_tag() has made `tag` */
@@ -30,7 +30,8 @@ typedef struct {
 
 /*
  * The siblings in codings that are acceptable, or in those that are not: regular files, not older
- * than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of two as small, br comes before zstd and gzip.
+ * than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of two as
+ * small, br comes before zstd and gzip.
  */
 el_siblings_t el_siblings_find(request_rec *r, bool acceptable);
 

@@ -132,7 +132,7 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
 void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path)
 {
     el_counter_t counter = (el_counter_t)(EL_COUNT_SIBLING + fault);
-    /* Somebody may have tried to change what others get: the operator should hear of it, but once. */
+    /* Somebody may have tried to change what others get, which the operator should hear of once. */
     bool warns = fault == EL_SIBLING_OWNER
                  && el_counters_total(el_shared.counters, counter) == 0;
 

@@ -46,8 +46,8 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
                     const el_usage_t *usage);
 
 /*
- * The sibling at `path`, which the client would take, is not sent. The first one of another owner since
- * the start is a warning in the log; all others are named at the level info.
+ * The sibling at `path`, which the client would take, is not sent. The first one of another owner
+ * since the start is a warning in the log; all others are named at the level info.
  */
 void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path);
 
