@@ -17,7 +17,6 @@
 #include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
-#include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
@@ -25,7 +24,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 23
+#define EL_BLOCK_VERSION 24
 
 typedef struct {
     uint32_t magic;
@@ -33,7 +32,6 @@ typedef struct {
     el_state_t state;
     el_counters_t counters;
     el_histogram_t durations; /* of compressing a response, where a goal asks for it */
-    el_mix_shared_t mix;      /* of the responses, likewise */
     el_costs_t costs;         /* corrections of the built-in table */
     el_explore_t explore;     /* what measuring other setups may take */
     el_ratios_t ratios;       /* of media types */

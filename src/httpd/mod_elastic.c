@@ -61,7 +61,7 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
-    const el_range_t *range = el_policy_site()->range;
+    const el_range_t *range = el_policy_ranges();
     bool top;
     double idle = el_server_idle(server, &top);
 

@@ -24,7 +24,7 @@ def variation(kind, pick):
         return "\n".join((
             f"ElasticLevel gzip {low} {pick.randrange(low, 10)}",
             f"ElasticLevel br {pick.randrange(0, 4)} {pick.randrange(4, 7)}",
-            f"ElasticControl {pick.choice(('step', 'mix', 'predict', 'off', 'external'))}",
+            f"ElasticControl {pick.choice(('step', 'mix', 'off', 'external'))}",
             f"ElasticCodings {' '.join(pick.sample(('gzip', 'br', 'zstd'), pick.randrange(1, 4)))}",
             f"ElasticWholeBody {pick.choice(('0', '16K', '1M'))}",
             f"ElasticETag {pick.choice(('weak', 'suffix', 'remove'))}",

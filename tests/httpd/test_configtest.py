@@ -75,8 +75,8 @@ VALUES = {
                "1e1", "ms", "s", "2min", "18446744073710", "18446744073709551617ms"],
         ["500ms", "2s", "5", "60s", "60"])],
     "ElasticControl": [
-        Values(["step", "mix", "predict", "external", "off"], ["fast"],
-               ["step", "off", "mix", "Predict", "external"]),
+        Values(["step", "mix", "external", "off"], ["fast", "predict"],
+               ["step", "off", "mix", "Step", "external"]),
         Values(["step", "off"], ["on", "step mix"], [])],
     "ElasticLoad": [Values(["auto", "stat", "cgroup", "psi"], ["all", "stat psi"],
                            ["auto", "stat", "CGROUP", "psi"])],

@@ -233,7 +233,7 @@ def test_the_goal_is_time_unless_a_control_or_a_goal_is_given(httpd):
     server = httpd("Elastic On")
     for config, goal in [
             ("", "time 5Mbit/s"), ("ElasticInterval 1s\nElasticCPU 40 70", "time 5Mbit/s"),
-            ("ElasticControl step", "cpu"), ("ElasticControl predict", "cpu"),
+            ("ElasticControl step", "cpu"), ("ElasticControl mix", "cpu"),
             ("ElasticControl off", "cpu"), ("ElasticControl step\nElasticGoal time", "time"),
             ("ElasticGoal  latency  p95\t5ms", "latency p95 5ms"), ("ElasticGoal cpu", "cpu")]:
         server.configure(f"Elastic On\n{config}")

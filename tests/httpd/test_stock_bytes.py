@@ -88,7 +88,7 @@ def check_all(d):
         assert not exceeding(sizes(d, "zstd"), gzip_6, None)
 
 
-MODES = ["", "ElasticControl predict", "ElasticGoal time 100Mbit/s", "ElasticGoal cost 100/h 0/GB",
+MODES = ["", "ElasticControl mix", "ElasticGoal time 100Mbit/s", "ElasticGoal cost 100/h 0/GB",
          "ElasticMaxTime 1ms", "ElasticWholeBody 0"]
 
 

@@ -1,4 +1,4 @@
-#include "elastic/control_state.h"
+#include "elastic/control.h"
 #include "elastic/goal.h"
 
 #include "suites.h"

@@ -144,32 +144,6 @@ START_TEST(the_controllers_memory_is_in_the_block)
 }
 END_TEST
 
-START_TEST(what_compression_took_is_counted_for_predict)
-{
-    static const double cost[] = {10, 12, 16, 24, 40, 56, 72, 88, 104};
-    el_control_config_t predict = block_config;
-    el_state_inputs_t inputs = {.signals = &block_signals, .cost = cost,
-                                .counters = &block->counters, .durations = &block->durations};
-    uint64_t generation, claim;
-
-    predict.mode = EL_CONTROL_PREDICT;
-    generation = el_state_adopt(state, &predict, START, INTERVAL);
-    for (unsigned i = 1; i <= 2; i++) {
-        /* At position 5, 0.56 s for 10000 KB. Others take 0.3. */
-        el_counters_add(&block->counters, 1, EL_COUNT_BYTES_IN, 10000 * 1024);
-        /* Of a tenth of the bytes the time was taken. */
-        el_counters_add(&block->counters, 1, EL_COUNT_SAMPLED_IN, 1000 * 1024);
-        el_counters_add(&block->counters, 1, EL_COUNT_SAMPLED_NSEC, 56000000);
-        inputs.reading = block_sample(86);
-        ck_assert(el_state_claim(state, generation, START + i * INTERVAL, INTERVAL, &claim));
-        el_state_commit(state, claim, &predict, &inputs);
-    }
-    /* 0.6875 - 0.3 are left: 38.75 µs a KB. */
-    block_assert_control(3, TOP, false);
-    ck_assert_uint_eq(el_state_control(state).fraction, (unsigned)(65536 * (14.75 / 16) + 0.5));
-}
-END_TEST
-
 /* The price in the block, ns. */
 static double price(void)
 {
@@ -289,7 +263,6 @@ Suite *state_control_suite(void)
     tcase_add_test(tc, only_cpus_of_the_mask_move_it);
     tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
     tcase_add_test(tc, the_controllers_memory_is_in_the_block);
-    tcase_add_test(tc, what_compression_took_is_counted_for_predict);
     tcase_add_test(tc, durations_are_counted_for_a_latency);
     tcase_add_test(tc, a_price_is_in_the_block_while_the_goal_sets_it);
     tcase_add_test(tc, a_published_position_is_followed);

@@ -1,7 +1,7 @@
 """The controller's modes on a real httpd: spikes, a day, a steady load, goals, and their overhead.
 
-Beside step, which is the method of "Automatic and Dynamic Configuration of Data Compression for Web
-Servers", are the modes that estimate what setups cost; and mod_deflate at a fixed level.
+Step and mix are the two methods of "Automatic and Dynamic Configuration of Data Compression for Web
+Servers"; beside them is mod_deflate at a fixed level.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SECONDS = {"smoke": 12, "quick": 620, "normal": 950, "full": 1350}
 # that is promised there, and shows little in less.
 ALONE = ("quick",)
 HEADLINE = Headline("Do all modes go back to their effort within seconds of a spike?",
-                    "Yes, within 10 s.", "No, not within 10 s.", 5)
+                    "Yes, within 10 s.", "No, not within 10 s.", 3)
 LEVELS = 9  # of ElasticLevel's default for gzip, the widest range
 ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike, and a larger one
 
@@ -71,7 +71,7 @@ def measure_spikes(run, site):
     """(rows, points over time, a sentence on each load)."""
     page = corpus.document(FILE_BYTES, run)
     run.add_corpus("file", [page], corpus.document_origin(run))
-    names = (spikes.STOCK, *spikes.MODES) if run.scale.only != 1 else (spikes.STOCK, "predict")
+    names = (spikes.STOCK, *spikes.MODES) if run.scale.only != 1 else (spikes.STOCK, "mix")
     rows, over_time, texts = [], [], []
     for workload in (
             spikes.Workload("php-fpm", site, ATTACK, HEADERS, GZIP_ONLY),

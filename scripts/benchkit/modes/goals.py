@@ -13,7 +13,7 @@ import math
 from benchkit import arrivals, controller, rounds, stats, verdict
 
 LEVELS = range(1, 10)
-MODE = "predict"
+MODE = "step"  # says nothing: a goal sets a price, and no position
 
 # Of what saturates the ceiling: the thresholds leave every level to the goal, and of the responses
 # there are as many as a percentile needs.

@@ -60,7 +60,7 @@ static const el_word_t etags[] = {
     {"remove", EL_ETAG_REMOVE}, {NULL, 0},
 };
 static const el_word_t controls[] = {
-    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX}, {"predict", EL_CONTROL_PREDICT},
+    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX},
     {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
 };
 static const el_word_t loads[] = {
@@ -465,7 +465,7 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_INTERVAL), .unit = EL_UNIT_TIME, .min = INTERVAL_MIN,
           .max = INTERVAL_MAX, .adjust = advise_interval),
     VALUE("ElasticControl", RSRC_CONF,
-          "step, mix, predict, external or off: how the effort follows the load",
+          "step, mix, external or off: how the effort follows the load",
           GLOBAL(EL_SERVER_CONTROL), .words = controls),
     VALUE("ElasticLoad", RSRC_CONF, "auto, stat, cgroup or psi: what the load is read from",
           GLOBAL(EL_SERVER_LOAD), .words = loads),

@@ -18,7 +18,6 @@
 #include "elastic/hot.h"
 #include "elastic/idle.h"
 #include "elastic/ladder.h"
-#include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
@@ -43,7 +42,6 @@ typedef struct {
     el_state_t *state;
     el_counters_t *counters;
     el_histogram_t *durations;
-    el_mix_shared_t *mix;
     el_costs_t *costs;
     el_explore_t *explore;
     el_ratios_t *ratios;
@@ -101,9 +99,6 @@ int el_shared_level(el_range_t range, el_turn_t turn);
 
 /* Whether the controller moves the level of a coding with these bounds. */
 bool el_shared_moves(el_range_t range);
-
-/* Whether the controller goes by what its positions cost. */
-bool el_shared_by_costs(void);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);
