@@ -13,7 +13,6 @@
 #include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "elastic/held.h"
-#include "elastic/histogram.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
@@ -24,14 +23,13 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 24
+#define EL_BLOCK_VERSION 25
 
 typedef struct {
     uint32_t magic;
     uint32_t version;
     el_state_t state;
     el_counters_t counters;
-    el_histogram_t durations; /* of compressing a response, where a goal asks for it */
     el_costs_t costs;         /* corrections of the built-in table */
     el_explore_t explore;     /* what measuring other setups may take */
     el_ratios_t ratios;       /* of media types */

@@ -48,10 +48,9 @@ typedef struct {
 
 /* What the interval showed. Zeros mean not known, except for `busy`. */
 typedef struct {
-    double busy;     /* share of the CPU that is ours to use, 0 … 1 */
-    double seconds;  /* the interval's length */
-    double cpus;     /* CPUs' worth of time that are our 100 percent */
-    double p95_usec; /* time within which 95 of 100 responses were compressed */
+    double busy;    /* share of the CPU that is ours to use, 0 … 1 */
+    double seconds; /* the interval's length */
+    double cpus;    /* CPUs' worth of time that are our 100 percent */
 } el_observation_t;
 
 /* What the controller remembers from one interval to the next; zeros at the beginning. */
@@ -113,6 +112,11 @@ static inline bool el_control_upper(el_control_state_t state, uint16_t turn)
 el_control_state_t el_control_next(const el_control_config_t *config,
                                    const el_observation_t *observed,
                                    el_control_memory_t *memory, el_control_state_t state);
+
+/*
+ * The price of a saved byte, ns of CPU time, by a goal that sets one, after a sample or more.
+ */
+double el_control_price(const el_control_config_t *config, const el_control_memory_t *memory);
 
 /* Whether the update set for `next_update` is due at `now` (any unit, one clock). */
 bool el_control_due(uint64_t next_update, uint64_t now);

@@ -47,7 +47,6 @@ typedef struct el_state {
     _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see snapshot.h */
 } el_state_t;
 
-struct el_histogram;
 struct el_position;
 
 /* What a sample goes by. */
@@ -56,7 +55,6 @@ typedef struct {
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
     const el_counters_t *counters;
-    struct el_histogram *durations; /* of compressing a response */
 } el_state_inputs_t;
 
 /* Back to the beginning at `now`, as at a restart; the position becomes `control`. */

@@ -163,13 +163,9 @@ static double mix(const el_control_config_t *config, double busy, el_control_mem
     return fmin(config->top, fmax(0, el_control_position(state) + config->top * move));
 }
 
-/* The position of the price after a sample. */
-static double by_price(const el_control_config_t *config, const el_observation_t *observed,
-                       el_price_memory_t *price)
+double el_control_price(const el_control_config_t *config, const el_control_memory_t *memory)
 {
-    el_price_follow(price, observed->busy, observed->cpus, observed->seconds);
-    price->worth = el_goal_worth(&config->goal, price->worth, observed->p95_usec);
-    return el_ladder_position(el_price_now(price), config->top);
+    return el_goal_worth(&config->goal) / memory->price.delay;
 }
 
 el_control_state_t el_control_next(const el_control_config_t *config,
@@ -184,7 +180,8 @@ el_control_state_t el_control_next(const el_control_config_t *config,
         return state;
     }
     if (priced) {
-        position = by_price(config, observed, &memory->price);
+        el_price_follow(&memory->price, observed->busy, observed->cpus, observed->seconds);
+        position = el_ladder_position(el_control_price(config, memory), config->top);
     }
     if (state.bypass) {
         state.bypass = !bypass_ends(config, observed->busy);

@@ -1,18 +1,9 @@
 #include "elastic/state.h"
 
 #include "elastic/control.h"
-#include "elastic/histogram.h"
 #include "elastic/position.h"
 
 #include <math.h>
-
-/* A percentile of fewer durations than these is that of one response or two. */
-#define DURATIONS_LEAST 20
-/*
- * What an interval leaves of the durations before it: with the default interval, those of two
- * seconds ago count a quarter where requests are many.
- */
-#define DURATIONS_KEPT 0.7
 
 /*
  * The position's word has a packed state below, and in the bits above it how often it was set: so
@@ -148,7 +139,6 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     observed = (el_observation_t){
         .seconds = el_reading_seconds(&sample.reading, inputs->reading),
         .cpus = inputs->signals->cpus,
-        .p95_usec = el_histogram_quantile(inputs->durations, 0.95, DURATIONS_LEAST),
     };
     determined = read_busy(&sample, improved_nsec, inputs, &observed.busy);
     if (determined) {
@@ -165,15 +155,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     }
     atomic_store(&state->price,
                  el_control_is_priced(config)
-                     ? (uint64_t)(el_price_now(&sample.memory.price) * EL_PPM + 0.5)
+                     ? (uint64_t)(el_control_price(config, &sample.memory) * EL_PPM + 0.5)
                      : EL_STATE_NO_PRICE);
     /* After what follows from it: who sees the load sees the position and the price. */
     atomic_store(&state->load_ppm, (uint64_t)(observed.busy * EL_PPM + 0.5));
     atomic_fetch_add(&state->samples, 1);
-    /* Only where the past was enough to go by: a site of few requests gathers it for longer. */
-    if (observed.p95_usec > 0) {
-        el_histogram_fade(inputs->durations, DURATIONS_KEPT);
-    }
     return true;
 }
 

@@ -32,7 +32,7 @@ def variation(kind, pick):
             f"ElasticIdle {pick.choice(('Off', '5', '50 top'))}",
             f"ElasticPoolMemory {pick.choice(('0', '8M', '64M'))}",
             f"ElasticMinSize {pick.choice(('auto', '0', '2000'))}",
-            f"ElasticGoal {pick.choice(('cpu', 'time 10Mbit/s', 'latency p95 5ms'))}", ""))
+            f"ElasticGoal {pick.choice(('cpu', 'time 10Mbit/s', 'cost 0.04/h 0.08/GB'))}", ""))
     return "\n".join((
         f"DeflateCompressionLevel {pick.randrange(1, 10)}",
         f"BrotliCompressionQuality {pick.randrange(0, 7)}",

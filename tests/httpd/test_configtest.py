@@ -18,7 +18,7 @@ class Values(NamedTuple):
 
 ON_OFF = ["On", "Off"]
 TIME = ["100ms", "60s"]
-GOALS = ["cpu", "time", "above", "5Mbit", "LEAST", "most", "MOST", "latency", "p95", "cost"]
+GOALS = ["cpu", "time", "above", "5Mbit", "LEAST", "most", "MOST", "cost"]
 
 VALUES = {
     "Elastic": [Values(ON_OFF, ["Maybe", "1"], ["On", "Off", "on"])],
@@ -81,13 +81,13 @@ VALUES = {
     "ElasticLoad": [Values(["auto", "stat", "cgroup", "psi"], ["all", "stat psi"],
                            ["auto", "stat", "CGROUP", "psi"])],
     "ElasticGoal": [
-        Values(GOALS, ["speed", "latency p95 0ms", "latency p99 5ms", "time 0Mbit/s", "time 5MB/s",
+        Values(GOALS, ["speed", "latency", "latency p95 5ms", "time 0Mbit/s", "time 5MB/s",
                        "time fast", "time 5Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s",
                        "time auto 2Mbit/s 1Mbit/s", "time auto 2Mbit/s",
                        "time 5 Mbit/s", "time auto slow fast", "time auto 1Mbit/s 2Mbit/s 3Mbit/s",
-                       "price", "latency 5ms", "cost 0.04/h", "cpu 50"],
+                       "price", "cost 0.04/h", "cpu 50"],
                ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "time auto",
-                "time auto 500kbit/s 1Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
+                "time auto 500kbit/s 1Gbit/s", "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
     "ElasticIdle": [Values(
         ["Off", "0", "100", "top"],

@@ -49,7 +49,6 @@ int main(void)
 
     suite_add_tcase(suite, sim_courses());
     suite_add_tcase(suite, sim_mix());
-    suite_add_tcase(suite, sim_latency());
     suite_add_tcase(suite, sim_price());
     suite_add_tcase(suite, sim_learning());
     runner = srunner_create(suite);

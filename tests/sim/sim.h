@@ -32,6 +32,5 @@ TCase *sim_courses(void);
 TCase *sim_learning(void);
 TCase *sim_price(void);
 TCase *sim_mix(void);
-TCase *sim_latency(void);
 
 #endif

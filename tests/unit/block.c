@@ -51,7 +51,7 @@ bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_
                   const el_reading_t *reading)
 {
     el_state_inputs_t inputs = {.signals = &block_signals, .mask = mask, .reading = reading,
-                                .counters = &block->counters, .durations = &block->durations};
+                                .counters = &block->counters};
 
     return el_state_commit(state, claim, c, &inputs);
 }

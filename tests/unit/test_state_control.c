@@ -150,39 +150,6 @@ static double price(void)
     return (double)atomic_load(&state->price) / EL_PPM;
 }
 
-START_TEST(durations_are_counted_for_a_latency)
-{
-    el_control_config_t fast = block_config;
-    uint64_t generation;
-    double before;
-
-    fast.goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
-    generation = el_state_adopt(state, &fast, START, INTERVAL);
-    block_tick(generation, START + INTERVAL, &fast, 0);
-    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
-    block_tick(generation, START + 2 * INTERVAL, &fast, 0);
-    ck_assert_double_eq_tol(before = price(), 1600, 1e-3);
-    for (unsigned n = 0; n < 40; n++) {
-        el_histogram_add(&block->durations, 50000000);
-    }
-    block_tick(generation, START + 3 * INTERVAL, &fast, 0);
-    ck_assert_double_lt(price(), before / 6);
-    before = price();
-    /* They fade: 40, 28, 19.6. */
-    block_tick(generation, START + 4 * INTERVAL, &fast, 0);
-    ck_assert_double_lt(price(), before / 6);
-    before = price();
-    block_tick(generation, START + 5 * INTERVAL, &fast, 0);
-    ck_assert_double_eq(price(), before);
-    for (unsigned n = 0; n < 40; n++) {
-        el_histogram_add(&block->durations, 50000000);
-    }
-    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert_double_eq(el_histogram_quantile(&block->durations, 0.95, 0), 0);
-    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
-}
-END_TEST
-
 START_TEST(a_price_is_in_the_block_while_the_goal_sets_it)
 {
     el_control_config_t timed = block_config;
@@ -263,7 +230,6 @@ Suite *state_control_suite(void)
     tcase_add_test(tc, only_cpus_of_the_mask_move_it);
     tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
     tcase_add_test(tc, the_controllers_memory_is_in_the_block);
-    tcase_add_test(tc, durations_are_counted_for_a_latency);
     tcase_add_test(tc, a_price_is_in_the_block_while_the_goal_sets_it);
     tcase_add_test(tc, a_published_position_is_followed);
     tcase_add_test(tc, its_own_controller_begins_anew_after_following);

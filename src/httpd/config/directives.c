@@ -470,9 +470,8 @@ const command_rec el_commands[] = {
     VALUE("ElasticLoad", RSRC_CONF, "auto, stat, cgroup or psi: what the load is read from",
           GLOBAL(EL_SERVER_LOAD), .words = loads),
     AP_INIT_RAW_ARGS("ElasticGoal", set_goal, NULL, RSRC_CONF,
-                     "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST), "
-                     "latency p95 TIME (us, ms or s) or cost PRICE/h PRICE/GB: what effort is spent "
-                     "for"),
+                     "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) "
+                     "or cost PRICE/h PRICE/GB: what effort is spent for"),
     PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
     VALUE("ElasticBypass", RSRC_CONF,
           "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",

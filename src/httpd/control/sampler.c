@@ -91,7 +91,6 @@ static void read_load(uint64_t claim, uint64_t now)
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
                             .counters = el_shared.counters,
-                            .durations = el_shared.durations,
                         });
     }
 }

@@ -72,7 +72,6 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     }
     el_shared.state = &block->state;
     el_shared.counters = &block->counters;
-    el_shared.durations = &block->durations;
     el_shared.costs = &block->costs;
     el_shared.explore = &block->explore;
     el_shared.ratios = &block->ratios;
@@ -132,8 +131,6 @@ el_turn_t el_shared_turn(void)
 
     if (turn.price < 0 && control.fraction > 0) {
         turn.position += el_control_upper(control, next_turn());
-    } else if (turn.price >= 0 && el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
-        turn.price *= el_goal_spread(next_turn());
     }
     return turn;
 }

@@ -13,7 +13,6 @@
 #include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "elastic/held.h"
-#include "elastic/histogram.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
@@ -41,7 +40,6 @@ typedef struct {
     /* Parts of the block, which exist from post_config on. */
     el_state_t *state;
     el_counters_t *counters;
-    el_histogram_t *durations;
     el_costs_t *costs;
     el_explore_t *explore;
     el_ratios_t *ratios;
