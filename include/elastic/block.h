@@ -23,7 +23,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 25
+#define EL_BLOCK_VERSION 26
 
 typedef struct {
     uint32_t magic;

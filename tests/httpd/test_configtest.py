@@ -78,8 +78,8 @@ VALUES = {
         Values(["step", "mix", "external", "off"], ["fast", "predict"],
                ["step", "off", "mix", "Step", "external"]),
         Values(["step", "off"], ["on", "step mix"], [])],
-    "ElasticLoad": [Values(["auto", "stat", "cgroup", "psi"], ["all", "stat psi"],
-                           ["auto", "stat", "CGROUP", "psi"])],
+    "ElasticLoad": [Values(["auto", "stat", "cgroup"], ["all", "stat auto", "psi"],
+                           ["auto", "stat", "CGROUP"])],
     "ElasticGoal": [
         Values(GOALS, ["speed", "latency", "latency p95 5ms", "time 0Mbit/s", "time 5MB/s",
                        "time fast", "time 5Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s",

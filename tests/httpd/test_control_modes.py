@@ -98,7 +98,7 @@ def test_a_graceful_restart_keeps_a_fraction_and_step_takes_the_next_below(drive
 # --- where the load is read
 
 
-@pytest.mark.parametrize("kind", ["auto", "stat", "cgroup", "psi"])
+@pytest.mark.parametrize("kind", ["auto", "stat", "cgroup"])
 def test_what_the_load_is_read_from_is_said(httpd, kind):
     server = httpd(f"Elastic On\nElasticInterval 100ms\nElasticLoad {kind}", files=FILES,
                    allow_log=[SHORT_INTERVAL])

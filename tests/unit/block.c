@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 const el_control_config_t block_config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP, {0}};
-const el_load_signals_t block_signals = {.stat = true, .cpus = 1};
+const el_load_signals_t block_signals = {.cpus = 1};
 el_block_t *block;
 el_state_t *state;
 el_reading_t block_reading;

@@ -64,8 +64,7 @@ static const el_word_t controls[] = {
     {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
 };
 static const el_word_t loads[] = {
-    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP},
-    {"psi", EL_LOAD_PSI}, {NULL, 0},
+    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP}, {NULL, 0},
 };
 
 /* Whether a pattern has `+` or `-` before it. */
@@ -467,7 +466,7 @@ const command_rec el_commands[] = {
     VALUE("ElasticControl", RSRC_CONF,
           "step, mix, external or off: how the effort follows the load",
           GLOBAL(EL_SERVER_CONTROL), .words = controls),
-    VALUE("ElasticLoad", RSRC_CONF, "auto, stat, cgroup or psi: what the load is read from",
+    VALUE("ElasticLoad", RSRC_CONF, "auto, stat or cgroup: what the load is read from",
           GLOBAL(EL_SERVER_LOAD), .words = loads),
     AP_INIT_RAW_ARGS("ElasticGoal", set_goal, NULL, RSRC_CONF,
                      "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) "
