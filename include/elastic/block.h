@@ -23,7 +23,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 26
+#define EL_BLOCK_VERSION 27
 
 typedef struct {
     uint32_t magic;
@@ -32,7 +32,6 @@ typedef struct {
     el_counters_t counters;
     el_costs_t costs;         /* corrections of the built-in table */
     el_explore_t explore;     /* what measuring other setups may take */
-    el_ratios_t ratios;       /* of media types */
     el_ratios_t shares;       /* of differences, by their dictionaries */
     el_held_t held;           /* memory of bodies in flight */
     el_hot_t hot;             /* kept encodings that are asked for often */

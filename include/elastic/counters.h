@@ -52,7 +52,7 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(STOCK_NSEC)      /* CPU time that mod_deflate would have taken for them, at level 6 */       \
     X(STOCK_OUT)       /* and the bytes that it would have sent */                                 \
     X(PRECOMPRESSED)   /* responses served from siblings */                                        \
-    X(PROBES)          /* pieces of bodies encoded to see whether it pays */                       \
+    X(PROBES)          /* bodies of which the first piece was encoded to see whether it pays */    \
     X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
     X(EXPLORED_NSEC)   /* and the CPU time of that */                                              \
     X(IMPROVED)        /* kept encodings that were made smaller while CPU time was spare */        \

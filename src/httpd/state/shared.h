@@ -42,7 +42,6 @@ typedef struct {
     el_counters_t *counters;
     el_costs_t *costs;
     el_explore_t *explore;
-    el_ratios_t *ratios;
     el_ratios_t *shares;
     el_held_t *held;
     el_hot_t *hot;

@@ -78,7 +78,6 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
         el_shared_count(EL_COUNT_DIFFERENCES_IN, usage->in);
         el_shared_count(EL_COUNT_DIFFERENCES_OUT, usage->out);
     }
-    el_ratios_update(r->content_type, coding, usage->in, usage->out);
     if (usage->sampled) {
         count_sampled(coding, level, usage);
         el_paths_worked(r, cpu_nsec(usage) * EL_STATS_EVERY);

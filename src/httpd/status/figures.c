@@ -326,8 +326,8 @@ static void add_learning(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_PROBES, 1,
-         ROW("ElasticProbes", "Trials of content that compresses badly",
-             COUNTER("elastic_trials", "", "Trials of content that compresses badly"))},
+         ROW("ElasticProbes", "Trials of the beginning of streamed bodies",
+             COUNTER("elastic_trials", "", "Trials of the beginning of streamed bodies"))},
         {EL_COUNT_EXPLORED, 1,
          ROW("ElasticExplored", "Bodies encoded once more, to measure other setups",
              COUNTER("elastic_explored_bodies", "",
