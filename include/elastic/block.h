@@ -13,11 +13,9 @@
 #include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "elastic/held.h"
-#include "elastic/histogram.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
-#include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
@@ -25,18 +23,15 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 24
+#define EL_BLOCK_VERSION 28
 
 typedef struct {
     uint32_t magic;
     uint32_t version;
     el_state_t state;
     el_counters_t counters;
-    el_histogram_t durations; /* of compressing a response, where a goal asks for it */
-    el_mix_shared_t mix;      /* of the responses, likewise */
     el_costs_t costs;         /* corrections of the built-in table */
     el_explore_t explore;     /* what measuring other setups may take */
-    el_ratios_t ratios;       /* of media types */
     el_ratios_t shares;       /* of differences, by their dictionaries */
     el_held_t held;           /* memory of bodies in flight */
     el_hot_t hot;             /* kept encodings that are asked for often */

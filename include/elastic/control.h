@@ -10,14 +10,96 @@
  * `mix` is its System-B (§4.2): the position is not a whole number, and its fraction is the share
  * of requests that take the upper one of two setups.
  *
- * `predict` goes by what the setups cost: above the high threshold, and below two fifths of the band
- * between them, it goes to the position whose cost fits, at once. While costs are not known it
- * does what `mix` does.
+ * Pure; any thread.
  */
 #ifndef ELASTIC_CONTROL_H
 #define ELASTIC_CONTROL_H
 
-#include "elastic/control_state.h"
+#include "elastic/goal.h"
+#include "elastic/price.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    EL_CONTROL_STEP, /* Proc. 1 */
+    EL_CONTROL_MIX,  /* proportional and integral, toward the middle between the thresholds */
+    EL_CONTROL_OFF   /* every coding stays at its ceiling */
+} el_control_mode_t;
+
+/* A whole position's worth of el_control_state_t.fraction. */
+#define EL_CONTROL_ONE 65536u
+
+typedef struct {
+    el_control_mode_t mode;
+    double low;     /* busy share below which effort goes up, 0 … 1 */
+    double high;    /* busy share above which effort goes down; low < high */
+    double bypass;  /* busy share above which, at the floor, nothing is compressed; above 1: never */
+    unsigned top;   /* positions run 0 … top */
+    el_goal_t goal; /* zeros: the busy share itself */
+} el_control_config_t;
+
+typedef struct {
+    unsigned position; /* 0 … top */
+    unsigned top;      /* the top that `position` was set for */
+    bool bypass;       /* responses go out uncompressed */
+    uint16_t fraction; /* of the next position, in 1/65536; 0 at the top, and with `step` */
+} el_control_state_t;
+
+/* What the interval showed. Zeros mean not known, except for `busy`. */
+typedef struct {
+    double busy;    /* share of the CPU that is ours to use, 0 … 1 */
+    double seconds; /* the interval's length */
+    double cpus;    /* CPUs' worth of time that are our 100 percent */
+} el_observation_t;
+
+/* What the controller remembers from one interval to the next; zeros at the beginning. */
+typedef struct {
+    double error; /* mix: the load's distance from the zone that mix leaves alone, an interval ago */
+    double gain;  /* mix: the share of the full gain; below 0 where the load was too high */
+    el_price_memory_t price; /* goals that set a price: what it is made of */
+} el_control_memory_t;
+
+/* Whether samples set a price, and do not move a position. */
+static inline bool el_control_is_priced(const el_control_config_t *config)
+{
+    return config->mode != EL_CONTROL_OFF && el_goal_is_priced(&config->goal);
+}
+
+/*
+ * `state` made to fit new bounds, as after a reload: clamped, without a bypass that is now off, and
+ * without a fraction where positions are whole.
+ */
+el_control_state_t el_control_clamp(const el_control_config_t *config, el_control_state_t state);
+
+/* The position with its fraction, 0 … top. */
+double el_control_position(el_control_state_t state);
+
+/* `state` with another position, clamped to its top and rounded to the nearest 1/65536. */
+el_control_state_t el_control_at(el_control_state_t state, double position);
+
+/* The bits of a packed state; those above are 0. */
+#define EL_CONTROL_BITS 49
+
+/*
+ * A state as one word, which can be read and written as one, and back; the bits above
+ * EL_CONTROL_BITS are not looked at. Positions and tops are below 65536.
+ */
+uint64_t el_control_pack(el_control_state_t state);
+el_control_state_t el_control_unpack(uint64_t word);
+
+/*
+ * The turn of the `count`th request of a process: over any stretch of requests spread evenly, with
+ * no dice and nothing shared between processes. Neighbouring requests do not alternate in step, so
+ * that a site whose requests alternate between large and small bodies is mixed as well.
+ */
+uint16_t el_control_turn(uint32_t count);
+
+/* Whether a request takes the setup above `state.position` and not the one at it, by its turn. */
+static inline bool el_control_upper(el_control_state_t state, uint16_t turn)
+{
+    return turn < state.fraction;
+}
 
 /*
  * The state after an interval. `state` is first clamped to `config`. Bypass begins above
@@ -30,6 +112,11 @@
 el_control_state_t el_control_next(const el_control_config_t *config,
                                    const el_observation_t *observed,
                                    el_control_memory_t *memory, el_control_state_t state);
+
+/*
+ * The price of a saved byte, ns of CPU time, by a goal that sets one, after a sample or more.
+ */
+double el_control_price(const el_control_config_t *config, const el_control_memory_t *memory);
 
 /* Whether the update set for `next_update` is due at `now` (any unit, one clock). */
 bool el_control_due(uint64_t next_update, uint64_t now);

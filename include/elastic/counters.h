@@ -17,9 +17,6 @@
 /* So many processes can count without sharing a cache line. A power of two. */
 #define EL_COUNTER_STRIPES 32
 
-/* How many sets of codings there are; a set has the bit 1 << coding for each of its codings. */
-#define EL_CODING_SETS (1u << EL_CODINGS)
-
 /* X(identifier, note, text for people): why a precompressed sibling was not sent. */
 #define EL_SIBLING_FAULTS(X)                                                                       \
     X(OUTDATED, "outdated", "older than its file")                                                 \
@@ -43,8 +40,8 @@ const char *el_sibling_fault_note(el_sibling_fault_t fault);
 const char *el_sibling_fault_text(el_sibling_fault_t fault);
 
 /*
- * X(identifier): the counters, beside one for each set of codings, each fault of a sibling and each
- * reason.
+ * X(identifier): the counters, beside one for each fault of a sibling, each fate of a dictionary and
+ * each reason.
  */
 #define EL_COUNTERS(X)                                                                             \
     X(COMPRESSED)      /* responses that went out encoded */                                       \
@@ -56,7 +53,7 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault);
     X(STOCK_NSEC)      /* CPU time that mod_deflate would have taken for them, at level 6 */       \
     X(STOCK_OUT)       /* and the bytes that it would have sent */                                 \
     X(PRECOMPRESSED)   /* responses served from siblings */                                        \
-    X(PROBES)          /* pieces of bodies encoded to see whether it pays */                       \
+    X(PROBES)          /* bodies of which the first piece was encoded to see whether it pays */    \
     X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
     X(EXPLORED_NSEC)   /* and the CPU time of that */                                              \
     X(IMPROVED)        /* kept encodings that were made smaller while CPU time was spare */        \
@@ -76,9 +73,7 @@ typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
-    EL_COUNT_CODING_SET, /* responses by the set that their coding was chosen from; add it */
-    /* siblings that were not sent; add the el_sibling_fault_t */
-    EL_COUNT_SIBLING = EL_COUNT_CODING_SET + EL_CODING_SETS,
+    EL_COUNT_SIBLING, /* siblings that were not sent; add the el_sibling_fault_t */
     /* requests that named a dictionary, by what became of it; add the el_dictionary_reason_t */
     EL_COUNT_DICTIONARY = EL_COUNT_SIBLING + EL_SIBLING_FAULTS_COUNT,
     /* responses that were not compressed, by reason; add the el_reason_t */
@@ -119,18 +114,5 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
  * more.
  */
 uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate);
-
-/* What was compressed so far, and what improving took. */
-typedef struct {
-    uint64_t in; /* bytes */
-    uint64_t sampled_in;
-    uint64_t sampled_nsec;
-    uint64_t improved_nsec; /* of no response */
-} el_work_t;
-
-el_work_t el_counters_work(const el_counters_t *counters);
-
-/* CPU µs that `work` took: of the sampled responses, scaled by the bytes of all; else 0. */
-double el_work_usec(el_work_t work);
 
 #endif

@@ -9,13 +9,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 typedef enum {
-    EL_GOAL_CPU,     /* the busy share between its thresholds */
-    EL_GOAL_TIME,    /* pages come soonest: CPU time and time on the wire together */
-    EL_GOAL_LATENCY, /* 95 of 100 responses are compressed within a time */
-    EL_GOAL_COST     /* CPU and egress together cost the least */
+    EL_GOAL_CPU,  /* the busy share between its thresholds */
+    EL_GOAL_TIME, /* pages come soonest: CPU time and time on the wire together */
+    EL_GOAL_COST  /* CPU and egress together cost the least */
 } el_goal_kind_t;
 
 typedef struct {
@@ -23,16 +21,15 @@ typedef struct {
     double rate;            /* time: of the clients' wire, bits a second, above 0 */
     bool by_connection;     /* time: each connection's own rate counts where it is known, … */
     double least, most;     /* … within these bounds */
-    double p95_usec;        /* latency: the time, above 0 */
     double per_core_hour;   /* cost: the price of a core for an hour, 0 or more */
     double per_gbyte;       /* cost: the price of 10^9 bytes sent, in the same money */
 } el_goal_t;
 
 /*
- * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s), `latency p95 TIME`
- * (us, ms, s; a bare number is ms) or `cost PRICE/h PRICE/GB` from the `len` bytes at `text`; words
- * are separated by blanks, letters may be of either case. False where it is none of them, or a
- * number is not above 0 (a price may be 0, but not both); `goal` is then untouched.
+ * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s) or
+ * `cost PRICE/h PRICE/GB` from the `len` bytes at `text`; words are separated by blanks, letters may
+ * be of either case. False where it is none of them, or a number is not above 0 (a price may be 0,
+ * but not both); `goal` is then untouched.
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 
@@ -51,19 +48,8 @@ double el_goal_rate(const el_goal_t *goal, double measured, bool limited);
 
 /*
  * What a saved byte is worth, in nanoseconds of CPU time that nobody waits for, by a goal that sets
- * a price: its time on the wire, or what sending it costs by what CPU time costs. For a latency it
- * is the worth of `before` (0: none was found yet), less where the 95th percentile of the time for
- * compression (`p95_usec`; 0: not known) is above the goal's, and more where it is below it: half
- * of the way with each call, as the percentile still remembers what was before. It stays within 5
- * percent of the goal.
+ * a price: its time on the wire, or what sending it costs by what CPU time costs.
  */
-double el_goal_worth(const el_goal_t *goal, double before, double p95_usec);
-
-/*
- * A factor for the price of one response, by its el_control_turn(), for a goal of latency: with
- * prices that differ from response to response, between two setups one is taken as often as the
- * goal needs it.
- */
-double el_goal_spread(uint16_t turn);
+double el_goal_worth(const el_goal_t *goal);
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef ELASTIC_IDLE_H
 #define ELASTIC_IDLE_H
 
-#include "elastic/control_state.h"
+#include "elastic/control.h"
 
 #include <stdatomic.h>
 

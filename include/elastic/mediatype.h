@@ -39,10 +39,4 @@ extern const size_t el_mediatype_defaults_count;
 /* Whether one of them matches `type`. */
 bool el_mediatype_is_default(const el_mediatype_t *type);
 
-/*
- * A number for the type of `value`, a Content-Type's: the same for all spellings, whatever the
- * parameters. 0 where there is none, and never otherwise.
- */
-uint32_t el_mediatype_hash(const char *value);
-
 #endif

@@ -11,7 +11,7 @@
 #ifndef ELASTIC_POSITION_H
 #define ELASTIC_POSITION_H
 
-#include "elastic/control_state.h"
+#include "elastic/control.h"
 
 #include <stdbool.h>
 #include <stddef.h>

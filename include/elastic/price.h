@@ -19,21 +19,14 @@
  */
 double el_price_delay(double load, double cpus);
 
-/* What the price is made of: a load that is followed through noise; zeros at the beginning. */
+/* What the delay is made of: a load that is followed through noise; zeros at the beginning. */
 typedef struct {
     double load;      /* that is gone by, 0 … 1 */
     double deviation; /* of the samples from it, their mean */
     double off;       /* how far the last one was, where 1 is beyond noise; below 0: below the load */
     double delay;     /* el_price_delay() for it, as of the last time that it changed by much */
     double samples;   /* until now */
-    double worth;     /* of a saved byte, by the goal: ns of CPU time; its owner sets it */
 } el_price_memory_t;
-
-/* The price of a saved byte, ns of CPU time, after a sample or more. */
-static inline double el_price_now(const el_price_memory_t *memory)
-{
-    return memory->worth / memory->delay;
-}
 
 /*
  * Takes a sample of the load (`busy`, 0 … 1) of the last `seconds`, and returns memory->delay, which

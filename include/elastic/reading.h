@@ -1,10 +1,9 @@
 /*
- * A reading: the signals of the CPU load at one moment, and which of them count.
+ * A reading: the signal of the CPU load at one moment, and which one counts.
  *
- * There are three signals. `stat`: the busy share of the CPUs that are ours, by /proc/stat.
- * `cgroup`: the CPU time that our control group used, as a share of what it may use; in a container
- * with a limit, the limit is its 100 percent, whatever the machine's idle CPUs say. `psi`: the
- * share of time in which tasks waited for a CPU; it raises the load and never lowers it.
+ * There are two signals. `stat`: the busy share of the CPUs that are ours, by /proc/stat. `cgroup`:
+ * the CPU time that our control group used, as a share of what it may use; in a container with a
+ * limit, the limit is its 100 percent, whatever the machine's idle CPUs say.
  *
  * Pure; any thread. A reading is 24 KB: it belongs in shared memory or static storage.
  */
@@ -17,8 +16,7 @@
 #define EL_LOADS(X)                                                                                \
     X(AUTO, "auto")                                                                                \
     X(STAT, "stat")                                                                                \
-    X(CGROUP, "cgroup")                                                                            \
-    X(PSI, "psi")
+    X(CGROUP, "cgroup")
 
 typedef enum {
 #define X(id, word) EL_LOAD_##id,
@@ -35,21 +33,18 @@ typedef struct {
     unsigned cpus;     /* that we may run on, by affinity and cpuset; 0: not known */
     unsigned cgroups;  /* the version of the hierarchy that has the CPU time used; 0: none has */
     double limit;      /* CPUs' worth of time that the group may use; 0: it has no limit */
-    bool psi;          /* the kernel has pressure figures */
     double tick_usec;  /* of /proc/stat, where that is the running kernel's own; 0: it may not be */
 } el_machine_facts_t;
 
-/* Which signals count. */
+/* Which signal counts. */
 typedef struct {
-    bool stat;
-    bool cgroup;
-    bool psi;
+    bool cgroup; /* the group's; otherwise /proc/stat */
     double cpus; /* CPUs' worth of time that are our 100 percent; 0: not known */
     double tick_usec; /* of /proc/stat, where the clock gives how many passed; 0: it does not */
 } el_load_signals_t;
 
 /*
- * The signals for `kind` on a machine with these facts. `auto` is the control group where it has a
+ * The signal for `kind` on a machine with these facts. `auto` is the control group where it has a
  * limit below the CPUs that there are, otherwise /proc/stat. What was asked for and is not there is
  * replaced by /proc/stat.
  */
@@ -65,15 +60,13 @@ void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, 
 typedef struct {
     bool has_stat;
     bool has_usage;
-    bool has_pressure;
     uint64_t at_usec;    /* of the monotonic clock, when what counts was read */
     uint64_t usage_usec; /* CPU time that the group has used */
-    double pressure;     /* 0 … 1 */
     el_load_sample_t stat;
 } el_reading_t;
 
 /*
- * The load, 0 … 1, between two readings, by the same signals: of the CPUs in `mask` (NULL: all) where
+ * The load, 0 … 1, between two readings, by the same signal: of the CPUs in `mask` (NULL: all) where
  * /proc/stat counts. More time used than there is (a group's burst) is 1. False, and `busy`
  * untouched, where the readings have no such signal or no time passed between them.
  */

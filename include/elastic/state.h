@@ -11,7 +11,7 @@
 #ifndef ELASTIC_STATE_H
 #define ELASTIC_STATE_H
 
-#include "elastic/control_state.h"
+#include "elastic/control.h"
 #include "elastic/counters.h"
 #include "elastic/reading.h"
 #include "elastic/snapshot.h"
@@ -30,7 +30,7 @@ typedef enum { EL_SOURCE_UNKNOWN, EL_SOURCE_FILE, EL_SOURCE_OWN } el_source_t;
 typedef struct {
     el_reading_t reading;
     el_control_memory_t memory;
-    el_work_t work;
+    uint64_t improved_nsec; /* CPU time that improving kept encodings took, until then */
 } el_sample_t;
 
 typedef struct el_state {
@@ -47,7 +47,6 @@ typedef struct el_state {
     _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see snapshot.h */
 } el_state_t;
 
-struct el_histogram;
 struct el_position;
 
 /* What a sample goes by. */
@@ -55,9 +54,7 @@ typedef struct {
     const el_load_signals_t *signals;
     const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
     const el_reading_t *reading;
-    const double *cost;      /* of the positions, as in el_observation_t; NULL: not known */
     const el_counters_t *counters;
-    struct el_histogram *durations; /* of compressing a response */
 } el_state_inputs_t;
 
 /* Back to the beginning at `now`, as at a restart; the position becomes `control`. */

@@ -16,11 +16,11 @@ ErrorLogFormat "%{{cu}}t %M"
 PINNED = "ElasticControl off\n"
 
 # One step away from the floor, and below any load: it stays at the floor, and samples the load.
-FLOORED = """
+FLOORED = f"""
 ElasticControl step
-ElasticInterval {interval:.0f}ms
+ElasticInterval {1000 * INTERVAL:.0f}ms
 ElasticCPU 0 1
-ElasticLevel gzip {level} {above}
+ElasticLevel gzip 1 2
 ElasticLevel br 0 1
 ElasticLevel zstd 1 2
 """
@@ -41,11 +41,6 @@ class Update:
 def pinned(coding, level):
     """The settings of a server that stays at one level."""
     return f"{PINNED}ElasticLevel {coding} {level} {level}\n"
-
-
-def floored(level=1, interval=INTERVAL):
-    """The same, for gzip, of a server that samples the load all the same."""
-    return FLOORED.format(level=level, above=level + 1, interval=1000 * interval)
 
 
 def settings(mode, more="", interval=INTERVAL):

@@ -61,24 +61,3 @@ uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double est
     }
     return now > highest ? now : highest;
 }
-
-el_work_t el_counters_work(const el_counters_t *counters)
-{
-    return (el_work_t){
-        .in = el_counters_total(counters, EL_COUNT_BYTES_IN),
-        .sampled_in = el_counters_total(counters, EL_COUNT_SAMPLED_IN),
-        .sampled_nsec = el_counters_total(counters, EL_COUNT_SAMPLED_NSEC),
-        .improved_nsec = el_counters_total(counters, EL_COUNT_IMPROVED_NSEC),
-    };
-}
-
-/*
- * By bytes: the time elapsed would not do, because taking the CPU time is a system call, and after
- * one a thread is scheduled otherwise.
- */
-double el_work_usec(el_work_t work)
-{
-    return work.sampled_in > 0
-               ? (double)work.sampled_nsec / 1000 * ((double)work.in / (double)work.sampled_in)
-               : 0;
-}

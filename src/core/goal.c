@@ -18,22 +18,6 @@
  */
 #define WORTH_MOST 2e5
 
-/* A latency's worth: between that of wires of 1 Gbit/s and of 1 Mbit/s; at first, of 5 Mbit/s. */
-#define LATENCY_WORTH_LEAST 8.
-#define LATENCY_WORTH_MOST 8000.
-#define LATENCY_WORTH_FIRST 1600.
-
-/* Met within this share: the width of the histogram's classes, so that less is not known. */
-#define LATENCY_DEAD 0.05
-/* How much of the logarithmic way one interval goes. */
-#define LATENCY_GAIN 0.5
-
-/*
- * Prices of responses differ by this factor, with a goal of latency: those of neighbouring setups
- * do by two to eight.
- */
-#define LATENCY_SPREAD 4.
-
 /* A page of some tens of KB comes in a few flights of a congestion window that has just opened. */
 #define RATE_DEFAULT 5e6
 #define RATE_LEAST 1e6
@@ -92,36 +76,25 @@ static bool take_number(rest_t *word, double *number)
     return digits > 0;
 }
 
-typedef struct {
-    const char *name;
-    double factor;
-} unit_t;
-
-/* A number above 0 and one of the `count` units, into `value`. */
-static bool take_quantity(rest_t word, const unit_t *units, size_t count, double *value)
+/* A rate in bits a second, above 0. */
+static bool take_rate(rest_t word, double *rate)
 {
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
     double number;
 
     if (!take_number(&word, &number) || number <= 0) {
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (is_word(word, units[i].name)) {
-            *value = number * units[i].factor;
+            *rate = number * units[i].factor;
             return true;
         }
     }
     return false;
-}
-
-/* A rate in bits a second. */
-static bool take_rate(rest_t word, double *rate)
-{
-    static const unit_t units[] = {
-        {"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9},
-    };
-
-    return take_quantity(word, units, sizeof(units) / sizeof(units[0]), rate);
 }
 
 static bool parse_time(rest_t *rest, el_goal_t *goal)
@@ -143,16 +116,6 @@ static bool parse_time(rest_t *rest, el_goal_t *goal)
     }
     goal->rate = fmin(goal->most, fmax(goal->least, goal->rate));
     return true;
-}
-
-static bool parse_latency(rest_t *rest, el_goal_t *goal)
-{
-    static const unit_t units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"", 1e3}};
-
-    *goal = (el_goal_t){.kind = EL_GOAL_LATENCY};
-    return is_word(next_word(rest), "p95")
-           && take_quantity(next_word(rest), units, sizeof(units) / sizeof(units[0]),
-                            &goal->p95_usec);
 }
 
 static bool parse_cost(rest_t *rest, el_goal_t *goal)
@@ -177,8 +140,7 @@ bool el_goal_parse(const char *text, size_t len, el_goal_t *goal)
     rest_t kind = next_word(&rest);
     el_goal_t got = {.kind = EL_GOAL_CPU};
 
-    if (!is_word(kind, "cpu") && !(is_word(kind, "latency") && parse_latency(&rest, &got))
-        && !(is_word(kind, "time") && parse_time(&rest, &got))
+    if (!is_word(kind, "cpu") && !(is_word(kind, "time") && parse_time(&rest, &got))
         && !(is_word(kind, "cost") && parse_cost(&rest, &got))) {
         return false;
     }
@@ -206,18 +168,7 @@ bool el_goal_has_prices(const el_goal_t *goal)
     return goal->kind == EL_GOAL_COST;
 }
 
-static double worth_of_latency(const el_goal_t *goal, double before, double p95_usec)
-{
-    double worth = before > 0 ? before : LATENCY_WORTH_FIRST;
-    double error = p95_usec > 0 ? log(goal->p95_usec / p95_usec) : 0;
-
-    if (fabs(error) >= LATENCY_DEAD) {
-        worth *= exp(LATENCY_GAIN * error);
-    }
-    return fmin(LATENCY_WORTH_MOST, fmax(LATENCY_WORTH_LEAST, worth));
-}
-
-double el_goal_worth(const el_goal_t *goal, double before, double p95_usec)
+double el_goal_worth(const el_goal_t *goal)
 {
     switch (goal->kind) {
     case EL_GOAL_TIME:
@@ -226,14 +177,7 @@ double el_goal_worth(const el_goal_t *goal, double before, double p95_usec)
         /* Endless where CPU time is for nothing. */
         return fmin(WORTH_MOST, goal->per_gbyte / BYTES_PER_GB * NSEC_PER_HOUR
                                     / goal->per_core_hour);
-    case EL_GOAL_LATENCY:
-        return worth_of_latency(goal, before, p95_usec);
     default:
         return 0;
     }
-}
-
-double el_goal_spread(uint16_t turn)
-{
-    return pow(LATENCY_SPREAD, turn / 65536. - 0.5);
 }

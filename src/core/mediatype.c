@@ -142,18 +142,3 @@ bool el_mediatype_is_default(const el_mediatype_t *type)
     }
     return false;
 }
-
-uint32_t el_mediatype_hash(const char *value)
-{
-    /* FNV-1a: short, and spreads short texts well. */
-    uint32_t hash = 2166136261u;
-    el_mediatype_t names;
-
-    if (!el_mediatype_read(value, &names)) {
-        return 0;
-    }
-    for (const char *c = names.type; c < names.subtype + names.subtype_len; c++) {
-        hash = (hash ^ (unsigned char)el_text_lower(*c)) * 16777619u;
-    }
-    return hash ? hash : 1;
-}

@@ -1,19 +1,13 @@
 #include "elastic/ratio.h"
 
-/*
- * A twentieth saved. At the price that the ladder pays for a byte where a server starts, some 200
- * ns (ladder.c), that is worth 11 µs for each KB: what gzip takes at level 6, with libdeflate, for
- * pages of 32 to 128 KB (src/engines/costs.c).
- */
 #define WHOLE 10000
-#define POOR 9500
 
 /* A body that a coding makes longer counts as one that it made no more than twice as long. */
 #define RATIO_MAX (2 * WHOLE)
 
 /*
- * A type's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a
- * tag of the type, in 8 the weight, which is the number of bodies that it was made of, and in 16
+ * A key's mean is one word, so that it is read and written as one: in 16 bits the ratio, in 24 a
+ * tag of the key, in 8 the weight, which is the number of bodies that it was made of, and in 16
  * the time of the last one. Zeroed memory has no weight.
  */
 #define RATIO_BITS 16
@@ -34,9 +28,8 @@ _Static_assert(EL_RATIO_PLACES <= 1 << TAG_SHIFT, "place and tag together are th
 /* A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day. */
 #define HALF_LIFE (900 / STAMP_UNIT)
 
-/* The largest weight, and that from which on a type is known. */
+/* The largest weight: a later body counts as one of so many. */
 #define WEIGHT_MAX 64
-#define WEIGHT_KNOWN 8
 
 /* A ratio beyond so many times the mean, or below this part of it, counts as if it were there. */
 #define OUTLIER 2
@@ -97,22 +90,22 @@ static entry_t updated(entry_t e, uint32_t ratio)
     return e;
 }
 
-/* The ways of the place that `type` shares with others. */
-static unsigned place_of(uint32_t type)
+/* The ways of the place that `key` shares with others. */
+static unsigned place_of(uint32_t key)
 {
-    return type % EL_RATIO_PLACES;
+    return key % EL_RATIO_PLACES;
 }
 
-/* The way that `type` has; where it has none, the one with the least weight. */
-static unsigned way_of(const el_ratios_t *ratios, uint32_t type, uint16_t now)
+/* The way that `key` has; where it has none, the one with the least weight. */
+static unsigned way_of(const el_ratios_t *ratios, uint32_t key, uint16_t now)
 {
     unsigned lightest = 0;
     uint32_t least = UINT32_MAX;
 
     for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-        entry_t e = load(&ratios->word[place_of(type)][way], now);
+        entry_t e = load(&ratios->word[place_of(key)][way], now);
 
-        if (e.weight > 0 && e.tag == type >> TAG_SHIFT) {
+        if (e.weight > 0 && e.tag == key >> TAG_SHIFT) {
             return way;
         }
         if (e.weight < least) {
@@ -130,23 +123,18 @@ static uint32_t ratio_of(uint64_t in, uint64_t out)
     return ratio < 1 ? 1 : ratio > RATIO_MAX ? RATIO_MAX : (uint32_t)ratio;
 }
 
-bool el_ratio_pays(uint64_t in, uint64_t out)
-{
-    return in > 0 && ratio_of(in, out) < POOR;
-}
-
-void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t out, uint32_t now)
+void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now)
 {
     uint16_t stamp = stamp_of(now);
-    uint32_t tag = type >> TAG_SHIFT;
+    uint32_t tag = key >> TAG_SHIFT;
     _Atomic uint64_t *word;
     uint64_t before;
     entry_t e;
 
-    if (type == 0 || in < EL_RATIO_LEAST) {
+    if (key == 0 || in < EL_RATIO_LEAST) {
         return;
     }
-    word = &ratios->word[place_of(type)][way_of(ratios, type, stamp)];
+    word = &ratios->word[place_of(key)][way_of(ratios, key, stamp)];
     before = atomic_load_explicit(word, memory_order_relaxed);
     e = unpack(before, stamp);
     e = e.weight == 0 || e.tag != tag ? (entry_t){ratio_of(in, out), tag, 1}
@@ -154,27 +142,13 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t type, uint64_t in, uint64_t o
     store(word, before, e, stamp);
 }
 
-/* What is known of `type`; without weight where that is nothing. */
-static entry_t entry_of(const el_ratios_t *ratios, uint32_t type, uint32_t now)
+uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now)
 {
     uint16_t stamp = stamp_of(now);
-    entry_t e = load(&ratios->word[place_of(type)][way_of(ratios, type, stamp)], stamp);
+    entry_t e = load(&ratios->word[place_of(key)][way_of(ratios, key, stamp)], stamp);
+    bool known = key != 0 && e.tag == key >> TAG_SHIFT && e.weight > 0;
 
-    return type != 0 && e.tag == type >> TAG_SHIFT ? e : (entry_t){.weight = 0};
-}
-
-bool el_ratio_poor(const el_ratios_t *ratios, uint32_t type, uint32_t now)
-{
-    entry_t e = entry_of(ratios, type, now);
-
-    return e.weight >= WEIGHT_KNOWN && e.ratio >= POOR;
-}
-
-uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t type, uint32_t least, uint32_t now)
-{
-    entry_t e = entry_of(ratios, type, now);
-
-    return e.weight > 0 && e.weight >= least ? e.ratio : 0;
+    return known && e.weight >= least ? e.ratio : 0;
 }
 
 void el_ratio_reset(el_ratios_t *ratios)

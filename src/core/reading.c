@@ -25,59 +25,37 @@ static bool is_limited(const el_machine_facts_t *facts)
 el_load_signals_t el_load_signals(el_load_kind_t kind, const el_machine_facts_t *facts)
 {
     bool limited = is_limited(facts);
-    el_load_signals_t signals = {.cpus = limited ? facts->limit : facts->cpus,
-                           .tick_usec = facts->tick_usec};
+    double cpus = limited && kind != EL_LOAD_STAT ? facts->limit : facts->cpus;
 
-    switch (kind) {
-    case EL_LOAD_STAT:
-        signals.cpus = facts->cpus;
-        break;
-    case EL_LOAD_CGROUP:
-        signals.cgroup = facts->cgroups > 0 && signals.cpus > 0;
-        break;
-    default:
-        signals.cgroup = limited;
-        signals.psi = kind == EL_LOAD_PSI && facts->psi;
-        break;
-    }
-    signals.stat = !signals.cgroup;
-    return signals;
+    return (el_load_signals_t){
+        .cgroup = kind == EL_LOAD_CGROUP ? facts->cgroups > 0 && cpus > 0
+                                         : kind == EL_LOAD_AUTO && limited,
+        .cpus = cpus,
+        .tick_usec = facts->tick_usec,
+    };
 }
 
-/* Why not the others. */
+/* Why not the group. */
 static const char *reason(el_load_kind_t kind, const el_machine_facts_t *facts)
 {
-    switch (kind) {
-    case EL_LOAD_STAT:
-        return "as configured";
-    case EL_LOAD_CGROUP:
-        return "no control group has its CPU time";
-    case EL_LOAD_PSI:
-        if (!facts->psi) {
-            return "this kernel has no pressure figures";
-        }
-        break;
-    default:
-        break;
-    }
-    return facts->cgroups == 0 ? "no control group"
-           : facts->limit > 0  ? "the control group's limit is no less than the CPUs"
-                               : "the control group has no limit";
+    return kind == EL_LOAD_STAT     ? "as configured"
+           : kind == EL_LOAD_CGROUP ? "no control group has its CPU time"
+           : facts->cgroups == 0    ? "no control group"
+           : facts->limit > 0       ? "the control group's limit is no less than the CPUs"
+                                    : "the control group has no limit";
 }
 
 void el_load_signals_text(el_load_kind_t kind, const el_machine_facts_t *facts, char *text,
                        size_t size)
 {
     el_load_signals_t signals = el_load_signals(kind, facts);
-    const char *pressure = signals.psi ? ", or the pressure where that is higher" : "";
 
     if (!signals.cgroup) {
-        snprintf(text, size, "stat%s (%s)", pressure, reason(kind, facts));
+        snprintf(text, size, "stat (%s)", reason(kind, facts));
     } else if (is_limited(facts)) {
-        snprintf(text, size, "cgroup%s (v%u, limit of %.2f CPUs)", pressure, facts->cgroups,
-                 facts->limit);
+        snprintf(text, size, "cgroup (v%u, limit of %.2f CPUs)", facts->cgroups, facts->limit);
     } else {
-        snprintf(text, size, "cgroup%s (v%u, as configured; no limit, so of %u CPUs)", pressure,
+        snprintf(text, size, "cgroup (v%u, as configured; no limit, so of %u CPUs)",
                  facts->cgroups, facts->cpus);
     }
 }
@@ -124,17 +102,11 @@ static bool by_cgroup(const el_load_signals_t *signals, const el_reading_t *befo
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,
                      const el_reading_t *before, const el_reading_t *after, double *busy)
 {
-    double load = 0;
+    double load;
 
-    if (signals->cgroup) {
-        if (!by_cgroup(signals, before, after, &load)) {
-            return false;
-        }
-    } else if (!by_stat(signals, mask, before, after, &load)) {
+    if (!(signals->cgroup ? by_cgroup(signals, before, after, &load)
+                          : by_stat(signals, mask, before, after, &load))) {
         return false;
-    }
-    if (signals->psi && after->has_pressure && after->pressure > load) {
-        load = after->pressure;
     }
     *busy = load > 1 ? 1 : load;
     return true;

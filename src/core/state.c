@@ -1,18 +1,9 @@
 #include "elastic/state.h"
 
 #include "elastic/control.h"
-#include "elastic/histogram.h"
 #include "elastic/position.h"
 
 #include <math.h>
-
-/* A percentile of fewer durations than these is that of one response or two. */
-#define DURATIONS_LEAST 20
-/*
- * What an interval leaves of the durations before it: with the default interval, those of two
- * seconds ago count a quarter where requests are many.
- */
-#define DURATIONS_KEPT 0.7
 
 /*
  * The position's word has a packed state below, and in the bits above it how often it was set: so
@@ -112,42 +103,27 @@ static bool move(el_state_t *state, uint64_t word, el_control_state_t next)
     return true;
 }
 
-/* What happened since `last`, by now's work. */
-static el_observation_t look_back(const el_sample_t *last, el_work_t now,
-                                  const el_state_inputs_t *inputs)
-{
-    el_work_t since = {
-        .in = now.in - last->work.in,
-        .sampled_in = now.sampled_in - last->work.sampled_in,
-        .sampled_nsec = now.sampled_nsec - last->work.sampled_nsec,
-    };
-
-    return (el_observation_t){
-        .seconds = el_reading_seconds(&last->reading, inputs->reading),
-        .cpus = inputs->signals->cpus,
-        .capacity_usec = el_reading_capacity(inputs->signals, &last->reading, inputs->reading),
-        .spent_usec = el_work_usec(since),
-        .kbytes = (double)since.in / 1024,
-        .p95_usec = el_histogram_quantile(inputs->durations, 0.95, DURATIONS_LEAST),
-        .cost = inputs->cost,
-    };
-}
-
 /*
- * The load without what improving kept encodings took, which gives way to everything else: it is no
- * reason to compress less.
+ * The load since `last`, without what improving kept encodings took, which gives way to everything
+ * else: it is no reason to compress less. False where it is not determined.
  */
-static double without_improving(const el_observation_t *observed, uint64_t nsec)
+static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
+                      const el_state_inputs_t *inputs, double *busy)
 {
-    double share = observed->capacity_usec > 0 ? (double)nsec / 1000 / observed->capacity_usec : 0;
+    double capacity = el_reading_capacity(inputs->signals, &last->reading, inputs->reading);
+    double improving = (double)(improved_nsec - last->improved_nsec) / 1000;
 
-    return fmax(0, observed->busy - share);
+    if (!el_reading_busy(inputs->signals, inputs->mask, &last->reading, inputs->reading, busy)) {
+        return false;
+    }
+    *busy = fmax(0, *busy - (capacity > 0 ? improving / capacity : 0));
+    return true;
 }
 
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_state_inputs_t *inputs)
 {
-    el_work_t work = el_counters_work(inputs->counters);
+    uint64_t improved_nsec = el_counters_total(inputs->counters, EL_COUNT_IMPROVED_NSEC);
     el_control_state_t control;
     el_observation_t observed;
     el_sample_t sample;
@@ -160,34 +136,30 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     /* Zeros where there is none to be read, which determines nothing. */
     el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
     control = el_control_unpack(word);
-    observed = look_back(&sample, work, inputs);
-    determined = el_reading_busy(inputs->signals, inputs->mask, &sample.reading, inputs->reading,
-                                 &observed.busy);
+    observed = (el_observation_t){
+        .seconds = el_reading_seconds(&sample.reading, inputs->reading),
+        .cpus = inputs->signals->cpus,
+    };
+    determined = read_busy(&sample, improved_nsec, inputs, &observed.busy);
     if (determined) {
-        observed.busy = without_improving(&observed,
-                                          work.improved_nsec - sample.work.improved_nsec);
         control = el_control_next(config, &observed, &sample.memory, control);
     }
     if (!move(state, word, control)) {
         return false;
     }
     sample.reading = *inputs->reading;
-    sample.work = work;
+    sample.improved_nsec = improved_nsec;
     el_snapshot_write(state->last, &state->last_checksum, &sample, sizeof(sample));
     if (!determined) {
         return false;
     }
     atomic_store(&state->price,
                  el_control_is_priced(config)
-                     ? (uint64_t)(el_price_now(&sample.memory.price) * EL_PPM + 0.5)
+                     ? (uint64_t)(el_control_price(config, &sample.memory) * EL_PPM + 0.5)
                      : EL_STATE_NO_PRICE);
     /* After what follows from it: who sees the load sees the position and the price. */
     atomic_store(&state->load_ppm, (uint64_t)(observed.busy * EL_PPM + 0.5));
     atomic_fetch_add(&state->samples, 1);
-    /* Only where the past was enough to go by: a site of few requests gathers it for longer. */
-    if (observed.p95_usec > 0) {
-        el_histogram_fade(inputs->durations, DURATIONS_KEPT);
-    }
     return true;
 }
 

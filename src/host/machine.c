@@ -6,8 +6,6 @@
 
 #include "host/clock.h"
 
-#include "elastic/psi.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -222,7 +220,6 @@ static void look_at_version_2(el_machine_t *machine)
         return;
     }
     narrow_mask(machine, own.path, "cpuset.cpus.effective");
-    offer(machine, EL_MACHINE_PRESSURE, own.path, "cpu.pressure");
     /* Where version 1 has the controller, this hierarchy has no limits. */
     if (machine->facts.cgroups == 0) {
         limiting = own;
@@ -248,8 +245,6 @@ static bool is_the_kernels(const char *path)
 
 static void look(el_machine_t *machine, uint64_t now_usec)
 {
-    char proc[EL_CGROUP_PATH];
-
     memset(&machine->facts, 0, sizeof(machine->facts));
     memset(machine->path, 0, sizeof(machine->path));
     machine->looked_usec = now_usec;
@@ -262,10 +257,6 @@ static void look(el_machine_t *machine, uint64_t now_usec)
     snprintf(machine->path[EL_MACHINE_STAT], EL_CGROUP_PATH, "%s%s",
              machine->proc_stat != NULL ? machine->proc_stat : machine->root,
              machine->proc_stat != NULL ? "" : "/proc/stat");
-    if (machine->path[EL_MACHINE_PRESSURE][0] == '\0' && join(proc, machine->root, "proc")) {
-        offer(machine, EL_MACHINE_PRESSURE, proc, "pressure/cpu");
-    }
-    machine->facts.psi = machine->path[EL_MACHINE_PRESSURE][0] != '\0';
     machine->facts.tick_usec = is_the_kernels(machine->path[EL_MACHINE_STAT])
                                    ? 1e6 / (double)sysconf(_SC_CLK_TCK) : 0;
     machine->facts.cpus = machine->masked ? el_cpuset_count(&machine->mask) : 0;
@@ -280,60 +271,39 @@ void el_machine_open(el_machine_t *machine, const char *root, const char *proc_s
     machine->root = root;
     machine->proc_stat = proc_stat;
     machine->kind = kind;
-    for (int file = 0; file < EL_MACHINE_FILES; file++) {
-        machine->kept[file] = -1;
-    }
+    machine->kept = -1;
     look(machine, now_usec);
+}
+
+/* The file of the signal that counts. */
+static const char *path_of(const el_machine_t *machine)
+{
+    return machine->path[machine->signals.cgroup ? EL_MACHINE_USAGE : EL_MACHINE_STAT];
 }
 
 void el_machine_keep(el_machine_t *machine)
 {
-    const bool wanted[] = {machine->signals.stat, machine->signals.cgroup, machine->signals.psi};
-
-    for (int file = 0; file < EL_MACHINE_FILES; file++) {
-        if (wanted[file]) {
-            machine->kept[file] = open(machine->path[file], OPEN_FLAGS);
-        }
-    }
+    machine->kept = open(path_of(machine), OPEN_FLAGS);
 }
 
 void el_machine_close(el_machine_t *machine)
 {
-    for (int file = 0; file < EL_MACHINE_FILES; file++) {
-        if (machine->kept[file] >= 0) {
-            close(machine->kept[file]);
-            machine->kept[file] = -1;
-        }
+    if (machine->kept >= 0) {
+        close(machine->kept);
+        machine->kept = -1;
     }
-}
-
-static bool keeps(const el_machine_t *machine)
-{
-    for (int file = 0; file < EL_MACHINE_FILES; file++) {
-        if (machine->kept[file] >= 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec)
 {
     char before[EL_MACHINE_SIGNALS];
 
-    if (now_usec - machine->looked_usec < LOOK_AGAIN_USEC || keeps(machine)) {
+    if (now_usec - machine->looked_usec < LOOK_AGAIN_USEC || machine->kept >= 0) {
         return false;
     }
     memcpy(before, machine->signals_text, sizeof(before));
     look(machine, now_usec);
     return strcmp(before, machine->signals_text) != 0;
-}
-
-static size_t read_file(el_machine_t *machine, el_machine_file_t file)
-{
-    return machine->kept[file] >= 0
-               ? read_from(machine->kept[file], machine->text, sizeof(machine->text))
-               : read_path(machine->path[file], machine->text, sizeof(machine->text));
 }
 
 /* A text that was read and not understood is no error of the system's. */
@@ -348,25 +318,18 @@ static bool understood(bool good, size_t len)
 bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
                      const char **path)
 {
+    bool by_kernel = !machine->signals.cgroup && machine->signals.tick_usec > 0;
     size_t len;
 
-    reading->has_stat = reading->has_usage = reading->has_pressure = false;
-    reading->at_usec = now_usec;
-    if (machine->signals.psi) {
-        len = read_file(machine, EL_MACHINE_PRESSURE);
-        reading->has_pressure = el_psi_some(machine->text, len, &reading->pressure);
-    }
-    if (machine->signals.stat) {
-        *path = machine->path[EL_MACHINE_STAT];
-        if (machine->signals.tick_usec > 0) {
-            reading->at_usec = el_clock_usec(); /* later, by what was read before */
-        }
-        len = read_file(machine, EL_MACHINE_STAT);
+    *path = path_of(machine);
+    reading->has_stat = reading->has_usage = false;
+    reading->at_usec = by_kernel ? el_clock_usec() : now_usec; /* later, by what was read before */
+    len = machine->kept >= 0 ? read_from(machine->kept, machine->text, sizeof(machine->text))
+                             : read_path(*path, machine->text, sizeof(machine->text));
+    if (!machine->signals.cgroup) {
         reading->has_stat = len > 0 && el_load_parse(machine->text, len, &reading->stat);
         return understood(reading->has_stat, len);
     }
-    *path = machine->path[EL_MACHINE_USAGE];
-    len = read_file(machine, EL_MACHINE_USAGE);
     reading->has_usage =
         len > 0
         && (machine->facts.cgroups == 2

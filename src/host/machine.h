@@ -1,6 +1,6 @@
 /*
- * The machine: finds and reads the kernel's files on the CPU load. The parsing and
- * the choice between signals are the core's (load.h, cgroup.h, psi.h, reading.h).
+ * The machine: finds and reads the kernel's files on the CPU load. The parsing and the choice
+ * between the signals are the core's (load.h, cgroup.h, reading.h).
  *
  * Shared by the module's timer and by elasticd. Knows POSIX, and neither httpd nor a library. One
  * thread at a time for each el_machine_t; no allocation.
@@ -23,7 +23,6 @@
 typedef enum {
     EL_MACHINE_STAT,
     EL_MACHINE_USAGE,
-    EL_MACHINE_PRESSURE,
     EL_MACHINE_FILES
 } el_machine_file_t;
 
@@ -43,7 +42,7 @@ typedef struct {
     uint64_t looked_usec;
     char path[EL_MACHINE_FILES][EL_CGROUP_PATH]; /* empty: there is none */
 
-    int kept[EL_MACHINE_FILES]; /* descriptors from before the root changed, or -1 */
+    int kept; /* the descriptor of what counts, from before the root changed, or -1 */
     char small[EL_MACHINE_SMALL];
     char text[EL_MACHINE_TEXT];
 } el_machine_t;
@@ -57,23 +56,22 @@ typedef struct {
 void el_machine_open(el_machine_t *machine, const char *root, const char *proc_stat,
                      el_load_kind_t kind, uint64_t now_usec);
 
-/* Opens the files of the signals that count and keeps them, for when a chroot will hide them. */
+/* Opens the file of the signal that counts and keeps it, for when a chroot will hide it. */
 void el_machine_keep(el_machine_t *machine);
 
 /* Closes what was kept. */
 void el_machine_close(el_machine_t *machine);
 
 /*
- * Looks again where the last look is 10 s old, and no files are kept: limits and affinity change
+ * Looks again where the last look is 10 s old, and no file is kept: limits and affinity change
  * while a server runs. True where `signals_text` became another.
  */
 bool el_machine_refresh(el_machine_t *machine, uint64_t now_usec);
 
 /*
- * Reads the signals that count, at `now_usec`; the kernel's own /proc/stat at the moment of its
- * reading, by the same clock. False where a signal that it needs cannot be read: `path` is then the
- * file, and errno says why, or is 0 where its text is not understood. A pressure that cannot be
- * read is no failure.
+ * Reads the signal that counts, at `now_usec`; the kernel's own /proc/stat at the moment of its
+ * reading, by the same clock. `path` is then the file. False where it cannot be read: errno says why,
+ * or is 0 where its text is not understood.
  */
 bool el_machine_read(el_machine_t *machine, uint64_t now_usec, el_reading_t *reading,
                      const char **path);

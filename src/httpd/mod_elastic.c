@@ -73,7 +73,7 @@ static unsigned workers(void)
 static el_shared_config_t shared_config(const server_rec *main_server, apr_pool_t *pconf)
 {
     const el_server_t *server = el_server_of(main_server);
-    const el_range_t *range = el_policy_site()->range;
+    const el_range_t *range = el_policy_ranges();
     bool top, only_requests;
     int64_t max_memory = el_server_max_memory(server, workers(), &only_requests);
     double idle = el_server_idle(server, &top);

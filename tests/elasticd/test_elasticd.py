@@ -12,6 +12,8 @@ import pytest
 from conftest import PATIENCE, SOURCE, Position, until
 from kit import env
 
+V2 = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
 
 def run(*arguments):
     return subprocess.run([env.ELASTICD, *map(str, arguments)], capture_output=True, text=True,
@@ -50,7 +52,8 @@ def test_help_names_each_option_and_version_the_project():
     (["--interval", ""], "--interval"), (["--control", "predict"], "--control"),
     (["--top", "0"], "--top"), (["--top", "1001"], "--top"), (["--top", "8x"], "--top"),
     (["--top", "4", "--start", "5"], "--start 5"), (["--start", "-1"], "--start"),
-    (["--load", "all"], "--load"), (["--nice", "20"], "--nice"), (["--nice", "1.5"], "--nice"),
+    (["--load", "all"], "--load"), (["--load", "psi"], "--load"),
+    (["--nice", "20"], "--nice"), (["--nice", "1.5"], "--nice"),
     (["--file"], "file"), (["--wrong"], "wrong"), (["something"], "something"),
 ])
 def test_a_wrong_command_line_is_refused(arguments, named, tmp_path):
@@ -227,7 +230,7 @@ def test_without_the_load_nothing_is_published(elasticd, machine):
 
 def test_a_new_limit_of_the_control_group_counts_after_hup(elasticd, machine):
     machine.file("proc/self/cgroup", "0::/web\n")
-    machine.file("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    machine.file("proc/self/mountinfo", V2)
     machine.file("sys/fs/cgroup/web/cpu.max", "max 100000\n")
     machine.file("sys/fs/cgroup/web/cpu.stat", "usage_usec 0\n")
     daemon = elasticd()
@@ -244,9 +247,15 @@ def test_a_new_limit_of_the_control_group_counts_after_hup(elasticd, machine):
 
 
 def test_the_load_is_that_of_the_chosen_signal(elasticd, machine):
-    machine.file("proc/pressure/cpu", "some avg10=97.00 avg60=0.00 avg300=0.00 total=0\n")
-    daemon = elasticd("--load", "psi")
-    assert daemon.published(lambda p: p.position == 0).load == 970000
+    """A group without a limit, which uses next to nothing of CPUs that others keep busy."""
+    machine.busy = 97
+    machine.group_uses = 0.02  # of a CPU
+    machine.file("proc/self/cgroup", "0::/web\n")
+    machine.file("proc/self/mountinfo", V2)
+    machine.file("sys/fs/cgroup/web/cpu.max", "max 100000\n")
+    until((machine.root / "sys/fs/cgroup/web/cpu.stat").exists, "the group's time")
+    daemon = elasticd("--load", "cgroup")
+    daemon.published(lambda p: p.position > 7 and p.load < 500000)
 
 
 def test_the_load_is_read_from_the_chosen_file(elasticd, machine):

@@ -1,6 +1,5 @@
 #include "elastic/cgroup.h"
 
-#include "elastic/psi.h"
 #include "elastic/reading.h"
 
 #include "fuzz.h"
@@ -29,13 +28,12 @@ static void check_folder(const char *one, size_t one_size, const char *two, size
 
 static void check_numbers(const char *text, size_t size)
 {
-    double cpus = -1, share = -1;
+    double cpus = -1;
     uint64_t usec;
     el_cpuset_t set;
 
     MUST(!el_cgroup_max(text, size, &cpus) || cpus >= 0);
     MUST(!el_cgroup_quota(text, size, text, size, &cpus) || cpus >= 0);
-    MUST(!el_psi_some(text, size, &share) || (share >= 0 && share <= 1));
     MUST(!el_cgroup_cpus(text, size, &set) || el_cpuset_count(&set) <= EL_LOAD_CPUS);
     el_cgroup_stat(text, size, &usec);
     el_cgroup_usage(text, size, &usec);

@@ -7,20 +7,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_string(data, size);
-    el_goal_t goal = {.kind = EL_GOAL_CPU, .p95_usec = -1, .per_core_hour = -1, .per_gbyte = -1};
+    el_goal_t goal = {.kind = EL_GOAL_CPU, .per_core_hour = -1, .per_gbyte = -1};
 
     if (el_goal_parse(text, size, &goal)) {
         if (el_goal_is_priced(&goal)) {
-            double worth = el_goal_worth(&goal, 0, 0);
+            double worth = el_goal_worth(&goal);
             MUST(worth >= 0 && isfinite(worth));
         }
         switch (goal.kind) {
         case EL_GOAL_TIME:
             MUST(goal.rate > 0 && isfinite(goal.rate));
             MUST(goal.least > 0 && goal.least <= goal.most);
-            break;
-        case EL_GOAL_LATENCY:
-            MUST(goal.p95_usec > 0 && isfinite(goal.p95_usec));
             break;
         case EL_GOAL_COST:
             MUST(goal.per_core_hour >= 0 && goal.per_gbyte >= 0);
@@ -31,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         }
     } else {
-        MUST(goal.p95_usec == -1 && goal.per_gbyte == -1);
+        MUST(goal.per_core_hour == -1 && goal.per_gbyte == -1);
     }
     free(text);
     return 0;

@@ -18,7 +18,7 @@ class Values(NamedTuple):
 
 ON_OFF = ["On", "Off"]
 TIME = ["100ms", "60s"]
-GOALS = ["cpu", "time", "above", "5Mbit", "LEAST", "most", "MOST", "latency", "p95", "cost"]
+GOALS = ["cpu", "time", "above", "5Mbit", "LEAST", "most", "MOST", "cost"]
 
 VALUES = {
     "Elastic": [Values(ON_OFF, ["Maybe", "1"], ["On", "Off", "on"])],
@@ -75,19 +75,19 @@ VALUES = {
                "1e1", "ms", "s", "2min", "18446744073710", "18446744073709551617ms"],
         ["500ms", "2s", "5", "60s", "60"])],
     "ElasticControl": [
-        Values(["step", "mix", "predict", "external", "off"], ["fast"],
-               ["step", "off", "mix", "Predict", "external"]),
+        Values(["step", "mix", "external", "off"], ["fast", "predict"],
+               ["step", "off", "mix", "Step", "external"]),
         Values(["step", "off"], ["on", "step mix"], [])],
-    "ElasticLoad": [Values(["auto", "stat", "cgroup", "psi"], ["all", "stat psi"],
-                           ["auto", "stat", "CGROUP", "psi"])],
+    "ElasticLoad": [Values(["auto", "stat", "cgroup"], ["all", "stat auto", "psi"],
+                           ["auto", "stat", "CGROUP"])],
     "ElasticGoal": [
-        Values(GOALS, ["speed", "latency p95 0ms", "latency p99 5ms", "time 0Mbit/s", "time 5MB/s",
+        Values(GOALS, ["speed", "latency", "latency p95 5ms", "time 0Mbit/s", "time 5MB/s",
                        "time fast", "time 5Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s",
                        "time auto 2Mbit/s 1Mbit/s", "time auto 2Mbit/s",
                        "time 5 Mbit/s", "time auto slow fast", "time auto 1Mbit/s 2Mbit/s 3Mbit/s",
-                       "price", "latency 5ms", "cost 0.04/h", "cpu 50"],
+                       "price", "cost 0.04/h", "cpu 50"],
                ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "time auto",
-                "time auto 500kbit/s 1Gbit/s", "latency p95 5ms", "cost 0.04/h 0.08/GB"]),
+                "time auto 500kbit/s 1Gbit/s", "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
     "ElasticIdle": [Values(
         ["Off", "0", "100", "top"],

@@ -1,5 +1,5 @@
 """What httpd takes for the load on other machines than this one: control groups of both versions,
-nested ones and none, with and without pressure; said in the log and on the status page."""
+nested ones and none; said in the log and on the status page."""
 
 import os
 import pathlib
@@ -16,7 +16,6 @@ V2 = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 V1 = ("32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
       "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
 CPU = "sys/fs/cgroup/cpu,cpuacct/"
-PRESSURE = "some avg10=97.00 avg60=0.00 avg300=0.00 total=0\n"
 
 LIMITED = {"proc/self/cgroup": "0::/web\n", "proc/self/mountinfo": V2,
            "sys/fs/cgroup/web/cpu.max": "20000 100000\n"}
@@ -48,15 +47,10 @@ BY_OLD_POD = (CPU + "pod/cpuacct.usage", "{nsec}\n")
 MACHINES = {
     "no groups": ({}, "auto", "stat (no control group)", BY_STAT),
     "no groups, asked for": ({}, "cgroup", "stat (no control group has its CPU time)", BY_STAT),
-    "no pressure, asked for": ({}, "psi", "stat (this kernel has no pressure figures)",
-                               BY_STAT),
     "v2": (LIMITED, "auto", "cgroup (v2, limit of 0.20 CPUs)", BY_V2),
     "v2 nested": (NESTED, "auto", "cgroup (v2, limit of 0.20 CPUs)", BY_POD),
     "v2 without a limit": (FREE, "auto", "stat (the control group has no limit)", BY_STAT),
     "v2, but not asked for": (LIMITED, "stat", "stat (as configured)", BY_STAT),
-    "v2 and pressure": ({**LIMITED, "sys/fs/cgroup/web/cpu.pressure": "some avg10=0.00\n"}, "psi",
-                        "cgroup, or the pressure where that is higher (v2, limit of 0.20 CPUs)",
-                        BY_V2),
     "v1": (OLD, "auto", "cgroup (v1, limit of 0.20 CPUs)", BY_OLD),
     "v1 nested": (OLD_NESTED, "auto", "cgroup (v1, limit of 0.20 CPUs)", BY_OLD_POD),
 }
@@ -152,16 +146,6 @@ def test_the_load_is_what_is_said(on_machine, name):
     answer = server.get("/a.txt", ae="gzip")
     assert answer.body == FILES["a.txt"] and server.notes(answer)["elastic-level"] == "1"
     kernel.busy = 0.1
-    wait_for(server, 0.1, TOP)
-
-
-def test_pressure_counts_where_it_is_higher(on_machine):
-    server, kernel = on_machine({"proc/pressure/cpu": PRESSURE}, "psi", BY_STAT)
-    assert server.status()["ElasticLoad"] == \
-        "stat, or the pressure where that is higher (no control group)"
-    kernel.busy = 0.1
-    wait_for(server, 0.97, 0)
-    kernel.write("proc/pressure/cpu", PRESSURE.replace("97", "2"))
     wait_for(server, 0.1, TOP)
 
 

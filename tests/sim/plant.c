@@ -1,7 +1,5 @@
 #include "plant.h"
 
-#include "elastic/curve.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -11,32 +9,33 @@ static const double zlib[PLANT_TOP + 1] = {8.6, 9.4, 11.6, 12.9, 17.2, 23.5, 27.
 /* A clock tick in an interval's ticks: what /proc/stat resolves in half a second of one CPU. */
 #define RESOLUTION (1 / 50.)
 
+/* Of an interval. */
+#define SLICES 10
+
+/* What may wait, as a share of an interval's CPU time. */
+#define WAITING 0.2
+
 plant_t plant_new(void)
 {
-    plant_t plant = {.page = 6, .backlog_max = 0.2, .seed = 1};
+    plant_t plant = {.page = 6, .seed = 1};
 
     memcpy(plant.cost, zlib, sizeof(zlib));
-    memcpy(plant.known, zlib, sizeof(zlib));
     plant.state = (el_control_state_t){PLANT_TOP, PLANT_TOP, false, 0};
     plant.last_position = PLANT_TOP;
     return plant;
 }
 
+/* A fraction is a share of the responses. */
 static double cost_at(const plant_t *plant, double position)
 {
-    el_curve_t curve = {plant->cost, PLANT_TOP};
+    unsigned below = (unsigned)fmin(position, PLANT_TOP - 1);
 
-    return el_curve_cost(&curve, position);
+    return plant->cost[below] + (plant->cost[below + 1] - plant->cost[below]) * (position - below);
 }
 
 double plant_rate(const plant_t *plant, double position, double busy)
 {
-    return (busy - plant->others) * PLANT_CAPACITY / (plant->page + cost_at(plant, position));
-}
-
-double plant_load(const plant_t *plant, double position, double rate)
-{
-    return plant->others + rate * (plant->page + cost_at(plant, position)) / PLANT_CAPACITY;
+    return busy * PLANT_CAPACITY / (plant->page + cost_at(plant, position));
 }
 
 /* xorshift64. */
@@ -53,38 +52,26 @@ static double within(double value, double least, double most)
     return fmin(most, fmax(least, value));
 }
 
-void plant_run(plant_t *plant, const el_control_config_t *config, double before, double after,
-               unsigned slice)
+void plant_hold(plant_t *plant, const el_control_config_t *config, double rate)
 {
     double position = el_control_position(plant->state);
     double cost = plant->lag * cost_at(plant, plant->last_position)
                   + (1 - plant->lag) * cost_at(plant, position);
     double all = plant->page + cost;
-    double room = (1 - plant->others - plant->hidden) * PLANT_CAPACITY / PLANT_SLICES;
-    el_observation_t observed = {.capacity_usec = PLANT_CAPACITY, .cost = plant->known};
-    el_control_state_t was = plant->state;
+    double served = 0;
+    el_observation_t observed = {0};
 
-    plant->served = plant->arrived = 0;
-    for (unsigned i = 0; i < PLANT_SLICES; i++) {
-        double comes = (i < slice ? before : after) / PLANT_SLICES;
-        double done = fmin(plant->backlog + comes, room / all);
+    for (unsigned i = 0; i < SLICES; i++) {
+        double comes = rate / SLICES;
+        double done = fmin(plant->backlog + comes, PLANT_CAPACITY / SLICES / all);
 
-        plant->arrived += comes;
-        plant->served += done;
-        plant->backlog = within(plant->backlog + comes - done, 0,
-                                plant->backlog_max * PLANT_CAPACITY / all);
+        served += done;
+        plant->backlog = within(plant->backlog + comes - done, 0, WAITING * PLANT_CAPACITY / all);
     }
-    plant->busy = plant->others + plant->served * all / PLANT_CAPACITY;
+    plant->busy = served * all / PLANT_CAPACITY;
     observed.busy = within(plant->busy + plant->noise * plant_random(plant), 0, 1);
     observed.busy = round(observed.busy / RESOLUTION) * RESOLUTION;
-    observed.kbytes = plant->served;
-    observed.spent_usec = plant->served * cost * (1 + plant->spent_noise * plant_random(plant));
-    plant->state = el_control_next(config, &observed, &plant->memory, was);
+    plant->state = el_control_next(config, &observed, &plant->memory, plant->state);
     plant->last_position = position;
     plant->moved = el_control_position(plant->state) != position;
-}
-
-void plant_hold(plant_t *plant, const el_control_config_t *config, double rate)
-{
-    plant_run(plant, config, rate, rate, 0);
 }

@@ -1,8 +1,6 @@
 /*
  * A server as the controller sees one: what arrives costs CPU to make and, by the position, to
  * compress; what the CPU cannot do waits. Deterministic: the same seed, the same run.
- *
- * Time passes in slices of a tenth of an interval, so that a load may change in the middle of one.
  */
 #ifndef ELASTIC_TESTS_PLANT_H
 #define ELASTIC_TESTS_PLANT_H
@@ -12,7 +10,6 @@
 #include <stdint.h>
 
 #define PLANT_TOP 8
-#define PLANT_SLICES 10
 
 /* An interval's CPU time: half a second of one CPU, µs. */
 #define PLANT_CAPACITY 500000.
@@ -21,15 +18,10 @@ typedef struct {
     /* The server. */
     double cost[PLANT_TOP + 1]; /* what compression really takes at a position, µs per KB */
     double page;                /* what the rest of a response takes, µs per KB */
-    double others;              /* share of the CPU that other programs use */
-    double hidden;              /* another such share, that the load does not show */
-    double backlog_max;         /* what may wait, as a share of an interval's CPU time */
 
     /* What the controller is told. */
-    double known[PLANT_TOP + 1]; /* costs, as far as they are known */
-    double noise;                /* of the busy share: up to this much more or less */
-    double spent_noise;          /* of the CPU time of compression: up to this share of it */
-    double lag;                  /* share of the work that still goes by the last position */
+    double noise; /* of the busy share: up to this much more or less */
+    double lag;   /* share of the work that still goes by the last position */
 
     /* Its state. */
     el_control_state_t state;
@@ -40,8 +32,6 @@ typedef struct {
 
     /* The last interval, as it really was. */
     double busy;
-    double served; /* KB */
-    double arrived; /* KB */
     bool moved;
 } plant_t;
 
@@ -51,20 +41,10 @@ plant_t plant_new(void);
 /* KB per interval with which the load at `position` is `busy`. */
 double plant_rate(const plant_t *plant, double position, double busy);
 
-/* The load at `position` with `rate` KB per interval; above 1 where that is more than there is. */
-double plant_load(const plant_t *plant, double position, double rate);
-
 /* Evenly in −1 … 1. */
 double plant_random(plant_t *plant);
 
-/*
- * An interval in which `before` KB per interval arrive for `slice` slices and `after` from then on;
- * then the controller's turn.
- */
-void plant_run(plant_t *plant, const el_control_config_t *config, double before, double after,
-               unsigned slice);
-
-/* An interval with an even load. */
+/* An interval in which `rate` KB arrive evenly; then the controller's turn. */
 void plant_hold(plant_t *plant, const el_control_config_t *config, double rate);
 
 #endif

@@ -30,9 +30,7 @@ plant_t sim_leaps(void);
 /* The tests of each part. */
 TCase *sim_courses(void);
 TCase *sim_learning(void);
-TCase *sim_predict(void);
 TCase *sim_price(void);
 TCase *sim_mix(void);
-TCase *sim_latency(void);
 
 #endif

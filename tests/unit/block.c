@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 const el_control_config_t block_config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP, {0}};
-const el_load_signals_t block_signals = {.stat = true, .cpus = 1};
+const el_load_signals_t block_signals = {.cpus = 1};
 el_block_t *block;
 el_state_t *state;
 el_reading_t block_reading;
@@ -51,7 +51,7 @@ bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_
                   const el_reading_t *reading)
 {
     el_state_inputs_t inputs = {.signals = &block_signals, .mask = mask, .reading = reading,
-                                .counters = &block->counters, .durations = &block->durations};
+                                .counters = &block->counters};
 
     return el_state_commit(state, claim, c, &inputs);
 }

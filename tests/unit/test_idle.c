@@ -95,7 +95,7 @@ static const struct {
     {"an idle machine", EL_CONTROL_STEP, 0, true},
     {"below the low threshold", EL_CONTROL_MIX, 499999, true},
     {"at it", EL_CONTROL_MIX, 500000, false},
-    {"above", EL_CONTROL_PREDICT, 700000, false},
+    {"above", EL_CONTROL_MIX, 700000, false},
     {"no sample yet", EL_CONTROL_STEP, EL_STATE_NO_LOAD, false},
     {"no control", EL_CONTROL_OFF, 0, false},
 };

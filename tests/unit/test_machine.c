@@ -102,8 +102,6 @@ START_TEST(without_groups_it_is_proc_stat)
     ck_assert_double_eq(load_over(stat_moves), 0.3);
     look(EL_LOAD_CGROUP);
     ck_assert_str_eq(machine.signals_text, "stat (no control group has its CPU time)");
-    look(EL_LOAD_PSI);
-    ck_assert_str_eq(machine.signals_text, "stat (this kernel has no pressure figures)");
 }
 END_TEST
 
@@ -205,27 +203,6 @@ START_TEST(the_time_of_version_1_may_be_of_another_group)
     look(EL_LOAD_AUTO);
     ck_assert_str_eq(machine.signals_text, "cgroup (v1, limit of 0.40 CPUs)");
     ck_assert_double_eq_tol(load_over(usage_of_another), 0.2, 1e-9);
-}
-END_TEST
-
-START_TEST(pressure_comes_from_the_group_or_the_machine)
-{
-    stat_of(100, 100);
-    version_1();
-    write_file("sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us", "-1\n");
-    write_file("proc/pressure/cpu", "some avg10=40.00 avg60=0.00 avg300=0.00 total=0\n");
-    look(EL_LOAD_PSI);
-    ck_assert_str_eq(machine.signals_text,
-                     "stat, or the pressure where that is higher (the control group has no limit)");
-    ck_assert_double_eq(load_over(stat_moves), 0.4);
-    write_file("sys/fs/cgroup/unified/cpu.pressure", "some avg10=90.00 avg60=0.00\n");
-    stat_of(100, 100);
-    look(EL_LOAD_PSI);
-    ck_assert_double_eq(load_over(stat_moves), 0.9);
-    /* A pressure that cannot be read does not keep the rest from counting. */
-    write_file("sys/fs/cgroup/unified/cpu.pressure", "");
-    stat_of(100, 100);
-    ck_assert_double_eq(load_over(stat_moves), 0.3);
 }
 END_TEST
 
@@ -354,7 +331,6 @@ Suite *machine_suite(void)
     tcase_add_test(tc, the_least_limit_of_nested_groups_counts);
     tcase_add_test(tc, a_limit_of_version_1_counts);
     tcase_add_test(tc, the_time_of_version_1_may_be_of_another_group);
-    tcase_add_test(tc, pressure_comes_from_the_group_or_the_machine);
     tcase_add_test(tc, a_cpuset_narrows_the_mask);
     tcase_add_test(tc, a_limit_that_changes_is_noticed);
     tcase_add_test(tc, what_cannot_be_read_is_named);

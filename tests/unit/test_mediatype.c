@@ -164,38 +164,6 @@ START_TEST(the_defaults_list_what_shrinks)
 }
 END_TEST
 
-static const struct {
-    const char *one, *other;
-    bool same;
-} hashes[] = {
-    {"text/html", "text/html; charset=utf-8", true},
-    {"text/html", " TEXT/Html;charset=utf-8", true},
-    {"text/html", "text/html\t", true},
-    {"text/html", "text/htm", false},
-    {"text/html", "texth/tml", false},
-    {"application/json", "application/ld+json", false},
-};
-
-START_TEST(spellings_of_a_type_have_its_hash)
-{
-    uint32_t one = el_mediatype_hash(hashes[_i].one);
-
-    ck_assert_uint_ne(one, 0);
-    ck_assert_msg((one == el_mediatype_hash(hashes[_i].other)) == hashes[_i].same, "%s, %s",
-                  hashes[_i].one, hashes[_i].other);
-}
-END_TEST
-
-START_TEST(what_is_no_type_has_no_hash)
-{
-    static const char *const none[] = {NULL, "", "text", "/html", "text/", "; text/html"};
-
-    for (int i = 0; i < ROWS(none); i++) {
-        ck_assert_uint_eq(el_mediatype_hash(none[i]), 0);
-    }
-}
-END_TEST
-
 Suite *mediatype_suite(void)
 {
     TCase *tc = tcase_create("mediatype");
@@ -204,7 +172,5 @@ Suite *mediatype_suite(void)
     tcase_add_loop_test(tc, a_type_matches_or_not, 0, ROWS(matches));
     tcase_add_test(tc, the_defaults_are_those_documented);
     tcase_add_loop_test(tc, the_defaults_list_what_shrinks, 0, ROWS(by_default));
-    tcase_add_loop_test(tc, spellings_of_a_type_have_its_hash, 0, ROWS(hashes));
-    tcase_add_test(tc, what_is_no_type_has_no_hash);
     return suite_of("mediatype", tc);
 }

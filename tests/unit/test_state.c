@@ -138,27 +138,6 @@ START_TEST(each_reason_has_a_counter)
 }
 END_TEST
 
-static const struct {
-    const char *guards;
-    uint64_t in, sampled, used, usec;
-} costs[] = {
-    {"nothing yet", 0, 0, 0, 0},
-    {"no sample", 7000, 0, 0, 0},
-    {"an eighth was sampled", 8000000, 1000000, 500000, 4000},
-    {"all was sampled", 8000000, 8000000, 500000, 500},
-    {"samples that took no time", 8000000, 1000000, 0, 0},
-    {"a year of it", UINT64_C(31536000000000000), 1000, 500, UINT64_C(15768000000000)},
-};
-
-START_TEST(the_cpu_time_is_scaled_from_samples)
-{
-    el_counters_add(&block->counters, 1, EL_COUNT_BYTES_IN, costs[_i].in);
-    el_counters_add(&block->counters, 2, EL_COUNT_SAMPLED_IN, costs[_i].sampled);
-    el_counters_add(&block->counters, 3, EL_COUNT_SAMPLED_NSEC, costs[_i].used);
-    ck_assert_msg((uint64_t)el_work_usec(el_counters_work(&block->counters)) == costs[_i].usec, "%s", costs[_i].guards);
-}
-END_TEST
-
 Suite *state_suite(void)
 {
     TCase *tc = tcase_create("state");
@@ -174,6 +153,5 @@ Suite *state_suite(void)
     tcase_add_test(tc, a_change_of_the_source_is_reported_once);
     tcase_add_test(tc, counters_add_up_over_all_lanes);
     tcase_add_test(tc, each_reason_has_a_counter);
-    tcase_add_loop_test(tc, the_cpu_time_is_scaled_from_samples, 0, ROWS(costs));
     return suite_of("state", tc);
 }

@@ -144,70 +144,11 @@ START_TEST(the_controllers_memory_is_in_the_block)
 }
 END_TEST
 
-START_TEST(what_compression_took_is_counted_for_predict)
-{
-    static const double cost[] = {10, 12, 16, 24, 40, 56, 72, 88, 104};
-    el_control_config_t predict = block_config;
-    el_state_inputs_t inputs = {.signals = &block_signals, .cost = cost,
-                                .counters = &block->counters, .durations = &block->durations};
-    uint64_t generation, claim;
-
-    predict.mode = EL_CONTROL_PREDICT;
-    generation = el_state_adopt(state, &predict, START, INTERVAL);
-    for (unsigned i = 1; i <= 2; i++) {
-        /* At position 5, 0.56 s for 10000 KB. Others take 0.3. */
-        el_counters_add(&block->counters, 1, EL_COUNT_BYTES_IN, 10000 * 1024);
-        /* Of a tenth of the bytes the time was taken. */
-        el_counters_add(&block->counters, 1, EL_COUNT_SAMPLED_IN, 1000 * 1024);
-        el_counters_add(&block->counters, 1, EL_COUNT_SAMPLED_NSEC, 56000000);
-        inputs.reading = block_sample(86);
-        ck_assert(el_state_claim(state, generation, START + i * INTERVAL, INTERVAL, &claim));
-        el_state_commit(state, claim, &predict, &inputs);
-    }
-    /* 0.6875 - 0.3 are left: 38.75 µs a KB. */
-    block_assert_control(3, TOP, false);
-    ck_assert_uint_eq(el_state_control(state).fraction, (unsigned)(65536 * (14.75 / 16) + 0.5));
-}
-END_TEST
-
 /* The price in the block, ns. */
 static double price(void)
 {
     return (double)atomic_load(&state->price) / EL_PPM;
 }
-
-START_TEST(durations_are_counted_for_a_latency)
-{
-    el_control_config_t fast = block_config;
-    uint64_t generation;
-    double before;
-
-    fast.goal = (el_goal_t){.kind = EL_GOAL_LATENCY, .p95_usec = 1000};
-    generation = el_state_adopt(state, &fast, START, INTERVAL);
-    block_tick(generation, START + INTERVAL, &fast, 0);
-    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
-    block_tick(generation, START + 2 * INTERVAL, &fast, 0);
-    ck_assert_double_eq_tol(before = price(), 1600, 1e-3);
-    for (unsigned n = 0; n < 40; n++) {
-        el_histogram_add(&block->durations, 50000000);
-    }
-    block_tick(generation, START + 3 * INTERVAL, &fast, 0);
-    ck_assert_double_lt(price(), before / 6);
-    before = price();
-    /* They fade: 40, 28, 19.6. */
-    block_tick(generation, START + 4 * INTERVAL, &fast, 0);
-    ck_assert_double_lt(price(), before / 6);
-    before = price();
-    block_tick(generation, START + 5 * INTERVAL, &fast, 0);
-    ck_assert_double_eq(price(), before);
-    for (unsigned n = 0; n < 40; n++) {
-        el_histogram_add(&block->durations, 50000000);
-    }
-    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert_double_eq(el_histogram_quantile(&block->durations, 0.95, 0), 0);
-    ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
-}
-END_TEST
 
 START_TEST(a_price_is_in_the_block_while_the_goal_sets_it)
 {
@@ -289,8 +230,6 @@ Suite *state_control_suite(void)
     tcase_add_test(tc, only_cpus_of_the_mask_move_it);
     tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
     tcase_add_test(tc, the_controllers_memory_is_in_the_block);
-    tcase_add_test(tc, what_compression_took_is_counted_for_predict);
-    tcase_add_test(tc, durations_are_counted_for_a_latency);
     tcase_add_test(tc, a_price_is_in_the_block_while_the_goal_sets_it);
     tcase_add_test(tc, a_published_position_is_followed);
     tcase_add_test(tc, its_own_controller_begins_anew_after_following);

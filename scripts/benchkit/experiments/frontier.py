@@ -32,7 +32,7 @@ class Scale(run.Scale):
 
 FEW = ("default", legs.IDENTITY.name, "gzip 1", "zstd 1", "zstd 4", "br 5", "mod_deflate 1",
        "mod_deflate 6")
-SOME = (*FEW, "default, gzip", "step", "step, gzip", "mix", "predict", "gzip 3", "gzip 4", "gzip 6",
+SOME = (*FEW, "default, gzip", "step", "step, gzip", "mix", "gzip 3", "gzip 4", "gzip 6",
         "br 0", "br 4", "zstd 3", "zstd 6", "mod_brotli 1", "mod_brotli 5", "nginx 1", "nginx 6")
 SCALES = {
     "smoke": Scale(2, 0.3, php=(0.3,), in_process=(0.3,), warm=0.1, calibration=0.1,
@@ -55,7 +55,7 @@ HEADLINE = Headline(
 # Of the cells that may be beaten by chance: intervals of 95 % show one in forty, and cells of one
 # load, which share their rounds, do so together.
 CHANCE = 0.1
-TRIAL = {"mean": (1.2, 1.65), "p95": (1.5, 3.3)}  # of step, mix and predict
+TRIAL = {"mean": (1.2, 1.65), "p95": (1.5, 3.3)}  # of modes, one of which is gone
 WHOM = {"all": "clients of all codings", "gzip": "clients of gzip alone"}
 
 
@@ -73,7 +73,7 @@ def judge(rows, compared):
                 f"{WHOM[clients]}: {figure} of the default's total time at {MBIT} Mbit/s, to that "
                 "of the best pinned setup, over all loads",
                 cells.per_round(rows, clients, legs.PINNED, MBIT, figure),
-                f"{there[0]} to {there[1]} in a trial of step, mix and predict", below=NO_MORE,
+                f"{there[0]} to {there[1]} in a trial of other modes", below=NO_MORE,
                 drift=verdict.NO_DRIFT, origin=ORIGIN, there=there))
     return found
 

@@ -1,7 +1,7 @@
 """The controller's modes on a real httpd: spikes, a day, a steady load, goals, and their overhead.
 
-Beside step, which is the method of "Automatic and Dynamic Configuration of Data Compression for Web
-Servers", are the modes that estimate what setups cost; and mod_deflate at a fixed level.
+Step and mix are the two methods of "Automatic and Dynamic Configuration of Data Compression for Web
+Servers"; beside them is mod_deflate at a fixed level.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def measure_spikes(run, site):
     """(rows, points over time, a sentence on each load)."""
     page = corpus.document(FILE_BYTES, run)
     run.add_corpus("file", [page], corpus.document_origin(run))
-    names = (spikes.STOCK, *spikes.MODES) if run.scale.only != 1 else (spikes.STOCK, "predict")
+    names = (spikes.STOCK, *spikes.MODES) if run.scale.only != 1 else (spikes.STOCK, "mix")
     rows, over_time, texts = [], [], []
     for workload in (
             spikes.Workload("php-fpm", site, ATTACK, HEADERS, GZIP_ONLY),

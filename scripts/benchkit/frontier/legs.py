@@ -12,8 +12,7 @@ ACCEPT = {"all": "gzip, deflate, br, zstd", "gzip": "gzip"}
 # The ranges of ElasticLevel's defaults: what is above them is made for files compressed once.
 LEVELS = {"gzip": range(1, 10), "br": range(0, 7), "zstd": range(1, 10)}
 # The default is ElasticGoal time.
-SETTINGS = {"step": "ElasticControl step\n", "mix": "ElasticControl mix\n",
-            "predict": "ElasticControl predict\n"}
+SETTINGS = {"step": "ElasticControl step\n", "mix": "ElasticControl mix\n"}
 
 # A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
 # overload is measured by.

@@ -13,7 +13,7 @@ EVENT_CHILDREN = 4
 
 VARIANTS = {"no module": NOTHING,
             "off": Setup(f"Elastic On\n{controller.PINNED}"),
-            "predict": Setup("Elastic On\nElasticControl predict\nElasticInterval 100ms\n")}
+            "on": Setup("Elastic On\nElasticInterval 100ms\n")}
 
 WANTED = 1e-3  # of a core, for an event server of 4 children
 STARTED = 3.0  # seconds until a fresh server has done what it does once
@@ -58,7 +58,7 @@ def overhead(rows, mpm, under):
     found = []
     for members in stats.group([row for row in rows if row["mpm"] == mpm], "round").values():
         of = {row["server"]: row["core_share"] for row in members}
-        found.append(max(of["predict"] - of[under], 1e-7))
+        found.append(max(of["on"] - of[under], 1e-7))
     return found
 
 
@@ -76,7 +76,7 @@ def sentence(rows):
     of = [row for row in rows if row["mpm"] == "prefork"]
     shares = {name: 100 * stats.median(row["core_share"] for row in of if row["server"] == name)
               for name in VARIANTS}
-    return (f"{of[0]['children']} idle children of prefork take {shares['predict']:.2f} % of a "
+    return (f"{of[0]['children']} idle children of prefork take {shares['on']:.2f} % of a "
             f"core, {shares['off']:.2f} % with ElasticControl off, and {shares['no module']:.2f} % "
             "without the module: it is mod_watchdog's thread in each child, which wakes up twice a "
             "second in the children that do not sample.")

@@ -18,13 +18,13 @@ ALL = {"Accept-Encoding": "gzip, br, zstd"}
 
 VARIANTS = {
     STATIC: days.Variant(plot.IDENTITY, stock_level=1),
-    "predict, gzip": days.Variant(plot.GZIP, "predict", snippet=ELASTIC),
-    "predict, zstd+br+gzip": days.Variant(plot.KEPT, "predict", headers=ALL, snippet=ELASTIC),
+    "mix, gzip": days.Variant(plot.GZIP, "mix", snippet=ELASTIC),
+    "mix, zstd+br+gzip": days.Variant(plot.KEPT, "mix", headers=ALL, snippet=ELASTIC),
     "step, gzip": days.Variant(plot.THRESHOLD, "step", snippet=ELASTIC),
 }
 
 # The bytes, to mod_deflate's, that are aimed at.
-WANTED = {"predict, gzip": 0.86, "predict, zstd+br+gzip": 0.82}
+WANTED = {"mix, gzip": 0.86, "mix, zstd+br+gzip": 0.82}
 FIGURES = {"position": ("position", 1), "cpu_share": ("CPU, share", 1), "p95_ms": ("p95, ms", 1)}
 
 

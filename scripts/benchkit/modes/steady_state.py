@@ -10,16 +10,11 @@ import statistics
 from benchkit import controller, rounds, stats, verdict
 
 LEVELS = range(1, 10)
-MODES = ("step", "mix", "predict")
+MODES = ("step", "mix")
 INTERVAL = controller.DEFAULT_INTERVAL  # what a minute of changes is meant of
-PINNED = "pinned"  # a server that samples the load and does not move: what the load itself does
 MIDDLE = 0.63  # of the CPU: about the middle of the band
 FITTING = 5  # the level that fits: far from either end
 SETTLED = 0.25  # of the time, from which on it counts
-MOST = 2  # changes a minute of `predict`
-# The aim is of noise of 5 points up and down; evenly spread, that is this standard deviation.
-NOISE = 0.05 / 3 ** 0.5
-LEAST = 40  # seconds that count, in all: of less, one change is several a minute
 NEAR, FAR = 1.1, 4.0  # times the CPU, that two levels are taken to be apart at least and at most
 THRESHOLDS = "ElasticCPU {low:.0f} {high:.0f}\n"
 FITS, BETWEEN = "a level fits", "no level fits"
@@ -55,11 +50,10 @@ def measure(run, site, seconds):
     """Rows: what each mode did with each load."""
     wanted = loads(capacities(site, min(1, seconds / 4)))
     rows = []
-    legs = [(FITS, PINNED), *((load, mode) for load in wanted for mode in MODES)]
+    legs = [(load, mode) for load in wanted for mode in MODES]
     for number, (load, mode) in rounds.interleaved(run, legs):
         rate, (low, high) = wanted[load]
         httpd = site.serve(
-            controller.floored(FITTING, INTERVAL) + controller.TRACED if mode == PINNED else
             controller.settings(mode, THRESHOLDS.format(low=low, high=high), INTERVAL))
         seen = site.replay(httpd, [count / rate for count in range(max(1, int(rate * seconds)))])
         httpd.stop()
@@ -84,41 +78,13 @@ def figures(updates):
 
 
 def judge(rows):
-    rows = [row for row in rows if row["position_variance"] != ""]
-    fitting, pinned = ([row for row in rows if (row["load"], row["mode"]) == (FITS, mode)]
-                       for mode in ("predict", PINNED))
-    return [judge_changes("predict: changes a minute at a steady load", fitting, pinned),
-            judge_variance("mix: variance of the position to step's, where no level fits",
-                           [row for row in rows if row["load"] == BETWEEN])]
-
-
-def judge_changes(finding, rows, pinned):
-    """On all rounds together: the changes of a minute are few.
-
-    More than few are excused where the load itself is noisier than the aim has it, as it is under
-    the same requests at a pinned level: what wavers more for the mode's own moves is no excuse.
-    """
-    seconds = sum(row["counted_s"] for row in rows)
-    one = verdict.exact(finding, stats.ratio(60 * sum(row["changes"] for row in rows), seconds),
-                        f"at most {MOST} in noise of 5 points", below=MOST + 0.5,
-                        origin=verdict.loosened(verdict.AIM, str(MOST), "half a change: a minute "
-                                                "is not a whole number of samples"))
-    noise = stats.median(row["load_deviation"] for row in pinned)
-    if seconds < LEAST:
-        return verdict.inconclusive(one, f"{seconds:g} s are too short: {LEAST} s are needed")
-    if one.outcome == verdict.FAILS and not noise <= NOISE:
-        return verdict.inconclusive(
-            one, f"under a pinned level the load wavers with a standard deviation of "
-                 f"{100 * noise:.1f} points, that of the aim is {100 * NOISE:.1f}")
-    return one
-
-
-def judge_variance(finding, rows):
+    finding = "mix: variance of the position to step's, where no level fits"
+    rows = [row for row in rows if row["load"] == BETWEEN and row["position_variance"] != ""]
     ratios = []
     for members in stats.group(rows, "round").values():
         of = {row["mode"]: row["position_variance"] for row in members}
         if {"mix", "step"} <= of.keys():
             if not of["step"] > 0:
-                return verdict.impossible(finding, "less", "step did not move")
+                return [verdict.impossible(finding, "less", "step did not move")]
             ratios.append(stats.ratio(of["mix"], of["step"]))
-    return verdict.every_round(finding, ratios, "less", below=1, origin=verdict.SOURCE)
+    return [verdict.every_round(finding, ratios, "less", below=1, origin=verdict.SOURCE)]

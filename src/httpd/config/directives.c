@@ -56,12 +56,11 @@ static const el_word_t etags[] = {
     {"remove", EL_ETAG_REMOVE}, {NULL, 0},
 };
 static const el_word_t controls[] = {
-    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX}, {"predict", EL_CONTROL_PREDICT},
+    {"step", EL_CONTROL_STEP}, {"mix", EL_CONTROL_MIX},
     {"external", EL_CONTROL_EXTERNAL}, {"off", EL_CONTROL_OFF}, {NULL, 0},
 };
 static const el_word_t loads[] = {
-    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP},
-    {"psi", EL_LOAD_PSI}, {NULL, 0},
+    {"auto", EL_LOAD_AUTO}, {"stat", EL_LOAD_STAT}, {"cgroup", EL_LOAD_CGROUP}, {NULL, 0},
 };
 
 /* Whether a pattern has `+` or `-` before it. */
@@ -455,14 +454,13 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_INTERVAL), .unit = EL_UNIT_TIME, .min = INTERVAL_MIN,
           .max = INTERVAL_MAX, .adjust = advise_interval),
     VALUE("ElasticControl", RSRC_CONF,
-          "step, mix, predict, external or off: how the effort follows the load",
+          "step, mix, external or off: how the effort follows the load",
           GLOBAL(EL_SERVER_CONTROL), .words = controls),
-    VALUE("ElasticLoad", RSRC_CONF, "auto, stat, cgroup or psi: what the load is read from",
+    VALUE("ElasticLoad", RSRC_CONF, "auto, stat or cgroup: what the load is read from",
           GLOBAL(EL_SERVER_LOAD), .words = loads),
     AP_INIT_RAW_ARGS("ElasticGoal", set_goal, NULL, RSRC_CONF,
-                     "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST), "
-                     "latency p95 TIME (us, ms or s) or cost PRICE/h PRICE/GB: what effort is spent "
-                     "for"),
+                     "cpu, time [RATE|auto [LEAST MOST]] (above 0, as 5Mbit/s; LEAST at most MOST) "
+                     "or cost PRICE/h PRICE/GB: what effort is spent for"),
     PATH("ElasticPosition", position, "the path of the file that ElasticControl external follows"),
     VALUE("ElasticBypass", RSRC_CONF,
           "Off, or the percentage of CPU above which nothing is compressed, 0 to 100",

@@ -8,7 +8,7 @@
  */
 #define STOCK_GZIP_SMALL 68
 
-static el_site_t site;
+static el_range_t ranges[EL_CODINGS];
 
 size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order)
 {
@@ -99,30 +99,22 @@ void el_policy_configure(const server_rec *main_server)
 {
     const el_dir_t *dir = el_dir_global(main_server);
     bool elastic = el_record_loaded(EL_RECORD_ELASTIC);
-    size_t count;
-    const el_coding_t *order = el_dir_codings(dir, &count);
 
-    site.order_count = 0;
     for (unsigned i = 0; i < EL_CODINGS; i++) {
-        site.range[i] = elastic && i != EL_IDENTITY ? el_dir_range(dir, (el_coding_t)i)
-                                                    : (el_range_t){.enabled = false};
+        ranges[i] = elastic && i != EL_IDENTITY ? el_dir_range(dir, (el_coding_t)i)
+                                                : (el_range_t){.enabled = false};
     }
     for (int i = EL_RECORD_ELASTIC + 1; i < EL_RECORDS && !elastic; i++) {
         el_record_t record = (el_record_t)i;
         el_coding_t coding = el_record_info(record)->coding;
 
         if (el_record_loaded(record)) {
-            site.range[coding] = range_of(dir, el_stock_of(main_server, record), record, coding);
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (site.range[order[i]].enabled) {
-            site.order[site.order_count++] = order[i];
+            ranges[coding] = range_of(dir, el_stock_of(main_server, record), record, coding);
         }
     }
 }
 
-const el_site_t *el_policy_site(void)
+const el_range_t *el_policy_ranges(void)
 {
-    return &site;
+    return ranges;
 }

@@ -46,20 +46,13 @@ bool el_policy_type_listed(const el_policy_t *policy, const char *content_type);
 /* The codings of a record that are enabled, best first; returns how many. */
 size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order);
 
-/*
- * What the controller moves: the codings and bounds of the main server, outside of any section.
- * Where only the drop-in records are loaded, theirs.
- */
-typedef struct {
-    size_t order_count;
-    el_coding_t order[EL_CODINGS]; /* best first */
-    el_range_t range[EL_CODINGS];  /* not enabled: no loaded record encodes it */
-} el_site_t;
-
 /* In post_config; computed once for each configuration. */
 void el_policy_configure(const server_rec *main_server);
 
-/* After that; read-only. */
-const el_site_t *el_policy_site(void);
+/*
+ * What the controller moves: the bounds of the main server, outside of any section, of each coding;
+ * where only the drop-in records are loaded, theirs. Not enabled: no loaded record encodes it.
+ */
+const el_range_t *el_policy_ranges(void);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "httpd/state/costs.h"
 
-#include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "host/clock.h"
 
@@ -17,8 +16,11 @@ typedef struct {
     el_rung_t rungs[EL_RUNGS_MAX];
 } slot_t;
 
+/* How many sets of codings there are. */
+#define SETS (1u << EL_CODINGS)
+
 /* One for each set and size class, of streams and of whole bodies. */
-static slot_t slots[2][EL_CODING_SETS][EL_SIZE_CLASSES];
+static slot_t slots[2][SETS][EL_SIZE_CLASSES];
 
 /*
  * All setups of the key's codings, in the order of codings and levels; their number. Of two that
@@ -113,7 +115,7 @@ static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint
 /* The setup, and the price by which it was chosen. */
 static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t most, double *price)
 {
-    slot_t *slot = &slots[key->whole][key->set % EL_CODING_SETS][el_cost_class(key->length)];
+    slot_t *slot = &slots[key->whole][key->set % SETS][el_cost_class(key->length)];
     uint32_t now = el_clock_sec();
     el_rung_t rungs[EL_RUNGS_MAX], chosen;
 
@@ -181,23 +183,4 @@ bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
         *rare = *found;
     }
     return found;
-}
-
-void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost)
-{
-    el_rung_t rungs[EL_RUNGS_MAX];
-    size_t count = collect(key, rungs);
-    bool single = rungs[0].coding == rungs[count - 1].coding;
-    el_coding_t coding = rungs[0].coding;
-    el_range_t only = key->range[coding];
-
-    count = single ? count : el_ladder_build(rungs, collect_allowed(key, rungs));
-    for (unsigned p = 0; p <= top; p++) {
-        double price = el_ladder_price(rungs, count, p, top, el_costs_slowness());
-        int level = single ? el_ladders_level(key, coding, el_ladder_level(only, p, top)) : 0;
-        const el_rung_t *rung = single ? &rungs[level - only.min]
-                                       : el_ladder_rung(rungs, count, price);
-
-        cost[p] += weight * rung->cost.nsec / 1000;
-    }
 }

@@ -46,10 +46,4 @@ int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level);
  */
 bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare);
 
-/*
- * Adds to `cost` (CPU µs for each KB of a body), `weight` times, those of the setups at positions
- * 0 … `top`. Of one coding by its levels, without a ladder.
- */
-void el_ladders_curve(const el_ladder_key_t *key, unsigned top, double weight, double *cost);
-
 #endif

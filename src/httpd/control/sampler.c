@@ -1,7 +1,6 @@
 #include "httpd/control/sampler.h"
 
 #include "httpd/config/settings.h"
-#include "httpd/control/client_mix.h"
 #include "httpd/state/past.h"
 #include "httpd/state/shared.h"
 
@@ -56,15 +55,6 @@ static void keep_load_text(void)
     pthread_mutex_unlock(&load_mutex);
 }
 
-/* What the positions cost this site; false where that is not known, or nobody asks. */
-static bool read_curve(uint64_t now, double *cost)
-{
-    const el_control_config_t *control = &el_shared.config.control;
-
-    return control->mode == EL_CONTROL_PREDICT && !el_control_is_priced(control)
-           && el_client_mix_curve(now, control->top, cost);
-}
-
 /* Logs that reading the load has failed, or works again; once for each change. */
 static void report_reading(const char *path, int error, bool good)
 {
@@ -83,7 +73,6 @@ static void report_reading(const char *path, int error, bool good)
 
 static void read_load(uint64_t claim, uint64_t now)
 {
-    double cost[EL_COST_LEVELS];
     const el_machine_t *machine = &sampler.machine;
     const char *path = NULL;
     bool good;
@@ -101,9 +90,7 @@ static void read_load(uint64_t claim, uint64_t now)
                             .signals = &machine->signals,
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
-                            .cost = read_curve(now, cost) ? cost : NULL,
                             .counters = el_shared.counters,
-                            .durations = el_shared.durations,
                         });
     }
 }

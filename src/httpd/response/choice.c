@@ -1,6 +1,5 @@
 #include "httpd/response/choice.h"
 
-#include "httpd/control/client_mix.h"
 #include "httpd/control/ladders.h"
 #include "httpd/state/costs.h"
 #include "httpd/state/shared.h"
@@ -108,7 +107,7 @@ static el_choice_t choose_setup(const el_policy_t *policy, const el_facts_t *fac
     el_choice_t choice = {
         .coding = coding,
         .set = set,
-        .by_costs = on_ladder || (el_shared_by_costs() && el_shared_moves(range)),
+        .by_costs = on_ladder,
         .bounded = is_bounded(policy->range, set),
         .setup =
             {
@@ -225,8 +224,8 @@ static el_coding_t rival_of(const el_demand_t *demand)
  * The difference, or the coding without a dictionary that the client likes as well, whichever is worth
  * more. In a bypass a difference is light, or none at all.
  */
-static el_choice_t choose(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
-                          bool whole)
+el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
+                           bool whole)
 {
     el_turn_t turn = turn_of(facts);
     el_coding_t rival = el_coding_is_difference(coding) ? rival_of(&facts->demand) : coding;
@@ -253,23 +252,6 @@ static el_choice_t choose(const el_policy_t *policy, const el_facts_t *facts, el
     return (el_choice_t){.coding = coding, .setup = best.setup};
 }
 
-el_choice_t el_choice_make(const el_policy_t *policy, const el_facts_t *facts, el_coding_t coding,
-                           bool whole)
-{
-    el_choice_t choice = choose(policy, facts, coding, whole);
-
-    if (choice.set) {
-        el_client_mix_count(choice.set);
-    }
-    return choice;
-}
-
-el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
-                             el_coding_t coding, bool whole)
-{
-    return choose(policy, facts, coding, whole).coding;
-}
-
 bool el_choice_beats(const el_policy_t *policy, const el_facts_t *facts, uint64_t nbytes)
 {
     double price = price_for(policy, facts, true, turn_of(facts));
@@ -277,7 +259,7 @@ bool el_choice_beats(const el_policy_t *policy, const el_facts_t *facts, uint64_
     el_coding_t coding = facts->demand.difference;
 
     /* Where something else would be made in the end, what is there already will do. */
-    return choose(policy, facts, coding, true).coding == coding
+    return el_choice_make(policy, facts, coding, true).coding == coding
            && value_of(best_difference(policy, facts, coding, price).cost, price)
                   < value_of(made, price);
 }

@@ -21,7 +21,7 @@ typedef struct {
     el_coding_t coding;
     el_setup_t setup;
     unsigned set;  /* of EL_CODING_BIT()s: the codings that were equally good */
-    bool by_costs; /* what setups cost has a part in it, here or in the controller's position */
+    bool by_costs; /* what setups cost has a part in it */
     bool bounded;  /* it may have no more bytes than an httpd without this module would make */
 } el_choice_t;
 
@@ -40,9 +40,5 @@ bool el_choice_beats(const el_policy_t *policy, const el_facts_t *facts, uint64_
 
 /* Whether a difference takes no more CPU time than to send what it saves. */
 bool el_choice_is_light(const el_policy_t *policy, const el_facts_t *facts);
-
-/* The coding of that choice, for a response without a body: nothing is counted. */
-el_coding_t el_choice_coding(const el_policy_t *policy, const el_facts_t *facts,
-                             el_coding_t coding, bool whole);
 
 #endif

@@ -56,13 +56,12 @@ static uint32_t expected_size(el_coding_t coding, int level, const el_setup_t *l
 
 /*
  * Both sizes are expected ones, so that the body itself has no say: what it was encoded to cannot be
- * compared with what it was not. Types that compress badly are encoded at the floor whatever the
- * choice: for them anything is good.
+ * compared with what it was not.
  */
-static bool is_good(const request_rec *r, const el_entry_t *entry, const el_choice_t *choice)
+static bool is_good(const el_entry_t *entry, const el_choice_t *choice)
 {
     if (entry->coding == choice->coding) {
-        return entry->level >= choice->setup.level || el_ratios_poor(r->content_type);
+        return entry->level >= choice->setup.level;
     }
     return expected_size(entry->coding, entry->level, &choice->setup)
            <= expected_size(choice->coding, choice->setup.level, &choice->setup);
@@ -76,8 +75,8 @@ typedef bool get_t(const el_name_t *name, el_found_t *found);
  * the choice. Of those that are not good the last one is left in kept->found; false where it is none,
  * or not good.
  */
-static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                      const el_choice_t *choice, get_t *get)
+static bool find_good(el_kept_t *kept, const el_policy_t *policy, const el_choice_t *choice,
+                      get_t *get)
 {
     el_coding_t first = kept->target.coding != EL_IDENTITY ? kept->target.coding : choice->coding;
 
@@ -91,7 +90,7 @@ static bool find_good(el_kept_t *kept, const request_rec *r, const el_policy_t *
         if (is_there) {
             el_found_release(&kept->found);
             kept->found = found;
-            if (is_good(r, &found.entry, choice)) {
+            if (is_good(&found.entry, choice)) {
                 return true;
             }
         }
@@ -114,8 +113,8 @@ static uint64_t expected_usec(const el_choice_t *choice, size_t nbytes)
 #define WAITS 2
 
 /* Whether another thread leaves there, within `usec` µs, what will do. */
-static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                         const el_choice_t *choice, uint64_t usec)
+static bool find_or_wait(el_kept_t *kept, const el_policy_t *policy, const el_choice_t *choice,
+                         uint64_t usec)
 {
     el_name_t name = name_of(kept, policy, choice->coding, &choice->setup);
 
@@ -126,13 +125,13 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
             return kept->found.buffer != NULL;
         }
         /* Before who is to encode had its place, another may have left it. */
-        if (find_good(kept, r, policy, choice, el_store_get_near)) {
+        if (find_good(kept, policy, choice, el_store_get_near)) {
             return true;
         }
         if (turn == EL_STAMPEDE_ENCODE) {
             return false;
         }
-        if (find_good(kept, r, policy, choice, el_store_get) || kept->found.buffer) {
+        if (find_good(kept, policy, choice, el_store_get) || kept->found.buffer) {
             return true;
         }
     }
@@ -143,18 +142,17 @@ static bool find_or_wait(el_kept_t *kept, const request_rec *r, const el_policy_
  * Whether what there is in kept->found will do, or what another thread is about to leave there. A
  * worse one will while a better one is being made, so that one request alone pays for that.
  */
-static bool find(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                 const el_choice_t *choice, size_t nbytes)
+static bool find(el_kept_t *kept, const el_policy_t *policy, const el_choice_t *choice,
+                 size_t nbytes)
 {
     bool found;
 
-    if ((kept->again || el_store_is_shared())
-        && find_good(kept, r, policy, choice, el_store_get)) {
+    if ((kept->again || el_store_is_shared()) && find_good(kept, policy, choice, el_store_get)) {
         return true;
     }
     found = kept->found.buffer != NULL;
     if (!kept->bypassed) {
-        found = find_or_wait(kept, r, policy, choice, found ? 0 : expected_usec(choice, nbytes));
+        found = find_or_wait(kept, policy, choice, found ? 0 : expected_usec(choice, nbytes));
     }
     if (!found) {
         el_found_release(&kept->found);
@@ -172,13 +170,13 @@ static void note_found(const el_kept_t *kept, const el_policy_t *policy,
     el_improver_note(&name, entry, kept->target);
 }
 
-static bool find_and_count(el_kept_t *kept, const request_rec *r, const el_policy_t *policy,
-                           const el_choice_t *choice, size_t nbytes)
+static bool find_and_count(el_kept_t *kept, const el_policy_t *policy, const el_choice_t *choice,
+                           size_t nbytes)
 {
     bool is_found;
 
     kept->target = el_improver_target(policy->range, choice->set, &choice->setup, nbytes);
-    is_found = find(kept, r, policy, choice, nbytes);
+    is_found = find(kept, policy, choice, nbytes);
     if (is_found) {
         note_found(kept, policy, choice);
     }
@@ -230,7 +228,7 @@ bool el_kept_find(el_kept_t *kept, request_rec *r, const el_policy_t *policy,
     start_meter(kept);
     if (name_body(kept, r, body)) {
         kept->again = el_store_note(&kept->name);
-        is_found = find_and_count(kept, r, policy, choice, body->nbytes);
+        is_found = find_and_count(kept, policy, choice, body->nbytes);
         el_sketch_learn(&el_shared.cache->sketch, place_of(r), kept->again || is_found);
     }
     el_meter_stop(&kept->meter);
@@ -263,7 +261,7 @@ bool el_kept_find_file(el_kept_t *kept, const request_rec *r, const el_policy_t 
     kept->is_file = name_file(kept, r, bb);
     if (kept->is_file) {
         kept->again = el_store_note(&kept->name) || el_store_has_room();
-        is_found = find_and_count(kept, r, policy, choice, kept->file.size);
+        is_found = find_and_count(kept, policy, choice, kept->file.size);
     }
     el_meter_stop(&kept->meter);
     return is_found;

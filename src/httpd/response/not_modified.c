@@ -114,7 +114,7 @@ static void set_tag_of_200(request_rec *r, el_policy_t *policy, const el_facts_t
 
     el_policy_read_encoding(policy);
     whole = facts->moment.size_known && facts->moment.size <= policy->whole_most;
-    coding = el_choice_coding(policy, facts, first, whole);
+    coding = el_choice_make(policy, facts, first, whole).coding;
     el_request_of(r)->tagged = true;
     el_fields_encode_etag(r, coding, policy->etag);
     unset_identity(r);

@@ -2,7 +2,6 @@
 
 #include "httpd/state/shared.h"
 
-#include "elastic/mediatype.h"
 #include "elastic/ratio.h"
 #include "elastic/warmth.h"
 #include "engines/costs.h"
@@ -156,20 +155,6 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
                    (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
                                .size = per(measured->out, 10000, measured->in)},
                    el_clock_sec());
-}
-
-bool el_ratios_poor(const char *content_type)
-{
-    return el_ratio_poor(el_shared.ratios, el_mediatype_hash(content_type),
-                         el_clock_sec());
-}
-
-void el_ratios_update(const char *content_type, el_coding_t coding, uint64_t in, uint64_t out)
-{
-    if (!el_coding_is_difference(coding)) {
-        el_ratio_update(el_shared.ratios, el_mediatype_hash(content_type), in, out,
-                        el_clock_sec());
-    }
 }
 
 void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t out)

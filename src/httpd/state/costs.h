@@ -1,6 +1,6 @@
 /*
- * What is measured of setups, dictionaries and media types, in the shared block: the costs that the
- * choice of a setup goes by, and the ratios that tell content that compresses badly. Any thread.
+ * What is measured of setups and dictionaries, in the shared block: the costs that the choice of a
+ * setup goes by. Any thread.
  *
  * A difference costs what its coding costs without a dictionary, times the part that the dictionary
  * leaves: what it left of late of this page, otherwise of all pages that it is for, otherwise of
@@ -42,15 +42,6 @@ el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_
 
 /* Takes what a response has cost, unless that is unusual; `level` is the user's. */
 void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured);
-
-/* Whether bodies of this media type hardly became smaller of late. */
-bool el_ratios_poor(const char *content_type);
-
-/*
- * Takes what became of a body that was encoded to its end. What differs from a dictionary says nothing
- * of bodies of its type.
- */
-void el_ratios_update(const char *content_type, el_coding_t coding, uint64_t in, uint64_t out);
 
 /*
  * Takes what became of a page where there are dictionaries, with one or without; `level` is the

@@ -72,11 +72,8 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     }
     el_shared.state = &block->state;
     el_shared.counters = &block->counters;
-    el_shared.durations = &block->durations;
-    el_shared.mix = &block->mix;
     el_shared.costs = &block->costs;
     el_shared.explore = &block->explore;
-    el_shared.ratios = &block->ratios;
     el_shared.shares = &block->shares;
     el_shared.held = &block->held;
     el_shared.hot = &block->hot;
@@ -133,8 +130,6 @@ el_turn_t el_shared_turn(void)
 
     if (turn.price < 0 && control.fraction > 0) {
         turn.position += el_control_upper(control, next_turn());
-    } else if (turn.price >= 0 && el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
-        turn.price *= el_goal_spread(next_turn());
     }
     return turn;
 }
@@ -149,13 +144,6 @@ int el_shared_level(el_range_t range, el_turn_t turn)
 bool el_shared_moves(el_range_t range)
 {
     return el_shared.config.control.mode != EL_CONTROL_OFF && range.min < range.max;
-}
-
-bool el_shared_by_costs(void)
-{
-    const el_control_config_t *control = &el_shared.config.control;
-
-    return control->mode == EL_CONTROL_PREDICT || control->goal.kind != EL_GOAL_CPU;
 }
 
 void el_shared_count(el_counter_t counter, uint64_t add)

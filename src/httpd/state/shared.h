@@ -13,12 +13,10 @@
 #include "elastic/counters.h"
 #include "elastic/explore.h"
 #include "elastic/held.h"
-#include "elastic/histogram.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
 #include "elastic/idle.h"
 #include "elastic/ladder.h"
-#include "elastic/mix.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
@@ -43,11 +41,8 @@ typedef struct {
     /* Parts of the block, which exist from post_config on. */
     el_state_t *state;
     el_counters_t *counters;
-    el_histogram_t *durations;
-    el_mix_shared_t *mix;
     el_costs_t *costs;
     el_explore_t *explore;
-    el_ratios_t *ratios;
     el_ratios_t *shares;
     el_held_t *held;
     el_hot_t *hot;
@@ -102,9 +97,6 @@ int el_shared_level(el_range_t range, el_turn_t turn);
 
 /* Whether the controller moves the level of a coding with these bounds. */
 bool el_shared_moves(el_range_t range);
-
-/* Whether the controller goes by what its positions cost. */
-bool el_shared_by_costs(void);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);

@@ -73,15 +73,11 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_vhosts_compressed(r->server, usage->in, usage->out);
     el_shared_tally(coding, engine, level,
                     &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
-    if (el_shared.config.control.goal.kind == EL_GOAL_LATENCY) {
-        el_histogram_add(el_shared.durations, usage->elapsed_nsec);
-    }
     if (el_coding_is_difference(coding)) {
         el_shared_count(EL_COUNT_DIFFERENCES, 1);
         el_shared_count(EL_COUNT_DIFFERENCES_IN, usage->in);
         el_shared_count(EL_COUNT_DIFFERENCES_OUT, usage->out);
     }
-    el_ratios_update(r->content_type, coding, usage->in, usage->out);
     if (usage->sampled) {
         count_sampled(coding, level, usage);
         el_paths_worked(r, cpu_nsec(usage) * EL_STATS_EVERY);

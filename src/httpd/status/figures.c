@@ -27,7 +27,6 @@ static const char *control_word(void)
     static const char *const words[] = {
         [EL_CONTROL_STEP] = "step",
         [EL_CONTROL_MIX] = "mix",
-        [EL_CONTROL_PREDICT] = "predict",
         [EL_CONTROL_OFF] = "off",
     };
 
@@ -117,7 +116,7 @@ static void add_position(el_list_t *list)
 static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
 {
     el_ladder_key_t key = {
-        .set = EL_CODING_BIT(coding), .range = el_policy_site()->range, .whole = true,
+        .set = EL_CODING_BIT(coding), .range = el_policy_ranges(), .whole = true,
     };
 
     if (!el_shared_moves(range)) {
@@ -164,7 +163,7 @@ static void add_levels(el_list_t *list)
     el_turn_t turn = el_shared_priced(control);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        el_range_t range = el_policy_site()->range[rows[i].coding];
+        el_range_t range = el_policy_ranges()[rows[i].coding];
 
         el_add_count(list, &rows[i].row,
                      range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
@@ -327,8 +326,8 @@ static void add_learning(el_list_t *list)
 {
     static const counter_row_t rows[] = {
         {EL_COUNT_PROBES, 1,
-         ROW("ElasticProbes", "Trials of content that compresses badly",
-             COUNTER("elastic_trials", "", "Trials of content that compresses badly"))},
+         ROW("ElasticProbes", "Trials of the beginning of streamed bodies",
+             COUNTER("elastic_trials", "", "Trials of the beginning of streamed bodies"))},
         {EL_COUNT_EXPLORED, 1,
          ROW("ElasticExplored", "Bodies encoded once more, to measure other setups",
              COUNTER("elastic_explored_bodies", "",

@@ -31,7 +31,7 @@ static el_cost_row_t row_of(el_coding_t coding, int level)
 apr_array_header_t *el_status_costs(apr_pool_t *pool)
 {
     apr_array_header_t *rows = apr_array_make(pool, 32, sizeof(el_cost_row_t));
-    const el_range_t *range = el_policy_site()->range;
+    const el_range_t *range = el_policy_ranges();
 
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
         for (int level = range[coding].min;

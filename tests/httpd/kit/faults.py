@@ -308,8 +308,7 @@ _SOURCES = {
     "kernel-root": """
         static const char *moved(const char *path, char *room, size_t size) {
             static const char *const folders[] = {"/proc/self/cgroup", "/proc/self/mountinfo",
-                                                  "/proc/stat", "/proc/pressure/",
-                                                  "/sys/fs/cgroup/"};
+                                                  "/proc/stat", "/sys/fs/cgroup/"};
             for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
                 if (strncmp(path, folders[i], strlen(folders[i])) == 0) {
                     snprintf(room, size, "%s%s", getenv("KERNEL_ROOT"), path);
