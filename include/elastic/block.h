@@ -15,7 +15,6 @@
 #include "elastic/held.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
-#include "elastic/idle.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
@@ -23,7 +22,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 28
+#define EL_BLOCK_VERSION 29
 
 typedef struct {
     uint32_t magic;
@@ -35,7 +34,7 @@ typedef struct {
     el_ratios_t shares;       /* of differences, by their dictionaries */
     el_held_t held;           /* memory of bodies in flight */
     el_hot_t hot;             /* kept encodings that are asked for often */
-    el_idle_t idle;           /* who may improve them, and for how long */
+    _Atomic uint64_t improve_at; /* µs: the next of them may be improved from then on */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
     el_history_t history;     /* the last hour, and what was before today */
     el_tally_t tally;         /* of encoded bodies, for monitoring */

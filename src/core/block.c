@@ -20,7 +20,7 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     el_explore_reset(&block->explore);
     el_ratio_reset(&block->shares);
     el_hot_reset(&block->hot);
-    el_idle_reset(&block->idle);
+    atomic_store(&block->improve_at, 0);
     el_cache_state_reset(&block->cache);
     el_history_reset(&block->history);
     el_tally_reset(&block->tally);

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 
 import pytest
 
@@ -172,6 +173,18 @@ def test_nothing_is_improved_while_the_cpu_is_busy(site, pages):
     assert counts(d) == (0, 0, 0)
     d.load(10)
     wait_until_improved(d)
+
+
+def test_the_next_one_waits_until_the_last_took_no_more_than_the_share(site, pages):
+    d = site("ElasticCodings br\nElasticIdle 1 top\n")
+    for path, body in (pages(60_000), pages(60_000)):
+        ask_often(d, path, body, "br")
+    began = time.monotonic()
+    d.load(10)
+    wait_until_improved(d)
+    used = counts(d)[1] / 1e6
+    wait_until_improved(d, 2)
+    assert time.monotonic() - began >= used / (0.01 * len(os.sched_getaffinity(0)))
 
 
 @pytest.mark.parametrize("config", ["ElasticIdle Off", "ElasticIdle 0 top",

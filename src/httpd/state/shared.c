@@ -77,7 +77,7 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.shares = &block->shares;
     el_shared.held = &block->held;
     el_shared.hot = &block->hot;
-    el_shared.idle = &block->idle;
+    el_shared.improve_at = &block->improve_at;
     el_shared.cache = &block->cache;
     el_shared.history = &block->history;
     el_shared.tally = &block->tally;

@@ -15,7 +15,6 @@
 #include "elastic/held.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
-#include "elastic/idle.h"
 #include "elastic/ladder.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
@@ -46,7 +45,7 @@ typedef struct {
     el_ratios_t *shares;
     el_held_t *held;
     el_hot_t *hot;
-    el_idle_t *idle;
+    _Atomic uint64_t *improve_at; /* of the block */
     el_cache_state_t *cache;
     el_history_t *history;
     el_tally_t *tally;

@@ -30,121 +30,90 @@ EL_USE_LOG;
  */
 #define CALL_MOST 200000000.
 
+typedef enum { JOB_FREE, JOB_AT_WORK, JOB_DONE } job_state_t;
+
 /*
- * Encodings that are handed to the thread at a time: small ones are made faster than the timer comes
- * to look, ten times a second.
+ * Static: the thread may outlive all pools. While a job is at work, its fields are the thread's;
+ * everything else is the timer thread's.
  */
-#define JOBS 4
-
-typedef enum { JOB_FREE, JOB_READY, JOB_AT_WORK, JOB_DONE } job_state_t;
-
-typedef struct {
-    _Atomic int state;
-    el_found_t found; /* the entry that is to be improved */
-    el_name_t name;   /* under which the result is kept */
-    el_plan_t plan;
-    int level;        /* as users count levels */
-    int64_t expected; /* ns */
-    uint8_t *made;    /* of the pool; NULL where that failed */
-    size_t nbytes;
-} job_t;
-
-/* Static: the thread may outlive all pools. All but the jobs is the timer thread's. */
 static struct {
     server_rec *server;
     bool started;
     bool broken;      /* there is no such thread */
     uint64_t counted; /* ns of the thread's CPU time */
-    job_t job[JOBS];
+    struct {
+        _Atomic int state;
+        el_found_t found;  /* the entry that is to be improved */
+        el_name_t name;    /* under which the result is kept */
+        el_plan_t plan;
+        int level;         /* as users count levels */
+        uint64_t began;    /* ns of the thread's CPU time */
+        uint64_t expected; /* ns */
+        uint8_t *made;     /* of the pool; NULL where that failed */
+        size_t nbytes;
+    } job;
 } improver;
 
 /* On the idle thread. */
 static void work(void)
 {
-    for (int i = 0; i < JOBS; i++) {
-        job_t *job = &improver.job[i];
-        int ready = JOB_READY;
+    const el_entry_t *entry = &improver.job.found.entry;
+    el_encoded_t body = {entry->coding, entry->data, entry->nbytes, (size_t)entry->in};
 
-        if (atomic_compare_exchange_strong(&job->state, &ready, JOB_AT_WORK)) {
-            const el_entry_t *entry = &job->found.entry;
-            el_encoded_t body = {entry->coding, entry->data, entry->nbytes, (size_t)entry->in};
-
-            job->made = el_recode(&body, &job->plan, &job->nbytes);
-            atomic_store(&job->state, JOB_DONE);
-        }
-    }
+    improver.job.made = el_recode(&body, &improver.job.plan, &improver.job.nbytes);
+    atomic_store(&improver.job.state, JOB_DONE);
 }
 
-/* The CPU time that the thread has used since the last call. */
+/* Counts the CPU time that the thread has used since the last call. */
 static void account(void)
 {
     uint64_t used = el_idle_thread_cpu_nsec();
 
     if (used > improver.counted) {
-        el_idle_spend(el_shared.idle, used - improver.counted);
         el_shared_count(EL_COUNT_IMPROVED_NSEC, used - improver.counted);
         improver.counted = used;
     }
 }
 
-static void release(job_t *job)
+/* µs of the clock in which `nsec` of CPU time are the share that ElasticIdle allows. */
+static uint64_t time_for(uint64_t nsec)
 {
-    el_pool_buffer_release(job->made);
-    el_found_release(&job->found);
-    atomic_store(&job->state, JOB_FREE);
+    return (uint64_t)((double)nsec / 1000 / (el_sampler_cpus() * el_shared.config.idle));
 }
 
 /* What became smaller takes the place of what it was made of. */
-static void finish(job_t *job)
+static void store_made(void)
 {
-    const el_entry_t *old = &job->found.entry;
+    const el_entry_t *old = &improver.job.found.entry;
     el_entry_t entry = {
-        .coding = job->plan.engine->coding, .level = job->level, .in = old->in,
-        .data = job->made, .nbytes = job->nbytes,
+        .coding = improver.job.plan.engine->coding, .level = improver.job.level, .in = old->in,
+        .data = improver.job.made, .nbytes = improver.job.nbytes,
+        .gained = old->gained + (uint32_t)(old->nbytes - improver.job.nbytes),
     };
 
-    if (job->made && job->nbytes < old->nbytes) {
-        entry.gained = old->gained + (uint32_t)(old->nbytes - job->nbytes);
-        apr_cpystrn(entry.engine, job->plan.engine->name, sizeof(entry.engine));
-        if (el_store_put(&job->name, &entry, false)) {
-            el_shared_count(EL_COUNT_IMPROVED, 1);
-        }
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, improver.server,
-                     "elastic: improved: %s %d of %lu bytes became %s %d of %lu",
-                     el_coding_info(old->coding)->token, old->level, (unsigned long)old->nbytes,
-                     el_coding_info(entry.coding)->token, entry.level,
-                     (unsigned long)entry.nbytes);
+    apr_cpystrn(entry.engine, improver.job.plan.engine->name, sizeof(entry.engine));
+    if (el_store_put(&improver.job.name, &entry, false)) {
+        el_shared_count(EL_COUNT_IMPROVED, 1);
     }
-    release(job);
+    ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, improver.server,
+                 "elastic: improved: %s %d of %lu bytes became %s %d of %lu",
+                 el_coding_info(old->coding)->token, old->level, (unsigned long)old->nbytes,
+                 el_coding_info(entry.coding)->token, entry.level, (unsigned long)entry.nbytes);
 }
 
-/* Stores what was made; nanoseconds that are expected of what was not yet. */
-static int64_t collect(void)
+/* A job is done: the next one waits for as long as this one's CPU time takes to be the share. */
+static void finish(void)
 {
-    int64_t expected = 0;
+    uint64_t used = el_idle_thread_cpu_nsec() - improver.job.began;
 
-    for (int i = 0; i < JOBS; i++) {
-        int state = atomic_load(&improver.job[i].state);
-
-        if (state == JOB_DONE) {
-            finish(&improver.job[i]);
-        } else if (state != JOB_FREE) {
-            expected += improver.job[i].expected;
-        }
+    if (improver.job.made && improver.job.nbytes < improver.job.found.entry.nbytes) {
+        store_made();
     }
-    return expected;
-}
-
-/* Takes back what the thread has not begun with. */
-static void withdraw(void)
-{
-    for (int i = 0; i < JOBS; i++) {
-        int ready = JOB_READY;
-
-        if (atomic_compare_exchange_strong(&improver.job[i].state, &ready, JOB_DONE)) {
-            release(&improver.job[i]);
-        }
-    }
+    atomic_fetch_add(el_shared.improve_at,
+                     time_for(used) - time_for(improver.job.expected)); /* may be less than 0 */
+    el_pool_buffer_release(improver.job.made);
+    el_found_release(&improver.job.found);
+    atomic_store(&improver.job.state, JOB_FREE);
 }
 
 static el_setup_t setup_of(const el_name_t *name, int level, uint64_t nbytes)
@@ -169,21 +138,23 @@ static bool is_there(const el_name_t *name, int level)
     return good;
 }
 
-/* Makes a job of what is hot; false where that is gone, or is as good already. */
-static bool prepare(job_t *job, const el_hot_item_t *item)
+/* Makes a job of what is asked for often; false where that is gone, or is as good already. */
+static bool prepare(const el_hot_item_t *item)
 {
     el_setup_t setup = setup_of(&item->name, item->level, item->nbytes);
 
-    job->name = item->name;
-    job->name.coding = item->coding;
-    job->made = NULL;
-    if (is_there(&job->name, item->level) || !el_store_get(&item->name, &job->found)) {
+    improver.job.name = item->name;
+    improver.job.name.coding = item->coding;
+    improver.job.made = NULL;
+    if (is_there(&improver.job.name, item->level)
+        || !el_store_get(&item->name, &improver.job.found)) {
         return false;
     }
-    job->level = item->level;
-    job->plan = el_engine_plan((el_coding_t)item->coding, &setup, true);
-    job->expected = (int64_t)((double)el_costs_expect((el_coding_t)item->coding, &setup, true).nsec
-                              * item->nbytes / 1024);
+    improver.job.level = item->level;
+    improver.job.plan = el_engine_plan((el_coding_t)item->coding, &setup, true);
+    improver.job.expected =
+        (uint64_t)((double)el_costs_expect((el_coding_t)item->coding, &setup, true).nsec
+                   * item->nbytes / 1024);
     return true;
 }
 
@@ -202,48 +173,35 @@ static bool has_thread(void)
     return improver.started;
 }
 
-/* Hands out what is hot, as long as there is CPU time for it. */
-static void hand_out(int64_t expected, uint32_t second)
+/*
+ * Whether CPU time is spare: the load is below the threshold under which effort goes up, and what was
+ * used last is no more than the share. EL_STATE_NO_LOAD is more than any threshold.
+ */
+static bool is_spare(uint64_t now)
+{
+    return (double)atomic_load(&el_shared.state->load_ppm) < el_shared.config.control.low * 1e6
+           && now >= atomic_load(el_shared.improve_at);
+}
+
+/*
+ * On the timer's thread; `samples` where this process is the one that samples the load: it alone
+ * begins jobs.
+ */
+static void improve(uint64_t now, bool samples)
 {
     el_hot_item_t item;
 
-    for (int i = 0; i < JOBS && el_idle_credit(el_shared.idle) > expected; i++) {
-        job_t *job = &improver.job[i];
-
-        if (atomic_load(&job->state) != JOB_FREE) {
-            continue;
-        }
-        if (!el_hot_take(el_shared.hot, second, &item) || !has_thread()) {
-            break;
-        }
-        if (prepare(job, &item)) {
-            expected += job->expected;
-            atomic_store(&job->state, JOB_READY);
-            el_idle_thread_wake();
-        }
-    }
-}
-
-/* On the timer's thread; `samples` where this process is the one that samples the load. */
-static void improve(uint64_t now, bool samples)
-{
-    uint32_t pid = (uint32_t)getpid();
-    int64_t expected;
-
     account();
-    expected = collect();
-    /* A call that has begun is still this process's. */
-    if ((!samples && expected == 0) || !el_idle_hold(el_shared.idle, pid, now)) {
-        withdraw();
-        el_idle_release(el_shared.idle, pid);
-        return;
+    if (atomic_load(&improver.job.state) == JOB_DONE) {
+        finish();
     }
-    el_idle_earn(el_shared.idle, now, el_sampler_cpus(), el_shared.config.idle);
-    if (samples
-        && el_idle_spare(&el_shared.config.control, atomic_load(&el_shared.state->load_ppm))) {
-        hand_out(expected, (uint32_t)(now / 1000000));
-    } else {
-        withdraw();
+    if (samples && atomic_load(&improver.job.state) == JOB_FREE && is_spare(now)
+        && el_hot_take(el_shared.hot, (uint32_t)(now / 1000000), &item) && has_thread()
+        && prepare(&item)) {
+        improver.job.began = el_idle_thread_cpu_nsec();
+        atomic_store(el_shared.improve_at, now + time_for(improver.job.expected));
+        atomic_store(&improver.job.state, JOB_AT_WORK);
+        el_idle_thread_wake();
     }
 }
 
