@@ -11,7 +11,6 @@
 #include "elastic/cache_state.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
-#include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
 #include "elastic/history.h"
@@ -25,7 +24,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 23
+#define EL_BLOCK_VERSION 24
 
 typedef struct {
     uint32_t magic;
@@ -35,7 +34,6 @@ typedef struct {
     el_histogram_t durations; /* of compressing a response, where a goal asks for it */
     el_mix_shared_t mix;      /* of the responses, likewise */
     el_costs_t costs;         /* corrections of the built-in table */
-    el_explore_t explore;     /* what measuring other setups may take */
     el_ratios_t ratios;       /* of media types */
     el_ratios_t shares;       /* of differences, by their dictionaries */
     el_held_t held;           /* memory of bodies in flight */

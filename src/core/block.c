@@ -19,7 +19,6 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     el_histogram_fade(&block->durations, 0);
     el_snapshot_clear(&block->mix.checksum);
     el_cost_reset(&block->costs);
-    el_explore_reset(&block->explore);
     el_ratio_reset(&block->ratios);
     el_ratio_reset(&block->shares);
     el_hot_reset(&block->hot);

@@ -75,7 +75,6 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.durations = &block->durations;
     el_shared.mix = &block->mix;
     el_shared.costs = &block->costs;
-    el_shared.explore = &block->explore;
     el_shared.ratios = &block->ratios;
     el_shared.shares = &block->shares;
     el_shared.held = &block->held;

@@ -11,7 +11,6 @@
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
-#include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/histogram.h"
 #include "elastic/history.h"
@@ -45,7 +44,6 @@ typedef struct {
     el_histogram_t *durations;
     el_mix_shared_t *mix;
     el_costs_t *costs;
-    el_explore_t *explore;
     el_ratios_t *ratios;
     el_ratios_t *shares;
     el_held_t *held;
