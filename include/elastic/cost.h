@@ -4,7 +4,7 @@
  * one machine and some bodies; measurements of the site's own responses correct it.
  *
  * The corrections are factors, kept as estimates (estimate.h) of their logarithms: of the time, the
- * machine's and the setup's; of the bytes, that of bodies of a length, and how well the coding suits
+ * machine's, the coding's (one engine may be slower than others) and the setup's; of the bytes, that of bodies of a length, and how well the coding suits
  * these. So a change of the machine's speed, or of the content, is known at once for the setups that
  * are not in use as well.
  *
@@ -42,7 +42,8 @@ typedef struct {
 /* Where the means lie in el_costs_t; a name that stands for several is their first. */
 enum {
     EL_COST_MACHINE,                                /* of times */
-    EL_COST_LENGTH,                                 /* of sizes, of each class of lengths */
+    EL_COST_CODING,                                 /* of times, of each coding */
+    EL_COST_LENGTH = EL_COST_CODING + EL_ALL_CODINGS, /* of sizes, of each class of lengths */
     EL_COST_FIT = EL_COST_LENGTH + EL_SIZE_CLASSES, /* of sizes, of each coding and class */
     EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of times, of each setup and class */
     EL_COST_WORDS = EL_COST_TIME + EL_COST_KEYS

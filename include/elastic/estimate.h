@@ -1,9 +1,9 @@
 /*
  * Estimates: what is known of a quantity that drifts, from measurements that are noisy and rare.
  *
- * An estimate is the sum of two means: one that many quantities share, and one of its own. What a
- * setup takes is what the machine and the setup add to the table's figure. A measurement shows the sum
- * alone. The shared mean follows it quickly, the own one slowly: a machine that has become slower is
+ * An estimate is the sum of some means, from one that many quantities share to one of its own. What a
+ * setup takes is what the machine, its coding and it itself add to the table's figure. A measurement
+ * shows the sum alone. The means that more share follow it faster: a machine that has become slower is
  * noticed for the setups that are not in use as well, and what a setup differs by is learned in time.
  *
  * Without measurements a mean is 0; what was learned fades back to that with time. A measurement far
@@ -23,12 +23,13 @@
 /* Seconds in which all but a third of what was learned has faded. */
 #define EL_ESTIMATE_FADE 3600
 
-/* The two means of an estimate: their numbers among the caller's words, and how they follow. */
+#define EL_ESTIMATE_MEANS 3
+
+/* The means of an estimate, that which most share first. */
 typedef struct {
-    size_t shared;
-    size_t own;
-    double shared_gain; /* the part of a measurement's difference that it takes, 0 … 1 */
-    double own_gain;
+    size_t count;
+    size_t word[EL_ESTIMATE_MEANS]; /* their numbers among the caller's words */
+    double gain[EL_ESTIMATE_MEANS]; /* the part of a measurement's difference that each takes, 0 … 1 */
 } el_estimate_t;
 
 /* The sum of the means at `now` (seconds of any clock that all callers share, less than 2^24 apart). */

@@ -81,8 +81,12 @@ double el_estimate_mean(const _Atomic uint64_t *word, uint32_t now)
 double el_estimate_value(const _Atomic uint64_t *words, const el_estimate_t *estimate,
                          uint32_t now)
 {
-    return el_estimate_mean(&words[estimate->shared], now)
-           + el_estimate_mean(&words[estimate->own], now);
+    double value = 0;
+
+    for (size_t i = 0; i < estimate->count; i++) {
+        value += el_estimate_mean(&words[estimate->word[i]], now);
+    }
+    return value;
 }
 
 void el_estimate_learn(_Atomic uint64_t *words, const el_estimate_t *estimate, double measured,
@@ -91,8 +95,10 @@ void el_estimate_learn(_Atomic uint64_t *words, const el_estimate_t *estimate, d
     double off = measured - el_estimate_value(words, estimate, now);
 
     off = fmin(OFF_MOST, fmax(-OFF_MOST, off));
-    move(&words[estimate->shared], off, SHARED_FIRST, estimate->shared_gain, now);
-    move(&words[estimate->own], off, OWN_FIRST, estimate->own_gain, now);
+    for (size_t i = 0; i < estimate->count; i++) {
+        move(&words[estimate->word[i]], off, i == 0 ? SHARED_FIRST : OWN_FIRST, estimate->gain[i],
+             now);
+    }
 }
 
 uint32_t el_estimate_age(const _Atomic uint64_t *word, uint32_t now)

@@ -13,8 +13,8 @@ static _Atomic uint64_t words[4];
 /* What two estimates share, and what each has for itself. */
 enum { SHARED, ONE, OTHER };
 
-static const el_estimate_t one = {SHARED, ONE, 0.1, 0.02};
-static const el_estimate_t other = {SHARED, OTHER, 0.1, 0.02};
+static const el_estimate_t one = {2, {SHARED, ONE}, {0.1, 0.02}};
+static const el_estimate_t other = {2, {SHARED, OTHER}, {0.1, 0.02}};
 
 static void set_up(void)
 {
@@ -198,7 +198,7 @@ END_TEST
 
 START_TEST(the_largest_values_fit)
 {
-    const el_estimate_t wide = {SHARED, ONE, 1, 0};
+    const el_estimate_t wide = {1, {SHARED}, {1}};
 
     for (int i = 0; i < 1500; i++) {
         learn(&wide, 1, 1e9, START);
