@@ -11,7 +11,6 @@
 #include "elastic/cache_state.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
-#include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
@@ -22,7 +21,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 29
+#define EL_BLOCK_VERSION 30
 
 typedef struct {
     uint32_t magic;
@@ -30,7 +29,6 @@ typedef struct {
     el_state_t state;
     el_counters_t counters;
     el_costs_t costs;         /* corrections of the built-in table */
-    el_explore_t explore;     /* what measuring other setups may take */
     el_ratios_t shares;       /* of differences, by their dictionaries */
     el_held_t held;           /* memory of bodies in flight */
     el_hot_t hot;             /* kept encodings that are asked for often */

@@ -3,11 +3,10 @@
  * certain length, and the bytes that it is expected to leave. The engines have a table of them for
  * one machine and some bodies; measurements of the site's own responses correct it.
  *
- * The corrections are factors, kept as estimates (estimate.h) of their logarithms. That of the time
- * is the machine's, the coding's (one engine may be slower than the others) and the setup's; that
- * of the bytes the site's content's, that of bodies of its length, how well the coding suits these,
- * and the setup's. So a change of the machine's speed, or of the content, is known at once for the
- * setups that are not in use as well.
+ * The corrections are factors, kept as estimates (estimate.h) of their logarithms: of the time, the
+ * machine's, the coding's (one engine may be slower than others) and the setup's; of the bytes, that of bodies of a length, and how well the coding suits
+ * these. So a change of the machine's speed, or of the content, is known at once for the setups that
+ * are not in use as well.
  *
  * What a difference saves is a matter of its dictionary: only its time is corrected here, and
  * el_cost_differ() has the rest.
@@ -37,19 +36,17 @@ typedef struct {
     uint32_t size; /* of the encoded body, in ten-thousandths of the body's */
 } el_cost_t;
 
-/* A part of an estimate for each setup and class of lengths. */
+/* Means of the time of each setup and class of lengths. */
 #define EL_COST_KEYS (EL_ALL_CODINGS * EL_COST_LEVELS * EL_SIZE_CLASSES)
 
-/* Where the parts of the estimates lie in el_costs_t; a name that stands for several is their first. */
+/* Where the means lie in el_costs_t; a name that stands for several is their first. */
 enum {
-    EL_COST_MACHINE,                                  /* of times */
-    EL_COST_SITE,                                     /* of sizes */
-    EL_COST_CODING,                                   /* of times, of each coding */
+    EL_COST_MACHINE,                                /* of times */
+    EL_COST_CODING,                                 /* of times, of each coding */
     EL_COST_LENGTH = EL_COST_CODING + EL_ALL_CODINGS, /* of sizes, of each class of lengths */
-    EL_COST_FIT = EL_COST_LENGTH + EL_SIZE_CLASSES,   /* of sizes, of each coding and class */
-    EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of each setup and class */
-    EL_COST_SIZE = EL_COST_TIME + EL_COST_KEYS,
-    EL_COST_WORDS = EL_COST_SIZE + EL_COST_KEYS
+    EL_COST_FIT = EL_COST_LENGTH + EL_SIZE_CLASSES, /* of sizes, of each coding and class */
+    EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of times, of each setup and class */
+    EL_COST_WORDS = EL_COST_TIME + EL_COST_KEYS
 };
 
 /* Corrections, in shared memory; zeroed memory has none. */

@@ -17,7 +17,6 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     el_state_reset(&block->state, control, now);
     el_counters_reset(&block->counters, now);
     el_cost_reset(&block->costs);
-    el_explore_reset(&block->explore);
     el_ratio_reset(&block->shares);
     el_hot_reset(&block->hot);
     atomic_store(&block->improve_at, 0);

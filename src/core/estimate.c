@@ -1,37 +1,39 @@
 #include "elastic/estimate.h"
 
 #include <math.h>
-#include <stdbool.h>
-
-/* So many standard deviations from what is expected noise explains. */
-#define SURPRISE 2.
-/* By so much a surprise makes the parts' variances larger. */
-#define DOUBT 1.5
 
 /*
- * A word: the value in 24 bits, as a fraction of 2^16; what was learned in 16 bits, as a fraction
- * of 2^6; the second of the last measurement in 24 bits. What was learned is by how much the
- * variance's inverse is above that without measurements, in units of a measurement's: measurements
- * of a part that has its estimate for itself count one each.
+ * A measurement counts as at most so far off: as half or twice of what was expected, since estimates
+ * are logarithms. Bodies and other work explain a third of that.
+ */
+#define OFF_MOST 1.
+
+/*
+ * The first measurements move a mean by these parts of their difference, divided by how many there
+ * were: a new site is known after some of them.
+ */
+#define SHARED_FIRST 0.5
+#define OWN_FIRST 0.1
+
+/*
+ * Of several measurements in a second, all but the first move a mean by a fifth: a busy site is not
+ * to follow noise faster than a change can come.
+ */
+#define SAME_SECOND 0.2
+
+/*
+ * A word: the value in 24 bits, as a fraction of 2^16; the number of measurements in 16 bits; the
+ * second of the last one in 24 bits.
  */
 #define VALUE_ONE 65536.
 #define VALUE_MAX 127.
-#define LEARNED_ONE 64.
-#define LEARNED_MAX 1023.
-#define LEARNED_SHIFT 24
+#define COUNT_SHIFT 24
+#define COUNT_MAX 0xffff
 #define STAMP_SHIFT 40
 #define LOW_24 ((UINT64_C(1) << 24) - 1)
 
 /* Seconds by which another caller's clock may be ahead. */
 #define AHEAD_MOST 60
-
-/* A part as of now; its variance is in units of a measurement's. */
-typedef struct {
-    uint64_t word;
-    double value;
-    double variance;
-    double most; /* the variance without measurements */
-} part_t;
 
 /* Seconds from the word's last measurement to `now`; 0 where another caller's clock is ahead. */
 static uint32_t age_of(uint64_t word, uint32_t now)
@@ -41,38 +43,39 @@ static uint32_t age_of(uint64_t word, uint32_t now)
     return age < LOW_24 - AHEAD_MOST ? age : 0;
 }
 
+/* The part that is left of what was learned. */
+static double left_of(uint64_t word, uint32_t now)
+{
+    return exp(-(double)age_of(word, now) / EL_ESTIMATE_FADE);
+}
+
 /* The word's value: 24 bits with a sign. */
 static double value_of(uint64_t word)
 {
     return ((double)((word & LOW_24) ^ 1u << 23) - (1u << 23)) / VALUE_ONE;
 }
 
-static part_t load(const _Atomic uint64_t *words, const el_estimate_t *estimate, size_t i,
-                   uint32_t now)
+/* Moves a mean by a part of `off`; not where another caller has written meanwhile. */
+static void move(_Atomic uint64_t *word, double off, double first, double gain, uint32_t now)
 {
-    double most = estimate->spread[i] * estimate->spread[i] / estimate->noise / estimate->noise;
-    part_t part = {.word = atomic_load_explicit(&words[estimate->word[i]], memory_order_relaxed),
-                   .most = most};
-    double left = exp(-(double)age_of(part.word, now) / EL_ESTIMATE_FADE);
-    double learned = (double)(part.word >> LEARNED_SHIFT & 0xffff) / LEARNED_ONE;
+    uint64_t before = atomic_load_explicit(word, memory_order_relaxed), after;
+    double left = left_of(before, now);
+    double count = fmin(COUNT_MAX, (double)(before >> COUNT_SHIFT & COUNT_MAX) * left + 1);
+    double part = age_of(before, now) > 0 ? gain : gain * SAME_SECOND;
+    double value = value_of(before) * left + fmax(part, first / count) * off;
 
-    part.value = value_of(part.word) * left;
-    part.variance = most - (most - 1 / (learned + 1 / most)) * left * left;
-    return part;
-}
-
-/* Not where another one has written since the load. */
-static void store(_Atomic uint64_t *word, const part_t *part, uint32_t now)
-{
-    double value = fmin(VALUE_MAX, fmax(-VALUE_MAX, part->value));
-    double learned = fmin(LEARNED_MAX, fmax(0, 1 / part->variance - 1 / part->most));
-    uint64_t before = part->word;
-    uint64_t after = ((uint64_t)(int64_t)round(value * VALUE_ONE) & LOW_24)
-                     | (uint64_t)round(learned * LEARNED_ONE) << LEARNED_SHIFT
-                     | (now & LOW_24) << STAMP_SHIFT;
-
+    value = fmin(VALUE_MAX, fmax(-VALUE_MAX, value));
+    after = ((uint64_t)(int64_t)round(value * VALUE_ONE) & LOW_24)
+            | (uint64_t)count << COUNT_SHIFT | (now & LOW_24) << STAMP_SHIFT;
     atomic_compare_exchange_strong_explicit(word, &before, after, memory_order_relaxed,
                                             memory_order_relaxed);
+}
+
+double el_estimate_mean(const _Atomic uint64_t *word, uint32_t now)
+{
+    uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
+
+    return value_of(value) * left_of(value, now);
 }
 
 double el_estimate_value(const _Atomic uint64_t *words, const el_estimate_t *estimate,
@@ -81,7 +84,7 @@ double el_estimate_value(const _Atomic uint64_t *words, const el_estimate_t *est
     double value = 0;
 
     for (size_t i = 0; i < estimate->count; i++) {
-        value += load(words, estimate, i, now).value;
+        value += el_estimate_mean(&words[estimate->word[i]], now);
     }
     return value;
 }
@@ -89,26 +92,12 @@ double el_estimate_value(const _Atomic uint64_t *words, const el_estimate_t *est
 void el_estimate_learn(_Atomic uint64_t *words, const el_estimate_t *estimate, double measured,
                        uint32_t now)
 {
-    part_t parts[EL_ESTIMATE_PARTS];
-    double off = measured, variance = 1, most;
-    bool surprise;
+    double off = measured - el_estimate_value(words, estimate, now);
 
+    off = fmin(OFF_MOST, fmax(-OFF_MOST, off));
     for (size_t i = 0; i < estimate->count; i++) {
-        parts[i] = load(words, estimate, i, now);
-        off -= parts[i].value;
-        variance += parts[i].variance;
-    }
-    most = SURPRISE * estimate->noise * sqrt(variance);
-    surprise = fabs(off) > most;
-    off = fmin(most, fmax(-most, off));
-    for (size_t i = 0; i < estimate->count; i++) {
-        part_t *part = &parts[i];
-        double gain = part->variance / variance;
-
-        part->value += gain * off;
-        part->variance = surprise ? fmin(part->most, part->variance * DOUBT)
-                                  : part->variance * (1 - gain);
-        store(&words[estimate->word[i]], part, now);
+        move(&words[estimate->word[i]], off, i == 0 ? SHARED_FIRST : OWN_FIRST, estimate->gain[i],
+             now);
     }
 }
 

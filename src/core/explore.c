@@ -1,39 +1,14 @@
 #include "elastic/explore.h"
 
-/* Adds to the credit, up to its most. */
-static void add(el_explore_t *explore, int64_t nsec)
+/* One part in so many of the encoding time is for exploring: a little less than a hundredth. */
+#define PART 125
+
+/* 2^32 times the golden ratio - 1, an odd number: multiples of it spread evenly, however few. */
+#define SPREAD 0x9e3779b9u
+
+bool el_explore_is_due(uint32_t turn, double encoding, double nsec)
 {
-    int64_t before = atomic_load_explicit(&explore->credit, memory_order_relaxed);
-    int64_t after;
-
-    do {
-        after = before + nsec < EL_EXPLORE_MOST ? before + nsec : EL_EXPLORE_MOST;
-    } while (!atomic_compare_exchange_weak_explicit(&explore->credit, &before, after,
-                                                    memory_order_relaxed, memory_order_relaxed));
-}
-
-void el_explore_earn(el_explore_t *explore, uint64_t nsec)
-{
-    add(explore, (int64_t)(nsec / EL_EXPLORE_PART));
-}
-
-bool el_explore_claim(el_explore_t *explore, uint64_t nsec)
-{
-    int64_t before = atomic_load_explicit(&explore->credit, memory_order_relaxed);
-
-    do {
-        if (nsec > EL_EXPLORE_MOST || before < (int64_t)nsec) {
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak_explicit(&explore->credit, &before,
-                                                    before - (int64_t)nsec, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    return true;
-}
-
-void el_explore_settle(el_explore_t *explore, uint64_t claimed, uint64_t nsec)
-{
-    add(explore, (int64_t)claimed - (int64_t)nsec);
+    return nsec <= EL_EXPLORE_MOST && turn * SPREAD * nsec * PART <= encoding * UINT32_MAX;
 }
 
 /* How many times as long the slower of two takes. */
@@ -55,9 +30,4 @@ const el_rung_t *el_explore_pick(const el_rung_t *rungs, const uint32_t *ages, s
         }
     }
     return nearest;
-}
-
-void el_explore_reset(el_explore_t *explore)
-{
-    atomic_store(&explore->credit, 0);
 }

@@ -32,14 +32,9 @@ def learn(server, before):
 
 
 @pytest.mark.parametrize("whole", ["1M", "0"])
-def test_the_first_body_of_a_context_is_not_learned_from(httpd, whole):
-    """Its CPU time is taken, as that of every first body of a process."""
+def test_costs_are_learned_from_bodies_and_from_streams(httpd, whole):
     server = httpd(f"{CONFIG}\nElasticWholeBody {whole}", files={"n.txt": NOISE})
-    before = costs(server)
-    serve(server)
-    assert int(server.status()["ElasticCpuUsec"]) > 0
-    assert costs(server) == before
-    learn(server, before)
+    learn(server, costs(server))
 
 
 def test_a_graceful_restart_begins_with_what_was_learned_and_a_restart_with_the_table(httpd):

@@ -57,7 +57,7 @@ END_TEST
 START_TEST(many_measurements_replace_the_table)
 {
     update(1, 3000, 2000, 1000);
-    update(99, 3000, 2000, 1000);
+    update(500, 3000, 2000, 1000);
     ck_assert_uint_ge(expect(1000).nsec, 2970);
     ck_assert_uint_le(expect(1000).nsec, 3000);
     ck_assert_uint_ge(expect(1000).size, 1990);
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(a_slow_engine_is_no_slow_machine)
 {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 2000; i++) {
         update_setup(EL_GZIP, 6, 1000, 1000);
         update_setup(EL_BR, 5, 1100, 1000);
         update_setup(EL_ZSTD, 3, 3300, 1000);
@@ -115,8 +115,6 @@ START_TEST(a_slow_engine_is_no_slow_machine)
     ck_assert_uint_le(expect_setup(EL_GZIP, 6, 1000), 1050);
     ck_assert_uint_le(expect_setup(EL_BR, 5, 1000), 1160);
     ck_assert_uint_ge(expect_setup(EL_ZSTD, 3, 1000), 3100);
-    /* As much is known of what nobody has measured. */
-    ck_assert_uint_ge(expect_setup(EL_ZSTD, 9, 1000), 3 * expect_setup(EL_GZIP, 9, 1000) / 2);
 }
 END_TEST
 
@@ -132,7 +130,7 @@ START_TEST(a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_sec
         update_setup(EL_GZIP, 4, 2000, t);
     }
     ck_assert_uint_ge(expect_setup(EL_GZIP, 4, 1630), 1900);
-    ck_assert_uint_ge(expect_setup(EL_GZIP, 6, 1630), 2400);
+    ck_assert_uint_ge(expect_setup(EL_GZIP, 6, 1630), 2300);
     ck_assert_uint_ge(expect_setup(EL_BR, 5, 1630), 900);
     for (uint32_t t = 1630; t < 1660; t++) {
         update_setup(EL_GZIP, 6, 3000, t);
@@ -155,7 +153,7 @@ START_TEST(other_content_is_noticed_within_30_seconds)
     }
     ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), known, 1630).size, 4700);
     ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 1, 2), known, 1630).size, 4500);
-    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_BR, 5, 2), known, 1630).size, 4000);
+    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_BR, 5, 2), known, 1630).size, 3500);
 }
 END_TEST
 
@@ -181,9 +179,10 @@ START_TEST(an_outlier_moves_little)
 {
     update(100, 1000, 2500, 1000);
     update(1, 1000000, 9999, 1000);
-    ck_assert_uint_le(expect(1000).nsec, 1020);
-    ck_assert_uint_le(expect(1000).size, 2560);
+    ck_assert_uint_le(expect(1000).nsec, 1100);
+    ck_assert_uint_le(expect(1000).size, 2750);
     update(1, 0, 0, 1000);
+    ck_assert_uint_le(expect(1000).nsec, 1020);
     ck_assert_uint_ge(expect(1000).nsec, 980);
 }
 END_TEST
@@ -199,12 +198,12 @@ END_TEST
 
 START_TEST(old_measurements_do_not_count)
 {
-    update(100, 3000, 2500, 1000);
+    update(500, 3000, 2500, 1000);
     ck_assert_uint_ge(expect(1000 + 60).nsec, 2900);
     ck_assert_uint_eq(expect(1000 + 12 * 3600).nsec, known.nsec);
     /* And a new one counts at once. */
     update(1, 2000, 2500, 1000 + 12 * 3600);
-    ck_assert_uint_ge(expect(1000 + 12 * 3600).nsec, 1900);
+    ck_assert_uint_ge(expect(1000 + 12 * 3600).nsec, 1500);
 }
 END_TEST
 

@@ -2,80 +2,46 @@
 
 #include "suites.h"
 
-static el_explore_t explore;
-
-static void set_up(void)
+/* Whatever encoding takes, and whatever exploring does. */
+START_TEST(it_takes_a_hundredth)
 {
-    el_explore_reset(&explore);
-}
-
-START_TEST(nothing_is_there_to_be_spent_at_first)
-{
-    ck_assert(!el_explore_claim(&explore, 1));
-    el_explore_earn(&explore, 1000 * EL_EXPLORE_PART);
-    ck_assert(!el_explore_claim(&explore, 1001));
-    ck_assert(el_explore_claim(&explore, 1000));
-    ck_assert(!el_explore_claim(&explore, 1));
-}
-END_TEST
-
-START_TEST(what_was_not_needed_is_given_back)
-{
-    el_explore_earn(&explore, 1000 * EL_EXPLORE_PART);
-    ck_assert(el_explore_claim(&explore, 1000));
-    el_explore_settle(&explore, 1000, 400);
-    ck_assert(!el_explore_claim(&explore, 601));
-    ck_assert(el_explore_claim(&explore, 600));
-}
-END_TEST
-
-START_TEST(what_was_needed_beyond_is_owed)
-{
-    el_explore_earn(&explore, 1000 * EL_EXPLORE_PART);
-    ck_assert(el_explore_claim(&explore, 1000));
-    el_explore_settle(&explore, 1000, 5000);
-    el_explore_earn(&explore, 4000 * EL_EXPLORE_PART);
-    ck_assert(!el_explore_claim(&explore, 1));
-    el_explore_earn(&explore, 10 * EL_EXPLORE_PART);
-    ck_assert(el_explore_claim(&explore, 10));
-}
-END_TEST
-
-START_TEST(a_quiet_day_saves_no_more_than_one_response_may_wait)
-{
-    for (int i = 0; i < 1000; i++) {
-        el_explore_earn(&explore, UINT64_C(1000000000) * EL_EXPLORE_PART);
-    }
-    ck_assert(!el_explore_claim(&explore, EL_EXPLORE_MOST + 1));
-    ck_assert(!el_explore_claim(&explore, UINT64_MAX));
-    ck_assert(el_explore_claim(&explore, EL_EXPLORE_MOST));
-    ck_assert(!el_explore_claim(&explore, 1));
-}
-END_TEST
-
-/* Whatever is asked for, and however wrong it is expected. */
-START_TEST(it_takes_a_hundredth_at_most)
-{
-    uint64_t spent = 0, encoding = 0;
+    double encoding = 0, exploring = 0;
     uint32_t seed = 1;
 
-    for (int i = 0; i < 100000; i++) {
-        uint64_t want;
+    for (uint32_t turn = 1; turn <= 100000; turn++) {
+        double took, nsec;
 
-        encoding += 300000;
-        el_explore_earn(&explore, 300000);
         seed = seed * 1664525 + 1013904223;
-        want = 10000 + (seed >> 8) % 4000000;
-        if (el_explore_claim(&explore, want)) {
-            uint64_t took = want / 4 + want * (seed >> 28) / 8;
-
-            el_explore_settle(&explore, want, took);
-            spent += took;
-            ck_assert_uint_le(spent, encoding / EL_EXPLORE_PART + 8000000);
+        took = 10000 + (double)((seed >> 8) % 40000000);
+        nsec = 10000 + (double)((seed >> 4) % 4000000);
+        encoding += took;
+        if (el_explore_is_due(turn, took, nsec)) {
+            exploring += nsec;
         }
+        ck_assert_msg(exploring <= encoding / 100 + EL_EXPLORE_MOST, "%.0f of %.0f", exploring,
+                      encoding);
     }
-    ck_assert_uint_le(spent, encoding / 100);
-    ck_assert_uint_ge(spent, encoding / 200);
+    ck_assert_double_ge(exploring, encoding / 150);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    uint32_t turn;
+    double encoding, nsec;
+    bool due;
+} dues[] = {
+    {"there was time for it", 1, 1e9, 1e6, true},
+    {"a dear one waits", 1, 1e8, 1e7, false},
+    {"no response waits for longer than that", 1, 1e12, EL_EXPLORE_MOST + 1., false},
+    {"as long as that", 1, 1e12, EL_EXPLORE_MOST, true},
+    {"without encoding there is none", 1, 0, 1, false},
+};
+
+START_TEST(a_dear_one_is_seldom_due)
+{
+    ck_assert_msg(el_explore_is_due(dues[_i].turn, dues[_i].encoding, dues[_i].nsec)
+                      == dues[_i].due, "%s", dues[_i].guards);
 }
 END_TEST
 
@@ -116,12 +82,8 @@ Suite *explore_suite(void)
 {
     TCase *tc = tcase_create("explore");
 
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, nothing_is_there_to_be_spent_at_first);
-    tcase_add_test(tc, what_was_not_needed_is_given_back);
-    tcase_add_test(tc, what_was_needed_beyond_is_owed);
-    tcase_add_test(tc, a_quiet_day_saves_no_more_than_one_response_may_wait);
-    tcase_add_test(tc, it_takes_a_hundredth_at_most);
+    tcase_add_test(tc, it_takes_a_hundredth);
+    tcase_add_loop_test(tc, a_dear_one_is_seldom_due, 0, ROWS(dues));
     tcase_add_loop_test(tc, what_is_nearest_is_explored_first, 0, ROWS(picks));
     return suite_of("explore", tc);
 }

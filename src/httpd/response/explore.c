@@ -4,6 +4,7 @@
 #include "httpd/control/ladders.h"
 #include "httpd/state/shared.h"
 
+#include "elastic/explore.h"
 #include "engines/plan.h"
 
 #include <stdatomic.h>
@@ -14,16 +15,14 @@
 /* A new context is used twice: its first body does not take a usual time. */
 #define TIMES 2
 
-static bool is_due(void)
+/* Whether a setup is looked for with this body; `turn` counts how often one was. */
+static bool is_looked_for(uint32_t *turn)
 {
     static _Atomic uint32_t bodies;
+    uint32_t number = atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) + 1;
 
-    return atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) % EVERY == EVERY - 1;
-}
-
-static uint64_t expected_nsec(el_cost_t cost, uint64_t nbytes)
-{
-    return (uint64_t)((double)cost.nsec * (double)nbytes / 1024);
+    *turn = number / EVERY;
+    return number % EVERY == 0;
 }
 
 el_exploration_t el_exploration_plan(const el_policy_t *policy, const el_choice_t *choice,
@@ -33,15 +32,16 @@ el_exploration_t el_exploration_plan(const el_policy_t *policy, const el_choice_
     el_ladder_key_t key = {
         .set = choice->set, .range = policy->range, .whole = true, .length = nbytes,
     };
+    double kbytes = (double)nbytes / 1024;
+    uint32_t turn, used;
     el_rung_t rung;
 
-    if (!choice->by_costs || !el_costs_are_kept(&choice->setup) || !is_due()
-        || !el_ladders_rare(&key, el_costs_expect(choice->coding, &choice->setup, true).nsec,
-                            &rung)) {
+    if (!choice->by_costs || !el_costs_are_kept(&choice->setup) || !is_looked_for(&turn)) {
         return exploration;
     }
-    exploration.claimed = TIMES * expected_nsec(rung.cost, nbytes);
-    if (el_explore_claim(el_shared.explore, exploration.claimed)) {
+    used = el_costs_expect(choice->coding, &choice->setup, true).nsec;
+    if (el_ladders_rare(&key, used, &rung)
+        && el_explore_is_due(turn, EVERY * kbytes * used, TIMES * kbytes * rung.cost.nsec)) {
         exploration.coding = rung.coding;
         exploration.setup.level = rung.level;
     }
@@ -61,7 +61,6 @@ void el_exploration_run(const el_exploration_t *exploration, const char *data, s
     if (measured.out > 0) {
         el_costs_update(&plan, exploration->setup.level, &measured);
     }
-    el_explore_settle(el_shared.explore, exploration->claimed, nsec);
     el_shared_count(EL_COUNT_EXPLORED, 1);
     el_shared_count(EL_COUNT_EXPLORED_NSEC, nsec);
 }

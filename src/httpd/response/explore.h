@@ -11,7 +11,6 @@
 typedef struct {
     el_coding_t coding; /* EL_IDENTITY: none is due */
     el_setup_t setup;
-    uint64_t claimed; /* nanoseconds */
 } el_exploration_t;
 
 /* Whether one is due with a complete body of `nbytes` that is encoded as `choice` says. */

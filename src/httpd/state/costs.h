@@ -40,7 +40,7 @@ typedef struct {
  */
 el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_t out);
 
-/* Takes what a response has cost, unless that is unusual; `level` is the user's. */
+/* Takes what a response has cost; `level` is the user's. */
 void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured);
 
 /*

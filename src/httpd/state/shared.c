@@ -73,7 +73,6 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.state = &block->state;
     el_shared.counters = &block->counters;
     el_shared.costs = &block->costs;
-    el_shared.explore = &block->explore;
     el_shared.shares = &block->shares;
     el_shared.held = &block->held;
     el_shared.hot = &block->hot;

@@ -11,7 +11,6 @@
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
-#include "elastic/explore.h"
 #include "elastic/held.h"
 #include "elastic/history.h"
 #include "elastic/hot.h"
@@ -41,7 +40,6 @@ typedef struct {
     el_state_t *state;
     el_counters_t *counters;
     el_costs_t *costs;
-    el_explore_t *explore;
     el_ratios_t *shares;
     el_held_t *held;
     el_hot_t *hot;

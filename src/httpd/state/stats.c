@@ -92,7 +92,6 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
     el_shares_update(plan, level, usage->in, usage->out);
     if (usage->sampled) {
         el_costs_update(plan, level, &measured);
-        el_explore_earn(el_shared.explore, usage->cpu_nsec * EL_STATS_EVERY);
     }
 }
 
