@@ -7,11 +7,11 @@
 
 #include <stdatomic.h>
 
-/* A ladder that was built, and what of. */
+/* A ladder that was built, and what of. Its rungs are for who holds it. */
 typedef struct {
     atomic_flag busy;
-    uint32_t built; /* second of the monotonic clock; 0: never */
-    el_range_t range[EL_CODINGS];
+    _Atomic uint32_t built;   /* second of the monotonic clock; 0: never */
+    _Atomic uint64_t bounds; /* of the levels, see bounds_of() */
     size_t count;
     el_rung_t rungs[EL_RUNGS_MAX];
 } slot_t;
@@ -19,8 +19,11 @@ typedef struct {
 /* How many sets of codings there are. */
 #define SETS (1u << EL_CODINGS)
 
-/* One for each set and size class, of streams and of whole bodies. */
-static slot_t slots[2][SETS][EL_SIZE_CLASSES];
+/* Places that are busy at the same time may have so many different bounds of levels. */
+#define WAYS 4
+
+/* For each set and size class, of streams and of whole bodies. Only those in use take memory. */
+static slot_t slots[2][SETS][EL_SIZE_CLASSES][WAYS];
 
 /*
  * All setups of the key's codings, in the order of codings and levels; their number. Of two that
@@ -79,25 +82,50 @@ static size_t collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs)
     return read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
 }
 
-/* Whether a slot holds the key's ladder by the costs of this second. */
-static bool is_current(const slot_t *slot, const el_ladder_key_t *key, uint32_t now)
+/* The bounds of the key's codings as one number: 11 bits for each, levels take five. */
+static uint64_t bounds_of(const el_ladder_key_t *key)
 {
-    bool same = slot->built == now;
+    uint64_t bounds = 0;
 
-    for (unsigned i = 0; same && i < EL_CODINGS; i++) {
-        same = !(key->set & EL_CODING_BIT(i))
-               || (slot->range[i].min == key->range[i].min
-                   && slot->range[i].max == key->range[i].max
-                   && slot->range[i].stock == key->range[i].stock);
+    _Static_assert(EL_COST_LEVELS <= 32 && EL_CODINGS * 11 <= 64, "bounds fit");
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const el_range_t *range = &key->range[i];
+
+        bounds = bounds << 11
+                 | (key->set & EL_CODING_BIT(i)
+                        ? (uint64_t)range->min << 6 | (uint64_t)range->max << 1 | range->stock
+                        : 0);
     }
-    return same;
+    return bounds;
 }
 
-static void build(slot_t *slot, const el_ladder_key_t *key, uint32_t now)
+/* The slot that has the key's ladder, or may have it: that which was built longest ago. */
+static slot_t *slot_of(const el_ladder_key_t *key, uint64_t bounds)
 {
-    slot->built = now;
-    memcpy(slot->range, key->range, sizeof(slot->range));
-    slot->count = el_ladder_build(slot->rungs, collect_allowed(key, slot->rungs));
+    slot_t *ways = slots[key->whole][key->set % SETS][el_cost_class(key->length)], *oldest = ways;
+
+    for (int i = 0; i < WAYS; i++) {
+        if (atomic_load_explicit(&ways[i].bounds, memory_order_relaxed) == bounds) {
+            return &ways[i];
+        }
+        if (atomic_load_explicit(&ways[i].built, memory_order_relaxed)
+            < atomic_load_explicit(&oldest->built, memory_order_relaxed)) {
+            oldest = &ways[i];
+        }
+    }
+    return oldest;
+}
+
+/* Builds the key's ladder by the costs of this second, unless the slot, which is held, has it. */
+static void bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t bounds)
+{
+    uint32_t now = el_clock_sec();
+
+    if (slot->built != now || slot->bounds != bounds) {
+        slot->built = now;
+        slot->bounds = bounds;
+        slot->count = el_ladder_build(slot->rungs, collect_allowed(key, slot->rungs));
+    }
 }
 
 static double price_of(const el_rung_t *rungs, size_t count, el_turn_t turn)
@@ -115,8 +143,8 @@ static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint
 /* The setup, and the price by which it was chosen. */
 static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t most, double *price)
 {
-    slot_t *slot = &slots[key->whole][key->set % SETS][el_cost_class(key->length)];
-    uint32_t now = el_clock_sec();
+    uint64_t bounds = bounds_of(key);
+    slot_t *slot = slot_of(key, bounds);
     el_rung_t rungs[EL_RUNGS_MAX], chosen;
 
     /* A slot that another thread uses is not waited for. */
@@ -126,9 +154,7 @@ static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t mo
         *price = price_of(rungs, count, turn);
         return choose(rungs, count, *price, most);
     }
-    if (!is_current(slot, key, now)) {
-        build(slot, key, now);
-    }
+    bring_up_to_date(slot, key, bounds);
     *price = price_of(slot->rungs, slot->count, turn);
     chosen = choose(slot->rungs, slot->count, *price, most);
     atomic_flag_clear_explicit(&slot->busy, memory_order_release);
