@@ -25,7 +25,10 @@
 el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
                                     const uint8_t hash[EL_DICTIONARY_HASH]);
 
-/* A dictionary as it is; `hash` is the SHA-256 of the `nbytes`, one at least. */
+/*
+ * A dictionary as it is; `hash` is the SHA-256 of the `nbytes`, one at least. The caller has compared it
+ * with these very bytes: what is prepared of them is for everyone who names the hash.
+ */
 typedef struct {
     const uint8_t *bytes;
     size_t nbytes;

@@ -10,7 +10,7 @@ import pytest
 from benchkit import fpm, overhead, packages, run, tools
 from benchkit.dictionary import (browser, cases, codecs, findings, levels, made, manual, releases,
                                  servers, walks, wiki)
-from benchkit.dictionary.cases import LARGE, LAST, SMALL
+from benchkit.dictionary.cases import LARGE, SMALL
 from benchkit.dictionary.servers import BR, DCZ, DCZ_HIGH, IDENTITY, STOCK, WAY
 from benchkit.experiments import dictionary
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
