@@ -43,6 +43,7 @@ command -v curl                                 | curl            | curl
 command -v openssl                              | openssl         | openssl
 command -v redis-server                         | redis-server    | redis
 command -v memcached                            | memcached       | memcached
+command -v litmus                               | litmus          | litmus
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2

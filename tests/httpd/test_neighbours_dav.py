@@ -5,6 +5,8 @@ compares strongly)."""
 import itertools
 import os
 import re
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -231,3 +233,17 @@ def test_collections(server, way):
         do("MOVE", "/dav/c/b.html", 201, Destination=f"{host}/dav/c/c.html")
         check.encoded(server.get("/dav/c/c.html", ae=coding), coding, BODY)
         do("DELETE", "/dav/c/", 204)
+
+
+@pytest.mark.skipif(not shutil.which("litmus"), reason="litmus is not there (package litmus)")
+def test_litmus(server, way, tmp_path):
+    """Its tests of WebDAV servers, all of which mod_dav passes alone."""
+    server.expect_log("XML parser error|XML Parser Error")  # which some of them ask for
+    (server.docs / "dav/litmus").mkdir(mode=0o777)
+    (server.docs / "dav/litmus").chmod(0o777)
+    run = subprocess.run(["litmus", "-k", f"http://127.0.0.1:{server.port}/dav/"], cwd=tmp_path,
+                         capture_output=True, text=True, timeout=100)
+    counts = [tuple(map(int, found)) for found in re.findall(
+        r"of (\d+) tests run: (\d+) passed, (\d+) failed", run.stdout)]
+    assert all(passed == count and failed == 0 for count, passed, failed in counts), run.stdout
+    assert sum(count for count, _, _ in counts) >= 104, run.stdout

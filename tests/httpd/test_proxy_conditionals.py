@@ -60,6 +60,8 @@ def server(httpd_shared, origin):
     origin.route("/weak", _backend('W/"o"'))
     origin.route("/made", _backend(f'"{MADE}"'))
     origin.route("/made-weak", _backend(f'W/"{MADE}"'))
+    origin.route("/pieces", lambda e: e.chunked(200, {"ETag": '"o"', "Content-Type": "text/plain"},
+                                                [BODY] * 100))
     for name in ("home", "home-br", "home-gzip", "home-gunzip"):
         origin.route(f"/tag/{name}", _backend(f'"{name}"'))
         origin.route(f"/weak-tag/{name}", _backend(f'W/"{name}"'))
@@ -222,12 +224,26 @@ def test_304_by_date(server, way, coding):
     check.not_modified(answer, way.tagged("o", coding))
 
 
+@pytest.mark.protocols("http/1.1", "h2c")
+@EACH
+def test_all_of_a_body_is_dropped(server, way, coding, protocol):
+    """Though it comes in many pieces after the first of them has become a 304."""
+    tag = way.tagged("o", coding)
+    answer = server.get(way.path("pieces"), ae=coding, headers={"If-None-Match": tag},
+                        protocol=protocol)
+    check.not_modified(answer, tag)
+    assert server.notes(answer)["sent"] == 0
+
+
 @EACH_WAY
 def test_the_connection_stays_in_step_after_a_304(server, way):
     with server.connect() as connection:
         for coding in (*way.codings, *way.codings):
             tag = way.tagged("o", coding)
             answer = connection.request(way.path("x"), ae=coding, headers={"If-None-Match": tag})
+            check.not_modified(answer, tag)
+            answer = connection.request(way.path("pieces"), ae=coding,
+                                        headers={"If-None-Match": tag})
             check.not_modified(answer, tag)
             check.encoded(connection.request(way.path("x"), ae=coding), coding, BODY)
 

@@ -401,6 +401,7 @@ static const struct {
     {"the other way round", "\"x-gzip-gunzip\"", "gzip", "", false},
     {"of the empty tag", "\"-gunzip\"", "", "", false},
     {"a name that ends so", "\"home-gunzip\"", "", "", false},
+    {"another ending, as long", "\"x-foobar\"", "", "", false},
     {"shorter than the suffix", "\"gunzip\", \"\"", "", "", false},
     {"several", "\"y-gunzip\", \"z\", \"x-gunzip\"", "", ", W/\"y\", W/\"x\"", true},
 };

@@ -3,12 +3,13 @@
 #define ELASTIC_BASE_FILTER_NAMES_H
 
 /*
- * Of output: decodes responses; counts those that no filter encodes; header fields of a 304; no ranges
- * of an encoded body; ElasticPadding; ElasticDictionary; ElasticExplain.
+ * Of output: decodes responses; counts those that no filter encodes; header fields of a 304; no body of
+ * one; no ranges of an encoded body; ElasticPadding; ElasticDictionary; ElasticExplain.
  */
 #define EL_FILTER_INFLATE "INFLATE"
 #define EL_FILTER_SKIPPED "ELASTIC_SKIPPED"
 #define EL_FILTER_NOT_MODIFIED "ELASTIC_CONDITIONAL"
+#define EL_FILTER_NO_BODY "ELASTIC_NO_BODY"
 #define EL_FILTER_RANGES "ELASTIC_RANGES"
 #define EL_FILTER_PADDING "ELASTIC_PADDING"
 #define EL_FILTER_DICTIONARY "ELASTIC_DICTIONARY"

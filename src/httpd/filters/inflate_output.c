@@ -23,7 +23,7 @@ EL_USE_LOG;
 typedef struct {
     el_stream_t stream;
     el_inflate_t inflate;
-    bool head;     /* only a header goes out, as with HEAD: the body, if any, is dropped */
+    bool head;     /* the header was that of a HEAD: its body, if any, is dropped */
     bool trailing; /* bytes behind the body's end were found, and logged */
 } out_t;
 
@@ -117,8 +117,7 @@ static bool can_decode(request_rec *r, el_coding_t *coding, const char **rest)
            && el_inflate_codings(r->pool, list, 1, coding, rest) > 0;
 }
 
-/* Without `body`, it is dropped. */
-static out_t *open_stream(request_rec *r, el_coding_t coding, bool body)
+static out_t *open_stream(request_rec *r, el_coding_t coding)
 {
     static const el_stream_ops_t ops = {decode, NULL, end, abandon};
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -128,7 +127,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding, bool body)
     /* The size of a response is for the server to choose; the ratio is no server's choice. */
     limits.size = 0;
     limits.is_request = false;
-    out->head = !body;
+    out->head = r->header_only;
     if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
         ap_log_rerror(APLOG_MARK, el_budget_refused() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
                       "elastic: the response to %s stays encoded", r->uri);
@@ -157,17 +156,17 @@ static out_t *take_response(request_rec *r)
     if (!can_decode(r, &coding, &rest)) {
         return NULL;
     }
-    tag = named ? el_field(r, "ETag") : decoded_tag(r);
+    tag = decoded_tag(r);
+    named = named || (tag && el_not_modified_now(r, tag));
     if (r->status == HTTP_NOT_MODIFIED) {
         /* Compressors behind judge it by the header that a 200 would have. */
         edit_coding(r, rest);
-        el_fields_set_etag(r, tag);
+        if (!named) {
+            el_fields_set_etag(r, tag);
+        }
         return NULL;
     }
-    if (tag && el_not_modified_now(r, tag)) {
-        tag = el_field(r, "ETag");
-    }
-    out = open_stream(r, coding, !r->header_only && r->status != HTTP_NOT_MODIFIED);
+    out = open_stream(r, coding);
     if (out) {
         edit_header(r, rest, tag);
     }

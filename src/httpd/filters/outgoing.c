@@ -55,7 +55,7 @@ apr_status_t el_outgoing_step_aside(ap_filter_t *f, el_outgoing_t *out, apr_buck
     if (f->r->status == HTTP_NOT_MODIFIED) {
         set_tag_of_304(f, out);
     }
-    if (decision.vary || out->phase == EL_OUTGOING_DISCARDED) {
+    if (decision.vary) {
         el_outgoing_set_negotiated(f->r);
     }
     if (is_final(&out->policy, decision.reason)) {
@@ -67,9 +67,6 @@ apr_status_t el_outgoing_step_aside(ap_filter_t *f, el_outgoing_t *out, apr_buck
     el_explanation_facts(f->r, &out->send.facts);
     if (request->claimed || !(out->behind & el_chain_ours())) {
         el_stats_skipped(f->r, decision.reason);
-    }
-    if (out->phase == EL_OUTGOING_DISCARDED) {
-        return el_outgoing_discard(f, bb);
     }
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);

@@ -12,7 +12,7 @@
 typedef enum {
     EL_OUTGOING_HELD,     /* the decision waits for more of the body */
     EL_OUTGOING_ENCODED,  /* each brigade is encoded as it comes */
-    EL_OUTGOING_DISCARDED /* HEAD, or a 304 by now: what is left of the body is dropped */
+    EL_OUTGOING_DISCARDED /* HEAD: what is left of the body is dropped */
 } el_outgoing_phase_t;
 
 typedef struct {
@@ -34,7 +34,7 @@ void el_outgoing_set_negotiated(request_rec *r);
 apr_status_t el_outgoing_step_aside(ap_filter_t *f, el_outgoing_t *out, apr_bucket_brigade *bb,
                                     el_decision_t decision);
 
-/* The body of a HEAD response, or a 304, is dropped: its length would become the header's. */
+/* The body of a HEAD response is dropped: its length would become the header's. */
 apr_status_t el_outgoing_discard(ap_filter_t *f, apr_bucket_brigade *bb);
 
 #endif

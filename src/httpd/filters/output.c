@@ -209,9 +209,7 @@ static el_outgoing_t *take_response(ap_filter_t *f, el_record_t record, apr_buck
         return NULL;
     }
     out = f->ctx = apr_pcalloc(f->r->pool, sizeof(*out));
-    if (el_not_modified_now(f->r, NULL)) {
-        out->phase = EL_OUTGOING_DISCARDED;
-    }
+    el_not_modified_now(f->r, NULL);
     out->policy = el_policy_of(f->r, record);
     out->send.stock = out->policy.is_stock ? out->policy.stock : NULL;
     out->send.facts = el_facts_of(f->r, &out->policy, el_chain_by_type(f));

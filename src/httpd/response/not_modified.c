@@ -1,6 +1,7 @@
 #include "httpd/response/not_modified.h"
 
 #include "httpd/base/filter_names.h"
+#include "httpd/body/body.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choice.h"
 #include "httpd/response/conditional.h"
@@ -17,7 +18,7 @@
 /* Makes mod_filter's harnesses run their filters for other statuses than 200. */
 #define RUN_HARNESSES "filter-errordocs"
 
-static ap_filter_rec_t *not_modified;
+static ap_filter_rec_t *not_modified, *no_body;
 
 /* A cache would take the identity's for its encoded body's, and throw that away. */
 static void unset_identity(request_rec *r)
@@ -75,6 +76,18 @@ static bool is_undecided(request_rec *r)
            && (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT);
 }
 
+/* Makes a 304 of the response to a request that named `tag`. */
+static void become_not_modified(request_rec *r, const el_etag_t *tag)
+{
+    el_fields_set_etag(r, apr_pstrmemdup(r->pool, tag->text, tag->len));
+    unset_identity(r);
+    el_field_unset(r, "Content-Range");
+    el_request_of(r)->tagged = true;
+    r->status = HTTP_NOT_MODIFIED;
+    r->status_line = NULL;
+    ap_add_output_filter_handle(no_body, NULL, r, r->connection);
+}
+
 bool el_not_modified_now(request_rec *r, const char *decoded)
 {
     const char *list = is_undecided(r) ? apr_table_get(r->headers_in, "If-None-Match") : NULL;
@@ -83,12 +96,10 @@ bool el_not_modified_now(request_rec *r, const char *decoded)
 
     while (current && el_etag_next(&list, &tag)) {
         if (decoded ? el_etag_same(&tag, decoded) : is_given(r, &tag, current)) {
-            el_fields_set_etag(r, apr_pstrmemdup(r->pool, tag.text, tag.len));
-            unset_identity(r);
-            el_field_unset(r, "Content-Range");
-            el_request_of(r)->tagged = true;
-            r->status = HTTP_NOT_MODIFIED;
-            r->status_line = NULL;
+            become_not_modified(r, &tag);
+            if (!decoded) {
+                el_difference_add_vary(r);
+            }
             return true;
         }
     }
@@ -235,11 +246,23 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
     return rv;
 }
 
+/*
+ * Drops the body of what was a 200. It stands by itself, because a harness of mod_filter does not call
+ * a filter again that has made a 304.
+ */
+static apr_status_t drop_body(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    el_body_drop(bb);
+    return APR_BRIGADE_EMPTY(bb) ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
+}
+
 void el_not_modified_register(void)
 {
     /* Before all that a harness may hold. */
     not_modified = ap_register_output_filter(EL_FILTER_NOT_MODIFIED, filter, NULL,
                                              (ap_filter_type)(AP_FTYPE_RESOURCE - 2));
+    /* Behind all that may find out so late. */
+    no_body = ap_register_output_filter(EL_FILTER_NO_BODY, drop_body, NULL, AP_FTYPE_CONTENT_SET);
 }
 
 void el_not_modified_insert(request_rec *r)

@@ -14,7 +14,7 @@ bool el_not_modified_named(request_rec *r);
 
 /*
  * Where If-None-Match names an encoding of the response, whose tag was not known before, makes a
- * 304 of `r`: then the body is to be dropped. Of a tag that is weak where it is made here, a
+ * 304 of `r`, without a body. Of a tag that is weak where it is made here, a
  * strong form is not recognized: a script's own "home-br" is not its "home" in br. With `decoded`,
  * the tag that INFLATE gives it, where it names that.
  */
