@@ -63,7 +63,7 @@ typedef struct {
 /* Whether samples set a price, and do not move a position. */
 static inline bool el_control_is_priced(const el_control_config_t *config)
 {
-    return config->mode != EL_CONTROL_OFF && el_goal_is_priced(&config->goal);
+    return config->mode != EL_CONTROL_OFF && config->goal.kind != EL_GOAL_CPU;
 }
 
 /*

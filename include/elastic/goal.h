@@ -33,9 +33,6 @@ typedef struct {
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 
-/* Whether the goal sets a price in place of a position. */
-bool el_goal_is_priced(const el_goal_t *goal);
-
 /* Whether it says what CPU time and bytes cost in money: per_core_hour and per_gbyte. */
 bool el_goal_has_prices(const el_goal_t *goal);
 

@@ -12,7 +12,8 @@ from kit.proxied import EACH, WAYS, Gate, config, locations, start
 
 BODY = bodies.html(30000)
 # So much that some of it is out before the end: otherwise the answer would be a 502.
-LARGE = bodies.noise(2 << 20)
+# What no coding holds back for long; its beginning compresses, so that it is encoded.
+LARGE = bodies.text(16 << 10) + bodies.noise(2 << 20)
 HTML = {"Content-Type": "text/html"}
 PAGE = bodies.html(5000)
 

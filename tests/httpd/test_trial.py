@@ -98,8 +98,9 @@ def test_a_large_body_that_compresses_is_streamed_all_the_same(site):
     assert site.trials() == 6
 
 
-def test_what_is_encoded_whole_is_not_tried(site):
+def test_what_is_encoded_whole_is_not_tried(made):
     """It goes out as it is where that did not help, and says nothing of the next one."""
+    site = made("Elastic On\nElasticControl step\nElasticCPU 0 100")  # a level that stays
     level = site.server.notes(site.encodes("/text.txt", TEXT))["elastic-level"]
     for _ in range(20):
         site.refuses("/noise.txt", NOISE)

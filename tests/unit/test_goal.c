@@ -88,7 +88,6 @@ static double worth_of(const char *text)
     el_goal_t goal;
 
     ck_assert(el_goal_parse(text, strlen(text), &goal));
-    ck_assert(el_goal_is_priced(&goal));
     return el_goal_worth(&goal);
 }
 
@@ -114,14 +113,6 @@ START_TEST(a_goal_says_what_a_byte_is_worth)
     double got = worth_of(worths[_i].text);
 
     ck_assert_msg(fabs(got - worths[_i].worth) < 1e-6, "%s: %f", worths[_i].text, got);
-}
-END_TEST
-
-START_TEST(the_thresholds_set_no_price)
-{
-    el_goal_t goal = {.kind = EL_GOAL_CPU};
-
-    ck_assert(!el_goal_is_priced(&goal));
 }
 END_TEST
 
@@ -152,7 +143,6 @@ Suite *goal_suite(void)
 
     tcase_add_loop_test(tc, a_text_is_a_goal, 0, ROWS(texts));
     tcase_add_loop_test(tc, a_goal_says_what_a_byte_is_worth, 0, ROWS(worths));
-    tcase_add_test(tc, the_thresholds_set_no_price);
     tcase_add_loop_test(tc, a_connections_rate_counts_within_bounds, 0, ROWS(rates));
     return suite_of("goal", tc);
 }
