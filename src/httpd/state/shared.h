@@ -22,7 +22,6 @@
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
-#include "elastic/top.h"
 #include "elastic/vhosts.h"
 
 /* What the configuration says of the controller. */
@@ -55,7 +54,6 @@ typedef struct {
     el_history_t *history;
     el_tally_t *tally;
     el_vhosts_t *vhosts;
-    el_top_t *top; /* EL_TOPS of them */
     el_held_t *busy;
     el_held_t *pooled;
 

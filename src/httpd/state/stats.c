@@ -1,6 +1,5 @@
 #include "httpd/state/stats.h"
 
-#include "httpd/state/paths.h"
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"
 
@@ -84,7 +83,6 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_ratios_update(r->content_type, coding, usage->in, usage->out);
     if (usage->sampled) {
         count_sampled(coding, level, usage);
-        el_paths_worked(r, cpu_nsec(usage) * EL_STATS_EVERY);
     }
 }
 

@@ -6,7 +6,6 @@
 #include "httpd/state/vhosts.h"
 
 #include "elastic/decide.h"
-#include "elastic/utf8.h"
 #include "host/clock.h"
 
 #include "apr_strings.h"
@@ -18,9 +17,6 @@
 /* The drawing: a step for each minute, and the height of a share of 1. */
 #define STEP 10
 #define HEIGHT 100
-
-/* Rows of each list of paths. */
-#define PATHS 10
 
 static uint64_t total(el_counter_t counter)
 {
@@ -246,47 +242,4 @@ void el_page_write_vhosts(request_rec *r)
         }
     }
     ap_rputs("</tbody>\n</table>\n</section>\n", r);
-}
-
-/* A client has chosen the path: what it is made of is seen, and none of it is HTML. */
-static void write_path(request_rec *r, const el_top_item_t *item, uint64_t total_weight)
-{
-    size_t len = strlen(item->text);
-    char shown[EL_UTF8_SHOWN_ROOM(EL_TOP_TEXT)];
-
-    el_utf8_show(item->text, shown);
-    ap_rprintf(r,
-               "<tr><th scope=\"row\"><bdi>%s</bdi>%s</th><td>%.1f %%</td></tr>\n",
-               ap_escape_html(r->pool, shown), len == EL_TOP_TEXT - 1 ? " …" : "",
-               100. * (double)item->weight / (double)total_weight);
-}
-
-static void write_list(request_rec *r, el_top_kind_t kind, const char *title, const char *share)
-{
-    el_top_item_t items[PATHS];
-    uint64_t total_weight;
-    size_t count = el_top_read(&el_shared.top[kind], items, PATHS, &total_weight);
-
-    if (count == 0) {
-        return;
-    }
-    ap_rprintf(r,
-               "<table>\n<thead><tr><th scope=\"col\">%s</th><th scope=\"col\">%s</th></tr>"
-               "</thead>\n<tbody>\n",
-               title, share);
-    for (size_t i = 0; i < count; i++) {
-        write_path(r, &items[i], total_weight);
-    }
-    ap_rputs("</tbody>\n</table>\n", r);
-}
-
-void el_page_write_paths(request_rec *r)
-{
-    ap_rputs("<section>\n<h2>Paths</h2>\n"
-             "<p>Estimates; what is an hour old counts half.</p>\n", r);
-    write_list(r, EL_TOP_ASKED, "Asked for most", "Of all responses");
-    write_list(r, EL_TOP_PLAIN, "Sent uncompressed, though they could be compressed",
-               "Of such bytes");
-    write_list(r, EL_TOP_CPU, "CPU time of encoding", "Of that");
-    ap_rputs("</section>\n", r);
 }
