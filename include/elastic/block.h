@@ -24,7 +24,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 24
+#define EL_BLOCK_VERSION 25
 
 typedef struct {
     uint32_t magic;

@@ -109,8 +109,7 @@ void el_shared_count(el_counter_t counter, uint64_t add);
 /* Adds to a count of the virtual hosts at `place`. */
 void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add);
 
-/* Counts a body of `coding` that `engine` has made at `level`, below 0: not known. */
-void el_shared_tally(el_coding_t coding, const char *engine, int level,
-                     const el_tally_body_t *body);
+/* Counts a body of `coding` that `engine` has made. */
+void el_shared_tally(el_coding_t coding, const char *engine, const el_tally_body_t *body);
 
 #endif

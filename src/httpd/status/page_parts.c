@@ -159,21 +159,17 @@ void el_page_write_hour(request_rec *r)
 static void write_series(request_rec *r, el_tally_series_t series)
 {
     const el_tally_series_info_t *info = el_tally_info(series);
-    el_tally_total_t in, out;
-    uint64_t count = 0;
+    uint64_t count = el_tally_made(el_shared.tally, series, EL_TALLY_RESPONSES);
+    uint64_t in = el_tally_made(el_shared.tally, series, EL_TALLY_IN);
+    uint64_t out = el_tally_made(el_shared.tally, series, EL_TALLY_OUT);
 
-    el_tally_read(el_shared.tally, series, EL_TALLY_IN, &in);
-    el_tally_read(el_shared.tally, series, EL_TALLY_OUT, &out);
-    for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
-        count += in.count[class];
-    }
     if (count > 0) {
         ap_rprintf(r,
                    "<tr><th scope=\"row\">%s, %s</th><td>%" APR_UINT64_T_FMT
                    "</td><td>%s</td><td>%s</td><td>%.1f %%</td></tr>\n",
                    el_coding_info(info->coding)->token, info->engine, count,
-                   el_page_bytes(r->pool, in.sum), el_page_bytes(r->pool, out.sum),
-                   in.sum ? 100. * (double)out.sum / (double)in.sum : 0);
+                   el_page_bytes(r->pool, in), el_page_bytes(r->pool, out),
+                   in ? 100. * (double)out / (double)in : 0);
     }
 }
 
