@@ -17,11 +17,10 @@
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
-#include "elastic/top.h"
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 30
+#define EL_BLOCK_VERSION 31
 
 typedef struct {
     uint32_t magic;
@@ -37,7 +36,6 @@ typedef struct {
     el_history_t history;     /* the last hour, and what was before today */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
-    el_top_t top[EL_TOPS];    /* the paths that weigh most */
     el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
     el_held_t pooled;         /* memory that is kept for the next bodies */
 } el_block_t;

@@ -45,12 +45,6 @@ const char *el_reason_note(el_reason_t reason);
 /* A sentence for people. */
 const char *el_reason_text(el_reason_t reason);
 
-/*
- * Whether bytes that compression saves went out for this reason: the body could have been encoded, but
- * for what the client, the environment or the server's state had against it.
- */
-bool el_reason_is_loss(el_reason_t reason);
-
 /* The resource: the response, and what the configuration says of it, whoever asks. */
 typedef struct {
     int status;

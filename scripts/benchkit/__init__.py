@@ -59,6 +59,7 @@ outcome    what an experiment leaves
 report     one HTML page of it, by the template report.html, and a JSON beside
 svg        plots made small for it
 recheck    whether published figures come out again
+instructions  what a response takes in httpd, counted by valgrind
 
 An experiment is a module of benchkit.experiments; docs/internals/bench.md says what it has.
 """

@@ -14,7 +14,8 @@ import tempfile
 import time
 import traceback
 
-from benchkit import build, experiments, net, outcome, pages, readme, recheck, report
+from benchkit import (build, experiments, instructions, net, outcome, pages, readme, recheck,
+                      report)
 from benchkit.progress import Progress, duration
 from benchkit.run import Run
 from benchkit.tools import ROOT, BenchError
@@ -63,7 +64,8 @@ def summaries():
               "  report               the report of the results in --out, made again",
               "  check [NAME...]      whether figures of the kept results come out again: a "
               "sample's bytes,\n                       or by name, or with --out of what is "
-              "there, every finding"]
+              "there, every finding",
+              "  instructions         what a response takes in httpd, counted by valgrind"]
     return "experiments:\n" + "\n".join(lines)
 
 
@@ -74,7 +76,8 @@ def make_parser():
                     "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
     parser.add_argument("name", metavar="NAME",
-                        choices=[*experiment_names(), "all", "check", "readme", "report"],
+                        choices=[*experiment_names(), "all", "check", "instructions", "readme",
+                                 "report"],
                         help="the experiment, one of those below")
     parser.add_argument("checked", nargs="*", metavar="NAME",
                         help="check: experiments, instead of a sample")
@@ -92,6 +95,10 @@ def make_parser():
                         help="report: where the page goes (default: report.html in --out)")
     parser.add_argument("--kept", type=pathlib.Path, metavar="FILE", default=KEPT,
                         help="check: the JSON of a report (default: docs/results/results.json)")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
+                        help="instructions: write the figures to FILE, too")
+    parser.add_argument("--baseline", type=pathlib.Path, metavar="FILE",
+                        help="instructions: print the differences from those of a FILE of --json")
     parser.add_argument("--pages", type=pathlib.Path, metavar="DIR|FILE",
                         help="serve the files of DIR, or the pages whose URLs FILE lists, "
                              "instead of the built-in ones")
@@ -300,7 +307,12 @@ def write_readme(options):
                                    options.kept.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-ACTIONS = {"all": run_all, "report": make_report, "check": check, "readme": write_readme}
+def count_instructions(options):
+    instructions.measure(options, say)
+
+
+ACTIONS = {"all": run_all, "report": make_report, "check": check, "readme": write_readme,
+           "instructions": count_instructions}
 
 
 def main(arguments):

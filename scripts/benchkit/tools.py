@@ -29,6 +29,7 @@ PACKAGES = {
     "redis-server": ("redis-server", "redis"),
     "env": ("coreutils", "coreutils"),
     "openssl": ("openssl", "openssl"),
+    "valgrind": ("valgrind", "valgrind"),
     "php-fpm": ("php-fpm", "php-fpm"),
     "npm": ("npm", "nodejs-npm"),
     "chromium": ("chromium-headless-shell", "chromium-headless"),

@@ -82,6 +82,7 @@ el_chromium                                     | chromium-headless-shell | chro
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool
+command -v valgrind                             | valgrind        | valgrind
 TABLE
         ;;
     packages) cat <<'TABLE'

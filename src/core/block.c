@@ -24,7 +24,4 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     el_history_reset(&block->history);
     el_tally_reset(&block->tally);
     el_vhosts_reset(&block->vhosts);
-    for (int kind = 0; kind < EL_TOPS; kind++) {
-        el_top_reset(&block->top[kind]);
-    }
 }

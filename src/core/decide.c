@@ -19,22 +19,6 @@ const char *el_reason_text(el_reason_t reason)
     return reasons[reason].text;
 }
 
-bool el_reason_is_loss(el_reason_t reason)
-{
-    switch (reason) {
-    case EL_REASON_NOT_ACCEPTABLE:
-    case EL_REASON_ENV:
-    case EL_REASON_NO_TRANSFORM:
-    case EL_REASON_BYPASS:
-    case EL_REASON_MEMORY:
-    case EL_REASON_TLS_COMPRESSION:
-    case EL_REASON_ERROR:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Responses with these have no body; a 304 has the header of the 200 that it stands for. */
 static bool status_has_no_body(int status)
 {

@@ -2,39 +2,27 @@
 
 #include <string.h>
 
-/* Parts per million. */
-#define PPM 1000000u
-
 static const el_tally_series_info_t series_info[EL_TALLY_SERIES_COUNT] = {
-#define X(id, coding, engine, timed) {coding, engine, timed},
+#define X(id, coding, engine, encoded) {coding, engine, encoded},
     EL_TALLY_SERIES(X)
 #undef X
 };
 
 /*
  * Times from a small page at a low level to a large one at the highest, three classes to two decades;
- * sizes by octaves where pages are, in steps of 16 above. A class costs a line of each series, for
+ * sizes by octaves where pages are, in steps of 16 above. A class costs a line of each coding, for
  * each scrape.
  */
-#define SIZES                                                                                      \
-    {                                                                                              \
-        {512, "512.0"}, {1024, "1024.0"}, {2048, "2048.0"}, {4096, "4096.0"}, {8192, "8192.0"},    \
-        {16384, "16384.0"}, {32768, "32768.0"}, {65536, "65536.0"}, {131072, "131072.0"},          \
-        {262144, "262144.0"}, {1048576, "1048576.0"}, {16777216, "16777216.0"},                    \
-    }
-
 static const el_tally_bound_t bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
     [EL_TALLY_TIME] = {
         {10000, "1e-05"}, {30000, "3e-05"}, {100000, "0.0001"}, {300000, "0.0003"},
         {1000000, "0.001"}, {3000000, "0.003"}, {10000000, "0.01"}, {30000000, "0.03"},
         {100000000, "0.1"}, {300000000, "0.3"}, {1000000000, "1.0"}, {3000000000, "3.0"},
     },
-    [EL_TALLY_IN] = SIZES,
-    [EL_TALLY_OUT] = SIZES,
-    [EL_TALLY_RATIO] = {
-        {50000, "0.05"}, {100000, "0.1"}, {150000, "0.15"}, {200000, "0.2"}, {250000, "0.25"},
-        {300000, "0.3"}, {400000, "0.4"}, {500000, "0.5"}, {600000, "0.6"}, {700000, "0.7"},
-        {800000, "0.8"}, {PPM, "1.0"},
+    [EL_TALLY_SIZE] = {
+        {512, "512.0"}, {1024, "1024.0"}, {2048, "2048.0"}, {4096, "4096.0"}, {8192, "8192.0"},
+        {16384, "16384.0"}, {32768, "32768.0"}, {65536, "65536.0"}, {131072, "131072.0"},
+        {262144, "262144.0"}, {1048576, "1048576.0"}, {16777216, "16777216.0"},
     },
 };
 
@@ -62,11 +50,7 @@ const el_tally_bound_t *el_tally_bounds(el_tally_kind_t kind)
 
 double el_tally_scale(el_tally_kind_t kind)
 {
-    static const double scale[EL_TALLY_KINDS] = {
-        [EL_TALLY_TIME] = 1e9, [EL_TALLY_IN] = 1, [EL_TALLY_OUT] = 1, [EL_TALLY_RATIO] = PPM,
-    };
-
-    return scale[kind];
+    return kind == EL_TALLY_TIME ? 1e9 : 1;
 }
 
 /* Counters order nothing, so they need no barriers. */
@@ -80,7 +64,7 @@ static uint64_t get(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static void count(el_tally_stripe_t *stripe, el_tally_series_t series, el_tally_kind_t kind,
+static void count(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
                   uint64_t value)
 {
     size_t class = 0;
@@ -88,55 +72,47 @@ static void count(el_tally_stripe_t *stripe, el_tally_series_t series, el_tally_
     while (class < EL_TALLY_BOUNDS && value > bounds[kind][class].most) {
         class++;
     }
-    add(&stripe->count[series][kind][class], 1);
-    add(&stripe->sum[series][kind], value);
+    add(&stripe->count[coding][kind][class], 1);
+    add(&stripe->sum[coding][kind], value);
 }
 
 void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
                   const el_tally_body_t *body)
 {
     el_tally_stripe_t *stripe = &tally->stripe[process % EL_COUNTER_STRIPES];
+    el_coding_t coding = series_info[series].coding;
 
-    if (series_info[series].timed) {
-        count(stripe, series, EL_TALLY_TIME, body->nsec);
-    }
-    count(stripe, series, EL_TALLY_IN, body->in);
-    count(stripe, series, EL_TALLY_OUT, body->out);
-    if (body->in > 0) {
-        count(stripe, series, EL_TALLY_RATIO,
-              (uint64_t)((double)body->out / (double)body->in * PPM));
+    add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
+    add(&stripe->made[series][EL_TALLY_IN], body->in);
+    add(&stripe->made[series][EL_TALLY_OUT], body->out);
+    count(stripe, coding, EL_TALLY_SIZE, body->in);
+    if (series_info[series].encoded) {
+        count(stripe, coding, EL_TALLY_TIME, body->nsec);
     }
 }
 
-void el_tally_level(el_tally_t *tally, unsigned process, el_coding_t coding, int level)
+uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tally_count_t which)
 {
-    if (level >= 0 && level < EL_COST_LEVELS) {
-        add(&tally->stripe[process % EL_COUNTER_STRIPES].level[coding][level], 1);
+    uint64_t total = 0;
+
+    for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
+        total += get(&tally->stripe[s].made[series][which]);
     }
+    return total;
 }
 
-void el_tally_read(const el_tally_t *tally, el_tally_series_t series, el_tally_kind_t kind,
+void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
                    el_tally_total_t *total)
 {
     *total = (el_tally_total_t){0};
     for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
         const el_tally_stripe_t *stripe = &tally->stripe[s];
 
-        total->sum += get(&stripe->sum[series][kind]);
+        total->sum += get(&stripe->sum[coding][kind]);
         for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
-            total->count[class] += get(&stripe->count[series][kind][class]);
+            total->count[class] += get(&stripe->count[coding][kind][class]);
         }
     }
-}
-
-uint64_t el_tally_level_total(const el_tally_t *tally, el_coding_t coding, int level)
-{
-    uint64_t total = 0;
-
-    for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
-        total += get(&tally->stripe[s].level[coding][level]);
-    }
-    return total;
 }
 
 /* Word by word, because others may count meanwhile. */

@@ -23,7 +23,6 @@
 #include "httpd/response/credentials.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/state/holders.h"
-#include "httpd/state/paths.h"
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"
 #include "httpd/status/status.h"
@@ -213,7 +212,6 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
-    ap_hook_log_transaction(el_paths_log, NULL, NULL, APR_HOOK_MIDDLE);
     el_insertion_register();
     el_input_register();
     el_not_modified_register();

@@ -83,15 +83,12 @@ frame.src = "/elastic-status";
 document.body.append(frame);
 </script></body></html>"""
 
-LONG = "/" + "a-long-segment-of-a-path/" * 6
-
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")
 
 
 @pytest.fixture(scope="module")
 def site(httpd_shared):
-    """A server that has something to say everywhere: figures, a drawn hour, paths, and a warning.
-    """
+    """A server that has something to say everywhere: figures, a drawn hour, and a warning."""
     server = httpd_shared(
         "Elastic On\nElasticPosition {root}/none\nElasticControl external\n",
         files={"index.html": bodies.text(50000), "app.js": bodies.text(120000),
@@ -105,7 +102,6 @@ def site(httpd_shared):
                              ("/news/today.html", None)):
             if number % 4 == 0 or path != "/app.js":
                 server.get(path, ae=coding)
-    server.get(LONG)
     server.wait_for(lambda: b"<polyline" in server.get("/elastic-status").body, 60, "a sample")
     return server
 

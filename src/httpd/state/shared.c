@@ -81,7 +81,6 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.history = &block->history;
     el_shared.tally = &block->tally;
     el_shared.vhosts = &block->vhosts;
-    el_shared.top = block->top;
     el_shared.busy = &block->busy;
     el_shared.pooled = &block->pooled;
     adopt();
@@ -155,13 +154,11 @@ void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
     el_vhosts_add(el_shared.vhosts, process, place, count, add);
 }
 
-void el_shared_tally(el_coding_t coding, const char *engine, int level,
-                     const el_tally_body_t *body)
+void el_shared_tally(el_coding_t coding, const char *engine, const el_tally_body_t *body)
 {
     el_tally_series_t series = el_tally_find(coding, engine);
 
     if (series < EL_TALLY_SERIES_COUNT) {
         el_tally_add(el_shared.tally, process, series, body);
     }
-    el_tally_level(el_shared.tally, process, coding, level);
 }

@@ -18,7 +18,6 @@
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"
-#include "elastic/top.h"
 #include "elastic/vhosts.h"
 
 /* What the configuration says of the controller. */
@@ -48,7 +47,6 @@ typedef struct {
     el_history_t *history;
     el_tally_t *tally;
     el_vhosts_t *vhosts;
-    el_top_t *top; /* EL_TOPS of them */
     el_held_t *busy;
     el_held_t *pooled;
 
@@ -101,8 +99,7 @@ void el_shared_count(el_counter_t counter, uint64_t add);
 /* Adds to a count of the virtual hosts at `place`. */
 void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add);
 
-/* Counts a body of `coding` that `engine` has made at `level`, below 0: not known. */
-void el_shared_tally(el_coding_t coding, const char *engine, int level,
-                     const el_tally_body_t *body);
+/* Counts a body of `coding` that `engine` has made. */
+void el_shared_tally(el_coding_t coding, const char *engine, const el_tally_body_t *body);
 
 #endif

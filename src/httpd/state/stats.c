@@ -1,6 +1,5 @@
 #include "httpd/state/stats.h"
 
-#include "httpd/state/paths.h"
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"
 
@@ -71,7 +70,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
     el_vhosts_compressed(r->server, usage->in, usage->out);
-    el_shared_tally(coding, engine, level,
+    el_shared_tally(coding, engine,
                     &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
     if (el_coding_is_difference(coding)) {
         el_shared_count(EL_COUNT_DIFFERENCES, 1);
@@ -80,7 +79,6 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     }
     if (usage->sampled) {
         count_sampled(coding, level, usage);
-        el_paths_worked(r, cpu_nsec(usage) * EL_STATS_EVERY);
     }
 }
 
@@ -146,5 +144,5 @@ void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uin
     note_sizes(r, in, out);
     el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
     el_vhosts_counted(r->server, EL_VHOST_PRECOMPRESSED);
-    el_shared_tally(coding, engine, -1, &(el_tally_body_t){in, out, 0});
+    el_shared_tally(coding, engine, &(el_tally_body_t){in, out, 0});
 }

@@ -10,13 +10,12 @@
 typedef enum { EL_METRIC_GAUGE, EL_METRIC_COUNTER, EL_METRIC_HISTOGRAM, EL_METRIC_INFO } el_metric_t;
 
 /*
- * A family of metrics. Its name begins with "elastic_" and ends with its unit, where it has one; what
- * the kind adds, such as "_total", is not part of it.
+ * A family of metrics. Its name begins with "elastic_" and ends with its unit, "seconds", "bytes" or
+ * "ratio", where it has one; what the kind adds, such as "_total", is not part of it.
  */
 typedef struct {
     const char *name;
     el_metric_t kind;
-    const char *unit; /* "seconds", "bytes", "ratio" or "" */
     const char *help;
 } el_family_t;
 
@@ -48,9 +47,9 @@ typedef struct {
 } el_row_t;
 
 /* Families of their own. */
-#define GAUGE(name, unit, help) {name, EL_METRIC_GAUGE, unit, help}
-#define COUNTER(name, unit, help) {name, EL_METRIC_COUNTER, unit, help}
-#define NONE {NULL, EL_METRIC_GAUGE, NULL, NULL}
+#define GAUGE(name, help) {name, EL_METRIC_GAUGE, help}
+#define COUNTER(name, help) {name, EL_METRIC_COUNTER, help}
+#define NONE {NULL, EL_METRIC_GAUGE, NULL}
 
 /* A row of a family of its own, in whose unit the key's is `per_unit`; of one that it shares. */
 #define ROW(key, text, own) {key, text, own, NULL, NULL, NULL, 0}

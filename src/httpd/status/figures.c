@@ -35,14 +35,14 @@ static const char *control_word(void)
 
 static void add_build(el_list_t *list)
 {
-    static const el_family_t build = {"elastic_build", EL_METRIC_INFO, "",
+    static const el_family_t build = {"elastic_build", EL_METRIC_INFO,
                                       "The module and its compression libraries"};
     static const el_row_t texts[] = {
         ROW_OF(&build, "ElasticVersion", "mod_elastic", "version", NULL),
         ROW_OF(&build, "ElasticEngines", "Built in", "engines", NULL),
     };
     static const el_row_t uptime = ROW("ElasticUptime", "Running for, s",
-                                       GAUGE("elastic_uptime_seconds", "seconds",
+                                       GAUGE("elastic_uptime_seconds",
                                              "Time since the start, or the last full restart"));
     uint64_t started = atomic_load(&el_shared.counters->started);
     uint64_t now = el_clock_usec();
@@ -55,7 +55,7 @@ static void add_build(el_list_t *list)
 
 static void add_controller(el_list_t *list)
 {
-    static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO, "",
+    static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO,
                                            "What moves the levels, what for, and by which load"};
     static const el_row_t rows[] = {
         ROW_OF(&controller, "ElasticControl", "Controller", "control", NULL),
@@ -63,7 +63,7 @@ static void add_controller(el_list_t *list)
         ROW_OF(&controller, "ElasticLoad", "Load", "load", NULL),
     };
     static const el_row_t follows = ROW("ElasticFollows", "Follows the position file",
-                                        GAUGE("elastic_follows_file", "",
+                                        GAUGE("elastic_follows_file",
                                               "1 while the position file is followed"));
 
     el_add_text(list, &rows[0], control_word());
@@ -78,22 +78,22 @@ static void add_position(el_list_t *list)
 {
     static const el_row_t cpu[] = {
         ROW("ElasticCPU", "CPU load, last sample",
-            GAUGE("elastic_cpu_load_ratio", "ratio", "CPU load of the last sample")),
+            GAUGE("elastic_cpu_load_ratio", "CPU load of the last sample")),
         ROW("ElasticCPULow", "Effort goes up below",
-            GAUGE("elastic_cpu_low_ratio", "ratio", "Load below which effort goes up")),
+            GAUGE("elastic_cpu_low_ratio", "Load below which effort goes up")),
         ROW("ElasticCPUHigh", "Effort goes down above",
-            GAUGE("elastic_cpu_high_ratio", "ratio", "Load above which effort goes down")),
+            GAUGE("elastic_cpu_high_ratio", "Load above which effort goes down")),
     };
     static const el_row_t interval = ROW_IN(MILLIS, "ElasticInterval", "Between samples, ms",
-                                            GAUGE("elastic_sample_interval_seconds", "seconds",
+                                            GAUGE("elastic_sample_interval_seconds",
                                                   "Time between samples of the load"));
     static const el_row_t samples = ROW("ElasticSamples", "Samples",
-                                        COUNTER("elastic_samples", "", "Samples of the load"));
+                                        COUNTER("elastic_samples", "Samples of the load"));
     static const el_row_t steps = ROW("ElasticSteps", "Changes of the position",
-                                      COUNTER("elastic_position_changes", "",
+                                      COUNTER("elastic_position_changes",
                                               "Changes of the position by the controller"));
     static const el_row_t position = ROW("ElasticPosition", "Position, 0 the floor, 1 the ceiling",
-                                         GAUGE("elastic_position_ratio", "ratio",
+                                         GAUGE("elastic_position_ratio",
                                                "Position of the levels, 0 the floor, 1 the "
                                                "ceiling"));
     const el_control_config_t *config = &el_shared.config.control;
@@ -134,7 +134,7 @@ static void add_price(el_list_t *list, double price)
 {
     static const el_row_t rows[] = {
         ROW_IN(NANOS, "ElasticPrice", "Price of a saved byte, ns of CPU time",
-               GAUGE("elastic_byte_price_seconds", "seconds",
+               GAUGE("elastic_byte_price_seconds",
                      "CPU time that a saved byte may cost")),
         ROW("ElasticPriceRate", "Which is its time on a wire of, Mbit/s", NONE),
     };
@@ -146,7 +146,7 @@ static void add_price(el_list_t *list, double price)
 
 static void add_levels(el_list_t *list)
 {
-    static const el_family_t level = {"elastic_level", EL_METRIC_GAUGE, "",
+    static const el_family_t level = {"elastic_level", EL_METRIC_GAUGE,
                                       "Level for a client of this one coding now"};
     static const struct {
         el_coding_t coding;
@@ -157,7 +157,7 @@ static void add_levels(el_list_t *list)
         {EL_ZSTD, ROW_OF(&level, "ElasticLevelZstd", "Level of zstd", "coding", "zstd")},
     };
     static const el_row_t bypass = ROW("ElasticBypass", "Bypass (1: nothing is compressed)",
-                                       GAUGE("elastic_bypass", "",
+                                       GAUGE("elastic_bypass",
                                              "1 while nothing is compressed because of the load"));
     el_control_state_t control = el_state_control(el_shared.state);
     el_turn_t turn = el_shared_priced(control);
@@ -194,21 +194,21 @@ static void add_compressed(el_list_t *list)
     static const counter_row_t rows[] = {
         {EL_COUNT_COMPRESSED, 1,
          ROW("ElasticCompressed", "Compressed responses",
-             COUNTER("elastic_compressed_responses", "", "Responses that went out compressed"))},
+             COUNTER("elastic_compressed_responses", "Responses that went out compressed"))},
         {EL_COUNT_BYTES_IN, 1,
          ROW("ElasticBytesIn", "Their bytes before",
-             COUNTER("elastic_input_bytes", "bytes", "Bodies of compressed responses, before"))},
+             COUNTER("elastic_input_bytes", "Bodies of compressed responses, before"))},
         {EL_COUNT_BYTES_OUT, 1,
          ROW("ElasticBytesOut", "Their bytes after",
-             COUNTER("elastic_output_bytes", "bytes", "Bodies of compressed responses, after"))},
+             COUNTER("elastic_output_bytes", "Bodies of compressed responses, after"))},
     };
     static const el_row_t cpu = ROW_IN(MICROS, "ElasticCpuUsec", "CPU time in the encoders, µs",
-                                       COUNTER("elastic_encoding_cpu_seconds", "seconds",
+                                       COUNTER("elastic_encoding_cpu_seconds",
                                                "CPU time in the encoders, estimated"));
     static const counter_row_t siblings[] = {
         {EL_COUNT_PRECOMPRESSED, 1,
          ROW("ElasticPrecompressed", "Responses served from siblings",
-             COUNTER("elastic_precompressed_responses", "", "Responses served from siblings"))},
+             COUNTER("elastic_precompressed_responses", "Responses served from siblings"))},
     };
 
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
@@ -236,7 +236,7 @@ static void add_sibling_faults(el_list_t *list)
 {
     static const noted_t noted = {
         "ElasticPrecompressedSkipped-", "Siblings not sent: ",
-        COUNTER("elastic_precompressed_skipped", "", "Siblings that were not sent, by reason")};
+        COUNTER("elastic_precompressed_skipped", "Siblings that were not sent, by reason")};
 
     for (int fault = 0; fault < EL_SIBLING_FAULTS_COUNT; fault++) {
         add_noted(list, &noted, el_sibling_fault_note(fault), el_sibling_fault_text(fault),
@@ -248,7 +248,7 @@ static void add_reasons(el_list_t *list)
 {
     static const noted_t noted = {
         "ElasticSkipped-", "Not compressed: ",
-        COUNTER("elastic_skipped_responses", "", "Responses that were not compressed, by reason")};
+        COUNTER("elastic_skipped_responses", "Responses that were not compressed, by reason")};
 
     for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
         add_noted(list, &noted, el_reason_note(reason), el_reason_text(reason),
@@ -261,28 +261,28 @@ static void add_cache(el_list_t *list)
     static const counter_row_t rows[] = {
         {EL_COUNT_CACHE_HITS, 1,
          ROW("ElasticCacheHits", "Responses with an encoding that was kept",
-             COUNTER("elastic_cache_hits", "", "Responses with an encoding that was kept"))},
+             COUNTER("elastic_cache_hits", "Responses with an encoding that was kept"))},
         {EL_COUNT_CACHE_MISSES, 1,
          ROW("ElasticCacheMisses", "Bodies without one as good",
-             COUNTER("elastic_cache_misses", "",
+             COUNTER("elastic_cache_misses",
                      "Bodies without a kept encoding that is as good"))},
         {EL_COUNT_CACHE_STORED, 1,
          ROW("ElasticCacheStored", "Encodings that were kept",
-             COUNTER("elastic_cache_stored", "", "Encodings that the store took"))},
+             COUNTER("elastic_cache_stored", "Encodings that the store took"))},
         {EL_COUNT_CACHE_FAULTS, 1,
          ROW("ElasticCacheFaults", "Faults of their store",
-             COUNTER("elastic_cache_faults", "", "Faults of the store of encodings"))},
+             COUNTER("elastic_cache_faults", "Faults of the store of encodings"))},
         {EL_COUNT_IMPROVED, 1,
          ROW("ElasticImproved", "Of them, made smaller while the CPU was idle",
-             COUNTER("elastic_improved_encodings", "",
+             COUNTER("elastic_improved_encodings",
                      "Kept encodings that were made smaller while the CPU was idle"))},
         {EL_COUNT_IMPROVED_NSEC, 1000,
          ROW_IN(MICROS, "ElasticImprovedUsec", "CPU time of that, µs",
-                COUNTER("elastic_improving_cpu_seconds", "seconds",
+                COUNTER("elastic_improving_cpu_seconds",
                         "CPU time of improving encodings"))},
         {EL_COUNT_IMPROVED_BYTES, 1,
          ROW("ElasticImprovedBytes", "Bytes that responses had less for it",
-             COUNTER("elastic_improved_bytes", "bytes",
+             COUNTER("elastic_improved_bytes",
                      "Bytes that responses had less for improved encodings"))},
     };
 
@@ -294,24 +294,24 @@ static void add_dictionaries(el_list_t *list)
     static const counter_row_t rows[] = {
         {EL_COUNT_DICTIONARIES, 1,
          ROW("ElasticDictionaries", "Responses that became dictionaries",
-             COUNTER("elastic_dictionaries", "", "Responses that became dictionaries"))},
+             COUNTER("elastic_dictionaries", "Responses that became dictionaries"))},
         {EL_COUNT_DICTIONARY_FAULTS, 1,
          ROW("ElasticDictionaryFaults", "Faults of their folder",
-             COUNTER("elastic_dictionary_faults", "", "Faults of the folder of dictionaries"))},
+             COUNTER("elastic_dictionary_faults", "Faults of the folder of dictionaries"))},
         {EL_COUNT_DIFFERENCES, 1,
          ROW("ElasticDifferences", "Responses sent as what differs from a dictionary",
-             COUNTER("elastic_differences", "",
+             COUNTER("elastic_differences",
                      "Responses that were sent as what differs from a dictionary"))},
         {EL_COUNT_DIFFERENCES_IN, 1,
          ROW("ElasticDifferenceBytesIn", "Their bytes before",
-             COUNTER("elastic_difference_input_bytes", "bytes", "Bytes of those before"))},
+             COUNTER("elastic_difference_input_bytes", "Bytes of those before"))},
         {EL_COUNT_DIFFERENCES_OUT, 1,
          ROW("ElasticDifferenceBytesOut", "Their bytes after",
-             COUNTER("elastic_difference_output_bytes", "bytes", "Bytes of those after"))},
+             COUNTER("elastic_difference_output_bytes", "Bytes of those after"))},
     };
     static const noted_t noted = {
         "ElasticDictionaryAsked-", "Asked with a dictionary: ",
-        COUNTER("elastic_dictionary_requests", "",
+        COUNTER("elastic_dictionary_requests",
                 "Requests that named a dictionary, by what became of it")};
 
     add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
@@ -327,14 +327,14 @@ static void add_learning(el_list_t *list)
     static const counter_row_t rows[] = {
         {EL_COUNT_PROBES, 1,
          ROW("ElasticProbes", "Trials of the beginning of streamed bodies",
-             COUNTER("elastic_trials", "", "Trials of the beginning of streamed bodies"))},
+             COUNTER("elastic_trials", "Trials of the beginning of streamed bodies"))},
         {EL_COUNT_EXPLORED, 1,
          ROW("ElasticExplored", "Bodies encoded once more, to measure other setups",
-             COUNTER("elastic_explored_bodies", "",
+             COUNTER("elastic_explored_bodies",
                      "Bodies encoded once more, to measure other setups"))},
         {EL_COUNT_EXPLORED_NSEC, 1000,
          ROW_IN(MICROS, "ElasticExploredUsec", "CPU time of that, µs",
-                COUNTER("elastic_exploring_cpu_seconds", "seconds",
+                COUNTER("elastic_exploring_cpu_seconds",
                         "CPU time of measuring other setups"))},
     };
 
@@ -353,18 +353,18 @@ static void add_memory(el_list_t *list)
 {
     static const el_row_t now[] = {
         ROW("ElasticInFlight", "Bodies in an encoder now",
-            GAUGE("elastic_in_flight_bodies", "", "Bodies that are in an encoder")),
+            GAUGE("elastic_in_flight_bodies", "Bodies that are in an encoder")),
         ROW("ElasticPool", "Bytes that are kept for the next bodies",
-            GAUGE("elastic_pool_bytes", "bytes", "Memory that is kept for the next bodies")),
+            GAUGE("elastic_pool_bytes", "Memory that is kept for the next bodies")),
         ROW("ElasticNear", "Bytes of kept encodings in processes' own memory",
-            GAUGE("elastic_near_bytes", "bytes",
+            GAUGE("elastic_near_bytes",
                   "Kept encodings that processes have in their own memory")),
     };
     static const el_row_t bound[] = {
         ROW("ElasticMemory", "Bytes that bodies on their way hold",
-            GAUGE("elastic_memory_bytes", "bytes", "Memory that bodies on their way hold")),
+            GAUGE("elastic_memory_bytes", "Memory that bodies on their way hold")),
         ROW("ElasticMaxMemory", "Of, at most",
-            GAUGE("elastic_memory_limit_bytes", "bytes",
+            GAUGE("elastic_memory_limit_bytes",
                   "Memory that bodies on their way may hold")),
     };
 

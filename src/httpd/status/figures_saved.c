@@ -14,11 +14,11 @@ static void add_ever(el_list_t *list, const el_savings_t *ever)
 {
     static const el_row_t cpu =
         ROW_IN(MICROS, "ElasticModDeflateCpuUsec", "CPU time mod_deflate at level 6 would take, µs",
-               COUNTER("elastic_mod_deflate_cpu_seconds", "seconds",
+               COUNTER("elastic_mod_deflate_cpu_seconds",
                        "CPU time that mod_deflate at level 6 would take for the same, estimated"));
     static const el_row_t out =
         ROW("ElasticModDeflateBytesOut", "Bytes mod_deflate at level 6 would send",
-            COUNTER("elastic_mod_deflate_output_bytes", "bytes",
+            COUNTER("elastic_mod_deflate_output_bytes",
                     "Bytes that mod_deflate at level 6 would send of the same, estimated"));
     static const el_row_t saved =
         ROW("ElasticCpuSavedUsec", "CPU time saved against it, µs", NONE);
@@ -56,9 +56,9 @@ static void add_money(el_list_t *list, const el_savings_t *ever, const el_saving
 {
     static const el_row_t prices[] = {
         ROW("ElasticMoneyCoreHour", "Price of an hour of a core",
-            GAUGE("elastic_core_hour_price", "", "Price of an hour of a core, by ElasticGoal")),
+            GAUGE("elastic_core_hour_price", "Price of an hour of a core, by ElasticGoal")),
         ROW("ElasticMoneyGB", "Price of a GB sent",
-            GAUGE("elastic_gigabyte_price", "", "Price of 10^9 bytes sent, by ElasticGoal")),
+            GAUGE("elastic_gigabyte_price", "Price of 10^9 bytes sent, by ElasticGoal")),
     };
     static const el_row_t rows[] = {
         ROW("ElasticMoneySaved", "Money saved against no compression", NONE),

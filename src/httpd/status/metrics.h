@@ -4,12 +4,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/exposition.h"
-
-/*
- * Answers `r` with all metrics, in the format that it asks for, or `otherwise`, where it names none;
- * sets the media type.
- */
-void el_metrics_answer(request_rec *r, el_exposition_t otherwise);
+/* Answers `r` with all metrics in Prometheus's text format 0.0.4; sets the media type. */
+void el_metrics_answer(request_rec *r);
 
 #endif

@@ -181,7 +181,6 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
     el_page_write_codings(r);
     el_page_write_reasons(r);
     el_page_write_vhosts(r);
-    el_page_write_paths(r);
     write_sections(r, figures);
     ap_rputs("<section>\n", r);
     el_status_costs_write(r);

@@ -6,7 +6,6 @@
 #include "httpd/state/vhosts.h"
 
 #include "elastic/decide.h"
-#include "elastic/utf8.h"
 #include "host/clock.h"
 
 #include "apr_strings.h"
@@ -18,9 +17,6 @@
 /* The drawing: a step for each minute, and the height of a share of 1. */
 #define STEP 10
 #define HEIGHT 100
-
-/* Rows of each list of paths. */
-#define PATHS 10
 
 static uint64_t total(el_counter_t counter)
 {
@@ -163,21 +159,17 @@ void el_page_write_hour(request_rec *r)
 static void write_series(request_rec *r, el_tally_series_t series)
 {
     const el_tally_series_info_t *info = el_tally_info(series);
-    el_tally_total_t in, out;
-    uint64_t count = 0;
+    uint64_t count = el_tally_made(el_shared.tally, series, EL_TALLY_RESPONSES);
+    uint64_t in = el_tally_made(el_shared.tally, series, EL_TALLY_IN);
+    uint64_t out = el_tally_made(el_shared.tally, series, EL_TALLY_OUT);
 
-    el_tally_read(el_shared.tally, series, EL_TALLY_IN, &in);
-    el_tally_read(el_shared.tally, series, EL_TALLY_OUT, &out);
-    for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
-        count += in.count[class];
-    }
     if (count > 0) {
         ap_rprintf(r,
                    "<tr><th scope=\"row\">%s, %s</th><td>%" APR_UINT64_T_FMT
                    "</td><td>%s</td><td>%s</td><td>%.1f %%</td></tr>\n",
                    el_coding_info(info->coding)->token, info->engine, count,
-                   el_page_bytes(r->pool, in.sum), el_page_bytes(r->pool, out.sum),
-                   in.sum ? 100. * (double)out.sum / (double)in.sum : 0);
+                   el_page_bytes(r->pool, in), el_page_bytes(r->pool, out),
+                   in ? 100. * (double)out / (double)in : 0);
     }
 }
 
@@ -246,47 +238,4 @@ void el_page_write_vhosts(request_rec *r)
         }
     }
     ap_rputs("</tbody>\n</table>\n</section>\n", r);
-}
-
-/* A client has chosen the path: what it is made of is seen, and none of it is HTML. */
-static void write_path(request_rec *r, const el_top_item_t *item, uint64_t total_weight)
-{
-    size_t len = strlen(item->text);
-    char shown[EL_UTF8_SHOWN_ROOM(EL_TOP_TEXT)];
-
-    el_utf8_show(item->text, shown);
-    ap_rprintf(r,
-               "<tr><th scope=\"row\"><bdi>%s</bdi>%s</th><td>%.1f %%</td></tr>\n",
-               ap_escape_html(r->pool, shown), len == EL_TOP_TEXT - 1 ? " …" : "",
-               100. * (double)item->weight / (double)total_weight);
-}
-
-static void write_list(request_rec *r, el_top_kind_t kind, const char *title, const char *share)
-{
-    el_top_item_t items[PATHS];
-    uint64_t total_weight;
-    size_t count = el_top_read(&el_shared.top[kind], items, PATHS, &total_weight);
-
-    if (count == 0) {
-        return;
-    }
-    ap_rprintf(r,
-               "<table>\n<thead><tr><th scope=\"col\">%s</th><th scope=\"col\">%s</th></tr>"
-               "</thead>\n<tbody>\n",
-               title, share);
-    for (size_t i = 0; i < count; i++) {
-        write_path(r, &items[i], total_weight);
-    }
-    ap_rputs("</tbody>\n</table>\n", r);
-}
-
-void el_page_write_paths(request_rec *r)
-{
-    ap_rputs("<section>\n<h2>Paths</h2>\n"
-             "<p>Estimates; what is an hour old counts half.</p>\n", r);
-    write_list(r, EL_TOP_ASKED, "Asked for most", "Of all responses");
-    write_list(r, EL_TOP_PLAIN, "Sent uncompressed, though they could be compressed",
-               "Of such bytes");
-    write_list(r, EL_TOP_CPU, "CPU time of encoding", "Of that");
-    ap_rputs("</section>\n", r);
 }

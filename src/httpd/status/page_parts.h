@@ -22,7 +22,4 @@ void el_page_write_reasons(request_rec *r);
 /* Responses and bytes by virtual host. */
 void el_page_write_vhosts(request_rec *r);
 
-/* The paths that are asked for most, are sent uncompressed, and take CPU time. */
-void el_page_write_paths(request_rec *r);
-
 #endif

@@ -124,7 +124,7 @@ static void answer_status(request_rec *r)
     const char *query = r->args ? r->args : "";
 
     if (strcmp(query, "openmetrics") == 0) {
-        el_metrics_answer(r, EL_EXPOSITION_OPEN);
+        el_metrics_answer(r);
     } else if (strcmp(query, "auto") == 0) {
         ap_set_content_type(r, "text/plain; charset=utf-8");
         write_lines(r, el_figures(r->pool));
@@ -156,7 +156,7 @@ EL_RARE static int answer(request_rec *r)
     }
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (is_metrics) {
-        el_metrics_answer(r, EL_EXPOSITION_TEXT);
+        el_metrics_answer(r);
     } else {
         answer_status(r);
     }
