@@ -80,9 +80,12 @@ def test_a_tag_that_is_edited(server, way):
     for coding, answer in way.each(server, "/edit-tag/a.html", BODY):
         tag = answer.headers["ETag"]
         assert tag == way.tagged(f"v1-{base}", coding)
-        # httpd compares before mod_headers edits: no client's tag is ever current.
+        # httpd compares before mod_headers edits, and ELASTIC of Elastic On behind it.
         again = server.get("/edit-tag/a.html", ae=coding, headers={"If-None-Match": tag})
-        check.encoded(again, coding, BODY)
+        if way.last:
+            check.empty(again, 304)
+        else:
+            check.encoded(again, coding, BODY)
 
 
 def test_a_suffix_that_is_stripped(server, way):
