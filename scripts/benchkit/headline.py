@@ -8,7 +8,7 @@ or less than 1, and of its size: how far it is from 1.
 import dataclasses
 import math
 
-from benchkit.verdict import FAILS, HOLDS, UNKNOWN
+from benchkit.verdict import FAILS, HOLDS, NOTHING, UNKNOWN, Verdict
 
 # Sizes are the same where the logarithm of the one is up to half as much again as the other's: a
 # quarter less is like a fifth to a third less, three times is like twice to five times.
@@ -32,10 +32,13 @@ class Headline:
 
     def verdict(self, verdicts):
         """Its verdict: of several, the first of the worst. Where its finding was not judged, the
-        first one says why.
+        first that could not be decided says why.
         """
         own = [one for one in verdicts if self.finding in one.finding]
-        return min(own, key=lambda one: WORST.index(one.outcome)) if own else verdicts[0]
+        if own:
+            return min(own, key=lambda one: WORST.index(one.outcome))
+        return next((one for one in verdicts if one.outcome == UNKNOWN),
+                    Verdict(self.finding, UNKNOWN, *NOTHING, "", "it was not judged"))
 
     def is_narrow(self, verdicts):
         """Whether more rounds would say little more of its figure. On which side of its bound that

@@ -12,14 +12,17 @@ PEERS = (("gzip 6 to mod_deflate 6", "elastic gzip 6", "mod_deflate 6"),
          ("gzip 1 to mod_deflate 1", "elastic gzip 1", "mod_deflate 1"),
          ("gzip 6 with zlib alone, to mod_deflate 6", "elastic gzip 6, zlib alone",
           "mod_deflate 6"),
-         ("br 5 to mod_brotli 5", "elastic br 5", "mod_brotli 5"))
+         ("br 5 to mod_brotli 5", "elastic br 5", "mod_brotli 5"),
+         ("all codings, by costs, to mod_deflate 6",
+          "elastic, all codings, at mod_deflate 6's bytes", "mod_deflate 6"))
 
 # (what README calls it, the leg of `frontier`)
 LEGS = (("mod_elastic, default settings", "default"),
         ("mod_elastic, gzip alone", "default, gzip"),
         ("mod_elastic, `ElasticLevel gzip 1`", "gzip 1"), ("mod_deflate 1", "mod_deflate 1"),
         ("mod_deflate 6", "mod_deflate 6"), ("mod_brotli 5", "mod_brotli 5"),
-        ("nginx, gzip 1", "nginx 1"), ("nginx, gzip 6", "nginx 6"))
+        ("nginx, gzip 1", "nginx 1"), ("nginx, gzip 6", "nginx 6"),
+        ("not compressed", "not compressed"))
 LOADS = (0.1, 0.5, 0.9)
 OVER_ALL = ("clients of all codings: mean of the default's total time at 20 Mbit/s, to that of the best "
             "pinned setup, over all loads")

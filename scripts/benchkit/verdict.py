@@ -112,6 +112,8 @@ def number(value):
 def describe(measured, low, high):
     if math.isnan(measured):
         return "nothing was measured"
+    if math.isinf(measured):
+        return "not while it was watched"
     if low == high or math.isinf(high):  # sure, or of an interval that says nothing
         return number(measured)
     return f"{number(measured)} ({number(low)} to {number(high)})"

@@ -166,7 +166,7 @@ def test_plots_are_described_to_those_who_cannot_see_them(results):
 
 
 def figure(low, middle, high, there):
-    return verdict.judge_interval("x", (middle, low, high), 9, "", below=1, there=there,
+    return verdict.judge_interval("bytes fall", (middle, low, high), 9, "", below=1, there=there,
                                   drift=verdict.NO_DRIFT)
 
 

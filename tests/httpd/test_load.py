@@ -70,7 +70,7 @@ class Kernel:
             self.write(name, text)
         self._move()
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def write(self, name, text):

@@ -122,7 +122,8 @@ def paragraph(run, known, notes, has_dcb):
     return "\n".join([
         machine.heading(run),
         f"Visits of ten pages, {max(visits)} of each site, by a client that keeps its connection, "
-        "over HTTP/1.1; every response was decoded and compared. The first page is asked for "
+        "over HTTP/1.1; each page of the visits was decoded and compared once, a wiki's by its end. "
+        "The first page is asked for "
         "without a dictionary, the others with one that elastic-dictionary made of other pages: "
         "the best for readers who see a thousand pages while it lasts, and the best for a visit of "
         "ten. A wiki's sizes are those of the application behind php-fpm, each visitor with a "

@@ -16,7 +16,7 @@ class Machine:
         self.stat = ProcStat(path)
         self.busy = 65
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self):
