@@ -295,7 +295,7 @@ NO_HOOK(child_init, ap_HOOK_child_init_t *)
 NO_HOOK(handler, ap_HOOK_handler_t *)
 NO_HOOK(insert_filter, ap_HOOK_insert_filter_t *)
 NO_HOOK(insert_error_filter, ap_HOOK_insert_error_filter_t *)
-NO_HOOK(log_transaction, ap_HOOK_log_transaction_t *)
+NO_HOOK(post_read_request, ap_HOOK_post_read_request_t *)
 NO_HOOK(pre_mpm, void *)
 
 /* A clock that goes on with each look, so that nothing waits. */
