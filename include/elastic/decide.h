@@ -72,24 +72,14 @@ typedef struct {
     uint16_t q_behind;    /* the best weight of a coding of our filters behind this one; 0: none */
 } el_demand_t;
 
-/* What became of the attempt to encode the body. */
-typedef enum {
-    EL_OUTCOME_NONE,        /* no attempt yet, or a good one */
-    EL_OUTCOME_NOT_SMALLER, /* the encoded body, or a trial of its beginning, saved nothing */
-    EL_OUTCOME_REFUSED,     /* the encoder may have no more memory */
-    EL_OUTCOME_FAILED       /* the encoder failed, or the body could not be read */
-} el_outcome_t;
-
 /* The moment: the load, and what of the body is known by now. */
 typedef struct {
     bool bypass;
     bool light;        /* a difference is: the bypass is not for it */
-    bool may_be_kept;  /* an encoding may be there already, which takes no CPU: no bypass yet */
+    bool may_be_cached; /* an encoding may be there already, which takes no CPU: no bypass yet */
     bool size_known;
     uint64_t size;     /* of the body, where known; where not: the bytes seen so far */
     uint64_t min_size; /* smaller bodies stay as they are */
-    el_outcome_t outcome;
-    double rate;       /* of the client's wire by the goal of time, bits a second; 0: of no use */
 } el_moment_t;
 
 typedef struct {
@@ -113,6 +103,12 @@ typedef struct {
  * A client that refuses identity gets a coding where it takes one, however small the body.
  */
 el_decision_t el_decide(const el_facts_t *facts);
+
+/*
+ * Whether ElasticBypass forbids to encode the body in `coding`. A client that refuses identity gets
+ * its coding nonetheless, and a difference that is light is none of the load.
+ */
+bool el_decide_is_bypassed(const el_facts_t *facts, el_coding_t coding);
 
 /* The reason where only the resource is known, as before the request's header was looked at. */
 el_reason_t el_decide_resource(const el_resource_t *resource);

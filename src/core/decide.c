@@ -114,20 +114,21 @@ static el_reason_t why_no_coding(const el_demand_t *demand)
                : EL_REASON_NOT_ACCEPTABLE;
 }
 
+bool el_decide_is_bypassed(const el_facts_t *facts, el_coding_t coding)
+{
+    const el_moment_t *moment = &facts->moment;
+
+    return moment->bypass && !must_encode(&facts->demand)
+           && !(moment->light && el_coding_is_difference(coding));
+}
+
 /* Negotiates, where nothing but the request and the moment can speak against a coding. */
 static el_decision_t negotiate(const el_facts_t *facts)
 {
     const el_demand_t *demand = &facts->demand;
-    const el_moment_t *moment = &facts->moment;
     bool vary = has_codings(demand);
     el_coding_t coding = choose(demand);
 
-    if (moment->outcome == EL_OUTCOME_FAILED) {
-        return refuse(EL_REASON_ERROR, vary);
-    }
-    if (moment->outcome == EL_OUTCOME_REFUSED) {
-        return refuse(EL_REASON_MEMORY, vary);
-    }
     if (demand->range_requested) {
         return refuse(EL_REASON_RANGE, vary);
     }
@@ -137,16 +138,12 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (is_small(facts)) {
         return refuse(EL_REASON_SMALL, vary);
     }
-    if (moment->bypass && !moment->may_be_kept && !must_encode(demand)
-        && !(moment->light && el_coding_is_difference(coding))) {
+    if (!facts->moment.may_be_cached && el_decide_is_bypassed(facts, coding)) {
         return refuse(EL_REASON_BYPASS, vary);
     }
     /* That one is left to the filter behind. Between equals the first in the chain wins. */
     if (demand->q_behind > demand->accept.q[coding]) {
         return refuse(EL_REASON_NOT_ACCEPTABLE, vary);
-    }
-    if (moment->outcome == EL_OUTCOME_NOT_SMALLER) {
-        return refuse(EL_REASON_NOT_SMALLER, vary);
     }
     return (el_decision_t){
         .coding = coding,

@@ -14,13 +14,13 @@
 #include "httpd/filters/inflate_output.h"
 #include "httpd/filters/input.h"
 #include "httpd/filters/insertion.h"
-#include "httpd/filters/output.h"
+#include "httpd/response/output.h"
 #include "httpd/filters/padding.h"
 #include "httpd/filters/ranges.h"
 #include "httpd/filters/siblings.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
-#include "httpd/response/credentials.h"
+#include "httpd/response/response.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/state/holders.h"
 #include "httpd/state/shared.h"
@@ -206,7 +206,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_post_read_request(el_credentials_note, after_mod_headers, NULL, APR_HOOK_FIRST);
+    ap_hook_post_read_request(el_response_note_credentials, after_mod_headers, NULL, APR_HOOK_FIRST);
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);

@@ -11,7 +11,7 @@ typedef struct {
     const char *order;  /* initials of the codings, best first; NULL: gb */
     int status;         /* 0: 200 */
     bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
-    bool bypass, light, may_be_kept, head, force, stock;
+    bool bypass, light, may_be_cached, head, force, stock;
     bool shared; /* a dictionary, whose coding is dcz */
     size_t removed;
     bool sized;         /* the size is `size`; where not it is 10000 */
@@ -20,7 +20,6 @@ typedef struct {
     uint64_t min_size;  /* 0: 1329 */
     bool no_min_size;
     uint16_t q_behind;
-    el_outcome_t outcome;
     el_coding_t coding;
     el_reason_t reason;
     bool vary;
@@ -59,11 +58,10 @@ static el_facts_t facts_of(const row_t *row)
             {
                 .bypass = row->bypass,
                 .light = row->light,
-                .may_be_kept = row->may_be_kept,
+                .may_be_cached = row->may_be_cached,
                 .size_known = !row->streamed,
                 .size = row->sized ? row->size : 10000,
                 .min_size = row->no_min_size ? 0 : row->min_size != 0 ? row->min_size : 1329,
-                .outcome = row->outcome,
             },
     };
 
@@ -128,11 +126,6 @@ static const row_t rows[] = {
     {"a small body", .sized = true, .size = 1328, IDENTITY(SMALL, true)},
     {"a body of the minimum", .sized = true, .size = 1329, CODED(GZIP)},
     {"bypass", .bypass = true, IDENTITY(BYPASS, true)},
-    {"the encoder failed", .outcome = EL_OUTCOME_FAILED, IDENTITY(ERROR, true)},
-    {"the encoder failed before the size was known", .outcome = EL_OUTCOME_FAILED,
-     .streamed = true, IDENTITY(ERROR, true)},
-    {"no more memory may be held", .outcome = EL_OUTCOME_REFUSED, IDENTITY(MEMORY, true)},
-    {"nothing was saved", .outcome = EL_OUTCOME_NOT_SMALLER, IDENTITY(NOT_SMALLER, true)},
     {"a coding behind weighs more", .accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE,
      IDENTITY(NOT_ACCEPTABLE, true)},
     {"a coding behind weighs as much", .q_behind = EL_Q_ONE, CODED(GZIP)},
@@ -199,7 +192,7 @@ static const row_t rows[] = {
      IDENTITY(BYPASS, true)},
     {"only differences are light", .accept = "gzip, dcz;q=0.5", .shared = true, .bypass = true,
      .light = true, IDENTITY(BYPASS, true)},
-    {"bypass waits for the store", .bypass = true, .may_be_kept = true, CODED(GZIP)},
+    {"bypass waits for the store", .bypass = true, .may_be_cached = true, CODED(GZIP)},
     {"size before bypass", .sized = true, .size = 1, .bypass = true, IDENTITY(SMALL, true)},
     {"bypass before HEAD", .bypass = true, .head = true, IDENTITY(BYPASS, true)},
     {"size before HEAD", .sized = true, .size = 1, .head = true, IDENTITY(SMALL, true)},

@@ -185,9 +185,9 @@ void el_encoder_commit(el_encoder_t *encoder)
     }
 }
 
-el_outcome_t el_encoder_failure(void)
+el_reason_t el_encoder_failure(void)
 {
-    return el_budget_refused() ? EL_OUTCOME_REFUSED : EL_OUTCOME_FAILED;
+    return el_budget_refused() ? EL_REASON_MEMORY : EL_REASON_ERROR;
 }
 
 void el_encoder_close(el_encoder_t *encoder)

@@ -69,7 +69,7 @@ bool el_encoder_put(el_encoder_t *encoder, el_op_t op, const char *data, size_t 
 void el_encoder_commit(el_encoder_t *encoder);
 
 /* Why one of these functions failed last, in this thread and since the plan. */
-el_outcome_t el_encoder_failure(void);
+el_reason_t el_encoder_failure(void);
 
 /* Gives the context back before the request's end; what is not open stays so. */
 void el_encoder_close(el_encoder_t *encoder);

@@ -4,10 +4,10 @@
 #include "httpd/body/copy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
-#include "httpd/response/credentials.h"
+#include "httpd/response/response.h"
 #include "httpd/response/fields.h"
-#include "httpd/response/origin.h"
-#include "httpd/response/request.h"
+#include "httpd/response/response.h"
+#include "httpd/response/response.h"
 #include "httpd/state/shared.h"
 
 #include "elastic/dictionary.h"
@@ -79,7 +79,7 @@ static bool has_certificate(request_rec *r)
 /* Whether nothing that the client has sent, or is, may have a part in the body. */
 static bool is_for_anyone(request_rec *r)
 {
-    return !r->user && !has_certificate(r) && !el_credentials_sent(r)
+    return !r->user && !has_certificate(r) && !el_response_sent_authorization(r)
            && !el_fields_cache_control(r).only_mine && !el_field(r, "Set-Cookie")
            && !el_field(r, "Set-Cookie2") && !has_token(r, "Vary", "Cookie")
            && !has_token(r, "Vary", "Authorization") && !has_token(r, "Vary", "*");
@@ -113,7 +113,7 @@ static void add_link(request_rec *r)
 /* Whether a precompressed file is sent: then the response was taken before any filter could. */
 static bool is_sibling(request_rec *r)
 {
-    return el_request_of(r)->claimed && r->finfo.filetype == APR_REG;
+    return el_response_of(r)->claimed && r->finfo.filetype == APR_REG;
 }
 
 /*
@@ -122,7 +122,7 @@ static bool is_sibling(request_rec *r)
  */
 static bool describe(request_rec *r, const el_dictionary_rule_t *rule, el_dictionary_entry_t *entry)
 {
-    const char *target = el_origin_target(r);
+    const char *target = el_response_target(r);
     size_t len = strcspn(target, "?");
     uint64_t lifetime = lifetime_of(r);
 
@@ -131,7 +131,7 @@ static bool describe(request_rec *r, const el_dictionary_rule_t *rule, el_dictio
     }
     memcpy(entry->path, target, len);
     entry->path[len] = '\0';
-    apr_cpystrn(entry->origin, el_origin_of(r), sizeof(entry->origin));
+    apr_cpystrn(entry->origin, el_response_origin(r), sizeof(entry->origin));
     apr_cpystrn(entry->match, rule->match, sizeof(entry->match));
     apr_cpystrn(entry->dest, rule->dest, sizeof(entry->dest));
     apr_cpystrn(entry->id, rule->id, sizeof(entry->id));
@@ -158,7 +158,7 @@ static void set_field(request_rec *r, const el_dictionary_entry_t *entry)
 static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule)
 {
     return rule && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
-           && !el_request_has_range(r) && (!el_fields_encoded(r) || is_sibling(r))
+           && !el_response_has_range(r) && (!el_fields_encoded(r) || is_sibling(r))
            && is_for_anyone(r);
 }
 
@@ -193,7 +193,7 @@ static making_t *begin(request_rec *r)
     bool is_encoded = el_fields_encoded(r);
     making_t *making;
 
-    if (!el_origin_of(r)) {
+    if (!el_response_origin(r)) {
         return NULL;
     }
     add_link(r);

@@ -1,10 +1,156 @@
 #include "httpd/filters/explain.h"
 
 #include "httpd/base/filter_names.h"
-#include "httpd/config/settings.h"
-#include "httpd/response/explanation.h"
+#include "httpd/response/response.h"
+#include "httpd/state/costs.h"
 
-#include "util_filter.h"
+#include "elastic/structured.h"
+
+#include "apr_strings.h"
+
+/* What a cost is for, bytes. */
+#define KB 1024
+
+/* Room for all but the strings, of which each may need twice its length. */
+#define ROOM 512
+
+/* The field that is being written, and where numbers become text. */
+typedef struct {
+    apr_pool_t *pool;
+    el_structured_writer_t writer;
+} list_t;
+
+static void add_count(list_t *list, const char *name, uint64_t value)
+{
+    el_structured_param_bare(&list->writer, name,
+                             apr_psprintf(list->pool, "%" APR_UINT64_T_FMT, value));
+}
+
+static void add_decimal(list_t *list, const char *name, double value)
+{
+    el_structured_param_bare(&list->writer, name, apr_psprintf(list->pool, "%.3f", value));
+}
+
+/* A note of the log, which is a number; one that is marked as approximate has that mark before it. */
+static void add_note(list_t *list, const char *name, const char *note)
+{
+    if (note) {
+        el_structured_param_bare(&list->writer, name, *note == '~' ? note + 1 : note);
+    }
+}
+
+/*
+ * What became of the response. Of what mod_cache had, nothing was decided here; nor of what ended
+ * before the filters saw it.
+ */
+static const char *outcome(const request_rec *r, const el_response_t *response)
+{
+    const char *reason = apr_table_get(r->notes, "elastic-reason");
+    const char *engine = apr_table_get(r->notes, "elastic-engine");
+
+    if (apr_table_get(r->subprocess_env, "cache-hit")) {
+        return "mod-cache";
+    }
+    if (reason) {
+        return reason;
+    }
+    if (engine && (strcmp(engine, "cache") == 0 || strcmp(engine, "precompressed") == 0)) {
+        return engine;
+    }
+    return engine || response->planned ? "compressed" : "unseen";
+}
+
+/* Of a stream nothing is noted before its end. */
+static void add_setup(list_t *list, const request_rec *r, const el_response_t *response)
+{
+    const char *coding = apr_table_get(r->notes, "elastic-coding");
+    const char *kept = apr_table_get(r->notes, "elastic-setup");
+
+    if (!coding && response->planned) {
+        coding = el_coding_info(response->choice.coding)->token;
+    }
+    if (coding) {
+        el_structured_param_bare(&list->writer, "coding", coding);
+    }
+    if (kept) {
+        el_structured_param_string(&list->writer, "setup", kept);
+    } else if (response->planned) {
+        el_structured_param_string(
+            &list->writer, "setup",
+            apr_psprintf(list->pool, "%s %d", response->encoder.plan.engine->name,
+                         response->encoder.level));
+    }
+}
+
+/* µs of CPU time that the body was expected to take; 0 where its length is not known. */
+static double expected_usec(const el_response_t *response)
+{
+    const el_choice_t *choice = &response->choice;
+    el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
+
+    return (double)cost.nsec * (double)choice->setup.size_hint / KB / 1000;
+}
+
+static void add_sizes(list_t *list, const request_rec *r, const el_response_t *response)
+{
+    const el_moment_t *moment = &response->facts.moment;
+    double expected = response->planned ? expected_usec(response) : 0;
+
+    if (moment->size_known) {
+        add_count(list, "size", moment->size);
+    }
+    if (moment->min_size > 0) {
+        add_count(list, "min-size", moment->min_size);
+    }
+    add_note(list, "in", apr_table_get(r->notes, "elastic-in"));
+    add_note(list, "out", apr_table_get(r->notes, "elastic-out"));
+    add_note(list, "usec", apr_table_get(r->notes, "elastic-usec"));
+    if (expected > 0) {
+        add_count(list, "expected-usec", (uint64_t)(expected + 0.5));
+    }
+}
+
+/* What the decision went by, of the controller; as it is now where nothing was decided. */
+static void add_controller(list_t *list, const el_response_t *response)
+{
+    el_control_state_t control = response->control_read ? response->control
+                                                        : el_state_control(el_shared.state);
+    uint64_t load = atomic_load_explicit(&el_shared.state->load_ppm, memory_order_relaxed);
+    double price = response->turn_taken ? response->turn.price : el_shared_priced(control).price;
+
+    if (price >= 0) {
+        add_decimal(list, "price", price);
+    }
+    add_decimal(list, "position", control.top ? el_control_position(control) / control.top : 1);
+    if (load != EL_STATE_NO_LOAD) {
+        add_decimal(list, "load", (double)load / EL_PPM);
+    }
+}
+
+/*
+ * The value, from r->pool: a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters say
+ * more. Sizes are in bytes, times in µs of the time elapsed, the price in ns of CPU time for a saved
+ * byte. What is not known when the header goes is left out.
+ */
+static const char *explanation_of(request_rec *r)
+{
+    static const el_response_t nothing;
+    const el_response_t *response = el_response_find(r);
+    const char *type = r->content_type ? r->content_type : "";
+    size_t room = ROOM + 2 * strlen(type);
+    char *text = apr_palloc(r->pool, room);
+    list_t list = {r->pool, el_structured_begin(text, room)};
+
+    response = response ? response : &nothing;
+    el_structured_add_bare(&list.writer, "reason", outcome(r, response));
+    if (*type) {
+        el_structured_param_string(&list.writer, "type", type);
+    }
+    add_setup(&list, r, response);
+    add_sizes(&list, r, response);
+    add_controller(&list, response);
+    return text;
+}
 
 static ap_filter_rec_t *explain;
 
@@ -29,7 +175,7 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
 
-    apr_table_setn(r->headers_out, "Elastic-Explain", el_explanation_text(r));
+    apr_table_setn(r->headers_out, "Elastic-Explain", explanation_of(r));
     apr_table_mergen(r->headers_out, "Cache-Control", "no-store");
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);

@@ -4,7 +4,7 @@
 #include "httpd/body/body.h"
 #include "httpd/body/inflate.h"
 #include "httpd/config/stock.h"
-#include "httpd/filters/stream.h"
+#include "httpd/body/stream.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
 
@@ -27,17 +27,17 @@ typedef struct {
     bool trailing; /* bytes behind the body's end were found, and logged */
 } out_t;
 
-static apr_status_t fail(ap_filter_t *f, el_stream_t *stream, el_inflated_t why)
+static apr_status_t fail(ap_filter_t *f, out_t *out, el_inflated_t why)
 {
-    stream->error = apr_pstrcat(f->r->pool, "the body cannot be decoded, ", el_inflate_text(why),
+    out->stream.error = apr_pstrcat(f->r->pool, "the body cannot be decoded, ", el_inflate_text(why),
                                 NULL);
     return APR_EGENERAL;
 }
 
 /* Decodes a piece of data to its end. */
-static apr_status_t decode(ap_filter_t *f, el_stream_t *stream, const char *data, apr_size_t len)
+static apr_status_t decode(ap_filter_t *f, void *owner, const char *data, apr_size_t len)
 {
-    out_t *out = (out_t *)stream;
+    out_t *out = owner;
     apr_status_t rv = APR_SUCCESS;
     el_inflated_t inflated;
 
@@ -45,37 +45,40 @@ static apr_status_t decode(ap_filter_t *f, el_stream_t *stream, const char *data
         return APR_SUCCESS;
     }
     do {
-        inflated = el_inflate_put(&out->inflate, &data, &len, PASS_SIZE, stream->out);
+        inflated = el_inflate_put(&out->inflate, &data, &len, PASS_SIZE,
+                                  out->stream.out);
         if (inflated == EL_INFLATE_TRAILING) {
             out->trailing = true;
             ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, f->r,
                           "elastic: the response to %s has bytes behind the end of its encoded "
                           "body; they are dropped", f->r->uri);
         } else if (inflated >= EL_INFLATE_DAMAGED) {
-            return fail(f, stream, inflated);
+            return fail(f, out, inflated);
         }
         if (inflated == EL_INFLATE_FULL) {
-            rv = el_stream_pass(f, stream);
+            rv = el_stream_pass(f, &out->stream);
         }
     } while (rv == APR_SUCCESS && inflated == EL_INFLATE_FULL);
     return rv;
 }
 
-static apr_status_t end(ap_filter_t *f, el_stream_t *stream)
+static apr_status_t end(ap_filter_t *f, void *owner)
 {
-    out_t *out = (out_t *)stream;
+    out_t *out = owner;
     el_inflated_t inflated = el_inflate_finish(&out->inflate);
 
-    if (inflated != EL_INFLATE_ENDED && !stream->failed) {
-        return fail(f, stream, inflated);
+    if (inflated != EL_INFLATE_ENDED && !out->stream.failed) {
+        return fail(f, out, inflated);
     }
     el_inflate_close(&out->inflate, f->r->pool);
     return APR_SUCCESS;
 }
 
-static void abandon(ap_filter_t *f, el_stream_t *stream)
+static void abandon(ap_filter_t *f, void *owner)
 {
-    el_inflate_close(&((out_t *)stream)->inflate, f->r->pool);
+    out_t *out = owner;
+
+    el_inflate_close(&out->inflate, f->r->pool);
 }
 
 /* Takes the coding out of the header; `rest` are those that remain. */
@@ -135,6 +138,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
     }
     el_inflate_commit(&out->inflate);
     out->stream.ops = &ops;
+    out->stream.owner = out;
     out->stream.made = &out->inflate.out;
     out->stream.out = apr_brigade_create(r->pool, alloc);
     out->stream.error_status = r->proxyreq ? HTTP_BAD_GATEWAY : HTTP_INTERNAL_SERVER_ERROR;

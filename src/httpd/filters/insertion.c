@@ -9,7 +9,7 @@
 #include "httpd/filters/ranges.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/response/request.h"
+#include "httpd/response/response.h"
 #include "httpd/state/stats.h"
 
 #include "elastic/decide.h"
@@ -50,7 +50,7 @@ static void skip(request_rec *r, el_resource_t resource)
 
 static apr_status_t count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
 {
-    const el_request_t *request = el_request_find(f->r);
+    const el_response_t *request = el_response_find(f->r);
 
     if (APR_BRIGADE_EMPTY(bb)) {
         return APR_SUCCESS;
@@ -65,7 +65,7 @@ static apr_status_t count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
 /* Keeps what is in the chain, for conditional requests and siblings. */
 static void remember(request_rec *r, const el_chain_t *chain)
 {
-    el_request_t *request = el_request_of(r);
+    el_response_t *request = el_response_of(r);
     unsigned installed = chain->roles & el_chain_ours();
 
     for (int i = 0; i < EL_RECORDS; i++) {
@@ -75,7 +75,7 @@ static void remember(request_rec *r, const el_chain_t *chain)
     request->harness = chain->roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
     if (installed || request->harness) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
-        el_request_keep_accept(r);
+        el_response_keep_accept(r);
     }
     request->harnessed = request->harness || (installed && chain->harnessed);
     if (request->harnessed) {
@@ -94,7 +94,7 @@ EL_RARE static void install(request_rec *r, bool enabled, el_chain_t chain)
         chain.place[EL_ROLE_ELASTIC] = 1;
     }
     /* A record of an earlier call, before an internal redirect, is brought up to date. */
-    if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_request_find(r)) {
+    if (chain.roles & (encoders | EL_ROLE_BIT(EL_ROLE_INFLATE)) || el_response_find(r)) {
         remember(r, &chain);
     }
     if (!(chain.roles & encoders)) {
@@ -124,7 +124,7 @@ void el_insertion(request_rec *r)
     } else {
         install(r, enabled, chain);
         if (final) {
-            el_request_of(r)->listed_type = r->content_type;
+            el_response_of(r)->listed_type = r->content_type;
         }
     }
 }

@@ -3,11 +3,11 @@
 #include "httpd/body/body.h"
 #include "httpd/config/policy.h"
 #include "httpd/response/chain.h"
-#include "httpd/response/choice.h"
+#include "httpd/response/choose.h"
 #include "httpd/response/difference.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
-#include "httpd/response/request.h"
+#include "httpd/response/response.h"
 #include "httpd/response/sibling.h"
 #include "httpd/state/stats.h"
 
@@ -54,7 +54,7 @@ static el_sibling_t *best_sibling(request_rec *r, el_siblings_t *all)
         for (size_t i = 0; i < count; i++) {
             order[i] = left[i]->coding;
         }
-        best = el_accept_choose(el_request_accept(r), order, count);
+        best = el_accept_choose(el_response_accept(r), order, count);
         while (left[at]->coding != best) {
             at++;
         }
@@ -88,9 +88,9 @@ static el_sibling_t *ranged_sibling(request_rec *r, el_siblings_t *all)
  */
 static const char *current_tag(request_rec *r, el_siblings_t *all)
 {
-    const char *sent = el_request_of(r)->if_none_match;
+    const char *sent = el_response_of(r)->if_none_match;
     const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
-    el_accept_t accept = el_request_enabled(r);
+    el_accept_t accept = el_response_enabled(r);
     el_etag_t named;
 
     if (!list) {
@@ -129,7 +129,7 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
 /* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
 static int send_not_modified(request_rec *r, const char *tag)
 {
-    el_request_of(r)->claimed = true;
+    el_response_of(r)->claimed = true;
     if (tag) {
         apr_table_setn(r->headers_out, "ETag", tag);
     }
@@ -208,7 +208,7 @@ static int send_sibling(request_rec *r, el_sibling_t *sibling)
     if (status != OK) {
         return status;
     }
-    el_request_of(r)->claimed = true;
+    el_response_of(r)->claimed = true;
     el_stats_precompressed(r, sibling->coding, (uint64_t)r->finfo.size,
                              (uint64_t)sibling->finfo.size);
     bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
@@ -220,7 +220,7 @@ static int send_sibling(request_rec *r, el_sibling_t *sibling)
 /* The sibling that answers the request, or NULL: identity does. */
 static el_sibling_t *choose_sibling(request_rec *r, el_siblings_t *all)
 {
-    if (el_request_has_range(r)) {
+    if (el_response_has_range(r)) {
         return ranged_sibling(r, all);
     }
     return best_sibling(r, all);
@@ -257,12 +257,12 @@ static bool may_match(request_rec *r, el_sibling_t *sibling)
  */
 static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
 {
-    const el_accept_t *accept = el_request_accept(r);
+    const el_accept_t *accept = el_response_accept(r);
     const el_difference_t *difference = el_difference_ahead(r);
     el_policy_t policy;
     el_facts_t facts;
 
-    if (difference->coding == EL_IDENTITY || el_request_has_range(r)
+    if (difference->coding == EL_IDENTITY || el_response_has_range(r)
         || accept->q[difference->coding] < accept->q[sibling->coding]) {
         return false;
     }
@@ -272,7 +272,8 @@ static bool prefers_difference(request_rec *r, const el_sibling_t *sibling)
     facts.moment.size = (uint64_t)r->finfo.size;
     facts.moment.size_known = true;
     return facts.demand.difference != EL_IDENTITY && facts.moment.size > 0
-           && el_choice_beats(&policy, &facts, (uint64_t)sibling->finfo.size);
+           && el_choose_beats(&(el_choose_for_t){&policy, &facts, true, el_response_turn(r)},
+                              (uint64_t)sibling->finfo.size);
 }
 
 EL_RARE static int offer_siblings(request_rec *r)
@@ -286,8 +287,8 @@ EL_RARE static int offer_siblings(request_rec *r)
         return DECLINED;
     }
     el_difference_add_vary(r);
-    if (el_request_dated_range(r)) {
-        el_request_drop_range(r);
+    if (el_response_dated_range(r)) {
+        el_response_drop_range(r);
     }
     if (all.count == 0) {
         return DECLINED;

@@ -2,7 +2,7 @@
 
 #include "httpd/config/policy.h"
 #include "httpd/dictionary/dictionaries.h"
-#include "httpd/response/request.h"
+#include "httpd/response/response.h"
 
 #include "elastic/etag.h"
 
@@ -42,8 +42,8 @@ static bool takes_a_coding(const el_accept_t *accept)
  */
 static bool asks_a_backend_by_date(request_rec *r)
 {
-    return is_proxied(r) && el_request_dated_range(r) && el_request_has_range(r)
-           && el_request_encodable(r);
+    return is_proxied(r) && el_response_dated_range(r) && el_response_has_range(r)
+           && el_response_encodable(r);
 }
 
 static int add_size(void *size, const char *name, const char *value)
@@ -101,7 +101,7 @@ static const char *tag_of_file(request_rec *r)
 /* Adds the tags of the identities to If-None-Match. */
 static void name_bases(request_rec *r, const char *list, const el_accept_t *accept)
 {
-    el_request_t *request = el_request_of(r);
+    el_response_t *request = el_response_of(r);
     size_t size, len;
     char *bases = room_for_bases(r, list, &size);
     const char *file;
@@ -130,7 +130,7 @@ el_accept_t el_conditional_codings(request_rec *r, unsigned modes)
     for (int record = 0; record < EL_RECORDS; record++) {
         el_policy_t policy;
 
-        if (!el_request_may_run(r, (el_record_t)record)) {
+        if (!el_response_may_run(r, (el_record_t)record)) {
             continue;
         }
         policy = el_policy_of(r, (el_record_t)record);
@@ -152,7 +152,7 @@ el_accept_t el_conditional_codings(request_rec *r, unsigned modes)
 static bool is_of_file(request_rec *r, const el_etag_t *tag, const char *file,
                        const el_accept_t *codings)
 {
-    bool inflates = el_request_of(r)->inflates;
+    bool inflates = el_response_of(r)->inflates;
 
     return !tag->weak && *file == '"'
            && (el_etag_made_from(tag, file, codings, false)
@@ -193,7 +193,7 @@ static void name_strong_bases(request_rec *r, const char *list)
     char *bases = room_for_bases(r, list, &size);
 
     len = el_etag_strong_bases(list, &strong, false, bases, size);
-    if (el_request_of(r)->inflates && el_stock_etag(deflate) == EL_ETAG_SUFFIX) {
+    if (el_response_of(r)->inflates && el_stock_etag(deflate) == EL_ETAG_SUFFIX) {
         len += el_etag_strong_bases(list, &strong, true, bases + len, size - len);
     }
     add_tags(r, if_match, list, bases, len);
@@ -283,11 +283,11 @@ EL_RARE static void extend(request_rec *r)
     if (!list && !match && !states && !by_date) {
         return;
     }
-    accept = el_request_enabled(r);
+    accept = el_response_enabled(r);
     /* A copy, because mod_cache keeps a pointer to the table as the client sent it. */
     r->headers_in = apr_table_copy(r->pool, r->headers_in);
     if (by_date && takes_a_coding(&accept)) {
-        el_request_drop_range(r);
+        el_response_drop_range(r);
     }
     if (list) {
         name_bases(r, list, &accept);
@@ -299,9 +299,9 @@ EL_RARE static void extend(request_rec *r)
 
 void el_conditional_prepare(request_rec *r)
 {
-    const el_request_t *request = el_request_find(r);
+    const el_response_t *request = el_response_find(r);
 
-    if (request && !r->main && (request->inflates || el_request_encodable(r))) {
+    if (request && !r->main && (request->inflates || el_response_encodable(r))) {
         extend(r);
     }
 }

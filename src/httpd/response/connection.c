@@ -1,14 +1,20 @@
 #include "httpd/response/connection.h"
 
+#include "httpd/response/fields.h"
+
+#include "elastic/packet.h"
+#include "elastic/padding.h"
 #include "host/tcp_info.h"
 
 #include "apr_portable.h"
 #include "http_core.h"
+#include "http_ssl.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-conn_rec *el_connection_of(request_rec *r)
+/* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
+static conn_rec *connection_of(request_rec *r)
 {
     return r->connection->master ? r->connection->master : r->connection;
 }
@@ -16,12 +22,13 @@ conn_rec *el_connection_of(request_rec *r)
 /* False where there is no socket. */
 static bool find_socket(request_rec *r, apr_os_sock_t *fd)
 {
-    apr_socket_t *socket = ap_get_conn_socket(el_connection_of(r));
+    apr_socket_t *socket = ap_get_conn_socket(connection_of(r));
 
     return socket && apr_os_sock_get(fd, socket) == APR_SUCCESS;
 }
 
-int el_connection_mss(request_rec *r)
+/* The payload of a segment in bytes, as the kernel has it; 0 where it says nothing. */
+static int segment_size(request_rec *r)
 {
     apr_os_sock_t fd;
     int mss = 0;
@@ -51,7 +58,7 @@ static bool is_loopback(const apr_sockaddr_t *address)
 static bool is_proxied(request_rec *r)
 {
     static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
-    const apr_sockaddr_t *peer = el_connection_of(r)->client_addr;
+    const apr_sockaddr_t *peer = connection_of(r)->client_addr;
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (apr_table_get(r->headers_in, fields[i])) {
@@ -72,4 +79,33 @@ double el_connection_rate(request_rec *r, const el_goal_t *goal)
         return goal->rate;
     }
     return el_goal_rate(goal, measured.rate, measured.limited);
+}
+
+static bool is_ipv6(const conn_rec *c)
+{
+    const apr_sockaddr_t *address = c->client_addr;
+
+    return address && address->family == APR_INET6
+           && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ipaddr_ptr);
+}
+
+uint64_t el_connection_min_size(request_rec *r, const el_policy_t *policy, uint64_t size)
+{
+    conn_rec *c = connection_of(r);
+    size_t mtu = el_server_mtu(el_server_of(r->server));
+
+    if (policy->min_size != EL_MIN_SIZE_AUTO) {
+        return (uint64_t)policy->min_size;
+    }
+    if (size > EL_PACKET_MSS_MAX && size > mtu) {
+        return 0;
+    }
+    return el_packet_min_size(&(el_packet_t){
+        .mss = segment_size(r),
+        .mtu = mtu,
+        .ipv6 = is_ipv6(c),
+        .tls = ap_ssl_conn_is_ssl(c),
+        .http2 = c != r->connection,
+        .header = el_fields_size(r) + el_padding_room(el_dir_padding(policy->dir)),
+    });
 }

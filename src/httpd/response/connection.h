@@ -1,16 +1,10 @@
-/* The connection that a response goes to: what the kernel knows of it, and how near its client is. */
+/* The connection that a response goes to: how fast it is, and what fits into one segment of it. */
 #ifndef ELASTIC_RESPONSE_CONNECTION_H
 #define ELASTIC_RESPONSE_CONNECTION_H
 
-#include "httpd/base/glue.h"
+#include "httpd/config/policy.h"
 
 #include "elastic/goal.h"
-
-/* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
-conn_rec *el_connection_of(request_rec *r);
-
-/* The payload of a segment in bytes, as the kernel has it; 0 where it says nothing. */
-int el_connection_mss(request_rec *r);
 
 /*
  * The rate of the client's wire in bits a second, by `goal`: its own figure, or with `auto` the
@@ -18,5 +12,12 @@ int el_connection_mss(request_rec *r);
  * is known, where a proxy stands in front, and where the application had less to send than that.
  */
 double el_connection_rate(request_rec *r, const el_goal_t *goal);
+
+/*
+ * Bytes below which the body stays as it is. By ElasticMinSize auto: what fits one TCP segment
+ * together with the header; the socket is asked for its segment size only where `size`, the bytes
+ * of the body that are known of, is not beyond every segment.
+ */
+uint64_t el_connection_min_size(request_rec *r, const el_policy_t *policy, uint64_t size);
 
 #endif

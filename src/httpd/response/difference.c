@@ -2,9 +2,6 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/response/fields.h"
-#include "httpd/response/origin.h"
-#include "httpd/response/request.h"
-#include "httpd/state/shared.h"
 
 #include "elastic/structured.h"
 #include "engines/engines.h"
@@ -26,7 +23,7 @@ static el_coding_t coding_of(request_rec *r)
             order[count++] = all[i];
         }
     }
-    return el_accept_choose(el_request_accept(r), order, count);
+    return el_accept_choose(el_response_accept(r), order, count);
 }
 
 /* A relative pattern is for the directory of its dictionary, which may be any. */
@@ -40,22 +37,32 @@ static bool is_for(const el_dictionary_rule_t *rule, const char *target)
 static bool has_rule(request_rec *r)
 {
     const apr_array_header_t *rules = el_server_of(r->server)->dictionary_rules;
-    el_request_t *request = el_request_of(r);
+    bool found = false;
 
-    if (!request->rule_sought) {
-        for (int i = 0; i < rules->nelts && !request->rule_found; i++) {
-            request->rule_found = is_for(APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *),
-                                         el_origin_target(r));
-        }
-        request->rule_sought = true;
+    for (int i = 0; rules && i < rules->nelts && !found; i++) {
+        found = is_for(APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *),
+                       el_response_target(r));
     }
-    return request->rule_found;
+    return found;
 }
 
-bool el_difference_possible(request_rec *r)
+/*
+ * The request's part of the record, with `possible`: a rule of this virtual host is for the URL,
+ * browsers use dictionaries of this origin, and ELASTIC is in the chain. So only such rules count,
+ * whatever was given out before: all responses of the URL then vary by the dictionary, and those of
+ * other URLs do not.
+ */
+static el_difference_t *record_of(request_rec *r)
 {
-    return el_dictionaries_are_open() && el_server_of(r->server)->dictionary_rules
-           && el_request_may_run(r, EL_RECORD_ELASTIC) && el_origin_of(r) && has_rule(r);
+    el_difference_t *difference = &el_response_of(r)->difference;
+
+    if (!difference->rule_sought) {
+        difference->rule_sought = true;
+        difference->possible = el_dictionaries_are_open()
+                               && el_response_may_run(r, EL_RECORD_ELASTIC) && has_rule(r)
+                               && el_response_origin(r);
+    }
+    return difference;
 }
 
 /*
@@ -104,7 +111,7 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_differe
     unsigned depends;
     el_dictionary_request_t request = {
         .origin = difference->name.origin,
-        .target = el_origin_target(r),
+        .target = el_response_target(r),
         .dest = apr_table_get(r->headers_in, "Sec-Fetch-Dest"),
         .id = named ? id : NULL,
         .now = (uint64_t)apr_time_sec(r->request_time),
@@ -132,51 +139,46 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
 }
 
-static el_difference_t *look(request_rec *r)
+static void look(request_rec *r, el_difference_t *difference)
 {
     const char *field = apr_table_get(r->headers_in, available);
-    el_difference_t *difference = apr_pcalloc(r->pool, sizeof(*difference));
     el_dictionary_reason_t reason;
 
     difference->coding = EL_IDENTITY;
-    if (!el_difference_possible(r)) {
-        return difference;
+    if (!difference->possible) {
+        return;
     }
-    difference->name.origin = el_origin_of(r);
+    difference->name.origin = el_response_origin(r);
     difference->shares[EL_SHARE_PLAIN] = share_of(&difference->name, EL_SHARE_PLAIN,
-                                                  el_origin_target(r));
+                                                  el_response_target(r));
     difference->coding = field ? coding_of(r) : EL_IDENTITY;
     if (difference->coding == EL_IDENTITY) {
-        return difference;
+        return;
     }
     reason = find(r, field, difference);
     if (reason != EL_DICTIONARY_USED) {
         note(r, reason);
         difference->coding = EL_IDENTITY;
     }
-    return difference;
-}
-
-static el_difference_t *find_once(request_rec *r)
-{
-    el_request_t *request = el_request_of(r);
-
-    if (!request->difference) {
-        request->difference = look(r);
-    }
-    return request->difference;
 }
 
 const el_difference_t *el_difference_ahead(request_rec *r)
 {
-    return find_once(r);
+    el_difference_t *difference = record_of(r);
+
+    if (!difference->sought) {
+        difference->sought = true;
+        look(r, difference);
+    }
+    return difference;
 }
 
 const el_difference_t *el_difference_of(request_rec *r)
 {
-    el_difference_t *difference = find_once(r);
+    el_difference_t *difference = &el_response_of(r)->difference;
     unsigned depends;
 
+    el_difference_ahead(r);
     if (difference->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r), &depends)) {
         note(r, EL_DICTIONARY_CROSS_ORIGIN);
         difference->coding = EL_IDENTITY;
@@ -220,7 +222,7 @@ void el_difference_add_vary(request_rec *r)
     unsigned depends = 0;
 
     el_fields_add_vary(r, "Accept-Encoding");
-    if (!el_difference_possible(r)) {
+    if (!record_of(r)->possible) {
         return;
     }
     el_fields_add_vary(r, available);

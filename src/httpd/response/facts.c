@@ -1,12 +1,10 @@
 #include "httpd/response/facts.h"
 
-#include "httpd/response/choice.h"
+#include "httpd/response/choose.h"
 #include "httpd/response/connection.h"
 #include "httpd/response/difference.h"
 #include "httpd/response/fields.h"
-#include "httpd/response/request.h"
-#include "httpd/response/segment.h"
-#include "httpd/state/shared.h"
+#include "httpd/response/response.h"
 
 #include "http_ssl.h"
 
@@ -27,14 +25,14 @@ static void read_demand(request_rec *r, const el_policy_t *policy, bool ahead, e
 
     demand->head = r->header_only;
     /* Whatever the method: httpd cuts ranges out of the response of each. */
-    demand->range_requested = r->status == HTTP_OK && el_request_has_range(r)
-                              && !el_request_void_range(r);
+    demand->range_requested = r->status == HTTP_OK && el_response_has_range(r)
+                              && !el_response_void_range(r);
     demand->tls_compressed = tls_compressed(r);
     demand->env_refused = apr_table_get(r->subprocess_env, "no-elastic") != NULL;
     demand->force = apr_table_get(r->subprocess_env, "force-gzip") != NULL;
-    demand->accept = *el_request_accept(r);
+    demand->accept = *el_response_accept(r);
     memcpy(demand->order, policy->order, sizeof(demand->order));
-    demand->order_count = el_request_env_filter(r, demand->order, policy->order_count);
+    demand->order_count = el_response_env_filter(r, demand->order, policy->order_count);
     demand->env_removed = policy->order_count - demand->order_count;
     if (!policy->is_stock && demand->order_count > 0) {
         difference = ahead ? el_difference_ahead(r) : el_difference_of(r);
@@ -46,9 +44,9 @@ static void read_demand(request_rec *r, const el_policy_t *policy, bool ahead, e
 /* Whether the type is to be compressed; where insertion.c has found so, it is not asked again. */
 static bool is_listed(request_rec *r, const el_policy_t *policy)
 {
-    const el_request_t *request = el_request_find(r);
+    const el_response_t *response = el_response_find(r);
 
-    return (request && request->listed_type && request->listed_type == r->content_type)
+    return (response && response->listed_type && response->listed_type == r->content_type)
            || el_policy_type_listed(policy, r->content_type);
 }
 
@@ -73,10 +71,10 @@ static el_facts_t facts_of(request_rec *r, const el_policy_t *policy, bool by_ty
     /* Most responses that stay as they are, images for one, end here. */
     if (facts.resource.enabled && facts.resource.type_listed) {
         facts.resource.no_transform = el_fields_no_transform(r);
-        facts.moment.bypass = el_state_control(el_shared.state).bypass;
+        facts.moment.bypass = el_response_control(r).bypass;
         read_demand(r, policy, ahead, &facts.demand);
         facts.moment.light = facts.moment.bypass && facts.demand.difference != EL_IDENTITY
-                             && el_choice_is_light(policy, &facts);
+                             && el_choose_is_light(policy, &facts);
     }
     return facts;
 }
@@ -101,8 +99,7 @@ el_facts_t el_facts_of_200(request_rec *r, const el_policy_t *policy, bool by_ty
     r->status = HTTP_OK;
     facts = el_facts_of(r, policy, by_type || !r->content_type);
     moment->size_known = el_fields_length(r, &moment->size);
-    moment->min_size = el_segment_min_size(r, policy, moment->size);
-    moment->rate = el_connection_rate(r, &el_shared.config.control.goal);
+    moment->min_size = el_connection_min_size(r, policy, moment->size);
     r->status = status;
     return facts;
 }

@@ -10,7 +10,7 @@
  * The facts that the header gives, of a response before a filter of policy->record; neither what is
  * known of the body nor `q_behind`.
  * `by_type` is true where AddOutputFilterByType has judged the type already. A void range (see
- * el_request_void_range()) is no range request.
+ * el_response_void_range()) is no range request.
  */
 el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type);
 

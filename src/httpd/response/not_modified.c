@@ -3,12 +3,12 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
 #include "httpd/response/chain.h"
-#include "httpd/response/choice.h"
+#include "httpd/response/choose.h"
 #include "httpd/response/conditional.h"
 #include "httpd/response/difference.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
-#include "httpd/response/request.h"
+#include "httpd/response/response.h"
 
 #include "elastic/etag.h"
 
@@ -29,7 +29,7 @@ static void unset_identity(request_rec *r)
 
 bool el_not_modified_named(request_rec *r)
 {
-    el_request_t *request = el_request_of(r);
+    el_response_t *request = el_response_of(r);
     const char *list = request->if_none_match ? request->if_none_match
                                               : apr_table_get(r->headers_in, "If-None-Match");
     const char *current = el_field(r, "ETag");
@@ -40,7 +40,7 @@ bool el_not_modified_named(request_rec *r)
     if (!list || !current) {
         return false;
     }
-    accept = el_request_enabled(r);
+    accept = el_response_enabled(r);
     if (!el_etag_named(list, current, &accept, &named)
         && !(request->inflates && el_etag_named_decoded(list, current, &accept, &named))) {
         return false;
@@ -58,7 +58,7 @@ bool el_not_modified_named(request_rec *r)
 /* Whether the filters here give such a tag to an encoding of what has the tag `current`. */
 static bool is_given(request_rec *r, const el_etag_t *tag, const char *current)
 {
-    el_accept_t accept = el_request_enabled(r);
+    el_accept_t accept = el_response_enabled(r);
     el_accept_t strong = el_conditional_codings(r, 1u << EL_ETAG_SUFFIX);
     el_accept_t weak = el_conditional_codings(r, 1u << EL_ETAG_WEAK);
     size_t base;
@@ -72,7 +72,7 @@ static bool is_given(request_rec *r, const el_etag_t *tag, const char *current)
 /* Whether what httpd and the backend have left undecided can still become a 304. */
 static bool is_undecided(request_rec *r)
 {
-    return el_request_of(r)->unsure && !r->no_local_copy
+    return el_response_of(r)->unsure && !r->no_local_copy
            && (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT);
 }
 
@@ -82,7 +82,7 @@ static void become_not_modified(request_rec *r, const el_etag_t *tag)
     el_fields_set_etag(r, apr_pstrmemdup(r->pool, tag->text, tag->len));
     unset_identity(r);
     el_field_unset(r, "Content-Range");
-    el_request_of(r)->tagged = true;
+    el_response_of(r)->tagged = true;
     r->status = HTTP_NOT_MODIFIED;
     r->status_line = NULL;
     ap_add_output_filter_handle(no_body, NULL, r, r->connection);
@@ -120,13 +120,13 @@ static bool is_encodeds_tag(const request_rec *r)
 static void set_tag_of_200(request_rec *r, el_policy_t *policy, const el_facts_t *facts,
                            el_coding_t first)
 {
+    el_choose_for_t body = {.policy = policy, .facts = facts, .turn = el_response_turn(r)};
     el_coding_t coding;
-    bool whole;
 
     el_policy_read_encoding(policy);
-    whole = facts->moment.size_known && facts->moment.size <= policy->whole_most;
-    coding = el_choice_make(policy, facts, first, whole).coding;
-    el_request_of(r)->tagged = true;
+    body.whole = facts->moment.size_known && facts->moment.size <= policy->whole_most;
+    coding = el_choose(&body, first).coding;
+    el_response_of(r)->tagged = true;
     el_fields_encode_etag(r, coding, policy->etag);
     unset_identity(r);
 }
@@ -135,7 +135,7 @@ void el_not_modified_tag(request_rec *r, el_policy_t *policy, const el_facts_t *
 {
     el_coding_t coding = el_decide(facts).coding;
 
-    if (!el_request_of(r)->tagged && !el_not_modified_named(r) && coding != EL_IDENTITY
+    if (!el_response_of(r)->tagged && !el_not_modified_named(r) && coding != EL_IDENTITY
         && !is_encodeds_tag(r)) {
         set_tag_of_200(r, policy, facts, coding);
     }
@@ -169,7 +169,7 @@ static uint16_t weight(const judgement_t *judgement)
 /* The judgement of the filter that encodes it: of the best weight, and of equals the first. */
 static judgement_t judge_by_all(request_rec *r)
 {
-    const el_request_t *request = el_request_of(r);
+    const el_response_t *request = el_response_of(r);
     judgement_t best = {.coding = EL_IDENTITY};
 
     for (unsigned place = 1; place <= EL_RECORDS; place++) {
@@ -194,7 +194,7 @@ static judgement_t judge_by_all(request_rec *r)
 /* Whether a type that ours would encode is known; mod_filter does not tell which it was given. */
 static bool knows_types(request_rec *r)
 {
-    return !el_request_of(r)->harnessed || !r->content_type;
+    return !el_response_of(r)->harnessed || !r->content_type;
 }
 
 void el_not_modified_returned(request_rec *r)
@@ -205,10 +205,10 @@ void el_not_modified_returned(request_rec *r)
         return;
     }
     best = judge_by_all(r);
-    if (!best.negotiated && !el_request_of(r)->if_none_match) {
+    if (!best.negotiated && !el_response_of(r)->if_none_match) {
         return;
     }
-    if (el_request_encodable(r)) {
+    if (el_response_encodable(r)) {
         el_difference_add_vary(r);
     }
     if (knows_types(r)) {

@@ -1,7 +1,7 @@
 #include "httpd/response/sibling.h"
 
 #include "httpd/config/settings.h"
-#include "httpd/response/request.h"
+#include "httpd/response/response.h"
 #include "httpd/state/stats.h"
 
 #include "host/path.h"
@@ -25,8 +25,8 @@ static void insert_by_size(el_siblings_t *all, const el_sibling_t *sibling)
 /* Whether the environment allows the coding and the request accepts it. */
 static bool is_acceptable(request_rec *r, el_coding_t coding)
 {
-    return el_request_env_allows(r, coding)
-           && el_accept_choose(el_request_accept(r), &coding, 1) != EL_IDENTITY;
+    return el_response_env_allows(r, coding)
+           && el_accept_choose(el_response_accept(r), &coding, 1) != EL_IDENTITY;
 }
 
 /*

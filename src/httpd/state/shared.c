@@ -121,9 +121,8 @@ static uint16_t next_turn(void)
                            + process);
 }
 
-el_turn_t el_shared_turn(void)
+el_turn_t el_shared_turn(el_control_state_t control)
 {
-    el_control_state_t control = el_state_control(el_shared.state);
     el_turn_t turn = el_shared_priced(control);
 
     if (turn.price < 0 && control.fraction > 0) {

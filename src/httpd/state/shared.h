@@ -85,7 +85,7 @@ el_turn_t el_shared_priced(el_control_state_t control);
  * The same for the next response: where the controller's position lies between two, one of them by
  * turns. Called once for a response.
  */
-el_turn_t el_shared_turn(void);
+el_turn_t el_shared_turn(el_control_state_t control);
 
 /* The level within `range` for a response; the ceiling where ElasticControl is off. */
 int el_shared_level(el_range_t range, el_turn_t turn);

@@ -3,31 +3,30 @@
  * the filter's functions, passes on what they make, keeps FLUSH and other metadata buckets in their
  * places, and ends a response that cannot be ended well. It belongs to one response.
  */
-#ifndef ELASTIC_FILTERS_STREAM_H
-#define ELASTIC_FILTERS_STREAM_H
+#ifndef ELASTIC_BODY_STREAM_H
+#define ELASTIC_BODY_STREAM_H
 
 #include "httpd/base/glue.h"
 
 #include "apr_buckets.h"
 #include "util_filter.h"
 
-typedef struct el_stream el_stream_t;
-
 /*
- * What a filter does with its body. Each appends what it makes to stream->out, and may pass that on
- * with el_stream_pass(). Where the body cannot go on, it sets stream->error and returns an error.
+ * What a filter does with its body; `owner` is the stream's. Each appends what it makes to
+ * stream->out, and may pass that on with el_stream_pass(). Where the body cannot go on, it sets
+ * stream->error and returns an error.
  */
 typedef struct {
-    apr_status_t (*data)(ap_filter_t *f, el_stream_t *stream, const char *data, apr_size_t len);
+    apr_status_t (*data)(ap_filter_t *f, void *owner, const char *data, apr_size_t len);
 
     /* Puts out all that was taken so far. NULL where nothing is held back. */
-    apr_status_t (*flush)(ap_filter_t *f, el_stream_t *stream);
+    apr_status_t (*flush)(ap_filter_t *f, void *owner);
 
     /* The body is complete, or stream->failed is set. */
-    apr_status_t (*end)(ap_filter_t *f, el_stream_t *stream);
+    apr_status_t (*end)(ap_filter_t *f, void *owner);
 
     /* The response ends in error: frees what the stream holds. */
-    void (*abandon)(ap_filter_t *f, el_stream_t *stream);
+    void (*abandon)(ap_filter_t *f, void *owner);
 } el_stream_ops_t;
 
 /*
@@ -40,17 +39,17 @@ typedef struct {
 /* What a filter does that can still take back its decision while nothing was passed on. */
 typedef struct {
     /* The first bytes are about to be passed on: sets the header. */
-    void (*begin)(ap_filter_t *f, el_stream_t *stream);
+    void (*begin)(ap_filter_t *f, void *owner);
 
     /* Takes `bb`, the body from its beginning, whatever still comes, and stream->out. */
-    apr_status_t (*retreat)(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb);
-} el_stream_way_back_t;
+    apr_status_t (*fall_back)(ap_filter_t *f, void *owner, apr_bucket_brigade *bb);
+} el_stream_fallback_t;
 
-/* The first member of a filter's own structure. */
-struct el_stream {
+typedef struct {
     const el_stream_ops_t *ops;
+    void *owner; /* what the filter has of the response: its functions get it */
     apr_bucket_brigade *out; /* made and not passed on yet */
-    const el_stream_way_back_t *way_back; /* NULL: there is none, or there is none any more */
+    const el_stream_fallback_t *fallback; /* NULL: there is none, or there is none any more */
     apr_bucket_brigade *kept; /* while there is one, the data that was taken; or NULL */
     apr_size_t kept_nbytes;   /* of those in memory */
     const uint64_t *made;    /* bytes that were made so far */
@@ -61,9 +60,9 @@ struct el_stream {
     bool passed; /* something went down the chain: the header is out, or soon will be */
     bool dirty;  /* data was taken since the last flush */
     bool failed; /* an ERROR bucket came by: the body must not look whole */
-    bool unmade; /* beside `error`: the body is well, but the filter cannot change it */
+    bool unchanged; /* beside `error`: the body is well, but the filter cannot change it */
     bool broken; /* the response ended in error; whatever still comes is dropped */
-};
+} el_stream_t;
 
 /* Takes a brigade; with EOS the body is ended and the filter removed. */
 apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb);

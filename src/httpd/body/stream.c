@@ -1,4 +1,4 @@
-#include "httpd/filters/stream.h"
+#include "httpd/body/stream.h"
 
 #include "httpd/body/body.h"
 
@@ -15,7 +15,7 @@ EL_USE_LOG;
 
 static void forget_kept(el_stream_t *stream)
 {
-    stream->way_back = NULL;
+    stream->fallback = NULL;
     if (stream->kept) {
         apr_brigade_cleanup(stream->kept);
     }
@@ -24,8 +24,8 @@ static void forget_kept(el_stream_t *stream)
 /* From now on the body goes out as it was decided, or ends in error. */
 static void commit(ap_filter_t *f, el_stream_t *stream)
 {
-    if (stream->way_back) {
-        stream->way_back->begin(f, stream);
+    if (stream->fallback) {
+        stream->fallback->begin(f, stream->owner);
         forget_kept(stream);
     }
 }
@@ -54,7 +54,7 @@ apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket
 
     ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error",
                   what, r->uri);
-    stream->ops->abandon(f, stream);
+    stream->ops->abandon(f, stream->owner);
     stream->broken = true;
     forget_kept(stream);
     /* mod_cache would keep what it has as the whole. */
@@ -76,7 +76,7 @@ static apr_status_t flush(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucke
     apr_status_t rv = APR_SUCCESS;
 
     if (stream->dirty && stream->ops->flush) {
-        rv = stream->ops->flush(f, stream);
+        rv = stream->ops->flush(f, stream->owner);
     }
     stream->dirty = false;
     APR_BRIGADE_INSERT_TAIL(stream->out, bucket);
@@ -124,7 +124,7 @@ static apr_bucket *refer(const el_stream_t *stream, apr_bucket *bucket)
 {
     apr_bucket *reference = NULL;
 
-    if (stream->way_back && APR_BUCKET_IS_FILE(bucket)) {
+    if (stream->fallback && APR_BUCKET_IS_FILE(bucket)) {
         apr_bucket_copy(bucket, &reference);
     }
     return reference;
@@ -136,7 +136,7 @@ static void keep_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket *bucket,
 {
     apr_bucket *kept = reference ? reference : bucket;
 
-    if (!stream->way_back) {
+    if (!stream->fallback) {
         apr_bucket_delete(bucket);
         return;
     }
@@ -172,7 +172,7 @@ static bool set_aside(apr_bucket_brigade *bb, apr_pool_t *pool)
 static apr_status_t stop(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
                          apr_status_t rv)
 {
-    if (!stream->unmade || !stream->way_back) {
+    if (!stream->unchanged || !stream->fallback) {
         return el_stream_break_off(f, stream, bb, rv, stream->error);
     }
     el_body_drop(stream->out);
@@ -180,7 +180,7 @@ static apr_status_t stop(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade
     if (stream->kept) {
         APR_BRIGADE_PREPEND(bb, stream->kept);
     }
-    return stream->way_back->retreat(f, stream, bb);
+    return stream->fallback->fall_back(f, stream->owner, bb);
 }
 
 /* Takes the data of `bucket`, and the bucket. */
@@ -193,7 +193,7 @@ static apr_status_t take_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket 
 
     if (rv == APR_SUCCESS) {
         stream->dirty = stream->dirty || len > 0;
-        rv = stream->ops->data(f, stream, data, len);
+        rv = stream->ops->data(f, stream->owner, data, len);
     }
     if (rv == APR_SUCCESS) {
         keep_bucket(f, stream, bucket, reference);
@@ -206,7 +206,7 @@ static apr_status_t take_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket 
 /* `bb` begins with EOS. */
 static apr_status_t end(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb)
 {
-    apr_status_t rv = stream->ops->end(f, stream);
+    apr_status_t rv = stream->ops->end(f, stream->owner);
 
     if (rv != APR_SUCCESS) {
         return stop(f, stream, bb, rv);

@@ -1,0 +1,356 @@
+#include "httpd/response/choose.h"
+
+#include "httpd/control/ladders.h"
+#include "httpd/state/costs.h"
+
+#include "elastic/explore.h"
+#include "engines/engines.h"
+#include "engines/plan.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+/*
+ * Nanoseconds of CPU time that sending a byte takes at least on the machine of the built-in costs, in
+ * httpd and the kernel: by TLS it was 1.4 to 1.9. A difference that costs no more than to send what it
+ * saves is light.
+ */
+#define SENDING 1.
+
+/* To look for a setup to explore takes ten microseconds: one body in so many is enough. */
+#define EXPLORE_EVERY 64
+
+/* A new context is used twice: its first body does not take a usual time. */
+#define EXPLORE_TIMES 2
+
+/* The body's length in bytes where it is known, otherwise 0. */
+static uint64_t length_of(const el_facts_t *facts)
+{
+    return facts->moment.size_known ? facts->moment.size : 0;
+}
+
+/*
+ * The codings that the ladder has to choose between: those that the client likes as much as
+ * `first`; only `first` where the server's order decides.
+ */
+static unsigned choices_of(const el_choose_for_t *body, el_coding_t first)
+{
+    const el_demand_t *demand = &body->facts->demand;
+    unsigned set = EL_CODING_BIT(first);
+
+    if (body->policy->is_stock || !el_shared_moves(body->policy->range[first])
+        || demand->accept.q[first] == 0) {
+        return set;
+    }
+    for (size_t i = 0; i < demand->order_count; i++) {
+        if (demand->accept.q[demand->order[i]] == demand->accept.q[first]) {
+            set |= EL_CODING_BIT(demand->order[i]);
+        }
+    }
+    return set;
+}
+
+/*
+ * What a setup may cost by ElasticMaxTime, nsec for each KB. A body whose length is not known
+ * counts as a large page, or as what was seen of it where that is more.
+ */
+static uint32_t allowance(const el_policy_t *policy, const el_moment_t *moment)
+{
+    bool judged = moment->size_known || moment->size > EL_COST_UNKNOWN_LENGTH;
+
+    return policy->max_time == EL_NO_MAX_TIME
+               ? UINT32_MAX
+               : el_cost_allowance((uint64_t)policy->max_time,
+                                   judged ? moment->size : EL_COST_UNKNOWN_LENGTH);
+}
+
+/* The highest level, from the setup's down to `min`, that costs no more than `most`. */
+static int level_within(const el_choice_t *choice, int min, bool whole, uint32_t most)
+{
+    el_setup_t setup = choice->setup;
+
+    while (most != UINT32_MAX && setup.level > min
+           && el_costs_expect(choice->coding, &setup, whole).nsec > most) {
+        setup.level--;
+    }
+    return setup.level;
+}
+
+/* Whether any of the codings in `set` may make no more bytes than an httpd without this module. */
+static bool is_bounded(const el_range_t *range, unsigned set)
+{
+    bool bounded = false;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        bounded = bounded || ((set & EL_CODING_BIT(i)) && range[i].stock);
+    }
+    return bounded;
+}
+
+static el_ladder_key_t key_of(const el_choose_for_t *body, unsigned set)
+{
+    return (el_ladder_key_t){
+        .set = set,
+        .range = body->policy->range,
+        .whole = body->whole,
+        .length = length_of(body->facts),
+    };
+}
+
+/* A setup of `level` with what the settings and the facts say of all levels. */
+static el_setup_t setup_of(const el_choose_for_t *body, int level)
+{
+    const el_stock_t *stock = body->policy->stock;
+    el_setup_t setup = {
+        .level = level,
+        .window_bits = el_stock_number(stock, EL_STOCK_WINDOW_BITS),
+        .mem_level = el_stock_number(stock, EL_STOCK_MEM_LEVEL),
+        .block_bits = el_stock_number(stock, EL_STOCK_BLOCK_BITS),
+        .size_hint = length_of(body->facts),
+    };
+
+    memcpy(setup.shares, body->facts->demand.shares, sizeof(setup.shares));
+    return setup;
+}
+
+/* The setup without a dictionary. */
+static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t coding)
+{
+    const el_policy_t *policy = body->policy;
+    unsigned set = choices_of(body, coding);
+    el_ladder_key_t key = key_of(body, set);
+    el_range_t range = policy->range[coding];
+    uint32_t most = allowance(policy, &body->facts->moment);
+    bool on_ladder = set != EL_CODING_BIT(coding)
+                     || (body->turn.price >= 0 && el_shared_moves(range));
+    el_choice_t choice = {
+        .coding = coding,
+        .set = set,
+        .by_costs = on_ladder,
+        .bounded = is_bounded(policy->range, set),
+        .setup = setup_of(body, el_shared_level(range, body->turn)),
+    };
+
+    if (on_ladder) {
+        el_rung_t rung = el_ladders_choose(&key, body->turn, most);
+
+        choice.coding = rung.coding;
+        choice.setup.level = rung.level;
+    } else if (el_shared_moves(range)) {
+        choice.setup.level = level_within(&choice, range.min, body->whole, most);
+        choice.setup.level = el_ladders_level(&key, coding, choice.setup.level);
+    }
+    return choice;
+}
+
+/*
+ * The bounds of a difference's levels: those of its coding without a dictionary, as far as its engine
+ * has them.
+ */
+static el_range_t difference_range(const el_policy_t *policy, el_coding_t coding)
+{
+    const el_engine_t *engine = el_engine_for(coding);
+    el_coding_t plain = el_coding_info(coding)->plain;
+    const el_coding_info_t *info = el_coding_info(plain);
+    el_range_t range = policy->range[plain].enabled
+                           ? policy->range[plain]
+                           : el_range_of(info->default_min, info->default_max);
+
+    range.min = range.min > engine->level_min ? range.min : engine->level_min;
+    range.max = range.max < engine->level_max ? range.max : engine->level_max;
+    range.max = range.max > engine->level_min ? range.max : engine->level_min;
+    range.min = el_shared_moves(range) && range.min < range.max ? range.min : range.max;
+    return range;
+}
+
+/* What a byte is worth. */
+typedef struct {
+    bool bytes_alone; /* levels do not move: the fewest bytes are best, whatever they cost */
+    double price;     /* ns of CPU time for a byte */
+} worth_t;
+
+static worth_t worth_for(const el_choose_for_t *body)
+{
+    const el_demand_t *demand = &body->facts->demand;
+    el_ladder_key_t key = key_of(body, 0);
+    double price;
+
+    for (size_t i = 0; i < demand->order_count; i++) {
+        el_coding_t coding = demand->order[i];
+
+        if (!body->policy->is_stock && el_shared_moves(body->policy->range[coding])) {
+            key.set |= EL_CODING_BIT(coding);
+        }
+    }
+    if (body->facts->moment.bypass) {
+        return (worth_t){.price = 0};
+    }
+    if (body->turn.price >= 0) {
+        return (worth_t){.price = body->turn.price};
+    }
+    if (key.set == 0) {
+        return (worth_t){.bytes_alone = true};
+    }
+    price = el_ladders_price(&key, body->turn);
+    return isinf(price) ? (worth_t){.bytes_alone = true} : (worth_t){.price = price};
+}
+
+/* What a KB of the body costs: its CPU time, and its bytes at what they are worth. */
+static double value_of(el_cost_t cost, worth_t worth)
+{
+    return worth.bytes_alone ? cost.size : cost.nsec + worth.price * cost.size / 10000 * 1024;
+}
+
+/* A setup of a difference, and what it is expected to cost. */
+typedef struct {
+    el_setup_t setup;
+    el_cost_t cost;
+} difference_t;
+
+/* The level after `level` that is looked at: every second one, and the last. */
+static int level_after(int level, el_range_t range)
+{
+    return level < range.max && level + 2 > range.max ? range.max : level + 2;
+}
+
+/*
+ * The level of a difference that is worth most, of every second one: each needs a dictionary of its
+ * own, and neighbours differ by little. The lowest where all take longer than ElasticMaxTime allows.
+ */
+static difference_t best_difference(const el_choose_for_t *body, worth_t worth)
+{
+    el_coding_t coding = body->facts->demand.difference;
+    el_range_t range = difference_range(body->policy, coding);
+    uint32_t most = allowance(body->policy, &body->facts->moment);
+    difference_t best = {.setup.level = -1};
+
+    for (int level = range.min; level <= range.max; level = level_after(level, range)) {
+        el_setup_t setup = {.level = level, .size_hint = length_of(body->facts)};
+        el_cost_t cost;
+
+        memcpy(setup.shares, body->facts->demand.shares, sizeof(setup.shares));
+        cost = el_costs_expect(coding, &setup, true);
+        if (best.setup.level < 0
+            || (cost.nsec <= most && value_of(cost, worth) < value_of(best.cost, worth))) {
+            best = (difference_t){setup, cost};
+        }
+    }
+    return best;
+}
+
+/* The coding without a dictionary that the client likes as much as the difference, or EL_IDENTITY. */
+static el_coding_t rival_of(const el_demand_t *demand)
+{
+    const uint16_t *q = demand->accept.q;
+    el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
+
+    return coding != EL_IDENTITY && q[coding] >= q[demand->difference] ? coding : EL_IDENTITY;
+}
+
+/*
+ * The difference, or the coding without a dictionary that the client likes as well, whichever is worth
+ * more. In a bypass a difference is light, or none at all.
+ */
+static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding_t coding)
+{
+    el_coding_t rival = rival_of(&body->facts->demand);
+    const el_moment_t *moment = &body->facts->moment;
+    el_choice_t ordinary = {.coding = EL_IDENTITY};
+    worth_t worth;
+    difference_t best;
+    el_cost_t cost;
+
+    if (rival != EL_IDENTITY) {
+        ordinary = choose_ordinary(body, rival);
+        if (moment->bypass && !moment->light) {
+            return ordinary;
+        }
+    }
+    worth = worth_for(body);
+    best = best_difference(body, worth);
+    if (rival != EL_IDENTITY && !moment->bypass) {
+        cost = el_costs_expect(ordinary.coding, &ordinary.setup, body->whole);
+        if (value_of(cost, worth) < value_of(best.cost, worth)
+            || (ordinary.bounded && cost.size < best.cost.size)) {
+            return ordinary;
+        }
+    }
+    return (el_choice_t){.coding = coding, .setup = best.setup};
+}
+
+el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding)
+{
+    return el_coding_is_difference(coding) ? choose_with_dictionary(body, coding)
+                                           : choose_ordinary(body, coding);
+}
+
+bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes)
+{
+    worth_t worth = worth_for(body);
+    el_cost_t made = {.size = (uint32_t)(nbytes * 10000 / body->facts->moment.size)};
+    el_coding_t coding = body->facts->demand.difference;
+
+    /* Where something else would be made in the end, what is there already will do. */
+    return el_choose(body, coding).coding == coding
+           && value_of(best_difference(body, worth).cost, worth) < value_of(made, worth);
+}
+
+bool el_choose_is_light(const el_policy_t *policy, const el_facts_t *facts)
+{
+    el_policy_t read = *policy;
+    el_choose_for_t body = {.policy = &read, .facts = facts, .whole = true};
+    el_cost_t cost;
+
+    el_policy_read_encoding(&read);
+    cost = best_difference(&body, (worth_t){.price = 0}).cost;
+    return cost.size < 10000
+           && cost.nsec <= SENDING * el_costs_slowness() * (10000 - cost.size) / 10000 * 1024;
+}
+
+/* Whether a setup is looked for with this body; `turn` counts how often one was. */
+static bool explores(uint32_t *turn)
+{
+    static _Atomic uint32_t bodies;
+    uint32_t number = atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) + 1;
+
+    *turn = number / EXPLORE_EVERY;
+    return number % EXPLORE_EVERY == 0;
+}
+
+el_choice_t el_choose_exploration(const el_choose_for_t *body, const el_choice_t *choice)
+{
+    el_choice_t exploration = {.coding = EL_IDENTITY, .setup = choice->setup};
+    el_ladder_key_t key = key_of(body, choice->set);
+    double kbytes = (double)key.length / 1024;
+    uint32_t turn, used;
+    el_rung_t rung;
+
+    if (!choice->by_costs || !el_costs_are_kept(&choice->setup) || !explores(&turn)) {
+        return exploration;
+    }
+    used = el_costs_expect(choice->coding, &choice->setup, true).nsec;
+    if (el_ladders_rare(&key, used, &rung)
+        && el_explore_is_due(turn, EXPLORE_EVERY * kbytes * used,
+                             EXPLORE_TIMES * kbytes * rung.cost.nsec)) {
+        exploration.coding = rung.coding;
+        exploration.setup.level = rung.level;
+    }
+    return exploration;
+}
+
+void el_choose_explore(const el_choice_t *exploration, const char *data, size_t nbytes)
+{
+    el_plan_t plan = el_engine_plan(exploration->coding, &exploration->setup, true);
+    el_measured_t measured = {.fresh = true};
+    uint64_t nsec = 0;
+
+    for (int i = 0; i < EXPLORE_TIMES && measured.fresh; i++) {
+        measured = el_encoder_try(&plan, data, nbytes);
+        nsec += measured.cpu_nsec;
+    }
+    if (measured.out > 0) {
+        el_costs_update(&plan, exploration->setup.level, &measured);
+    }
+    el_shared_count(EL_COUNT_EXPLORED, 1);
+    el_shared_count(EL_COUNT_EXPLORED_NSEC, nsec);
+}

@@ -1,0 +1,50 @@
+/*
+ * The choice of a setup: which coding of those that the client likes equally, and which level, at
+ * the controller's position or price. The ladder of several codings is ordered by what their setups
+ * cost on this site; a single coding, pinned levels and ElasticControl off need none. Where
+ * ElasticMaxTime would be exceeded, a lower setup is taken than the position says; never of levels
+ * that do not move.
+ *
+ * A difference has the levels of its coding without a dictionary, and is chosen where it is worth more
+ * than what else the client likes as well: its CPU time, and its bytes at the price that the ladder
+ * pays for them, or by its bytes alone where no level moves.
+ */
+#ifndef ELASTIC_RESPONSE_CHOOSE_H
+#define ELASTIC_RESPONSE_CHOOSE_H
+
+#include "httpd/response/response.h"
+
+/* What a choice is made for. */
+typedef struct {
+    const el_policy_t *policy;
+    const el_facts_t *facts;
+    bool whole; /* the body goes through the engine in one call */
+    el_turn_t turn;
+} el_choose_for_t;
+
+/*
+ * How the body is to be encoded for which `coding` was decided: in it, or in another that the
+ * client likes as well.
+ */
+el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding);
+
+/*
+ * Whether a difference of the body, whose length is known, is worth more than the `nbytes` of another
+ * encoding that is there already.
+ */
+bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes);
+
+/* Whether a difference takes no more CPU time than to send what it saves. */
+bool el_choose_is_light(const el_policy_t *policy, const el_facts_t *facts);
+
+/*
+ * Another setup to measure with a complete body that is encoded as `choice` says (elastic/explore.h):
+ * of the codings that the client likes equally and within the bounds that hold for the response.
+ * EL_IDENTITY: none is due.
+ */
+el_choice_t el_choose_exploration(const el_choose_for_t *body, const el_choice_t *choice);
+
+/* Encodes the body with that setup, and learns what that costs. */
+void el_choose_explore(const el_choice_t *exploration, const char *data, size_t nbytes);
+
+#endif

@@ -1,0 +1,345 @@
+#include "httpd/response/response.h"
+
+#include "httpd/response/connection.h"
+#include "httpd/response/fields.h"
+#include "httpd/store/store.h"
+
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_protocol.h"
+#include "http_ssl.h"
+#include "http_vhost.h"
+
+const el_response_t *el_response_find(const request_rec *r)
+{
+    return ap_get_module_config(r->request_config, el_record_of_requests());
+}
+
+el_response_t *el_response_of(request_rec *r)
+{
+    const module *record = el_record_of_requests();
+    el_response_t *response = ap_get_module_config(r->request_config, record);
+
+    if (!response) {
+        response = apr_pcalloc(r->pool, sizeof(*response));
+        ap_set_module_config(r->request_config, record, response);
+    }
+    return response;
+}
+
+void el_response_keep_accept(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+
+    if (!response->accept_kept) {
+        response->accept_line = apr_table_get(r->headers_in, "Accept-Encoding");
+        response->accept_kept = true;
+    }
+}
+
+const el_accept_t *el_response_accept(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+
+    if (!response->accept_parsed) {
+        const char *line;
+
+        el_response_keep_accept(r);
+        line = response->accept_line;
+        el_accept_parse(line, line ? strlen(line) : 0, &response->accept);
+        response->accept_parsed = true;
+    }
+    return &response->accept;
+}
+
+bool el_response_env_allows(request_rec *r, el_coding_t coding)
+{
+    const char *only_html;
+
+    if (apr_table_get(r->subprocess_env, "no-elastic")) {
+        return false;
+    }
+    switch (coding) {
+    case EL_GZIP:
+        if (apr_table_get(r->subprocess_env, "no-gzip")) {
+            return false;
+        }
+        only_html = apr_table_get(r->subprocess_env, "gzip-only-text/html");
+        return !only_html || strcmp(only_html, "1") != 0
+               || (r->content_type && strncmp(r->content_type, "text/html", 9) == 0);
+    case EL_BR:
+        return !apr_table_get(r->subprocess_env, "no-brotli");
+    default:
+        return true;
+    }
+}
+
+bool el_response_installed(request_rec *r)
+{
+    const el_response_t *response = el_response_of(r);
+
+    for (int i = 0; i < EL_RECORDS; i++) {
+        if (response->installed[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool el_response_may_run(request_rec *r, el_record_t record)
+{
+    const el_response_t *response = el_response_of(r);
+
+    return response->installed[record] || (response->harness && el_record_loaded(record));
+}
+
+bool el_response_encodable(request_rec *r)
+{
+    return el_response_installed(r) || el_response_of(r)->harness;
+}
+
+size_t el_response_env_filter(request_rec *r, el_coding_t *order, size_t count)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (el_response_env_allows(r, order[i])) {
+            order[left++] = order[i];
+        }
+    }
+    return left;
+}
+
+el_accept_t el_response_enabled(request_rec *r)
+{
+    const el_accept_t *accept = el_response_accept(r);
+    el_accept_t enabled = {{0}};
+    el_coding_t order[EL_CODINGS];
+
+    enabled.q[EL_IDENTITY] = accept->q[EL_IDENTITY];
+    for (int i = 0; i < EL_RECORDS; i++) {
+        el_record_t record = (el_record_t)i;
+        size_t count;
+
+        if (!el_response_may_run(r, record)) {
+            continue;
+        }
+        count = el_policy_codings(el_dir_of(r), record, order);
+        count = el_response_env_filter(r, order, count);
+        for (size_t k = 0; k < count; k++) {
+            enabled.q[order[k]] = accept->q[order[k]];
+        }
+    }
+    if (el_dictionaries_are_open() && el_response_may_run(r, EL_RECORD_ELASTIC)) {
+        enabled.q[EL_DCB] = accept->q[EL_DCB];
+        enabled.q[EL_DCZ] = accept->q[EL_DCZ];
+    }
+    return enabled;
+}
+
+bool el_response_has_range(const request_rec *r)
+{
+    const char *range = apr_table_get(r->headers_in, "Range");
+
+    /* httpd knows no other unit, and ignores what it does not know (RFC 9110 §14.2). */
+    range = range ? range : apr_table_get(r->headers_in, "Request-Range");
+    return range && strncasecmp(range, "bytes=", strlen("bytes=")) == 0;
+}
+
+bool el_response_dated_range(const request_rec *r)
+{
+    const char *if_range = apr_table_get(r->headers_in, "If-Range");
+
+    return if_range && *if_range != '"' && strncmp(if_range, "W/\"", 3) != 0;
+}
+
+bool el_response_void_range(const request_rec *r)
+{
+    const char *if_range = apr_table_get(r->headers_in, "If-Range");
+    const char *tag = el_field(r, "ETag");
+
+    if (!if_range || !el_response_has_range(r)) {
+        return false;
+    }
+    return *if_range != '"' || !tag || strcmp(if_range, tag) != 0;
+}
+
+void el_response_drop_range(request_rec *r)
+{
+    apr_table_unset(r->headers_in, "Range");
+    apr_table_unset(r->headers_in, "Request-Range");
+    apr_table_unset(r->headers_in, "If-Range");
+}
+
+el_control_state_t el_response_control(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+
+    if (!response->control_read) {
+        response->control = el_state_control(el_shared.state);
+        response->control_read = true;
+    }
+    return response->control;
+}
+
+/* The price is that of a client at the goal's rate: one that is twice as fast waits half as long. */
+el_turn_t el_response_turn(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+    const el_goal_t *goal = &el_shared.config.control.goal;
+    double rate;
+
+    if (!response->turn_taken) {
+        response->turn = el_shared_turn(el_response_control(r));
+        rate = response->turn.price >= 0 ? el_connection_rate(r, goal) : 0;
+        if (rate > 0) {
+            response->turn.price *= goal->rate / rate;
+        }
+        response->turn_taken = true;
+    }
+    return response->turn;
+}
+
+void el_response_forget_control(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+
+    response->control_read = response->turn_taken = false;
+}
+
+int el_response_note_credentials(request_rec *r)
+{
+    const char *cookie, *authorization;
+    el_response_t *response;
+
+    if (!el_store_is_open() && !el_dictionaries_are_open()) {
+        return DECLINED;
+    }
+    cookie = apr_table_get(r->headers_in, "Cookie");
+    authorization = apr_table_get(r->headers_in, "Authorization");
+    if (cookie || authorization) {
+        response = el_response_of(r);
+        response->cookie = cookie;
+        response->authorization = authorization;
+    }
+    return DECLINED;
+}
+
+/* The request that the client has sent, of which httpd may have made another internally. */
+static request_rec *sent(request_rec *r)
+{
+    while (r->prev) {
+        r = r->prev;
+    }
+    return r;
+}
+
+/*
+ * The record of the request as it came: post_read_request has not run for what it was redirected to.
+ * NULL where there is none.
+ */
+static const el_response_t *record_as_sent(request_rec *r)
+{
+    return el_response_find(sent(r));
+}
+
+bool el_response_sent_authorization(request_rec *r)
+{
+    const el_response_t *response = record_as_sent(r);
+
+    return apr_table_get(r->headers_in, "Authorization") || (response && response->authorization);
+}
+
+/* The client's certificate as PEM: its subject and serial number are anybody's to write. */
+static const char *certificate_of(request_rec *r)
+{
+    return ap_ssl_conn_is_ssl(r->connection)
+               ? ap_ssl_var_lookup(r->pool, r->server, r->connection, r, "SSL_CLIENT_CERT")
+               : NULL;
+}
+
+el_visitor_t el_response_visitor(request_rec *r)
+{
+    el_visitor_t visitor = {{
+        [EL_VISITOR_COOKIE] = apr_table_get(r->headers_in, "Cookie"),
+        [EL_VISITOR_AUTHORIZATION] = apr_table_get(r->headers_in, "Authorization"),
+        [EL_VISITOR_USER] = r->user,
+        [EL_VISITOR_AUTH_TYPE] = r->ap_auth_type,
+        [EL_VISITOR_CERTIFICATE] = certificate_of(r),
+    }};
+    const el_response_t *response = record_as_sent(r);
+
+    if (response) {
+        visitor.text[EL_VISITOR_SENT_COOKIE] = response->cookie;
+        visitor.text[EL_VISITOR_SENT_AUTHORIZATION] = response->authorization;
+    }
+    return visitor;
+}
+
+/* Also where a proxy in front has told httpd so: SetEnvIf X-Forwarded-Proto https HTTPS=on. */
+static bool is_https(request_rec *r)
+{
+    const char *told = apr_table_get(r->subprocess_env, "HTTPS");
+
+    return strcmp(ap_http_scheme(r), "https") == 0 || (told && strcasecmp(told, "on") == 0);
+}
+
+/* An address of the virtual host, or a name: httpd compares ports with each of the two. */
+static bool is_served(request_rec *r, const char *host)
+{
+    return ap_matches_request_vhost(r, host, r->connection->local_addr->port)
+           || ap_matches_request_vhost(r, host, r->server->port);
+}
+
+static bool comes_from_here(const request_rec *r)
+{
+    const char *ip = r->connection->client_ip;
+
+    return ip && (strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0
+                  || strncmp(ip, "::ffff:127.", 11) == 0);
+}
+
+static const char *origin_of(request_rec *r)
+{
+    bool https = is_https(r);
+    apr_port_t usual = https ? 443 : 80;
+    apr_port_t port = r->parsed_uri.port_str ? r->parsed_uri.port : usual;
+    const char *host = r->hostname, *origin;
+
+    if (!host || !*host
+        || (https ? !is_served(r, host) : !comes_from_here(r))) {
+        return NULL;
+    }
+    if (strchr(host, ':') && *host != '[') {
+        host = apr_pstrcat(r->pool, "[", host, "]", NULL);
+    }
+    origin = apr_pstrcat(r->pool, https ? "https://" : "http://", host, NULL);
+    if (port != usual) {
+        origin = apr_psprintf(r->pool, "%s:%u", origin, (unsigned)port);
+    }
+    return strlen(origin) < EL_ORIGIN_ROOM && el_dictionary_origin_secure(origin) ? origin : NULL;
+}
+
+const char *el_response_origin(request_rec *r)
+{
+    el_response_t *response = el_response_of(r);
+
+    if (!response->origin_known) {
+        response->origin = origin_of(sent(r));
+        response->origin_known = true;
+    }
+    return response->origin;
+}
+
+const char *el_response_target(request_rec *r)
+{
+    const char *target = sent(r)->unparsed_uri;
+
+    /* Of an absolute URL, as proxies get it. */
+    if (target && *target != '/') {
+        const char *host = strstr(target, "://");
+
+        target = host ? strchr(host + 3, '/') : NULL;
+    }
+    return target ? target : "/";
+}
