@@ -9,6 +9,7 @@
 #include "httpd/control/sampler.h"
 #include "httpd/control/timer.h"
 #include "httpd/dictionary/dictionaries.h"
+#include "httpd/files/precompressed.h"
 #include "httpd/filters/dictionary.h"
 #include "httpd/filters/explain.h"
 #include "httpd/filters/inflate_output.h"
@@ -17,7 +18,6 @@
 #include "httpd/response/output.h"
 #include "httpd/filters/padding.h"
 #include "httpd/filters/ranges.h"
-#include "httpd/filters/siblings.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
 #include "httpd/response/response.h"
@@ -185,7 +185,7 @@ static int handle(request_rec *r)
  * decides as late as mod_actions, at LAST, has been asked then, in whichever order modules are
  * loaded. "core.c" as a successor would not do: that name has a handler at REALLY_FIRST as well.
  */
-#define SIBLINGS (APR_HOOK_REALLY_LAST - 1)
+#define PRECOMPRESSED (APR_HOOK_REALLY_LAST - 1)
 
 /* Once for each configuration, however many records are loaded. */
 static void register_hooks(apr_pool_t *pconf)
@@ -211,7 +211,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
     ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_handler(el_siblings_handler, NULL, NULL, SIBLINGS);
+    ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
     el_insertion_register();
     el_input_register();
     el_not_modified_register();

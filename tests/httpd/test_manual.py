@@ -165,6 +165,15 @@ def test_the_layout_has_a_line_for_each_file():
     assert {file.stem for file in files} == named
 
 
+def test_the_functions_that_the_walk_names_exist():
+    text = (ROOT / "docs" / "internals" / "walk.md").read_text()
+    named = re.findall(r"`(\w+)\(\)`\s+\(`([\w/]+\.c)`", text)
+    assert len(named) > 15
+    for function, name in named:
+        path = ROOT / name if name.startswith("src/") else ROOT / "src" / "httpd" / name
+        assert re.search(rf"(?m)^\w[\w *]*\b{function}\(", path.read_text()), (function, name)
+
+
 def test_the_tests_that_the_page_on_threats_names_exist():
     text = (ROOT / "docs" / "internals" / "threats.md").read_text()
     named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", text)

@@ -23,7 +23,7 @@ void el_ranges_insert(request_rec *r)
     }
 }
 
-/* Whether a tag is a sibling's: it ends in the extension (see siblings.c). */
+/* Whether a tag is a precompressed file's: it ends in the extension (see precompressed.c). */
 static bool is_of_sibling(const el_etag_t *tag)
 {
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {

@@ -1,0 +1,614 @@
+#include "httpd/files/precompressed.h"
+
+#include "httpd/body/body.h"
+#include "httpd/response/chain.h"
+#include "httpd/response/choose.h"
+#include "httpd/response/difference.h"
+#include "httpd/response/facts.h"
+#include "httpd/response/fields.h"
+#include "httpd/response/response.h"
+#include "httpd/state/stats.h"
+
+#include "elastic/etag.h"
+#include "host/path.h"
+
+#include "apr_strings.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "util_filter.h"
+
+EL_USE_LOG;
+
+/*
+ * A precompressed file is read in pieces of this size, and most are sent in one call then, as those files are
+ * that httpd maps. In smaller pieces it takes more CPU than such a file: the figures are in
+ * docs/internals/engines.md.
+ */
+#define PIECE (128 * 1024)
+
+typedef struct {
+    el_coding_t coding;
+    const char *path;
+    const char *root; /* the folder that it must not leave; NULL: it lies beside its file */
+    apr_finfo_t finfo;
+    bool trusted; /* it, and a link that leads to it, may be sent in place of its file */
+    bool asked; /* is_allowed() has looked it up; then `allowed` is its answer */
+    bool allowed;
+    bool tagged; /* tag_of() has made `tag` */
+    const char *tag;
+} candidate_t;
+
+/* The smallest first; there are never more than there are codings. */
+typedef struct {
+    candidate_t file[EL_CODINGS];
+    size_t count;
+} candidates_t;
+
+static void insert_by_size(candidates_t *all, const candidate_t *candidate)
+{
+    size_t at = all->count++;
+
+    while (at > 0 && all->file[at - 1].finfo.size > candidate->finfo.size) {
+        all->file[at] = all->file[at - 1];
+        at--;
+    }
+    all->file[at] = *candidate;
+}
+
+/* Whether the environment allows the coding and the request accepts it. */
+static bool is_acceptable(request_rec *r, el_coding_t coding)
+{
+    return el_response_env_allows(r, coding)
+           && el_accept_choose(el_response_accept(r), &coding, 1) != EL_IDENTITY;
+}
+
+/*
+ * Whether a file, or a link, is root's or that of the owner of r's file. Others who may write into
+ * the folder, as by an upload, must not put a body in place of that file's.
+ */
+static bool is_trusted(const request_rec *r, const apr_finfo_t *finfo)
+{
+    const apr_uid_t root = 0;
+    apr_int32_t valid = finfo->valid & r->finfo.valid;
+
+    return valid & APR_FINFO_USER && (finfo->user == root || finfo->user == r->finfo.user);
+}
+
+/*
+ * What is known of the file at the candidate's path. Below ElasticPrecompressedRoot, whoever may
+ * write there is trusted. Elsewhere a link must be, too: what it leads to was not made to be sent
+ * here.
+ */
+static apr_status_t look(request_rec *r, candidate_t *candidate)
+{
+    apr_int32_t not_followed = candidate->root ? 0 : APR_FINFO_LINK;
+    apr_status_t found = apr_stat(&candidate->finfo, candidate->path, APR_FINFO_NORM | not_followed,
+                                  r->pool);
+
+    candidate->trusted = candidate->root || is_trusted(r, &candidate->finfo);
+    if (found == APR_SUCCESS && candidate->finfo.filetype == APR_LNK) {
+        found = apr_stat(&candidate->finfo, candidate->path, APR_FINFO_NORM, r->pool);
+        candidate->trusted = candidate->trusted && is_trusted(r, &candidate->finfo);
+    }
+    return found;
+}
+
+/* What keeps the file at the candidate's path from being one; EL_SIBLING_FAULTS_COUNT: nothing. */
+static el_sibling_fault_t fault_of(const request_rec *r, const candidate_t *candidate,
+                                   apr_status_t found)
+{
+    if (found != APR_SUCCESS) {
+        return EL_SIBLING_UNREADABLE;
+    }
+    if (candidate->finfo.filetype != APR_REG) {
+        return EL_SIBLING_IRREGULAR;
+    }
+    if (!candidate->trusted) {
+        return EL_SIBLING_OWNER;
+    }
+    return candidate->finfo.mtime < r->finfo.mtime ? EL_SIBLING_OUTDATED : EL_SIBLING_FAULTS_COUNT;
+}
+
+/* Looks at what lies at the candidate's path; with `wanted`, a fault of it is counted. */
+static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
+{
+    apr_status_t found = look(r, candidate);
+    el_sibling_fault_t fault = fault_of(r, candidate, found);
+
+    if (APR_STATUS_IS_ENOENT(found) || fault == EL_SIBLING_FAULTS_COUNT) {
+        return found == APR_SUCCESS;
+    }
+    if (wanted) {
+        el_stats_sibling_fault(r, fault, candidate->path);
+    }
+    return false;
+}
+
+/*
+ * What of `path` comes behind the folder `base`, from the slash on; NULL where it is not below it.
+ */
+static const char *behind(const char *base, const char *path)
+{
+    size_t len = base ? strlen(base) : 0;
+
+    while (len > 0 && base[len - 1] == '/') {
+        len--;
+    }
+    return base && strncmp(path, base, len) == 0 && path[len] == '/' ? path + len : NULL;
+}
+
+/*
+ * The folder that a server's documents lie in, where the root was set for them: one that a virtual
+ * host inherits holds the files of other documents, unless a <Directory> says which.
+ */
+static const char *documents(request_rec *r, const el_siblings_root_t *root)
+{
+    const core_server_config *core = ap_get_core_module_config(root->server->module_config);
+    const char *folder = ap_document_root(r);
+
+    return root->section || strcmp(folder, core->ap_document_root) == 0 ? folder : NULL;
+}
+
+/*
+ * The path to which the extensions of r's precompressed files are added; NULL where there can be none. The
+ * outer one of <Directory> and DocumentRoot is what the root mirrors, so that no two files share a
+ * path in it.
+ */
+static const char *stem_of(request_rec *r, const el_siblings_root_t *root)
+{
+    const char *in_section, *in_documents, *relative;
+
+    if (!root) {
+        return r->filename;
+    }
+    in_section = behind(root->section, r->filename);
+    in_documents = behind(documents(r, root), r->filename);
+    relative = in_section;
+    if (in_documents && (!relative || in_documents < relative)) {
+        relative = in_documents;
+    }
+    return relative ? apr_pstrcat(r->pool, root->folder, relative, NULL) : NULL;
+}
+
+/*
+ * The precompressed files in codings that are acceptable, or in those that are not: regular files, not older
+ * than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of two as
+ * small, br comes before zstd and gzip.
+ */
+static candidates_t find_all(request_rec *r, bool acceptable)
+{
+    static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
+    const el_siblings_root_t *root = el_dir_of(r)->siblings_root;
+    const char *stem = stem_of(r, root);
+    candidates_t all = {.count = 0};
+
+    for (size_t i = 0; stem && i < sizeof(order) / sizeof(order[0]); i++) {
+        candidate_t candidate = {.coding = order[i], .root = root ? root->folder : NULL};
+
+        if (is_acceptable(r, order[i]) != acceptable) {
+            continue;
+        }
+        candidate.path = apr_pstrcat(r->pool, stem, el_coding_info(order[i])->extension, NULL);
+        if (is_usable(r, &candidate, acceptable)) {
+            insert_by_size(&all, &candidate);
+        }
+    }
+    return all;
+}
+
+/*
+ * Whether the handler that the configuration names for the candidate leaves it to httpd's own, as
+ * that of r's file did. Without a name, ap_invoke_handler() takes the media type for one.
+ */
+static bool has_plain_handler(const request_rec *lookup, const request_rec *r)
+{
+    return !lookup->handler || strcmp(lookup->handler, "default-handler") == 0
+           || (r->handler && strcmp(lookup->handler, r->handler) == 0);
+}
+
+/* What httpd makes of a request for the candidate. */
+typedef enum {
+    SERVED,
+    REFUSED,
+    NOWHERE /* nothing is there by that name, and no rule is about it */
+} verdict_t;
+
+/*
+ * Ends the subrequest. `path` is what it should lead to; where its files lie elsewhere, none need
+ * be there.
+ */
+static verdict_t judge(request_rec *lookup, const request_rec *r, const char *path, bool elsewhere)
+{
+    apr_filetype_e type = lookup->finfo.filetype;
+    verdict_t verdict = REFUSED;
+
+    if (lookup->status == HTTP_OK && lookup->filename && has_plain_handler(lookup, r)
+        && lookup->proxyreq == PROXYREQ_NONE) {
+        if (strcmp(lookup->filename, path) == 0) {
+            verdict = type == APR_REG || (elsewhere && type == APR_NOFILE) ? SERVED : REFUSED;
+        } else if (type == APR_NOFILE) {
+            verdict = NOWHERE;
+        }
+    }
+    ap_destroy_sub_req(lookup);
+    return verdict;
+}
+
+/*
+ * Whether r's URL ends in the name of its file, as that of a file which no rule gave another one.
+ */
+static bool is_named_by_url(const request_rec *r)
+{
+    const char *in_url = strrchr(r->uri, '/');
+    const char *in_path = strrchr(r->filename, '/');
+
+    return in_url && in_path && strcmp(in_url, in_path) == 0;
+}
+
+/*
+ * Only a URL passes the rules that are about URLs (mod_rewrite's, mod_proxy's and mod_alias's
+ * outside of directories). Where a rule has led r's URL to its file, the same with the extension
+ * may lead nowhere: then the file is looked up by its path. Those rules are about the candidate's
+ * place beside its file; a place elsewhere has its own.
+ */
+static verdict_t look_up(request_rec *r, const candidate_t *candidate)
+{
+    const char *extension = el_coding_info(candidate->coding)->extension;
+    const char *beside = apr_pstrcat(r->pool, r->filename, extension, NULL);
+    bool elsewhere = candidate->root != NULL;
+    verdict_t verdict = NOWHERE;
+
+    if (is_named_by_url(r)) {
+        const char *url = ap_escape_uri(r->pool, apr_pstrcat(r->pool, r->uri, extension, NULL));
+
+        verdict = judge(ap_sub_req_lookup_uri(url, r, NULL), r, beside, elsewhere);
+    }
+    if (verdict == NOWHERE) {
+        verdict = judge(ap_sub_req_lookup_file(beside, r, NULL), r, beside, elsewhere);
+    }
+    if (verdict == SERVED && elsewhere) {
+        verdict = judge(ap_sub_req_lookup_file(candidate->path, r, NULL), r, candidate->path, false);
+    }
+    return verdict;
+}
+
+/*
+ * Whether the same client could ask for the candidate itself, beside its file, and would get its bytes:
+ * access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot, those
+ * of its place hold as well, and no link leads out of that folder. It is looked up once, however
+ * often this is asked.
+ */
+static bool is_allowed(request_rec *r, candidate_t *candidate)
+{
+    if (candidate->asked) {
+        return candidate->allowed;
+    }
+    candidate->asked = true;
+    if (look_up(r, candidate) != SERVED) {
+        el_stats_sibling_fault(r, EL_SIBLING_DENIED, candidate->path);
+    } else if (candidate->root && !el_path_within(candidate->path, candidate->root)) {
+        el_stats_sibling_fault(r, EL_SIBLING_OUTSIDE, candidate->path);
+    } else {
+        candidate->allowed = true;
+    }
+    return candidate->allowed;
+}
+
+/* httpd's tag of the candidate, which reads the file's name and what is known of it from `r`. */
+static const char *tag_of_file(request_rec *r, const candidate_t *candidate)
+{
+    apr_finfo_t finfo = r->finfo;
+    char *filename = r->filename;
+    const char *tag;
+
+    r->finfo = candidate->finfo;
+    r->filename = apr_pstrdup(r->pool, candidate->path);
+    tag = ap_make_etag(r, 0);
+    r->finfo = finfo;
+    r->filename = filename;
+    return strncmp(tag, "W/", 2) == 0 ? tag + 2 : tag;
+}
+
+/*
+ * The precompressed file's own tag, strong: the bytes lie on disk. It is httpd's tag of that file, by
+ * FileETag, with the extension inside, so that two files of one size and time differ. NULL where
+ * FileETag makes none.
+ */
+static const char *tag_of(request_rec *r, candidate_t *candidate)
+{
+    if (!candidate->tagged) {
+        const char *tag = tag_of_file(r, candidate);
+        size_t len = strlen(tag);
+
+        if (len >= 2 && tag[0] == '"' && tag[len - 1] == '"') {
+            candidate->tag = apr_psprintf(r->pool, "%.*s%s\"", (int)len - 1, tag,
+                                        el_coding_info(candidate->coding)->extension);
+        }
+        candidate->tagged = true;
+    }
+    return candidate->tag;
+}
+
+/* Whether the request is for a static file whose bytes go out as they lie there. */
+static bool is_plain_file(request_rec *r)
+{
+    return !r->main && r->method_number == M_GET && r->finfo.filetype == APR_REG
+           && !(r->path_info && *r->path_info) && !el_fields_encoded(r)
+           && !el_chain_changes_body(r);
+}
+
+/* The best by q, then by size; NULL where none may be served. */
+static candidate_t *best_of(request_rec *r, candidates_t *all)
+{
+    candidate_t *left[EL_CODINGS];
+    size_t count;
+
+    for (count = 0; count < all->count; count++) {
+        left[count] = &all->file[count];
+    }
+    while (count > 0) {
+        el_coding_t order[EL_CODINGS], best;
+        size_t at = 0;
+
+        for (size_t i = 0; i < count; i++) {
+            order[i] = left[i]->coding;
+        }
+        best = el_accept_choose(el_response_accept(r), order, count);
+        while (left[at]->coding != best) {
+            at++;
+        }
+        if (is_allowed(r, left[at])) {
+            return left[at];
+        }
+        count--;
+        memmove(&left[at], &left[at + 1], (count - at) * sizeof(left[0]));
+    }
+    return NULL;
+}
+
+/* The candidate, if any, that If-Range names by its strong tag (RFC 9110 §13.1.5). */
+static candidate_t *named_by_range(request_rec *r, candidates_t *all)
+{
+    const char *if_range = apr_table_get(r->headers_in, "If-Range");
+
+    for (size_t i = 0; if_range && i < all->count; i++) {
+        const char *tag = tag_of(r, &all->file[i]);
+
+        if (tag && strcmp(if_range, tag) == 0 && is_allowed(r, &all->file[i])) {
+            return &all->file[i];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * The tag in If-None-Match of any representation that is current: an eligible candidate, the
+ * identity, or one of its dynamic codings. NULL where there is none.
+ */
+static const char *current_tag(request_rec *r, candidates_t *all)
+{
+    const char *sent = el_response_of(r)->if_none_match;
+    const char *list = sent ? sent : apr_table_get(r->headers_in, "If-None-Match");
+    el_accept_t accept = el_response_enabled(r);
+    el_etag_t named;
+
+    if (!list) {
+        return NULL;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        const char *cursor = list;
+        const char *tag = tag_of(r, &all->file[i]);
+
+        while (tag && el_etag_next(&cursor, &named)) {
+            if (el_etag_same(&named, tag) && is_allowed(r, &all->file[i])) {
+                return tag;
+            }
+        }
+    }
+    if (!el_etag_named(list, ap_make_etag(r, 0), &accept, &named)) {
+        return NULL;
+    }
+    return apr_pstrmemdup(r->pool, named.text, named.len);
+}
+
+static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
+{
+    apr_status_t rv;
+
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+    rv = ap_pass_brigade(r->output_filters, bb);
+    if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted) {
+        return OK;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "elastic: a sibling of %s was not sent whole",
+                  r->filename);
+    return AP_FILTER_ERROR;
+}
+
+/* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */
+static int send_not_modified(request_rec *r, const char *tag)
+{
+    el_response_of(r)->claimed = true;
+    if (tag) {
+        apr_table_setn(r->headers_out, "ETag", tag);
+    }
+    el_fields_unset_coding(r);
+    r->status = HTTP_NOT_MODIFIED;
+    el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = r->status,
+                                                            .enabled = true}));
+    return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
+}
+
+/*
+ * Whether the file that was opened is the one that was judged: a rename may have come in between.
+ */
+static bool is_same_file(apr_file_t *file, const candidate_t *candidate)
+{
+    apr_finfo_t opened;
+
+    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
+           && opened.device == candidate->finfo.device && opened.inode == candidate->finfo.inode
+           && opened.user == candidate->finfo.user && opened.size == candidate->finfo.size
+           && opened.mtime == candidate->finfo.mtime;
+}
+
+/* NULL where it cannot be opened, or is another file by now. */
+static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_READ | APR_BINARY;
+    apr_file_t *file;
+
+#if APR_HAS_SENDFILE
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
+        flags |= APR_SENDFILE_ENABLED;
+    }
+#endif
+    if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
+        file = NULL;
+    } else if (!is_same_file(file, candidate)) {
+        apr_file_close(file);
+        file = NULL;
+    }
+    if (!file) {
+        el_stats_sibling_fault(r, EL_SIBLING_UNREADABLE, candidate->path);
+    }
+    return file;
+}
+
+static int send_file(request_rec *r, candidate_t *candidate)
+{
+    const char *tag = tag_of(r, candidate);
+    apr_bucket_brigade *bb;
+    apr_file_t *file;
+    int status;
+
+    status = ap_discard_request_body(r);
+    if (status != OK) {
+        return status;
+    }
+    file = open_file(r, candidate);
+    if (!file) {
+        return DECLINED;
+    }
+    el_fields_set_coding(r, candidate->coding, EL_ETAG_REMOVE);
+    if (tag) {
+        apr_table_setn(r->headers_out, "ETag", tag);
+    }
+    ap_update_mtime(r, candidate->finfo.mtime);
+    ap_set_last_modified(r);
+    ap_set_accept_ranges(r);
+    ap_set_content_length(r, candidate->finfo.size);
+    status = ap_meets_conditions(r);
+    if (status == HTTP_NOT_MODIFIED) {
+        apr_file_close(file);
+        return send_not_modified(r, NULL);
+    }
+    if (status != OK) {
+        return status;
+    }
+    el_response_of(r)->claimed = true;
+    el_stats_precompressed(r, candidate->coding, (uint64_t)r->finfo.size,
+                             (uint64_t)candidate->finfo.size);
+    bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    el_body_read_in_pieces(apr_brigade_insert_file(bb, file, 0, candidate->finfo.size, r->pool),
+                           PIECE);
+    return send_brigade(r, bb);
+}
+
+/* The file that answers the request, or NULL: identity does. */
+static candidate_t *choose(request_rec *r, candidates_t *all)
+{
+    if (el_response_has_range(r)) {
+        return named_by_range(r, all);
+    }
+    return best_of(r, all);
+}
+
+/*
+ * Whether If-None-Match may answer for the whole request: not in an error document, and not where a
+ * condition stands that comes before it (RFC 9110 §13.2.2).
+ */
+static bool may_be_not_modified(const request_rec *r)
+{
+    return r->status == HTTP_OK && !r->no_local_copy && !apr_table_get(r->headers_in, "If-Match")
+           && !apr_table_get(r->headers_in, "If-Unmodified-Since");
+}
+
+/* If-Match is the identity's to judge, unless it names the candidate. */
+static bool may_match(request_rec *r, candidate_t *candidate)
+{
+    const char *list = apr_table_get(r->headers_in, "If-Match");
+    const char *tag = list ? tag_of(r, candidate) : NULL;
+    el_etag_t named;
+
+    while (list && *list != '*' && el_etag_next(&list, &named)) {
+        if (tag && !named.weak && el_etag_same(&named, tag)) {
+            return true;
+        }
+    }
+    return !list || *list == '*';
+}
+
+/*
+ * Whether the client has a dictionary, likes what differs from it as well as the candidate, and that is
+ * worth more. It seldom is where the CPU is busy: a precompressed file takes none.
+ */
+static bool prefers_difference(request_rec *r, const candidate_t *candidate)
+{
+    const el_accept_t *accept = el_response_accept(r);
+    const el_difference_t *difference = el_difference_ahead(r);
+    el_policy_t policy;
+    el_facts_t facts;
+
+    if (difference->coding == EL_IDENTITY || el_response_has_range(r)
+        || accept->q[difference->coding] < accept->q[candidate->coding]) {
+        return false;
+    }
+    policy = el_policy_of(r, EL_RECORD_ELASTIC);
+    el_policy_read_encoding(&policy);
+    facts = el_facts_ahead(r, &policy);
+    facts.moment.size = (uint64_t)r->finfo.size;
+    facts.moment.size_known = true;
+    return facts.demand.difference != EL_IDENTITY && facts.moment.size > 0
+           && el_choose_beats(&(el_choose_for_t){&policy, &facts, true, el_response_turn(r)},
+                              (uint64_t)candidate->finfo.size);
+}
+
+EL_RARE static int offer(request_rec *r)
+{
+    candidates_t all = find_all(r, true);
+    candidate_t *candidate;
+    const char *tag;
+
+    /* One that is of no use to this client is looked for only where it makes a difference: Vary. */
+    if (all.count == 0 && find_all(r, false).count == 0) {
+        return DECLINED;
+    }
+    el_difference_add_vary(r);
+    if (el_response_dated_range(r)) {
+        el_response_drop_range(r);
+    }
+    if (all.count == 0) {
+        return DECLINED;
+    }
+    tag = may_be_not_modified(r) ? current_tag(r, &all) : NULL;
+    if (tag) {
+        return send_not_modified(r, tag);
+    }
+    candidate = choose(r, &all);
+    if (!candidate || !may_match(r, candidate) || prefers_difference(r, candidate)) {
+        return DECLINED;
+    }
+    return send_file(r, candidate);
+}
+
+int el_precompressed_handler(request_rec *r)
+{
+    bool asked = atomic_load_explicit(&el_settings_precompressed, memory_order_relaxed)
+                 && el_dir_precompressed(el_dir_of(r)) && !r->main;
+
+    return asked && is_plain_file(r) ? offer(r) : DECLINED;
+}
