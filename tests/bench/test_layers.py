@@ -66,6 +66,9 @@ PLANTED = {
     "a declaration of what no file defines": (
         [("include/elastic/packet.h", "int el_packet_lost(void);\n")],
         "packet.h declares el_packet_lost, which no file defines"),
+    "more than the budget allows": (
+        [("src/core/etag.c", "\n" * 50000)],
+        "lines: scripts/lib/budget allows"),
     "a folder that is in no layer": (
         [("src/httpd/elsewhere/elsewhere.c", "int el_elsewhere;\n")],
         "src/httpd/elsewhere/elsewhere is in no layer"),

@@ -2,7 +2,7 @@
 
 #include "httpd/base/records.h"
 #include "httpd/config/policy.h"
-#include "httpd/filters/input.h"
+#include "httpd/request/input.h"
 #include "httpd/response/chain.h"
 #include "httpd/state/shared.h"
 #include "httpd/state/vhosts.h"

@@ -301,6 +301,24 @@ void el_body_release(el_whole_t *whole)
     whole->buffer = NULL;
 }
 
+void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb)
+{
+    const char *data = (const char *)*block;
+    apr_bucket *bucket = NULL;
+
+    if (nbytes == 0) {
+        return;
+    }
+    if (nbytes < EL_BODY_BLOCK / 4) {
+        bucket = apr_bucket_heap_create(data, nbytes, NULL, bb->bucket_alloc);
+    }
+    if (!bucket) {
+        bucket = apr_bucket_heap_create(data, nbytes, apr_bucket_free, bb->bucket_alloc);
+        *block = NULL;
+    }
+    APR_BRIGADE_INSERT_TAIL(bb, bucket);
+}
+
 /* Reads a bucket of unknown length, which then has one. */
 static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
 {

@@ -37,6 +37,19 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
  */
 apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room);
 
+/*
+ * Bytes of a block of output: what httpd's own buckets hold, so that the allocator's 8 KB blocks are
+ * reused and a slow client pins no more than it would without us.
+ */
+#define EL_BODY_BLOCK APR_BUCKET_BUFF_SIZE
+
+/*
+ * Appends the first `nbytes` of a block of apr_bucket_alloc(). A bucket of its own takes the block,
+ * which is NULL then; but for a few bytes, of which a client that is slow to read would pin a block
+ * each: these are copied where there is memory for it.
+ */
+void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb);
+
 /* Deletes the data of a brigade; metadata buckets stay. */
 void el_body_drop(apr_bucket_brigade *bb);
 

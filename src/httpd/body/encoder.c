@@ -1,5 +1,6 @@
 #include "httpd/body/encoder.h"
 
+#include "httpd/body/body.h"
 #include "httpd/state/holders.h"
 
 #include "engines/budget.h"
@@ -7,12 +8,6 @@
 #include "engines/plan.h"
 #include "engines/pool.h"
 #include "host/clock.h"
-
-/*
- * A bucket's size: what httpd's own buckets hold, so that the allocator's 8 KB blocks are reused
- * and a slow client pins no more than it would without us.
- */
-#define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
 void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
                      const request_rec *r)
@@ -46,7 +41,7 @@ static void ship_whole(el_encoder_t *encoder, const output_t *output)
     size_t before = (size_t)(output->data - (const uint8_t *)output->buffer);
     apr_bucket *bucket = NULL;
 
-    if (output->nbytes <= BLOCK_SIZE) {
+    if (output->nbytes <= EL_BODY_BLOCK) {
         bucket = apr_bucket_heap_create((const char *)output->data, output->nbytes, NULL, alloc);
     }
     if (bucket) {
@@ -67,7 +62,7 @@ static void ship_whole(el_encoder_t *encoder, const output_t *output)
  */
 static uint8_t *fit_buffer(uint8_t *buffer, size_t room, size_t nbytes)
 {
-    bool half = nbytes > BLOCK_SIZE && nbytes <= room / 2;
+    bool half = nbytes > EL_BODY_BLOCK && nbytes <= room / 2;
     size_t held;
     uint8_t *smaller = half ? el_pool_buffer_acquire(nbytes, &held) : NULL;
 
@@ -197,44 +192,24 @@ void el_encoder_close(el_encoder_t *encoder)
     }
 }
 
-/*
- * The block becomes a bucket that owns it, without a copy; but for a few bytes of a flush, of which
- * a client that is slow to read would otherwise pin a block each, where there is memory to copy them.
- */
-static void ship_block(el_encoder_t *encoder)
-{
-    apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
-    const char *data = (const char *)encoder->block;
-    apr_bucket *bucket = NULL;
-
-    if (encoder->used < BLOCK_SIZE / 4) {
-        bucket = apr_bucket_heap_create(data, encoder->used, NULL, alloc);
-    }
-    if (!bucket) {
-        bucket = apr_bucket_heap_create(data, encoder->used, apr_bucket_free, alloc);
-        encoder->block = NULL;
-    }
-    APR_BRIGADE_INSERT_TAIL(encoder->brigade, bucket);
-    encoder->meter.used.out += encoder->used;
-    encoder->used = 0;
-}
-
 static el_step_t step(el_encoder_t *encoder, el_op_t op, el_span_t *span)
 {
     el_step_t result;
 
     if (!encoder->block) {
-        encoder->block = apr_bucket_alloc(BLOCK_SIZE, encoder->brigade->bucket_alloc);
+        encoder->block = apr_bucket_alloc(EL_BODY_BLOCK, encoder->brigade->bucket_alloc);
         if (!encoder->block) {
             return EL_STEP_ERROR;
         }
     }
     span->out = encoder->block + encoder->used;
-    span->out_nbytes_avail = BLOCK_SIZE - encoder->used;
+    span->out_nbytes_avail = EL_BODY_BLOCK - encoder->used;
     result = encoder->context->engine->step(encoder->context, op, span);
-    encoder->used = BLOCK_SIZE - span->out_nbytes_avail;
-    if (encoder->used == BLOCK_SIZE || (encoder->used > 0 && op != EL_RUN)) {
-        ship_block(encoder);
+    encoder->used = EL_BODY_BLOCK - span->out_nbytes_avail;
+    if (encoder->used == EL_BODY_BLOCK || (encoder->used > 0 && op != EL_RUN)) {
+        el_body_append_block(&encoder->block, encoder->used, encoder->brigade);
+        encoder->meter.used.out += encoder->used;
+        encoder->used = 0;
     }
     return result;
 }

@@ -1,10 +1,10 @@
-#include "httpd/filters/inflate_output.h"
+#include "httpd/request/inflate_output.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
-#include "httpd/body/inflate.h"
 #include "httpd/config/stock.h"
 #include "httpd/body/stream.h"
+#include "httpd/request/decode.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
 

@@ -2,8 +2,8 @@
  * A chain of decoders, the outermost coding first, that writes buckets and keeps to the limits:
  * encoded bytes in, a brigade out. It belongs to one body.
  */
-#ifndef ELASTIC_BODY_INFLATE_H
-#define ELASTIC_BODY_INFLATE_H
+#ifndef ELASTIC_REQUEST_DECODE_H
+#define ELASTIC_REQUEST_DECODE_H
 
 #include "httpd/config/stock.h"
 

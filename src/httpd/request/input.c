@@ -1,10 +1,9 @@
-#include "httpd/filters/input.h"
+#include "httpd/request/input.h"
 
 #include "httpd/base/filter_names.h"
-#include "httpd/body/inflate.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
-#include "httpd/filters/proxied.h"
+#include "httpd/request/decode.h"
 #include "httpd/response/fields.h"
 
 #include "engines/engines.h"
@@ -32,6 +31,57 @@ typedef struct {
 
 static ap_filter_rec_t *inflate_rec;
 static ap_filter_rec_t *deflate_rec; /* NULL where DEFLATE is not ours */
+
+/* The URL that mod_proxy sends the request to; "" where it does not. */
+static const char *target_of(const request_rec *r)
+{
+    const char *name = r->proxyreq ? r->filename : r->handler, *origin;
+
+    if (!name || strncmp(name, "proxy:", strlen("proxy:")) != 0) {
+        return "";
+    }
+    name += strlen("proxy:");
+    /* mod_proxy writes the path of a socket before the URL. */
+    origin = strncasecmp(name, "unix:", strlen("unix:")) == 0 ? strchr(name, '|') : NULL;
+    return origin ? origin + 1 : name;
+}
+
+/* By the scheme alone: clients choose what comes behind the origin's own part of the URL. */
+static bool is_sent_by(const request_rec *r, const char *scheme)
+{
+    return strncasecmp(target_of(r), scheme, strlen(scheme)) == 0;
+}
+
+/*
+ * Whether the body has to go as it came: SCGI and uWSGI have none without a length, which is not
+ * known before all of it is decoded, and their handlers refuse chunks.
+ */
+static bool needs_length(const request_rec *r)
+{
+    return is_sent_by(r, "scgi:") || is_sent_by(r, "uwsgi:");
+}
+
+/*
+ * Has a handler of mod_proxy find out the decoded body's length: where the client told the encoded
+ * one's (`had_length`), for origins that know no chunks; and always for FastCGI, which a balancer may
+ * lead to, and whose programs take a body without a length for an empty one.
+ */
+static void want_length(request_rec *r, bool had_length)
+{
+    if (*target_of(r) && (had_length || is_sent_by(r, "fcgi:") || is_sent_by(r, "balancer:"))
+        && !apr_table_get(r->subprocess_env, "proxy-sendchunks")
+        && !apr_table_get(r->subprocess_env, "proxy-sendchunked")) {
+        apr_table_setn(r->subprocess_env, "proxy-sendcl", "1");
+    }
+}
+
+/* Whether it reads all of the body before it sends any, which then lies on the disk. */
+static bool is_spooled(const request_rec *r)
+{
+    return *target_of(r)
+           && (apr_table_get(r->subprocess_env, "proxy-sendcl")
+               || apr_table_get(r->subprocess_env, "force-proxy-request-1.0"));
+}
 
 /* RFC 9110 §15.5.16: the answer says which codings would do (§12.5.3). */
 static int unsupported(request_rec *r)
@@ -153,8 +203,8 @@ static void edit_once(request_rec *r, in_t *in)
         return;
     }
     in->edited = true;
-    el_proxied_want_length(r, apr_table_get(fields, "Content-Length") != NULL);
-    if (el_proxied_is_spooled(r)) {
+    want_length(r, apr_table_get(fields, "Content-Length") != NULL);
+    if (is_spooled(r)) {
         el_limits_spool(&in->inflate.limits, r);
     }
     el_fields_unset_lengths(fields);
@@ -440,7 +490,7 @@ EL_RARE static int prepare(request_rec *r, const char *list)
         || !ap_request_has_body(r)) {
         return OK;
     }
-    if (el_proxied_needs_length(r)) {
+    if (needs_length(r)) {
         for (; f && f->frec == deflate_rec; f = find_deflate(r)) {
             ap_remove_input_filter(f);
         }

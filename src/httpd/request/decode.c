@@ -1,12 +1,11 @@
-#include "httpd/body/inflate.h"
+#include "httpd/request/decode.h"
+
+#include "httpd/body/body.h"
 
 #include "elastic/encoding.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"
-
-/* A bucket's size: what httpd's own buckets hold, so that the allocator's blocks are reused. */
-#define BLOCK_SIZE APR_BUCKET_BUFF_SIZE
 
 /*
  * The ratio is looked at each time that so many bytes were decoded, and at the end: mod_deflate
@@ -66,7 +65,7 @@ bool el_inflate_open(el_inflate_t *inflate, const el_coding_t *codings, size_t c
             close_layers(inflate);
             return false;
         }
-        layer->between = inflate->count > 0 ? apr_palloc(r->pool, BLOCK_SIZE) : NULL;
+        layer->between = inflate->count > 0 ? apr_palloc(r->pool, EL_BODY_BLOCK) : NULL;
     }
     apr_pool_cleanup_register(r->pool, inflate, close_layers, apr_pool_cleanup_null);
     return true;
@@ -144,12 +143,12 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
             return EL_DECODE_DAMAGED;
         }
         outer.out = layer->between;
-        outer.out_nbytes_avail = BLOCK_SIZE;
+        outer.out_nbytes_avail = EL_BODY_BLOCK;
         result = run(inflate, i - 1, &outer);
         span->in = outer.in;
         span->in_nbytes = outer.in_nbytes;
         layer->at = 0;
-        layer->filled = BLOCK_SIZE - outer.out_nbytes_avail;
+        layer->filled = EL_BODY_BLOCK - outer.out_nbytes_avail;
         layer->nbytes += layer->filled;
         if (is_layer_over_ratio(inflate, layer)) {
             return EL_DECODE_FULL;
@@ -161,28 +160,6 @@ static el_decode_t run(el_inflate_t *inflate, size_t i, el_span_t *span)
             return result == EL_DECODE_ENDED && !layer->ended ? EL_DECODE_DAMAGED : result;
         }
     }
-}
-
-/*
- * The block becomes a bucket that owns it, without a copy; but for a few bytes, of which a body
- * that trickles in would otherwise pin a block each, where there is memory to copy them.
- */
-static void ship_block(el_inflate_t *inflate, size_t used, apr_bucket_brigade *bb)
-{
-    const char *data = (const char *)inflate->block;
-    apr_bucket *bucket = NULL;
-
-    if (used == 0) {
-        return;
-    }
-    if (used < BLOCK_SIZE / 4) {
-        bucket = apr_bucket_heap_create(data, used, NULL, inflate->alloc);
-    }
-    if (!bucket) {
-        bucket = apr_bucket_heap_create(data, used, apr_bucket_free, inflate->alloc);
-        inflate->block = NULL;
-    }
-    APR_BRIGADE_INSERT_TAIL(bb, bucket);
 }
 
 /* How much of `room` may be written at once: no further than to where a limit is looked at. */
@@ -245,7 +222,7 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
 static el_inflated_t fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
                                 uint64_t room, size_t *used)
 {
-    size_t most = stride(inflate, room < BLOCK_SIZE - *used ? room : BLOCK_SIZE - *used), wrote;
+    size_t most = stride(inflate, room < EL_BODY_BLOCK - *used ? room : EL_BODY_BLOCK - *used), wrote;
     el_span_t span = {
         .in = (const uint8_t *)*data,
         .in_nbytes = *len,
@@ -271,7 +248,7 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
         uint64_t before = inflate->out;
 
         if (!inflate->block) {
-            inflate->block = apr_bucket_alloc(BLOCK_SIZE, inflate->alloc);
+            inflate->block = apr_bucket_alloc(EL_BODY_BLOCK, inflate->alloc);
         }
         if (!inflate->block) {
             inflate->last = EL_INFLATE_NO_MEMORY;
@@ -279,8 +256,8 @@ el_inflated_t el_inflate_put(el_inflate_t *inflate, const char **data, apr_size_
         }
         inflate->last = fill_block(inflate, data, len, room, &used);
         room -= inflate->out - before;
-        if (used == BLOCK_SIZE || room == 0 || inflate->last != EL_INFLATE_FULL) {
-            ship_block(inflate, used, bb);
+        if (used == EL_BODY_BLOCK || room == 0 || inflate->last != EL_INFLATE_FULL) {
+            el_body_append_block(&inflate->block, used, bb);
             used = 0;
         }
     } while (inflate->last == EL_INFLATE_FULL && room > 0);

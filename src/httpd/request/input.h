@@ -2,8 +2,8 @@
  * Request bodies: they reach handlers decoded. Either by SetInputFilter DEFLATE, as mod_deflate
  * does it, or by ElasticInflate On.
  */
-#ifndef ELASTIC_FILTERS_INPUT_H
-#define ELASTIC_FILTERS_INPUT_H
+#ifndef ELASTIC_REQUEST_INPUT_H
+#define ELASTIC_REQUEST_INPUT_H
 
 #include "httpd/base/glue.h"
 
