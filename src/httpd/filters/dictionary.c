@@ -44,10 +44,8 @@ static uint64_t seconds_until_expires(const request_rec *r)
 }
 
 /* How long a browser that shares with nobody uses the response; 0: it may not, or none says. */
-static uint64_t lifetime_of(request_rec *r)
+static uint64_t lifetime_of(const request_rec *r, el_cache_control_t control)
 {
-    el_cache_control_t control = el_fields_cache_control(r);
-
     if (control.no_store || control.no_cache) {
         return 0;
     }
@@ -77,10 +75,10 @@ static bool has_certificate(request_rec *r)
 }
 
 /* Whether nothing that the client has sent, or is, may have a part in the body. */
-static bool is_for_anyone(request_rec *r)
+static bool is_for_anyone(request_rec *r, el_cache_control_t control)
 {
     return !r->user && !has_certificate(r) && !el_response_sent_authorization(r)
-           && !el_fields_cache_control(r).only_mine && !el_field(r, "Set-Cookie")
+           && !control.only_mine && !el_field(r, "Set-Cookie")
            && !el_field(r, "Set-Cookie2") && !has_token(r, "Vary", "Cookie")
            && !has_token(r, "Vary", "Authorization") && !has_token(r, "Vary", "*");
 }
@@ -120,11 +118,11 @@ static bool is_sibling(request_rec *r)
  * False where a text is too long. A browser may use a dictionary for somewhat longer than it was
  * given out for: after a 304 it begins to count anew.
  */
-static bool describe(request_rec *r, const el_dictionary_rule_t *rule, el_dictionary_entry_t *entry)
+static bool describe(request_rec *r, const el_dictionary_rule_t *rule, uint64_t lifetime,
+                     el_dictionary_entry_t *entry)
 {
     const char *target = el_response_target(r);
     size_t len = strcspn(target, "?");
-    uint64_t lifetime = lifetime_of(r);
 
     if (lifetime == 0 || len >= sizeof(entry->path)) {
         return false;
@@ -155,11 +153,12 @@ static void set_field(request_rec *r, const el_dictionary_entry_t *entry)
 }
 
 /* Whether the header says that the response, of such a rule, becomes a dictionary. */
-static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule)
+static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule,
+                          el_cache_control_t control)
 {
     return rule && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
            && !el_response_has_range(r) && (!el_fields_encoded(r) || is_sibling(r))
-           && is_for_anyone(r);
+           && is_for_anyone(r, control);
 }
 
 /*
@@ -191,20 +190,22 @@ static making_t *begin(request_rec *r)
     const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
     uint64_t most = el_dictionaries_most();
     bool is_encoded = el_fields_encoded(r);
+    el_cache_control_t control;
     making_t *making;
 
     if (!el_response_origin(r)) {
         return NULL;
     }
     add_link(r);
-    if (!is_dictionary(r, rule)) {
+    control = el_fields_cache_control(r);
+    if (!is_dictionary(r, rule, control)) {
         return NULL;
     }
     making = apr_pcalloc(r->pool, sizeof(*making));
     making->length = is_encoded ? (uint64_t)r->finfo.size : 0;
     making->length_known = is_encoded || el_fields_length(r, &making->length);
     if ((making->length_known && (making->length == 0 || making->length > most))
-        || !describe(r, rule, &making->entry)) {
+        || !describe(r, rule, lifetime_of(r, control), &making->entry)) {
         return NULL;
     }
     making->copy = el_copy_begin(r->pool, (size_t)(making->length_known ? making->length : most));

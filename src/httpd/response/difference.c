@@ -66,10 +66,10 @@ static el_difference_t *record_of(request_rec *r)
 }
 
 /*
- * Whether whoever asks may read a response that allows it to the origin `allowed`; `*depends` is what
- * decided that.
+ * Whether whoever asks may read a response that allows it to the origin `allowed`; the record notes
+ * what decided that.
  */
-static bool is_permitted(request_rec *r, const char *allowed, unsigned *depends)
+static bool is_permitted(request_rec *r, const char *allowed)
 {
     const el_dictionary_readers_t readers = {
         .site = apr_table_get(r->headers_in, "Sec-Fetch-Site"),
@@ -78,7 +78,7 @@ static bool is_permitted(request_rec *r, const char *allowed, unsigned *depends)
         .allowed = allowed,
     };
 
-    return el_dictionary_permitted(&readers, depends);
+    return el_dictionary_permitted(&readers, &el_response_of(r)->difference.depends);
 }
 
 static const char *allowed_by(request_rec *r)
@@ -102,13 +102,13 @@ static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const 
 }
 
 /* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
-static el_dictionary_reason_t find(request_rec *r, const char *field, el_difference_t *difference)
+static el_dictionary_reason_t find(request_rec *r, const char *field, const char *allowed,
+                                   el_difference_t *difference)
 {
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
     el_dictionary_entry_t *entry = apr_palloc(r->pool, sizeof(*entry));
     el_dictionary_reason_t reason;
-    unsigned depends;
     el_dictionary_request_t request = {
         .origin = difference->name.origin,
         .target = el_response_target(r),
@@ -121,8 +121,7 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_differe
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
-    /* The response's header may not be complete yet: el_difference_of() asks once more. */
-    if (!is_permitted(r, "*", &depends)) {
+    if (!is_permitted(r, allowed)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
     reason = el_dictionaries_find(&difference->name, &request, entry);
@@ -139,11 +138,12 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
 }
 
-static void look(request_rec *r, el_difference_t *difference)
+static void look(request_rec *r, const char *allowed, el_difference_t *difference)
 {
     const char *field = apr_table_get(r->headers_in, available);
     el_dictionary_reason_t reason;
 
+    difference->sought = true;
     difference->coding = EL_IDENTITY;
     if (!difference->possible) {
         return;
@@ -155,7 +155,7 @@ static void look(request_rec *r, el_difference_t *difference)
     if (difference->coding == EL_IDENTITY) {
         return;
     }
-    reason = find(r, field, difference);
+    reason = find(r, field, allowed, difference);
     if (reason != EL_DICTIONARY_USED) {
         note(r, reason);
         difference->coding = EL_IDENTITY;
@@ -167,21 +167,24 @@ const el_difference_t *el_difference_ahead(request_rec *r)
     el_difference_t *difference = record_of(r);
 
     if (!difference->sought) {
-        difference->sought = true;
-        look(r, difference);
+        difference->ahead = true;
+        look(r, "*", difference);
     }
     return difference;
 }
 
 const el_difference_t *el_difference_of(request_rec *r)
 {
-    el_difference_t *difference = &el_response_of(r)->difference;
-    unsigned depends;
+    el_difference_t *difference = record_of(r);
 
-    el_difference_ahead(r);
-    if (difference->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r), &depends)) {
-        note(r, EL_DICTIONARY_CROSS_ORIGIN);
-        difference->coding = EL_IDENTITY;
+    if (!difference->sought) {
+        look(r, allowed_by(r), difference);
+    } else if (difference->ahead) {
+        difference->ahead = false;
+        if (difference->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r))) {
+            note(r, EL_DICTIONARY_CROSS_ORIGIN);
+            difference->coding = EL_IDENTITY;
+        }
     }
     return difference;
 }
@@ -219,15 +222,17 @@ void el_difference_add_vary(request_rec *r)
         {EL_DEPENDS_MODE, "Sec-Fetch-Mode"},
         {EL_DEPENDS_ORIGIN, "Origin"},
     };
+    const el_difference_t *difference = record_of(r);
     unsigned depends = 0;
 
     el_fields_add_vary(r, "Accept-Encoding");
-    if (!record_of(r)->possible) {
+    if (!difference->possible) {
         return;
     }
     el_fields_add_vary(r, available);
     if (apr_table_get(r->headers_in, available)) {
-        is_permitted(r, allowed_by(r), &depends);
+        is_permitted(r, allowed_by(r));
+        depends = difference->depends;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (depends & rows[i].bit) {

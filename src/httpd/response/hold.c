@@ -42,15 +42,16 @@ static bool must_wait(request_rec *r, el_response_t *response, const apr_bucket_
 {
     el_measure_t measure = el_body_measure(bb);
     el_wait_t *wait = &response->wait;
-    uint64_t length, most = response->policy.whole_most;
-    bool known = el_fields_length(r, &length);
+    uint64_t most = response->policy.whole_most;
+    bool known;
 
+    response->announced = known = el_fields_length(r, &response->length);
     response->at_once = measure.ended;
-    if (measure.complete || (known && length > most)) {
+    if (measure.complete || (known && response->length > most)) {
         return false;
     }
     el_hold_read_min_size(r, response);
-    if (known && length < response->facts.moment.min_size) {
+    if (known && response->length < response->facts.moment.min_size) {
         return false;
     }
     response->waits = true;
@@ -123,14 +124,14 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
     return true;
 }
 
-bool el_hold_read_length(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
+bool el_hold_read_length(el_response_t *response, const apr_bucket_brigade *bb)
 {
     el_measure_t measure = el_body_measure(bb);
     el_moment_t *moment = &response->facts.moment;
     bool head = response->facts.demand.head;
     bool there = measure.complete;
-    uint64_t length = 0;
-    bool announced = el_fields_length(r, &length);
+    bool announced = response->announced;
+    uint64_t length = response->length;
 
     if (response->waits && !head && there && measure.plain && announced
         && measure.size < length) {

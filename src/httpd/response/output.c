@@ -346,7 +346,7 @@ static apr_status_t walk(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     if (!el_hold(f, response, bb, &rv)) {
         return rv;
     }
-    if (!el_hold_read_length(f->r, response, bb)) {
+    if (!el_hold_read_length(response, bb)) {
         return el_hold_break_off(f, response, bb, APR_EOF, "the body is shorter than was announced");
     }
     decision = decide(f->r, response, bb);

@@ -26,7 +26,8 @@
 typedef struct {
     bool rule_sought;   /* `possible` is known */
     bool possible;      /* a dictionary could be used here, by a client that names one */
-    bool sought;        /* what follows was looked for */
+    bool sought, ahead; /* what follows was looked for, and before the header was complete */
+    unsigned depends;   /* EL_DEPENDS_…: what decided whether who asks may read the response */
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
     el_dictionary_name_t name;
     uint32_t shares[EL_SHARES]; /* of el_setup_t, also without a dictionary */
@@ -98,6 +99,8 @@ typedef struct {
 
     /* The body, while the decision waits. */
     el_phase_t phase;
+    bool announced;     /* there is a Content-Length, as `length` has it */
+    uint64_t length;
     bool at_once;       /* the first brigade had the body's end */
     bool min_size_read; /* facts.moment.min_size is computed */
     bool waits;         /* the body's end is waited for, as `wait` says */
