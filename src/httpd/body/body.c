@@ -2,15 +2,11 @@
 
 #include "elastic/encoding.h"
 #include "engines/pool.h"
-#include "host/clock.h"
 
 #include "apr_portable.h"
 #include "http_protocol.h"
 
 #include <unistd.h>
-
-/* How long a look sleeps before it asks a pipe again. */
-#define NAP apr_time_from_msec(2)
 
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
 
@@ -19,29 +15,6 @@
  * a profile, and no more than a process of hundreds should keep for it.
  */
 #define FILE_PIECE (32 * 1024)
-
-el_measure_t el_body_measure(const apr_bucket_brigade *bb)
-{
-    el_measure_t measure = {.complete = false, .plain = true};
-    bool known = true;
-
-    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        if (APR_BUCKET_IS_EOS(e)) {
-            measure.ended = true;
-            measure.complete = known;
-            break;
-        }
-        if (APR_BUCKET_IS_METADATA(e)) {
-            measure.plain = measure.plain && APR_BUCKET_IS_FLUSH(e);
-        } else if (e->length == UNKNOWN_LENGTH) {
-            known = false;
-        } else {
-            measure.size += e->length;
-        }
-    }
-    return measure;
-}
 
 bool el_body_is_error(const apr_bucket_brigade *bb)
 {
@@ -317,58 +290,4 @@ void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb
         *block = NULL;
     }
     APR_BRIGADE_INSERT_TAIL(bb, bucket);
-}
-
-/* Reads a bucket of unknown length, which then has one. */
-static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
-{
-    for (;;) {
-        const char *data;
-        apr_size_t len;
-        apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
-
-        if (!APR_STATUS_IS_EAGAIN(rv) || el_clock_usec() >= until) {
-            return rv;
-        }
-        apr_sleep(NAP);
-    }
-}
-
-/* When a pause that begins now has lasted long enough. */
-static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
-{
-    uint64_t end = el_clock_usec() + wait->pause;
-
-    return seen == 0 || seen < wait->least || end > wait->until ? wait->until : end;
-}
-
-el_look_t el_body_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
-                       apr_status_t *status)
-{
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        if (APR_BUCKET_IS_EOS(e)) {
-            return EL_LOOK_ENDED;
-        }
-        if (APR_BUCKET_IS_FLUSH(e)) {
-            return EL_LOOK_FLUSHED;
-        }
-        if (APR_BUCKET_IS_METADATA(e)) {
-            continue;
-        }
-        if (e->length == UNKNOWN_LENGTH) {
-            *status = read_patiently(e, end_of_pause(wait, *seen));
-            if (APR_STATUS_IS_EAGAIN(*status)) {
-                return EL_LOOK_FLUSHED;
-            }
-            if (*status != APR_SUCCESS) {
-                return EL_LOOK_FAILED;
-            }
-        }
-        *seen += e->length;
-        if (*seen >= wait->most) {
-            return EL_LOOK_ENOUGH;
-        }
-    }
-    return EL_LOOK_MORE;
 }

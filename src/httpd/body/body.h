@@ -8,16 +8,6 @@
 
 #include "apr_buckets.h"
 
-typedef struct {
-    bool ended;    /* EOS is there */
-    bool complete; /* and every length is known */
-    bool plain;    /* nothing but data, FLUSH and EOS is there */
-    uint64_t size; /* bytes of data of known length */
-} el_measure_t;
-
-/* Measures a brigade by its buckets' lengths. */
-el_measure_t el_body_measure(const apr_bucket_brigade *bb);
-
 /* Whether `bb` begins with an error, so that httpd answers with another response. */
 bool el_body_is_error(const apr_bucket_brigade *bb);
 
@@ -102,30 +92,5 @@ bool el_body_is_private(const apr_bucket_brigade *bb);
  */
 typedef void el_body_use_t(void *context, const char *data, size_t nbytes);
 bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context);
-
-/* What ended a look at a body. */
-typedef enum {
-    EL_LOOK_MORE,    /* nothing yet: the brigade is used up */
-    EL_LOOK_ENOUGH,  /* as much was seen as may be held */
-    EL_LOOK_ENDED,   /* EOS */
-    EL_LOOK_FLUSHED, /* the producer wants out what there is, or has nothing more at hand */
-    EL_LOOK_FAILED   /* reading failed */
-} el_look_t;
-
-/* For how much of a body, and how long, its end is waited for. */
-typedef struct {
-    uint64_t least; /* bytes, below which a pause of the producer may take until the end */
-    uint64_t most;  /* bytes, from which on nothing is waited for */
-    uint64_t until; /* the waiting ends: µs of el_clock_usec() */
-    uint64_t pause; /* µs of a pause, from `least` on */
-} el_wait_t;
-
-/*
- * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of unknown
- * length are read without blocking, except for the pauses that `wait` allows; `status` says why
- * where reading failed.
- */
-el_look_t el_body_look(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
-                       apr_status_t *status);
 
 #endif

@@ -21,6 +21,42 @@
  */
 #define GATHERED (128 * 1024)
 
+/* How long a look sleeps before it asks a pipe again. */
+#define NAP apr_time_from_msec(2)
+
+#define UNKNOWN_LENGTH ((apr_size_t)-1)
+
+/* What a brigade has, by its buckets' lengths. */
+typedef struct {
+    bool ended;    /* EOS is there */
+    bool complete; /* and every length is known */
+    bool plain;    /* nothing but data, FLUSH and EOS is there */
+    uint64_t size; /* bytes of data of known length */
+} measure_t;
+
+static measure_t measure_body(const apr_bucket_brigade *bb)
+{
+    measure_t measure = {.complete = false, .plain = true};
+    bool known = true;
+
+    for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            measure.ended = true;
+            measure.complete = known;
+            break;
+        }
+        if (APR_BUCKET_IS_METADATA(e)) {
+            measure.plain = measure.plain && APR_BUCKET_IS_FLUSH(e);
+        } else if (e->length == UNKNOWN_LENGTH) {
+            known = false;
+        } else {
+            measure.size += e->length;
+        }
+    }
+    return measure;
+}
+
 void el_hold_read_min_size(request_rec *r, el_response_t *response)
 {
     el_moment_t *moment = &response->facts.moment;
@@ -40,7 +76,7 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response)
  */
 static bool must_wait(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
-    el_measure_t measure = el_body_measure(bb);
+    measure_t measure = measure_body(bb);
     el_wait_t *wait = &response->wait;
     uint64_t most = response->policy.whole_most;
     bool known;
@@ -94,23 +130,91 @@ static apr_status_t save(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     return el_hold_break_off(f, response, bb, rv, "the body cannot be kept");
 }
 
+/* What ended a look at a body. */
+typedef enum {
+    LOOK_MORE,    /* nothing yet: the brigade is used up */
+    LOOK_ENOUGH,  /* as much was seen as may be held */
+    LOOK_ENDED,   /* EOS */
+    LOOK_FLUSHED, /* the producer wants out what there is, or has nothing more at hand */
+    LOOK_FAILED   /* reading failed */
+} look_t;
+
+/* Reads a bucket of unknown length, which then has one. */
+static apr_status_t read_patiently(apr_bucket *bucket, uint64_t until)
+{
+    for (;;) {
+        const char *data;
+        apr_size_t len;
+        apr_status_t rv = el_body_read(bucket, &data, &len, APR_NONBLOCK_READ);
+
+        if (!APR_STATUS_IS_EAGAIN(rv) || el_clock_usec() >= until) {
+            return rv;
+        }
+        apr_sleep(NAP);
+    }
+}
+
+/* When a pause that begins now has lasted long enough. */
+static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
+{
+    uint64_t end = el_clock_usec() + wait->pause;
+
+    return seen == 0 || seen < wait->least || end > wait->until ? wait->until : end;
+}
+
+/*
+ * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of unknown
+ * length are read without blocking, except for the pauses that `wait` allows; `status` says why
+ * where reading failed.
+ */
+static look_t look_through(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
+                           apr_status_t *status)
+{
+    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
+         e = APR_BUCKET_NEXT(e)) {
+        if (APR_BUCKET_IS_EOS(e)) {
+            return LOOK_ENDED;
+        }
+        if (APR_BUCKET_IS_FLUSH(e)) {
+            return LOOK_FLUSHED;
+        }
+        if (APR_BUCKET_IS_METADATA(e)) {
+            continue;
+        }
+        if (e->length == UNKNOWN_LENGTH) {
+            *status = read_patiently(e, end_of_pause(wait, *seen));
+            if (APR_STATUS_IS_EAGAIN(*status)) {
+                return LOOK_FLUSHED;
+            }
+            if (*status != APR_SUCCESS) {
+                return LOOK_FAILED;
+            }
+        }
+        *seen += e->length;
+        if (*seen >= wait->most) {
+            return LOOK_ENOUGH;
+        }
+    }
+    return LOOK_MORE;
+}
+
 bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv)
 {
     const el_wait_t *wait = &response->wait;
     uint64_t *seen = &response->facts.moment.size;
-    el_look_t look;
+    look_t look;
 
     *rv = APR_SUCCESS;
     if (!response->held && !must_wait(f->r, response, bb)) {
         return true;
     }
-    look = el_body_look(bb, wait, seen, rv);
-    if (look == EL_LOOK_FAILED) {
+    look = look_through(bb, wait, seen, rv);
+    if (look == LOOK_FAILED) {
         *rv = el_hold_break_off(f, response, bb, *rv, "the body cannot be read");
         return false;
     }
     /* That a piece took too long shows when it has come: nothing wakes a filter before. */
-    if (look == EL_LOOK_MORE && (*seen < wait->least || el_clock_usec() < wait->until)) {
+    if (look == LOOK_MORE && (*seen < wait->least || el_clock_usec() < wait->until)) {
         *rv = save(f, response, bb);
         return false;
     }
@@ -126,7 +230,7 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
 
 bool el_hold_read_length(el_response_t *response, const apr_bucket_brigade *bb)
 {
-    el_measure_t measure = el_body_measure(bb);
+    measure_t measure = measure_body(bb);
     el_moment_t *moment = &response->facts.moment;
     bool head = response->facts.demand.head;
     bool there = measure.complete;

@@ -74,7 +74,8 @@ bool el_response_env_allows(request_rec *r, el_coding_t coding)
     }
 }
 
-bool el_response_installed(request_rec *r)
+/* Whether one of our compressing filters is in the output chain for certain. */
+static bool is_installed(request_rec *r)
 {
     const el_response_t *response = el_response_of(r);
 
@@ -95,7 +96,7 @@ bool el_response_may_run(request_rec *r, el_record_t record)
 
 bool el_response_encodable(request_rec *r)
 {
-    return el_response_installed(r) || el_response_of(r)->harness;
+    return is_installed(r) || el_response_of(r)->harness;
 }
 
 size_t el_response_env_filter(request_rec *r, el_coding_t *order, size_t count)

@@ -57,6 +57,14 @@ typedef struct {
     bool used;         /* what was found goes out */
 } el_cached_t;
 
+/* For how much of a body, and how long, its end is waited for. */
+typedef struct {
+    uint64_t least; /* bytes, below which a pause of the producer may take until the end */
+    uint64_t most;  /* bytes, from which on nothing is waited for */
+    uint64_t until; /* the waiting ends: µs of el_clock_usec() */
+    uint64_t pause; /* µs of a pause, from `least` on */
+} el_wait_t;
+
 /* Where a response stands that one of our filters has (output.c). */
 typedef enum {
     EL_PHASE_BEGIN,  /* no filter has seen any of it */
@@ -130,13 +138,10 @@ void el_response_keep_accept(request_rec *r);
 /* What the request accepts, among all codings. */
 const el_accept_t *el_response_accept(request_rec *r);
 
-/* Whether one of our compressing filters is in the output chain for certain. */
-bool el_response_installed(request_rec *r);
-
-/* Whether that of `record` is, or may be within a harness. */
+/* Whether the filter of `record` is in the output chain, or may be within a harness. */
 bool el_response_may_run(request_rec *r, el_record_t record);
 
-/* Whether one of them may encode the response: with INFLATE alone, none does. */
+/* Whether one of our filters may encode the response: with INFLATE alone, none does. */
 bool el_response_encodable(request_rec *r);
 
 /*
