@@ -75,7 +75,6 @@ typedef struct {
 /* The moment: the load, and what of the body is known by now. */
 typedef struct {
     bool bypass;
-    bool light;        /* a difference is: the bypass is not for it */
     bool may_be_cached; /* an encoding may be there already, which takes no CPU: no bypass yet */
     bool size_known;
     uint64_t size;     /* of the body, where known; where not: the bytes seen so far */
@@ -104,11 +103,8 @@ typedef struct {
  */
 el_decision_t el_decide(const el_facts_t *facts);
 
-/*
- * Whether ElasticBypass forbids to encode the body in `coding`. A client that refuses identity gets
- * its coding nonetheless, and a difference that is light is none of the load.
- */
-bool el_decide_is_bypassed(const el_facts_t *facts, el_coding_t coding);
+/* Whether ElasticBypass forbids to encode the body. A client that refuses identity gets its coding. */
+bool el_decide_is_bypassed(const el_facts_t *facts);
 
 /* The reason where only the resource is known, as before the request's header was looked at. */
 el_reason_t el_decide_resource(const el_resource_t *resource);

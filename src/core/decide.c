@@ -114,12 +114,9 @@ static el_reason_t why_no_coding(const el_demand_t *demand)
                : EL_REASON_NOT_ACCEPTABLE;
 }
 
-bool el_decide_is_bypassed(const el_facts_t *facts, el_coding_t coding)
+bool el_decide_is_bypassed(const el_facts_t *facts)
 {
-    const el_moment_t *moment = &facts->moment;
-
-    return moment->bypass && !must_encode(&facts->demand)
-           && !(moment->light && el_coding_is_difference(coding));
+    return facts->moment.bypass && !must_encode(&facts->demand);
 }
 
 /* Negotiates, where nothing but the request and the moment can speak against a coding. */
@@ -138,7 +135,7 @@ static el_decision_t negotiate(const el_facts_t *facts)
     if (is_small(facts)) {
         return refuse(EL_REASON_SMALL, vary);
     }
-    if (!facts->moment.may_be_cached && el_decide_is_bypassed(facts, coding)) {
+    if (!facts->moment.may_be_cached && el_decide_is_bypassed(facts)) {
         return refuse(EL_REASON_BYPASS, vary);
     }
     /* That one is left to the filter behind. Between equals the first in the chain wins. */

@@ -11,7 +11,7 @@ typedef struct {
     const char *order;  /* initials of the codings, best first; NULL: gb */
     int status;         /* 0: 200 */
     bool off, unlisted, encoded, content_range, no_elastic, tls_compressed, no_transform, range;
-    bool bypass, light, may_be_cached, head, force, stock;
+    bool bypass, may_be_cached, head, force, stock;
     bool shared; /* a dictionary, whose coding is dcz */
     size_t removed;
     bool sized;         /* the size is `size`; where not it is 10000 */
@@ -57,7 +57,6 @@ static el_facts_t facts_of(const row_t *row)
         .moment =
             {
                 .bypass = row->bypass,
-                .light = row->light,
                 .may_be_cached = row->may_be_cached,
                 .size_known = !row->streamed,
                 .size = row->sized ? row->size : 10000,
@@ -186,12 +185,8 @@ static const row_t rows[] = {
     {"range before acceptance", .range = true, .accept = NO_FIELD, IDENTITY(RANGE, true)},
     {"acceptance before size", .accept = NO_FIELD, .sized = true, .size = 1,
      IDENTITY(NOT_ACCEPTABLE, true)},
-    {"a light difference in a bypass", .accept = "gzip, dcz", .shared = true, .bypass = true,
-     .light = true, .coding = EL_DCZ, .vary = true},
-    {"another difference in a bypass", .accept = "gzip, dcz", .shared = true, .bypass = true,
+    {"a difference in a bypass", .accept = "gzip, dcz", .shared = true, .bypass = true,
      IDENTITY(BYPASS, true)},
-    {"only differences are light", .accept = "gzip, dcz;q=0.5", .shared = true, .bypass = true,
-     .light = true, IDENTITY(BYPASS, true)},
     {"bypass waits for the store", .bypass = true, .may_be_cached = true, CODED(GZIP)},
     {"size before bypass", .sized = true, .size = 1, .bypass = true, IDENTITY(SMALL, true)},
     {"bypass before HEAD", .bypass = true, .head = true, IDENTITY(BYPASS, true)},

@@ -10,13 +10,6 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/*
- * Nanoseconds of CPU time that sending a byte takes at least on the machine of the built-in costs, in
- * httpd and the kernel: by TLS it was 1.4 to 1.9. A difference that costs no more than to send what it
- * saves is light.
- */
-#define SENDING 1.
-
 /* To look for a setup to explore takes ten microseconds: one body in so many is enough. */
 #define EXPLORE_EVERY 64
 
@@ -249,12 +242,11 @@ static el_coding_t rival_of(const el_demand_t *demand)
 
 /*
  * The difference, or the coding without a dictionary that the client likes as well, whichever is worth
- * more. In a bypass a difference is light, or none at all.
+ * more.
  */
 static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding_t coding)
 {
     el_coding_t rival = rival_of(&body->facts->demand);
-    const el_moment_t *moment = &body->facts->moment;
     el_choice_t ordinary = {.coding = EL_IDENTITY};
     worth_t worth;
     difference_t best;
@@ -262,13 +254,13 @@ static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding
 
     if (rival != EL_IDENTITY) {
         ordinary = choose_ordinary(body, rival);
-        if (moment->bypass && !moment->light) {
+        if (body->facts->moment.bypass) {
             return ordinary;
         }
     }
     worth = worth_for(body);
     best = best_difference(body, worth);
-    if (rival != EL_IDENTITY && !moment->bypass) {
+    if (rival != EL_IDENTITY) {
         cost = el_costs_expect(ordinary.coding, &ordinary.setup, body->whole);
         if (value_of(cost, worth) < value_of(best.cost, worth)
             || (ordinary.bounded && cost.size < best.cost.size)) {
@@ -293,18 +285,6 @@ bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes)
     /* Where something else would be made in the end, what is there already will do. */
     return el_choose(body, coding).coding == coding
            && value_of(best_difference(body, worth).cost, worth) < value_of(made, worth);
-}
-
-bool el_choose_is_light(const el_policy_t *policy, const el_facts_t *facts)
-{
-    el_policy_t read = *policy;
-    el_choose_for_t body = {.policy = &read, .facts = facts, .whole = true};
-    el_cost_t cost;
-
-    el_policy_read_encoding(&read);
-    cost = best_difference(&body, (worth_t){.price = 0}).cost;
-    return cost.size < 10000
-           && cost.nsec <= SENDING * el_costs_slowness() * (10000 - cost.size) / 10000 * 1024;
 }
 
 /* Whether a setup is looked for with this body; `turn` counts how often one was. */

@@ -34,9 +34,6 @@ el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding);
  */
 bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes);
 
-/* Whether a difference takes no more CPU time than to send what it saves. */
-bool el_choose_is_light(const el_policy_t *policy, const el_facts_t *facts);
-
 /*
  * Another setup to measure with a complete body that is encoded as `choice` says (elastic/explore.h):
  * of the codings that the client likes equally and within the bounds that hold for the response.

@@ -1,6 +1,5 @@
 #include "httpd/response/facts.h"
 
-#include "httpd/response/choose.h"
 #include "httpd/response/connection.h"
 #include "httpd/response/difference.h"
 #include "httpd/response/fields.h"
@@ -73,8 +72,6 @@ static el_facts_t facts_of(request_rec *r, const el_policy_t *policy, bool by_ty
         facts.resource.no_transform = el_fields_no_transform(r);
         facts.moment.bypass = el_response_control(r).bypass;
         read_demand(r, policy, ahead, &facts.demand);
-        facts.moment.light = facts.moment.bypass && facts.demand.difference != EL_IDENTITY
-                             && el_choose_is_light(policy, &facts);
     }
     return facts;
 }

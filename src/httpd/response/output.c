@@ -215,7 +215,7 @@ static answer_t choose(request_rec *r, el_response_t *response, apr_bucket_briga
         facts->demand.difference = EL_IDENTITY;
     }
     with_dictionary = el_coding_is_difference(response->choice.coding);
-    bypassed = el_decide_is_bypassed(facts, response->choice.coding);
+    bypassed = el_decide_is_bypassed(facts);
     if (with_dictionary && !bypassed && !prepare_dictionary(r, response, decision)) {
         return ANSWER_IDENTITY;
     }
