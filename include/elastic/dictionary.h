@@ -7,8 +7,6 @@
 #ifndef ELASTIC_DICTIONARY_H
 #define ELASTIC_DICTIONARY_H
 
-#include "elastic/url_pattern.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +14,7 @@
 /* Bytes of texts, with the NUL: a host has 253 characters at most, an id 1024 (RFC 9842 §2.1.3). */
 #define EL_ORIGIN_ROOM 280
 #define EL_PATH_ROOM 1024
-#define EL_MATCH_ROOM (EL_URL_PATTERN_MOST + 1)
+#define EL_MATCH_ROOM 513
 #define EL_DEST_ROOM 256
 #define EL_ID_ROOM 1025
 
@@ -46,6 +44,27 @@ const char *el_dictionary_note(el_dictionary_reason_t reason);
 
 /* A sentence for people. */
 const char *el_dictionary_text(el_dictionary_reason_t reason);
+
+/*
+ * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these are
+ * the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind the first
+ * `?` a query. Without a `?` any query matches. A path that does not begin with `/` is relative to the
+ * directory of the dictionary's path.
+ *
+ * Names, groups and repetitions are refused. So are hosts and fragments: the origin is compared
+ * elsewhere. So is what a browser would have to change before it compares: characters to be escaped,
+ * segments `.` and `..`.
+ */
+
+/* NULL where the pattern may be used; otherwise what is wrong with it, for people. */
+const char *el_dictionary_pattern_fault(const char *pattern);
+
+/*
+ * Whether a pattern that may be used matches `target`, a path with its query, as in a request. `path` is
+ * the dictionary's own, without a query; NULL: any path, so that every target may be one that a relative
+ * pattern matches.
+ */
+bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target);
 
 /* A dictionary as it was given out to one origin. Texts are printable ASCII. */
 typedef struct {

@@ -29,13 +29,6 @@ static el_coding_t coding_of(request_rec *r)
     return el_accept_choose(el_request_accept(r), order, count);
 }
 
-/* A relative pattern is for the directory of its dictionary, which may be any. */
-static bool is_for(const el_dictionary_rule_t *rule, const char *target)
-{
-    return el_url_pattern_relative(rule->match)
-           || el_url_pattern_match(rule->match, "/", target);
-}
-
 /* Whether some rule of this server's configuration is for the URL. */
 static bool has_rule(request_rec *r)
 {
@@ -44,8 +37,12 @@ static bool has_rule(request_rec *r)
 
     if (!request->rule_sought) {
         for (int i = 0; i < rules->nelts && !request->rule_found; i++) {
-            request->rule_found = is_for(APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *),
-                                         el_origin_target(r));
+            const el_dictionary_rule_t *rule =
+                APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
+
+            /* Its dictionaries may be anywhere. */
+            request->rule_found = el_dictionary_pattern_match(rule->match, NULL,
+                                                              el_origin_target(r));
         }
         request->rule_sought = true;
     }
