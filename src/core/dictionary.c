@@ -64,7 +64,7 @@ static const char *character_fault(const char *pattern, const char *at)
         return "there may be one ?, which begins the query";
     }
     if (strchr("{}()\\:+#", *at)) {
-        return "it may have none of { } ( ) \\ : + #";
+        return "it may have no { } ( ) : + # and no backslash";
     }
     return is_mark || *at == '*' || is_literal(*at) ? NULL
                                                     : "in a URL this character is escaped";
@@ -75,7 +75,7 @@ const char *el_dictionary_pattern_fault(const char *pattern)
     const char *fault = NULL;
 
     if (*pattern == '\0' || *pattern == '?') {
-        return "it has no path";
+        return *pattern ? "it has no path" : "it is empty";
     }
     if (strlen(pattern) >= EL_MATCH_ROOM) {
         return "it is too long";
