@@ -1,11 +1,13 @@
 /*
- * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, and for which
- * requests it may be used.
+ * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, for which requests
+ * it may be used, and how a body begins that is encoded against it.
  *
  * Pure; any thread.
  */
 #ifndef ELASTIC_DICTIONARY_H
 #define ELASTIC_DICTIONARY_H
+
+#include "elastic/coding.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +136,18 @@ bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *d
  * name, localhost or a name below it, 127.0.0.0/8 or [::1].
  */
 bool el_dictionary_origin_secure(const char *origin);
+
+/* Bytes of a dictionary's SHA-256. */
+#define EL_DICTIONARY_HASH 32
+
+/* Bytes of the longest head of a body: 36 for dcb, 40 for dcz. */
+#define EL_DICTIONARY_HEAD 40
+
+/*
+ * Writes what a body in `coding`, which needs a dictionary, begins with (§4, §5) to `out`, and returns its
+ * bytes: what kind it is, and the hash of the dictionary, which the decoder compares with its own.
+ */
+size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                          uint8_t out[EL_DICTIONARY_HEAD]);
 
 #endif

@@ -11,7 +11,6 @@
 #define ELASTIC_DICTIONARY_FOLDER_H
 
 #include "elastic/dictionary.h"
-#include "elastic/difference.h"
 
 #include <stdatomic.h>
 
