@@ -151,12 +151,7 @@ el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
                                             const el_dictionary_request_t *request,
                                             el_dictionary_entry_t *entry)
 {
-    el_dictionary_reason_t reason = el_folder_find(&folder, name->hash, request, entry);
-
-    if (reason == EL_DICTIONARY_USED) {
-        el_folder_touch(&folder, name->hash);
-    }
-    return reason;
+    return el_folder_find(&folder, name->hash, request, entry);
 }
 
 el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name, el_coding_t coding,
