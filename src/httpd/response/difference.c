@@ -49,7 +49,13 @@ static bool has_rule(request_rec *r)
     return request->rule_found;
 }
 
-bool el_difference_possible(request_rec *r)
+/*
+ * Whether a response here could be a difference, for a client that names a dictionary: a rule of this
+ * virtual host is for the URL, browsers use dictionaries of this origin, and ELASTIC is in the chain.
+ * So only such rules count, whatever was given out before: all responses of the URL then vary by the
+ * dictionary, and those of other URLs do not.
+ */
+static bool is_possible(request_rec *r)
 {
     return el_dictionaries_are_open() && el_server_of(r->server)->dictionary_rules
            && el_request_may_run(r, EL_RECORD_ELASTIC) && el_origin_of(r) && has_rule(r);
@@ -84,15 +90,16 @@ static uint32_t hash_of(const char *text)
 }
 
 /* A number for what `kind` of share `text` has in this origin; never 0. */
-static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const char *text)
+static uint32_t share_of(const char *origin, unsigned kind, const char *text)
 {
-    uint32_t hash = hash_of(name->origin) + kind;
+    uint32_t hash = hash_of(origin) + kind;
 
     return (hash * 31 + hash_of(text)) | 1u << 31;
 }
 
 /* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
-static el_dictionary_reason_t find(request_rec *r, const char *field, el_difference_t *difference)
+static el_dictionary_reason_t find(request_rec *r, const char *origin, const char *field,
+                                   el_difference_t *difference)
 {
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
@@ -100,14 +107,14 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_differe
     el_dictionary_reason_t reason;
     unsigned depends;
     el_dictionary_request_t request = {
-        .origin = difference->name.origin,
+        .origin = origin,
         .target = el_origin_target(r),
         .dest = apr_table_get(r->headers_in, "Sec-Fetch-Dest"),
         .id = named ? id : NULL,
         .now = (uint64_t)apr_time_sec(r->request_time),
     };
 
-    if (!el_structured_bytes(field, difference->name.hash, sizeof(difference->name.hash))
+    if (!el_structured_bytes(field, difference->hash, sizeof(difference->hash))
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
@@ -115,10 +122,10 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_differe
     if (!is_permitted(r, "*", &depends)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
-    reason = el_dictionaries_find(&difference->name, &request, entry);
+    reason = el_dictionaries_find(difference->hash, &request, entry);
     if (reason == EL_DICTIONARY_USED) {
-        difference->shares[EL_SHARE_PAGE] = share_of(&difference->name, EL_SHARE_PAGE, request.target);
-        difference->shares[EL_SHARE_RULE] = share_of(&difference->name, EL_SHARE_RULE, entry->match);
+        difference->shares[EL_SHARE_PAGE] = share_of(origin, EL_SHARE_PAGE, request.target);
+        difference->shares[EL_SHARE_RULE] = share_of(origin, EL_SHARE_RULE, entry->match);
     }
     return reason;
 }
@@ -131,22 +138,21 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
 
 static el_difference_t *look(request_rec *r)
 {
-    const char *field = apr_table_get(r->headers_in, available);
+    const char *field = apr_table_get(r->headers_in, available), *origin;
     el_difference_t *difference = apr_pcalloc(r->pool, sizeof(*difference));
     el_dictionary_reason_t reason;
 
     difference->coding = EL_IDENTITY;
-    if (!el_difference_possible(r)) {
+    if (!is_possible(r)) {
         return difference;
     }
-    difference->name.origin = el_origin_of(r);
-    difference->shares[EL_SHARE_PLAIN] = share_of(&difference->name, EL_SHARE_PLAIN,
-                                                  el_origin_target(r));
+    origin = el_origin_of(r);
+    difference->shares[EL_SHARE_PLAIN] = share_of(origin, EL_SHARE_PLAIN, el_origin_target(r));
     difference->coding = field ? coding_of(r) : EL_IDENTITY;
     if (difference->coding == EL_IDENTITY) {
         return difference;
     }
-    reason = find(r, field, difference);
+    reason = find(r, origin, field, difference);
     if (reason != EL_DICTIONARY_USED) {
         note(r, reason);
         difference->coding = EL_IDENTITY;
@@ -192,7 +198,7 @@ const el_dictionary_t *el_difference_prepare(request_rec *r, int level)
     const el_difference_t *difference = el_difference_of(r);
     el_dictionary_t *dictionary = NULL;
 
-    note(r, el_dictionaries_prepare(&difference->name, difference->coding, level, &dictionary));
+    note(r, el_dictionaries_prepare(difference->hash, difference->coding, level, &dictionary));
     if (dictionary) {
         apr_pool_cleanup_register(r->pool, dictionary, release, apr_pool_cleanup_null);
     }
@@ -217,7 +223,7 @@ void el_difference_add_vary(request_rec *r)
     unsigned depends = 0;
 
     el_fields_add_vary(r, "Accept-Encoding");
-    if (!el_difference_possible(r)) {
+    if (!is_possible(r)) {
         return;
     }
     el_fields_add_vary(r, available);

@@ -11,8 +11,8 @@
 
 typedef struct el_difference {
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
-    el_dictionary_name_t name;
-    uint32_t shares[EL_SHARES]; /* of el_setup_t, also without a dictionary */
+    uint8_t hash[EL_DICTIONARY_HASH]; /* the dictionary's */
+    uint32_t shares[EL_SHARES];       /* of el_setup_t, also without a dictionary */
 } el_difference_t;
 
 /*
@@ -33,14 +33,6 @@ const el_dictionary_t *el_difference_prepare(request_rec *r, int level);
 
 /* Another coding was chosen, though there is a dictionary: notes that. */
 void el_difference_outdone(request_rec *r);
-
-/*
- * Whether a response here could be a difference, for a client that names a dictionary: a rule of this
- * virtual host is for the URL, browsers use dictionaries of this origin, and ELASTIC is in the chain.
- * So only such rules count, whatever was given out before: all responses of the URL then vary by the
- * dictionary, and those of other URLs do not.
- */
-bool el_difference_possible(request_rec *r);
 
 /*
  * Adds to Vary what the response depended on, or could have: Accept-Encoding, and where a difference
