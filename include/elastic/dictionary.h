@@ -48,10 +48,10 @@ const char *el_dictionary_note(el_dictionary_reason_t reason);
 const char *el_dictionary_text(el_dictionary_reason_t reason);
 
 /*
- * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these are
- * the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind the first
- * `?` a query. Without a `?` any query matches. A path that does not begin with `/` is relative to the
- * directory of the dictionary's path.
+ * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these
+ * are the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind the
+ * first `?` a query. Without a `?` any query matches. A path that does not begin with `/` is relative
+ * to the directory of the dictionary's path.
  *
  * Names, groups and repetitions are refused. So are hosts and fragments: the origin is compared
  * elsewhere. So is what a browser would have to change before it compares: characters to be escaped,
@@ -62,8 +62,8 @@ const char *el_dictionary_text(el_dictionary_reason_t reason);
 const char *el_dictionary_pattern_fault(const char *pattern);
 
 /*
- * Whether a pattern that may be used matches `target`, a path with its query, as in a request. `path` is
- * the dictionary's own, without a query; NULL: any path, so that every target may be one that a relative
+ * Whether a pattern that may be used matches `target`, a path with its query, as in a request. `path`
+ * is the dictionary's own, without a query; NULL: any, so that every target may be one that a relative
  * pattern matches.
  */
 bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target);
@@ -144,8 +144,8 @@ bool el_dictionary_origin_secure(const char *origin);
 #define EL_DICTIONARY_HEAD 40
 
 /*
- * Writes what a body in `coding`, which needs a dictionary, begins with (§4, §5) to `out`, and returns its
- * bytes: what kind it is, and the hash of the dictionary, which the decoder compares with its own.
+ * Writes what a body in `coding`, which needs a dictionary, begins with (§4, §5) to `out`, and returns
+ * its bytes: what kind it is, and the hash of the dictionary, which the decoder compares with its own.
  */
 size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
                           uint8_t out[EL_DICTIONARY_HEAD]);

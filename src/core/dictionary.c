@@ -112,9 +112,9 @@ static part_t query_of(const char *url)
 }
 
 /*
- * Only the last `*` ever takes more: what one before it took is as little as can be, and leaves the most
- * to those behind. The time is bounded by the product of both lengths: at most 512 bytes of a pattern,
- * and those of a request's line.
+ * Only the last `*` ever takes more: what one before it took is as little as can be, and leaves the
+ * most to those behind. The time is bounded by the product of both lengths: at most 512 bytes of a
+ * pattern, and those of a request's line.
  */
 static bool matches(part_t pattern, part_t text)
 {

@@ -4,7 +4,7 @@
 
 #define LENGTH 1024
 
-/* Whether one of a target's path and query matches the pattern's: by a table of all their beginnings. */
+/* Whether a target's path, or its query, matches the pattern's: by a table of all beginnings. */
 static bool is_match(const char *pattern, size_t pattern_len, const char *text, size_t len)
 {
     static bool match[EL_MATCH_ROOM][LENGTH + 1];
