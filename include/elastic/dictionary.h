@@ -1,13 +1,13 @@
 /*
- * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, and for which
- * requests it may be used.
+ * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, for which requests
+ * it may be used, and how a body begins that is encoded against it.
  *
  * Pure; any thread.
  */
 #ifndef ELASTIC_DICTIONARY_H
 #define ELASTIC_DICTIONARY_H
 
-#include "elastic/url_pattern.h"
+#include "elastic/coding.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 /* Bytes of texts, with the NUL: a host has 253 characters at most, an id 1024 (RFC 9842 §2.1.3). */
 #define EL_ORIGIN_ROOM 280
 #define EL_PATH_ROOM 1024
-#define EL_MATCH_ROOM (EL_URL_PATTERN_MOST + 1)
+#define EL_MATCH_ROOM 513
 #define EL_DEST_ROOM 256
 #define EL_ID_ROOM 1025
 
@@ -46,6 +46,27 @@ const char *el_dictionary_note(el_dictionary_reason_t reason);
 
 /* A sentence for people. */
 const char *el_dictionary_text(el_dictionary_reason_t reason);
+
+/*
+ * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these
+ * are the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind the
+ * first `?` a query. Without a `?` any query matches. A path that does not begin with `/` is relative
+ * to the directory of the dictionary's path.
+ *
+ * Names, groups and repetitions are refused. So are hosts and fragments: the origin is compared
+ * elsewhere. So is what a browser would have to change before it compares: characters to be escaped,
+ * segments `.` and `..`.
+ */
+
+/* NULL where the pattern may be used; otherwise what is wrong with it, for people. */
+const char *el_dictionary_pattern_fault(const char *pattern);
+
+/*
+ * Whether a pattern that may be used matches `target`, a path with its query, as in a request. `path`
+ * is the dictionary's own, without a query; NULL: any, so that every target may be one that a relative
+ * pattern matches.
+ */
+bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target);
 
 /* A dictionary as it was given out to one origin. Texts are printable ASCII. */
 typedef struct {
@@ -115,5 +136,18 @@ bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *d
  * name, localhost or a name below it, 127.0.0.0/8 or [::1].
  */
 bool el_dictionary_origin_secure(const char *origin);
+
+/* Bytes of a dictionary's SHA-256. */
+#define EL_DICTIONARY_HASH 32
+
+/* Bytes of the longest head of a body: 36 for dcb, 40 for dcz. */
+#define EL_DICTIONARY_HEAD 40
+
+/*
+ * Writes what a body in `coding`, which needs a dictionary, begins with (§4, §5) to `out`, and returns
+ * its bytes: what kind it is, and the hash of the dictionary, which the decoder compares with its own.
+ */
+size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                          uint8_t out[EL_DICTIONARY_HEAD]);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "elastic/coding.h"
 #include "elastic/cost.h"
-#include "elastic/difference.h"
+#include "elastic/dictionary.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

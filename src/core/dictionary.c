@@ -25,6 +25,157 @@ const char *el_dictionary_text(el_dictionary_reason_t reason)
     return reasons[reason].text;
 }
 
+/* What stands for itself in a URL's path and query, as browsers write them. */
+static bool is_literal(char c)
+{
+    char lower = el_text_lower(c);
+
+    return (lower >= 'a' && lower <= 'z') || el_text_is_digit(c)
+           || (c != '\0' && strchr("-._~!$&;,=@/%[]", c) != NULL);
+}
+
+/* Browsers take `.` and `..` out of paths, and out of patterns also right before a `*`. */
+static bool has_dot_segment(const char *pattern)
+{
+    const char *end = pattern + strcspn(pattern, "?");
+
+    while (pattern < end) {
+        size_t dots = strspn(pattern, ".");
+
+        if ((dots == 1 || dots == 2) && (pattern + dots == end || strchr("/*", pattern[dots]))) {
+            return true;
+        }
+        pattern += strcspn(pattern, "/?");
+        pattern += pattern < end;
+    }
+    return false;
+}
+
+/* What is wrong with the character at `at`; NULL: nothing. */
+static const char *character_fault(const char *pattern, const char *at)
+{
+    bool is_mark = *at == '?';
+
+    /* To browsers it is a modifier there, which says how often the `*` may be there. */
+    if ((is_mark || *at == '*') && at > pattern && at[-1] == '*') {
+        return "neither * nor ? may come right behind a *";
+    }
+    if (is_mark && memchr(pattern, '?', (size_t)(at - pattern))) {
+        return "there may be one ?, which begins the query";
+    }
+    if (strchr("{}()\\:+#", *at)) {
+        return "it may have no { } ( ) : + # and no backslash";
+    }
+    return is_mark || *at == '*' || is_literal(*at) ? NULL
+                                                    : "in a URL this character is escaped";
+}
+
+const char *el_dictionary_pattern_fault(const char *pattern)
+{
+    const char *fault = NULL;
+
+    if (*pattern == '\0' || *pattern == '?') {
+        return *pattern ? "it has no path" : "it is empty";
+    }
+    if (strlen(pattern) >= EL_MATCH_ROOM) {
+        return "it is too long";
+    }
+    if (strstr(pattern, "://")) {
+        return "it is a path, without a scheme and a host";
+    }
+    if (has_dot_segment(pattern)) {
+        return "browsers take the segments . and .. out of URLs";
+    }
+    for (const char *at = pattern; *at && !fault; at++) {
+        fault = character_fault(pattern, at);
+    }
+    return fault;
+}
+
+/* A part of a URL or of a pattern. */
+typedef struct {
+    const char *at;
+    const char *end;
+} part_t;
+
+static part_t path_of(const char *url)
+{
+    return (part_t){url, url + strcspn(url, "?")};
+}
+
+static part_t query_of(const char *url)
+{
+    const char *at = path_of(url).end;
+
+    at += *at == '?';
+    return (part_t){at, at + strlen(at)};
+}
+
+/*
+ * Only the last `*` ever takes more: what one before it took is as little as can be, and leaves the
+ * most to those behind. The time is bounded by the product of both lengths: at most 512 bytes of a
+ * pattern, and those of a request's line.
+ */
+static bool matches(part_t pattern, part_t text)
+{
+    part_t star = {NULL, NULL}; /* behind the last `*`, and the end of what it takes */
+
+    while (text.at < text.end) {
+        if (pattern.at < pattern.end && *pattern.at == '*') {
+            star = (part_t){++pattern.at, text.at};
+        } else if (pattern.at < pattern.end && *pattern.at == *text.at) {
+            pattern.at++;
+            text.at++;
+        } else if (star.at) {
+            pattern.at = star.at;
+            text.at = ++star.end;
+        } else {
+            return false;
+        }
+    }
+    while (pattern.at < pattern.end && *pattern.at == '*') {
+        pattern.at++;
+    }
+    return pattern.at == pattern.end;
+}
+
+static bool is_relative(const char *pattern)
+{
+    return *pattern != '/';
+}
+
+/* Bytes of the path's directory, with its last slash. */
+static size_t directory(const char *path)
+{
+    return (size_t)(strrchr(path, '/') - path) + 1;
+}
+
+/* Takes the directory of `path` off the beginning of `text`. */
+static bool take_directory(part_t *text, const char *path)
+{
+    size_t len = directory(path);
+
+    if ((size_t)(text->end - text->at) < len || memcmp(text->at, path, len) != 0) {
+        return false;
+    }
+    text->at += len;
+    return true;
+}
+
+bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target)
+{
+    part_t text = path_of(target);
+
+    if (is_relative(pattern) && !path) {
+        return true;
+    }
+    if (is_relative(pattern) && !take_directory(&text, path)) {
+        return false;
+    }
+    return matches(path_of(pattern), text)
+           && (!strchr(pattern, '?') || matches(query_of(pattern), query_of(target)));
+}
+
 /* What an entry's text begins with; the number is the version. */
 #define TITLE "elastic-dictionary 1\n"
 
@@ -89,17 +240,11 @@ size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_ent
 
     memset(entry, 0, sizeof(*entry));
     if (take_all(&at, text + len, entry) && entry->origin[0] && entry->path[0] == '/'
-        && !el_url_pattern_fault(entry->match)) {
+        && !el_dictionary_pattern_fault(entry->match)) {
         return (size_t)(at - text);
     }
     memset(entry, 0, sizeof(*entry));
     return 0;
-}
-
-/* Bytes of the path's directory, with its last slash. */
-static size_t directory(const char *path)
-{
-    return (size_t)(strrchr(path, '/') - path) + 1;
 }
 
 bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b)
@@ -108,7 +253,7 @@ bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionar
 
     return strcmp(a->origin, b->origin) == 0 && strcmp(a->match, b->match) == 0
            && strcmp(a->dest, b->dest) == 0 && strcmp(a->id, b->id) == 0
-           && (!el_url_pattern_relative(a->match)
+           && (!is_relative(a->match)
                || (len == directory(b->path) && memcmp(a->path, b->path, len) == 0));
 }
 
@@ -136,7 +281,7 @@ el_dictionary_reason_t el_dictionary_entry_fits(const el_dictionary_entry_t *ent
     if (entry->expires <= request->now) {
         return EL_DICTIONARY_EXPIRED;
     }
-    if (!el_url_pattern_match(entry->match, entry->path, request->target)) {
+    if (!el_dictionary_pattern_match(entry->match, entry->path, request->target)) {
         return EL_DICTIONARY_MATCH;
     }
     if (entry->dest[0] && request->dest && !has_word(entry->dest, request->dest)) {
@@ -193,4 +338,19 @@ bool el_dictionary_origin_secure(const char *origin)
     return strncmp(origin, https, sizeof(https) - 1) == 0
            || (strncmp(origin, http, sizeof(http) - 1) == 0
                && is_loopback(origin + sizeof(http) - 1));
+}
+
+/* Of dcz: the frame that decoders of zstd skip (RFC 8878 §3.1.2), with its length of 32. */
+static const uint8_t dcz_magic[] = {0x5e, 0x2a, 0x4d, 0x18, 0x20, 0x00, 0x00, 0x00};
+static const uint8_t dcb_magic[] = {0xff, 0x44, 0x43, 0x42};
+
+size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                          uint8_t out[EL_DICTIONARY_HEAD])
+{
+    const uint8_t *magic = coding == EL_DCB ? dcb_magic : dcz_magic;
+    size_t len = coding == EL_DCB ? sizeof(dcb_magic) : sizeof(dcz_magic);
+
+    memcpy(out, magic, len);
+    memcpy(out + len, hash, EL_DICTIONARY_HASH);
+    return len + EL_DICTIONARY_HASH;
 }

@@ -34,7 +34,7 @@ static inline void el_span_advance(el_span_t *span, size_t in_nbytes, size_t out
 
 /* The head of a difference on its way to the output. */
 typedef struct {
-    uint8_t bytes[EL_DIFFERENCE_HEAD];
+    uint8_t bytes[EL_DICTIONARY_HEAD];
     size_t nbytes;
     size_t at; /* written so far */
 } el_head_t;
@@ -44,7 +44,7 @@ static inline el_head_t el_head_of(el_coding_t coding, const el_setup_t *setup)
 {
     el_head_t head = {.at = 0};
 
-    head.nbytes = el_difference_head(coding, setup->dictionary->hash, head.bytes);
+    head.nbytes = el_dictionary_head(coding, setup->dictionary->hash, head.bytes);
     return head;
 }
 

@@ -132,7 +132,9 @@ VALUES = {
                 ('match="https://a/b"', "https://a/b"), ('match="/a b"', "/a b"),
                 ('match="/a" private=SID', "private=SID"),
                 ('match="/a" revisit', "revisit"),
-                ('match="/:a/:a"', "/:a/:a"), ('match="/../a"', "/../a"), ('match="?a"', "?a"),
+                ('match="/:page"', "/:page"), ('match="/{a}"', "/{a}"),
+                ('match="/a/**"', "right behind a *"), ('match="/a/*?b"', "/a/*?b"),
+                ('match="/a?b?c"', "/a?b?c"), ('match="/../a"', "/../a"), ('match="?a"', "?a"),
                 ('match="/a" id="\xe9"', "id="), ('match="/a" id="' + "x" * 1025 + '"', "id=")],
                ["Off", "off"]),
         Values(["DESTINATION"], [('match="/a" match-dest="document scripts"', "scripts"),
@@ -267,7 +269,7 @@ def test_good_value_passes_without_a_word(check, line):
 
 
 @pytest.mark.parametrize("rule", [
-    'match="/a/*"', "match=/a", 'match="/:a?{b}+" match-dest="document" id="v 1"', 'match="*.js"',
+    'match="/a/*"', "match=/a", 'match="/a.js?v=*" match-dest="document" id="v 1"', 'match="*.js"',
     'MATCH="/a" match-dest="" id=""',
     'match-dest="script style" match="/"'])
 def test_good_rules_for_dictionaries_pass_without_a_word(check, rule):

@@ -13,7 +13,7 @@
     X(cost) X(ratio) X(explore) X(price) X(control_mix)                                            \
     X(packet) X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim)           \
     X(state_control) X(tcp_info) X(entry) X(cache_state) X(lock) X(file_id) X(pause) X(seal)       \
-    X(key_file) X(workers) X(folder) X(structured) X(url_pattern) X(cache_control) X(dictionary)   \
+    X(key_file) X(workers) X(folder) X(structured) X(cache_control) X(dictionary)                  \
     X(exposition) X(history) X(savings) X(tally) X(vhosts)                                         \
     X(near) X(stampede)
 

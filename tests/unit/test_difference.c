@@ -232,10 +232,10 @@ START_TEST(the_head_names_the_dictionary)
     static const uint8_t dcb[] = {0xff, 0x44, 0x43, 0x42};
     bool is_dcb = prepare_codings[_i] == EL_DCB;
     size_t len = is_dcb ? sizeof(dcb) : sizeof(dcz);
-    uint8_t head[EL_DIFFERENCE_HEAD];
+    uint8_t head[EL_DICTIONARY_HEAD];
     el_dictionary_t *dictionary;
 
-    ck_assert_uint_eq(el_difference_head(prepare_codings[_i], hash_of(5), head),
+    ck_assert_uint_eq(el_dictionary_head(prepare_codings[_i], hash_of(5), head),
                       len + EL_DICTIONARY_HASH);
     ck_assert_mem_eq(head, is_dcb ? dcb : dcz, len);
     ck_assert_mem_eq(head + len, hash_of(5), EL_DICTIONARY_HASH);

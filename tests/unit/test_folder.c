@@ -324,7 +324,7 @@ START_TEST(the_longest_unused_make_room)
     grow_older(name, 20000);
     name_of(second, name);
     grow_older(name, 30000);
-    el_folder_touch(&folder, second);
+    ck_assert(is_found(second, ORIGIN, &found));
     put('c', MOST / 2 - 100000, ORIGIN, third);
     ck_assert(!is_there(first));
     ck_assert(!is_found(first, ORIGIN, &found));

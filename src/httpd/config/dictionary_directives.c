@@ -75,7 +75,7 @@ static const char *read_argument(cmd_parms *cmd, const char **args, el_dictionar
 
     if ((value = take_value(cmd, args, "match")) != NULL) {
         rule->match = value;
-        return el_url_pattern_fault(value);
+        return el_dictionary_pattern_fault(value);
     }
     if ((value = take_value(cmd, args, "match-dest")) != NULL) {
         rule->dest = value;

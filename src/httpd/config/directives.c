@@ -423,9 +423,9 @@ const command_rec el_commands[] = {
           "the bytes of the largest encoding that is kept; K, M or G may follow",
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
-                     "Off, or match=\"PATTERN\", a URL pattern without regular expressions, and "
-                     "perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses here become "
-                     "dictionaries"),
+                     "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and a "
+                     "query, and perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses "
+                     "here become dictionaries"),
     AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
                      "Off, or the URL of a dictionary that documents here name in a Link field"),
     AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,

@@ -89,7 +89,7 @@ typedef struct {
 
 /* ElasticDictionary; all NULL: Off. */
 typedef struct {
-    const char *match; /* el_url_pattern_fault() has none */
+    const char *match; /* el_dictionary_pattern_fault() has none */
     const char *dest;  /* words between spaces; "": any */
     const char *id;    /* "": none */
 } el_dictionary_rule_t;

@@ -147,29 +147,25 @@ static uint8_t *read_folder(const uint8_t hash[EL_DICTIONARY_HASH], size_t *nbyt
     return bytes;
 }
 
-el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
+el_dictionary_reason_t el_dictionaries_find(const uint8_t hash[EL_DICTIONARY_HASH],
                                             const el_dictionary_request_t *request,
                                             el_dictionary_entry_t *entry)
 {
-    el_dictionary_reason_t reason = el_folder_find(&folder, name->hash, request, entry);
-
-    if (reason == EL_DICTIONARY_USED) {
-        el_folder_touch(&folder, name->hash);
-    }
-    return reason;
+    return el_folder_find(&folder, hash, request, entry);
 }
 
-el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name, el_coding_t coding,
-                                               int level, el_dictionary_t **dictionary)
+el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_HASH],
+                                               el_coding_t coding, int level,
+                                               el_dictionary_t **dictionary)
 {
-    el_dictionary_bytes_t whole = {.hash = name->hash};
+    el_dictionary_bytes_t whole = {.hash = hash};
     uint8_t *bytes;
 
-    *dictionary = el_dictionary_find(coding, level, name->hash);
+    *dictionary = el_dictionary_find(coding, level, hash);
     if (*dictionary) {
         return EL_DICTIONARY_USED;
     }
-    bytes = read_folder(name->hash, &whole.nbytes);
+    bytes = read_folder(hash, &whole.nbytes);
     if (!bytes) {
         return EL_DICTIONARY_UNKNOWN;
     }

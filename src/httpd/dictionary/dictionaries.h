@@ -29,17 +29,11 @@ size_t el_dictionaries_most(void);
 /* Keeps the `nbytes` as a dictionary that is given out as `entry` says. False: it must not be. */
 bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes, size_t nbytes);
 
-/* A dictionary that a request names. */
-typedef struct {
-    uint8_t hash[EL_DICTIONARY_HASH]; /* its SHA-256 */
-    const char *origin;               /* the request's */
-} el_dictionary_name_t;
-
 /*
- * Whether the dictionary was given out for such a request: EL_DICTIONARY_USED, and `*entry` is what it
- * was given out as; otherwise why not.
+ * Whether the dictionary of this SHA-256 was given out for such a request: EL_DICTIONARY_USED, and
+ * `*entry` is what it was given out as; otherwise why not.
  */
-el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
+el_dictionary_reason_t el_dictionaries_find(const uint8_t hash[EL_DICTIONARY_HASH],
                                             const el_dictionary_request_t *request,
                                             el_dictionary_entry_t *entry);
 
@@ -47,7 +41,8 @@ el_dictionary_reason_t el_dictionaries_find(const el_dictionary_name_t *name,
  * Prepares what was found for `coding` at `level`. EL_DICTIONARY_USED: `*dictionary` is there, maybe for
  * another level, and stays until the caller releases it. Otherwise why not.
  */
-el_dictionary_reason_t el_dictionaries_prepare(const el_dictionary_name_t *name, el_coding_t coding,
-                                               int level, el_dictionary_t **dictionary);
+el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_HASH],
+                                               el_coding_t coding, int level,
+                                               el_dictionary_t **dictionary);
 
 #endif

@@ -235,6 +235,19 @@ static char *read_entries(const el_folder_t *folder, const uint8_t hash[EL_DICTI
     return text;
 }
 
+/* Notes that the dictionary is used. */
+static void touch(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH])
+{
+    char name[EL_FOLDER_NAME_ROOM];
+    struct stat info;
+
+    el_folder_name(hash, name);
+    if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0
+        && info.st_mtime + USE_NOTED < time(NULL)) {
+        utimensat(folder->fd, name, NULL, AT_SYMLINK_NOFOLLOW);
+    }
+}
+
 el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
                                       const uint8_t hash[EL_DICTIONARY_HASH],
                                       const el_dictionary_request_t *request,
@@ -256,6 +269,9 @@ el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
         reason = fits == EL_DICTIONARY_USED || fits > reason ? fits : reason;
     }
     free(text);
+    if (reason == EL_DICTIONARY_USED) {
+        touch(folder, hash);
+    }
     return reason;
 }
 
@@ -355,7 +371,7 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
     el_folder_name(hash, name);
     if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)
         && (uint64_t)info.st_size == nbytes) {
-        el_folder_touch(folder, hash);
+        touch(folder, hash);
     } else {
         if (!write_file(folder, name, bytes, nbytes)) {
             return false;
@@ -408,16 +424,4 @@ uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTION
         return NULL;
     }
     return bytes;
-}
-
-void el_folder_touch(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH])
-{
-    char name[EL_FOLDER_NAME_ROOM];
-    struct stat info;
-
-    el_folder_name(hash, name);
-    if (fstatat(folder->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0
-        && info.st_mtime + USE_NOTED < time(NULL)) {
-        utimensat(folder->fd, name, NULL, AT_SYMLINK_NOFOLLOW);
-    }
 }

@@ -11,7 +11,6 @@
 #define ELASTIC_DICTIONARY_FOLDER_H
 
 #include "elastic/dictionary.h"
-#include "elastic/difference.h"
 
 #include <stdatomic.h>
 
@@ -64,7 +63,8 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
 
 /*
  * Whether the dictionary was given out for such a request: EL_DICTIONARY_USED, and `*entry` is the
- * entry that says so. Otherwise why not, by the entry that came nearest to it.
+ * entry that says so; that it is used is then noted. Otherwise why not, by the entry that came nearest
+ * to it.
  */
 el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
                                       const uint8_t hash[EL_DICTIONARY_HASH],
@@ -77,8 +77,5 @@ el_dictionary_reason_t el_folder_find(const el_folder_t *folder,
  */
 uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                         size_t *nbytes, bool *damaged);
-
-/* Notes that the dictionary is used. */
-void el_folder_touch(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH]);
 
 #endif

@@ -26,13 +26,6 @@ static el_coding_t coding_of(request_rec *r)
     return el_accept_choose(el_response_accept(r), order, count);
 }
 
-/* A relative pattern is for the directory of its dictionary, which may be any. */
-static bool is_for(const el_dictionary_rule_t *rule, const char *target)
-{
-    return el_url_pattern_relative(rule->match)
-           || el_url_pattern_match(rule->match, "/", target);
-}
-
 /* Whether some rule of this server's configuration is for the URL. */
 static bool has_rule(request_rec *r)
 {
@@ -40,8 +33,10 @@ static bool has_rule(request_rec *r)
     bool found = false;
 
     for (int i = 0; rules && i < rules->nelts && !found; i++) {
-        found = is_for(APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *),
-                       el_response_target(r));
+        const el_dictionary_rule_t *rule = APR_ARRAY_IDX(rules, i, const el_dictionary_rule_t *);
+
+        /* Its dictionaries may be anywhere. */
+        found = el_dictionary_pattern_match(rule->match, NULL, el_response_target(r));
     }
     return found;
 }
@@ -94,9 +89,9 @@ static uint32_t hash_of(const char *text)
 }
 
 /* A number for what `kind` of share `text` has in this origin; never 0. */
-static uint32_t share_of(const el_dictionary_name_t *name, unsigned kind, const char *text)
+static uint32_t share_of(const char *origin, unsigned kind, const char *text)
 {
-    uint32_t hash = hash_of(name->origin) + kind;
+    uint32_t hash = hash_of(origin) + kind;
 
     return (hash * 31 + hash_of(text)) | 1u << 31;
 }
@@ -108,26 +103,27 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, const char
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
     el_dictionary_entry_t *entry = apr_palloc(r->pool, sizeof(*entry));
+    const char *origin = el_response_origin(r);
     el_dictionary_reason_t reason;
     el_dictionary_request_t request = {
-        .origin = difference->name.origin,
+        .origin = origin,
         .target = el_response_target(r),
         .dest = apr_table_get(r->headers_in, "Sec-Fetch-Dest"),
         .id = named ? id : NULL,
         .now = (uint64_t)apr_time_sec(r->request_time),
     };
 
-    if (!el_structured_bytes(field, difference->name.hash, sizeof(difference->name.hash))
+    if (!el_structured_bytes(field, difference->hash, sizeof(difference->hash))
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
     if (!is_permitted(r, allowed)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
-    reason = el_dictionaries_find(&difference->name, &request, entry);
+    reason = el_dictionaries_find(difference->hash, &request, entry);
     if (reason == EL_DICTIONARY_USED) {
-        difference->shares[EL_SHARE_PAGE] = share_of(&difference->name, EL_SHARE_PAGE, request.target);
-        difference->shares[EL_SHARE_RULE] = share_of(&difference->name, EL_SHARE_RULE, entry->match);
+        difference->shares[EL_SHARE_PAGE] = share_of(origin, EL_SHARE_PAGE, request.target);
+        difference->shares[EL_SHARE_RULE] = share_of(origin, EL_SHARE_RULE, entry->match);
     }
     return reason;
 }
@@ -148,9 +144,8 @@ static void look(request_rec *r, const char *allowed, el_difference_t *differenc
     if (!difference->possible) {
         return;
     }
-    difference->name.origin = el_response_origin(r);
-    difference->shares[EL_SHARE_PLAIN] = share_of(&difference->name, EL_SHARE_PLAIN,
-                                                  el_response_target(r));
+    difference->shares[EL_SHARE_PLAIN] =
+        share_of(el_response_origin(r), EL_SHARE_PLAIN, el_response_target(r));
     difference->coding = field ? coding_of(r) : EL_IDENTITY;
     if (difference->coding == EL_IDENTITY) {
         return;
@@ -200,7 +195,7 @@ const el_dictionary_t *el_difference_prepare(request_rec *r, int level)
     const el_difference_t *difference = el_difference_of(r);
     el_dictionary_t *dictionary = NULL;
 
-    note(r, el_dictionaries_prepare(&difference->name, difference->coding, level, &dictionary));
+    note(r, el_dictionaries_prepare(difference->hash, difference->coding, level, &dictionary));
     if (dictionary) {
         apr_pool_cleanup_register(r->pool, dictionary, release, apr_pool_cleanup_null);
     }

@@ -29,7 +29,7 @@ typedef struct {
     bool sought, ahead; /* what follows was looked for, and before the header was complete */
     unsigned depends;   /* EL_DEPENDS_…: what decided whether who asks may read the response */
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
-    el_dictionary_name_t name;
+    uint8_t hash[EL_DICTIONARY_HASH]; /* the dictionary's */
     uint32_t shares[EL_SHARES]; /* of el_setup_t, also without a dictionary */
 } el_difference_t;
 
