@@ -20,7 +20,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 31
+#define EL_BLOCK_VERSION 32
 
 typedef struct {
     uint32_t magic;
@@ -37,7 +37,6 @@ typedef struct {
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
     el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
-    el_held_t pooled;         /* memory that is kept for the next bodies */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

@@ -1,6 +1,6 @@
 /*
- * What the processes of this server have now, in the shared block: encoders in use, and memory that
- * their pools keep. What a process had that was killed is forgotten within seconds.
+ * What the processes of this server have now, in the shared block: encoders in use, and what bodies in
+ * flight hold. What a process had that was killed is forgotten within seconds.
  */
 #ifndef ELASTIC_STATE_HOLDERS_H
 #define ELASTIC_STATE_HOLDERS_H
@@ -14,7 +14,10 @@ void el_holders_child(void);
 void el_holders_begin(void);
 void el_holders_end(void);
 
-/* Forgets what processes had that are gone. */
+/*
+ * Forgets what processes had that are gone. That is a system call for each process: only the child that
+ * samples does it now and then, and whoever shows the figures.
+ */
 void el_holders_forget_gone(void);
 
 #endif

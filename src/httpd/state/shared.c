@@ -82,7 +82,6 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.tally = &block->tally;
     el_shared.vhosts = &block->vhosts;
     el_shared.busy = &block->busy;
-    el_shared.pooled = &block->pooled;
     adopt();
     return APR_SUCCESS;
 }

@@ -48,7 +48,6 @@ typedef struct {
     el_tally_t *tally;
     el_vhosts_t *vhosts;
     el_held_t *busy;
-    el_held_t *pooled;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */

@@ -351,15 +351,9 @@ static bool is_memory_bounded(void)
 
 static void add_memory(el_list_t *list)
 {
-    static const el_row_t now[] = {
-        ROW("ElasticInFlight", "Bodies in an encoder now",
-            GAUGE("elastic_in_flight_bodies", "Bodies that are in an encoder")),
-        ROW("ElasticPool", "Bytes that are kept for the next bodies",
-            GAUGE("elastic_pool_bytes", "Memory that is kept for the next bodies")),
-        ROW("ElasticNear", "Bytes of kept encodings in processes' own memory",
-            GAUGE("elastic_near_bytes",
-                  "Kept encodings that processes have in their own memory")),
-    };
+    static const el_row_t now = ROW("ElasticInFlight", "Bodies in an encoder now",
+                                    GAUGE("elastic_in_flight_bodies",
+                                          "Bodies that are in an encoder"));
     static const el_row_t bound[] = {
         ROW("ElasticMemory", "Bytes that bodies on their way hold",
             GAUGE("elastic_memory_bytes", "Memory that bodies on their way hold")),
@@ -369,9 +363,7 @@ static void add_memory(el_list_t *list)
     };
 
     el_holders_forget_gone();
-    el_add_count(list, &now[0], el_held_nbytes(el_shared.busy));
-    el_add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
-    el_add_count(list, &now[2], el_held_nbytes(&el_shared.cache->near));
+    el_add_count(list, &now, el_held_nbytes(el_shared.busy));
     if (is_memory_bounded()) {
         el_add_count(list, &bound[0], el_held_nbytes(el_shared.held));
         el_add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Places, in sets that a name belongs to: as many as there are pages of 4 KB in 4 MB. */
 #define SETS 256
@@ -28,9 +27,6 @@ static struct {
     _Atomic size_t nbytes; /* of all copies, until nobody uses them */
     unsigned hand;         /* the place that is looked at next for something to drive out */
     copy_t *place[SETS * WAYS];
-    el_held_t *held;
-    el_holder_t *holder;
-    pid_t owner;
 } near = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t size_of(const copy_t *copy)
@@ -38,18 +34,10 @@ static size_t size_of(const copy_t *copy)
     return sizeof(*copy) + copy->entry.nbytes;
 }
 
-static void count(int64_t nbytes)
-{
-    atomic_fetch_add_explicit(&near.nbytes, (size_t)nbytes, memory_order_relaxed);
-    if (near.held && getpid() == near.owner) {
-        el_held_add(near.held, near.holder, nbytes);
-    }
-}
-
 static void leave(copy_t *copy)
 {
     if (copy && atomic_fetch_sub_explicit(&copy->users, 1, memory_order_acq_rel) == 1) {
-        count(-(int64_t)size_of(copy));
+        atomic_fetch_sub_explicit(&near.nbytes, size_of(copy), memory_order_relaxed);
         free(copy);
     }
 }
@@ -88,12 +76,9 @@ static copy_t **place_of(const el_name_t *name)
     return NULL;
 }
 
-void el_near_open(el_held_t *held, size_t most)
+void el_near_open(size_t most)
 {
-    near.held = held;
     near.most = most;
-    near.owner = getpid();
-    near.holder = el_held_enter(held, (uint32_t)near.owner);
 }
 
 bool el_near_get(const el_name_t *name, el_near_stamp_t stamp, el_found_t *found)
@@ -192,7 +177,7 @@ bool el_near_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, e
     if (fits) {
         copy_t **place = choose(name);
 
-        count((int64_t)nbytes);
+        atomic_fetch_add_explicit(&near.nbytes, nbytes, memory_order_relaxed);
         before = *place;
         *place = copy;
         if (found) {

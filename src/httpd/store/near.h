@@ -12,19 +12,14 @@
 
 #include "httpd/store/found.h"
 
-#include "elastic/held.h"
-
 /* When a copy was taken, in a count that grows: of changes, or of seconds. */
 typedef struct {
     uint32_t now;
     uint32_t age; /* by how much a copy may be older */
 } el_near_stamp_t;
 
-/*
- * In child_init: keeps `most` bytes at most, and counts them in `held`, which all processes share. A
- * copy of the process that is made later counts nothing.
- */
-void el_near_open(el_held_t *held, size_t most);
+/* In child_init: keeps `most` bytes at most. */
+void el_near_open(size_t most);
 
 /* Finds a copy. True: the caller owns `found`, and calls el_found_release(), or gives it away. */
 bool el_near_get(const el_name_t *name, el_near_stamp_t stamp, el_found_t *found);

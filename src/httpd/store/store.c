@@ -138,7 +138,7 @@ void el_store_reset(server_rec *main_server)
 void el_store_child(bool threads)
 {
     if (most > 0) {
-        el_near_open(&el_shared.cache->near, threads ? NEAR : NEAR_ALONE);
+        el_near_open(threads ? NEAR : NEAR_ALONE);
     }
     el_remote_child();
 }
