@@ -23,6 +23,9 @@
 /* EL_POOL_AGES ages make the minute after which idle contexts are evicted. */
 #define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
 
+/* Between two looks for processes that are gone: so long at most what they held counts. */
+#define GONE APR_TIME_C(10000000)
+
 /* A child that waits takes over where a sample is later than a busy CPU makes a tick. */
 #define LATE (3 * TICK)
 
@@ -36,16 +39,25 @@
 static struct {
     uint64_t due;      /* the next sample, by this child's last one; 0: not known */
     uint64_t age_due;  /* of the pool */
+    uint64_t gone_due; /* the next look for processes that are gone, if this child samples */
     int wake[2];       /* a pipe: the child ends */
     atomic_bool ready; /* the pipe is there */
 } timer;
 
-/* Lets the contexts that are kept in this process grow older, and what gone ones held go. */
+/* Lets the contexts that are kept in this process grow older. */
 static void age_pool(uint64_t now)
 {
     if (now >= timer.age_due) {
         timer.age_due = now + POOL_AGE;
         el_pool_age();
+    }
+}
+
+/* In the child that samples, for all: each look asks the system about every process. */
+static void forget_gone(uint64_t now)
+{
+    if (now >= timer.gone_due) {
+        timer.gone_due = now + GONE;
         el_holders_forget_gone();
     }
 }
@@ -101,6 +113,7 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
                               el_shared.config.interval, &claim)) {
         timer.due = claim;
         el_sampler_take(claim, now);
+        forget_gone(now);
     }
     return APR_SUCCESS;
 }
