@@ -44,9 +44,6 @@ typedef enum {
 /* The reason as one word. */
 const char *el_dictionary_note(el_dictionary_reason_t reason);
 
-/* A sentence for people. */
-const char *el_dictionary_text(el_dictionary_reason_t reason);
-
 /* A dictionary as it was given out to one origin. Texts are printable ASCII. */
 typedef struct {
     char origin[EL_ORIGIN_ROOM]; /* https://host:port, the port only where it is not the usual one */
