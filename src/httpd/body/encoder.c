@@ -1,6 +1,6 @@
 #include "httpd/body/encoder.h"
 
-#include "httpd/state/holders.h"
+#include "httpd/shared/shared.h"
 
 #include "engines/budget.h"
 #include "engines/engines.h"

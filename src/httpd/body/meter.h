@@ -2,7 +2,7 @@
 #ifndef ELASTIC_BODY_METER_H
 #define ELASTIC_BODY_METER_H
 
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 /* The clocks around the calls of an encoder. */
 typedef struct {

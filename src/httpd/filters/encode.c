@@ -6,9 +6,9 @@
 #include "httpd/response/difference.h"
 #include "httpd/response/explanation.h"
 #include "httpd/response/fields.h"
-#include "httpd/state/costs.h"
-#include "httpd/state/shared.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 
 #include "engines/dictionary.h"
 #include "engines/plan.h"

@@ -7,7 +7,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/response/request.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 void el_outgoing_set_negotiated(request_rec *r)
 {

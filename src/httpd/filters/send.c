@@ -1,7 +1,7 @@
 #include "httpd/filters/send.h"
 
 #include "httpd/body/body.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "http_protocol.h"
 

@@ -9,7 +9,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 #include "httpd/response/sibling.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/decide.h"
 #include "elastic/etag.h"

@@ -1,8 +1,7 @@
 #include "httpd/response/choice.h"
 
-#include "httpd/control/ladders.h"
-#include "httpd/state/costs.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
 
 #include "engines/engines.h"
 

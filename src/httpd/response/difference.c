@@ -4,7 +4,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/origin.h"
 #include "httpd/response/request.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 
 #include "elastic/structured.h"
 #include "engines/engines.h"

@@ -2,8 +2,8 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/response/request.h"
-#include "httpd/state/costs.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
 
 #include "elastic/structured.h"
 

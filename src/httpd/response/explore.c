@@ -1,8 +1,8 @@
 #include "httpd/response/explore.h"
 
 #include "httpd/body/encoder.h"
-#include "httpd/control/ladders.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
 
 #include "elastic/explore.h"
 #include "engines/plan.h"

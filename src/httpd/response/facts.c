@@ -6,7 +6,7 @@
 #include "httpd/response/fields.h"
 #include "httpd/response/request.h"
 #include "httpd/response/segment.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 
 #include "http_ssl.h"
 

@@ -1,9 +1,8 @@
 #include "httpd/response/kept.h"
 
-#include "httpd/control/ladders.h"
 #include "httpd/response/credentials.h"
-#include "httpd/state/costs.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
 #include "httpd/store/fingerprint.h"
 
 #include "engines/engines.h"

@@ -2,7 +2,7 @@
 
 #include "httpd/config/settings.h"
 #include "httpd/response/request.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "host/path.h"
 

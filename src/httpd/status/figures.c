@@ -2,12 +2,10 @@
 
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
-#include "httpd/control/ladders.h"
-#include "httpd/control/sampler.h"
-#include "httpd/state/costs.h"
-#include "httpd/state/holders.h"
-#include "httpd/state/past.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
+#include "httpd/shared/tick.h"
 
 #include "elastic/decide.h"
 #include "engines/engines.h"
@@ -255,7 +253,7 @@ static void read_words(now_t *now, apr_pool_t *pool)
     now->word[ENGINES] = el_engine_list(apr_palloc(pool, ENGINES_SIZE), ENGINES_SIZE);
     now->word[CONTROL] = control_word();
     now->word[GOAL] = el_shared.config.goal;
-    now->word[LOAD] = el_sampler_load(pool);
+    now->word[LOAD] = el_tick_load(pool);
 }
 
 /* The level for a large page whose client takes no other coding; 0 where nothing encodes it. */

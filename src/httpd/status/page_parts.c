@@ -1,9 +1,8 @@
 #include "httpd/status/page_parts.h"
 
 #include "httpd/base/warnings.h"
-#include "httpd/state/past.h"
-#include "httpd/state/shared.h"
-#include "httpd/state/vhosts.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/decide.h"
 #include "host/clock.h"

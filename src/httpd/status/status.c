@@ -1,7 +1,7 @@
 #include "httpd/status/status.h"
 
-#include "httpd/state/shared.h"
-#include "httpd/state/vhosts.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 #include "httpd/status/figures.h"
 #include "httpd/status/page.h"
 

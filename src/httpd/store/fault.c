@@ -1,6 +1,6 @@
 #include "httpd/store/fault.h"
 
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 
 #include "host/clock.h"
 

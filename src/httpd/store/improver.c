@@ -1,10 +1,8 @@
 #include "httpd/store/improver.h"
 
-#include "httpd/control/ladders.h"
-#include "httpd/control/sampler.h"
-#include "httpd/control/timer.h"
-#include "httpd/state/costs.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/tick.h"
 #include "httpd/store/found.h"
 #include "httpd/store/store.h"
 
@@ -78,7 +76,7 @@ static void account(void)
 /* µs of the clock in which `nsec` of CPU time are the share that ElasticIdle allows. */
 static uint64_t time_for(uint64_t nsec)
 {
-    return (uint64_t)((double)nsec / 1000 / (el_sampler_cpus() * el_shared.config.idle));
+    return (uint64_t)((double)nsec / 1000 / (el_tick_cpus() * el_shared.config.idle));
 }
 
 /* What became smaller takes the place of what it was made of. */
@@ -213,7 +211,7 @@ static bool is_on(void)
 void el_improver_open(server_rec *main_server)
 {
     improver.server = main_server;
-    el_timer_also(is_on() && el_store_is_open() ? improve : NULL);
+    el_tick_also(is_on() && el_store_is_open() ? improve : NULL);
 }
 
 el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_setup_t *setup,

@@ -5,7 +5,7 @@
 #include "httpd/store/local.h"
 
 #include "httpd/base/warnings.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 #include "httpd/store/fault.h"
 #include "httpd/store/near.h"
 #include "httpd/store/spares.h"

@@ -1,7 +1,7 @@
 #include "httpd/store/remote.h"
 
 #include "httpd/base/warnings.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 #include "httpd/store/fault.h"
 #include "httpd/store/workers.h"
 

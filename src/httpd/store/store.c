@@ -2,7 +2,7 @@
 
 #include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 #include "httpd/store/fault.h"
 #include "httpd/store/fingerprint.h"
 #include "httpd/store/key_file.h"

@@ -2,8 +2,8 @@
  * The shared block's life in httpd: one anonymous shared mapping for each parent process, kept over
  * graceful restarts, and read by every child.
  */
-#ifndef ELASTIC_STATE_SHARED_H
-#define ELASTIC_STATE_SHARED_H
+#ifndef ELASTIC_SHARED_SHARED_H
+#define ELASTIC_SHARED_SHARED_H
 
 #include "httpd/base/glue.h"
 
@@ -33,7 +33,10 @@ typedef struct {
     bool idle_top;        /* up to the highest level that there is */
 } el_shared_config_t;
 
-/* The block and its configuration, for this process; written in post_config, read-only afterwards. */
+/*
+ * The block and its configuration, for this process; written in post_config and before the child's
+ * threads start, read-only afterwards.
+ */
 typedef struct {
     /* Parts of the block, which exist from post_config on. */
     el_state_t *state;
@@ -51,6 +54,7 @@ typedef struct {
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */
+    unsigned process;    /* this process's number, in a child; it picks the counters that it adds to */
 } el_shared_t;
 
 extern el_shared_t el_shared;
@@ -67,8 +71,19 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
  */
 void el_shared_reset(void);
 
-/* In child_init: picks the counters that this process adds to. */
+/* In child_init: this process begins, with nothing in use. */
 void el_shared_child(void);
+
+/* An encoder of this process begins to work for a body, or has ended; any thread. */
+void el_holders_begin(void);
+void el_holders_end(void);
+
+/*
+ * Forgets what processes had in use that are gone, killed perhaps: encoders, and memory of bodies. That
+ * is a system call for each process: only the child that samples does it now and then, and whoever shows
+ * the figures.
+ */
+void el_holders_forget_gone(void);
 
 /* What one response goes by: a whole position 0 … `top`, or a price. */
 typedef struct {
@@ -94,11 +109,5 @@ bool el_shared_moves(el_range_t range);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);
-
-/* Adds to a count of the virtual hosts at `place`. */
-void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add);
-
-/* Counts a body of `coding` that `engine` has made. */
-void el_shared_tally(el_coding_t coding, const char *engine, const el_tally_body_t *body);
 
 #endif

@@ -1,12 +1,16 @@
-/* The statistics of a response: notes for the access log, and the shared counters. */
-#ifndef ELASTIC_STATE_STATS_H
-#define ELASTIC_STATE_STATS_H
+/*
+ * The statistics, in the shared block: of a response, with notes for the access log; of virtual hosts; of
+ * the last hour and today. Any thread.
+ */
+#ifndef ELASTIC_SHARED_STATS_H
+#define ELASTIC_SHARED_STATS_H
 
 #include "httpd/config/stock.h"
-#include "httpd/state/costs.h"
+#include "httpd/shared/costs.h"
 
 #include "elastic/counters.h"
 #include "elastic/decide.h"
+#include "elastic/history.h"
 
 /*
  * One response in so many has its CPU time taken: that is a system call of half a microsecond,
@@ -53,5 +57,27 @@ void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char
 
 /* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);
+
+/*
+ * In post_config, after el_shared_open(): gives virtual hosts their places. The first names of the
+ * configuration, as many as ElasticVhosts says, have counts of their own, by ServerName, whatever the
+ * port; all others share the last ones. `pconf` is the configuration's.
+ */
+void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf);
+
+/* The name at `place`, 0 … EL_VHOST_OTHER, in lower case; NULL where nothing is counted there. */
+const char *el_vhosts_name(unsigned place);
+
+/* Notes the load and the position as they are now; called by whoever has taken a sample. */
+void el_past_note(void);
+
+/* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
+bool el_past_minute(unsigned age, el_history_point_t *point);
+
+/* What was saved since midnight of this place's time, or since the start where that was later. */
+el_savings_t el_past_today(void);
+
+/* What was saved since the start; times and bytes that are estimates never fall. */
+el_savings_t el_past_ever(void);
 
 #endif

@@ -1,7 +1,8 @@
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 
 #include "elastic/block.h"
 #include "host/clock.h"
+#include "host/process.h"
 
 #include "http_log.h"
 
@@ -19,8 +20,11 @@ el_shared_t el_shared;
 
 static el_block_t *block;
 
-/* This process's number; written before its threads start. */
-static unsigned process;
+/*
+ * This process's part of the encoders in use; NULL, where there are too many processes, is fine. Written
+ * before its threads start.
+ */
+static el_holder_t *busy;
 
 static el_control_state_t start_state(void)
 {
@@ -94,7 +98,28 @@ void el_shared_reset(void)
 
 void el_shared_child(void)
 {
-    process = (unsigned)getpid();
+    el_shared.process = (unsigned)getpid();
+    el_holders_forget_gone();
+    busy = el_held_enter(el_shared.busy, el_shared.process);
+}
+
+void el_holders_begin(void)
+{
+    el_held_add(el_shared.busy, busy, 1);
+}
+
+/* A copy that this process forks runs the cleanups of what is still in use here, and must not count. */
+void el_holders_end(void)
+{
+    if ((unsigned)getpid() == el_shared.process) {
+        el_held_add(el_shared.busy, busy, -1);
+    }
+}
+
+void el_holders_forget_gone(void)
+{
+    el_held_forget(el_shared.held, el_process_is_alive);
+    el_held_forget(el_shared.busy, el_process_is_alive);
 }
 
 /* Below 0 where the position counts: with goals without a price, and until the first sample. */
@@ -117,7 +142,7 @@ static uint16_t next_turn(void)
     static _Atomic uint32_t responses;
 
     return el_control_turn(atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed)
-                           + process);
+                           + el_shared.process);
 }
 
 el_turn_t el_shared_turn(void)
@@ -145,19 +170,5 @@ bool el_shared_moves(el_range_t range)
 
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
-    el_counters_add(el_shared.counters, process, counter, add);
-}
-
-void el_shared_count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
-{
-    el_vhosts_add(el_shared.vhosts, process, place, count, add);
-}
-
-void el_shared_tally(el_coding_t coding, const char *engine, const el_tally_body_t *body)
-{
-    el_tally_series_t series = el_tally_find(coding, engine);
-
-    if (series < EL_TALLY_SERIES_COUNT) {
-        el_tally_add(el_shared.tally, process, series, body);
-    }
+    el_counters_add(el_shared.counters, el_shared.process, counter, add);
 }
