@@ -1,6 +1,8 @@
 /* The three module records that are exported, and the hooks; what they do is in the layers below. */
 #include "httpd/base/glue.h"
 #include "httpd/base/records.h"
+#include "httpd/cache/improver.h"
+#include "httpd/cache/store.h"
 #include "httpd/config/directives.h"
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
@@ -24,8 +26,6 @@
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
 #include "httpd/status/status.h"
-#include "httpd/store/improver.h"
-#include "httpd/store/store.h"
 
 #include "elastic/ladder.h"
 #include "engines/budget.h"

@@ -1,5 +1,5 @@
 /* Copies of entries in a process's own memory. */
-#include "httpd/store/near.h"
+#include "httpd/cache/near.h"
 
 #include "suites.h"
 

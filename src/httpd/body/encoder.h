@@ -6,7 +6,7 @@
 #define ELASTIC_BODY_ENCODER_H
 
 #include "httpd/body/meter.h"
-#include "httpd/store/found.h"
+#include "httpd/cache/near.h"
 
 #include "elastic/decide.h"
 #include "elastic/engine.h"

@@ -1,8 +1,8 @@
 #include "httpd/response/credentials.h"
 
+#include "httpd/cache/store.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/response/request.h"
-#include "httpd/store/store.h"
 
 #include "http_ssl.h"
 

@@ -7,7 +7,7 @@
 #define ELASTIC_RESPONSE_CREDENTIALS_H
 
 #include "httpd/base/glue.h"
-#include "httpd/store/fingerprint.h"
+#include "httpd/cache/store.h"
 
 /*
  * In post_read_request: notes the credentials of a request that has some. Behind mod_headers, whose

@@ -1,9 +1,9 @@
 #include "httpd/response/kept.h"
 
+#include "httpd/cache/store.h"
 #include "httpd/response/credentials.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/shared.h"
-#include "httpd/store/fingerprint.h"
 
 #include "engines/engines.h"
 #include "host/file_stat.h"

@@ -11,10 +11,10 @@
 #include "httpd/body/body.h"
 #include "httpd/body/encoder.h"
 #include "httpd/body/meter.h"
+#include "httpd/cache/improver.h"
+#include "httpd/cache/stampede.h"
+#include "httpd/cache/store.h"
 #include "httpd/response/choice.h"
-#include "httpd/store/improver.h"
-#include "httpd/store/stampede.h"
-#include "httpd/store/store.h"
 
 #include "elastic/file_id.h"
 

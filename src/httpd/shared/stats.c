@@ -9,6 +9,7 @@
 #include "apr_strings.h"
 #include "apr_time.h"
 #include "http_log.h"
+#include "http_main.h"
 
 EL_USE_LOG;
 
@@ -299,6 +300,16 @@ void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char
     el_shared_count(counter, 1);
     ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
                   "elastic: %s is not sent: it is %s", path, el_sibling_fault_text(fault));
+}
+
+void el_stats_cache_fault(apr_status_t rv, const char *what)
+{
+    el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
+    if (el_cache_state_may_complain(el_shared.cache, el_clock_sec())) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, rv, ap_server_conf,
+                     "elastic: the store of ElasticCache: %s; responses are encoded without it",
+                     what);
+    }
 }
 
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)

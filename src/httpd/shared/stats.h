@@ -55,6 +55,12 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
  */
 void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path);
 
+/*
+ * `what`, a clause, went wrong with the store of encodings; `rv` is APR's reason, or APR_SUCCESS. Counted,
+ * and logged once a minute at most by all children.
+ */
+void el_stats_cache_fault(apr_status_t rv, const char *what);
+
 /* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);
 

@@ -2,13 +2,12 @@
 #define _GNU_SOURCE /* dladdr() */
 #endif
 
-#include "httpd/store/local.h"
+#include "httpd/cache/shmcb.h"
 
 #include "httpd/base/warnings.h"
+#include "httpd/cache/spares.h"
 #include "httpd/shared/shared.h"
-#include "httpd/store/fault.h"
-#include "httpd/store/near.h"
-#include "httpd/store/spares.h"
+#include "httpd/shared/stats.h"
 
 #include "engines/pool.h"
 #include "host/lock.h"
@@ -208,7 +207,7 @@ static bool is_kept(const cache_t *cache, const char *arguments)
            && cache->provider == local.provider && strcmp(cache->arguments, arguments) == 0;
 }
 
-bool el_local_open(const char *arguments, uint64_t nbytes, server_rec *main_server)
+size_t el_shmcb_open(const char *arguments, uint64_t nbytes, server_rec *main_server)
 {
     cache_t *cache = cache_of_parent();
 
@@ -219,12 +218,12 @@ bool el_local_open(const char *arguments, uint64_t nbytes, server_rec *main_serv
     local.most = 0;
     if (!local.provider) {
         destroy(cache);
-        return false;
+        return 0;
     }
     if (!is_kept(cache, arguments)) {
         destroy(cache);
         if (!make_cache(cache, arguments, nbytes, main_server)) {
-            return false;
+            return 0;
         }
     } else {
         cache->fresh = false;
@@ -232,16 +231,16 @@ bool el_local_open(const char *arguments, uint64_t nbytes, server_rec *main_serv
     local.cache = cache;
     local.most = most_of(nbytes);
     local.entries = (uint32_t)entries_of(nbytes);
-    return true;
+    return local.most;
 }
 
-void el_local_reset(server_rec *main_server)
+size_t el_shmcb_reset(server_rec *main_server)
 {
     cache_t *cache = local.cache;
     const char *arguments;
 
     if (!cache || cache->fresh) {
-        return;
+        return local.most;
     }
     arguments = apr_pstrdup(main_server->process->pconf, cache->arguments);
     destroy(cache);
@@ -249,21 +248,17 @@ void el_local_reset(server_rec *main_server)
         local.cache = NULL;
         local.most = 0;
     }
+    return local.most;
 }
 
-void el_local_close(void)
+void el_shmcb_close(void)
 {
     local.cache = NULL;
     local.most = 0;
     destroy(cache_of_parent());
 }
 
-size_t el_local_most(void)
-{
-    return local.most;
-}
-
-uint32_t el_local_entries(void)
+uint32_t el_shmcb_entries(void)
 {
     return local.entries;
 }
@@ -301,7 +296,7 @@ static bool take_lock(void)
     }
     if (died) {
         atomic_store(&gate->broken, true);
-        el_store_fault(APR_SUCCESS, "a child ended while it used it; there is a new one after the "
+        el_stats_cache_fault(APR_SUCCESS, "a child ended while it used it; there is a new one after the "
                                     "next reload");
     }
     if (atomic_load(&gate->broken)) {
@@ -328,7 +323,7 @@ static unsigned retrieve(const entry_id_t *id, uint8_t *buffer, size_t room)
 }
 
 /* Its parts fill up one before the other. */
-bool el_local_has_room(void)
+bool el_shmcb_has_room(void)
 {
     uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
 
@@ -341,6 +336,26 @@ static bool is_old(const el_entry_t *entry)
     uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
 
     return written - entry->written > local.cache->nbytes / 2;
+}
+
+/*
+ * `entry`, copied to a buffer of the pool that takes as much memory as it needs. False where memory is
+ * short, or bodies in flight may hold no more.
+ */
+static bool find_copy(el_found_t *found, const el_entry_t *entry)
+{
+    size_t room;
+    void *buffer = el_pool_buffer_acquire(entry->nbytes, &room);
+
+    if (!buffer) {
+        return false;
+    }
+    memcpy(buffer, entry->data, entry->nbytes);
+    found->entry = *entry;
+    found->buffer = buffer;
+    found->release = el_pool_buffer_release;
+    found->entry.data = buffer;
+    return true;
 }
 
 static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
@@ -358,9 +373,9 @@ static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
     }
     nbytes = retrieve(&id, buffer, room);
     if (nbytes > 0 && !el_entry_parse(name, buffer, nbytes, &entry)) {
-        el_store_fault(APR_SUCCESS, "an entry is damaged");
+        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
     } else if (nbytes > 0) {
-        is_found = el_near_put(name, &entry, changes, found) || el_found_copy(found, &entry);
+        is_found = el_near_put(name, &entry, changes, found) || find_copy(found, &entry);
     }
     if (!el_spares_keep(&buffers, buffer)) {
         free(buffer);
@@ -371,23 +386,6 @@ static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
 static uint32_t changes_of(const el_name_t *name)
 {
     return atomic_load(el_cache_state_changes(el_shared.cache, name));
-}
-
-bool el_local_get_near(const el_name_t *name, el_found_t *found)
-{
-    return el_near_get(name, (el_near_stamp_t){.age = UINT32_MAX}, found);
-}
-
-bool el_local_get(const el_name_t *name, el_found_t *found)
-{
-    uint32_t changes = changes_of(name);
-    bool is_found = el_near_get(name, (el_near_stamp_t){.now = changes}, found)
-                    || get_far(name, changes, found);
-
-    if (is_found && is_old(&found->entry)) {
-        el_local_put(name, &found->entry);
-    }
-    return is_found;
 }
 
 /* Under the lock, so that changes are counted in the order in which they come. */
@@ -413,7 +411,7 @@ static bool store(const el_name_t *name, uint8_t *bytes, size_t nbytes)
     rv = store_and_count(name, bytes, nbytes);
     give_lock();
     if (rv != APR_SUCCESS) {
-        el_store_fault(rv, "it takes no entry");
+        el_stats_cache_fault(rv, "it takes no entry");
     }
     return rv == APR_SUCCESS;
 }
@@ -426,7 +424,7 @@ static uint64_t share_of(size_t nbytes)
     return nbytes + ID_HINT > least ? nbytes + ID_HINT : least;
 }
 
-bool el_local_put(const el_name_t *name, const el_entry_t *entry)
+static bool put_far(const el_name_t *name, const el_entry_t *entry)
 {
     size_t nbytes = EL_ENTRY_HEAD + entry->nbytes, room;
     el_entry_t stamped = *entry;
@@ -441,5 +439,32 @@ bool el_local_put(const el_name_t *name, const el_entry_t *entry)
     el_entry_write(name, &stamped, bytes);
     is_stored = store(name, bytes, nbytes);
     el_pool_buffer_release(bytes);
+    return is_stored;
+}
+
+bool el_shmcb_get(const el_name_t *name, el_found_t *found)
+{
+    uint32_t changes = changes_of(name);
+    bool is_found = el_near_get(name, (el_near_stamp_t){.now = changes}, found)
+                    || get_far(name, changes, found);
+
+    if (is_found && is_old(&found->entry)) {
+        put_far(name, &found->entry);
+    }
+    return is_found;
+}
+
+/* Whoever stores something else meanwhile is counted too, so that this copy is not used. */
+bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry)
+{
+    uint32_t changes = changes_of(name);
+    el_entry_t copied = *entry;
+    bool is_stored = put_far(name, entry);
+
+    if (is_stored) {
+        el_shared_count(EL_COUNT_CACHE_STORED, 1);
+    }
+    copied.written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+    el_near_put(name, &copied, changes + is_stored, NULL);
     return is_stored;
 }

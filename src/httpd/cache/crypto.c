@@ -1,15 +1,72 @@
-#include "httpd/store/seal.h"
+#define _DEFAULT_SOURCE /* explicit_bzero() */
+
+#include "httpd/cache/crypto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifdef ELASTIC_WITH_CRYPTO
 
-#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
-#include <string.h>
 
+/* Of the keys of names and values. */
 #define KEY 32
+
+/* GCM's usual length of a nonce, the only one that needs no computation of its own. */
+#define NONCE 12
+
+bool el_crypto_is_built_in(void)
+{
+    return true;
+}
+
+void *el_mac_make(const unsigned char key[EL_MAC_KEY])
+{
+    EVP_CIPHER_CTX *mac = EVP_CIPHER_CTX_new();
+
+    if (mac && EVP_EncryptInit_ex(mac, EVP_aes_128_gcm(), NULL, key, NULL) != 1) {
+        EVP_CIPHER_CTX_free(mac);
+        return NULL;
+    }
+    return mac;
+}
+
+void el_mac_free(void *mac)
+{
+    EVP_CIPHER_CTX_free(mac);
+}
+
+/* One nonce for all: what is hidden with it is the value, which nobody is shown. */
+bool el_mac_begin(void *mac)
+{
+    static const unsigned char nonce[NONCE];
+
+    return EVP_EncryptInit_ex(mac, NULL, NULL, NULL, nonce) == 1;
+}
+
+bool el_mac_add(void *mac, const void *data, size_t nbytes)
+{
+    int taken;
+
+    return nbytes == 0
+           || (nbytes <= INT_MAX && EVP_EncryptUpdate(mac, NULL, &taken, data, (int)nbytes) == 1);
+}
+
+bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
+{
+    unsigned char none[EL_MAC];
+    int nbytes;
+
+    return EVP_EncryptFinal_ex(mac, none, &nbytes) == 1
+           && EVP_CIPHER_CTX_ctrl(mac, EVP_CTRL_GCM_GET_TAG, EL_MAC, hash) == 1;
+}
 
 static bool hmac(const void *key, size_t key_len, const void *data, size_t len,
                  unsigned char out[KEY])
@@ -104,6 +161,43 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
 
 #else
 
+bool el_crypto_is_built_in(void)
+{
+    return false;
+}
+
+void *el_mac_make(const unsigned char key[EL_MAC_KEY])
+{
+    (void)key;
+    return NULL;
+}
+
+void el_mac_free(void *mac)
+{
+    (void)mac;
+}
+
+bool el_mac_begin(void *mac)
+{
+    (void)mac;
+    return false;
+}
+
+bool el_mac_add(void *mac, const void *data, size_t nbytes)
+{
+    (void)mac;
+    (void)data;
+    (void)nbytes;
+    return false;
+}
+
+bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
+{
+    (void)mac;
+    (void)hash;
+    return false;
+}
+
 bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
 {
     (void)secret;
@@ -145,3 +239,56 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
 }
 
 #endif
+
+/* --- the file of the secret */
+
+/* What is wrong with the file, before it is read; NULL: nothing. */
+static const char *fault_of(int fd)
+{
+    struct stat file;
+
+    if (fstat(fd, &file) != 0) {
+        return strerror(errno);
+    }
+    if (!S_ISREG(file.st_mode)) {
+        return "is no regular file";
+    }
+    if (file.st_mode & (S_IRWXG | S_IRWXO)) {
+        return "may be used by others than its owner (chmod 600)";
+    }
+    return file.st_size > EL_KEY_FILE_MOST ? "has more than 4096 bytes" : NULL;
+}
+
+static const char *read_keys(int fd, el_seal_keys_t *keys)
+{
+    unsigned char secret[EL_KEY_FILE_MOST];
+    const char *fault = NULL;
+    ssize_t nbytes = read(fd, secret, sizeof(secret));
+
+    if (nbytes < 0) {
+        fault = strerror(errno);
+    } else if (nbytes < EL_SEAL_SECRET_LEAST) {
+        fault = "has fewer than 32 bytes";
+    } else if (!el_seal_keys(secret, (size_t)nbytes, keys)) {
+        fault = "cannot be used: libcrypto failed";
+    }
+    explicit_bzero(secret, sizeof(secret));
+    return fault;
+}
+
+const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
+{
+    /* O_NONBLOCK: a pipe of that name has nobody wait. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault;
+
+    if (fd < 0) {
+        return strerror(errno);
+    }
+    fault = fault_of(fd);
+    if (!fault) {
+        fault = read_keys(fd, keys);
+    }
+    close(fd);
+    return fault;
+}

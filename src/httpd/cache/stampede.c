@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
 
-#include "httpd/store/stampede.h"
+#include "httpd/cache/stampede.h"
 
 #include "host/clock.h"
 

@@ -7,8 +7,8 @@
  * process reads the store for it, and writes what it has made. Nobody waits for that thread: a
  * process that ends while it is in a call leaves it behind.
  */
-#ifndef ELASTIC_STORE_IMPROVER_H
-#define ELASTIC_STORE_IMPROVER_H
+#ifndef ELASTIC_CACHE_IMPROVER_H
+#define ELASTIC_CACHE_IMPROVER_H
 
 #include "httpd/base/glue.h"
 

@@ -1,10 +1,9 @@
-#include "httpd/store/improver.h"
+#include "httpd/cache/improver.h"
 
 #include "httpd/shared/costs.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/tick.h"
-#include "httpd/store/found.h"
-#include "httpd/store/store.h"
+#include "httpd/cache/store.h"
 
 #include "engines/engines.h"
 #include "engines/plan.h"

@@ -1,4 +1,4 @@
-#include "httpd/store/near.h"
+#include "httpd/cache/near.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,6 +28,14 @@ static struct {
     unsigned hand;         /* the place that is looked at next for something to drive out */
     copy_t *place[SETS * WAYS];
 } near = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void el_found_release(el_found_t *found)
+{
+    if (found->buffer) {
+        found->release(found->buffer);
+        found->buffer = NULL;
+    }
+}
 
 static size_t size_of(const copy_t *copy)
 {

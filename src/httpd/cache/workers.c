@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
 
-#include "httpd/store/workers.h"
+#include "httpd/cache/workers.h"
 
 #include <errno.h>
 #include <signal.h>

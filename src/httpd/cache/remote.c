@@ -1,9 +1,9 @@
-#include "httpd/store/remote.h"
+#include "httpd/cache/remote.h"
 
 #include "httpd/base/warnings.h"
 #include "httpd/shared/shared.h"
-#include "httpd/store/fault.h"
-#include "httpd/store/workers.h"
+#include "httpd/shared/stats.h"
+#include "httpd/cache/workers.h"
 
 #include "elastic/pause.h"
 #include "engines/pool.h"
@@ -229,7 +229,7 @@ static void run_put(el_task_t *task)
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
         el_pause_worked(&el_shared.cache->puts, parcel->ticket);
     } else if (el_pause_failed(&el_shared.cache->puts, parcel->ticket, el_clock_usec())) {
-        el_store_fault(parcel->status, "it does not take what is to be kept");
+        el_stats_cache_fault(parcel->status, "it does not take what is to be kept");
     }
 }
 
@@ -262,7 +262,7 @@ static void run_trial(el_task_t *task)
         el_pause_worked(&el_shared.cache->calls, parcel->ticket);
     } else {
         el_pause_failed(&el_shared.cache->calls, parcel->ticket, el_clock_usec());
-        el_store_fault(parcel->status, "it still does not answer in time");
+        el_stats_cache_fault(parcel->status, "it still does not answer in time");
     }
 }
 
@@ -290,7 +290,7 @@ static parcel_t *make_parcel(void (*run)(el_task_t *task), el_pause_ticket_t tic
 static void failed(el_pause_ticket_t ticket, apr_status_t status, const char *what)
 {
     el_pause_failed(&el_shared.cache->calls, ticket, el_clock_usec());
-    el_store_fault(status, what);
+    el_stats_cache_fault(status, what);
 }
 
 /* A thread tries whether the store works again. */
@@ -348,7 +348,7 @@ static bool is_good(const parcel_t *parcel)
     case APR_SUCCESS:
     case APR_ENOMEM: /* longer than any, as the providers say it */
     case FOREIGN:
-        el_store_fault(APR_SUCCESS, "what it returned is not what was stored");
+        el_stats_cache_fault(APR_SUCCESS, "what it returned is not what was stored");
         break;
     default:
         failed(parcel->ticket, parcel->status, "it failed");

@@ -3,14 +3,14 @@
  * providers. Only the threads of workers.h call these, because they block: a request waits for
  * EL_REMOTE_PATIENCE at most. After a failure nobody calls for a growing time, in all processes.
  *
- * Names are HMACs, and values are sealed (seal.h). A value longer than the provider can take is
+ * Names are HMACs, and values are sealed (crypto.h). A value longer than the provider can take is
  * several, which are sealed as one.
  */
-#ifndef ELASTIC_STORE_REMOTE_H
-#define ELASTIC_STORE_REMOTE_H
+#ifndef ELASTIC_CACHE_REMOTE_H
+#define ELASTIC_CACHE_REMOTE_H
 
 #include "httpd/base/glue.h"
-#include "httpd/store/seal.h"
+#include "httpd/cache/crypto.h"
 
 #include "elastic/entry.h"
 

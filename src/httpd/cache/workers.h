@@ -8,8 +8,8 @@
  * one may hang in a call for ever. They take no signals, and nothing of theirs has to be cleaned up
  * when the process exits.
  */
-#ifndef ELASTIC_STORE_WORKERS_H
-#define ELASTIC_STORE_WORKERS_H
+#ifndef ELASTIC_CACHE_WORKERS_H
+#define ELASTIC_CACHE_WORKERS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -7,8 +7,8 @@
  * Any thread. Where so many bodies are encoded at the same time that one more finds no place, it is
  * encoded as if it was the only one.
  */
-#ifndef ELASTIC_STORE_STAMPEDE_H
-#define ELASTIC_STORE_STAMPEDE_H
+#ifndef ELASTIC_CACHE_STAMPEDE_H
+#define ELASTIC_CACHE_STAMPEDE_H
 
 #include "elastic/entry.h"
 

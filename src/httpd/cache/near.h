@@ -7,10 +7,25 @@
  * process stores in its place is seen. All copies together, those included that are only being sent,
  * never take more than was said at the start. Any thread.
  */
-#ifndef ELASTIC_STORE_NEAR_H
-#define ELASTIC_STORE_NEAR_H
+#ifndef ELASTIC_CACHE_NEAR_H
+#define ELASTIC_CACHE_NEAR_H
 
-#include "httpd/store/found.h"
+#include "elastic/entry.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An encoding that was found in the store, and the memory that it lies in. */
+typedef struct {
+    el_entry_t entry;              /* entry.data lies within `buffer` */
+    void *buffer;                  /* NULL: given away, or nothing was found */
+    void (*release)(void *buffer); /* may be called from any thread, once */
+    uint64_t waited;               /* µs for other machines; 0 before a request's first name */
+} el_found_t;
+
+/* Releases the buffer, unless it was given away. */
+void el_found_release(el_found_t *found);
 
 /* When a copy was taken, in a count that grows: of changes, or of seconds. */
 typedef struct {
