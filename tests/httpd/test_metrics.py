@@ -334,8 +334,7 @@ def test_the_manual_has_every_family_and_alert(site):
     there = {re.sub("_total$", "", name) + ("_total" if family.type == "counter" else "")
              for name, family in families(site).items()}
     # Only with some configurations.
-    some = {"elastic_follows_file", "elastic_byte_price_seconds", "elastic_core_hour_price",
-            "elastic_gigabyte_price"}
+    some = {"elastic_follows_file", "elastic_byte_price_seconds"}
     assert some <= rows and rows - some == there - some
     assert set(re.findall(r"(?m)^\| `(Elastic\w+)`", text)) == \
         set(re.findall(r"alert: (\w+)", ALERTS.read_text()))

@@ -1,6 +1,6 @@
 /*
  * The statistics, in the shared block: of a response, with notes for the access log; of virtual hosts; of
- * the last hour and today. Any thread.
+ * the last hour. Any thread.
  */
 #ifndef ELASTIC_SHARED_STATS_H
 #define ELASTIC_SHARED_STATS_H
@@ -11,6 +11,7 @@
 #include "elastic/counters.h"
 #include "elastic/decide.h"
 #include "elastic/history.h"
+#include "elastic/savings.h"
 
 /*
  * One response in so many has its CPU time taken: that is a system call of half a microsecond,
@@ -79,9 +80,6 @@ void el_past_note(void);
 
 /* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
 bool el_past_minute(unsigned age, el_history_point_t *point);
-
-/* What was saved since midnight of this place's time, or since the start where that was later. */
-el_savings_t el_past_today(void);
 
 /* What was saved since the start; times and bytes that are estimates never fall. */
 el_savings_t el_past_ever(void);

@@ -35,9 +35,6 @@ enum {
     LEVEL, /* of each coding */
     PRICE = LEVEL + EL_CODINGS, RATE, BYPASS,
     CPU_USEC, STOCK_USEC, STOCK_BYTES, SAVED_USEC,
-    TODAY_RESPONSES, TODAY_PRECOMPRESSED, TODAY_IN, TODAY_OUT, TODAY_USEC, TODAY_STOCK_USEC,
-    TODAY_STOCK_BYTES, TODAY_SAVED_USEC,
-    CORE_HOUR, GBYTE, MONEY_PLAIN, MONEY_STOCK, TODAY_MONEY_PLAIN, TODAY_MONEY_STOCK,
     IMPROVED_USEC, EXPLORED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
     NUMBERS
 };
@@ -63,7 +60,6 @@ typedef struct {
 
 #define COUNT "%.0f"
 #define SHARE "%.3f"
-#define MONEY "%.6f"
 
 #define WORD(of, name, words, ...) {.which = of, .key = name, .text = words, __VA_ARGS__}
 #define ROW(of, as, name, words, ...)                                                              \
@@ -156,29 +152,6 @@ static const row_t figure_rows[] = {
         COUNTER("elastic_mod_deflate_output_bytes",
                 "Bytes that mod_deflate at level 6 would send of the same, estimated")),
     ROW(SAVED_USEC, COUNT, "ElasticCpuSavedUsec", "CPU time saved against it, µs", NO_METRIC),
-    ROW(TODAY_RESPONSES, COUNT, "ElasticTodayCompressed", "Compressed responses, today", NO_METRIC),
-    ROW(TODAY_PRECOMPRESSED, COUNT, "ElasticTodayPrecompressed",
-        "Responses served from siblings, today", NO_METRIC),
-    ROW(TODAY_IN, COUNT, "ElasticTodayBytesIn", "Bytes before, today", NO_METRIC),
-    ROW(TODAY_OUT, COUNT, "ElasticTodayBytesOut", "Bytes after, today", NO_METRIC),
-    ROW(TODAY_USEC, COUNT, "ElasticTodayCpuUsec", "CPU time in the encoders, today, µs", NO_METRIC),
-    ROW(TODAY_STOCK_USEC, COUNT, "ElasticTodayModDeflateCpuUsec",
-        "CPU time mod_deflate would take, today, µs", NO_METRIC),
-    ROW(TODAY_STOCK_BYTES, COUNT, "ElasticTodayModDeflateBytesOut",
-        "Bytes mod_deflate would send, today", NO_METRIC),
-    ROW(TODAY_SAVED_USEC, COUNT, "ElasticTodayCpuSavedUsec",
-        "CPU time saved against it, today, µs", NO_METRIC),
-    ROW(CORE_HOUR, MONEY, "ElasticMoneyCoreHour", "Price of an hour of a core",
-        GAUGE("elastic_core_hour_price", "Price of an hour of a core, by ElasticGoal")),
-    ROW(GBYTE, MONEY, "ElasticMoneyGB", "Price of a GB sent",
-        GAUGE("elastic_gigabyte_price", "Price of 10^9 bytes sent, by ElasticGoal")),
-    ROW(MONEY_PLAIN, MONEY, "ElasticMoneySaved", "Money saved against no compression", NO_METRIC),
-    ROW(MONEY_STOCK, MONEY, "ElasticMoneySavedModDeflate", "Money saved against mod_deflate",
-        NO_METRIC),
-    ROW(TODAY_MONEY_PLAIN, MONEY, "ElasticTodayMoneySaved",
-        "Money saved against no compression, today", NO_METRIC),
-    ROW(TODAY_MONEY_STOCK, MONEY, "ElasticTodayMoneySavedModDeflate",
-        "Money saved against mod_deflate, today", NO_METRIC),
     ROW(EL_COUNT_CACHE_HITS, COUNT, "ElasticCacheHits", "Responses with an encoding that was kept",
         COUNTER("elastic_cache_hits", "Responses with an encoding that was kept")),
     ROW(EL_COUNT_CACHE_MISSES, COUNT, "ElasticCacheMisses", "Bodies without one as good",
@@ -315,29 +288,12 @@ static void read_controller(now_t *now)
 
 static void read_savings(now_t *now)
 {
-    const el_goal_t *goal = &el_shared.config.control.goal;
-    bool has_prices = el_goal_has_prices(goal);
-    el_savings_t ever = el_past_ever(), today = el_past_today();
-    el_savings_money_t all = el_savings_money(&ever, goal), since = el_savings_money(&today, goal);
+    el_savings_t savings = el_past_ever();
 
-    now->number[CPU_USEC] = floor(ever.encoding_usec);
-    now->number[STOCK_USEC] = floor(ever.stock_usec);
-    now->number[STOCK_BYTES] = floor(ever.stock_out);
-    now->number[SAVED_USEC] = el_savings_cpu(&ever);
-    now->number[TODAY_RESPONSES] = (double)today.responses;
-    now->number[TODAY_PRECOMPRESSED] = (double)today.precompressed;
-    now->number[TODAY_IN] = (double)today.in;
-    now->number[TODAY_OUT] = (double)today.out;
-    now->number[TODAY_USEC] = floor(today.encoding_usec);
-    now->number[TODAY_STOCK_USEC] = floor(today.stock_usec);
-    now->number[TODAY_STOCK_BYTES] = floor(today.stock_out);
-    now->number[TODAY_SAVED_USEC] = el_savings_cpu(&today);
-    now->number[CORE_HOUR] = has_prices ? goal->per_core_hour : NAN;
-    now->number[GBYTE] = has_prices ? goal->per_gbyte : NAN;
-    now->number[MONEY_PLAIN] = has_prices ? all.plain : NAN;
-    now->number[MONEY_STOCK] = has_prices ? all.stock : NAN;
-    now->number[TODAY_MONEY_PLAIN] = has_prices ? since.plain : NAN;
-    now->number[TODAY_MONEY_STOCK] = has_prices ? since.stock : NAN;
+    now->number[CPU_USEC] = floor(savings.encoding_usec);
+    now->number[STOCK_USEC] = floor(savings.stock_usec);
+    now->number[STOCK_BYTES] = floor(savings.stock_out);
+    now->number[SAVED_USEC] = el_savings_cpu(&savings);
 }
 
 /* The bound of request bodies is there by default, but of no interest where nothing decodes them. */

@@ -18,8 +18,6 @@ static const char style[] =
     "body { font-family: sans-serif; line-height: 1.4; margin: 1em auto; max-width: 60em;"
     " padding: 0 1em }\n"
     "h2 { font-size: 1.1em; margin: 1.5em 0 .5em }\n"
-    ".saved { display: flex; flex-wrap: wrap; gap: 0 2em }\n"
-    ".saved div { flex: 1 1 14em }\n"
     ".saved p { margin: 0 }\n"
     ".saved + table { margin-top: 1em }\n"
     ".large { font-size: 2em }\n"

@@ -7,7 +7,7 @@
 /* What somebody should look after; nothing where there is nothing. */
 void el_page_write_warnings(request_rec *r);
 
-/* What was saved, today and since the start. */
+/* What was saved. */
 void el_page_write_saved(request_rec *r);
 
 /* Load and position of the last hour, drawn. */
