@@ -20,7 +20,7 @@
 #include "elastic/vhosts.h"
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 31
+#define EL_BLOCK_VERSION 33
 
 typedef struct {
     uint32_t magic;
@@ -33,11 +33,10 @@ typedef struct {
     el_hot_t hot;             /* kept encodings that are asked for often */
     _Atomic uint64_t improve_at; /* µs: the next of them may be improved from then on */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
-    el_history_t history;     /* the last hour, and what was before today */
+    el_history_t history;     /* the last hour */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
     el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
-    el_held_t pooled;         /* memory that is kept for the next bodies */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

@@ -7,7 +7,6 @@
 
 #include "elastic/door.h"
 #include "elastic/entry.h"
-#include "elastic/held.h"
 #include "elastic/pause.h"
 #include "elastic/sketch.h"
 
@@ -22,7 +21,6 @@ typedef struct el_cache_state {
     _Atomic uint64_t written;    /* bytes that the store has taken so far */
     _Atomic uint32_t complained; /* seconds of the monotonic clock, when a fault was logged last */
     _Atomic uint32_t changes[EL_CACHE_CHANGES];
-    el_held_t near; /* bytes of the entries that processes have copies of */
 } el_cache_state_t;
 _Static_assert(sizeof(el_cache_state_t) <= 1 << 20, "the memory that was promised");
 

@@ -33,9 +33,6 @@ typedef enum {
     EL_SIBLING_FAULTS_COUNT
 } el_sibling_fault_t;
 
-/* The last part of the key on the status page. */
-const char *el_sibling_fault_note(el_sibling_fault_t fault);
-
 /* For people; the sibling is its subject. */
 const char *el_sibling_fault_text(el_sibling_fault_t fault);
 

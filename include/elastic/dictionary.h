@@ -44,9 +44,6 @@ typedef enum {
 /* The reason as one word. */
 const char *el_dictionary_note(el_dictionary_reason_t reason);
 
-/* A sentence for people. */
-const char *el_dictionary_text(el_dictionary_reason_t reason);
-
 /*
  * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these
  * are the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind the

@@ -33,9 +33,6 @@ typedef struct {
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 
-/* Whether it says what CPU time and bytes cost in money: per_core_hour and per_gbyte. */
-bool el_goal_has_prices(const el_goal_t *goal);
-
 /*
  * The rate of the wire behind a connection that took `measured` bits a second: within the goal's
  * bounds. Where the application had no more to send (`limited`), the wire may be faster, and the

@@ -1,6 +1,6 @@
 /*
  * Ratios: bytes after by bytes before, for each of a number of keys: what dictionaries leave of pages,
- * and what pages become without one (state/costs.h).
+ * and what pages become without one (shared/costs.h).
  *
  * A table of weighted means that forget: of the keys that share a place, the one with the least weight
  * is replaced.

@@ -1,22 +1,14 @@
 #include "elastic/counters.h"
 
-static const struct {
-    const char *note;
-    const char *text;
-} sibling_faults[] = {
-#define X(id, note, text) [EL_SIBLING_##id] = {note, text},
-    EL_SIBLING_FAULTS(X)
-#undef X
-};
-
-const char *el_sibling_fault_note(el_sibling_fault_t fault)
-{
-    return sibling_faults[fault].note;
-}
-
 const char *el_sibling_fault_text(el_sibling_fault_t fault)
 {
-    return sibling_faults[fault].text;
+    static const char *const texts[] = {
+#define X(id, note, text) [EL_SIBLING_##id] = text,
+        EL_SIBLING_FAULTS(X)
+#undef X
+    };
+
+    return texts[fault];
 }
 
 void el_counters_reset(el_counters_t *counters, uint64_t now)

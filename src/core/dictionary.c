@@ -6,23 +6,15 @@
 
 #include <stdio.h>
 
-static const struct {
-    const char *note;
-    const char *text;
-} reasons[EL_DICTIONARY_REASON_COUNT] = {
-#define X(id, note, text) [EL_DICTIONARY_##id] = {note, text},
-    EL_DICTIONARY_REASONS(X)
-#undef X
-};
-
 const char *el_dictionary_note(el_dictionary_reason_t reason)
 {
-    return reasons[reason].note;
-}
+    static const char *const notes[EL_DICTIONARY_REASON_COUNT] = {
+#define X(id, note, text) [EL_DICTIONARY_##id] = note,
+        EL_DICTIONARY_REASONS(X)
+#undef X
+    };
 
-const char *el_dictionary_text(el_dictionary_reason_t reason)
-{
-    return reasons[reason].text;
+    return notes[reason];
 }
 
 /* What stands for itself in a URL's path and query, as browsers write them. */

@@ -158,11 +158,6 @@ double el_goal_rate(const el_goal_t *goal, double measured, bool limited)
     return limited && rate < goal->rate ? goal->rate : rate;
 }
 
-bool el_goal_has_prices(const el_goal_t *goal)
-{
-    return goal->kind == EL_GOAL_COST;
-}
-
 double el_goal_worth(const el_goal_t *goal)
 {
     switch (goal->kind) {

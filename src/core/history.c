@@ -54,44 +54,9 @@ bool el_history_get(const el_history_t *history, uint64_t minute, el_history_poi
     return true;
 }
 
-void el_history_begin(el_history_t *history, uint64_t day, const el_counters_t *counters)
-{
-    uint64_t before = get(&history->day);
-    el_savings_counts_t now;
-
-    if (before == day) {
-        return;
-    }
-    now = el_savings_counted(counters);
-    for (int i = 0; before > 0 && i < EL_SAVINGS_COUNT; i++) {
-        set(&history->before[i], now.count[i]);
-    }
-    set(&history->day, day);
-}
-
-/* Before the first sample of a day, all that was counted is of the days before. */
-el_savings_counts_t el_history_today(const el_history_t *history, uint64_t day,
-                                     const el_counters_t *counters)
-{
-    uint64_t began = get(&history->day);
-    el_savings_counts_t counts = el_savings_counted(counters);
-
-    for (int i = 0; i < EL_SAVINGS_COUNT; i++) {
-        uint64_t before = get(&history->before[i]);
-        bool is_over = began != day && began > 0;
-
-        counts.count[i] = !is_over && counts.count[i] > before ? counts.count[i] - before : 0;
-    }
-    return counts;
-}
-
 void el_history_reset(el_history_t *history)
 {
     for (size_t i = 0; i < EL_HISTORY_MINUTES; i++) {
         empty(&history->minute[i], 0);
-    }
-    set(&history->day, 0);
-    for (int i = 0; i < EL_SAVINGS_COUNT; i++) {
-        set(&history->before[i], 0);
     }
 }

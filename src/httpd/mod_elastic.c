@@ -1,33 +1,31 @@
 /* The three module records that are exported, and the hooks; what they do is in the layers below. */
 #include "httpd/base/glue.h"
 #include "httpd/base/records.h"
+#include "httpd/cache/improver.h"
+#include "httpd/cache/store.h"
 #include "httpd/config/directives.h"
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
 #include "httpd/config/stock_directives.h"
-#include "httpd/control/sampler.h"
-#include "httpd/control/timer.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/files/precompressed.h"
 #include "httpd/filters/dictionary.h"
 #include "httpd/filters/explain.h"
 #include "httpd/filters/insertion.h"
-#include "httpd/response/output.h"
 #include "httpd/filters/padding.h"
 #include "httpd/filters/ranges.h"
 #include "httpd/request/inflate_output.h"
 #include "httpd/request/input.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
-#include "httpd/response/response.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/state/holders.h"
-#include "httpd/state/shared.h"
-#include "httpd/state/vhosts.h"
+#include "httpd/response/output.h"
+#include "httpd/response/response.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
+#include "httpd/shared/tick.h"
 #include "httpd/status/status.h"
-#include "httpd/store/improver.h"
-#include "httpd/store/store.h"
 
 #include "elastic/ladder.h"
 #include "engines/budget.h"
@@ -118,8 +116,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_vhosts_open(server, pconf);
     el_store_open(server, pconf);
     el_dictionaries_open(server, pconf);
-    el_sampler_open(server, pconf);
-    el_timer_start(server, pconf);
+    el_tick_open(server, pconf);
     el_improver_open(server);
     el_chain_configure();
     el_ranges_configure();
@@ -144,17 +141,16 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     el_pool_share((size_t)memory, threads > 1);
     el_dictionary_limit(memory > DICTIONARIES_LEAST ? (size_t)memory : DICTIONARIES_LEAST);
-    el_holders_child();
+    el_shared_child();
     el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most,
                    el_shared.config.max_of_requests);
-    el_shared_child();
     el_store_child(threads > 1);
 }
 
 static void child_ready(apr_pool_t *pchild, server_rec *main_server)
 {
     (void)main_server;
-    el_timer_child(pchild);
+    el_tick_child(pchild);
 }
 
 /* At a start and at a restart; a graceful one keeps the position and the counters. */

@@ -33,8 +33,8 @@ def test_the_sources_keep_their_layers():
 
 PLANTED = {
     "an include of a layer above": (
-        [("src/httpd/state/stats.c", '#include "httpd/response/fields.h"\n')],
-        "src/httpd/state may not use src/httpd/response"),
+        [("src/httpd/shared/stats.c", '#include "httpd/response/fields.h"\n')],
+        "src/httpd/shared may not use src/httpd/response"),
     "an include of the glue by the core": (
         [("src/core/etag.c", '#include "httpd/base/glue.h"\n')],
         "src/core may not use src/httpd/base"),
@@ -45,7 +45,7 @@ PLANTED = {
         [("src/httpd/config/policy.c",
           "void el_shared_reset(void);\nvoid el_policy_x(void);\n"
           "void el_policy_x(void)\n{\n    el_shared_reset();\n}\n")],
-        "src/httpd/config may not use src/httpd/state"),
+        "src/httpd/config may not use src/httpd/shared"),
     "two files that include each other": (
         [("src/httpd/response/encode.h", '#include "httpd/response/send.h"\n')],
         "these use each other: src/httpd/response/encode src/httpd/response/send"),
@@ -58,11 +58,11 @@ PLANTED = {
          ("include/elastic/coding.h", '#include "elastic/etag.h"\n')],
         "these use each other: src/core/accept src/core/coding src/core/etag"),
     "a header that declares another file's function": (
-        [("src/httpd/state/stats.h", "void el_shared_reset(void);\n")],
-        "stats.h declares el_shared_reset, which src/httpd/state/shared defines"),
+        [("src/httpd/shared/stats.h", "void el_shared_reset(void);\n")],
+        "stats.h declares el_shared_reset, which src/httpd/shared/shared defines"),
     "a header that declares another file's variable": (
         [("src/httpd/response/output.h", "extern el_shared_t el_shared;\n")],
-        "output.h declares el_shared, which src/httpd/state/shared defines"),
+        "output.h declares el_shared, which src/httpd/shared/shared defines"),
     "a declaration of what no file defines": (
         [("include/elastic/packet.h", "int el_packet_lost(void);\n")],
         "packet.h declares el_packet_lost, which no file defines"),

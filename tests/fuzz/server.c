@@ -4,8 +4,8 @@
 #include "httpd/config/policy.h"
 #include "httpd/request/input.h"
 #include "httpd/response/chain.h"
-#include "httpd/state/shared.h"
-#include "httpd/state/vhosts.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 
 #include "engines/pool.h"
 #include "host/clock.h"

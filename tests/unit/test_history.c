@@ -3,12 +3,10 @@
 #include "suites.h"
 
 static el_history_t history;
-static el_counters_t counters;
 
 static void set_up(void)
 {
     el_history_reset(&history);
-    el_counters_reset(&counters, 0);
 }
 
 START_TEST(a_minute_has_the_means_of_its_samples)
@@ -46,32 +44,6 @@ START_TEST(an_hour_later_a_minute_is_forgotten)
 }
 END_TEST
 
-static uint64_t today(uint64_t day)
-{
-    return el_history_today(&history, day, &counters).count[EL_SAVINGS_BYTES_IN];
-}
-
-START_TEST(a_day_begins_with_nothing)
-{
-    el_counters_add(&counters, 0, EL_COUNT_BYTES_IN, 100);
-    ck_assert_uint_eq(today(5), 100);
-    el_history_begin(&history, 5, &counters);
-    ck_assert_uint_eq(today(5), 100);
-    el_counters_add(&counters, 0, EL_COUNT_BYTES_IN, 10);
-    ck_assert_uint_eq(today(5), 110);
-    ck_assert_uint_eq(today(6), 0);
-    el_history_begin(&history, 6, &counters);
-    el_counters_add(&counters, 1, EL_COUNT_BYTES_IN, 3);
-    el_history_begin(&history, 6, &counters);
-    ck_assert_uint_eq(today(6), 3);
-    el_counters_reset(&counters, 0);
-    ck_assert_uint_eq(today(6), 0);
-    el_history_reset(&history);
-    el_counters_add(&counters, 1, EL_COUNT_BYTES_IN, 4);
-    ck_assert_uint_eq(today(6), 4);
-}
-END_TEST
-
 Suite *history_suite(void)
 {
     TCase *tc = tcase_create("history");
@@ -79,6 +51,5 @@ Suite *history_suite(void)
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, a_minute_has_the_means_of_its_samples);
     tcase_add_test(tc, an_hour_later_a_minute_is_forgotten);
-    tcase_add_test(tc, a_day_begins_with_nothing);
     return suite_of("history", tc);
 }

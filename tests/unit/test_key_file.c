@@ -1,7 +1,7 @@
 /* Which files are taken for a key. */
 #define _XOPEN_SOURCE 700 /* mkdtemp() */
 
-#include "httpd/store/key_file.h"
+#include "httpd/cache/crypto.h"
 
 #include "suites.h"
 

@@ -1,6 +1,5 @@
 #include "elastic/savings.h"
 
-#include "elastic/history.h"
 #include "suites.h"
 
 #include <pthread.h>
@@ -21,18 +20,14 @@ static void count(el_counter_t counter, uint64_t add)
 
 static el_savings_t saved(void)
 {
-    el_savings_counts_t counts = el_savings_counted(&counters);
-
-    return el_savings_of(&counts);
+    return el_savings_of(&counters);
 }
 
 START_TEST(nothing_counted_is_nothing_saved)
 {
     el_savings_t savings = saved();
-    el_goal_t goal = {.kind = EL_GOAL_COST, .per_core_hour = 1, .per_gbyte = 1};
 
     ck_assert(el_savings_cpu(&savings) == 0 && el_savings_bytes(&savings) == 0);
-    ck_assert(el_savings_money(&savings, &goal).plain == 0);
     count(EL_COUNT_BYTES_OUT, 500);
     savings = saved();
     ck_assert(savings.stock_out == 500 && el_savings_bytes(&savings) == 0);
@@ -75,24 +70,8 @@ START_TEST(what_was_sampled_stands_for_all)
 }
 END_TEST
 
-START_TEST(money_is_of_bytes_and_of_cpu_time)
-{
-    const el_goal_t goal = {.kind = EL_GOAL_COST, .per_core_hour = 3.6, .per_gbyte = 0.5};
-    el_savings_money_t money;
-    el_savings_t savings;
-
-    count_a_day();
-    savings = saved();
-    money = el_savings_money(&savings, &goal);
-    /* 8 GB, for 600 s. */
-    ck_assert_double_eq_tol(money.plain, 8 * 0.5 - 600 * 0.001, 1e-9);
-    ck_assert_double_eq_tol(money.stock, 0.5 * 0.5 + 900 * 0.001, 1e-9);
-}
-END_TEST
-
 START_TEST(what_takes_more_than_mod_deflate_is_below_0)
 {
-    const el_goal_t goal = {.kind = EL_GOAL_COST, .per_core_hour = 3.6};
     el_savings_t savings;
 
     count_a_day();
@@ -101,7 +80,6 @@ START_TEST(what_takes_more_than_mod_deflate_is_below_0)
     savings = saved();
     ck_assert_double_eq_tol(el_savings_cpu(&savings), -600e6, 1);
     ck_assert(el_savings_bytes(&savings) < 0);
-    ck_assert(el_savings_money(&savings, &goal).stock < 0);
 }
 END_TEST
 
@@ -119,9 +97,7 @@ END_TEST
 #define THREADS 3
 #define ROUNDS 20000
 
-static el_history_t history;
-
-/* A status page that is asked for again and again, while days begin and responses go out. */
+/* A status page that is asked for again and again, while responses go out. */
 static void *look_on(void *fallen)
 {
     uint64_t before = 0;
@@ -132,8 +108,6 @@ static void *look_on(void *fallen)
         *(bool *)fallen |= shown < before;
         before = shown;
         el_counters_add(&counters, i, EL_COUNT_BYTES_IN, 1);
-        el_history_begin(&history, i % 1000 + 1, &counters);
-        el_history_today(&history, i % 1000 + 1, &counters);
     }
     return NULL;
 }
@@ -143,7 +117,6 @@ START_TEST(what_several_look_at_falls_for_nobody)
     pthread_t threads[THREADS];
     bool fallen[THREADS] = {false};
 
-    el_history_reset(&history);
     for (unsigned i = 0; i < THREADS; i++) {
         ck_assert_int_eq(pthread_create(&threads[i], NULL, look_on, &fallen[i]), 0);
     }
@@ -152,8 +125,6 @@ START_TEST(what_several_look_at_falls_for_nobody)
         ck_assert(!fallen[i]);
     }
     ck_assert_uint_eq(el_counters_shown(&counters, EL_SHOWN_CPU_USEC, 0), ROUNDS);
-    ck_assert_uint_le(el_history_today(&history, 1, &counters).count[EL_SAVINGS_BYTES_IN],
-                      THREADS * ROUNDS);
 }
 END_TEST
 
@@ -165,7 +136,6 @@ Suite *savings_suite(void)
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, nothing_counted_is_nothing_saved);
     tcase_add_test(tc, what_was_sampled_stands_for_all);
-    tcase_add_test(tc, money_is_of_bytes_and_of_cpu_time);
     tcase_add_test(tc, what_takes_more_than_mod_deflate_is_below_0);
     tcase_add_test(tc, what_is_shown_as_a_counter_never_falls);
     tcase_set_tags(threads, "threads");

@@ -1,5 +1,5 @@
 /* Names and values that leave the machine. */
-#include "httpd/store/seal.h"
+#include "httpd/cache/crypto.h"
 
 #include "suites.h"
 

@@ -1,5 +1,5 @@
 /* Many threads that want one encoding. Times are those that are given: none is waited for. */
-#include "httpd/store/stampede.h"
+#include "httpd/cache/stampede.h"
 
 #include "suites.h"
 

@@ -1,5 +1,5 @@
 /* Threads for calls that may block. */
-#include "httpd/store/workers.h"
+#include "httpd/cache/workers.h"
 
 #include "suites.h"
 

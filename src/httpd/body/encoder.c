@@ -1,7 +1,7 @@
 #include "httpd/body/encoder.h"
 
 #include "httpd/body/body.h"
-#include "httpd/state/holders.h"
+#include "httpd/shared/shared.h"
 
 #include "engines/budget.h"
 #include "engines/engines.h"

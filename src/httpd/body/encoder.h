@@ -5,8 +5,8 @@
 #ifndef ELASTIC_BODY_ENCODER_H
 #define ELASTIC_BODY_ENCODER_H
 
-#include "httpd/state/stats.h"
-#include "httpd/store/found.h"
+#include "httpd/cache/near.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/decide.h"
 #include "elastic/engine.h"

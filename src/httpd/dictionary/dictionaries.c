@@ -3,7 +3,7 @@
 #include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/folder.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 
 #include "host/clock.h"
 

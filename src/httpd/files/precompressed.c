@@ -7,7 +7,7 @@
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/etag.h"
 #include "host/path.h"

@@ -4,11 +4,9 @@
 #include "httpd/body/copy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
-#include "httpd/response/response.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
-#include "httpd/response/response.h"
-#include "httpd/state/shared.h"
+#include "httpd/shared/shared.h"
 
 #include "elastic/dictionary.h"
 #include "elastic/structured.h"

@@ -2,7 +2,7 @@
 
 #include "httpd/base/filter_names.h"
 #include "httpd/response/response.h"
-#include "httpd/state/costs.h"
+#include "httpd/shared/costs.h"
 
 #include "elastic/structured.h"
 

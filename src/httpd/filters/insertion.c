@@ -10,7 +10,7 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/response/response.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/decide.h"
 

@@ -2,8 +2,8 @@
 
 #include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
-#include "httpd/config/stock.h"
 #include "httpd/body/stream.h"
+#include "httpd/config/stock.h"
 #include "httpd/request/decode.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"

@@ -1,8 +1,7 @@
 #include "httpd/response/cached.h"
 
-#include "httpd/control/ladders.h"
-#include "httpd/state/costs.h"
-#include "httpd/store/store.h"
+#include "httpd/cache/store.h"
+#include "httpd/shared/costs.h"
 
 #include "engines/engines.h"
 #include "host/file_stat.h"

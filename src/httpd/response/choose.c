@@ -1,7 +1,6 @@
 #include "httpd/response/choose.h"
 
-#include "httpd/control/ladders.h"
-#include "httpd/state/costs.h"
+#include "httpd/shared/costs.h"
 
 #include "elastic/explore.h"
 #include "engines/engines.h"

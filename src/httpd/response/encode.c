@@ -2,7 +2,7 @@
 
 #include "httpd/response/cached.h"
 #include "httpd/response/choose.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "engines/plan.h"
 

@@ -1,8 +1,8 @@
 #include "httpd/response/response.h"
 
+#include "httpd/cache/store.h"
 #include "httpd/response/connection.h"
 #include "httpd/response/fields.h"
-#include "httpd/store/store.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

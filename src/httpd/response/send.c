@@ -6,7 +6,7 @@
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/state/stats.h"
+#include "httpd/shared/stats.h"
 
 #include "http_protocol.h"
 

@@ -2,13 +2,10 @@
 
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
-#include "httpd/control/ladders.h"
-#include "httpd/control/sampler.h"
-#include "httpd/state/holders.h"
-#include "httpd/state/past.h"
-#include "httpd/state/shared.h"
-#include "httpd/status/figure_list.h"
-#include "httpd/status/figures_saved.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
+#include "httpd/shared/tick.h"
 
 #include "elastic/decide.h"
 #include "engines/engines.h"
@@ -16,11 +13,201 @@
 
 #include "apr_strings.h"
 
+#include <math.h>
+
 /* Room for the names and versions of all engines. */
 #define ENGINES_SIZE 256
 
 /* The time of eight bits at 1 Mbit/s. */
 #define NSEC_OF_BYTE_AT_MBIT 8000.
+
+/* How many of a key's unit are one of its metric's. */
+#define MILLIS 1e3
+#define MICROS 1e6
+#define NANOS 1e9
+
+/* Figures that are words. */
+enum { VERSION, ENGINES, CONTROL, GOAL, LOAD, WORDS };
+
+/* Those that are numbers: the counters of the shared block by their own numbers, and these. */
+enum {
+    UPTIME = EL_COUNT_TOTAL, FOLLOWS, CPU, CPU_LOW, CPU_HIGH, INTERVAL, SAMPLES, STEPS, POSITION,
+    LEVEL, /* of each coding */
+    PRICE = LEVEL + EL_CODINGS, RATE, BYPASS,
+    CPU_USEC, STOCK_USEC, STOCK_BYTES, SAVED_USEC,
+    IMPROVED_USEC, EXPLORED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
+    NUMBERS
+};
+
+/* What there is to show, read once. */
+typedef struct {
+    const char *word[WORDS];
+    double number[NUMBERS]; /* NAN: it is not shown; a counter is exact up to 2^53 */
+} now_t;
+
+/* What is known of a figure before its value. */
+typedef struct {
+    int which;          /* of the words or the numbers */
+    const char *format; /* of a number; NULL: it is a word */
+    const char *key;
+    const char *text;
+    el_family_t own;           /* a family of this figure alone; without a name: none */
+    const el_family_t *family; /* one that has others too, or NULL */
+    const char *label;
+    const char *label_value;
+    double per_unit; /* of the key's unit in the family's; 0: they are the same */
+} row_t;
+
+#define COUNT "%.0f"
+#define SHARE "%.3f"
+
+#define WORD(of, name, words, ...) {.which = of, .key = name, .text = words, __VA_ARGS__}
+#define ROW(of, as, name, words, ...)                                                              \
+    {.which = of, .format = as, .key = name, .text = words, __VA_ARGS__}
+
+/* Of one of several counters of a family: its note is the end of the key, and its label. */
+#define NOTED(of, name, words, others, note, description)                                          \
+    ROW(of, COUNT, name "-" note, words ": " description, OF(others, "reason", note)),
+#define SIBLING_ROW(id, note, description)                                                         \
+    NOTED(EL_COUNT_SIBLING + EL_SIBLING_##id, "ElasticPrecompressedSkipped", "Siblings not sent",  \
+          siblings, note, description)
+#define DICTIONARY_ROW(id, note, description)                                                      \
+    NOTED(EL_COUNT_DICTIONARY + EL_DICTIONARY_##id, "ElasticDictionaryAsked",                      \
+          "Asked with a dictionary", dictionaries, note, description)
+#define REASON_ROW(id, note, description)                                                          \
+    NOTED(EL_COUNT_SKIPPED + EL_REASON_##id, "ElasticSkipped", "Not compressed", reasons, note,    \
+          description)
+
+/* The metric of a row: in a family of its own, as one of others, none. */
+#define GAUGE(name, help) .own = {name, EL_METRIC_GAUGE, help}
+#define COUNTER(name, help) .own = {name, EL_METRIC_COUNTER, help}
+#define OF(others, by, value) .family = &(others), .label = by, .label_value = value
+#define NO_METRIC .family = NULL
+
+static const el_family_t build = {"elastic_build", EL_METRIC_INFO,
+                                  "The module and its compression libraries"};
+static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO,
+                                       "What moves the levels, what for, and by which load"};
+static const el_family_t levels = {"elastic_level", EL_METRIC_GAUGE,
+                                   "Level for a client of this one coding now"};
+static const el_family_t siblings = {"elastic_precompressed_skipped", EL_METRIC_COUNTER,
+                                     "Siblings that were not sent, by reason"};
+static const el_family_t dictionaries = {"elastic_dictionary_requests", EL_METRIC_COUNTER,
+                                         "Requests that named a dictionary, by what became of it"};
+static const el_family_t reasons = {"elastic_skipped_responses", EL_METRIC_COUNTER,
+                                    "Responses that were not compressed, by reason"};
+
+static const row_t figure_rows[] = {
+    WORD(VERSION, "ElasticVersion", "mod_elastic", OF(build, "version", NULL)),
+    WORD(ENGINES, "ElasticEngines", "Built in", OF(build, "engines", NULL)),
+    ROW(UPTIME, COUNT, "ElasticUptime", "Running for, s",
+        GAUGE("elastic_uptime_seconds", "Time since the start, or the last full restart")),
+    WORD(CONTROL, "ElasticControl", "Controller", OF(controller, "control", NULL)),
+    WORD(GOAL, "ElasticGoal", "Goal", OF(controller, "goal", NULL)),
+    WORD(LOAD, "ElasticLoad", "Load", OF(controller, "load", NULL)),
+    ROW(FOLLOWS, COUNT, "ElasticFollows", "Follows the position file",
+        GAUGE("elastic_follows_file", "1 while the position file is followed")),
+    ROW(CPU, SHARE, "ElasticCPU", "CPU load, last sample",
+        GAUGE("elastic_cpu_load_ratio", "CPU load of the last sample")),
+    ROW(CPU_LOW, SHARE, "ElasticCPULow", "Effort goes up below",
+        GAUGE("elastic_cpu_low_ratio", "Load below which effort goes up")),
+    ROW(CPU_HIGH, SHARE, "ElasticCPUHigh", "Effort goes down above",
+        GAUGE("elastic_cpu_high_ratio", "Load above which effort goes down")),
+    ROW(INTERVAL, COUNT, "ElasticInterval", "Between samples, ms",
+        GAUGE("elastic_sample_interval_seconds", "Time between samples of the load"),
+        .per_unit = MILLIS),
+    ROW(SAMPLES, COUNT, "ElasticSamples", "Samples",
+        COUNTER("elastic_samples", "Samples of the load")),
+    ROW(STEPS, COUNT, "ElasticSteps", "Changes of the position",
+        COUNTER("elastic_position_changes", "Changes of the position by the controller")),
+    ROW(POSITION, SHARE, "ElasticPosition", "Position, 0 the floor, 1 the ceiling",
+        GAUGE("elastic_position_ratio", "Position of the levels, 0 the floor, 1 the ceiling")),
+    ROW(LEVEL + EL_GZIP, COUNT, "ElasticLevelGzip", "Level of gzip", OF(levels, "coding", "gzip")),
+    ROW(LEVEL + EL_BR, COUNT, "ElasticLevelBr", "Level of br", OF(levels, "coding", "br")),
+    ROW(LEVEL + EL_ZSTD, COUNT, "ElasticLevelZstd", "Level of zstd", OF(levels, "coding", "zstd")),
+    ROW(PRICE, SHARE, "ElasticPrice", "Price of a saved byte, ns of CPU time",
+        GAUGE("elastic_byte_price_seconds", "CPU time that a saved byte may cost"),
+        .per_unit = NANOS),
+    ROW(RATE, SHARE, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", NO_METRIC),
+    ROW(BYPASS, COUNT, "ElasticBypass", "Bypass (1: nothing is compressed)",
+        GAUGE("elastic_bypass", "1 while nothing is compressed because of the load")),
+    ROW(EL_COUNT_COMPRESSED, COUNT, "ElasticCompressed", "Compressed responses",
+        COUNTER("elastic_compressed_responses", "Responses that went out compressed")),
+    ROW(EL_COUNT_BYTES_IN, COUNT, "ElasticBytesIn", "Their bytes before",
+        COUNTER("elastic_input_bytes", "Bodies of compressed responses, before")),
+    ROW(EL_COUNT_BYTES_OUT, COUNT, "ElasticBytesOut", "Their bytes after",
+        COUNTER("elastic_output_bytes", "Bodies of compressed responses, after")),
+    ROW(CPU_USEC, COUNT, "ElasticCpuUsec", "CPU time in the encoders, µs",
+        COUNTER("elastic_encoding_cpu_seconds", "CPU time in the encoders, estimated"),
+        .per_unit = MICROS),
+    ROW(EL_COUNT_PRECOMPRESSED, COUNT, "ElasticPrecompressed", "Responses served from siblings",
+        COUNTER("elastic_precompressed_responses", "Responses served from siblings")),
+    EL_SIBLING_FAULTS(SIBLING_ROW)
+    ROW(STOCK_USEC, COUNT, "ElasticModDeflateCpuUsec",
+        "CPU time mod_deflate at level 6 would take, µs",
+        COUNTER("elastic_mod_deflate_cpu_seconds",
+                "CPU time that mod_deflate at level 6 would take for the same, estimated"),
+        .per_unit = MICROS),
+    ROW(STOCK_BYTES, COUNT, "ElasticModDeflateBytesOut", "Bytes mod_deflate at level 6 would send",
+        COUNTER("elastic_mod_deflate_output_bytes",
+                "Bytes that mod_deflate at level 6 would send of the same, estimated")),
+    ROW(SAVED_USEC, COUNT, "ElasticCpuSavedUsec", "CPU time saved against it, µs", NO_METRIC),
+    ROW(EL_COUNT_CACHE_HITS, COUNT, "ElasticCacheHits", "Responses with an encoding that was kept",
+        COUNTER("elastic_cache_hits", "Responses with an encoding that was kept")),
+    ROW(EL_COUNT_CACHE_MISSES, COUNT, "ElasticCacheMisses", "Bodies without one as good",
+        COUNTER("elastic_cache_misses", "Bodies without a kept encoding that is as good")),
+    ROW(EL_COUNT_CACHE_STORED, COUNT, "ElasticCacheStored", "Encodings that were kept",
+        COUNTER("elastic_cache_stored", "Encodings that the store took")),
+    ROW(EL_COUNT_CACHE_FAULTS, COUNT, "ElasticCacheFaults", "Faults of their store",
+        COUNTER("elastic_cache_faults", "Faults of the store of encodings")),
+    ROW(EL_COUNT_IMPROVED, COUNT, "ElasticImproved", "Of them, made smaller while the CPU was idle",
+        COUNTER("elastic_improved_encodings",
+                "Kept encodings that were made smaller while the CPU was idle")),
+    ROW(IMPROVED_USEC, COUNT, "ElasticImprovedUsec", "CPU time of that, µs",
+        COUNTER("elastic_improving_cpu_seconds", "CPU time of improving encodings"),
+        .per_unit = MICROS),
+    ROW(EL_COUNT_IMPROVED_BYTES, COUNT, "ElasticImprovedBytes",
+        "Bytes that responses had less for it",
+        COUNTER("elastic_improved_bytes", "Bytes that responses had less for improved encodings")),
+    ROW(EL_COUNT_DICTIONARIES, COUNT, "ElasticDictionaries", "Responses that became dictionaries",
+        COUNTER("elastic_dictionaries", "Responses that became dictionaries")),
+    ROW(EL_COUNT_DICTIONARY_FAULTS, COUNT, "ElasticDictionaryFaults", "Faults of their folder",
+        COUNTER("elastic_dictionary_faults", "Faults of the folder of dictionaries")),
+    ROW(EL_COUNT_DIFFERENCES, COUNT, "ElasticDifferences",
+        "Responses sent as what differs from a dictionary",
+        COUNTER("elastic_differences",
+                "Responses that were sent as what differs from a dictionary")),
+    ROW(EL_COUNT_DIFFERENCES_IN, COUNT, "ElasticDifferenceBytesIn", "Their bytes before",
+        COUNTER("elastic_difference_input_bytes", "Bytes of those before")),
+    ROW(EL_COUNT_DIFFERENCES_OUT, COUNT, "ElasticDifferenceBytesOut", "Their bytes after",
+        COUNTER("elastic_difference_output_bytes", "Bytes of those after")),
+    EL_DICTIONARY_REASONS(DICTIONARY_ROW)
+    ROW(EL_COUNT_PROBES, COUNT, "ElasticProbes", "Trials of the beginning of streamed bodies",
+        COUNTER("elastic_trials", "Trials of the beginning of streamed bodies")),
+    ROW(EL_COUNT_EXPLORED, COUNT, "ElasticExplored",
+        "Bodies encoded once more, to measure other setups",
+        COUNTER("elastic_explored_bodies", "Bodies encoded once more, to measure other setups")),
+    ROW(EXPLORED_USEC, COUNT, "ElasticExploredUsec", "CPU time of that, µs",
+        COUNTER("elastic_exploring_cpu_seconds", "CPU time of measuring other setups"),
+        .per_unit = MICROS),
+    ROW(IN_FLIGHT, COUNT, "ElasticInFlight", "Bodies in an encoder now",
+        GAUGE("elastic_in_flight_bodies", "Bodies that are in an encoder")),
+    ROW(MEMORY, COUNT, "ElasticMemory", "Bytes that bodies on their way hold",
+        GAUGE("elastic_memory_bytes", "Memory that bodies on their way hold")),
+    ROW(MAX_MEMORY, COUNT, "ElasticMaxMemory", "Of, at most",
+        GAUGE("elastic_memory_limit_bytes", "Memory that bodies on their way may hold")),
+    EL_REASONS(REASON_ROW)
+};
+
+static void read_counters(now_t *now)
+{
+    for (int i = 0; i < EL_COUNT_TOTAL; i++) {
+        now->number[i] = (double)el_counters_total(el_shared.counters, (el_counter_t)i);
+    }
+    now->number[EL_COUNT_SKIPPED + EL_REASON_NONE] = NAN;
+    now->number[IMPROVED_USEC] = floor(now->number[EL_COUNT_IMPROVED_NSEC] / 1000);
+    now->number[EXPLORED_USEC] = floor(now->number[EL_COUNT_EXPLORED_NSEC] / 1000);
+}
 
 static const char *control_word(void)
 {
@@ -33,92 +220,26 @@ static const char *control_word(void)
     return el_shared.config.position ? "external" : words[el_shared.config.control.mode];
 }
 
-static void add_build(el_list_t *list)
+static void read_words(now_t *now, apr_pool_t *pool)
 {
-    static const el_family_t build = {"elastic_build", EL_METRIC_INFO,
-                                      "The module and its compression libraries"};
-    static const el_row_t texts[] = {
-        ROW_OF(&build, "ElasticVersion", "mod_elastic", "version", NULL),
-        ROW_OF(&build, "ElasticEngines", "Built in", "engines", NULL),
-    };
-    static const el_row_t uptime = ROW("ElasticUptime", "Running for, s",
-                                       GAUGE("elastic_uptime_seconds",
-                                             "Time since the start, or the last full restart"));
-    uint64_t started = atomic_load(&el_shared.counters->started);
-    uint64_t now = el_clock_usec();
-
-    el_add_text(list, &texts[0], ELASTIC_VERSION);
-    el_add_text(list, &texts[1],
-                el_engine_list(apr_palloc(list->pool, ENGINES_SIZE), ENGINES_SIZE));
-    el_add_count(list, &uptime, now > started ? (uint64_t)((double)(now - started) / MICROS) : 0);
+    now->word[VERSION] = ELASTIC_VERSION;
+    now->word[ENGINES] = el_engine_list(apr_palloc(pool, ENGINES_SIZE), ENGINES_SIZE);
+    now->word[CONTROL] = control_word();
+    now->word[GOAL] = el_shared.config.goal;
+    now->word[LOAD] = el_tick_load(pool);
 }
 
-static void add_controller(el_list_t *list)
+/* The level for a large page whose client takes no other coding; 0 where nothing encodes it. */
+static int level_of(el_coding_t coding, el_turn_t turn)
 {
-    static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO,
-                                           "What moves the levels, what for, and by which load"};
-    static const el_row_t rows[] = {
-        ROW_OF(&controller, "ElasticControl", "Controller", "control", NULL),
-        ROW_OF(&controller, "ElasticGoal", "Goal", "goal", NULL),
-        ROW_OF(&controller, "ElasticLoad", "Load", "load", NULL),
-    };
-    static const el_row_t follows = ROW("ElasticFollows", "Follows the position file",
-                                        GAUGE("elastic_follows_file",
-                                              "1 while the position file is followed"));
-
-    el_add_text(list, &rows[0], control_word());
-    el_add_text(list, &rows[1], el_shared.config.goal);
-    el_add_text(list, &rows[2], el_sampler_load(list->pool));
-    if (el_shared.config.position) {
-        el_add_count(list, &follows, atomic_load(&el_shared.state->source) == EL_SOURCE_FILE);
-    }
-}
-
-static void add_position(el_list_t *list)
-{
-    static const el_row_t cpu[] = {
-        ROW("ElasticCPU", "CPU load, last sample",
-            GAUGE("elastic_cpu_load_ratio", "CPU load of the last sample")),
-        ROW("ElasticCPULow", "Effort goes up below",
-            GAUGE("elastic_cpu_low_ratio", "Load below which effort goes up")),
-        ROW("ElasticCPUHigh", "Effort goes down above",
-            GAUGE("elastic_cpu_high_ratio", "Load above which effort goes down")),
-    };
-    static const el_row_t interval = ROW_IN(MILLIS, "ElasticInterval", "Between samples, ms",
-                                            GAUGE("elastic_sample_interval_seconds",
-                                                  "Time between samples of the load"));
-    static const el_row_t samples = ROW("ElasticSamples", "Samples",
-                                        COUNTER("elastic_samples", "Samples of the load"));
-    static const el_row_t steps = ROW("ElasticSteps", "Changes of the position",
-                                      COUNTER("elastic_position_changes",
-                                              "Changes of the position by the controller"));
-    static const el_row_t position = ROW("ElasticPosition", "Position, 0 the floor, 1 the ceiling",
-                                         GAUGE("elastic_position_ratio",
-                                               "Position of the levels, 0 the floor, 1 the "
-                                               "ceiling"));
-    const el_control_config_t *config = &el_shared.config.control;
-    const el_state_t *state = el_shared.state;
-    el_control_state_t control = el_state_control(state);
-    uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
-
-    /* Always a number, for programs; while ElasticSamples is 0 there was no sample. */
-    el_add_share(list, &cpu[0], load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM);
-    el_add_share(list, &cpu[1], config->low);
-    el_add_share(list, &cpu[2], config->high);
-    el_add_count(list, &interval, el_shared.config.interval / 1000);
-    el_add_count(list, &samples, atomic_load(&state->samples));
-    el_add_count(list, &steps, atomic_load(&state->steps));
-    el_add_share(list, &position,
-                 control.top ? el_control_position(control) / control.top : 1);
-}
-
-/* The level for a large page whose client takes no other coding. */
-static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
-{
+    el_range_t range = el_policy_ranges()[coding];
     el_ladder_key_t key = {
         .set = EL_CODING_BIT(coding), .range = el_policy_ranges(), .whole = true,
     };
 
+    if (!range.enabled) {
+        return 0;
+    }
     if (!el_shared_moves(range)) {
         return el_shared_level(range, turn);
     }
@@ -130,215 +251,49 @@ static int level_of(el_coding_t coding, el_range_t range, el_turn_t turn)
  * What a saved byte may cost, and the rate of the wire on which that is the time it takes. Always
  * numbers, for programs: 0 until the first sample, and while a position file is followed.
  */
-static void add_price(el_list_t *list, double price)
+static void read_price(now_t *now, double price)
 {
-    static const el_row_t rows[] = {
-        ROW_IN(NANOS, "ElasticPrice", "Price of a saved byte, ns of CPU time",
-               GAUGE("elastic_byte_price_seconds",
-                     "CPU time that a saved byte may cost")),
-        ROW("ElasticPriceRate", "Which is its time on a wire of, Mbit/s", NONE),
-    };
-    double rate = price > 0 ? NSEC_OF_BYTE_AT_MBIT / price : 0;
+    bool is_priced = el_control_is_priced(&el_shared.config.control);
 
-    el_add_number(list, &rows[0], apr_psprintf(list->pool, "%.3f", price), price);
-    el_add_number(list, &rows[1], apr_psprintf(list->pool, "%.3f", rate), rate);
+    now->number[PRICE] = is_priced ? price : NAN;
+    now->number[RATE] = is_priced && price > 0 ? NSEC_OF_BYTE_AT_MBIT / price : now->number[PRICE];
 }
 
-static void add_levels(el_list_t *list)
+static void read_controller(now_t *now)
 {
-    static const el_family_t level = {"elastic_level", EL_METRIC_GAUGE,
-                                      "Level for a client of this one coding now"};
-    static const struct {
-        el_coding_t coding;
-        el_row_t row;
-    } rows[] = {
-        {EL_GZIP, ROW_OF(&level, "ElasticLevelGzip", "Level of gzip", "coding", "gzip")},
-        {EL_BR, ROW_OF(&level, "ElasticLevelBr", "Level of br", "coding", "br")},
-        {EL_ZSTD, ROW_OF(&level, "ElasticLevelZstd", "Level of zstd", "coding", "zstd")},
-    };
-    static const el_row_t bypass = ROW("ElasticBypass", "Bypass (1: nothing is compressed)",
-                                       GAUGE("elastic_bypass",
-                                             "1 while nothing is compressed because of the load"));
-    el_control_state_t control = el_state_control(el_shared.state);
+    const el_control_config_t *config = &el_shared.config.control;
+    const el_state_t *state = el_shared.state;
+    el_control_state_t control = el_state_control(state);
     el_turn_t turn = el_shared_priced(control);
+    uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
+    uint64_t started = atomic_load(&el_shared.counters->started), usec = el_clock_usec();
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        el_range_t range = el_policy_ranges()[rows[i].coding];
-
-        el_add_count(list, &rows[i].row,
-                     range.enabled ? (uint64_t)level_of(rows[i].coding, range, turn) : 0);
+    now->number[UPTIME] = usec > started ? floor((double)(usec - started) / MICROS) : 0;
+    now->number[FOLLOWS] =
+        el_shared.config.position ? atomic_load(&state->source) == EL_SOURCE_FILE : NAN;
+    /* Always a number, for programs: while ElasticSamples is 0 there was no sample. */
+    now->number[CPU] = load == EL_STATE_NO_LOAD ? 0 : (double)load / EL_PPM;
+    now->number[CPU_LOW] = config->low;
+    now->number[CPU_HIGH] = config->high;
+    now->number[INTERVAL] = (double)(el_shared.config.interval / 1000);
+    now->number[SAMPLES] = (double)atomic_load(&state->samples);
+    now->number[STEPS] = (double)atomic_load(&state->steps);
+    now->number[POSITION] = control.top ? el_control_position(control) / control.top : 1;
+    now->number[BYPASS] = control.bypass;
+    for (int i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        now->number[LEVEL + i] = level_of((el_coding_t)i, turn);
     }
-    if (el_control_is_priced(&el_shared.config.control)) {
-        add_price(list, turn.price > 0 ? turn.price : 0);
-    }
-    el_add_count(list, &bypass, control.bypass);
+    read_price(now, turn.price > 0 ? turn.price : 0);
 }
 
-/* A counter of the shared block; `divisor` leads from its unit to the key's. */
-typedef struct {
-    el_counter_t counter;
-    unsigned divisor;
-    el_row_t row;
-} counter_row_t;
-
-static void add_counters(el_list_t *list, const counter_row_t *rows, size_t count)
+static void read_savings(now_t *now)
 {
-    for (size_t i = 0; i < count; i++) {
-        el_add_count(list, &rows[i].row,
-                     el_counters_total(el_shared.counters, rows[i].counter) / rows[i].divisor);
-    }
-}
+    el_savings_t savings = el_past_ever();
 
-static void add_compressed(el_list_t *list)
-{
-    static const counter_row_t rows[] = {
-        {EL_COUNT_COMPRESSED, 1,
-         ROW("ElasticCompressed", "Compressed responses",
-             COUNTER("elastic_compressed_responses", "Responses that went out compressed"))},
-        {EL_COUNT_BYTES_IN, 1,
-         ROW("ElasticBytesIn", "Their bytes before",
-             COUNTER("elastic_input_bytes", "Bodies of compressed responses, before"))},
-        {EL_COUNT_BYTES_OUT, 1,
-         ROW("ElasticBytesOut", "Their bytes after",
-             COUNTER("elastic_output_bytes", "Bodies of compressed responses, after"))},
-    };
-    static const el_row_t cpu = ROW_IN(MICROS, "ElasticCpuUsec", "CPU time in the encoders, µs",
-                                       COUNTER("elastic_encoding_cpu_seconds",
-                                               "CPU time in the encoders, estimated"));
-    static const counter_row_t siblings[] = {
-        {EL_COUNT_PRECOMPRESSED, 1,
-         ROW("ElasticPrecompressed", "Responses served from siblings",
-             COUNTER("elastic_precompressed_responses", "Responses served from siblings"))},
-    };
-
-    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
-    el_add_count(list, &cpu, (uint64_t)el_past_ever().encoding_usec);
-    add_counters(list, siblings, 1);
-}
-
-/* One of several counters of a family, each with a note: the end of its key and its label. */
-typedef struct {
-    const char *key;
-    const char *text;
-    el_family_t family;
-} noted_t;
-
-static void add_noted(el_list_t *list, const noted_t *noted, const char *note, const char *text,
-                      el_counter_t counter)
-{
-    el_row_t row = ROW_OF(&noted->family, apr_pstrcat(list->pool, noted->key, note, NULL),
-                          apr_pstrcat(list->pool, noted->text, text, NULL), "reason", note);
-
-    el_add_count(list, &row, el_counters_total(el_shared.counters, counter));
-}
-
-static void add_sibling_faults(el_list_t *list)
-{
-    static const noted_t noted = {
-        "ElasticPrecompressedSkipped-", "Siblings not sent: ",
-        COUNTER("elastic_precompressed_skipped", "Siblings that were not sent, by reason")};
-
-    for (int fault = 0; fault < EL_SIBLING_FAULTS_COUNT; fault++) {
-        add_noted(list, &noted, el_sibling_fault_note(fault), el_sibling_fault_text(fault),
-                  (el_counter_t)(EL_COUNT_SIBLING + fault));
-    }
-}
-
-static void add_reasons(el_list_t *list)
-{
-    static const noted_t noted = {
-        "ElasticSkipped-", "Not compressed: ",
-        COUNTER("elastic_skipped_responses", "Responses that were not compressed, by reason")};
-
-    for (int reason = EL_REASON_NONE + 1; reason < EL_REASON_COUNT; reason++) {
-        add_noted(list, &noted, el_reason_note(reason), el_reason_text(reason),
-                  (el_counter_t)(EL_COUNT_SKIPPED + reason));
-    }
-}
-
-static void add_cache(el_list_t *list)
-{
-    static const counter_row_t rows[] = {
-        {EL_COUNT_CACHE_HITS, 1,
-         ROW("ElasticCacheHits", "Responses with an encoding that was kept",
-             COUNTER("elastic_cache_hits", "Responses with an encoding that was kept"))},
-        {EL_COUNT_CACHE_MISSES, 1,
-         ROW("ElasticCacheMisses", "Bodies without one as good",
-             COUNTER("elastic_cache_misses",
-                     "Bodies without a kept encoding that is as good"))},
-        {EL_COUNT_CACHE_STORED, 1,
-         ROW("ElasticCacheStored", "Encodings that were kept",
-             COUNTER("elastic_cache_stored", "Encodings that the store took"))},
-        {EL_COUNT_CACHE_FAULTS, 1,
-         ROW("ElasticCacheFaults", "Faults of their store",
-             COUNTER("elastic_cache_faults", "Faults of the store of encodings"))},
-        {EL_COUNT_IMPROVED, 1,
-         ROW("ElasticImproved", "Of them, made smaller while the CPU was idle",
-             COUNTER("elastic_improved_encodings",
-                     "Kept encodings that were made smaller while the CPU was idle"))},
-        {EL_COUNT_IMPROVED_NSEC, 1000,
-         ROW_IN(MICROS, "ElasticImprovedUsec", "CPU time of that, µs",
-                COUNTER("elastic_improving_cpu_seconds",
-                        "CPU time of improving encodings"))},
-        {EL_COUNT_IMPROVED_BYTES, 1,
-         ROW("ElasticImprovedBytes", "Bytes that responses had less for it",
-             COUNTER("elastic_improved_bytes",
-                     "Bytes that responses had less for improved encodings"))},
-    };
-
-    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
-}
-
-static void add_dictionaries(el_list_t *list)
-{
-    static const counter_row_t rows[] = {
-        {EL_COUNT_DICTIONARIES, 1,
-         ROW("ElasticDictionaries", "Responses that became dictionaries",
-             COUNTER("elastic_dictionaries", "Responses that became dictionaries"))},
-        {EL_COUNT_DICTIONARY_FAULTS, 1,
-         ROW("ElasticDictionaryFaults", "Faults of their folder",
-             COUNTER("elastic_dictionary_faults", "Faults of the folder of dictionaries"))},
-        {EL_COUNT_DIFFERENCES, 1,
-         ROW("ElasticDifferences", "Responses sent as what differs from a dictionary",
-             COUNTER("elastic_differences",
-                     "Responses that were sent as what differs from a dictionary"))},
-        {EL_COUNT_DIFFERENCES_IN, 1,
-         ROW("ElasticDifferenceBytesIn", "Their bytes before",
-             COUNTER("elastic_difference_input_bytes", "Bytes of those before"))},
-        {EL_COUNT_DIFFERENCES_OUT, 1,
-         ROW("ElasticDifferenceBytesOut", "Their bytes after",
-             COUNTER("elastic_difference_output_bytes", "Bytes of those after"))},
-    };
-    static const noted_t noted = {
-        "ElasticDictionaryAsked-", "Asked with a dictionary: ",
-        COUNTER("elastic_dictionary_requests",
-                "Requests that named a dictionary, by what became of it")};
-
-    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
-    for (int reason = 0; reason < EL_DICTIONARY_REASON_COUNT; reason++) {
-        add_noted(list, &noted, el_dictionary_note((el_dictionary_reason_t)reason),
-                  el_dictionary_text((el_dictionary_reason_t)reason),
-                  (el_counter_t)(EL_COUNT_DICTIONARY + reason));
-    }
-}
-
-static void add_learning(el_list_t *list)
-{
-    static const counter_row_t rows[] = {
-        {EL_COUNT_PROBES, 1,
-         ROW("ElasticProbes", "Trials of the beginning of streamed bodies",
-             COUNTER("elastic_trials", "Trials of the beginning of streamed bodies"))},
-        {EL_COUNT_EXPLORED, 1,
-         ROW("ElasticExplored", "Bodies encoded once more, to measure other setups",
-             COUNTER("elastic_explored_bodies",
-                     "Bodies encoded once more, to measure other setups"))},
-        {EL_COUNT_EXPLORED_NSEC, 1000,
-         ROW_IN(MICROS, "ElasticExploredUsec", "CPU time of that, µs",
-                COUNTER("elastic_exploring_cpu_seconds",
-                        "CPU time of measuring other setups"))},
-    };
-
-    add_counters(list, rows, sizeof(rows) / sizeof(rows[0]));
+    now->number[CPU_USEC] = floor(savings.encoding_usec);
+    now->number[STOCK_USEC] = floor(savings.stock_usec);
+    now->number[STOCK_BYTES] = floor(savings.stock_out);
+    now->number[SAVED_USEC] = el_savings_cpu(&savings);
 }
 
 /* The bound of request bodies is there by default, but of no interest where nothing decodes them. */
@@ -349,50 +304,107 @@ static bool is_memory_bounded(void)
                || atomic_load_explicit(&el_settings_inflate, memory_order_relaxed));
 }
 
-static void add_memory(el_list_t *list)
+static void read_memory(now_t *now)
 {
-    static const el_row_t now[] = {
-        ROW("ElasticInFlight", "Bodies in an encoder now",
-            GAUGE("elastic_in_flight_bodies", "Bodies that are in an encoder")),
-        ROW("ElasticPool", "Bytes that are kept for the next bodies",
-            GAUGE("elastic_pool_bytes", "Memory that is kept for the next bodies")),
-        ROW("ElasticNear", "Bytes of kept encodings in processes' own memory",
-            GAUGE("elastic_near_bytes",
-                  "Kept encodings that processes have in their own memory")),
-    };
-    static const el_row_t bound[] = {
-        ROW("ElasticMemory", "Bytes that bodies on their way hold",
-            GAUGE("elastic_memory_bytes", "Memory that bodies on their way hold")),
-        ROW("ElasticMaxMemory", "Of, at most",
-            GAUGE("elastic_memory_limit_bytes",
-                  "Memory that bodies on their way may hold")),
-    };
+    bool is_bounded = is_memory_bounded();
 
     el_holders_forget_gone();
-    el_add_count(list, &now[0], el_held_nbytes(el_shared.busy));
-    el_add_count(list, &now[1], el_held_nbytes(el_shared.pooled));
-    el_add_count(list, &now[2], el_held_nbytes(&el_shared.cache->near));
-    if (is_memory_bounded()) {
-        el_add_count(list, &bound[0], el_held_nbytes(el_shared.held));
-        el_add_count(list, &bound[1], (uint64_t)el_shared.config.max_memory);
+    now->number[IN_FLIGHT] = (double)el_held_nbytes(el_shared.busy);
+    now->number[MEMORY] = is_bounded ? (double)el_held_nbytes(el_shared.held) : NAN;
+    now->number[MAX_MEMORY] = is_bounded ? (double)el_shared.config.max_memory : NAN;
+}
+
+static void add(apr_array_header_t *figures, const row_t *row, const now_t *now)
+{
+    double number = row->format ? now->number[row->which] : 0;
+    el_figure_t figure = {
+        .key = row->key,
+        .text = row->text,
+        .number = row->format != NULL,
+        .family = row->own.name ? &row->own : row->family,
+        .label = row->label,
+        .label_value = row->label_value,
+    };
+
+    if (isnan(number)) {
+        return;
     }
+    figure.value = row->format ? apr_psprintf(figures->pool, row->format, number)
+                               : now->word[row->which];
+    figure.sample = row->per_unit > 0
+                        ? apr_psprintf(figures->pool, "%.12g", number / row->per_unit)
+                        : figure.value;
+    *(el_figure_t *)apr_array_push(figures) = figure;
 }
 
 apr_array_header_t *el_figures(apr_pool_t *pool)
 {
-    el_list_t list = {pool, apr_array_make(pool, 64, sizeof(el_figure_t))};
+    apr_array_header_t *figures = apr_array_make(pool, 128, sizeof(el_figure_t));
+    now_t now;
 
-    add_build(&list);
-    add_controller(&list);
-    add_position(&list);
-    add_levels(&list);
-    add_compressed(&list);
-    add_sibling_faults(&list);
-    el_figures_add_saved(&list);
-    add_cache(&list);
-    add_dictionaries(&list);
-    add_learning(&list);
-    add_memory(&list);
-    add_reasons(&list);
-    return list.figures;
+    read_counters(&now);
+    read_words(&now, pool);
+    read_controller(&now);
+    read_savings(&now);
+    read_memory(&now);
+    for (size_t i = 0; i < sizeof(figure_rows) / sizeof(figure_rows[0]); i++) {
+        add(figures, &figure_rows[i], &now);
+    }
+    return figures;
+}
+
+static el_cost_row_t cost_row(el_coding_t coding, int level)
+{
+    /* A body's length that stands for each class; see cost.h. */
+    static const uint64_t nbytes[EL_SIZE_CLASSES] = {1024, 4096, 16384, 65536, 300 * 1024};
+    el_cost_row_t row = {.coding = coding, .level = level};
+
+    for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
+        el_setup_t setup = {.level = level, .size_hint = nbytes[c]};
+
+        row.cost[c] = el_costs_expect(coding, &setup, true);
+        row.measured[c] = el_costs_age(coding, &setup) < EL_ESTIMATE_FADE;
+    }
+    return row;
+}
+
+apr_array_header_t *el_cost_rows(apr_pool_t *pool)
+{
+    apr_array_header_t *rows = apr_array_make(pool, 32, sizeof(el_cost_row_t));
+    const el_range_t *range = el_policy_ranges();
+
+    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
+        for (int level = range[coding].min;
+             range[coding].enabled && level <= range[coding].max; level++) {
+            *(el_cost_row_t *)apr_array_push(rows) = cost_row((el_coding_t)coding, level);
+        }
+    }
+    return rows;
+}
+
+static const char *cost_value(apr_pool_t *pool, const el_cost_row_t *row)
+{
+    const char *value = "";
+
+    for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
+        value = apr_psprintf(pool, "%s%s%u/%.1f", value, c ? " " : "", row->cost[c].nsec,
+                             row->cost[c].size / 100.);
+    }
+    return value;
+}
+
+void el_figures_add_costs(apr_array_header_t *figures)
+{
+    apr_pool_t *pool = figures->pool;
+    const apr_array_header_t *rows = el_cost_rows(pool);
+
+    for (int i = 0; i < rows->nelts; i++) {
+        const el_cost_row_t *row = &APR_ARRAY_IDX(rows, i, el_cost_row_t);
+
+        *(el_figure_t *)apr_array_push(figures) = (el_figure_t){
+            .key = apr_psprintf(pool, "ElasticCost-%s-%d", el_coding_info(row->coding)->token,
+                                row->level),
+            .value = cost_value(pool, row),
+        };
+    }
 }

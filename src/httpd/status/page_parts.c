@@ -1,15 +1,16 @@
 #include "httpd/status/page_parts.h"
 
 #include "httpd/base/warnings.h"
-#include "httpd/state/past.h"
-#include "httpd/state/shared.h"
-#include "httpd/state/vhosts.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 
 #include "elastic/decide.h"
 #include "host/clock.h"
 
 #include "apr_strings.h"
 #include "http_protocol.h"
+
+#include <math.h>
 
 /* µs after a start for which nothing is missed that takes some samples to come. */
 #define STARTING 60000000u
@@ -23,7 +24,8 @@ static uint64_t total(el_counter_t counter)
     return el_counters_total(el_shared.counters, counter);
 }
 
-const char *el_page_bytes(apr_pool_t *pool, uint64_t nbytes)
+/* A number of bytes with a unit, such as "1.2 MB", from `pool`. */
+static const char *bytes_text(apr_pool_t *pool, uint64_t nbytes)
 {
     static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
     double value = (double)nbytes;
@@ -104,6 +106,42 @@ void el_page_write_warnings(request_rec *r)
     }
 }
 
+/* Differences: the word has the sign. */
+static const char *bytes_less(apr_pool_t *pool, double nbytes)
+{
+    return apr_psprintf(pool, "%s %s", bytes_text(pool, (uint64_t)fabs(nbytes)),
+                        nbytes < 0 ? "more" : "less");
+}
+
+static void write_row(request_rec *r, const char *name, const char *value)
+{
+    ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td></tr>\n", name, value);
+}
+
+void el_page_write_saved(request_rec *r)
+{
+    el_savings_t savings = el_past_ever();
+    uint64_t saved = savings.in > savings.out ? savings.in - savings.out : 0;
+    double cpu = el_savings_cpu(&savings);
+
+    ap_rprintf(r,
+               "<section>\n<div class=\"saved\">\n<h2>Saved since the start</h2>"
+               "<p class=\"large\">%s</p><p>%.0f %% of %s, in %" APR_UINT64_T_FMT " responses; "
+               "%" APR_UINT64_T_FMT " more from precompressed files</p>\n</div>\n",
+               bytes_text(r->pool, saved),
+               savings.in ? 100. * (double)saved / (double)savings.in : 0,
+               bytes_text(r->pool, savings.in), savings.responses, savings.precompressed);
+    ap_rputs("<table>\n<tbody>\n", r);
+    write_row(r, "CPU time",
+              apr_psprintf(r->pool, "%.2f s",
+                           (savings.encoding_usec + savings.beside_usec) / 1e6));
+    write_row(r, "CPU time, against mod_deflate 6",
+              apr_psprintf(r->pool, "%.2f s %s", fabs(cpu) / 1e6, cpu < 0 ? "more" : "less"));
+    write_row(r, "Bytes, against mod_deflate 6",
+              bytes_less(r->pool, el_savings_bytes(&savings)));
+    ap_rputs("</tbody>\n</table>\n</section>\n", r);
+}
+
 static double load_of(const el_history_point_t *point)
 {
     return point->load;
@@ -168,7 +206,7 @@ static void write_series(request_rec *r, el_tally_series_t series)
                    "<tr><th scope=\"row\">%s, %s</th><td>%" APR_UINT64_T_FMT
                    "</td><td>%s</td><td>%s</td><td>%.1f %%</td></tr>\n",
                    el_coding_info(info->coding)->token, info->engine, count,
-                   el_page_bytes(r->pool, in), el_page_bytes(r->pool, out),
+                   bytes_text(r->pool, in), bytes_text(r->pool, out),
                    in ? 100. * (double)out / (double)in : 0);
     }
 }
@@ -221,8 +259,8 @@ static void write_vhost(request_rec *r, unsigned place)
                "</td><td>%" APR_UINT64_T_FMT "</td><td>%s</td><td>%s</td></tr>\n",
                ap_escape_html(r->pool, el_vhosts_name(place)), count[EL_VHOST_COMPRESSED],
                count[EL_VHOST_PRECOMPRESSED], count[EL_VHOST_UNCOMPRESSED],
-               el_page_bytes(r->pool, count[EL_VHOST_BYTES_IN]),
-               el_page_bytes(r->pool, count[EL_VHOST_BYTES_OUT]));
+               bytes_text(r->pool, count[EL_VHOST_BYTES_IN]),
+               bytes_text(r->pool, count[EL_VHOST_BYTES_OUT]));
 }
 
 void el_page_write_vhosts(request_rec *r)

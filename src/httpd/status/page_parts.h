@@ -4,11 +4,11 @@
 
 #include "httpd/base/glue.h"
 
-/* A number of bytes with a unit, such as "1.2 MB", from `pool`. */
-const char *el_page_bytes(apr_pool_t *pool, uint64_t nbytes);
-
 /* What somebody should look after; nothing where there is nothing. */
 void el_page_write_warnings(request_rec *r);
+
+/* What was saved. */
+void el_page_write_saved(request_rec *r);
 
 /* Load and position of the last hour, drawn. */
 void el_page_write_hour(request_rec *r);

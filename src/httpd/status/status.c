@@ -1,10 +1,11 @@
 #include "httpd/status/status.h"
 
-#include "httpd/status/figure_list.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
 #include "httpd/status/figures.h"
-#include "httpd/status/metrics.h"
 #include "httpd/status/page.h"
-#include "httpd/status/status_costs.h"
+
+#include "elastic/exposition.h"
 
 #include "ap_expr.h"
 #include "apr_hash.h"
@@ -77,25 +78,200 @@ static bool is_configured(request_rec *r)
     return !error && strcasecmp(name, r->handler) == 0;
 }
 
-/* For programs; people get a table. */
-static void add_costs(request_rec *r, apr_array_header_t *figures)
+/* --- metrics */
+
+/* What a sample of the family has at the end of its name. */
+static const char *sample_suffix(const el_family_t *family)
 {
-    const apr_array_header_t *rows = el_status_costs(r->pool);
-
-    for (int i = 0; i < rows->nelts; i++) {
-        const el_cost_row_t *row = &APR_ARRAY_IDX(rows, i, el_cost_row_t);
-
-        *(el_figure_t *)apr_array_push(figures) = (el_figure_t){
-            .key = apr_psprintf(r->pool, "ElasticCost-%s-%d", el_coding_info(row->coding)->token,
-                                row->level),
-            .value = el_status_costs_value(r->pool, row),
-        };
+    switch (family->kind) {
+    case EL_METRIC_COUNTER:
+        return "_total";
+    case EL_METRIC_INFO:
+        return "_info";
+    default:
+        return "";
     }
 }
 
+/* The format does not know infos. */
+static void write_family(request_rec *r, const el_family_t *family)
+{
+    static const char *const kinds[] = {
+        [EL_METRIC_GAUGE] = "gauge",
+        [EL_METRIC_COUNTER] = "counter",
+        [EL_METRIC_HISTOGRAM] = "histogram",
+        [EL_METRIC_INFO] = "gauge",
+    };
+    const char *suffix = sample_suffix(family);
+
+    ap_rprintf(r, "# HELP %s%s %s\n", family->name, suffix, family->help);
+    ap_rprintf(r, "# TYPE %s%s %s\n", family->name, suffix, kinds[family->kind]);
+}
+
+static const char *escaped(apr_pool_t *pool, const char *value)
+{
+    char *text = apr_palloc(pool, EL_EXPOSITION_ROOM(strlen(value)));
+
+    el_exposition_escape(value, text);
+    return text;
+}
+
+static const char *label_of(request_rec *r, const el_figure_t *figure)
+{
+    const char *value = figure->label_value ? figure->label_value : figure->value;
+
+    return apr_psprintf(r->pool, "%s=\"%s\"", figure->label, escaped(r->pool, value));
+}
+
+/*
+ * The family that begins with the figure `i`; the number of the one behind it. The figures of an info
+ * are the labels of its one sample.
+ */
+static int write_figures(request_rec *r, const apr_array_header_t *figures, int i)
+{
+    const el_family_t *family = APR_ARRAY_IDX(figures, i, el_figure_t).family;
+    const char *suffix = sample_suffix(family);
+    bool is_info = family->kind == EL_METRIC_INFO;
+
+    write_family(r, family);
+    if (is_info) {
+        ap_rprintf(r, "%s%s{", family->name, suffix);
+    }
+    for (int first = i; i < figures->nelts; i++) {
+        const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
+
+        if (figure->family != family) {
+            break;
+        }
+        if (is_info) {
+            ap_rprintf(r, "%s%s", i > first ? "," : "", label_of(r, figure));
+        } else if (figure->label) {
+            ap_rprintf(r, "%s%s{%s} %s\n", family->name, suffix, label_of(r, figure),
+                       figure->sample);
+        } else {
+            ap_rprintf(r, "%s%s %s\n", family->name, suffix, figure->sample);
+        }
+    }
+    if (is_info) {
+        ap_rputs("} 1\n", r);
+    }
+    return i;
+}
+
+static void write_histogram(request_rec *r, const el_family_t *family, el_tally_kind_t kind,
+                            el_coding_t coding)
+{
+    const el_tally_bound_t *bounds = el_tally_bounds(kind);
+    const char *label = apr_psprintf(r->pool, "coding=\"%s\"", el_coding_info(coding)->token);
+    el_tally_total_t total;
+    uint64_t count = 0;
+
+    el_tally_read(el_shared.tally, coding, kind, &total);
+    for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
+        count += total.count[class];
+        ap_rprintf(r, "%s_bucket{%s,le=\"%s\"} %" APR_UINT64_T_FMT "\n", family->name, label,
+                   class < EL_TALLY_BOUNDS ? bounds[class].text : "+Inf", count);
+    }
+    ap_rprintf(r, "%s_count{%s} %" APR_UINT64_T_FMT "\n", family->name, label, count);
+    ap_rprintf(r, "%s_sum{%s} %.15g\n", family->name, label,
+               (double)total.sum / el_tally_scale(kind));
+}
+
+/* What a histogram is of is in its name, so that a query needs no label for it. */
+static void write_histograms(request_rec *r)
+{
+    static const el_family_t families[EL_TALLY_KINDS] = {
+        [EL_TALLY_TIME] = {"elastic_encoding_seconds", EL_METRIC_HISTOGRAM,
+                           "Time elapsed in the encoder"},
+        [EL_TALLY_SIZE] = {"elastic_body_size_bytes", EL_METRIC_HISTOGRAM,
+                           "Bodies before they were encoded"},
+    };
+
+    for (int kind = 0; kind < EL_TALLY_KINDS; kind++) {
+        write_family(r, &families[kind]);
+        for (int coding = EL_IDENTITY + 1; coding < EL_ALL_CODINGS; coding++) {
+            write_histogram(r, &families[kind], (el_tally_kind_t)kind, (el_coding_t)coding);
+        }
+    }
+}
+
+/* By what made the encoding. */
+static void write_made(request_rec *r)
+{
+    static const el_family_t families[EL_TALLY_COUNTS] = {
+        [EL_TALLY_RESPONSES] = {"elastic_coding_responses", EL_METRIC_COUNTER,
+                                "Encoded responses, by coding and what made the encoding"},
+        [EL_TALLY_IN] = {"elastic_coding_input_bytes", EL_METRIC_COUNTER,
+                         "Bodies of encoded responses, before, by coding and what made it"},
+        [EL_TALLY_OUT] = {"elastic_coding_output_bytes", EL_METRIC_COUNTER,
+                          "Bodies of encoded responses, after, by coding and what made it"},
+    };
+
+    for (int which = 0; which < EL_TALLY_COUNTS; which++) {
+        write_family(r, &families[which]);
+        for (int i = 0; i < EL_TALLY_SERIES_COUNT; i++) {
+            el_tally_series_t series = (el_tally_series_t)i;
+            const el_tally_series_info_t *info = el_tally_info(series);
+
+            ap_rprintf(r, "%s_total{coding=\"%s\",engine=\"%s\"} %" APR_UINT64_T_FMT "\n",
+                       families[which].name, el_coding_info(info->coding)->token, info->engine,
+                       el_tally_made(el_shared.tally, series, (el_tally_count_t)which));
+        }
+    }
+}
+
+static void write_vhosts(request_rec *r)
+{
+    static const struct {
+        el_vhost_count_t count;
+        el_family_t family;
+    } rows[] = {
+        {EL_VHOST_COMPRESSED, {"elastic_vhost_compressed_responses", EL_METRIC_COUNTER,
+                               "Responses that went out compressed, by virtual host"}},
+        {EL_VHOST_UNCOMPRESSED, {"elastic_vhost_uncompressed_responses", EL_METRIC_COUNTER,
+                                 "Responses that were not compressed, by virtual host"}},
+        {EL_VHOST_PRECOMPRESSED, {"elastic_vhost_precompressed_responses", EL_METRIC_COUNTER,
+                                  "Responses served from siblings, by virtual host"}},
+        {EL_VHOST_BYTES_IN, {"elastic_vhost_input_bytes", EL_METRIC_COUNTER,
+                             "Bodies of compressed responses, before, by virtual host"}},
+        {EL_VHOST_BYTES_OUT, {"elastic_vhost_output_bytes", EL_METRIC_COUNTER,
+                              "Bodies of compressed responses, after, by virtual host"}},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        write_family(r, &rows[i].family);
+        for (unsigned place = 0; place <= EL_VHOST_OTHER; place++) {
+            const char *name = el_vhosts_name(place);
+
+            if (name) {
+                ap_rprintf(r, "%s_total{vhost=\"%s\"} %" APR_UINT64_T_FMT "\n",
+                           rows[i].family.name, escaped(r->pool, name),
+                           el_vhosts_total(el_shared.vhosts, place, rows[i].count));
+            }
+        }
+    }
+}
+
+/* Answers with all metrics in Prometheus's text format 0.0.4. */
+static void answer_metrics(request_rec *r)
+{
+    const apr_array_header_t *figures = el_figures(r->pool);
+    int i = 0;
+
+    ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
+    while (i < figures->nelts) {
+        i = APR_ARRAY_IDX(figures, i, el_figure_t).family ? write_figures(r, figures, i) : i + 1;
+    }
+    write_vhosts(r);
+    write_made(r);
+    write_histograms(r);
+}
+
+/* --- the other forms */
+
 static void write_lines(request_rec *r, apr_array_header_t *figures)
 {
-    add_costs(r, figures);
+    el_figures_add_costs(figures);
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
 
@@ -106,7 +282,7 @@ static void write_lines(request_rec *r, apr_array_header_t *figures)
 /* Keys and values hold nothing that JSON would have escaped. */
 static void write_json(request_rec *r, apr_array_header_t *figures)
 {
-    add_costs(r, figures);
+    el_figures_add_costs(figures);
     ap_rputs("{", r);
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
@@ -124,7 +300,7 @@ static void answer_status(request_rec *r)
     const char *query = r->args ? r->args : "";
 
     if (strcmp(query, "openmetrics") == 0) {
-        el_metrics_answer(r);
+        answer_metrics(r);
     } else if (strcmp(query, "auto") == 0) {
         ap_set_content_type(r, "text/plain; charset=utf-8");
         write_lines(r, el_figures(r->pool));
@@ -156,7 +332,7 @@ EL_RARE static int answer(request_rec *r)
     }
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (is_metrics) {
-        el_metrics_answer(r);
+        answer_metrics(r);
     } else {
         answer_status(r);
     }
@@ -179,7 +355,7 @@ int el_status_section(request_rec *r, int flags)
     } else {
         ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
         el_page_write_figures(r, figures);
-        el_status_costs_write(r);
+        el_page_write_costs(r);
     }
     return OK;
 }

@@ -1,0 +1,294 @@
+#define _DEFAULT_SOURCE /* explicit_bzero() */
+
+#include "httpd/cache/crypto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef ELASTIC_WITH_CRYPTO
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+/* Of the keys of names and values. */
+#define KEY 32
+
+/* GCM's usual length of a nonce, the only one that needs no computation of its own. */
+#define NONCE 12
+
+bool el_crypto_is_built_in(void)
+{
+    return true;
+}
+
+void *el_mac_make(const unsigned char key[EL_MAC_KEY])
+{
+    EVP_CIPHER_CTX *mac = EVP_CIPHER_CTX_new();
+
+    if (mac && EVP_EncryptInit_ex(mac, EVP_aes_128_gcm(), NULL, key, NULL) != 1) {
+        EVP_CIPHER_CTX_free(mac);
+        return NULL;
+    }
+    return mac;
+}
+
+void el_mac_free(void *mac)
+{
+    EVP_CIPHER_CTX_free(mac);
+}
+
+/* One nonce for all: what is hidden with it is the value, which nobody is shown. */
+bool el_mac_begin(void *mac)
+{
+    static const unsigned char nonce[NONCE];
+
+    return EVP_EncryptInit_ex(mac, NULL, NULL, NULL, nonce) == 1;
+}
+
+bool el_mac_add(void *mac, const void *data, size_t nbytes)
+{
+    int taken;
+
+    return nbytes == 0
+           || (nbytes <= INT_MAX && EVP_EncryptUpdate(mac, NULL, &taken, data, (int)nbytes) == 1);
+}
+
+bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
+{
+    unsigned char none[EL_MAC];
+    int nbytes;
+
+    return EVP_EncryptFinal_ex(mac, none, &nbytes) == 1
+           && EVP_CIPHER_CTX_ctrl(mac, EVP_CTRL_GCM_GET_TAG, EL_MAC, hash) == 1;
+}
+
+static bool hmac(const void *key, size_t key_len, const void *data, size_t len,
+                 unsigned char out[KEY])
+{
+    unsigned out_len = 0;
+
+    return key_len <= INT_MAX
+           && HMAC(EVP_sha256(), key, (int)key_len, data, len, out, &out_len) != NULL
+           && out_len == KEY;
+}
+
+bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
+{
+    static const char names[] = "mod_elastic names";
+    static const char values[] = "mod_elastic values";
+    static const char fingerprints[] = "mod_elastic fingerprints";
+    unsigned char key[KEY];
+
+    if (!hmac(secret, len, names, strlen(names), keys->names)
+        || !hmac(secret, len, values, strlen(values), keys->values)
+        || !hmac(secret, len, fingerprints, strlen(fingerprints), key)) {
+        return false;
+    }
+    memcpy(keys->fingerprints, key, sizeof(keys->fingerprints));
+    OPENSSL_cleanse(key, sizeof(key));
+    return true;
+}
+
+bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
+                  unsigned char name[EL_SEAL_NAME])
+{
+    return hmac(keys->names, sizeof(keys->names), own, len, name);
+}
+
+/* A context for values of `name`; NULL where libcrypto fails. */
+static EVP_CIPHER_CTX *begin(const el_seal_keys_t *keys, const unsigned char *name,
+                             const unsigned char *nonce, int sealing)
+{
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    unsigned char key[KEY];
+    bool begun = context && hmac(keys->values, sizeof(keys->values), name, EL_SEAL_NAME, key)
+                 && EVP_CipherInit_ex(context, EVP_aes_256_gcm(), NULL, key, nonce, sealing) == 1;
+
+    OPENSSL_cleanse(key, sizeof(key));
+    if (!begun) {
+        EVP_CIPHER_CTX_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
+                   const void *plain, size_t len, unsigned char *sealed)
+{
+    unsigned char *text = sealed + EL_SEAL_NONCE;
+    EVP_CIPHER_CTX *context;
+    int done = 0, rest = 0;
+    bool closed;
+
+    if (len > INT_MAX || RAND_bytes(sealed, EL_SEAL_NONCE) != 1) {
+        return false;
+    }
+    context = begin(keys, name, sealed, 1);
+    closed = context && EVP_EncryptUpdate(context, text, &done, plain, (int)len) == 1
+             && EVP_EncryptFinal_ex(context, text + done, &rest) == 1
+             && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, EL_SEAL_TAG, text + len) == 1;
+    EVP_CIPHER_CTX_free(context);
+    return closed;
+}
+
+bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
+                  const unsigned char *sealed, size_t len, unsigned char *plain)
+{
+    const unsigned char *text = sealed + EL_SEAL_NONCE;
+    unsigned char tag[EL_SEAL_TAG];
+    EVP_CIPHER_CTX *context;
+    int done = 0, rest = 0;
+    bool opened;
+
+    if (len < EL_SEAL_OVERHEAD || len > INT_MAX) {
+        return false;
+    }
+    len -= EL_SEAL_OVERHEAD;
+    memcpy(tag, text + len, EL_SEAL_TAG);
+    context = begin(keys, name, sealed, 0);
+    opened = context && EVP_DecryptUpdate(context, plain, &done, text, (int)len) == 1
+             && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_SET_TAG, EL_SEAL_TAG, tag) == 1
+             && EVP_DecryptFinal_ex(context, plain + done, &rest) == 1;
+    EVP_CIPHER_CTX_free(context);
+    return opened;
+}
+
+#else
+
+bool el_crypto_is_built_in(void)
+{
+    return false;
+}
+
+void *el_mac_make(const unsigned char key[EL_MAC_KEY])
+{
+    (void)key;
+    return NULL;
+}
+
+void el_mac_free(void *mac)
+{
+    (void)mac;
+}
+
+bool el_mac_begin(void *mac)
+{
+    (void)mac;
+    return false;
+}
+
+bool el_mac_add(void *mac, const void *data, size_t nbytes)
+{
+    (void)mac;
+    (void)data;
+    (void)nbytes;
+    return false;
+}
+
+bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
+{
+    (void)mac;
+    (void)hash;
+    return false;
+}
+
+bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
+{
+    (void)secret;
+    (void)len;
+    (void)keys;
+    return false;
+}
+
+bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
+                  unsigned char name[EL_SEAL_NAME])
+{
+    (void)keys;
+    (void)own;
+    (void)len;
+    (void)name;
+    return false;
+}
+
+bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
+                   const void *plain, size_t len, unsigned char *sealed)
+{
+    (void)keys;
+    (void)name;
+    (void)plain;
+    (void)len;
+    (void)sealed;
+    return false;
+}
+
+bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
+                  const unsigned char *sealed, size_t len, unsigned char *plain)
+{
+    (void)keys;
+    (void)name;
+    (void)sealed;
+    (void)len;
+    (void)plain;
+    return false;
+}
+
+#endif
+
+/* --- the file of the secret */
+
+/* What is wrong with the file, before it is read; NULL: nothing. */
+static const char *fault_of(int fd)
+{
+    struct stat file;
+
+    if (fstat(fd, &file) != 0) {
+        return strerror(errno);
+    }
+    if (!S_ISREG(file.st_mode)) {
+        return "is no regular file";
+    }
+    if (file.st_mode & (S_IRWXG | S_IRWXO)) {
+        return "may be used by others than its owner (chmod 600)";
+    }
+    return file.st_size > EL_KEY_FILE_MOST ? "has more than 4096 bytes" : NULL;
+}
+
+static const char *read_keys(int fd, el_seal_keys_t *keys)
+{
+    unsigned char secret[EL_KEY_FILE_MOST];
+    const char *fault = NULL;
+    ssize_t nbytes = read(fd, secret, sizeof(secret));
+
+    if (nbytes < 0) {
+        fault = strerror(errno);
+    } else if (nbytes < EL_SEAL_SECRET_LEAST) {
+        fault = "has fewer than 32 bytes";
+    } else if (!el_seal_keys(secret, (size_t)nbytes, keys)) {
+        fault = "cannot be used: libcrypto failed";
+    }
+    explicit_bzero(secret, sizeof(secret));
+    return fault;
+}
+
+const char *el_key_file_read(const char *path, el_seal_keys_t *keys)
+{
+    /* O_NONBLOCK: a pipe of that name has nobody wait. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *fault;
+
+    if (fd < 0) {
+        return strerror(errno);
+    }
+    fault = fault_of(fd);
+    if (!fault) {
+        fault = read_keys(fd, keys);
+    }
+    close(fd);
+    return fault;
+}

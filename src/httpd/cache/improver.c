@@ -1,0 +1,259 @@
+#include "httpd/cache/improver.h"
+
+#include "httpd/cache/store.h"
+#include "httpd/shared/costs.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/tick.h"
+
+#include "engines/engines.h"
+#include "engines/plan.h"
+#include "engines/pool.h"
+#include "engines/recode.h"
+#include "host/clock.h"
+#include "host/code.h"
+#include "host/idle_thread.h"
+
+#include "apr_strings.h"
+#include "http_log.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+EL_USE_LOG;
+
+/*
+ * Nanoseconds that one call may be expected to take. brotli's highest level takes 130 ms for 120 KB;
+ * what is larger gets a lower one.
+ */
+#define CALL_MOST 200000000.
+
+typedef enum { JOB_FREE, JOB_AT_WORK, JOB_DONE } job_state_t;
+
+/*
+ * Static: the thread may outlive all pools. While a job is at work, its fields are the thread's;
+ * everything else is the timer thread's.
+ */
+static struct {
+    server_rec *server;
+    bool started;
+    bool broken;      /* there is no such thread */
+    uint64_t counted; /* ns of the thread's CPU time */
+    struct {
+        _Atomic int state;
+        el_found_t found;  /* the entry that is to be improved */
+        el_name_t name;    /* under which the result is kept */
+        el_plan_t plan;
+        int level;         /* as users count levels */
+        uint64_t began;    /* ns of the thread's CPU time */
+        uint64_t expected; /* ns */
+        uint8_t *made;     /* of the pool; NULL where that failed */
+        size_t nbytes;
+    } job;
+} improver;
+
+/* On the idle thread. */
+static void work(void)
+{
+    const el_entry_t *entry = &improver.job.found.entry;
+    el_encoded_t body = {entry->coding, entry->data, entry->nbytes, (size_t)entry->in};
+
+    improver.job.made = el_recode(&body, &improver.job.plan, &improver.job.nbytes);
+    atomic_store(&improver.job.state, JOB_DONE);
+}
+
+/* Counts the CPU time that the thread has used since the last call. */
+static void account(void)
+{
+    uint64_t used = el_idle_thread_cpu_nsec();
+
+    if (used > improver.counted) {
+        el_shared_count(EL_COUNT_IMPROVED_NSEC, used - improver.counted);
+        improver.counted = used;
+    }
+}
+
+/* µs of the clock in which `nsec` of CPU time are the share that ElasticIdle allows. */
+static uint64_t time_for(uint64_t nsec)
+{
+    return (uint64_t)((double)nsec / 1000 / (el_tick_cpus() * el_shared.config.idle));
+}
+
+/* What became smaller takes the place of what it was made of. */
+static void store_made(void)
+{
+    const el_entry_t *old = &improver.job.found.entry;
+    el_entry_t entry = {
+        .coding = improver.job.plan.engine->coding, .level = improver.job.level, .in = old->in,
+        .data = improver.job.made, .nbytes = improver.job.nbytes,
+        .gained = old->gained + (uint32_t)(old->nbytes - improver.job.nbytes),
+    };
+
+    apr_cpystrn(entry.engine, improver.job.plan.engine->name, sizeof(entry.engine));
+    if (el_store_put(&improver.job.name, &entry, false)) {
+        el_shared_count(EL_COUNT_IMPROVED, 1);
+    }
+    ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, improver.server,
+                 "elastic: improved: %s %d of %lu bytes became %s %d of %lu",
+                 el_coding_info(old->coding)->token, old->level, (unsigned long)old->nbytes,
+                 el_coding_info(entry.coding)->token, entry.level, (unsigned long)entry.nbytes);
+}
+
+/* A job is done: the next one waits for as long as this one's CPU time takes to be the share. */
+static void finish(void)
+{
+    uint64_t used = el_idle_thread_cpu_nsec() - improver.job.began;
+
+    if (improver.job.made && improver.job.nbytes < improver.job.found.entry.nbytes) {
+        store_made();
+    }
+    atomic_fetch_add(el_shared.improve_at,
+                     time_for(used) - time_for(improver.job.expected)); /* may be less than 0 */
+    el_pool_buffer_release(improver.job.made);
+    el_found_release(&improver.job.found);
+    atomic_store(&improver.job.state, JOB_FREE);
+}
+
+static el_setup_t setup_of(const el_name_t *name, int level, uint64_t nbytes)
+{
+    return (el_setup_t){
+        .level = level, .window_bits = name->window_bits, .mem_level = name->mem_level,
+        .block_bits = name->block_bits, .size_hint = nbytes,
+    };
+}
+
+/* Whether the store has it at `level` already: others share what was made for some. */
+static bool is_there(const el_name_t *name, int level)
+{
+    el_found_t found;
+    bool good;
+
+    if (!el_store_get(name, &found)) {
+        return false;
+    }
+    good = found.entry.level >= level;
+    el_found_release(&found);
+    return good;
+}
+
+/* Makes a job of what is asked for often; false where that is gone, or is as good already. */
+static bool prepare(const el_hot_item_t *item)
+{
+    el_setup_t setup = setup_of(&item->name, item->level, item->nbytes);
+
+    improver.job.name = item->name;
+    improver.job.name.coding = item->coding;
+    improver.job.made = NULL;
+    if (is_there(&improver.job.name, item->level)
+        || !el_store_get(&item->name, &improver.job.found)) {
+        return false;
+    }
+    improver.job.level = item->level;
+    improver.job.plan = el_engine_plan((el_coding_t)item->coding, &setup, true);
+    improver.job.expected =
+        (uint64_t)((double)el_costs_expect((el_coding_t)item->coding, &setup, true).nsec
+                   * item->nbytes / 1024);
+    return true;
+}
+
+/* The first time, starts the thread. */
+static bool has_thread(void)
+{
+    if (!improver.started && !improver.broken) {
+        improver.started = el_code_keep(&improver) && el_idle_thread_start(work);
+        improver.broken = !improver.started;
+        if (improver.broken) {
+            ap_log_error(APLOG_MARK, APLOG_WARNING, errno, improver.server,
+                         "elastic: ElasticIdle: no thread for idle CPU time (SCHED_IDLE) in this "
+                         "process: nothing is improved");
+        }
+    }
+    return improver.started;
+}
+
+/*
+ * Whether CPU time is spare: the load is below the threshold under which effort goes up, and what was
+ * used last is no more than the share. EL_STATE_NO_LOAD is more than any threshold.
+ */
+static bool is_spare(uint64_t now)
+{
+    return (double)atomic_load(&el_shared.state->load_ppm) < el_shared.config.control.low * 1e6
+           && now >= atomic_load(el_shared.improve_at);
+}
+
+/*
+ * On the timer's thread; `samples` where this process is the one that samples the load: it alone
+ * begins jobs.
+ */
+static void improve(uint64_t now, bool samples)
+{
+    el_hot_item_t item;
+
+    account();
+    if (atomic_load(&improver.job.state) == JOB_DONE) {
+        finish();
+    }
+    if (samples && atomic_load(&improver.job.state) == JOB_FREE && is_spare(now)
+        && el_hot_take(el_shared.hot, (uint32_t)(now / 1000000), &item) && has_thread()
+        && prepare(&item)) {
+        improver.job.began = el_idle_thread_cpu_nsec();
+        atomic_store(el_shared.improve_at, now + time_for(improver.job.expected));
+        atomic_store(&improver.job.state, JOB_AT_WORK);
+        el_idle_thread_wake();
+    }
+}
+
+static bool is_on(void)
+{
+    return el_shared.config.idle > 0 && el_shared.config.control.mode != EL_CONTROL_OFF;
+}
+
+void el_improver_open(server_rec *main_server)
+{
+    improver.server = main_server;
+    el_tick_also(is_on() && el_store_is_open() ? improve : NULL);
+}
+
+el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_setup_t *setup,
+                               uint64_t nbytes)
+{
+    el_target_t target = {EL_IDENTITY, 0};
+    uint32_t smallest = UINT32_MAX;
+
+    for (int i = EL_IDENTITY + 1; i < EL_CODINGS && is_on(); i++) {
+        el_coding_t coding = (el_coding_t)i;
+        el_setup_t wanted = *setup;
+        el_cost_t cost;
+
+        if (!(set & EL_CODING_BIT(coding)) || !el_shared_moves(range[coding])) {
+            continue;
+        }
+        wanted.level = el_shared.config.idle_top ? el_engine_top(coding) : range[coding].max;
+        wanted.size_hint = nbytes;
+        cost = el_costs_expect(coding, &wanted, true);
+        while (wanted.level > range[coding].min && cost.nsec / 1024. * (double)nbytes > CALL_MOST) {
+            wanted.level--;
+            cost = el_costs_expect(coding, &wanted, true);
+        }
+        if (cost.size < smallest) {
+            smallest = cost.size;
+            target = (el_target_t){coding, wanted.level};
+        }
+    }
+    return target;
+}
+
+void el_improver_note(const el_name_t *name, const el_entry_t *entry, el_target_t target)
+{
+    el_hot_item_t item = {
+        .name = *name, .nbytes = (uint32_t)entry->in,
+        .coding = (uint8_t)target.coding, .level = (uint8_t)target.level,
+    };
+
+    if (entry->gained > 0) {
+        el_shared_count(EL_COUNT_IMPROVED_BYTES, entry->gained);
+    }
+    if (target.coding != EL_IDENTITY
+        && (entry->coding != target.coding || entry->level < target.level)) {
+        el_hot_note(el_shared.hot, &item, el_clock_sec());
+    }
+}

@@ -1,0 +1,349 @@
+#include "httpd/cache/store.h"
+
+#include "httpd/base/warnings.h"
+#include "httpd/cache/crypto.h"
+#include "httpd/cache/remote.h"
+#include "httpd/cache/shmcb.h"
+#include "httpd/cache/spares.h"
+#include "httpd/config/settings.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
+
+#include "engines/pool.h"
+#include "host/clock.h"
+
+#include "ap_provider.h"
+#include "ap_socache.h"
+#include "apr_general.h"
+#include "http_core.h"
+#include "http_log.h"
+
+EL_USE_LOG;
+
+/*
+ * Bytes of copies in each process: a hundred pages and more. Of a process with one thread there are
+ * many, which ask in turns.
+ */
+#define NEAR (4 * 1024 * 1024)
+#define NEAR_ALONE (256 * 1024)
+
+/* Seconds for which those who waited for an encoding find it here, whatever another machine stores. */
+#define HANDED_OVER 1
+
+/* Bytes of the largest encoding that is kept; 0: there is no store. */
+static size_t most;
+
+/* Of ElasticCacheKey. */
+static el_seal_keys_t keys;
+
+/* --- names */
+
+_Static_assert(EL_NAME_HASH == EL_MAC, "a name holds a hash");
+
+/* Texts that a name is hashed from, before the data. */
+enum { HOST, ADDRESS, VISITOR, TEXTS = VISITOR + EL_VISITOR_TEXTS };
+
+/* What is hashed first: numbers that no two different sets of texts and data share. */
+typedef struct {
+    uint64_t kind;
+    uint64_t port;
+    uint64_t length[TEXTS]; /* with the NUL; 0: there is none */
+    uint64_t nbytes;        /* of the data */
+} head_t;
+_Static_assert(sizeof(head_t) % 16 == 0, "whole blocks");
+
+/* In memory of the process, so that the key outlives a reload. */
+typedef struct {
+    bool made;
+    uint8_t key[EL_MAC_KEY];
+} random_key_t;
+
+/* The key in force; written in post_config, read-only afterwards. */
+static uint8_t name_key[EL_MAC_KEY];
+
+/* Whether a host's addresses count: not where several machines have the same names. */
+static bool by_address;
+
+/* What hashes with it. */
+static el_spares_t macs;
+
+static const uint8_t *random_key(void)
+{
+    static const char retained[] = "mod_elastic:fingerprint:1";
+    random_key_t *kept = ap_retained_data_get(retained);
+
+    if (!kept) {
+        kept = ap_retained_data_create(retained, sizeof(*kept));
+    }
+    if (!kept->made) {
+        kept->made = apr_generate_random_bytes(kept->key, sizeof(kept->key)) == APR_SUCCESS;
+    }
+    return kept->made ? kept->key : NULL;
+}
+
+static const char *address_of(const server_rec *server)
+{
+    return server->is_virtual && server->addrs ? server->addrs->virthost : NULL;
+}
+
+static void read_texts(const request_rec *r, const el_visitor_t *visitor, const char **text,
+                       head_t *head)
+{
+    memset(text, 0, TEXTS * sizeof(*text));
+    if (!el_server_cache_shared(el_server_of(r->server))) {
+        head->port = r->server->port;
+        text[HOST] = r->server->server_hostname;
+        text[ADDRESS] = by_address ? address_of(r->server) : NULL;
+    }
+    if (visitor) {
+        memcpy(text + VISITOR, visitor->text, sizeof(visitor->text));
+    }
+    for (int i = 0; i < TEXTS; i++) {
+        head->length[i] = text[i] ? strlen(text[i]) + 1 : 0;
+    }
+}
+
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
+                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes)
+{
+    void *mac = el_spares_take(&macs);
+    const char *text[TEXTS];
+    head_t head = {.kind = kind, .nbytes = nbytes};
+
+    mac = mac ? mac : el_mac_make(name_key);
+    *fingerprint = (el_fingerprint_t){.mac = mac, .good = mac && el_mac_begin(mac), .kind = kind};
+    read_texts(r, visitor, text, &head);
+    el_fingerprint_add(fingerprint, &head, sizeof(head));
+    for (int i = 0; i < TEXTS; i++) {
+        el_fingerprint_add(fingerprint, text[i], head.length[i]);
+    }
+}
+
+void el_fingerprint_add(el_fingerprint_t *fingerprint, const void *data, size_t nbytes)
+{
+    fingerprint->good = fingerprint->good && el_mac_add(fingerprint->mac, data, nbytes);
+}
+
+bool el_fingerprint_end(el_fingerprint_t *fingerprint, el_name_t *name)
+{
+    memset(name, 0, sizeof(*name));
+    name->kind = (uint8_t)fingerprint->kind;
+    fingerprint->good = fingerprint->good && el_mac_end(fingerprint->mac, name->hash);
+    if (fingerprint->mac && !el_spares_keep(&macs, fingerprint->mac)) {
+        el_mac_free(fingerprint->mac);
+    }
+    return fingerprint->good;
+}
+
+void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned)
+{
+    name->coding = (uint8_t)coding;
+    name->pinned = (uint8_t)pinned;
+    name->window_bits = (uint8_t)setup->window_bits;
+    name->mem_level = (uint8_t)setup->mem_level;
+    name->block_bits = (uint8_t)setup->block_bits;
+}
+
+/* --- where they are kept */
+
+static const void *provider_of(const el_cache_store_t *wanted)
+{
+    return ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, wanted->provider,
+                              AP_SOCACHE_PROVIDER_VERSION);
+}
+
+/* Reads the key of a store that other machines reach; where it is not good, the log says so. */
+static bool read_key(server_rec *main_server)
+{
+    const char *path = el_server_of(main_server)->cache_key;
+    const char *fault = path ? el_key_file_read(path, &keys) : NULL;
+
+    if (!path) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server,
+                     "elastic: ElasticCacheStore: other machines reach this store: it takes an "
+                     "ElasticCacheKey");
+    } else if (fault) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "elastic: ElasticCacheKey %s %s", path,
+                     fault);
+    }
+    return path && !fault;
+}
+
+bool el_store_check(server_rec *main_server)
+{
+    el_cache_store_t wanted = el_server_cache_store(el_server_of(main_server));
+
+    if (wanted.remote && el_crypto_is_built_in() && !read_key(main_server)) {
+        return false;
+    }
+    if (!atomic_load(&el_settings_cache) || el_warnings_are_early()) {
+        return true;
+    }
+    if (!el_crypto_is_built_in()) {
+        el_warn(main_server, 0, "ElasticCache is off: this build has no libcrypto");
+    } else if (!provider_of(&wanted)) {
+        el_warn(main_server, 0,
+                "ElasticCache is off: ElasticCacheStore %s is not loaded; it takes the "
+                "line LoadModule socache_%s_module modules/mod_socache_%s.so",
+                wanted.provider, wanted.provider, wanted.provider);
+    }
+    return true;
+}
+
+static bool open_remote(const el_cache_store_t *wanted, server_rec *main_server, apr_pool_t *pconf)
+{
+    const el_remote_config_t config = {
+        .provider = wanted->provider,
+        .arguments = wanted->arguments,
+        .keys = &keys,
+        .most = el_server_cache_max_size(el_server_of(main_server)),
+    };
+
+    el_shmcb_close();
+    return el_remote_open(&config, main_server, pconf);
+}
+
+/* The names of a store that other machines reach are those of its key. */
+static bool open_names(const el_cache_store_t *wanted, server_rec *main_server)
+{
+    const uint8_t *key = wanted->remote ? keys.fingerprints : random_key();
+    void *mac = NULL;
+
+    if (wanted->remote && !read_key(main_server)) {
+        return false;
+    }
+    by_address = !wanted->remote;
+    if (key) {
+        memcpy(name_key, key, sizeof(name_key));
+        /* Only to see whether it can be made: each child makes its own. */
+        mac = el_mac_make(name_key);
+        el_mac_free(mac);
+    }
+    if (!mac) {
+        el_warn(main_server, 0, "ElasticCache is off: libcrypto does not compute AES-GMAC here");
+    }
+    return mac != NULL;
+}
+
+void el_store_open(server_rec *main_server, apr_pool_t *pconf)
+{
+    const el_server_t *server = el_server_of(main_server);
+    el_cache_store_t wanted = el_server_cache_store(server);
+    size_t room;
+
+    most = 0;
+    el_remote_close();
+    if (!atomic_load(&el_settings_cache) || !el_crypto_is_built_in() || !provider_of(&wanted)
+        || !open_names(&wanted, main_server)) {
+        el_shmcb_close();
+        return;
+    }
+    most = el_server_cache_max_size(server);
+    if (wanted.remote) {
+        most = open_remote(&wanted, main_server, pconf) ? most : 0;
+    } else {
+        room = el_shmcb_open(wanted.arguments, wanted.nbytes, main_server);
+        most = most < room ? most : room;
+    }
+}
+
+void el_store_reset(server_rec *main_server)
+{
+    if (!el_remote_is_open()) {
+        size_t room = el_shmcb_reset(main_server);
+
+        most = most < room ? most : room;
+    }
+}
+
+void el_store_child(bool threads)
+{
+    if (most > 0) {
+        el_near_open(threads ? NEAR : NEAR_ALONE);
+    }
+    el_remote_child();
+}
+
+bool el_store_is_open(void)
+{
+    return most > 0;
+}
+
+bool el_store_is_shared(void)
+{
+    return el_remote_is_open();
+}
+
+/* A file's numbers mean another file on another machine. */
+static bool may_leave(const el_name_t *name)
+{
+    return name->kind != EL_NAME_FILE;
+}
+
+static bool get_remote(const el_name_t *name, el_found_t *found)
+{
+    const uint8_t *entry;
+    size_t nbytes;
+
+    found->buffer =
+        may_leave(name) ? el_remote_get(name, &found->waited, &entry, &nbytes) : NULL;
+    found->release = el_pool_buffer_release;
+    if (found->buffer && !el_entry_parse(name, entry, nbytes, &found->entry)) {
+        el_stats_cache_fault(APR_SUCCESS, "it holds an entry that is none");
+        el_found_release(found);
+    }
+    return found->buffer != NULL;
+}
+
+static bool put_remote(const el_name_t *name, const el_entry_t *entry, bool awaited)
+{
+    if (awaited) {
+        el_near_put(name, entry, el_clock_sec(), NULL);
+    }
+    return may_leave(name) && el_remote_put(name, entry);
+}
+
+bool el_store_get_near(const el_name_t *name, el_found_t *found)
+{
+    return el_near_get(name,
+                       el_remote_is_open() ? (el_near_stamp_t){el_clock_sec(), HANDED_OVER}
+                                           : (el_near_stamp_t){.age = UINT32_MAX},
+                       found);
+}
+
+bool el_store_get(const el_name_t *name, el_found_t *found)
+{
+    if (most == 0) {
+        return false;
+    }
+    if (el_remote_is_open()) {
+        return el_store_get_near(name, found) || get_remote(name, found);
+    }
+    return el_shmcb_get(name, found);
+}
+
+bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited)
+{
+    if (entry->nbytes == 0 || entry->nbytes > most) {
+        return false;
+    }
+    return el_remote_is_open() ? put_remote(name, entry, awaited) : el_shmcb_put(name, entry);
+}
+
+bool el_store_has_room(void)
+{
+    return most > 0 && !el_remote_is_open() && el_shmcb_has_room();
+}
+
+/*
+ * What comes again after so many other bodies would be gone from a full store before it came another
+ * time. Half as many again are remembered as the store has entries, because what is not known is not
+ * looked for. How many other machines keep is not known here.
+ */
+bool el_store_note(const el_name_t *name)
+{
+    uint32_t others = el_remote_is_open() ? EL_DOOR_MOST : el_shmcb_entries() / 2 * 3;
+
+    return el_door_note(&el_shared.cache->door, name->hash,
+                        others < EL_DOOR_MOST ? others : EL_DOOR_MOST);
+}

@@ -1,0 +1,115 @@
+/*
+ * The store: encodings that were made once, found again by their names, whoever made them. Entries are
+ * never stale, because a name stands for what was encoded; what is not used for long makes room for
+ * others.
+ *
+ * A name is a keyed hash of what was encoded, and of the virtual host as well, unless ElasticCacheScope is
+ * `all`. The key is made when httpd starts, or comes from ElasticCacheKey, and lives as long as httpd does.
+ *
+ * Where it lies says ElasticCacheStore. Whatever is wrong with it, a request goes on as if it was
+ * empty: functions return false, count the fault, and log it once a minute at most.
+ */
+#ifndef ELASTIC_CACHE_STORE_H
+#define ELASTIC_CACHE_STORE_H
+
+#include "httpd/base/glue.h"
+#include "httpd/cache/near.h"
+
+#include "elastic/engine.h"
+
+/*
+ * In check_config, so in configtest too: warns where ElasticCache is On and there will be no store.
+ * False, with a line in the log, where it must not be opened: other machines would reach it, and
+ * there is no good key.
+ */
+bool el_store_check(server_rec *main_server);
+
+/*
+ * In post_config: opens the store, or finds the one of before a graceful restart where nothing about
+ * it has changed. Without a store the server runs as with ElasticCache Off.
+ */
+void el_store_open(server_rec *main_server, apr_pool_t *pconf);
+
+/* In pre_mpm, at a start and at a restart, not at a graceful one: an empty store. */
+void el_store_reset(server_rec *main_server);
+
+/* In child_init; `threads` where requests of this process are served side by side. */
+void el_store_child(bool threads);
+
+/* Whether there is a store; any thread, as all below. */
+bool el_store_is_open(void);
+
+/* Whether it may have what this machine has not seen. */
+bool el_store_is_shared(void);
+
+/* The texts that tell one visitor from another; NULL for those that there are not. */
+typedef enum {
+    EL_VISITOR_SENT_COOKIE,        /* as the client sent it */
+    EL_VISITOR_SENT_AUTHORIZATION,
+    EL_VISITOR_COOKIE,             /* as other modules left it */
+    EL_VISITOR_AUTHORIZATION,
+    EL_VISITOR_USER,
+    EL_VISITOR_AUTH_TYPE,
+    EL_VISITOR_CERTIFICATE,
+    EL_VISITOR_TEXTS
+} el_visitor_text_t;
+
+typedef struct {
+    const char *text[EL_VISITOR_TEXTS];
+} el_visitor_t;
+
+/* A name in the making; the caller's memory. */
+typedef struct {
+    void *mac; /* of crypto.h */
+    bool good; /* nothing has failed */
+    el_name_kind_t kind;
+} el_fingerprint_t;
+
+/*
+ * Begins the name of `nbytes` bytes, of `kind`, for the virtual host of `r`, and for `visitor` alone;
+ * NULL: whoever it is.
+ */
+void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
+                          const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes);
+
+/* The next `nbytes` of them, at `data`. */
+void el_fingerprint_add(el_fingerprint_t *fingerprint, const void *data, size_t nbytes);
+
+/* Ends it: the name, in no coding yet. False where libcrypto failed. */
+bool el_fingerprint_end(el_fingerprint_t *fingerprint, el_name_t *name);
+
+/*
+ * Makes it the name of the encoding in `coding` by `setup`, but for its level: that is `pinned`, or
+ * EL_NAME_MOVES.
+ */
+void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned);
+
+/*
+ * Finds the entry of `name`. True: the caller owns it, and calls el_found_release(), or gives
+ * `buffer` and `release` away, to a bucket for one.
+ */
+bool el_store_get(const el_name_t *name, el_found_t *found);
+
+/*
+ * The same, of what this process has a copy of, in its own memory, though another one may have stored
+ * something else since.
+ */
+bool el_store_get_near(const el_name_t *name, el_found_t *found);
+
+/*
+ * Keeps `entry`, whose `written` is not read, under `name`, in place of what is there; copies it.
+ * False where it is too large or the store failed. Where other threads of this process wait for it,
+ * `awaited`, they find it in any case, though the store takes it later, or not at all.
+ */
+bool el_store_put(const el_name_t *name, const el_entry_t *entry, bool awaited);
+
+/* Whether the store has driven nothing out yet: what it takes now takes nobody's place. */
+bool el_store_has_room(void);
+
+/*
+ * Notes that what `name` was hashed from was seen, in whichever coding, and returns whether it had
+ * been seen of late: only then is it worth keeping.
+ */
+bool el_store_note(const el_name_t *name);
+
+#endif

@@ -1,0 +1,191 @@
+#define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
+
+#include "httpd/cache/workers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+enum {
+    POSTED, /* nobody waits for it */
+    AWAITED,
+    DONE,
+    LATE /* nobody waits any more */
+};
+
+#define NSEC_PER_SEC 1000000000L
+
+static bool is_posted(const el_task_t *task)
+{
+    return atomic_load(&task->state) == POSTED;
+}
+
+/* Whether a thread that is free has something to do. */
+static bool has_work(const el_workers_t *workers)
+{
+    return workers->first
+           && (!is_posted(workers->first) || workers->threads == 1
+               || workers->posted + 1 < workers->threads);
+}
+
+static el_task_t *take_first(el_workers_t *workers)
+{
+    el_task_t *task;
+
+    while (!has_work(workers)) {
+        pthread_cond_wait(&workers->work, &workers->lock);
+    }
+    task = workers->first;
+    workers->first = task->next;
+    workers->waiting--;
+    return task;
+}
+
+static void *work(void *of)
+{
+    el_workers_t *workers = of;
+
+    pthread_mutex_lock(&workers->lock);
+    for (;;) {
+        el_task_t *task = take_first(workers);
+        bool posted = is_posted(task);
+
+        workers->posted += posted;
+        pthread_mutex_unlock(&workers->lock);
+        task->run(task);
+        pthread_mutex_lock(&workers->lock);
+        workers->posted -= posted;
+        if (atomic_load(&task->state) == AWAITED) {
+            atomic_store(&task->state, DONE);
+            pthread_cond_broadcast(&workers->done);
+        } else {
+            pthread_mutex_unlock(&workers->lock);
+            task->discard(task);
+            pthread_mutex_lock(&workers->lock);
+        }
+    }
+    return NULL;
+}
+
+static bool start_one(el_workers_t *workers, const pthread_attr_t *detached)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    bool started;
+
+    /* Signals are httpd's own threads' to take: a handler of theirs may end the process. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&thread, detached, work, workers) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+bool el_workers_start(el_workers_t *workers, unsigned threads)
+{
+    pthread_condattr_t monotonic;
+    pthread_attr_t detached;
+
+    workers->first = NULL;
+    workers->waiting = 0;
+    workers->threads = 0;
+    workers->posted = 0;
+    pthread_mutex_init(&workers->lock, NULL);
+    pthread_cond_init(&workers->work, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&workers->done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    while (workers->threads < threads && start_one(workers, &detached)) {
+        workers->threads++;
+    }
+    pthread_attr_destroy(&detached);
+    return workers->threads > 0;
+}
+
+/* Puts the task at its place; false where too many are there. */
+static bool add(el_workers_t *workers, el_task_t *task, int state)
+{
+    el_task_t **at = &workers->first;
+
+    if (workers->waiting == EL_WORKERS_WAITING) {
+        return false;
+    }
+    atomic_store(&task->state, state);
+    while (*at && (state == POSTED || !is_posted(*at))) {
+        at = &(*at)->next;
+    }
+    task->next = *at;
+    *at = task;
+    workers->waiting++;
+    pthread_cond_signal(&workers->work);
+    return true;
+}
+
+/* Takes the task out of those that wait for a thread; false where one has it. */
+static bool take_out(el_workers_t *workers, const el_task_t *task)
+{
+    for (el_task_t **at = &workers->first; *at; at = &(*at)->next) {
+        if (*at == task) {
+            *at = task->next;
+            workers->waiting--;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct timespec after(uint64_t usec)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t)(usec / 1000000);
+    at.tv_nsec += (long)(usec % 1000000) * 1000;
+    if (at.tv_nsec >= NSEC_PER_SEC) {
+        at.tv_nsec -= NSEC_PER_SEC;
+        at.tv_sec++;
+    }
+    return at;
+}
+
+el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec)
+{
+    struct timespec end = after(usec);
+    el_task_end_t how = EL_TASK_REFUSED;
+    bool discarded = false;
+
+    pthread_mutex_lock(&workers->lock);
+    if (workers->posted < workers->threads && add(workers, task, AWAITED)) {
+        while (atomic_load(&task->state) == AWAITED
+               && pthread_cond_timedwait(&workers->done, &workers->lock, &end) != ETIMEDOUT) {
+        }
+        how = atomic_load(&task->state) == DONE ? EL_TASK_DONE : EL_TASK_LATE;
+        if (how == EL_TASK_LATE) {
+            atomic_store(&task->state, LATE);
+            discarded = take_out(workers, task);
+        }
+    }
+    pthread_mutex_unlock(&workers->lock);
+    if (discarded) {
+        task->discard(task);
+    }
+    return how;
+}
+
+bool el_workers_post(el_workers_t *workers, el_task_t *task)
+{
+    bool added;
+
+    pthread_mutex_lock(&workers->lock);
+    added = add(workers, task, POSTED);
+    pthread_mutex_unlock(&workers->lock);
+    return added;
+}
+
+bool el_task_is_late(const el_task_t *task)
+{
+    return atomic_load(&task->state) == LATE;
+}

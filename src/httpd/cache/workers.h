@@ -1,0 +1,60 @@
+/*
+ * A few threads of a process for calls that may block for any time. Who waits for such a call waits
+ * for a bounded time; what comes later is freed by the thread. What nobody waits for delays nobody:
+ * of several threads one is left for calls, and where there is but one and it is busy with that, a
+ * call is refused.
+ *
+ * Knows no server. Any thread, except where it says otherwise. The threads never end by themselves:
+ * one may hang in a call for ever. They take no signals, and nothing of theirs has to be cleaned up
+ * when the process exits.
+ */
+#ifndef ELASTIC_CACHE_WORKERS_H
+#define ELASTIC_CACHE_WORKERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* So many tasks wait for a thread, at most: they hold what they are to bring. */
+#define EL_WORKERS_WAITING 8
+
+/* The first member of whatever a thread is to do. */
+typedef struct el_task {
+    void (*run)(struct el_task *task);     /* in a thread; may block */
+    void (*discard)(struct el_task *task); /* frees it */
+
+    /* The workers' own. */
+    struct el_task *next;
+    atomic_int state;
+} el_task_t;
+
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* there is a task */
+    pthread_cond_t done; /* a task is done that somebody waits for */
+    el_task_t *first;    /* of those that wait for a thread */
+    unsigned waiting;
+    unsigned threads;
+    unsigned posted; /* threads that run what nobody waited for when it was given to them */
+} el_workers_t;
+
+/* Starts up to `threads` threads, in a process that does not fork them away. False: not one. */
+bool el_workers_start(el_workers_t *workers, unsigned threads);
+
+typedef enum {
+    EL_TASK_DONE,   /* it was run; the caller's */
+    EL_TASK_LATE,   /* it was not; the workers' from now on */
+    EL_TASK_REFUSED /* no thread will come to it soon; the caller's, and nothing was done */
+} el_task_end_t;
+
+/* Has a thread run `task`, before those that nobody waits for; waits `usec` at most. */
+el_task_end_t el_workers_call(el_workers_t *workers, el_task_t *task, uint64_t usec);
+
+/* Has a thread run and discard `task` at some time. False where too many wait: the caller's. */
+bool el_workers_post(el_workers_t *workers, el_task_t *task);
+
+/* In run(): whether nobody waits for the result any more. */
+bool el_task_is_late(const el_task_t *task);
+
+#endif

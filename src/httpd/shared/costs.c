@@ -1,0 +1,385 @@
+#include "httpd/shared/costs.h"
+
+#include "elastic/explore.h"
+#include "elastic/ratio.h"
+#include "engines/costs.h"
+#include "engines/engines.h"
+#include "engines/plan.h"
+#include "host/clock.h"
+
+#include <stdatomic.h>
+
+/* mod_deflate's default; el_costs_zlib begins at level 1. */
+#define STOCK_LEVEL 6
+
+/* Of sizes and shares. */
+#define WHOLE 10000
+
+static el_cost_key_t key_of(el_coding_t coding, int level, const el_setup_t *setup)
+{
+    return (el_cost_key_t){coding, level, el_cost_class(setup->size_hint)};
+}
+
+/* What the site's bodies of that length become, by a coding without a dictionary. */
+static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool whole)
+{
+    el_plan_t plan = el_engine_plan(coding, setup, whole);
+
+    return el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
+                          el_engine_cost(&plan), el_clock_sec());
+}
+
+/*
+ * The part that a dictionary of which nothing is known leaves of a page, in ten-thousandths: between
+ * an edited page, of which hardly anything is, and one of a site, of which two thirds are.
+ */
+#define PART_UNKNOWN 3000
+
+/* Beyond what a difference can leave of a page, unless that is another page by now. */
+#define OWN_MOST (10 * WHOLE)
+
+/* A page is known by its last body; pages are known by some, because the first may be unlike others. */
+#define BODIES_OF_RULE 8
+
+/* Shares are kept divided by so much: a ratio goes up to two, and a page may be ten times another. */
+#define SHARE_UNIT 5
+
+static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uint32_t otherwise)
+{
+    uint32_t mean = el_ratio_mean(el_shared.shares, setup->shares[share], least, el_clock_sec());
+
+    return mean ? mean * SHARE_UNIT : otherwise;
+}
+
+static void add_share(const el_setup_t *setup, int share, uint64_t in, uint64_t out)
+{
+    el_ratio_update(el_shared.shares, setup->shares[share], in, out / SHARE_UNIT, el_clock_sec());
+}
+
+/* What the page becomes without a dictionary, of what the site's bodies do. */
+static uint32_t plain_share(const el_setup_t *setup)
+{
+    return share_of(setup, EL_SHARE_PLAIN, 1, WHOLE);
+}
+
+/* By the engine's own table; that of a difference is made from what is known of the page. */
+static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *setup)
+{
+    el_coding_t coding = plan->engine->coding;
+    el_cost_t known = el_engine_cost(plan);
+    el_setup_t plain = *setup;
+    uint64_t fit, left, own;
+
+    if (!el_coding_is_difference(coding)) {
+        return known;
+    }
+    plain.level = level;
+    fit = plain_share(setup);
+    left = share_of(setup, EL_SHARE_RULE, BODIES_OF_RULE, PART_UNKNOWN);
+    left = share_of(setup, EL_SHARE_PAGE, 1, (uint32_t)(left * fit / WHOLE));
+    own = left * WHOLE / fit;
+    known.size = (uint32_t)(site_cost(el_coding_info(coding)->plain, &plain, true).size * fit
+                            / WHOLE);
+    return el_cost_differ(known, (uint32_t)(own < OWN_MOST ? own : OWN_MOST));
+}
+
+el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
+{
+    el_plan_t plan = el_engine_plan(coding, setup, whole);
+    el_cost_t cost = el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
+                                    known_cost(&plan, setup->level, setup), el_clock_sec());
+
+    if (!el_coding_is_difference(coding)) {
+        cost.size = (uint32_t)((uint64_t)cost.size * plain_share(setup) / WHOLE);
+    }
+    return cost;
+}
+
+uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup)
+{
+    return el_cost_age(el_shared.costs, key_of(coding, setup->level, setup), el_clock_sec());
+}
+
+double el_costs_slowness(void)
+{
+    return el_cost_slowness(el_shared.costs, el_clock_sec());
+}
+
+/*
+ * The time goes by the machine's speed alone: what was measured of gzip may be of another library. The
+ * size goes by what became of this body, because content differs more than codings do.
+ */
+el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_t out)
+{
+    const el_setup_t stock = {.level = STOCK_LEVEL, .size_hint = in};
+    const el_setup_t setup = {.level = level, .size_hint = in};
+    el_cost_key_t key = key_of(EL_GZIP, STOCK_LEVEL, &stock);
+    el_cost_t known = el_costs_zlib[STOCK_LEVEL - 1][key.size_class];
+    double size = el_cost_expect(el_shared.costs, key, known, el_clock_sec()).size;
+    uint32_t own = el_coding_is_difference(coding) ? 0 : el_costs_expect(coding, &setup, true).size;
+
+    return (el_measured_t){
+        .in = in,
+        .out = (uint64_t)(own ? (double)out * size / own : (double)in / 10000 * size),
+        .cpu_nsec = (uint64_t)((double)in / 1024 * known.nsec * el_costs_slowness()),
+    };
+}
+
+bool el_costs_are_kept(const el_setup_t *setup)
+{
+    return !setup->window_bits && !setup->mem_level && !setup->block_bits;
+}
+
+static uint32_t per(uint64_t value, uint64_t unit, uint64_t in)
+{
+    double scaled = (double)value * (double)unit / (double)in;
+
+    return scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX;
+}
+
+void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured)
+{
+    const el_setup_t *setup = &plan->setup;
+    el_coding_t coding = plan->engine->coding;
+
+    /*
+     * An empty body has no cost per KB. The first body of a new context takes up to twelve times as
+     * long: where contexts are kept that is seldom, and counts as any outlier.
+     */
+    if (measured->in == 0 || !el_costs_are_kept(setup)) {
+        return;
+    }
+    el_cost_update(el_shared.costs, key_of(coding, level, setup),
+                   known_cost(plan, level, setup),
+                   (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
+                               .size = per(measured->out, 10000, measured->in)},
+                   el_clock_sec());
+}
+
+void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t out)
+{
+    el_coding_t coding = plan->engine->coding;
+    bool differs = el_coding_is_difference(coding);
+    el_setup_t setup = plan->setup;
+    uint64_t size;
+
+    if (!setup.shares[EL_SHARE_PLAIN]) {
+        return;
+    }
+    setup.level = level;
+    size = site_cost(el_coding_info(coding)->plain, &setup, true).size;
+    if (size == 0) {
+        return;
+    }
+    out = out * WHOLE / size;
+    add_share(&setup, differs ? EL_SHARE_PAGE : EL_SHARE_PLAIN, in, out);
+    if (differs) {
+        add_share(&setup, EL_SHARE_RULE, in, out * WHOLE / plain_share(&setup));
+    }
+}
+
+/* --- ladders */
+
+/* A ladder that was built, and what of. Its rungs are for who holds it. */
+typedef struct {
+    atomic_flag busy;
+    _Atomic uint32_t built;   /* second of the monotonic clock; 0: never */
+    _Atomic uint64_t bounds; /* of the levels, see bounds_of() */
+    size_t count;
+    el_rung_t rungs[EL_RUNGS_MAX];
+} slot_t;
+
+/* How many sets of codings there are. */
+#define SETS (1u << EL_CODINGS)
+
+/* Places that are busy at the same time may have so many different bounds of levels. */
+#define WAYS 4
+
+/* For each set and size class, of streams and of whole bodies. Only those in use take memory. */
+static slot_t slots[2][SETS][EL_SIZE_CLASSES][WAYS];
+
+/*
+ * All setups of the key's codings, in the order of codings and levels; their number. Of two that
+ * cost and leave the same the first counts: of the coding with the lower number.
+ */
+static size_t collect(const el_ladder_key_t *key, el_rung_t *rungs)
+{
+    el_setup_t setup = {.size_hint = key->length};
+    size_t count = 0;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        el_coding_t coding = (el_coding_t)i;
+        bool in_set = key->set & EL_CODING_BIT(coding);
+
+        for (int level = key->range[i].min; in_set && level <= key->range[i].max; level++) {
+            setup.level = level;
+            rungs[count++] = (el_rung_t){coding, level,
+                                         el_costs_expect(coding, &setup, key->whole)};
+        }
+    }
+    return count;
+}
+
+/*
+ * The setup whose bytes no response of this key may exceed: that of an httpd without this module,
+ * for each coding that is bounded so; the one with the fewest. False where none is.
+ */
+static bool read_bound(const el_ladder_key_t *key, el_rung_t *most)
+{
+    el_setup_t setup = {.size_hint = key->length};
+    bool found = false;
+
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        el_coding_t stock = el_coding_info((el_coding_t)i)->stock;
+        el_rung_t rung = {.coding = stock, .level = el_coding_info(stock)->stock_level};
+
+        if (!(key->set & EL_CODING_BIT(i)) || !key->range[i].stock) {
+            continue;
+        }
+        setup.level = rung.level;
+        rung.cost = el_costs_expect(stock, &setup, key->whole);
+        if (!found || rung.cost.size < most->cost.size) {
+            *most = rung;
+        }
+        found = true;
+    }
+    return found;
+}
+
+/* Those of the key's setups that may be used, in the same order; one at least. */
+static size_t collect_allowed(const el_ladder_key_t *key, el_rung_t *rungs)
+{
+    size_t count = collect(key, rungs);
+    el_rung_t most;
+
+    return read_bound(key, &most) ? el_ladder_bound(rungs, count, most) : count;
+}
+
+/* The bounds of the key's codings as one number: 11 bits for each, levels take five. */
+static uint64_t bounds_of(const el_ladder_key_t *key)
+{
+    uint64_t bounds = 0;
+
+    _Static_assert(EL_COST_LEVELS <= 32 && EL_CODINGS * 11 <= 64, "bounds fit");
+    for (unsigned i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
+        const el_range_t *range = &key->range[i];
+
+        bounds = bounds << 11
+                 | (key->set & EL_CODING_BIT(i)
+                        ? (uint64_t)range->min << 6 | (uint64_t)range->max << 1 | range->stock
+                        : 0);
+    }
+    return bounds;
+}
+
+/* The slot that has the key's ladder, or may have it: that which was built longest ago. */
+static slot_t *slot_of(const el_ladder_key_t *key, uint64_t bounds)
+{
+    slot_t *ways = slots[key->whole][key->set % SETS][el_cost_class(key->length)], *oldest = ways;
+
+    for (int i = 0; i < WAYS; i++) {
+        if (atomic_load_explicit(&ways[i].bounds, memory_order_relaxed) == bounds) {
+            return &ways[i];
+        }
+        if (atomic_load_explicit(&ways[i].built, memory_order_relaxed)
+            < atomic_load_explicit(&oldest->built, memory_order_relaxed)) {
+            oldest = &ways[i];
+        }
+    }
+    return oldest;
+}
+
+/* Builds the key's ladder by the costs of this second, unless the slot, which is held, has it. */
+static void bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t bounds)
+{
+    uint32_t now = el_clock_sec();
+
+    if (slot->built != now || slot->bounds != bounds) {
+        slot->built = now;
+        slot->bounds = bounds;
+        slot->count = el_ladder_build(slot->rungs, collect_allowed(key, slot->rungs));
+    }
+}
+
+static double price_of(const el_rung_t *rungs, size_t count, el_turn_t turn)
+{
+    return turn.price >= 0 ? turn.price
+                           : el_ladder_price(rungs, count, turn.position, turn.top,
+                                             el_costs_slowness());
+}
+
+static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint32_t most)
+{
+    return *el_ladder_within(rungs, el_ladder_rung(rungs, count, price), most);
+}
+
+/* The setup, and the price by which it was chosen. */
+static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t most, double *price)
+{
+    uint64_t bounds = bounds_of(key);
+    slot_t *slot = slot_of(key, bounds);
+    el_rung_t rungs[EL_RUNGS_MAX], chosen;
+
+    /* A slot that another thread uses is not waited for. */
+    if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
+        size_t count = el_ladder_build(rungs, collect_allowed(key, rungs));
+
+        *price = price_of(rungs, count, turn);
+        return choose(rungs, count, *price, most);
+    }
+    bring_up_to_date(slot, key, bounds);
+    *price = price_of(slot->rungs, slot->count, turn);
+    chosen = choose(slot->rungs, slot->count, *price, most);
+    atomic_flag_clear_explicit(&slot->busy, memory_order_release);
+    return chosen;
+}
+
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
+{
+    double price;
+
+    return look_up(key, turn, most, &price);
+}
+
+double el_ladders_price(const el_ladder_key_t *key, el_turn_t turn)
+{
+    double price;
+
+    look_up(key, turn, UINT32_MAX, &price);
+    return price;
+}
+
+int el_ladders_level(const el_ladder_key_t *key, el_coding_t coding, int level)
+{
+    el_rung_t rungs[EL_RUNGS_MAX];
+    size_t count, at = 0;
+
+    /* A coding's own levels rise from that of the bound on. */
+    if (!key->range[coding].stock || el_coding_info(coding)->stock == coding) {
+        return level;
+    }
+    count = collect_allowed(key, rungs);
+    while (at + 1 < count && rungs[at].level < level) {
+        at++;
+    }
+    return rungs[at].level;
+}
+
+bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
+{
+    el_setup_t setup = {.size_hint = key->length};
+    el_rung_t rungs[EL_RUNGS_MAX];
+    uint32_t ages[EL_RUNGS_MAX];
+    size_t count = collect(key, rungs);
+    const el_rung_t *found;
+
+    for (size_t i = 0; i < count; i++) {
+        setup.level = rungs[i].level;
+        ages[i] = el_costs_age(rungs[i].coding, &setup);
+    }
+    found = el_explore_pick(rungs, ages, count, nsec);
+    if (found) {
+        *rare = *found;
+    }
+    return found;
+}

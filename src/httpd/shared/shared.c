@@ -1,0 +1,173 @@
+#include "httpd/shared/shared.h"
+
+#include "elastic/block.h"
+#include "host/clock.h"
+#include "host/process.h"
+
+#include "http_log.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+EL_USE_LOG;
+
+/* The layout's version is part of the key: a newer build makes a block of its own. */
+#define STRING(x) #x
+#define VERSIONED(version) "mod_elastic:block:" STRING(version)
+static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
+
+el_shared_t el_shared;
+
+static el_block_t *block;
+
+/*
+ * This process's part of the encoders in use; NULL, where there are too many processes, is fine. Written
+ * before its threads start.
+ */
+static el_holder_t *busy;
+
+static el_control_state_t start_state(void)
+{
+    const el_control_config_t *control = &el_shared.config.control;
+
+    return el_control_clamp(control, (el_control_state_t){.top = control->top,
+                                                          .position = el_shared.config.start});
+}
+
+/*
+ * A mapping that outlives the configuration's pools: the parent's next generation finds it again.
+ */
+static el_block_t *block_of_parent(void)
+{
+    el_block_t **kept = ap_retained_data_get(retained_key);
+    void *made;
+
+    if (kept && el_block_valid(*kept)) {
+        return *kept;
+    }
+    made =
+        mmap(NULL, sizeof(el_block_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) {
+        return NULL;
+    }
+    if (!kept) {
+        kept = ap_retained_data_create(retained_key, sizeof(*kept));
+    }
+    *kept = made;
+    el_block_init(*kept, start_state(), el_clock_usec());
+    return *kept;
+}
+
+static void adopt(void)
+{
+    el_shared.generation = el_state_adopt(el_shared.state, &el_shared.config.control,
+                                          el_clock_usec(), el_shared.config.interval);
+}
+
+apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_server)
+{
+    el_shared.config = *config;
+    block = block_of_parent();
+    if (!block) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, errno, main_server,
+                     "elastic: no memory for the block that the children share (%lu bytes)",
+                     (unsigned long)sizeof(el_block_t));
+        return APR_ENOMEM;
+    }
+    el_shared.state = &block->state;
+    el_shared.counters = &block->counters;
+    el_shared.costs = &block->costs;
+    el_shared.shares = &block->shares;
+    el_shared.held = &block->held;
+    el_shared.hot = &block->hot;
+    el_shared.improve_at = &block->improve_at;
+    el_shared.cache = &block->cache;
+    el_shared.history = &block->history;
+    el_shared.tally = &block->tally;
+    el_shared.vhosts = &block->vhosts;
+    el_shared.busy = &block->busy;
+    adopt();
+    return APR_SUCCESS;
+}
+
+void el_shared_reset(void)
+{
+    el_block_reset(block, start_state(), el_clock_usec());
+    adopt();
+}
+
+void el_shared_child(void)
+{
+    el_shared.process = (unsigned)getpid();
+    el_holders_forget_gone();
+    busy = el_held_enter(el_shared.busy, el_shared.process);
+}
+
+void el_holders_begin(void)
+{
+    el_held_add(el_shared.busy, busy, 1);
+}
+
+/* A copy that this process forks runs the cleanups of what is still in use here, and must not count. */
+void el_holders_end(void)
+{
+    if ((unsigned)getpid() == el_shared.process) {
+        el_held_add(el_shared.busy, busy, -1);
+    }
+}
+
+void el_holders_forget_gone(void)
+{
+    el_held_forget(el_shared.held, el_process_is_alive);
+    el_held_forget(el_shared.busy, el_process_is_alive);
+}
+
+/* Below 0 where the position counts: with goals without a price, and until the first sample. */
+static double price(void)
+{
+    uint64_t price = atomic_load_explicit(&el_shared.state->price, memory_order_relaxed);
+
+    return price != EL_STATE_NO_PRICE && el_control_is_priced(&el_shared.config.control)
+               ? (double)price / EL_PPM : -1;
+}
+
+el_turn_t el_shared_priced(el_control_state_t control)
+{
+    return (el_turn_t){control.position, control.top, price()};
+}
+
+/* Counted in each process, which begins at a number of its own. */
+static uint16_t next_turn(void)
+{
+    static _Atomic uint32_t responses;
+
+    return el_control_turn(atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed)
+                           + el_shared.process);
+}
+
+el_turn_t el_shared_turn(el_control_state_t control)
+{
+    el_turn_t turn = el_shared_priced(control);
+
+    if (turn.price < 0 && control.fraction > 0) {
+        turn.position += el_control_upper(control, next_turn());
+    }
+    return turn;
+}
+
+int el_shared_level(el_range_t range, el_turn_t turn)
+{
+    return el_shared.config.control.mode == EL_CONTROL_OFF
+               ? range.max
+               : el_ladder_level(range, turn.position, turn.top);
+}
+
+bool el_shared_moves(el_range_t range)
+{
+    return el_shared.config.control.mode != EL_CONTROL_OFF && range.min < range.max;
+}
+
+void el_shared_count(el_counter_t counter, uint64_t add)
+{
+    el_counters_add(el_shared.counters, el_shared.process, counter, add);
+}

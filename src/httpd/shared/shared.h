@@ -1,0 +1,113 @@
+/*
+ * The shared block's life in httpd: one anonymous shared mapping for each parent process, kept over
+ * graceful restarts, and read by every child.
+ */
+#ifndef ELASTIC_SHARED_SHARED_H
+#define ELASTIC_SHARED_SHARED_H
+
+#include "httpd/base/glue.h"
+
+#include "elastic/cache_state.h"
+#include "elastic/control.h"
+#include "elastic/cost.h"
+#include "elastic/counters.h"
+#include "elastic/held.h"
+#include "elastic/history.h"
+#include "elastic/hot.h"
+#include "elastic/ladder.h"
+#include "elastic/ratio.h"
+#include "elastic/state.h"
+#include "elastic/tally.h"
+#include "elastic/vhosts.h"
+
+/* What the configuration says of the controller. */
+typedef struct {
+    el_control_config_t control;
+    const char *goal;     /* control's, as it was configured */
+    unsigned start;       /* the position of a new controller */
+    const char *position; /* the file whose position is followed, or NULL */
+    uint64_t interval;    /* µs between samples */
+    int64_t max_memory;   /* bytes that bodies in flight may hold, or EL_NO_MAX_MEMORY */
+    bool max_of_requests; /* of these, request bodies alone: the default */
+    double idle;          /* the share of the CPU that improving kept encodings may use; 0: none */
+    bool idle_top;        /* up to the highest level that there is */
+} el_shared_config_t;
+
+/*
+ * The block and its configuration, for this process; written in post_config and before the child's
+ * threads start, read-only afterwards.
+ */
+typedef struct {
+    /* Parts of the block, which exist from post_config on. */
+    el_state_t *state;
+    el_counters_t *counters;
+    el_costs_t *costs;
+    el_ratios_t *shares;
+    el_held_t *held;
+    el_hot_t *hot;
+    _Atomic uint64_t *improve_at; /* of the block */
+    el_cache_state_t *cache;
+    el_history_t *history;
+    el_tally_t *tally;
+    el_vhosts_t *vhosts;
+    el_held_t *busy;
+
+    el_shared_config_t config;
+    uint64_t generation; /* this configuration's */
+    unsigned process;    /* this process's number, in a child; it picks the counters that it adds to */
+} el_shared_t;
+
+extern el_shared_t el_shared;
+
+/*
+ * In post_config: makes the block or finds the one of before the restart, and adopts the new
+ * bounds. APR_ENOMEM where there is no memory for it.
+ */
+apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_server);
+
+/*
+ * In pre_mpm, which runs at a start and at a restart, but not at a graceful one: back to the
+ * beginning.
+ */
+void el_shared_reset(void);
+
+/* In child_init: this process begins, with nothing in use. */
+void el_shared_child(void);
+
+/* An encoder of this process begins to work for a body, or has ended; any thread. */
+void el_holders_begin(void);
+void el_holders_end(void);
+
+/*
+ * Forgets what processes had in use that are gone, killed perhaps: encoders, and memory of bodies. That
+ * is a system call for each process: only the child that samples does it now and then, and whoever shows
+ * the figures.
+ */
+void el_holders_forget_gone(void);
+
+/* What one response goes by: a whole position 0 … `top`, or a price. */
+typedef struct {
+    unsigned position;
+    unsigned top;
+    double price; /* of a saved byte, ns of CPU time; below 0: the position counts */
+} el_turn_t;
+
+/* What `control` amounts to with the price of now, without a turn. */
+el_turn_t el_shared_priced(el_control_state_t control);
+
+/*
+ * The same for the next response: where the controller's position lies between two, one of them by
+ * turns. Called once for a response.
+ */
+el_turn_t el_shared_turn(el_control_state_t control);
+
+/* The level within `range` for a response; the ceiling where ElasticControl is off. */
+int el_shared_level(el_range_t range, el_turn_t turn);
+
+/* Whether the controller moves the level of a coding with these bounds. */
+bool el_shared_moves(el_range_t range);
+
+/* Adds to a counter. */
+void el_shared_count(el_counter_t counter, uint64_t add);
+
+#endif

@@ -1,0 +1,372 @@
+#include "httpd/shared/stats.h"
+
+#include "httpd/config/settings.h"
+#include "httpd/shared/shared.h"
+
+#include "host/clock.h"
+
+#include "apr_lib.h"
+#include "apr_strings.h"
+#include "apr_time.h"
+#include "http_log.h"
+#include "http_main.h"
+
+EL_USE_LOG;
+
+/* --- virtual hosts */
+
+static const char other[] = "other";
+
+/* 2^64 times the golden ratio - 1: it spreads addresses. */
+#define SPREAD UINT64_C(11400714819323198485)
+
+typedef struct {
+    const server_rec *server; /* NULL: nobody is here */
+    unsigned place;
+} seat_t;
+
+/*
+ * Written in post_config, read-only afterwards. Each response asks for its server's place: half of the
+ * seats or more are empty, so that most are found at once. (The settings have no room for it: virtual
+ * hosts without directives of this module share those of the main server.)
+ */
+static struct {
+    seat_t *seat;
+    unsigned bits; /* of the number of seats */
+} seats;
+static const char *name_of_place[EL_VHOSTS + 1];
+
+/* That of `server`, or the empty one where it is not there. */
+static seat_t *seat_of(const server_rec *server)
+{
+    size_t mask = ((size_t)1 << seats.bits) - 1;
+    size_t i = (size_t)((uint64_t)(uintptr_t)server * SPREAD >> (64 - seats.bits));
+
+    while (seats.seat[i].server && seats.seat[i].server != server) {
+        i = (i + 1) & mask;
+    }
+    return &seats.seat[i];
+}
+
+static void make_seats(int servers, apr_pool_t *pool)
+{
+    seats.bits = 1;
+    while (1 << seats.bits < 2 * servers) {
+        seats.bits++;
+    }
+    seats.seat = apr_pcalloc(pool, sizeof(*seats.seat) << seats.bits);
+}
+
+static const char *name_of(const server_rec *server, apr_pool_t *pool)
+{
+    char *name = apr_pstrdup(pool, server->server_hostname ? server->server_hostname : "");
+
+    for (char *at = name; *at; at++) {
+        *at = (char)apr_tolower(*at);
+    }
+    return name;
+}
+
+/* The different names of the configuration, in its order; at most `most`. */
+typedef struct {
+    size_t count, most;
+    const char *name[EL_VHOSTS];
+    uint64_t hash[EL_VHOSTS];
+} names_t;
+
+/* The number of `name` among the names, which may be a new one; EL_VHOSTS where it has none. */
+static size_t number_of(names_t *names, const char *name)
+{
+    size_t i = 0;
+
+    while (i < names->count && strcmp(names->name[i], name) != 0) {
+        i++;
+    }
+    if (i == names->count && i < names->most && strcmp(name, other) != 0) {
+        names->name[i] = name;
+        names->hash[i] = el_vhosts_hash(name);
+        names->count++;
+    }
+    return i < names->count ? i : EL_VHOSTS;
+}
+
+/* The main server and its virtual hosts in the order of the configuration: httpd has the last first. */
+static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
+{
+    apr_array_header_t *servers = apr_array_make(pool, 16, sizeof(server_rec *));
+    server_rec **first;
+
+    for (server_rec *server = main_server; server; server = server->next) {
+        APR_ARRAY_PUSH(servers, server_rec *) = server;
+    }
+    first = (server_rec **)servers->elts;
+    for (int i = 1, j = servers->nelts - 1; i < j; i++, j--) {
+        server_rec *server = first[i];
+
+        first[i] = first[j];
+        first[j] = server;
+    }
+    return servers;
+}
+
+void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
+{
+    names_t names = {.most = el_server_vhosts(el_server_of(main_server))};
+    unsigned places[EL_VHOSTS] = {0};
+    const apr_array_header_t *servers = in_order(main_server, pconf);
+
+    memset(name_of_place, 0, sizeof(name_of_place));
+    make_seats(servers->nelts, pconf);
+    for (int i = 0; i < servers->nelts; i++) {
+        const server_rec *server = APR_ARRAY_IDX(servers, i, server_rec *);
+        size_t number = number_of(&names, name_of(server, pconf));
+
+        *seat_of(server) = (seat_t){server, (unsigned)number};
+        if (number == EL_VHOSTS) {
+            name_of_place[EL_VHOST_OTHER] = other;
+        }
+    }
+    el_vhosts_assign(el_shared.vhosts, names.hash, names.count, places);
+    for (size_t i = 0; i < (size_t)1 << seats.bits; i++) {
+        seat_t *seat = &seats.seat[i];
+        bool is_named = seat->server && seat->place < names.count;
+
+        seat->place = is_named ? places[seat->place] : EL_VHOST_OTHER;
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        name_of_place[places[i]] = names.name[i];
+    }
+}
+
+/* Adds to a count of the virtual hosts at `place`. */
+static void count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
+{
+    el_vhosts_add(el_shared.vhosts, el_shared.process, place, count, add);
+}
+
+/* A response of `server` went out compressed, `in` bytes as `out`. */
+static void count_compressed(const server_rec *server, uint64_t in, uint64_t out)
+{
+    unsigned place = seat_of(server)->place;
+
+    count_vhost(place, EL_VHOST_COMPRESSED, 1);
+    count_vhost(place, EL_VHOST_BYTES_IN, in);
+    count_vhost(place, EL_VHOST_BYTES_OUT, out);
+}
+
+/* A response of `server` is one more of `count`. */
+static void count_of_server(const server_rec *server, el_vhost_count_t count)
+{
+    count_vhost(seat_of(server)->place, count, 1);
+}
+
+const char *el_vhosts_name(unsigned place)
+{
+    return name_of_place[place];
+}
+
+/* --- responses */
+
+/* A gzip member's header and trailer, of ten and eight bytes (RFC 1952 §2.3). */
+#define GZIP_FRAMING 18
+
+void el_stats_skipped(request_rec *r, el_reason_t reason)
+{
+    apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
+    el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
+    count_of_server(r->server, EL_VHOST_UNCOMPRESSED);
+}
+
+/* A tenth of apr_psprintf's price. */
+static const char *decimal(apr_pool_t *pool, uint64_t value)
+{
+    return apr_off_t_toa(pool, (apr_off_t)value);
+}
+
+static uint64_t cpu_nsec(const el_usage_t *usage)
+{
+    return usage->cpu_nsec + usage->looked_nsec;
+}
+
+static const char *microseconds(apr_pool_t *pool, const el_usage_t *usage)
+{
+    return usage->sampled ? decimal(pool, cpu_nsec(usage) / 1000)
+                          : apr_pstrcat(pool, "~", decimal(pool, usage->elapsed_nsec / 1000), NULL);
+}
+
+static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
+{
+    apr_table_setn(r->notes, "elastic-in", decimal(r->pool, in));
+    apr_table_setn(r->notes, "elastic-out", decimal(r->pool, out));
+    if (in > 0) {
+        apr_table_setn(r->notes, "elastic-ratio", decimal(r->pool, out * 100 / in));
+    }
+}
+
+/* What one response took, and what it would have with mod_deflate. */
+static void count_sampled(el_coding_t coding, int level, const el_usage_t *usage)
+{
+    el_measured_t stock = el_costs_stock(coding, level, usage->in, usage->out);
+
+    el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
+    el_shared_count(EL_COUNT_SAMPLED_OUT, usage->out);
+    el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
+    el_shared_count(EL_COUNT_STOCK_NSEC, stock.cpu_nsec);
+    el_shared_count(EL_COUNT_STOCK_OUT, stock.out);
+}
+
+/* Counts a body of `coding` that `engine` has made, for monitoring. */
+static void tally(el_coding_t coding, const char *engine, const el_tally_body_t *body)
+{
+    el_tally_series_t series = el_tally_find(coding, engine);
+
+    if (series < EL_TALLY_SERIES_COUNT) {
+        el_tally_add(el_shared.tally, el_shared.process, series, body);
+    }
+}
+
+/* The notes and counters of a response that went out encoded by `engine`. */
+static void count(request_rec *r, el_coding_t coding, const char *engine, int level,
+                  const el_usage_t *usage)
+{
+    apr_table_unset(r->notes, "elastic-reason");
+    apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
+    apr_table_setn(r->notes, "elastic-engine", engine);
+    apr_table_setn(r->notes, "elastic-level", apr_itoa(r->pool, level));
+    note_sizes(r, usage->in, usage->out);
+    apr_table_setn(r->notes, "elastic-usec", microseconds(r->pool, usage));
+    el_shared_count(EL_COUNT_COMPRESSED, 1);
+    el_shared_count(EL_COUNT_BYTES_IN, usage->in);
+    el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
+    count_compressed(r->server, usage->in, usage->out);
+    tally(coding, engine, &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
+    if (el_coding_is_difference(coding)) {
+        el_shared_count(EL_COUNT_DIFFERENCES, 1);
+        el_shared_count(EL_COUNT_DIFFERENCES_IN, usage->in);
+        el_shared_count(EL_COUNT_DIFFERENCES_OUT, usage->out);
+    }
+    if (usage->sampled) {
+        count_sampled(coding, level, usage);
+    }
+}
+
+void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el_usage_t *usage)
+{
+    el_measured_t measured = {usage->in, usage->out, usage->cpu_nsec, usage->fresh};
+
+    count(r, plan->engine->coding, plan->engine->name, level, usage);
+    el_shares_update(plan, level, usage->in, usage->out);
+    if (usage->sampled) {
+        el_costs_update(plan, level, &measured);
+    }
+}
+
+void el_stats_kept(request_rec *r, el_coding_t coding, const char *engine, int level,
+                   const el_usage_t *usage)
+{
+    apr_table_setn(r->notes, "elastic-setup",
+                   apr_pstrcat(r->pool, engine, " ", apr_itoa(r->pool, level), NULL));
+    count(r, coding, "cache", level, usage);
+}
+
+static void note_stock(request_rec *r, const el_stock_t *stock, el_note_t which, bool there,
+                       uint64_t value)
+{
+    if (stock->note[which]) {
+        apr_table_setn(r->notes, stock->note[which],
+                       there ? decimal(r->pool, value) : "-");
+    }
+}
+
+void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
+                      const el_usage_t *usage)
+{
+    uint64_t framing = coding == EL_GZIP ? GZIP_FRAMING : 0;
+    uint64_t out = usage->out > framing ? usage->out - framing : 0;
+
+    /* Of an empty body mod_deflate notes nothing, mod_brotli all but the ratio. */
+    note_stock(r, stock, EL_NOTE_INPUT, usage->in > 0 || coding != EL_GZIP, usage->in);
+    note_stock(r, stock, EL_NOTE_OUTPUT, out > 0, out);
+    note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
+}
+
+void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path)
+{
+    el_counter_t counter = (el_counter_t)(EL_COUNT_SIBLING + fault);
+    /* Somebody may have tried to change what others get, which the operator should hear of once. */
+    bool warns = fault == EL_SIBLING_OWNER
+                 && el_counters_total(el_shared.counters, counter) == 0;
+
+    el_shared_count(counter, 1);
+    ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
+                  "elastic: %s is not sent: it is %s", path, el_sibling_fault_text(fault));
+}
+
+void el_stats_cache_fault(apr_status_t rv, const char *what)
+{
+    el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
+    if (el_cache_state_may_complain(el_shared.cache, el_clock_sec())) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, rv, ap_server_conf,
+                     "elastic: the store of ElasticCache: %s; responses are encoded without it",
+                     what);
+    }
+}
+
+void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out)
+{
+    static const char engine[] = "precompressed";
+
+    apr_table_unset(r->notes, "elastic-reason");
+    apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
+    apr_table_setn(r->notes, "elastic-engine", engine);
+    note_sizes(r, in, out);
+    el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
+    count_of_server(r->server, EL_VHOST_PRECOMPRESSED);
+    tally(coding, engine, &(el_tally_body_t){in, out, 0});
+}
+
+/* --- the last hour */
+
+/* µs. */
+#define MINUTE 60000000u
+
+/* The number of this minute, above 0. */
+static uint64_t minute_now(void)
+{
+    return el_clock_usec() / MINUTE + EL_HISTORY_MINUTES;
+}
+
+void el_past_note(void)
+{
+    el_control_state_t control = el_state_control(el_shared.state);
+    uint64_t load = atomic_load_explicit(&el_shared.state->load_ppm, memory_order_relaxed);
+
+    if (load == EL_STATE_NO_LOAD) {
+        return;
+    }
+    el_history_add(el_shared.history, minute_now(),
+                   (el_history_point_t){
+                       .load = (double)load / EL_PPM,
+                       .position = control.top ? el_control_position(control) / control.top : 1,
+                   });
+}
+
+bool el_past_minute(unsigned age, el_history_point_t *point)
+{
+    return el_history_get(el_shared.history, minute_now() - age, point);
+}
+
+static double risen(el_shown_t which, double estimate)
+{
+    return (double)el_counters_shown(el_shared.counters, which, estimate);
+}
+
+el_savings_t el_past_ever(void)
+{
+    el_savings_t savings = el_savings_of(el_shared.counters);
+
+    savings.encoding_usec = risen(EL_SHOWN_CPU_USEC, savings.encoding_usec);
+    savings.stock_usec = risen(EL_SHOWN_STOCK_USEC, savings.stock_usec);
+    savings.stock_out = risen(EL_SHOWN_STOCK_OUT, savings.stock_out);
+    return savings;
+}

@@ -1,0 +1,356 @@
+#include "httpd/shared/tick.h"
+
+#include "httpd/base/warnings.h"
+#include "httpd/config/settings.h"
+#include "httpd/shared/shared.h"
+#include "httpd/shared/stats.h"
+
+#include "engines/pool.h"
+#include "host/clock.h"
+#include "host/machine.h"
+#include "host/position_file.h"
+
+#include "apr_strings.h"
+#include "http_log.h"
+#include "mod_watchdog.h"
+#include "unixd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+EL_USE_LOG;
+
+/* --- a sample */
+
+/* Without waiting: a path that names a FIFO must not hold the server. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/* Static, not in a pool: the timer's thread may outlive the child's pools. */
+static struct {
+    server_rec *server;
+    int position; /* the position file's descriptor from before ChrootDir hides it, or -1 */
+    el_machine_t machine;
+    el_reading_t reading;
+} sampler;
+
+/* The status page reads the text while a sample may change it. */
+static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
+static char load_text[EL_MACHINE_SIGNALS];
+
+const char *el_tick_load(apr_pool_t *pool)
+{
+    const char *text;
+
+    pthread_mutex_lock(&load_mutex);
+    text = apr_pstrdup(pool, load_text);
+    pthread_mutex_unlock(&load_mutex);
+    return text;
+}
+
+double el_tick_cpus(void)
+{
+    return sampler.machine.signals.cpus > 0 ? sampler.machine.signals.cpus : 1;
+}
+
+static void keep_load_text(void)
+{
+    pthread_mutex_lock(&load_mutex);
+    memcpy(load_text, sampler.machine.signals_text, EL_MACHINE_SIGNALS);
+    pthread_mutex_unlock(&load_mutex);
+}
+
+/* Logs that reading the load has failed, or works again; once for each change. */
+static void report_reading(const char *path, int error, bool good)
+{
+    if (!el_state_note_sampling(el_shared.state, !good)) {
+        return;
+    }
+    if (good) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sampler.server,
+                     "elastic: the CPU load can be read from %s again, sampling resumes", path);
+    } else {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, error, sampler.server,
+                     "elastic: the CPU load cannot be read from %s; the levels stay as they are "
+                     "until it can", path);
+    }
+}
+
+static void read_load(uint64_t claim, uint64_t now)
+{
+    const el_machine_t *machine = &sampler.machine;
+    const char *path = NULL;
+    bool good;
+
+    if (el_machine_refresh(&sampler.machine, now)) {
+        keep_load_text();
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, sampler.server,
+                     "elastic: the load is now read from %s", machine->signals_text);
+    }
+    good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
+    report_reading(path, good ? 0 : errno, good);
+    if (good) {
+        el_state_commit(el_shared.state, claim, &el_shared.config.control,
+                        &(el_state_inputs_t){
+                            .signals = &machine->signals,
+                            .mask = machine->masked ? &machine->mask : NULL,
+                            .reading = &sampler.reading,
+                            .counters = el_shared.counters,
+                        });
+    }
+}
+
+/* Logs whether the position file is followed; once for each change. */
+static void report_following(el_position_verdict_t verdict, int error)
+{
+    const char *path = el_shared.config.position;
+    bool good = verdict == EL_POSITION_GOOD;
+
+    if (!el_state_note_source(el_shared.state, good ? EL_SOURCE_FILE : EL_SOURCE_OWN)) {
+        return;
+    }
+    if (good) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sampler.server,
+                     "elastic: the levels follow %s", path);
+    } else {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, error, sampler.server,
+                     "elastic: %s %s; the levels follow the CPU load of httpd's own samples "
+                     "until elasticd writes it", path,
+                     error ? "cannot be read" : el_position_text(verdict));
+    }
+}
+
+/*
+ * Takes the position that elasticd has published. False where the file has none that is valid: then
+ * this httpd's own controller sets the position.
+ */
+static bool follow(uint64_t claim, uint64_t now)
+{
+    el_position_t position;
+    el_position_verdict_t verdict =
+        el_position_file_read(el_shared.config.position, sampler.position, now, &position);
+
+    report_following(verdict, verdict == EL_POSITION_GOOD ? 0 : errno);
+    if (verdict == EL_POSITION_GOOD) {
+        el_state_follow(el_shared.state, claim, &el_shared.config.control, &position);
+    }
+    return verdict == EL_POSITION_GOOD;
+}
+
+/* Each load, and the position that followed, for LogLevel elastic:trace1. */
+static void trace_position(void)
+{
+    el_control_state_t control = el_state_control(el_shared.state);
+    uint64_t load = atomic_load(&el_shared.state->load_ppm);
+
+    if (load != EL_STATE_NO_LOAD) {
+        ap_log_error(APLOG_MARK, APLOG_TRACE1, 0, sampler.server,
+                     "elastic: load %.3f, position %.3f of %u", (double)load / EL_PPM,
+                     el_control_position(control), control.top);
+    }
+}
+
+/* Takes the sample that `claim` (see el_state_claim()) is the right to, at `now` (µs). */
+static void take_sample(uint64_t claim, uint64_t now)
+{
+    if (!el_shared.config.position || !follow(claim, now)) {
+        read_load(claim, now);
+    }
+    el_past_note();
+    trace_position();
+}
+
+static apr_status_t close_kept(void *data)
+{
+    (void)data;
+    el_machine_close(&sampler.machine);
+    if (sampler.position >= 0) {
+        close(sampler.position);
+        sampler.position = -1;
+    }
+    return APR_SUCCESS;
+}
+
+/*
+ * Looks at the machine, and where ChrootDir will hide the kernel's files and the position file from the
+ * children, opens them until `pconf` is cleared.
+ */
+static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
+{
+    const el_server_t *server = el_server_of(main_server);
+
+    sampler.server = main_server;
+    sampler.position = -1;
+    el_machine_open(&sampler.machine, "", server->proc_stat, el_server_load(server),
+                    el_clock_usec());
+    keep_load_text();
+    if (ap_unixd_config.chroot_dir) {
+        el_machine_keep(&sampler.machine);
+        if (el_shared.config.position) {
+            sampler.position = open(el_shared.config.position, OPEN_FLAGS);
+        }
+        apr_pool_cleanup_register(pconf, NULL, close_kept, apr_pool_cleanup_null);
+    }
+    if (el_shared.config.control.mode != EL_CONTROL_OFF) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "elastic: the load is read from %s",
+                     sampler.machine.signals_text);
+    }
+}
+
+/* --- the timer */
+
+#define WATCHDOG_NAME "_elastic_"
+
+/* mod_watchdog's own slice: checking more often is not possible, and costs two loads of memory. */
+#define TICK apr_time_from_msec(100)
+
+/* EL_POOL_AGES ages make the minute after which idle contexts are evicted. */
+#define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
+
+/* Between two looks for processes that are gone: so long at most what they held counts. */
+#define GONE APR_TIME_C(10000000)
+
+/* A child that waits takes over where a sample is later than a busy CPU makes a tick. */
+#define LATE (3 * TICK)
+
+/* Milliseconds for which it waits: a fifth of the wakeups, and hardly longer without samples. */
+#define WAIT 1000
+
+/*
+ * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each
+ * process uses it, but for the pipe.
+ */
+static struct {
+    uint64_t due;      /* the next sample, by this child's last one; 0: not known */
+    uint64_t age_due;  /* of the pool */
+    uint64_t gone_due; /* the next look for processes that are gone, if this child samples */
+    int wake[2];       /* a pipe: the child ends */
+    atomic_bool ready; /* the pipe is there */
+} timer;
+
+/* Lets the contexts that are kept in this process grow older. */
+static void age_pool(uint64_t now)
+{
+    if (now >= timer.age_due) {
+        timer.age_due = now + POOL_AGE;
+        el_pool_age();
+    }
+}
+
+/* In the child that samples, for all: each look asks the system about every process. */
+static void forget_gone(uint64_t now)
+{
+    if (now >= timer.gone_due) {
+        timer.gone_due = now + GONE;
+        el_holders_forget_gone();
+    }
+}
+
+/* Whether another child has taken a sample since this one's last, and no sample is late. */
+static bool others_sample(uint64_t now)
+{
+    uint64_t due = el_state_due(el_shared.state);
+
+    if (timer.due == 0) {
+        timer.due = due;
+    }
+    return due != timer.due && now < due + LATE;
+}
+
+/* Sleeps, unless the child ends: a tick costs tens of microseconds, and a server may have many. */
+static void wait_for_end(void)
+{
+    struct pollfd end = {.fd = timer.wake[0], .events = POLLIN};
+
+    if (atomic_load(&timer.ready)) {
+        poll(&end, 1, WAIT);
+    }
+}
+
+/* Written before the children are forked. */
+static void (*also)(uint64_t now, bool samples);
+
+void el_tick_also(void (*call)(uint64_t now, bool samples))
+{
+    also = call;
+}
+
+static apr_status_t tick(int state, void *data, apr_pool_t *pool)
+{
+    uint64_t now = el_clock_usec();
+    uint64_t claim;
+    bool others;
+
+    (void)data;
+    (void)pool;
+    if (state != AP_WATCHDOG_STATE_RUNNING) {
+        return APR_SUCCESS;
+    }
+    age_pool(now);
+    others = others_sample(now);
+    if (also) {
+        also(now, !others);
+    }
+    if (others) {
+        wait_for_end();
+    } else if (el_state_claim(el_shared.state, el_shared.generation, now,
+                              el_shared.config.interval, &claim)) {
+        timer.due = claim;
+        take_sample(claim, now);
+        forget_gone(now);
+    }
+    return APR_SUCCESS;
+}
+
+/* A signal's handler may come here: nothing but a system call. */
+static apr_status_t end_wait(void *data)
+{
+    (void)data;
+    return write(timer.wake[1], "", 1) == 1 ? APR_SUCCESS : errno;
+}
+
+void el_tick_child(apr_pool_t *pchild)
+{
+    if (pipe(timer.wake) == 0) {
+        for (int end = 0; end < 2; end++) {
+            fcntl(timer.wake[end], F_SETFD, FD_CLOEXEC);
+            fcntl(timer.wake[end], F_SETFL, O_NONBLOCK);
+        }
+        /* mod_watchdog waits for its threads in such a cleanup, too; the last one comes first. */
+        apr_pool_pre_cleanup_register(pchild, NULL, end_wait);
+        atomic_store(&timer.ready, true);
+    }
+}
+
+static void start_timer(server_rec *main_server, apr_pool_t *pconf)
+{
+    APR_OPTIONAL_FN_TYPE(ap_watchdog_get_instance) *get_instance
+        = APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_get_instance);
+    APR_OPTIONAL_FN_TYPE(ap_watchdog_register_callback) *register_callback
+        = APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_register_callback);
+    ap_watchdog_t *watchdog = NULL;
+    apr_status_t rv;
+
+    if (!get_instance || !register_callback) {
+        el_warn(main_server, 0,
+                "mod_watchdog is not loaded: the levels stay where they start; load "
+                "it for levels that follow the CPU");
+        return;
+    }
+    /* Neither in the parent nor a singleton. */
+    rv = get_instance(&watchdog, WATCHDOG_NAME, 0, 0, pconf);
+    if (rv == APR_SUCCESS) {
+        rv = register_callback(watchdog, TICK, &timer, tick);
+    }
+    if (rv != APR_SUCCESS) {
+        el_warn(main_server, rv, "no timer from mod_watchdog: the levels stay where they start");
+    }
+}
+
+void el_tick_open(server_rec *main_server, apr_pool_t *pconf)
+{
+    open_sampler(main_server, pconf);
+    start_timer(main_server, pconf);
+}
