@@ -1,14 +1,13 @@
 #include "elastic/explore.h"
 
+#include "bytes.h"
+
 /* One part in so many of the encoding time is for exploring: a little less than a hundredth. */
 #define PART 125
 
-/* 2^32 times the golden ratio - 1, an odd number: multiples of it spread evenly, however few. */
-#define SPREAD 0x9e3779b9u
-
 bool el_explore_is_due(uint32_t turn, double encoding, double nsec)
 {
-    return nsec <= EL_EXPLORE_MOST && turn * SPREAD * nsec * PART <= encoding * UINT32_MAX;
+    return nsec <= EL_EXPLORE_MOST && el_spread(turn) * nsec * PART <= encoding * UINT32_MAX;
 }
 
 /* How many times as long the slower of two takes. */

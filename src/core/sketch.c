@@ -1,10 +1,6 @@
 #include "elastic/sketch.h"
 
-#include <string.h>
-
-/* FNV-1a with 64 bits: its start and its factor. */
-#define FNV_START UINT64_C(14695981039346656037)
-#define FNV_FACTOR UINT64_C(1099511628211)
+#include "bytes.h"
 
 /* A count is halved before it needs more bits than half of a word: a few hundred bodies are enough. */
 #define FULL 256
@@ -25,9 +21,6 @@
 #define SAMPLE 16
 #define SAMPLE_NEW 4
 
-/* 2^32 times the golden ratio - 1: its multiples are spread evenly, whatever a site's rounds are. */
-#define SPREAD 2654435769u
-
 typedef struct {
     uint32_t hashed;
     uint32_t again;
@@ -36,7 +29,7 @@ typedef struct {
 static uint64_t hash_of(const char *text, uint64_t sum)
 {
     for (; *text; text++) {
-        sum = (sum ^ (unsigned char)*text) * FNV_FACTOR;
+        sum = el_hash_add(sum, (unsigned char)*text);
     }
     /* The high bits choose the second row's place: the low ones have to reach them. */
     sum ^= sum >> 33;
@@ -46,7 +39,7 @@ static uint64_t hash_of(const char *text, uint64_t sum)
 
 el_place_t el_sketch_place(const char *host, const char *path)
 {
-    uint64_t sum = hash_of(host, FNV_START);
+    uint64_t sum = hash_of(host, EL_HASH_START);
 
     return (el_place_t){.host = sum, .path = hash_of(path, sum ^ 1)};
 }
@@ -79,9 +72,10 @@ static bool is_worth(count_t count)
     return count.again * WORTH >= count.hashed;
 }
 
+/* Evenly spread, whatever a site's rounds are. */
 static bool is_sample(uint32_t turn, uint32_t every)
 {
-    return turn * SPREAD < UINT32_MAX / every;
+    return el_spread(turn) < UINT32_MAX / every;
 }
 
 bool el_sketch_asks(const el_sketch_t *sketch, el_place_t place, uint32_t turn)

@@ -1,17 +1,8 @@
 #include "elastic/snapshot.h"
 
+#include "bytes.h"
+
 #include <string.h>
-
-/* The start and the factor of FNV-1a with 64 bits, here for whole words. */
-#define FNV_START UINT64_C(14695981039346656037)
-#define FNV_FACTOR UINT64_C(1099511628211)
-
-/* The shift brings the high bits, which multiplication alone never moves down, into the low ones. */
-static uint64_t add_to(uint64_t sum, uint64_t word)
-{
-    sum = (sum ^ word) * FNV_FACTOR;
-    return sum ^ sum >> 32;
-}
 
 /* A checksum of 0 is that of zeroed memory, and of no structure. */
 static uint64_t finished(uint64_t sum)
@@ -32,14 +23,14 @@ static size_t part(size_t left)
 void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, const void *data,
                        size_t nbytes)
 {
-    uint64_t sum = FNV_START;
+    uint64_t sum = EL_HASH_START;
 
     for (size_t at = 0; at < nbytes; at += sizeof(uint64_t)) {
         uint64_t word = 0;
 
         memcpy(&word, (const char *)data + at, part(nbytes - at));
         atomic_store_explicit(words++, word, memory_order_relaxed);
-        sum = add_to(sum, word);
+        sum = el_hash_mix(sum, word);
     }
     atomic_store_explicit(checksum, finished(sum), memory_order_release);
 }
@@ -48,13 +39,13 @@ bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *che
                       size_t nbytes)
 {
     uint64_t expected = atomic_load_explicit(checksum, memory_order_acquire);
-    uint64_t sum = FNV_START;
+    uint64_t sum = EL_HASH_START;
 
     for (size_t at = 0; at < nbytes; at += sizeof(uint64_t)) {
         uint64_t word = atomic_load_explicit(words++, memory_order_relaxed);
 
         memcpy((char *)data + at, &word, part(nbytes - at));
-        sum = add_to(sum, word);
+        sum = el_hash_mix(sum, word);
     }
     if (finished(sum) != expected) {
         memset(data, 0, nbytes);

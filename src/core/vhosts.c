@@ -1,19 +1,16 @@
 #include "elastic/vhosts.h"
 
+#include "bytes.h"
 #include "text.h"
-
-/* FNV-1a with 64 bits: its start and its factor. */
-#define FNV_START UINT64_C(14695981039346656037)
-#define FNV_FACTOR UINT64_C(1099511628211)
 
 #define NOBODY 0
 
 uint64_t el_vhosts_hash(const char *name)
 {
-    uint64_t sum = FNV_START;
+    uint64_t sum = EL_HASH_START;
 
     for (; *name; name++) {
-        sum = (sum ^ (unsigned char)el_text_lower(*name)) * FNV_FACTOR;
+        sum = el_hash_add(sum, (unsigned char)el_text_lower(*name));
     }
     return sum != NOBODY ? sum : 1;
 }
