@@ -11,7 +11,6 @@
 
 #include "elastic/coding.h"
 #include "elastic/cost.h"
-#include "elastic/difference.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -82,3 +82,55 @@ el_coding_t el_coding_find(const char *name, size_t len)
 
     return el_coding_is_difference(coding) ? EL_IDENTITY : coding;
 }
+
+/* The end of the list without white space and commas. */
+static size_t trimmed(const char *list, size_t len)
+{
+    while (len > 0 && (list[len - 1] == ',' || el_text_is_space(list[len - 1]))) {
+        len--;
+    }
+    return len;
+}
+
+bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len)
+{
+    static const char identity[] = "identity";
+
+    while ((*len = trimmed(list, *len)) > 0) {
+        size_t end = *len, start;
+
+        while (*len > 0 && list[*len - 1] != ',') {
+            --*len;
+        }
+        for (start = *len; el_text_is_space(list[start]); start++) {
+        }
+        *name = list + start;
+        *name_len = end - start;
+        *len = trimmed(list, *len);
+        if (*name_len != sizeof(identity) - 1 || !el_text_same(*name, identity, *name_len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool el_encoding_is_magic(const char *data, size_t len)
+{
+    return (len >= 3 && memcmp(data, "\x1f\x8b\x08", 3) == 0)
+           || (len >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0);
+}
+
+/* Of dcz: the frame that decoders of zstd skip (RFC 8878 §3.1.2), with its length of 32. */
+static const uint8_t dcz_magic[] = {0x5e, 0x2a, 0x4d, 0x18, 0x20, 0x00, 0x00, 0x00};
+static const uint8_t dcb_magic[] = {0xff, 0x44, 0x43, 0x42};
+
+size_t el_difference_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                          uint8_t out[EL_DIFFERENCE_HEAD])
+{
+    const uint8_t *magic = coding == EL_DCB ? dcb_magic : dcz_magic;
+    size_t len = coding == EL_DCB ? sizeof(dcb_magic) : sizeof(dcz_magic);
+
+    memcpy(out, magic, len);
+    memcpy(out + len, hash, EL_DICTIONARY_HASH);
+    return len + EL_DICTIONARY_HASH;
+}

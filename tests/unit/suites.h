@@ -7,7 +7,7 @@
 
 /* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
 #define UNIT_SUITES(X)                                                                             \
-    X(coding) X(accept) X(encoding) X(mediatype) X(load) X(cgroup) X(position)                     \
+    X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position)                     \
     X(reading) X(machine) X(ladder) X(goal) X(held) X(control) X(estimate)                         \
     X(hot) X(idle_thread)                                                                          \
     X(cost) X(ratio) X(explore) X(price) X(control_mix)                                            \

@@ -1,6 +1,6 @@
 #include "httpd/body/inflate.h"
 
-#include "elastic/encoding.h"
+#include "elastic/coding.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

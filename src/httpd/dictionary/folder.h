@@ -10,8 +10,8 @@
 #ifndef ELASTIC_DICTIONARY_FOLDER_H
 #define ELASTIC_DICTIONARY_FOLDER_H
 
+#include "elastic/coding.h"
 #include "elastic/dictionary.h"
-#include "elastic/difference.h"
 
 #include <stdatomic.h>
 
