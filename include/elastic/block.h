@@ -13,7 +13,7 @@
 #include "elastic/counters.h"
 #include "elastic/held.h"
 #include "elastic/history.h"
-#include "elastic/hot.h"
+#include "elastic/popular.h"
 #include "elastic/ratio.h"
 #include "elastic/state.h"
 #include "elastic/tally.h"

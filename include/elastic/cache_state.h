@@ -5,11 +5,10 @@
 #ifndef ELASTIC_CACHE_STATE_H
 #define ELASTIC_CACHE_STATE_H
 
-#include "elastic/door.h"
 #include "elastic/entry.h"
 #include "elastic/held.h"
 #include "elastic/pause.h"
-#include "elastic/sketch.h"
+#include "elastic/popular.h"
 
 /* Names share counts of changes: where another one changes, a copy is taken anew for nothing. */
 #define EL_CACHE_CHANGES 1024u

@@ -72,6 +72,7 @@ START_TEST(a_restart_begins_anew)
     block_tick(generation, START + INTERVAL, &block_config, 0);
     block_tick(generation, START + 2 * INTERVAL, &block_config, 90);
     el_state_note_sampling(state, true);
+    atomic_store(&block->cache.written, 7);
     for (unsigned i = 0; i < EL_COUNTER_STRIPES * EL_COUNT_TOTAL; i++) {
         el_counters_add(&block->counters, i / EL_COUNT_TOTAL, (el_counter_t)(i % EL_COUNT_TOTAL), 1);
     }
@@ -86,6 +87,7 @@ START_TEST(a_restart_begins_anew)
     ck_assert_uint_eq(atomic_load(&state->next_sample), START + 9);
     ck_assert_uint_eq(atomic_load(&state->samples), 0);
     ck_assert_uint_eq(atomic_load(&state->steps), 0);
+    ck_assert_uint_eq(atomic_load(&block->cache.written), 0);
     ck_assert_uint_eq(atomic_load(&block->counters.started), START + 9);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
     ck_assert_uint_eq(block_last()->reading.stat.count, 0);
@@ -138,6 +140,17 @@ START_TEST(each_reason_has_a_counter)
 }
 END_TEST
 
+START_TEST(the_store_complains_once_a_minute)
+{
+    ck_assert(el_cache_state_may_complain(&block->cache, 0));
+    ck_assert(!el_cache_state_may_complain(&block->cache, 30));
+    ck_assert(!el_cache_state_may_complain(&block->cache, 59));
+    ck_assert(el_cache_state_may_complain(&block->cache, 61));
+    ck_assert(!el_cache_state_may_complain(&block->cache, 120));
+    ck_assert(el_cache_state_may_complain(&block->cache, 121));
+}
+END_TEST
+
 Suite *state_suite(void)
 {
     TCase *tc = tcase_create("state");
@@ -153,5 +166,6 @@ Suite *state_suite(void)
     tcase_add_test(tc, a_change_of_the_source_is_reported_once);
     tcase_add_test(tc, counters_add_up_over_all_lanes);
     tcase_add_test(tc, each_reason_has_a_counter);
+    tcase_add_test(tc, the_store_complains_once_a_minute);
     return suite_of("state", tc);
 }
