@@ -6,8 +6,7 @@
 #define ELASTIC_CACHE_STATE_H
 
 #include "elastic/entry.h"
-#include "elastic/held.h"
-#include "elastic/pause.h"
+#include "elastic/lockfree.h"
 #include "elastic/popular.h"
 
 /* Names share counts of changes: where another one changes, a copy is taken anew for nothing. */

@@ -10,7 +10,7 @@
 #define ELASTIC_POPULAR_H
 
 #include "elastic/entry.h"
-#include "elastic/snapshot.h"
+#include "elastic/lockfree.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -117,7 +117,7 @@ typedef struct {
     _Atomic uint64_t key;   /* of the name; 0: free */
     _Atomic uint64_t asked; /* how often, when that was, and whether it was taken since */
     _Atomic uint64_t checksum;
-    _Atomic uint64_t words[EL_SNAPSHOT_WORDS(el_hot_item_t)]; /* see snapshot.h */
+    _Atomic uint64_t words[EL_SNAPSHOT_WORDS(el_hot_item_t)]; /* see lockfree.h */
 } el_hot_slot_t;
 
 /* Zeroed, an empty table. */

@@ -13,8 +13,8 @@
 
 #include "elastic/control.h"
 #include "elastic/counters.h"
+#include "elastic/lockfree.h"
 #include "elastic/reading.h"
-#include "elastic/snapshot.h"
 
 /* Parts per million: how a share of 0 … 1 is stored in an integer. */
 #define EL_PPM 1000000u
@@ -44,7 +44,7 @@ typedef struct el_state {
     _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */
     _Atomic uint32_t source;      /* an el_source_t */
     _Atomic uint64_t last_checksum;
-    _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see snapshot.h */
+    _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see lockfree.h */
 } el_state_t;
 
 struct el_position;

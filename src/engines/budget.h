@@ -7,7 +7,7 @@
 #define ELASTIC_ENGINES_BUDGET_H
 
 #include "elastic/engine.h"
-#include "elastic/held.h"
+#include "elastic/lockfree.h"
 
 /*
  * In this process, before its threads start: counts in `held`, up to `most` bytes; with

@@ -8,11 +8,11 @@
 /* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
 #define UNIT_SUITES(X)                                                                             \
     X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position)                     \
-    X(reading) X(machine) X(ladder) X(goal) X(held) X(control) X(estimate)                         \
+    X(reading) X(machine) X(ladder) X(goal) X(control) X(estimate)                         \
     X(idle_thread)                                                                          \
     X(cost) X(ratio) X(explore) X(price) X(control_mix)                                            \
-    X(packet) X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim)           \
-    X(state_control) X(tcp_info) X(entry) X(popular) X(lock) X(file_id) X(pause) X(seal)       \
+    X(packet) X(padding) X(breach) X(etag) X(decide) X(lockfree) X(state) X(state_claim)           \
+    X(state_control) X(tcp_info) X(entry) X(popular) X(lock) X(file_id) X(seal)       \
     X(key_file) X(workers) X(folder) X(structured) X(url_pattern) X(cache_control) X(dictionary)   \
     X(exposition) X(history) X(savings) X(tally) X(vhosts)                                         \
     X(near) X(stampede)

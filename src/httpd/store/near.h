@@ -12,7 +12,7 @@
 
 #include "httpd/store/found.h"
 
-#include "elastic/held.h"
+#include "elastic/lockfree.h"
 
 /* When a copy was taken, in a count that grows: of changes, or of seconds. */
 typedef struct {

@@ -5,7 +5,7 @@
 #include "httpd/store/fault.h"
 #include "httpd/store/workers.h"
 
-#include "elastic/pause.h"
+#include "elastic/lockfree.h"
 #include "engines/pool.h"
 #include "host/clock.h"
 
