@@ -11,8 +11,8 @@
     X(reading) X(machine) X(ladder) X(goal) X(control) X(estimate)                         \
     X(idle_thread)                                                                          \
     X(cost) X(ratio) X(explore) X(price) X(control_mix)                                            \
-    X(packet) X(padding) X(breach) X(etag) X(decide) X(lockfree) X(state) X(state_claim)           \
-    X(state_control) X(tcp_info) X(entry) X(popular) X(lock) X(file_id) X(seal)       \
+    X(packet) X(padding) X(breach) X(etag) X(decide) X(lockfree) X(block) X(block_claim)           \
+    X(block_control) X(tcp_info) X(entry) X(popular) X(lock) X(file_id) X(seal)       \
     X(key_file) X(workers) X(folder) X(structured) X(url_pattern) X(cache_control) X(dictionary)   \
     X(exposition) X(history) X(savings) X(tally) X(vhosts)                                         \
     X(near) X(stampede)

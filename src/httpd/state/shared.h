@@ -7,7 +7,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/cache_state.h"
+#include "elastic/block.h"
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
@@ -16,7 +16,6 @@
 #include "elastic/lockfree.h"
 #include "elastic/popular.h"
 #include "elastic/ratio.h"
-#include "elastic/state.h"
 #include "elastic/tally.h"
 #include "elastic/vhosts.h"
 

@@ -151,9 +151,9 @@ START_TEST(the_store_complains_once_a_minute)
 }
 END_TEST
 
-Suite *state_suite(void)
+Suite *block_suite(void)
 {
-    TCase *tc = tcase_create("state");
+    TCase *tc = tcase_create("block");
 
     tcase_add_checked_fixture(tc, block_setup, block_teardown);
     tcase_add_test(tc, a_new_block_is_valid_and_empty);
@@ -167,5 +167,5 @@ Suite *state_suite(void)
     tcase_add_test(tc, counters_add_up_over_all_lanes);
     tcase_add_test(tc, each_reason_has_a_counter);
     tcase_add_test(tc, the_store_complains_once_a_minute);
-    return suite_of("state", tc);
+    return suite_of("block", tc);
 }

@@ -309,7 +309,7 @@ START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
 }
 END_TEST
 
-Suite *state_claim_suite(void)
+Suite *block_claim_suite(void)
 {
     Suite *suite = suite_create("claims");
     TCase *tc = tcase_create("claims");

@@ -217,7 +217,7 @@ START_TEST(its_own_controller_begins_anew_after_following)
 }
 END_TEST
 
-Suite *state_control_suite(void)
+Suite *block_control_suite(void)
 {
     TCase *tc = tcase_create("state and controller");
 
