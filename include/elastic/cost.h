@@ -93,7 +93,4 @@ double el_cost_slowness(const el_costs_t *costs, uint32_t now);
  */
 uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes);
 
-/* Back to no corrections. */
-void el_cost_reset(el_costs_t *costs);
-
 #endif

@@ -99,9 +99,6 @@ typedef struct el_counters {
     el_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_counters_t;
 
-/* All of them to 0, at `now` (µs of the monotonic clock). */
-void el_counters_reset(el_counters_t *counters, uint64_t now);
-
 /* Adds to a counter. `process`, its number, picks the stripe. */
 void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
                      uint64_t add);

@@ -47,7 +47,4 @@ void el_history_begin(el_history_t *history, uint64_t day, const el_counters_t *
 el_savings_counts_t el_history_today(const el_history_t *history, uint64_t day,
                                      const el_counters_t *counters);
 
-/* Back to none. */
-void el_history_reset(el_history_t *history);
-
 #endif

@@ -135,7 +135,4 @@ void el_hot_note(el_hot_t *hot, const el_hot_item_t *item, uint32_t now);
  */
 bool el_hot_take(el_hot_t *hot, uint32_t now, el_hot_item_t *item);
 
-/* Back to an empty table. */
-void el_hot_reset(el_hot_t *hot);
-
 #endif

@@ -108,7 +108,4 @@ uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tal
 void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
                    el_tally_total_t *total);
 
-/* Back to nothing counted. */
-void el_tally_reset(el_tally_t *tally);
-
 #endif

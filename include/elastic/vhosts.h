@@ -60,7 +60,4 @@ void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned place, el_vho
 /* The sum of a count over all stripes. */
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned place, el_vhost_count_t count);
 
-/* All counts to 0; the places stay whose they are. */
-void el_vhosts_reset(el_vhosts_t *vhosts);
-
 #endif

@@ -235,16 +235,32 @@ bool el_block_valid(const el_block_t *block)
     return block->magic == EL_BLOCK_MAGIC && block->version == EL_BLOCK_VERSION;
 }
 
+/* Word by word, because children of before a restart may still count. */
+static void clear(void *part, size_t nbytes)
+{
+    _Atomic uint64_t *word = part;
+
+    for (size_t i = 0; i < nbytes / sizeof(*word); i++) {
+        atomic_store_explicit(&word[i], 0, memory_order_relaxed);
+    }
+}
+
+/* A part that is words alone. */
+#define CLEAR(part) clear(&(part), sizeof(part))
+
+/* The places of virtual hosts stay whose they are, and what bodies hold is still held. */
 void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     reset_state(&block->state, control, now);
-    el_counters_reset(&block->counters, now);
-    el_cost_reset(&block->costs);
-    el_ratio_reset(&block->shares);
-    el_hot_reset(&block->hot);
+    atomic_store(&block->counters.started, now);
+    CLEAR(block->counters.shown);
+    CLEAR(block->counters.stripe);
+    CLEAR(block->costs);
+    CLEAR(block->shares);
+    CLEAR(block->hot);
     atomic_store(&block->improve_at, 0);
     reset_cache(&block->cache);
-    el_history_reset(&block->history);
-    el_tally_reset(&block->tally);
-    el_vhosts_reset(&block->vhosts);
+    CLEAR(block->history);
+    CLEAR(block->tally);
+    CLEAR(block->vhosts.stripe);
 }

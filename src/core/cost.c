@@ -144,10 +144,3 @@ uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes)
 
     return nsec < UINT32_MAX ? (uint32_t)nsec : UINT32_MAX;
 }
-
-void el_cost_reset(el_costs_t *costs)
-{
-    for (size_t i = 0; i < EL_COST_WORDS; i++) {
-        atomic_store(&costs->word[i], 0);
-    }
-}

@@ -19,19 +19,6 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault)
     return sibling_faults[fault].text;
 }
 
-void el_counters_reset(el_counters_t *counters, uint64_t now)
-{
-    atomic_store(&counters->started, now);
-    for (unsigned i = 0; i < EL_SHOWN_COUNT; i++) {
-        atomic_store(&counters->shown[i], 0);
-    }
-    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
-            atomic_store(&counters->stripe[s].count[c], 0);
-        }
-    }
-}
-
 /* Counters order nothing, so they need no barriers. */
 void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
                      uint64_t add)

@@ -84,14 +84,3 @@ el_savings_counts_t el_history_today(const el_history_t *history, uint64_t day,
     }
     return counts;
 }
-
-void el_history_reset(el_history_t *history)
-{
-    for (size_t i = 0; i < EL_HISTORY_MINUTES; i++) {
-        empty(&history->minute[i], 0);
-    }
-    set(&history->day, 0);
-    for (int i = 0; i < EL_SAVINGS_COUNT; i++) {
-        set(&history->before[i], 0);
-    }
-}

@@ -347,10 +347,3 @@ bool el_hot_take(el_hot_t *hot, uint32_t now, el_hot_item_t *item)
     }
     return false;
 }
-
-void el_hot_reset(el_hot_t *hot)
-{
-    for (int i = 0; i < EL_HOT_SETS * EL_HOT_WAYS; i++) {
-        atomic_store(&hot->slot[i].asked, 0);
-    }
-}

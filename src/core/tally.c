@@ -114,14 +114,3 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
         }
     }
 }
-
-/* Word by word, because others may count meanwhile. */
-void el_tally_reset(el_tally_t *tally)
-{
-    _Static_assert(sizeof(*tally) % sizeof(_Atomic uint64_t) == 0, "words alone");
-    _Atomic uint64_t *word = (_Atomic uint64_t *)tally;
-
-    for (size_t i = 0; i < sizeof(*tally) / sizeof(*word); i++) {
-        atomic_store_explicit(&word[i], 0, memory_order_relaxed);
-    }
-}

@@ -82,10 +82,3 @@ uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned place, el_vhost_cou
     }
     return total;
 }
-
-void el_vhosts_reset(el_vhosts_t *vhosts)
-{
-    for (unsigned place = 0; place <= EL_VHOSTS; place++) {
-        forget(vhosts, place);
-    }
-}

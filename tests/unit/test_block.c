@@ -97,6 +97,38 @@ START_TEST(a_restart_begins_anew)
 }
 END_TEST
 
+static bool is_zero(const void *part, size_t nbytes)
+{
+    const char *bytes = part;
+
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
+}
+
+START_TEST(a_restart_forgets_what_was_counted_and_measured)
+{
+    memset(&block->counters, 1, sizeof(block->counters));
+    memset(&block->costs, 1, sizeof(block->costs));
+    memset(&block->shares, 1, sizeof(block->shares));
+    memset(&block->hot, 1, sizeof(block->hot));
+    memset(&block->history, 1, sizeof(block->history));
+    memset(&block->tally, 1, sizeof(block->tally));
+    memset(&block->vhosts, 1, sizeof(block->vhosts));
+    memset(&block->held, 1, sizeof(block->held));
+    el_block_reset(block, (el_control_state_t){2, 3, true, 0}, START);
+
+    ck_assert(is_zero(block->counters.shown, sizeof(block->counters.shown)));
+    ck_assert(is_zero(block->counters.stripe, sizeof(block->counters.stripe)));
+    ck_assert(is_zero(&block->costs, sizeof(block->costs)));
+    ck_assert(is_zero(&block->shares, sizeof(block->shares)));
+    ck_assert(is_zero(&block->hot, sizeof(block->hot)));
+    ck_assert(is_zero(&block->history, sizeof(block->history)));
+    ck_assert(is_zero(&block->tally, sizeof(block->tally)));
+    ck_assert(is_zero(block->vhosts.stripe, sizeof(block->vhosts.stripe)));
+    ck_assert(!is_zero(block->vhosts.name, sizeof(block->vhosts.name)));
+    ck_assert(!is_zero(&block->held, sizeof(block->held)));
+}
+END_TEST
+
 START_TEST(a_failure_to_sample_is_reported_once)
 {
     ck_assert(!el_state_note_sampling(state, false));
@@ -162,6 +194,7 @@ Suite *block_suite(void)
     tcase_add_loop_test(tc, a_position_is_read_as_it_was_written, 0, ROWS(words));
     tcase_add_test(tc, a_reload_keeps_what_fits);
     tcase_add_test(tc, a_restart_begins_anew);
+    tcase_add_test(tc, a_restart_forgets_what_was_counted_and_measured);
     tcase_add_test(tc, a_failure_to_sample_is_reported_once);
     tcase_add_test(tc, a_change_of_the_source_is_reported_once);
     tcase_add_test(tc, counters_add_up_over_all_lanes);

@@ -244,16 +244,6 @@ START_TEST(what_is_no_setup_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_reset_forgets)
-{
-    update(100, 3000, 2000, 1000);
-    el_cost_reset(&costs);
-    ck_assert_uint_eq(expect(1000).nsec, known.nsec);
-    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 1, 0), known, 1000).nsec, known.nsec);
-    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
-}
-END_TEST
-
 START_TEST(the_largest_values_fit)
 {
     const el_cost_t most = {UINT32_MAX, UINT32_MAX};
@@ -319,7 +309,6 @@ Suite *cost_suite(void)
     tcase_add_test(tc, old_measurements_do_not_count);
     tcase_add_loop_test(tc, a_time_is_shared_out_over_a_body, 0, ROWS(allowances));
     tcase_add_test(tc, what_is_no_setup_changes_nothing);
-    tcase_add_test(tc, a_reset_forgets);
     tcase_add_test(tc, the_largest_values_fit);
     tcase_add_loop_test(tc, a_difference_costs_what_its_dictionary_leaves, 0, ROWS(differences));
     tcase_add_test(tc, of_a_difference_the_time_alone_is_learned);

@@ -2,13 +2,15 @@
 
 #include "suites.h"
 
+#include <string.h>
+
 static el_history_t history;
 static el_counters_t counters;
 
 static void set_up(void)
 {
-    el_history_reset(&history);
-    el_counters_reset(&counters, 0);
+    memset(&history, 0, sizeof(history));
+    memset(&counters, 0, sizeof(counters));
 }
 
 START_TEST(a_minute_has_the_means_of_its_samples)
@@ -40,9 +42,6 @@ START_TEST(an_hour_later_a_minute_is_forgotten)
             ck_assert_double_eq_tol(point.load, (double)minute / 1000, 1e-6);
         }
     }
-    el_history_reset(&history);
-    ck_assert(!el_history_get(&history, 3 * EL_HISTORY_MINUTES, &point));
-    ck_assert(!el_history_get(&history, 0, &point));
 }
 END_TEST
 
@@ -64,9 +63,9 @@ START_TEST(a_day_begins_with_nothing)
     el_counters_add(&counters, 1, EL_COUNT_BYTES_IN, 3);
     el_history_begin(&history, 6, &counters);
     ck_assert_uint_eq(today(6), 3);
-    el_counters_reset(&counters, 0);
+    memset(&counters, 0, sizeof(counters));
     ck_assert_uint_eq(today(6), 0);
-    el_history_reset(&history);
+    memset(&history, 0, sizeof(history));
     el_counters_add(&counters, 1, EL_COUNT_BYTES_IN, 4);
     ck_assert_uint_eq(today(6), 4);
 }

@@ -420,16 +420,6 @@ START_TEST(an_item_that_two_wrote_is_not_taken)
 }
 END_TEST
 
-START_TEST(a_reset_leaves_nothing)
-{
-    ask(1, 100, NOW);
-    el_hot_reset(&hot);
-    ck_assert_int_eq(take(NOW), -1);
-    ask(1, EL_HOT_LEAST, NOW);
-    ck_assert_int_eq(take(NOW), 1);
-}
-END_TEST
-
 #define THREADS 4
 #define TIMES 20000
 
@@ -492,7 +482,6 @@ Suite *popular_suite(void)
     tcase_add_test(encodings, names_of_one_time_displace_no_others_of_a_full_set);
     tcase_add_test(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others);
     tcase_add_loop_test(encodings, an_item_that_two_wrote_is_not_taken, 0, 2);
-    tcase_add_test(encodings, a_reset_leaves_nothing);
     tcase_set_tags(encodings_threads, "threads");
     tcase_add_checked_fixture(encodings_threads, set_up_encodings, NULL);
     tcase_add_test(encodings_threads, threads_that_meet);

@@ -3,6 +3,7 @@
 #include "suites.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #define THREADS 3
 #define ADDED 20000
@@ -12,10 +13,7 @@ static unsigned places[EL_VHOSTS];
 
 static void set_up(void)
 {
-    for (unsigned place = 0; place < EL_VHOSTS; place++) {
-        vhosts.name[place] = 0;
-    }
-    el_vhosts_reset(&vhosts);
+    memset(&vhosts, 0, sizeof(vhosts));
 }
 
 static uint64_t compressed(unsigned place)
@@ -75,22 +73,6 @@ START_TEST(a_full_table_takes_the_places_of_names_that_are_gone)
 }
 END_TEST
 
-START_TEST(a_restart_forgets_counts_and_keeps_places)
-{
-    const uint64_t names[] = {5, 6};
-    unsigned of_six;
-
-    el_vhosts_assign(&vhosts, names, 2, places);
-    of_six = places[1];
-    el_vhosts_add(&vhosts, 3, of_six, EL_VHOST_COMPRESSED, 1);
-    el_vhosts_add(&vhosts, 3, EL_VHOST_OTHER, EL_VHOST_COMPRESSED, 1);
-    el_vhosts_reset(&vhosts);
-    ck_assert_uint_eq(compressed(of_six) + compressed(EL_VHOST_OTHER), 0);
-    el_vhosts_assign(&vhosts, &names[1], 1, places);
-    ck_assert_uint_eq(places[0], of_six);
-}
-END_TEST
-
 /* A child of before a restart, which counts on in the places that it knows. */
 static void *count_on(void *number)
 {
@@ -141,7 +123,6 @@ Suite *vhosts_suite(void)
     tcase_add_test(tc, a_name_has_one_hash_whatever_its_case);
     tcase_add_test(tc, a_name_keeps_its_place_and_counts);
     tcase_add_test(tc, a_full_table_takes_the_places_of_names_that_are_gone);
-    tcase_add_test(tc, a_restart_forgets_counts_and_keeps_places);
     tcase_set_tags(threads, "threads");
     tcase_add_checked_fixture(threads, set_up, NULL);
     tcase_add_test(threads, children_count_while_places_are_given);
