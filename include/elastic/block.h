@@ -18,8 +18,6 @@
 #include "elastic/position.h"
 #include "elastic/ratio.h"
 #include "elastic/reading.h"
-#include "elastic/tally.h"
-#include "elastic/vhosts.h"
 
 /*
  * The controller's state: the position, the last sample, and the right to take the next one.

@@ -16,8 +16,6 @@
 #include "elastic/lockfree.h"
 #include "elastic/popular.h"
 #include "elastic/ratio.h"
-#include "elastic/tally.h"
-#include "elastic/vhosts.h"
 
 /* What the configuration says of the controller. */
 typedef struct {

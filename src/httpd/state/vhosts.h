@@ -8,7 +8,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/vhosts.h"
+#include "elastic/counters.h"
 
 /* In post_config, after el_shared_open(): gives names their places. `pconf` is the configuration's. */
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf);
