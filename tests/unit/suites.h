@@ -14,7 +14,7 @@
     X(packet) X(padding) X(breach) X(etag) X(decide) X(lockfree) X(block) X(block_claim)           \
     X(block_control) X(tcp_info) X(entry) X(popular) X(lock) X(file_id) X(seal)       \
     X(key_file) X(workers) X(folder) X(structured) X(url_pattern) X(cache_control) X(dictionary)   \
-    X(exposition) X(history) X(savings) X(counters)                                         \
+    X(exposition) X(history) X(counters)                                         \
     X(near) X(stampede)
 
 /* Those of the program `engines`, which links the compression libraries. */
