@@ -15,8 +15,8 @@
 #include "elastic/control.h"
 #include "elastic/goal.h"
 #include "elastic/ladder.h"
+#include "elastic/load.h"
 #include "elastic/mediatype.h"
-#include "elastic/reading.h"
 
 #include <stdatomic.h>
 

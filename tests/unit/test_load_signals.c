@@ -1,4 +1,4 @@
-#include "elastic/reading.h"
+#include "elastic/load.h"
 
 #include "suites.h"
 
@@ -166,9 +166,9 @@ START_TEST(an_interval_has_a_capacity)
 }
 END_TEST
 
-Suite *reading_suite(void)
+Suite *load_signals_suite(void)
 {
-    TCase *tc = tcase_create("reading");
+    TCase *tc = tcase_create("load_signals");
 
     tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(choices));
     tcase_add_test(tc, kinds_have_words);
@@ -177,5 +177,5 @@ Suite *reading_suite(void)
     tcase_add_test(tc, what_is_missing_is_not_made_up);
     tcase_add_test(tc, usage_that_runs_backward_is_none);
     tcase_add_test(tc, an_interval_has_a_capacity);
-    return suite_of("reading", tc);
+    return suite_of("load_signals", tc);
 }
