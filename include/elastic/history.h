@@ -6,7 +6,7 @@
 #define ELASTIC_HISTORY_H
 
 #include "elastic/counters.h"
-#include "elastic/goal.h"
+#include "elastic/price.h"
 
 #include <stdbool.h>
 

@@ -7,9 +7,9 @@
 
 #include "elastic/counters.h"
 #include "elastic/etag.h"
-#include "elastic/goal.h"
 #include "elastic/mediatype.h"
 #include "elastic/padding.h"
+#include "elastic/price.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

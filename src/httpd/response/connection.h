@@ -4,7 +4,7 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/goal.h"
+#include "elastic/price.h"
 
 /* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
 conn_rec *el_connection_of(request_rec *r);
