@@ -8,7 +8,7 @@
 /* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
 #define UNIT_SUITES(X)                                                                             \
     X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position)                     \
-    X(load_signals) X(machine) X(ladder) X(control) X(estimate)                         \
+    X(load_signals) X(machine) X(ladder) X(control)                         \
     X(idle_thread)                                                                          \
     X(cost) X(ratio) X(explore) X(price) X(control_mix)                                            \
     X(packet) X(padding) X(breach) X(etag) X(decide) X(lockfree) X(block) X(block_claim)           \
