@@ -2,7 +2,7 @@
 #ifndef ELASTIC_HOST_FILE_STAT_H
 #define ELASTIC_HOST_FILE_STAT_H
 
-#include "elastic/file_id.h"
+#include "elastic/entry.h"
 
 /* Reads the numbers of an open file. False where it is no regular file. */
 bool el_file_stat(int descriptor, el_file_id_t *id);

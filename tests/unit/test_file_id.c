@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 
 /* The numbers of a file, and whether its next change will show in them. */
-#include "elastic/file_id.h"
+#include "elastic/entry.h"
 #include "host/file_stat.h"
 
 #include "suites.h"

@@ -2,7 +2,7 @@
 
 #include "httpd/state/costs.h"
 
-#include "elastic/explore.h"
+#include "elastic/ladder.h"
 #include "host/clock.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 #include "httpd/control/ladders.h"
 #include "httpd/state/shared.h"
 
-#include "elastic/explore.h"
+#include "elastic/ladder.h"
 #include "engines/plan.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /*
- * Explorations, see elastic/explore.h: of a response that the costs of setups decide, the complete
+ * Explorations, see elastic/ladder.h: of a response that the costs of setups decide, the complete
  * body is encoded by another setup as well, of the codings that the client likes equally and within
  * the bounds that hold for the response.
  */

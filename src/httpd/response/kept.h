@@ -16,7 +16,7 @@
 #include "httpd/store/stampede.h"
 #include "httpd/store/store.h"
 
-#include "elastic/file_id.h"
+#include "elastic/entry.h"
 
 /* What is known of one body; zeroed: nothing, and nothing is kept. */
 typedef struct {

@@ -4,7 +4,6 @@
 #include "httpd/response/fields.h"
 
 #include "elastic/packet.h"
-#include "elastic/padding.h"
 
 #include "http_ssl.h"
 
