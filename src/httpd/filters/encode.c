@@ -11,7 +11,7 @@
 #include "httpd/state/stats.h"
 
 #include "engines/dictionary.h"
-#include "engines/plan.h"
+#include "engines/engines.h"
 
 #include "http_log.h"
 

@@ -5,7 +5,7 @@
 #include "httpd/state/shared.h"
 
 #include "elastic/ladder.h"
-#include "engines/plan.h"
+#include "engines/engines.h"
 
 #include <stdatomic.h>
 

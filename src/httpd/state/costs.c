@@ -3,9 +3,8 @@
 #include "httpd/state/shared.h"
 
 #include "elastic/ratio.h"
-#include "engines/costs.h"
 #include "engines/engines.h"
-#include "engines/plan.h"
+#include "engines/library.h"
 #include "host/clock.h"
 
 /* mod_deflate's default; el_costs_zlib begins at level 1. */

@@ -9,9 +9,7 @@
 #include "httpd/store/store.h"
 
 #include "engines/engines.h"
-#include "engines/plan.h"
 #include "engines/pool.h"
-#include "engines/recode.h"
 #include "host/clock.h"
 #include "host/code.h"
 #include "host/idle_thread.h"
