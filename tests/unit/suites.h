@@ -9,10 +9,10 @@
 #define UNIT_SUITES(X)                                                                             \
     X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position)                     \
     X(load_signals) X(machine) X(ladder) X(control)                         \
-    X(idle_thread)                                                                          \
+                                                                             \
     X(cost) X(ratio) X(price) X(control_mix)                                            \
     X(packet) X(etag) X(decide) X(lockfree) X(block) X(block_claim)           \
-    X(block_control) X(tcp_info) X(entry) X(file_id) X(popular) X(lock) X(seal)       \
+    X(block_control) X(tcp_info) X(entry) X(files) X(popular) X(process) X(seal)       \
     X(key_file) X(workers) X(folder) X(structured) X(url_pattern) X(cache_control) X(dictionary)   \
     X(exposition) X(history) X(counters)                                         \
     X(near) X(stampede)

@@ -5,8 +5,8 @@
 #include "httpd/state/shared.h"
 
 #include "host/clock.h"
+#include "host/files.h"
 #include "host/machine.h"
-#include "host/position_file.h"
 
 #include "apr_strings.h"
 #include "http_log.h"

@@ -7,7 +7,7 @@
 #include "httpd/store/fingerprint.h"
 
 #include "engines/engines.h"
-#include "host/file_stat.h"
+#include "host/files.h"
 
 #include "apr_strings.h"
 

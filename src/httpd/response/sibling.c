@@ -4,7 +4,7 @@
 #include "httpd/response/request.h"
 #include "httpd/state/stats.h"
 
-#include "host/path.h"
+#include "host/files.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

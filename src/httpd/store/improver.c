@@ -11,8 +11,7 @@
 #include "engines/engines.h"
 #include "engines/pool.h"
 #include "host/clock.h"
-#include "host/code.h"
-#include "host/idle_thread.h"
+#include "host/process.h"
 
 #include "apr_strings.h"
 #include "http_log.h"

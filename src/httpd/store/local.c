@@ -11,7 +11,7 @@
 #include "httpd/store/spares.h"
 
 #include "engines/pool.h"
-#include "host/lock.h"
+#include "host/process.h"
 
 #include "ap_provider.h"
 #include "ap_socache.h"

@@ -1,13 +1,52 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* locks of open file descriptions */
 #endif
 
-#include "host/position_file.h"
+#include "host/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+bool el_path_within(const char *path, const char *folder)
+{
+    char *real_path = realpath(path, NULL);
+    char *real_folder = realpath(folder, NULL);
+    bool within = false;
+
+    if (real_path && real_folder) {
+        size_t len = strlen(real_folder);
+
+        /* Only the root of the file system ends in a slash. */
+        len -= len == 1;
+        within = strncmp(real_path, real_folder, len) == 0 && real_path[len] == '/';
+    }
+    free(real_path);
+    free(real_folder);
+    return within;
+}
+
+bool el_file_stat(int descriptor, el_file_id_t *id)
+{
+    struct stat file;
+
+    if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode)) {
+        return false;
+    }
+    *id = (el_file_id_t){
+        .device = (uint64_t)file.st_dev,
+        .inode = (uint64_t)file.st_ino,
+        .size = (uint64_t)file.st_size,
+        .modified_sec = (int64_t)file.st_mtim.tv_sec,
+        .changed_sec = (int64_t)file.st_ctim.tv_sec,
+        .modified_nsec = (uint32_t)file.st_mtim.tv_nsec,
+        .changed_nsec = (uint32_t)file.st_ctim.tv_nsec,
+    };
+    return true;
+}
 
 /* Without waiting: a path that names a FIFO must hold nobody. */
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

@@ -2,7 +2,7 @@
 
 /* The numbers of a file, and whether its next change will show in them. */
 #include "elastic/entry.h"
-#include "host/file_stat.h"
+#include "host/files.h"
 
 #include "suites.h"
 
@@ -101,13 +101,13 @@ START_TEST(what_is_no_regular_file_has_no_numbers)
 }
 END_TEST
 
-Suite *file_id_suite(void)
+Suite *files_suite(void)
 {
-    TCase *tc = tcase_create("file_id");
+    TCase *tc = tcase_create("files");
 
     tcase_add_loop_test(tc, a_change_will_show_where_the_last_one_is_some_time_ago, 0,
                         ROWS(times));
     tcase_add_test(tc, the_numbers_of_files_are_their_own);
     tcase_add_test(tc, what_is_no_regular_file_has_no_numbers);
-    return suite_of("file_id", tc);
+    return suite_of("files", tc);
 }

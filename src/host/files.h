@@ -1,8 +1,22 @@
-/* The position file on disk: read by whoever follows it, written by elasticd. */
-#ifndef ELASTIC_HOST_POSITION_FILE_H
-#define ELASTIC_HOST_POSITION_FILE_H
+/* Files: what the kernel says of them, and the position file on disk. Any thread. */
+#ifndef ELASTIC_HOST_FILES_H
+#define ELASTIC_HOST_FILES_H
 
+#include "elastic/entry.h"
 #include "elastic/position.h"
+
+#include <stdbool.h>
+
+/*
+ * Whether `path` lies below `folder`, all symbolic links of both resolved. False where either is not
+ * there, or memory is short.
+ */
+bool el_path_within(const char *path, const char *folder);
+
+/* Reads the numbers of an open file. False where it is no regular file. */
+bool el_file_stat(int descriptor, el_file_id_t *id);
+
+/* The position file is read by whoever follows it, and written by elasticd. */
 
 /*
  * Reads the file at `path`, or from the descriptor `kept` where that is not -1, at `now_usec`. A
@@ -34,8 +48,8 @@ typedef enum {
 el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
 
 /*
- * Writes `position` in place, as that of a locked file. Where the name has come to mean another file, or none, that one is
- * opened first. False where it could not be written, and errno says why.
+ * Writes `position` in place, as that of a locked file. Where the name has come to mean another file,
+ * or none, that one is opened first. False where it could not be written, and errno says why.
  */
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position);
 
