@@ -56,11 +56,6 @@ const el_coding_info_t *el_coding_info(el_coding_t coding)
     return &table[coding];
 }
 
-static bool is_named(const char *known, const char *name, size_t len)
-{
-    return known != NULL && strlen(known) == len && el_text_same(known, name, len);
-}
-
 bool el_coding_is_difference(el_coding_t coding)
 {
     return coding == EL_DCB || coding == EL_DCZ;
@@ -69,7 +64,8 @@ bool el_coding_is_difference(el_coding_t coding)
 el_coding_t el_coding_find_any(const char *name, size_t len)
 {
     for (unsigned i = EL_IDENTITY + 1; i < EL_ALL_CODINGS; i++) {
-        if (is_named(table[i].token, name, len) || is_named(table[i].alias, name, len)) {
+        if (el_text_is(name, len, table[i].token)
+            || (table[i].alias && el_text_is(name, len, table[i].alias))) {
             return (el_coding_t)i;
         }
     }
@@ -94,8 +90,6 @@ static size_t trimmed(const char *list, size_t len)
 
 bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len)
 {
-    static const char identity[] = "identity";
-
     while ((*len = trimmed(list, *len)) > 0) {
         size_t end = *len, start;
 
@@ -107,7 +101,7 @@ bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *n
         *name = list + start;
         *name_len = end - start;
         *len = trimmed(list, *len);
-        if (*name_len != sizeof(identity) - 1 || !el_text_same(*name, identity, *name_len)) {
+        if (!el_text_is(*name, *name_len, "identity")) {
             return true;
         }
     }

@@ -21,9 +21,7 @@ typedef struct {
 
 static void skip_blanks(row_t *row)
 {
-    while (row->at < row->end && el_text_is_space(*row->at)) {
-        row->at++;
-    }
+    el_text_skip_space(&row->at, row->end);
 }
 
 static bool add(uint64_t *sum, uint64_t number)

@@ -34,9 +34,7 @@ static rest_t next_word(rest_t *rest)
 {
     rest_t word;
 
-    while (rest->at < rest->end && el_text_is_space(*rest->at)) {
-        rest->at++;
-    }
+    el_text_skip_space(&rest->at, rest->end);
     word.at = rest->at;
     while (rest->at < rest->end && !el_text_is_space(*rest->at)) {
         rest->at++;
@@ -47,9 +45,7 @@ static rest_t next_word(rest_t *rest)
 
 static bool is_word(rest_t word, const char *text)
 {
-    size_t len = strlen(text);
-
-    return (size_t)(word.end - word.at) == len && el_text_same(word.at, text, len);
+    return el_text_is(word.at, (size_t)(word.end - word.at), text);
 }
 
 /* Digits with at most one point, into `number`; moves `word` behind them. */
