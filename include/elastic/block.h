@@ -2,25 +2,142 @@
  * The shared block: one anonymous mapping that all children of an httpd share, and what is in it.
  *
  * Its layout is fixed and versioned: a reload may load a newer build of the module into a parent
- * that made the block with an older one. It holds no pointers. Each part has its own header, which
- * says who may write it; a caller of one part gets a pointer to that part alone.
+ * that made the block with an older one. It holds no pointers. Who may write a part is said where it
+ * is declared; a caller of one part gets a pointer to that part alone.
  */
 #ifndef ELASTIC_BLOCK_H
 #define ELASTIC_BLOCK_H
 
-#include "elastic/cache_state.h"
+#include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
-#include "elastic/held.h"
+#include "elastic/entry.h"
 #include "elastic/history.h"
-#include "elastic/hot.h"
+#include "elastic/load.h"
+#include "elastic/lockfree.h"
+#include "elastic/popular.h"
+#include "elastic/position.h"
 #include "elastic/ratio.h"
-#include "elastic/state.h"
-#include "elastic/tally.h"
-#include "elastic/vhosts.h"
+
+/*
+ * The controller's state: the position, the last sample, and the right to take the next one.
+ *
+ * One child at a time samples: the one that wins the claim. A claim lasts for an interval; after
+ * that another child may win the next, so a child that dies loses its sample and nothing else. One
+ * that is only slow may come back and find itself too late: whatever it does then moves nothing,
+ * because a sample counts only where nobody else has moved the position since it began. Readers
+ * never wait, and nothing is ever read in half.
+ */
+
+/* Parts per million: how a share of 0 … 1 is stored in an integer. */
+#define EL_PPM 1000000u
+/* No price is set: the position counts. */
+#define EL_STATE_NO_PRICE UINT64_MAX
+/* No sample was taken yet. */
+#define EL_STATE_NO_LOAD UINT64_MAX
+
+/* What sets the position: this httpd's own controller, or the file that elasticd writes. */
+typedef enum { EL_SOURCE_UNKNOWN, EL_SOURCE_FILE, EL_SOURCE_OWN } el_source_t;
+
+/* What one sample leaves to the next. 24 KB. */
+typedef struct {
+    el_reading_t reading;
+    el_control_memory_t memory;
+    uint64_t improved_nsec; /* CPU time that improving kept encodings took, until then */
+} el_sample_t;
+
+typedef struct el_state {
+    _Atomic uint64_t position;    /* a packed el_control_state_t, and how often it was set */
+    _Atomic uint64_t next_sample; /* µs of the monotonic clock; the right to sample is won on it */
+    _Atomic uint64_t generation;  /* of the configuration; older children do not control */
+    _Atomic uint64_t load_ppm;    /* the last sample's busy share, or EL_STATE_NO_LOAD */
+    _Atomic uint64_t price;       /* of a saved byte, millionths of a ns, or EL_STATE_NO_PRICE */
+    _Atomic uint64_t samples;
+    _Atomic uint64_t steps;       /* changes of the position by the controller */
+    _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */
+    _Atomic uint32_t source;      /* an el_source_t */
+    _Atomic uint64_t last_checksum;
+    _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see lockfree.h */
+} el_state_t;
+
+/* What a sample goes by. */
+typedef struct {
+    const el_load_signals_t *signals;
+    const el_cpuset_t *mask; /* the CPUs that count; NULL: all */
+    const el_reading_t *reading;
+    const el_counters_t *counters;
+} el_state_inputs_t;
+
+/* The position now; lock-free, any thread. */
+el_control_state_t el_state_control(const el_state_t *state);
+
+/*
+ * Adopts new bounds, as after a reload: clamps the position to `config`, makes the caller's
+ * generation (the returned number) the only one that controls, and the next sample due in
+ * `interval` µs at most. Claims that were won before have run out.
+ */
+uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, uint64_t now,
+                        uint64_t interval);
+
+/*
+ * Wins the right to sample, where one is due at `now` for `generation`: true for one caller among
+ * all processes and threads, and `*claim` is then the proof that el_state_commit() asks for.
+ */
+bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64_t interval,
+                    uint64_t *claim);
+
+/* When the next sample is due, µs of the monotonic clock; any thread. */
+uint64_t el_state_due(const el_state_t *state);
+
+/*
+ * Takes the winner's sample: computes the load against the last reading, keeps this one as the
+ * last, and moves the position by `config`. Returns whether the load was determined. Where the
+ * claim has run out (a later one was won, or new bounds were adopted), nothing changes, and the
+ * return is false. Takes 30 KB of stack.
+ */
+bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
+                     const el_state_inputs_t *inputs);
+
+/*
+ * Takes what another process has published in place of a sample: its load, and its position on the
+ * ladder of `config`. Nothing changes where the claim has run out. A sample that comes after it
+ * begins anew.
+ */
+void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
+                     const el_position_t *position);
+
+/* Stores what sets the position; true where that has changed, and so is worth a line in the log. */
+bool el_state_note_source(el_state_t *state, el_source_t source);
+
+/* Stores whether the last sample failed; true where that has changed, as above. */
+bool el_state_note_sampling(el_state_t *state, bool failed);
+
+/* Names share counts of changes: where another one changes, a copy is taken anew for nothing. */
+#define EL_CACHE_CHANGES 1024u
+
+/* What all children share of the store of encodings, beside the store itself. Any process, any thread. */
+typedef struct el_cache_state {
+    el_door_t door;
+    el_sketch_t sketch;
+    el_pause_t calls;            /* of a store that other machines reach */
+    el_pause_t puts;             /* of storing there */
+    _Atomic uint64_t written;    /* bytes that the store has taken so far */
+    _Atomic uint32_t complained; /* seconds of the monotonic clock, when a fault was logged last */
+    _Atomic uint32_t changes[EL_CACHE_CHANGES];
+} el_cache_state_t;
+_Static_assert(sizeof(el_cache_state_t) <= 1 << 20, "the memory that was promised");
+
+/*
+ * What counts how often the entry of `name` was stored: whoever has a copy of it sees by that whether
+ * it is still the same.
+ */
+_Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_t *name);
+
+/* Whether a fault may be logged at `now`, a second: true for one caller within a minute. */
+bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 33
+#define EL_BLOCK_VERSION 34
 
 typedef struct {
     uint32_t magic;

@@ -1,5 +1,6 @@
 /*
- * Content codings (RFC 9110 §8.4.1): the one table of their names and levels.
+ * Content codings (RFC 9110 §8.4.1): the one table of their names and levels, the lists of
+ * Content-Encoding, and what an encoded body begins with.
  *
  * A coding that is known here may still lack an engine in this build: ask engine.h. Everything else
  * (Accept-Encoding, tags, sibling files, directives, status) reads its names from this table.
@@ -11,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum {
     EL_IDENTITY = 0, /* the body as it is; never an entry of the table */
@@ -55,5 +57,34 @@ el_coding_t el_coding_find(const char *name, size_t len);
 
 /* The same among all codings. */
 el_coding_t el_coding_find_any(const char *name, size_t len);
+
+/*
+ * Content-Encoding (RFC 9110 §8.4) is a list of codings in the order in which they were applied, so
+ * that the last one is the outermost. Takes that one off the first `*len` bytes of `list`: `name` and
+ * `name_len` are its token, a view into the list, and `*len` the length of what is before it, without
+ * the comma. Empty members and `identity`, which is no coding, are passed over. False, and `*len` 0,
+ * where none is left.
+ */
+bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len);
+
+/*
+ * Whether a body whose first `len` bytes are at `data` is encoded, whatever its header says: they are
+ * the magic number of gzip (RFC 1952 §2.3.1) or of a zstd frame (RFC 8878 §3.1.1). No text begins so.
+ */
+bool el_encoding_is_magic(const char *data, size_t len);
+
+/* Bytes of a SHA-256. */
+#define EL_DICTIONARY_HASH 32
+
+/* Bytes of the longest head: 36 for dcb, 40 for dcz. */
+#define EL_DICTIONARY_HEAD 40
+
+/*
+ * Writes the head of a body that is encoded against a dictionary (RFC 9842 §4, §5) to `out`: what kind
+ * `coding` is, and the dictionary's hash, which the decoder compares with its own. The coding's stream
+ * follows. Returns its bytes.
+ */
+size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
+                          uint8_t out[EL_DICTIONARY_HEAD]);
 
 #endif

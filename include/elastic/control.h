@@ -15,7 +15,6 @@
 #ifndef ELASTIC_CONTROL_H
 #define ELASTIC_CONTROL_H
 
-#include "elastic/goal.h"
 #include "elastic/price.h"
 
 #include <stdbool.h>

@@ -3,9 +3,9 @@
  * certain length, and the bytes that it is expected to leave. The engines have a table of them for
  * one machine and some bodies; measurements of the site's own responses correct it.
  *
- * The corrections are factors, kept as estimates (estimate.h) of their logarithms: of the time, the
- * machine's, the coding's (one engine may be slower than others) and the setup's; of the bytes, that of bodies of a length, and how well the coding suits
- * these. So a change of the machine's speed, or of the content, is known at once for the setups that
+ * The corrections are factors, kept as estimates of their logarithms: of the time, the machine's, the
+ * coding's (one engine may be slower than others) and the setup's; of the bytes, that of bodies of a
+ * length, and how well the coding suits these. So a change of the machine's speed, or of the content, is known at once for the setups that
  * are not in use as well.
  *
  * What a difference saves is a matter of its dictionary: only its time is corrected here, and
@@ -17,7 +17,6 @@
 #define ELASTIC_COST_H
 
 #include "elastic/coding.h"
-#include "elastic/estimate.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -66,7 +65,7 @@ typedef struct {
 
 /*
  * Adds a measurement of `key`, for which the engine's table has `known`, at `now` (seconds of any
- * clock that all callers share).
+ * clock that all callers share, less than 2^24 apart).
  */
 void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_cost_t measured,
                     uint32_t now);
@@ -81,6 +80,9 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t k
  */
 el_cost_t el_cost_differ(el_cost_t plain, uint32_t own);
 
+/* Seconds in which all but a third of what was learned has faded. */
+#define EL_ESTIMATE_FADE 3600
+
 /* Seconds since the last measurement of `key` itself; UINT32_MAX where there was none. */
 uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now);
 
@@ -92,8 +94,5 @@ double el_cost_slowness(const el_costs_t *costs, uint32_t now);
  * UINT32_MAX where that is no limit.
  */
 uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes);
-
-/* Back to no corrections. */
-void el_cost_reset(el_costs_t *costs);
 
 #endif

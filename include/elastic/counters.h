@@ -1,8 +1,10 @@
 /*
- * The counters of the status page, in memory that all children share.
+ * What is counted, in memory that all children share: the counters of the status page, tallies of
+ * encoded bodies, and counts of each virtual host.
  *
  * They are kept in stripes, so that processes that count at the same time do not write to the same
- * cache line. Lock-free; any process, any thread.
+ * cache line; `process`, the number of one, picks its stripe. Zeroed memory has counted nothing.
+ * Lock-free; any process, any thread.
  */
 #ifndef ELASTIC_COUNTERS_H
 #define ELASTIC_COUNTERS_H
@@ -12,6 +14,8 @@
 #include "elastic/dictionary.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* So many processes can count without sharing a cache line. A power of two. */
@@ -96,12 +100,9 @@ typedef struct el_counters {
     el_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_counters_t;
 
-/* All of them to 0, at `now` (µs of the monotonic clock). */
-void el_counters_reset(el_counters_t *counters, uint64_t now);
-
-/* Adds to a counter. `process`, its number, picks the stripe. */
+/* Adds to a counter. */
 void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
-                     uint64_t add);
+                     uint64_t value);
 
 /* The sum of a counter over all stripes. */
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
@@ -111,5 +112,154 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
  * more.
  */
 uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate);
+
+/*
+ * Tallies of encoded bodies for whoever watches the server: by coding and what made the encoding, how
+ * many there were and their bytes; by coding alone, how long encoding took and the sizes before, in
+ * classes that never change. They only grow.
+ */
+
+/* X(identifier, coding, who made it, whether that was by encoding the body): the series. */
+#define EL_TALLY_SERIES(X)                                                                         \
+    X(ZLIB, EL_GZIP, "zlib", true)                                                                 \
+    X(ISAL, EL_GZIP, "isal", true)                                                                 \
+    X(LIBDEFLATE, EL_GZIP, "libdeflate", true)                                                     \
+    X(CACHED_GZIP, EL_GZIP, "cache", false)                                                        \
+    X(FILE_GZIP, EL_GZIP, "precompressed", false)                                                  \
+    X(BROTLI, EL_BR, "brotli", true)                                                               \
+    X(CACHED_BR, EL_BR, "cache", false)                                                            \
+    X(FILE_BR, EL_BR, "precompressed", false)                                                      \
+    X(ZSTD, EL_ZSTD, "zstd", true)                                                                 \
+    X(CACHED_ZSTD, EL_ZSTD, "cache", false)                                                        \
+    X(FILE_ZSTD, EL_ZSTD, "precompressed", false)                                                  \
+    X(DCB, EL_DCB, "brotli", true)                                                                 \
+    X(DCZ, EL_DCZ, "zstd", true)
+
+typedef enum {
+#define X(id, coding, engine, encoded) EL_TALLY_##id,
+    EL_TALLY_SERIES(X)
+#undef X
+    EL_TALLY_SERIES_COUNT
+} el_tally_series_t;
+
+typedef struct {
+    el_coding_t coding;
+    const char *engine;
+    bool encoded;
+} el_tally_series_info_t;
+
+/* What is counted of each series: responses, and the bytes of their bodies before and after. */
+typedef enum { EL_TALLY_RESPONSES, EL_TALLY_IN, EL_TALLY_OUT, EL_TALLY_COUNTS } el_tally_count_t;
+
+/* What there is a histogram of, for each coding. */
+typedef enum {
+    EL_TALLY_TIME, /* ns elapsed in the encoder; of bodies that were encoded */
+    EL_TALLY_SIZE, /* bytes before */
+    EL_TALLY_KINDS
+} el_tally_kind_t;
+
+/* The classes of each kind that have an upper bound; one more has what is above them. */
+#define EL_TALLY_BOUNDS 12
+
+/* A class: what is `most` or less, and that as a number of seconds or bytes. */
+typedef struct {
+    uint64_t most;
+    const char *text;
+} el_tally_bound_t;
+
+typedef struct {
+    _Alignas(64) _Atomic uint64_t made[EL_TALLY_SERIES_COUNT][EL_TALLY_COUNTS];
+    _Atomic uint64_t count[EL_ALL_CODINGS][EL_TALLY_KINDS][EL_TALLY_BOUNDS + 1];
+    _Atomic uint64_t sum[EL_ALL_CODINGS][EL_TALLY_KINDS];
+} el_tally_stripe_t;
+
+typedef struct el_tally {
+    el_tally_stripe_t stripe[EL_COUNTER_STRIPES];
+} el_tally_t;
+
+/* A body: bytes before and after, and the time that it took. */
+typedef struct {
+    uint64_t in;
+    uint64_t out;
+    uint64_t nsec;
+} el_tally_body_t;
+
+/* One kind of one coding: how many are in each class, the last one without a bound, and the sum. */
+typedef struct {
+    uint64_t count[EL_TALLY_BOUNDS + 1];
+    uint64_t sum;
+} el_tally_total_t;
+
+/* What a series is of. */
+const el_tally_series_info_t *el_tally_info(el_tally_series_t series);
+
+/* The series of `coding` by `engine`, or EL_TALLY_SERIES_COUNT where there is none. */
+el_tally_series_t el_tally_find(el_coding_t coding, const char *engine);
+
+/* The EL_TALLY_BOUNDS upper bounds of a kind, the lowest first. */
+const el_tally_bound_t *el_tally_bounds(el_tally_kind_t kind);
+
+/* How many of the unit in which a kind is counted are one second or byte. */
+double el_tally_scale(el_tally_kind_t kind);
+
+/* Counts `body`. */
+void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
+                  const el_tally_body_t *body);
+
+/* The sums over all stripes. */
+uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tally_count_t which);
+void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
+                   el_tally_total_t *total);
+
+/*
+ * What is counted of each virtual host, for so many of them as there are places; the others share one
+ * more. The memory is of a fixed size, however many hosts a configuration has. A place belongs to the
+ * hash of a name, so that a host keeps its counts over a graceful restart.
+ */
+
+/*
+ * Places, and how many of them are used unless the configuration says otherwise: a label of metrics has
+ * few values, because each is a series that monitoring keeps.
+ */
+#define EL_VHOSTS 64
+#define EL_VHOSTS_DEFAULT 16
+
+/* The place of all others. */
+#define EL_VHOST_OTHER EL_VHOSTS
+
+typedef enum {
+    EL_VHOST_COMPRESSED,    /* responses */
+    EL_VHOST_UNCOMPRESSED,  /* responses */
+    EL_VHOST_PRECOMPRESSED, /* responses from siblings */
+    EL_VHOST_BYTES_IN,      /* of the compressed ones, before */
+    EL_VHOST_BYTES_OUT,     /* of those, after */
+    EL_VHOST_COUNTS
+} el_vhost_count_t;
+
+typedef struct {
+    _Alignas(64) _Atomic uint64_t count[EL_VHOSTS + 1][EL_VHOST_COUNTS];
+} el_vhosts_stripe_t;
+
+typedef struct el_vhosts {
+    _Atomic uint64_t name[EL_VHOSTS]; /* whose place it is, a hash; 0: nobody's */
+    el_vhosts_stripe_t stripe[EL_COUNTER_STRIPES];
+} el_vhosts_t;
+
+/* The hash of a host's name, whatever the case of its letters; never 0. */
+uint64_t el_vhosts_hash(const char *name);
+
+/*
+ * Gives each of the `count` different names, at most EL_VHOSTS, a place: the one that it has had, a
+ * free one, or that of a name that is not among them, whose counts are forgotten. One process at a
+ * time.
+ */
+void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *places);
+
+/* Adds to a count of a place. */
+void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned place, el_vhost_count_t count,
+                   uint64_t value);
+
+/* The sum of a count over all stripes. */
+uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned place, el_vhost_count_t count);
 
 #endif

@@ -134,17 +134,4 @@ bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *d
  */
 bool el_dictionary_origin_secure(const char *origin);
 
-/* Bytes of a dictionary's SHA-256. */
-#define EL_DICTIONARY_HASH 32
-
-/* Bytes of the longest head of a body: 36 for dcb, 40 for dcz. */
-#define EL_DICTIONARY_HEAD 40
-
-/*
- * Writes what a body in `coding`, which needs a dictionary, begins with (§4, §5) to `out`, and returns
- * its bytes: what kind it is, and the hash of the dictionary, which the decoder compares with its own.
- */
-size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
-                          uint8_t out[EL_DICTIONARY_HEAD]);
-
 #endif

@@ -1,5 +1,6 @@
 /*
- * Engines: a table of functions for each compression library, through which all others use it.
+ * Engines and decoders: tables of functions for each compression library, through which all others use
+ * it.
  *
  * An engine encodes by contexts: a context has the library's memory, and is created once and reset
  * for each body, because at 1 KB creating it costs five times the encoding. It is used by one
@@ -11,7 +12,6 @@
 
 #include "elastic/coding.h"
 #include "elastic/cost.h"
-#include "elastic/dictionary.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -163,5 +163,48 @@ typedef struct {
     const el_engine_t *engine; /* NULL where this build has none for the coding */
     el_setup_t setup;          /* its level is the engine's own */
 } el_plan_t;
+
+/*
+ * A decoder is the counterpart of an engine, one for each coding that this build can decode. A decoding
+ * is used by one thread at a time. Decoders keep no state outside of their decodings.
+ */
+
+/* Why a step ended. */
+typedef enum {
+    EL_DECODE_NEED_INPUT, /* all input taken, and all that was decoded of it written */
+    EL_DECODE_FULL,       /* the output is full: call again with room, and the rest of the input */
+    /*
+     * What was taken is a whole body, its checksums hold. Bytes that are left of the input do not
+     * belong to it. Where none are, a step with more input may find that the body goes on: gzip has
+     * members (RFC 1952 §2.2), zstd frames (RFC 8878 §3).
+     */
+    EL_DECODE_ENDED,
+    /* From here on only close() may follow. */
+    EL_DECODE_DAMAGED,     /* not a body of this coding */
+    EL_DECODE_UNSUPPORTED, /* needs more than a decoder of this coding has to offer (RFC 9659) */
+    EL_DECODE_NO_MEMORY
+} el_decode_t;
+
+typedef struct el_decoding el_decoding_t;
+
+typedef struct {
+    const char *name; /* the library */
+    el_coding_t coding;
+
+    /*
+     * A new decoding, whose memory is charged to `account`, which outlives it. NULL where memory is
+     * short. The caller owns it and calls close().
+     */
+    el_decoding_t *(*open)(el_account_t *account);
+
+    /*
+     * Decodes, and moves `span` on. Never writes beyond the span, whatever the input. With an empty
+     * input it writes what it has not yet had room for.
+     */
+    el_decode_t (*step)(el_decoding_t *decoding, el_span_t *span);
+
+    /* Frees the decoding, in whatever state; NULL is allowed. */
+    void (*close)(el_decoding_t *decoding);
+} el_decoder_t;
 
 #endif

@@ -41,7 +41,4 @@ void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t ou
  */
 uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, uint32_t now);
 
-/* Back to no keys. */
-void el_ratio_reset(el_ratios_t *ratios);
-
 #endif

@@ -31,7 +31,7 @@ KB = 1024
 PAGE, PICTURE, SMALL = "/page.html", "/picture.png", "/small.html"
 FILES = {PAGE: 16 * KB, PICTURE: 16 * KB, SMALL: 1000}
 FILE_TIME = 1_700_000_000  # httpd writes it into the header
-SETTLED = 2.1  # seconds after which a file's own numbers name it, see src/core/file_id.c
+SETTLED = 2.1  # seconds after which a file's own numbers name it, see src/core/entry.c
 
 PATIENCE = 120  # seconds for what takes one where nothing else runs: callgrind is 50 times slower
 

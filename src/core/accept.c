@@ -30,9 +30,7 @@ static bool at_char(const cursor_t *c, char wanted)
 
 static void skip_space(cursor_t *c)
 {
-    while (!at_end(c) && el_text_is_space(*c->at)) {
-        c->at++;
-    }
+    el_text_skip_space(&c->at, c->end);
 }
 
 static size_t take_token(cursor_t *c)
@@ -70,6 +68,35 @@ static void skip_member(cursor_t *c)
     }
 }
 
+/* The fraction of a qvalue has at most this many digits (RFC 9110 §12.4.2). */
+#define QVALUE_DIGITS 3
+
+/* Reads a qvalue of exactly `len` bytes. False where the grammar has no such one. */
+static bool read_qvalue(const char *text, size_t len, uint16_t *q)
+{
+    unsigned value, unit = EL_Q_ONE;
+
+    if (len == 0 || (text[0] != '0' && text[0] != '1')) {
+        return false;
+    }
+    if (len > 1 && (text[1] != '.' || len > 2 + QVALUE_DIGITS)) {
+        return false;
+    }
+    value = (unsigned)(text[0] - '0') * unit;
+    for (size_t i = 2; i < len; i++) {
+        if (!el_text_is_digit(text[i])) {
+            return false;
+        }
+        unit /= 10;
+        value += (unsigned)(text[i] - '0') * unit;
+    }
+    if (value > EL_Q_ONE) {
+        return false;
+    }
+    *q = (uint16_t)value;
+    return true;
+}
+
 /*
  * Reads what follows a semicolon: nothing, `name`, `name=`, `name=token` or `name="string"`, with
  * whitespace anywhere between. The first weight that is one goes to `q`. False where it is none of
@@ -95,14 +122,13 @@ static bool read_parameter(cursor_t *c, bool *weighed, uint16_t *q)
     value = c->at;
     value_len = take_token(c);
     if (!*weighed && name_len == 1 && el_text_lower(*name) == 'q') {
-        *weighed = el_text_qvalue(value, value_len, EL_Q_ONE, q);
+        *weighed = read_qvalue(value, value_len, q);
     }
     return true;
 }
 
 static void note_member(found_t *found, const char *name, size_t len, uint16_t q)
 {
-    static const char identity[] = "identity";
     el_coding_t coding = el_coding_find_any(name, len);
 
     if (len == 1 && *name == '*') {
@@ -112,8 +138,7 @@ static void note_member(found_t *found, const char *name, size_t len, uint16_t q
         }
         return;
     }
-    if (coding == EL_IDENTITY
-        && (len != sizeof(identity) - 1 || !el_text_same(name, identity, len))) {
+    if (coding == EL_IDENTITY && !el_text_is(name, len, "identity")) {
         return;
     }
     if (!found->named[coding]) {

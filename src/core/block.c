@@ -1,5 +1,228 @@
 #include "elastic/block.h"
 
+#include <math.h>
+#include <string.h>
+
+/*
+ * The position's word has a packed state below, and in the bits above it how often it was set: so
+ * an exchange fails where somebody else has set it in between, be it to the same position. A child
+ * would have to sleep for exactly 32768 samples to be mistaken.
+ */
+/* `control` as a word that replaces `word`. */
+static uint64_t next_word(uint64_t word, el_control_state_t control)
+{
+    return ((word >> EL_CONTROL_BITS) + 1) << EL_CONTROL_BITS | el_control_pack(control);
+}
+
+/* The generation stays: children of the old one may still run and must not pass for new ones. */
+static void reset_state(el_state_t *state, el_control_state_t control, uint64_t now)
+{
+    uint64_t word;
+
+    /* First, so that a claim made before has run out. */
+    atomic_store(&state->next_sample, now);
+    word = atomic_load(&state->position);
+    while (!atomic_compare_exchange_weak(&state->position, &word, next_word(word, control))) {
+    }
+    atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
+    atomic_store(&state->price, EL_STATE_NO_PRICE);
+    atomic_store(&state->samples, 0);
+    atomic_store(&state->steps, 0);
+    atomic_store(&state->sampling_failed, 0);
+    atomic_store(&state->source, EL_SOURCE_UNKNOWN);
+    el_snapshot_clear(&state->last_checksum);
+}
+
+el_control_state_t el_state_control(const el_state_t *state)
+{
+    return el_control_unpack(atomic_load(&state->position));
+}
+
+uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, uint64_t now,
+                        uint64_t interval)
+{
+    uint64_t generation = atomic_fetch_add(&state->generation, 1) + 1;
+    uint64_t due = atomic_load(&state->next_sample);
+    uint64_t next, word;
+
+    /* Always another value than before, so that the claims of the old generation run out. */
+    do {
+        next = due == 0 || due > now + interval ? now + interval : due - 1;
+    } while (!atomic_compare_exchange_weak(&state->next_sample, &due, next));
+
+    word = atomic_load(&state->position);
+    while (!atomic_compare_exchange_weak(
+        &state->position, &word,
+        next_word(word, el_control_clamp(config, el_control_unpack(word))))) {
+    }
+    return generation;
+}
+
+bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64_t interval,
+                    uint64_t *claim)
+{
+    uint64_t due = atomic_load(&state->next_sample);
+
+    /* Read after `due`: an adoption in between has changed next_sample, and the swap fails. */
+    if (atomic_load(&state->generation) != generation || !el_control_due(due, now)) {
+        return false;
+    }
+    *claim = el_control_schedule(due, now, interval);
+    return atomic_compare_exchange_strong(&state->next_sample, &due, *claim);
+}
+
+uint64_t el_state_due(const el_state_t *state)
+{
+    return atomic_load(&state->next_sample);
+}
+
+/*
+ * The position's word that a sample begins with; false where the claim has run out. In this order:
+ * what ends the claim after the look at next_sample also sets the position, or begins with the
+ * position that this sample leaves.
+ */
+static bool begin(const el_state_t *state, uint64_t claim, uint64_t *word)
+{
+    *word = atomic_load(&state->position);
+    return atomic_load(&state->next_sample) == claim;
+}
+
+/* False, and nothing is changed, where somebody else has set the position since begin(). */
+static bool move(el_state_t *state, uint64_t word, el_control_state_t next)
+{
+    el_control_state_t current = el_control_unpack(word);
+
+    if (!atomic_compare_exchange_strong(&state->position, &word, next_word(word, next))) {
+        return false;
+    }
+    if (next.position != current.position || next.fraction != current.fraction) {
+        atomic_fetch_add(&state->steps, 1);
+    }
+    return true;
+}
+
+/*
+ * The load since `last`, without what improving kept encodings took, which gives way to everything
+ * else: it is no reason to compress less. False where it is not determined.
+ */
+static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
+                      const el_state_inputs_t *inputs, double *busy)
+{
+    double capacity = el_reading_capacity(inputs->signals, &last->reading, inputs->reading);
+    double improving = (double)(improved_nsec - last->improved_nsec) / 1000;
+
+    if (!el_reading_busy(inputs->signals, inputs->mask, &last->reading, inputs->reading, busy)) {
+        return false;
+    }
+    *busy = fmax(0, *busy - (capacity > 0 ? improving / capacity : 0));
+    return true;
+}
+
+bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
+                     const el_state_inputs_t *inputs)
+{
+    uint64_t improved_nsec = el_counters_total(inputs->counters, EL_COUNT_IMPROVED_NSEC);
+    el_control_state_t control;
+    el_observation_t observed;
+    el_sample_t sample;
+    uint64_t word;
+    bool determined;
+
+    if (!begin(state, claim, &word)) {
+        return false;
+    }
+    /* Zeros where there is none to be read, which determines nothing. */
+    el_snapshot_read(state->last, &state->last_checksum, &sample, sizeof(sample));
+    control = el_control_unpack(word);
+    observed = (el_observation_t){
+        .seconds = el_reading_seconds(&sample.reading, inputs->reading),
+        .cpus = inputs->signals->cpus,
+    };
+    determined = read_busy(&sample, improved_nsec, inputs, &observed.busy);
+    if (determined) {
+        control = el_control_next(config, &observed, &sample.memory, control);
+    }
+    if (!move(state, word, control)) {
+        return false;
+    }
+    sample.reading = *inputs->reading;
+    sample.improved_nsec = improved_nsec;
+    el_snapshot_write(state->last, &state->last_checksum, &sample, sizeof(sample));
+    if (!determined) {
+        return false;
+    }
+    atomic_store(&state->price,
+                 el_control_is_priced(config)
+                     ? (uint64_t)(el_control_price(config, &sample.memory) * EL_PPM + 0.5)
+                     : EL_STATE_NO_PRICE);
+    /* After what follows from it: who sees the load sees the position and the price. */
+    atomic_store(&state->load_ppm, (uint64_t)(observed.busy * EL_PPM + 0.5));
+    atomic_fetch_add(&state->samples, 1);
+    return true;
+}
+
+void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_t *config,
+                     const el_position_t *position)
+{
+    uint64_t word;
+
+    if (!begin(state, claim, &word)
+        || !move(state, word, el_position_scale(position->control, config->top))) {
+        return;
+    }
+    /* What a controller of its own remembers would be of long ago. */
+    el_snapshot_clear(&state->last_checksum);
+    atomic_store(&state->price, EL_STATE_NO_PRICE);
+    if (position->load_ppm != EL_POSITION_NO_LOAD) {
+        atomic_store(&state->load_ppm, position->load_ppm);
+    }
+    atomic_fetch_add(&state->samples, 1);
+}
+
+bool el_state_note_source(el_state_t *state, el_source_t source)
+{
+    uint32_t now = (uint32_t)source;
+
+    return atomic_exchange(&state->source, now) != now;
+}
+
+bool el_state_note_sampling(el_state_t *state, bool failed)
+{
+    uint32_t now = failed ? 1 : 0;
+
+    return atomic_exchange(&state->sampling_failed, now) != now;
+}
+
+_Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_t *name)
+{
+    uint32_t hash;
+
+    memcpy(&hash, name->hash, sizeof(hash));
+    return &state->changes[(hash ^ name->coding) % EL_CACHE_CHANGES];
+}
+
+/* Seconds between two lines. */
+#define QUIET 60
+
+bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now)
+{
+    uint32_t last = atomic_load(&state->complained);
+
+    /* 0 is no time: a machine's clock begins at its start. */
+    return (last == 0 || now - last >= QUIET)
+           && atomic_compare_exchange_strong(&state->complained, &last, now > 0 ? now : 1);
+}
+
+static void reset_cache(el_cache_state_t *state)
+{
+    el_door_reset(&state->door);
+    el_sketch_reset(&state->sketch);
+    atomic_store(&state->calls.word, 0);
+    atomic_store(&state->puts.word, 0);
+    atomic_store(&state->written, 0);
+    atomic_store(&state->complained, 0);
+}
+
 void el_block_init(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     el_block_reset(block, control, now);
@@ -12,16 +235,32 @@ bool el_block_valid(const el_block_t *block)
     return block->magic == EL_BLOCK_MAGIC && block->version == EL_BLOCK_VERSION;
 }
 
+/* Word by word, because children of before a restart may still count. */
+static void clear(void *part, size_t nbytes)
+{
+    _Atomic uint64_t *word = part;
+
+    for (size_t i = 0; i < nbytes / sizeof(*word); i++) {
+        atomic_store_explicit(&word[i], 0, memory_order_relaxed);
+    }
+}
+
+/* A part that is words alone. */
+#define CLEAR(part) clear(&(part), sizeof(part))
+
+/* The places of virtual hosts stay whose they are, and what bodies hold is still held. */
 void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
-    el_state_reset(&block->state, control, now);
-    el_counters_reset(&block->counters, now);
-    el_cost_reset(&block->costs);
-    el_ratio_reset(&block->shares);
-    el_hot_reset(&block->hot);
+    reset_state(&block->state, control, now);
+    atomic_store(&block->counters.started, now);
+    CLEAR(block->counters.shown);
+    CLEAR(block->counters.stripe);
+    CLEAR(block->costs);
+    CLEAR(block->shares);
+    CLEAR(block->hot);
     atomic_store(&block->improve_at, 0);
-    el_cache_state_reset(&block->cache);
-    el_history_reset(&block->history);
-    el_tally_reset(&block->tally);
-    el_vhosts_reset(&block->vhosts);
+    reset_cache(&block->cache);
+    CLEAR(block->history);
+    CLEAR(block->tally);
+    CLEAR(block->vhosts.stripe);
 }

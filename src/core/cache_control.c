@@ -56,7 +56,7 @@ static bool next(const char **field, member_t *member)
 
 static bool is_named(const member_t *member, const char *name)
 {
-    return strlen(name) == member->name_len && el_text_same(name, member->name, member->name_len);
+    return el_text_is(member->name, member->name_len, name);
 }
 
 static uint64_t seconds_of(const member_t *member)

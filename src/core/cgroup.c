@@ -249,10 +249,16 @@ bool el_cgroup_quota(const char *quota, size_t quota_len, const char *period, si
 
 bool el_cgroup_stat(const char *text, size_t len, uint64_t *usec)
 {
-    const char *at, *end;
+    static const char key[] = "usage_usec ";
+    const size_t key_len = sizeof(key) - 1;
+    part_t rest = {text, text + len}, line;
 
-    return el_text_line(text, len, "usage_usec ", &at, &end)
-           && only_number(at, (size_t)(end - at), usec);
+    while (take(&rest, '\n', &line)) {
+        if (length(line) > key_len && memcmp(line.at, key, key_len) == 0) {
+            return only_number(line.at + key_len, length(line) - key_len, usec);
+        }
+    }
+    return false;
 }
 
 bool el_cgroup_usage(const char *text, size_t len, uint64_t *usec)

@@ -1,11 +1,9 @@
 #include "elastic/control.h"
 
 #include "elastic/ladder.h"
+#include "bytes.h"
 
 #include <math.h>
-
-/* 2^32 divided by the golden ratio, to the nearest odd number. */
-#define GOLDEN 2654435769u
 
 /*
  * A state's word: the fraction and the position, which are one number in 1/65536, the top it
@@ -62,13 +60,9 @@ el_control_state_t el_control_unpack(uint64_t word)
     };
 }
 
-/*
- * Multiples of the golden ratio, modulo one, leave the smallest gaps that a sequence can; so do
- * those of every other request, or of every third.
- */
 uint16_t el_control_turn(uint32_t count)
 {
-    return (uint16_t)(count * GOLDEN >> 16);
+    return (uint16_t)(el_spread(count) >> 16);
 }
 
 /* Ends a bypass only where the same load would not begin it again, however low its threshold. */

@@ -2,6 +2,138 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What is known of a cost is an estimate, of a quantity that drifts, from measurements that are noisy and
+ * rare: the sum of some means, from one that many setups share to one of its own. A measurement shows
+ * the sum alone. The means that more share follow it faster: a machine that has become slower is
+ * noticed for the setups that are not in use as well, and what a setup differs by is learned in time.
+ *
+ * Without measurements a mean is 0; what was learned fades back to that with time. A measurement far
+ * off counts as one at the edge of what noise explains: a single one is hardly noticed, a change that
+ * lasts is followed within some of them.
+ *
+ * Each mean is one word; where two write at a time, one measurement is lost.
+ */
+
+/* The means of an estimate, that which most share first. */
+#define MEANS 3
+
+typedef struct {
+    size_t count;
+    size_t word[MEANS]; /* their numbers among the words of el_costs_t */
+    double gain[MEANS]; /* the part of a measurement's difference that each takes, 0 … 1 */
+} estimate_t;
+
+/*
+ * A measurement counts as at most so far off: as half or twice of what was expected, since estimates
+ * are logarithms. Bodies and other work explain a third of that.
+ */
+#define OFF_MOST 1.
+
+/*
+ * The first measurements move a mean by these parts of their difference, divided by how many there
+ * were: a new site is known after some of them.
+ */
+#define SHARED_FIRST 0.5
+#define OWN_FIRST 0.1
+
+/*
+ * Of several measurements in a second, all but the first move a mean by a fifth: a busy site is not
+ * to follow noise faster than a change can come.
+ */
+#define SAME_SECOND 0.2
+
+/*
+ * A word: the value in 24 bits, as a fraction of 2^16; the number of measurements in 16 bits; the
+ * second of the last one in 24 bits.
+ */
+#define VALUE_ONE 65536.
+#define VALUE_MAX 127.
+#define COUNT_SHIFT 24
+#define COUNT_MAX 0xffff
+#define STAMP_SHIFT 40
+#define LOW_24 ((UINT64_C(1) << 24) - 1)
+
+/* Seconds by which another caller's clock may be ahead. */
+#define AHEAD_MOST 60
+
+/* Seconds from the word's last measurement to `now`; 0 where another caller's clock is ahead. */
+static uint32_t age_of(uint64_t word, uint32_t now)
+{
+    uint32_t age = (uint32_t)((now - (word >> STAMP_SHIFT)) & LOW_24);
+
+    return age < LOW_24 - AHEAD_MOST ? age : 0;
+}
+
+/* The part that is left of what was learned. */
+static double left_of(uint64_t word, uint32_t now)
+{
+    return exp(-(double)age_of(word, now) / EL_ESTIMATE_FADE);
+}
+
+/* The word's value: 24 bits with a sign. */
+static double value_of(uint64_t word)
+{
+    return ((double)((word & LOW_24) ^ 1u << 23) - (1u << 23)) / VALUE_ONE;
+}
+
+/* Moves a mean by a part of `off`; not where another caller has written meanwhile. */
+static void move(_Atomic uint64_t *word, double off, double first, double gain, uint32_t now)
+{
+    uint64_t before = atomic_load_explicit(word, memory_order_relaxed), after;
+    double left = left_of(before, now);
+    double count = fmin(COUNT_MAX, (double)(before >> COUNT_SHIFT & COUNT_MAX) * left + 1);
+    double part = age_of(before, now) > 0 ? gain : gain * SAME_SECOND;
+    double value = value_of(before) * left + fmax(part, first / count) * off;
+
+    value = fmin(VALUE_MAX, fmax(-VALUE_MAX, value));
+    after = ((uint64_t)(int64_t)round(value * VALUE_ONE) & LOW_24)
+            | (uint64_t)count << COUNT_SHIFT | (now & LOW_24) << STAMP_SHIFT;
+    atomic_compare_exchange_strong_explicit(word, &before, after, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+/* One mean at `now`. */
+static double mean_of(const _Atomic uint64_t *word, uint32_t now)
+{
+    uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
+
+    return value_of(value) * left_of(value, now);
+}
+
+/* The sum of the means. */
+static double sum_of(const _Atomic uint64_t *words, const estimate_t *estimate, uint32_t now)
+{
+    double value = 0;
+
+    for (size_t i = 0; i < estimate->count; i++) {
+        value += mean_of(&words[estimate->word[i]], now);
+    }
+    return value;
+}
+
+/* Takes a measurement of the sum. */
+static void learn(_Atomic uint64_t *words, const estimate_t *estimate, double measured,
+                  uint32_t now)
+{
+    double off = measured - sum_of(words, estimate, now);
+
+    off = fmin(OFF_MOST, fmax(-OFF_MOST, off));
+    for (size_t i = 0; i < estimate->count; i++) {
+        move(&words[estimate->word[i]], off, i == 0 ? SHARED_FIRST : OWN_FIRST, estimate->gain[i],
+             now);
+    }
+}
+
+/* Seconds since a mean's last measurement; UINT32_MAX where there was none. */
+static uint32_t age_of_mean(const _Atomic uint64_t *word, uint32_t now)
+{
+    uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
+
+    return value ? age_of(value, now) : UINT32_MAX;
+}
 
 /*
  * Gains of the means. The machine's and its coding's together follow a change within half a minute where
@@ -52,9 +184,9 @@ static size_t index_of(el_cost_key_t key)
            + key.size_class;
 }
 
-static el_estimate_t time_of(el_cost_key_t key)
+static estimate_t time_of(el_cost_key_t key)
 {
-    return (el_estimate_t){
+    return (estimate_t){
         .count = 3,
         .word = {EL_COST_MACHINE, EL_COST_CODING + (size_t)key.coding,
                  EL_COST_TIME + index_of(key)},
@@ -62,9 +194,9 @@ static el_estimate_t time_of(el_cost_key_t key)
     };
 }
 
-static el_estimate_t size_of(el_cost_key_t key)
+static estimate_t size_of(el_cost_key_t key)
 {
-    return (el_estimate_t){
+    return (estimate_t){
         .count = 2,
         .word = {EL_COST_LENGTH + key.size_class,
                  EL_COST_FIT + (size_t)key.coding * EL_SIZE_CLASSES + key.size_class},
@@ -81,16 +213,16 @@ static double factor(uint32_t measured, uint32_t known)
 void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_cost_t measured,
                     uint32_t now)
 {
-    el_estimate_t time, size;
+    estimate_t time, size;
 
     if (!is_setup(key) || !known.nsec || !known.size) {
         return;
     }
     time = time_of(key);
     size = size_of(key);
-    el_estimate_learn(costs->word, &time, factor(measured.nsec, known.nsec), now);
+    learn(costs->word, &time, factor(measured.nsec, known.nsec), now);
     if (!el_coding_is_difference(key.coding)) {
-        el_estimate_learn(costs->word, &size, factor(measured.size, known.size), now);
+        learn(costs->word, &size, factor(measured.size, known.size), now);
     }
 }
 
@@ -102,7 +234,7 @@ static uint32_t corrected(uint32_t known, double factor)
 el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t known,
                          uint32_t now)
 {
-    el_estimate_t time, size;
+    estimate_t time, size;
 
     if (!is_setup(key)) {
         return known;
@@ -110,10 +242,10 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t k
     time = time_of(key);
     size = size_of(key);
     return (el_cost_t){
-        .nsec = corrected(known.nsec, el_estimate_value(costs->word, &time, now)),
+        .nsec = corrected(known.nsec, sum_of(costs->word, &time, now)),
         .size = el_coding_is_difference(key.coding)
                     ? known.size
-                    : corrected(known.size, el_estimate_value(costs->word, &size, now)),
+                    : corrected(known.size, sum_of(costs->word, &size, now)),
     };
 }
 
@@ -129,13 +261,13 @@ el_cost_t el_cost_differ(el_cost_t plain, uint32_t own)
 
 uint32_t el_cost_age(const el_costs_t *costs, el_cost_key_t key, uint32_t now)
 {
-    return is_setup(key) ? el_estimate_age(&costs->word[EL_COST_TIME + index_of(key)], now)
+    return is_setup(key) ? age_of_mean(&costs->word[EL_COST_TIME + index_of(key)], now)
                          : UINT32_MAX;
 }
 
 double el_cost_slowness(const el_costs_t *costs, uint32_t now)
 {
-    return exp2(el_estimate_mean(&costs->word[EL_COST_MACHINE], now));
+    return exp2(mean_of(&costs->word[EL_COST_MACHINE], now));
 }
 
 uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes)
@@ -143,11 +275,4 @@ uint32_t el_cost_allowance(uint64_t usec, uint64_t nbytes)
     double nsec = nbytes ? (double)usec * 1000 * 1024 / (double)nbytes : UINT32_MAX;
 
     return nsec < UINT32_MAX ? (uint32_t)nsec : UINT32_MAX;
-}
-
-void el_cost_reset(el_costs_t *costs)
-{
-    for (size_t i = 0; i < EL_COST_WORDS; i++) {
-        atomic_store(&costs->word[i], 0);
-    }
 }

@@ -1,5 +1,10 @@
 #include "elastic/counters.h"
 
+#include "bytes.h"
+#include "text.h"
+
+#include <string.h>
+
 const char *el_sibling_fault_text(el_sibling_fault_t fault)
 {
     static const char *const texts[] = {
@@ -11,26 +16,21 @@ const char *el_sibling_fault_text(el_sibling_fault_t fault)
     return texts[fault];
 }
 
-void el_counters_reset(el_counters_t *counters, uint64_t now)
+/* Counters order nothing, so they need no barriers. */
+static void add(_Atomic uint64_t *counter, uint64_t value)
 {
-    atomic_store(&counters->started, now);
-    for (unsigned i = 0; i < EL_SHOWN_COUNT; i++) {
-        atomic_store(&counters->shown[i], 0);
-    }
-    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        for (unsigned c = 0; c < EL_COUNT_TOTAL; c++) {
-            atomic_store(&counters->stripe[s].count[c], 0);
-        }
-    }
+    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-/* Counters order nothing, so they need no barriers. */
-void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
-                     uint64_t add)
+static uint64_t get(const _Atomic uint64_t *counter)
 {
-    el_stripe_t *stripe = &counters->stripe[process % EL_COUNTER_STRIPES];
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
 
-    atomic_fetch_add_explicit(&stripe->count[counter], add, memory_order_relaxed);
+void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
+                     uint64_t value)
+{
+    add(&counters->stripe[process % EL_COUNTER_STRIPES].count[counter], value);
 }
 
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
@@ -38,7 +38,7 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
     uint64_t total = 0;
 
     for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        total += atomic_load_explicit(&counters->stripe[s].count[counter], memory_order_relaxed);
+        total += get(&counters->stripe[s].count[counter]);
     }
     return total;
 }
@@ -46,10 +46,189 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
 uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate)
 {
     _Atomic uint64_t *shown = &counters->shown[which];
-    uint64_t highest = atomic_load_explicit(shown, memory_order_relaxed);
+    uint64_t highest = get(shown);
     uint64_t now = estimate > 0 ? (uint64_t)estimate : 0;
 
     while (now > highest && !atomic_compare_exchange_weak(shown, &highest, now)) {
     }
     return now > highest ? now : highest;
+}
+
+static const el_tally_series_info_t series_info[EL_TALLY_SERIES_COUNT] = {
+#define X(id, coding, engine, encoded) {coding, engine, encoded},
+    EL_TALLY_SERIES(X)
+#undef X
+};
+
+/*
+ * Times from a small page at a low level to a large one at the highest, three classes to two decades;
+ * sizes by octaves where pages are, in steps of 16 above. A class costs a line of each coding, for
+ * each scrape.
+ */
+static const el_tally_bound_t bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
+    [EL_TALLY_TIME] = {
+        {10000, "1e-05"}, {30000, "3e-05"}, {100000, "0.0001"}, {300000, "0.0003"},
+        {1000000, "0.001"}, {3000000, "0.003"}, {10000000, "0.01"}, {30000000, "0.03"},
+        {100000000, "0.1"}, {300000000, "0.3"}, {1000000000, "1.0"}, {3000000000, "3.0"},
+    },
+    [EL_TALLY_SIZE] = {
+        {512, "512.0"}, {1024, "1024.0"}, {2048, "2048.0"}, {4096, "4096.0"}, {8192, "8192.0"},
+        {16384, "16384.0"}, {32768, "32768.0"}, {65536, "65536.0"}, {131072, "131072.0"},
+        {262144, "262144.0"}, {1048576, "1048576.0"}, {16777216, "16777216.0"},
+    },
+};
+
+const el_tally_series_info_t *el_tally_info(el_tally_series_t series)
+{
+    return &series_info[series];
+}
+
+el_tally_series_t el_tally_find(el_coding_t coding, const char *engine)
+{
+    int series = 0;
+
+    while (series < EL_TALLY_SERIES_COUNT
+           && (series_info[series].coding != coding
+               || strcmp(series_info[series].engine, engine) != 0)) {
+        series++;
+    }
+    return (el_tally_series_t)series;
+}
+
+const el_tally_bound_t *el_tally_bounds(el_tally_kind_t kind)
+{
+    return bounds[kind];
+}
+
+double el_tally_scale(el_tally_kind_t kind)
+{
+    return kind == EL_TALLY_TIME ? 1e9 : 1;
+}
+
+static void count(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t kind,
+                  uint64_t value)
+{
+    size_t class = 0;
+
+    while (class < EL_TALLY_BOUNDS && value > bounds[kind][class].most) {
+        class++;
+    }
+    add(&stripe->count[coding][kind][class], 1);
+    add(&stripe->sum[coding][kind], value);
+}
+
+void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
+                  const el_tally_body_t *body)
+{
+    el_tally_stripe_t *stripe = &tally->stripe[process % EL_COUNTER_STRIPES];
+    el_coding_t coding = series_info[series].coding;
+
+    add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
+    add(&stripe->made[series][EL_TALLY_IN], body->in);
+    add(&stripe->made[series][EL_TALLY_OUT], body->out);
+    count(stripe, coding, EL_TALLY_SIZE, body->in);
+    if (series_info[series].encoded) {
+        count(stripe, coding, EL_TALLY_TIME, body->nsec);
+    }
+}
+
+uint64_t el_tally_made(const el_tally_t *tally, el_tally_series_t series, el_tally_count_t which)
+{
+    uint64_t total = 0;
+
+    for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
+        total += get(&tally->stripe[s].made[series][which]);
+    }
+    return total;
+}
+
+void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t kind,
+                   el_tally_total_t *total)
+{
+    *total = (el_tally_total_t){0};
+    for (size_t s = 0; s < EL_COUNTER_STRIPES; s++) {
+        const el_tally_stripe_t *stripe = &tally->stripe[s];
+
+        total->sum += get(&stripe->sum[coding][kind]);
+        for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
+            total->count[class] += get(&stripe->count[coding][kind][class]);
+        }
+    }
+}
+
+#define NOBODY 0
+
+uint64_t el_vhosts_hash(const char *name)
+{
+    uint64_t sum = EL_HASH_START;
+
+    for (; *name; name++) {
+        sum = el_hash_add(sum, (unsigned char)el_text_lower(*name));
+    }
+    return sum != NOBODY ? sum : 1;
+}
+
+static void forget(el_vhosts_t *vhosts, unsigned place)
+{
+    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
+        for (unsigned c = 0; c < EL_VHOST_COUNTS; c++) {
+            atomic_store_explicit(&vhosts->stripe[s].count[place][c], 0, memory_order_relaxed);
+        }
+    }
+}
+
+static unsigned place_of(const el_vhosts_t *vhosts, uint64_t name)
+{
+    unsigned place = 0;
+
+    while (place < EL_VHOSTS && atomic_load(&vhosts->name[place]) != name) {
+        place++;
+    }
+    return place;
+}
+
+/* Places of names that are not among `names` are free from now on. */
+static void leave(el_vhosts_t *vhosts, const uint64_t *names, size_t count)
+{
+    for (unsigned place = 0; place < EL_VHOSTS; place++) {
+        uint64_t name = atomic_load(&vhosts->name[place]);
+        size_t i = 0;
+
+        while (i < count && names[i] != name) {
+            i++;
+        }
+        if (i == count) {
+            atomic_store(&vhosts->name[place], NOBODY);
+        }
+    }
+}
+
+/* A place is emptied as it is taken: until then, processes of before count on in it. */
+void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *places)
+{
+    leave(vhosts, names, count);
+    for (size_t i = 0; i < count; i++) {
+        places[i] = place_of(vhosts, names[i]);
+        if (places[i] == EL_VHOSTS) {
+            places[i] = place_of(vhosts, NOBODY);
+            forget(vhosts, places[i]);
+            atomic_store(&vhosts->name[places[i]], names[i]);
+        }
+    }
+}
+
+void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned place, el_vhost_count_t count,
+                   uint64_t value)
+{
+    add(&vhosts->stripe[process % EL_COUNTER_STRIPES].count[place][count], value);
+}
+
+uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned place, el_vhost_count_t count)
+{
+    uint64_t total = 0;
+
+    for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
+        total += get(&vhosts->stripe[s].count[place][count]);
+    }
+    return total;
 }

@@ -1,6 +1,7 @@
 #include "elastic/entry.h"
 
 #include "elastic/cost.h"
+#include "bytes.h"
 
 #include <string.h>
 
@@ -23,40 +24,12 @@ enum {
 };
 _Static_assert(AT_END <= EL_ENTRY_HEAD, "the head has room");
 
-/* The start and the factor of FNV-1a with 64 bits, here for whole words. */
-#define FNV_START UINT64_C(14695981039346656037)
-#define FNV_FACTOR UINT64_C(1099511628211)
-
 /* Sums side by side: a multiplication waits for the last one of its own sum only. */
 #define LANES 4
 
 typedef struct {
     uint64_t lane[LANES];
 } sum_t;
-
-static void put_number(uint8_t *to, uint64_t number)
-{
-    for (int i = 0; i < 8; i++, number >>= 8) {
-        to[i] = (uint8_t)number;
-    }
-}
-
-static uint64_t get_number(const uint8_t *from)
-{
-    uint64_t number = 0;
-
-    for (int i = 7; i >= 0; i--) {
-        number = number << 8 | from[i];
-    }
-    return number;
-}
-
-/* The shift brings the high bits, which multiplication alone never moves down, into the low ones. */
-static uint64_t mix(uint64_t sum, uint64_t word)
-{
-    sum = (sum ^ word) * FNV_FACTOR;
-    return sum ^ sum >> 32;
-}
 
 /* Words are in this machine's order of bytes; one with another order takes the entry for damaged. */
 static void add(sum_t *sum, const uint8_t *bytes, size_t nbytes)
@@ -66,14 +39,14 @@ static void add(sum_t *sum, const uint8_t *bytes, size_t nbytes)
     for (; nbytes >= sizeof(words); bytes += sizeof(words), nbytes -= sizeof(words)) {
         memcpy(words, bytes, sizeof(words));
         for (int i = 0; i < LANES; i++) {
-            sum->lane[i] = mix(sum->lane[i], words[i]);
+            sum->lane[i] = el_hash_mix(sum->lane[i], words[i]);
         }
     }
     if (nbytes > 0) {
         memset(words, 0, sizeof(words));
         memcpy(words, bytes, nbytes);
         for (int i = 0; i < LANES; i++) {
-            sum->lane[i] = mix(sum->lane[i], words[i]);
+            sum->lane[i] = el_hash_mix(sum->lane[i], words[i]);
         }
     }
 }
@@ -82,16 +55,16 @@ static uint64_t sum_of(const el_name_t *name, const uint8_t *entry, const uint8_
                        size_t nbytes)
 {
     sum_t sum;
-    uint64_t all = FNV_START;
+    uint64_t all = EL_HASH_START;
 
     for (int i = 0; i < LANES; i++) {
-        sum.lane[i] = FNV_START + (uint64_t)i;
+        sum.lane[i] = EL_HASH_START + (uint64_t)i;
     }
     add(&sum, (const uint8_t *)name, sizeof(*name));
     add(&sum, entry + AT_IN, EL_ENTRY_HEAD - AT_IN);
     add(&sum, data, nbytes);
     for (int i = 0; i < LANES; i++) {
-        all = mix(all, sum.lane[i]);
+        all = el_hash_mix(all, sum.lane[i]);
     }
     return all;
 }
@@ -100,19 +73,19 @@ void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out
 {
     memset(out, 0, EL_ENTRY_HEAD);
     memcpy(out + AT_MAGIC, magic, sizeof(magic));
-    put_number(out + AT_IN, entry->in);
-    put_number(out + AT_NBYTES, entry->nbytes);
-    put_number(out + AT_WRITTEN, entry->written);
+    el_bytes_put(out + AT_IN, 8, entry->in);
+    el_bytes_put(out + AT_NBYTES, 8, entry->nbytes);
+    el_bytes_put(out + AT_WRITTEN, 8, entry->written);
     out[AT_CODING] = (uint8_t)entry->coding;
     out[AT_LEVEL] = (uint8_t)entry->level;
-    put_number(out + AT_GAINED, entry->gained);
+    el_bytes_put(out + AT_GAINED, 4, entry->gained);
     for (int i = 0; i < EL_ENTRY_ENGINE - 1 && entry->engine[i]; i++) {
         out[AT_ENGINE + i] = (uint8_t)entry->engine[i];
     }
     if (entry->data != out + EL_ENTRY_HEAD) {
         memcpy(out + EL_ENTRY_HEAD, entry->data, entry->nbytes);
     }
-    put_number(out + AT_SUM, sum_of(name, out, out + EL_ENTRY_HEAD, entry->nbytes));
+    el_bytes_put(out + AT_SUM, 8, sum_of(name, out, out + EL_ENTRY_HEAD, entry->nbytes));
 }
 
 static bool all_zero(const uint8_t *bytes, size_t nbytes)
@@ -149,19 +122,39 @@ static bool is_head(const el_name_t *name, const uint8_t *head)
 bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry)
 {
     memset(entry, 0, sizeof(*entry));
-    if (nbytes <= EL_ENTRY_HEAD || get_number(bytes + AT_NBYTES) != nbytes - EL_ENTRY_HEAD
-        || !is_head(name, bytes) || get_number(bytes + AT_IN) == 0
-        || get_number(bytes + AT_SUM)
+    if (nbytes <= EL_ENTRY_HEAD || el_bytes_get(bytes + AT_NBYTES, 8) != nbytes - EL_ENTRY_HEAD
+        || !is_head(name, bytes) || el_bytes_get(bytes + AT_IN, 8) == 0
+        || el_bytes_get(bytes + AT_SUM, 8)
                != sum_of(name, bytes, bytes + EL_ENTRY_HEAD, nbytes - EL_ENTRY_HEAD)) {
         return false;
     }
     entry->coding = (el_coding_t)bytes[AT_CODING];
     entry->level = bytes[AT_LEVEL];
-    entry->gained = (uint32_t)get_number(bytes + AT_GAINED);
+    entry->gained = (uint32_t)el_bytes_get(bytes + AT_GAINED, 4);
     memcpy(entry->engine, bytes + AT_ENGINE, EL_ENTRY_ENGINE);
-    entry->in = get_number(bytes + AT_IN);
-    entry->written = get_number(bytes + AT_WRITTEN);
+    entry->in = el_bytes_get(bytes + AT_IN, 8);
+    entry->written = el_bytes_get(bytes + AT_WRITTEN, 8);
     entry->data = bytes + EL_ENTRY_HEAD;
     entry->nbytes = nbytes - EL_ENTRY_HEAD;
     return true;
+}
+
+/* The longest tick of a file system's clock that is in use: FAT's. */
+#define TICK_USEC 2000000
+
+#define USEC_PER_SEC 1000000
+
+/* A time that no clock shows is as good as none. */
+#define SEC_MOST (INT64_MAX / USEC_PER_SEC - 1)
+
+static bool is_before(int64_t sec, uint32_t nsec, int64_t limit_usec)
+{
+    return sec >= 0 && sec < SEC_MOST && sec * USEC_PER_SEC + nsec / 1000 <= limit_usec;
+}
+
+bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec)
+{
+    return id->changed_nsec != 0
+           && is_before(id->changed_sec, id->changed_nsec, now_usec - TICK_USEC)
+           && is_before(id->modified_sec, id->modified_nsec, now_usec - TICK_USEC);
 }

@@ -31,27 +31,19 @@ static const uint8_t rows_of_type[] = {1, 11, 2, 3};
 const size_t el_mediatype_defaults_count =
     sizeof(el_mediatype_defaults) / sizeof(el_mediatype_defaults[0]);
 
-/* The bytes of the token that `value` begins with; NUL is no part of one. */
-static size_t token_len(const char *value)
-{
-    size_t len = 0;
-
-    while (el_text_is_token(value[len])) {
-        len++;
-    }
-    return len;
-}
-
-/* Splits what `value` begins with, two tokens around a slash; what follows is not looked at. */
+/*
+ * Splits what `value` begins with, two tokens around a slash; what follows is not looked at. NUL is no
+ * part of a token.
+ */
 static bool split(const char *value, el_mediatype_t *names)
 {
     names->type = value;
-    names->type_len = token_len(value);
+    names->type_len = el_text_token(value, SIZE_MAX);
     if (names->type_len == 0 || value[names->type_len] != '/') {
         return false;
     }
     names->subtype = value + names->type_len + 1;
-    names->subtype_len = token_len(names->subtype);
+    names->subtype_len = el_text_token(names->subtype, SIZE_MAX);
     return names->subtype_len > 0;
 }
 

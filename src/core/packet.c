@@ -23,3 +23,30 @@ size_t el_packet_min_size(const el_packet_t *packet)
     }
     return payload > used ? payload - used + 1 : 1;
 }
+
+/* 32 random bits for each of the two draws. */
+#define DRAW 4
+
+/* 0 … `most`; by 32 bits, so that none of a few thousand is likelier by more than a millionth. */
+static size_t draw(const uint8_t *random, size_t most)
+{
+    uint64_t bits = 0;
+
+    for (int i = 0; i < DRAW; i++) {
+        bits = bits << 8 | random[i];
+    }
+    return (size_t)(bits * (most + 1) >> 32);
+}
+
+size_t el_padding_make(const uint8_t *random, size_t most, char *text)
+{
+    static const char characters[] = {'X', 'Z', '&', '*'};
+    size_t len = draw(random, most / 2) + draw(random + DRAW, most - most / 2);
+
+    random += 2 * DRAW;
+    for (size_t i = 0; i < len; i++) {
+        text[i] = characters[random[i / 4] >> i % 4 * 2 & 3];
+    }
+    text[len] = '\0';
+    return len;
+}

@@ -1,5 +1,7 @@
 #include "elastic/position.h"
 
+#include "bytes.h"
+
 #include <string.h>
 
 /* Where things are, in bytes; numbers are little-endian. What is not named is 0. */
@@ -49,37 +51,20 @@ static uint32_t checksum(const uint8_t *bytes, size_t len)
     return ~crc;
 }
 
-static void put(uint8_t *bytes, unsigned nbytes, uint64_t value)
-{
-    for (unsigned i = 0; i < nbytes; i++) {
-        bytes[i] = (uint8_t)(value >> 8 * i);
-    }
-}
-
-static uint64_t get(const uint8_t *bytes, unsigned nbytes)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = 0; i < nbytes; i++) {
-        value |= (uint64_t)bytes[i] << 8 * i;
-    }
-    return value;
-}
-
 void el_position_encode(const el_position_t *position, uint8_t *bytes)
 {
     memset(bytes, 0, EL_POSITION_SIZE);
     memcpy(bytes + AT_MAGIC, magic, sizeof(magic));
-    put(bytes + AT_VERSION, 4, EL_POSITION_VERSION);
-    put(bytes + AT_INTERVAL, 4, position->interval_msec);
-    put(bytes + AT_UPDATED, 8, position->updated_usec);
-    put(bytes + AT_CONTROL, 8, el_control_pack(position->control));
-    put(bytes + AT_LOAD, 4, position->load_ppm);
-    put(bytes + AT_FLAGS, 4, (position->stopped ? FLAG_STOPPED : 0)
-                                 | (position->locked ? FLAG_LOCKED : 0));
-    put(bytes + AT_SAMPLES, 8, position->samples);
-    put(bytes + AT_PID, 4, position->pid);
-    put(bytes + AT_CHECKSUM, 4, checksum(bytes, AT_CHECKSUM));
+    el_bytes_put(bytes + AT_VERSION, 4, EL_POSITION_VERSION);
+    el_bytes_put(bytes + AT_INTERVAL, 4, position->interval_msec);
+    el_bytes_put(bytes + AT_UPDATED, 8, position->updated_usec);
+    el_bytes_put(bytes + AT_CONTROL, 8, el_control_pack(position->control));
+    el_bytes_put(bytes + AT_LOAD, 4, position->load_ppm);
+    el_bytes_put(bytes + AT_FLAGS, 4, (position->stopped ? FLAG_STOPPED : 0)
+                                          | (position->locked ? FLAG_LOCKED : 0));
+    el_bytes_put(bytes + AT_SAMPLES, 8, position->samples);
+    el_bytes_put(bytes + AT_PID, 4, position->pid);
+    el_bytes_put(bytes + AT_CHECKSUM, 4, checksum(bytes, AT_CHECKSUM));
 }
 
 static bool is_sound(const el_position_t *position)
@@ -112,20 +97,20 @@ el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint6
     if (memcmp(bytes + AT_MAGIC, magic, sizeof(magic)) != 0) {
         return EL_POSITION_FOREIGN;
     }
-    if (get(bytes + AT_VERSION, 4) != EL_POSITION_VERSION) {
+    if (el_bytes_get(bytes + AT_VERSION, 4) != EL_POSITION_VERSION) {
         return EL_POSITION_VERSION_OTHER;
     }
     got = (el_position_t){
-        .control = el_control_unpack(get(bytes + AT_CONTROL, 8)),
-        .updated_usec = get(bytes + AT_UPDATED, 8),
-        .samples = get(bytes + AT_SAMPLES, 8),
-        .interval_msec = (uint32_t)get(bytes + AT_INTERVAL, 4),
-        .load_ppm = (uint32_t)get(bytes + AT_LOAD, 4),
-        .pid = (uint32_t)get(bytes + AT_PID, 4),
-        .stopped = (get(bytes + AT_FLAGS, 4) & FLAG_STOPPED) != 0,
-        .locked = (get(bytes + AT_FLAGS, 4) & FLAG_LOCKED) != 0,
+        .control = el_control_unpack(el_bytes_get(bytes + AT_CONTROL, 8)),
+        .updated_usec = el_bytes_get(bytes + AT_UPDATED, 8),
+        .samples = el_bytes_get(bytes + AT_SAMPLES, 8),
+        .interval_msec = (uint32_t)el_bytes_get(bytes + AT_INTERVAL, 4),
+        .load_ppm = (uint32_t)el_bytes_get(bytes + AT_LOAD, 4),
+        .pid = (uint32_t)el_bytes_get(bytes + AT_PID, 4),
+        .stopped = (el_bytes_get(bytes + AT_FLAGS, 4) & FLAG_STOPPED) != 0,
+        .locked = (el_bytes_get(bytes + AT_FLAGS, 4) & FLAG_LOCKED) != 0,
     };
-    if (get(bytes + AT_CHECKSUM, 4) != checksum(bytes, AT_CHECKSUM) || !is_sound(&got)) {
+    if (el_bytes_get(bytes + AT_CHECKSUM, 4) != checksum(bytes, AT_CHECKSUM) || !is_sound(&got)) {
         return EL_POSITION_DAMAGED;
     }
     *position = got;

@@ -150,12 +150,3 @@ uint32_t el_ratio_mean(const el_ratios_t *ratios, uint32_t key, uint32_t least, 
 
     return known && e.weight >= least ? e.ratio : 0;
 }
-
-void el_ratio_reset(el_ratios_t *ratios)
-{
-    for (unsigned place = 0; place < EL_RATIO_PLACES; place++) {
-        for (unsigned way = 0; way < EL_RATIO_WAYS; way++) {
-            atomic_store(&ratios->word[place][way], 0);
-        }
-    }
-}

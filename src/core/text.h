@@ -59,36 +59,12 @@ static inline bool el_text_number(const char **at, const char *end, uint64_t *nu
     return *at > start;
 }
 
-/* The fraction of a qvalue has at most this many digits (RFC 9110 §12.4.2). */
-#define EL_TEXT_QVALUE_DIGITS 3
-
-/*
- * Reads a qvalue of exactly `len` bytes, in units of which `one` is the weight 1, a multiple of
- * 1000. False where the grammar has no such one.
- */
-static inline bool el_text_qvalue(const char *text, size_t len, uint16_t one, uint16_t *q)
+/* Moves `*at` over white space, at most up to `end`. */
+static inline void el_text_skip_space(const char **at, const char *end)
 {
-    unsigned value, unit = one;
-
-    if (len == 0 || (text[0] != '0' && text[0] != '1')) {
-        return false;
+    while (*at < end && el_text_is_space(**at)) {
+        ++*at;
     }
-    if (len > 1 && (text[1] != '.' || len > 2 + EL_TEXT_QVALUE_DIGITS)) {
-        return false;
-    }
-    value = (unsigned)(text[0] - '0') * unit;
-    for (size_t i = 2; i < len; i++) {
-        if (!el_text_is_digit(text[i])) {
-            return false;
-        }
-        unit /= 10;
-        value += (unsigned)(text[i] - '0') * unit;
-    }
-    if (value > one) {
-        return false;
-    }
-    *q = (uint16_t)value;
-    return true;
 }
 
 /* How many of the `len` bytes at `text`, from the first on, are a token's. */
@@ -102,29 +78,6 @@ static inline size_t el_text_token(const char *text, size_t len)
     return n;
 }
 
-/*
- * Finds the first line of the `len` bytes at `text` that begins with `key`: `*at` and `*end` are
- * then what follows the key, up to the line's end. False where there is none.
- */
-static inline bool el_text_line(const char *text, size_t len, const char *key, const char **at,
-                                const char **end)
-{
-    const char *stop = text + len;
-    size_t skip = strlen(key);
-
-    while (text < stop) {
-        const char *newline = memchr(text, '\n', (size_t)(stop - text));
-
-        *end = newline != NULL ? newline : stop;
-        if ((size_t)(*end - text) > skip && memcmp(text, key, skip) == 0) {
-            *at = text + skip;
-            return true;
-        }
-        text = newline != NULL ? newline + 1 : stop;
-    }
-    return false;
-}
-
 /* Whether `len` bytes at `a` and `b` are the same but for the case of letters. */
 static inline bool el_text_same(const char *a, const char *b, size_t len)
 {
@@ -134,6 +87,12 @@ static inline bool el_text_same(const char *a, const char *b, size_t len)
         }
     }
     return true;
+}
+
+/* Whether the `len` bytes at `text` are `word`, in any case of letters. */
+static inline bool el_text_is(const char *text, size_t len, const char *word)
+{
+    return strlen(word) == len && el_text_same(text, word, len);
 }
 
 #endif

@@ -1,8 +1,17 @@
-#define _POSIX_C_SOURCE 200809L
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#endif
+
 #include "engines/budget.h"
 
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static el_held_t *held; /* NULL: nothing is counted */
 static el_holder_t *holder;
@@ -83,4 +92,90 @@ bool el_budget_refused(void)
 
     refused = false;
     return was;
+}
+
+/*
+ * Blocks of this size and more are mapped, which takes a call of the kernel: each of zlib's tables
+ * is as large. Sanitizers check the blocks of malloc() only.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MAPPED_MIN ((size_t)-1)
+#else
+#define MAPPED_MIN ((size_t)64 * 1024)
+#endif
+
+/* What a block begins with. */
+typedef union {
+    size_t nbytes; /* with this */
+    max_align_t align;
+} head_t;
+
+static head_t *map(size_t nbytes)
+{
+    void *block = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return block == MAP_FAILED ? NULL : block;
+}
+
+void *el_memory_acquire(void *account, size_t nbytes)
+{
+    size_t whole = nbytes + sizeof(head_t);
+    head_t *head;
+
+    if (whole < nbytes || !el_budget_take(account, whole)) {
+        return NULL;
+    }
+    head = whole < MAPPED_MIN ? malloc(whole) : map(whole);
+    if (!head) {
+        el_budget_give(account, whole);
+        return NULL;
+    }
+    head->nbytes = whole;
+    return head + 1;
+}
+
+void el_memory_release(void *account, void *memory)
+{
+    head_t *head = memory;
+
+    if (!memory) {
+        return;
+    }
+    head--;
+    el_budget_give(account, head->nbytes);
+    if (head->nbytes < MAPPED_MIN) {
+        free(head);
+    } else {
+        munmap(head, head->nbytes);
+    }
+}
+
+void *el_context_allocate(size_t nbytes)
+{
+    el_account_t account = {0};
+    el_context_t *context;
+
+    if (!el_budget_take(&account, nbytes)) {
+        return NULL;
+    }
+    context = calloc(1, nbytes);
+    if (!context) {
+        el_budget_give(&account, nbytes);
+        return NULL;
+    }
+    context->account = account;
+    return context;
+}
+
+void el_context_deallocate(el_context_t *context)
+{
+    el_budget_give(&context->account, context->account.nbytes);
+    free(context);
+}
+
+void el_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }

@@ -1,5 +1,5 @@
 /* What each level of each engine costs and saves. Made by scripts/measure-setups. */
-#include "engines/costs.h"
+#include "engines/library.h"
 
 const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES] = {
     {{8096, 4647}, {4189, 3637}, {6162, 3109}, {7572, 2735}, {8237, 2694}}, /* 1 */

@@ -1,8 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "engines/dictionary.h"
 
+#include "engines/budget.h"
 #include "engines/engines.h"
-#include "engines/memory.h"
 
 #include <pthread.h>
 #include <string.h>

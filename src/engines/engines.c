@@ -1,21 +1,11 @@
 /*
- * The tables of engines and of decoders. A new one takes its file and a row here; an engine of a
- * coding that has another also takes its levels in plan.c.
+ * The tables of engines and of decoders, and which engine encodes a level. A new engine takes its file, a
+ * line in library.h and a row here; of a coding that has another it also takes its levels.
  */
 #include "engines/engines.h"
 
-#include "engines/brotli.h"
-#include "engines/unbrotli.h"
-#include "engines/zlib.h"
-#ifdef ELASTIC_WITH_ISAL
-#include "engines/isal.h"
-#endif
-#ifdef ELASTIC_WITH_LIBDEFLATE
-#include "engines/libdeflate.h"
-#endif
-#ifdef ELASTIC_WITH_ZSTD
-#include "engines/zstd.h"
-#endif
+#include "engines/library.h"
+#include "engines/pool.h"
 
 #include <stdio.h>
 
@@ -130,4 +120,140 @@ const el_decoder_t *el_decoder_for(el_coding_t coding)
         }
     }
     return NULL;
+}
+
+/*
+ * Levels are the ones that users know from zlib, brotli and zstd. Where several libraries encode the same
+ * coding, here is which of them takes the least CPU without more bytes than the library that the level
+ * is named after.
+ */
+
+/* The format's whole window (RFC 1951 §2), and the memory level that is zlib's default. */
+#define WINDOW_BITS_FULL 15
+#define MEM_LEVEL_DEFAULT 8
+
+#ifdef ELASTIC_WITH_LIBDEFLATE
+#define LIBDEFLATE_LEVELS 12
+
+/*
+ * The level of libdeflate for gzip's level (row, from 1) and a whole body of a class of lengths
+ * (column; see cost.h), or −1. It is the cheapest whose bytes do not exceed zlib's at that level by
+ * more than a hundredth. scripts/measure-setups measures it, docs/internals/engines.md has its last
+ * figures. For the smallest bodies zlib's fitted context beats tables of 200 KB and more.
+ */
+static const int8_t libdeflate_levels[LIBDEFLATE_LEVELS][EL_SIZE_CLASSES] = {
+    {-1, 1, 1, 1, 1}, {-1, 1, 1, 1, 1},     {-1, 1, 1, 1, 1},     {-1, 3, 4, 3, 3},
+    {-1, 5, 5, 5, 5}, {-1, 5, 5, 6, 6},     {-1, 6, 6, 7, 7},     {-1, 7, 7, 7, 7},
+    {-1, 8, 8, 8, 8}, {10, 10, 10, 10, 10}, {11, 11, 11, 11, 11}, {12, 12, 12, 12, 12},
+};
+
+static int libdeflate_level(const el_setup_t *wanted, bool whole)
+{
+    return whole && wanted->level <= LIBDEFLATE_LEVELS
+               ? libdeflate_levels[wanted->level - 1][el_cost_class(wanted->size_hint)]
+               : -1;
+}
+#endif
+
+#ifdef ELASTIC_WITH_ISAL
+/* Its levels from 1 save as much as zlib's of the same number, whole or as streams. */
+static int isal_level(const el_setup_t *wanted, bool whole)
+{
+    (void)whole;
+    return wanted->level <= el_engine_isal.level_max ? wanted->level : -1;
+}
+#endif
+
+/* The engines of gzip beside zlib, the cheapest first, and their levels for a setup, or −1. */
+static const struct {
+    const el_engine_t *engine;
+    int (*level)(const el_setup_t *wanted, bool whole);
+} faster[] = {
+#ifdef ELASTIC_WITH_ISAL
+    {&el_engine_isal, isal_level},
+#endif
+#ifdef ELASTIC_WITH_LIBDEFLATE
+    {&el_engine_libdeflate, libdeflate_level},
+#endif
+    {NULL, NULL},
+};
+
+static el_plan_t plan_with(const el_engine_t *engine, const el_setup_t *wanted, int level)
+{
+    el_plan_t plan = {.engine = engine, .setup = *wanted};
+
+    plan.setup.level = level;
+    return plan;
+}
+
+/*
+ * Whether the user chose a smaller window or less memory, which only zlib has. zlib's own default
+ * is no such choice.
+ */
+static bool needs_zlib(const el_setup_t *wanted)
+{
+    return (wanted->window_bits && wanted->window_bits < WINDOW_BITS_FULL)
+           || (wanted->mem_level && wanted->mem_level < MEM_LEVEL_DEFAULT);
+}
+
+static el_plan_t plan_gzip(const el_setup_t *wanted, bool whole)
+{
+    int top = el_engine_zlib.level_max;
+
+    for (size_t i = 0; faster[i].engine && !needs_zlib(wanted); i++) {
+        int level = faster[i].level(wanted, whole);
+
+        if (level >= 0) {
+            return plan_with(faster[i].engine, wanted, level);
+        }
+    }
+    return plan_with(&el_engine_zlib, wanted, wanted->level < top ? wanted->level : top);
+}
+
+el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole)
+{
+    return coding == EL_GZIP ? plan_gzip(wanted, whole)
+                             : plan_with(el_engine_for(coding), wanted, wanted->level);
+}
+
+/* Decodes into `plain`, of body->length and one more; false where that is not all that there is. */
+static bool decode(const el_encoded_t *body, uint8_t *plain)
+{
+    const el_decoder_t *decoder = el_decoder_for(body->coding);
+    el_account_t account = {0};
+    el_decoding_t *decoding = decoder ? decoder->open(&account) : NULL;
+    el_span_t span = {body->data, body->nbytes, plain, body->length + 1};
+    el_decode_t result = decoding ? decoder->step(decoding, &span) : EL_DECODE_NO_MEMORY;
+
+    if (decoding) {
+        decoder->close(decoding);
+    }
+    return result == EL_DECODE_ENDED && span.in_nbytes == 0 && span.out_nbytes_avail == 1;
+}
+
+static uint8_t *encode(const el_plan_t *plan, const uint8_t *plain, size_t length, size_t *nbytes)
+{
+    size_t room;
+    uint8_t *out = el_pool_buffer_acquire(el_engine_bound(length), &room);
+    el_context_t *context = out ? el_pool_acquire(plan) : NULL;
+    el_span_t span = {plain, length, out, room};
+
+    if (!context || el_engine_encode(context, &span) != EL_STEP_OK) {
+        el_pool_buffer_release(out);
+        out = NULL;
+    } else {
+        *nbytes = room - span.out_nbytes_avail;
+    }
+    el_pool_release(context);
+    return out;
+}
+
+uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes)
+{
+    size_t room;
+    uint8_t *plain = el_pool_buffer_acquire(body->length + 1, &room);
+    uint8_t *out = plain && decode(body, plain) ? encode(plan, plain, body->length, nbytes) : NULL;
+
+    el_pool_buffer_release(plain);
+    return out;
 }

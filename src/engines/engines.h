@@ -1,8 +1,7 @@
-/* The engines and decoders of this build. Any thread. */
+/* The engines and decoders of this build, and which of them serves a level. Any thread. */
 #ifndef ELASTIC_ENGINES_ENGINES_H
 #define ELASTIC_ENGINES_ENGINES_H
 
-#include "elastic/decoder.h"
 #include "elastic/engine.h"
 
 /* The engine that streams `coding`, or NULL where this build has none. */
@@ -36,5 +35,28 @@ const char *el_engine_list(char *text, size_t size);
 
 /* The decoder of `coding`, or NULL where this build has none. */
 const el_decoder_t *el_decoder_for(el_coding_t coding);
+
+/*
+ * The engine that takes the least CPU for `wanted`, whose level is the user's; `whole` where the
+ * body will be encoded by one call of el_engine_encode(), with its length as size_hint. The engine
+ * makes no more bytes than the library that the level is named after, within 1 %, as measured on
+ * documents and scripts. docs/internals/engines.md has the measurement.
+ */
+el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whole);
+
+/* A whole body, encoded. */
+typedef struct {
+    el_coding_t coding;
+    const uint8_t *data;
+    size_t nbytes;
+    size_t length; /* bytes of it decoded */
+} el_encoded_t;
+
+/*
+ * Decodes `body` and encodes it by `plan`, whose engine may be of another coding: `*nbytes`, in a
+ * buffer of the pool (engines/pool.h), which the caller releases. NULL where it is not what it
+ * says, the engine failed, or memory is short.
+ */
+uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes);
 
 #endif

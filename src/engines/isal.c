@@ -1,9 +1,7 @@
 /* gzip by ISA-L's igzip (RFC 1952): all access to the library goes through this file. */
-#include "engines/isal.h"
-
-#include "engines/costs.h"
 #include "engines/library.h"
-#include "engines/memory.h"
+
+#include "engines/budget.h"
 
 #include <isa-l.h>
 #include <limits.h>

@@ -1,10 +1,7 @@
 /* gzip by libdeflate (RFC 1952), whole bodies only: all access to it goes through this file. */
-#include "engines/libdeflate.h"
+#include "engines/library.h"
 
 #include "engines/budget.h"
-#include "engines/costs.h"
-#include "engines/library.h"
-#include "engines/memory.h"
 
 #include <libdeflate.h>
 

@@ -1,10 +1,26 @@
-/* What the files around a compression library share. */
+/* What the files around a compression library share, and what they give. */
 #ifndef ELASTIC_ENGINES_LIBRARY_H
 #define ELASTIC_ENGINES_LIBRARY_H
 
 #include "elastic/engine.h"
 
 #include <string.h>
+
+/* The engines and decoders, each in the file of its library: of those that this build has. */
+extern const el_engine_t el_engine_zlib, el_engine_isal, el_engine_libdeflate;
+extern const el_engine_t el_engine_brotli, el_engine_zstd;
+extern const el_engine_t el_engine_dcb, el_engine_dcz;
+extern const el_decoder_t el_decoder_zlib, el_decoder_brotli, el_decoder_zstd;
+
+/*
+ * What the levels of each engine cost, from its lowest level on, by size class. costs.c is made by
+ * scripts/measure-setups.
+ */
+extern const el_cost_t el_costs_zlib[][EL_SIZE_CLASSES];
+extern const el_cost_t el_costs_isal[][EL_SIZE_CLASSES];
+extern const el_cost_t el_costs_libdeflate[][EL_SIZE_CLASSES];
+extern const el_cost_t el_costs_brotli[][EL_SIZE_CLASSES];
+extern const el_cost_t el_costs_zstd[][EL_SIZE_CLASSES];
 
 /*
  * The class of a body's length, for engines whose memory grows with it: 0 where it is unknown,

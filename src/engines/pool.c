@@ -1,7 +1,6 @@
 #include "engines/pool.h"
 
 #include "engines/budget.h"
-#include "engines/memory.h"
 
 #include <limits.h>
 #include <sched.h>

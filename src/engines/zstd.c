@@ -1,9 +1,7 @@
 /* zstd by libzstd (RFC 8878), encoded and decoded: all access to the library is in this file. */
-#include "engines/zstd.h"
-
-#include "engines/costs.h"
 #include "engines/library.h"
-#include "engines/memory.h"
+
+#include "engines/budget.h"
 
 #include <stddef.h>
 #include <stdlib.h>

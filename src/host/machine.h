@@ -1,6 +1,6 @@
 /*
  * The machine: finds and reads the kernel's files on the CPU load. The parsing and the choice
- * between the signals are the core's (load.h, cgroup.h, reading.h).
+ * between the signals are the core's (load.h, cgroup.h).
  *
  * Shared by the module's timer and by elasticd. Knows POSIX, and neither httpd nor a library. One
  * thread at a time for each el_machine_t; no allocation.
@@ -9,7 +9,7 @@
 #define ELASTIC_HOST_MACHINE_H
 
 #include "elastic/cgroup.h"
-#include "elastic/reading.h"
+#include "elastic/load.h"
 
 /*
  * The rows of 1024 CPUs fit. What follows them in /proc/stat is not needed; a row that the buffer's

@@ -1,11 +1,176 @@
-#define _POSIX_C_SOURCE 200809L
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr(), SCHED_IDLE */
+#endif
+
 #include "host/process.h"
 
+#include "host/clock.h"
+
+#include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
 
 bool el_process_is_alive(uint32_t pid)
 {
     return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
+bool el_code_keep(const void *address)
+{
+    Dl_info object;
+
+    return dladdr(address, &object) != 0
+           && dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
+}
+
+/* As often the CPU is left to the holder, which needs microseconds, before this thread sleeps. */
+#define YIELDS 8
+
+/* Nanoseconds of a sleep. */
+#define NAP 50000
+
+bool el_lock_init(el_lock_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    bool made = pthread_mutexattr_init(&attributes) == 0;
+
+    if (made) {
+        made = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0
+               && pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0
+               && pthread_mutex_init(&lock->mutex, &attributes) == 0;
+        pthread_mutexattr_destroy(&attributes);
+    }
+    return made;
+}
+
+static void wait_a_little(unsigned turn)
+{
+    const struct timespec nap = {.tv_nsec = NAP};
+
+    if (turn < YIELDS) {
+        sched_yield();
+    } else {
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* Waiting with a limit goes by the calendar in most systems, which may be set meanwhile. */
+bool el_lock_take(el_lock_t *lock, uint64_t usec, bool *died)
+{
+    int error = pthread_mutex_trylock(&lock->mutex);
+    uint64_t until = error == EBUSY ? el_clock_usec() + usec : 0;
+
+    for (unsigned turn = 0; error == EBUSY && el_clock_usec() < until; turn++) {
+        wait_a_little(turn);
+        error = pthread_mutex_trylock(&lock->mutex);
+    }
+    *died = error == EOWNERDEAD;
+    if (*died) {
+        pthread_mutex_consistent(&lock->mutex);
+    }
+    return error == 0 || *died;
+}
+
+void el_lock_give(el_lock_t *lock)
+{
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+static struct {
+    void (*run)(void);
+    pid_t tid;
+    sem_t begun;
+    sem_t wake;
+    bool started;
+    clockid_t clock;
+} idle;
+
+static void wait_for(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0 && errno == EINTR) {
+    }
+}
+
+static void *work(void *unused)
+{
+    (void)unused;
+    idle.tid = (pid_t)syscall(SYS_gettid);
+    sem_post(&idle.begun);
+    wait_for(&idle.wake);
+    /* el_idle_thread_start() has failed where there is nothing to run. */
+    while (idle.run) {
+        idle.run();
+        wait_for(&idle.wake);
+    }
+    return NULL;
+}
+
+/* httpd's signals are for its other threads. */
+static int create(pthread_t *thread)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int error = pthread_attr_init(&attributes);
+
+    if (error == 0) {
+        sigfillset(&all);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(thread, &attributes, work, NULL);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attributes);
+    }
+    return error;
+}
+
+/*
+ * The class is set from here and not by the thread itself: on a busy CPU it would take it a while
+ * from then on to say that it has done so.
+ */
+bool el_idle_thread_start(void (*run)(void))
+{
+    pthread_t thread;
+    int error;
+
+    sem_init(&idle.begun, 0, 0);
+    sem_init(&idle.wake, 0, 0);
+    idle.run = run;
+    error = create(&thread);
+    if (error != 0) {
+        errno = error;
+        return false;
+    }
+    wait_for(&idle.begun);
+    if (sched_setscheduler(idle.tid, SCHED_IDLE, &(struct sched_param){0}) != 0
+        || pthread_getcpuclockid(thread, &idle.clock) != 0) {
+        error = errno;
+        idle.run = NULL;
+        el_idle_thread_wake();
+        errno = error;
+        return false;
+    }
+    idle.started = true;
+    return true;
+}
+
+void el_idle_thread_wake(void)
+{
+    sem_post(&idle.wake);
+}
+
+uint64_t el_idle_thread_cpu_nsec(void)
+{
+    struct timespec used;
+
+    if (!idle.started || clock_gettime(idle.clock, &used) != 0) {
+        return 0;
+    }
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }

@@ -8,8 +8,8 @@
 
 #include "elastic/control.h"
 #include "host/clock.h"
+#include "host/files.h"
 #include "host/machine.h"
-#include "host/position_file.h"
 #include "tools/options.h"
 
 #include <errno.h>

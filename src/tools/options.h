@@ -3,7 +3,7 @@
 #define ELASTIC_TOOLS_OPTIONS_H
 
 #include "elastic/control.h"
-#include "elastic/reading.h"
+#include "elastic/load.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -63,6 +63,9 @@ PLANTED = {
     "a header that declares another file's variable": (
         [("src/httpd/response/output.h", "extern el_shared_t el_shared;\n")],
         "output.h declares el_shared, which src/httpd/shared/shared defines"),
+    "a list of a folder's functions that has one of another folder's": (
+        [("src/engines/library.h", "void el_shared_reset(void);\n")],
+        "library.h declares el_shared_reset, which src/httpd/shared/shared defines"),
     "a declaration of what no file defines": (
         [("include/elastic/packet.h", "int el_packet_lost(void);\n")],
         "packet.h declares el_packet_lost, which no file defines"),

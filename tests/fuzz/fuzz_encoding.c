@@ -1,6 +1,5 @@
-#include "elastic/encoding.h"
-
 #include "elastic/coding.h"
+
 #include "fuzz.h"
 
 /* Codings come off the end of the list, each within what is left of it, until nothing is left. */

@@ -7,7 +7,7 @@
  */
 #include "server.h"
 
-#include "elastic/decoder.h"
+#include "elastic/engine.h"
 #include "elastic/etag.h"
 #include "engines/engines.h"
 #include "fuzz.h"

@@ -1,4 +1,4 @@
-#include "elastic/goal.h"
+#include "elastic/price.h"
 
 #include "fuzz.h"
 

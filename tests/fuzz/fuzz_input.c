@@ -5,7 +5,7 @@
  */
 #include "server.h"
 
-#include "elastic/decoder.h"
+#include "elastic/engine.h"
 #include "engines/engines.h"
 #include "fuzz.h"
 

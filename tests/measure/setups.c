@@ -13,9 +13,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "elastic/engine.h"
-#include "engines/engines.h"
-#include "engines/plan.h"
 #include "elastic/ladder.h"
+#include "engines/engines.h"
 #include "engines/pool.h"
 
 #include <stdio.h>

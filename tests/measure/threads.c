@@ -8,7 +8,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "elastic/engine.h"
 #include "engines/engines.h"
-#include "engines/plan.h"
 #include "engines/pool.h"
 
 #include <pthread.h>

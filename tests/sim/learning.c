@@ -3,7 +3,7 @@
  * that a constant price pays for by what is expected, and one in sixteen is measured. What setups
  * really cost differs from the table, and changes.
  */
-#include "elastic/explore.h"
+#include "elastic/ladder.h"
 #include "sim.h"
 
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))

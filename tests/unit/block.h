@@ -1,4 +1,4 @@
-/* A shared block for the tests of state.h and counters.h, and the samples that move it. */
+/* A shared block for the tests of block.h and counters.h, and the samples that move it. */
 #ifndef ELASTIC_TESTS_BLOCK_H
 #define ELASTIC_TESTS_BLOCK_H
 

@@ -7,15 +7,11 @@
 
 /* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
 #define UNIT_SUITES(X)                                                                             \
-    X(coding) X(accept) X(encoding) X(mediatype) X(load) X(cgroup) X(position)                     \
-    X(reading) X(machine) X(ladder) X(goal) X(held) X(control) X(estimate)                         \
-    X(hot) X(idle_thread)                                                                          \
-    X(cost) X(ratio) X(explore) X(price) X(control_mix)                                            \
-    X(packet) X(padding) X(breach) X(etag) X(decide) X(snapshot) X(state) X(state_claim)           \
-    X(state_control) X(tcp_info) X(entry) X(cache_state) X(lock) X(file_id) X(pause) X(seal)       \
-    X(key_file) X(workers) X(folder) X(structured) X(cache_control) X(dictionary)                  \
-    X(exposition) X(history) X(savings) X(tally) X(vhosts)                                         \
-    X(near) X(stampede)
+    X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position) X(load_signals) X(machine)      \
+    X(ladder) X(control) X(cost) X(ratio) X(price) X(control_mix) X(packet) X(etag) X(decide)      \
+    X(lockfree) X(block) X(block_claim) X(block_control) X(tcp_info) X(entry) X(files)             \
+    X(popular) X(process) X(seal) X(key_file) X(workers) X(folder) X(structured)                   \
+    X(cache_control) X(dictionary) X(exposition) X(history) X(counters) X(near) X(stampede)
 
 /* Those of the program `engines`, which links the compression libraries. */
 #define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget) \

@@ -1,6 +1,6 @@
 #include "elastic/cgroup.h"
 
-#include "elastic/reading.h"
+#include "elastic/load.h"
 
 #include "suites.h"
 

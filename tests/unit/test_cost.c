@@ -2,6 +2,7 @@
 
 #include "suites.h"
 
+#include <math.h>
 #include <string.h>
 
 #define KEY(coding, level, size_class) ((el_cost_key_t){coding, level, size_class})
@@ -72,6 +73,9 @@ START_TEST(the_age_is_that_of_the_setups_last_measurement)
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1007), 7);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 3), 1007), UINT32_MAX);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), 1000), UINT32_MAX);
+    /* Another thread's clock may be a little behind. */
+    ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 995), 0);
+    ck_assert_uint_ge(expect(995).nsec, 1500);
 }
 END_TEST
 
@@ -175,6 +179,109 @@ START_TEST(levels_of_a_coding_keep_their_order_by_size)
 }
 END_TEST
 
+/* The times of one setup as logarithms of what the table says. */
+static const el_cost_t unit = {1000000, 2500};
+
+static void learn(double measured, uint32_t now)
+{
+    el_cost_t cost = {(uint32_t)(unit.nsec * exp2(measured)), unit.size};
+
+    el_cost_update(&costs, KEY(EL_GZIP, 6, 2), unit, cost, now);
+}
+
+static double learned(uint32_t now)
+{
+    return log2((double)el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), unit, now).nsec / unit.nsec);
+}
+
+START_TEST(many_at_a_time_are_averaged)
+{
+    for (int i = 0; i < 200; i++) {
+        learn(i % 2 ? 0.6 : 0.2, 1000);
+    }
+    ck_assert_double_eq_tol(learned(1000), 0.4, 0.03);
+}
+END_TEST
+
+START_TEST(a_setup_may_be_faster_than_the_table_says)
+{
+    for (int i = 0; i < 500; i++) {
+        learn(-0.7, 1000);
+    }
+    ck_assert_double_eq_tol(learned(1000), -0.7, 0.002);
+}
+END_TEST
+
+START_TEST(as_many_as_are_counted_and_more_are_learned)
+{
+    for (int i = 0; i < 70000; i++) {
+        learn(0.5, 1000);
+    }
+    ck_assert_double_eq_tol(learned(1000), 0.5, 0.01);
+}
+END_TEST
+
+START_TEST(the_clock_may_run_over)
+{
+    uint32_t end = (1u << 24) - 5;
+
+    for (int i = 0; i < 500; i++) {
+        learn(0.4, end);
+    }
+    ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), end + 20), 20);
+    ck_assert_double_eq_tol(learned(end + 20), 0.4, 0.005);
+}
+END_TEST
+
+/* Some noise of the size that is reckoned with: the sum of four even ones. */
+static double noise(uint32_t *seed)
+{
+    double sum = 0;
+
+    for (int i = 0; i < 4; i++) {
+        *seed = *seed * 1664525 + 1013904223;
+        sum += (double)(*seed >> 8) / (1 << 24) - 0.5;
+    }
+    return sum * 0.25 * sqrt(3);
+}
+
+/* {seconds between measurements, what changes} */
+static const struct {
+    uint32_t every;
+    double step;
+} changes[] = {{1, 0.5}, {1, 1}, {1, -1}, {1, 2}, {2, 1}};
+
+START_TEST(a_change_is_followed_within_30_seconds_through_noise)
+{
+    uint32_t seed = 7, t = 1000;
+    double step = changes[_i].step;
+
+    for (; t < 2800; t += changes[_i].every) {
+        learn(noise(&seed), t);
+    }
+    ck_assert_double_eq_tol(learned(t), 0, 0.2);
+    for (; t < 2830; t += changes[_i].every) {
+        learn(step + noise(&seed), t);
+    }
+    ck_assert_msg(fabs(learned(t) - step) < 0.25, "every %u s: %.2f of %.2f", changes[_i].every,
+                  learned(t), step);
+}
+END_TEST
+
+START_TEST(noise_is_averaged_where_nothing_changes)
+{
+    uint32_t seed = 3;
+
+    for (uint32_t t = 0; t < 3600; t++) {
+        for (int i = 0; i < 10; i++) {
+            learn(noise(&seed), 1000 + t);
+        }
+        ck_assert_msg(t < 10 || fabs(learned(1000 + t)) < 0.3, "%.2f after %u s",
+                      learned(1000 + t), t);
+    }
+}
+END_TEST
+
 START_TEST(an_outlier_moves_little)
 {
     update(100, 1000, 2500, 1000);
@@ -244,16 +351,6 @@ START_TEST(what_is_no_setup_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_reset_forgets)
-{
-    update(100, 3000, 2000, 1000);
-    el_cost_reset(&costs);
-    ck_assert_uint_eq(expect(1000).nsec, known.nsec);
-    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 1, 0), known, 1000).nsec, known.nsec);
-    ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
-}
-END_TEST
-
 START_TEST(the_largest_values_fit)
 {
     const el_cost_t most = {UINT32_MAX, UINT32_MAX};
@@ -314,12 +411,17 @@ Suite *cost_suite(void)
     tcase_add_test(tc, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds);
     tcase_add_test(tc, other_content_is_noticed_within_30_seconds);
     tcase_add_test(tc, levels_of_a_coding_keep_their_order_by_size);
+    tcase_add_test(tc, many_at_a_time_are_averaged);
+    tcase_add_test(tc, a_setup_may_be_faster_than_the_table_says);
+    tcase_add_test(tc, as_many_as_are_counted_and_more_are_learned);
+    tcase_add_test(tc, the_clock_may_run_over);
+    tcase_add_loop_test(tc, a_change_is_followed_within_30_seconds_through_noise, 0, ROWS(changes));
+    tcase_add_test(tc, noise_is_averaged_where_nothing_changes);
     tcase_add_test(tc, an_outlier_moves_little);
     tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
     tcase_add_test(tc, old_measurements_do_not_count);
     tcase_add_loop_test(tc, a_time_is_shared_out_over_a_body, 0, ROWS(allowances));
     tcase_add_test(tc, what_is_no_setup_changes_nothing);
-    tcase_add_test(tc, a_reset_forgets);
     tcase_add_test(tc, the_largest_values_fit);
     tcase_add_loop_test(tc, a_difference_costs_what_its_dictionary_leaves, 0, ROWS(differences));
     tcase_add_test(tc, of_a_difference_the_time_alone_is_learned);

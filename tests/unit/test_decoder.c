@@ -1,4 +1,4 @@
-#include "elastic/decoder.h"
+#include "elastic/engine.h"
 #include "engines/engines.h"
 #include "engines/pool.h"
 

@@ -5,10 +5,8 @@
 #include "suites.h"
 
 #include "engines/engines.h"
+#include "engines/library.h"
 #include "engines/pool.h"
-#ifdef ELASTIC_WITH_ZSTD
-#include "engines/zstd.h"
-#endif
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,6 @@
 /* Every engine at every level: what goes in comes out of the library's own decoder. */
 #include "engines/engines.h"
-#include "engines/plan.h"
-#include "engines/zlib.h"
-#include "engines/brotli.h"
-#include "engines/isal.h"
-#include "engines/libdeflate.h"
-#include "engines/zstd.h"
+#include "engines/library.h"
 #include "engines/pool.h"
 
 #include "bodies.h"

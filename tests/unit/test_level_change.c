@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "engines/engines.h"
-#include "engines/zlib.h"
+#include "engines/library.h"
 #include "engines/pool.h"
 
 #include "bodies.h"

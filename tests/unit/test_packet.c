@@ -1,6 +1,9 @@
 #include "elastic/packet.h"
 
+#include "random.h"
 #include "suites.h"
+
+#include <string.h>
 
 static const struct {
     const char *guards;
@@ -44,10 +47,220 @@ START_TEST(a_connection_gives_its_segment_and_the_least_body)
 }
 END_TEST
 
+static uint8_t input[EL_PADDING_RANDOM(EL_PADDING_MAX)];
+static char text[EL_PADDING_MAX + 1];
+
+static const size_t limits[] = {0, 1, 2, 3, 4, 5, 31, 32, 33, 100, EL_PADDING_MAX};
+
+START_TEST(the_bounds_are_reached_and_kept)
+{
+    size_t most = limits[_i];
+    uint64_t seed = 1;
+
+    memset(input, 0, sizeof(input));
+    ck_assert_uint_eq(el_padding_make(input, most, text), 0);
+    ck_assert_str_eq(text, "");
+    memset(input, 0xff, sizeof(input));
+    ck_assert_uint_eq(el_padding_make(input, most, text), most);
+    ck_assert_uint_eq(strlen(text), most);
+    for (int i = 0; i < 1000; i++) {
+        random_bytes(&seed, input, EL_PADDING_RANDOM(most));
+        ck_assert_uint_le(el_padding_make(input, most, text), most);
+    }
+}
+END_TEST
+
+/* Nothing beyond the bytes that it asks for is read: a tool that watches memory would see it. */
+START_TEST(its_random_bytes_are_enough)
+{
+    size_t most = limits[_i];
+    size_t len = EL_PADDING_RANDOM(most);
+    uint8_t *exact = malloc(len);
+    char *room = malloc(most + 1);
+
+    memset(exact, 0xff, len);
+    ck_assert_uint_eq(el_padding_make(exact, most, room), most);
+    free(exact);
+    free(room);
+}
+END_TEST
+
+/* Each of 8 bits in HPACK's code, and a character of a token. */
+START_TEST(each_character_is_one_byte_in_every_version_of_http)
+{
+    static const char characters[] = "XZ&*";
+    size_t seen[4] = {0};
+    uint64_t seed = 2;
+
+    for (int i = 0; i < 1000; i++) {
+        size_t len;
+
+        random_bytes(&seed, input, EL_PADDING_RANDOM(100));
+        len = el_padding_make(input, 100, text);
+        ck_assert_uint_eq(strspn(text, characters), len);
+        for (size_t k = 0; k < len; k++) {
+            seen[strchr(characters, text[k]) - characters]++;
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        ck_assert_msg(seen[i] > 11000 && seen[i] < 14000, "'%c': %zu of 50000", characters[i],
+                      seen[i]);
+    }
+}
+END_TEST
+
+/* The sum of two dice: of 289 pairs of 0 … 16, one is 0 and one 32, and 17 are 16. */
+START_TEST(the_shortest_and_the_longest_are_rare)
+{
+    enum { MOST = 32, ROUNDS = 289 * 200 };
+    size_t seen[MOST + 1] = {0};
+    uint64_t seed = 3;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        random_bytes(&seed, input, EL_PADDING_RANDOM(MOST));
+        seen[el_padding_make(input, MOST, text)]++;
+    }
+    for (size_t len = 0; len <= MOST; len++) {
+        size_t expected = 200 * (len <= MOST / 2 ? len + 1 : MOST - len + 1);
+
+        ck_assert_msg(seen[len] > expected / 2 && seen[len] < 2 * expected,
+                      "%zu bytes: %zu times, not %zu", len, seen[len], expected);
+    }
+}
+END_TEST
+
+START_TEST(a_field_takes_its_name_and_at_most_so_many_bytes)
+{
+    ck_assert_uint_eq(el_padding_room(0), 0);
+    ck_assert_uint_eq(el_padding_room(32), strlen("Elastic-Padding: \r\n") + 32);
+}
+END_TEST
+
+/*
+ * How many responses an attacker needs who sees nothing but lengths. docs/manual/breach.md has the
+ * arithmetic; these attacks are played against the padding as it is made.
+ *
+ * A guess that is right makes the encoding a byte shorter. The attacker asks for the page with a
+ * right and a wrong guess, so often each, and takes the guess that seems shorter.
+ */
+
+/* Each attack is repeated, to see how often it succeeds. */
+#define ROUNDS 200
+
+/* Of the encoding with the wrong guess. */
+#define LENGTH 5000
+
+static uint64_t seed;
+
+static size_t observed(size_t length, size_t most)
+{
+    uint8_t random[EL_PADDING_RANDOM(EL_PADDING_MAX)];
+    char padding[EL_PADDING_MAX + 1];
+
+    random_bytes(&seed, random, EL_PADDING_RANDOM(most));
+    return length + el_padding_make(random, most, padding);
+}
+
+typedef double (*estimate_t)(size_t length, size_t most, unsigned samples);
+
+static double mean(size_t length, size_t most, unsigned samples)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < samples; i++) {
+        sum += (double)observed(length, most);
+    }
+    return sum / samples;
+}
+
+static double shortest(size_t length, size_t most, unsigned samples)
+{
+    size_t least = length + most;
+
+    for (unsigned i = 0; i < samples; i++) {
+        size_t seen = observed(length, most);
+
+        least = seen < least ? seen : least;
+    }
+    return (double)least;
+}
+
+/* The share of attacks that find the right guess; of a tie, half. */
+static double successes(estimate_t estimate, size_t most, unsigned samples)
+{
+    double found = 0;
+
+    seed = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        double wrong = estimate(LENGTH, most, samples);
+        double right = estimate(LENGTH - 1, most, samples);
+
+        found += right < wrong ? 1 : right > wrong ? 0 : .5;
+    }
+    return found / ROUNDS;
+}
+
+/* Responses for each guess at 3σ: 18 times the variance of the padding, which is that of two dice. */
+static unsigned samples_at_3_sigma(size_t most)
+{
+    double faces = (double)most / 2 + 1;
+
+    return (unsigned)(18 * 2 * (faces * faces - 1) / 12);
+}
+
+static const struct {
+    size_t most;
+    unsigned samples; /* as the manual has it */
+} rows[] = {{32, 864}, {100, 7800}};
+
+START_TEST(without_padding_one_response_shows_it)
+{
+    ck_assert_double_eq(successes(mean, 0, 1), 1);
+}
+END_TEST
+
+START_TEST(with_padding_the_mean_of_so_many_shows_it)
+{
+    size_t most = rows[_i].most;
+    unsigned samples = samples_at_3_sigma(most);
+
+    ck_assert_uint_eq(samples, rows[_i].samples);
+    ck_assert_double_gt(successes(mean, most, samples), .98);
+    ck_assert_double_lt(successes(mean, most, samples / 30), .8);
+    ck_assert_double_lt(successes(mean, most, 1), .6);
+}
+END_TEST
+
+/* What one draw in place of two would give away: after 6 times as many as there are lengths. */
+START_TEST(the_shortest_of_so_many_does_not_show_it)
+{
+    size_t most = rows[_i].most;
+
+    ck_assert_double_lt(successes(shortest, most, 6 * ((unsigned)most + 1)), .9);
+    ck_assert_double_lt(successes(shortest, most, rows[_i].samples / 3), .9);
+}
+END_TEST
+
 Suite *packet_suite(void)
 {
-    TCase *tc = tcase_create("packet");
+    Suite *suite = suite_create("packet");
+    TCase *segments = tcase_create("segments");
+    TCase *paddings = tcase_create("paddings");
+    TCase *attacks = tcase_create("attacks");
 
-    tcase_add_loop_test(tc, a_connection_gives_its_segment_and_the_least_body, 0, ROWS(packets));
-    return suite_of("packet", tc);
+    tcase_add_loop_test(segments, a_connection_gives_its_segment_and_the_least_body, 0, ROWS(packets));
+    suite_add_tcase(suite, segments);
+
+    tcase_add_loop_test(paddings, the_bounds_are_reached_and_kept, 0, ROWS(limits));
+    tcase_add_loop_test(paddings, its_random_bytes_are_enough, 0, ROWS(limits));
+    tcase_add_test(paddings, each_character_is_one_byte_in_every_version_of_http);
+    tcase_add_test(paddings, the_shortest_and_the_longest_are_rare);
+    tcase_add_test(paddings, a_field_takes_its_name_and_at_most_so_many_bytes);
+    suite_add_tcase(suite, paddings);
+
+    tcase_add_test(attacks, without_padding_one_response_shows_it);
+    tcase_add_loop_test(attacks, with_padding_the_mean_of_so_many_shows_it, 0, ROWS(rows));
+    tcase_add_loop_test(attacks, the_shortest_of_so_many_does_not_show_it, 0, ROWS(rows));
+    suite_add_tcase(suite, attacks);
+    return suite;
 }

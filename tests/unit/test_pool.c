@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "engines/engines.h"
-#include "engines/zlib.h"
-#include "engines/brotli.h"
+#include "engines/library.h"
 #include "engines/pool.h"
 
 #include "bodies.h"

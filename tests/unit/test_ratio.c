@@ -127,14 +127,6 @@ START_TEST(a_full_place_replaces_the_key_with_the_least_weight)
 }
 END_TEST
 
-START_TEST(a_reset_forgets)
-{
-    update(64, 7, 10000, 1000);
-    el_ratio_reset(&ratios);
-    ck_assert_uint_eq(mean(7), 0);
-}
-END_TEST
-
 Suite *ratio_suite(void)
 {
     TCase *tc = tcase_create("ratio");
@@ -149,6 +141,5 @@ Suite *ratio_suite(void)
     tcase_add_test(tc, another_callers_clock_may_be_ahead);
     tcase_add_test(tc, small_bodies_and_those_without_a_key_do_not_count);
     tcase_add_test(tc, a_full_place_replaces_the_key_with_the_least_weight);
-    tcase_add_test(tc, a_reset_forgets);
     return suite_of("ratio", tc);
 }

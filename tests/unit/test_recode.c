@@ -1,8 +1,5 @@
 /* Encoded bodies that are encoded anew. */
-#include "engines/recode.h"
-
 #include "engines/engines.h"
-#include "engines/plan.h"
 #include "engines/pool.h"
 
 #include "bodies.h"

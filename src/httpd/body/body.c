@@ -1,6 +1,6 @@
 #include "httpd/body/body.h"
 
-#include "elastic/encoding.h"
+#include "elastic/coding.h"
 #include "engines/pool.h"
 
 #include "apr_portable.h"

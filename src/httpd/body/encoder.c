@@ -5,7 +5,6 @@
 
 #include "engines/budget.h"
 #include "engines/engines.h"
-#include "engines/plan.h"
 #include "engines/pool.h"
 #include "host/clock.h"
 

@@ -6,12 +6,9 @@
 #include "httpd/shared/tick.h"
 
 #include "engines/engines.h"
-#include "engines/plan.h"
 #include "engines/pool.h"
-#include "engines/recode.h"
 #include "host/clock.h"
-#include "host/code.h"
-#include "host/idle_thread.h"
+#include "host/process.h"
 
 #include "apr_strings.h"
 #include "http_log.h"

@@ -3,7 +3,7 @@
  * CPU time is spare (ElasticIdle).
  *
  * One thread of one process decodes and encodes. It has the CPU only while nobody else wants it
- * (host/idle_thread.h), and so takes no lock that a request may wait for: the timer's thread of that
+ * (host/process.h), and so takes no lock that a request may wait for: the timer's thread of that
  * process reads the store for it, and writes what it has made. Nobody waits for that thread: a
  * process that ends while it is in a call leaves it behind.
  */

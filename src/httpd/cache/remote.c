@@ -5,7 +5,7 @@
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
-#include "elastic/pause.h"
+#include "elastic/lockfree.h"
 #include "engines/pool.h"
 #include "host/clock.h"
 

@@ -10,7 +10,7 @@
 #include "httpd/shared/stats.h"
 
 #include "engines/pool.h"
-#include "host/lock.h"
+#include "host/process.h"
 
 #include "ap_provider.h"
 #include "ap_socache.h"

@@ -5,11 +5,11 @@
 #include "httpd/config/dictionary_directives.h"
 #include "httpd/config/settings.h"
 
+#include "elastic/counters.h"
 #include "elastic/etag.h"
-#include "elastic/goal.h"
 #include "elastic/mediatype.h"
-#include "elastic/padding.h"
-#include "elastic/vhosts.h"
+#include "elastic/packet.h"
+#include "elastic/price.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

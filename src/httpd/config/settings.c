@@ -6,10 +6,10 @@
 
 #include "httpd/base/records.h"
 
+#include "elastic/counters.h"
 #include "elastic/engine.h"
 #include "elastic/etag.h"
 #include "elastic/mediatype.h"
-#include "elastic/vhosts.h"
 #include "engines/engines.h"
 
 #include "apr_strings.h"

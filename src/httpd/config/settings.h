@@ -13,10 +13,10 @@
 
 #include "elastic/coding.h"
 #include "elastic/control.h"
-#include "elastic/goal.h"
 #include "elastic/ladder.h"
+#include "elastic/load.h"
 #include "elastic/mediatype.h"
-#include "elastic/reading.h"
+#include "elastic/price.h"
 
 #include <stdatomic.h>
 

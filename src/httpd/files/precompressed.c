@@ -10,7 +10,7 @@
 #include "httpd/shared/stats.h"
 
 #include "elastic/etag.h"
-#include "host/path.h"
+#include "host/files.h"
 
 #include "apr_strings.h"
 #include "http_core.h"

@@ -3,7 +3,7 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/config/settings.h"
 
-#include "elastic/padding.h"
+#include "elastic/packet.h"
 
 #include "util_filter.h"
 

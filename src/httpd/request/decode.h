@@ -7,7 +7,7 @@
 
 #include "httpd/config/stock.h"
 
-#include "elastic/decoder.h"
+#include "elastic/engine.h"
 
 #include "apr_buckets.h"
 

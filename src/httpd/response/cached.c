@@ -4,7 +4,7 @@
 #include "httpd/shared/costs.h"
 
 #include "engines/engines.h"
-#include "host/file_stat.h"
+#include "host/files.h"
 
 #include "apr_strings.h"
 

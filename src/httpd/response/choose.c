@@ -2,9 +2,8 @@
 
 #include "httpd/shared/costs.h"
 
-#include "elastic/explore.h"
+#include "elastic/ladder.h"
 #include "engines/engines.h"
-#include "engines/plan.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -3,7 +3,6 @@
 #include "httpd/response/fields.h"
 
 #include "elastic/packet.h"
-#include "elastic/padding.h"
 #include "host/tcp_info.h"
 
 #include "apr_portable.h"

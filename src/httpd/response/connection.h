@@ -4,7 +4,7 @@
 
 #include "httpd/config/policy.h"
 
-#include "elastic/goal.h"
+#include "elastic/price.h"
 
 /*
  * The rate of the client's wire in bits a second, by `goal`: its own figure, or with `auto` the

@@ -4,7 +4,7 @@
 #include "httpd/response/choose.h"
 #include "httpd/shared/stats.h"
 
-#include "engines/plan.h"
+#include "engines/engines.h"
 
 #include "http_protocol.h"
 

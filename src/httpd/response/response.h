@@ -20,7 +20,7 @@
 
 #include "elastic/accept.h"
 #include "elastic/decide.h"
-#include "elastic/file_id.h"
+#include "elastic/entry.h"
 
 /* The dictionary that the request names (difference.c). */
 typedef struct {

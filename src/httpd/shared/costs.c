@@ -1,10 +1,9 @@
 #include "httpd/shared/costs.h"
 
-#include "elastic/explore.h"
+#include "elastic/ladder.h"
 #include "elastic/ratio.h"
-#include "engines/costs.h"
 #include "engines/engines.h"
-#include "engines/plan.h"
+#include "engines/library.h"
 #include "host/clock.h"
 
 #include <stdatomic.h>

@@ -7,18 +7,15 @@
 
 #include "httpd/base/glue.h"
 
-#include "elastic/cache_state.h"
+#include "elastic/block.h"
 #include "elastic/control.h"
 #include "elastic/cost.h"
 #include "elastic/counters.h"
-#include "elastic/held.h"
 #include "elastic/history.h"
-#include "elastic/hot.h"
 #include "elastic/ladder.h"
+#include "elastic/lockfree.h"
+#include "elastic/popular.h"
 #include "elastic/ratio.h"
-#include "elastic/state.h"
-#include "elastic/tally.h"
-#include "elastic/vhosts.h"
 
 /* What the configuration says of the controller. */
 typedef struct {

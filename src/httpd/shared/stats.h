@@ -11,7 +11,6 @@
 #include "elastic/counters.h"
 #include "elastic/decide.h"
 #include "elastic/history.h"
-#include "elastic/savings.h"
 
 /*
  * One response in so many has its CPU time taken: that is a system call of half a microsecond,

@@ -7,8 +7,8 @@
 
 #include "engines/pool.h"
 #include "host/clock.h"
+#include "host/files.h"
 #include "host/machine.h"
-#include "host/position_file.h"
 
 #include "apr_strings.h"
 #include "http_log.h"

@@ -1,0 +1,193 @@
+#include "elastic/lockfree.h"
+
+#include "bytes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* A checksum of 0 is that of zeroed memory, and of no structure. */
+static uint64_t finished(uint64_t sum)
+{
+    return sum ? sum : 1;
+}
+
+/* How many of the bytes that are left the next word has. */
+static size_t part(size_t left)
+{
+    return left < sizeof(uint64_t) ? left : sizeof(uint64_t);
+}
+
+/*
+ * The words need no order among them: the checksum finds every mixture. The last store releases and
+ * the first load acquires so that a reader that comes after a writer reads all of it.
+ */
+void el_snapshot_write(_Atomic uint64_t *words, _Atomic uint64_t *checksum, const void *data,
+                       size_t nbytes)
+{
+    uint64_t sum = EL_HASH_START;
+
+    for (size_t at = 0; at < nbytes; at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+
+        memcpy(&word, (const char *)data + at, part(nbytes - at));
+        atomic_store_explicit(words++, word, memory_order_relaxed);
+        sum = el_hash_mix(sum, word);
+    }
+    atomic_store_explicit(checksum, finished(sum), memory_order_release);
+}
+
+bool el_snapshot_read(const _Atomic uint64_t *words, const _Atomic uint64_t *checksum, void *data,
+                      size_t nbytes)
+{
+    uint64_t expected = atomic_load_explicit(checksum, memory_order_acquire);
+    uint64_t sum = EL_HASH_START;
+
+    for (size_t at = 0; at < nbytes; at += sizeof(uint64_t)) {
+        uint64_t word = atomic_load_explicit(words++, memory_order_relaxed);
+
+        memcpy((char *)data + at, &word, part(nbytes - at));
+        sum = el_hash_mix(sum, word);
+    }
+    if (finished(sum) != expected) {
+        memset(data, 0, nbytes);
+        return false;
+    }
+    return true;
+}
+
+void el_snapshot_clear(_Atomic uint64_t *checksum)
+{
+    atomic_store(checksum, 0);
+}
+
+#define BEING_CLEARED UINT32_MAX
+
+/* Only one of those who find the holder with `pid` clears it. */
+static void clear_holder(el_held_t *held, el_holder_t *holder, uint32_t pid)
+{
+    if (atomic_compare_exchange_strong(&holder->pid, &pid, BEING_CLEARED)) {
+        atomic_fetch_sub(&held->nbytes, atomic_exchange(&holder->nbytes, 0));
+        atomic_store(&holder->pid, 0);
+    }
+}
+
+el_holder_t *el_held_enter(el_held_t *held, uint32_t pid)
+{
+    for (size_t i = 0; i < EL_HELD_PROCESSES; i++) {
+        clear_holder(held, &held->holder[i], pid);
+    }
+    for (size_t i = 0; i < EL_HELD_PROCESSES; i++) {
+        uint32_t nobody = 0;
+
+        if (atomic_compare_exchange_strong(&held->holder[i].pid, &nobody, pid)) {
+            return &held->holder[i];
+        }
+    }
+    return NULL;
+}
+
+bool el_held_take(el_held_t *held, el_holder_t *holder, uint64_t nbytes, uint64_t most)
+{
+    int64_t now = atomic_load(&held->nbytes);
+
+    do {
+        uint64_t others = now > 0 ? (uint64_t)now : 0;
+
+        if (others > most || nbytes > most - others) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&held->nbytes, &now, now + (int64_t)nbytes));
+    if (holder) {
+        atomic_fetch_add(&holder->nbytes, (int64_t)nbytes);
+    }
+    return true;
+}
+
+void el_held_add(el_held_t *held, el_holder_t *holder, int64_t nbytes)
+{
+    atomic_fetch_add(&held->nbytes, nbytes);
+    if (holder) {
+        atomic_fetch_add(&holder->nbytes, nbytes);
+    }
+}
+
+void el_held_forget(el_held_t *held, bool (*is_alive)(uint32_t pid))
+{
+    for (size_t i = 0; i < EL_HELD_PROCESSES; i++) {
+        uint32_t pid = atomic_load(&held->holder[i].pid);
+
+        if (pid != 0 && pid != BEING_CLEARED && !is_alive(pid)) {
+            clear_holder(held, &held->holder[i], pid);
+        }
+    }
+}
+
+uint64_t el_held_nbytes(const el_held_t *held)
+{
+    int64_t now = atomic_load(&held->nbytes);
+
+    return now > 0 ? (uint64_t)now : 0;
+}
+
+/* The word: how many pauses there were in a row, and in the bits above, when the last one ends. */
+#define COUNT_BITS 8
+#define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
+
+/* So many make the longest pause; there is nothing to count beyond it. */
+#define COUNT_MOST 16
+
+static uint64_t length_of(uint64_t count)
+{
+    uint64_t length = EL_PAUSE_FIRST << (count - 1);
+
+    return length < EL_PAUSE_MOST ? length : EL_PAUSE_MOST;
+}
+
+static uint64_t next_count(uint64_t word)
+{
+    uint64_t count = word & COUNT_MASK;
+
+    return count < COUNT_MOST ? count + 1 : COUNT_MOST;
+}
+
+static uint64_t word_of(uint64_t count, uint64_t end)
+{
+    return end << COUNT_BITS | count;
+}
+
+el_pause_state_t el_pause_at(el_pause_t *pause, uint64_t now, el_pause_ticket_t *ticket)
+{
+    uint64_t word = atomic_load_explicit(&pause->word, memory_order_relaxed);
+    uint64_t count, trial;
+
+    *ticket = word;
+    if (word == 0) {
+        return EL_PAUSE_NONE;
+    }
+    if (now < word >> COUNT_BITS) {
+        return EL_PAUSE_ON;
+    }
+    count = next_count(word);
+    trial = word_of(count, now + length_of(count));
+    if (!atomic_compare_exchange_strong(&pause->word, &word, trial)) {
+        return EL_PAUSE_ON;
+    }
+    *ticket = trial;
+    return EL_PAUSE_TRIAL;
+}
+
+uint64_t el_pause_failed(el_pause_t *pause, el_pause_ticket_t ticket, uint64_t now)
+{
+    /* A trial has counted already, in case that nothing is ever heard of it. */
+    uint64_t count = ticket ? ticket & COUNT_MASK : 1;
+    uint64_t length = length_of(count);
+
+    return atomic_compare_exchange_strong(&pause->word, &ticket, word_of(count, now + length))
+               ? length
+               : 0;
+}
+
+void el_pause_worked(el_pause_t *pause, el_pause_ticket_t ticket)
+{
+    atomic_compare_exchange_strong(&pause->word, &ticket, 0);
+}

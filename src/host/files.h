@@ -1,0 +1,58 @@
+/* Files: what the kernel says of them, and the position file on disk. Any thread. */
+#ifndef ELASTIC_HOST_FILES_H
+#define ELASTIC_HOST_FILES_H
+
+#include "elastic/entry.h"
+#include "elastic/position.h"
+
+#include <stdbool.h>
+
+/*
+ * Whether `path` lies below `folder`, all symbolic links of both resolved. False where either is not
+ * there, or memory is short.
+ */
+bool el_path_within(const char *path, const char *folder);
+
+/* Reads the numbers of an open file. False where it is no regular file. */
+bool el_file_stat(int descriptor, el_file_id_t *id);
+
+/* The position file is read by whoever follows it, and written by elasticd. */
+
+/*
+ * Reads the file at `path`, or from the descriptor `kept` where that is not -1, at `now_usec`. A
+ * file that cannot be opened or read is SHORT, and errno says why; otherwise errno is 0. What is
+ * not a regular file is FOREIGN. A position whose writer is gone without a word, as its lock shows,
+ * is STOPPED at once.
+ */
+el_position_verdict_t el_position_file_read(const char *path, int kept, uint64_t now_usec,
+                                            el_position_t *position);
+
+/* A file that this process writes, and nobody else: it is locked. */
+typedef struct {
+    const char *path;
+    int fd;
+} el_position_file_t;
+
+/* How opening the file ended. */
+typedef enum {
+    EL_POSITION_FILE_OPEN,
+    EL_POSITION_FILE_TAKEN,  /* another process writes it */
+    EL_POSITION_FILE_REFUSED, /* it is there, and is no position file */
+    EL_POSITION_FILE_ERROR   /* errno says why */
+} el_position_file_result_t;
+
+/*
+ * Opens or makes the file at `path` (which must live as long), readable by all, and locks it. The
+ * lock goes with the process, however it ends, and to its children.
+ */
+el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
+
+/*
+ * Writes `position` in place, as that of a locked file. Where the name has come to mean another file,
+ * or none, that one is opened first. False where it could not be written, and errno says why.
+ */
+bool el_position_file_write(el_position_file_t *file, const el_position_t *position);
+
+void el_position_file_close(el_position_file_t *file);
+
+#endif

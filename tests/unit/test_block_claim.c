@@ -1,0 +1,336 @@
+/* pthread_barrier_t, which C11 alone does not show. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE
+#endif
+
+/* Who samples: claims on the shared block, of threads, processes and generations. */
+#include "block.h"
+
+#include "elastic/position.h"
+#include "suites.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+START_TEST(a_claim_is_won_when_due_and_once)
+{
+    uint64_t claim = 0, late = 0;
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t due = el_state_due(state);
+
+    ck_assert_uint_le(due, START + INTERVAL);
+    ck_assert(!el_state_claim(state, generation, due - 1, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, generation, due, INTERVAL, &claim));
+    ck_assert_uint_eq(claim, due + INTERVAL);
+    ck_assert_uint_eq(atomic_load(&state->next_sample), claim);
+    ck_assert(!el_state_claim(state, generation, due, INTERVAL, &late));
+    ck_assert(!el_state_claim(state, generation, due + INTERVAL - 1, INTERVAL, &late));
+    ck_assert(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &late));
+}
+END_TEST
+
+START_TEST(only_the_newest_generation_claims)
+{
+    uint64_t claim;
+    uint64_t old = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t new = el_state_adopt(state, &block_config, START, INTERVAL);
+
+    ck_assert_uint_ne(old, new);
+    ck_assert(!el_state_claim(state, old, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(!el_state_claim(state, new + 1, START + INTERVAL, INTERVAL, &claim));
+    ck_assert(el_state_claim(state, new, START + INTERVAL, INTERVAL, &claim));
+}
+END_TEST
+
+#define THREADS 8
+#define ROUNDS 2000
+
+static uint64_t race_generation;
+static _Atomic unsigned wins[ROUNDS];
+
+static void *race(void *unused)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        uint64_t claim;
+        uint64_t now = START + (round + 1) * INTERVAL;
+
+        if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
+            atomic_fetch_add(&wins[round], 1);
+        }
+        el_counters_add(&block->counters, round, EL_COUNT_COMPRESSED, 1);
+    }
+    return unused;
+}
+
+START_TEST(of_many_threads_at_most_one_wins_a_tick)
+{
+    pthread_t threads[THREADS];
+
+    race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        ck_assert_uint_le(atomic_load(&wins[round]), 1);
+    }
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), THREADS * ROUNDS);
+}
+END_TEST
+
+static void *race_once(void *arg)
+{
+    uint64_t claim;
+    uint64_t now = atomic_load(&state->next_sample);
+
+    pthread_barrier_wait(arg);
+    if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
+        atomic_fetch_add(&wins[0], 1);
+    }
+    return NULL;
+}
+
+START_TEST(of_threads_at_the_same_time_exactly_one_wins)
+{
+    pthread_barrier_t barrier;
+
+    atomic_store(&wins[0], 0);
+    race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    for (unsigned round = 1; round <= 100; round++) {
+        pthread_t threads[THREADS];
+
+        ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+        for (int i = 0; i < THREADS; i++) {
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, race_once, &barrier), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        pthread_barrier_destroy(&barrier);
+        ck_assert_uint_eq(atomic_load(&wins[0]), round);
+    }
+}
+END_TEST
+
+START_TEST(a_winner_that_dies_loses_its_tick_only)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t due = atomic_load(&state->next_sample);
+    uint64_t claim;
+    int status;
+    pid_t child;
+
+    block_tick(generation, due, &block_config, 60);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        _exit(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim) ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    ck_assert(!el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim));
+    ck_assert(block_tick(generation, due + 2 * INTERVAL, &block_config, 90));
+    block_assert_control(4, TOP, false);
+}
+END_TEST
+
+START_TEST(a_claim_that_ran_out_moves_nothing)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t slow, quick;
+    el_sample_t kept;
+
+    block_tick(generation, START + INTERVAL, &block_config, 0);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &slow));
+    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &quick));
+    ck_assert(block_commit(quick, &block_config, NULL, block_sample(60)));
+    kept = *block_last();
+    ck_assert(!block_commit(slow, &block_config, NULL, block_sample(100)));
+    block_assert_control(5, TOP, false);
+    ck_assert_mem_eq(block_last(), &kept, sizeof(kept));
+    ck_assert_uint_eq(atomic_load(&state->samples), 1);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
+}
+END_TEST
+
+START_TEST(a_reload_ends_the_claims_before_it)
+{
+    el_control_config_t narrow = block_config;
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t claim;
+
+    narrow.top = 3;
+    block_tick(generation, START + INTERVAL, &block_config, 0);
+    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    el_state_adopt(state, &narrow, START + 2 * INTERVAL, INTERVAL);
+    block_assert_control(3, 3, false);
+    ck_assert(!block_commit(claim, &block_config, NULL, block_sample(0)));
+    block_assert_control(3, 3, false);
+}
+END_TEST
+
+static const struct {
+    const char *guards;
+    uint64_t due, now, interval;
+} adoptions[] = {
+    {"a sample far off comes nearer", START + 60000000, START, INTERVAL},
+    {"one that is due soon stays so", START + 1000, START, INTERVAL},
+    {"one that is exactly an interval off", START + INTERVAL, START, INTERVAL},
+    {"one that is overdue stays so", START - 1000, START, INTERVAL},
+    {"one at the beginning of time", 0, START, INTERVAL},
+};
+
+START_TEST(a_reload_samples_within_an_interval)
+{
+    uint64_t due = adoptions[_i].due;
+    uint64_t latest = adoptions[_i].now + adoptions[_i].interval;
+    uint64_t next;
+
+    atomic_store(&state->next_sample, due);
+    el_state_adopt(state, &block_config, adoptions[_i].now, adoptions[_i].interval);
+    next = atomic_load(&state->next_sample);
+    /* One less where it could stay, so that claims made before have run out. */
+    ck_assert_msg(next == (due == 0 || due > latest ? latest : due - 1), "%s",
+                  adoptions[_i].guards);
+}
+END_TEST
+
+/* A sample that began before must not take the position for the one that it has read. */
+START_TEST(each_setting_of_the_position_makes_another_word)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t word = atomic_load(&state->position), last = word;
+
+    block_tick(generation, START + INTERVAL, &block_config, 60);
+    block_tick(generation, START + 2 * INTERVAL, &block_config, 60);
+    ck_assert_uint_ne(atomic_load(&state->position), last);
+    last = atomic_load(&state->position);
+    el_state_adopt(state, &block_config, START, INTERVAL);
+    ck_assert_uint_ne(atomic_load(&state->position), last);
+    last = atomic_load(&state->position);
+    el_block_reset(block, el_state_control(state), START);
+    ck_assert_uint_ne(atomic_load(&state->position), last);
+    ck_assert_uint_ne(atomic_load(&state->position), word);
+    block_assert_control(5, TOP, false);
+}
+END_TEST
+
+START_TEST(a_sample_written_in_half_is_none)
+{
+    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+
+    block_tick(generation, START + INTERVAL, &block_config, 0);
+    atomic_fetch_add(&state->last[2], 1);
+    ck_assert(!block_tick(generation, START + 2 * INTERVAL, &block_config, 100));
+    block_assert_control(5, TOP, false);
+    ck_assert(block_tick(generation, START + 3 * INTERVAL, &block_config, 100));
+    block_assert_control(4, TOP, false);
+}
+END_TEST
+
+/* A reading in which everything is `ticks`, so that one of two writers' is found. */
+static void fill(el_reading_t *reading, uint64_t ticks)
+{
+    memset(reading, 0, sizeof(*reading));
+    reading->has_stat = true;
+    reading->at_usec = ticks;
+    reading->stat.count = EL_LOAD_CPUS;
+    memset(&reading->stat.present, 0xff, sizeof(reading->stat.present));
+    for (unsigned cpu = 0; cpu < EL_LOAD_CPUS; cpu++) {
+        reading->stat.cpu[cpu] = (el_cpu_ticks_t){.busy = ticks, .idle = ticks};
+    }
+}
+
+#define SAMPLES 400
+
+static _Atomic uint64_t race_clock, race_newest;
+
+/*
+ * Claims and commits, on a clock that runs on while others hold claims: so holders are overtaken at
+ * any point of what they do. Some follow instead, and some adopt new bounds.
+ */
+static void *race_samples(void *unused)
+{
+    static const el_position_t elsewhere = {.control = {3, 6, false, 0}, .load_ppm = 500000};
+    static _Thread_local el_reading_t reading;
+    uint64_t claim;
+
+    for (unsigned n = 0; n < SAMPLES; n++) {
+        uint64_t now = atomic_fetch_add(&race_clock, INTERVAL) + INTERVAL;
+
+        if (n % 50 == 49) {
+            atomic_store(&race_newest, el_state_adopt(state, &block_config, now, INTERVAL));
+        }
+        if (!el_state_claim(state, atomic_load(&race_newest), now, INTERVAL, &claim)) {
+            continue;
+        }
+        if (n % 20 == 19) {
+            el_state_follow(state, claim, &block_config, &elsewhere);
+            continue;
+        }
+        fill(&reading, now);
+        if (block_commit(claim, &block_config, NULL, &reading)) {
+            ck_assert_uint_eq(atomic_load(&state->load_ppm), 500000);
+        }
+    }
+    return unused;
+}
+
+START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
+{
+    static el_reading_t whole;
+    pthread_t threads[THREADS];
+    el_control_state_t control;
+
+    atomic_store(&race_clock, START);
+    atomic_store(&race_newest, el_state_adopt(state, &block_config, START, INTERVAL));
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race_samples, NULL), 0);
+    }
+    for (unsigned n = 0; n < SAMPLES; n++) {
+        el_reading_t last = block_last()->reading;
+
+        if (last.has_stat) {
+            fill(&whole, last.at_usec);
+            ck_assert_mem_eq(&last, &whole, sizeof(last));
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    control = el_state_control(state);
+    ck_assert_uint_le(control.position, TOP);
+    ck_assert_uint_eq(control.top, TOP);
+}
+END_TEST
+
+Suite *block_claim_suite(void)
+{
+    Suite *suite = suite_create("claims");
+    TCase *tc = tcase_create("claims");
+    TCase *threads = tcase_create("threads");
+
+    tcase_add_checked_fixture(tc, block_setup, block_teardown);
+    tcase_add_test(tc, a_claim_is_won_when_due_and_once);
+    tcase_add_test(tc, only_the_newest_generation_claims);
+    tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
+    tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
+    tcase_add_test(tc, a_reload_ends_the_claims_before_it);
+    tcase_add_test(tc, each_setting_of_the_position_makes_another_word);
+    tcase_add_test(tc, a_sample_written_in_half_is_none);
+    tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
+    suite_add_tcase(suite, tc);
+
+    tcase_set_tags(threads, "threads");
+    tcase_add_checked_fixture(threads, block_setup, block_teardown);
+    tcase_add_test(threads, of_many_threads_at_most_one_wins_a_tick);
+    tcase_add_test(threads, of_threads_at_the_same_time_exactly_one_wins);
+    tcase_add_test(threads, holders_that_are_overtaken_leave_nothing_in_half);
+    suite_add_tcase(suite, threads);
+    return suite;
+}

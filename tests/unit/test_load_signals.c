@@ -1,0 +1,181 @@
+#include "elastic/load.h"
+
+#include "suites.h"
+
+#include <string.h>
+
+static const struct {
+    const char *guards;
+    el_load_kind_t kind;
+    el_machine_facts_t facts;
+    bool cgroup;
+    double cpus;
+    const char *text;
+} choices[] = {
+    {"no groups", EL_LOAD_AUTO, {2, 0, 0, 0}, false, 2,
+     "stat (no control group)"},
+    {"a group without a limit", EL_LOAD_AUTO, {2, 2, 0, 0}, false, 2,
+     "stat (the control group has no limit)"},
+    {"a limit below the CPUs", EL_LOAD_AUTO, {2, 2, 0.5, 0}, true, 0.5,
+     "cgroup (v2, limit of 0.50 CPUs)"},
+    {"version 1", EL_LOAD_AUTO, {4, 1, 1.5, 0}, true, 1.5,
+     "cgroup (v1, limit of 1.50 CPUs)"},
+    {"a limit as large as the CPUs", EL_LOAD_AUTO, {2, 2, 2, 0}, false, 2,
+     "stat (the control group's limit is no less than the CPUs)"},
+    {"a limit, and the CPUs are not known", EL_LOAD_AUTO, {0, 2, 2, 0}, true, 2,
+     "cgroup (v2, limit of 2.00 CPUs)"},
+    {"stat, with a limit", EL_LOAD_STAT, {2, 2, 0.5, 0}, false, 2,
+     "stat (as configured)"},
+    {"cgroup, with a limit", EL_LOAD_CGROUP, {2, 2, 0.5, 0}, true, 0.5,
+     "cgroup (v2, limit of 0.50 CPUs)"},
+    {"cgroup, without one", EL_LOAD_CGROUP, {2, 1, 0, 0}, true, 2,
+     "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
+    {"cgroup, where there is none", EL_LOAD_CGROUP, {2, 0, 0, 0}, false, 2,
+     "stat (no control group has its CPU time)"},
+};
+
+START_TEST(a_machine_has_a_plan)
+{
+    el_load_signals_t signals = el_load_signals(choices[_i].kind, &choices[_i].facts);
+    char text[128], cut[8];
+
+    ck_assert_msg(signals.cgroup == choices[_i].cgroup, "%s", choices[_i].guards);
+    ck_assert_msg(signals.cpus == choices[_i].cpus, "%s: %f CPUs", choices[_i].guards, signals.cpus);
+    el_load_signals_text(choices[_i].kind, &choices[_i].facts, text, sizeof(text));
+    ck_assert_str_eq(text, choices[_i].text);
+    el_load_signals_text(choices[_i].kind, &choices[_i].facts, cut, sizeof(cut));
+    ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
+}
+END_TEST
+
+START_TEST(kinds_have_words)
+{
+    ck_assert_str_eq(el_load_kind_word(EL_LOAD_AUTO), "auto");
+    ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
+}
+END_TEST
+
+/* Every test runs in a process of its own: they start as zeros. */
+static el_reading_t before, after;
+
+/* An interval of half a second, of which the group used `usage` µs, and the CPU was half busy. */
+static void interval(uint64_t usage)
+{
+    before.has_stat = before.has_usage = true;
+    before.at_usec = 1000000;
+    before.usage_usec = 7000000;
+    before.stat.count = 1;
+    before.stat.present.bits[0] = 1;
+    after = before;
+    after.at_usec += 500000;
+    after.usage_usec += usage;
+    after.stat.cpu[0] = (el_cpu_ticks_t){25, 25, 0};
+}
+
+static const el_load_signals_t by_stat = {false, 1, 0};
+static const el_load_signals_t by_cgroup = {true, 0.4, 0};
+
+static const struct {
+    const char *guards;
+    const el_load_signals_t *signals;
+    uint64_t usage;
+    double busy;
+} loads[] = {
+    {"stat", &by_stat, 100000, 0.5},
+    {"the limit is all there is", &by_cgroup, 200000, 1},
+    {"half of the limit", &by_cgroup, 100000, 0.5},
+    {"nothing of it", &by_cgroup, 0, 0},
+    {"a burst beyond it", &by_cgroup, 300000, 1},
+};
+
+START_TEST(two_readings_give_a_load)
+{
+    double busy = -1;
+
+    interval(loads[_i].usage);
+    ck_assert(el_reading_busy(loads[_i].signals, NULL, &before, &after, &busy));
+    ck_assert_msg(busy > loads[_i].busy - 1e-9 && busy < loads[_i].busy + 1e-9, "%s: %f",
+                  loads[_i].guards, busy);
+}
+END_TEST
+
+/* 45 ticks were counted, of 50 that passed. */
+START_TEST(the_clock_counts_where_the_ticks_are_the_kernels)
+{
+    el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
+    el_load_signals_t signals = el_load_signals(EL_LOAD_STAT, &facts);
+    double busy = -1;
+
+    interval(0);
+    after.stat.cpu[0] = (el_cpu_ticks_t){5, 35, 5};
+    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
+    ck_assert_double_eq_tol(busy, 0.2, 1e-9);
+    signals.tick_usec = 0;
+    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
+    ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
+    signals.tick_usec = 10000;
+    before.at_usec = 0;
+    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
+    ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_not_made_up)
+{
+    el_cpuset_t others = {{2}};
+    double busy = -1;
+
+    interval(100000);
+    ck_assert(!el_reading_busy(&by_stat, &others, &before, &after, &busy));
+    after.has_stat = false;
+    ck_assert(!el_reading_busy(&by_stat, NULL, &before, &after, &busy));
+    ck_assert(el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    before.has_usage = false;
+    busy = -1;
+    ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    interval(100000);
+    after.at_usec = before.at_usec;
+    ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    interval(100000);
+    before.at_usec = 0;
+    ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    ck_assert_double_eq(busy, -1);
+}
+END_TEST
+
+START_TEST(usage_that_runs_backward_is_none)
+{
+    double busy = -1;
+
+    interval(100000);
+    after.usage_usec = 5;
+    ck_assert(el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    ck_assert_double_eq(busy, 0);
+}
+END_TEST
+
+START_TEST(an_interval_has_a_capacity)
+{
+    interval(0);
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &before, &after), 500000);
+    ck_assert_double_eq(el_reading_capacity(&by_cgroup, &before, &after), 200000);
+    before.at_usec = 0;
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &before, &after), 0);
+    before.at_usec = after.at_usec + 1;
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &before, &after), 0);
+}
+END_TEST
+
+Suite *load_signals_suite(void)
+{
+    TCase *tc = tcase_create("load_signals");
+
+    tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(choices));
+    tcase_add_test(tc, kinds_have_words);
+    tcase_add_loop_test(tc, two_readings_give_a_load, 0, ROWS(loads));
+    tcase_add_test(tc, the_clock_counts_where_the_ticks_are_the_kernels);
+    tcase_add_test(tc, what_is_missing_is_not_made_up);
+    tcase_add_test(tc, usage_that_runs_backward_is_none);
+    tcase_add_test(tc, an_interval_has_a_capacity);
+    return suite_of("load_signals", tc);
+}
