@@ -108,8 +108,8 @@ void el_hold_drop(el_response_t *response)
     }
 }
 
-apr_status_t el_hold_break_off(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb,
-                               apr_status_t rv, const char *what)
+static apr_status_t break_off(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb,
+                              apr_status_t rv, const char *what)
 {
     el_hold_drop(response);
     return el_stream_break_off(f, &response->stream, bb, rv, what);
@@ -127,7 +127,7 @@ static apr_status_t save(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
         return APR_SUCCESS;
     }
-    return el_hold_break_off(f, response, bb, rv, "the body cannot be kept");
+    return break_off(f, response, bb, rv, "the body cannot be kept");
 }
 
 /* What ended a look at a body. */
@@ -210,7 +210,7 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
     }
     look = look_through(bb, wait, seen, rv);
     if (look == LOOK_FAILED) {
-        *rv = el_hold_break_off(f, response, bb, *rv, "the body cannot be read");
+        *rv = break_off(f, response, bb, *rv, "the body cannot be read");
         return false;
     }
     /* That a piece took too long shows when it has come: nothing wakes a filter before. */

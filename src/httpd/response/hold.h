@@ -26,8 +26,4 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response);
 /* Drops what is held. */
 void el_hold_drop(el_response_t *response);
 
-/* The same, and el_stream_break_off(). */
-apr_status_t el_hold_break_off(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb,
-                               apr_status_t rv, const char *what);
-
 #endif

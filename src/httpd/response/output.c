@@ -270,7 +270,7 @@ static apr_status_t encode_whole(ap_filter_t *f, el_response_t *response, apr_bu
     el_encode_plan(f->r, response);
     reason = el_encode_whole(response, bb, &rv);
     if (rv != APR_SUCCESS) {
-        return el_hold_break_off(f, response, bb, rv, "the body cannot be read to its end");
+        return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be read to its end");
     }
     return reason == EL_REASON_NONE ? el_send_whole(f, response, bb)
                                     : fall_back(f, response, bb, reason);
@@ -325,7 +325,7 @@ static apr_status_t answer(ap_filter_t *f, el_response_t *response, apr_bucket_b
         el_encode_release(response);
         return el_send_identity(f, response, bb, decision);
     case ANSWER_BROKEN:
-        return el_hold_break_off(f, response, bb, rv, "the body cannot be read to its end");
+        return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be read to its end");
     case ANSWER_CACHED:
         el_encode_take_cached(f->r, response);
         return el_send_whole(f, response, bb);
@@ -347,7 +347,7 @@ static apr_status_t walk(ap_filter_t *f, el_response_t *response, apr_bucket_bri
         return rv;
     }
     if (!el_hold_read_length(response, bb)) {
-        return el_hold_break_off(f, response, bb, APR_EOF, "the body is shorter than was announced");
+        return el_stream_break_off(f, &response->stream, bb, APR_EOF, "the body is shorter than was announced");
     }
     decision = decide(f->r, response, bb);
     if (decision.coding == EL_IDENTITY) {
