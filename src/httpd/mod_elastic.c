@@ -7,7 +7,6 @@
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
-#include "httpd/config/stock_directives.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/files/precompressed.h"
 #include "httpd/filters/dictionary.h"

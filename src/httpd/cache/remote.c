@@ -1,6 +1,5 @@
 #include "httpd/cache/remote.h"
 
-#include "httpd/base/warnings.h"
 #include "httpd/cache/workers.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"

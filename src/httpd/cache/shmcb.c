@@ -4,7 +4,6 @@
 
 #include "httpd/cache/shmcb.h"
 
-#include "httpd/base/warnings.h"
 #include "httpd/cache/spares.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"

@@ -1,6 +1,5 @@
 #include "httpd/cache/store.h"
 
-#include "httpd/base/warnings.h"
 #include "httpd/cache/crypto.h"
 #include "httpd/cache/remote.h"
 #include "httpd/cache/shmcb.h"

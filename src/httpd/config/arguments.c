@@ -1,6 +1,5 @@
 #include "httpd/config/arguments.h"
 
-#include "httpd/base/warnings.h"
 #include "httpd/config/values.h"
 
 #include "ap_mpm.h"

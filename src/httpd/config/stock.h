@@ -72,4 +72,8 @@ el_limits_t el_limits_of(const request_rec *r);
 /* Lowers `size` to LimitRequestBody, for a decoded body that is written to the disk. */
 void el_limits_spool(el_limits_t *limits, const request_rec *r);
 
+/* The tables of Deflate… and Brotli… directives, for the records that replace those modules. */
+extern const command_rec el_deflate_commands[];
+extern const command_rec el_brotli_commands[];
+
 #endif

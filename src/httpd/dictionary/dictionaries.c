@@ -1,6 +1,5 @@
 #include "httpd/dictionary/dictionaries.h"
 
-#include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/folder.h"
 #include "httpd/shared/shared.h"

@@ -5,6 +5,7 @@
 
 #include "host/clock.h"
 
+#include "apr_hash.h"
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "apr_time.h"
@@ -17,44 +18,17 @@ EL_USE_LOG;
 
 static const char other[] = "other";
 
-/* 2^64 times the golden ratio - 1: it spreads addresses. */
-#define SPREAD UINT64_C(11400714819323198485)
-
-typedef struct {
-    const server_rec *server; /* NULL: nobody is here */
-    unsigned place;
-} seat_t;
-
 /*
- * Written in post_config, read-only afterwards. Each response asks for its server's place: half of the
- * seats or more are empty, so that most are found at once. (The settings have no room for it: virtual
- * hosts without directives of this module share those of the main server.)
+ * Places of servers (unsigned), by the pointers to them. Written in post_config, read-only afterwards. The
+ * settings have no room for it: virtual hosts without directives of this module share those of the main
+ * server.
  */
-static struct {
-    seat_t *seat;
-    unsigned bits; /* of the number of seats */
-} seats;
+static apr_hash_t *places;
 static const char *name_of_place[EL_VHOSTS + 1];
 
-/* That of `server`, or the empty one where it is not there. */
-static seat_t *seat_of(const server_rec *server)
+static unsigned place_of(const server_rec *server)
 {
-    size_t mask = ((size_t)1 << seats.bits) - 1;
-    size_t i = (size_t)((uint64_t)(uintptr_t)server * SPREAD >> (64 - seats.bits));
-
-    while (seats.seat[i].server && seats.seat[i].server != server) {
-        i = (i + 1) & mask;
-    }
-    return &seats.seat[i];
-}
-
-static void make_seats(int servers, apr_pool_t *pool)
-{
-    seats.bits = 1;
-    while (1 << seats.bits < 2 * servers) {
-        seats.bits++;
-    }
-    seats.seat = apr_pcalloc(pool, sizeof(*seats.seat) << seats.bits);
+    return *(const unsigned *)apr_hash_get(places, &server, sizeof(server));
 }
 
 static const char *name_of(const server_rec *server, apr_pool_t *pool)
@@ -112,29 +86,22 @@ static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
 {
     names_t names = {.most = el_server_vhosts(el_server_of(main_server))};
-    unsigned places[EL_VHOSTS] = {0};
     const apr_array_header_t *servers = in_order(main_server, pconf);
+    size_t *number = apr_palloc(pconf, (size_t)servers->nelts * sizeof(*number));
+    unsigned place[EL_VHOSTS + 1] = {[EL_VHOSTS] = EL_VHOST_OTHER};
 
+    places = apr_hash_make(pconf);
     memset(name_of_place, 0, sizeof(name_of_place));
-    make_seats(servers->nelts, pconf);
     for (int i = 0; i < servers->nelts; i++) {
-        const server_rec *server = APR_ARRAY_IDX(servers, i, server_rec *);
-        size_t number = number_of(&names, name_of(server, pconf));
-
-        *seat_of(server) = (seat_t){server, (unsigned)number};
-        if (number == EL_VHOSTS) {
-            name_of_place[EL_VHOST_OTHER] = other;
-        }
+        number[i] = number_of(&names, name_of(APR_ARRAY_IDX(servers, i, server_rec *), pconf));
     }
-    el_vhosts_assign(el_shared.vhosts, names.hash, names.count, places);
-    for (size_t i = 0; i < (size_t)1 << seats.bits; i++) {
-        seat_t *seat = &seats.seat[i];
-        bool is_named = seat->server && seat->place < names.count;
+    el_vhosts_assign(el_shared.vhosts, names.hash, names.count, place);
+    for (int i = 0; i < servers->nelts; i++) {
+        bool is_named = number[i] < names.count;
 
-        seat->place = is_named ? places[seat->place] : EL_VHOST_OTHER;
-    }
-    for (size_t i = 0; i < names.count; i++) {
-        name_of_place[places[i]] = names.name[i];
+        name_of_place[place[number[i]]] = is_named ? names.name[number[i]] : other;
+        apr_hash_set(places, &APR_ARRAY_IDX(servers, i, server_rec *), sizeof(server_rec *),
+                     apr_pmemdup(pconf, &place[number[i]], sizeof(*place)));
     }
 }
 
@@ -147,7 +114,7 @@ static void count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
 /* A response of `server` went out compressed, `in` bytes as `out`. */
 static void count_compressed(const server_rec *server, uint64_t in, uint64_t out)
 {
-    unsigned place = seat_of(server)->place;
+    unsigned place = place_of(server);
 
     count_vhost(place, EL_VHOST_COMPRESSED, 1);
     count_vhost(place, EL_VHOST_BYTES_IN, in);
@@ -157,7 +124,7 @@ static void count_compressed(const server_rec *server, uint64_t in, uint64_t out
 /* A response of `server` is one more of `count`. */
 static void count_of_server(const server_rec *server, el_vhost_count_t count)
 {
-    count_vhost(seat_of(server)->place, count, 1);
+    count_vhost(place_of(server), count, 1);
 }
 
 const char *el_vhosts_name(unsigned place)

@@ -1,6 +1,5 @@
 #include "httpd/shared/tick.h"
 
-#include "httpd/base/warnings.h"
 #include "httpd/config/settings.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"

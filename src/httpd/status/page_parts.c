@@ -1,6 +1,6 @@
 #include "httpd/status/page_parts.h"
 
-#include "httpd/base/warnings.h"
+#include "httpd/base/glue.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
