@@ -5,7 +5,6 @@
 #include "httpd/status/figures.h"
 #include "httpd/status/page.h"
 
-#include "elastic/exposition.h"
 
 #include "ap_expr.h"
 #include "apr_hash.h"
@@ -108,11 +107,21 @@ static void write_family(request_rec *r, const el_family_t *family)
     ap_rprintf(r, "# TYPE %s%s %s\n", family->name, suffix, kinds[family->kind]);
 }
 
+/*
+ * As it stands between a label's quotes. Metrics are UTF-8; the names of virtual hosts are ASCII, or
+ * nobody can ask for them.
+ */
 static const char *escaped(apr_pool_t *pool, const char *value)
 {
-    char *text = apr_palloc(pool, EL_EXPOSITION_ROOM(strlen(value)));
+    char *text = apr_palloc(pool, 2 * strlen(value) + 1), *to = text;
 
-    el_exposition_escape(value, text);
+    for (; *value; value++) {
+        if (*value == '\\' || *value == '"' || *value == '\n') {
+            *to++ = '\\';
+        }
+        *to++ = *value == '\n' ? 'n' : (unsigned char)*value < 0x80 ? *value : '?';
+    }
+    *to = '\0';
     return text;
 }
 
