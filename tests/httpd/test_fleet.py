@@ -361,7 +361,7 @@ def later(answer):
 
 def test_one_that_is_slow_garbled_and_full_in_mid_run(keep, second, between, redis):
     def garble(answer):
-        # A line, for the clients wait without end where an answer has none: see remote-store.md.
+        # A line: without its end the clients wait for ever (docs/internals/cache.md).
         return b"HELLO\r\n"
 
     def change(function):

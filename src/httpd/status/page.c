@@ -82,9 +82,7 @@ static const char script[] =
     "open();\n"
     "setInterval(() => refresh().catch(() => {}), 10000);\n";
 
-bool el_page_answer_part(request_rec *r, const char *name)
-{
-    static uint64_t total(el_counter_t counter)
+static uint64_t total(el_counter_t counter)
 {
     return el_counters_total(el_shared.counters, counter);
 }
@@ -349,7 +347,9 @@ static void write_vhosts(request_rec *r)
     ap_rputs("</tbody>\n</table>\n</section>\n", r);
 }
 
-static const struct {
+bool el_page_answer_part(request_rec *r, const char *name)
+{
+    static const struct {
         const char *name;
         const char *type;
         const char *text;
