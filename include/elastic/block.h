@@ -117,7 +117,7 @@ bool el_state_note_sampling(el_state_t *state, bool failed);
 
 /* What all children share of the store of encodings, beside the store itself. Any process, any thread. */
 typedef struct el_cache_state {
-    el_door_t door;
+    el_doorkeeper_t doorkeeper;
     el_sketch_t sketch;
     el_pause_t calls;            /* of a store that other machines reach */
     el_pause_t puts;             /* of storing there */
@@ -146,14 +146,14 @@ typedef struct {
     el_counters_t counters;
     el_costs_t costs;         /* corrections of the built-in table */
     el_ratios_t shares;       /* of differences, by their dictionaries */
-    el_held_t held;           /* memory of bodies in flight */
-    el_hot_t hot;             /* kept encodings that are asked for often */
+    el_in_flight_t held;           /* memory of bodies in flight */
+    el_popular_t popular;             /* kept encodings that are asked for often */
     _Atomic uint64_t improve_at; /* µs: the next of them may be improved from then on */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
     el_history_t history;     /* the last hour */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
-    el_held_t busy;           /* encoders in use: bodies, where the name says bytes */
+    el_in_flight_t busy;           /* encoders in use: bodies, where the name says bytes */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

@@ -46,7 +46,7 @@ typedef struct {
 const el_coding_info_t *el_coding_info(el_coding_t coding);
 
 /* Whether `coding` needs a dictionary that the client has. */
-bool el_coding_is_difference(el_coding_t coding);
+bool el_coding_needs_dictionary(el_coding_t coding);
 
 /*
  * The coding named by the `len` bytes at `name`, by token or alias, in any case of letters.

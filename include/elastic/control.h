@@ -92,7 +92,7 @@ el_control_state_t el_control_unpack(uint64_t word);
  * no dice and nothing shared between processes. Neighbouring requests do not alternate in step, so
  * that a site whose requests alternate between large and small bodies is mixed as well.
  */
-uint16_t el_control_turn(uint32_t count);
+uint16_t el_control_share(uint32_t count);
 
 /* Whether a request takes the setup above `state.position` and not the one at it, by its turn. */
 static inline bool el_control_upper(el_control_state_t state, uint16_t turn)

@@ -22,7 +22,7 @@
 #define EL_COUNTER_STRIPES 32
 
 /* X(identifier, note, text for people): why a precompressed sibling was not sent. */
-#define EL_SIBLING_FAULTS(X)                                                                       \
+#define EL_PRECOMPRESSED_FAULTS(X)                                                                       \
     X(OUTDATED, "outdated", "older than its file")                                                 \
     X(IRREGULAR, "irregular", "not a regular file")                                                \
     X(DENIED, "denied", "not to be had by asking for it")                                          \
@@ -31,14 +31,14 @@
     X(UNREADABLE, "unreadable", "unreadable, or was replaced meanwhile")
 
 typedef enum {
-#define X(id, note, text) EL_SIBLING_##id,
-    EL_SIBLING_FAULTS(X)
+#define X(id, note, text) EL_PRECOMPRESSED_##id,
+    EL_PRECOMPRESSED_FAULTS(X)
 #undef X
-    EL_SIBLING_FAULTS_COUNT
-} el_sibling_fault_t;
+    EL_PRECOMPRESSED_FAULTS_COUNT
+} el_precompressed_fault_t;
 
 /* For people; the sibling is its subject. */
-const char *el_sibling_fault_text(el_sibling_fault_t fault);
+const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
 
 /*
  * X(identifier): the counters, beside one for each fault of a sibling, each fate of a dictionary and
@@ -74,9 +74,9 @@ typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
-    EL_COUNT_SIBLING, /* siblings that were not sent; add the el_sibling_fault_t */
+    EL_COUNT_PRECOMPRESSED_FAULT, /* siblings that were not sent; add the el_precompressed_fault_t */
     /* requests that named a dictionary, by what became of it; add the el_dictionary_reason_t */
-    EL_COUNT_DICTIONARY = EL_COUNT_SIBLING + EL_SIBLING_FAULTS_COUNT,
+    EL_COUNT_DICTIONARY = EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_FAULTS_COUNT,
     /* responses that were not compressed, by reason; add the el_reason_t */
     EL_COUNT_SKIPPED = EL_COUNT_DICTIONARY + EL_DICTIONARY_REASON_COUNT,
     EL_COUNT_TOTAL = EL_COUNT_SKIPPED + EL_REASON_COUNT

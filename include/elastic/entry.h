@@ -31,7 +31,7 @@ typedef struct {
     uint8_t hash[EL_NAME_HASH];
     uint8_t kind;        /* an el_name_kind_t */
     uint8_t coding;      /* an el_coding_t; EL_IDENTITY: of whatever was hashed, in no coding */
-    uint8_t pinned;      /* the level, where only that level may be used; otherwise EL_NAME_MOVES */
+    uint8_t pinned;      /* the level, where only that level may be used; otherwise EL_NAME_ADAPTIVE */
     uint8_t window_bits; /* of el_setup_t; 0: the engine's choice */
     uint8_t mem_level;
     uint8_t block_bits;
@@ -40,7 +40,7 @@ typedef struct {
 _Static_assert(sizeof(el_name_t) == 32, "a name has no gaps");
 
 /* In place of a level: entries at any level have this name. */
-#define EL_NAME_MOVES 255
+#define EL_NAME_ADAPTIVE 255
 
 /* Bytes before the encoding. */
 #define EL_ENTRY_HEAD 64

@@ -24,25 +24,25 @@
  */
 
 /*
- * Bits of one filter, a power of two: 256 KB. With three bits for each of EL_DOOR_MOST, one in 140
+ * Bits of one filter, a power of two: 256 KB. With three bits for each of EL_DOORKEEPER_MOST, one in 140
  * that was never seen is taken for seen.
  */
-#define EL_DOOR_BITS (1u << 21)
-#define EL_DOOR_MOST 150000u
+#define EL_DOORKEEPER_BITS (1u << 21)
+#define EL_DOORKEEPER_MOST 150000u
 
 typedef struct el_door {
     _Atomic uint64_t noted; /* by the newer filters, from the beginning */
-    _Atomic uint64_t word[2][EL_DOOR_BITS / 64];
-} el_door_t;
+    _Atomic uint64_t word[2][EL_DOORKEEPER_BITS / 64];
+} el_doorkeeper_t;
 
 /*
  * Notes the 16 bytes at `hash`, which are as good as random, and returns whether they had been seen
- * among the last `most` others, or up to twice as many: 1 … EL_DOOR_MOST, the same in all calls.
+ * among the last `most` others, or up to twice as many: 1 … EL_DOORKEEPER_MOST, the same in all calls.
  */
-bool el_door_note(el_door_t *door, const uint8_t *hash, uint32_t most);
+bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32_t most);
 
 /* Back to nothing seen. */
-void el_door_reset(el_door_t *door);
+void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper);
 
 /*
  * The sketch. Hashing is a small part of encoding, but a page that is never the same twice must not pay
@@ -85,23 +85,23 @@ void el_sketch_reset(el_sketch_t *sketch);
 
 /*
  * What is asked for often: a table of kept encodings. What was asked for counts half after each
- * EL_HOT_HALF seconds. Where a set of the table is full, whatever is new takes one off the count of the
+ * EL_POPULAR_HALF seconds. Where a set of the table is full, whatever is new takes one off the count of the
  * least of it, and its place when nothing is left of that: so names that are asked for once displace
  * no others.
  */
 
 /* Seconds after which what was counted counts half. */
-#define EL_HOT_HALF 60
+#define EL_POPULAR_HALF 60
 
 /*
  * So many times something is to have been asked for before it is taken: what is asked for less is
  * likely not to be asked for again, and its place among the kept encodings may be gone first.
  */
-#define EL_HOT_LEAST 4
+#define EL_POPULAR_LEAST 4
 
 /* The table: 512 items of 64 bytes, 32 KB. Sets and ways are powers of two. */
-#define EL_HOT_SETS 64
-#define EL_HOT_WAYS 8
+#define EL_POPULAR_SETS 64
+#define EL_POPULAR_WAYS 8
 
 /* An encoding, and what it may become. */
 typedef struct {
@@ -110,29 +110,29 @@ typedef struct {
     uint8_t coding;  /* what it may become: an el_coding_t */
     uint8_t level;   /* as users count levels */
     uint8_t zero[2];
-} el_hot_item_t;
-_Static_assert(sizeof(el_hot_item_t) == 40, "an item has no holes");
+} el_popular_item_t;
+_Static_assert(sizeof(el_popular_item_t) == 40, "an item has no holes");
 
 typedef struct {
     _Atomic uint64_t key;   /* of the name; 0: free */
     _Atomic uint64_t asked; /* how often, when that was, and whether it was taken since */
     _Atomic uint64_t checksum;
-    _Atomic uint64_t words[EL_SNAPSHOT_WORDS(el_hot_item_t)]; /* see lockfree.h */
-} el_hot_slot_t;
+    _Atomic uint64_t words[EL_SNAPSHOT_WORDS(el_popular_item_t)]; /* see lockfree.h */
+} el_popular_slot_t;
 
 /* Zeroed, an empty table. */
 typedef struct el_hot {
-    el_hot_slot_t slot[EL_HOT_SETS * EL_HOT_WAYS];
-} el_hot_t;
+    el_popular_slot_t slot[EL_POPULAR_SETS * EL_POPULAR_WAYS];
+} el_popular_t;
 
 /* `item` was asked for at `now`, in seconds of any clock that all callers share. */
-void el_hot_note(el_hot_t *hot, const el_hot_item_t *item, uint32_t now);
+void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now);
 
 /*
- * Takes what was asked for most of late, and at least EL_HOT_LEAST times. False where there is
+ * Takes what was asked for most of late, and at least EL_POPULAR_LEAST times. False where there is
  * nothing. It is not taken again while it goes on being asked for, since improving it has had no
  * effect then; once it has been forgotten, it counts anew.
  */
-bool el_hot_take(el_hot_t *hot, uint32_t now, el_hot_item_t *item);
+bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item);
 
 #endif

@@ -187,7 +187,7 @@ void el_accept_parse(const char *line, size_t len, el_accept_t *accept)
     for (unsigned i = 0; i < EL_ALL_CODINGS; i++) {
         if (found.named[i]) {
             accept->q[i] = found.q[i];
-        } else if (found.star_named && !el_coding_is_difference((el_coding_t)i)) {
+        } else if (found.star_named && !el_coding_needs_dictionary((el_coding_t)i)) {
             accept->q[i] = found.star;
         } else {
             accept->q[i] = i == EL_IDENTITY ? EL_Q_UNLISTED_IDENTITY : 0;

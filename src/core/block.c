@@ -215,7 +215,7 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now)
 
 static void reset_cache(el_cache_state_t *state)
 {
-    el_door_reset(&state->door);
+    el_doorkeeper_reset(&state->doorkeeper);
     el_sketch_reset(&state->sketch);
     atomic_store(&state->calls.word, 0);
     atomic_store(&state->puts.word, 0);
@@ -257,7 +257,7 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     CLEAR(block->counters.stripe);
     CLEAR(block->costs);
     CLEAR(block->shares);
-    CLEAR(block->hot);
+    CLEAR(block->popular);
     atomic_store(&block->improve_at, 0);
     reset_cache(&block->cache);
     CLEAR(block->history);

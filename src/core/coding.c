@@ -56,7 +56,7 @@ const el_coding_info_t *el_coding_info(el_coding_t coding)
     return &table[coding];
 }
 
-bool el_coding_is_difference(el_coding_t coding)
+bool el_coding_needs_dictionary(el_coding_t coding)
 {
     return coding == EL_DCB || coding == EL_DCZ;
 }
@@ -76,7 +76,7 @@ el_coding_t el_coding_find(const char *name, size_t len)
 {
     el_coding_t coding = el_coding_find_any(name, len);
 
-    return el_coding_is_difference(coding) ? EL_IDENTITY : coding;
+    return el_coding_needs_dictionary(coding) ? EL_IDENTITY : coding;
 }
 
 /* The end of the list without white space and commas. */

@@ -60,7 +60,7 @@ el_control_state_t el_control_unpack(uint64_t word)
     };
 }
 
-uint16_t el_control_turn(uint32_t count)
+uint16_t el_control_share(uint32_t count)
 {
     return (uint16_t)(el_spread(count) >> 16);
 }

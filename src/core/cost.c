@@ -221,7 +221,7 @@ void el_cost_update(el_costs_t *costs, el_cost_key_t key, el_cost_t known, el_co
     time = time_of(key);
     size = size_of(key);
     learn(costs->word, &time, factor(measured.nsec, known.nsec), now);
-    if (!el_coding_is_difference(key.coding)) {
+    if (!el_coding_needs_dictionary(key.coding)) {
         learn(costs->word, &size, factor(measured.size, known.size), now);
     }
 }
@@ -243,7 +243,7 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t k
     size = size_of(key);
     return (el_cost_t){
         .nsec = corrected(known.nsec, sum_of(costs->word, &time, now)),
-        .size = el_coding_is_difference(key.coding)
+        .size = el_coding_needs_dictionary(key.coding)
                     ? known.size
                     : corrected(known.size, sum_of(costs->word, &size, now)),
     };

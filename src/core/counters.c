@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-const char *el_sibling_fault_text(el_sibling_fault_t fault)
+const char *el_precompressed_fault_text(el_precompressed_fault_t fault)
 {
     static const char *const texts[] = {
-#define X(id, note, text) [EL_SIBLING_##id] = text,
-        EL_SIBLING_FAULTS(X)
+#define X(id, note, text) [EL_PRECOMPRESSED_##id] = text,
+        EL_PRECOMPRESSED_FAULTS(X)
 #undef X
     };
 

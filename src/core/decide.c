@@ -74,10 +74,10 @@ static el_decision_t refuse(el_reason_t reason, bool vary)
 static el_coding_t choose_accepted(const el_demand_t *demand)
 {
     el_coding_t order[] = {
-        demand->difference,
+        demand->available,
         el_accept_choose(&demand->accept, demand->order, demand->order_count),
     };
-    bool is_there = demand->difference != EL_IDENTITY;
+    bool is_there = demand->available != EL_IDENTITY;
 
     return is_there ? el_accept_choose(&demand->accept, order, order[1] != EL_IDENTITY ? 2 : 1)
                     : order[1];

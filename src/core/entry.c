@@ -114,7 +114,7 @@ static bool is_head(const el_name_t *name, const uint8_t *head)
     return memcmp(head + AT_MAGIC, magic, sizeof(magic)) == 0 && head[AT_CODING] > EL_IDENTITY
            && head[AT_CODING] < EL_CODINGS && head[AT_CODING] == name->coding
            && head[AT_LEVEL] < EL_COST_LEVELS
-           && (name->pinned == EL_NAME_MOVES || name->pinned == head[AT_LEVEL])
+           && (name->pinned == EL_NAME_ADAPTIVE || name->pinned == head[AT_LEVEL])
            && all_zero(head + AT_ZERO, AT_GAINED - AT_ZERO) && is_engine(head + AT_ENGINE)
            && all_zero(head + AT_END, EL_ENTRY_HEAD - AT_END);
 }

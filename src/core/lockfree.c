@@ -63,7 +63,7 @@ void el_snapshot_clear(_Atomic uint64_t *checksum)
 #define BEING_CLEARED UINT32_MAX
 
 /* Only one of those who find the holder with `pid` clears it. */
-static void clear_holder(el_held_t *held, el_holder_t *holder, uint32_t pid)
+static void clear_holder(el_in_flight_t *held, el_holder_t *holder, uint32_t pid)
 {
     if (atomic_compare_exchange_strong(&holder->pid, &pid, BEING_CLEARED)) {
         atomic_fetch_sub(&held->nbytes, atomic_exchange(&holder->nbytes, 0));
@@ -71,12 +71,12 @@ static void clear_holder(el_held_t *held, el_holder_t *holder, uint32_t pid)
     }
 }
 
-el_holder_t *el_held_enter(el_held_t *held, uint32_t pid)
+el_holder_t *el_in_flight_enter(el_in_flight_t *held, uint32_t pid)
 {
-    for (size_t i = 0; i < EL_HELD_PROCESSES; i++) {
+    for (size_t i = 0; i < EL_IN_FLIGHT_PROCESSES; i++) {
         clear_holder(held, &held->holder[i], pid);
     }
-    for (size_t i = 0; i < EL_HELD_PROCESSES; i++) {
+    for (size_t i = 0; i < EL_IN_FLIGHT_PROCESSES; i++) {
         uint32_t nobody = 0;
 
         if (atomic_compare_exchange_strong(&held->holder[i].pid, &nobody, pid)) {
@@ -86,7 +86,7 @@ el_holder_t *el_held_enter(el_held_t *held, uint32_t pid)
     return NULL;
 }
 
-bool el_held_take(el_held_t *held, el_holder_t *holder, uint64_t nbytes, uint64_t most)
+bool el_in_flight_take(el_in_flight_t *held, el_holder_t *holder, uint64_t nbytes, uint64_t most)
 {
     int64_t now = atomic_load(&held->nbytes);
 
@@ -103,7 +103,7 @@ bool el_held_take(el_held_t *held, el_holder_t *holder, uint64_t nbytes, uint64_
     return true;
 }
 
-void el_held_add(el_held_t *held, el_holder_t *holder, int64_t nbytes)
+void el_in_flight_add(el_in_flight_t *held, el_holder_t *holder, int64_t nbytes)
 {
     atomic_fetch_add(&held->nbytes, nbytes);
     if (holder) {
@@ -111,9 +111,9 @@ void el_held_add(el_held_t *held, el_holder_t *holder, int64_t nbytes)
     }
 }
 
-void el_held_forget(el_held_t *held, bool (*is_alive)(uint32_t pid))
+void el_in_flight_forget(el_in_flight_t *held, bool (*is_alive)(uint32_t pid))
 {
-    for (size_t i = 0; i < EL_HELD_PROCESSES; i++) {
+    for (size_t i = 0; i < EL_IN_FLIGHT_PROCESSES; i++) {
         uint32_t pid = atomic_load(&held->holder[i].pid);
 
         if (pid != 0 && pid != BEING_CLEARED && !is_alive(pid)) {
@@ -122,7 +122,7 @@ void el_held_forget(el_held_t *held, bool (*is_alive)(uint32_t pid))
     }
 }
 
-uint64_t el_held_nbytes(const el_held_t *held)
+uint64_t el_in_flight_nbytes(const el_in_flight_t *held)
 {
     int64_t now = atomic_load(&held->nbytes);
 

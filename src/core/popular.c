@@ -8,72 +8,72 @@
 
 /* Bits of a hash that find one bit of a filter. */
 #define INDEX_BITS 21
-_Static_assert(EL_DOOR_BITS == 1u << INDEX_BITS, "an index reaches each bit");
+_Static_assert(EL_DOORKEEPER_BITS == 1u << INDEX_BITS, "an index reaches each bit");
 
 /* As many as 64 bits have indexes. */
 #define PROBES 3
 
-static bool has_bit(const el_door_t *door, unsigned filter, uint32_t bit)
+static bool has_bit(const el_doorkeeper_t *doorkeeper, unsigned filter, uint32_t bit)
 {
-    uint64_t word = atomic_load_explicit(&door->word[filter][bit / 64], memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(&doorkeeper->word[filter][bit / 64], memory_order_relaxed);
 
     return word >> bit % 64 & 1;
 }
 
-static bool has_all(const el_door_t *door, unsigned filter, uint64_t hash)
+static bool has_all(const el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
 {
     for (int i = 0; i < PROBES; i++, hash >>= INDEX_BITS) {
-        if (!has_bit(door, filter, hash % EL_DOOR_BITS)) {
+        if (!has_bit(doorkeeper, filter, hash % EL_DOORKEEPER_BITS)) {
             return false;
         }
     }
     return true;
 }
 
-static void set_all(el_door_t *door, unsigned filter, uint64_t hash)
+static void set_all(el_doorkeeper_t *doorkeeper, unsigned filter, uint64_t hash)
 {
     for (int i = 0; i < PROBES; i++, hash >>= INDEX_BITS) {
-        uint32_t bit = hash % EL_DOOR_BITS;
+        uint32_t bit = hash % EL_DOORKEEPER_BITS;
 
-        atomic_fetch_or_explicit(&door->word[filter][bit / 64], UINT64_C(1) << bit % 64,
+        atomic_fetch_or_explicit(&doorkeeper->word[filter][bit / 64], UINT64_C(1) << bit % 64,
                                  memory_order_relaxed);
     }
 }
 
-static void clear_filter(el_door_t *door, unsigned filter)
+static void clear_filter(el_doorkeeper_t *doorkeeper, unsigned filter)
 {
-    for (unsigned i = 0; i < EL_DOOR_BITS / 64; i++) {
-        atomic_store_explicit(&door->word[filter][i], 0, memory_order_relaxed);
+    for (unsigned i = 0; i < EL_DOORKEEPER_BITS / 64; i++) {
+        atomic_store_explicit(&doorkeeper->word[filter][i], 0, memory_order_relaxed);
     }
 }
 
-bool el_door_note(el_door_t *door, const uint8_t *hash, uint32_t most)
+bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32_t most)
 {
-    uint64_t noted = atomic_load_explicit(&door->noted, memory_order_relaxed);
+    uint64_t noted = atomic_load_explicit(&doorkeeper->noted, memory_order_relaxed);
     unsigned newer = noted / most % 2;
     uint64_t first;
 
     /* The other half of a name's hash finds entries. */
     memcpy(&first, hash + sizeof(first), sizeof(first));
-    if (has_all(door, newer, first)) {
+    if (has_all(doorkeeper, newer, first)) {
         return true;
     }
-    set_all(door, newer, first);
-    noted = atomic_fetch_add_explicit(&door->noted, 1, memory_order_relaxed) + 1;
+    set_all(doorkeeper, newer, first);
+    noted = atomic_fetch_add_explicit(&doorkeeper->noted, 1, memory_order_relaxed) + 1;
     if (noted % most == 0) {
-        clear_filter(door, noted / most % 2);
+        clear_filter(doorkeeper, noted / most % 2);
         return false;
     }
-    return has_all(door, !newer, first);
+    return has_all(doorkeeper, !newer, first);
 }
 
 /* Memory that was never written stays so: it takes no room. */
-void el_door_reset(el_door_t *door)
+void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 {
-    if (atomic_load(&door->noted) > 0) {
-        clear_filter(door, 0);
-        clear_filter(door, 1);
-        atomic_store(&door->noted, 0);
+    if (atomic_load(&doorkeeper->noted) > 0) {
+        clear_filter(doorkeeper, 0);
+        clear_filter(doorkeeper, 1);
+        atomic_store(&doorkeeper->noted, 0);
     }
 }
 
@@ -218,14 +218,14 @@ void el_sketch_reset(el_sketch_t *sketch)
 #define TAKEN (COUNT_MASK + 1)
 #define ERA_SHIFT 32
 
-/* How many times el_hot_take() looks again where another process was faster. */
+/* How many times el_popular_take() looks again where another process was faster. */
 #define TRIES 8
 
 /* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 /* Hashes of names differ at random. One encoding may be worth improving for several kinds of clients. */
-static uint64_t key_of(const el_hot_item_t *item)
+static uint64_t key_of(const el_popular_item_t *item)
 {
     const el_name_t *name = &item->name;
     uint64_t key, kind = (uint64_t)name->coding << 16 | name->pinned << 8 | item->coding;
@@ -237,7 +237,7 @@ static uint64_t key_of(const el_hot_item_t *item)
 
 static uint64_t era_of(uint32_t now)
 {
-    return now / EL_HOT_HALF;
+    return now / EL_POPULAR_HALF;
 }
 
 /* `asked` as it is in `era`; 0, without its mark, where nothing is left of it. */
@@ -259,7 +259,7 @@ static uint64_t asked_of(uint64_t asked)
 }
 
 /* Adds 1 or −1 to the count of a slot. */
-static void count(el_hot_slot_t *slot, uint64_t era, int add)
+static void count(el_popular_slot_t *slot, uint64_t era, int add)
 {
     uint64_t before = atomic_load_explicit(&slot->asked, memory_order_relaxed);
     uint64_t after;
@@ -275,21 +275,21 @@ static void count(el_hot_slot_t *slot, uint64_t era, int add)
 }
 
 /* Whose words do not match its key is of two that met: nobody takes it, and it fades. */
-static void fill(el_hot_slot_t *slot, const el_hot_item_t *item, uint64_t era)
+static void fill(el_popular_slot_t *slot, const el_popular_item_t *item, uint64_t era)
 {
     atomic_store_explicit(&slot->asked, era << ERA_SHIFT | 1, memory_order_relaxed);
     atomic_store_explicit(&slot->key, key_of(item), memory_order_relaxed);
     el_snapshot_write(slot->words, &slot->checksum, item, sizeof(*item));
 }
 
-void el_hot_note(el_hot_t *hot, const el_hot_item_t *item, uint32_t now)
+void el_popular_note(el_popular_t *popular, const el_popular_item_t *item, uint32_t now)
 {
     uint64_t key = key_of(item), era = era_of(now);
-    el_hot_slot_t *set = &hot->slot[key % EL_HOT_SETS * EL_HOT_WAYS];
-    el_hot_slot_t *least = NULL;
+    el_popular_slot_t *set = &popular->slot[key % EL_POPULAR_SETS * EL_POPULAR_WAYS];
+    el_popular_slot_t *least = NULL;
     uint64_t fewest = UINT64_MAX;
 
-    for (int way = 0; way < EL_HOT_WAYS; way++) {
+    for (int way = 0; way < EL_POPULAR_WAYS; way++) {
         uint64_t asked = faded(atomic_load_explicit(&set[way].asked, memory_order_relaxed), era);
 
         if (asked && atomic_load_explicit(&set[way].key, memory_order_relaxed) == key) {
@@ -309,31 +309,31 @@ void el_hot_note(el_hot_t *hot, const el_hot_item_t *item, uint32_t now)
 }
 
 /* The slot that counts most and was not taken; and its word. */
-static el_hot_slot_t *most_of(el_hot_t *hot, uint64_t era, uint64_t *asked)
+static el_popular_slot_t *most_of(el_popular_t *popular, uint64_t era, uint64_t *asked)
 {
-    el_hot_slot_t *most = NULL;
-    uint64_t best = EL_HOT_LEAST - 1;
+    el_popular_slot_t *most = NULL;
+    uint64_t best = EL_POPULAR_LEAST - 1;
 
-    for (int i = 0; i < EL_HOT_SETS * EL_HOT_WAYS; i++) {
-        uint64_t word = atomic_load_explicit(&hot->slot[i].asked, memory_order_relaxed);
+    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
+        uint64_t word = atomic_load_explicit(&popular->slot[i].asked, memory_order_relaxed);
         uint64_t now = faded(word, era);
 
         if (!(now & TAKEN) && asked_of(now) > best) {
             best = asked_of(now);
-            most = &hot->slot[i];
+            most = &popular->slot[i];
             *asked = word;
         }
     }
     return most;
 }
 
-bool el_hot_take(el_hot_t *hot, uint32_t now, el_hot_item_t *item)
+bool el_popular_take(el_popular_t *popular, uint32_t now, el_popular_item_t *item)
 {
     uint64_t era = era_of(now);
 
     for (int i = 0; i < TRIES; i++) {
         uint64_t asked;
-        el_hot_slot_t *slot = most_of(hot, era, &asked);
+        el_popular_slot_t *slot = most_of(popular, era, &asked);
 
         if (!slot) {
             return false;

@@ -13,7 +13,7 @@
 #include <malloc.h>
 #endif
 
-static el_held_t *held; /* NULL: nothing is counted */
+static el_in_flight_t *held; /* NULL: nothing is counted */
 static el_holder_t *holder;
 static uint64_t most;
 static bool only_requests;
@@ -21,14 +21,14 @@ static pid_t owner; /* the process that counts; its copies do not */
 
 static _Thread_local bool refused;
 
-void el_budget_open(el_held_t *of, uint64_t limit, bool requests)
+void el_budget_open(el_in_flight_t *of, uint64_t limit, bool requests)
 {
     held = of;
     most = limit;
     only_requests = requests;
     owner = getpid();
     if (held) {
-        holder = el_held_enter(held, (uint32_t)owner);
+        holder = el_in_flight_enter(held, (uint32_t)owner);
     }
 }
 
@@ -44,10 +44,10 @@ static bool count(const el_account_t *account, size_t nbytes)
         return true;
     }
     if (account->committed) {
-        el_held_add(held, holder, (int64_t)nbytes);
+        el_in_flight_add(held, holder, (int64_t)nbytes);
         return true;
     }
-    if (!el_held_take(held, holder, nbytes, most)) {
+    if (!el_in_flight_take(held, holder, nbytes, most)) {
         refused = true;
         return false;
     }
@@ -65,7 +65,7 @@ bool el_budget_take(el_account_t *account, size_t nbytes)
 void el_budget_give(el_account_t *account, size_t nbytes)
 {
     if (is_counted(account)) {
-        el_held_add(held, holder, -(int64_t)nbytes);
+        el_in_flight_add(held, holder, -(int64_t)nbytes);
     }
     account->nbytes -= nbytes;
 }
@@ -80,13 +80,13 @@ bool el_budget_wake(el_account_t *account)
 void el_budget_rest(el_account_t *account)
 {
     if (is_counted(account)) {
-        el_held_add(held, holder, -(int64_t)account->nbytes);
+        el_in_flight_add(held, holder, -(int64_t)account->nbytes);
     }
     account->idle = true;
     account->committed = false;
 }
 
-bool el_budget_refused(void)
+bool el_budget_take_refusal(void)
 {
     bool was = refused;
 

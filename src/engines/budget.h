@@ -16,7 +16,7 @@
  * refused. A copy that the process forks counts nothing: it may run the cleanups of what is still in
  * use here.
  */
-void el_budget_open(el_held_t *held, uint64_t most, bool only_requests);
+void el_budget_open(el_in_flight_t *held, uint64_t most, bool only_requests);
 
 /* Charges `nbytes` to an account. False, where it may not: then nothing has changed. */
 bool el_budget_take(el_account_t *account, size_t nbytes);
@@ -31,7 +31,7 @@ bool el_budget_wake(el_account_t *account);
 void el_budget_rest(el_account_t *account);
 
 /* Whether something was refused in this thread since the last call. */
-bool el_budget_refused(void);
+bool el_budget_take_refusal(void);
 
 /*
  * Large pieces of memory for encoders go back to the system as soon as they are freed. malloc() keeps

@@ -43,7 +43,7 @@ const el_engine_t *el_engine_for(el_coding_t coding)
             return engines[i];
         }
     }
-    return el_coding_is_difference(coding) ? differences[coding] : NULL;
+    return el_coding_needs_dictionary(coding) ? differences[coding] : NULL;
 }
 
 const el_engine_t *el_engine_at(size_t number)

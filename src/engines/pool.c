@@ -323,7 +323,7 @@ void el_pool_age(void)
     }
 }
 
-size_t el_pool_kept(void)
+size_t el_pool_nbytes(void)
 {
     return kept;
 }

@@ -60,7 +60,7 @@ size_t el_pool_whole(void);
 void el_pool_age(void);
 
 /* Bytes kept now, contexts and buffers, without those that are in use. */
-size_t el_pool_kept(void);
+size_t el_pool_nbytes(void);
 
 /* Frees all that is kept, as at the end of a test. */
 void el_pool_drain(void);

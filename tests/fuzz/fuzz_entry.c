@@ -7,7 +7,7 @@ static void check(const el_name_t *name, const el_entry_t *got, const uint8_t *b
 {
     MUST(got->coding > EL_IDENTITY && got->coding < EL_CODINGS && got->coding == name->coding);
     MUST(got->level >= 0 && got->level < EL_COST_LEVELS);
-    MUST(name->pinned == EL_NAME_MOVES || name->pinned == got->level);
+    MUST(name->pinned == EL_NAME_ADAPTIVE || name->pinned == got->level);
     MUST(got->in > 0 && got->nbytes > 0);
     MUST(got->data == bytes + EL_ENTRY_HEAD && got->nbytes == size - EL_ENTRY_HEAD);
     MUST(memchr(got->engine, '\0', EL_ENTRY_ENGINE) != NULL && got->engine[0] != '\0');

@@ -52,7 +52,7 @@ static decoded_t decode_br(const uint8_t *in, size_t in_nbytes, uint8_t *out, si
 }
 
 #ifdef ELASTIC_WITH_DCB
-static decoded_t decode_dcb(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+static decoded_t decode_dcb(const against_t *difference, const uint8_t *in, size_t in_nbytes,
                             uint8_t *out, size_t out_nbytes)
 {
     BrotliDecoderState *decoder = BrotliDecoderCreateInstance(NULL, NULL, NULL);
@@ -102,7 +102,7 @@ static int dcz_window_bits(size_t dictionary_nbytes)
     return bits;
 }
 
-static decoded_t decode_dcz(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+static decoded_t decode_dcz(const against_t *difference, const uint8_t *in, size_t in_nbytes,
                             uint8_t *out, size_t out_nbytes)
 {
     ZSTD_DCtx *decoder = ZSTD_createDCtx();
@@ -132,7 +132,7 @@ decoded_t decode(el_coding_t coding, const uint8_t *in, size_t in_nbytes, uint8_
     }
 }
 
-decoded_t decode_difference(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+decoded_t decode_difference(const against_t *difference, const uint8_t *in, size_t in_nbytes,
                             uint8_t *out, size_t out_nbytes)
 {
     size_t head = difference->coding == EL_DCB ? 36 : 40;

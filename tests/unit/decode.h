@@ -22,13 +22,13 @@ typedef struct {
     el_coding_t coding;
     const uint8_t *dictionary;
     size_t dictionary_nbytes;
-} difference_t;
+} against_t;
 
 /*
  * The same of a body that differs from a dictionary, with no larger window than RFC 9842 allows. Its
  * head is passed over.
  */
-decoded_t decode_difference(const difference_t *difference, const uint8_t *in, size_t in_nbytes,
+decoded_t decode_difference(const against_t *difference, const uint8_t *in, size_t in_nbytes,
                             uint8_t *out, size_t out_nbytes);
 
 #endif

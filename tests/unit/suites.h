@@ -11,7 +11,7 @@
     X(ladder) X(control) X(cost) X(ratio) X(price) X(control_mix) X(packet) X(etag) X(decide)      \
     X(lockfree) X(block) X(block_claim) X(block_control) X(tcp_info) X(entry) X(files)             \
     X(popular) X(process) X(seal) X(key_file) X(workers) X(folder) X(structured)                   \
-    X(cache_control) X(dictionary) X(history) X(counters) X(near) X(stampede)
+    X(cache_control) X(dictionary) X(history) X(counters) X(local) X(waiters)
 
 /* Those of the program `engines`, which links the compression libraries. */
 #define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget) \

@@ -109,7 +109,7 @@ START_TEST(a_restart_forgets_what_was_counted_and_measured)
     memset(&block->counters, 1, sizeof(block->counters));
     memset(&block->costs, 1, sizeof(block->costs));
     memset(&block->shares, 1, sizeof(block->shares));
-    memset(&block->hot, 1, sizeof(block->hot));
+    memset(&block->popular, 1, sizeof(block->popular));
     memset(&block->history, 1, sizeof(block->history));
     memset(&block->tally, 1, sizeof(block->tally));
     memset(&block->vhosts, 1, sizeof(block->vhosts));
@@ -120,7 +120,7 @@ START_TEST(a_restart_forgets_what_was_counted_and_measured)
     ck_assert(is_zero(block->counters.stripe, sizeof(block->counters.stripe)));
     ck_assert(is_zero(&block->costs, sizeof(block->costs)));
     ck_assert(is_zero(&block->shares, sizeof(block->shares)));
-    ck_assert(is_zero(&block->hot, sizeof(block->hot)));
+    ck_assert(is_zero(&block->popular, sizeof(block->popular)));
     ck_assert(is_zero(&block->history, sizeof(block->history)));
     ck_assert(is_zero(&block->tally, sizeof(block->tally)));
     ck_assert(is_zero(block->vhosts.stripe, sizeof(block->vhosts.stripe)));

@@ -16,7 +16,7 @@
 #define ROOM (MOST * 2)
 #define PLENTY (UINT64_C(1) << 40)
 
-static el_held_t held;
+static el_in_flight_t held;
 static uint8_t body[MOST], encoded[ROOM], back[MOST];
 
 static void set_up(void)
@@ -25,7 +25,7 @@ static void set_up(void)
     body_fill(BODY_TEXT, body, MOST);
     el_pool_share(SIZE_MAX, true);
     el_pool_drain();
-    el_budget_refused();
+    el_budget_take_refusal();
 }
 
 static void tear_down(void)
@@ -46,9 +46,9 @@ static size_t encode(const el_plan_t *plan, bool whole, uint64_t most)
     } else if (context) {
         step = context->engine->step(context, EL_FINISH, &span);
     }
-    ck_assert_uint_le(el_held_nbytes(&held), most);
+    ck_assert_uint_le(el_in_flight_nbytes(&held), most);
     if (context) {
-        ck_assert_uint_eq(el_held_nbytes(&held), context->account.nbytes);
+        ck_assert_uint_eq(el_in_flight_nbytes(&held), context->account.nbytes);
     }
     el_pool_release(context);
     return step == EL_STEP_OK ? ROOM - span.out_nbytes_avail : 0;
@@ -69,14 +69,14 @@ static void try_limits(const el_plan_t *plan, bool whole)
 
     el_budget_open(&held, PLENTY, false);
     ck_assert_uint_gt(encode(plan, whole, PLENTY), 0);
-    needed = el_pool_kept();
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    needed = el_pool_nbytes();
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     for (size_t limit = 0; limit < 2 * needed; limit += needed / 16 + 1) {
         el_pool_drain();
         el_budget_open(&held, limit, false);
         made = encode(plan, whole, limit);
-        ck_assert_uint_eq(el_held_nbytes(&held), 0);
-        ck_assert_msg(el_budget_refused() == (made == 0), "%s %d: %zu of %zu bytes",
+        ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
+        ck_assert_msg(el_budget_take_refusal() == (made == 0), "%s %d: %zu of %zu bytes",
                       plan->engine->name, plan->setup.level, limit, needed);
         if (made > 0) {
             assert_back(plan, made);
@@ -121,7 +121,7 @@ START_TEST(a_body_that_has_begun_is_not_refused)
     el_pool_release(context);
     /* The next body may be refused again. */
     ck_assert_ptr_null(el_pool_acquire(&plan));
-    ck_assert(el_budget_refused() && !el_budget_refused());
+    ck_assert(el_budget_take_refusal() && !el_budget_take_refusal());
 }
 END_TEST
 
@@ -141,11 +141,11 @@ START_TEST(what_is_idle_takes_nothing)
 
     el_budget_open(&held, 10, false);
     ck_assert(el_budget_take(&idle, 1000));
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     el_budget_give(&idle, 400);
     ck_assert(!el_budget_wake(&idle));
     ck_assert_uint_eq(idle.nbytes, 600);
-    ck_assert(el_budget_refused());
+    ck_assert(el_budget_take_refusal());
 }
 END_TEST
 
@@ -160,21 +160,21 @@ START_TEST(what_is_kept_is_not_in_flight)
     context = el_pool_acquire(&plan);
     nbytes = context->account.nbytes;
     buffer = el_pool_buffer_acquire(10000, &room);
-    ck_assert_uint_eq(el_held_nbytes(&held), nbytes + 16384);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), nbytes + 16384);
     el_pool_buffer_release(buffer);
     el_pool_release(context);
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
-    ck_assert_uint_eq(el_pool_kept(), nbytes + 16384);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), nbytes + 16384);
     /* What is kept is charged again when it is asked for, and stays where it may not be used. */
     el_budget_open(&held, nbytes - 1, false);
     ck_assert_ptr_null(el_pool_acquire(&plan));
-    ck_assert_uint_eq(el_pool_kept(), nbytes + 16384);
+    ck_assert_uint_eq(el_pool_nbytes(), nbytes + 16384);
     buffer = el_pool_buffer_acquire(10000, &room);
     ck_assert_ptr_nonnull(buffer);
     el_pool_buffer_release(buffer);
     el_budget_open(&held, nbytes, false);
     ck_assert_ptr_eq(el_pool_acquire(&plan), context);
-    ck_assert_uint_eq(el_held_nbytes(&held), nbytes);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), nbytes);
     ck_assert_ptr_null(el_pool_buffer_acquire(10000, &room));
     el_pool_release(context);
 }
@@ -193,13 +193,13 @@ START_TEST(a_copy_of_the_process_counts_nothing)
     if (fork() == 0) {
         el_pool_release(context);
         el_pool_drain();
-        after = el_held_nbytes(&held);
+        after = el_in_flight_nbytes(&held);
         _exit(write(ends[1], &after, sizeof(after)) == sizeof(after) ? 0 : 1);
     }
     wait(&status);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(read(ends[0], &after, sizeof(after)), sizeof(after));
-    ck_assert_uint_eq(after, el_held_nbytes(&held));
+    ck_assert_uint_eq(after, el_in_flight_nbytes(&held));
     ck_assert_uint_gt(after, 0);
     el_pool_release(context);
 }
@@ -214,8 +214,8 @@ static el_decode_t decode_all(el_coding_t coding, size_t nbytes, uint64_t most)
     el_span_t span = {encoded, nbytes, back, MOST};
     el_decode_t result = decoding ? decoder->step(decoding, &span) : EL_DECODE_NO_MEMORY;
 
-    ck_assert_uint_le(el_held_nbytes(&held), most);
-    ck_assert_uint_eq(el_held_nbytes(&held), account.nbytes);
+    ck_assert_uint_le(el_in_flight_nbytes(&held), most);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), account.nbytes);
     decoder->close(decoding);
     ck_assert_uint_eq(account.nbytes, 0);
     return result;
@@ -236,9 +236,9 @@ START_TEST(a_decoder_holds_no_more_than_it_may)
         el_budget_open(&held, limit, false);
         result = decode_all(codings[_i], nbytes, limit);
         ck_assert(result == EL_DECODE_ENDED || result == EL_DECODE_NO_MEMORY);
-        ck_assert(el_budget_refused() == (result == EL_DECODE_NO_MEMORY));
+        ck_assert(el_budget_take_refusal() == (result == EL_DECODE_NO_MEMORY));
         refused += result == EL_DECODE_NO_MEMORY;
-        ck_assert_uint_eq(el_held_nbytes(&held), 0);
+        ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     }
     ck_assert_uint_gt(refused, 1);
     ck_assert_uint_lt(refused, 300);
@@ -254,15 +254,15 @@ START_TEST(request_bodies_may_be_all_that_is_counted)
     el_budget_open(&held, 100, true);
     context = el_pool_acquire(&plan);
     ck_assert(context && el_budget_take(&response, 1000));
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert(el_budget_take(&request, 100) && !el_budget_take(&request, 1));
-    ck_assert_uint_eq(el_held_nbytes(&held), 100);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 100);
     el_pool_release(context);
     el_budget_give(&response, 1000);
-    ck_assert_uint_eq(el_held_nbytes(&held), 100);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 100);
     el_budget_give(&request, 100);
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
-    ck_assert(el_budget_refused());
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
+    ck_assert(el_budget_take_refusal());
 }
 END_TEST
 

@@ -95,7 +95,7 @@ END_TEST
 START_TEST(only_differences_need_a_dictionary)
 {
     for (int i = EL_IDENTITY; i < EL_ALL_CODINGS; i++) {
-        ck_assert_int_eq(el_coding_is_difference((el_coding_t)i), i >= EL_CODINGS);
+        ck_assert_int_eq(el_coding_needs_dictionary((el_coding_t)i), i >= EL_CODINGS);
     }
 }
 END_TEST

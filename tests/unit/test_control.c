@@ -194,7 +194,7 @@ static void assert_even(uint16_t fraction, uint32_t first, uint32_t stride)
     double upper = 0;
 
     for (uint32_t n = 0; n < 2000; n++) {
-        upper += el_control_upper(state, el_control_turn(first + n * stride));
+        upper += el_control_upper(state, el_control_share(first + n * stride));
         ck_assert_msg(upper > share * (n + 1) - 4 && upper < share * (n + 1) + 4,
                       "fraction %u, from %u by %u: %.0f of %u", fraction, first, stride, upper,
                       n + 1);
@@ -218,7 +218,7 @@ START_TEST(a_whole_position_is_not_mixed)
     el_control_state_t state = {3, TOP, false, 0};
 
     for (uint32_t n = 0; n < 100000; n++) {
-        ck_assert(!el_control_upper(state, el_control_turn(n)));
+        ck_assert(!el_control_upper(state, el_control_share(n)));
     }
 }
 END_TEST

@@ -51,7 +51,7 @@ static el_facts_t facts_of(const row_t *row)
                 .force = row->force,
                 .order_count = strlen(order),
                 .env_removed = row->removed,
-                .difference = row->shared ? EL_DCZ : EL_IDENTITY,
+                .available = row->shared ? EL_DCZ : EL_IDENTITY,
                 .q_behind = row->q_behind,
             },
         .moment =

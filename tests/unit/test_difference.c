@@ -67,7 +67,7 @@ static size_t encode_whole(const el_dictionary_t *dictionary, size_t nbytes, siz
 
 static decoded_t decode_with(const el_dictionary_t *dictionary, size_t encoded_nbytes)
 {
-    difference_t difference = {dictionary->engine->coding, raw, dictionary->nbytes};
+    against_t difference = {dictionary->engine->coding, raw, dictionary->nbytes};
 
     return decode_difference(&difference, encoded, encoded_nbytes, back, MOST + 1);
 }

@@ -21,7 +21,7 @@ static void set_up(void)
     memset(name.hash, 0x5a, sizeof(name.hash));
     name.kind = EL_NAME_BODY;
     name.coding = EL_GZIP;
-    name.pinned = EL_NAME_MOVES;
+    name.pinned = EL_NAME_ADAPTIVE;
     entry = (el_entry_t){
         .coding = EL_GZIP, .level = 6, .engine = "libdeflate", .in = UINT64_C(5000000000),
         .written = UINT64_C(1) << 40, .gained = 0xfffffffe, .data = data, .nbytes = NBYTES,
@@ -104,24 +104,24 @@ static const struct {
     el_entry_t entry;
     bool is_entry;
 } rows[] = {
-    {"as it should be", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
-    {"the highest level", EL_ZSTD, EL_NAME_MOVES,
+    {"as it should be", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
+    {"the highest level", EL_ZSTD, EL_NAME_ADAPTIVE,
      {EL_ZSTD, EL_COST_LEVELS - 1, "zstd", 9, 0, 0, data, 5}, true},
-    {"beyond the highest level", EL_ZSTD, EL_NAME_MOVES,
+    {"beyond the highest level", EL_ZSTD, EL_NAME_ADAPTIVE,
      {EL_ZSTD, EL_COST_LEVELS, "zstd", 9, 0, 0, data, 5}, false},
     {"the level that is asked for", EL_BR, 4, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
     {"another one", EL_BR, 5, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, false},
-    {"of another coding", EL_BR, EL_NAME_MOVES, {EL_GZIP, 4, "zlib", 9, 0, 0, data, 5}, false},
-    {"of no coding", EL_IDENTITY, EL_NAME_MOVES, {EL_IDENTITY, 4, "zlib", 9, 0, 0, data, 5}, false},
-    {"of an unknown one", EL_CODINGS, EL_NAME_MOVES,
+    {"of another coding", EL_BR, EL_NAME_ADAPTIVE, {EL_GZIP, 4, "zlib", 9, 0, 0, data, 5}, false},
+    {"of no coding", EL_IDENTITY, EL_NAME_ADAPTIVE, {EL_IDENTITY, 4, "zlib", 9, 0, 0, data, 5}, false},
+    {"of an unknown one", EL_CODINGS, EL_NAME_ADAPTIVE,
      {EL_CODINGS, 4, "zlib", 9, 0, 0, data, 5}, false},
-    {"of no body", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "brotli", 0, 0, 0, data, 5}, false},
-    {"no bytes", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "brotli", 9, 0, 0, data, 0}, false},
-    {"no engine", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "", 9, 0, 0, data, 5}, false},
-    {"an engine with a line's end", EL_BR, EL_NAME_MOVES,
+    {"of no body", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "brotli", 0, 0, 0, data, 5}, false},
+    {"no bytes", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "brotli", 9, 0, 0, data, 0}, false},
+    {"no engine", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "", 9, 0, 0, data, 5}, false},
+    {"an engine with a line's end", EL_BR, EL_NAME_ADAPTIVE,
      {EL_BR, 4, "br\n", 9, 0, 0, data, 5}, false},
-    {"with a space", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "b r", 9, 0, 0, data, 5}, false},
-    {"the longest engine", EL_BR, EL_NAME_MOVES, {EL_BR, 4, "elevenbytes", 9, 0, 0, data, 5}, true},
+    {"with a space", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "b r", 9, 0, 0, data, 5}, false},
+    {"the longest engine", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "elevenbytes", 9, 0, 0, data, 5}, true},
 };
 
 START_TEST(only_what_is_possible_is_an_entry)

@@ -124,7 +124,7 @@ static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *
 
 static void assert_back(const el_plan_t *plan, size_t encoded_nbytes, size_t nbytes, long at)
 {
-    difference_t difference = {plan->engine->coding, raw, sizeof(raw)};
+    against_t difference = {plan->engine->coding, raw, sizeof(raw)};
     decoded_t decoded = plan->setup.dictionary
                             ? decode_difference(&difference, encoded, encoded_nbytes, back, MOST)
                             : decode(plan->engine->coding, encoded, encoded_nbytes, back, MOST);

@@ -131,7 +131,7 @@ END_TEST
 
 /* What bodies in flight hold, of all processes together. */
 
-static el_held_t held;
+static el_in_flight_t held;
 
 static void set_up_held(void)
 {
@@ -140,28 +140,28 @@ static void set_up_held(void)
 
 START_TEST(no_more_is_taken_than_all_may_hold)
 {
-    el_holder_t *one = el_held_enter(&held, 1), *two = el_held_enter(&held, 2);
+    el_holder_t *one = el_in_flight_enter(&held, 1), *two = el_in_flight_enter(&held, 2);
 
-    ck_assert(el_held_take(&held, one, 60, 100));
-    ck_assert(!el_held_take(&held, two, 41, 100));
-    ck_assert(el_held_take(&held, two, 40, 100));
-    ck_assert(!el_held_take(&held, one, 1, 100));
-    ck_assert(el_held_take(&held, one, 0, 100));
-    ck_assert_uint_eq(el_held_nbytes(&held), 100);
-    el_held_add(&held, one, -60);
-    ck_assert(el_held_take(&held, NULL, 60, 100));
-    ck_assert(!el_held_take(&held, one, UINT64_MAX, UINT64_MAX - 1));
+    ck_assert(el_in_flight_take(&held, one, 60, 100));
+    ck_assert(!el_in_flight_take(&held, two, 41, 100));
+    ck_assert(el_in_flight_take(&held, two, 40, 100));
+    ck_assert(!el_in_flight_take(&held, one, 1, 100));
+    ck_assert(el_in_flight_take(&held, one, 0, 100));
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 100);
+    el_in_flight_add(&held, one, -60);
+    ck_assert(el_in_flight_take(&held, NULL, 60, 100));
+    ck_assert(!el_in_flight_take(&held, one, UINT64_MAX, UINT64_MAX - 1));
 }
 END_TEST
 
 START_TEST(what_is_added_is_not_refused)
 {
-    el_holder_t *holder = el_held_enter(&held, 1);
+    el_holder_t *holder = el_in_flight_enter(&held, 1);
 
-    el_held_add(&held, holder, 200);
-    ck_assert(!el_held_take(&held, holder, 0, 100));
-    el_held_add(&held, holder, -100);
-    ck_assert(el_held_take(&held, holder, 0, 100));
+    el_in_flight_add(&held, holder, 200);
+    ck_assert(!el_in_flight_take(&held, holder, 0, 100));
+    el_in_flight_add(&held, holder, -100);
+    ck_assert(el_in_flight_take(&held, holder, 0, 100));
 }
 END_TEST
 
@@ -172,41 +172,41 @@ static bool only_two_is_alive(uint32_t pid)
 
 START_TEST(what_gone_processes_held_is_forgotten)
 {
-    el_held_add(&held, el_held_enter(&held, 1), 10);
-    el_held_add(&held, el_held_enter(&held, 2), 20);
-    el_held_add(&held, NULL, 40);
-    el_held_forget(&held, only_two_is_alive);
-    ck_assert_uint_eq(el_held_nbytes(&held), 60);
-    el_held_forget(&held, only_two_is_alive);
-    ck_assert_uint_eq(el_held_nbytes(&held), 60);
+    el_in_flight_add(&held, el_in_flight_enter(&held, 1), 10);
+    el_in_flight_add(&held, el_in_flight_enter(&held, 2), 20);
+    el_in_flight_add(&held, NULL, 40);
+    el_in_flight_forget(&held, only_two_is_alive);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
+    el_in_flight_forget(&held, only_two_is_alive);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
 }
 END_TEST
 
 START_TEST(a_process_of_the_same_number_begins_with_nothing)
 {
-    el_held_add(&held, el_held_enter(&held, 7), 10);
-    el_held_add(&held, el_held_enter(&held, 7), 1);
-    ck_assert_uint_eq(el_held_nbytes(&held), 1);
+    el_in_flight_add(&held, el_in_flight_enter(&held, 7), 10);
+    el_in_flight_add(&held, el_in_flight_enter(&held, 7), 1);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 1);
 }
 END_TEST
 
 START_TEST(there_may_be_more_processes_than_places)
 {
-    for (uint32_t pid = 1; pid <= EL_HELD_PROCESSES; pid++) {
-        ck_assert_ptr_nonnull(el_held_enter(&held, pid));
+    for (uint32_t pid = 1; pid <= EL_IN_FLIGHT_PROCESSES; pid++) {
+        ck_assert_ptr_nonnull(el_in_flight_enter(&held, pid));
     }
-    ck_assert_ptr_null(el_held_enter(&held, EL_HELD_PROCESSES + 1));
-    el_held_forget(&held, only_two_is_alive);
-    ck_assert_ptr_nonnull(el_held_enter(&held, EL_HELD_PROCESSES + 1));
+    ck_assert_ptr_null(el_in_flight_enter(&held, EL_IN_FLIGHT_PROCESSES + 1));
+    el_in_flight_forget(&held, only_two_is_alive);
+    ck_assert_ptr_nonnull(el_in_flight_enter(&held, EL_IN_FLIGHT_PROCESSES + 1));
 }
 END_TEST
 
 START_TEST(a_process_killed_while_it_counts_does_not_make_the_sum_huge)
 {
-    el_held_add(&held, NULL, -5);
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
-    ck_assert(!el_held_take(&held, NULL, 11, 10));
-    ck_assert(el_held_take(&held, NULL, 10, 10));
+    el_in_flight_add(&held, NULL, -5);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
+    ck_assert(!el_in_flight_take(&held, NULL, 11, 10));
+    ck_assert(el_in_flight_take(&held, NULL, 10, 10));
 }
 END_TEST
 
@@ -218,11 +218,11 @@ static void *take_and_give(void *of)
     el_holder_t *holder = of;
 
     for (int i = 0; i < TIMES; i++) {
-        if (el_held_take(&held, holder, 3, 9)) {
-            ck_assert_uint_le(el_held_nbytes(&held), 9);
-            el_held_add(&held, holder, -3);
+        if (el_in_flight_take(&held, holder, 3, 9)) {
+            ck_assert_uint_le(el_in_flight_nbytes(&held), 9);
+            el_in_flight_add(&held, holder, -3);
         }
-        el_held_forget(&held, only_two_is_alive);
+        el_in_flight_forget(&held, only_two_is_alive);
     }
     return NULL;
 }
@@ -230,7 +230,7 @@ static void *take_and_give(void *of)
 START_TEST(threads_that_meet)
 {
     pthread_t threads[THREADS];
-    el_holder_t *holder = el_held_enter(&held, 2);
+    el_holder_t *holder = el_in_flight_enter(&held, 2);
 
     for (int i = 0; i < THREADS; i++) {
         ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, holder), 0);
@@ -238,7 +238,7 @@ START_TEST(threads_that_meet)
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
-    ck_assert_uint_eq(el_held_nbytes(&held), 0);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
 }
 END_TEST
 

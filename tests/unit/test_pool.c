@@ -80,7 +80,7 @@ START_TEST(releasing_null_does_nothing)
 {
     el_pool_release(NULL);
     el_pool_buffer_release(NULL);
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 END_TEST
 
@@ -91,17 +91,17 @@ START_TEST(the_limit_holds)
 
     el_pool_limit(nbytes);
     el_pool_release(context);
-    ck_assert_uint_eq(el_pool_kept(), nbytes);
+    ck_assert_uint_eq(el_pool_nbytes(), nbytes);
     /* No room beside the first, which was used just now. */
     el_pool_release(el_pool_acquire(&zlib_small));
-    ck_assert_uint_eq(el_pool_kept(), nbytes);
+    ck_assert_uint_eq(el_pool_nbytes(), nbytes);
     ck_assert_ptr_eq(el_pool_acquire(&zlib6), context);
     el_pool_limit(nbytes - 1);
     el_pool_release(context);
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
     el_pool_limit(0);
     el_pool_release(el_pool_acquire(&zlib_small));
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 END_TEST
 
@@ -118,7 +118,7 @@ START_TEST(idle_contexts_make_room)
     context = el_pool_acquire(&zlib_small);
     small = context->account.nbytes;
     el_pool_release(context);
-    ck_assert_uint_eq(el_pool_kept(), small);
+    ck_assert_uint_eq(el_pool_nbytes(), small);
 }
 END_TEST
 
@@ -131,16 +131,16 @@ START_TEST(a_single_thread_frees_what_is_above_the_limit)
     buffer = el_pool_buffer_acquire(100000, &held);
     el_pool_release(el_pool_acquire(&zlib6));
     el_pool_buffer_release(buffer);
-    ck_assert_uint_gt(el_pool_kept(), 2 * 100000);
+    ck_assert_uint_gt(el_pool_nbytes(), 2 * 100000);
     /* Both fit, and this one too; */
     buffer = el_pool_buffer_acquire(30000, &held);
-    ck_assert_uint_gt(el_pool_kept(), 2 * 100000);
+    ck_assert_uint_gt(el_pool_nbytes(), 2 * 100000);
     el_pool_buffer_release(buffer);
     /* with this one it is too much. */
     buffer = el_pool_buffer_acquire(600000, &held);
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
     el_pool_buffer_release(buffer);
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 END_TEST
 
@@ -150,10 +150,10 @@ START_TEST(threads_free_nothing_that_is_kept)
 
     el_pool_share(0, true);
     el_pool_release(el_pool_acquire(&zlib6));
-    before = el_pool_kept();
+    before = el_pool_nbytes();
     ck_assert_uint_gt(before, 0);
     el_pool_buffer_release(el_pool_buffer_acquire(10000000, &held));
-    ck_assert_uint_eq(el_pool_kept(), before);
+    ck_assert_uint_eq(el_pool_nbytes(), before);
 }
 END_TEST
 
@@ -237,17 +237,17 @@ START_TEST(what_is_idle_for_all_ages_is_freed)
     el_pool_buffer_release(buffer);
     for (int i = 1; i < EL_POOL_AGES; i++) {
         el_pool_age();
-        ck_assert_uint_gt(el_pool_kept(), held);
+        ck_assert_uint_gt(el_pool_nbytes(), held);
     }
     /* What is asked for is young again. */
     el_pool_buffer_release(el_pool_buffer_acquire(100000, &held));
     el_pool_age();
-    ck_assert_uint_ge(el_pool_kept(), held);
-    ck_assert_uint_lt(el_pool_kept(), 2 * held);
+    ck_assert_uint_ge(el_pool_nbytes(), held);
+    ck_assert_uint_lt(el_pool_nbytes(), 2 * held);
     for (int i = 0; i < EL_POOL_AGES; i++) {
         el_pool_age();
     }
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 END_TEST
 
@@ -320,9 +320,9 @@ START_TEST(many_threads_share_the_pool)
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
     }
-    ck_assert_uint_le(el_pool_kept(), 2 << 20);
+    ck_assert_uint_le(el_pool_nbytes(), 2 << 20);
     el_pool_drain();
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 END_TEST
 
@@ -357,7 +357,7 @@ START_TEST(a_buffer_has_one_owner)
         pthread_join(thread[i], NULL);
     }
     el_pool_drain();
-    ck_assert_uint_eq(el_pool_kept(), 0);
+    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 END_TEST
 

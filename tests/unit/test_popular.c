@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static el_door_t door;
+static el_doorkeeper_t door;
 static el_sketch_t sketch;
 
 static void set_up_bodies(void)
@@ -22,12 +22,12 @@ static bool note_of(uint64_t number, uint32_t most)
     uint8_t hash[16];
 
     random_bytes(&number, hash, sizeof(hash));
-    return el_door_note(&door, hash, most);
+    return el_doorkeeper_note(&door, hash, most);
 }
 
 static bool note(uint64_t number)
 {
-    return note_of(number, EL_DOOR_MOST);
+    return note_of(number, EL_DOORKEEPER_MOST);
 }
 
 START_TEST(what_was_seen_is_known)
@@ -45,14 +45,14 @@ START_TEST(few_that_are_new_are_taken_for_known)
 {
     unsigned mistaken = 0;
 
-    for (uint64_t i = 0; i < 2 * EL_DOOR_MOST; i++) {
+    for (uint64_t i = 0; i < 2 * EL_DOORKEEPER_MOST; i++) {
         mistaken += note(i);
     }
-    ck_assert_msg(mistaken < 2 * EL_DOOR_MOST / 50, "%u", mistaken);
+    ck_assert_msg(mistaken < 2 * EL_DOORKEEPER_MOST / 50, "%u", mistaken);
 }
 END_TEST
 
-static const uint32_t memories[] = {1000, EL_DOOR_MOST};
+static const uint32_t memories[] = {1000, EL_DOORKEEPER_MOST};
 
 START_TEST(what_is_long_ago_is_forgotten)
 {
@@ -88,7 +88,7 @@ START_TEST(a_reset_forgets_all)
     for (int i = 0; i < 100; i++) {
         el_sketch_learn(&sketch, place, false);
     }
-    el_door_reset(&door);
+    el_doorkeeper_reset(&door);
     el_sketch_reset(&sketch);
     ck_assert(!note(1));
     ck_assert(el_sketch_asks(&sketch, place, 5));
@@ -209,7 +209,7 @@ END_TEST
 /* What is asked for often: counted, forgotten, and taken once. */
 #define NOW 100000u
 
-static el_hot_t hot;
+static el_popular_t hot;
 
 static void set_up_encodings(void)
 {
@@ -217,9 +217,9 @@ static void set_up_encodings(void)
 }
 
 /* The item of a number: names as a keyed hash makes them. */
-static el_hot_item_t item_of(uint64_t number)
+static el_popular_item_t item_of(uint64_t number)
 {
-    el_hot_item_t item = {.nbytes = (uint32_t)number, .coding = EL_BR, .level = 11};
+    el_popular_item_t item = {.nbytes = (uint32_t)number, .coding = EL_BR, .level = 11};
 
     random_bytes(&number, item.name.hash, sizeof(item.name.hash));
     return item;
@@ -227,19 +227,19 @@ static el_hot_item_t item_of(uint64_t number)
 
 static void ask(uint64_t number, int times, uint32_t now)
 {
-    el_hot_item_t item = item_of(number);
+    el_popular_item_t item = item_of(number);
 
     for (int i = 0; i < times; i++) {
-        el_hot_note(&hot, &item, now);
+        el_popular_note(&hot, &item, now);
     }
 }
 
 /* The number of what is taken at `now`; −1: nothing. */
 static int64_t take(uint32_t now)
 {
-    el_hot_item_t item, expected;
+    el_popular_item_t item, expected;
 
-    if (!el_hot_take(&hot, now, &item)) {
+    if (!el_popular_take(&hot, now, &item)) {
         return -1;
     }
     expected = item_of(item.nbytes);
@@ -249,16 +249,16 @@ static int64_t take(uint32_t now)
 
 START_TEST(one_encoding_is_taken_for_each_kind_of_clients)
 {
-    el_hot_item_t item = item_of(1), other = item, taken[2];
+    el_popular_item_t item = item_of(1), other = item, taken[2];
 
     other.coding = EL_GZIP;
     for (int i = 0; i < 10; i++) {
-        el_hot_note(&hot, &item, NOW);
-        el_hot_note(&hot, &other, NOW);
+        el_popular_note(&hot, &item, NOW);
+        el_popular_note(&hot, &other, NOW);
     }
-    ck_assert(el_hot_take(&hot, NOW, &taken[0]) && el_hot_take(&hot, NOW, &taken[1]));
+    ck_assert(el_popular_take(&hot, NOW, &taken[0]) && el_popular_take(&hot, NOW, &taken[1]));
     ck_assert_int_eq(taken[0].coding + taken[1].coding, EL_BR + EL_GZIP);
-    ck_assert(!el_hot_take(&hot, NOW, &item));
+    ck_assert(!el_popular_take(&hot, NOW, &item));
 }
 END_TEST
 
@@ -282,7 +282,7 @@ END_TEST
 
 START_TEST(what_is_asked_for_seldom_is_not_taken)
 {
-    ask(1, EL_HOT_LEAST - 1, NOW);
+    ask(1, EL_POPULAR_LEAST - 1, NOW);
     ck_assert_int_eq(take(NOW), -1);
     ask(1, 1, NOW);
     ck_assert_int_eq(take(NOW), 1);
@@ -295,19 +295,19 @@ static const struct {
     uint32_t later;
     int64_t taken;
 } fadings[] = {
-    {"at once", EL_HOT_LEAST, 0, 1},
-    {"a half-life later half counts", 2 * EL_HOT_LEAST, EL_HOT_HALF, 1},
-    {"and less than half is too little", 2 * EL_HOT_LEAST - 1, EL_HOT_HALF, -1},
-    {"three of them", 8 * EL_HOT_LEAST, 3 * EL_HOT_HALF, 1},
+    {"at once", EL_POPULAR_LEAST, 0, 1},
+    {"a half-life later half counts", 2 * EL_POPULAR_LEAST, EL_POPULAR_HALF, 1},
+    {"and less than half is too little", 2 * EL_POPULAR_LEAST - 1, EL_POPULAR_HALF, -1},
+    {"three of them", 8 * EL_POPULAR_LEAST, 3 * EL_POPULAR_HALF, 1},
     {"after a day nothing is left", 1000000, 86400, -1},
-    {"nor after 32 half-lives", 1000000, 32 * EL_HOT_HALF, -1},
-    {"nor after 64", 1000000, 64 * EL_HOT_HALF, -1},
+    {"nor after 32 half-lives", 1000000, 32 * EL_POPULAR_HALF, -1},
+    {"nor after 64", 1000000, 64 * EL_POPULAR_HALF, -1},
 };
 
 START_TEST(what_was_asked_for_is_forgotten)
 {
-    ask(1, fadings[_i].times, NOW - NOW % EL_HOT_HALF);
-    ck_assert_msg(take(NOW - NOW % EL_HOT_HALF + fadings[_i].later) == fadings[_i].taken, "%s",
+    ask(1, fadings[_i].times, NOW - NOW % EL_POPULAR_HALF);
+    ck_assert_msg(take(NOW - NOW % EL_POPULAR_HALF + fadings[_i].later) == fadings[_i].taken, "%s",
                   fadings[_i].guards);
 }
 END_TEST
@@ -315,8 +315,8 @@ END_TEST
 START_TEST(a_clock_that_another_process_read_earlier_takes_nothing_away)
 {
     ask(1, 1000, NOW);
-    ask(1, 1, NOW - EL_HOT_HALF);
-    ck_assert_int_eq(take(NOW - EL_HOT_HALF), 1);
+    ask(1, 1, NOW - EL_POPULAR_HALF);
+    ck_assert_int_eq(take(NOW - EL_POPULAR_HALF), 1);
 }
 END_TEST
 
@@ -324,7 +324,7 @@ START_TEST(what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for)
 {
     ask(1, 100, NOW);
     ck_assert_int_eq(take(NOW), 1);
-    for (uint32_t now = NOW; now < NOW + 20 * EL_HOT_HALF; now += EL_HOT_HALF / 4) {
+    for (uint32_t now = NOW; now < NOW + 20 * EL_POPULAR_HALF; now += EL_POPULAR_HALF / 4) {
         ask(1, 50, now);
         ck_assert_int_eq(take(now), -1);
     }
@@ -335,8 +335,8 @@ START_TEST(what_was_taken_and_forgotten_counts_anew)
 {
     ask(1, 100, NOW);
     ck_assert_int_eq(take(NOW), 1);
-    ask(1, EL_HOT_LEAST, NOW + 2 * EL_HOT_HALF);
-    ck_assert_int_eq(take(NOW + 2 * EL_HOT_HALF), 1);
+    ask(1, EL_POPULAR_LEAST, NOW + 2 * EL_POPULAR_HALF);
+    ck_assert_int_eq(take(NOW + 2 * EL_POPULAR_HALF), 1);
 }
 END_TEST
 
@@ -366,10 +366,10 @@ START_TEST(names_of_one_time_displace_no_others)
 END_TEST
 
 /* An item of the `number`th name of one set. */
-static el_hot_item_t neighbour(uint64_t number)
+static el_popular_item_t neighbour(uint64_t number)
 {
-    uint64_t key = number * EL_HOT_SETS + 5;
-    el_hot_item_t item = {.nbytes = (uint32_t)number};
+    uint64_t key = number * EL_POPULAR_SETS + 5;
+    el_popular_item_t item = {.nbytes = (uint32_t)number};
 
     memcpy(item.name.hash, &key, sizeof(key));
     return item;
@@ -377,29 +377,29 @@ static el_hot_item_t neighbour(uint64_t number)
 
 START_TEST(names_of_one_time_displace_no_others_of_a_full_set)
 {
-    el_hot_item_t item;
+    el_popular_item_t item;
 
-    for (uint64_t number = 1; number <= EL_HOT_WAYS; number++) {
+    for (uint64_t number = 1; number <= EL_POPULAR_WAYS; number++) {
         for (int i = 0; i < 50; i++) {
             item = neighbour(number);
-            el_hot_note(&hot, &item, NOW);
+            el_popular_note(&hot, &item, NOW);
         }
     }
     for (uint64_t number = 100; number < 140; number++) {
         item = neighbour(number);
-        el_hot_note(&hot, &item, NOW);
+        el_popular_note(&hot, &item, NOW);
     }
-    for (int i = 0; i < EL_HOT_WAYS; i++) {
-        ck_assert(el_hot_take(&hot, NOW, &item));
-        ck_assert_uint_le(item.nbytes, EL_HOT_WAYS);
+    for (int i = 0; i < EL_POPULAR_WAYS; i++) {
+        ck_assert(el_popular_take(&hot, NOW, &item));
+        ck_assert_uint_le(item.nbytes, EL_POPULAR_WAYS);
     }
 }
 END_TEST
 
 START_TEST(what_is_new_and_asked_for_more_takes_the_place_of_others)
 {
-    for (uint64_t number = 1; number <= 4 * EL_HOT_SETS * EL_HOT_WAYS; number++) {
-        ask(number, EL_HOT_LEAST, NOW);
+    for (uint64_t number = 1; number <= 4 * EL_POPULAR_SETS * EL_POPULAR_WAYS; number++) {
+        ask(number, EL_POPULAR_LEAST, NOW);
     }
     ask(7777777, 100, NOW);
     ck_assert_int_eq(take(NOW), 7777777);
@@ -410,7 +410,7 @@ START_TEST(an_item_that_two_wrote_is_not_taken)
 {
     ask(1, 100, NOW);
     ask(2, 50, NOW);
-    for (int i = 0; i < EL_HOT_SETS * EL_HOT_WAYS; i++) {
+    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
         if ((atomic_load(&hot.slot[i].asked) & 0xff) == 100) {
             atomic_fetch_xor(_i ? &hot.slot[i].key : &hot.slot[i].words[2], 64);
         }

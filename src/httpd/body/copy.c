@@ -59,7 +59,7 @@ static bool reserve(el_copy_t *copy, size_t nbytes)
     bytes = el_memory_acquire(&copy->account, room);
     if (!bytes) {
         /* It is no refusal of what this thread does next. */
-        el_budget_refused();
+        el_budget_take_refusal();
         fail(copy);
         return false;
     }

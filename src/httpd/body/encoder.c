@@ -53,7 +53,7 @@ void el_meter_go_on(el_meter_t *meter, const el_meter_t *before)
 void el_encoder_plan(el_encoder_t *encoder, el_coding_t coding, const el_setup_t *setup, bool whole,
                      const request_rec *r)
 {
-    el_budget_refused();
+    el_budget_take_refusal();
     *encoder = (el_encoder_t){
         .plan = el_engine_plan(coding, setup, whole),
         .level = setup->level,
@@ -223,7 +223,7 @@ void el_encoder_commit(el_encoder_t *encoder)
 
 el_reason_t el_encoder_failure(void)
 {
-    return el_budget_refused() ? EL_REASON_MEMORY : EL_REASON_ERROR;
+    return el_budget_take_refusal() ? EL_REASON_MEMORY : EL_REASON_ERROR;
 }
 
 void el_encoder_close(el_encoder_t *encoder)

@@ -5,7 +5,7 @@
 #ifndef ELASTIC_BODY_ENCODER_H
 #define ELASTIC_BODY_ENCODER_H
 
-#include "httpd/cache/near.h"
+#include "httpd/cache/local.h"
 #include "httpd/shared/stats.h"
 
 #include "elastic/decide.h"

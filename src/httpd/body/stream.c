@@ -237,7 +237,7 @@ apr_status_t el_stream_run(ap_filter_t *f, el_stream_t *stream, apr_bucket_briga
         if (rv == APR_SUCCESS && is_pass_due(stream)) {
             rv = el_stream_pass(f, stream);
         }
-        if (stream->kept_nbytes > EL_STREAM_KEPT) {
+        if (stream->kept_nbytes > EL_STREAM_COPIED) {
             commit(f, stream);
         }
     }

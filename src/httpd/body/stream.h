@@ -34,7 +34,7 @@ typedef struct {
  * what lies in a file. A body that comes piece by piece was gathered to this size before it is
  * streamed, so that it takes no more memory now; and gzip and zstd have put out a block by then.
  */
-#define EL_STREAM_KEPT (128 * 1024)
+#define EL_STREAM_COPIED (128 * 1024)
 
 /* What a filter does that can still take back its decision while nothing was passed on. */
 typedef struct {

@@ -133,7 +133,7 @@ static bool is_there(const el_name_t *name, int level)
 }
 
 /* Makes a job of what is asked for often; false where that is gone, or is as good already. */
-static bool prepare(const el_hot_item_t *item)
+static bool prepare(const el_popular_item_t *item)
 {
     el_setup_t setup = setup_of(&item->name, item->level, item->nbytes);
 
@@ -183,14 +183,14 @@ static bool is_spare(uint64_t now)
  */
 static void improve(uint64_t now, bool samples)
 {
-    el_hot_item_t item;
+    el_popular_item_t item;
 
     account();
     if (atomic_load(&improver.job.state) == JOB_DONE) {
         finish();
     }
     if (samples && atomic_load(&improver.job.state) == JOB_FREE && is_spare(now)
-        && el_hot_take(el_shared.hot, (uint32_t)(now / 1000000), &item) && has_thread()
+        && el_popular_take(el_shared.popular, (uint32_t)(now / 1000000), &item) && has_thread()
         && prepare(&item)) {
         improver.job.began = el_idle_thread_cpu_nsec();
         atomic_store(el_shared.improve_at, now + time_for(improver.job.expected));
@@ -221,7 +221,7 @@ el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_s
         el_setup_t wanted = *setup;
         el_cost_t cost;
 
-        if (!(set & EL_CODING_BIT(coding)) || !el_shared_moves(range[coding])) {
+        if (!(set & EL_CODING_BIT(coding)) || !el_shared_is_adaptive(range[coding])) {
             continue;
         }
         wanted.level = el_shared.config.idle_top ? el_engine_top(coding) : range[coding].max;
@@ -241,7 +241,7 @@ el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_s
 
 void el_improver_note(const el_name_t *name, const el_entry_t *entry, el_target_t target)
 {
-    el_hot_item_t item = {
+    el_popular_item_t item = {
         .name = *name, .nbytes = (uint32_t)entry->in,
         .coding = (uint8_t)target.coding, .level = (uint8_t)target.level,
     };
@@ -251,6 +251,6 @@ void el_improver_note(const el_name_t *name, const el_entry_t *entry, el_target_
     }
     if (target.coding != EL_IDENTITY
         && (entry->coding != target.coding || entry->level < target.level)) {
-        el_hot_note(el_shared.hot, &item, el_clock_sec());
+        el_popular_note(el_shared.popular, &item, el_clock_sec());
     }
 }

@@ -374,7 +374,7 @@ static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
     if (nbytes > 0 && !el_entry_parse(name, buffer, nbytes, &entry)) {
         el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
     } else if (nbytes > 0) {
-        is_found = el_near_put(name, &entry, changes, found) || find_copy(found, &entry);
+        is_found = el_local_put(name, &entry, changes, found) || find_copy(found, &entry);
     }
     if (!el_spares_keep(&buffers, buffer)) {
         free(buffer);
@@ -444,7 +444,7 @@ static bool put_far(const el_name_t *name, const el_entry_t *entry)
 bool el_shmcb_get(const el_name_t *name, el_found_t *found)
 {
     uint32_t changes = changes_of(name);
-    bool is_found = el_near_get(name, (el_near_stamp_t){.now = changes}, found)
+    bool is_found = el_local_get(name, (el_local_stamp_t){.now = changes}, found)
                     || get_far(name, changes, found);
 
     if (is_found && is_old(&found->entry)) {
@@ -464,6 +464,6 @@ bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry)
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
     }
     copied.written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
-    el_near_put(name, &copied, changes + is_stored, NULL);
+    el_local_put(name, &copied, changes + is_stored, NULL);
     return is_stored;
 }

@@ -7,7 +7,7 @@
 #define ELASTIC_CACHE_SHMCB_H
 
 #include "httpd/base/glue.h"
-#include "httpd/cache/near.h"
+#include "httpd/cache/local.h"
 
 /*
  * In post_config: opens the cache of `nbytes` that shmcb makes of `arguments`, or finds that of before

@@ -258,7 +258,7 @@ void el_store_reset(server_rec *main_server)
 void el_store_child(bool threads)
 {
     if (most > 0) {
-        el_near_open(threads ? NEAR : NEAR_ALONE);
+        el_local_open(threads ? NEAR : NEAR_ALONE);
     }
     el_remote_child();
 }
@@ -297,16 +297,16 @@ static bool get_remote(const el_name_t *name, el_found_t *found)
 static bool put_remote(const el_name_t *name, const el_entry_t *entry, bool awaited)
 {
     if (awaited) {
-        el_near_put(name, entry, el_clock_sec(), NULL);
+        el_local_put(name, entry, el_clock_sec(), NULL);
     }
     return may_leave(name) && el_remote_put(name, entry);
 }
 
-bool el_store_get_near(const el_name_t *name, el_found_t *found)
+bool el_store_get_local(const el_name_t *name, el_found_t *found)
 {
-    return el_near_get(name,
-                       el_remote_is_open() ? (el_near_stamp_t){el_clock_sec(), HANDED_OVER}
-                                           : (el_near_stamp_t){.age = UINT32_MAX},
+    return el_local_get(name,
+                       el_remote_is_open() ? (el_local_stamp_t){el_clock_sec(), HANDED_OVER}
+                                           : (el_local_stamp_t){.age = UINT32_MAX},
                        found);
 }
 
@@ -316,7 +316,7 @@ bool el_store_get(const el_name_t *name, el_found_t *found)
         return false;
     }
     if (el_remote_is_open()) {
-        return el_store_get_near(name, found) || get_remote(name, found);
+        return el_store_get_local(name, found) || get_remote(name, found);
     }
     return el_shmcb_get(name, found);
 }
@@ -341,8 +341,8 @@ bool el_store_has_room(void)
  */
 bool el_store_note(const el_name_t *name)
 {
-    uint32_t others = el_remote_is_open() ? EL_DOOR_MOST : el_shmcb_entries() / 2 * 3;
+    uint32_t others = el_remote_is_open() ? EL_DOORKEEPER_MOST : el_shmcb_entries() / 2 * 3;
 
-    return el_door_note(&el_shared.cache->door, name->hash,
-                        others < EL_DOOR_MOST ? others : EL_DOOR_MOST);
+    return el_doorkeeper_note(&el_shared.cache->doorkeeper, name->hash,
+                        others < EL_DOORKEEPER_MOST ? others : EL_DOORKEEPER_MOST);
 }

@@ -13,7 +13,7 @@
 #define ELASTIC_CACHE_STORE_H
 
 #include "httpd/base/glue.h"
-#include "httpd/cache/near.h"
+#include "httpd/cache/local.h"
 
 #include "elastic/engine.h"
 
@@ -80,7 +80,7 @@ bool el_fingerprint_end(el_fingerprint_t *fingerprint, el_name_t *name);
 
 /*
  * Makes it the name of the encoding in `coding` by `setup`, but for its level: that is `pinned`, or
- * EL_NAME_MOVES.
+ * EL_NAME_ADAPTIVE.
  */
 void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *setup, int pinned);
 
@@ -94,7 +94,7 @@ bool el_store_get(const el_name_t *name, el_found_t *found);
  * The same, of what this process has a copy of, in its own memory, though another one may have stored
  * something else since.
  */
-bool el_store_get_near(const el_name_t *name, el_found_t *found);
+bool el_store_get_local(const el_name_t *name, el_found_t *found);
 
 /*
  * Keeps `entry`, whose `written` is not read, under `name`, in place of what is there; copies it.

@@ -345,9 +345,9 @@ static const char *set_path(cmd_parms *cmd, void *config, const char *args)
     return path ? NULL : el_refuse(cmd, args);
 }
 
-static const char *set_siblings_root(cmd_parms *cmd, void *config, const char *args)
+static const char *set_precompressed_root(cmd_parms *cmd, void *config, const char *args)
 {
-    el_siblings_root_t *root = apr_pcalloc(cmd->pool, sizeof(*root));
+    el_precompressed_root_t *root = apr_pcalloc(cmd->pool, sizeof(*root));
     const ap_directive_t *section = cmd->directive->parent;
     const char *path = path_of(cmd, args);
     el_dir_t *dir = config;
@@ -363,7 +363,7 @@ static const char *set_siblings_root(cmd_parms *cmd, void *config, const char *a
         root->section = cmd->path;
     }
     root->server = cmd->server;
-    dir->siblings_root = root;
+    dir->precompressed_root = root;
     return NULL;
 }
 
@@ -406,7 +406,7 @@ const command_rec el_commands[] = {
     VALUE("ElasticPrecompressed", EVERYWHERE,
           "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
           ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
-    AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_siblings_root, NULL, NOT_HTACCESS,
+    AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_precompressed_root, NULL, NOT_HTACCESS,
                      "the path of a folder in which the siblings lie, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
           "On or Off: whether encodings are kept and used again",

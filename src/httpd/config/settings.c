@@ -124,7 +124,7 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
             to->range[i] = from->range[i];
         }
     }
-    to->siblings_root = from->siblings_root ? from->siblings_root : to->siblings_root;
+    to->precompressed_root = from->precompressed_root ? from->precompressed_root : to->precompressed_root;
     to->dictionary = from->dictionary ? from->dictionary : to->dictionary;
     to->dictionary_link = from->dictionary_link ? from->dictionary_link : to->dictionary_link;
     if (from->types_replace || !to->types) {

@@ -85,7 +85,7 @@ typedef struct {
     const char *folder;
     const char *section;      /* the folder of the <Directory> that it stands in; NULL: elsewhere */
     const server_rec *server; /* whose configuration it stands in */
-} el_siblings_root_t;
+} el_precompressed_root_t;
 
 /* ElasticDictionary; all NULL: Off. */
 typedef struct {
@@ -103,7 +103,7 @@ typedef struct {
     el_coding_t codings[EL_CODINGS];
     bool types_replace;        /* the default types do not count */
     apr_array_header_t *types; /* of el_type_rule_t; the last that matches counts; NULL: none */
-    const el_siblings_root_t *siblings_root; /* NULL: not set */
+    const el_precompressed_root_t *precompressed_root; /* NULL: not set */
     const el_dictionary_rule_t *dictionary;  /* NULL: not set */
     const char *dictionary_link; /* ElasticDictionaryLink; NULL: not set; "": Off */
 } el_dir_t;

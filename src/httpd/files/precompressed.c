@@ -3,7 +3,7 @@
 #include "httpd/body/body.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
-#include "httpd/response/difference.h"
+#include "httpd/response/available.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
@@ -95,33 +95,33 @@ static apr_status_t look(request_rec *r, candidate_t *candidate)
     return found;
 }
 
-/* What keeps the file at the candidate's path from being one; EL_SIBLING_FAULTS_COUNT: nothing. */
-static el_sibling_fault_t fault_of(const request_rec *r, const candidate_t *candidate,
+/* What keeps the file at the candidate's path from being one; EL_PRECOMPRESSED_FAULTS_COUNT: nothing. */
+static el_precompressed_fault_t fault_of(const request_rec *r, const candidate_t *candidate,
                                    apr_status_t found)
 {
     if (found != APR_SUCCESS) {
-        return EL_SIBLING_UNREADABLE;
+        return EL_PRECOMPRESSED_UNREADABLE;
     }
     if (candidate->finfo.filetype != APR_REG) {
-        return EL_SIBLING_IRREGULAR;
+        return EL_PRECOMPRESSED_IRREGULAR;
     }
     if (!candidate->trusted) {
-        return EL_SIBLING_OWNER;
+        return EL_PRECOMPRESSED_OWNER;
     }
-    return candidate->finfo.mtime < r->finfo.mtime ? EL_SIBLING_OUTDATED : EL_SIBLING_FAULTS_COUNT;
+    return candidate->finfo.mtime < r->finfo.mtime ? EL_PRECOMPRESSED_OUTDATED : EL_PRECOMPRESSED_FAULTS_COUNT;
 }
 
 /* Looks at what lies at the candidate's path; with `wanted`, a fault of it is counted. */
 static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
 {
     apr_status_t found = look(r, candidate);
-    el_sibling_fault_t fault = fault_of(r, candidate, found);
+    el_precompressed_fault_t fault = fault_of(r, candidate, found);
 
-    if (APR_STATUS_IS_ENOENT(found) || fault == EL_SIBLING_FAULTS_COUNT) {
+    if (APR_STATUS_IS_ENOENT(found) || fault == EL_PRECOMPRESSED_FAULTS_COUNT) {
         return found == APR_SUCCESS;
     }
     if (wanted) {
-        el_stats_sibling_fault(r, fault, candidate->path);
+        el_stats_precompressed_fault(r, fault, candidate->path);
     }
     return false;
 }
@@ -143,7 +143,7 @@ static const char *behind(const char *base, const char *path)
  * The folder that a server's documents lie in, where the root was set for them: one that a virtual
  * host inherits holds the files of other documents, unless a <Directory> says which.
  */
-static const char *documents(request_rec *r, const el_siblings_root_t *root)
+static const char *documents(request_rec *r, const el_precompressed_root_t *root)
 {
     const core_server_config *core = ap_get_core_module_config(root->server->module_config);
     const char *folder = ap_document_root(r);
@@ -156,7 +156,7 @@ static const char *documents(request_rec *r, const el_siblings_root_t *root)
  * outer one of <Directory> and DocumentRoot is what the root mirrors, so that no two files share a
  * path in it.
  */
-static const char *stem_of(request_rec *r, const el_siblings_root_t *root)
+static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
 {
     const char *in_section, *in_documents, *relative;
 
@@ -180,7 +180,7 @@ static const char *stem_of(request_rec *r, const el_siblings_root_t *root)
 static candidates_t find_all(request_rec *r, bool acceptable)
 {
     static const el_coding_t order[] = {EL_BR, EL_ZSTD, EL_GZIP};
-    const el_siblings_root_t *root = el_dir_of(r)->siblings_root;
+    const el_precompressed_root_t *root = el_dir_of(r)->precompressed_root;
     const char *stem = stem_of(r, root);
     candidates_t all = {.count = 0};
 
@@ -287,9 +287,9 @@ static bool is_allowed(request_rec *r, candidate_t *candidate)
     }
     candidate->asked = true;
     if (look_up(r, candidate) != SERVED) {
-        el_stats_sibling_fault(r, EL_SIBLING_DENIED, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_DENIED, candidate->path);
     } else if (candidate->root && !el_path_within(candidate->path, candidate->root)) {
-        el_stats_sibling_fault(r, EL_SIBLING_OUTSIDE, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_OUTSIDE, candidate->path);
     } else {
         candidate->allowed = true;
     }
@@ -473,7 +473,7 @@ static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
         file = NULL;
     }
     if (!file) {
-        el_stats_sibling_fault(r, EL_SIBLING_UNREADABLE, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_UNREADABLE, candidate->path);
     }
     return file;
 }
@@ -556,15 +556,15 @@ static bool may_match(request_rec *r, candidate_t *candidate)
  * Whether the client has a dictionary, likes what differs from it as well as the candidate, and that is
  * worth more. It seldom is where the CPU is busy: a precompressed file takes none.
  */
-static bool prefers_difference(request_rec *r, const candidate_t *candidate)
+static bool prefers_dictionary(request_rec *r, const candidate_t *candidate)
 {
     const el_accept_t *accept = el_response_accept(r);
-    const el_difference_t *difference = el_difference_ahead(r);
+    const el_available_t *available = el_available_ahead(r);
     el_policy_t policy;
     el_facts_t facts;
 
-    if (difference->coding == EL_IDENTITY || el_response_has_range(r)
-        || accept->q[difference->coding] < accept->q[candidate->coding]) {
+    if (available->coding == EL_IDENTITY || el_response_has_range(r)
+        || accept->q[available->coding] < accept->q[candidate->coding]) {
         return false;
     }
     policy = el_policy_of(r, EL_RECORD_ELASTIC);
@@ -572,8 +572,8 @@ static bool prefers_difference(request_rec *r, const candidate_t *candidate)
     facts = el_facts_ahead(r, &policy);
     facts.moment.size = (uint64_t)r->finfo.size;
     facts.moment.size_known = true;
-    return facts.demand.difference != EL_IDENTITY && facts.moment.size > 0
-           && el_choose_beats(&(el_choose_for_t){&policy, &facts, true, el_response_turn(r)},
+    return facts.demand.available != EL_IDENTITY && facts.moment.size > 0
+           && el_choose_beats(&(el_choose_for_t){&policy, &facts, true, el_response_effort(r)},
                               (uint64_t)candidate->finfo.size);
 }
 
@@ -587,7 +587,7 @@ EL_RARE static int offer(request_rec *r)
     if (all.count == 0 && find_all(r, false).count == 0) {
         return DECLINED;
     }
-    el_difference_add_vary(r);
+    el_available_add_vary(r);
     if (el_response_dated_range(r)) {
         el_response_drop_range(r);
     }
@@ -599,7 +599,7 @@ EL_RARE static int offer(request_rec *r)
         return send_not_modified(r, tag);
     }
     candidate = choose(r, &all);
-    if (!candidate || !may_match(r, candidate) || prefers_difference(r, candidate)) {
+    if (!candidate || !may_match(r, candidate) || prefers_dictionary(r, candidate)) {
         return DECLINED;
     }
     return send_file(r, candidate);

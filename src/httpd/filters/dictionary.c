@@ -107,7 +107,7 @@ static void add_link(request_rec *r)
 }
 
 /* Whether a precompressed file is sent: then the response was taken before any filter could. */
-static bool is_sibling(request_rec *r)
+static bool is_precompressed(request_rec *r)
 {
     return el_response_of(r)->claimed && r->finfo.filetype == APR_REG;
 }
@@ -155,7 +155,7 @@ static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule,
                           el_cache_control_t control)
 {
     return rule && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
-           && !el_response_has_range(r) && (!el_fields_encoded(r) || is_sibling(r))
+           && !el_response_has_range(r) && (!el_fields_encoded(r) || is_precompressed(r))
            && is_for_anyone(r, control);
 }
 

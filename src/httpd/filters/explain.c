@@ -116,7 +116,7 @@ static void add_controller(list_t *list, const el_response_t *response)
     el_control_state_t control = response->control_read ? response->control
                                                         : el_state_control(el_shared.state);
     uint64_t load = atomic_load_explicit(&el_shared.state->load_ppm, memory_order_relaxed);
-    double price = response->turn_taken ? response->turn.price : el_shared_priced(control).price;
+    double price = response->effort_known ? response->turn.price : el_shared_effort_at(control).price;
 
     if (price >= 0) {
         add_decimal(list, "price", price);

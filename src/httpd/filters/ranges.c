@@ -24,7 +24,7 @@ void el_ranges_insert(request_rec *r)
 }
 
 /* Whether a tag is a precompressed file's: it ends in the extension (see precompressed.c). */
-static bool is_of_sibling(const el_etag_t *tag)
+static bool is_of_precompressed_file(const el_etag_t *tag)
 {
     for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
         const char *extension = el_coding_info((el_coding_t)coding)->extension;
@@ -63,7 +63,7 @@ static bool is_dynamic(request_rec *r)
         return true;
     }
     return is_from_cache(r) && el_fields_varies(r, "Accept-Encoding")
-           && !(tagged && is_of_sibling(&tag));
+           && !(tagged && is_of_precompressed_file(&tag));
 }
 
 static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)

@@ -132,7 +132,7 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
     limits.is_request = false;
     out->head = r->header_only;
     if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
-        ap_log_rerror(APLOG_MARK, el_budget_refused() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
+        ap_log_rerror(APLOG_MARK, el_budget_take_refusal() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
                       "elastic: the response to %s stays encoded", r->uri);
         return NULL;
     }

@@ -38,7 +38,7 @@ static el_name_t name_of(const el_response_t *response, el_coding_t coding,
     el_range_t range = response->policy.range[coding];
     el_name_t name = response->cached.name;
 
-    el_name_encoding(&name, coding, setup, el_shared_moves(range) ? EL_NAME_MOVES : range.max);
+    el_name_encoding(&name, coding, setup, el_shared_is_adaptive(range) ? EL_NAME_ADAPTIVE : range.max);
     return name;
 }
 
@@ -119,16 +119,16 @@ static bool find_or_wait(el_response_t *response, uint64_t usec)
     el_name_t name = name_of(response, choice->coding, &choice->setup);
 
     for (int i = 0; i < WAITS; i++) {
-        el_stampede_turn_t turn = el_stampede_enter(&cached->stampede, &name, usec);
+        el_waiters_answer_t turn = el_waiters_enter(&cached->waiters, &name, usec);
 
-        if (turn == EL_STAMPEDE_BUSY) {
+        if (turn == EL_WAITERS_BUSY) {
             return cached->found.buffer != NULL;
         }
         /* Before who is to encode had its place, another may have left it. */
-        if (find_good(response, el_store_get_near)) {
+        if (find_good(response, el_store_get_local)) {
             return true;
         }
-        if (turn == EL_STAMPEDE_ENCODE) {
+        if (turn == EL_WAITERS_ENCODE) {
             return false;
         }
         if (find_good(response, el_store_get) || cached->found.buffer) {
@@ -275,7 +275,7 @@ static bool has_its_name(const el_cached_t *cached)
 
 void el_cached_leave(el_response_t *response)
 {
-    el_stampede_leave(&response->cached.stampede);
+    el_waiters_leave(&response->cached.waiters);
 }
 
 void el_cached_store(el_response_t *response)
@@ -290,7 +290,7 @@ void el_cached_store(el_response_t *response)
     el_name_t name;
     const char *data;
 
-    if (!(cached->again || el_stampede_is_awaited(&cached->stampede)) || used->out >= used->in
+    if (!(cached->again || el_waiters_leave_unless_awaited(&cached->waiters)) || used->out >= used->in
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(cached)) {
@@ -299,5 +299,5 @@ void el_cached_store(el_response_t *response)
     entry.data = (const uint8_t *)data;
     apr_cpystrn(entry.engine, plan->engine->name, sizeof(entry.engine));
     name = name_of(response, coding, &plan->setup);
-    el_store_put(&name, &entry, el_stampede_waiting(&cached->stampede) > 0);
+    el_store_put(&name, &entry, el_waiters_count(&cached->waiters) > 0);
 }

@@ -29,7 +29,7 @@ static unsigned choices_of(const el_choose_for_t *body, el_coding_t first)
     const el_demand_t *demand = &body->facts->demand;
     unsigned set = EL_CODING_BIT(first);
 
-    if (body->policy->is_stock || !el_shared_moves(body->policy->range[first])
+    if (body->policy->is_stock || !el_shared_is_adaptive(body->policy->range[first])
         || demand->accept.q[first] == 0) {
         return set;
     }
@@ -113,7 +113,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
     el_range_t range = policy->range[coding];
     uint32_t most = allowance(policy, &body->facts->moment);
     bool on_ladder = set != EL_CODING_BIT(coding)
-                     || (body->turn.price >= 0 && el_shared_moves(range));
+                     || (body->turn.price >= 0 && el_shared_is_adaptive(range));
     el_choice_t choice = {
         .coding = coding,
         .set = set,
@@ -127,7 +127,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
 
         choice.coding = rung.coding;
         choice.setup.level = rung.level;
-    } else if (el_shared_moves(range)) {
+    } else if (el_shared_is_adaptive(range)) {
         choice.setup.level = level_within(&choice, range.min, body->whole, most);
         choice.setup.level = el_ladders_level(&key, coding, choice.setup.level);
     }
@@ -138,7 +138,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
  * The bounds of a difference's levels: those of its coding without a dictionary, as far as its engine
  * has them.
  */
-static el_range_t difference_range(const el_policy_t *policy, el_coding_t coding)
+static el_range_t range_against(const el_policy_t *policy, el_coding_t coding)
 {
     const el_engine_t *engine = el_engine_for(coding);
     el_coding_t plain = el_coding_info(coding)->plain;
@@ -150,7 +150,7 @@ static el_range_t difference_range(const el_policy_t *policy, el_coding_t coding
     range.min = range.min > engine->level_min ? range.min : engine->level_min;
     range.max = range.max < engine->level_max ? range.max : engine->level_max;
     range.max = range.max > engine->level_min ? range.max : engine->level_min;
-    range.min = el_shared_moves(range) && range.min < range.max ? range.min : range.max;
+    range.min = el_shared_is_adaptive(range) && range.min < range.max ? range.min : range.max;
     return range;
 }
 
@@ -169,7 +169,7 @@ static worth_t worth_for(const el_choose_for_t *body)
     for (size_t i = 0; i < demand->order_count; i++) {
         el_coding_t coding = demand->order[i];
 
-        if (!body->policy->is_stock && el_shared_moves(body->policy->range[coding])) {
+        if (!body->policy->is_stock && el_shared_is_adaptive(body->policy->range[coding])) {
             key.set |= EL_CODING_BIT(coding);
         }
     }
@@ -196,7 +196,7 @@ static double value_of(el_cost_t cost, worth_t worth)
 typedef struct {
     el_setup_t setup;
     el_cost_t cost;
-} difference_t;
+} against_t;
 
 /* The level after `level` that is looked at: every second one, and the last. */
 static int level_after(int level, el_range_t range)
@@ -208,12 +208,12 @@ static int level_after(int level, el_range_t range)
  * The level of a difference that is worth most, of every second one: each needs a dictionary of its
  * own, and neighbours differ by little. The lowest where all take longer than ElasticMaxTime allows.
  */
-static difference_t best_difference(const el_choose_for_t *body, worth_t worth)
+static against_t best_against(const el_choose_for_t *body, worth_t worth)
 {
-    el_coding_t coding = body->facts->demand.difference;
-    el_range_t range = difference_range(body->policy, coding);
+    el_coding_t coding = body->facts->demand.available;
+    el_range_t range = range_against(body->policy, coding);
     uint32_t most = allowance(body->policy, &body->facts->moment);
-    difference_t best = {.setup.level = -1};
+    against_t best = {.setup.level = -1};
 
     for (int level = range.min; level <= range.max; level = level_after(level, range)) {
         el_setup_t setup = {.level = level, .size_hint = length_of(body->facts)};
@@ -223,7 +223,7 @@ static difference_t best_difference(const el_choose_for_t *body, worth_t worth)
         cost = el_costs_expect(coding, &setup, true);
         if (best.setup.level < 0
             || (cost.nsec <= most && value_of(cost, worth) < value_of(best.cost, worth))) {
-            best = (difference_t){setup, cost};
+            best = (against_t){setup, cost};
         }
     }
     return best;
@@ -235,7 +235,7 @@ static el_coding_t rival_of(const el_demand_t *demand)
     const uint16_t *q = demand->accept.q;
     el_coding_t coding = el_accept_choose(&demand->accept, demand->order, demand->order_count);
 
-    return coding != EL_IDENTITY && q[coding] >= q[demand->difference] ? coding : EL_IDENTITY;
+    return coding != EL_IDENTITY && q[coding] >= q[demand->available] ? coding : EL_IDENTITY;
 }
 
 /*
@@ -247,7 +247,7 @@ static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding
     el_coding_t rival = rival_of(&body->facts->demand);
     el_choice_t ordinary = {.coding = EL_IDENTITY};
     worth_t worth;
-    difference_t best;
+    against_t best;
     el_cost_t cost;
 
     if (rival != EL_IDENTITY) {
@@ -257,7 +257,7 @@ static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding
         }
     }
     worth = worth_for(body);
-    best = best_difference(body, worth);
+    best = best_against(body, worth);
     if (rival != EL_IDENTITY) {
         cost = el_costs_expect(ordinary.coding, &ordinary.setup, body->whole);
         if (value_of(cost, worth) < value_of(best.cost, worth)
@@ -270,7 +270,7 @@ static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding
 
 el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding)
 {
-    return el_coding_is_difference(coding) ? choose_with_dictionary(body, coding)
+    return el_coding_needs_dictionary(coding) ? choose_with_dictionary(body, coding)
                                            : choose_ordinary(body, coding);
 }
 
@@ -278,11 +278,11 @@ bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes)
 {
     worth_t worth = worth_for(body);
     el_cost_t made = {.size = (uint32_t)(nbytes * 10000 / body->facts->moment.size)};
-    el_coding_t coding = body->facts->demand.difference;
+    el_coding_t coding = body->facts->demand.available;
 
     /* Where something else would be made in the end, what is there already will do. */
     return el_choose(body, coding).coding == coding
-           && value_of(best_difference(body, worth).cost, worth) < value_of(made, worth);
+           && value_of(best_against(body, worth).cost, worth) < value_of(made, worth);
 }
 
 /* Whether a setup is looked for with this body; `turn` counts how often one was. */

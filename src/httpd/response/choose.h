@@ -19,7 +19,7 @@ typedef struct {
     const el_policy_t *policy;
     const el_facts_t *facts;
     bool whole; /* the body goes through the engine in one call */
-    el_turn_t turn;
+    el_effort_t turn;
 } el_choose_for_t;
 
 /*

@@ -40,7 +40,7 @@ void el_encode_count(request_rec *r, const el_response_t *response)
     const el_entry_t *entry = &response->cached.found.entry;
 
     if (response->cached.used) {
-        el_stats_kept(r, entry->coding, entry->engine, entry->level, &encoder->meter.used);
+        el_stats_cached(r, entry->coding, entry->engine, entry->level, &encoder->meter.used);
     } else {
         el_stats_encoded(r, &encoder->plan, encoder->level, &encoder->meter.used);
     }

@@ -1,7 +1,7 @@
 #include "httpd/response/facts.h"
 
 #include "httpd/response/connection.h"
-#include "httpd/response/difference.h"
+#include "httpd/response/available.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 
@@ -20,7 +20,7 @@ static bool tls_compressed(request_rec *r)
 
 static void read_demand(request_rec *r, const el_policy_t *policy, bool ahead, el_demand_t *demand)
 {
-    const el_difference_t *difference;
+    const el_available_t *available;
 
     demand->head = r->header_only;
     /* Whatever the method: httpd cuts ranges out of the response of each. */
@@ -34,9 +34,9 @@ static void read_demand(request_rec *r, const el_policy_t *policy, bool ahead, e
     demand->order_count = el_response_env_filter(r, demand->order, policy->order_count);
     demand->env_removed = policy->order_count - demand->order_count;
     if (!policy->is_stock && demand->order_count > 0) {
-        difference = ahead ? el_difference_ahead(r) : el_difference_of(r);
-        demand->difference = difference->coding;
-        memcpy(demand->shares, difference->shares, sizeof(demand->shares));
+        available = ahead ? el_available_ahead(r) : el_available_of(r);
+        demand->available = available->coding;
+        memcpy(demand->shares, available->shares, sizeof(demand->shares));
     }
 }
 

@@ -5,7 +5,7 @@
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
 #include "httpd/response/conditional.h"
-#include "httpd/response/difference.h"
+#include "httpd/response/available.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
@@ -98,7 +98,7 @@ bool el_not_modified_now(request_rec *r, const char *decoded)
         if (decoded ? el_etag_same(&tag, decoded) : is_given(r, &tag, current)) {
             become_not_modified(r, &tag);
             if (!decoded) {
-                el_difference_add_vary(r);
+                el_available_add_vary(r);
             }
             return true;
         }
@@ -120,7 +120,7 @@ static bool is_encodeds_tag(const request_rec *r)
 static void set_tag_of_200(request_rec *r, el_policy_t *policy, const el_facts_t *facts,
                            el_coding_t first)
 {
-    el_choose_for_t body = {.policy = policy, .facts = facts, .turn = el_response_turn(r)};
+    el_choose_for_t body = {.policy = policy, .facts = facts, .turn = el_response_effort(r)};
     el_coding_t coding;
 
     el_policy_read_encoding(policy);
@@ -209,7 +209,7 @@ void el_not_modified_returned(request_rec *r)
         return;
     }
     if (el_response_encodable(r)) {
-        el_difference_add_vary(r);
+        el_available_add_vary(r);
     }
     if (knows_types(r)) {
         el_not_modified_tag(r, &best.policy, &best.facts);

@@ -16,7 +16,7 @@
 #include "httpd/response/cached.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
-#include "httpd/response/difference.h"
+#include "httpd/response/available.h"
 #include "httpd/response/encode.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/hold.h"
@@ -119,7 +119,7 @@ static answer_t refuse(el_decision_t *decision, el_reason_t reason)
 static void choose_setup(request_rec *r, el_response_t *response, el_coding_t coding)
 {
     el_choose_for_t body = {&response->policy, &response->facts, response->whole,
-                            el_response_turn(r)};
+                            el_response_effort(r)};
 
     response->choice = el_choose(&body, coding);
 }
@@ -132,12 +132,12 @@ static bool prepare_dictionary(request_rec *r, el_response_t *response, el_decis
 {
     el_setup_t *setup = &response->choice.setup;
 
-    setup->dictionary = el_difference_prepare(r, setup->level);
+    setup->dictionary = el_available_prepare(r, setup->level);
     if (setup->dictionary) {
         setup->level = el_dictionary_level(setup->dictionary, setup->level);
         return true;
     }
-    response->facts.demand.difference = EL_IDENTITY;
+    response->facts.demand.available = EL_IDENTITY;
     response->facts.moment.may_be_cached = false;
     *decision = el_decide(&response->facts);
     if (decision->coding == EL_IDENTITY) {
@@ -179,7 +179,7 @@ static bool is_head_alone(const el_response_t *response)
 
     return response->facts.demand.head
            && (!response->whole
-               || (!policy->is_stock && el_shared_moves(policy->range[plain])));
+               || (!policy->is_stock && el_shared_is_adaptive(policy->range[plain])));
 }
 
 /*
@@ -193,9 +193,9 @@ static bool may_try(const el_response_t *response)
     const el_choice_t *choice = &response->choice;
 
     return !response->whole && !policy->is_stock && !choice->bounded
-           && !el_coding_is_difference(choice->coding)
+           && !el_coding_needs_dictionary(choice->coding)
            && el_accept_takes(&response->facts.demand.accept, EL_IDENTITY)
-           && el_shared_moves(policy->range[choice->coding]);
+           && el_shared_is_adaptive(policy->range[choice->coding]);
 }
 
 /*
@@ -209,12 +209,12 @@ static answer_t choose(request_rec *r, el_response_t *response, apr_bucket_briga
     bool with_dictionary, bypassed;
 
     choose_setup(r, response, decision->coding);
-    if (el_coding_is_difference(decision->coding)
-        && !el_coding_is_difference(response->choice.coding)) {
-        el_difference_outdone(r);
-        facts->demand.difference = EL_IDENTITY;
+    if (el_coding_needs_dictionary(decision->coding)
+        && !el_coding_needs_dictionary(response->choice.coding)) {
+        el_available_outdone(r);
+        facts->demand.available = EL_IDENTITY;
     }
-    with_dictionary = el_coding_is_difference(response->choice.coding);
+    with_dictionary = el_coding_needs_dictionary(response->choice.coding);
     bypassed = el_decide_is_bypassed(facts);
     if (with_dictionary && !bypassed && !prepare_dictionary(r, response, decision)) {
         return ANSWER_IDENTITY;

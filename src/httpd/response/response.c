@@ -184,19 +184,19 @@ el_control_state_t el_response_control(request_rec *r)
 }
 
 /* The price is that of a client at the goal's rate: one that is twice as fast waits half as long. */
-el_turn_t el_response_turn(request_rec *r)
+el_effort_t el_response_effort(request_rec *r)
 {
     el_response_t *response = el_response_of(r);
     const el_goal_t *goal = &el_shared.config.control.goal;
     double rate;
 
-    if (!response->turn_taken) {
-        response->turn = el_shared_turn(el_response_control(r));
+    if (!response->effort_known) {
+        response->turn = el_shared_effort(el_response_control(r));
         rate = response->turn.price >= 0 ? el_connection_rate(r, goal) : 0;
         if (rate > 0) {
             response->turn.price *= goal->rate / rate;
         }
-        response->turn_taken = true;
+        response->effort_known = true;
     }
     return response->turn;
 }
@@ -205,7 +205,7 @@ void el_response_forget_control(request_rec *r)
 {
     el_response_t *response = el_response_of(r);
 
-    response->control_read = response->turn_taken = false;
+    response->control_read = response->effort_known = false;
 }
 
 int el_response_note_credentials(request_rec *r)

@@ -12,7 +12,7 @@
 #include "httpd/body/encoder.h"
 #include "httpd/body/stream.h"
 #include "httpd/cache/improver.h"
-#include "httpd/cache/stampede.h"
+#include "httpd/cache/waiters.h"
 #include "httpd/cache/store.h"
 #include "httpd/config/policy.h"
 #include "httpd/dictionary/dictionaries.h"
@@ -31,7 +31,7 @@ typedef struct {
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
     uint8_t hash[EL_DICTIONARY_HASH]; /* the dictionary's */
     uint32_t shares[EL_SHARES]; /* of el_setup_t, also without a dictionary */
-} el_difference_t;
+} el_available_t;
 
 /* How the body is encoded (choose.c). */
 typedef struct {
@@ -51,7 +51,7 @@ typedef struct {
     el_file_id_t file; /* its numbers, before anybody read it */
     el_target_t target; /* what an encoding of it may become while CPU time is spare */
     el_found_t found;  /* its entry stays readable, but for the data, when the buffer was given away */
-    el_stampede_t stampede; /* others may wait for what is made of it */
+    el_waiters_t waiters; /* others may wait for what is made of it */
     bool looked;       /* for an encoding */
     el_meter_t meter;  /* the time of that */
     bool used;         /* what was found goes out */
@@ -91,12 +91,12 @@ typedef struct {
     bool tagged; /* a 304 has its tag */
     bool origin_known;
     const char *origin; /* NULL: browsers use no dictionaries of it */
-    el_difference_t difference;
+    el_available_t available;
 
     /* What the controller says, read at the first decision that needs it. */
-    bool control_read, turn_taken;
+    bool control_read, effort_known;
     el_control_state_t control;
-    el_turn_t turn; /* at the rate of the client's connection */
+    el_effort_t turn; /* at the rate of the client's connection */
 
     /* The decision of the compressing filter that has the response. */
     bool claimed; /* one of ours has decided for all: others step aside */
@@ -180,7 +180,7 @@ void el_response_drop_range(request_rec *r);
  * el_response_forget_control().
  */
 el_control_state_t el_response_control(request_rec *r);
-el_turn_t el_response_turn(request_rec *r);
+el_effort_t el_response_effort(request_rec *r);
 
 /* The response was waited for longer than the controller's interval. */
 void el_response_forget_control(request_rec *r);

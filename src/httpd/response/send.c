@@ -1,7 +1,7 @@
 #include "httpd/response/send.h"
 
 #include "httpd/response/chain.h"
-#include "httpd/response/difference.h"
+#include "httpd/response/available.h"
 #include "httpd/response/encode.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
@@ -13,7 +13,7 @@
 /* Says in the header that the response depended, or could have, on what the request accepts. */
 static void set_negotiated(request_rec *r)
 {
-    el_difference_add_vary(r);
+    el_available_add_vary(r);
     if (el_response_void_range(r)) {
         el_response_drop_range(r);
     }

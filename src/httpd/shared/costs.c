@@ -69,7 +69,7 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
     el_setup_t plain = *setup;
     uint64_t fit, left, own;
 
-    if (!el_coding_is_difference(coding)) {
+    if (!el_coding_needs_dictionary(coding)) {
         return known;
     }
     plain.level = level;
@@ -88,7 +88,7 @@ el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whol
     el_cost_t cost = el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
                                     known_cost(&plan, setup->level, setup), el_clock_sec());
 
-    if (!el_coding_is_difference(coding)) {
+    if (!el_coding_needs_dictionary(coding)) {
         cost.size = (uint32_t)((uint64_t)cost.size * plain_share(setup) / WHOLE);
     }
     return cost;
@@ -115,7 +115,7 @@ el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_
     el_cost_key_t key = key_of(EL_GZIP, STOCK_LEVEL, &stock);
     el_cost_t known = el_costs_zlib[STOCK_LEVEL - 1][key.size_class];
     double size = el_cost_expect(el_shared.costs, key, known, el_clock_sec()).size;
-    uint32_t own = el_coding_is_difference(coding) ? 0 : el_costs_expect(coding, &setup, true).size;
+    uint32_t own = el_coding_needs_dictionary(coding) ? 0 : el_costs_expect(coding, &setup, true).size;
 
     return (el_measured_t){
         .in = in,
@@ -158,7 +158,7 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
 void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t out)
 {
     el_coding_t coding = plan->engine->coding;
-    bool differs = el_coding_is_difference(coding);
+    bool differs = el_coding_needs_dictionary(coding);
     el_setup_t setup = plan->setup;
     uint64_t size;
 
@@ -300,7 +300,7 @@ static void bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t 
     }
 }
 
-static double price_of(const el_rung_t *rungs, size_t count, el_turn_t turn)
+static double price_of(const el_rung_t *rungs, size_t count, el_effort_t turn)
 {
     return turn.price >= 0 ? turn.price
                            : el_ladder_price(rungs, count, turn.position, turn.top,
@@ -313,7 +313,7 @@ static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint
 }
 
 /* The setup, and the price by which it was chosen. */
-static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t most, double *price)
+static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t turn, uint32_t most, double *price)
 {
     uint64_t bounds = bounds_of(key);
     slot_t *slot = slot_of(key, bounds);
@@ -333,14 +333,14 @@ static el_rung_t look_up(const el_ladder_key_t *key, el_turn_t turn, uint32_t mo
     return chosen;
 }
 
-el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most)
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t turn, uint32_t most)
 {
     double price;
 
     return look_up(key, turn, most, &price);
 }
 
-double el_ladders_price(const el_ladder_key_t *key, el_turn_t turn)
+double el_ladders_price(const el_ladder_key_t *key, el_effort_t turn)
 {
     double price;
 

@@ -71,12 +71,12 @@ typedef struct {
  * are no dearer than `most` nsec for each KB, where one below is not. Where ranges of the key say
  * `stock`, of the setups that make no more bytes than those of an httpd without this module would.
  */
-el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_turn_t turn, uint32_t most);
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t turn, uint32_t most);
 
 /*
  * What `turn` pays for a saved byte there, in nanoseconds of CPU time; INFINITY: bytes alone count.
  */
-double el_ladders_price(const el_ladder_key_t *key, el_turn_t turn);
+double el_ladders_price(const el_ladder_key_t *key, el_effort_t turn);
 
 /*
  * The level of the key's one coding that is used where `level` is asked for: the next above where

@@ -79,7 +79,7 @@ apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_s
     el_shared.costs = &block->costs;
     el_shared.shares = &block->shares;
     el_shared.held = &block->held;
-    el_shared.hot = &block->hot;
+    el_shared.popular = &block->popular;
     el_shared.improve_at = &block->improve_at;
     el_shared.cache = &block->cache;
     el_shared.history = &block->history;
@@ -100,26 +100,26 @@ void el_shared_child(void)
 {
     el_shared.process = (unsigned)getpid();
     el_holders_forget_gone();
-    busy = el_held_enter(el_shared.busy, el_shared.process);
+    busy = el_in_flight_enter(el_shared.busy, el_shared.process);
 }
 
 void el_holders_begin(void)
 {
-    el_held_add(el_shared.busy, busy, 1);
+    el_in_flight_add(el_shared.busy, busy, 1);
 }
 
 /* A copy that this process forks runs the cleanups of what is still in use here, and must not count. */
 void el_holders_end(void)
 {
     if ((unsigned)getpid() == el_shared.process) {
-        el_held_add(el_shared.busy, busy, -1);
+        el_in_flight_add(el_shared.busy, busy, -1);
     }
 }
 
 void el_holders_forget_gone(void)
 {
-    el_held_forget(el_shared.held, el_process_is_alive);
-    el_held_forget(el_shared.busy, el_process_is_alive);
+    el_in_flight_forget(el_shared.held, el_process_is_alive);
+    el_in_flight_forget(el_shared.busy, el_process_is_alive);
 }
 
 /* Below 0 where the position counts: with goals without a price, and until the first sample. */
@@ -131,38 +131,38 @@ static double price(void)
                ? (double)price / EL_PPM : -1;
 }
 
-el_turn_t el_shared_priced(el_control_state_t control)
+el_effort_t el_shared_effort_at(el_control_state_t control)
 {
-    return (el_turn_t){control.position, control.top, price()};
+    return (el_effort_t){control.position, control.top, price()};
 }
 
 /* Counted in each process, which begins at a number of its own. */
-static uint16_t next_turn(void)
+static uint16_t next_share(void)
 {
     static _Atomic uint32_t responses;
 
-    return el_control_turn(atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed)
+    return el_control_share(atomic_fetch_add_explicit(&responses, 1, memory_order_relaxed)
                            + el_shared.process);
 }
 
-el_turn_t el_shared_turn(el_control_state_t control)
+el_effort_t el_shared_effort(el_control_state_t control)
 {
-    el_turn_t turn = el_shared_priced(control);
+    el_effort_t turn = el_shared_effort_at(control);
 
     if (turn.price < 0 && control.fraction > 0) {
-        turn.position += el_control_upper(control, next_turn());
+        turn.position += el_control_upper(control, next_share());
     }
     return turn;
 }
 
-int el_shared_level(el_range_t range, el_turn_t turn)
+int el_shared_level(el_range_t range, el_effort_t turn)
 {
     return el_shared.config.control.mode == EL_CONTROL_OFF
                ? range.max
                : el_ladder_level(range, turn.position, turn.top);
 }
 
-bool el_shared_moves(el_range_t range)
+bool el_shared_is_adaptive(el_range_t range)
 {
     return el_shared.config.control.mode != EL_CONTROL_OFF && range.min < range.max;
 }

@@ -40,14 +40,14 @@ typedef struct {
     el_counters_t *counters;
     el_costs_t *costs;
     el_ratios_t *shares;
-    el_held_t *held;
-    el_hot_t *hot;
+    el_in_flight_t *held;
+    el_popular_t *popular;
     _Atomic uint64_t *improve_at; /* of the block */
     el_cache_state_t *cache;
     el_history_t *history;
     el_tally_t *tally;
     el_vhosts_t *vhosts;
-    el_held_t *busy;
+    el_in_flight_t *busy;
 
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */
@@ -87,22 +87,22 @@ typedef struct {
     unsigned position;
     unsigned top;
     double price; /* of a saved byte, ns of CPU time; below 0: the position counts */
-} el_turn_t;
+} el_effort_t;
 
 /* What `control` amounts to with the price of now, without a turn. */
-el_turn_t el_shared_priced(el_control_state_t control);
+el_effort_t el_shared_effort_at(el_control_state_t control);
 
 /*
  * The same for the next response: where the controller's position lies between two, one of them by
  * turns. Called once for a response.
  */
-el_turn_t el_shared_turn(el_control_state_t control);
+el_effort_t el_shared_effort(el_control_state_t control);
 
 /* The level within `range` for a response; the ceiling where ElasticControl is off. */
-int el_shared_level(el_range_t range, el_turn_t turn);
+int el_shared_level(el_range_t range, el_effort_t turn);
 
 /* Whether the controller moves the level of a coding with these bounds. */
-bool el_shared_moves(el_range_t range);
+bool el_shared_is_adaptive(el_range_t range);
 
 /* Adds to a counter. */
 void el_shared_count(el_counter_t counter, uint64_t add);

@@ -207,7 +207,7 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
     count_compressed(r->server, usage->in, usage->out);
     tally(coding, engine, &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
-    if (el_coding_is_difference(coding)) {
+    if (el_coding_needs_dictionary(coding)) {
         el_shared_count(EL_COUNT_DIFFERENCES, 1);
         el_shared_count(EL_COUNT_DIFFERENCES_IN, usage->in);
         el_shared_count(EL_COUNT_DIFFERENCES_OUT, usage->out);
@@ -228,7 +228,7 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
     }
 }
 
-void el_stats_kept(request_rec *r, el_coding_t coding, const char *engine, int level,
+void el_stats_cached(request_rec *r, el_coding_t coding, const char *engine, int level,
                    const el_usage_t *usage)
 {
     apr_table_setn(r->notes, "elastic-setup",
@@ -257,16 +257,16 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
     note_stock(r, stock, EL_NOTE_RATIO, usage->in > 0, usage->in > 0 ? out * 100 / usage->in : 0);
 }
 
-void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path)
+void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path)
 {
-    el_counter_t counter = (el_counter_t)(EL_COUNT_SIBLING + fault);
+    el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + fault);
     /* Somebody may have tried to change what others get, which the operator should hear of once. */
-    bool warns = fault == EL_SIBLING_OWNER
+    bool warns = fault == EL_PRECOMPRESSED_OWNER
                  && el_counters_total(el_shared.counters, counter) == 0;
 
     el_shared_count(counter, 1);
     ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
-                  "elastic: %s is not sent: it is %s", path, el_sibling_fault_text(fault));
+                  "elastic: %s is not sent: it is %s", path, el_precompressed_fault_text(fault));
 }
 
 void el_stats_cache_fault(apr_status_t rv, const char *what)

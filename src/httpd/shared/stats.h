@@ -39,7 +39,7 @@ void el_stats_encoded(request_rec *r, const el_plan_t *plan, int level, const el
  * The body went out in an encoding that was kept: `engine` had made it at `level`. `usage` is of
  * finding it.
  */
-void el_stats_kept(request_rec *r, el_coding_t coding, const char *engine, int level,
+void el_stats_cached(request_rec *r, el_coding_t coding, const char *engine, int level,
                    const el_usage_t *usage);
 
 /*
@@ -53,7 +53,7 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
  * The sibling at `path`, which the client would take, is not sent. The first one of another owner
  * since the start is a warning in the log; all others are named at the level info.
  */
-void el_stats_sibling_fault(request_rec *r, el_sibling_fault_t fault, const char *path);
+void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path);
 
 /*
  * `what`, a clause, went wrong with the store of encodings; `rv` is APR's reason, or APR_SUCCESS. Counted,

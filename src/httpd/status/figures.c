@@ -68,8 +68,8 @@ typedef struct {
 /* Of one of several counters of a family: its note is the end of the key, and its label. */
 #define NOTED(of, name, words, others, note, description)                                          \
     ROW(of, COUNT, name "-" note, words ": " description, OF(others, "reason", note)),
-#define SIBLING_ROW(id, note, description)                                                         \
-    NOTED(EL_COUNT_SIBLING + EL_SIBLING_##id, "ElasticPrecompressedSkipped", "Siblings not sent",  \
+#define PRECOMPRESSED_ROW(id, note, description)                                                         \
+    NOTED(EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_##id, "ElasticPrecompressedSkipped", "Siblings not sent",  \
           siblings, note, description)
 #define DICTIONARY_ROW(id, note, description)                                                      \
     NOTED(EL_COUNT_DICTIONARY + EL_DICTIONARY_##id, "ElasticDictionaryAsked",                      \
@@ -142,7 +142,7 @@ static const row_t figure_rows[] = {
         .per_unit = MICROS),
     ROW(EL_COUNT_PRECOMPRESSED, COUNT, "ElasticPrecompressed", "Responses served from siblings",
         COUNTER("elastic_precompressed_responses", "Responses served from siblings")),
-    EL_SIBLING_FAULTS(SIBLING_ROW)
+    EL_PRECOMPRESSED_FAULTS(PRECOMPRESSED_ROW)
     ROW(STOCK_USEC, COUNT, "ElasticModDeflateCpuUsec",
         "CPU time mod_deflate at level 6 would take, µs",
         COUNTER("elastic_mod_deflate_cpu_seconds",
@@ -230,7 +230,7 @@ static void read_words(now_t *now, apr_pool_t *pool)
 }
 
 /* The level for a large page whose client takes no other coding; 0 where nothing encodes it. */
-static int level_of(el_coding_t coding, el_turn_t turn)
+static int level_of(el_coding_t coding, el_effort_t turn)
 {
     el_range_t range = el_policy_ranges()[coding];
     el_ladder_key_t key = {
@@ -240,7 +240,7 @@ static int level_of(el_coding_t coding, el_turn_t turn)
     if (!range.enabled) {
         return 0;
     }
-    if (!el_shared_moves(range)) {
+    if (!el_shared_is_adaptive(range)) {
         return el_shared_level(range, turn);
     }
     return turn.price >= 0 ? el_ladders_choose(&key, turn, UINT32_MAX).level
@@ -264,7 +264,7 @@ static void read_controller(now_t *now)
     const el_control_config_t *config = &el_shared.config.control;
     const el_state_t *state = el_shared.state;
     el_control_state_t control = el_state_control(state);
-    el_turn_t turn = el_shared_priced(control);
+    el_effort_t turn = el_shared_effort_at(control);
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
     uint64_t started = atomic_load(&el_shared.counters->started), usec = el_clock_usec();
 
@@ -309,8 +309,8 @@ static void read_memory(now_t *now)
     bool is_bounded = is_memory_bounded();
 
     el_holders_forget_gone();
-    now->number[IN_FLIGHT] = (double)el_held_nbytes(el_shared.busy);
-    now->number[MEMORY] = is_bounded ? (double)el_held_nbytes(el_shared.held) : NAN;
+    now->number[IN_FLIGHT] = (double)el_in_flight_nbytes(el_shared.busy);
+    now->number[MEMORY] = is_bounded ? (double)el_in_flight_nbytes(el_shared.held) : NAN;
     now->number[MAX_MEMORY] = is_bounded ? (double)el_shared.config.max_memory : NAN;
 }
 

@@ -7,8 +7,8 @@
  * Any thread. Where so many bodies are encoded at the same time that one more finds no place, it is
  * encoded as if it was the only one.
  */
-#ifndef ELASTIC_CACHE_STAMPEDE_H
-#define ELASTIC_CACHE_STAMPEDE_H
+#ifndef ELASTIC_CACHE_WAITERS_H
+#define ELASTIC_CACHE_WAITERS_H
 
 #include "elastic/entry.h"
 
@@ -19,28 +19,28 @@
 typedef struct {
     bool encodes;  /* it is to encode the body, and then to leave the place */
     unsigned slot; /* of the process's table */
-} el_stampede_t;
+} el_waiters_t;
 
 typedef enum {
-    EL_STAMPEDE_ENCODE, /* the caller is to encode it, and has a place, or found none */
-    EL_STAMPEDE_BUSY,   /* somebody still does */
-    EL_STAMPEDE_PASSED  /* somebody did */
-} el_stampede_turn_t;
+    EL_WAITERS_ENCODE, /* the caller is to encode it, and has a place, or found none */
+    EL_WAITERS_BUSY,   /* somebody still does */
+    EL_WAITERS_PASSED  /* somebody did */
+} el_waiters_answer_t;
 
 /*
  * Enters with the encoding of that name. Where another thread is at it, waits. Where that has taken
  * `usec` µs of CPU time, more than it is expected to take, one of those who wait encodes it too: a
  * thread that only gets no CPU is no reason to want more of it. With 0 µs nobody waits.
  */
-el_stampede_turn_t el_stampede_enter(el_stampede_t *stampede, const el_name_t *name, uint64_t usec);
+el_waiters_answer_t el_waiters_enter(el_waiters_t *waiters, const el_name_t *name, uint64_t usec);
 
 /* How many wait for what the caller encodes, or another with it. */
-unsigned el_stampede_waiting(const el_stampede_t *stampede);
+unsigned el_waiters_count(const el_waiters_t *waiters);
 
 /* Leaves, if nobody waits; true where somebody does: then what was made is handed over first. */
-bool el_stampede_is_awaited(el_stampede_t *stampede);
+bool el_waiters_leave_unless_awaited(el_waiters_t *waiters);
 
 /* Leaves the place, where there is one; those who wait go on. */
-void el_stampede_leave(el_stampede_t *stampede);
+void el_waiters_leave(el_waiters_t *waiters);
 
 #endif

@@ -7,8 +7,8 @@
  * process stores in its place is seen. All copies together, those included that are only being sent,
  * never take more than was said at the start. Any thread.
  */
-#ifndef ELASTIC_CACHE_NEAR_H
-#define ELASTIC_CACHE_NEAR_H
+#ifndef ELASTIC_CACHE_LOCAL_H
+#define ELASTIC_CACHE_LOCAL_H
 
 #include "elastic/entry.h"
 
@@ -31,18 +31,18 @@ void el_found_release(el_found_t *found);
 typedef struct {
     uint32_t now;
     uint32_t age; /* by how much a copy may be older */
-} el_near_stamp_t;
+} el_local_stamp_t;
 
 /* In child_init: keeps `most` bytes at most. */
-void el_near_open(size_t most);
+void el_local_open(size_t most);
 
 /* Finds a copy. True: the caller owns `found`, and calls el_found_release(), or gives it away. */
-bool el_near_get(const el_name_t *name, el_near_stamp_t stamp, el_found_t *found);
+bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *found);
 
 /*
  * Makes a copy of `entry`, in place of what there is of that name, and finds it where `found` is not
  * NULL. False where it does not fit in beside what is being sent, or memory is short.
  */
-bool el_near_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found);
+bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found);
 
 #endif

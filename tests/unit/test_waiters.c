@@ -1,5 +1,5 @@
 /* Many threads that want one encoding. Times are those that are given: none is waited for. */
-#include "httpd/cache/stampede.h"
+#include "httpd/cache/waiters.h"
 
 #include "suites.h"
 
@@ -26,17 +26,17 @@ static void set_up(void)
 /* One of a crowd; who is to encode does so until it may end. */
 static void *ask(void *usec)
 {
-    el_stampede_t stampede = {.encodes = false};
+    el_waiters_t waiters = {.encodes = false};
 
-    switch (el_stampede_enter(&stampede, &name, *(const uint64_t *)usec)) {
-    case EL_STAMPEDE_ENCODE:
+    switch (el_waiters_enter(&waiters, &name, *(const uint64_t *)usec)) {
+    case EL_WAITERS_ENCODE:
         encoding++;
         while (!may_end) {
             sched_yield();
         }
-        el_stampede_leave(&stampede);
+        el_waiters_leave(&waiters);
         break;
-    case EL_STAMPEDE_PASSED:
+    case EL_WAITERS_PASSED:
         passed++;
         break;
     default:
@@ -53,9 +53,9 @@ static void wait_until(const _Atomic int *count, int wanted)
 }
 
 /* Until so many wait for what `first` encodes; not more than one other has begun to. */
-static void wait_for_waiting(const el_stampede_t *first, unsigned wanted)
+static void wait_for_waiting(const el_waiters_t *first, unsigned wanted)
 {
-    while (el_stampede_waiting(first) < wanted) {
+    while (el_waiters_count(first) < wanted) {
         ck_assert_int_le(encoding, 1);
         sched_yield();
     }
@@ -75,11 +75,11 @@ static void join(const pthread_t *thread)
     }
 }
 
-static el_stampede_t enter_first(void)
+static el_waiters_t enter_first(void)
 {
-    el_stampede_t first = {.encodes = false};
+    el_waiters_t first = {.encodes = false};
 
-    ck_assert_int_eq(el_stampede_enter(&first, &name, NEVER), EL_STAMPEDE_ENCODE);
+    ck_assert_int_eq(el_waiters_enter(&first, &name, NEVER), EL_WAITERS_ENCODE);
     ck_assert(first.encodes);
     return first;
 }
@@ -87,13 +87,13 @@ static el_stampede_t enter_first(void)
 START_TEST(all_others_wait_for_the_first)
 {
     static const uint64_t usec = NEVER;
-    el_stampede_t first = enter_first();
+    el_waiters_t first = enter_first();
     pthread_t thread[THREADS];
 
     start(thread, &usec);
     wait_for_waiting(&first, THREADS);
-    ck_assert(el_stampede_is_awaited(&first));
-    el_stampede_leave(&first);
+    ck_assert(el_waiters_leave_unless_awaited(&first));
+    el_waiters_leave(&first);
     join(thread);
     ck_assert_int_eq(passed, THREADS);
 }
@@ -102,14 +102,14 @@ END_TEST
 START_TEST(one_alone_encodes_it_too_where_the_first_takes_long)
 {
     static const uint64_t usec = AT_ONCE;
-    el_stampede_t first = enter_first();
+    el_waiters_t first = enter_first();
     pthread_t thread[THREADS];
 
     start(thread, &usec);
     wait_until(&encoding, 1);
     wait_for_waiting(&first, THREADS - 1);
     ck_assert_int_eq(passed + busy, 0);
-    el_stampede_leave(&first);
+    el_waiters_leave(&first);
     wait_until(&passed, THREADS - 1);
     may_end = 1;
     join(thread);
@@ -120,7 +120,7 @@ END_TEST
 START_TEST(the_second_one_may_be_done_first)
 {
     static const uint64_t usec = AT_ONCE;
-    el_stampede_t first = enter_first();
+    el_waiters_t first = enter_first();
     pthread_t thread[THREADS];
 
     start(thread, &usec);
@@ -130,7 +130,7 @@ START_TEST(the_second_one_may_be_done_first)
     join(thread);
     ck_assert_int_eq(passed, THREADS - 1);
     ck_assert_int_eq(encoding, 1);
-    ck_assert(!el_stampede_is_awaited(&first));
+    ck_assert(!el_waiters_leave_unless_awaited(&first));
     ck_assert(!first.encodes);
 }
 END_TEST
@@ -138,49 +138,49 @@ END_TEST
 START_TEST(nobody_waits_where_there_is_something_to_send)
 {
     static const uint64_t none = 0;
-    el_stampede_t first = enter_first();
+    el_waiters_t first = enter_first();
 
     ask((void *)&none);
     ck_assert_int_eq(busy, 1);
-    el_stampede_leave(&first);
+    el_waiters_leave(&first);
 }
 END_TEST
 
 START_TEST(who_comes_afterwards_is_the_first_again)
 {
     for (int i = 0; i < 100; i++) {
-        el_stampede_t first = enter_first();
+        el_waiters_t first = enter_first();
 
-        ck_assert(!el_stampede_is_awaited(&first));
+        ck_assert(!el_waiters_leave_unless_awaited(&first));
         ck_assert(!first.encodes);
-        el_stampede_leave(&first);
+        el_waiters_leave(&first);
     }
 }
 END_TEST
 
 START_TEST(where_there_is_no_place_it_is_encoded)
 {
-    el_stampede_t all[UINT8_MAX] = {{.encodes = false}};
+    el_waiters_t all[UINT8_MAX] = {{.encodes = false}};
     unsigned places = 0;
 
     for (uint8_t i = 0; i < UINT8_MAX; i++) {
         el_name_t other = {.kind = EL_NAME_BODY, .hash = {i}};
 
-        ck_assert_int_eq(el_stampede_enter(&all[i], &other, NEVER), EL_STAMPEDE_ENCODE);
+        ck_assert_int_eq(el_waiters_enter(&all[i], &other, NEVER), EL_WAITERS_ENCODE);
         places += all[i].encodes;
     }
     ck_assert_uint_gt(places, THREADS);
     ck_assert_uint_lt(places, UINT8_MAX);
     for (int i = 0; i < UINT8_MAX; i++) {
-        el_stampede_leave(&all[i]);
+        el_waiters_leave(&all[i]);
     }
 }
 END_TEST
 
-Suite *stampede_suite(void)
+Suite *waiters_suite(void)
 {
-    Suite *suite = suite_create("stampede");
-    TCase *tests = tcase_create("stampede");
+    Suite *suite = suite_create("waiters");
+    TCase *tests = tcase_create("waiters");
 
     tcase_set_tags(tests, "threads");
     tcase_add_checked_fixture(tests, set_up, NULL);

@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700 /* pthread_condattr_setclock() */
 
-#include "httpd/cache/stampede.h"
+#include "httpd/cache/waiters.h"
 
 #include "host/clock.h"
 
@@ -76,13 +76,13 @@ static uint64_t nsec_of(clockid_t clock)
     return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-static void take_place(el_stampede_t *stampede, slot_t *slot)
+static void take_place(el_waiters_t *waiters, slot_t *slot)
 {
     if (slot->encoders++ == 0) {
         pthread_getcpuclockid(pthread_self(), &slot->clock);
         slot->begun = nsec_of(slot->clock);
     }
-    *stampede = (el_stampede_t){true, (unsigned)(slot - table.slot)};
+    *waiters = (el_waiters_t){true, (unsigned)(slot - table.slot)};
 }
 
 /* Waits until somebody has left the `round`, or for `usec` µs; false after these. */
@@ -113,88 +113,88 @@ static bool wait_as_next(slot_t *slot, unsigned round, uint64_t usec)
     return false;
 }
 
-static el_stampede_turn_t wait_for(el_stampede_t *stampede, slot_t *slot, uint64_t usec)
+static el_waiters_answer_t wait_for(el_waiters_t *waiters, slot_t *slot, uint64_t usec)
 {
     unsigned round = slot->round;
     bool is_next = !slot->succeeded;
 
     if (usec == 0) {
-        return EL_STAMPEDE_BUSY;
+        return EL_WAITERS_BUSY;
     }
     slot->succeeded = true;
     slot->waiting++;
     if (is_next ? wait_as_next(slot, round, usec) : wait_in(slot, round, usec + PATIENCE)) {
-        return EL_STAMPEDE_PASSED;
+        return EL_WAITERS_PASSED;
     }
     slot->waiting--;
     if (is_next) {
-        take_place(stampede, slot);
+        take_place(waiters, slot);
     }
-    return EL_STAMPEDE_ENCODE;
+    return EL_WAITERS_ENCODE;
 }
 
-el_stampede_turn_t el_stampede_enter(el_stampede_t *stampede, const el_name_t *name, uint64_t usec)
+el_waiters_answer_t el_waiters_enter(el_waiters_t *waiters, const el_name_t *name, uint64_t usec)
 {
-    el_stampede_turn_t turn = EL_STAMPEDE_ENCODE;
+    el_waiters_answer_t turn = EL_WAITERS_ENCODE;
     slot_t *slot;
 
     pthread_once(&once, prepare);
     pthread_mutex_lock(&table.lock);
     slot = find(name);
     if (slot && slot->encoders > 0) {
-        turn = wait_for(stampede, slot, usec);
+        turn = wait_for(waiters, slot, usec);
     } else if (slot) {
         slot->name = *name;
         slot->succeeded = false;
-        take_place(stampede, slot);
+        take_place(waiters, slot);
     }
     pthread_mutex_unlock(&table.lock);
     return turn;
 }
 
-static void leave(el_stampede_t *stampede)
+static void leave(el_waiters_t *waiters)
 {
-    slot_t *slot = &table.slot[stampede->slot];
+    slot_t *slot = &table.slot[waiters->slot];
 
     slot->encoders--;
     slot->round++;
     slot->waiting = 0;
-    stampede->encodes = false;
+    waiters->encodes = false;
     pthread_cond_broadcast(&slot->left);
 }
 
-unsigned el_stampede_waiting(const el_stampede_t *stampede)
+unsigned el_waiters_count(const el_waiters_t *waiters)
 {
     unsigned waiting = 0;
 
-    if (stampede->encodes) {
+    if (waiters->encodes) {
         pthread_mutex_lock(&table.lock);
-        waiting = table.slot[stampede->slot].waiting;
+        waiting = table.slot[waiters->slot].waiting;
         pthread_mutex_unlock(&table.lock);
     }
     return waiting;
 }
 
-bool el_stampede_is_awaited(el_stampede_t *stampede)
+bool el_waiters_leave_unless_awaited(el_waiters_t *waiters)
 {
     bool is_awaited = false;
 
-    if (stampede->encodes) {
+    if (waiters->encodes) {
         pthread_mutex_lock(&table.lock);
-        is_awaited = table.slot[stampede->slot].waiting > 0;
+        is_awaited = table.slot[waiters->slot].waiting > 0;
         if (!is_awaited) {
-            leave(stampede);
+            leave(waiters);
         }
         pthread_mutex_unlock(&table.lock);
     }
     return is_awaited;
 }
 
-void el_stampede_leave(el_stampede_t *stampede)
+void el_waiters_leave(el_waiters_t *waiters)
 {
-    if (stampede->encodes) {
+    if (waiters->encodes) {
         pthread_mutex_lock(&table.lock);
-        leave(stampede);
+        leave(waiters);
         pthread_mutex_unlock(&table.lock);
     }
 }

@@ -1,5 +1,5 @@
 /* Copies of entries in a process's own memory. */
-#include "httpd/cache/near.h"
+#include "httpd/cache/local.h"
 
 #include "suites.h"
 
@@ -16,7 +16,7 @@ static uint32_t base;
 static void set_up(void)
 {
     if (base == 0) {
-        el_near_open(MOST);
+        el_local_open(MOST);
     }
     base += 1 << 16;
 }
@@ -24,7 +24,7 @@ static void set_up(void)
 /* Each number a name of its own, spread over the places. */
 static el_name_t name_of(uint32_t number)
 {
-    el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP, .pinned = EL_NAME_MOVES};
+    el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP, .pinned = EL_NAME_ADAPTIVE};
 
     number += base;
     memcpy(name.hash, &number, sizeof(number));
@@ -38,14 +38,14 @@ static bool put(uint32_t number, size_t nbytes, uint32_t stamp, el_found_t *foun
                         .data = bytes, .nbytes = nbytes};
 
     memset(bytes, (int)number, nbytes);
-    return el_near_put(&name, &entry, stamp, found);
+    return el_local_put(&name, &entry, stamp, found);
 }
 
-static bool get(uint32_t number, el_near_stamp_t stamp, el_found_t *found)
+static bool get(uint32_t number, el_local_stamp_t stamp, el_found_t *found)
 {
     el_name_t name = name_of(number);
 
-    return el_near_get(&name, stamp, found);
+    return el_local_get(&name, stamp, found);
 }
 
 static void check_found(const el_found_t *found, uint32_t number, size_t nbytes)
@@ -61,7 +61,7 @@ static void check_found(const el_found_t *found, uint32_t number, size_t nbytes)
 static bool is_there(uint32_t number, uint32_t now)
 {
     el_found_t found;
-    bool there = get(number, (el_near_stamp_t){.now = now}, &found);
+    bool there = get(number, (el_local_stamp_t){.now = now}, &found);
 
     if (there) {
         found.release(found.buffer);
@@ -77,7 +77,7 @@ START_TEST(a_copy_is_found)
     ck_assert(put(1, 1000, 7, &found));
     check_found(&found, 1, 1000);
     found.release(found.buffer);
-    ck_assert(get(1, (el_near_stamp_t){.now = 7}, &found));
+    ck_assert(get(1, (el_local_stamp_t){.now = 7}, &found));
     check_found(&found, 1, 1000);
     found.release(found.buffer);
     ck_assert(!is_there(2, 7));
@@ -100,9 +100,9 @@ START_TEST(a_copy_may_have_an_age)
     el_found_t found;
 
     ck_assert(put(1, 1000, UINT32_MAX, NULL));
-    ck_assert(get(1, (el_near_stamp_t){.now = 0, .age = 1}, &found));
+    ck_assert(get(1, (el_local_stamp_t){.now = 0, .age = 1}, &found));
     found.release(found.buffer);
-    ck_assert(!get(1, (el_near_stamp_t){.now = 1, .age = 1}, &found));
+    ck_assert(!get(1, (el_local_stamp_t){.now = 1, .age = 1}, &found));
 }
 END_TEST
 
@@ -187,8 +187,8 @@ static void *use(void *seed)
         el_found_t found = {.buffer = NULL};
 
         memset(data, (int)(number % 64), sizeof(data));
-        if (el_near_get(&name, (el_near_stamp_t){.now = 0}, &found)
-            || el_near_put(&name, &entry, 0, &found)) {
+        if (el_local_get(&name, (el_local_stamp_t){.now = 0}, &found)
+            || el_local_put(&name, &entry, 0, &found)) {
             ck_assert_int_eq(memcmp(found.entry.data, data, sizeof(data)), 0);
             found.release(found.buffer);
         }
@@ -210,7 +210,7 @@ START_TEST(threads_may_use_it)
 }
 END_TEST
 
-Suite *near_suite(void)
+Suite *local_suite(void)
 {
     Suite *suite = suite_create("near");
     TCase *tests = tcase_create("near"), *threads = tcase_create("threads");

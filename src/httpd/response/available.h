@@ -2,8 +2,8 @@
  * Differences from a dictionary (RFC 9842): whether a request names one that its response may be
  * encoded against.
  */
-#ifndef ELASTIC_RESPONSE_DIFFERENCE_H
-#define ELASTIC_RESPONSE_DIFFERENCE_H
+#ifndef ELASTIC_RESPONSE_AVAILABLE_H
+#define ELASTIC_RESPONSE_AVAILABLE_H
 
 #include "httpd/response/response.h"
 
@@ -12,24 +12,24 @@
  * it. Called when the response's header is complete, because another site's scripts must be allowed to
  * read the response.
  */
-const el_difference_t *el_difference_of(request_rec *r);
+const el_available_t *el_available_of(request_rec *r);
 
 /* The same before that, in a handler: the header may still refuse what the request can be given. */
-const el_difference_t *el_difference_ahead(request_rec *r);
+const el_available_t *el_available_ahead(request_rec *r);
 
 /*
  * Prepares that dictionary for `level`, or for another one; it stays for as long as the request. NULL
  * where it is not there any more, or there is no memory, as the note then says.
  */
-const el_dictionary_t *el_difference_prepare(request_rec *r, int level);
+const el_dictionary_t *el_available_prepare(request_rec *r, int level);
 
 /* Another coding was chosen, though there is a dictionary: notes that. */
-void el_difference_outdone(request_rec *r);
+void el_available_outdone(request_rec *r);
 
 /*
  * Adds to Vary what the response depended on, or could have: Accept-Encoding, and where a difference
  * is possible Available-Dictionary, and the fields that decided whether it is permitted.
  */
-void el_difference_add_vary(request_rec *r);
+void el_available_add_vary(request_rec *r);
 
 #endif

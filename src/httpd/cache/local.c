@@ -1,4 +1,4 @@
-#include "httpd/cache/near.h"
+#include "httpd/cache/local.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,12 +84,12 @@ static copy_t **place_of(const el_name_t *name)
     return NULL;
 }
 
-void el_near_open(size_t most)
+void el_local_open(size_t most)
 {
     near.most = most;
 }
 
-bool el_near_get(const el_name_t *name, el_near_stamp_t stamp, el_found_t *found)
+bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *found)
 {
     copy_t **place, *copy = NULL;
 
@@ -171,7 +171,7 @@ static copy_t *make_copy(const el_name_t *name, const el_entry_t *entry, uint32_
     return copy;
 }
 
-bool el_near_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found)
+bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found)
 {
     size_t nbytes = sizeof(copy_t) + entry->nbytes;
     copy_t *copy, *before = NULL;

@@ -1,4 +1,4 @@
-#include "httpd/response/difference.h"
+#include "httpd/response/available.h"
 
 #include "httpd/config/settings.h"
 #include "httpd/response/fields.h"
@@ -9,7 +9,7 @@
 #include "apr_hash.h"
 #include "apr_strings.h"
 
-static const char available[] = "Available-Dictionary";
+static const char field_name[] = "Available-Dictionary";
 
 /* The coding that the client likes better of those that take a dictionary; EL_IDENTITY: none. */
 static el_coding_t coding_of(request_rec *r)
@@ -47,17 +47,17 @@ static bool has_rule(request_rec *r)
  * whatever was given out before: all responses of the URL then vary by the dictionary, and those of
  * other URLs do not.
  */
-static el_difference_t *record_of(request_rec *r)
+static el_available_t *record_of(request_rec *r)
 {
-    el_difference_t *difference = &el_response_of(r)->difference;
+    el_available_t *available = &el_response_of(r)->available;
 
-    if (!difference->rule_sought) {
-        difference->rule_sought = true;
-        difference->possible = el_dictionaries_are_open()
+    if (!available->rule_sought) {
+        available->rule_sought = true;
+        available->possible = el_dictionaries_are_open()
                                && el_response_may_run(r, EL_RECORD_ELASTIC) && has_rule(r)
                                && el_response_origin(r);
     }
-    return difference;
+    return available;
 }
 
 /*
@@ -73,7 +73,7 @@ static bool is_permitted(request_rec *r, const char *allowed)
         .allowed = allowed,
     };
 
-    return el_dictionary_permitted(&readers, &el_response_of(r)->difference.depends);
+    return el_dictionary_permitted(&readers, &el_response_of(r)->available.depends);
 }
 
 static const char *allowed_by(request_rec *r)
@@ -98,7 +98,7 @@ static uint32_t share_of(const char *origin, unsigned kind, const char *text)
 
 /* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
 static el_dictionary_reason_t find(request_rec *r, const char *field, const char *allowed,
-                                   el_difference_t *difference)
+                                   el_available_t *available)
 {
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
@@ -113,17 +113,17 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, const char
         .now = (uint64_t)apr_time_sec(r->request_time),
     };
 
-    if (!el_structured_bytes(field, difference->hash, sizeof(difference->hash))
+    if (!el_structured_bytes(field, available->hash, sizeof(available->hash))
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
     if (!is_permitted(r, allowed)) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
-    reason = el_dictionaries_find(difference->hash, &request, entry);
+    reason = el_dictionaries_find(available->hash, &request, entry);
     if (reason == EL_DICTIONARY_USED) {
-        difference->shares[EL_SHARE_PAGE] = share_of(origin, EL_SHARE_PAGE, request.target);
-        difference->shares[EL_SHARE_RULE] = share_of(origin, EL_SHARE_RULE, entry->match);
+        available->shares[EL_SHARE_PAGE] = share_of(origin, EL_SHARE_PAGE, request.target);
+        available->shares[EL_SHARE_RULE] = share_of(origin, EL_SHARE_RULE, entry->match);
     }
     return reason;
 }
@@ -134,54 +134,54 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
 }
 
-static void look(request_rec *r, const char *allowed, el_difference_t *difference)
+static void look(request_rec *r, const char *allowed, el_available_t *available)
 {
-    const char *field = apr_table_get(r->headers_in, available);
+    const char *field = apr_table_get(r->headers_in, field_name);
     el_dictionary_reason_t reason;
 
-    difference->sought = true;
-    difference->coding = EL_IDENTITY;
-    if (!difference->possible) {
+    available->sought = true;
+    available->coding = EL_IDENTITY;
+    if (!available->possible) {
         return;
     }
-    difference->shares[EL_SHARE_PLAIN] =
+    available->shares[EL_SHARE_PLAIN] =
         share_of(el_response_origin(r), EL_SHARE_PLAIN, el_response_target(r));
-    difference->coding = field ? coding_of(r) : EL_IDENTITY;
-    if (difference->coding == EL_IDENTITY) {
+    available->coding = field ? coding_of(r) : EL_IDENTITY;
+    if (available->coding == EL_IDENTITY) {
         return;
     }
-    reason = find(r, field, allowed, difference);
+    reason = find(r, field, allowed, available);
     if (reason != EL_DICTIONARY_USED) {
         note(r, reason);
-        difference->coding = EL_IDENTITY;
+        available->coding = EL_IDENTITY;
     }
 }
 
-const el_difference_t *el_difference_ahead(request_rec *r)
+const el_available_t *el_available_ahead(request_rec *r)
 {
-    el_difference_t *difference = record_of(r);
+    el_available_t *available = record_of(r);
 
-    if (!difference->sought) {
-        difference->ahead = true;
-        look(r, "*", difference);
+    if (!available->sought) {
+        available->ahead = true;
+        look(r, "*", available);
     }
-    return difference;
+    return available;
 }
 
-const el_difference_t *el_difference_of(request_rec *r)
+const el_available_t *el_available_of(request_rec *r)
 {
-    el_difference_t *difference = record_of(r);
+    el_available_t *available = record_of(r);
 
-    if (!difference->sought) {
-        look(r, allowed_by(r), difference);
-    } else if (difference->ahead) {
-        difference->ahead = false;
-        if (difference->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r))) {
+    if (!available->sought) {
+        look(r, allowed_by(r), available);
+    } else if (available->ahead) {
+        available->ahead = false;
+        if (available->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r))) {
             note(r, EL_DICTIONARY_CROSS_ORIGIN);
-            difference->coding = EL_IDENTITY;
+            available->coding = EL_IDENTITY;
         }
     }
-    return difference;
+    return available;
 }
 
 static apr_status_t release(void *dictionary)
@@ -190,24 +190,24 @@ static apr_status_t release(void *dictionary)
     return APR_SUCCESS;
 }
 
-const el_dictionary_t *el_difference_prepare(request_rec *r, int level)
+const el_dictionary_t *el_available_prepare(request_rec *r, int level)
 {
-    const el_difference_t *difference = el_difference_of(r);
+    const el_available_t *available = el_available_of(r);
     el_dictionary_t *dictionary = NULL;
 
-    note(r, el_dictionaries_prepare(difference->hash, difference->coding, level, &dictionary));
+    note(r, el_dictionaries_prepare(available->hash, available->coding, level, &dictionary));
     if (dictionary) {
         apr_pool_cleanup_register(r->pool, dictionary, release, apr_pool_cleanup_null);
     }
     return dictionary;
 }
 
-void el_difference_outdone(request_rec *r)
+void el_available_outdone(request_rec *r)
 {
     note(r, EL_DICTIONARY_OUTDONE);
 }
 
-void el_difference_add_vary(request_rec *r)
+void el_available_add_vary(request_rec *r)
 {
     static const struct {
         unsigned bit;
@@ -217,17 +217,17 @@ void el_difference_add_vary(request_rec *r)
         {EL_DEPENDS_MODE, "Sec-Fetch-Mode"},
         {EL_DEPENDS_ORIGIN, "Origin"},
     };
-    const el_difference_t *difference = record_of(r);
+    const el_available_t *available = record_of(r);
     unsigned depends = 0;
 
     el_fields_add_vary(r, "Accept-Encoding");
-    if (!difference->possible) {
+    if (!available->possible) {
         return;
     }
-    el_fields_add_vary(r, available);
-    if (apr_table_get(r->headers_in, available)) {
+    el_fields_add_vary(r, field_name);
+    if (apr_table_get(r->headers_in, field_name)) {
         is_permitted(r, allowed_by(r));
-        depends = difference->depends;
+        depends = available->depends;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (depends & rows[i].bit) {
