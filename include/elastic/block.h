@@ -2,8 +2,8 @@
  * The shared block: one anonymous mapping that all children of an httpd share, and what is in it.
  *
  * Its layout is fixed and versioned: a reload may load a newer build of the module into a parent
- * that made the block with an older one. It holds no pointers. Who may write a part is said where it
- * is declared; a caller of one part gets a pointer to that part alone.
+ * that made the block with an older one. It holds no pointers. Who may write a part is said where
+ * it is declared; a caller of one part gets a pointer to that part alone.
  */
 #ifndef ELASTIC_BLOCK_H
 #define ELASTIC_BLOCK_H
@@ -115,7 +115,10 @@ bool el_state_note_sampling(el_state_t *state, bool failed);
 /* Names share counts of changes: where another one changes, a copy is taken anew for nothing. */
 #define EL_CACHE_CHANGES 1024u
 
-/* What all children share of the store of encodings, beside the store itself. Any process, any thread. */
+/*
+ * What all children share of the store of encodings, beside the store itself. Any process, any
+ * thread.
+ */
 typedef struct el_cache_state {
     el_doorkeeper_t doorkeeper;
     el_sketch_t sketch;
@@ -128,8 +131,8 @@ typedef struct el_cache_state {
 _Static_assert(sizeof(el_cache_state_t) <= 1 << 20, "the memory that was promised");
 
 /*
- * What counts how often the entry of `name` was stored: whoever has a copy of it sees by that whether
- * it is still the same.
+ * What counts how often the entry of `name` was stored: whoever has a copy of it sees by that
+ * whether it is still the same.
  */
 _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_t *name);
 
@@ -145,7 +148,7 @@ typedef struct {
     el_state_t state;
     el_counters_t counters;
     el_costs_t costs;         /* corrections of the built-in table */
-    el_ratios_t shares;       /* of differences, by their dictionaries */
+    el_ratios_t shares;       /* of dictionary-compressed bodies, by their dictionaries */
     el_in_flight_t held;           /* memory of bodies in flight */
     el_popular_t popular;             /* kept encodings that are asked for often */
     _Atomic uint64_t improve_at; /* µs: the next of them may be improved from then on */

@@ -1,6 +1,6 @@
 /*
- * Cache-Control of a response (RFC 9111 §5.2.2): who may keep it, and for how long a browser may use
- * what it kept.
+ * Cache-Control of a response (RFC 9111 §5.2.2): who may keep it, and for how long a browser may
+ * use what it kept.
  *
  * Pure; any thread.
  */
@@ -19,9 +19,9 @@ typedef struct {
 } el_cache_control_t;
 
 /*
- * What the field's value says, all lines of it joined by commas. Names are compared without regard to
- * case; of two durations the shorter one counts, and one that is no number is 0, so that a response
- * is never kept for longer than was meant.
+ * What the field's value says, all lines of it joined by commas. Names are compared without regard
+ * to case; of two durations the shorter one counts, and one that is no number is 0, so that a
+ * response is never kept for longer than was meant.
  */
 el_cache_control_t el_cache_control_parse(const char *field);
 

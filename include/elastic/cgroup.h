@@ -24,10 +24,10 @@ typedef struct {
 
 /*
  * Writes the folder of this process's group into the `size` bytes at `folder`, by the texts of
- * /proc/self/cgroup and /proc/self/mountinfo: the mount point of the hierarchy, then the group below
- * what is mounted there. `controller` is that of a version 1 hierarchy (`cpu`), or NULL for version
- * 2. Returns the length of the mount point, at which folders of this process's ancestors end; 0
- * where there is no such hierarchy, or the path is too long.
+ * /proc/self/cgroup and /proc/self/mountinfo: the mount point of the hierarchy, then the group
+ * below what is mounted there. `controller` is that of a version 1 hierarchy (`cpu`), or NULL for
+ * version 2. Returns the length of the mount point, at which folders of this process's ancestors
+ * end; 0 where there is no such hierarchy, or the path is too long.
  *
  * A group that is not below what is mounted (another namespace's path, or one with `..`) gives the
  * mount point itself: which is a container's own group.

@@ -3,7 +3,7 @@
  * Content-Encoding, and what an encoded body begins with.
  *
  * A coding that is known here may still lack an engine in this build: ask engine.h. Everything else
- * (Accept-Encoding, tags, sibling files, directives, status) reads its names from this table.
+ * (Accept-Encoding, tags, precompressed files, directives, status) reads its names from this table.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -33,7 +33,7 @@ typedef struct {
     el_coding_t plain; /* the coding of the same library that needs no dictionary: it, or its like */
 
     /* The rest is 0 for a coding that needs a dictionary. */
-    const char *extension; /* of a precompressed sibling, with its dot */
+    const char *extension; /* of a precompressed file, with its dot */
     int level_min;         /* the lowest level that a user may write */
     int level_max;         /* the highest level that a user may write, whatever is built in */
     int default_min;       /* ElasticLevel's default floor */
@@ -50,8 +50,8 @@ bool el_coding_needs_dictionary(el_coding_t coding);
 
 /*
  * The coding named by the `len` bytes at `name`, by token or alias, in any case of letters.
- * EL_IDENTITY where it is no coding of the table (also for the word "identity"), or one that needs a
- * dictionary.
+ * EL_IDENTITY where it is no coding of the table (also for the word "identity"), or one that needs
+ * a dictionary.
  */
 el_coding_t el_coding_find(const char *name, size_t len);
 
@@ -60,16 +60,17 @@ el_coding_t el_coding_find_any(const char *name, size_t len);
 
 /*
  * Content-Encoding (RFC 9110 §8.4) is a list of codings in the order in which they were applied, so
- * that the last one is the outermost. Takes that one off the first `*len` bytes of `list`: `name` and
- * `name_len` are its token, a view into the list, and `*len` the length of what is before it, without
- * the comma. Empty members and `identity`, which is no coding, are passed over. False, and `*len` 0,
- * where none is left.
+ * that the last one is the outermost. Takes that one off the first `*len` bytes of `list`: `name`
+ * and `name_len` are its token, a view into the list, and `*len` the length of what is before it,
+ * without the comma. Empty members and `identity`, which is no coding, are passed over. False, and
+ * `*len` 0, where none is left.
  */
 bool el_encoding_pop(const char *list, size_t *len, const char **name, size_t *name_len);
 
 /*
- * Whether a body whose first `len` bytes are at `data` is encoded, whatever its header says: they are
- * the magic number of gzip (RFC 1952 §2.3.1) or of a zstd frame (RFC 8878 §3.1.1). No text begins so.
+ * Whether a body whose first `len` bytes are at `data` is encoded, whatever its header says: they
+ * are the magic number of gzip (RFC 1952 §2.3.1) or of a zstd frame (RFC 8878 §3.1.1). No text
+ * begins so.
  */
 bool el_encoding_is_magic(const char *data, size_t len);
 
@@ -80,9 +81,9 @@ bool el_encoding_is_magic(const char *data, size_t len);
 #define EL_DICTIONARY_HEAD 40
 
 /*
- * Writes the head of a body that is encoded against a dictionary (RFC 9842 §4, §5) to `out`: what kind
- * `coding` is, and the dictionary's hash, which the decoder compares with its own. The coding's stream
- * follows. Returns its bytes.
+ * Writes the head of a body that is encoded against a dictionary (RFC 9842 §4, §5) to `out`: what
+ * kind `coding` is, and the dictionary's hash, which the decoder compares with its own. The
+ * coding's stream follows. Returns its bytes.
  */
 size_t el_dictionary_head(el_coding_t coding, const uint8_t hash[EL_DICTIONARY_HASH],
                           uint8_t out[EL_DICTIONARY_HEAD]);

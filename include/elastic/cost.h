@@ -3,13 +3,13 @@
  * certain length, and the bytes that it is expected to leave. The engines have a table of them for
  * one machine and some bodies; measurements of the site's own responses correct it.
  *
- * The corrections are factors, kept as estimates of their logarithms: of the time, the machine's, the
- * coding's (one engine may be slower than others) and the setup's; of the bytes, that of bodies of a
- * length, and how well the coding suits these. So a change of the machine's speed, or of the content, is known at once for the setups that
- * are not in use as well.
+ * The corrections are factors, kept as estimates of their logarithms: of the time, the machine's,
+ * the coding's (one engine may be slower than others) and the setup's; of the bytes, that of bodies
+ * of a length, and how well the coding suits these. So a change of the machine's speed, or of the
+ * content, is known at once for the setups that are not in use as well.
  *
- * What a difference saves is a matter of its dictionary: only its time is corrected here, and
- * el_cost_differ() has the rest.
+ * What a dictionary-compressed body saves is a matter of its dictionary: only its time is corrected
+ * here, and el_cost_differ() has the rest.
  *
  * Readers never wait, writers neither: two that meet lose one measurement. Any thread; no clock.
  */
@@ -75,8 +75,8 @@ el_cost_t el_cost_expect(const el_costs_t *costs, el_cost_key_t key, el_cost_t k
                          uint32_t now);
 
 /*
- * What a difference costs, if its coding without a dictionary costs `plain`, and `own` is the part of
- * those bytes that is left, in ten-thousandths.
+ * What a dictionary-compressed body costs, if its coding without a dictionary costs `plain`, and
+ * `own` is the part of those bytes that is left, in ten-thousandths.
  */
 el_cost_t el_cost_differ(el_cost_t plain, uint32_t own);
 

@@ -21,8 +21,8 @@
 /* So many processes can count without sharing a cache line. A power of two. */
 #define EL_COUNTER_STRIPES 32
 
-/* X(identifier, note, text for people): why a precompressed sibling was not sent. */
-#define EL_PRECOMPRESSED_FAULTS(X)                                                                       \
+/* X(identifier, note, text for people): why a precompressed file was not sent. */
+#define EL_PRECOMPRESSED_FAULTS(X)                                                                 \
     X(OUTDATED, "outdated", "older than its file")                                                 \
     X(IRREGULAR, "irregular", "not a regular file")                                                \
     X(DENIED, "denied", "not to be had by asking for it")                                          \
@@ -37,12 +37,12 @@ typedef enum {
     EL_PRECOMPRESSED_FAULTS_COUNT
 } el_precompressed_fault_t;
 
-/* For people; the sibling is its subject. */
+/* For people; the precompressed file is its subject. */
 const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
 
 /*
- * X(identifier): the counters, beside one for each fault of a sibling, each fate of a dictionary and
- * each reason.
+ * X(identifier): the counters, beside one for each fault of a precompressed file, each fate of a
+ * dictionary and each reason.
  */
 #define EL_COUNTERS(X)                                                                             \
     X(COMPRESSED)      /* responses that went out encoded */                                       \
@@ -53,7 +53,7 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
     X(SAMPLED_OUT)     /* the same as BYTES_OUT, of those responses */                             \
     X(STOCK_NSEC)      /* CPU time that mod_deflate would have taken for them, at level 6 */       \
     X(STOCK_OUT)       /* and the bytes that it would have sent */                                 \
-    X(PRECOMPRESSED)   /* responses served from siblings */                                        \
+    X(PRECOMPRESSED)   /* responses served from precompressed files */                             \
     X(PROBES)          /* bodies of which the first piece was encoded to see whether it pays */    \
     X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
     X(EXPLORED_NSEC)   /* and the CPU time of that */                                              \
@@ -74,7 +74,7 @@ typedef enum {
 #define X(id) EL_COUNT_##id,
     EL_COUNTERS(X)
 #undef X
-    EL_COUNT_PRECOMPRESSED_FAULT, /* siblings that were not sent; add the el_precompressed_fault_t */
+    EL_COUNT_PRECOMPRESSED_FAULT, /* files that were not sent; add the el_precompressed_fault_t */
     /* requests that named a dictionary, by what became of it; add the el_dictionary_reason_t */
     EL_COUNT_DICTIONARY = EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_FAULTS_COUNT,
     /* responses that were not compressed, by reason; add the el_reason_t */
@@ -114,9 +114,9 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate);
 
 /*
- * Tallies of encoded bodies for whoever watches the server: by coding and what made the encoding, how
- * many there were and their bytes; by coding alone, how long encoding took and the sizes before, in
- * classes that never change. They only grow.
+ * Tallies of encoded bodies for whoever watches the server: by coding and what made the encoding,
+ * how many there were and their bytes; by coding alone, how long encoding took and the sizes
+ * before, in classes that never change. They only grow.
  */
 
 /* X(identifier, coding, who made it, whether that was by encoding the body): the series. */
@@ -212,14 +212,14 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
                    el_tally_total_t *total);
 
 /*
- * What is counted of each virtual host, for so many of them as there are places; the others share one
- * more. The memory is of a fixed size, however many hosts a configuration has. A place belongs to the
- * hash of a name, so that a host keeps its counts over a graceful restart.
+ * What is counted of each virtual host, for so many of them as there are places; the others share
+ * one more. The memory is of a fixed size, however many hosts a configuration has. A place belongs
+ * to the hash of a name, so that a host keeps its counts over a graceful restart.
  */
 
 /*
- * Places, and how many of them are used unless the configuration says otherwise: a label of metrics has
- * few values, because each is a series that monitoring keeps.
+ * Places, and how many of them are used unless the configuration says otherwise: a label of metrics
+ * has few values, because each is a series that monitoring keeps.
  */
 #define EL_VHOSTS 64
 #define EL_VHOSTS_DEFAULT 16
@@ -230,7 +230,7 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
 typedef enum {
     EL_VHOST_COMPRESSED,    /* responses */
     EL_VHOST_UNCOMPRESSED,  /* responses */
-    EL_VHOST_PRECOMPRESSED, /* responses from siblings */
+    EL_VHOST_PRECOMPRESSED, /* responses from precompressed files */
     EL_VHOST_BYTES_IN,      /* of the compressed ones, before */
     EL_VHOST_BYTES_OUT,     /* of those, after */
     EL_VHOST_COUNTS

@@ -103,7 +103,9 @@ typedef struct {
  */
 el_decision_t el_decide(const el_facts_t *facts);
 
-/* Whether ElasticBypass forbids to encode the body. A client that refuses identity gets its coding. */
+/*
+ * Whether ElasticBypass forbids to encode the body. A client that refuses identity gets its coding.
+ */
 bool el_decide_is_bypassed(const el_facts_t *facts);
 
 /* The reason where only the resource is known, as before the request's header was looked at. */

@@ -1,6 +1,6 @@
 /*
- * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, for which requests
- * it may be used, and how a body begins that is encoded against it.
+ * Compression dictionaries (RFC 9842): what a server knows of one that it gave out, for which
+ * requests it may be used, and how a body begins that is encoded against it.
  *
  * Pure; any thread.
  */
@@ -46,22 +46,22 @@ const char *el_dictionary_note(el_dictionary_reason_t reason);
 
 /*
  * The patterns that say for which URLs a dictionary is (§2.1.1). Of the WHATWG's URL patterns these
- * are the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind the
- * first `?` a query. Without a `?` any query matches. A path that does not begin with `/` is relative
- * to the directory of the dictionary's path.
+ * are the ones of fixed text and `*`, which stands for any text, also for none: a path, and behind
+ * the first `?` a query. Without a `?` any query matches. A path that does not begin with `/` is
+ * relative to the directory of the dictionary's path.
  *
  * Names, groups and repetitions are refused. So are hosts and fragments: the origin is compared
- * elsewhere. So is what a browser would have to change before it compares: characters to be escaped,
- * segments `.` and `..`.
+ * elsewhere. So is what a browser would have to change before it compares: characters to be
+ * escaped, segments `.` and `..`.
  */
 
 /* NULL where the pattern may be used; otherwise what is wrong with it, for people. */
 const char *el_dictionary_pattern_fault(const char *pattern);
 
 /*
- * Whether a pattern that may be used matches `target`, a path with its query, as in a request. `path`
- * is the dictionary's own, without a query; NULL: any, so that every target may be one that a relative
- * pattern matches.
+ * Whether a pattern that may be used matches `target`, a path with its query, as in a request.
+ * `path` is the dictionary's own, without a query; NULL: any, so that every target may be one that
+ * a relative pattern matches.
  */
 bool el_dictionary_pattern_match(const char *pattern, const char *path, const char *target);
 
@@ -79,19 +79,23 @@ typedef struct {
 #define EL_DICTIONARY_TEXT_MOST                                                                    \
     (EL_ORIGIN_ROOM + EL_PATH_ROOM + EL_MATCH_ROOM + EL_DEST_ROOM + EL_ID_ROOM + 128)
 
-/* Writes the entry as lines of text to `text`, of EL_DICTIONARY_TEXT_MOST bytes. Returns their number. */
+/*
+ * Writes the entry as lines of text to `text`, of EL_DICTIONARY_TEXT_MOST bytes. Returns their
+ * number.
+ */
 size_t el_dictionary_entry_write(const el_dictionary_entry_t *entry, char *text);
 
 /*
- * Reads what el_dictionary_entry_write() wrote, at the beginning of `len` bytes; returns how many bytes
- * it takes. 0 where they begin with anything else: another version, lines that are missing, too long,
- * not printable or in another order, a pattern that may not be used; then `entry` is zeroed.
+ * Reads what el_dictionary_entry_write() wrote, at the beginning of `len` bytes; returns how many
+ * bytes it takes. 0 where they begin with anything else: another version, lines that are missing,
+ * too long, not printable or in another order, a pattern that may not be used; then `entry` is
+ * zeroed.
  */
 size_t el_dictionary_entry_parse(const char *text, size_t len, el_dictionary_entry_t *entry);
 
 /*
- * Whether both are for the same requests of the same origin, but for when they end. The path makes a
- * difference only where the pattern is relative to it, and then only its directory does.
+ * Whether both are for the same requests of the same origin, but for when they end. The path makes
+ * a difference only where the pattern is relative to it, and then only its directory does.
  */
 bool el_dictionary_entry_same(const el_dictionary_entry_t *a, const el_dictionary_entry_t *b);
 
@@ -129,8 +133,8 @@ typedef struct {
 bool el_dictionary_permitted(const el_dictionary_readers_t *readers, unsigned *depends);
 
 /*
- * Whether browsers use dictionaries of this origin (§8): https, or a host that is this machine by its
- * name, localhost or a name below it, 127.0.0.0/8 or [::1].
+ * Whether browsers use dictionaries of this origin (§8): https, or a host that is this machine by
+ * its name, localhost or a name below it, 127.0.0.0/8 or [::1].
  */
 bool el_dictionary_origin_secure(const char *origin);
 

@@ -1,6 +1,6 @@
 /*
- * Engines and decoders: tables of functions for each compression library, through which all others use
- * it.
+ * Engines and decoders: tables of functions for each compression library, through which all others
+ * use it.
  *
  * An engine encodes by contexts: a context has the library's memory, and is created once and reset
  * for each body, because at 1 KB creating it costs five times the encoding. It is used by one
@@ -43,9 +43,9 @@ typedef struct el_context el_context_t;
 typedef struct el_dictionary el_dictionary_t;
 
 /*
- * What becomes of pages where there are dictionaries is kept by numbers, in ten-thousandths of what is
- * expected without one: of the differences from one page, of those from all pages that a dictionary is
- * for, and of the page without a dictionary. 0: not kept.
+ * What becomes of pages where there are dictionaries is kept by numbers, in ten-thousandths of what
+ * is expected without one: of the dictionary-compressed bodies from one page, of those from all
+ * pages that a dictionary is for, and of the page without a dictionary. 0: not kept.
  */
 enum { EL_SHARE_PAGE, EL_SHARE_RULE, EL_SHARE_PLAIN, EL_SHARES };
 
@@ -72,8 +72,8 @@ typedef struct {
 } el_account_t;
 
 /*
- * A dictionary that an engine has prepared (engines/dictionary.h). Any number of contexts may encode
- * against it at once.
+ * A dictionary that an engine has prepared (engines/dictionary.h). Any number of contexts may
+ * encode against it at once.
  */
 struct el_dictionary {
     const el_engine_t *engine;
@@ -144,9 +144,9 @@ struct el_engine {
     void (*free)(el_context_t *context);
 
     /*
-     * Where the coding needs a dictionary, otherwise NULL: fills in `prepared` from the dictionary's
-     * `bytes`, which it copies, for its level, with memory of its account. False where that is short;
-     * then there is none.
+     * Where the coding needs a dictionary, otherwise NULL: fills in `prepared` from the
+     * dictionary's `bytes`, which it copies, for its level, with memory of its account. False where
+     * that is short; then there is none.
      */
     bool (*prepare)(el_dictionary_t *dictionary, const uint8_t *bytes);
     bool by_level; /* each level needs a dictionary that was prepared for it */
@@ -165,8 +165,8 @@ typedef struct {
 } el_plan_t;
 
 /*
- * A decoder is the counterpart of an engine, one for each coding that this build can decode. A decoding
- * is used by one thread at a time. Decoders keep no state outside of their decodings.
+ * A decoder is the counterpart of an engine, one for each coding that this build can decode. A
+ * decoding is used by one thread at a time. Decoders keep no state outside of their decodings.
  */
 
 /* Why a step ended. */

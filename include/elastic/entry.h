@@ -2,9 +2,10 @@
  * An entry of the store of encodings: the bytes of an encoding and the setup that made them, as one
  * piece of memory, and the name that it is found by.
  *
- * An entry is made for one name. Its checksum covers the name, what it says of itself and the bytes,
- * so that one that was torn, cut or mixed up with another is none. The checksum is no protection
- * against those who can write to the store: where other machines can, entries are sealed.
+ * An entry is made for one name. Its checksum covers the name, what it says of itself and the
+ * bytes, so that one that was torn, cut or mixed up with another is none. The checksum is no
+ * protection against those who can write to the store: where other machines can, entries are
+ * sealed.
  *
  * Pure; any thread.
  */
@@ -67,15 +68,15 @@ void el_entry_write(const el_name_t *name, const el_entry_t *entry, uint8_t *out
 
 /*
  * Reads what el_entry_write() wrote under `name`. False where the `nbytes` are anything else:
- * shorter, longer, of another version, with a wrong checksum or an impossible value; then `entry` is
- * zeroed. entry->data points into `bytes`.
+ * shorter, longer, of another version, with a wrong checksum or an impossible value; then `entry`
+ * is zeroed. entry->data points into `bytes`.
  */
 bool el_entry_parse(const el_name_t *name, const uint8_t *bytes, size_t nbytes, el_entry_t *entry);
 
 /*
- * The numbers of a file's content, which a name of the kind EL_NAME_FILE is made of: as long as they are
- * the same, the content is, and nobody needs to read it to know. They mean something on this machine
- * only, and while it runs.
+ * The numbers of a file's content, which a name of the kind EL_NAME_FILE is made of: as long as
+ * they are the same, the content is, and nobody needs to read it to know. They mean something on
+ * this machine only, and while it runs.
  */
 
 /* What the kernel says of an open file. It has no gaps: equal bytes are equal numbers. */
@@ -94,9 +95,10 @@ _Static_assert(sizeof(el_file_id_t) == 48, "numbers without gaps");
  * Whether the next change of the file is certain to show in its numbers. `now_usec` is the clock's
  * time, in µs since 1970, at which they were read or before.
  *
- * Not where the file has changed within the last two seconds: clocks of file systems tick, some every
- * two seconds, and changes within a tick look the same. Not where the time of the last change is a
- * whole second: such a file system, an image that was made elsewhere for one, may not keep it at all.
+ * Not where the file has changed within the last two seconds: clocks of file systems tick, some
+ * every two seconds, and changes within a tick look the same. Not where the time of the last change
+ * is a whole second: such a file system, an image that was made elsewhere for one, may not keep it
+ * at all.
  */
 bool el_file_id_settled(const el_file_id_t *id, int64_t now_usec);
 

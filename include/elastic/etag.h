@@ -97,8 +97,8 @@ size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *
                              bool *unsure);
 
 /*
- * The same for If-Match, whose comparison is strong: of the strong members alone, with the suffix of
- * a coding in `given` or, where `decoded`, with that of what INFLATE decoded, as `, "x"`.
+ * The same for If-Match, whose comparison is strong: of the strong members alone, with the suffix
+ * of a coding in `given` or, where `decoded`, with that of what INFLATE decoded, as `, "x"`.
  */
 size_t el_etag_strong_bases(const char *list, const el_accept_t *given, bool decoded, char *out,
                             size_t size);

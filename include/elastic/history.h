@@ -1,6 +1,6 @@
 /*
- * What was counted, over time: what compression saved, and the last hour by minutes, load and position;
- * for a page that somebody looks at now and then.
+ * What was counted, over time: what compression saved, and the last hour by minutes, load and
+ * position; for a page that somebody looks at now and then.
  */
 #ifndef ELASTIC_HISTORY_H
 #define ELASTIC_HISTORY_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /*
- * What compression saved: bytes, and beside what mod_deflate at level 6 would have done with the same
- * bodies, CPU time and bytes.
+ * What compression saved: bytes, and beside what mod_deflate at level 6 would have done with the
+ * same bodies, CPU time and bytes.
  *
  * What mod_deflate would have taken is known of the sampled bodies only, from measured costs; it is
  * scaled to all of them, as the CPU time is that was really taken. Pure; any thread.
@@ -19,7 +19,7 @@
 
 typedef struct {
     uint64_t responses;     /* that went out compressed */
-    uint64_t precompressed; /* that were served from siblings; in none of the following */
+    uint64_t precompressed; /* that were served from precompressed files; in none of the following */
     uint64_t in;            /* bytes before */
     uint64_t out;           /* bytes after */
     double encoding_usec;   /* CPU time of that */

@@ -2,8 +2,8 @@
  * CPU load: the text of /proc/stat -> counters; which signal counts; two readings of it -> the busy
  * share.
  *
- * Pure; any thread; no allocation. A sample, and a reading, is 24 KB: it belongs in shared memory or
- * static storage.
+ * Pure; any thread; no allocation. A sample, and a reading, is 24 KB: it belongs in shared memory
+ * or static storage.
  */
 #ifndef ELASTIC_LOAD_H
 #define ELASTIC_LOAD_H
@@ -14,14 +14,14 @@
 
 /*
  * By /proc/stat, busy is everything but idle and iowait. Steal counts as busy (the hypervisor ran
- * somebody else: the time is gone). Guest time is contained in user and nice already and is not counted
- * twice (proc(5)).
+ * somebody else: the time is gone). Guest time is contained in user and nice already and is not
+ * counted twice (proc(5)).
  *
  * A kernel that counts by timer ticks charges the whole tick to what it finds running at its end: a
  * hundred ticks give a share to 5 points, and work that always ends before the next tick is not
  * counted at all. A tickless kernel counts exactly how long a CPU was idle; on any other, ticks are
- * as good for idle as for busy. So the share is what was not idle of the time that passed by the clock,
- * where that is known.
+ * as good for idle as for busy. So the share is what was not idle of the time that passed by the
+ * clock, where that is known.
  */
 
 /*
@@ -134,8 +134,8 @@ typedef struct {
 } el_reading_t;
 
 /*
- * The load, 0 … 1, between two readings, by the same signal: of the CPUs in `mask` (NULL: all) where
- * /proc/stat counts. More time used than there is (a group's burst) is 1. False, and `busy`
+ * The load, 0 … 1, between two readings, by the same signal: of the CPUs in `mask` (NULL: all)
+ * where /proc/stat counts. More time used than there is (a group's burst) is 1. False, and `busy`
  * untouched, where the readings have no such signal or no time passed between them.
  */
 bool el_reading_busy(const el_load_signals_t *signals, const el_cpuset_t *mask,

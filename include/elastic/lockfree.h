@@ -1,6 +1,6 @@
 /*
- * Memory that several processes share, used without a lock: structures that are written and read as a
- * whole, sums of what processes hold, and pauses after failures. Nobody waits.
+ * Memory that several processes share, used without a lock: structures that are written and read as
+ * a whole, sums of what processes hold, and pauses after failures. Nobody waits.
  *
  * Any process, any thread; no clock: times are passed in.
  */
@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 /*
- * A snapshot: a structure that is stored as words, and a checksum of them beside. A reader gets a copy
- * that some writer has written whole, or none: where two wrote at the same time, or one died or was
- * interrupted in its middle, the checksum does not match.
+ * A snapshot: a structure that is stored as words, and a checksum of them beside. A reader gets a
+ * copy that some writer has written whole, or none: where two wrote at the same time, or one died
+ * or was interrupted in its middle, the checksum does not match.
  *
  * The structure has no pointers. It is for what may be lost at times, since it begins anew.
  */
@@ -43,8 +43,9 @@ void el_snapshot_clear(_Atomic uint64_t *checksum);
  */
 
 /*
- * So many processes are told apart, with 16 bytes each: four times httpd's default limit of prefork,
- * because those of the generations before may still be there. Further ones only count in the sum.
+ * So many processes are told apart, with 16 bytes each: four times httpd's default limit of
+ * prefork, because those of the generations before may still be there. Further ones only count in
+ * the sum.
  */
 #define EL_IN_FLIGHT_PROCESSES 1024
 

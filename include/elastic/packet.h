@@ -1,6 +1,6 @@
 /*
- * The lengths of what goes out: from which body size on compression can save a TCP segment at all, and
- * padding, which hides the length of an encoding.
+ * The lengths of what goes out: from which body size on compression can save a TCP segment at all,
+ * and padding, which hides the length of an encoding.
  *
  * Pure; any thread; all sizes in bytes.
  */
@@ -60,12 +60,13 @@ size_t el_packet_min_size(const el_packet_t *packet);
  * Padding against attacks that learn a secret from the length of an encoding (BREACH): random bytes
  * -> the value of a header field.
  *
- * The length is the sum of two draws. After one draw, no padding would be as likely as any other, and
- * the shortest of some hundred responses would show the encoding's own length.
+ * The length is the sum of two draws. After one draw, no padding would be as likely as any other,
+ * and the shortest of some hundred responses would show the encoding's own length.
  *
  * The characters are those of a token (RFC 9110 §5.6.2) for which the code of HPACK and QPACK has 8
- * bits (RFC 7541 appendix B): the padding is as long over HTTP/2 and HTTP/3 as over HTTP/1.1, whether
- * that code is used or not. They are random too, so that a table of earlier fields does not have it.
+ * bits (RFC 7541 appendix B): the padding is as long over HTTP/2 and HTTP/3 as over HTTP/1.1,
+ * whether that code is used or not. They are random too, so that a table of earlier fields does not
+ * have it.
  */
 
 /* Proxies and clients take header fields of 8 KB in all; half of that is left to the others. */
@@ -83,8 +84,8 @@ static inline size_t el_padding_room(size_t most)
 #define EL_PADDING_RANDOM(most) (8 + ((most) + 3) / 4)
 
 /*
- * Makes 0 … `most` characters of the EL_PADDING_RANDOM(most) bytes at `random`, which nobody must be
- * able to predict. `text` has room for `most` + 1; it ends with 0. Returns the length.
+ * Makes 0 … `most` characters of the EL_PADDING_RANDOM(most) bytes at `random`, which nobody must
+ * be able to predict. `text` has room for `most` + 1; it ends with 0. Returns the length.
  */
 size_t el_padding_make(const uint8_t *random, size_t most, char *text);
 

@@ -1,10 +1,11 @@
 /*
  * What comes again. Bodies: the sketch knows which paths give those that do, so that only those are
- * hashed; the doorkeeper knows what was seen once, so that only what is seen again gets a place in a
- * store. Encodings: the table of what is asked for often, and that a higher level would make smaller.
+ * hashed; the doorkeeper knows what was seen once, so that only what is seen again gets a place in
+ * a store. Encodings: the table of what is asked for often, and that a higher level would make
+ * smaller.
  *
- * All of it is in shared memory, of a fixed size, and forgets; zeroed, it knows nothing. Lock-free; any
- * process, any thread; no clock. Where two meet, what one of them noted may be lost.
+ * All of it is in shared memory, of a fixed size, and forgets; zeroed, it knows nothing. Lock-free;
+ * any process, any thread; no clock. Where two meet, what one of them noted may be lost.
  */
 #ifndef ELASTIC_POPULAR_H
 #define ELASTIC_POPULAR_H
@@ -18,14 +19,14 @@
 #include <stdint.h>
 
 /*
- * The doorkeeper: two Bloom filters. The newer one takes what is seen; when it has taken as many as the
- * caller says, it becomes the older one, and what that knew is forgotten. So a crawl of a whole site
- * does not sweep the store.
+ * The doorkeeper: two Bloom filters. The newer one takes what is seen; when it has taken as many as
+ * the caller says, it becomes the older one, and what that knew is forgotten. So a crawl of a whole
+ * site does not sweep the store.
  */
 
 /*
- * Bits of one filter, a power of two: 256 KB. With three bits for each of EL_DOORKEEPER_MOST, one in 140
- * that was never seen is taken for seen.
+ * Bits of one filter, a power of two: 256 KB. With three bits for each of EL_DOORKEEPER_MOST, one
+ * in 140 that was never seen is taken for seen.
  */
 #define EL_DOORKEEPER_BITS (1u << 21)
 #define EL_DOORKEEPER_MOST 150000u
@@ -37,7 +38,8 @@ typedef struct el_door {
 
 /*
  * Notes the 16 bytes at `hash`, which are as good as random, and returns whether they had been seen
- * among the last `most` others, or up to twice as many: 1 … EL_DOORKEEPER_MOST, the same in all calls.
+ * among the last `most` others, or up to twice as many: 1 … EL_DOORKEEPER_MOST, the same in all
+ * calls.
  */
 bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32_t most);
 
@@ -45,12 +47,13 @@ bool el_doorkeeper_note(el_doorkeeper_t *doorkeeper, const uint8_t *hash, uint32
 void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper);
 
 /*
- * The sketch. Hashing is a small part of encoding, but a page that is never the same twice must not pay
- * for it.
+ * The sketch. Hashing is a small part of encoding, but a page that is never the same twice must not
+ * pay for it.
  *
  * For each place there are two counts, of bodies that were hashed and of those among them that had
  * been seen before, in a table of a fixed size. Places may share a count; each has two, and the one
- * that fewer share is believed. Counts are halved as they grow, so that what changed is learnt anew.
+ * that fewer share is believed. Counts are halved as they grow, so that what changed is learnt
+ * anew.
  */
 
 /* Counts of each row, a power of two: 128 KB in all. */
@@ -85,9 +88,9 @@ void el_sketch_reset(el_sketch_t *sketch);
 
 /*
  * What is asked for often: a table of kept encodings. What was asked for counts half after each
- * EL_POPULAR_HALF seconds. Where a set of the table is full, whatever is new takes one off the count of the
- * least of it, and its place when nothing is left of that: so names that are asked for once displace
- * no others.
+ * EL_POPULAR_HALF seconds. Where a set of the table is full, whatever is new takes one off the
+ * count of the least of it, and its place when nothing is left of that: so names that are asked for
+ * once displace no others.
  */
 
 /* Seconds after which what was counted counts half. */

@@ -3,8 +3,8 @@
  * read. Bytes <-> position. docs/manual/elasticd.md has the layout for those who read it in other
  * languages.
  *
- * The file is written in place, and a reader may get half of a write: a checksum shows it. It is read
- * with pread(), never mapped: whoever truncated it would kill the reader.
+ * The file is written in place, and a reader may get half of a write: a checksum shows it. It is
+ * read with pread(), never mapped: whoever truncated it would kill the reader.
  *
  * Pure; any thread.
  */
@@ -62,7 +62,8 @@ void el_position_encode(const el_position_t *position, uint8_t *bytes);
 
 /*
  * Reads the `len` bytes at `bytes` at `now_usec` of the monotonic clock. `position` is filled where
- * the bytes are whole: GOOD, STOPPED and STALE. A time more than an interval ahead is stale too: it is of another boot.
+ * the bytes are whole: GOOD, STOPPED and STALE. A time more than an interval ahead is stale too: it
+ * is of another boot.
  */
 el_position_verdict_t el_position_decode(const uint8_t *bytes, size_t len, uint64_t now_usec,
                                          el_position_t *position);

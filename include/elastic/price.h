@@ -3,8 +3,9 @@
  *
  * The goal says what effort is spent for, and all but that of the CPU's thresholds say what a saved
  * byte is worth: its time on the client's wire, or its cost. CPU time costs more than itself where
- * requests wait for it: in a queue, the time that one response takes delays those behind it as well. So
- * the price is the worth, divided by the delay that a unit of CPU time makes at the load of now.
+ * requests wait for it: in a queue, the time that one response takes delays those behind it as
+ * well. So the price is the worth, divided by the delay that a unit of CPU time makes at the load
+ * of now.
  *
  * Pure; any thread.
  */
@@ -30,10 +31,10 @@ typedef struct {
 } el_goal_t;
 
 /*
- * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s) or
- * `cost PRICE/h PRICE/GB` from the `len` bytes at `text`; words are separated by blanks, letters may
- * be of either case. False where it is none of them, or a number is not above 0 (a price may be 0,
- * but not both); `goal` is then untouched.
+ * Reads `cpu`, `time [RATE|auto [LEAST MOST]]` (bit/s, kbit/s, Mbit/s, Gbit/s) or `cost PRICE/h
+ * PRICE/GB` from the `len` bytes at `text`; words are separated by blanks, letters may be of either
+ * case. False where it is none of them, or a number is not above 0 (a price may be 0, but not
+ * both); `goal` is then untouched.
  */
 bool el_goal_parse(const char *text, size_t len, el_goal_t *goal);
 
@@ -68,11 +69,11 @@ typedef struct {
 } el_price_memory_t;
 
 /*
- * Takes a sample of the load (`busy`, 0 … 1) of the last `seconds`, and returns memory->delay, which
- * is 1 or more. Samples that are as far from the load as others were move it slowly; two that are
- * further, or of a full CPU, and one that is much further, at once. The delay stays until it would be
- * 1.5 times as large or as small: neither noise nor the effort that follows from it make it go back
- * and forth.
+ * Takes a sample of the load (`busy`, 0 … 1) of the last `seconds`, and returns memory->delay,
+ * which is 1 or more. Samples that are as far from the load as others were move it slowly; two that
+ * are further, or of a full CPU, and one that is much further, at once. The delay stays until it
+ * would be 1.5 times as large or as small: neither noise nor the effort that follows from it make
+ * it go back and forth.
  */
 double el_price_follow(el_price_memory_t *memory, double busy, double cpus, double seconds);
 

@@ -1,8 +1,9 @@
 /*
- * Structured fields (RFC 9651): the few types that compression dictionaries and ElasticExplain need.
+ * Structured fields (RFC 9651): the few types that compression dictionaries and ElasticExplain
+ * need.
  *
- * Parsing is strict: what is not exactly one item of the type, and the spaces around it, is none. So
- * is an item with parameters, which no field read here gives a meaning.
+ * Parsing is strict: what is not exactly one item of the type, and the spaces around it, is none.
+ * So is an item with parameters, which no field read here gives a meaning.
  *
  * Pure; any thread.
  */
@@ -42,12 +43,16 @@ void el_structured_add_string(el_structured_writer_t *writer, const char *key, c
 /* Adds a member whose value is a Token or a number, as it is written. */
 void el_structured_add_bare(el_structured_writer_t *writer, const char *key, const char *value);
 
-/* Adds parameters (§3.1.2) to the last member: as above; a character that no String holds is '?'. */
+/*
+ * Adds parameters (§3.1.2) to the last member: as above; a character that no String holds is '?'.
+ */
 void el_structured_param_bare(el_structured_writer_t *writer, const char *key, const char *value);
 void el_structured_param_string(el_structured_writer_t *writer, const char *key,
                                 const char *value);
 
-/* Adds a member with an Inner List of Strings as its value: the words of `words`, between spaces. */
+/*
+ * Adds a member with an Inner List of Strings as its value: the words of `words`, between spaces.
+ */
 void el_structured_add_words(el_structured_writer_t *writer, const char *key, const char *words);
 
 #endif

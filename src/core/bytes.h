@@ -1,6 +1,6 @@
 /*
- * Bytes that are kept or hashed: numbers in little-endian order, FNV-1a with 64 bits, and a sequence
- * that spreads evenly. Private to the core.
+ * Bytes that are kept or hashed: numbers in little-endian order, FNV-1a with 64 bits, and a
+ * sequence that spreads evenly. Private to the core.
  */
 #ifndef ELASTIC_CORE_BYTES_H
 #define ELASTIC_CORE_BYTES_H
@@ -45,8 +45,8 @@ static inline uint64_t el_hash_mix(uint64_t hash, uint64_t word)
 }
 
 /*
- * A multiple of 2^32 divided by the golden ratio, modulo 2^32. Those of successive numbers leave the
- * smallest gaps that a sequence can, and so do those of every other one, or of every third.
+ * A multiple of 2^32 divided by the golden ratio, modulo 2^32. Those of successive numbers leave
+ * the smallest gaps that a sequence can, and so do those of every other one, or of every third.
  */
 static inline uint32_t el_spread(uint32_t number)
 {

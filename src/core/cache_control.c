@@ -35,7 +35,9 @@ static const char *take_value(const char *at, member_t *member)
     return *at ? at + 1 : at;
 }
 
-/* The next member of the list; false at its end. What is none is passed over up to the next comma. */
+/*
+ * The next member of the list; false at its end. What is none is passed over up to the next comma.
+ */
 static bool next(const char **field, member_t *member)
 {
     const char *at = *field;

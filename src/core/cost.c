@@ -5,14 +5,15 @@
 #include <stddef.h>
 
 /*
- * What is known of a cost is an estimate, of a quantity that drifts, from measurements that are noisy and
- * rare: the sum of some means, from one that many setups share to one of its own. A measurement shows
- * the sum alone. The means that more share follow it faster: a machine that has become slower is
- * noticed for the setups that are not in use as well, and what a setup differs by is learned in time.
+ * What is known of a cost is an estimate, of a quantity that drifts, from measurements that are
+ * noisy and rare: the sum of some means, from one that many setups share to one of its own. A
+ * measurement shows the sum alone. The means that more share follow it faster: a machine that has
+ * become slower is noticed for the setups that are not in use as well, and what a setup differs by
+ * is learned in time.
  *
- * Without measurements a mean is 0; what was learned fades back to that with time. A measurement far
- * off counts as one at the edge of what noise explains: a single one is hardly noticed, a change that
- * lasts is followed within some of them.
+ * Without measurements a mean is 0; what was learned fades back to that with time. A measurement
+ * far off counts as one at the edge of what noise explains: a single one is hardly noticed, a
+ * change that lasts is followed within some of them.
  *
  * Each mean is one word; where two write at a time, one measurement is lost.
  */
@@ -27,8 +28,8 @@ typedef struct {
 } estimate_t;
 
 /*
- * A measurement counts as at most so far off: as half or twice of what was expected, since estimates
- * are logarithms. Bodies and other work explain a third of that.
+ * A measurement counts as at most so far off: as half or twice of what was expected, since
+ * estimates are logarithms. Bodies and other work explain a third of that.
  */
 #define OFF_MOST 1.
 
@@ -136,11 +137,11 @@ static uint32_t age_of_mean(const _Atomic uint64_t *word, uint32_t now)
 }
 
 /*
- * Gains of the means. The machine's and its coding's together follow a change within half a minute where
- * a site is measured once a second; a setup's own is what is left on average over some fifty
- * measurements. Of sizes, how well a coding suits the content shows sooner than a setup's time, because
- * bodies of one length differ more than codings do. In the simulation (tests/sim/learning.c) other gains,
- * and more means, change what is lost by less than 1 %.
+ * Gains of the means. The machine's and its coding's together follow a change within half a minute
+ * where a site is measured once a second; a setup's own is what is left on average over some fifty
+ * measurements. Of sizes, how well a coding suits the content shows sooner than a setup's time,
+ * because bodies of one length differ more than codings do. In the simulation
+ * (tests/sim/learning.c) other gains, and more means, change what is lost by less than 1 %.
  */
 #define MACHINE_GAIN 0.1
 #define CODING_GAIN 0.06
@@ -149,9 +150,9 @@ static uint32_t age_of_mean(const _Atomic uint64_t *word, uint32_t now)
 #define FIT_GAIN 0.03
 
 /*
- * The time of a difference, of that without a dictionary: where nothing is left, and what is added
- * where all is. By libzstd 1.5.4, levels 1 to 9: 0.11 to 0.25 for a page that was edited, 0.9 to 1.5
- * for pages of which 0.8 to 1 is left.
+ * The time of a dictionary-compressed body, of that without a dictionary: where nothing is left,
+ * and what is added where all is. By libzstd 1.5.4, levels 1 to 9: 0.11 to 0.25 for a page that was
+ * edited, 0.9 to 1.5 for pages of which 0.8 to 1 is left.
  */
 #define DIFFERENCE_LEAST 0.125
 #define DIFFERENCE_OWN 1.125

@@ -61,9 +61,9 @@ static const el_tally_series_info_t series_info[EL_TALLY_SERIES_COUNT] = {
 };
 
 /*
- * Times from a small page at a low level to a large one at the highest, three classes to two decades;
- * sizes by octaves where pages are, in steps of 16 above. A class costs a line of each coding, for
- * each scrape.
+ * Times from a small page at a low level to a large one at the highest, three classes to two
+ * decades; sizes by octaves where pages are, in steps of 16 above. A class costs a line of each
+ * coding, for each scrape.
  */
 static const el_tally_bound_t bounds[EL_TALLY_KINDS][EL_TALLY_BOUNDS] = {
     [EL_TALLY_TIME] = {

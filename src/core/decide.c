@@ -70,7 +70,10 @@ static el_decision_t refuse(el_reason_t reason, bool vary)
     return (el_decision_t){.coding = EL_IDENTITY, .reason = reason, .vary = vary};
 }
 
-/* The coding that the client asks for; the difference, which saves most, before those it likes equally. */
+/*
+ * The coding that the client asks for; the dictionary-compressed body, which saves most, before
+ * those it likes equally.
+ */
 static el_coding_t choose_accepted(const el_demand_t *demand)
 {
     el_coding_t order[] = {

@@ -31,7 +31,9 @@ typedef struct {
     uint64_t lane[LANES];
 } sum_t;
 
-/* Words are in this machine's order of bytes; one with another order takes the entry for damaged. */
+/*
+ * Words are in this machine's order of bytes; one with another order takes the entry for damaged.
+ */
 static void add(sum_t *sum, const uint8_t *bytes, size_t nbytes)
 {
     uint64_t words[LANES];

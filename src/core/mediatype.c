@@ -32,8 +32,8 @@ const size_t el_mediatype_defaults_count =
     sizeof(el_mediatype_defaults) / sizeof(el_mediatype_defaults[0]);
 
 /*
- * Splits what `value` begins with, two tokens around a slash; what follows is not looked at. NUL is no
- * part of a token.
+ * Splits what `value` begins with, two tokens around a slash; what follows is not looked at. NUL is
+ * no part of a token.
  */
 static bool split(const char *value, el_mediatype_t *names)
 {

@@ -79,7 +79,9 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper)
 
 /* The sketch. */
 
-/* A count is halved before it needs more bits than half of a word: a few hundred bodies are enough. */
+/*
+ * A count is halved before it needs more bits than half of a word: a few hundred bodies are enough.
+ */
 #define FULL 256
 
 /*
@@ -224,7 +226,10 @@ void el_sketch_reset(el_sketch_t *sketch)
 /* 2^64 times the golden ratio - 1, an odd number: it spreads small ones over all bits. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
-/* Hashes of names differ at random. One encoding may be worth improving for several kinds of clients. */
+/*
+ * Hashes of names differ at random. One encoding may be worth improving for several kinds of
+ * clients.
+ */
 static uint64_t key_of(const el_popular_item_t *item)
 {
     const el_name_t *name = &item->name;

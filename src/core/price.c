@@ -185,8 +185,8 @@ double el_goal_worth(const el_goal_t *goal)
 
 /*
  * A sample is far off from so many mean deviations on, and the share rises up to there by the sixth
- * power: half as far off hardly counts. The deviation is bounded, so that a load that jumps does not
- * make the next jump look like noise.
+ * power: half as far off hardly counts. The deviation is bounded, so that a load that jumps does
+ * not make the next jump look like noise.
  */
 #define DEVIATIONS 5.
 #define DEVIATION_FIRST 0.05
@@ -242,8 +242,9 @@ double el_price_delay(double load, double cpus)
 }
 
 /*
- * The share of the way to a sample that is `error` off. A single sample that is far off may be noise,
- * a full CPU too where it is often busy: it takes two in a row, or one that is twice as far off.
+ * The share of the way to a sample that is `error` off. A single sample that is far off may be
+ * noise, a full CPU too where it is often busy: it takes two in a row, or one that is twice as far
+ * off.
  */
 static double gain(el_price_memory_t *memory, double error, double seconds, bool full)
 {

@@ -25,7 +25,9 @@ _Static_assert(EL_RATIO_PLACES <= 1 << TAG_SHIFT, "place and tag together are th
 /* Units by which the clock of another caller may be ahead. */
 #define AHEAD_MOST 4
 
-/* A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day. */
+/*
+ * A weight halves in a quarter of an hour: long enough for a mean, short enough for a site's day.
+ */
 #define HALF_LIFE (900 / STAMP_UNIT)
 
 /* The largest weight: a later body counts as one of so many. */

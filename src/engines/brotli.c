@@ -301,7 +301,10 @@ const el_engine_t el_engine_brotli = {
 };
 
 #ifdef ELASTIC_WITH_DCB
-/* The qualities of dcb: those below look for nothing in dictionaries, those above take far more time. */
+/*
+ * The qualities of dcb: those below look for nothing in dictionaries, those above take far more
+ * time.
+ */
 #define DCB_QUALITY_MIN 5
 #define DCB_QUALITY_MAX 9
 

@@ -1,8 +1,7 @@
 /*
  * What this process's bodies in flight may hold: accounts of contexts, decodings and buffers, which
- * are counted together with those of all other processes, and memory that is charged to them. What the
- * pool keeps idle is not in flight.
- * Any thread; an account is used by one thread at a time.
+ * are counted together with those of all other processes, and memory that is charged to them. What
+ * the pool keeps idle is not in flight. Any thread; an account is used by one thread at a time.
  */
 #ifndef ELASTIC_ENGINES_BUDGET_H
 #define ELASTIC_ENGINES_BUDGET_H
@@ -12,9 +11,9 @@
 
 /*
  * In this process, before its threads start: counts in `held`, up to `most` bytes; with
- * `only_requests` of request bodies alone. Until then, and with NULL, nothing is counted and nothing
- * refused. A copy that the process forks counts nothing: it may run the cleanups of what is still in
- * use here.
+ * `only_requests` of request bodies alone. Until then, and with NULL, nothing is counted and
+ * nothing refused. A copy that the process forks counts nothing: it may run the cleanups of what is
+ * still in use here.
  */
 void el_budget_open(el_in_flight_t *held, uint64_t most, bool only_requests);
 
@@ -34,9 +33,10 @@ void el_budget_rest(el_account_t *account);
 bool el_budget_take_refusal(void);
 
 /*
- * Large pieces of memory for encoders go back to the system as soon as they are freed. malloc() keeps
- * what was freed once: after the first large block it takes the next ones from its heap, and keeps up to
- * twice as much as the largest. In each of some hundred processes that is more than their encoders need.
+ * Large pieces of memory for encoders go back to the system as soon as they are freed. malloc()
+ * keeps what was freed once: after the first large block it takes the next ones from its heap, and
+ * keeps up to twice as much as the largest. In each of some hundred processes that is more than
+ * their encoders need.
  */
 
 /*

@@ -34,7 +34,9 @@ static int level_for(const el_engine_t *engine, int level)
 /* Of several that are prepared for other levels, the one that was used last. */
 #define ANY_LEVEL (-1)
 
-/* Under the lock: the dictionary, now in use, at the head of the table; NULL where there is none. */
+/*
+ * Under the lock: the dictionary, now in use, at the head of the table; NULL where there is none.
+ */
 static el_dictionary_t *take(const el_engine_t *engine, int level, const uint8_t *hash)
 {
     el_dictionary_t **link = &table, *found;
@@ -87,7 +89,9 @@ static bool fits(size_t nbytes)
     return nbytes <= limit && kept <= limit - nbytes;
 }
 
-/* Makes room for `nbytes`, and counts them as kept. False, and all is as it was, where it cannot. */
+/*
+ * Makes room for `nbytes`, and counts them as kept. False, and all is as it was, where it cannot.
+ */
 static bool reserve(size_t nbytes)
 {
     el_dictionary_t *gone = NULL;
@@ -104,7 +108,8 @@ static bool reserve(size_t nbytes)
 }
 
 /* NULL where memory is short. */
-static el_dictionary_t *make(const el_engine_t *engine, int level, const el_dictionary_bytes_t *bytes)
+static el_dictionary_t *make(const el_engine_t *engine, int level,
+                             const el_dictionary_bytes_t *bytes)
 {
     /* What is kept has a limit of its own: it is not charged to the bodies in flight. */
     el_account_t account = {.idle = true};

@@ -1,6 +1,6 @@
 /*
- * Dictionaries (RFC 9842) as the libraries have prepared them, for any number of bodies at once, and
- * the table of those that this process keeps. A dictionary is prepared for one coding, and by
+ * Dictionaries (RFC 9842) as the libraries have prepared them, for any number of bodies at once,
+ * and the table of those that this process keeps. A dictionary is prepared for one coding, and by
  * libraries that need it so for one level, and never changes.
  *
  * What is kept has a limit: of what no body uses, the longest unused goes first. Any thread;
@@ -18,16 +18,16 @@
 #define EL_DICTIONARY_STANDS 8
 
 /*
- * The dictionary whose SHA-256 is `hash`, prepared for `coding` at `level`, or for another level, where
- * there is no reason yet to prepare it for this one, too; NULL where it is to be prepared. It stays
- * until the caller releases it.
+ * The dictionary whose SHA-256 is `hash`, prepared for `coding` at `level`, or for another level,
+ * where there is no reason yet to prepare it for this one, too; NULL where it is to be prepared. It
+ * stays until the caller releases it.
  */
 el_dictionary_t *el_dictionary_find(el_coding_t coding, int level,
                                     const uint8_t hash[EL_DICTIONARY_HASH]);
 
 /*
- * A dictionary as it is; `hash` is the SHA-256 of the `nbytes`, one at least. The caller has compared it
- * with these very bytes: what is prepared of them is for everyone who names the hash.
+ * A dictionary as it is; `hash` is the SHA-256 of the `nbytes`, one at least. The caller has
+ * compared it with these very bytes: what is prepared of them is for everyone who names the hash.
  */
 typedef struct {
     const uint8_t *bytes;
@@ -37,9 +37,9 @@ typedef struct {
 
 /*
  * Prepares a dictionary for `coding` at `level`, and keeps the result, which stays until the caller
- * releases it. The bytes are copied. Takes up to a millisecond for 120 KB. Where memory is short, or the
- * limit has no room beside what is in use, it is that for another level, if there is one, or for the
- * lowest. NULL where that has no room, either, or this build has no engine for the coding.
+ * releases it. The bytes are copied. Takes up to a millisecond for 120 KB. Where memory is short,
+ * or the limit has no room beside what is in use, it is that for another level, if there is one, or
+ * for the lowest. NULL where that has no room, either, or this build has no engine for the coding.
  */
 el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
                                        const el_dictionary_bytes_t *bytes);

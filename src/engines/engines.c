@@ -1,6 +1,6 @@
 /*
- * The tables of engines and of decoders, and which engine encodes a level. A new engine takes its file, a
- * line in library.h and a row here; of a coding that has another it also takes its levels.
+ * The tables of engines and of decoders, and which engine encodes a level. A new engine takes its
+ * file, a line in library.h and a row here; of a coding that has another it also takes its levels.
  */
 #include "engines/engines.h"
 
@@ -123,9 +123,9 @@ const el_decoder_t *el_decoder_for(el_coding_t coding)
 }
 
 /*
- * Levels are the ones that users know from zlib, brotli and zstd. Where several libraries encode the same
- * coding, here is which of them takes the least CPU without more bytes than the library that the level
- * is named after.
+ * Levels are the ones that users know from zlib, brotli and zstd. Where several libraries encode
+ * the same coding, here is which of them takes the least CPU without more bytes than the library
+ * that the level is named after.
  */
 
 /* The format's whole window (RFC 1951 §2), and the memory level that is zlib's default. */

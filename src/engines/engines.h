@@ -8,14 +8,17 @@
 const el_engine_t *el_engine_for(el_coding_t coding);
 
 /*
- * The engines of this build that encode without a dictionary, by their number from 0; NULL after the
- * last.
+ * The engines of this build that encode without a dictionary, by their number from 0; NULL after
+ * the last.
  */
 const el_engine_t *el_engine_at(size_t number);
 
 #define EL_ENGINE_NONE (-1)
 
-/* The highest level of `coding`, which needs no dictionary, in this build, as users count levels, or EL_ENGINE_NONE. */
+/*
+ * The highest level of `coding`, which needs no dictionary, in this build, as users count levels,
+ * or EL_ENGINE_NONE.
+ */
 int el_engine_top(el_coding_t coding);
 
 /* What a plan should cost for a body of its size_hint, by a table that was measured once. */

@@ -48,7 +48,7 @@ static inline void el_span_advance(el_span_t *span, size_t in_nbytes, size_t out
     span->out_nbytes_avail -= out_nbytes;
 }
 
-/* The head of a difference on its way to the output. */
+/* The head of a dictionary-compressed body on its way to the output. */
 typedef struct {
     uint8_t bytes[EL_DICTIONARY_HEAD];
     size_t nbytes;

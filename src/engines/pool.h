@@ -15,7 +15,8 @@
 
 /*
  * A context of the plan's engine, kept or new, that was reset to the plan's setup; NULL where
- * memory is short, or bodies in flight may hold no more (engines/budget.h). The caller owns it, and releases it in whatever state it is in.
+ * memory is short, or bodies in flight may hold no more (engines/budget.h). The caller owns it, and
+ * releases it in whatever state it is in.
  */
 el_context_t *el_pool_acquire(const el_plan_t *plan);
 
@@ -23,8 +24,8 @@ el_context_t *el_pool_acquire(const el_plan_t *plan);
 void el_pool_release(el_context_t *context);
 
 /*
- * A buffer of at least `nbytes`, of any content, and in `*held` the bytes that it has; NULL as above.
- * The caller releases it.
+ * A buffer of at least `nbytes`, of any content, and in `*held` the bytes that it has; NULL as
+ * above. The caller releases it.
  */
 void *el_pool_buffer_acquire(size_t nbytes, size_t *held);
 

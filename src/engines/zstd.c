@@ -184,16 +184,16 @@ const el_engine_t el_engine_zstd = {
 #define DCZ_LEVEL_MAX 9
 
 /*
- * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary where that is
- * more, up to 128 MB.
+ * RFC 9842 §5: a decoder has 8 MB for the window, or a quarter more than the dictionary where that
+ * is more, up to 128 MB.
  */
 #define DCZ_WINDOW_BITS 23
 #define DCZ_WINDOW_BITS_MAX 27
 
 /*
  * The dictionary can be pointed to as long as no more than a window of the body has gone by. So the
- * window is as large as the body; of unknown length, such a body is taken to be about as long as the
- * dictionary.
+ * window is as large as the body; of unknown length, such a body is taken to be about as long as
+ * the dictionary.
  */
 static int dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
 {
@@ -211,9 +211,9 @@ static int dcz_window_bits(uint64_t size_hint, uint64_t dictionary)
 }
 
 /*
- * The tables follow from the level and the dictionary's length. The library's are for the body, too,
- * and at level 9 twenty times as large as a dictionary of 800 KB. Those of half as many places as the
- * dictionary has bytes leave 1 % more of a page at the most, in as much time.
+ * The tables follow from the level and the dictionary's length. The library's are for the body,
+ * too, and at level 9 twenty times as large as a dictionary of 800 KB. Those of half as many places
+ * as the dictionary has bytes leave 1 % more of a page at the most, in as much time.
  */
 static ZSTD_compressionParameters dcz_tables(size_t nbytes, int level)
 {

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /*
- * Whether `path` lies below `folder`, all symbolic links of both resolved. False where either is not
- * there, or memory is short.
+ * Whether `path` lies below `folder`, all symbolic links of both resolved. False where either is
+ * not there, or memory is short.
  */
 bool el_path_within(const char *path, const char *folder);
 
@@ -48,8 +48,8 @@ typedef enum {
 el_position_file_result_t el_position_file_open(el_position_file_t *file, const char *path);
 
 /*
- * Writes `position` in place, as that of a locked file. Where the name has come to mean another file,
- * or none, that one is opened first. False where it could not be written, and errno says why.
+ * Writes `position` in place, as that of a locked file. Where the name has come to mean another
+ * file, or none, that one is opened first. False where it could not be written, and errno says why.
  */
 bool el_position_file_write(el_position_file_t *file, const el_position_t *position);
 

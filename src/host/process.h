@@ -1,4 +1,7 @@
-/* Processes and threads: whether one lives, what keeps its code, a lock of several, and one that gives way. */
+/*
+ * Processes and threads: whether one lives, what keeps its code, a lock of several, and one that
+ * gives way.
+ */
 #ifndef ELASTIC_HOST_PROCESS_H
 #define ELASTIC_HOST_PROCESS_H
 
@@ -27,8 +30,8 @@ typedef struct {
 bool el_lock_init(el_lock_t *lock);
 
 /*
- * Takes the lock. False where others have held it for `usec` µs: a process that was stopped keeps it
- * for as long. `*died` is whether its last holder ended without giving it back, so that what it
+ * Takes the lock. False where others have held it for `usec` µs: a process that was stopped keeps
+ * it for as long. `*died` is whether its last holder ended without giving it back, so that what it
  * protects may be half done.
  */
 bool el_lock_take(el_lock_t *lock, uint64_t usec, bool *died);
@@ -44,9 +47,9 @@ void el_lock_give(el_lock_t *lock);
 
 /*
  * Starts the thread of this process, which calls `run` once for each el_idle_thread_wake() and
- * receives no signals. It is never ended and never waited for: what `run` uses has to stay until the
- * process ends (el_code_keep()). False where the system has no such threads, with the reason in errno.
- * These functions are called by one thread.
+ * receives no signals. It is never ended and never waited for: what `run` uses has to stay until
+ * the process ends (el_code_keep()). False where the system has no such threads, with the reason in
+ * errno. These functions are called by one thread.
  */
 bool el_idle_thread_start(void (*run)(void));
 

@@ -1,4 +1,6 @@
-/* The three module records that are exported, and the hooks; what they do is in the layers below. */
+/*
+ * The three module records that are exported, and the hooks; what they do is in the layers below.
+ */
 #include "httpd/base/glue.h"
 #include "httpd/base/records.h"
 #include "httpd/cache/improver.h"

@@ -354,7 +354,7 @@ def test_the_log_warns_of_another_owner_once(httpd):
 
 def test_the_status_page_says_which_siblings_are_passed_over(site):
     page = site.get("/elastic-status").body.decode()
-    assert "Siblings not sent: older than its file" in page
+    assert "Precompressed files not sent: older than its file" in page
 
 
 def test_pipelined_requests_get_whole_siblings(site):

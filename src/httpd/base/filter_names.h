@@ -3,8 +3,8 @@
 #define ELASTIC_BASE_FILTER_NAMES_H
 
 /*
- * Of output: decodes responses; counts those that no filter encodes; header fields of a 304; no body of
- * one; no ranges of an encoded body; ElasticPadding; ElasticDictionary; ElasticExplain.
+ * Of output: decodes responses; counts those that no filter encodes; header fields of a 304; no
+ * body of one; no ranges of an encoded body; ElasticPadding; ElasticDictionary; ElasticExplain.
  */
 #define EL_FILTER_INFLATE "INFLATE"
 #define EL_FILTER_SKIPPED "ELASTIC_SKIPPED"

@@ -1,6 +1,6 @@
 /*
- * What every file of the glue starts from: httpd's types, how lines reach the error log, and warnings
- * about the configuration.
+ * What every file of the glue starts from: httpd's types, how lines reach the error log, and
+ * warnings about the configuration.
  */
 #ifndef ELASTIC_BASE_GLUE_H
 #define ELASTIC_BASE_GLUE_H
@@ -27,15 +27,15 @@ extern int el_log_index;
 #define EL_RARE __attribute__((noinline))
 
 /*
- * Whether httpd reads its configuration for the first of two times at its start, which is only a test
- * of it: then nothing is logged.
+ * Whether httpd reads its configuration for the first of two times at its start, which is only a
+ * test of it: then nothing is logged.
  */
 bool el_warnings_are_early(void);
 
 /*
- * A warning about the configuration: a line of the error log, and kept for the status page, because who
- * looks at it has not seen the log of the start. `error` is what the log says behind it, or 0. Until the
- * children start; they have what was kept then. The next configuration begins with none.
+ * A warning about the configuration: a line of the error log, and kept for the status page, because
+ * who looks at it has not seen the log of the start. `error` is what the log says behind it, or 0.
+ * Until the children start; they have what was kept then. The next configuration begins with none.
  */
 void el_warn(const server_rec *server, apr_status_t error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

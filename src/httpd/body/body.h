@@ -28,8 +28,8 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
 apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room);
 
 /*
- * Bytes of a block of output: what httpd's own buckets hold, so that the allocator's 8 KB blocks are
- * reused and a slow client pins no more than it would without us.
+ * Bytes of a block of output: what httpd's own buckets hold, so that the allocator's 8 KB blocks
+ * are reused and a slow client pins no more than it would without us.
  */
 #define EL_BODY_BLOCK APR_BUCKET_BUFF_SIZE
 
@@ -51,8 +51,8 @@ typedef struct {
 } el_whole_t;
 
 /*
- * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all, in private memory: in a
- * buffer of the pool, unless one private bucket has it all. Files are read without their buckets
+ * Gathers the data of `bb`, of which all lengths are known, `nbytes` in all, in private memory: in
+ * a buffer of the pool, unless one private bucket has it all. Files are read without their buckets
  * noticing, so that the brigade can still be sent as it is. An error where the body cannot be read,
  * or is shorter: APR_EOF; then there is nothing to release.
  */
@@ -80,15 +80,15 @@ void el_body_release(el_whole_t *whole);
 int el_body_file(const apr_bucket_brigade *bb);
 
 /*
- * Whether all data up to EOS, whose length is known, is in memory that nobody else can change: in heap,
- * pool, transient or immortal buckets. Only such data may be read twice, as for a hash and then for
- * an encoding that the hash names; anything else is gathered first.
+ * Whether all data up to EOS, whose length is known, is in memory that nobody else can change: in
+ * heap, pool, transient or immortal buckets. Only such data may be read twice, as for a hash and
+ * then for an encoding that the hash names; anything else is gathered first.
  */
 bool el_body_is_private(const apr_bucket_brigade *bb);
 
 /*
- * Calls `use` with `context` and each piece of such a body in turn. False where a piece cannot be had,
- * or is not as long as was said.
+ * Calls `use` with `context` and each piece of such a body in turn. False where a piece cannot be
+ * had, or is not as long as was said.
  */
 typedef void el_body_use_t(void *context, const char *data, size_t nbytes);
 bool el_body_each(const apr_bucket_brigade *bb, el_body_use_t *use, void *context);

@@ -1,8 +1,8 @@
 /*
- * A private copy of a body, made as the body passes a filter. The body is neither changed nor held up:
- * files are read beside their buckets, and a bucket of unknown length, such as a script's pipe, is
- * copied when a filter behind reads it. So the filter gives each brigade to el_copy_take(), passes it
- * on, and then asks what became of the copy.
+ * A private copy of a body, made as the body passes a filter. The body is neither changed nor held
+ * up: files are read beside their buckets, and a bucket of unknown length, such as a script's pipe,
+ * is copied when a filter behind reads it. So the filter gives each brigade to el_copy_take(),
+ * passes it on, and then asks what became of the copy.
  *
  * What a copy holds counts in ElasticMaxMemory (engines/budget.h).
  */

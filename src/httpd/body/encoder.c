@@ -98,8 +98,8 @@ static void ship_whole(el_encoder_t *encoder, const output_t *output)
 }
 
 /*
- * A client that is slow to read holds the output for long: what goes out in its own buffer has one of
- * its size, where that is half as large or less and can be had.
+ * A client that is slow to read holds the output for long: what goes out in its own buffer has one
+ * of its size, where that is half as large or less and can be had.
  */
 static uint8_t *fit_buffer(uint8_t *buffer, size_t room, size_t nbytes)
 {

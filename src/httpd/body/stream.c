@@ -117,8 +117,8 @@ static apr_status_t read_bucket(ap_filter_t *f, el_stream_t *stream, apr_bucket 
 }
 
 /*
- * What is kept of `bucket`, before reading it makes memory of its first piece: of a file, a reference
- * to all that is left of it; NULL where that is the bucket itself.
+ * What is kept of `bucket`, before reading it makes memory of its first piece: of a file, a
+ * reference to all that is left of it; NULL where that is the bucket itself.
  */
 static apr_bucket *refer(const el_stream_t *stream, apr_bucket *bucket)
 {
@@ -166,8 +166,8 @@ static bool set_aside(apr_bucket_brigade *bb, apr_pool_t *pool)
 }
 
 /*
- * The body cannot go on. Where all of it is at hand, and nothing was passed on, it goes another way;
- * other buckets than data, of which `out` has some, hold wherever they stand before EOS.
+ * The body cannot go on. Where all of it is at hand, and nothing was passed on, it goes another
+ * way; other buckets than data, of which `out` has some, hold wherever they stand before EOS.
  */
 static apr_status_t stop(ap_filter_t *f, el_stream_t *stream, apr_bucket_brigade *bb,
                          apr_status_t rv)

@@ -1,7 +1,7 @@
 /*
- * All that libcrypto does for the store: keyed hashes that entries are found by on this machine; and for
- * what leaves it names that tell nothing of what they stand for, and values that nobody without the key
- * reads or makes.
+ * All that libcrypto does for the store: keyed hashes that entries are found by on this machine;
+ * and for what leaves it names that tell nothing of what they stand for, and values that nobody
+ * without the key reads or makes.
  *
  * Knows no server. Any thread. Functions return false where libcrypto fails, for want of memory, or
  * is not built in.
@@ -16,8 +16,8 @@
 bool el_crypto_is_built_in(void);
 
 /*
- * A keyed hash: AES-GMAC (NIST SP 800-38D), with one key and one nonce, as a universal hash: its values
- * are never shown. Bytes of the key and of a hash.
+ * A keyed hash: AES-GMAC (NIST SP 800-38D), with one key and one nonce, as a universal hash: its
+ * values are never shown. Bytes of the key and of a hash.
  */
 #define EL_MAC_KEY 16
 #define EL_MAC 16
@@ -32,9 +32,10 @@ bool el_mac_add(void *mac, const void *data, size_t nbytes);
 bool el_mac_end(void *mac, unsigned char hash[EL_MAC]);
 
 /*
- * Names are HMAC-SHA-256 (RFC 2104), and values are sealed by AES-256-GCM (NIST SP 800-38D). A value has
- * a key of its own, made of its name. So random nonces never get too many under one key, and a value that
- * is found under another name, or was put together of several, is none. Bytes of a name.
+ * Names are HMAC-SHA-256 (RFC 2104), and values are sealed by AES-256-GCM (NIST SP 800-38D). A
+ * value has a key of its own, made of its name. So random nonces never get too many under one key,
+ * and a value that is found under another name, or was put together of several, is none. Bytes of a
+ * name.
  */
 #define EL_SEAL_NAME 32
 
@@ -74,14 +75,14 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
                   const unsigned char *sealed, size_t len, unsigned char *plain);
 
 /*
- * Bytes of the file of ElasticCacheKey, at most: more than any key has, and less than what was named by
- * mistake.
+ * Bytes of the file of ElasticCacheKey, at most: more than any key has, and less than what was
+ * named by mistake.
  */
 #define EL_KEY_FILE_MOST 4096
 
 /*
- * Reads that file, a secret that all servers of a fleet have and nobody else, at `path`, and makes the
- * keys of all its bytes. NULL, or what is wrong with it, in words that follow the path.
+ * Reads that file, a secret that all servers of a fleet have and nobody else, at `path`, and makes
+ * the keys of all its bytes. NULL, or what is wrong with it, in words that follow the path.
  */
 const char *el_key_file_read(const char *path, el_seal_keys_t *keys);
 

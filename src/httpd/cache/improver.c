@@ -19,8 +19,8 @@
 EL_USE_LOG;
 
 /*
- * Nanoseconds that one call may be expected to take. brotli's highest level takes 130 ms for 120 KB;
- * what is larger gets a lower one.
+ * Nanoseconds that one call may be expected to take. brotli's highest level takes 130 ms for 120
+ * KB; what is larger gets a lower one.
  */
 #define CALL_MOST 200000000.
 
@@ -168,8 +168,8 @@ static bool has_thread(void)
 }
 
 /*
- * Whether CPU time is spare: the load is below the threshold under which effort goes up, and what was
- * used last is no more than the share. EL_STATE_NO_LOAD is more than any threshold.
+ * Whether CPU time is spare: the load is below the threshold under which effort goes up, and what
+ * was used last is no more than the share. EL_STATE_NO_LOAD is more than any threshold.
  */
 static bool is_spare(uint64_t now)
 {

@@ -26,8 +26,8 @@ typedef struct {
 } el_target_t;
 
 /*
- * What a body of `nbytes` may become that is encoded within the bounds `range`, for clients that like
- * the codings of `set` equally, as `setup` says but for the level. Any thread.
+ * What a body of `nbytes` may become that is encoded within the bounds `range`, for clients that
+ * like the codings of `set` equally, as `setup` says but for the level. Any thread.
  */
 el_target_t el_improver_target(const el_range_t *range, unsigned set, const el_setup_t *setup,
                                uint64_t nbytes);

@@ -131,8 +131,8 @@ static bool is_sent(copy_t *copy)
 }
 
 /*
- * Under the lock: drives out what was asked for longest ago, about, until there is room for `nbytes`
- * more. False where what is being sent leaves none.
+ * Under the lock: drives out what was asked for longest ago, about, until there is room for
+ * `nbytes` more. False where what is being sent leaves none.
  */
 static bool make_room(size_t nbytes)
 {

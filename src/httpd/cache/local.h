@@ -1,11 +1,12 @@
 /*
- * The near copies: those entries of the store that this process used last, in its own memory, so that
- * an entry that is asked for often is neither copied nor checked for each response, and not looked for
- * under the lock of all processes. What is sent lies where it is kept, until nobody sends it any more.
+ * The local copies: those entries of the store that this process used last, in its own memory, so
+ * that an entry that is asked for often is neither copied nor checked for each response, and not
+ * looked for under the lock of all processes. What is sent lies where it is kept, until nobody
+ * sends it any more.
  *
- * A copy has a stamp. It is found while that is not older than the caller says, so that what another
- * process stores in its place is seen. All copies together, those included that are only being sent,
- * never take more than was said at the start. Any thread.
+ * A copy has a stamp. It is found while that is not older than the caller says, so that what
+ * another process stores in its place is seen. All copies together, those included that are only
+ * being sent, never take more than was said at the start. Any thread.
  */
 #ifndef ELASTIC_CACHE_LOCAL_H
 #define ELASTIC_CACHE_LOCAL_H
@@ -40,8 +41,8 @@ void el_local_open(size_t most);
 bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *found);
 
 /*
- * Makes a copy of `entry`, in place of what there is of that name, and finds it where `found` is not
- * NULL. False where it does not fit in beside what is being sent, or memory is short.
+ * Makes a copy of `entry`, in place of what there is of that name, and finds it where `found` is
+ * not NULL. False where it does not fit in beside what is being sent, or memory is short.
  */
 bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, el_found_t *found);
 

@@ -16,7 +16,7 @@
 /* What providers put before names; a colon and the NUL follow, within 16 bytes. */
 #define CONSUMER "mod_elastic"
 
-/* An entry that nobody has stored again for so long makes room: hot ones are. */
+/* An entry that nobody has stored again for so long makes room: popular ones are stored again. */
 #define LIFE apr_time_from_sec(24 * 3600)
 
 /* So many threads of a process call the store: one that hangs leaves others. */
@@ -69,13 +69,13 @@ typedef struct {
     size_t nbytes;
     apr_status_t status;
     el_pause_ticket_t ticket;
-} parcel_t;
+} transfer_t;
 
 /* What a thread keeps from one call to the next. */
 typedef struct {
     apr_pool_t *pool;
     unsigned char *piece;
-} desk_t;
+} memory_t;
 
 static size_t piece_of(const char *provider)
 {
@@ -90,9 +90,9 @@ static size_t piece_of(const char *provider)
 /* --- in a thread of workers.h */
 
 /* NULL: no memory. */
-static desk_t *desk(void)
+static memory_t *own_memory(void)
 {
-    static _Thread_local desk_t own;
+    static _Thread_local memory_t own;
     apr_allocator_t *allocator;
 
     if (!own.pool && apr_allocator_create(&allocator) == APR_SUCCESS) {
@@ -110,33 +110,33 @@ static desk_t *desk(void)
     return own.pool && own.piece ? &own : NULL;
 }
 
-static void name_piece(const parcel_t *parcel, size_t number, unsigned char *name)
+static void name_piece(const transfer_t *transfer, size_t number, unsigned char *name)
 {
-    number += parcel->first;
-    memcpy(name, parcel->name, EL_SEAL_NAME);
+    number += transfer->first;
+    memcpy(name, transfer->name, EL_SEAL_NAME);
     name[EL_SEAL_NAME] = (unsigned char)(number >> 8);
     name[EL_SEAL_NAME + 1] = (unsigned char)number;
 }
 
-static apr_status_t store_piece(parcel_t *parcel, size_t number, apr_pool_t *pool)
+static apr_status_t store_piece(transfer_t *transfer, size_t number, apr_pool_t *pool)
 {
-    size_t at = number * remote.piece, rest = parcel->nbytes - at;
+    size_t at = number * remote.piece, rest = transfer->nbytes - at;
     unsigned char name[PIECE_NAME];
 
-    name_piece(parcel, number, name);
+    name_piece(transfer, number, name);
     return remote.provider->store(remote.instance, remote.server, name, sizeof(name),
-                                  apr_time_now() + LIFE, parcel->bytes + at,
+                                  apr_time_now() + LIFE, transfer->bytes + at,
                                   (unsigned)(rest < remote.piece ? rest : remote.piece), pool);
 }
 
 /* The first piece last: who finds it finds the others. */
-static apr_status_t store_all(parcel_t *parcel, apr_pool_t *pool)
+static apr_status_t store_all(transfer_t *transfer, apr_pool_t *pool)
 {
-    size_t number = (parcel->nbytes + remote.piece - 1) / remote.piece;
+    size_t number = (transfer->nbytes + remote.piece - 1) / remote.piece;
     apr_status_t status = APR_SUCCESS;
 
     while (status == APR_SUCCESS && number > 0) {
-        status = store_piece(parcel, --number, pool);
+        status = store_piece(transfer, --number, pool);
         apr_pool_clear(pool);
     }
     return status;
@@ -145,26 +145,29 @@ static apr_status_t store_all(parcel_t *parcel, apr_pool_t *pool)
 /* What a value is that cannot have been stored by this module. */
 #define FOREIGN APR_EINVAL
 
-/* Memory that is short here, or may not be held, is no fault of the store's: it is as if it had none. */
+/*
+ * Memory that is short here, or may not be held, is no fault of the store's: it is as if it had
+ * none.
+ */
 #define NO_ROOM APR_NOTFOUND
 
-/* Memory for the parcel's bytes; false where it is short, or bodies hold all that they may. */
-static bool make_bytes(parcel_t *parcel, size_t nbytes)
+/* Memory for the transfer's bytes; false where it is short, or bodies hold all that they may. */
+static bool make_bytes(transfer_t *transfer, size_t nbytes)
 {
     size_t room;
 
-    parcel->nbytes = nbytes;
-    parcel->bytes = el_pool_buffer_acquire(nbytes, &room);
-    return parcel->bytes != NULL;
+    transfer->nbytes = nbytes;
+    transfer->bytes = el_pool_buffer_acquire(nbytes, &room);
+    return transfer->bytes != NULL;
 }
 
-static apr_status_t retrieve_piece(const parcel_t *parcel, size_t number, desk_t *at,
+static apr_status_t retrieve_piece(const transfer_t *transfer, size_t number, memory_t *at,
                                    unsigned *nbytes)
 {
     unsigned char name[PIECE_NAME];
     apr_status_t status;
 
-    name_piece(parcel, number, name);
+    name_piece(transfer, number, name);
     *nbytes = (unsigned)remote.piece;
     status = remote.provider->retrieve(remote.instance, remote.server, name, sizeof(name),
                                        at->piece, nbytes, at->pool);
@@ -173,7 +176,7 @@ static apr_status_t retrieve_piece(const parcel_t *parcel, size_t number, desk_t
 }
 
 /* Makes room for all that the first piece announces. */
-static apr_status_t begin_parcel(parcel_t *parcel, const unsigned char *piece, unsigned nbytes)
+static apr_status_t begin_transfer(transfer_t *transfer, const unsigned char *piece, unsigned nbytes)
 {
     size_t len;
 
@@ -184,27 +187,27 @@ static apr_status_t begin_parcel(parcel_t *parcel, const unsigned char *piece, u
     if (len < EL_SEAL_OVERHEAD || len > remote.most) {
         return FOREIGN;
     }
-    return make_bytes(parcel, LENGTH + len) ? APR_SUCCESS : NO_ROOM;
+    return make_bytes(transfer, LENGTH + len) ? APR_SUCCESS : NO_ROOM;
 }
 
-static apr_status_t retrieve_all(parcel_t *parcel, desk_t *at)
+static apr_status_t retrieve_all(transfer_t *transfer, memory_t *at)
 {
     size_t got = 0;
     unsigned nbytes;
     apr_status_t status;
 
-    for (size_t number = 0; number == 0 || got < parcel->nbytes; number++) {
-        status = retrieve_piece(parcel, number, at, &nbytes);
+    for (size_t number = 0; number == 0 || got < transfer->nbytes; number++) {
+        status = retrieve_piece(transfer, number, at, &nbytes);
         if (status == APR_SUCCESS && number == 0) {
-            status = begin_parcel(parcel, at->piece, nbytes);
+            status = begin_transfer(transfer, at->piece, nbytes);
         }
-        if (status != APR_SUCCESS || el_task_is_late(&parcel->task)) {
+        if (status != APR_SUCCESS || el_task_is_late(&transfer->task)) {
             return status;
         }
-        if (nbytes == 0 || nbytes > parcel->nbytes - got) {
+        if (nbytes == 0 || nbytes > transfer->nbytes - got) {
             return FOREIGN;
         }
-        memcpy(parcel->bytes + got, at->piece, nbytes);
+        memcpy(transfer->bytes + got, at->piece, nbytes);
         got += nbytes;
     }
     return APR_SUCCESS;
@@ -212,23 +215,23 @@ static apr_status_t retrieve_all(parcel_t *parcel, desk_t *at)
 
 static void run_get(el_task_t *task)
 {
-    parcel_t *parcel = (parcel_t *)task;
-    desk_t *at = desk();
+    transfer_t *transfer = (transfer_t *)task;
+    memory_t *at = own_memory();
 
-    parcel->status = at ? retrieve_all(parcel, at) : NO_ROOM;
+    transfer->status = at ? retrieve_all(transfer, at) : NO_ROOM;
 }
 
 static void run_put(el_task_t *task)
 {
-    parcel_t *parcel = (parcel_t *)task;
-    desk_t *at = desk();
+    transfer_t *transfer = (transfer_t *)task;
+    memory_t *at = own_memory();
 
-    parcel->status = at ? store_all(parcel, at->pool) : APR_ENOMEM;
-    if (parcel->status == APR_SUCCESS) {
+    transfer->status = at ? store_all(transfer, at->pool) : APR_ENOMEM;
+    if (transfer->status == APR_SUCCESS) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
-        el_pause_worked(&el_shared.cache->puts, parcel->ticket);
-    } else if (el_pause_failed(&el_shared.cache->puts, parcel->ticket, el_clock_usec())) {
-        el_stats_cache_fault(parcel->status, "it does not take what is to be kept");
+        el_pause_worked(&el_shared.cache->puts, transfer->ticket);
+    } else if (el_pause_failed(&el_shared.cache->puts, transfer->ticket, el_clock_usec())) {
+        el_stats_cache_fault(transfer->status, "it does not take what is to be kept");
     }
 }
 
@@ -241,49 +244,49 @@ static void run_put(el_task_t *task)
 
 static void run_trial(el_task_t *task)
 {
-    parcel_t *parcel = (parcel_t *)task;
-    desk_t *at = desk();
+    transfer_t *transfer = (transfer_t *)task;
+    memory_t *at = own_memory();
     bool in_time = false;
 
-    parcel->status = at ? store_all(parcel, at->pool) : APR_ENOMEM;
-    for (int i = 0; i < TRIALS && parcel->status == APR_SUCCESS && !in_time; i++) {
+    transfer->status = at ? store_all(transfer, at->pool) : APR_ENOMEM;
+    for (int i = 0; i < TRIALS && transfer->status == APR_SUCCESS && !in_time; i++) {
         uint64_t begun = el_clock_usec();
         unsigned nbytes;
 
-        parcel->status = retrieve_piece(parcel, 0, at, &nbytes);
+        transfer->status = retrieve_piece(transfer, 0, at, &nbytes);
         in_time = el_clock_usec() - begun <= EL_REMOTE_PATIENCE;
-        if (parcel->status == APR_SUCCESS
-            && (nbytes != parcel->nbytes || memcmp(at->piece, parcel->bytes, nbytes) != 0)) {
-            parcel->status = APR_EGENERAL;
+        if (transfer->status == APR_SUCCESS
+            && (nbytes != transfer->nbytes || memcmp(at->piece, transfer->bytes, nbytes) != 0)) {
+            transfer->status = APR_EGENERAL;
         }
     }
-    if (in_time && parcel->status == APR_SUCCESS) {
-        el_pause_worked(&el_shared.cache->calls, parcel->ticket);
+    if (in_time && transfer->status == APR_SUCCESS) {
+        el_pause_worked(&el_shared.cache->calls, transfer->ticket);
     } else {
-        el_pause_failed(&el_shared.cache->calls, parcel->ticket, el_clock_usec());
-        el_stats_cache_fault(parcel->status, "it still does not answer in time");
+        el_pause_failed(&el_shared.cache->calls, transfer->ticket, el_clock_usec());
+        el_stats_cache_fault(transfer->status, "it still does not answer in time");
     }
 }
 
 static void discard(el_task_t *task)
 {
-    el_pool_buffer_release(((parcel_t *)task)->bytes);
+    el_pool_buffer_release(((transfer_t *)task)->bytes);
     free(task);
 }
 
 /* --- in any other */
 
 /* NULL: no memory. */
-static parcel_t *make_parcel(void (*run)(el_task_t *task), el_pause_ticket_t ticket)
+static transfer_t *make_transfer(void (*run)(el_task_t *task), el_pause_ticket_t ticket)
 {
-    parcel_t *parcel = calloc(1, sizeof(*parcel));
+    transfer_t *transfer = calloc(1, sizeof(*transfer));
 
-    if (parcel) {
-        parcel->task.run = run;
-        parcel->task.discard = discard;
-        parcel->ticket = ticket;
+    if (transfer) {
+        transfer->task.run = run;
+        transfer->task.discard = discard;
+        transfer->ticket = ticket;
     }
-    return parcel;
+    return transfer;
 }
 
 static void failed(el_pause_ticket_t ticket, apr_status_t status, const char *what)
@@ -295,17 +298,17 @@ static void failed(el_pause_ticket_t ticket, apr_status_t status, const char *wh
 /* A thread tries whether the store works again. */
 static void try_again(el_pause_ticket_t ticket)
 {
-    parcel_t *parcel = make_parcel(run_trial, ticket);
+    transfer_t *transfer = make_transfer(run_trial, ticket);
 
-    if (!parcel) {
+    if (!transfer) {
         return;
     }
-    parcel->first = TRIAL_PIECE;
-    if (!make_bytes(parcel, LENGTH + EL_SEAL_NAME)
-        || apr_generate_random_bytes(parcel->bytes, parcel->nbytes) != APR_SUCCESS
-        || !el_seal_name(remote.keys, parcel->bytes, parcel->nbytes, parcel->name)
-        || !el_workers_post(&workers, &parcel->task)) {
-        discard(&parcel->task);
+    transfer->first = TRIAL_PIECE;
+    if (!make_bytes(transfer, LENGTH + EL_SEAL_NAME)
+        || apr_generate_random_bytes(transfer->bytes, transfer->nbytes) != APR_SUCCESS
+        || !el_seal_name(remote.keys, transfer->bytes, transfer->nbytes, transfer->name)
+        || !el_workers_post(&workers, &transfer->task)) {
+        discard(&transfer->task);
     }
 }
 
@@ -324,11 +327,11 @@ static bool may_call(el_pause_ticket_t *ticket)
     return state == EL_PAUSE_NONE;
 }
 
-static bool open_parcel(const parcel_t *parcel)
+static bool open_transfer(const transfer_t *transfer)
 {
-    unsigned char *sealed = parcel->bytes + LENGTH;
+    unsigned char *sealed = transfer->bytes + LENGTH;
 
-    return el_seal_open(remote.keys, parcel->name, sealed, parcel->nbytes - LENGTH,
+    return el_seal_open(remote.keys, transfer->name, sealed, transfer->nbytes - LENGTH,
                         sealed + EL_SEAL_NONCE);
 }
 
@@ -336,12 +339,12 @@ static bool open_parcel(const parcel_t *parcel)
  * Whether what a call brought is the entry, opened where it lies. A value that is another makes no
  * pause: it would be there again behind the pause. It is missing, and so replaced.
  */
-static bool is_good(const parcel_t *parcel)
+static bool is_good(const transfer_t *transfer)
 {
-    if (parcel->status == APR_SUCCESS && open_parcel(parcel)) {
+    if (transfer->status == APR_SUCCESS && open_transfer(transfer)) {
         return true;
     }
-    switch (parcel->status) {
+    switch (transfer->status) {
     case APR_NOTFOUND:
         break;
     case APR_SUCCESS:
@@ -350,7 +353,7 @@ static bool is_good(const parcel_t *parcel)
         el_stats_cache_fault(APR_SUCCESS, "what it returned is not what was stored");
         break;
     default:
-        failed(parcel->ticket, parcel->status, "it failed");
+        failed(transfer->ticket, transfer->status, "it failed");
     }
     return false;
 }
@@ -360,60 +363,60 @@ void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **ent
     uint64_t begun = el_clock_usec();
     el_pause_ticket_t ticket;
     el_task_end_t end = EL_TASK_REFUSED;
-    parcel_t *parcel;
+    transfer_t *transfer;
     unsigned char *bytes = NULL;
 
     if (*waited >= EL_REMOTE_PATIENCE || !may_call(&ticket)
-        || !(parcel = make_parcel(run_get, ticket))) {
+        || !(transfer = make_transfer(run_get, ticket))) {
         return NULL;
     }
-    if (el_seal_name(remote.keys, name, sizeof(*name), parcel->name)) {
-        end = el_workers_call(&workers, &parcel->task, EL_REMOTE_PATIENCE - *waited);
+    if (el_seal_name(remote.keys, name, sizeof(*name), transfer->name)) {
+        end = el_workers_call(&workers, &transfer->task, EL_REMOTE_PATIENCE - *waited);
         *waited += el_clock_usec() - begun;
     }
     if (end == EL_TASK_LATE) {
         failed(ticket, APR_TIMEUP, "it does not answer in time");
         return NULL;
     }
-    if (end == EL_TASK_DONE && is_good(parcel)) {
-        bytes = parcel->bytes;
-        parcel->bytes = NULL;
+    if (end == EL_TASK_DONE && is_good(transfer)) {
+        bytes = transfer->bytes;
+        transfer->bytes = NULL;
         *entry = bytes + ENTRY;
-        *nbytes = parcel->nbytes - LENGTH - EL_SEAL_OVERHEAD;
+        *nbytes = transfer->nbytes - LENGTH - EL_SEAL_OVERHEAD;
     }
-    discard(&parcel->task);
+    discard(&transfer->task);
     return bytes;
 }
 
-/* Fills the parcel with the entry, sealed; false where there is no memory. */
-static bool pack(parcel_t *parcel, const el_name_t *name, const el_entry_t *entry)
+/* Fills the transfer with the entry, sealed; false where there is no memory. */
+static bool pack(transfer_t *transfer, const el_name_t *name, const el_entry_t *entry)
 {
     size_t plain = EL_ENTRY_HEAD + entry->nbytes, len = plain + EL_SEAL_OVERHEAD;
 
-    if (!make_bytes(parcel, LENGTH + len)) {
+    if (!make_bytes(transfer, LENGTH + len)) {
         return false;
     }
     for (int i = 0; i < LENGTH; i++) {
-        parcel->bytes[i] = (unsigned char)(len >> 8 * (LENGTH - 1 - i));
+        transfer->bytes[i] = (unsigned char)(len >> 8 * (LENGTH - 1 - i));
     }
-    el_entry_write(name, entry, parcel->bytes + ENTRY);
-    return el_seal_name(remote.keys, name, sizeof(*name), parcel->name)
-           && el_seal_close(remote.keys, parcel->name, parcel->bytes + ENTRY, plain,
-                            parcel->bytes + LENGTH);
+    el_entry_write(name, entry, transfer->bytes + ENTRY);
+    return el_seal_name(remote.keys, name, sizeof(*name), transfer->name)
+           && el_seal_close(remote.keys, transfer->name, transfer->bytes + ENTRY, plain,
+                            transfer->bytes + LENGTH);
 }
 
 bool el_remote_put(const el_name_t *name, const el_entry_t *entry)
 {
     el_pause_ticket_t ticket;
-    parcel_t *parcel;
+    transfer_t *transfer;
 
     if (EL_ENTRY_HEAD + entry->nbytes + EL_SEAL_OVERHEAD > remote.most || !may_call(&ticket)
         || el_pause_at(&el_shared.cache->puts, el_clock_usec(), &ticket) == EL_PAUSE_ON
-        || !(parcel = make_parcel(run_put, ticket))) {
+        || !(transfer = make_transfer(run_put, ticket))) {
         return false;
     }
-    if (!pack(parcel, name, entry) || !el_workers_post(&workers, &parcel->task)) {
-        discard(&parcel->task);
+    if (!pack(transfer, name, entry) || !el_workers_post(&workers, &transfer->task)) {
+        discard(&transfer->task);
         return false;
     }
     return true;

@@ -101,8 +101,8 @@ static uint64_t entries_of(uint64_t nbytes)
 
 /*
  * shmcb makes as many parts of its memory, 256 or fewer by halves, as leave each twice as many
- * objects of the hinted size as there are parts. An entry lies within one part, from which it drives
- * out others: it takes half of one at most.
+ * objects of the hinted size as there are parts. An entry lies within one part, from which it
+ * drives out others: it takes half of one at most.
  */
 static size_t most_of(uint64_t nbytes)
 {
@@ -141,8 +141,8 @@ static void destroy(cache_t *cache)
 }
 
 /*
- * The provider has cleanups in the pool, and httpd unloads it at each reload: it stays mapped, where
- * it is, until they are done. What is in httpd's own program always stays.
+ * The provider has cleanups in the pool, and httpd unloads it at each reload: it stays mapped,
+ * where it is, until they are done. What is in httpd's own program always stays.
  */
 static bool hold_provider(apr_pool_t *pool)
 {
@@ -295,8 +295,8 @@ static bool take_lock(void)
     }
     if (died) {
         atomic_store(&gate->broken, true);
-        el_stats_cache_fault(APR_SUCCESS, "a child ended while it used it; there is a new one after the "
-                                    "next reload");
+        el_stats_cache_fault(APR_SUCCESS, "a child ended while it used it; there is a new one "
+                                          "after the next reload");
     }
     if (atomic_load(&gate->broken)) {
         give_lock();
@@ -338,8 +338,8 @@ static bool is_old(const el_entry_t *entry)
 }
 
 /*
- * `entry`, copied to a buffer of the pool that takes as much memory as it needs. False where memory is
- * short, or bodies in flight may hold no more.
+ * `entry`, copied to a buffer of the pool that takes as much memory as it needs. False where memory
+ * is short, or bodies in flight may hold no more.
  */
 static bool find_copy(el_found_t *found, const el_entry_t *entry)
 {

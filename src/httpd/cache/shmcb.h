@@ -1,7 +1,7 @@
 /*
  * The part of the store that lies in this machine's memory: a cache of httpd's socache provider
- * shmcb, used under a lock. It lives in the parent process, and outlives graceful restarts: children
- * of both generations use it then.
+ * shmcb, used under a lock. It lives in the parent process, and outlives graceful restarts:
+ * children of both generations use it then.
  */
 #ifndef ELASTIC_CACHE_SHMCB_H
 #define ELASTIC_CACHE_SHMCB_H
@@ -10,9 +10,9 @@
 #include "httpd/cache/local.h"
 
 /*
- * In post_config: opens the cache of `nbytes` that shmcb makes of `arguments`, or finds that of before
- * where neither these nor the provider have changed. Bytes of the largest encoding that it takes; 0,
- * with a line in the log, where there is none; a cache of before is gone then.
+ * In post_config: opens the cache of `nbytes` that shmcb makes of `arguments`, or finds that of
+ * before where neither these nor the provider have changed. Bytes of the largest encoding that it
+ * takes; 0, with a line in the log, where there is none; a cache of before is gone then.
  */
 size_t el_shmcb_open(const char *arguments, uint64_t nbytes, server_rec *main_server);
 

@@ -26,7 +26,9 @@ EL_USE_LOG;
 #define NEAR (4 * 1024 * 1024)
 #define NEAR_ALONE (256 * 1024)
 
-/* Seconds for which those who waited for an encoding find it here, whatever another machine stores. */
+/*
+ * Seconds for which those who waited for an encoding find it here, whatever another machine stores.
+ */
 #define HANDED_OVER 1
 
 /* Bytes of the largest encoding that is kept; 0: there is no store. */
@@ -335,9 +337,9 @@ bool el_store_has_room(void)
 }
 
 /*
- * What comes again after so many other bodies would be gone from a full store before it came another
- * time. Half as many again are remembered as the store has entries, because what is not known is not
- * looked for. How many other machines keep is not known here.
+ * What comes again after so many other bodies would be gone from a full store before it came
+ * another time. Half as many again are remembered as the store has entries, because what is not
+ * known is not looked for. How many other machines keep is not known here.
  */
 bool el_store_note(const el_name_t *name)
 {

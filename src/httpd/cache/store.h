@@ -1,10 +1,11 @@
 /*
- * The store: encodings that were made once, found again by their names, whoever made them. Entries are
- * never stale, because a name stands for what was encoded; what is not used for long makes room for
- * others.
+ * The store: encodings that were made once, found again by their names, whoever made them. Entries
+ * are never stale, because a name stands for what was encoded; what is not used for long makes room
+ * for others.
  *
- * A name is a keyed hash of what was encoded, and of the virtual host as well, unless ElasticCacheScope is
- * `all`. The key is made when httpd starts, or comes from ElasticCacheKey, and lives as long as httpd does.
+ * A name is a keyed hash of what was encoded, and of the virtual host as well, unless
+ * ElasticCacheScope is `all`. The key is made when httpd starts, or comes from ElasticCacheKey, and
+ * lives as long as httpd does.
  *
  * Where it lies says ElasticCacheStore. Whatever is wrong with it, a request goes on as if it was
  * empty: functions return false, count the fault, and log it once a minute at most.
@@ -25,8 +26,8 @@
 bool el_store_check(server_rec *main_server);
 
 /*
- * In post_config: opens the store, or finds the one of before a graceful restart where nothing about
- * it has changed. Without a store the server runs as with ElasticCache Off.
+ * In post_config: opens the store, or finds the one of before a graceful restart where nothing
+ * about it has changed. Without a store the server runs as with ElasticCache Off.
  */
 void el_store_open(server_rec *main_server, apr_pool_t *pconf);
 
@@ -66,8 +67,8 @@ typedef struct {
 } el_fingerprint_t;
 
 /*
- * Begins the name of `nbytes` bytes, of `kind`, for the virtual host of `r`, and for `visitor` alone;
- * NULL: whoever it is.
+ * Begins the name of `nbytes` bytes, of `kind`, for the virtual host of `r`, and for `visitor`
+ * alone; NULL: whoever it is.
  */
 void el_fingerprint_begin(el_fingerprint_t *fingerprint, const request_rec *r,
                           const el_visitor_t *visitor, el_name_kind_t kind, size_t nbytes);
@@ -91,8 +92,8 @@ void el_name_encoding(el_name_t *name, el_coding_t coding, const el_setup_t *set
 bool el_store_get(const el_name_t *name, el_found_t *found);
 
 /*
- * The same, of what this process has a copy of, in its own memory, though another one may have stored
- * something else since.
+ * The same, of what this process has a copy of, in its own memory, though another one may have
+ * stored something else since.
  */
 bool el_store_get_local(const el_name_t *name, el_found_t *found);
 

@@ -12,7 +12,10 @@
 /* Bodies that are encoded at the same time: a process has seldom more threads. */
 #define SLOTS 64
 
-/* µs after which those give up who wait for two that encode: the highest level takes that for 50 MB. */
+/*
+ * µs after which those give up who wait for two that encode: the highest level takes that for 50
+ * MB.
+ */
 #define PATIENCE 60000000u
 
 /* µs between two looks at that CPU time, so that looking takes none. */
@@ -135,21 +138,21 @@ static el_waiters_answer_t wait_for(el_waiters_t *waiters, slot_t *slot, uint64_
 
 el_waiters_answer_t el_waiters_enter(el_waiters_t *waiters, const el_name_t *name, uint64_t usec)
 {
-    el_waiters_answer_t turn = EL_WAITERS_ENCODE;
+    el_waiters_answer_t answer = EL_WAITERS_ENCODE;
     slot_t *slot;
 
     pthread_once(&once, prepare);
     pthread_mutex_lock(&table.lock);
     slot = find(name);
     if (slot && slot->encoders > 0) {
-        turn = wait_for(waiters, slot, usec);
+        answer = wait_for(waiters, slot, usec);
     } else if (slot) {
         slot->name = *name;
         slot->succeeded = false;
         take_place(waiters, slot);
     }
     pthread_mutex_unlock(&table.lock);
-    return turn;
+    return answer;
 }
 
 static void leave(el_waiters_t *waiters)

@@ -1,8 +1,8 @@
 /*
- * Many requests for a body that is new: one thread of a process encodes it, the others wait for that.
- * Where it takes longer than expected one of them encodes it too, and no more than these two do: all
- * others wait for whichever is done first, which is sooner than they would be, as each would make all
- * others slower.
+ * Many requests for a body that is new: one thread of a process encodes it, the others wait for
+ * that. Where it takes longer than expected one of them encodes it too, and no more than these two
+ * do: all others wait for whichever is done first, which is sooner than they would be, as each
+ * would make all others slower.
  *
  * Any thread. Where so many bodies are encoded at the same time that one more finds no place, it is
  * encoded as if it was the only one.

@@ -26,7 +26,9 @@ bool el_number(const char *text, int64_t min, int64_t max, int64_t *value);
 /* A percentage 0 … 100, with or without a fraction, in millionths. */
 bool el_percentage(const char *text, int64_t *ppm);
 
-/* el_warn() of a directive, once; from .htaccess, which is read per request, only a line for debug. */
+/*
+ * el_warn() of a directive, once; from .htaccess, which is read per request, only a line for debug.
+ */
 void el_advise(cmd_parms *cmd, const char *text);
 
 /* What the number of a directive is counted in. */
@@ -60,8 +62,8 @@ typedef struct {
 } el_argument_t;
 
 /*
- * Reads a word or a number, of which `argument` has the unit, the bounds and the words. False leaves
- * `value`; NULL is neither.
+ * Reads a word or a number, of which `argument` has the unit, the bounds and the words. False
+ * leaves `value`; NULL is neither.
  */
 bool el_argument_read(const cmd_parms *cmd, const el_argument_t *argument, const char *given,
                       int64_t *value);

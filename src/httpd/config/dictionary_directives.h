@@ -1,4 +1,6 @@
-/* The functions of ElasticDictionary, ElasticDictionaryLink and ElasticDictionaryStore: RAW_ARGS. */
+/*
+ * The functions of ElasticDictionary, ElasticDictionaryLink and ElasticDictionaryStore: RAW_ARGS.
+ */
 #ifndef ELASTIC_CONFIG_DICTIONARY_DIRECTIVES_H
 #define ELASTIC_CONFIG_DICTIONARY_DIRECTIVES_H
 

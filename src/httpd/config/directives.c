@@ -407,7 +407,7 @@ const command_rec el_commands[] = {
           "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
           ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_precompressed_root, NULL, NOT_HTACCESS,
-                     "the path of a folder in which the siblings lie, at the paths of their files"),
+                     "the path of a folder in which precompressed files lie, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
           "On or Off: whether encodings are kept and used again",
           ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),

@@ -41,8 +41,8 @@
  * br or zstd takes. 1 MB for each worker, because the operator has chosen their number by the
  * machine's memory, and each takes some megabytes anyway. Ordinary clients stay far below it: gzip
  * takes 40 KB, and where zstd and br take 2 and 4 MB, few of the workers decode at the same time.
- * With few workers, 64 MB: the largest body that is allowed takes 33 MB, two windows of br, and half
- * a window more while one of them grows.
+ * With few workers, 64 MB: the largest body that is allowed takes 33 MB, two windows of br, and
+ * half a window more while one of them grows.
  */
 #define REQUESTS_MEMORY_EACH (INT64_C(1) << 20)
 #define REQUESTS_MEMORY_LEAST (INT64_C(64) << 20)
@@ -124,7 +124,8 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add)
             to->range[i] = from->range[i];
         }
     }
-    to->precompressed_root = from->precompressed_root ? from->precompressed_root : to->precompressed_root;
+    to->precompressed_root =
+        from->precompressed_root ? from->precompressed_root : to->precompressed_root;
     to->dictionary = from->dictionary ? from->dictionary : to->dictionary;
     to->dictionary_link = from->dictionary_link ? from->dictionary_link : to->dictionary_link;
     if (from->types_replace || !to->types) {

@@ -130,13 +130,15 @@ typedef struct {
     const el_cache_store_t *cache_store; /* NULL: not set */
     const char *cache_key; /* ElasticCacheKey; NULL: not set */
     const el_dictionary_store_t *dictionary_store; /* NULL: not set */
-    /* Of el_dictionary_rule_t *: each ElasticDictionary of this server's configuration; NULL: none. */
+    /*
+     * Of el_dictionary_rule_t *: each ElasticDictionary of this server's configuration; NULL: none.
+     */
     apr_array_header_t *dictionary_rules;
 } el_server_t;
 
 /*
- * Whether ElasticInflate, ElasticPrecompressed and ElasticCache are On anywhere: while they are not,
- * no request pays for them. A .htaccess file may set them at any time, in any thread.
+ * Whether ElasticInflate, ElasticPrecompressed and ElasticCache are On anywhere: while they are
+ * not, no request pays for them. A .htaccess file may set them at any time, in any thread.
  */
 extern atomic_bool el_settings_inflate, el_settings_precompressed, el_settings_cache;
 

@@ -12,8 +12,8 @@
 #include "engines/dictionary.h"
 
 /*
- * In check_config, so in configtest too: warns where the folder cannot be used, or where there is an
- * ElasticDictionary and no folder.
+ * In check_config, so in configtest too: warns where the folder cannot be used, or where there is
+ * an ElasticDictionary and no folder.
  */
 void el_dictionaries_check(server_rec *main_server);
 
@@ -38,8 +38,8 @@ el_dictionary_reason_t el_dictionaries_find(const uint8_t hash[EL_DICTIONARY_HAS
                                             el_dictionary_entry_t *entry);
 
 /*
- * Prepares what was found for `coding` at `level`. EL_DICTIONARY_USED: `*dictionary` is there, maybe for
- * another level, and stays until the caller releases it. Otherwise why not.
+ * Prepares what was found for `coding` at `level`. EL_DICTIONARY_USED: `*dictionary` is there,
+ * maybe for another level, and stays until the caller releases it. Otherwise why not.
  */
 el_dictionary_reason_t el_dictionaries_prepare(const uint8_t hash[EL_DICTIONARY_HASH],
                                                el_coding_t coding, int level,

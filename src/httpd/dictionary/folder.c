@@ -150,8 +150,8 @@ static bool write_all(int fd, const char *bytes, size_t nbytes)
 }
 
 /*
- * Writes a file under another name, and renames it; errno is that of what failed. The name is random:
- * other containers that share the folder have processes of the same number.
+ * Writes a file under another name, and renames it; errno is that of what failed. The name is
+ * random: other containers that share the folder have processes of the same number.
  */
 static bool write_file(const el_folder_t *folder, const char *name, const void *bytes, size_t nbytes)
 {
@@ -302,7 +302,9 @@ static void add_other(others_t *others, written_t entry)
     *first = entry.expires > first->expires ? entry : *first;
 }
 
-/* The others of `len` bytes of text; false where they have what says the same, and lasts as long. */
+/*
+ * The others of `len` bytes of text; false where they have what says the same, and lasts as long.
+ */
 static bool find_others(const char *text, size_t len, const el_dictionary_entry_t *entry,
                         others_t *others)
 {

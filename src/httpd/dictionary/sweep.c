@@ -78,7 +78,9 @@ static void find_dictionary(sweep_t *sweep, const char *name, const struct stat 
     }
 }
 
-/* The dictionary that an entry belongs to, by both names; NULL where it is no entry, or has none. */
+/*
+ * The dictionary that an entry belongs to, by both names; NULL where it is no entry, or has none.
+ */
 static item_t *owner_of(const sweep_t *sweep, const char *name)
 {
     item_t key;

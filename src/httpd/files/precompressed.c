@@ -22,9 +22,9 @@
 EL_USE_LOG;
 
 /*
- * A precompressed file is read in pieces of this size, and most are sent in one call then, as those files are
- * that httpd maps. In smaller pieces it takes more CPU than such a file: the figures are in
- * docs/internals/engines.md.
+ * A precompressed file is read in pieces of this size, and most are sent in one call then, as those
+ * files are that httpd maps. In smaller pieces it takes more CPU than such a file: the figures are
+ * in docs/internals/engines.md.
  */
 #define PIECE (128 * 1024)
 
@@ -95,7 +95,10 @@ static apr_status_t look(request_rec *r, candidate_t *candidate)
     return found;
 }
 
-/* What keeps the file at the candidate's path from being one; EL_PRECOMPRESSED_FAULTS_COUNT: nothing. */
+/*
+ * What keeps the file at the candidate's path from being one; EL_PRECOMPRESSED_FAULTS_COUNT:
+ * nothing.
+ */
 static el_precompressed_fault_t fault_of(const request_rec *r, const candidate_t *candidate,
                                    apr_status_t found)
 {
@@ -108,7 +111,8 @@ static el_precompressed_fault_t fault_of(const request_rec *r, const candidate_t
     if (!candidate->trusted) {
         return EL_PRECOMPRESSED_OWNER;
     }
-    return candidate->finfo.mtime < r->finfo.mtime ? EL_PRECOMPRESSED_OUTDATED : EL_PRECOMPRESSED_FAULTS_COUNT;
+    return candidate->finfo.mtime < r->finfo.mtime ? EL_PRECOMPRESSED_OUTDATED
+                                                   : EL_PRECOMPRESSED_FAULTS_COUNT;
 }
 
 /* Looks at what lies at the candidate's path; with `wanted`, a fault of it is counted. */
@@ -152,9 +156,9 @@ static const char *documents(request_rec *r, const el_precompressed_root_t *root
 }
 
 /*
- * The path to which the extensions of r's precompressed files are added; NULL where there can be none. The
- * outer one of <Directory> and DocumentRoot is what the root mirrors, so that no two files share a
- * path in it.
+ * The path to which the extensions of r's precompressed files are added; NULL where there can be
+ * none. The outer one of <Directory> and DocumentRoot is what the root mirrors, so that no two
+ * files share a path in it.
  */
 static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
 {
@@ -173,9 +177,9 @@ static const char *stem_of(request_rec *r, const el_precompressed_root_t *root)
 }
 
 /*
- * The precompressed files in codings that are acceptable, or in those that are not: regular files, not older
- * than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of two as
- * small, br comes before zstd and gzip.
+ * The precompressed files in codings that are acceptable, or in those that are not: regular files,
+ * not older than r's, and outside of ElasticPrecompressedRoot of r's file's owner or of root. Of
+ * two as small, br comes before zstd and gzip.
  */
 static candidates_t find_all(request_rec *r, bool acceptable)
 {
@@ -275,10 +279,10 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
 }
 
 /*
- * Whether the same client could ask for the candidate itself, beside its file, and would get its bytes:
- * access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot, those
- * of its place hold as well, and no link leads out of that folder. It is looked up once, however
- * often this is asked.
+ * Whether the same client could ask for the candidate itself, beside its file, and would get its
+ * bytes: access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot,
+ * those of its place hold as well, and no link leads out of that folder. It is looked up once,
+ * however often this is asked.
  */
 static bool is_allowed(request_rec *r, candidate_t *candidate)
 {
@@ -312,8 +316,8 @@ static const char *tag_of_file(request_rec *r, const candidate_t *candidate)
 }
 
 /*
- * The precompressed file's own tag, strong: the bytes lie on disk. It is httpd's tag of that file, by
- * FileETag, with the extension inside, so that two files of one size and time differ. NULL where
+ * The precompressed file's own tag, strong: the bytes lie on disk. It is httpd's tag of that file,
+ * by FileETag, with the extension inside, so that two files of one size and time differ. NULL where
  * FileETag makes none.
  */
 static const char *tag_of(request_rec *r, candidate_t *candidate)
@@ -422,7 +426,7 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
     if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted) {
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "elastic: a sibling of %s was not sent whole",
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "elastic: a precompressed file of %s was not sent whole",
                   r->filename);
     return AP_FILTER_ERROR;
 }
@@ -553,8 +557,8 @@ static bool may_match(request_rec *r, candidate_t *candidate)
 }
 
 /*
- * Whether the client has a dictionary, likes what differs from it as well as the candidate, and that is
- * worth more. It seldom is where the CPU is busy: a precompressed file takes none.
+ * Whether the client has a dictionary, likes what differs from it as well as the candidate, and
+ * that is worth more. It seldom is where the CPU is busy: a precompressed file takes none.
  */
 static bool prefers_dictionary(request_rec *r, const candidate_t *candidate)
 {

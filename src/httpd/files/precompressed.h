@@ -1,6 +1,6 @@
 /*
- * Precompressed files (ElasticPrecompressed): for a static file f, the best of f.br, f.zst and f.gz that
- * the client takes goes out from disk in its place. They lie beside f, or below
+ * Precompressed files (ElasticPrecompressed): for a static file f, the best of f.br, f.zst and f.gz
+ * that the client takes goes out from disk in its place. They lie beside f, or below
  * ElasticPrecompressedRoot.
  */
 #ifndef ELASTIC_FILES_PRECOMPRESSED_H
@@ -9,8 +9,8 @@
 #include "httpd/base/glue.h"
 
 /*
- * A handler that runs just before httpd's own for static files; it declines where no precompressed file
- * fits.
+ * A handler that runs just before httpd's own for static files; it declines where no precompressed
+ * file fits.
  */
 int el_precompressed_handler(request_rec *r);
 

@@ -179,9 +179,9 @@ static void copy_file(request_rec *r, el_copy_t *copy)
 }
 
 /*
- * NULL where the response does not become a dictionary. Nothing but its header decides that, because
- * the field goes out before the body is there. Of what is not kept in the end the client has a hash
- * that nobody knows, and gets other codings.
+ * NULL where the response does not become a dictionary. Nothing but its header decides that,
+ * because the field goes out before the body is there. Of what is not kept in the end the client
+ * has a hash that nobody knows, and gets other codings.
  */
 static making_t *begin(request_rec *r)
 {

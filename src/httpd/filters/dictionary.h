@@ -1,7 +1,7 @@
 /*
  * The filter that makes responses dictionaries (RFC 9842 §2.1), where ElasticDictionary says so:
- * Use-As-Dictionary goes out with the header, the body is copied as it passes, and kept at its end. It
- * also sets the Link of ElasticDictionaryLink (§3).
+ * Use-As-Dictionary goes out with the header, the body is copied as it passes, and kept at its end.
+ * It also sets the Link of ElasticDictionaryLink (§3).
  */
 #ifndef ELASTIC_FILTERS_DICTIONARY_H
 #define ELASTIC_FILTERS_DICTIONARY_H

@@ -31,7 +31,9 @@ static void add_decimal(list_t *list, const char *name, double value)
     el_structured_param_bare(&list->writer, name, apr_psprintf(list->pool, "%.3f", value));
 }
 
-/* A note of the log, which is a number; one that is marked as approximate has that mark before it. */
+/*
+ * A note of the log, which is a number; one that is marked as approximate has that mark before it.
+ */
 static void add_note(list_t *list, const char *name, const char *note)
 {
     if (note) {
@@ -116,7 +118,8 @@ static void add_controller(list_t *list, const el_response_t *response)
     el_control_state_t control = response->control_read ? response->control
                                                         : el_state_control(el_shared.state);
     uint64_t load = atomic_load_explicit(&el_shared.state->load_ppm, memory_order_relaxed);
-    double price = response->effort_known ? response->turn.price : el_shared_effort_at(control).price;
+    double price = response->effort_known ? response->effort.price
+                                          : el_shared_effort_at(control).price;
 
     if (price >= 0) {
         add_decimal(list, "price", price);
@@ -128,9 +131,9 @@ static void add_controller(list_t *list, const el_response_t *response)
 }
 
 /*
- * The value, from r->pool: a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters say
- * more. Sizes are in bytes, times in µs of the time elapsed, the price in ns of CPU time for a saved
- * byte. What is not known when the header goes is left out.
+ * The value, from r->pool: a dictionary of one member (RFC 8941 §3.2), "reason", whose parameters
+ * say more. Sizes are in bytes, times in µs of the time elapsed, the price in ns of CPU time for a
+ * saved byte. What is not known when the header goes is left out.
  */
 static const char *explanation_of(request_rec *r)
 {

@@ -39,8 +39,8 @@ static bool has_final_type(const request_rec *r, const el_dir_t *dir, unsigned r
 }
 
 /*
- * The response is known to go out as it is, unless a precompressed file is sent in its place. It counts
- * when it does: an internal redirect or an error page may still replace it.
+ * The response is known to go out as it is, unless a precompressed file is sent in its place. It
+ * counts when it does: an internal redirect or an error page may still replace it.
  */
 static void skip(request_rec *r, el_resource_t resource)
 {
@@ -62,7 +62,7 @@ static apr_status_t count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
-/* Keeps what is in the chain, for conditional requests and siblings. */
+/* Keeps what is in the chain, for conditional requests and precompressed files. */
 static void remember(request_rec *r, const el_chain_t *chain)
 {
     el_response_t *request = el_response_of(r);

@@ -15,8 +15,8 @@ void el_padding_insert(request_rec *r)
 }
 
 /*
- * By httpd's generator: cryptographic, seeded by the system, and another in each child. Who sees the
- * padding of responses of his own learns nothing about that of others.
+ * By httpd's generator: cryptographic, seeded by the system, and another in each child. Who sees
+ * the padding of responses of his own learns nothing about that of others.
  */
 static const char *make(apr_pool_t *pool, size_t most)
 {

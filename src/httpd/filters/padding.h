@@ -1,6 +1,6 @@
 /*
- * ElasticPadding: a response header field of random length. It is added behind mod_cache's filter, so
- * that what is stored has none, and each response that is served of it its own.
+ * ElasticPadding: a response header field of random length. It is added behind mod_cache's filter,
+ * so that what is stored has none, and each response that is served of it its own.
  */
 #ifndef ELASTIC_FILTERS_PADDING_H
 #define ELASTIC_FILTERS_PADDING_H

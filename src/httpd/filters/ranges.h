@@ -1,8 +1,8 @@
 /*
  * A guard for mod_cache: it takes Range out of the request while it revalidates and puts it back
  * behind our filter, so that httpd's BYTERANGE would slice a cached body in a dynamic coding. Other
- * than a sibling's, such bytes differ from one response to the next: a client must never join their
- * slices.
+ * than a precompressed file's, such bytes differ from one response to the next: a client must never
+ * join their slices.
  */
 #ifndef ELASTIC_FILTERS_RANGES_H
 #define ELASTIC_FILTERS_RANGES_H

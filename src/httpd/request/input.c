@@ -63,8 +63,8 @@ static bool needs_length(const request_rec *r)
 
 /*
  * Has a handler of mod_proxy find out the decoded body's length: where the client told the encoded
- * one's (`had_length`), for origins that know no chunks; and always for FastCGI, which a balancer may
- * lead to, and whose programs take a body without a length for an empty one.
+ * one's (`had_length`), for origins that know no chunks; and always for FastCGI, which a balancer
+ * may lead to, and whose programs take a body without a length for an empty one.
  */
 static void want_length(request_rec *r, bool had_length)
 {
@@ -145,8 +145,8 @@ static void give_up(request_rec *r, in_t *in, el_inflated_t why, apr_status_t rv
 }
 
 /*
- * Ends the body in error, for this read and all that follow. Handlers make a 413 of APR_ENOSPC, and a
- * 400 of anything unknown; other answers than these are given here.
+ * Ends the body in error, for this read and all that follow. Handlers make a 413 of APR_ENOSPC, and
+ * a 400 of anything unknown; other answers than these are given here.
  */
 static apr_status_t fail(ap_filter_t *f, in_t *in, el_inflated_t why)
 {
@@ -315,8 +315,8 @@ static apr_status_t make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block, 
 }
 
 /*
- * What is kept for the next call must not go away when the filter below is called again; false where
- * there is no memory for that. A bucket that cannot be set aside has nothing in memory yet.
+ * What is kept for the next call must not go away when the filter below is called again; false
+ * where there is no memory for that. A bucket that cannot be set aside has nothing in memory yet.
  */
 static bool keep(request_rec *r, apr_bucket_brigade *bb)
 {

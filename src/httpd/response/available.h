@@ -9,8 +9,8 @@
 
 /*
  * What the request names, looked for once; the note `elastic-dictionary` then says what became of
- * it. Called when the response's header is complete, because another site's scripts must be allowed to
- * read the response.
+ * it. Called when the response's header is complete, because another site's scripts must be allowed
+ * to read the response.
  */
 const el_available_t *el_available_of(request_rec *r);
 
@@ -18,8 +18,8 @@ const el_available_t *el_available_of(request_rec *r);
 const el_available_t *el_available_ahead(request_rec *r);
 
 /*
- * Prepares that dictionary for `level`, or for another one; it stays for as long as the request. NULL
- * where it is not there any more, or there is no memory, as the note then says.
+ * Prepares that dictionary for `level`, or for another one; it stays for as long as the request.
+ * NULL where it is not there any more, or there is no memory, as the note then says.
  */
 const el_dictionary_t *el_available_prepare(request_rec *r, int level);
 
@@ -27,8 +27,9 @@ const el_dictionary_t *el_available_prepare(request_rec *r, int level);
 void el_available_outdone(request_rec *r);
 
 /*
- * Adds to Vary what the response depended on, or could have: Accept-Encoding, and where a difference
- * is possible Available-Dictionary, and the fields that decided whether it is permitted.
+ * Adds to Vary what the response depended on, or could have: Accept-Encoding, and where a
+ * dictionary-compressed body is possible Available-Dictionary, and the fields that decided whether
+ * it is permitted.
  */
 void el_available_add_vary(request_rec *r);
 

@@ -31,14 +31,15 @@ bool el_cached_asks(const request_rec *r)
     return el_sketch_asks(&el_shared.cache->sketch, place_of(r), turn);
 }
 
-/* Levels that do not move have names of their own: an entry at another level is none of theirs. */
+/* Pinned levels have names of their own: an entry at another level is none of theirs. */
 static el_name_t name_of(const el_response_t *response, el_coding_t coding,
                          const el_setup_t *setup)
 {
     el_range_t range = response->policy.range[coding];
     el_name_t name = response->cached.name;
 
-    el_name_encoding(&name, coding, setup, el_shared_is_adaptive(range) ? EL_NAME_ADAPTIVE : range.max);
+    el_name_encoding(&name, coding, setup,
+                     el_shared_is_adaptive(range) ? EL_NAME_ADAPTIVE : range.max);
     return name;
 }
 
@@ -52,8 +53,8 @@ static uint32_t expected_size(el_coding_t coding, int level, const el_setup_t *l
 }
 
 /*
- * Both sizes are expected ones, so that the body itself has no say: what it was encoded to cannot be
- * compared with what it was not.
+ * Both sizes are expected ones, so that the body itself has no say: what it was encoded to cannot
+ * be compared with what it was not.
  */
 static bool is_good(const el_entry_t *entry, const el_choice_t *choice)
 {
@@ -68,9 +69,9 @@ static bool is_good(const el_entry_t *entry, const el_choice_t *choice)
 typedef bool get_t(const el_name_t *name, el_found_t *found);
 
 /*
- * Looks in the codings that the client likes equally: first in what improving leads to, or in that of
- * the choice. Of those that are not good the last one is left in cached.found; false where it is none,
- * or not good.
+ * Looks in the codings that the client likes equally: first in what improving leads to, or in that
+ * of the choice. Of those that are not good the last one is left in cached.found; false where it is
+ * none, or not good.
  */
 static bool find_good(el_response_t *response, get_t *get)
 {
@@ -119,16 +120,16 @@ static bool find_or_wait(el_response_t *response, uint64_t usec)
     el_name_t name = name_of(response, choice->coding, &choice->setup);
 
     for (int i = 0; i < WAITS; i++) {
-        el_waiters_answer_t turn = el_waiters_enter(&cached->waiters, &name, usec);
+        el_waiters_answer_t answer = el_waiters_enter(&cached->waiters, &name, usec);
 
-        if (turn == EL_WAITERS_BUSY) {
+        if (answer == EL_WAITERS_BUSY) {
             return cached->found.buffer != NULL;
         }
         /* Before who is to encode had its place, another may have left it. */
         if (find_good(response, el_store_get_local)) {
             return true;
         }
-        if (turn == EL_WAITERS_ENCODE) {
+        if (answer == EL_WAITERS_ENCODE) {
             return false;
         }
         if (find_good(response, el_store_get) || cached->found.buffer) {
@@ -290,7 +291,8 @@ void el_cached_store(el_response_t *response)
     el_name_t name;
     const char *data;
 
-    if (!(cached->again || el_waiters_leave_unless_awaited(&cached->waiters)) || used->out >= used->in
+    if (!(cached->again || el_waiters_leave_unless_awaited(&cached->waiters))
+        || used->out >= used->in
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(cached)) {

@@ -1,9 +1,9 @@
 /*
- * Encodings that are used again: whether the store has one of a complete body, whether what it has is
- * as good as what would be made now, and what is kept of what was made.
+ * Encodings that are used again: whether the store has one of a complete body, whether what it has
+ * is as good as what would be made now, and what is kept of what was made.
  *
  * What is found costs nothing, so it is taken whatever the load, the price or ElasticMaxTime allow,
- * where it is no larger than what they ask for. A level that does not move is used exactly.
+ * where it is no larger than what they ask for. A pinned level is used exactly.
  */
 #ifndef ELASTIC_RESPONSE_CACHED_H
 #define ELASTIC_RESPONSE_CACHED_H
@@ -14,14 +14,14 @@
 bool el_cached_possible(const el_policy_t *policy);
 
 /*
- * Looks for an encoding of the body that is all of `bb`, without reading it, where it is a whole file
- * whose numbers stand for its content; then response->cached.is_file, whatever was found. Who asks has
- * no part in the name: whoever may have the file may have its encoding.
+ * Looks for an encoding of the body that is all of `bb`, without reading it, where it is a whole
+ * file whose numbers stand for its content; then response->cached.is_file, whatever was found. Who
+ * asks has no part in the name: whoever may have the file may have its encoding.
  *
  * True where one was found that will do: the caller owns cached.found then. That is one as good as
- * response->choice, or any while another thread makes a better one, or where `any`: the load forbids to
- * make one. Where another thread makes the first one, waits for it, for as long as encoding it here
- * might take.
+ * response->choice, or any while another thread makes a better one, or where `any`: the load
+ * forbids to make one. Where another thread makes the first one, waits for it, for as long as
+ * encoding it here might take.
  */
 bool el_cached_find_file(request_rec *r, const apr_bucket_brigade *bb, bool any);
 
@@ -29,8 +29,8 @@ bool el_cached_find_file(request_rec *r, const apr_bucket_brigade *bb, bool any)
 bool el_cached_asks(const request_rec *r);
 
 /*
- * Looks for an encoding of any other complete body: of response->body where it was gathered, otherwise
- * of `bb`, whose data is in private memory.
+ * Looks for an encoding of any other complete body: of response->body where it was gathered,
+ * otherwise of `bb`, whose data is in private memory.
  */
 bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any);
 

@@ -113,17 +113,17 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
     el_range_t range = policy->range[coding];
     uint32_t most = allowance(policy, &body->facts->moment);
     bool on_ladder = set != EL_CODING_BIT(coding)
-                     || (body->turn.price >= 0 && el_shared_is_adaptive(range));
+                     || (body->effort.price >= 0 && el_shared_is_adaptive(range));
     el_choice_t choice = {
         .coding = coding,
         .set = set,
         .by_costs = on_ladder,
         .bounded = is_bounded(policy->range, set),
-        .setup = setup_of(body, el_shared_level(range, body->turn)),
+        .setup = setup_of(body, el_shared_level(range, body->effort)),
     };
 
     if (on_ladder) {
-        el_rung_t rung = el_ladders_choose(&key, body->turn, most);
+        el_rung_t rung = el_ladders_choose(&key, body->effort, most);
 
         choice.coding = rung.coding;
         choice.setup.level = rung.level;
@@ -135,8 +135,8 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
 }
 
 /*
- * The bounds of a difference's levels: those of its coding without a dictionary, as far as its engine
- * has them.
+ * The bounds of a dictionary-compressed body's levels: those of its coding without a dictionary, as
+ * far as its engine has them.
  */
 static el_range_t range_against(const el_policy_t *policy, el_coding_t coding)
 {
@@ -156,7 +156,7 @@ static el_range_t range_against(const el_policy_t *policy, el_coding_t coding)
 
 /* What a byte is worth. */
 typedef struct {
-    bool bytes_alone; /* levels do not move: the fewest bytes are best, whatever they cost */
+    bool bytes_alone; /* levels are pinned: the fewest bytes are best, whatever they cost */
     double price;     /* ns of CPU time for a byte */
 } worth_t;
 
@@ -176,13 +176,13 @@ static worth_t worth_for(const el_choose_for_t *body)
     if (body->facts->moment.bypass) {
         return (worth_t){.price = 0};
     }
-    if (body->turn.price >= 0) {
-        return (worth_t){.price = body->turn.price};
+    if (body->effort.price >= 0) {
+        return (worth_t){.price = body->effort.price};
     }
     if (key.set == 0) {
         return (worth_t){.bytes_alone = true};
     }
-    price = el_ladders_price(&key, body->turn);
+    price = el_ladders_price(&key, body->effort);
     return isinf(price) ? (worth_t){.bytes_alone = true} : (worth_t){.price = price};
 }
 
@@ -192,7 +192,7 @@ static double value_of(el_cost_t cost, worth_t worth)
     return worth.bytes_alone ? cost.size : cost.nsec + worth.price * cost.size / 10000 * 1024;
 }
 
-/* A setup of a difference, and what it is expected to cost. */
+/* A setup of a dictionary-compressed body, and what it is expected to cost. */
 typedef struct {
     el_setup_t setup;
     el_cost_t cost;
@@ -205,8 +205,9 @@ static int level_after(int level, el_range_t range)
 }
 
 /*
- * The level of a difference that is worth most, of every second one: each needs a dictionary of its
- * own, and neighbours differ by little. The lowest where all take longer than ElasticMaxTime allows.
+ * The level of a dictionary-compressed body that is worth most, of every second one: each needs a
+ * dictionary of its own, and neighbours differ by little. The lowest where all take longer than
+ * ElasticMaxTime allows.
  */
 static against_t best_against(const el_choose_for_t *body, worth_t worth)
 {
@@ -229,7 +230,10 @@ static against_t best_against(const el_choose_for_t *body, worth_t worth)
     return best;
 }
 
-/* The coding without a dictionary that the client likes as much as the difference, or EL_IDENTITY. */
+/*
+ * The coding without a dictionary that the client likes as much as the dictionary-compressed body,
+ * or EL_IDENTITY.
+ */
 static el_coding_t rival_of(const el_demand_t *demand)
 {
     const uint16_t *q = demand->accept.q;
@@ -239,8 +243,8 @@ static el_coding_t rival_of(const el_demand_t *demand)
 }
 
 /*
- * The difference, or the coding without a dictionary that the client likes as well, whichever is worth
- * more.
+ * The dictionary-compressed body, or the coding without a dictionary that the client likes as well,
+ * whichever is worth more.
  */
 static el_choice_t choose_with_dictionary(const el_choose_for_t *body, el_coding_t coding)
 {

@@ -2,12 +2,12 @@
  * The choice of a setup: which coding of those that the client likes equally, and which level, at
  * the controller's position or price. The ladder of several codings is ordered by what their setups
  * cost on this site; a single coding, pinned levels and ElasticControl off need none. Where
- * ElasticMaxTime would be exceeded, a lower setup is taken than the position says; never of levels
- * that do not move.
+ * ElasticMaxTime would be exceeded, a lower setup is taken than the position says; never of pinned
+ * levels.
  *
- * A difference has the levels of its coding without a dictionary, and is chosen where it is worth more
- * than what else the client likes as well: its CPU time, and its bytes at the price that the ladder
- * pays for them, or by its bytes alone where no level moves.
+ * A dictionary-compressed body has the levels of its coding without a dictionary, and is chosen
+ * where it is worth more than what else the client likes as well: its CPU time, and its bytes at
+ * the price that the ladder pays for them, or by its bytes alone where all levels are pinned.
  */
 #ifndef ELASTIC_RESPONSE_CHOOSE_H
 #define ELASTIC_RESPONSE_CHOOSE_H
@@ -19,7 +19,7 @@ typedef struct {
     const el_policy_t *policy;
     const el_facts_t *facts;
     bool whole; /* the body goes through the engine in one call */
-    el_effort_t turn;
+    el_effort_t effort;
 } el_choose_for_t;
 
 /*
@@ -29,15 +29,15 @@ typedef struct {
 el_choice_t el_choose(const el_choose_for_t *body, el_coding_t coding);
 
 /*
- * Whether a difference of the body, whose length is known, is worth more than the `nbytes` of another
- * encoding that is there already.
+ * Whether a dictionary-compressed body of the body, whose length is known, is worth more than the
+ * `nbytes` of another encoding that is there already.
  */
 bool el_choose_beats(const el_choose_for_t *body, uint64_t nbytes);
 
 /*
- * Another setup to measure with a complete body that is encoded as `choice` says (elastic/explore.h):
- * of the codings that the client likes equally and within the bounds that hold for the response.
- * EL_IDENTITY: none is due.
+ * Another setup to measure with a complete body that is encoded as `choice` says
+ * (elastic/explore.h): of the codings that the client likes equally and within the bounds that hold
+ * for the response. EL_IDENTITY: none is due.
  */
 el_choice_t el_choose_exploration(const el_choose_for_t *body, const el_choice_t *choice);
 

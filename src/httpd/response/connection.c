@@ -53,7 +53,9 @@ static bool is_loopback(const apr_sockaddr_t *address)
     return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
-/* Whether the connection ends at a proxy: mod_remoteip takes the fields away, but not the address. */
+/*
+ * Whether the connection ends at a proxy: mod_remoteip takes the fields away, but not the address.
+ */
 static bool is_proxied(request_rec *r)
 {
     static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};

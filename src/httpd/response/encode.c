@@ -18,9 +18,9 @@
 #define PIECE_LEAST 1024
 
 /*
- * The part of a piece that must be saved. At the price that the ladder pays for a byte where a server
- * starts, some 200 ns (src/core/ladder.c), a twentieth is worth 11 µs for each KB: what gzip takes at
- * level 6, with libdeflate, for pages of 32 to 128 KB (src/engines/costs.c).
+ * The part of a piece that must be saved. At the price that the ladder pays for a byte where a
+ * server starts, some 200 ns (src/core/ladder.c), a twentieth is worth 11 µs for each KB: what gzip
+ * takes at level 6, with libdeflate, for pages of 32 to 128 KB (src/engines/costs.c).
  */
 #define SAVED(nbytes) ((nbytes) / 20)
 
@@ -167,7 +167,7 @@ static bool may_be_larger(const el_response_t *response)
 /* Measures another setup with the body, where one is due. */
 static void explore(const el_response_t *response)
 {
-    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->turn};
+    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->effort};
     el_choice_t exploration = el_choose_exploration(&chosen, &response->choice);
 
     if (exploration.coding != EL_IDENTITY) {

@@ -17,8 +17,8 @@ void el_encode_prepare(el_response_t *response);
 void el_encode_plan(request_rec *r, el_response_t *response);
 
 /*
- * Gathers a complete body, up to EOS, where that was not done; `bb` keeps it. APR_ENOMEM where memory
- * is short, otherwise an error where it cannot be read.
+ * Gathers a complete body, up to EOS, where that was not done; `bb` keeps it. APR_ENOMEM where
+ * memory is short, otherwise an error where it cannot be read.
  */
 apr_status_t el_encode_gather(el_response_t *response, apr_bucket_brigade *bb);
 
@@ -30,8 +30,8 @@ void el_encode_take_cached(request_rec *r, el_response_t *response);
 
 /*
  * Encodes a complete body, up to EOS; `bb` keeps the identity until it is clear which one goes. The
- * reason is EL_REASON_NONE, or why the identity goes: the encoder failed, memory is short, or nothing
- * was saved and the identity may go. `*rv` is an error where the body cannot be read.
+ * reason is EL_REASON_NONE, or why the identity goes: the encoder failed, memory is short, or
+ * nothing was saved and the identity may go. `*rv` is an error where the body cannot be read.
  */
 el_reason_t el_encode_whole(el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
 

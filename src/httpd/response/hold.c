@@ -72,7 +72,8 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response)
 
 /*
  * Whether the body's first brigade must be followed by more, and how long that is waited for. A
- * body that is too large is streamed from its beginning, and one that is too small goes as it comes.
+ * body that is too large is streamed from its beginning, and one that is too small goes as it
+ * comes.
  */
 static bool must_wait(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
@@ -163,9 +164,9 @@ static uint64_t end_of_pause(const el_wait_t *wait, uint64_t seen)
 }
 
 /*
- * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of unknown
- * length are read without blocking, except for the pauses that `wait` allows; `status` says why
- * where reading failed.
+ * Looks through `bb` until `*seen`, to which it adds, reaches `wait->most` bytes. Buckets of
+ * unknown length are read without blocking, except for the pauses that `wait` allows; `status` says
+ * why where reading failed.
  */
 static look_t look_through(apr_bucket_brigade *bb, const el_wait_t *wait, uint64_t *seen,
                            apr_status_t *status)

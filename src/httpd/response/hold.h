@@ -1,6 +1,6 @@
 /*
- * Holding a body back until the decision can be made: its size, its end, a flush, or as much of it as
- * may be waited for.
+ * Holding a body back until the decision can be made: its size, its end, a flush, or as much of it
+ * as may be waited for.
  */
 #ifndef ELASTIC_RESPONSE_HOLD_H
 #define ELASTIC_RESPONSE_HOLD_H
@@ -8,8 +8,9 @@
 #include "httpd/response/response.h"
 
 /*
- * Whether the decision can be made with `bb`, which then holds the body from its beginning. Where not,
- * its buckets are kept for the next call, or the response was broken off; `*rv` is the filter's.
+ * Whether the decision can be made with `bb`, which then holds the body from its beginning. Where
+ * not, its buckets are kept for the next call, or the response was broken off; `*rv` is the
+ * filter's.
  */
 bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, apr_status_t *rv);
 

@@ -120,7 +120,7 @@ static bool is_encodeds_tag(const request_rec *r)
 static void set_tag_of_200(request_rec *r, el_policy_t *policy, const el_facts_t *facts,
                            el_coding_t first)
 {
-    el_choose_for_t body = {.policy = policy, .facts = facts, .turn = el_response_effort(r)};
+    el_choose_for_t body = {.policy = policy, .facts = facts, .effort = el_response_effort(r)};
     el_coding_t coding;
 
     el_policy_read_encoding(policy);
@@ -247,8 +247,8 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 }
 
 /*
- * Drops the body of what was a 200. It stands by itself, because a harness of mod_filter does not call
- * a filter again that has made a 304.
+ * Drops the body of what was a 200. It stands by itself, because a harness of mod_filter does not
+ * call a filter again that has made a 304.
  */
 static apr_status_t drop_body(ap_filter_t *f, apr_bucket_brigade *bb)
 {

@@ -8,8 +8,8 @@
  *     encode   whole in one call, or as a stream
  *     send     the header, the body, notes and counters
  *
- * There are three ends: el_send_identity(), for whatever reason; send_whole() or a stream's end; and
- * el_stream_break_off(), where the response cannot be ended well.
+ * There are three ends: el_send_identity(), for whatever reason; send_whole() or a stream's end;
+ * and el_stream_break_off(), where the response cannot be ended well.
  */
 #include "httpd/response/output.h"
 
@@ -147,7 +147,10 @@ static bool prepare_dictionary(request_rec *r, el_response_t *response, el_decis
     return true;
 }
 
-/* Looks for what the complete body was encoded to before; `any` will do where the load forbids more. */
+/*
+ * Looks for what the complete body was encoded to before; `any` will do where the load forbids
+ * more.
+ */
 static bool find_cached(request_rec *r, el_response_t *response, apr_bucket_brigade *bb, bool any,
                         apr_status_t *rv)
 {
@@ -169,8 +172,9 @@ static bool find_cached(request_rec *r, el_response_t *response, apr_bucket_brig
 }
 
 /*
- * Whether HEAD is answered without encoding: where GET is streamed, and where its level moves, so that
- * a GET a moment later may have another length. The stock modules give the length of a whole body.
+ * Whether HEAD is answered without encoding: where GET is streamed, and where its level is
+ * adaptive, so that a GET a moment later may have another length. The stock modules give the length
+ * of a whole body.
  */
 static bool is_head_alone(const el_response_t *response)
 {
@@ -183,8 +187,8 @@ static bool is_head_alone(const el_response_t *response)
 }
 
 /*
- * Whether a body that is streamed may go out as it is after a trial. Never where the client, a drop-in
- * filter or ElasticLevel's `stock` insists on a coding, and never of levels that do not move: those
+ * Whether a body that is streamed may go out as it is after a trial. Never where the client, a
+ * drop-in filter or ElasticLevel's `stock` insists on a coding, and never of pinned levels: those
  * are asked for as they are.
  */
 static bool may_try(const el_response_t *response)
@@ -270,7 +274,8 @@ static apr_status_t encode_whole(ap_filter_t *f, el_response_t *response, apr_bu
     el_encode_plan(f->r, response);
     reason = el_encode_whole(response, bb, &rv);
     if (rv != APR_SUCCESS) {
-        return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be read to its end");
+        return el_stream_break_off(f, &response->stream, bb, rv,
+                                   "the body cannot be read to its end");
     }
     return reason == EL_REASON_NONE ? el_send_whole(f, response, bb)
                                     : fall_back(f, response, bb, reason);
@@ -325,7 +330,8 @@ static apr_status_t answer(ap_filter_t *f, el_response_t *response, apr_bucket_b
         el_encode_release(response);
         return el_send_identity(f, response, bb, decision);
     case ANSWER_BROKEN:
-        return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be read to its end");
+        return el_stream_break_off(f, &response->stream, bb, rv,
+                                   "the body cannot be read to its end");
     case ANSWER_CACHED:
         el_encode_take_cached(f->r, response);
         return el_send_whole(f, response, bb);
@@ -347,7 +353,8 @@ static apr_status_t walk(ap_filter_t *f, el_response_t *response, apr_bucket_bri
         return rv;
     }
     if (!el_hold_read_length(response, bb)) {
-        return el_stream_break_off(f, &response->stream, bb, APR_EOF, "the body is shorter than was announced");
+        return el_stream_break_off(f, &response->stream, bb, APR_EOF,
+                                   "the body is shorter than was announced");
     }
     decision = decide(f->r, response, bb);
     if (decision.coding == EL_IDENTITY) {

@@ -183,7 +183,9 @@ el_control_state_t el_response_control(request_rec *r)
     return response->control;
 }
 
-/* The price is that of a client at the goal's rate: one that is twice as fast waits half as long. */
+/*
+ * The price is that of a client at the goal's rate: one that is twice as fast waits half as long.
+ */
 el_effort_t el_response_effort(request_rec *r)
 {
     el_response_t *response = el_response_of(r);
@@ -191,14 +193,14 @@ el_effort_t el_response_effort(request_rec *r)
     double rate;
 
     if (!response->effort_known) {
-        response->turn = el_shared_effort(el_response_control(r));
-        rate = response->turn.price >= 0 ? el_connection_rate(r, goal) : 0;
+        response->effort = el_shared_effort(el_response_control(r));
+        rate = response->effort.price >= 0 ? el_connection_rate(r, goal) : 0;
         if (rate > 0) {
-            response->turn.price *= goal->rate / rate;
+            response->effort.price *= goal->rate / rate;
         }
         response->effort_known = true;
     }
-    return response->turn;
+    return response->effort;
 }
 
 void el_response_forget_control(request_rec *r)
@@ -236,8 +238,8 @@ static request_rec *sent(request_rec *r)
 }
 
 /*
- * The record of the request as it came: post_read_request has not run for what it was redirected to.
- * NULL where there is none.
+ * The record of the request as it came: post_read_request has not run for what it was redirected
+ * to. NULL where there is none.
  */
 static const el_response_t *record_as_sent(request_rec *r)
 {

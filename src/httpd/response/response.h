@@ -22,7 +22,7 @@
 #include "elastic/decide.h"
 #include "elastic/entry.h"
 
-/* The dictionary that the request names (difference.c). */
+/* The dictionary that the request names (available.c). */
 typedef struct {
     bool rule_sought;   /* `possible` is known */
     bool possible;      /* a dictionary could be used here, by a client that names one */
@@ -42,7 +42,9 @@ typedef struct {
     bool bounded;  /* it may have no more bytes than an httpd without this module would make */
 } el_choice_t;
 
-/* What the store of encodings knows of the body (cached.c); zeroed: nothing, and nothing is kept. */
+/*
+ * What the store of encodings knows of the body (cached.c); zeroed: nothing, and nothing is kept.
+ */
 typedef struct {
     bool again;        /* it had been seen of late, so what it is encoded to is kept */
     el_name_t name;    /* of the body */
@@ -96,7 +98,7 @@ typedef struct {
     /* What the controller says, read at the first decision that needs it. */
     bool control_read, effort_known;
     el_control_state_t control;
-    el_effort_t turn; /* at the rate of the client's connection */
+    el_effort_t effort; /* at the rate of the client's connection */
 
     /* The decision of the compressing filter that has the response. */
     bool claimed; /* one of ours has decided for all: others step aside */
@@ -145,8 +147,8 @@ bool el_response_may_run(request_rec *r, el_record_t record);
 bool el_response_encodable(request_rec *r);
 
 /*
- * The same as el_response_accept(), without the codings that no filter of ours would give here: what
- * a dynamic coding can be.
+ * The same as el_response_accept(), without the codings that no filter of ours would give here:
+ * what a dynamic coding can be.
  */
 el_accept_t el_response_enabled(request_rec *r);
 
@@ -187,9 +189,9 @@ void el_response_forget_control(request_rec *r);
 
 /*
  * In post_read_request: notes the credentials of a request that has some, because modules take them
- * out before the response is made (RequestHeader unset, mod_auth_openidc, mod_session_cookie). Behind
- * mod_headers, whose `RequestHeader … early` says that nobody is to see a field, and before whoever
- * authenticates.
+ * out before the response is made (RequestHeader unset, mod_auth_openidc, mod_session_cookie).
+ * Behind mod_headers, whose `RequestHeader … early` says that nobody is to see a field, and before
+ * whoever authenticates.
  */
 int el_response_note_credentials(request_rec *r);
 
@@ -203,16 +205,16 @@ bool el_response_sent_authorization(request_rec *r);
 el_visitor_t el_response_visitor(request_rec *r);
 
 /*
- * The origin that the browser sees (RFC 6454 §4), as in an entry of elastic/dictionary.h. NULL where
- * browsers use no dictionaries of it: it is not https, nor a name of this machine that was asked for
- * from this machine; and where the host is none of the names of the virtual host, so that nobody has
- * dictionaries kept for names that he makes up.
+ * The origin that the browser sees (RFC 6454 §4), as in an entry of elastic/dictionary.h. NULL
+ * where browsers use no dictionaries of it: it is not https, nor a name of this machine that was
+ * asked for from this machine; and where the host is none of the names of the virtual host, so that
+ * nobody has dictionaries kept for names that he makes up.
  */
 const char *el_response_origin(request_rec *r);
 
 /*
- * The path of the request as the browser has sent it, with the query: not that of an internal redirect,
- * because the browser compares it with the rule of its dictionary, too.
+ * The path of the request as the browser has sent it, with the query: not that of an internal
+ * redirect, because the browser compares it with the rule of its dictionary, too.
  */
 const char *el_response_target(request_rec *r);
 

@@ -1,6 +1,6 @@
 /*
- * The ends of a response: its header, its body, notes and counters. A response that is streamed ends
- * with its stream (body/stream.h). Each returns the status of what was passed on.
+ * The ends of a response: its header, its body, notes and counters. A response that is streamed
+ * ends with its stream (body/stream.h). Each returns the status of what was passed on.
  */
 #ifndef ELASTIC_RESPONSE_SEND_H
 #define ELASTIC_RESPONSE_SEND_H

@@ -29,18 +29,25 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
 }
 
 /*
- * The part that a dictionary of which nothing is known leaves of a page, in ten-thousandths: between
- * an edited page, of which hardly anything is, and one of a site, of which two thirds are.
+ * The part that a dictionary of which nothing is known leaves of a page, in ten-thousandths:
+ * between an edited page, of which hardly anything is, and one of a site, of which two thirds are.
  */
 #define PART_UNKNOWN 3000
 
-/* Beyond what a difference can leave of a page, unless that is another page by now. */
+/*
+ * Beyond what a dictionary-compressed body can leave of a page, unless that is another page by now.
+ */
 #define OWN_MOST (10 * WHOLE)
 
-/* A page is known by its last body; pages are known by some, because the first may be unlike others. */
+/*
+ * A page is known by its last body; pages are known by some, because the first may be unlike
+ * others.
+ */
 #define BODIES_OF_RULE 8
 
-/* Shares are kept divided by so much: a ratio goes up to two, and a page may be ten times another. */
+/*
+ * Shares are kept divided by so much: a ratio goes up to two, and a page may be ten times another.
+ */
 #define SHARE_UNIT 5
 
 static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uint32_t otherwise)
@@ -61,7 +68,10 @@ static uint32_t plain_share(const el_setup_t *setup)
     return share_of(setup, EL_SHARE_PLAIN, 1, WHOLE);
 }
 
-/* By the engine's own table; that of a difference is made from what is known of the page. */
+/*
+ * By the engine's own table; that of a dictionary-compressed body is made from what is known of the
+ * page.
+ */
 static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *setup)
 {
     el_coding_t coding = plan->engine->coding;
@@ -105,8 +115,8 @@ double el_costs_slowness(void)
 }
 
 /*
- * The time goes by the machine's speed alone: what was measured of gzip may be of another library. The
- * size goes by what became of this body, because content differs more than codings do.
+ * The time goes by the machine's speed alone: what was measured of gzip may be of another library.
+ * The size goes by what became of this body, because content differs more than codings do.
  */
 el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_t out)
 {
@@ -115,7 +125,8 @@ el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_
     el_cost_key_t key = key_of(EL_GZIP, STOCK_LEVEL, &stock);
     el_cost_t known = el_costs_zlib[STOCK_LEVEL - 1][key.size_class];
     double size = el_cost_expect(el_shared.costs, key, known, el_clock_sec()).size;
-    uint32_t own = el_coding_needs_dictionary(coding) ? 0 : el_costs_expect(coding, &setup, true).size;
+    uint32_t own =
+        el_coding_needs_dictionary(coding) ? 0 : el_costs_expect(coding, &setup, true).size;
 
     return (el_measured_t){
         .in = in,
@@ -300,10 +311,10 @@ static void bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t 
     }
 }
 
-static double price_of(const el_rung_t *rungs, size_t count, el_effort_t turn)
+static double price_of(const el_rung_t *rungs, size_t count, el_effort_t effort)
 {
-    return turn.price >= 0 ? turn.price
-                           : el_ladder_price(rungs, count, turn.position, turn.top,
+    return effort.price >= 0 ? effort.price
+                           : el_ladder_price(rungs, count, effort.position, effort.top,
                                              el_costs_slowness());
 }
 
@@ -313,7 +324,7 @@ static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint
 }
 
 /* The setup, and the price by which it was chosen. */
-static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t turn, uint32_t most, double *price)
+static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t effort, uint32_t most, double *price)
 {
     uint64_t bounds = bounds_of(key);
     slot_t *slot = slot_of(key, bounds);
@@ -323,28 +334,28 @@ static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t turn, uint32_t 
     if (atomic_flag_test_and_set_explicit(&slot->busy, memory_order_acquire)) {
         size_t count = el_ladder_build(rungs, collect_allowed(key, rungs));
 
-        *price = price_of(rungs, count, turn);
+        *price = price_of(rungs, count, effort);
         return choose(rungs, count, *price, most);
     }
     bring_up_to_date(slot, key, bounds);
-    *price = price_of(slot->rungs, slot->count, turn);
+    *price = price_of(slot->rungs, slot->count, effort);
     chosen = choose(slot->rungs, slot->count, *price, most);
     atomic_flag_clear_explicit(&slot->busy, memory_order_release);
     return chosen;
 }
 
-el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t turn, uint32_t most)
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t effort, uint32_t most)
 {
     double price;
 
-    return look_up(key, turn, most, &price);
+    return look_up(key, effort, most, &price);
 }
 
-double el_ladders_price(const el_ladder_key_t *key, el_effort_t turn)
+double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort)
 {
     double price;
 
-    look_up(key, turn, UINT32_MAX, &price);
+    look_up(key, effort, UINT32_MAX, &price);
     return price;
 }
 

@@ -1,11 +1,12 @@
 /*
  * What is measured of setups and dictionaries, in the shared block: the costs that the choice of a
- * setup goes by. And the ladders of setups that are built from them, which clients of several codings
- * are served from. Any thread.
+ * setup goes by. And the ladders of setups that are built from them, which clients of several
+ * codings are served from. Any thread.
  *
- * A difference costs what its coding costs without a dictionary, times the part that the dictionary
- * leaves: what it left of late of this page, otherwise of all pages that it is for, otherwise of
- * pages in general. It is compared with what this page became of late without one.
+ * A dictionary-compressed body costs what its coding costs without a dictionary, times the part
+ * that the dictionary leaves: what it left of late of this page, otherwise of all pages that it is
+ * for, otherwise of pages in general. It is compared with what this page became of late without
+ * one.
  */
 #ifndef ELASTIC_SHARED_COSTS_H
 #define ELASTIC_SHARED_COSTS_H
@@ -56,8 +57,8 @@ void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t ou
 #define EL_CODING_BIT(coding) (1u << (unsigned)(coding))
 
 /*
- * What a ladder is made of. It is kept in the process, one for each set of codings and size class, and
- * built anew when the clock's second has changed since: costs are at most that old.
+ * What a ladder is made of. It is kept in the process, one for each set of codings and size class,
+ * and built anew when the clock's second has changed since: costs are at most that old.
  */
 typedef struct {
     unsigned set;            /* of EL_CODING_BIT()s, one or more, of codings that have a range */
@@ -71,12 +72,12 @@ typedef struct {
  * are no dearer than `most` nsec for each KB, where one below is not. Where ranges of the key say
  * `stock`, of the setups that make no more bytes than those of an httpd without this module would.
  */
-el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t turn, uint32_t most);
+el_rung_t el_ladders_choose(const el_ladder_key_t *key, el_effort_t effort, uint32_t most);
 
 /*
  * What `turn` pays for a saved byte there, in nanoseconds of CPU time; INFINITY: bytes alone count.
  */
-double el_ladders_price(const el_ladder_key_t *key, el_effort_t turn);
+double el_ladders_price(const el_ladder_key_t *key, el_effort_t effort);
 
 /*
  * The level of the key's one coding that is used where `level` is asked for: the next above where

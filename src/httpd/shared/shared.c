@@ -21,8 +21,8 @@ el_shared_t el_shared;
 static el_block_t *block;
 
 /*
- * This process's part of the encoders in use; NULL, where there are too many processes, is fine. Written
- * before its threads start.
+ * This process's part of the encoders in use; NULL, where there are too many processes, is fine.
+ * Written before its threads start.
  */
 static el_holder_t *busy;
 
@@ -108,7 +108,10 @@ void el_holders_begin(void)
     el_in_flight_add(el_shared.busy, busy, 1);
 }
 
-/* A copy that this process forks runs the cleanups of what is still in use here, and must not count. */
+/*
+ * A copy that this process forks runs the cleanups of what is still in use here, and must not
+ * count.
+ */
 void el_holders_end(void)
 {
     if ((unsigned)getpid() == el_shared.process) {
@@ -147,19 +150,19 @@ static uint16_t next_share(void)
 
 el_effort_t el_shared_effort(el_control_state_t control)
 {
-    el_effort_t turn = el_shared_effort_at(control);
+    el_effort_t effort = el_shared_effort_at(control);
 
-    if (turn.price < 0 && control.fraction > 0) {
-        turn.position += el_control_upper(control, next_share());
+    if (effort.price < 0 && control.fraction > 0) {
+        effort.position += el_control_upper(control, next_share());
     }
-    return turn;
+    return effort;
 }
 
-int el_shared_level(el_range_t range, el_effort_t turn)
+int el_shared_level(el_range_t range, el_effort_t effort)
 {
     return el_shared.config.control.mode == EL_CONTROL_OFF
                ? range.max
-               : el_ladder_level(range, turn.position, turn.top);
+               : el_ladder_level(range, effort.position, effort.top);
 }
 
 bool el_shared_is_adaptive(el_range_t range)

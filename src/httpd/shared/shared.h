@@ -76,9 +76,9 @@ void el_holders_begin(void);
 void el_holders_end(void);
 
 /*
- * Forgets what processes had in use that are gone, killed perhaps: encoders, and memory of bodies. That
- * is a system call for each process: only the child that samples does it now and then, and whoever shows
- * the figures.
+ * Forgets what processes had in use that are gone, killed perhaps: encoders, and memory of bodies.
+ * That is a system call for each process: only the child that samples does it now and then, and
+ * whoever shows the figures.
  */
 void el_holders_forget_gone(void);
 
@@ -99,9 +99,9 @@ el_effort_t el_shared_effort_at(el_control_state_t control);
 el_effort_t el_shared_effort(el_control_state_t control);
 
 /* The level within `range` for a response; the ceiling where ElasticControl is off. */
-int el_shared_level(el_range_t range, el_effort_t turn);
+int el_shared_level(el_range_t range, el_effort_t effort);
 
-/* Whether the controller moves the level of a coding with these bounds. */
+/* Whether the level of a coding with these bounds is adaptive. */
 bool el_shared_is_adaptive(el_range_t range);
 
 /* Adds to a counter. */

@@ -19,9 +19,9 @@ EL_USE_LOG;
 static const char other[] = "other";
 
 /*
- * Places of servers (unsigned), by the pointers to them. Written in post_config, read-only afterwards. The
- * settings have no room for it: virtual hosts without directives of this module share those of the main
- * server.
+ * Places of servers (unsigned), by the pointers to them. Written in post_config, read-only
+ * afterwards. The settings have no room for it: virtual hosts without directives of this module
+ * share those of the main server.
  */
 static apr_hash_t *places;
 static const char *name_of_place[EL_VHOSTS + 1];
@@ -64,7 +64,10 @@ static size_t number_of(names_t *names, const char *name)
     return i < names->count ? i : EL_VHOSTS;
 }
 
-/* The main server and its virtual hosts in the order of the configuration: httpd has the last first. */
+/*
+ * The main server and its virtual hosts in the order of the configuration: httpd has the last
+ * first.
+ */
 static apr_array_header_t *in_order(server_rec *main_server, apr_pool_t *pool)
 {
     apr_array_header_t *servers = apr_array_make(pool, 16, sizeof(server_rec *));

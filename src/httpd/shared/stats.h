@@ -1,6 +1,6 @@
 /*
- * The statistics, in the shared block: of a response, with notes for the access log; of virtual hosts; of
- * the last hour. Any thread.
+ * The statistics, in the shared block: of a response, with notes for the access log; of virtual
+ * hosts; of the last hour. Any thread.
  */
 #ifndef ELASTIC_SHARED_STATS_H
 #define ELASTIC_SHARED_STATS_H
@@ -50,24 +50,24 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
                     const el_usage_t *usage);
 
 /*
- * The sibling at `path`, which the client would take, is not sent. The first one of another owner
- * since the start is a warning in the log; all others are named at the level info.
+ * The precompressed file at `path`, which the client would take, is not sent. The first one of
+ * another owner since the start is a warning in the log; all others are named at the level info.
  */
 void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path);
 
 /*
- * `what`, a clause, went wrong with the store of encodings; `rv` is APR's reason, or APR_SUCCESS. Counted,
- * and logged once a minute at most by all children.
+ * `what`, a clause, went wrong with the store of encodings; `rv` is APR's reason, or APR_SUCCESS.
+ * Counted, and logged once a minute at most by all children.
  */
 void el_stats_cache_fault(apr_status_t rv, const char *what);
 
-/* A sibling of `out` bytes was sent in place of a file of `in` bytes. */
+/* A precompressed file of `out` bytes was sent in place of a file of `in` bytes. */
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);
 
 /*
  * In post_config, after el_shared_open(): gives virtual hosts their places. The first names of the
- * configuration, as many as ElasticVhosts says, have counts of their own, by ServerName, whatever the
- * port; all others share the last ones. `pconf` is the configuration's.
+ * configuration, as many as ElasticVhosts says, have counts of their own, by ServerName, whatever
+ * the port; all others share the last ones. `pconf` is the configuration's.
  */
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf);
 

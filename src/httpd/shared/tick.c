@@ -173,8 +173,8 @@ static apr_status_t close_kept(void *data)
 }
 
 /*
- * Looks at the machine, and where ChrootDir will hide the kernel's files and the position file from the
- * children, opens them until `pconf` is cleared.
+ * Looks at the machine, and where ChrootDir will hide the kernel's files and the position file from
+ * the children, opens them until `pconf` is cleared.
  */
 static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
 {

@@ -1,8 +1,9 @@
 /*
- * The tick: in each child, mod_watchdog's thread checks ten times a second whether a sample is due. One
- * child wins the claim, reads the load of the machine, or the position file, and moves the position. The
- * others wait, and check once a second whether the samples still come. A callback in each child rather
- * than a singleton, because after the death of its child a singleton pauses for ten seconds.
+ * The tick: in each child, mod_watchdog's thread checks ten times a second whether a sample is due.
+ * One child wins the claim, reads the load of the machine, or the position file, and moves the
+ * position. The others wait, and check once a second whether the samples still come. A callback in
+ * each child rather than a singleton, because after the death of its child a singleton pauses for
+ * ten seconds.
  *
  * All but the load's text is for that thread.
  */
@@ -12,9 +13,9 @@
 #include "httpd/base/glue.h"
 
 /*
- * In post_config, after el_shared_open(): finds out what the load is read from, and starts the timer.
- * Without mod_watchdog it warns and the position stays where it starts: never a reason for a server not
- * to come up.
+ * In post_config, after el_shared_open(): finds out what the load is read from, and starts the
+ * timer. Without mod_watchdog it warns and the position stays where it starts: never a reason for a
+ * server not to come up.
  */
 void el_tick_open(server_rec *main_server, apr_pool_t *pconf);
 

@@ -68,9 +68,9 @@ typedef struct {
 /* Of one of several counters of a family: its note is the end of the key, and its label. */
 #define NOTED(of, name, words, others, note, description)                                          \
     ROW(of, COUNT, name "-" note, words ": " description, OF(others, "reason", note)),
-#define PRECOMPRESSED_ROW(id, note, description)                                                         \
-    NOTED(EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_##id, "ElasticPrecompressedSkipped", "Siblings not sent",  \
-          siblings, note, description)
+#define PRECOMPRESSED_ROW(id, note, description)                                                   \
+    NOTED(EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_##id, "ElasticPrecompressedSkipped",     \
+          "Precompressed files not sent", precompressed, note, description)
 #define DICTIONARY_ROW(id, note, description)                                                      \
     NOTED(EL_COUNT_DICTIONARY + EL_DICTIONARY_##id, "ElasticDictionaryAsked",                      \
           "Asked with a dictionary", dictionaries, note, description)
@@ -90,8 +90,8 @@ static const el_family_t controller = {"elastic_controller", EL_METRIC_INFO,
                                        "What moves the levels, what for, and by which load"};
 static const el_family_t levels = {"elastic_level", EL_METRIC_GAUGE,
                                    "Level for a client of this one coding now"};
-static const el_family_t siblings = {"elastic_precompressed_skipped", EL_METRIC_COUNTER,
-                                     "Siblings that were not sent, by reason"};
+static const el_family_t precompressed = {"elastic_precompressed_skipped", EL_METRIC_COUNTER,
+                                     "Precompressed files that were not sent, by reason"};
 static const el_family_t dictionaries = {"elastic_dictionary_requests", EL_METRIC_COUNTER,
                                          "Requests that named a dictionary, by what became of it"};
 static const el_family_t reasons = {"elastic_skipped_responses", EL_METRIC_COUNTER,
@@ -140,8 +140,8 @@ static const row_t figure_rows[] = {
     ROW(CPU_USEC, COUNT, "ElasticCpuUsec", "CPU time in the encoders, µs",
         COUNTER("elastic_encoding_cpu_seconds", "CPU time in the encoders, estimated"),
         .per_unit = MICROS),
-    ROW(EL_COUNT_PRECOMPRESSED, COUNT, "ElasticPrecompressed", "Responses served from siblings",
-        COUNTER("elastic_precompressed_responses", "Responses served from siblings")),
+    ROW(EL_COUNT_PRECOMPRESSED, COUNT, "ElasticPrecompressed", "Responses served from precompressed files",
+        COUNTER("elastic_precompressed_responses", "Responses served from precompressed files")),
     EL_PRECOMPRESSED_FAULTS(PRECOMPRESSED_ROW)
     ROW(STOCK_USEC, COUNT, "ElasticModDeflateCpuUsec",
         "CPU time mod_deflate at level 6 would take, µs",
@@ -230,7 +230,7 @@ static void read_words(now_t *now, apr_pool_t *pool)
 }
 
 /* The level for a large page whose client takes no other coding; 0 where nothing encodes it. */
-static int level_of(el_coding_t coding, el_effort_t turn)
+static int level_of(el_coding_t coding, el_effort_t effort)
 {
     el_range_t range = el_policy_ranges()[coding];
     el_ladder_key_t key = {
@@ -241,10 +241,10 @@ static int level_of(el_coding_t coding, el_effort_t turn)
         return 0;
     }
     if (!el_shared_is_adaptive(range)) {
-        return el_shared_level(range, turn);
+        return el_shared_level(range, effort);
     }
-    return turn.price >= 0 ? el_ladders_choose(&key, turn, UINT32_MAX).level
-                           : el_ladders_level(&key, coding, el_shared_level(range, turn));
+    return effort.price >= 0 ? el_ladders_choose(&key, effort, UINT32_MAX).level
+                           : el_ladders_level(&key, coding, el_shared_level(range, effort));
 }
 
 /*
@@ -264,7 +264,7 @@ static void read_controller(now_t *now)
     const el_control_config_t *config = &el_shared.config.control;
     const el_state_t *state = el_shared.state;
     el_control_state_t control = el_state_control(state);
-    el_effort_t turn = el_shared_effort_at(control);
+    el_effort_t effort = el_shared_effort_at(control);
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
     uint64_t started = atomic_load(&el_shared.counters->started), usec = el_clock_usec();
 
@@ -281,9 +281,9 @@ static void read_controller(now_t *now)
     now->number[POSITION] = control.top ? el_control_position(control) / control.top : 1;
     now->number[BYPASS] = control.bypass;
     for (int i = EL_IDENTITY + 1; i < EL_CODINGS; i++) {
-        now->number[LEVEL + i] = level_of((el_coding_t)i, turn);
+        now->number[LEVEL + i] = level_of((el_coding_t)i, effort);
     }
-    read_price(now, turn.price > 0 ? turn.price : 0);
+    read_price(now, effort.price > 0 ? effort.price : 0);
 }
 
 static void read_savings(now_t *now)
@@ -296,7 +296,9 @@ static void read_savings(now_t *now)
     now->number[SAVED_USEC] = el_savings_cpu(&savings);
 }
 
-/* The bound of request bodies is there by default, but of no interest where nothing decodes them. */
+/*
+ * The bound of request bodies is there by default, but of no interest where nothing decodes them.
+ */
 static bool is_memory_bounded(void)
 {
     return el_shared.config.max_memory != EL_NO_MAX_MEMORY

@@ -1,7 +1,7 @@
 /*
- * The figures of the status: what the shared block holds. Each has a key for programs, a text for people
- * and the metric that it is for monitoring. Every form of the status is written from this list; of
- * histograms it has none, see status.c.
+ * The figures of the status: what the shared block holds. Each has a key for programs, a text for
+ * people and the metric that it is for monitoring. Every form of the status is written from this
+ * list; of histograms it has none, see status.c.
  */
 #ifndef ELASTIC_STATUS_FIGURES_H
 #define ELASTIC_STATUS_FIGURES_H
@@ -14,8 +14,8 @@
 typedef enum { EL_METRIC_GAUGE, EL_METRIC_COUNTER, EL_METRIC_HISTOGRAM, EL_METRIC_INFO } el_metric_t;
 
 /*
- * A family of metrics. Its name begins with "elastic_" and ends with its unit, "seconds", "bytes" or
- * "ratio", where it has one; what the kind adds, such as "_total", is not part of it.
+ * A family of metrics. Its name begins with "elastic_" and ends with its unit, "seconds", "bytes"
+ * or "ratio", where it has one; what the kind adds, such as "_total", is not part of it.
  */
 typedef struct {
     const char *name;
@@ -49,8 +49,8 @@ typedef struct {
 apr_array_header_t *el_cost_rows(apr_pool_t *pool);
 
 /*
- * Adds the costs to the figures, for programs: of each class of sizes nanoseconds for a KB, a slash,
- * percent. They have no text and no metric; people get a table.
+ * Adds the costs to the figures, for programs: of each class of sizes nanoseconds for a KB, a
+ * slash, percent. They have no text and no metric; people get a table.
  */
 void el_figures_add_costs(apr_array_header_t *figures);
 

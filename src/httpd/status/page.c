@@ -368,7 +368,9 @@ bool el_page_answer_part(request_rec *r, const char *name)
     return false;
 }
 
-/* What the figures are of, in the page's order: by the first row that has the beginning of a key. */
+/*
+ * What the figures are of, in the page's order: by the first row that has the beginning of a key.
+ */
 static const struct {
     const char *title;
     const char *keys[2];

@@ -1,7 +1,7 @@
 /*
- * The status page for people: what was saved, the last hour, what needs attention, and why responses
- * were not compressed; below it every figure. It works without scripts, and loads nothing from
- * elsewhere.
+ * The status page for people: what was saved, the last hour, what needs attention, and why
+ * responses were not compressed; below it every figure. It works without scripts, and loads nothing
+ * from elsewhere.
  */
 #ifndef ELASTIC_STATUS_PAGE_H
 #define ELASTIC_STATUS_PAGE_H

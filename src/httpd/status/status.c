@@ -21,8 +21,8 @@ EL_USE_LOG;
 #define METRICS PREFIX "metrics"
 
 /*
- * The SetHandler directives of the server's own configuration, by the pointers to what httpd has parsed
- * them into: merges copy those, and .htaccess brings pointers of its own. Of pconf.
+ * The SetHandler directives of the server's own configuration, by the pointers to what httpd has
+ * parsed them into: merges copy those, and .htaccess brings pointers of its own. Of pconf.
  */
 static apr_hash_t *configured;
 
@@ -108,8 +108,8 @@ static void write_family(request_rec *r, const el_family_t *family)
 }
 
 /*
- * As it stands between a label's quotes. Metrics are UTF-8; the names of virtual hosts are ASCII, or
- * nobody can ask for them.
+ * As it stands between a label's quotes. Metrics are UTF-8; the names of virtual hosts are ASCII,
+ * or nobody can ask for them.
  */
 static const char *escaped(apr_pool_t *pool, const char *value)
 {
@@ -133,8 +133,8 @@ static const char *label_of(request_rec *r, const el_figure_t *figure)
 }
 
 /*
- * The family that begins with the figure `i`; the number of the one behind it. The figures of an info
- * are the labels of its one sample.
+ * The family that begins with the figure `i`; the number of the one behind it. The figures of an
+ * info are the labels of its one sample.
  */
 static int write_figures(request_rec *r, const apr_array_header_t *figures, int i)
 {
@@ -240,7 +240,7 @@ static void write_vhosts(request_rec *r)
         {EL_VHOST_UNCOMPRESSED, {"elastic_vhost_uncompressed_responses", EL_METRIC_COUNTER,
                                  "Responses that were not compressed, by virtual host"}},
         {EL_VHOST_PRECOMPRESSED, {"elastic_vhost_precompressed_responses", EL_METRIC_COUNTER,
-                                  "Responses served from siblings, by virtual host"}},
+                                  "Responses served from precompressed files, by virtual host"}},
         {EL_VHOST_BYTES_IN, {"elastic_vhost_input_bytes", EL_METRIC_COUNTER,
                              "Bodies of compressed responses, before, by virtual host"}},
         {EL_VHOST_BYTES_OUT, {"elastic_vhost_output_bytes", EL_METRIC_COUNTER,

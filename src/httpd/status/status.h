@@ -10,9 +10,9 @@
 void el_status_configure(server_rec *main_server, apr_pool_t *pconf);
 
 /*
- * SetHandler elastic-status: HTML, `?auto` lines of `Key: value`, `?json` one object, `?openmetrics`
- * metrics. SetHandler elastic-metrics: metrics. 403 where anything but a SetHandler of the server's own
- * configuration has chosen them.
+ * SetHandler elastic-status: HTML, `?auto` lines of `Key: value`, `?json` one object,
+ * `?openmetrics` metrics. SetHandler elastic-metrics: metrics. 403 where anything but a SetHandler
+ * of the server's own configuration has chosen them.
  */
 int el_status_handler(request_rec *r);
 
