@@ -355,42 +355,19 @@ apr_array_header_t *el_figures(apr_pool_t *pool)
     return figures;
 }
 
-static el_cost_row_t cost_row(el_coding_t coding, int level)
+/* What a setup is expected to take and to leave of bodies of each class of sizes. */
+static const char *cost_of(apr_pool_t *pool, el_coding_t coding, int level)
 {
     /* A body's length that stands for each class; see cost.h. */
     static const uint64_t nbytes[EL_SIZE_CLASSES] = {1024, 4096, 16384, 65536, 300 * 1024};
-    el_cost_row_t row = {.coding = coding, .level = level};
-
-    for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
-        el_setup_t setup = {.level = level, .size_hint = nbytes[c]};
-
-        row.cost[c] = el_costs_expect(coding, &setup, true);
-        row.measured[c] = el_costs_age(coding, &setup) < EL_ESTIMATE_FADE;
-    }
-    return row;
-}
-
-apr_array_header_t *el_cost_rows(apr_pool_t *pool)
-{
-    apr_array_header_t *rows = apr_array_make(pool, 32, sizeof(el_cost_row_t));
-    const el_range_t *range = el_policy_ranges();
-
-    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
-        for (int level = range[coding].min;
-             range[coding].enabled && level <= range[coding].max; level++) {
-            *(el_cost_row_t *)apr_array_push(rows) = cost_row((el_coding_t)coding, level);
-        }
-    }
-    return rows;
-}
-
-static const char *cost_value(apr_pool_t *pool, const el_cost_row_t *row)
-{
     const char *value = "";
 
     for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
-        value = apr_psprintf(pool, "%s%s%u/%.1f", value, c ? " " : "", row->cost[c].nsec,
-                             row->cost[c].size / 100.);
+        el_setup_t setup = {.level = level, .size_hint = nbytes[c]};
+        el_cost_t cost = el_costs_expect(coding, &setup, true);
+
+        value = apr_psprintf(pool, "%s%s%u/%.1f", value, c ? " " : "", cost.nsec,
+                             cost.size / 100.);
     }
     return value;
 }
@@ -398,15 +375,16 @@ static const char *cost_value(apr_pool_t *pool, const el_cost_row_t *row)
 void el_figures_add_costs(apr_array_header_t *figures)
 {
     apr_pool_t *pool = figures->pool;
-    const apr_array_header_t *rows = el_cost_rows(pool);
+    const el_range_t *range = el_policy_ranges();
 
-    for (int i = 0; i < rows->nelts; i++) {
-        const el_cost_row_t *row = &APR_ARRAY_IDX(rows, i, el_cost_row_t);
-
-        *(el_figure_t *)apr_array_push(figures) = (el_figure_t){
-            .key = apr_psprintf(pool, "ElasticCost-%s-%d", el_coding_info(row->coding)->token,
-                                row->level),
-            .value = cost_value(pool, row),
-        };
+    for (int coding = EL_IDENTITY + 1; coding < EL_CODINGS; coding++) {
+        for (int level = range[coding].min;
+             range[coding].enabled && level <= range[coding].max; level++) {
+            *(el_figure_t *)apr_array_push(figures) = (el_figure_t){
+                .key = apr_psprintf(pool, "ElasticCost-%s-%d",
+                                    el_coding_info((el_coding_t)coding)->token, level),
+                .value = cost_of(pool, (el_coding_t)coding, level),
+            };
+        }
     }
 }

@@ -9,7 +9,6 @@
 #include "httpd/base/glue.h"
 
 #include "elastic/coding.h"
-#include "elastic/cost.h"
 
 typedef enum { EL_METRIC_GAUGE, EL_METRIC_COUNTER, EL_METRIC_HISTOGRAM, EL_METRIC_INFO } el_metric_t;
 
@@ -37,20 +36,9 @@ typedef struct {
 /* The figures (el_figure_t) now, from `pool`. */
 apr_array_header_t *el_figures(apr_pool_t *pool);
 
-/* What a setup is expected to take, and to leave of a body: what the ladders are built from. */
-typedef struct {
-    el_coding_t coding;
-    int level;
-    el_cost_t cost[EL_SIZE_CLASSES];
-    bool measured[EL_SIZE_CLASSES]; /* here, of late */
-} el_cost_row_t;
-
-/* Of each setup within the server's bounds, coding by coding with levels rising; from `pool`. */
-apr_array_header_t *el_cost_rows(apr_pool_t *pool);
-
 /*
- * Adds the costs to the figures, for programs: of each class of sizes nanoseconds for a KB, a
- * slash, percent. They have no text and no metric; people get a table.
+ * Adds the costs of each setup within the server's bounds, for programs: of each class of sizes
+ * nanoseconds for a KB, a slash, percent. They have no text and no metric.
  */
 void el_figures_add_costs(apr_array_header_t *figures);
 

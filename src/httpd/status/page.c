@@ -440,38 +440,6 @@ static void write_sections(request_rec *r, const apr_array_header_t *figures)
     }
 }
 
-void el_page_write_costs(request_rec *r)
-{
-    static const char *const classes[EL_SIZE_CLASSES] = {
-        "up to 2 KB", "2 to 8 KB", "8 to 32 KB", "32 to 128 KB", "over 128 KB",
-    };
-    const apr_array_header_t *rows = el_cost_rows(r->pool);
-
-    ap_rputs("<h2>What setups cost</h2>\n"
-             "<p>CPU time per KB of a body, and what is left of it, by the body's size. "
-             "<b>Bold</b> was measured here of late; the rest is derived from built-in costs.</p>\n"
-             "<table>\n<tr><th scope=\"col\">Setup</th>",
-             r);
-    for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
-        ap_rprintf(r, "<th scope=\"col\">%s</th>", classes[c]);
-    }
-    ap_rputs("</tr>\n", r);
-    for (int i = 0; i < rows->nelts; i++) {
-        const el_cost_row_t *row = &APR_ARRAY_IDX(rows, i, el_cost_row_t);
-
-        ap_rprintf(r, "<tr><th scope=\"row\">%s %d</th>", el_coding_info(row->coding)->token,
-                   row->level);
-        for (unsigned c = 0; c < EL_SIZE_CLASSES; c++) {
-            const char *tag = row->measured[c] ? "b" : "span";
-
-            ap_rprintf(r, "<td><%s>%.1f µs, %.1f %%</%s></td>", tag, row->cost[c].nsec / 1000.,
-                       row->cost[c].size / 100., tag);
-        }
-        ap_rputs("</tr>\n", r);
-    }
-    ap_rputs("</table>\n", r);
-}
-
 void el_page_answer(request_rec *r, const apr_array_header_t *figures)
 {
     ap_set_content_type(r, "text/html; charset=utf-8");
@@ -490,9 +458,7 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
     write_reasons(r);
     write_vhosts(r);
     write_sections(r, figures);
-    ap_rputs("<section>\n", r);
-    el_page_write_costs(r);
-    ap_rputs("</section>\n</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "
+    ap_rputs("</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "
              "<a href=\"?json\">JSON</a>, <a href=\"?openmetrics\">metrics</a>.</p>\n"
              "</body>\n</html>\n",
              r);

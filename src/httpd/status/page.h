@@ -14,9 +14,6 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures);
 /* The table of all figures, which mod_status's page has too. */
 void el_page_write_figures(request_rec *r, const apr_array_header_t *figures);
 
-/* The costs of setups as a table, which mod_status's page has too. */
-void el_page_write_costs(request_rec *r);
-
 /* Answers with the style sheet or the script where the query `name` is for one; else false. */
 bool el_page_answer_part(request_rec *r, const char *name);
 

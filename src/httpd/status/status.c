@@ -364,7 +364,6 @@ int el_status_section(request_rec *r, int flags)
     } else {
         ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
         el_page_write_figures(r, figures);
-        el_page_write_costs(r);
     }
     return OK;
 }
