@@ -140,7 +140,7 @@ _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_
 bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 34
+#define EL_BLOCK_VERSION 35
 
 typedef struct {
     uint32_t magic;

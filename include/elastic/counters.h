@@ -50,9 +50,6 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
     X(BYTES_OUT)       /* of those, after */                                                       \
     X(SAMPLED_IN)      /* the same as BYTES_IN, of the responses whose CPU time was taken */       \
     X(SAMPLED_NSEC)    /* and that CPU time */                                                     \
-    X(SAMPLED_OUT)     /* the same as BYTES_OUT, of those responses */                             \
-    X(STOCK_NSEC)      /* CPU time that mod_deflate would have taken for them, at level 6 */       \
-    X(STOCK_OUT)       /* and the bytes that it would have sent */                                 \
     X(PRECOMPRESSED)   /* responses served from precompressed files */                             \
     X(PROBES)          /* bodies of which the first piece was encoded to see whether it pays */    \
     X(EXPLORED)        /* bodies encoded once more, to measure another setup */                    \
@@ -86,17 +83,9 @@ typedef struct {
     _Alignas(64) _Atomic uint64_t count[EL_COUNT_TOTAL];
 } el_stripe_t;
 
-/* Estimates that programs take for counters. */
-typedef enum {
-    EL_SHOWN_CPU_USEC,
-    EL_SHOWN_STOCK_USEC,
-    EL_SHOWN_STOCK_OUT,
-    EL_SHOWN_COUNT
-} el_shown_t;
-
 typedef struct el_counters {
     _Atomic uint64_t started; /* µs of the monotonic clock, when counting began */
-    _Atomic uint64_t shown[EL_SHOWN_COUNT]; /* the highest so far */
+    _Atomic uint64_t cpu_usec; /* the highest that el_counters_cpu_usec() has returned */
     el_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_counters_t;
 
@@ -108,10 +97,10 @@ void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t cou
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 
 /*
- * An estimate as a counter, which never falls: `estimate`, or what was shown before, where that is
- * more.
+ * CPU time of all encoding, µs: that of the sampled responses, scaled by their bytes to all. Programs
+ * take it for a counter, so it never falls: where the estimate does, it is what it was before.
  */
-uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate);
+uint64_t el_counters_cpu_usec(el_counters_t *counters);
 
 /*
  * Tallies of encoded bodies for whoever watches the server: by coding and what made the encoding,

@@ -253,7 +253,7 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     reset_state(&block->state, control, now);
     atomic_store(&block->counters.started, now);
-    CLEAR(block->counters.shown);
+    atomic_store(&block->counters.cpu_usec, 0);
     CLEAR(block->counters.stripe);
     CLEAR(block->costs);
     CLEAR(block->shares);

@@ -3,6 +3,7 @@
 #include "bytes.h"
 #include "text.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *el_precompressed_fault_text(el_precompressed_fault_t fault)
@@ -43,13 +44,15 @@ uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
     return total;
 }
 
-uint64_t el_counters_shown(el_counters_t *counters, el_shown_t which, double estimate)
+uint64_t el_counters_cpu_usec(el_counters_t *counters)
 {
-    _Atomic uint64_t *shown = &counters->shown[which];
-    uint64_t highest = get(shown);
-    uint64_t now = estimate > 0 ? (uint64_t)estimate : 0;
+    double sampled_in = (double)el_counters_total(counters, EL_COUNT_SAMPLED_IN);
+    double scale = (double)el_counters_total(counters, EL_COUNT_BYTES_IN) / fmax(1, sampled_in);
+    double nsec = (double)el_counters_total(counters, EL_COUNT_SAMPLED_NSEC);
+    uint64_t now = (uint64_t)(nsec * scale / 1000), highest = get(&counters->cpu_usec);
 
-    while (now > highest && !atomic_compare_exchange_weak(shown, &highest, now)) {
+    while (now > highest
+           && !atomic_compare_exchange_weak(&counters->cpu_usec, &highest, now)) {
     }
     return now > highest ? now : highest;
 }

@@ -134,8 +134,6 @@ def test_the_values_are_those_of_the_status_page(site):
             ("ElasticBytesOut", "elastic_output_bytes_total", 1),
             ("ElasticPrecompressed", "elastic_precompressed_responses_total", 1),
             ("ElasticCpuUsec", "elastic_encoding_cpu_seconds_total", 1e6),
-            ("ElasticModDeflateCpuUsec", "elastic_mod_deflate_cpu_seconds_total", 1e6),
-            ("ElasticModDeflateBytesOut", "elastic_mod_deflate_output_bytes_total", 1),
             ("ElasticInterval", "elastic_sample_interval_seconds", 1e3),
             ("ElasticCPUHigh", "elastic_cpu_high_ratio", 1),
             ("ElasticMaxMemory", "elastic_memory_limit_bytes", 1)):

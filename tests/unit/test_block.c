@@ -116,7 +116,7 @@ START_TEST(a_restart_forgets_what_was_counted_and_measured)
     memset(&block->held, 1, sizeof(block->held));
     el_block_reset(block, (el_control_state_t){2, 3, true, 0}, START);
 
-    ck_assert(is_zero(block->counters.shown, sizeof(block->counters.shown)));
+    ck_assert(is_zero(&block->counters.cpu_usec, sizeof(block->counters.cpu_usec)));
     ck_assert(is_zero(block->counters.stripe, sizeof(block->counters.stripe)));
     ck_assert(is_zero(&block->costs, sizeof(block->costs)));
     ck_assert(is_zero(&block->shares, sizeof(block->shares)));

@@ -121,6 +121,41 @@ START_TEST(all_processes_count_together)
 }
 END_TEST
 
+static el_counters_t counters;
+
+static void set_up_counters(void)
+{
+    memset(&counters, 0, sizeof(counters));
+}
+
+/* A response of 1000 bytes in a process; where it was sampled it took `nsec`. */
+static void count_response(unsigned process, uint64_t nsec)
+{
+    el_counters_add(&counters, process, EL_COUNT_BYTES_IN, 1000);
+    if (nsec > 0) {
+        el_counters_add(&counters, process, EL_COUNT_SAMPLED_IN, 1000);
+        el_counters_add(&counters, process, EL_COUNT_SAMPLED_NSEC, nsec);
+    }
+}
+
+START_TEST(the_cpu_time_of_samples_stands_for_all_and_never_falls)
+{
+    ck_assert_uint_eq(el_counters_cpu_usec(&counters), 0);
+    count_response(0, 0);
+    ck_assert_uint_eq(el_counters_cpu_usec(&counters), 0);
+    count_response(1, 50000);
+    ck_assert_uint_eq(el_counters_cpu_usec(&counters), 100);
+    count_response(2, 0);
+    count_response(0, 0);
+    ck_assert_uint_eq(el_counters_cpu_usec(&counters), 200);
+    /* A quarter of the time: the estimate for all is 187 now. */
+    count_response(1, 25000);
+    ck_assert_uint_eq(el_counters_cpu_usec(&counters), 200);
+    count_response(1, 75000);
+    ck_assert_uint_eq(el_counters_cpu_usec(&counters), 300);
+}
+END_TEST
+
 #define THREADS 3
 #define ADDED 20000
 
@@ -234,6 +269,7 @@ Suite *counters_suite(void)
 {
     Suite *suite = suite_create("counters");
     TCase *tallies = tcase_create("tallies");
+    TCase *cpu = tcase_create("cpu");
     TCase *hosts = tcase_create("hosts");
     TCase *hosts_threads = tcase_create("threads");
 
@@ -245,6 +281,10 @@ Suite *counters_suite(void)
     tcase_add_test(tallies, the_engines_of_a_coding_have_one_histogram);
     tcase_add_test(tallies, all_processes_count_together);
     suite_add_tcase(suite, tallies);
+
+    tcase_add_checked_fixture(cpu, set_up_counters, NULL);
+    tcase_add_test(cpu, the_cpu_time_of_samples_stands_for_all_and_never_falls);
+    suite_add_tcase(suite, cpu);
 
     tcase_add_checked_fixture(hosts, set_up_vhosts, NULL);
     tcase_add_test(hosts, a_name_has_one_hash_whatever_its_case);

@@ -3,13 +3,9 @@
 #include "elastic/ladder.h"
 #include "elastic/ratio.h"
 #include "engines/engines.h"
-#include "engines/library.h"
 #include "host/clock.h"
 
 #include <stdatomic.h>
-
-/* mod_deflate's default; el_costs_zlib begins at level 1. */
-#define STOCK_LEVEL 6
 
 /* Of sizes and shares. */
 #define WHOLE 10000
@@ -112,27 +108,6 @@ uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup)
 double el_costs_slowness(void)
 {
     return el_cost_slowness(el_shared.costs, el_clock_sec());
-}
-
-/*
- * The time goes by the machine's speed alone: what was measured of gzip may be of another library.
- * The size goes by what became of this body, because content differs more than codings do.
- */
-el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_t out)
-{
-    const el_setup_t stock = {.level = STOCK_LEVEL, .size_hint = in};
-    const el_setup_t setup = {.level = level, .size_hint = in};
-    el_cost_key_t key = key_of(EL_GZIP, STOCK_LEVEL, &stock);
-    el_cost_t known = el_costs_zlib[STOCK_LEVEL - 1][key.size_class];
-    double size = el_cost_expect(el_shared.costs, key, known, el_clock_sec()).size;
-    uint32_t own =
-        el_coding_needs_dictionary(coding) ? 0 : el_costs_expect(coding, &setup, true).size;
-
-    return (el_measured_t){
-        .in = in,
-        .out = (uint64_t)(own ? (double)out * size / own : (double)in / 10000 * size),
-        .cpu_nsec = (uint64_t)((double)in / 1024 * known.nsec * el_costs_slowness()),
-    };
 }
 
 bool el_costs_are_kept(const el_setup_t *setup)

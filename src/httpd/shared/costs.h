@@ -38,12 +38,6 @@ typedef struct {
     bool fresh; /* with a new context */
 } el_measured_t;
 
-/*
- * What mod_deflate at level 6, its default, is expected to do with a body of `in` bytes, of which
- * `coding` at `level` has made `out`: by zlib's built-in costs and what was measured here.
- */
-el_measured_t el_costs_stock(el_coding_t coding, int level, uint64_t in, uint64_t out);
-
 /* Takes what a response has cost; `level` is the user's. */
 void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *measured);
 

@@ -173,18 +173,6 @@ static void note_sizes(request_rec *r, uint64_t in, uint64_t out)
     }
 }
 
-/* What one response took, and what it would have with mod_deflate. */
-static void count_sampled(el_coding_t coding, int level, const el_usage_t *usage)
-{
-    el_measured_t stock = el_costs_stock(coding, level, usage->in, usage->out);
-
-    el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
-    el_shared_count(EL_COUNT_SAMPLED_OUT, usage->out);
-    el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
-    el_shared_count(EL_COUNT_STOCK_NSEC, stock.cpu_nsec);
-    el_shared_count(EL_COUNT_STOCK_OUT, stock.out);
-}
-
 /* Counts a body of `coding` that `engine` has made, for monitoring. */
 static void tally(el_coding_t coding, const char *engine, const el_tally_body_t *body)
 {
@@ -216,7 +204,8 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
         el_shared_count(EL_COUNT_DIFFERENCES_OUT, usage->out);
     }
     if (usage->sampled) {
-        count_sampled(coding, level, usage);
+        el_shared_count(EL_COUNT_SAMPLED_IN, usage->in);
+        el_shared_count(EL_COUNT_SAMPLED_NSEC, cpu_nsec(usage));
     }
 }
 
@@ -324,19 +313,4 @@ void el_past_note(void)
 bool el_past_minute(unsigned age, el_history_point_t *point)
 {
     return el_history_get(el_shared.history, minute_now() - age, point);
-}
-
-static double risen(el_shown_t which, double estimate)
-{
-    return (double)el_counters_shown(el_shared.counters, which, estimate);
-}
-
-el_savings_t el_past_ever(void)
-{
-    el_savings_t savings = el_savings_of(el_shared.counters);
-
-    savings.encoding_usec = risen(EL_SHOWN_CPU_USEC, savings.encoding_usec);
-    savings.stock_usec = risen(EL_SHOWN_STOCK_USEC, savings.stock_usec);
-    savings.stock_out = risen(EL_SHOWN_STOCK_OUT, savings.stock_out);
-    return savings;
 }

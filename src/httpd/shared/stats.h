@@ -80,7 +80,4 @@ void el_past_note(void);
 /* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
 bool el_past_minute(unsigned age, el_history_point_t *point);
 
-/* What was saved since the start; times and bytes that are estimates never fall. */
-el_savings_t el_past_ever(void);
-
 #endif

@@ -34,7 +34,7 @@ enum {
     UPTIME = EL_COUNT_TOTAL, FOLLOWS, CPU, CPU_LOW, CPU_HIGH, INTERVAL, SAMPLES, STEPS, POSITION,
     LEVEL, /* of each coding */
     PRICE = LEVEL + EL_CODINGS, RATE, BYPASS,
-    CPU_USEC, STOCK_USEC, STOCK_BYTES, SAVED_USEC,
+    CPU_USEC,
     IMPROVED_USEC, EXPLORED_USEC, IN_FLIGHT, MEMORY, MAX_MEMORY,
     NUMBERS
 };
@@ -143,15 +143,6 @@ static const row_t figure_rows[] = {
     ROW(EL_COUNT_PRECOMPRESSED, COUNT, "ElasticPrecompressed", "Responses served from precompressed files",
         COUNTER("elastic_precompressed_responses", "Responses served from precompressed files")),
     EL_PRECOMPRESSED_FAULTS(PRECOMPRESSED_ROW)
-    ROW(STOCK_USEC, COUNT, "ElasticModDeflateCpuUsec",
-        "CPU time mod_deflate at level 6 would take, µs",
-        COUNTER("elastic_mod_deflate_cpu_seconds",
-                "CPU time that mod_deflate at level 6 would take for the same, estimated"),
-        .per_unit = MICROS),
-    ROW(STOCK_BYTES, COUNT, "ElasticModDeflateBytesOut", "Bytes mod_deflate at level 6 would send",
-        COUNTER("elastic_mod_deflate_output_bytes",
-                "Bytes that mod_deflate at level 6 would send of the same, estimated")),
-    ROW(SAVED_USEC, COUNT, "ElasticCpuSavedUsec", "CPU time saved against it, µs", NO_METRIC),
     ROW(EL_COUNT_CACHE_HITS, COUNT, "ElasticCacheHits", "Responses with an encoding that was kept",
         COUNTER("elastic_cache_hits", "Responses with an encoding that was kept")),
     ROW(EL_COUNT_CACHE_MISSES, COUNT, "ElasticCacheMisses", "Bodies without one as good",
@@ -286,16 +277,6 @@ static void read_controller(now_t *now)
     read_price(now, effort.price > 0 ? effort.price : 0);
 }
 
-static void read_savings(now_t *now)
-{
-    el_savings_t savings = el_past_ever();
-
-    now->number[CPU_USEC] = floor(savings.encoding_usec);
-    now->number[STOCK_USEC] = floor(savings.stock_usec);
-    now->number[STOCK_BYTES] = floor(savings.stock_out);
-    now->number[SAVED_USEC] = el_savings_cpu(&savings);
-}
-
 /*
  * The bound of request bodies is there by default, but of no interest where nothing decodes them.
  */
@@ -347,7 +328,7 @@ apr_array_header_t *el_figures(apr_pool_t *pool)
     read_counters(&now);
     read_words(&now, pool);
     read_controller(&now);
-    read_savings(&now);
+    now.number[CPU_USEC] = (double)el_counters_cpu_usec(el_shared.counters);
     read_memory(&now);
     for (size_t i = 0; i < sizeof(figure_rows) / sizeof(figure_rows[0]); i++) {
         add(figures, &figure_rows[i], &now);

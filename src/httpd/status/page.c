@@ -33,7 +33,6 @@ static const char style[] =
     " padding: 0 1em }\n"
     "h2 { font-size: 1.1em; margin: 1.5em 0 .5em }\n"
     ".saved p { margin: 0 }\n"
-    ".saved + table { margin-top: 1em }\n"
     ".large { font-size: 2em }\n"
     ".warnings { border: 2px solid var(--load); padding: 0 1em }\n"
     ".warnings h2 { margin-top: .5em }\n"
@@ -170,41 +169,22 @@ static void write_warnings(request_rec *r)
     }
 }
 
-/* Differences: the word has the sign. */
-static const char *bytes_less(apr_pool_t *pool, double nbytes)
-{
-    return apr_psprintf(pool, "%s %s", bytes_text(pool, (uint64_t)fabs(nbytes)),
-                        nbytes < 0 ? "more" : "less");
-}
-
-static void write_row(request_rec *r, const char *name, const char *value)
-{
-    ap_rprintf(r, "<tr><th scope=\"row\">%s</th><td>%s</td></tr>\n", name, value);
-}
-
 /* What was saved. */
 static void write_saved(request_rec *r)
 {
-    el_savings_t savings = el_past_ever();
-    uint64_t saved = savings.in > savings.out ? savings.in - savings.out : 0;
-    double cpu = el_savings_cpu(&savings);
+    uint64_t in = total(EL_COUNT_BYTES_IN), out = total(EL_COUNT_BYTES_OUT);
+    uint64_t saved = in > out ? in - out : 0;
+    uint64_t usec = el_counters_cpu_usec(el_shared.counters)
+                    + (total(EL_COUNT_EXPLORED_NSEC) + total(EL_COUNT_IMPROVED_NSEC)) / 1000;
 
     ap_rprintf(r,
-               "<section>\n<div class=\"saved\">\n<h2>Saved since the start</h2>"
-               "<p class=\"large\">%s</p><p>%.0f %% of %s, in %" APR_UINT64_T_FMT " responses; "
-               "%" APR_UINT64_T_FMT " more from precompressed files</p>\n</div>\n",
-               bytes_text(r->pool, saved),
-               savings.in ? 100. * (double)saved / (double)savings.in : 0,
-               bytes_text(r->pool, savings.in), savings.responses, savings.precompressed);
-    ap_rputs("<table>\n<tbody>\n", r);
-    write_row(r, "CPU time",
-              apr_psprintf(r->pool, "%.2f s",
-                           (savings.encoding_usec + savings.beside_usec) / 1e6));
-    write_row(r, "CPU time, against mod_deflate 6",
-              apr_psprintf(r->pool, "%.2f s %s", fabs(cpu) / 1e6, cpu < 0 ? "more" : "less"));
-    write_row(r, "Bytes, against mod_deflate 6",
-              bytes_less(r->pool, el_savings_bytes(&savings)));
-    ap_rputs("</tbody>\n</table>\n</section>\n", r);
+               "<section class=\"saved\">\n<h2>Saved since the start</h2>"
+               "<p class=\"large\">%s</p><p>%.0f %% of %s, in %" APR_UINT64_T_FMT " responses, for "
+               "%.2f s of CPU time; %" APR_UINT64_T_FMT " more from precompressed files</p>\n"
+               "</section>\n",
+               bytes_text(r->pool, saved), in ? 100. * (double)saved / (double)in : 0,
+               bytes_text(r->pool, in), total(EL_COUNT_COMPRESSED), (double)usec / 1e6,
+               total(EL_COUNT_PRECOMPRESSED));
 }
 
 static double load_of(const el_history_point_t *point)
