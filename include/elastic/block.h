@@ -140,23 +140,28 @@ _Atomic uint32_t *el_cache_state_changes(el_cache_state_t *state, const el_name_
 bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
-#define EL_BLOCK_VERSION 35
+/*
+ * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason, shows
+ * in the size.
+ */
+#define EL_BLOCK_VERSION 36
 
 typedef struct {
     uint32_t magic;
     uint32_t version;
+    uint64_t size; /* of the structure */
     el_state_t state;
     el_counters_t counters;
     el_costs_t costs;         /* corrections of the built-in table */
     el_ratios_t shares;       /* of dictionary-compressed bodies, by their dictionaries */
-    el_in_flight_t held;           /* memory of bodies in flight */
-    el_popular_t popular;             /* kept encodings that are asked for often */
+    el_in_flight_t held;      /* memory of bodies in flight */
+    el_popular_t popular;     /* cached encodings that are asked for often */
     _Atomic uint64_t improve_at; /* µs: the next of them may be improved from then on */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
     el_history_t history;     /* the last hour */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
-    el_in_flight_t busy;           /* encoders in use: bodies, where the name says bytes */
+    el_in_flight_t busy;      /* encoders in use: bodies, where the name says bytes */
 } el_block_t;
 
 /* Makes the zeroed memory at `block` a block that starts at `now` (µs) with `control`. */

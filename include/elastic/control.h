@@ -10,6 +10,9 @@
  * `mix` is its System-B (§4.2): the position is not a whole number, and its fraction is the share
  * of requests that take the upper one of two setups.
  *
+ * These two count with ElasticGoal cpu alone. By default, and with every other goal, samples set a
+ * price (price.h), and the levels follow from that (ladder.h).
+ *
  * Pure; any thread.
  */
 #ifndef ELASTIC_CONTROL_H

@@ -3,7 +3,7 @@
  * to.
  *
  * The reason is the log's note, the status page's counter and the test's assertion. A new reason is
- * one row of EL_REASONS.
+ * one row of EL_REASONS; the compiler then asks is_final() in src/httpd/response/send.c about it.
  *
  * Pure; any thread.
  */

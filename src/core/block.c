@@ -227,12 +227,14 @@ void el_block_init(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     el_block_reset(block, control, now);
     block->version = EL_BLOCK_VERSION;
+    block->size = sizeof(*block);
     block->magic = EL_BLOCK_MAGIC;
 }
 
 bool el_block_valid(const el_block_t *block)
 {
-    return block->magic == EL_BLOCK_MAGIC && block->version == EL_BLOCK_VERSION;
+    return block->magic == EL_BLOCK_MAGIC && block->version == EL_BLOCK_VERSION
+           && block->size == sizeof(*block);
 }
 
 /* Word by word, because children of before a restart may still count. */

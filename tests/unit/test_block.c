@@ -23,6 +23,9 @@ START_TEST(another_layout_is_not_valid)
     block->version++;
     ck_assert(!el_block_valid(block));
     block->version--;
+    block->size++;
+    ck_assert(!el_block_valid(block));
+    block->size--;
     block->magic++;
     ck_assert(!el_block_valid(block));
     memset(block, 0, sizeof(*block));

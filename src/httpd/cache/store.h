@@ -3,8 +3,8 @@
  * are never stale, because a name stands for what was encoded; what is not used for long makes room
  * for others.
  *
- * A name is a keyed hash of what was encoded, and of the virtual host as well, unless
- * ElasticCacheScope is `all`. The key is made when httpd starts, or comes from ElasticCacheKey, and
+ * A name is a keyed hash of what was encoded, of who asked for it, and of the virtual host as well,
+ * unless ElasticCacheScope is `all`. The key is made when httpd starts, or comes from ElasticCacheKey, and
  * lives as long as httpd does.
  *
  * Where it lies says ElasticCacheStore. Whatever is wrong with it, a request goes on as if it was

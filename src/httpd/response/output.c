@@ -69,7 +69,9 @@ static bool begin(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb, ap
     el_not_modified_now(f->r, NULL);
     response->filter = f;
     response->phase = EL_PHASE_HELD;
+    /* Another filter of ours may have held the body, and left it to this one. */
     response->min_size_read = response->at_once = response->waits = false;
+    response->held = NULL;
     response->policy = el_policy_of(f->r, record);
     response->behind = el_chain_roles(f->next);
     *facts = el_facts_of(f->r, &response->policy, el_chain_by_type(f));

@@ -42,9 +42,18 @@ static bool is_final(const el_policy_t *policy, el_reason_t reason)
     case EL_REASON_MEMORY:
     case EL_REASON_ERROR:
         return true;
-    default:
-        return false;
+    case EL_REASON_NONE:
+    case EL_REASON_OFF:
+    case EL_REASON_TYPE:
+    case EL_REASON_ENCODED:
+    case EL_REASON_ENV:
+    case EL_REASON_STATUS:
+    case EL_REASON_HEAD:
+    case EL_REASON_TLS_COMPRESSION:
+    case EL_REASON_COUNT:
+        break; /* no default: the compiler asks about a new reason */
     }
+    return false;
 }
 
 static void set_tag_of_304(ap_filter_t *f, el_response_t *response)
