@@ -10,7 +10,7 @@ corpus     the bodies, deterministic, and their composition
 web        larger corpora: web files, sites, kinds of files, a page with images
 survey     the paper's surveys of live sites, asked here
 pages      the user's own pages, from a folder or a list of URLs
-codecs     compression libraries called directly
+codecs     bodies in a coding and back; codeckit has the libraries
 identify_encoder  which library made a body
 
 server     private servers on free ports: httpd

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import zlib
 
 from benchkit import codecs, sample, stats, tools
 
@@ -41,45 +40,6 @@ class Leg:
         return " ".join(str(value) for value in self.labels.values())
 
 
-def brotli_module():
-    try:
-        import brotli
-    except ImportError:
-        raise tools.missing("brotli module") from None
-    return brotli
-
-
-def encode(body, coding, window_bits):
-    """The body in a coding, with little effort."""
-    if coding == "br":
-        return brotli_module().compress(body, quality=1, lgwin=window_bits)
-    if coding == "zstd":
-        return codecs.zstd_encode(body, window_bits)
-    encoder = zlib.compressobj(1, zlib.DEFLATED, 16 + window_bits)
-    return encoder.compress(body) + encoder.flush()
-
-
-def decode(body, coding):
-    """The identity of an encoded body; codecs.WrongBody where it is damaged."""
-    damaged = brotli_module().error if coding == "br" else zlib.error
-    try:
-        if coding == "gzip":
-            decoder = zlib.decompressobj(31)
-            plain = decoder.decompress(body)
-            if not decoder.eof or decoder.unused_data:
-                raise codecs.WrongBody("the gzip body is cut short or has a tail")
-            return plain
-        if coding == "br":
-            return brotli_module().decompress(body)
-        if coding == "zstd":
-            return codecs.zstd_decode(body)
-    except damaged as problem:
-        raise codecs.WrongBody(f"the {coding} body is damaged: {problem}") from None
-    if coding:
-        raise codecs.WrongBody(f"a body came in the unknown coding '{coding}'")
-    return body
-
-
 def check(leg):
     """One response of the leg: the size of its body; codecs.WrongBody where it is another."""
     status, headers, body = leg.server.get(leg.path, leg.headers)
@@ -87,7 +47,7 @@ def check(leg):
     if status != 200 or leg.coding not in (None, coding):
         raise codecs.WrongBody(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
                                f"'{coding}' instead of '{leg.coding}'")
-    if decode(body, coding) != leg.body:
+    if codecs.decode(body, coding) != leg.body:
         raise codecs.WrongBody(f"{leg.name}: {leg.path} does not decode to what was served")
     return len(body)
 

@@ -34,8 +34,6 @@ PACKAGES = {
     "npm": ("npm", "nodejs-npm"),
     "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
-    "brotli module": ("python3-brotli", "python3-brotli"),
-    "zstandard module": ("python3-zstandard", "python3-zstandard"),
     "websocket module": ("python3-websocket", "python3-websocket-client"),
 }
 

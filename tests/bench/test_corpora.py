@@ -9,10 +9,12 @@ import zlib
 
 import brotli
 import pytest
+import zstandard
 
 from benchkit import codecs, corpus, identify_encoder, packages, pages, web
 from benchkit.run import Scale
 from benchkit.tools import BenchError
+from codeckit import engines
 
 
 class Run:
@@ -187,16 +189,16 @@ def test_composition_names_the_bodies():
 BODY = corpus.text(20000)
 
 
-DECODERS = {"zstd": codecs.zstd_decode, "brotli": brotli.decompress}
+DECODERS = {"zstd": zstandard.decompress, "brotli": brotli.decompress}
 
 
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("kept", [False, True])
-@pytest.mark.parametrize("name", codecs.KINDS)
+@pytest.mark.parametrize("name", engines.KINDS)
 def test_encoders_round_trip(name, kept, level):
-    assert name in codecs.engines(), "its library is not installed"
-    engine = codecs.engines()[name]
-    if level not in engine.levels or kept and codecs.KEPT not in engine.contexts:
+    assert name in engines.installed(), "its library is not installed"
+    engine = engines.installed()[name]
+    if level not in engine.levels or kept and engines.KEPT not in engine.contexts:
         return
     encoder = engine.make(level, len(BODY), kept)
     for body in (BODY, b"", b"x" * 100, BODY):
@@ -205,9 +207,26 @@ def test_encoders_round_trip(name, kept, level):
         assert body != BODY or len(encoded) < 0.6 * len(BODY)
 
 
-def test_broken_zstd():
-    with pytest.raises(BenchError, match="broken"):
-        codecs.zstd_decode(b"no zstd")
+# By other bindings than those that are tested.
+ENCODED = {"gzip": gzip.compress, "br": brotli.compress, "zstd": zstandard.compress}
+
+
+@pytest.mark.parametrize("body", [b"", b"x", BODY, bytes(1 << 20)],
+                         ids=["empty", "tiny", "text", "zeros"])
+@pytest.mark.parametrize("coding", ENCODED)
+def test_only_whole_bodies_decode(coding, body):
+    encoded = ENCODED[coding](body)
+    assert codecs.decode(encoded, coding) == body
+    assert codecs.decode(codecs.encode(body, coding, 15 if coding == "gzip" else 18),
+                         coding) == body
+    for broken in (b"", encoded[:-1], encoded[:len(encoded) // 2], encoded + b"x", b"?" + encoded):
+        with pytest.raises(codecs.WrongBody):
+            codecs.decode(broken, coding)
+
+
+def test_unknown_codings_are_wrong():
+    with pytest.raises(codecs.WrongBody, match="unknown coding 'x'"):
+        codecs.decode(BODY, "x")
 
 
 @pytest.mark.parametrize("memory_level", identify_encoder.MEMORY_LEVELS)

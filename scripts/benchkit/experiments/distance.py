@@ -7,7 +7,7 @@ counts is how many windows a body takes.
 
 import contextlib
 
-from benchkit import corpus, distance, machine, plot, rounds, stats, tools, verdict
+from benchkit import codecs, corpus, distance, machine, plot, rounds, stats, tools, verdict
 from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
@@ -92,7 +92,7 @@ def run(run):
     for name, setup in SETUPS.items():
         servers[name] = setup.serve(run, name, site=site).start()
         _, headers, sent = servers[name].get("/page.html", {"Accept-Encoding": setup.accept})
-        if rounds.decode(sent, headers.get("Content-Encoding", "")) != body:
+        if codecs.decode(sent, headers.get("Content-Encoding", "")) != body:
             raise tools.BenchError(f"{name}: the page does not decode to what is served")
     rows = measure(run, servers)
     run.save_table("", rows)

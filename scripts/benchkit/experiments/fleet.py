@@ -17,6 +17,7 @@ from benchkit.headline import Headline
 from benchkit.once import churn
 from benchkit.once.origin import KB, PAGE_BYTES, Origin
 from benchkit.outcome import PAPER, Outcome
+from codeckit import engines
 
 SUMMARY = "a fleet, simulated and real: elastic beside static servers, one store for all"
 SOURCE = f"{PAPER}, figure 7 and section 5.2"
@@ -61,7 +62,7 @@ COLOURS = {NONE: plot.IDENTITY, OWN: plot.GZIP, SHARED: plot.KEPT, STATIC: plot.
 
 def curves(body):
     """({level: CPU seconds}, {level: bytes}) of zlib, which mod_deflate has too."""
-    engine = codecs.engines()["zlib"]
+    engine = engines.installed()["zlib"]
     seconds, sizes = {}, {}
     for level in engine.levels:
         encoder = engine.make(level, len(body), True)
