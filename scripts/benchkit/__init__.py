@@ -28,7 +28,6 @@ position   the position file, which keeps an effort where an experiment needs it
 net        links of a given rate: two network namespaces, or a loopback that is shaped
 capture    frames, off an interface
 visit      a pipelined visit of a page, captured
-distance   a proxy with a round trip and losses
 download   first byte and whole page through links
 
 http1      responses out of a stream
@@ -44,7 +43,6 @@ streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
 frontier   those of frontier, and of flood
 once       those of once
-fleet      those of fleet
 dictionary those of dictionary
 
 stats      medians, percentiles, ratios and their intervals

@@ -22,8 +22,8 @@ from benchkit.tools import ROOT, BenchError
 
 # `all` goes from the short and certain to the long.
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
-         "levels", "peers", "servers", "distance", "once", "fleet", "dictionary", "p95", "spike",
-         "system-b", "day", "frontier", "flood", "modes")
+         "levels", "peers", "servers", "once", "dictionary", "p95", "spike", "system-b", "day",
+         "frontier", "flood", "modes")
 
 RECORD = "run.json"  # of a run of all
 MOVED, OTHER_PAGES = 3, 4  # exit statuses of `check`; 1 and 2 are errors

@@ -26,7 +26,6 @@ PACKAGES = {
     "caddy": ("caddy", "caddy"),
     "haproxy": ("haproxy", "haproxy"),
     "varnishd": ("varnish", "varnish"),
-    "redis-server": ("redis-server", "redis"),
     "env": ("coreutils", "coreutils"),
     "openssl": ("openssl", "openssl"),
     "valgrind": ("valgrind", "valgrind"),

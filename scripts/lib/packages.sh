@@ -74,7 +74,6 @@ el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
 command -v caddy                                | caddy           | caddy
 command -v openssl                              | openssl         | openssl
-command -v redis-server                         | redis-server    | redis
 el_php_fpm                                      | php-fpm         | php-fpm
 el_chromium                                     | chromium-headless-shell | chromium-headless
 command -v setpriv                              | util-linux      | util-linux

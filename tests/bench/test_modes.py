@@ -7,8 +7,7 @@ import types
 import pytest
 
 from benchkit import controller, days, handler, replay
-from benchkit.modes import controller_overhead, day, goals, spikes, steady_state
-from benchkit.site import Logged
+from benchkit.modes import controller_overhead, day, spikes, steady_state
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN, every_round
 
 LEVELS = 9
@@ -221,64 +220,6 @@ def steady_rows(mix, step=1.0, number=1):
 def test_steady_state(rows, expected, remark):
     seen, = steady_state.judge(rows)
     assert seen.outcome == expected and remark in seen.remark
-
-
-@pytest.mark.parametrize("values, expected", [
-    ((1.0, 1.05), HOLDS), ((1.2, 1.3), FAILS), ((1.0, 1.3), UNKNOWN), ((), UNKNOWN)])
-def test_goals(values, expected):
-    seen = goals.judge([{"setting": "gzip 1", "responses": 50}] + [
-        {"setting": name, "to_goal": value, "spread": 1.5}
-        for name in goals.COSTS for value in values])
-    assert outcomes(seen) == [expected] * len(goals.COSTS)
-
-
-def figures(usec, ratio):
-    return goals.Figures(100, usec, ratio, 5)
-
-
-PINNED = {1: figures(5, 0.30), 5: figures(20, 0.26), 9: figures(80, 0.255)}
-
-
-def test_price_of_a_gigabyte():
-    # 20 µs a KB are 19.5 s of CPU for 10^9 bytes.
-    assert figures(20, 0.5).price(3600, 0) == pytest.approx(19.53, abs=0.01)
-    assert figures(20, 0.5).price(0, 0.09) == pytest.approx(0.045)
-
-
-def test_goals_that_are_tried_lie_between_the_levels():
-    hour = goals.dear_hour(PINNED)
-    assert goals.spread(PINNED, hour) >= goals.SPREAD > goals.spread(PINNED, hour / 1.25)
-    assert [goals.cheapest(PINNED, price) for price in (goals.CHEAP_HOUR, 100)] == [9, 1]
-
-
-def cost_verdicts(served, pinned):
-    """The verdicts on the cost of a controller that serves so, by what each pinned level costs."""
-    hours = dict(zip(goals.COSTS, (goals.CHEAP_HOUR, goals.dear_hour(pinned))))
-    return goals.judge([{"setting": name, **goals.reached(name, served, pinned, hours)}
-                        for name in hours])
-
-
-@pytest.mark.parametrize("level, expected", [
-    (9, [HOLDS, FAILS]),  # one that stays at its ceiling, whatever the goal
-    (1, [FAILS, HOLDS]),  # at its floor
-])
-def test_no_controller_that_stays_somewhere_is_cheap_at_both_prices(level, expected):
-    assert outcomes(cost_verdicts(PINNED[level], PINNED)) == expected
-
-
-def test_levels_that_cost_alike_decide_nothing():
-    alike = {level: figures(5, 0.3 - level / 1000) for level in (1, 5, 9)}
-    for one in cost_verdicts(alike[1], alike):
-        assert one.outcome == UNKNOWN and "any of them would do" in one.remark
-
-
-def test_figures_of_a_log():
-    logged = [Logged(1.0, 9, 9000, True, 100, "/"), Logged(2.0, 4, 1000, True, 100, "/"),
-              Logged(2.5, 6, 700, False, 100, "/"), Logged(3.0, 0, 0, False, 100, "/")]
-    before = {"ElasticCpuUsec": 100, "ElasticBytesIn": 0, "ElasticBytesOut": 0}
-    after = {"ElasticCpuUsec": 300, "ElasticBytesIn": 10240, "ElasticBytesOut": 2560}
-    found = goals.figures_of(logged, before, after, 1.5)
-    assert found == goals.Figures(2, 20, 0.25, 5)
 
 
 @pytest.mark.parametrize("on, off, outcome", [
