@@ -60,7 +60,6 @@ TABLE
         ;;
     bench) cat <<'TABLE'
 el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
-el_python "import pandas"                       | python3-pandas  | python3-pandas
 el_python "import scipy"                        | python3-scipy   | python3-scipy
 el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
 el_python "import websocket"                    | python3-websocket | python3-websocket-client

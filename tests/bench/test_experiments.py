@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 import types
 
@@ -118,7 +119,7 @@ def broken(one):
 
 
 def test_what_fails_is_named_and_the_rest_runs(fake, capsys, tmp_path):
-    assert fake(lacking=lacking, full=full, broken=broken, good=good)("all") == 0
+    assert fake(lacking=lacking, full=full, broken=broken, good=good)("all") == 1
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "not run: wrk is missing: install wrk (Debian)" in page
     assert "not run: no space is left on the device (/tmp/x)" in page
@@ -128,8 +129,30 @@ def test_what_fails_is_named_and_the_rest_runs(fake, capsys, tmp_path):
     assert "lacking: not run: wrk is missing" in said.out and "KeyError" in said.err
 
 
-def test_nothing_that_runs_is_a_failure(fake):
-    assert fake(lacking=lacking)("all") == 1
+@pytest.mark.parametrize("experiments, status", [
+    ([good], 0), ([good, lacking], 0), ([lacking], 1), ([good, broken], 1), ([good, full], 1)])
+def test_a_crash_and_nothing_that_runs_are_failures(fake, experiments, status):
+    assert fake(**{one.__name__: one for one in experiments})("all") == status
+
+
+def without_packages(*arguments):
+    """The command line under a Python that has none of the system's packages."""
+    return subprocess.run([sys.executable, "-S", "-m", "benchkit", *arguments],
+                          env={**os.environ, "PYTHONPATH": str(tools.ROOT / "scripts")},
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--install",)])
+def test_experiments_are_listed_without_any_package(arguments):
+    seen = without_packages(*arguments)
+    assert (seen.returncode, seen.stderr) == (0, "")
+    assert all(f"  {name} " in seen.stdout for name in cli.experiment_names())
+
+
+def test_packages_that_are_missing_are_named():
+    seen = without_packages("levels")
+    assert seen.returncode == 1
+    assert "install python3-matplotlib, python3-scipy, python3-jinja2" in seen.stderr
 
 
 def test_all_of_them_take_no_longer_than_promised():
@@ -320,7 +343,7 @@ def test_what_cannot_be_written_or_is_not_there_is_named(fake, capsys, tmp_path)
     (["good", "--pages", "/nowhere"], "no such directory"),
     (["good", "--access-log", "/nowhere"], "no such file"),
     (["good", "--price-gb", "-1"], "not negative"),
-    (["bad"], "invalid choice"),
+    (["bad"], "invalid choice"), ([], "name an experiment"),
     (["good", "good"], "check takes names of experiments"),
     (["check", "/tmp"], "check takes names of experiments"),
 ])
