@@ -31,10 +31,9 @@ visit      a pipelined visit of a page, captured
 download   first byte and whole page through links
 
 http1      responses out of a stream
-load       wrk (closed loop) and h2load (also open loop), their output parsed
+load       wrk and h2load, closed loops and a fixed rate, their output parsed
 arrivals   random arrivals that follow a curve; curves of access logs
-replay     arrivals sent to a server, an open loop
-clients    an open loop over HTTP/1.1 of clients that give up, and ask again
+clients    an open loop over HTTP/1.1 of clients that give up, or ask again
 days       a day's demand, replayed to one server after another
 sample     CPU, memory and the module's counters of a server while a load runs
 memory     prefork children: one that is idle, and all of them at work

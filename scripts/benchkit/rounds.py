@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from benchkit import codecs, sample, stats, tools
+from benchkit import clients, codecs, sample, stats
 
 DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the paragraph mentions
 
@@ -102,11 +102,21 @@ def failures(rows, by=""):
     return [f"Failed requests: {'; '.join(found)}."] if found else []
 
 
+def unsent(rows):
+    """Of open loops: whether the clients could not do what was meant of them."""
+    bad = sum(row["sent_share"] < clients.SENT or row["load_cpu_share"] > clients.BUSY
+              for row in rows)
+    return [f"In {bad} of {len(rows)} rows less than {100 * clients.SENT:.0f} % of the requests "
+            f"were sent in time, or the load took more than {100 * clients.BUSY:.0f} % of its CPU: "
+            "they show the load, and not the server."] if bad else []
+
+
 def disturbance(rows):
     foreign = [row["foreign_share"] for row in rows]
     worst = stats.percentile(foreign, 90)
+    found = unsent([row for row in rows if "sent_share" in row])
     if not worst >= DISTURBED:
-        return []
-    return [f"The machine was not quiet: other processes took {100 * stats.median(foreign):.0f} % "
+        return found
+    return [*found, f"The machine was not quiet: other processes took {100 * stats.median(foreign):.0f} % "
             f"of the server's CPU in the median leg and {100 * worst:.0f} % or more in one leg of "
             "ten. CPU per response suffers little from it, req/s much."]

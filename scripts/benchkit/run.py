@@ -68,7 +68,6 @@ class Run:
         self.tables = {}  # {file's name: caption, "" of what the report's page does not show}
         self.plots = {}  # {part: what plot.figure() says of it}
         self.machine = {"machine": "", "versions": [], "layout": []}  # machine.describe() says
-        self.timer_lag = None  # what replay.py measured of h2load's timers on this machine
         self.rounds = 0  # that were measured, of the part that has the most
         self.budget, self._started = budget, time.monotonic()
         self._names = 0

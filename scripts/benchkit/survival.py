@@ -54,7 +54,7 @@ def resolution(halvings):
 def failed_share_of(replay, base, attack, seed):
     """The function for search(): of spikes from `base` pages a second, of `attack` seconds.
 
-    `replay` takes the times of arrivals and gives a replay.Replayed.
+    `replay` takes the times of arrivals and gives what was clients.Seen of them.
     """
     def failed_share(height):
         curve = arrivals.spike(BEFORE, 1, AFTER, height)

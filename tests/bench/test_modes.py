@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from benchkit import controller, days, handler, replay
+from benchkit import controller, days, handler
 from benchkit.modes import controller_overhead, day, spikes, steady_state
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN, every_round
 
@@ -239,41 +239,6 @@ def test_verdict_of_every_round(values, outcome):
     seen = every_round("x", values, "", below=1)
     assert seen.outcome == outcome
     assert len(values) < 3 or "in 2 of 3 rounds" in seen.remark
-
-
-def test_h2load_sends_earlier_by_its_timers_lag():
-    given = replay.timers([0.0, 1.0, 1.0001, 2.0], 0.5, 0.001)
-    assert given[0] == 0.5 and given[3] == pytest.approx(2.5 - 3 * 0.001)
-    assert given == sorted(given)
-    assert replay.timers([0.0], -0.5, 0.001) == [0.0]
-
-
-def test_timers_lag_is_measured():
-    times = [number / 10 for number in range(100)]
-    # Each request goes out 0.1 ms later than the one before.
-    seen = [replay.Response(0.03 + at + 0.001 * at, 0.1, 200) for at in times]
-    drift = replay.drift_of(times, seen, [])
-    assert drift == pytest.approx(1e-4)
-    assert replay.drift_of(times[:49], seen[:49], []) is None
-    assert replay.lag_of(6e-4, [drift, None, drift, 1.0]) == pytest.approx(7e-4)
-    assert replay.lag_of(6e-4, [None]) == 6e-4
-    assert replay.lag_of(6e-4, [9]) == replay.LAG_MOST
-
-
-@pytest.mark.parametrize("starts, missing, late, expected", [
-    ((1.01, 2.2, 3.0), [], 0.1, [2]), ((1.01, 2.2, 3.0), [], 0.3, []),
-    ((1.01, 3.01), [2], 0.1, []),  # of what has no response it is not known
-])
-def test_requests_that_were_sent_late(starts, missing, late, expected):
-    responses = [replay.Response(at, 0.1, 200) for at in starts]
-    assert replay.sent_late([1, 2, 3], responses, missing, late) == expected
-
-
-def test_share_that_was_sent_in_time():
-    seen = replay.Replayed(0.0, [replay.Response(at, 0.1, 200) for at in (1, 2)], [3.0], [], 1.0,
-                           [2])
-    assert seen.sent_share([1, 2, 3, 4]) == 0.75
-    assert seen.failures(0, 9) == 1 and seen.failures(0, 2.5) == 0
 
 
 @pytest.mark.parametrize("size, least, wanted", [

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from benchkit import arrivals, replay, stats, survival
+import seen
+from benchkit import arrivals, stats, survival
 from benchkit.experiments import spike
 from benchkit.verdict import FAILS, HOLDS
 
@@ -17,13 +18,13 @@ def queue(capacity, timeout=TIMEOUT):
     `capacity` is a function of how many wait.
     """
     def serve(times):
-        free, responses, ends = 0.0, [], []
+        free, waits, ends = 0.0, [], []
         for at in times:
             waiting = sum(end > at for end in ends[-500:])
             free = max(free, at) + 1 / capacity(waiting)
             ends.append(free)
-            responses.append(replay.Response(at, free - at, 200))
-        return replay.Replayed(0.0, responses, [], [], timeout)
+            waits.append((at, free - at))
+        return seen.of(waits, timeout)
     return serve
 
 
@@ -85,11 +86,11 @@ SPANS = {"before": (0, 3), "attack": (3, 6), "after": (6, 21)}
 
 def rows_of(last_failure, number):
     """The rows of one round, whose static server fails each half second until then."""
-    late = [replay.Response(at / 2, 9.0, 200) for at in range(6, int(2 * last_failure) + 1)]
-    fine = [replay.Response(at / 2 + 0.1, 0.1, 200) for at in range(6, 41)]
-    seen = replay.Replayed(0.0, late + fine, [], [], 0.3)
+    late = [(at / 2, 9.0) for at in range(6, int(2 * last_failure) + 1)]
+    fine = [(at / 2 + 0.1, 0.1) for at in range(6, 41)]
+    replayed = seen.of(late + fine, 0.3)
     return [{"round": number, "variant": "static", "phase": phase, "seconds": end - start,
-             "recovery_s": spike.recovery(seen, SPANS) if phase == "after" else ""}
+             "recovery_s": spike.recovery(replayed, SPANS) if phase == "after" else ""}
             for phase, (start, end) in SPANS.items()]
 
 

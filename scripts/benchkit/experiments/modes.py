@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from benchkit import controller, corpus, days, fpm, machine, replay, rounds, run, verdict
+from benchkit import clients, controller, corpus, days, fpm, machine, rounds, run, verdict
 from benchkit.headline import Headline
 from benchkit.modes import controller_overhead, day, spikes, steady_state
 from benchkit.outcome import PAPER, Outcome
@@ -102,7 +102,7 @@ def run(run):
             ("days", whole, "days"), ("steady-state", steady, "steady loads"),
             ("controller-overhead", idle, "idle servers")):
         run.save_table(part, table, caption)
-    void = [row for row in rows + whole if row["sent_share"] < replay.SENT]
+    void = [row for row in rows + whole if row["sent_share"] < clients.SENT]
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
         f"Pages of {fpm.PAGE_BYTES // corpus.KB} KB from php-fpm; a file of "
@@ -113,7 +113,7 @@ def run(run):
         f"The day is 24 hours in {scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of the "
         f"{several([row['capacity'] for row in whole])} pages a second that {day.STATIC} has CPU "
         "for, measured before each.\n"
-        f"Passes of which less than {100 * replay.SENT:.0f} % of the schedule was sent in time, "
+        f"Passes of which less than {100 * clients.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + controller_overhead.sentence(idle),
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),
          *verdict.unless_busy(day.judge(whole, scale.seconds), whole),
