@@ -328,7 +328,7 @@ def main(arguments):
     try:
         if options.name != "readme":
             need_libraries()
-        if options.name not in ("report", "readme") and not (options.name == "check" and options.out):
+        if not (options.name in ("report", "readme") or options.name == "check" and options.out):
             ensure_space(options)
             ensure_module(options)
         if options.link:

@@ -83,8 +83,8 @@ class Saved:
 
 
 def read_table(path):
-    """The columns and the rows of a CSV, numbers to six digits; a column that has anything else than
-    numbers is text.
+    """The columns and the rows of a CSV, numbers to six digits; a column that has anything else
+    than numbers is text.
     """
     with open(path, newline="", encoding="utf-8") as file:
         columns, *rows = list(csv.reader(file)) or [[]]

@@ -117,6 +117,7 @@ def disturbance(rows):
     found = unsent([row for row in rows if "sent_share" in row])
     if not worst >= DISTURBED:
         return found
-    return [*found, f"The machine was not quiet: other processes took {100 * stats.median(foreign):.0f} % "
-            f"of the server's CPU in the median leg and {100 * worst:.0f} % or more in one leg of "
-            "ten. CPU per response suffers little from it, req/s much."]
+    return [*found, "The machine was not quiet: other processes took "
+            f"{100 * stats.median(foreign):.0f} % of the server's CPU in the median leg and "
+            f"{100 * worst:.0f} % or more in one leg of ten. CPU per response suffers little from "
+            "it, req/s much."]

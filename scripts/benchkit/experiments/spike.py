@@ -210,7 +210,7 @@ def describe_load(run, spans):
 
 
 def search(site, name, scale, base, seed):
-    """(rows of the spikes that were tried, the largest that the server survives)."""
+    """(rows of the spikes that were tried, columns with the largest that the server survives)."""
     httpd = serve(site, name, scale.search)
     conditions = []
 
@@ -219,10 +219,11 @@ def search(site, name, scale, base, seed):
         conditions.append(seen.conditions())
         return seen
 
-    tried, limit = survival.search(scale.halvings, survival.failed_share_of(
+    tried, limit, end = survival.search(scale.halvings, survival.failed_share_of(
         replay, base, scale.search, seed))
     httpd.stop()
-    return [{**row, **more} for row, more in zip(tried, conditions)], limit
+    return ([{**row, **more} for row, more in zip(tried, conditions)],
+            {"limit": limit, "end": end})
 
 
 def measure(run, site, curve):
@@ -244,7 +245,7 @@ def measure(run, site, curve):
         rows += [{**labels, **row} for row in found]
         found, limit = search(site, name, run.scale, NEAR * capacity[number], number)
         tried += [{**labels, "variant": name, **row} for row in found]
-        limits.append({**labels, "variant": name, "limit": limit})
+        limits.append({**labels, "variant": name, **limit})
     calibrated.stop()
     return rows, over_time, tried, limits
 

@@ -105,7 +105,8 @@ def one_pass(workload, name, times, attack, total):
     onset, end = attack * BEFORE, attack * (BEFORE + 1)
 
     row = {"arrivals": len(times), **seen.conditions(),
-           "failed": seen.failures(0, total), "bypassed_share": bypassed, "p99_ms": seen.percentile_ms(99, onset, end),
+           "failed": seen.failures(0, total), "bypassed_share": bypassed,
+           "p99_ms": seen.percentile_ms(99, onset, end),
            "p99_settled_ms": seen.percentile_ms(99, onset + SETTLED * workload.interval, end),
            "cpu_share": seen.cpu_share(onset, end),
            **reaction(updates, onset, end, workload.interval),
