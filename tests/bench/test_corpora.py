@@ -74,13 +74,6 @@ def test_installed_package_serves_where_nothing_can_be_downloaded(monkeypatch, t
     assert not missing and [path.name for _, path in found.of_kind(".html")] == ["a.html"]
 
 
-def test_cache_that_cannot_be_made(monkeypatch):
-    monkeypatch.setenv("ELASTIC_BENCH_CACHE", "/proc/no-such-folder/cache")
-    said = []
-    assert packages.get(("some-doc",), said.append) == ([], ["some-doc"])
-    assert not shutil.which("apt-get") or "no packages are downloaded" in said[0]
-
-
 def test_web_files_have_their_number_mean_and_kinds():
     source = random.Random(1)
     put(web.SITES[0], {f"{number}{suffix}": b"x" * int(source.lognormvariate(8.8, 1))
@@ -97,11 +90,6 @@ def test_web_files_are_those_of_the_packages_that_there_are():
     put(web.SITES[0], {f"{number}.html": b"x" * 9000 for number in range(40)})
     files = web.web_files(Run())
     assert len(files) == 40 and all(name.startswith(web.SITES[0]) for name, _ in files)
-
-
-def test_web_files_without_packages_are_invented():
-    files = web.web_files(Run(only=30))
-    assert len(files) == 30 and files == web.web_files(Run(only=30))
 
 
 def test_package_with_pages_is_a_site():

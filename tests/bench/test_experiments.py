@@ -1,7 +1,6 @@
 """Every experiment at its smallest; and what the bench says where something is missing."""
 
 import errno
-import io
 import json
 import os
 import pathlib
@@ -224,23 +223,6 @@ def test_run_with_other_options_is_not_gone_on_with(fake, capsys, tmp_path):
         main("good", "--resume")
 
 
-def test_interrupted_run_of_all_says_how_to_go_on(fake, capsys):
-    def stopped(one):
-        raise KeyboardInterrupt
-
-    main = fake(stopped=stopped)
-    assert main("all") == 130
-    assert "--resume goes on with the others" in capsys.readouterr().err
-
-
-def judged(*figures):
-    def one(run_):
-        run_.save_table("", [{"a": 1}], "a")
-        return outcome.Outcome("good.", [verdict.exact("x", figure, "", below=1)
-                                         for figure in figures], HEADLINE)
-    return one
-
-
 def measured(size, interval=(0.5, 0.4, 0.6), page="page"):
     """An experiment of recheck.SAMPLE, whose page has so many bytes."""
     def one(run_):
@@ -390,54 +372,6 @@ def test_server_takes_another_port_where_one_was_taken(module, monkeypatch, tmp_
 def test_server_has_started_when_its_children_run(module, tmp_path):
     with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         assert len(server.Httpd(one, "httpd", "", children=3).start().child_pids()) == 3
-
-
-def test_requests_that_seem_to_cost_nothing_are_limited(monkeypatch):
-    monkeypatch.setattr(load.sample, "cpu_of", lambda pids: 0.0)
-    free = types.SimpleNamespace(pids=[], connect=io.BytesIO, ask=lambda *_: None)
-    leg = rounds.Leg({}, free, "/", b"")
-    assert load.count_requests(leg, 4, 0.1) == 0.1 / load.LEAST
-
-
-@pytest.mark.parametrize("make", [
-    lambda one: server.Httpd(one, "httpd", "NoSuchDirective on\n", elastic=False),
-    lambda one: nginx.Nginx(one, "nginx", "no_such_directive on;\n")])
-def test_server_that_does_not_start_says_why(tmp_path, make):
-    need("nginx")
-    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
-        with pytest.raises(BenchError, match="(?i)did not start: .*no_?such_?directive"):
-            make(one).start()
-
-
-def test_namespaces_need_root(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(BenchError, match="lan-packets makes network namespaces: run it as root"):
-        net.make(types.SimpleNamespace(name="lan-packets"))
-
-
-def test_progress_has_the_time_left():
-    now, lines = [0.0], []
-    stream = types.SimpleNamespace(write=lines.append, flush=lambda: None)
-    one = progress.Progress({"a": 100, "b": 200}, stream, lambda: now[0])
-    one.begin("a")
-    assert one.left(0) == 300
-    now[0] = 80
-    one.step(0.5)  # slower than planned: at this rate it takes 80 s more, by the plan 50 s
-    assert one.left(0.5) == 265
-    one.step(0.6)  # too soon for another line
-    now[0] = 90
-    one.still_running()
-    now[0] = 96
-    one.still_running()  # nothing new
-    assert "".join(lines).splitlines() == ["a (1 of 2); 5 min left in all, about",
-                                           "a: 50 %; 4 min left",
-                                           "a: 4 min left"]
-
-
-@pytest.mark.parametrize("seconds, said", [(-1, "0 s"), (45, "45 s"), (200, "3 min"),
-                                           (4800, "80 min"), (9000, "2 h 30 min")])
-def test_durations(seconds, said):
-    assert progress.duration(seconds) == said
 
 
 def test_outcome_has_the_command_and_the_machines_speed(fake, tmp_path):
