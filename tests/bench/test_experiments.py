@@ -14,8 +14,7 @@ import types
 
 import pytest
 
-from benchkit import (cli, load, machine_speed, net, nginx, outcome, progress, rounds, run, server,
-                      tools, verdict)
+from benchkit import cli, machine_speed, outcome, progress, run, server, tools, verdict
 from benchkit.headline import Headline
 from benchkit.tools import BenchError
 
