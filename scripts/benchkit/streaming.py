@@ -25,7 +25,7 @@ SIBLING_TIMES = 4  # as long as another leg: the difference that counts is of 5 
 
 
 def arrival(leg):
-    """Milliseconds from a request to the first byte of its body."""
+    """Milliseconds from a request to the first byte of its body, and to the last."""
     with contextlib.closing(leg.server.connect()) as connection:
         connection.connect()
         started = time.perf_counter()
@@ -35,7 +35,7 @@ def arrival(leg):
             raise tools.BenchError(f"{leg.path} ended before its body")
         first = time.perf_counter() - started
         response.read()
-        return 1e3 * first
+        return 1e3 * first, 1e3 * (time.perf_counter() - started)
 
 
 def measure_streams(run, page):
@@ -52,7 +52,7 @@ def measure_streams(run, page):
         generate(leg)
     rows = []
     for number, leg in rounds.interleaved(run, legs, min(run.scale.rounds, STREAM_ROUNDS)):
-        first = min(arrival(leg) for _ in range(5))
+        first = min(arrival(leg)[0] for _ in range(5))
         figures = sample.measure(leg.server, generate, leg)
         rows.append({**leg.labels, "round": number, "first_byte_ms": round(first, 3), **figures})
     for leg in legs:
