@@ -10,7 +10,7 @@ corpus     the bodies, deterministic, and their composition
 web        larger corpora: web files, sites, kinds of files, a page with images
 survey     the paper's surveys of live sites, asked here
 pages      the user's own pages, from a folder or a list of URLs
-codecs     compression libraries called directly
+codecs     bodies in a coding and back; codeckit has the libraries
 identify_encoder  which library made a body
 
 server     private servers on free ports: httpd
@@ -28,14 +28,12 @@ position   the position file, which keeps an effort where an experiment needs it
 net        links of a given rate: two network namespaces, or a loopback that is shaped
 capture    frames, off an interface
 visit      a pipelined visit of a page, captured
-distance   a proxy with a round trip and losses
 download   first byte and whole page through links
 
 http1      responses out of a stream
-load       wrk (closed loop) and h2load (also open loop), their output parsed
+load       wrk and h2load, closed loops and a fixed rate, their output parsed
 arrivals   random arrivals that follow a curve; curves of access logs
-replay     arrivals sent to a server, an open loop
-clients    an open loop over HTTP/1.1 of clients that give up, and ask again
+clients    an open loop over HTTP/1.1 of clients that give up, or ask again
 days       a day's demand, replayed to one server after another
 sample     CPU, memory and the module's counters of a server while a load runs
 memory     prefork children: one that is idle, and all of them at work
@@ -44,7 +42,6 @@ streaming  a streamed page, and precompressed siblings
 modes      the parts of the experiment of that name
 frontier   those of frontier, and of flood
 once       those of once
-fleet      those of fleet
 dictionary those of dictionary
 
 stats      medians, percentiles, ratios and their intervals

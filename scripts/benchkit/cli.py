@@ -18,12 +18,12 @@ from benchkit import (build, experiments, instructions, net, outcome, pages, rea
                       report)
 from benchkit.progress import Progress, duration
 from benchkit.run import Run
-from benchkit.tools import ROOT, BenchError
+from benchkit.tools import ROOT, BenchError, need_libraries
 
 # `all` goes from the short and certain to the long.
 ORDER = ("control", "static-vs-dynamic", "small-files", "lan-packets", "context-reuse", "content",
-         "levels", "peers", "servers", "distance", "once", "fleet", "dictionary", "p95", "spike",
-         "system-b", "day", "frontier", "flood", "modes")
+         "levels", "peers", "servers", "once", "dictionary", "p95", "spike", "system-b", "day",
+         "frontier", "flood", "modes")
 
 RECORD = "run.json"  # of a run of all
 MOVED, OTHER_PAGES = 3, 4  # exit statuses of `check`; 1 and 2 are errors
@@ -75,10 +75,10 @@ def make_parser():
         description="Reproduces published experiments on this machine: a table of every raw "
                     "figure,\na plot, a paragraph and verdicts for each, and one HTML page.",
         epilog=summaries())
-    parser.add_argument("name", metavar="NAME",
+    parser.add_argument("name", metavar="NAME", nargs="?",
                         choices=[*experiment_names(), "all", "check", "instructions", "readme",
                                  "report"],
-                        help="the experiment, one of those below")
+                        help="the experiment, one of those below; without it they are listed")
     parser.add_argument("checked", nargs="*", metavar="NAME",
                         help="check: experiments, instead of a sample")
     scales = parser.add_mutually_exclusive_group()
@@ -114,13 +114,15 @@ def make_parser():
     parser.add_argument("--no-download", dest="download", action="store_false",
                         help="use only those Debian packages of pages that are here already")
     parser.add_argument("--install", action="store_true",
-                        help="install the programs that are missing, by apt, as root")
+                        help="install what is missing, by apt, as root; also without a NAME")
     return parser
 
 
 def parse_arguments(arguments):
     parser = make_parser()
     options = parser.parse_args(arguments)
+    if options.name is None and set(arguments) - {"--install"}:
+        parser.error("name an experiment, or all")
     if options.pages is not None and not options.pages.exists():
         parser.error(f"--pages {options.pages}: there is no such directory or file")
     if options.access_log is not None and not options.access_log.is_file():
@@ -211,7 +213,8 @@ def begin(options, out):
 def run_all(options):
     """Every experiment; one that fails is named, and the others run on.
 
-    What each has measured is kept as soon as it is done.
+    What each has measured is kept as soon as it is done. The exit status is 1 where one crashed,
+    or none could be run; that a program is missing is no crash.
     """
     out = options.out or ROOT / "build" / "bench" / "all"
     record = begin(options, out)
@@ -222,13 +225,14 @@ def run_all(options):
     for name in done:
         say(f"{name}: done before")
     progress = Progress({name: seconds for name, seconds in times.items() if name not in done})
-    problems, started = {}, time.monotonic()
+    problems, crashed, started = {}, False, time.monotonic()
     for name in progress.plan:
         try:
             run_experiment(name, options, out, progress)
         except Exception as problem:  # the others can still run
             if not isinstance(problem, (BenchError, OSError)):
                 traceback.print_exc()
+            crashed |= not isinstance(problem, BenchError)
             problems[name] = sentence(problem)
             say(f"{name}: {problems[name]}")
     nothing = len(problems) == len(times)
@@ -239,7 +243,7 @@ def run_all(options):
         print(line)
     (out / RECORD).write_text(json.dumps({**record, "problems": problems}), encoding="utf-8")
     say(f"{duration(time.monotonic() - started)}; report: {report.write(out, names, problems)}")
-    return 1 if nothing else 0
+    return 1 if nothing or crashed else 0
 
 
 def make_report(options):
@@ -317,9 +321,14 @@ ACTIONS = {"all": run_all, "report": make_report, "check": check, "readme": writ
 
 def main(arguments):
     options = parse_arguments(arguments)
+    if options.name is None:
+        print(f"usage: scripts/bench NAME [option...]; --help lists the options\n\n{summaries()}")
+        return 0
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        if options.name not in ("report", "readme") and not (options.name == "check" and options.out):
+        if options.name != "readme":
+            need_libraries()
+        if not (options.name in ("report", "readme") or options.name == "check" and options.out):
             ensure_space(options)
             ensure_module(options)
         if options.link:

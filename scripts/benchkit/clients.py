@@ -2,7 +2,7 @@
 
 A client takes a connection that is free, or opens another. One that has waited for `patience`
 gives up, as a user does: it closes its connection. Some ask again then, a few times. h2load can do
-neither, and has few connections.
+neither, has few connections, and its timers come late.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ import select
 import socket
 import time
 
-from benchkit import http1, sample, stats
-from benchkit.replay import CLOCK, Replayed, Response, cpu_share, foreign_share
+from benchkit import arrivals, http1, sample, stats
 
 KEPT = 64  # connections that are open before the first client comes
 FILES = 1 << 14  # descriptors: more clients than wait for a server that answers nothing
 CHUNK = 1 << 18  # bytes that are read at once
 PATIENCE = 5.0  # seconds that a client waits: a user would have left
 LATE = 0.05  # seconds after its time, within which a request must be sent
+SENT = 0.99  # of a schedule, that must be sent in time, or what was measured is void
+BUSY = 0.9  # of the load's CPU, that the clients may take
+CLOCK = 0.1  # seconds between two measurements of the server's CPU
 CONNECTING = 1.0  # seconds that the kept connections are waited for, at most
 
 
@@ -63,27 +65,54 @@ class Seen:
     began: float  # seconds since the epoch
     results: list
     cpu: list  # (seconds since the beginning, the server's CPU seconds so far)
-    foreign_share: float  # of the server's CPU, what other processes took
+    foreign_share: float = 0.0  # of the server's CPU, what other processes took
+    load_cpu_share: float = 0.0  # of the load's CPU, what the clients took
+    patience: float = PATIENCE
 
     def between(self, start, end):
         return [one for one in self.results if start <= one.at < end]
 
-    def sent_share(self):
-        """The share of the visits whose first request was sent in time."""
-        return round(stats.ratio(sum(one.delay <= LATE for one in self.results),
+    def answered(self, start, end):
+        return [one for one in self.between(start, end) if not one.lost]
+
+    def failures(self, start, end):
+        """How many of the visits of a span of time had no answer in time."""
+        return sum(one.lost for one in self.between(start, end))
+
+    def failed_share(self, start, end):
+        """Their share of the visits in that span."""
+        return stats.ratio(self.failures(start, end), len(self.between(start, end)))
+
+    def percentile_ms(self, percent, start, end):
+        """Of the latencies of a span's visits; who has no answer has waited until he left."""
+        return round(1e3 * stats.percentile([min(one.seconds, self.patience) for one in
+                                             self.between(start, end)], percent), 2)
+
+    def sent_share(self, late=LATE):
+        """The share of the visits whose first request was sent within `late` of its time."""
+        return round(stats.ratio(sum(one.delay <= late for one in self.results),
                                  len(self.results)), 4)
 
-    def cpu_share(self, start, end):
-        return cpu_share(self.cpu, start, end)
+    def conditions(self, late=LATE):
+        """Columns that say whether the load was what it was meant to be."""
+        return {"sent_share": self.sent_share(late), "load_cpu_share": self.load_cpu_share,
+                "foreign_share": self.foreign_share}
 
-    def replayed(self, patience, late):
-        """The same as replay.replay() has it; what was sent `late` seconds after its time is late.
-        """
-        return Replayed(
-            self.began, [Response(one.at, one.seconds, 200) for one in self.results
-                         if not one.lost],
-            [one.at for one in self.results if one.lost], self.cpu, patience,
-            [one.at for one in self.results if one.delay > late], self.foreign_share)
+    def cpu_share(self, start, end):
+        """The server's CPU time in a span of time, to the span."""
+        if len(self.cpu) < 2:
+            return math.nan
+        end = min(end, self.cpu[-1][0])
+        used = arrivals.value(self.cpu, end) - arrivals.value(self.cpu, start)
+        return round(stats.ratio(used, end - start), 3)
+
+
+def foreign_share(cpu, all_cpu):
+    """Of the server's CPU, what processes other than the server took while it was watched."""
+    if len(cpu) < 2:
+        return 0.0
+    (began, first), (ended, last) = cpu[0], cpu[-1]
+    return round(max(0.0, stats.ratio(all_cpu - (last - first), ended - began)), 3)
 
 
 @dataclasses.dataclass(eq=False)
@@ -292,7 +321,7 @@ class Clients:
                 watch(now - began)
                 watched = now + CLOCK
             while place < len(visits) and began + visits[place].at <= now:
-                self.begin(visits[place], began + visits[place].at, now)
+                self.begin(visits[place], began + visits[place].at, self.clock())
                 place += 1
             self.send_again(now)  # first, so that none is without a connection at its deadline
             self.give_up(now)
@@ -324,7 +353,7 @@ def replay(server, visits, headers, patience):
         all_cpu.append(sample.process_seconds(server.run.server_cpu))
         server.run.still_running()
 
-    collects = gc.isenabled()
+    collects, used = gc.isenabled(), time.process_time()
     gc.disable()  # it would stop everything for milliseconds
     try:
         clients.run(visits, watch)
@@ -332,5 +361,7 @@ def replay(server, visits, headers, patience):
         clients.close_all()
         if collects:
             gc.enable()
+    used = time.process_time() - used
     return Seen(clients.began, sorted(clients.results, key=lambda one: one.at), cpu,
-                foreign_share(cpu, all_cpu[-1] - all_cpu[0]))
+                foreign_share(cpu, all_cpu[-1] - all_cpu[0]),
+                round(stats.ratio(used, cpu[-1][0] - cpu[0][0]), 3), patience)

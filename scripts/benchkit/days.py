@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from benchkit import arrivals, controller, plot, replay, rounds, stats
+from benchkit import arrivals, clients, controller, plot, rounds, stats
 from benchkit.site import GZIP_ONLY, HEADERS
 
 PEAK = 0.75  # of the CPU of the first variant: below the high threshold
@@ -59,15 +59,15 @@ def one_pass(site, variant, interval, times, seconds):
     """(rows of each hour, further figures of the day) of one replay."""
     httpd = variant.serve(site, interval)
     hour = seconds / HOURS
-    seen = site.replay(httpd, times, headers=variant.headers, late=max(replay.LATE, LATE * hour))
+    seen = site.replay(httpd, times, headers=variant.headers)
     logged = site.logged(httpd)
     updates = controller.updates_of(httpd, seen.began)
     rows = [one_hour(seen, logged, updates, number, hour) | {
         "requests": sum(number * hour <= at < (number + 1) * hour for at in times)}
             for number in range(HOURS)]
     return rows, {
-        "arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
-        "foreign_share": seen.foreign_share, "failed": seen.failures(0, seconds),
+        "arrivals": len(times), **seen.conditions(max(clients.LATE, LATE * hour)),
+        "failed": seen.failures(0, seconds),
         "above_running": (controller.longest_above(controller.during(updates, 0, seconds),
                                                    controller.HIGH) if updates else "")}
 
@@ -83,7 +83,7 @@ def one_hour(seen, logged, updates, number, length):
             "position": stats.mean([one.position / one.top for one in updates], 3),
             "cpu_share": seen.cpu_share(start, end), "foreign_share": seen.foreign_share,
             "failed_share": round(seen.failed_share(start, end), 4),
-            "p95_ms": min(seen.percentile_ms(95, start, end), 1e3 * seen.timeout)}
+            "p95_ms": seen.percentile_ms(95, start, end)}
 
 
 def total(rows):

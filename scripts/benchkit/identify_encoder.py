@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import zlib
 
-from benchkit import codecs
+from codeckit import engines
 
 MEMORY_LEVELS = (8, 9)  # zlib's default; mod_deflate's
 GZIP_HEADER = 10
@@ -53,10 +53,10 @@ def candidates():
                    functools.partial(zlib_stream, level=level, memory_level=memory_level))
     for level in range(1, 10):
         yield "gzip", level, functools.partial(gzip_stream, level=level)
-    engine = codecs.engines().get("libdeflate")
+    engine = engines.installed().get("libdeflate")
     for level in engine.levels if engine else ():
         yield ("libdeflate", level, lambda plain, level=level:
-               deflate_stream(engine.make(level, len(plain), False).bytes_of(plain)))
+               deflate_stream(engines.whole("libdeflate", level, plain)))
 
 
 def family(library):

@@ -19,7 +19,7 @@ import re
 import socket
 import time
 
-from benchkit import codecs, corpus, machine, memory, rounds, server, setups, tools
+from benchkit import codecs, corpus, machine, memory, server, setups, tools
 from benchkit.http1 import Responses
 from benchkit.run import Run, Scale
 from benchkit.setups import Setup
@@ -170,7 +170,7 @@ def ask(httpd, name, response, times):
             status, coding, sent = exchange(httpd, connection, request)
             if (status, coding) != (200, response.coding):
                 raise codecs.WrongBody(f"{name}: {status}, Content-Encoding '{coding}'")
-            if rounds.decode(sent, coding) != body:
+            if codecs.decode(sent, coding) != body:
                 raise codecs.WrongBody(f"{name}: the body is another one")
         if response.kept:
             lines = exchange(httpd, connection, request_of("/elastic-status?auto", ""))[2].decode()

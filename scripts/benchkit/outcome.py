@@ -6,8 +6,10 @@ NAME.txt, the tables, the plots, and NAME.json, which has the rest.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
+import math
 import time
 
 from benchkit import machine_speed
@@ -81,14 +83,28 @@ class Saved:
 
 
 def read_table(path):
-    """The columns and the rows of a CSV, numbers to six digits."""
-    import pandas
+    """The columns and the rows of a CSV, numbers to six digits; a column that has anything else
+    than numbers is text.
+    """
+    with open(path, newline="", encoding="utf-8") as file:
+        columns, *rows = list(csv.reader(file)) or [[]]
+    typed = [typed_column([row[place] for row in rows]) for place in range(len(columns))]
+    return {"columns": columns, "rows": [list(row) for row in zip(*typed)]}
 
-    frame = pandas.read_csv(path, float_precision="high").astype(object)
-    rows = frame.where(frame.notna(), None).values.tolist()
-    return {"columns": list(frame), "rows": [
-        [float(f"{one:.{DIGITS}g}") if isinstance(one, float) else one for one in row]
-        for row in rows]}
+
+def typed_column(cells):
+    try:
+        return [number_of(cell) for cell in cells]
+    except ValueError:
+        return [cell or None for cell in cells]
+
+
+def number_of(cell):
+    """None of what is empty, or no number."""
+    if cell.lstrip("-").isdecimal():
+        return int(cell)
+    number = float(cell) if cell else math.nan
+    return None if math.isnan(number) else float(f"{number:.{DIGITS}g}")
 
 
 def load(folder, name):

@@ -8,8 +8,6 @@ import json
 import math
 import pathlib
 
-import jinja2
-
 from benchkit import outcome, verdict
 from benchkit.headline import likeness
 from benchkit.svg import Drawings
@@ -71,6 +69,8 @@ def numeric(table):
 
 def page(data, out, beside, most_rows, most_plots):
     """The page of gather()'s result; `beside` is the JSON's name, `out` has the plots."""
+    import jinja2  # late: `bench --help` needs no package
+
     drawings = Drawings()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,

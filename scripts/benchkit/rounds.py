@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import zlib
 
-from benchkit import codecs, sample, stats, tools
+from benchkit import clients, codecs, sample, stats
 
 DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the paragraph mentions
 
@@ -41,45 +40,6 @@ class Leg:
         return " ".join(str(value) for value in self.labels.values())
 
 
-def brotli_module():
-    try:
-        import brotli
-    except ImportError:
-        raise tools.missing("brotli module") from None
-    return brotli
-
-
-def encode(body, coding, window_bits):
-    """The body in a coding, with little effort."""
-    if coding == "br":
-        return brotli_module().compress(body, quality=1, lgwin=window_bits)
-    if coding == "zstd":
-        return codecs.zstd_encode(body, window_bits)
-    encoder = zlib.compressobj(1, zlib.DEFLATED, 16 + window_bits)
-    return encoder.compress(body) + encoder.flush()
-
-
-def decode(body, coding):
-    """The identity of an encoded body; codecs.WrongBody where it is damaged."""
-    damaged = brotli_module().error if coding == "br" else zlib.error
-    try:
-        if coding == "gzip":
-            decoder = zlib.decompressobj(31)
-            plain = decoder.decompress(body)
-            if not decoder.eof or decoder.unused_data:
-                raise codecs.WrongBody("the gzip body is cut short or has a tail")
-            return plain
-        if coding == "br":
-            return brotli_module().decompress(body)
-        if coding == "zstd":
-            return codecs.zstd_decode(body)
-    except damaged as problem:
-        raise codecs.WrongBody(f"the {coding} body is damaged: {problem}") from None
-    if coding:
-        raise codecs.WrongBody(f"a body came in the unknown coding '{coding}'")
-    return body
-
-
 def check(leg):
     """One response of the leg: the size of its body; codecs.WrongBody where it is another."""
     status, headers, body = leg.server.get(leg.path, leg.headers)
@@ -87,7 +47,7 @@ def check(leg):
     if status != 200 or leg.coding not in (None, coding):
         raise codecs.WrongBody(f"{leg.name}: {leg.path} gave {status} with Content-Encoding "
                                f"'{coding}' instead of '{leg.coding}'")
-    if decode(body, coding) != leg.body:
+    if codecs.decode(body, coding) != leg.body:
         raise codecs.WrongBody(f"{leg.name}: {leg.path} does not decode to what was served")
     return len(body)
 
@@ -142,11 +102,22 @@ def failures(rows, by=""):
     return [f"Failed requests: {'; '.join(found)}."] if found else []
 
 
+def unsent(rows):
+    """Of open loops: whether the clients could not do what was meant of them."""
+    bad = sum(row["sent_share"] < clients.SENT or row["load_cpu_share"] > clients.BUSY
+              for row in rows)
+    return [f"In {bad} of {len(rows)} rows less than {100 * clients.SENT:.0f} % of the requests "
+            f"were sent in time, or the load took more than {100 * clients.BUSY:.0f} % of its CPU: "
+            "they show the load, and not the server."] if bad else []
+
+
 def disturbance(rows):
     foreign = [row["foreign_share"] for row in rows]
     worst = stats.percentile(foreign, 90)
+    found = unsent([row for row in rows if "sent_share" in row])
     if not worst >= DISTURBED:
-        return []
-    return [f"The machine was not quiet: other processes took {100 * stats.median(foreign):.0f} % "
-            f"of the server's CPU in the median leg and {100 * worst:.0f} % or more in one leg of "
-            "ten. CPU per response suffers little from it, req/s much."]
+        return found
+    return [*found, "The machine was not quiet: other processes took "
+            f"{100 * stats.median(foreign):.0f} % of the server's CPU in the median leg and "
+            f"{100 * worst:.0f} % or more in one leg of ten. CPU per response suffers little from "
+            "it, req/s much."]

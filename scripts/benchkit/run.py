@@ -7,6 +7,7 @@ complete. However the run ends, its processes are ended and the directory is rem
 from __future__ import annotations
 
 import contextlib
+import csv
 import dataclasses
 import math
 import os
@@ -67,7 +68,6 @@ class Run:
         self.tables = {}  # {file's name: caption, "" of what the report's page does not show}
         self.plots = {}  # {part: what plot.figure() says of it}
         self.machine = {"machine": "", "versions": [], "layout": []}  # machine.describe() says
-        self.timer_lag = None  # what replay.py measured of h2load's timers on this machine
         self.rounds = 0  # that were measured, of the part that has the most
         self.budget, self._started = budget, time.monotonic()
         self._names = 0
@@ -174,11 +174,15 @@ class Run:
 
         What has a caption is shown by the report.
         """
-        import pandas  # takes half a second, and only a finished run needs it
-
         name = self.name_of(part)
         self.tables[name] = caption
-        pandas.DataFrame(rows, dtype=object).to_csv(self.results / f"{name}.csv", index=False)
+        columns = dict.fromkeys(column for row in rows for column in row)
+        with open(self.results / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(columns)
+            # What is no number is empty, as what there is none of.
+            table.writerows([["" if one != one else one for one in
+                              (row.get(column, "") for column in columns)] for row in rows])
 
     def save_medians(self, part, rows, keys, figures, caption="medians"):
         """Writes the median of each figure for every group of `keys`."""

@@ -1,10 +1,11 @@
 """A dynamic site: an httpd in front of a php-fpm, or of a handler, on one CPU; and its log."""
 
 import dataclasses
+import math
 import re
 
-from benchkit import (arrivals, clients, corpus, fpm, handler, load, replay, rounds, sample, server,
-                      stats, tools)
+from benchkit import (arrivals, clients, corpus, fpm, handler, load, rounds, sample, server, stats,
+                      tools)
 
 HEADERS = {"Accept-Encoding": "gzip"}
 SAME = "?seed=1"  # which the log leaves out
@@ -40,13 +41,12 @@ TRIES = 4
 WORKING = 0.6  # of capacity: a load under which a server works, and waits in between
 TIMEOUT = 5.0  # seconds: a user would have left
 
+# A child takes as many connections as there are: clients that wait have one each.
+SNIPPET = "ListenBacklog 4096\nAsyncRequestWorkerFactor 1000\n"
+
 # On one CPU more threads do nothing faster; each goes on with the body that it has begun, however
-# many requests come meanwhile. Over HTTP/2 it takes H2MaxWorkers to have few; with 4 of them and 16
-# connections, once all have been busy, mod_http2 leaves requests waiting beside workers that sleep,
-# until the process's next request wakes one. So these clients come over HTTP/1.1, and a child takes
-# as many connections as there are.
+# many requests come meanwhile.
 FEW_THREADS = 4
-MANY_CONNECTIONS = "AsyncRequestWorkerFactor 1000\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,14 +76,13 @@ def parse_log(text):
 class Site:
     """A folder that an httpd serves, one for each way to compress it.
 
-    With the query SAME, the page at `path` is the same each time. With `few` the httpd has few
-    threads, and its clients come over HTTP/1.1.
+    With the query SAME, the page at `path` is the same each time. `options` are those of the httpd.
     """
 
-    def __init__(self, run, folder, path, snippet="", modules=(), helpers=(), few=False):
+    def __init__(self, run, folder, path, snippet="", modules=(), helpers=(), **options):
         self.run, self.folder, self.path = run, folder, path
         self.snippet, self.modules, self.helpers = snippet, modules, helpers
-        self.few = few
+        self.options = options
 
     def serve(self, settings, snippet=GZIP_ONLY, **options):
         """A started httpd with this module; its log is whole after stop()."""
@@ -96,11 +95,9 @@ class Site:
 
     def start(self, snippet, modules, coding="gzip", **options):
         """A started httpd, of which one page was checked."""
-        if self.few:
-            options["threads"] = FEW_THREADS
         httpd = server.Httpd(self.run, self.run.new_name("httpd"),
-                             replay.SNIPPET + self.snippet + snippet, modules=modules,
-                             site=self.folder, **options)
+                             SNIPPET + self.snippet + snippet, modules=modules, site=self.folder,
+                             **self.options, **options)
         httpd.start()
         httpd.helpers = self.helpers
         self.check(httpd, HEADERS, coding)
@@ -122,8 +119,7 @@ class Site:
         # A first estimate, of what may be a cold server, shows how many it takes.
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
-            load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests,
-                        http2=not self.few)
+            load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)
             used = sample.cpu_seconds(httpd.pids) - before
             rate = stats.ratio(requests, used)
             requests = max(WARM_UP, round(seconds * rate))
@@ -140,7 +136,7 @@ class Site:
             rate = WORKING * self.capacity(httpd, seconds / 2, headers)
             times = arrivals.steady(rate, seconds / 2, seed=1)
             seen = self.replay(httpd, times, TIMEOUT, headers)
-            served = sum(not seen.failed(one) for one in seen.responses)
+            served = len(seen.answered(0, math.inf))
             used = seen.cpu[-1][1] - seen.cpu[0][1] if seen.cpu else 0
             if served and used > 0:
                 return served / used
@@ -148,13 +144,10 @@ class Site:
             seconds *= 2
         raise tools.BenchError(f"{httpd.url(self.path)} served nothing under a small load")
 
-    def replay(self, httpd, times, timeout=TIMEOUT, headers=HEADERS, late=replay.LATE):
-        """What became of the arrivals at `times`; see replay.replay()."""
-        if self.few:
-            seen = clients.replay(httpd, [clients.Visit(at, self.path) for at in times], headers,
-                                  timeout).replayed(timeout, late)
-        else:
-            seen = replay.replay(httpd, httpd.url(self.path), headers, times, timeout, late)
+    def replay(self, httpd, times, timeout=TIMEOUT, headers=HEADERS):
+        """What was clients.Seen of the arrivals at `times`."""
+        seen = clients.replay(httpd, [clients.Visit(at, self.path) for at in times], headers,
+                              timeout)
         sample.wait_until_idle(httpd.pids)
         return seen
 
@@ -180,7 +173,7 @@ def file_site(run, page):
     """A file that httpd itself sends: what is left is the codec, and HTTP."""
     folder = run.folder(run.new_name("files"))
     (folder / "page.html").write_bytes(page)
-    return Site(run, folder, "/page.html", MANY_CONNECTIONS, few=True)
+    return Site(run, folder, "/page.html", threads=FEW_THREADS)
 
 
 def generator_site(run, page, least):

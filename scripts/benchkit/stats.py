@@ -1,11 +1,11 @@
-"""Statistics of few, noisy figures: medians, ratios and how far a ratio can be trusted."""
+"""Statistics of few, noisy figures: medians, ratios and how far a ratio can be trusted.
+
+numpy and scipy are imported late, so that `bench --help` needs no package.
+"""
 
 import functools
 import math
 import statistics
-
-import numpy
-import scipy.stats
 
 
 def median(values):
@@ -21,6 +21,8 @@ def mean(values, digits):
 
 def percentile(values, percent):
     """The smallest value that `percent` of the values do not exceed (nearest rank); NaN of none."""
+    import numpy
+
     values = list(values)
     return float(numpy.percentile(values, percent, method="inverted_cdf")) if values else math.nan
 
@@ -63,11 +65,13 @@ def geometric_mean(values):
     values = list(values)
     if not values or any(not value > 0 for value in values):
         return math.nan
-    return float(scipy.stats.gmean(values))
+    return statistics.geometric_mean(values)
 
 
 def student(count):
     """Half of a 95 % interval of so many values' mean, to its standard error."""
+    import scipy.stats
+
     return float(scipy.stats.t.ppf(0.975, count - 1))
 
 
@@ -91,7 +95,7 @@ def interval(ratios):
     logs = [math.log(ratio) for ratio in ratios]
     if len(logs) >= LEAST_RANKED:
         return tuple(map(math.exp, ranked(logs)))
-    half = student(len(logs)) * float(scipy.stats.sem(logs))
+    half = student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs))
     return middle, middle / math.exp(half), middle * math.exp(half)
 
 
@@ -110,6 +114,8 @@ def pairs_outside(count):
     It is the largest rank sum of Wilcoxon's signed ranks that no more than 2.5 % of all signs
     stay at or below.
     """
+    import numpy
+
     ways = [1.0]  # in how many ways some of the ranks so far have the sum that is the place
     for rank in range(1, count + 1):
         ways = numpy.convolve(ways, [1.0, *[0.0] * (rank - 1), 1.0])
@@ -125,6 +131,8 @@ def drawn_anew(rounds, statistic):
     How far it can be trusted is seen from drawing as many rounds out of them, some more than once,
     again and again (the bootstrap).
     """
+    import numpy
+
     rounds = list(rounds)
     if not rounds:
         return math.nan, 0.0, math.inf
@@ -142,6 +150,8 @@ def drawn_anew(rounds, statistic):
 
 def correlation(left, right):
     """Spearman's rank correlation; NaN of fewer than three pairs, or where one side is constant."""
+    import scipy.stats
+
     if len(left) < 3 or len(set(left)) == 1 or len(set(right)) == 1:
         return math.nan
     return float(scipy.stats.spearmanr(left, right).correlation)

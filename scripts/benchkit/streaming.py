@@ -4,7 +4,7 @@ Of a page of 1 MB that a handler writes in pieces: the time to its first byte, a
 of them at once, this module against mod_deflate. And a sibling against an identity file as large.
 """
 
-import socket
+import contextlib
 import time
 
 from benchkit import handler, load, rounds, sample, server, tools, verdict, web
@@ -26,19 +26,15 @@ SIBLING_TIMES = 4  # as long as another leg: the difference that counts is of 5 
 
 def arrival(leg):
     """Milliseconds from a request to the first byte of its body, and to the last."""
-    with socket.create_connection((leg.server.address, leg.server.port), 30) as connection:
+    with contextlib.closing(leg.server.connect()) as connection:
+        connection.connect()
         started = time.perf_counter()
-        connection.sendall(f"GET {leg.path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
-                           f"Accept-Encoding: {leg.accept}\r\n\r\n".encode())
-        data = b""
-        while b"\r\n\r\n" not in data or data.endswith(b"\r\n\r\n"):
-            piece = connection.recv(65536)
-            if not piece:
-                raise tools.BenchError(f"{leg.path} ended before its body")
-            data += piece
+        connection.request("GET", leg.path, headers=leg.headers)
+        response = connection.getresponse()
+        if not response.read(1):
+            raise tools.BenchError(f"{leg.path} ended before its body")
         first = time.perf_counter() - started
-        while connection.recv(65536):
-            pass
+        response.read()
         return 1e3 * first, 1e3 * (time.perf_counter() - started)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import glob
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -26,7 +27,6 @@ PACKAGES = {
     "caddy": ("caddy", "caddy"),
     "haproxy": ("haproxy", "haproxy"),
     "varnishd": ("varnish", "varnish"),
-    "redis-server": ("redis-server", "redis"),
     "env": ("coreutils", "coreutils"),
     "openssl": ("openssl", "openssl"),
     "valgrind": ("valgrind", "valgrind"),
@@ -34,8 +34,6 @@ PACKAGES = {
     "npm": ("npm", "nodejs-npm"),
     "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
-    "brotli module": ("python3-brotli", "python3-brotli"),
-    "zstandard module": ("python3-zstandard", "python3-zstandard"),
     "websocket module": ("python3-websocket", "python3-websocket-client"),
 }
 
@@ -47,6 +45,10 @@ PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", 
 EXTRA_PATH = "/usr/sbin:/sbin"
 
 
+# Python's packages that figures, plots and the report take: all but --help and the like.
+LIBRARIES = ("matplotlib", "scipy", "jinja2")
+
+
 class BenchError(Exception):
     """The run cannot go on; the text is for the user: why, and what to do."""
 
@@ -55,6 +57,13 @@ def missing(name):
     """The error to raise for a program of PACKAGES that is not there."""
     debian, fedora = PACKAGES[name]
     return BenchError(f"{name} is missing: install {debian} (Debian) or {fedora} (Fedora)")
+
+
+def need_libraries():
+    """BenchError where one of LIBRARIES is missing."""
+    lacking = [f"python3-{name}" for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise BenchError(f"install {', '.join(lacking)} (Debian and Fedora), or give --install")
 
 
 @functools.lru_cache(maxsize=None)

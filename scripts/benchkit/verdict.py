@@ -81,13 +81,15 @@ class Verdict:
     origin: str = ""  # of the bound
     there_low: float = 0.0  # what the source says, where that is a ratio
     there_high: float = math.inf
-    limit: str = ""  # "<": the figure is the least that can be told, by the harness's own rule
+    limit: str = ""  # "<" or ">": the figure is the least or the most that the harness can tell
 
     @property
     def here(self):
         """What was measured, and how sure that is."""
         if self.limit:
-            return f"{self.limit} {number(self.measured)} (at most {number(self.high)})"
+            end = (f"at most {number(self.high)}" if self.limit == "<" else
+                   f"at least {number(self.low)}")
+            return f"{self.limit} {number(self.measured)} ({end})"
         return describe(self.measured, self.low, self.high)
 
     @property

@@ -14,7 +14,7 @@ import socket
 import time
 import zlib
 
-from benchkit import codecs, http1, net, rounds, tools
+from benchkit import codecs, http1, net, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
@@ -114,7 +114,7 @@ class Visit:
         path, accepted = self.orders.path, self.orders.coding.replace("identity", "")
         if self.coding != accepted and (self.coding or not self.orders.small):
             raise codecs.WrongBody(f"{path} came with Content-Encoding '{self.coding}'")
-        if rounds.decode(bytes(self.page), self.coding) != body:
+        if codecs.decode(bytes(self.page), self.coding) != body:
             raise codecs.WrongBody(f"{path} does not decode to what is served")
 
     def run(self):

@@ -6,7 +6,7 @@ import math
 import re
 import typing
 
-from dictionarykit import codecs
+from codeckit import dictionaries
 
 PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
 KB = 1024
@@ -38,7 +38,7 @@ def split(pages):
 
 
 def sum_with(content, bodies):
-    with codecs.Dcz(content) as dictionary:
+    with dictionaries.Dcz(content) as dictionary:
         return sum(map(dictionary.size, bodies))
 
 
@@ -109,7 +109,7 @@ def train(bodies, nbytes_most):
     for size in TRAINED_SIZES:
         if size > nbytes_most or size * TRAINING_LEAST > total:
             break
-        content = codecs.train(bodies, size)
+        content = dictionaries.train(bodies, size)
         if content:
             yield Candidate(f"trained, {size // KB} KB", content)
 

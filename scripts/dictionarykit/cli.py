@@ -5,9 +5,10 @@ import signal
 import sys
 import urllib.parse
 
-from dictionarykit import (arguments, candidates, codecs, configuration, files, judge, report,
-                           sources, visit)
-from precompresskit import encoders, libraries
+from codeckit import dictionaries, libraries
+from dictionarykit import (arguments, candidates, configuration, files, judge, report, sources,
+                           visit)
+from precompresskit import encoders
 
 
 class Failed(Exception):
@@ -115,7 +116,7 @@ def show_release(options):
     if not all(contents):
         raise Failed("a file is empty")
     dictionary, *bodies = contents
-    plain = {5: [codecs.brotli_size(body) for body in bodies],
+    plain = {5: [dictionaries.brotli_size(body) for body in bodies],
              11: list(map(judge.transfer_of, bodies))}
     print(report.releases(list(map(os.path.basename, options.urls)), bodies,
                           judge.sizes_with(dictionary, bodies), plain,
@@ -126,7 +127,7 @@ def check_libraries():
     if not libraries.load("brotli"):
         raise encoders.Missing("libbrotlienc is missing: install libbrotli1 (Debian) or libbrotli "
                                "(Fedora)")
-    if not codecs.load("zstd"):
+    if not libraries.load_dictionaries("zstd"):
         raise encoders.Missing("libzstd is missing: install libzstd1 (Debian) or libzstd (Fedora)")
 
 

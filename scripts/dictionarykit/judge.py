@@ -4,7 +4,7 @@ import time
 import typing
 import zlib
 
-from dictionarykit import codecs
+from codeckit import dictionaries
 from precompresskit import encoders
 
 
@@ -43,14 +43,14 @@ def mean(sizes):
 def sizes_with(content, bodies):
     """{coding: bytes of each body}."""
     found = {}
-    for coding in codecs.available():
+    for coding in dictionaries.available():
         with coding(content) as dictionary:
             found[coding.name] = [dictionary.size(body) for body in bodies]
     return found
 
 
 def transfer_of(content):
-    return codecs.brotli_size(content, 11, encoders.brotli_window(len(content)))
+    return dictionaries.brotli_size(content, 11, encoders.brotli_window(len(content)))
 
 
 def gzip_raw(body):
@@ -69,7 +69,7 @@ def cpu_ratio(content, bodies):
     """CPU time with the dictionary, of that of gzip 6 with zlib; measured by turns. Of the codecs
     alone, once the dictionary is prepared."""
     with_it = without = 0
-    with codecs.available()[0](content) as dictionary:
+    with dictionaries.available()[0](content) as dictionary:
         for body in bodies * ROUNDS:
             without += cpu_of(gzip_raw, body)
             with_it += cpu_of(dictionary.frame, body)
@@ -82,7 +82,7 @@ def judge(candidate, bodies):
 
 
 def baseline(bodies, visit):
-    return Baseline([codecs.brotli_size(body) for body in bodies], visit)
+    return Baseline([dictionaries.brotli_size(body) for body in bodies], visit)
 
 
 def saved(judged, without, pages):

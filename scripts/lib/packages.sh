@@ -60,11 +60,8 @@ TABLE
         ;;
     bench) cat <<'TABLE'
 el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
-el_python "import pandas"                       | python3-pandas  | python3-pandas
 el_python "import scipy"                        | python3-scipy   | python3-scipy
 el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
-el_python "import brotli"                       | python3-brotli  | python3-brotli
-el_python "import zstandard"                    | python3-zstandard | python3-zstandard
 el_python "import websocket"                    | python3-websocket | python3-websocket-client
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
@@ -76,7 +73,6 @@ el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
 command -v caddy                                | caddy           | caddy
 command -v openssl                              | openssl         | openssl
-command -v redis-server                         | redis-server    | redis
 el_php_fpm                                      | php-fpm         | php-fpm
 el_chromium                                     | chromium-headless-shell | chromium-headless
 command -v setpriv                              | util-linux      | util-linux

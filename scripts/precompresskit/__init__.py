@@ -1,6 +1,6 @@
-"""The parts of scripts/precompress: each file uses those above it in this list.
+"""The parts of scripts/precompress: each file uses those above it in this list,
+and codeckit, which has the libraries.
 
-libraries   the compression libraries that mod_elastic uses itself, through ctypes
 encoders    bodies and files -> the fewest bytes of a coding
 tally       counts, progress and the report
 siblings    one sibling of one file; files without and with siblings

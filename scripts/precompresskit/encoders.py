@@ -11,7 +11,7 @@ import tempfile
 import typing
 import zlib
 
-from precompresskit import libraries
+from codeckit import engines, libraries, streams
 
 # Up to here a file is encoded as a whole, in several ways: libdeflate takes three seconds, brotli
 # half a minute for as much.
@@ -53,7 +53,7 @@ class Codec(typing.NamedTuple):
 
 
 class ZlibStream:
-    """As those of libraries.py. The header has no name or time: equal files, equal siblings."""
+    """As those of codeckit.streams. The header has no name or time: equal files, equal siblings."""
 
     def __init__(self, level):
         encoder = zlib.compressobj(level, zlib.DEFLATED, 31)
@@ -97,21 +97,21 @@ def gzip_ways(size):
         yield by_stream(ZlibStream, level)
     if libraries.load("libdeflate"):
         for level in levels(size, LIBDEFLATE_LEVELS, (12,)):
-            yield in_one_call(libraries.libdeflate_gzip, level)
-    if libraries.load("isal"):
+            yield in_one_call("libdeflate", level)
+    if libraries.load("ISA-L"):
         for level in levels(size, ISAL_LEVELS, ()):
-            yield in_one_call(libraries.isal_gzip, level)
+            yield in_one_call("ISA-L", level)
     if shutil.which("zopfli"):
         yield by_zopfli
 
 
-def in_one_call(encode, level):
-    """The way that encodes a body by a function of (level, body)."""
+def in_one_call(engine, level):
+    """The way that gives a body whole to a library."""
 
     def encode_whole(body, stop):
         if stop.is_set():
             raise Interrupted
-        return encode(level, body)
+        return engines.whole(engine, level, body)
 
     return encode_whole
 
@@ -167,11 +167,11 @@ def brotli_window(size):
 def brotli_ways(size):
     for window in sorted({BROTLI_WINDOWS[0], brotli_window(size)}):
         for level in levels(size, BROTLI_LEVELS, (11,)):
-            yield by_stream(libraries.BrotliStream, level, window, size)
+            yield by_stream(streams.BrotliStream, level, window, size)
 
 
 def brotli_stream(size):
-    return libraries.BrotliStream(11, brotli_window(size), size)
+    return streams.BrotliStream(11, brotli_window(size), size)
 
 
 def zstd_window(size):
@@ -180,11 +180,11 @@ def zstd_window(size):
 
 def zstd_ways(size):
     for level in levels(size, ZSTD_LEVELS, ZSTD_BEST):
-        yield by_stream(libraries.ZstdStream, level, zstd_window(size), size)
+        yield by_stream(streams.ZstdStream, level, zstd_window(size), size)
 
 
 def zstd_stream(size):
-    return libraries.ZstdStream(ZSTD_BEST[0], zstd_window(size), size)
+    return streams.ZstdStream(ZSTD_BEST[0], zstd_window(size), size)
 
 
 def encode(codec, source, size, stop):

@@ -2,7 +2,7 @@
 
 import typing
 
-from benchkit import codecs
+from codeckit import engines
 
 from sizingkit import pages
 from sizingkit.setups import Result
@@ -42,8 +42,8 @@ def match(coding, encoded):
     total = sum(page.sent.nbytes for page in compared)
     found = []
     for library, levels in LIBRARIES.get(coding, ()):
-        for level in levels if library in codecs.engines() else ():
-            encoder = codecs.engines()[library].make(level, largest, False)
+        for level in levels if library in engines.installed() else ():
+            encoder = engines.installed()[library].make(level, largest, False)
             differ = sum(abs(encoder.encode(page.body) - page.sent.nbytes) for page in compared)
             found.append(Match(library, level, differ / total))
     return min(found, key=lambda one: one.difference, default=None)

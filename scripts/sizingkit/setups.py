@@ -3,7 +3,7 @@
 import time
 import typing
 
-from benchkit import codecs
+from codeckit import engines
 
 # The engine of each level of a coding, by default bounds; where the first is not installed, the
 # next. ISA-L's levels are others: its 1 is gzip 1.
@@ -44,7 +44,7 @@ class Encoders:
     def encode(self, library, level, kept, body):
         key = library, level, kept
         if key not in self.made:
-            self.made[key] = codecs.engines()[library].make(level, self.largest, kept)
+            self.made[key] = engines.installed()[library].make(level, self.largest, kept)
         return measured(self.made[key], body)
 
     def elastic(self, body):
@@ -52,8 +52,8 @@ class Encoders:
         found = []
         for coding, level, makers in SETUPS:
             for library, own in makers:
-                if library in codecs.engines():
-                    kept = codecs.KEPT in codecs.engines()[library].contexts
+                if library in engines.installed():
+                    kept = engines.KEPT in engines.installed()[library].contexts
                     found.append(Result(coding, level, *self.encode(library, own, kept, body)))
                     break
         return found

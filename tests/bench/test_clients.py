@@ -5,11 +5,12 @@ import math
 import os
 import socket
 import threading
+import time
 import types
 
 import pytest
 
-from benchkit import clients, codecs, http1, run, site
+from benchkit import clients, codecs, http1, rounds, run, site
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -129,26 +130,58 @@ def test_what_is_no_good_answer_is_lost(text, requests):
     assert seen.results[0].lost and len(paths) == requests
 
 
-def test_what_was_seen_is_what_a_replay_has():
+def test_what_was_not_sent_in_time_is_counted():
     visits = [clients.Visit(at, "/") for at in (0, 1, 2)]
     seen = clients.Seen(50.0, [
         clients.Result(visits[0], 0.2, 100, 1, 0.0), clients.Result(visits[1], math.inf, 0, 1, 0.3),
-        clients.Result(visits[2], 0.4, 100, 1, 0.3)], [(0, 0), (1, 0.5)], 0.1)
-    found = seen.replayed(5, 0.2)
-    assert [(one.at, one.seconds) for one in found.responses] == [(0, 0.2), (2, 0.4)]
-    assert found.missing == [1] and found.late == [1, 2] and found.failures(0, 3) == 1
-    assert (found.began, found.cpu_share(0, 1), found.foreign_share) == (50, 0.5, 0.1)
+        clients.Result(visits[2], 0.4, 100, 1, 0.3)], [(0, 0), (1, 0.5)], 0.1, 0.4)
+    assert seen.conditions() == {"sent_share": 0.3333, "load_cpu_share": 0.4, "foreign_share": 0.1}
+    assert seen.conditions(0.3)["sent_share"] == 1
+    assert (seen.failures(0, 3), seen.failures(0, 1), seen.cpu_share(0, 1)) == (1, 0, 0.5)
+    assert [one.at for one in seen.answered(0, 3)] == [0, 2]
 
 
-def test_file_is_asked_for_over_http1_by_few_threads(module, tmp_path):
-    """With few workers of mod_http2, requests wait beside workers that sleep."""
+def test_what_shows_the_load_and_not_the_server_is_named():
+    good = {"sent_share": 1.0, "load_cpu_share": 0.5, "foreign_share": 0.0}
+    assert rounds.disturbance([good, {"foreign_share": 0.0}]) == []
+    for bad in ({"sent_share": 0.98}, {"load_cpu_share": 0.95}):
+        said, = rounds.disturbance([good, {**good, **bad}])
+        assert said.startswith("In 1 of 2 rows less than 99 % of the requests were sent in time")
+
+
+def test_clients_that_cannot_send_as_fast_as_they_should_say_so(monkeypatch):
+    send = clients.Clients.send
+
+    def slow(*arguments, **options):
+        time.sleep(0.002)
+        send(*arguments, **options)
+
+    monkeypatch.setattr(clients.Clients, "send", slow)
+    seen, _ = results(answer_all, [clients.Visit(0, "/sized") for _ in range(100)])
+    assert seen.sent_share() < 0.5 < clients.SENT
+
+
+def test_cpu_of_the_clients_is_counted(monkeypatch):
+    def busy(seconds):
+        until = time.process_time() + seconds
+        while time.process_time() < until:
+            pass
+
+    send = clients.Clients.send
+    monkeypatch.setattr(clients.Clients, "send",
+                        lambda *arguments, **options: [busy(0.01), send(*arguments, **options)])
+    seen, _ = results(answer_all, [clients.Visit(0, "/sized") for _ in range(50)])
+    assert 0.5 < seen.load_cpu_share * (seen.cpu[-1][0] - seen.cpu[0][0]) < 2
+
+
+def test_file_is_asked_for_of_few_threads(module, tmp_path):
     with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         files = site.file_site(one, b"<p>a page</p>" * 1000)
         httpd = files.serve("")
         text = httpd.configuration.read_text()
-        assert "H2MaxWorkers" not in text and f"ThreadsPerChild {site.FEW_THREADS}" in text
+        assert f"ThreadsPerChild {site.FEW_THREADS}" in text
         seen = files.replay(httpd, [0.01 * number for number in range(50)], 60)
-        assert len(seen.responses) == 50 and not seen.missing
+        assert len(seen.results) == 50 and not seen.failures(0, 60)
         logged = files.logged(httpd)
         assert len(logged) == 50, "what checked the server is not among them"
         assert {row.level > 0 for row in logged} == {True}

@@ -9,10 +9,12 @@ import zlib
 
 import brotli
 import pytest
+import zstandard
 
 from benchkit import codecs, corpus, identify_encoder, packages, pages, web
 from benchkit.run import Scale
 from benchkit.tools import BenchError
+from codeckit import engines
 
 
 class Run:
@@ -72,13 +74,6 @@ def test_installed_package_serves_where_nothing_can_be_downloaded(monkeypatch, t
     assert not missing and [path.name for _, path in found.of_kind(".html")] == ["a.html"]
 
 
-def test_cache_that_cannot_be_made(monkeypatch):
-    monkeypatch.setenv("ELASTIC_BENCH_CACHE", "/proc/no-such-folder/cache")
-    said = []
-    assert packages.get(("some-doc",), said.append) == ([], ["some-doc"])
-    assert not shutil.which("apt-get") or "no packages are downloaded" in said[0]
-
-
 def test_web_files_have_their_number_mean_and_kinds():
     source = random.Random(1)
     put(web.SITES[0], {f"{number}{suffix}": b"x" * int(source.lognormvariate(8.8, 1))
@@ -95,11 +90,6 @@ def test_web_files_are_those_of_the_packages_that_there_are():
     put(web.SITES[0], {f"{number}.html": b"x" * 9000 for number in range(40)})
     files = web.web_files(Run())
     assert len(files) == 40 and all(name.startswith(web.SITES[0]) for name, _ in files)
-
-
-def test_web_files_without_packages_are_invented():
-    files = web.web_files(Run(only=30))
-    assert len(files) == 30 and files == web.web_files(Run(only=30))
 
 
 def test_package_with_pages_is_a_site():
@@ -187,16 +177,16 @@ def test_composition_names_the_bodies():
 BODY = corpus.text(20000)
 
 
-DECODERS = {"zstd": codecs.zstd_decode, "brotli": brotli.decompress}
+DECODERS = {"zstd": zstandard.decompress, "brotli": brotli.decompress}
 
 
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("kept", [False, True])
-@pytest.mark.parametrize("name", codecs.KINDS)
+@pytest.mark.parametrize("name", engines.KINDS)
 def test_encoders_round_trip(name, kept, level):
-    assert name in codecs.engines(), "its library is not installed"
-    engine = codecs.engines()[name]
-    if level not in engine.levels or kept and codecs.KEPT not in engine.contexts:
+    assert name in engines.installed(), "its library is not installed"
+    engine = engines.installed()[name]
+    if level not in engine.levels or kept and engines.KEPT not in engine.contexts:
         return
     encoder = engine.make(level, len(BODY), kept)
     for body in (BODY, b"", b"x" * 100, BODY):
@@ -205,9 +195,26 @@ def test_encoders_round_trip(name, kept, level):
         assert body != BODY or len(encoded) < 0.6 * len(BODY)
 
 
-def test_broken_zstd():
-    with pytest.raises(BenchError, match="broken"):
-        codecs.zstd_decode(b"no zstd")
+# By other bindings than those that are tested.
+ENCODED = {"gzip": gzip.compress, "br": brotli.compress, "zstd": zstandard.compress}
+
+
+@pytest.mark.parametrize("body", [b"", b"x", BODY, bytes(1 << 20)],
+                         ids=["empty", "tiny", "text", "zeros"])
+@pytest.mark.parametrize("coding", ENCODED)
+def test_only_whole_bodies_decode(coding, body):
+    encoded = ENCODED[coding](body)
+    assert codecs.decode(encoded, coding) == body
+    assert codecs.decode(codecs.encode(body, coding, 15 if coding == "gzip" else 18),
+                         coding) == body
+    for broken in (b"", encoded[:-1], encoded[:len(encoded) // 2], encoded + b"x", b"?" + encoded):
+        with pytest.raises(codecs.WrongBody):
+            codecs.decode(broken, coding)
+
+
+def test_unknown_codings_are_wrong():
+    with pytest.raises(codecs.WrongBody, match="unknown coding 'x'"):
+        codecs.decode(BODY, "x")
 
 
 @pytest.mark.parametrize("memory_level", identify_encoder.MEMORY_LEVELS)

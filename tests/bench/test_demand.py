@@ -8,7 +8,8 @@ import types
 
 import pytest
 
-from benchkit import arrivals, days, replay, site
+import seen
+from benchkit import arrivals, clients, days, site
 from benchkit.codecs import WrongBody
 from benchkit.experiments import day, spike
 from benchkit.tools import BenchError
@@ -85,55 +86,33 @@ def test_log_without_a_curve(tmp_path, text):
         arrivals.from_log(log)
 
 
-def responses(*pairs):
-    return [replay.Response(at, seconds, 200) for at, seconds in pairs]
-
-
-@pytest.mark.parametrize("times, starts, missing", [
-    ([1, 2, 3, 4], (1.01, 3.01), [2, 4]), ([1, 2], (1.0, 2.0), []), ([1, 2], (), [1, 2])])
-def test_arrivals_that_no_start_belongs_to_are_missing(times, starts, missing):
-    assert replay.unanswered(times, responses(*((at, 0) for at in starts))) == missing
-
-
-def test_late_starts_still_leave_as_many_missing_as_there_are():
-    assert len(replay.unanswered([1, 2, 3], responses((2.5, 0), (3.5, 0)))) == 1
-
-
 @pytest.mark.parametrize("cpu, all_cpu, share", [
     ([(0.0, 1.0), (10.0, 5.0)], 7.0, 0.3), ([(0.0, 1.0), (10.0, 5.0)], 3.9, 0),
     ([(0.0, 1.0)], 7.0, 0)])
 def test_foreign_share_of_the_servers_cpu(cpu, all_cpu, share):
-    assert replay.foreign_share(cpu, all_cpu) == share
+    assert clients.foreign_share(cpu, all_cpu) == share
 
 
-REPLAYED = replay.Replayed(
-    0.0, responses((1, 0.1), (2, 0.2), (3, 9.0)) + [replay.Response(4, 0.1, 503)], [5.0],
-    [(0.0, 0.0), (2.0, 1.0), (4.0, 3.0)], timeout=1.0)
+REPLAYED = seen.of([(1, 0.1), (2, 0.2), (3, 9.0), (4, math.inf), (5, math.inf)],
+                   cpu=[(0.0, 0.0), (2.0, 1.0), (4.0, 3.0)])
 
 
 SPANS = {"attack": (0.5, 2.5), "after": (2.5, 10)}
 
 
 @pytest.mark.parametrize("figure, expected", [
-    # Late, refused and missing ones have failed.
+    # Late and refused ones have failed.
     (REPLAYED.failed_share(0, 10), 3 / 5), (REPLAYED.failed_share(0, 2.5), 0),
     (REPLAYED.failed_share(20, 30), math.nan),
-    # What never came has a latency, too.
-    (REPLAYED.percentile(50, 0, 10), 0.2), (REPLAYED.percentile(99, 0, 10), math.inf),
-    (REPLAYED.percentile_ms(50, 0, 10), 200),
+    # Who has no answer has waited, too.
+    (REPLAYED.percentile_ms(40, 0, 10), 200), (REPLAYED.percentile_ms(50, 0, 10), 1000),
     (REPLAYED.cpu_share(0, 2), 0.5), (REPLAYED.cpu_share(1, 3), 0.75),
     # The last failure after the attack.
     (spike.recovery(REPLAYED, SPANS), 2.5),
-    (spike.recovery(replay.Replayed(0, responses((3, 0.1)), [], [], 1.0), SPANS), 0),
+    (spike.recovery(seen.of([(3, 0.1)]), SPANS), 0),
 ])
 def test_figures_of_a_replay(figure, expected):
     assert figure == pytest.approx(expected, nan_ok=True)
-
-
-def test_h2load_log_with_times_since_the_launch():
-    text = "1000000500000\t200\t1500\n1000000750000\t-1\t30\n1000000900000\t200"
-    assert replay.parse_log(text, 1000000.0) == [
-        replay.Response(0.5, 0.0015, 200), replay.Response(0.75, 3e-05, -1)]
 
 
 def test_site_log_marks_elapsed_from_cpu_time():
@@ -184,8 +163,8 @@ class Measured(site.Site):
 
     def replay(self, httpd, times, timeout, headers=site.HEADERS):
         self.asked = times
-        return replay.Replayed(0.0, [replay.Response(at, 0.01, 200) for at in times], [],
-                               [(0, 3.0), (9, 3.0 + 0.008 * len(times))], timeout)
+        return seen.of([(at, 0.01) for at in times], timeout,
+                       cpu=[(0, 3.0), (9, 3.0 + 0.008 * len(times))])
 
 
 class Answers:

@@ -7,27 +7,26 @@ import types
 
 import pytest
 
-from benchkit import fpm, overhead, packages, run, tools
-from benchkit.dictionary import (browser, cases, codecs, findings, levels, made, manual, releases,
+from benchkit import codecs, fpm, overhead, packages, run, tools
+from benchkit.dictionary import (browser, cases, findings, levels, made, manual, releases,
                                  servers, walks, wiki)
 from benchkit.dictionary.cases import LARGE, SMALL
 from benchkit.dictionary.servers import BR, DCZ, DCZ_HIGH, IDENTITY, STOCK, WAY
 from benchkit.experiments import dictionary
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
-from dictionarykit import codecs as encoders
+from codeckit import dictionaries
 
 DICTIONARY = b"<p>what all pages of a site have</p>" * 50
 BODY = DICTIONARY[:900] + b"<p>what only one of them has</p>" + DICTIONARY[900:]
 
 
 def difference(body, dictionary, coding):
-    with {"dcz": encoders.Dcz, "dcb": encoders.Dcb}[coding](dictionary) as prepared:
-        head = codecs.HEADS[coding] + codecs.hashlib.sha256(dictionary).digest()
-        return head + prepared.frame(body)
+    with {"dcz": dictionaries.Dcz, "dcb": dictionaries.Dcb}[coding](dictionary) as prepared:
+        return prepared.encode(body)
 
 
 # dcb only where there is brotli 1.1.
-@pytest.mark.parametrize("kind", encoders.available())
+@pytest.mark.parametrize("kind", dictionaries.available())
 def test_differences_decode(kind):
     encoded = difference(BODY, DICTIONARY, kind.name)
     assert len(encoded) < 120
@@ -154,7 +153,7 @@ def test_a_page_is_asked_for_with_what_its_visitor_has():
     assert body == BODY and row["bytes"] == len(planted.body)
     assert row["wire_bytes"] == row["bytes"] + len(
         "HTTP/1.1 200 OK\r\nContent-Encoding: dcz\r\n\r\n")
-    assert planted.asked[0]["Available-Dictionary"] == codecs.field(DICTIONARY)
+    assert planted.asked[0]["Available-Dictionary"] == dictionaries.field(DICTIONARY)
     walks.ask(Planted(BODY, ""), None, CASE, WAY[IDENTITY], STEP)
     assert "Available-Dictionary" not in servers.request(WAY[BR], "document")
 
@@ -251,14 +250,14 @@ def test_levels_are_of_all_pages_and_of_thirds():
     case = cases.Case("a case", [[cases.Step(1, "/first", BODY, {}), *steps]])
     rows = levels.measure(case, {step.path: b"text" for step in steps})
     of_all = {row["way"]: row for row in rows if row["pages"] == levels.ALL}
-    plain = sum(encoders.brotli_size(step.body) for step in steps)
-    with encoders.Dcz(DICTIONARY, 3) as prepared:
+    plain = sum(dictionaries.brotli_size(step.body) for step in steps)
+    with dictionaries.Dcz(DICTIONARY, 3) as prepared:
         size = sum(prepared.size(step.body) for step in steps)
     assert of_all["dcz 3"]["of_br_5"] == pytest.approx(size / plain, abs=0.001)
     assert of_all["dcz 3"]["low"] < of_all["dcz 3"]["of_br_5"] < of_all["dcz 3"]["high"]
     assert of_all["dcz 3"]["cpu_of_gzip_6"] > 0
     assert of_all[levels.OWN]["of_br_5"] == pytest.approx(
-        9 * encoders.brotli_size(b"text") / plain, abs=0.001)
+        9 * dictionaries.brotli_size(b"text") / plain, abs=0.001)
     parts = levels.parts(steps)
     assert [len(parts[name]) for name in (levels.ALL, *levels.THIRDS)] == [9, 3, 3, 3]
     assert parts[levels.THIRDS[0]][0].path == "/0" and parts[levels.THIRDS[2]][-1].path == "/8"

@@ -10,8 +10,9 @@ import threading
 
 import pytest
 
-from dictionarykit import (arguments, candidates, codecs, configuration, files, judge, report,
-                           response, sources, visit)
+from codeckit import dictionaries
+from dictionarykit import (arguments, candidates, configuration, files, judge, report, response,
+                           sources, visit)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -261,7 +262,7 @@ def decoded(frame, dictionary):
 @pytest.mark.parametrize("body", [page(2), page(1), b"x", bytes(300_000)],
                          ids=["similar", "same", "small", "large"])
 def test_zstd_decodes_a_frame(dictionary, body):
-    with codecs.Dcz(dictionary) as coding:
+    with dictionaries.Dcz(dictionary) as coding:
         frame = coding.frame(body)
         assert coding.size(body) == len(frame) + 40
         assert decoded(frame, dictionary) == body
@@ -273,14 +274,14 @@ def test_zstd_decodes_a_frame(dictionary, body):
 @pytest.mark.parametrize("size, dictionary, bits", [
     (1, 1, 10), (1025, 1, 11), (1 << 20, 1, 20), (1 << 30, 1, 23), (1 << 30, 20 << 20, 24)])
 def test_the_window_is_the_servers(size, dictionary, bits):
-    assert codecs.dcz_window(size, dictionary) == bits
+    assert dictionaries.dcz_window(size, dictionary) == bits
 
 
 def test_trained_content_has_no_header_of_zstds():
-    content = codecs.train([page(n) for n in range(40)], 8192)
+    content = dictionaries.train([page(n) for n in range(40)], 8192)
     assert TEMPLATE[:40].encode() in content and len(content) <= 8192
     assert b"\x37\xa4\x30\xec" not in content[:4]
-    assert codecs.train([b"a"], 8192) is None
+    assert dictionaries.train([b"a"], 8192) is None
 
 
 def test_the_most_typical_page_comes_first_and_stands_last():

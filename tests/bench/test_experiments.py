@@ -1,7 +1,6 @@
 """Every experiment at its smallest; and what the bench says where something is missing."""
 
 import errno
-import io
 import json
 import os
 import pathlib
@@ -9,13 +8,13 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 import types
 
 import pytest
 
-from benchkit import (cli, load, machine_speed, net, nginx, outcome, progress, rounds, run, server,
-                      tools, verdict)
+from benchkit import cli, machine_speed, outcome, progress, run, server, tools, verdict
 from benchkit.headline import Headline
 from benchkit.tools import BenchError
 
@@ -118,7 +117,7 @@ def broken(one):
 
 
 def test_what_fails_is_named_and_the_rest_runs(fake, capsys, tmp_path):
-    assert fake(lacking=lacking, full=full, broken=broken, good=good)("all") == 0
+    assert fake(lacking=lacking, full=full, broken=broken, good=good)("all") == 1
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "not run: wrk is missing: install wrk (Debian)" in page
     assert "not run: no space is left on the device (/tmp/x)" in page
@@ -128,8 +127,30 @@ def test_what_fails_is_named_and_the_rest_runs(fake, capsys, tmp_path):
     assert "lacking: not run: wrk is missing" in said.out and "KeyError" in said.err
 
 
-def test_nothing_that_runs_is_a_failure(fake):
-    assert fake(lacking=lacking)("all") == 1
+@pytest.mark.parametrize("experiments, status", [
+    ([good], 0), ([good, lacking], 0), ([lacking], 1), ([good, broken], 1), ([good, full], 1)])
+def test_a_crash_and_nothing_that_runs_are_failures(fake, experiments, status):
+    assert fake(**{one.__name__: one for one in experiments})("all") == status
+
+
+def without_packages(*arguments):
+    """The command line under a Python that has none of the system's packages."""
+    return subprocess.run([sys.executable, "-S", "-m", "benchkit", *arguments],
+                          env={**os.environ, "PYTHONPATH": str(tools.ROOT / "scripts")},
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--install",)])
+def test_experiments_are_listed_without_any_package(arguments):
+    seen = without_packages(*arguments)
+    assert (seen.returncode, seen.stderr) == (0, "")
+    assert all(f"  {name} " in seen.stdout for name in cli.experiment_names())
+
+
+def test_packages_that_are_missing_are_named():
+    seen = without_packages("levels")
+    assert seen.returncode == 1
+    assert "install python3-matplotlib, python3-scipy, python3-jinja2" in seen.stderr
 
 
 def test_all_of_them_take_no_longer_than_promised():
@@ -199,23 +220,6 @@ def test_run_with_other_options_is_not_gone_on_with(fake, capsys, tmp_path):
     assert "has a run of: scripts/bench all --quick" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main("good", "--resume")
-
-
-def test_interrupted_run_of_all_says_how_to_go_on(fake, capsys):
-    def stopped(one):
-        raise KeyboardInterrupt
-
-    main = fake(stopped=stopped)
-    assert main("all") == 130
-    assert "--resume goes on with the others" in capsys.readouterr().err
-
-
-def judged(*figures):
-    def one(run_):
-        run_.save_table("", [{"a": 1}], "a")
-        return outcome.Outcome("good.", [verdict.exact("x", figure, "", below=1)
-                                         for figure in figures], HEADLINE)
-    return one
 
 
 def measured(size, interval=(0.5, 0.4, 0.6), page="page"):
@@ -320,7 +324,7 @@ def test_what_cannot_be_written_or_is_not_there_is_named(fake, capsys, tmp_path)
     (["good", "--pages", "/nowhere"], "no such directory"),
     (["good", "--access-log", "/nowhere"], "no such file"),
     (["good", "--price-gb", "-1"], "not negative"),
-    (["bad"], "invalid choice"),
+    (["bad"], "invalid choice"), ([], "name an experiment"),
     (["good", "good"], "check takes names of experiments"),
     (["check", "/tmp"], "check takes names of experiments"),
 ])
@@ -367,54 +371,6 @@ def test_server_takes_another_port_where_one_was_taken(module, monkeypatch, tmp_
 def test_server_has_started_when_its_children_run(module, tmp_path):
     with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
         assert len(server.Httpd(one, "httpd", "", children=3).start().child_pids()) == 3
-
-
-def test_requests_that_seem_to_cost_nothing_are_limited(monkeypatch):
-    monkeypatch.setattr(load.sample, "cpu_of", lambda pids: 0.0)
-    free = types.SimpleNamespace(pids=[], connect=io.BytesIO, ask=lambda *_: None)
-    leg = rounds.Leg({}, free, "/", b"")
-    assert load.count_requests(leg, 4, 0.1) == 0.1 / load.LEAST
-
-
-@pytest.mark.parametrize("make", [
-    lambda one: server.Httpd(one, "httpd", "NoSuchDirective on\n", elastic=False),
-    lambda one: nginx.Nginx(one, "nginx", "no_such_directive on;\n")])
-def test_server_that_does_not_start_says_why(tmp_path, make):
-    need("nginx")
-    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
-        with pytest.raises(BenchError, match="(?i)did not start: .*no_?such_?directive"):
-            make(one).start()
-
-
-def test_namespaces_need_root(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(BenchError, match="lan-packets makes network namespaces: run it as root"):
-        net.make(types.SimpleNamespace(name="lan-packets"))
-
-
-def test_progress_has_the_time_left():
-    now, lines = [0.0], []
-    stream = types.SimpleNamespace(write=lines.append, flush=lambda: None)
-    one = progress.Progress({"a": 100, "b": 200}, stream, lambda: now[0])
-    one.begin("a")
-    assert one.left(0) == 300
-    now[0] = 80
-    one.step(0.5)  # slower than planned: at this rate it takes 80 s more, by the plan 50 s
-    assert one.left(0.5) == 265
-    one.step(0.6)  # too soon for another line
-    now[0] = 90
-    one.still_running()
-    now[0] = 96
-    one.still_running()  # nothing new
-    assert "".join(lines).splitlines() == ["a (1 of 2); 5 min left in all, about",
-                                           "a: 50 %; 4 min left",
-                                           "a: 4 min left"]
-
-
-@pytest.mark.parametrize("seconds, said", [(-1, "0 s"), (45, "45 s"), (200, "3 min"),
-                                           (4800, "80 min"), (9000, "2 h 30 min")])
-def test_durations(seconds, said):
-    assert progress.duration(seconds) == said
 
 
 def test_outcome_has_the_command_and_the_machines_speed(fake, tmp_path):

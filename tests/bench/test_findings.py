@@ -132,7 +132,7 @@ def p95_rows(growth, time, sent):
 
 def spike_rows(static_limit, elastic_limit, recovery, latency, level):
     return [{"variant": variant, "phase": phase, "seconds": 5 if phase == "attack" else 25,
-             "limit": limit, "p50_ms": 1000 * of_latency, "recovery_s": recovery,
+             "limit": limit, "end": "", "p50_ms": 1000 * of_latency, "recovery_s": recovery,
              "level_least": level if variant == "elastic" else 6}
             for variant, limit, of_latency in
             (("static", static_limit, 1), ("elastic", elastic_limit, latency))

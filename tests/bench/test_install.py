@@ -116,6 +116,7 @@ def test_scripts_are_installed_with_what_they_need(installed):
         done = subprocess.run([script, "--help"], capture_output=True, text=True, timeout=LIMIT,
                               check=False)
         assert done.returncode == 0 and done.stdout.startswith("usage: " + name)
+    assert not list(installed.root.rglob("benchkit"))
     [way] = re.findall(r'(?m)^REASONS = HERE \+ "(.*)"$', script.read_text())
     assert "### type" in pathlib.Path(f"{script.parent}{way}").read_text()
 

@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from benchkit import corpus, net, rounds, run, stats, tools
+from benchkit import corpus, rounds, run, stats, tools
 from benchkit.experiments import levels, small_files
 
 NAN = pytest.approx(math.nan, nan_ok=True)
@@ -56,12 +56,6 @@ def test_corpus_is_the_same_each_time(source):
     assert corpus.page(levels.PAGE_BYTES) == corpus.page(levels.PAGE_BYTES)
     assert corpus.invented_html(5000) == corpus.invented_html(50000)[:5000]
     assert corpus.digest(corpus.invented_html(5000)) == "5c1b957ff6d4"
-
-
-@pytest.mark.parametrize("size, name", [(1024, "1K"), (5000, "4.88K"), (131072, "128K"),
-                                        (1 << 20, "1M")])
-def test_size_names(size, name):
-    assert corpus.size_name(size) == name
 
 
 def test_pages_of_the_user(tmp_path):
@@ -153,42 +147,6 @@ def test_each_part_has_its_share_of_the_budget(monkeypatch, tmp_path):
     assert one.time_left() == 5
     one.begin_part(0.5)
     assert one.time_left() == 55
-
-
-def test_parts_of_a_run_share_its_progress(tmp_path):
-    steps = []
-    one = run.Run("x", run.Scale(1, 1), tmp_path,
-                  progress=types.SimpleNamespace(step=steps.append))
-    one.done(0.5)
-    for share in (0.6, 0.4):
-        one.begin_part(share)
-        one.done(0.5)
-    assert steps == pytest.approx([0.5, 0.3, 0.8])
-
-
-def test_missing_tool_names_its_packages(monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(tools, "EXTRA_PATH", "/nowhere")
-    with pytest.raises(tools.BenchError, match=r"nghttp2-client \(Debian\) or nghttp2 \(Fedora\)"):
-        tools.find.__wrapped__("h2load")
-
-
-def test_missing_module_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.delenv("ELASTIC_MODULE", raising=False)
-    monkeypatch.setattr(tools, "ROOT", tmp_path)
-    with pytest.raises(tools.BenchError, match="is not built"):
-        tools.elastic_module()
-
-
-@pytest.mark.parametrize("rate", ["", "1", "gbit", "0mbit", "1gbit; true", "-1mbit"])
-def test_link_rates_that_are_none(rate):
-    with pytest.raises(tools.BenchError, match="give a rate"):
-        net.enter_link(rate)
-
-
-def test_pages_directory_without_files(tmp_path):
-    with pytest.raises(tools.BenchError, match="no files"):
-        corpus.page(1, tmp_path)
 
 
 def test_run_ends_its_processes_and_removes_its_directory(monkeypatch, tmp_path):

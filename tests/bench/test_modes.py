@@ -6,9 +6,8 @@ import types
 
 import pytest
 
-from benchkit import controller, days, handler, replay
-from benchkit.modes import controller_overhead, day, goals, spikes, steady_state
-from benchkit.site import Logged
+from benchkit import controller, days, handler
+from benchkit.modes import controller_overhead, day, spikes, steady_state
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN, every_round
 
 LEVELS = 9
@@ -223,64 +222,6 @@ def test_steady_state(rows, expected, remark):
     assert seen.outcome == expected and remark in seen.remark
 
 
-@pytest.mark.parametrize("values, expected", [
-    ((1.0, 1.05), HOLDS), ((1.2, 1.3), FAILS), ((1.0, 1.3), UNKNOWN), ((), UNKNOWN)])
-def test_goals(values, expected):
-    seen = goals.judge([{"setting": "gzip 1", "responses": 50}] + [
-        {"setting": name, "to_goal": value, "spread": 1.5}
-        for name in goals.COSTS for value in values])
-    assert outcomes(seen) == [expected] * len(goals.COSTS)
-
-
-def figures(usec, ratio):
-    return goals.Figures(100, usec, ratio, 5)
-
-
-PINNED = {1: figures(5, 0.30), 5: figures(20, 0.26), 9: figures(80, 0.255)}
-
-
-def test_price_of_a_gigabyte():
-    # 20 µs a KB are 19.5 s of CPU for 10^9 bytes.
-    assert figures(20, 0.5).price(3600, 0) == pytest.approx(19.53, abs=0.01)
-    assert figures(20, 0.5).price(0, 0.09) == pytest.approx(0.045)
-
-
-def test_goals_that_are_tried_lie_between_the_levels():
-    hour = goals.dear_hour(PINNED)
-    assert goals.spread(PINNED, hour) >= goals.SPREAD > goals.spread(PINNED, hour / 1.25)
-    assert [goals.cheapest(PINNED, price) for price in (goals.CHEAP_HOUR, 100)] == [9, 1]
-
-
-def cost_verdicts(served, pinned):
-    """The verdicts on the cost of a controller that serves so, by what each pinned level costs."""
-    hours = dict(zip(goals.COSTS, (goals.CHEAP_HOUR, goals.dear_hour(pinned))))
-    return goals.judge([{"setting": name, **goals.reached(name, served, pinned, hours)}
-                        for name in hours])
-
-
-@pytest.mark.parametrize("level, expected", [
-    (9, [HOLDS, FAILS]),  # one that stays at its ceiling, whatever the goal
-    (1, [FAILS, HOLDS]),  # at its floor
-])
-def test_no_controller_that_stays_somewhere_is_cheap_at_both_prices(level, expected):
-    assert outcomes(cost_verdicts(PINNED[level], PINNED)) == expected
-
-
-def test_levels_that_cost_alike_decide_nothing():
-    alike = {level: figures(5, 0.3 - level / 1000) for level in (1, 5, 9)}
-    for one in cost_verdicts(alike[1], alike):
-        assert one.outcome == UNKNOWN and "any of them would do" in one.remark
-
-
-def test_figures_of_a_log():
-    logged = [Logged(1.0, 9, 9000, True, 100, "/"), Logged(2.0, 4, 1000, True, 100, "/"),
-              Logged(2.5, 6, 700, False, 100, "/"), Logged(3.0, 0, 0, False, 100, "/")]
-    before = {"ElasticCpuUsec": 100, "ElasticBytesIn": 0, "ElasticBytesOut": 0}
-    after = {"ElasticCpuUsec": 300, "ElasticBytesIn": 10240, "ElasticBytesOut": 2560}
-    found = goals.figures_of(logged, before, after, 1.5)
-    assert found == goals.Figures(2, 20, 0.25, 5)
-
-
 @pytest.mark.parametrize("on, off, outcome", [
     ((9e-4, 8e-4), (5e-4, 5e-4), HOLDS), ((5e-3, 4e-3), (5e-4, 5e-4), FAILS),
     ((5e-3, 5e-4), (0, 0), UNKNOWN)])
@@ -298,41 +239,6 @@ def test_verdict_of_every_round(values, outcome):
     seen = every_round("x", values, "", below=1)
     assert seen.outcome == outcome
     assert len(values) < 3 or "in 2 of 3 rounds" in seen.remark
-
-
-def test_h2load_sends_earlier_by_its_timers_lag():
-    given = replay.timers([0.0, 1.0, 1.0001, 2.0], 0.5, 0.001)
-    assert given[0] == 0.5 and given[3] == pytest.approx(2.5 - 3 * 0.001)
-    assert given == sorted(given)
-    assert replay.timers([0.0], -0.5, 0.001) == [0.0]
-
-
-def test_timers_lag_is_measured():
-    times = [number / 10 for number in range(100)]
-    # Each request goes out 0.1 ms later than the one before.
-    seen = [replay.Response(0.03 + at + 0.001 * at, 0.1, 200) for at in times]
-    drift = replay.drift_of(times, seen, [])
-    assert drift == pytest.approx(1e-4)
-    assert replay.drift_of(times[:49], seen[:49], []) is None
-    assert replay.lag_of(6e-4, [drift, None, drift, 1.0]) == pytest.approx(7e-4)
-    assert replay.lag_of(6e-4, [None]) == 6e-4
-    assert replay.lag_of(6e-4, [9]) == replay.LAG_MOST
-
-
-@pytest.mark.parametrize("starts, missing, late, expected", [
-    ((1.01, 2.2, 3.0), [], 0.1, [2]), ((1.01, 2.2, 3.0), [], 0.3, []),
-    ((1.01, 3.01), [2], 0.1, []),  # of what has no response it is not known
-])
-def test_requests_that_were_sent_late(starts, missing, late, expected):
-    responses = [replay.Response(at, 0.1, 200) for at in starts]
-    assert replay.sent_late([1, 2, 3], responses, missing, late) == expected
-
-
-def test_share_that_was_sent_in_time():
-    seen = replay.Replayed(0.0, [replay.Response(at, 0.1, 200) for at in (1, 2)], [3.0], [], 1.0,
-                           [2])
-    assert seen.sent_share([1, 2, 3, 4]) == 0.75
-    assert seen.failures(0, 9) == 1 and seen.failures(0, 2.5) == 0
 
 
 @pytest.mark.parametrize("size, least, wanted", [

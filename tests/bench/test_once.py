@@ -8,7 +8,7 @@ import pytest
 from benchkit import overhead
 from benchkit.experiments import once
 from benchkit.once import churn, cost, crowd, improve
-from benchkit.once.origin import IDENTITY, SETUPS, STOCK
+from benchkit.once.origin import IDENTITY, STOCK
 from benchkit.verdict import FAILS, HOLDS, UNKNOWN
 
 ROUNDS = 8
@@ -135,7 +135,3 @@ def improve_rows(gzip, others):
     (improve_rows(0.96, 0.9), [HOLDS, FAILS])])
 def test_verdicts_on_idle_time(rows, expected):
     assert [one.outcome for one in improve.judge(rows)] == expected
-
-
-def test_every_server_has_a_colour():
-    assert set(once.COLOURS) == set(SETUPS)

@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from precompresskit import cli, encoders, libraries, siblings, watch
+from codeckit import libraries
+from precompresskit import cli, encoders, siblings, watch
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "precompress"
 TEXT = b"<p>The same paragraph, again and again.</p>\n" * 200

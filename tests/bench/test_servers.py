@@ -4,10 +4,9 @@ import types
 
 import pytest
 
-from benchkit import clients, load, machine, rounds, run, server, setups, tools
+from benchkit import load, machine, rounds, run, server, setups, tools
 from benchkit.experiments import servers
 from benchkit.nginx import Nginx
-from benchkit.others import spikes
 from benchkit.others.files import Caddy, H2o, Lighttpd
 from benchkit.others.proxies import Haproxy, Varnish
 
@@ -24,9 +23,8 @@ def row(name, clients, rate, p95, number=1):
 @pytest.mark.parametrize("few,many,expected", [
     ((100, 4), (120, 40), 120), ((100, 4), (120, 60), 100), ((100, 51), (120, 60), "")])
 def test_pages_count_where_they_come_in_time(few, many, expected):
-    found, = servers.summarize([row("one", 4, *few), row("one", 32, *many)], (1.0, 0.1),
-                               {"one": 70})
-    assert found["pages_per_second"] == expected and found["largest_spike"] == 70
+    found, = servers.summarize([row("one", 4, *few), row("one", 32, *many)], (1.0, 0.1))
+    assert found["pages_per_second"] == expected
     assert found["kb_per_client"] == 10 and found["memory_kb"] == 1320
     # 3600 s of CPU, and 10 GB
     assert found["money_per_million"] == pytest.approx(1.0 + 1.0)
@@ -87,71 +85,6 @@ def test_legs_over_tls_have_as_many_pages_as_each_other(monkeypatch):
     monkeypatch.setattr(load, "h2load", lambda *_, requests, **options: requests)
     generate = load.fixed_counts(types.SimpleNamespace(scale=run.Scale(1, 1)), legs, 4)
     assert [generate(leg) for leg in legs] == [30, 20, 20]
-
-
-def test_spikes_are_searched_of_what_serves_http_1_1_in_the_clear():
-    plain, secure, other = servers.ROWS[0], servers.PROTOCOLS[-1], servers.ROWS[-1]
-    rows = [row(one.name, clients, rate, 1) for one in (plain, secure, other)
-            for clients, rate in ((4, 10), (32, 20))]
-    found = servers.targets({plain: "a", secure: "b", other: "c"}, rows, "/page")
-    assert found == {
-        plain.name: spikes.Target("a", "/page", plain.accept, 20),
-        other.name: spikes.Target("c", "/page", other.accept, 20)}
-    broken = [{**one, "rate": 0} for one in rows]
-    assert servers.targets({plain: "a", other: "c"}, broken, "/page") == {}
-    assert spikes.measure(None, {}, 1) == ([], {})
-
-
-def serving(capacity, tried):
-    """A replay of a server that serves so many a second, one after another."""
-    def replay(target, times, seen):
-        free, answers = 0.0, []
-        for at in times:
-            free = max(free, at) + 1 / capacity
-            answers.append(clients.Result(clients.Visit(at, "/"), free - at, 1, 1, 0.0))
-        seen.append(clients.Seen(0.0, answers, [], 0.0))
-        tried.append(len(times))
-        return seen[-1].replayed(spikes.PATIENCE, clients.LATE)
-    return replay
-
-
-@pytest.mark.parametrize("capacity, rate, expected", [
-    (200, 200, 300),  # what comes in two seconds is served in three: the last waits for one
-    (200, 400, 300),  # a closed loop found its caches warm
-    (9000, 9000, ">"),  # more than is tried
-    (5, 200, "<")])  # less than is tried
-def test_largest_spike_is_what_is_served_while_clients_wait(monkeypatch, capacity, rate, expected):
-    tried = []
-    monkeypatch.setattr(spikes, "replay", serving(capacity, tried))
-    rows, found = spikes.largest(spikes.Target(None, "/", "gzip", rate), 20, 2)
-    if isinstance(expected, str):
-        heights = [one["pages_per_second"] for one in rows]
-        assert found == f"{expected}{max(heights) if expected == '>' else min(heights)}"
-    else:
-        assert found == pytest.approx(expected, rel=0.15)
-    assert len(rows) == len(tried) == spikes.HALVINGS
-    assert {one["survived"] for one in rows} == (
-        {"yes"} if capacity == 9000 else {"no"} if capacity == 5 else {"yes", "no"})
-
-
-@pytest.mark.parametrize("found, outcome", [
-    ({"a": 600, "b": 300}, "holds"), ({"a": 300, "b": 300}, "does not hold"),
-    ({"a": 600}, "cannot be decided")])
-def test_spikes_are_compared_where_both_are_here(found, outcome):
-    assert spikes.judge(found, "a", "b").outcome == outcome
-
-
-def test_spike_is_asked_of_a_real_server(module, tmp_path):
-    with run.Run("x", run.Scale(1, 0.01), tmp_path / "out") as one:
-        made = setups.ours("gzip", 6).serve(one, "httpd", LOG)
-        (made.site / "page.html").write_bytes(b"a page " * 1000)
-        target = spikes.Target(made.start(), "/page.html", "gzip", 100)
-        tried, found = spikes.measure(one, {"ours": target}, 0.2)
-        assert {row["server"] for row in tried} == set(found) == {"ours"}
-        made.stop()
-        text = (made.folder / "access.log").read_text(encoding="utf-8")
-        assert text.count("/page.html HTTP/1.1") > sum(
-            row["pages_per_second"] * 0.1 for row in tried)
 
 
 def test_every_server_that_it_names_is_there_and_has_a_version(lacking):

@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from benchkit import arrivals, replay, stats, survival
+import seen
+from benchkit import arrivals, stats, survival
 from benchkit.experiments import spike
-from benchkit.verdict import FAILS, HOLDS
+from benchkit.verdict import FAILS, HOLDS, UNKNOWN
 
 BASE, ATTACK, TIMEOUT, HALVINGS = 85, 10, 1.0, 4  # the base is 0.85 of 100 a second
 
@@ -17,13 +18,13 @@ def queue(capacity, timeout=TIMEOUT):
     `capacity` is a function of how many wait.
     """
     def serve(times):
-        free, responses, ends = 0.0, [], []
+        free, waits, ends = 0.0, [], []
         for at in times:
             waiting = sum(end > at for end in ends[-500:])
             free = max(free, at) + 1 / capacity(waiting)
             ends.append(free)
-            responses.append(replay.Response(at, free - at, 200))
-        return replay.Replayed(0.0, responses, [], [], timeout)
+            waits.append((at, free - at))
+        return seen.of(waits, timeout)
     return serve
 
 
@@ -40,9 +41,9 @@ def limits_of(**servers):
     rows = []
     for number in range(4):
         for variant, capacity in servers.items():
-            _, limit = survival.search(HALVINGS, survival.failed_share_of(
+            _, limit, end = survival.search(HALVINGS, survival.failed_share_of(
                 queue(capacity), BASE, ATTACK, number))
-            rows.append({"round": number, "variant": variant, "limit": limit})
+            rows.append({"round": number, "variant": variant, "limit": limit, "end": end})
     return rows
 
 
@@ -67,15 +68,23 @@ def test_limit_is_where_the_queue_becomes_too_long():
 
 @pytest.mark.parametrize("largest", [1.0, 1.5, 2.0, 3.5, 8.0])
 def test_search_finds_the_limit(largest):
-    rows, found = survival.search(HALVINGS, lambda height: float(height > largest))
+    rows, found, end = survival.search(HALVINGS, lambda height: float(height > largest))
+    assert end == ("<" if largest == 1 else "")
     assert found == pytest.approx(largest, rel=survival.resolution(HALVINGS) - 1)
     assert rows[0]["height"] == pytest.approx(arrivals.ATTACK)  # the source's is tried first
     assert len(rows) <= survival.LARGEST + HALVINGS
 
 
-def test_search_ends_where_all_is_survived():
-    rows, found = survival.search(HALVINGS, lambda height: 0.0)
-    assert len(rows) == survival.LARGEST and found == rows[-1]["height"]
+def test_search_that_ends_at_its_own_limit_says_so():
+    rows, found, end = survival.search(HALVINGS, lambda height: 0.0)
+    assert len(rows) == survival.LARGEST and found == rows[-1]["height"] and end == ">"
+    ratio, static, elastic = survival.judge(
+        limits_of(elastic=lambda _: 10000, static=fixed), HALVINGS, "elastic", "static", 1.69)
+    assert [one.limit for one in (ratio, static, elastic)] == [">", "", ">"]
+    assert elastic.here.startswith("> 8.16 (at least ")
+    ratio, static, _ = survival.judge(
+        limits_of(elastic=fixed, static=lambda _: 10000), HALVINGS, "elastic", "static", 1.69)
+    assert ratio.outcome == UNKNOWN and static.limit == ">"
 
 
 # Phases of an attack of 3 s after 3 s, with 15 s watched; of the static server, whose capacity is
@@ -85,11 +94,11 @@ SPANS = {"before": (0, 3), "attack": (3, 6), "after": (6, 21)}
 
 def rows_of(last_failure, number):
     """The rows of one round, whose static server fails each half second until then."""
-    late = [replay.Response(at / 2, 9.0, 200) for at in range(6, int(2 * last_failure) + 1)]
-    fine = [replay.Response(at / 2 + 0.1, 0.1, 200) for at in range(6, 41)]
-    seen = replay.Replayed(0.0, late + fine, [], [], 0.3)
+    late = [(at / 2, 9.0) for at in range(6, int(2 * last_failure) + 1)]
+    fine = [(at / 2 + 0.1, 0.1) for at in range(6, 41)]
+    replayed = seen.of(late + fine, 0.3)
     return [{"round": number, "variant": "static", "phase": phase, "seconds": end - start,
-             "recovery_s": spike.recovery(seen, SPANS) if phase == "after" else ""}
+             "recovery_s": spike.recovery(replayed, SPANS) if phase == "after" else ""}
             for phase, (start, end) in SPANS.items()]
 
 

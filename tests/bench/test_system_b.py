@@ -4,10 +4,10 @@ import types
 
 import pytest
 
+import seen
 from benchkit import position, system_b
 from benchkit.experiments import spike
 from benchkit.experiments import system_b as experiment
-from benchkit.replay import Replayed, Response
 
 
 def daemon_of(path):
@@ -44,9 +44,9 @@ def test_a_trace_has_levels_of_the_range():
 
 
 def test_a_phase_counts_its_own_arrivals_and_levels():
-    seen = Replayed(100.0, [Response(0.5, 0.01, 200), Response(1.5, 0.02, 200),
-                            Response(1.6, 9.0, 200)], [1.7], [(0, 0.0), (2, 1.0)], 1.0)
-    before, attack = spike.rows_of(seen, [(100.4, 6), (101.5, 2), (101.9, 4)],
+    replayed = seen.of([(0.5, 0.01), (1.5, 0.02), (1.6, 9.0), (1.7, 9.0)], 1.0, 100.0,
+                       [(0, 0.0), (2, 1.0)])
+    before, attack = spike.rows_of(replayed, [(100.4, 6), (101.5, 2), (101.9, 4)],
                                    {"before": (0, 1), "attack": (1, 2)}, [0.5, 1.5, 1.6, 1.7])
     assert (before["arrivals"], before["failed"], before["level"]) == (1, 0, 6)
     assert (attack["arrivals"], attack["failed"], attack["level_least"]) == (3, 2, 2)

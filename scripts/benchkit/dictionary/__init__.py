@@ -1,6 +1,5 @@
 """The parts of the experiment of that name: each file uses those above it in this list.
 
-codecs     the identity of a body that differs from a dictionary
 manual     a documentation site
 wiki       a PHP application: dokuwiki, whose articles are the manual's sections
 releases   packages of npm, and the release before each

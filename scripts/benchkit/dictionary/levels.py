@@ -3,7 +3,8 @@ the codecs alone, by turns with gzip 6."""
 
 from benchkit import stats
 from benchkit.dictionary.cases import LARGE
-from dictionarykit import codecs, judge
+from codeckit import dictionaries
+from dictionarykit import judge
 
 LEVELS = (1, 3, 5, 9)
 ALL, THIRDS = "all", ("the shortest third", "the middle third", "the longest third")
@@ -12,7 +13,7 @@ OWN = "its own text alone, br 5"
 
 def parts(steps):
     """{which: steps}: all of them, and thirds by their bytes with brotli 5."""
-    ordered = sorted(steps, key=lambda step: codecs.brotli_size(step.body))
+    ordered = sorted(steps, key=lambda step: dictionaries.brotli_size(step.body))
     third = len(ordered) / len(THIRDS)
     return {ALL: ordered, **{name: ordered[round(place * third):round((place + 1) * third)]
                              for place, name in enumerate(THIRDS)}}
@@ -20,9 +21,9 @@ def parts(steps):
 
 def ways(content):
     """{name: prepared dictionary}."""
-    found = {f"dcz {level}": codecs.Dcz(content, level) for level in LEVELS}
-    if codecs.Dcb in codecs.available():
-        found["dcb"] = codecs.Dcb(content)
+    found = {f"dcz {level}": dictionaries.Dcz(content, level) for level in LEVELS}
+    if dictionaries.Dcb in dictionaries.available():
+        found["dcb"] = dictionaries.Dcb(content)
     return found
 
 
@@ -33,12 +34,12 @@ def measure(case, own):
     with_dictionary = [step for step in case.steps if step.dictionary((LARGE,))]
     prepared = ways(with_dictionary[0].dictionary((LARGE,)).content)
     for which, steps in parts(with_dictionary).items():
-        plain = [codecs.brotli_size(step.body) for step in steps]
+        plain = [dictionaries.brotli_size(step.body) for step in steps]
         for name, dictionary in prepared.items():
             sizes = [dictionary.size(step.body) for step in steps]
             rows.append(row(case, which, name, sizes, plain, cpu(dictionary, steps)))
         if own:
-            texts = [codecs.brotli_size(own[step.path]) for step in steps]
+            texts = [dictionaries.brotli_size(own[step.path]) for step in steps]
             rows.append(row(case, which, OWN, texts, plain, ""))
     for dictionary in prepared.values():
         dictionary.close()

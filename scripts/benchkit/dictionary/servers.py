@@ -7,9 +7,9 @@ import os
 import pwd
 
 from benchkit import fpm, sample, server, stats, tools
-from benchkit.dictionary import codecs
 from benchkit.dictionary.cases import LARGE, LAST, SMALL
 from benchkit.setups import NOTHING, Setup, mod_deflate, ours
+from codeckit.dictionaries import field
 
 MODULES = ("headers", *fpm.MODULES)
 
@@ -81,7 +81,7 @@ def request(way, dest, dictionary=None):
               "Sec-Fetch-Dest": dest,
               "Sec-Fetch-Mode": "navigate" if dest == "document" else "no-cors"}
     if dictionary is not None:
-        fields["Available-Dictionary"] = codecs.field(dictionary)
+        fields["Available-Dictionary"] = field(dictionary)
     return fields
 
 

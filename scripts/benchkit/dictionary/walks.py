@@ -2,8 +2,8 @@
 
 import contextlib
 
-from benchkit import rounds, sample, tools
-from benchkit.dictionary import codecs, servers, wiki
+from benchkit import codecs, rounds, sample, tools
+from benchkit.dictionary import servers, wiki
 from dictionarykit import judge
 
 LIVE_END = b"</html>"

@@ -13,6 +13,7 @@ from benchkit import (codecs, identify_encoder, machine, plot, rounds, stats, su
 from benchkit.headline import Headline
 from benchkit.outcome import PAPER, Outcome
 from benchkit.run import Scale
+from codeckit import engines
 
 SUMMARY = "sites: ratio, effort and price of every level; which library made a body"
 SOURCE = f"{PAPER}, tables 1 to 3, figures 3 to 5"
@@ -42,11 +43,11 @@ KIND_FIGURES = ("bytes", "ratio_6", "mb_per_second_6", "effort_9_to_1", "gain_9_
 GIGABYTE, HOUR = 1e9, 3600
 
 
-def measure(run, sites, engines):
+def measure(run, sites, libraries):
     """A row for every site, engine, level and round: bytes and CPU of all of its pages."""
     largest = max(len(page) for site in sites for page in site.pages)
     encoders = {(name, level): engine.make(level, largest, False)
-                for name, engine in codecs.engines().items() if name in engines
+                for name, engine in engines.installed().items() if name in libraries
                 for level in engine.levels if level <= max(LEVELS)}
     rows = []
     for number, (site, leg) in rounds.interleaved(run, [(site, leg) for site in sites

@@ -10,6 +10,7 @@ from benchkit.headline import Headline
 from benchkit.outcome import Outcome
 from benchkit.run import Scale
 from benchkit.setups import ANY_SIZE, NOTHING, mod_deflate, ours
+from codeckit import engines
 
 SUMMARY = "web files: encoders made for each file and encoders kept, at each level"
 SOURCE = "“Gzip Performance for Go Webservers”"
@@ -35,13 +36,13 @@ ZLIB = "mod_elastic, zlib alone"
 def measure_codecs(run, bodies):
     """Rows of every engine, level and kind of context; every round visits all."""
     largest = max(map(len, bodies))
-    legs = [(name, level, context, engine.make(level, largest, context == codecs.KEPT))
-            for name, engine in codecs.engines().items() for level in engine.levels
+    legs = [(name, level, context, engine.make(level, largest, context == engines.KEPT))
+            for name, engine in engines.installed().items() for level in engine.levels
             for context in engine.contexts]
     total = sum(map(len, bodies))
     rows = []
     for number, (name, level, context, encoder) in rounds.interleaved(run, legs):
-        with codecs.fresh_memory(context == codecs.FRESH):
+        with codecs.fresh_memory(context == engines.FRESH):
             out, seconds = codecs.encode_all(encoder, bodies)
         rows.append({"engine": name, "level": level, "context": context,
                      "round": number, "files": len(bodies), "bytes_in": total, "bytes_out": out,
@@ -122,19 +123,19 @@ def draw(run, rows):
     """Speed upwards, ratio to the right, as the source's chart has it."""
     middle = stats.intervals(rows, ("engine", "context", "level"),
                              ("ratio", "files_per_second"))
-    colours = dict(zip(codecs.KINDS, (plot.GZIP, plot.KEPT, plot.THRESHOLD, plot.IDENTITY,
+    colours = dict(zip(engines.KINDS, (plot.GZIP, plot.KEPT, plot.THRESHOLD, plot.IDENTITY,
                                       plot.BR)))
     with plot.figure(run, "", "speed and ratio of each level", width=7, height=4.2) as (axes,):
         for engine, context in dict.fromkeys(key[:2] for key in middle):
-            if context == codecs.REMADE:
+            if context == engines.REMADE:
                 continue  # near one of the others; the table has it
             points = [(figures["ratio"][0], figures["files_per_second"], level)
                       for (name, kind, level), figures in middle.items()
                       if (name, kind) == (engine, context)]
             plot.Curve([x for x, _, _ in points], [y for _, y, _ in points],
                        f"{engine}, {context}", colours[engine],
-                       "o-" if context == codecs.KEPT else "x--").draw(axes)
-            for x, y, level in points if context == codecs.KEPT else ():
+                       "o-" if context == engines.KEPT else "x--").draw(axes)
+            for x, y, level in points if context == engines.KEPT else ():
                 axes.annotate(level, (x, y[0]), textcoords="offset points", xytext=(3, 3),
                               fontsize=7)
         axes.set(yscale="log", xlabel="bytes out / bytes in", ylabel="files per second of CPU")

@@ -156,8 +156,7 @@ def one_pass(run, leg, site, sent, group):
         row["setups"] = used[place]
         row["position"] = stats.mean([one.position / one.top for one in controller.during(
             updates, place * length, (place + 1) * length)], 3)
-    return {**totals(seen.results, seconds, scale), "sent_share": seen.sent_share(),
-            "foreign_share": seen.foreign_share}, seconds
+    return {**totals(seen.results, seconds, scale), **seen.conditions()}, seconds
 
 
 def totals(results, seconds, scale):

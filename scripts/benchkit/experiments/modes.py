@@ -1,4 +1,4 @@
-"""The controller's modes on a real httpd: spikes, a day, a steady load, goals, and their overhead.
+"""The controller's modes on a real httpd: spikes, a day, a steady load, and their overhead.
 
 Step and mix are the two methods of "Automatic and Dynamic Configuration of Data Compression for Web
 Servers"; beside them is mod_deflate at a fixed level.
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from benchkit import controller, corpus, days, fpm, machine, replay, rounds, run, verdict
+from benchkit import clients, controller, corpus, days, fpm, machine, rounds, run, verdict
 from benchkit.headline import Headline
-from benchkit.modes import controller_overhead, day, goals, spikes, steady_state
+from benchkit.modes import controller_overhead, day, spikes, steady_state
 from benchkit.outcome import PAPER, Outcome
 from benchkit.site import (ELASTIC, GZIP_ONLY, HEADERS, file_site, generator_site, php_site,
                            several)
 
-SUMMARY = ("the controller's modes: spikes, a day, a steady load, goals, and the controller's "
-           "overhead")
+SUMMARY = "the controller's modes: spikes, a day, a steady load, and the controller's overhead"
 SOURCE = f"{PAPER}, sections 4.1, 4.2, 5.2 and 5.3"
 FIXED = "pages, arrivals and thresholds; what differs is the mode"
 
@@ -28,17 +27,14 @@ class Scale(run.Scale):
     attack: float = 6  # seconds: mod_deflate's clients come to wait for more than two
     after: float = 0  # seconds that it is watched for after an attack, at least
     steady: float = 20  # seconds of each mode at each steady load
-    goal: float = 6  # seconds of each pinned level, and half of a goal's
-    levels: int = 1  # the step between those that are pinned
     idle: float = 20  # seconds
     children: int = 250  # of prefork
 
 
-SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, goal=0.1, levels=8, idle=0.05,
-                         children=4),
-          "quick": Scale(1, 48, only=3, levels=2, idle=10),
-          "full": Scale(3, 96, only=3, after=spikes.WATCHED, levels=2, least=1)}
-SECONDS = {"smoke": 12, "quick": 620, "normal": 950, "full": 1350}
+SCALES = {"smoke": Scale(1, 0.2, only=1, attack=0.1, steady=0.1, idle=0.05, children=4),
+          "quick": Scale(1, 48, only=3, idle=10),
+          "full": Scale(3, 96, only=3, after=spikes.WATCHED, least=1)}
+SECONDS = {"smoke": 12, "quick": 580, "normal": 885, "full": 1260}
 # Scales at which a run of all experiments leaves this one out: it would take up half of the time
 # that is promised there, and shows little in less.
 ALONE = ("quick",)
@@ -53,8 +49,8 @@ ATTACK, FLOOD = 1.69, 10  # times what saturates mod_deflate: the source's spike
 FILE_BYTES = 300 * corpus.KB
 BYPASS = "ElasticBypass 95\n"
 FLOOD_LENGTH = 0.5
-PAGE_BYTES = 60 * corpus.KB  # of the goals, at most
-GOAL_LEAST = 8000  # bytes of the shortest page: bodies of one length take one of nine times
+PAGE_BYTES = 60 * corpus.KB  # of the steady loads, at most
+LEAST_BYTES = 8000  # bytes of the shortest page: bodies of one length take one of nine times
 
 
 def describe(workload, rates):
@@ -80,7 +76,7 @@ def measure_spikes(run, site):
                             interval=controller.DEFAULT_INTERVAL),
             spikes.Workload("files", file_site(run, page), FLOOD, day.ALL, ELASTIC, BYPASS,
                             FLOOD_LENGTH)):
-        run.begin_part(0.15)
+        run.begin_part(0.16)
         found, points, rates = spikes.measure(run, workload, names)
         rows, over_time = rows + found, over_time + points
         texts.append(describe(workload, rates))
@@ -92,24 +88,21 @@ def run(run):
     site = php_site(run)
     rows, over_time, loads = measure_spikes(run, site)
     spikes.draw(run, over_time)
-    run.begin_part(0.21)
+    run.begin_part(0.22)
     variants = dict(list(day.VARIANTS.items())[:max(scale.only, 2) if scale.only else None])
     interval = days.interval_of(scale.seconds, day.PER_HOUR)
     hours, whole = days.measure(run, site, variants, interval, days=1)
     days.draw(run, "day", "a day: position, CPU and latency", hours, variants, day.FIGURES)
-    generator = generator_site(run, corpus.document(PAGE_BYTES, run), GOAL_LEAST)
-    run.begin_part(0.2)
+    generator = generator_site(run, corpus.document(PAGE_BYTES, run), LEAST_BYTES)
+    run.begin_part(0.22)
     steady = steady_state.measure(run, generator, scale.steady)
-    run.begin_part(0.07)
-    reached = goals.measure(run, generator, scale.goal, goals.LEVELS[::scale.levels])
-    idle = controller_overhead.measure(run, scale.idle, scale.children, 0.07)
+    idle = controller_overhead.measure(run, scale.idle, scale.children, 0.08)
     for part, table, caption in (
             ("spikes", rows, "spikes"), ("spikes-time", over_time, ""), ("day", hours, ""),
             ("days", whole, "days"), ("steady-state", steady, "steady loads"),
-            ("goals", reached, "goals and pinned levels"),
             ("controller-overhead", idle, "idle servers")):
         run.save_table(part, table, caption)
-    void = [row for row in rows + whole if row["sent_share"] < replay.SENT]
+    void = [row for row in rows + whole if row["sent_share"] < clients.SENT]
     return Outcome(
         f"{machine.heading(run, 'h2load', 'php-fpm')}\n"
         f"Pages of {fpm.PAGE_BYTES // corpus.KB} KB from php-fpm; a file of "
@@ -120,12 +113,12 @@ def run(run):
         f"The day is 24 hours in {scale.seconds:g} s; its peak is {100 * days.PEAK:.0f} % of the "
         f"{several([row['capacity'] for row in whole])} pages a second that {day.STATIC} has CPU "
         "for, measured before each.\n"
-        f"Passes of which less than {100 * replay.SENT:.0f} % of the schedule was sent in time, "
+        f"Passes of which less than {100 * clients.SENT:.0f} % of the schedule was sent in time, "
         f"and which are void: {len(void)}.\n" + controller_overhead.sentence(idle),
         [*verdict.unless_busy(spikes.judge(rows, LEVELS), rows),
          *verdict.unless_busy(day.judge(whole, scale.seconds), whole),
          *verdict.unless_busy(steady_state.judge(steady), steady),
-         *goals.judge(reached), *controller_overhead.judge(idle)],
+         *controller_overhead.judge(idle)],
         HEADLINE,
         [*rounds.failures(rows, "server"), *rounds.failures(whole, "variant"),
          *rounds.disturbance(rows + whole + steady)])

@@ -55,7 +55,7 @@ def measure(run, site):
         end = max(times)
         rows.append({"module": leg[0], "level": leg[1], "share": share, "round": number,
                      "arrivals": len(times), "cpu_share": seen.cpu_share(0, end),
-                     "foreign_share": seen.foreign_share, "failed": seen.failures(0, math.inf),
+                     **seen.conditions(), "failed": seen.failures(0, math.inf),
                      "latency_p95_ms": seen.percentile_ms(95, 0, end)})
         spans.append((seen.began, seen.began + end))
     logs = {leg: site.logged(httpd) for leg, httpd in servers.items()}

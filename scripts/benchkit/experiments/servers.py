@@ -1,4 +1,4 @@
-"""This module beside other servers: pages a second of one CPU, spikes, bytes, CPU, memory, money.
+"""This module beside other servers: pages a second of one CPU, bytes, CPU, memory, money.
 
 A static page of 120 KB. Each server has one CPU, its compression at its defaults and as its manual
 tunes it; HAProxy and Varnish have an httpd behind them on the same CPU. httpd also serves it over
@@ -8,31 +8,26 @@ TLS and HTTP/2.
 import dataclasses
 import math
 
-from benchkit import corpus, load, machine, plot, rounds, run, stats, survival, tools, verdict
+from benchkit import corpus, load, machine, plot, rounds, stats, tools, verdict
 from benchkit.headline import Headline
-from benchkit.others import spikes
 from benchkit.others.files import Caddy, H2o, Lighttpd
 from benchkit.others.proxies import Haproxy, Proxy, Varnish
 from benchkit.nginx import Nginx
 from benchkit.outcome import Outcome
+from benchkit.run import Scale
 from benchkit.server import Httpd, TlsHttpd
 from benchkit.setups import CACHE, NOTHING, mod_brotli, mod_deflate, ours
 from benchkit.web import wait_cached
 
-SUMMARY = "other servers beside this module: pages a second, spikes, bytes, CPU, memory, money"
+SUMMARY = "other servers beside this module: pages a second, bytes, CPU, memory, money"
 SOURCE = ""
 FIXED = ("one page of 120 KB, one CPU for the server and all behind it, closed loop over HTTP/1.1 "
          "where nothing else is said")
 
 
-@dataclasses.dataclass(frozen=True)
-class Scale(run.Scale):
-    spike: float = 2  # seconds of a spike
-
-
-SCALES = {"smoke": Scale(1, 0.005, spike=0.02), "quick": Scale(6, 0.1, spike=1),
+SCALES = {"smoke": Scale(1, 0.005), "quick": Scale(6, 0.1),
           "full": Scale(30, 0.2, least=6)}
-SECONDS = {"smoke": 20, "quick": 265, "normal": 500, "full": 660}
+SECONDS = {"smoke": 20, "quick": 140, "normal": 270, "full": 360}
 ALONE = ("quick",)
 
 HEADLINE = Headline(
@@ -149,14 +144,6 @@ def measure(run, servers, body, path):
                           lambda rows: HEADLINE.is_narrow(judge(rows)))
 
 
-def targets(servers, rows, path):
-    """{name: spikes.Target} of those that serve HTTP/1.1 without TLS, if they serve at all."""
-    rates = {name: one["rate"] for (name, clients), one in stats.medians(
-        rows, ("server", "clients"), ("rate",)).items() if clients == CLIENTS[1]}
-    return {row.name: spikes.Target(one, path, row.accept, rates[row.name])
-            for row, one in servers.items() if row.httpd is Httpd and rates[row.name] > 0}
-
-
 def money(figures, prices):
     """What a million pages cost: CPU and traffic."""
     per_hour, per_gigabyte = prices
@@ -164,10 +151,8 @@ def money(figures, prices):
             + MILLION * figures["sent_bytes"] / GIGABYTE * per_gigabyte)
 
 
-def summarize(rows, prices, largest):
-    """A row for each server: medians at few clients, the most pages within the bound, and the
-    `largest` spike of those of which it was searched.
-    """
+def summarize(rows, prices):
+    """A row for each server: medians at few clients, and the most pages within the bound."""
     middle = stats.medians(rows, ("server", "clients"), (
         "rate", "p95_ms", "sent_bytes", "cpu_usec_per_response", "memory_peak_kb"))
     found = []
@@ -178,7 +163,6 @@ def summarize(rows, prices, largest):
             "server": name, "bytes": round(few["sent_bytes"]),
             "cpu_usec": round(few["cpu_usec_per_response"], 1),
             "pages_per_second": round(max(within)) if within else "",
-            "largest_spike": largest.get(name, ""),
             "p95_ms": round(few["p95_ms"], 2), "p95_ms_many": round(many["p95_ms"], 2),
             "kb_per_client": round((many["memory_peak_kb"] - few["memory_peak_kb"])
                                    / (CLIENTS[1] - CLIENTS[0])),
@@ -223,21 +207,20 @@ def colour(name):
 def draw(run, rows, summary):
     names = [row["server"] for row in summary]
     panels = (("pages_per_second", f"pages a second, p95 up to {BOUND} ms"),
-              ("largest_spike", "pages a second of the largest spike"), ("bytes", "bytes"),
-              ("money_per_million", "cost of a million pages"))
+              ("bytes", "bytes"), ("money_per_million", "cost of a million pages"))
     spread = stats.intervals(rows, ("server", "clients"), ("rate",))
 
     def of_figure(key, row):
         """A server's (middle, low, high); its pages are those of the clients that it was best at.
         """
         if key != "pages_per_second":
-            return float(str(row[key]).lstrip("<>") or math.nan), 0, math.inf
+            return row[key], 0, math.inf
         return next((spread[row["server"], clients]["rate"] for clients in CLIENTS
                      if round(spread[row["server"], clients]["rate"][0]) == row[key]),
                     (math.nan, 0, math.inf))
 
-    with plot.figure(run, "", "pages a second of one CPU, spikes, bytes, cost", len(panels),
-                     width=15, height=6.5) as all_axes:
+    with plot.figure(run, "", "pages a second of one CPU, bytes, cost", len(panels),
+                     width=12, height=6.5) as all_axes:
         for axes, (key, label) in zip(all_axes, panels):
             plot.lying_bars(axes, names, [of_figure(key, row) for row in summary],
                             color=[colour(name) for name in names])
@@ -255,14 +238,10 @@ def run(run):
     site = run.folder("pages-served")
     (site / "page.html").write_bytes(body)
     servers, notes = make_all(run, site)
-    run.begin_part(0.5)
     rows = measure(run, servers, body, "/page.html")
     run.save_table("", rows)
-    run.begin_part(0.5)
-    tried, largest = spikes.measure(run, targets(servers, rows, "/page.html"), run.scale.spike)
-    run.save_table("spikes", tried)
     prices = run.options.price_cpu_hour, run.options.price_gb
-    summary = summarize(rows, prices, largest)
+    summary = summarize(rows, prices)
     run.save_table("summary", summary, "medians")
     run.save_table("protocols", by_protocol(rows), "HTTP/1.1, the same over TLS, HTTP/2 over TLS")
     draw(run, rows, summary)
@@ -275,13 +254,8 @@ def run(run):
         "have an httpd behind them, whose CPU and memory are counted. Over TLS each client makes "
         "one connection, whose handshake counts with its pages; all have as many. A row without a "
         "level is what the server does where compression is turned on and nothing else is said.",
-        f"The largest spike is the demand of {run.scale.spike:g} s in which at most "
-        f"{100 * survival.SURVIVES:.0f} % of the clients have no page within {spikes.PATIENCE:g} "
-        "s, after a normal demand of half of what the slowest serves; more than "
-        f"{spikes.MOST} pages a second are not tried.",
         f"Prices: {prices[0]:g} for an hour of one CPU, {prices[1]:g} for a gigabyte "
         "(--price-cpu-hour, --price-gb).",
         *(f"Not measured: {note}." for note in notes)])
-    verdicts = [*judge(rows), spikes.judge(largest, "elastic, gzip alone", "mod_deflate 6")]
-    return Outcome(text, verdicts, HEADLINE,
-                   [*rounds.failures(rows, "server"), *rounds.disturbance(rows + tried)])
+    return Outcome(text, judge(rows), HEADLINE,
+                   [*rounds.failures(rows, "server"), *rounds.disturbance(rows)])

@@ -122,7 +122,7 @@ def rows_of(seen, levels, spans, times):
         **{f"p{percent}_ms": seen.percentile_ms(percent, start, end) for percent in (50, 95, 99)},
         "level": stats.mean(in_span(levels, seen.began, start, end), 2),
         "level_least": min(in_span(levels, seen.began, start, end), default=math.nan),
-        "cpu_share": seen.cpu_share(start, end), "foreign_share": seen.foreign_share}
+        "cpu_share": seen.cpu_share(start, end), **seen.conditions()}
             for phase, (start, end) in spans.items()]
 
 
@@ -130,8 +130,7 @@ def points_of(seen, levels, total):
     """The same over time, for the plot."""
     return [{
         "at_s": round(start, 3),
-        "responses_per_s": round(sum(start <= one.at < end for one in seen.responses)
-                                 / (end - start), 1),
+        "responses_per_s": round(len(seen.answered(start, end)) / (end - start), 1),
         "p50_ms": seen.percentile_ms(50, start, end),
         "failed_share": round(seen.failed_share(start, end), 4),
         "level": stats.mean(in_span(levels, seen.began, start, end), 2)}
@@ -144,9 +143,7 @@ def recovery(seen, spans):
     Without end where they fail as long as it is watched.
     """
     (began, ended), (start, end) = spans["attack"], spans["after"]
-    late = [one.at for one in seen.responses if start <= one.at < end and seen.failed(one)]
-    late += [at for at in seen.missing if start <= at < end]
-    last = max(late, default=start)
+    last = max((one.at for one in seen.between(start, end) if one.lost), default=start)
     return math.inf if last > end - CALM * (ended - began) else last - start
 
 
@@ -213,19 +210,20 @@ def describe_load(run, spans):
 
 
 def search(site, name, scale, base, seed):
-    """(rows of the spikes that were tried, the largest that the server survives)."""
+    """(rows of the spikes that were tried, columns with the largest that the server survives)."""
     httpd = serve(site, name, scale.search)
-    shares = []
+    conditions = []
 
     def replay(times):
         seen = site.replay(httpd, times, TIMEOUT * scale.search)
-        shares.append(seen.foreign_share)
+        conditions.append(seen.conditions())
         return seen
 
-    tried, limit = survival.search(scale.halvings, survival.failed_share_of(
+    tried, limit, end = survival.search(scale.halvings, survival.failed_share_of(
         replay, base, scale.search, seed))
     httpd.stop()
-    return [{**row, "foreign_share": share} for row, share in zip(tried, shares)], limit
+    return ([{**row, **more} for row, more in zip(tried, conditions)],
+            {"limit": limit, "end": end})
 
 
 def measure(run, site, curve):
@@ -247,7 +245,7 @@ def measure(run, site, curve):
         rows += [{**labels, **row} for row in found]
         found, limit = search(site, name, run.scale, NEAR * capacity[number], number)
         tried += [{**labels, "variant": name, **row} for row in found]
-        limits.append({**labels, "variant": name, "limit": limit})
+        limits.append({**labels, "variant": name, **limit})
     calibrated.stop()
     return rows, over_time, tried, limits
 

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import random
 
-from benchkit import arrivals, clients, codecs, corpus, fpm, rounds, sample, stats, tools, web
+from benchkit import arrivals, clients, codecs, corpus, fpm, sample, stats, tools, web
 
 KB = corpus.KB
 # KB, and the share of the visits: most pages are small, and most bytes are of large ones.
@@ -86,7 +86,7 @@ def check(leg, server):
                     0.9 * size * KB < len(plain) < 1.1 * size * KB + web.PIECE_BYTES):
                 raise codecs.WrongBody(f"{leg.name}: {path} gave {status} with Content-Encoding "
                                        f"'{coding}', {uncoded} and {len(plain)} bytes without one")
-            if rounds.decode(body, coding) != plain:
+            if codecs.decode(body, coding) != plain:
                 raise codecs.WrongBody(f"{leg.name}: {path} does not decode to what was served")
 
 

@@ -64,9 +64,8 @@ def one_pass(leg, server, demand):
     sent = demand.visits(warm)
     seen = clients.replay(server, sent, {"Accept-Encoding": leg.accept}, clients.PATIENCE)
     here = seen.between(warm, warm + demand.seconds)
-    row = {**figures_of(here, clients.PATIENCE), "sent_share": seen.sent_share(),
-           "cpu_share": seen.cpu_share(warm, warm + demand.seconds),
-           "foreign_share": seen.foreign_share}
+    row = {**figures_of(here, clients.PATIENCE), **seen.conditions(),
+           "cpu_share": seen.cpu_share(warm, warm + demand.seconds)}
     by_size = [{"size_kb": size, **figures_of([
         one for one in here if pages.size_of(one.visit.path) == size], clients.PATIENCE)}
         for size, _ in pages.SIZES]

@@ -2,7 +2,6 @@
 
 spikes               a load that jumps from the ceiling's to what saturates mod_deflate many times
 steady_state         a steady load, at which a mode should rest
-goals                a time for compression, and the least cost
 controller_overhead  the controller's own CPU, on a server that has nothing to do
 
 day                  the bytes and the CPU of a day, beside mod_deflate's

@@ -1,6 +1,6 @@
 """A day's demand: mod_deflate at level 1 against the controller with the whole range."""
 
-from benchkit import arrivals, days, plot, replay, stats, verdict
+from benchkit import arrivals, clients, days, plot, stats, verdict
 from benchkit.site import ELASTIC
 
 # Of the CPU, what mod_deflate must have used in the busiest hours: where it had much more left than
@@ -60,7 +60,7 @@ def judge(whole, seconds):
                 verdict.per_round(whole, ours, static, "cpu_share_peak"))),
             verdict.exact(f"{name}: failed requests", max(row["failed"] for row in members),
                           "none", below=1, origin=verdict.AIM)]
-    if sent >= replay.SENT:
+    if sent >= clients.SENT:
         return found
     why = f"of a day's requests {100 * sent:.0f} % were sent in time"
     return [verdict.inconclusive(one, why) for one in found]

@@ -6,7 +6,7 @@ The same arrivals are replayed to mod_deflate at level 6 and to each mode of the
 import dataclasses
 import math
 
-from benchkit import arrivals, controller, plot, replay, rounds, stats, verdict
+from benchkit import arrivals, clients, controller, plot, rounds, stats, verdict
 from benchkit.site import HEADERS
 
 STOCK, STOCK_LEVEL = "mod_deflate", 6
@@ -104,14 +104,10 @@ def one_pass(workload, name, times, attack, total):
     updates = controller.updates_of(httpd, seen.began)
     onset, end = attack * BEFORE, attack * (BEFORE + 1)
 
-    def p99_ms(start):
-        # What did not come in time counts as if it had come at its end.
-        return min(seen.percentile_ms(99, start, end), 1e3 * seen.timeout)
-
-    row = {"arrivals": len(times), "sent_share": round(seen.sent_share(times), 4),
-           "foreign_share": seen.foreign_share,
-           "failed": seen.failures(0, total), "bypassed_share": bypassed, "p99_ms": p99_ms(onset),
-           "p99_settled_ms": p99_ms(onset + SETTLED * workload.interval),
+    row = {"arrivals": len(times), **seen.conditions(),
+           "failed": seen.failures(0, total), "bypassed_share": bypassed,
+           "p99_ms": seen.percentile_ms(99, onset, end),
+           "p99_settled_ms": seen.percentile_ms(99, onset + SETTLED * workload.interval, end),
            "cpu_share": seen.cpu_share(onset, end),
            **reaction(updates, onset, end, workload.interval),
            "watched_s": round(total - end, 2)}
@@ -165,7 +161,7 @@ def judge(rows, levels):
     """The verdicts on one load's rows; a pass whose load was not sent is void."""
     found = []
     for (load,), members in stats.group(rows, "load").items():
-        sent = [row for row in members if row["sent_share"] >= replay.SENT]
+        sent = [row for row in members if row["sent_share"] >= clients.SENT]
         found += judge_load(load, sent, levels)
     return found
 

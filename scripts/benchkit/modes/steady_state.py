@@ -61,7 +61,7 @@ def measure(run, site, seconds):
                                     seconds)
         rows.append({"load": load, "mode": mode, "round": number, "thresholds":
                      f"{low:.0f} to {high:.0f}", "pages_per_s": round(rate, 1),
-                     "foreign_share": seen.foreign_share, **figures(updates)})
+                     **seen.conditions(), **figures(updates)})
     return rows
 
 

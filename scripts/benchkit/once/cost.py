@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from benchkit import load, overhead, rounds, sample, stats, tools, verdict
+from benchkit import codecs, load, overhead, rounds, sample, stats, tools, verdict
 from benchkit.once.origin import ALL_CODINGS, IDENTITY, SETUPS, STOCK, Leg
 
 CLIENTS = 4
@@ -39,7 +39,7 @@ def check(origin, leg):
     if leg.body:
         return rounds.check(dataclasses.replace(leg, path=path))
     status, headers, body = leg.server.get(path, leg.headers)
-    plain = rounds.decode(body, headers.get("Content-Encoding", ""))
+    plain = codecs.decode(body, headers.get("Content-Encoding", ""))
     if status != 200 or not plain.endswith(origin.texts["page"]):
         raise tools.BenchError(f"{leg.name}: {path} gave {status}, and not the page")
     return len(body)

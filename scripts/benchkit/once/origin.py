@@ -54,7 +54,6 @@ ProxyPass /unique {url}unique
 PROXY_MODULES = ("proxy", "proxy_http")
 
 STORE = "ElasticCache On\nElasticCacheStore shmcb:({store_bytes})\n"
-STORE_MODULES = {"shmcb:": "socache_shmcb", "redis:": "socache_redis"}
 STORE_BYTES = 64 * KB * KB
 
 # A visitor's own page: nobody else's, and nothing that a cache downstream may keep.
@@ -115,8 +114,7 @@ class Origin:
 
     def front(self, name, setup, more="", **options):
         """A started server of a setup in front of it."""
-        modules = PROXY_MODULES + tuple(name for store, name in STORE_MODULES.items()
-                                        if f"ElasticCacheStore {store}" in setup.snippet)
+        modules = PROXY_MODULES + ("socache_shmcb",) * ("ElasticCacheStore" in setup.snippet)
         proxy = PROXY.replace("{url}", self.httpd.url("/"))
         return setup.serve(self.run, self.run.new_name(name.replace(",", "")), proxy + more,
                            modules, **options).start()

@@ -2,5 +2,4 @@
 
 files      those that serve files: lighttpd, h2o, Caddy
 proxies    those in front of an httpd: HAProxy, Varnish
-spikes     the largest spike that each survives
 """
