@@ -2,14 +2,10 @@
 
 #include "httpd/base/filter_names.h"
 #include "httpd/response/response.h"
-#include "httpd/shared/costs.h"
 
 #include "elastic/structured.h"
 
 #include "apr_strings.h"
-
-/* What a cost is for, bytes. */
-#define KB 1024
 
 /* Room for all but the strings, of which each may need twice its length. */
 #define ROOM 512
@@ -84,19 +80,9 @@ static void add_setup(list_t *list, const request_rec *r, const el_response_t *r
     }
 }
 
-/* µs of CPU time that the body was expected to take; 0 where its length is not known. */
-static double expected_usec(const el_response_t *response)
-{
-    const el_choice_t *choice = &response->choice;
-    el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
-
-    return (double)cost.nsec * (double)choice->setup.size_hint / KB / 1000;
-}
-
 static void add_sizes(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const el_moment_t *moment = &response->facts.moment;
-    double expected = response->planned ? expected_usec(response) : 0;
 
     if (moment->size_known) {
         add_count(list, "size", moment->size);
@@ -107,8 +93,8 @@ static void add_sizes(list_t *list, const request_rec *r, const el_response_t *r
     add_note(list, "in", apr_table_get(r->notes, "elastic-in"));
     add_note(list, "out", apr_table_get(r->notes, "elastic-out"));
     add_note(list, "usec", apr_table_get(r->notes, "elastic-usec"));
-    if (expected > 0) {
-        add_count(list, "expected-usec", (uint64_t)(expected + 0.5));
+    if (response->expected_usec > 0) {
+        add_count(list, "expected-usec", (uint64_t)(response->expected_usec + 0.5));
     }
 }
 

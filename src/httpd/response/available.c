@@ -97,8 +97,7 @@ static uint32_t share_of(const char *origin, unsigned kind, const char *text)
 }
 
 /* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
-static el_dictionary_reason_t find(request_rec *r, const char *field, const char *allowed,
-                                   el_available_t *available)
+static el_dictionary_reason_t find(request_rec *r, const char *field, el_available_t *available)
 {
     const char *named = apr_table_get(r->headers_in, "Dictionary-ID");
     char *id = apr_palloc(r->pool, EL_ID_ROOM);
@@ -117,7 +116,8 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, const char
         || (named && !el_structured_string(named, id, EL_ID_ROOM))) {
         return EL_DICTIONARY_MALFORMED;
     }
-    if (!is_permitted(r, allowed)) {
+    /* Whether whoever asks may read any response; whether this one is known with its header. */
+    if (!is_permitted(r, "*")) {
         return EL_DICTIONARY_CROSS_ORIGIN;
     }
     reason = el_dictionaries_find(available->hash, &request, entry);
@@ -134,7 +134,7 @@ static void note(request_rec *r, el_dictionary_reason_t reason)
     el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
 }
 
-static void look(request_rec *r, const char *allowed, el_available_t *available)
+static void look(request_rec *r, el_available_t *available)
 {
     const char *field = apr_table_get(r->headers_in, field_name);
     el_dictionary_reason_t reason;
@@ -150,7 +150,7 @@ static void look(request_rec *r, const char *allowed, el_available_t *available)
     if (available->coding == EL_IDENTITY) {
         return;
     }
-    reason = find(r, field, allowed, available);
+    reason = find(r, field, available);
     if (reason != EL_DICTIONARY_USED) {
         note(r, reason);
         available->coding = EL_IDENTITY;
@@ -162,8 +162,7 @@ const el_available_t *el_available_ahead(request_rec *r)
     el_available_t *available = record_of(r);
 
     if (!available->sought) {
-        available->ahead = true;
-        look(r, "*", available);
+        look(r, available);
     }
     return available;
 }
@@ -172,11 +171,10 @@ const el_available_t *el_available_of(request_rec *r)
 {
     el_available_t *available = record_of(r);
 
-    if (!available->sought) {
-        look(r, allowed_by(r), available);
-    } else if (available->ahead) {
-        available->ahead = false;
-        if (available->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r))) {
+    el_available_ahead(r);
+    if (!available->permitted && available->coding != EL_IDENTITY) {
+        available->permitted = is_permitted(r, allowed_by(r));
+        if (!available->permitted) {
             note(r, EL_DICTIONARY_CROSS_ORIGIN);
             available->coding = EL_IDENTITY;
         }

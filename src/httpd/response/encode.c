@@ -2,6 +2,7 @@
 
 #include "httpd/response/cached.h"
 #include "httpd/response/choose.h"
+#include "httpd/shared/costs.h"
 #include "httpd/shared/stats.h"
 
 #include "engines/engines.h"
@@ -125,6 +126,11 @@ void el_encode_plan(request_rec *r, el_response_t *response)
     }
     response->stream.out = encoder->brigade;
     response->planned = true;
+    if (el_dir_explains(response->policy.dir)) {
+        el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
+
+        response->expected_usec = (double)cost.nsec * (double)choice->setup.size_hint / 1024 / 1000;
+    }
 }
 
 apr_status_t el_encode_gather(el_response_t *response, apr_bucket_brigade *bb)

@@ -61,7 +61,7 @@ static bool begin(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb, ap
     el_facts_t *facts = &response->facts;
     el_decision_t decision;
 
-    if (f->r->main || response->claimed || el_body_is_error(bb)) {
+    if (response->claimed || el_body_is_error(bb)) {
         ap_remove_output_filter(f);
         *rv = ap_pass_brigade(f->next, bb);
         return false;
@@ -373,6 +373,11 @@ static apr_status_t filter_out(ap_filter_t *f, el_record_t record, apr_bucket_br
 
     if (APR_BRIGADE_EMPTY(bb)) {
         return APR_SUCCESS;
+    }
+    if (f->r->main) {
+        /* A subrequest's body becomes part of another's. */
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, bb);
     }
     response = el_response_of(f->r);
     if (response->filter != f && !begin(f, record, bb, &rv)) {

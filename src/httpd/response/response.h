@@ -26,7 +26,8 @@
 typedef struct {
     bool rule_sought;   /* `possible` is known */
     bool possible;      /* a dictionary could be used here, by a client that names one */
-    bool sought, ahead; /* what follows was looked for, and before the header was complete */
+    bool sought;        /* what follows was looked for */
+    bool permitted;     /* the response may be read by whoever asks, as its header says */
     unsigned depends;   /* EL_DEPENDS_…: what decided whether who asks may read the response */
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
     uint8_t hash[EL_DICTIONARY_HASH]; /* the dictionary's */
@@ -121,6 +122,7 @@ typedef struct {
     bool whole;   /* the body is complete, and encoded in one call */
     bool planned; /* `choice` and encoder.plan are those of the body */
     el_choice_t choice;
+    double expected_usec; /* of CPU time, where ElasticExplain is On; 0: the length is not known */
     el_cached_t cached;
     bool gathered; /* `body` has the complete body */
     el_whole_t body;
