@@ -184,9 +184,12 @@ END_TEST
 
 START_TEST(a_process_of_the_same_number_begins_with_nothing)
 {
+    el_in_flight_add(&held, NULL, 20);
     el_in_flight_add(&held, el_in_flight_enter(&held, 7), 10);
     el_in_flight_add(&held, el_in_flight_enter(&held, 7), 1);
-    ck_assert_uint_eq(el_in_flight_nbytes(&held), 1);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 21);
+    el_in_flight_enter(&held, 7);
+    ck_assert_uint_eq(el_in_flight_nbytes(&held), 20);
 }
 END_TEST
 
