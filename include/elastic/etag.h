@@ -71,52 +71,32 @@ el_coding_t el_etag_coding(const el_etag_t *tag, size_t *base);
  */
 bool el_etag_is_made(const char *text, size_t len);
 
-/*
- * Whether `tag` is `current` with the suffix of a coding that `accept` takes or, where `decoded`,
- * with that of what INFLATE decoded, which that of a coding may follow. By weak comparison.
- */
-bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_accept_t *accept,
-                       bool decoded);
+/* Which tags are taken to be made from an identity's. */
+typedef struct {
+    const el_accept_t *accept; /* those with the suffix of a coding that it takes */
+    bool decoded; /* those of what INFLATE decoded, "x-gunzip", which such a suffix may follow */
+    bool strong;  /* el_etag_bases(): strong ones alone, for If-Match, whose comparison is strong */
+} el_etag_rule_t;
+
+/* Whether `tag` is made from `current` by the rule, by weak comparison. */
+bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_etag_rule_t *rule);
 
 /*
- * Appends to `out` (`size` bytes) the identity's tag of each member of `list` that carries the
- * suffix of a coding in `accept`, where el_etag_is_made(), as `, W/"x"`: weak, because only
- * If-None-Match's weak comparison may see it. Returns the bytes written (0: nothing to add),
- * without the terminating zero; what does not fit is left out whole. strlen(list) × 2 + 1 bytes
- * always suffice. `*unsure` becomes true where a member has the suffix, but not such a tag before
- * it.
+ * Appends to `out` (`size` bytes) the identity's tag of each member of `list` that the rule takes,
+ * where el_etag_is_made(), as `, W/"x"`: weak, because only If-None-Match's weak comparison may see
+ * it; or as `, "x"` by a strong rule. Returns the bytes written (0: nothing to add), without the
+ * terminating zero; what does not fit is left out whole. strlen(list) × 2 + 1 bytes always suffice.
+ * `*unsure` becomes true where a member has the suffix, but not such a tag before it.
  */
-size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
+size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size,
                      bool *unsure);
 
 /*
- * The same for what INFLATE decoded: of "x-gunzip" and, where `accept` takes gzip, "x-gunzip-gzip"
- * it appends `, W/"x"`.
- */
-size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
-                             bool *unsure);
-
-/*
- * The same for If-Match, whose comparison is strong: of the strong members alone, with the suffix
- * of a coding in `given` or, where `decoded`, with that of what INFLATE decoded, as `, "x"`.
- */
-size_t el_etag_strong_bases(const char *list, const el_accept_t *given, bool decoded, char *out,
-                            size_t size);
-
-/*
  * The member of `list` that names the representation whose identity has the tag `current`:
- * `current` itself, or with the suffix of a coding that `accept` takes, by weak comparison. False
- * where there is none. The identity's own tag is preferred.
+ * `current` itself, which is preferred, or one that is made from it. False where there is none.
  */
-bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
+bool el_etag_named(const char *list, const char *current, const el_etag_rule_t *rule,
                    el_etag_t *named);
-
-/*
- * The same where INFLATE decodes what has the tag `current`: the member is that with "-gunzip", and
- * perhaps with the suffix of a coding that `accept` takes behind it.
- */
-bool el_etag_named_decoded(const char *list, const char *current, const el_accept_t *accept,
-                           el_etag_t *named);
 
 /* A place in WebDAV's If (RFC 4918 §10.4), and what stands there; zero it but for `at`. */
 typedef struct {

@@ -151,18 +151,15 @@ static bool strip(const char *quoted, size_t *len, const char *suffix)
     return true;
 }
 
-/*
- * How long the quoted part of `tag` is without the suffix of a coding that `accept` takes, or
- * without that of a decoded body, which that of a coding may follow. 0 where there is no suffix.
- */
-static size_t base_of(const el_etag_t *tag, const el_accept_t *accept, bool decoded)
+/* How long the quoted part of `tag` is without the suffixes that the rule takes; 0: it has none. */
+static size_t base_of(const el_etag_t *tag, const el_etag_rule_t *rule)
 {
     size_t base = 0, len;
     const char *quoted = member_quoted(tag, &len);
     el_coding_t coding = el_etag_coding(tag, &base);
-    bool taken = coding != EL_IDENTITY && el_accept_takes(accept, coding);
+    bool taken = coding != EL_IDENTITY && el_accept_takes(rule->accept, coding);
 
-    if (!decoded) {
+    if (!rule->decoded) {
         return taken ? base : 0;
     }
     base = taken ? base : len - 1;
@@ -215,21 +212,15 @@ bool el_etag_is_made(const char *text, size_t len)
     return is_numbers(text, len) || is_digest(text, len);
 }
 
-/* Which tags of a list have bases, and how these are written; any of the two together. */
-enum {
-    OF_DECODED = 1, /* of tags that end in "-gunzip", or in that and in a coding's suffix */
-    STRONG = 2      /* of strong tags only, and strong */
-};
-
-static size_t append_bases(const char *list, const el_accept_t *accept, unsigned kind, char *out,
-                           size_t size, bool *unsure)
+size_t el_etag_bases(const char *list, const el_etag_rule_t *rule, char *out, size_t size,
+                     bool *unsure)
 {
-    const char *before = kind & STRONG ? ", " : ", W/";
+    const char *before = rule->strong ? ", " : ", W/";
     size_t before_len = strlen(before), written = 0, len;
     el_etag_t tag;
 
     while (el_etag_next(&list, &tag)) {
-        size_t base = kind & STRONG && tag.weak ? 0 : base_of(&tag, accept, kind & OF_DECODED);
+        size_t base = rule->strong && tag.weak ? 0 : base_of(&tag, rule);
         size_t need = before_len + base + 1; /* and the closing quote */
         const char *quoted = member_quoted(&tag, &len);
         bool made = base > 0 && el_etag_is_made(quoted + 1, base - 1);
@@ -249,30 +240,9 @@ static size_t append_bases(const char *list, const el_accept_t *accept, unsigned
     return written;
 }
 
-size_t el_etag_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
-                     bool *unsure)
+bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_etag_rule_t *rule)
 {
-    return append_bases(list, accept, 0, out, size, unsure);
-}
-
-size_t el_etag_decoded_bases(const char *list, const el_accept_t *accept, char *out, size_t size,
-                             bool *unsure)
-{
-    return append_bases(list, accept, OF_DECODED, out, size, unsure);
-}
-
-size_t el_etag_strong_bases(const char *list, const el_accept_t *given, bool decoded, char *out,
-                            size_t size)
-{
-    bool unsure = false;
-
-    return append_bases(list, given, decoded ? STRONG | OF_DECODED : STRONG, out, size, &unsure);
-}
-
-bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_accept_t *accept,
-                       bool decoded)
-{
-    size_t base = base_of(tag, accept, decoded);
+    size_t base = base_of(tag, rule);
     size_t len, current_len;
     const char *current_quoted = quoted_part(current, &current_len);
 
@@ -280,8 +250,8 @@ bool el_etag_made_from(const el_etag_t *tag, const char *current, const el_accep
         && memcmp(member_quoted(tag, &len), current_quoted, base) == 0;
 }
 
-static bool find_named(const char *list, const char *current, const el_accept_t *accept,
-                       bool decoded, el_etag_t *named)
+bool el_etag_named(const char *list, const char *current, const el_etag_rule_t *rule,
+                   el_etag_t *named)
 {
     bool found = false;
     el_etag_t tag;
@@ -291,24 +261,12 @@ static bool find_named(const char *list, const char *current, const el_accept_t 
             *named = tag;
             return true;
         }
-        if (!found && el_etag_made_from(&tag, current, accept, decoded)) {
+        if (!found && el_etag_made_from(&tag, current, rule)) {
             *named = tag;
             found = true;
         }
     }
     return found;
-}
-
-bool el_etag_named(const char *list, const char *current, const el_accept_t *accept,
-                   el_etag_t *named)
-{
-    return find_named(list, current, accept, false, named);
-}
-
-bool el_etag_named_decoded(const char *list, const char *current, const el_accept_t *accept,
-                           el_etag_t *named)
-{
-    return find_named(list, current, accept, true, named);
 }
 
 /*

@@ -30,6 +30,25 @@ bool el_code_keep(const void *address)
            && dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
 }
 
+bool el_thread_start(void *(*run)(void *of), void *of, pthread_t *thread)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_t started;
+    int error = pthread_attr_init(&attributes);
+
+    if (error == 0) {
+        sigfillset(&all);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(thread ? thread : &started, &attributes, run, of);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attributes);
+    }
+    errno = error;
+    return error == 0;
+}
+
 /* As often the CPU is left to the holder, which needs microseconds, before this thread sleeps. */
 #define YIELDS 8
 
@@ -112,24 +131,6 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* httpd's signals are for its other threads. */
-static int create(pthread_t *thread)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    int error = pthread_attr_init(&attributes);
-
-    if (error == 0) {
-        sigfillset(&all);
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        error = pthread_create(thread, &attributes, work, NULL);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attributes);
-    }
-    return error;
-}
-
 /*
  * The class is set from here and not by the thread itself: on a busy CPU it would take it a while
  * from then on to say that it has done so.
@@ -142,9 +143,7 @@ bool el_idle_thread_start(void (*run)(void))
     sem_init(&idle.begun, 0, 0);
     sem_init(&idle.wake, 0, 0);
     idle.run = run;
-    error = create(&thread);
-    if (error != 0) {
-        errno = error;
+    if (!el_thread_start(work, NULL, &thread)) {
         return false;
     }
     wait_for(&idle.begun);

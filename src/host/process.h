@@ -19,6 +19,12 @@ bool el_process_is_alive(uint32_t pid);
 bool el_code_keep(const void *address);
 
 /*
+ * Starts a detached thread that takes no signals, which are httpd's own threads' to handle;
+ * `*thread`, unless NULL, is the thread. False where it cannot, with the reason in errno.
+ */
+bool el_thread_start(void *(*run)(void *of), void *of, pthread_t *thread);
+
+/*
  * A lock between the threads of several processes, in memory that they share. It survives whoever
  * dies while holding it, and nobody waits for it for long.
  */

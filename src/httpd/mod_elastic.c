@@ -5,24 +5,19 @@
 #include "httpd/base/records.h"
 #include "httpd/cache/improver.h"
 #include "httpd/cache/store.h"
-#include "httpd/config/directives.h"
+#include "httpd/config/commands.h"
 #include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
 #include "httpd/dictionary/dictionaries.h"
 #include "httpd/files/precompressed.h"
-#include "httpd/filters/dictionary.h"
-#include "httpd/filters/explain.h"
-#include "httpd/filters/insertion.h"
-#include "httpd/filters/padding.h"
-#include "httpd/filters/ranges.h"
-#include "httpd/request/inflate_output.h"
-#include "httpd/request/input.h"
+#include "httpd/filters/filters.h"
+#include "httpd/request/request.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/conditional.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/response/output.h"
 #include "httpd/response/response.h"
+#include "httpd/response/steps.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 #include "httpd/shared/tick.h"
@@ -143,7 +138,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     el_pool_share((size_t)memory, threads > 1);
     el_dictionary_limit(memory > DICTIONARIES_LEAST ? (size_t)memory : DICTIONARIES_LEAST);
     el_shared_child();
-    el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : el_shared.held, (uint64_t)most,
+    el_budget_open(most == EL_NO_MAX_MEMORY ? NULL : &el_shared.block->held, (uint64_t)most,
                    el_shared.config.max_of_requests);
     el_store_child(threads > 1);
 }

@@ -2,6 +2,9 @@
 
 #include "fuzz.h"
 
+/* The rule of an `accept`, and what else is set of it. */
+#define RULE(...) (&(const el_etag_rule_t){.accept = __VA_ARGS__})
+
 static void check_tag(const el_etag_t *tag, const char *list, size_t size)
 {
     size_t prefix = tag->weak ? 2 : 0;
@@ -42,19 +45,19 @@ static void check_bases(const char *list, size_t size, const el_accept_t *accept
     el_etag_t tag, named;
 
     MUST(bases != NULL);
-    written = el_etag_bases(list, accept, bases, room, &unsure);
+    written = el_etag_bases(list, RULE(accept), bases, room, &unsure);
     MUST(written < room && strlen(bases) == written);
     while (el_etag_next(&cursor, &tag)) {
         char *identity = fuzz_string((const uint8_t *)tag.text, tag.len);
 
         MUST(tag.weak && el_etag_is_made(tag.text + 3, tag.len - 4));
-        MUST(el_etag_named(list, identity, accept, &named));
+        MUST(el_etag_named(list, identity, RULE(accept), &named));
         free(identity);
     }
     for (tight = 0; tight < 40 && tight < written; tight++) {
         char small[40];
 
-        MUST(el_etag_bases(list, accept, small, tight, &unsure) < (tight > 0 ? tight : 1));
+        MUST(el_etag_bases(list, RULE(accept), small, tight, &unsure) < (tight > 0 ? tight : 1));
     }
     free(bases);
 }
@@ -69,14 +72,15 @@ static void check_decoded(const char *list, size_t size, const el_accept_t *acce
     el_etag_t tag, named;
 
     MUST(bases != NULL);
-    written = el_etag_bases(list, accept, bases, room, &unsure);
+    written = el_etag_bases(list, RULE(accept), bases, room, &unsure);
     cursor = bases + written;
-    written += el_etag_decoded_bases(list, accept, bases + written, room - written, &unsure);
+    written += el_etag_bases(list, RULE(accept, .decoded = true), bases + written, room - written,
+                             &unsure);
     MUST(written < room);
     while (el_etag_next(&cursor, &tag)) {
         char *identity = fuzz_string((const uint8_t *)tag.text, tag.len);
 
-        MUST(tag.weak && el_etag_named_decoded(list, identity, accept, &named));
+        MUST(tag.weak && el_etag_named(list, identity, RULE(accept, .decoded = true), &named));
         free(identity);
     }
     free(bases);
@@ -87,18 +91,21 @@ static void check_strong(const char *list, size_t size, const el_accept_t *accep
 {
     size_t room = 2 * size + 1, written;
     char *bases = malloc(room);
+    bool unsure = false;
     const char *cursor;
     el_etag_t tag, named;
 
     MUST(bases != NULL);
-    written = el_etag_strong_bases(list, accept, false, bases, room);
-    MUST(written + el_etag_strong_bases(list, accept, true, bases + written, room - written) < room);
+    written = el_etag_bases(list, RULE(accept, .strong = true), bases, room, &unsure);
+    MUST(written + el_etag_bases(list, RULE(accept, .decoded = true, .strong = true),
+                                 bases + written, room - written, &unsure) < room);
     cursor = bases;
     while (el_etag_next(&cursor, &tag)) {
         char *identity = fuzz_string((const uint8_t *)tag.text, tag.len);
 
-        MUST(!tag.weak && (el_etag_named(list, identity, accept, &named)
-                           || el_etag_named_decoded(list, identity, accept, &named)));
+        MUST(!tag.weak && (el_etag_named(list, identity, RULE(accept), &named)
+                           || el_etag_named(list, identity, RULE(accept, .decoded = true),
+                                            &named)));
         free(identity);
     }
     free(bases);
@@ -137,7 +144,7 @@ static void check_encode(const char *tag, size_t size, const el_accept_t *accept
                                   size + EL_ETAG_GROWTH);
             MUST(kept == (mode != EL_ETAG_REMOVE));
             MUST(strlen(out) < size + EL_ETAG_GROWTH);
-            MUST(!kept || !is_tag || el_etag_named(out, tag, accept, &named));
+            MUST(!kept || !is_tag || el_etag_named(out, tag, RULE(accept), &named));
             free(out);
         }
     }

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The rule of an `accept`, and what else is set of it. */
+#define RULE(...) (&(const el_etag_rule_t){.accept = __VA_ARGS__})
+
 static const struct {
     const char *guards;
     const char *tag;
@@ -246,7 +249,7 @@ START_TEST(a_list_gives_the_bases)
 
     ck_assert_ptr_nonnull(out);
     el_accept_parse(based[_i].accept, strlen(based[_i].accept), &accept);
-    written = el_etag_bases(list, &accept, out, size, &unsure);
+    written = el_etag_bases(list, RULE(&accept), out, size, &unsure);
     ck_assert_msg(strcmp(out, expand(based[_i].bases, bases)) == 0, "%s: %s", based[_i].guards,
                   out);
     ck_assert_uint_eq(written, strlen(out));
@@ -264,20 +267,20 @@ START_TEST(a_base_that_does_not_fit_is_left_out_whole)
 
     el_accept_parse("gzip", 4, &accept);
     /* `, W/"0123456789"` and its zero take 17 bytes. */
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 17, &unsure), 16);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 17, &unsure), 16);
     ck_assert_str_eq(out, ", W/\"0123456789\"");
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 16, &unsure), 0);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 16, &unsure), 0);
     ck_assert_str_eq(out, "");
     out[0] = '!';
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 1, &unsure), 0);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 1, &unsure), 0);
     ck_assert_str_eq(out, "");
     out[0] = '!';
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 0, &unsure), 0);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 0, &unsure), 0);
     ck_assert_int_eq(out[0], '!');
     /* Both, exactly. */
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 43, &unsure), 42);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 43, &unsure), 42);
     ck_assert_str_eq(out, ", W/\"123456789-0123456789\", W/\"0123456789\"");
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, 42, &unsure), 26);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 42, &unsure), 26);
 }
 END_TEST
 
@@ -290,7 +293,7 @@ START_TEST(the_bases_of_the_tightest_list_fit)
     el_accept_t accept;
 
     el_accept_parse("br", 2, &accept);
-    ck_assert_uint_eq(el_etag_bases(list, &accept, out, sizeof(out), &unsure), 3 * 16);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, sizeof(out), &unsure), 3 * 16);
 }
 END_TEST
 
@@ -331,7 +334,7 @@ START_TEST(a_list_names_a_representation)
     bool found;
 
     el_accept_parse(names[_i].accept, strlen(names[_i].accept), &accept);
-    found = el_etag_named(names[_i].list, names[_i].current, &accept, &named);
+    found = el_etag_named(names[_i].list, names[_i].current, RULE(&accept), &named);
     ck_assert_msg(found == (want != NULL), "%s", names[_i].guards);
     if (found) {
         ck_assert_msg(named.len == strlen(want) && memcmp(named.text, want, named.len) == 0,
@@ -354,7 +357,7 @@ START_TEST(an_encoded_tag_names_its_representation)
             size_t base;
 
             el_etag_encode(tags[i], EL_ETAG_WEAK, (el_coding_t)coding, encoded, sizeof(encoded));
-            ck_assert(el_etag_named(encoded, tags[i], &accept, &named));
+            ck_assert(el_etag_named(encoded, tags[i], RULE(&accept), &named));
             ck_assert_int_eq(el_etag_coding(&named, &base), coding);
         }
     }
@@ -415,10 +418,11 @@ START_TEST(a_list_of_decoded_tags)
 
     el_accept_parse(decoded_lists[_i].accept, strlen(decoded_lists[_i].accept), &accept);
     expand(decoded_lists[_i].list, list);
-    el_etag_decoded_bases(list, &accept, out, sizeof(out), &unsure);
+    el_etag_bases(list, RULE(&accept, .decoded = true), out, sizeof(out), &unsure);
     ck_assert_msg(strcmp(out, expand(decoded_lists[_i].bases, bases)) == 0, "%s: %s",
                   decoded_lists[_i].guards, out);
-    ck_assert_msg(el_etag_named_decoded(list, expand("\"x\"", current), &accept, &named)
+    ck_assert_msg(el_etag_named(list, expand("\"x\"", current),
+                                RULE(&accept, .decoded = true), &named)
                       == decoded_lists[_i].named,
                   "%s", decoded_lists[_i].guards);
 }
@@ -446,11 +450,13 @@ START_TEST(a_list_of_strong_tags)
 {
     char list[100], bases[100], out[100];
     el_accept_t given;
+    bool unsure = false;
     size_t written;
 
     el_accept_parse(strong_lists[_i].given, strlen(strong_lists[_i].given), &given);
-    written = el_etag_strong_bases(expand(strong_lists[_i].list, list), &given,
-                                   strong_lists[_i].decoded, out, sizeof(out));
+    written = el_etag_bases(expand(strong_lists[_i].list, list),
+                            RULE(&given, .decoded = strong_lists[_i].decoded, .strong = true), out,
+                            sizeof(out), &unsure);
     ck_assert_msg(strcmp(out, expand(strong_lists[_i].bases, bases)) == 0, "%s: %s",
                   strong_lists[_i].guards, out);
     ck_assert_uint_eq(written, strlen(out));
@@ -521,8 +527,8 @@ START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
     }
     list[size] = '\0';
     el_accept_parse("*", 1, &accept);
-    ck_assert_uint_le(el_etag_bases(list, &accept, out, 2 * size + 1, &unsure), 2 * size);
-    ck_assert(!el_etag_named(list, "\"current\"", &accept, &named));
+    ck_assert_uint_le(el_etag_bases(list, RULE(&accept), out, 2 * size + 1, &unsure), 2 * size);
+    ck_assert(!el_etag_named(list, "\"current\"", RULE(&accept), &named));
     while (el_etag_next_state(&state)) {
         ck_assert(state.at > list && state.at <= list + size);
     }

@@ -103,7 +103,7 @@ static void finish(void)
     if (improver.job.made && improver.job.nbytes < improver.job.found.entry.nbytes) {
         store_made();
     }
-    atomic_fetch_add(el_shared.improve_at,
+    atomic_fetch_add(&el_shared.block->improve_at,
                      time_for(used) - time_for(improver.job.expected)); /* may be less than 0 */
     el_pool_buffer_release(improver.job.made);
     el_found_release(&improver.job.found);
@@ -173,8 +173,8 @@ static bool has_thread(void)
  */
 static bool is_spare(uint64_t now)
 {
-    return (double)atomic_load(&el_shared.state->load_ppm) < el_shared.config.control.low * 1e6
-           && now >= atomic_load(el_shared.improve_at);
+    return (double)atomic_load(&el_shared.block->state.load_ppm) < el_shared.config.control.low * 1e6
+           && now >= atomic_load(&el_shared.block->improve_at);
 }
 
 /*
@@ -190,10 +190,10 @@ static void improve(uint64_t now, bool samples)
         finish();
     }
     if (samples && atomic_load(&improver.job.state) == JOB_FREE && is_spare(now)
-        && el_popular_take(el_shared.popular, (uint32_t)(now / 1000000), &item) && has_thread()
+        && el_popular_take(&el_shared.block->popular, (uint32_t)(now / 1000000), &item) && has_thread()
         && prepare(&item)) {
         improver.job.began = el_idle_thread_cpu_nsec();
-        atomic_store(el_shared.improve_at, now + time_for(improver.job.expected));
+        atomic_store(&el_shared.block->improve_at, now + time_for(improver.job.expected));
         atomic_store(&improver.job.state, JOB_AT_WORK);
         el_idle_thread_wake();
     }
@@ -251,6 +251,6 @@ void el_improver_note(const el_name_t *name, const el_entry_t *entry, el_target_
     }
     if (target.coding != EL_IDENTITY
         && (entry->coding != target.coding || entry->level < target.level)) {
-        el_popular_note(el_shared.popular, &item, el_clock_sec());
+        el_popular_note(&el_shared.block->popular, &item, el_clock_sec());
     }
 }

@@ -1,4 +1,4 @@
-#include "httpd/cache/remote.h"
+#include "httpd/cache/backends.h"
 
 #include "httpd/cache/workers.h"
 #include "httpd/shared/shared.h"
@@ -229,8 +229,8 @@ static void run_put(el_task_t *task)
     transfer->status = at ? store_all(transfer, at->pool) : APR_ENOMEM;
     if (transfer->status == APR_SUCCESS) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
-        el_pause_worked(&el_shared.cache->puts, transfer->ticket);
-    } else if (el_pause_failed(&el_shared.cache->puts, transfer->ticket, el_clock_usec())) {
+        el_pause_worked(&el_shared.block->cache.puts, transfer->ticket);
+    } else if (el_pause_failed(&el_shared.block->cache.puts, transfer->ticket, el_clock_usec())) {
         el_stats_cache_fault(transfer->status, "it does not take what is to be kept");
     }
 }
@@ -261,9 +261,9 @@ static void run_trial(el_task_t *task)
         }
     }
     if (in_time && transfer->status == APR_SUCCESS) {
-        el_pause_worked(&el_shared.cache->calls, transfer->ticket);
+        el_pause_worked(&el_shared.block->cache.calls, transfer->ticket);
     } else {
-        el_pause_failed(&el_shared.cache->calls, transfer->ticket, el_clock_usec());
+        el_pause_failed(&el_shared.block->cache.calls, transfer->ticket, el_clock_usec());
         el_stats_cache_fault(transfer->status, "it still does not answer in time");
     }
 }
@@ -291,7 +291,7 @@ static transfer_t *make_transfer(void (*run)(el_task_t *task), el_pause_ticket_t
 
 static void failed(el_pause_ticket_t ticket, apr_status_t status, const char *what)
 {
-    el_pause_failed(&el_shared.cache->calls, ticket, el_clock_usec());
+    el_pause_failed(&el_shared.block->cache.calls, ticket, el_clock_usec());
     el_stats_cache_fault(status, what);
 }
 
@@ -320,7 +320,7 @@ static bool may_call(el_pause_ticket_t *ticket)
     if (!remote.works) {
         return false;
     }
-    state = el_pause_at(&el_shared.cache->calls, el_clock_usec(), ticket);
+    state = el_pause_at(&el_shared.block->cache.calls, el_clock_usec(), ticket);
     if (state == EL_PAUSE_TRIAL) {
         try_again(*ticket);
     }
@@ -411,7 +411,7 @@ bool el_remote_put(const el_name_t *name, const el_entry_t *entry)
     transfer_t *transfer;
 
     if (EL_ENTRY_HEAD + entry->nbytes + EL_SEAL_OVERHEAD > remote.most || !may_call(&ticket)
-        || el_pause_at(&el_shared.cache->puts, el_clock_usec(), &ticket) == EL_PAUSE_ON
+        || el_pause_at(&el_shared.block->cache.puts, el_clock_usec(), &ticket) == EL_PAUSE_ON
         || !(transfer = make_transfer(run_put, ticket))) {
         return false;
     }

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* dladdr() */
 #endif
 
-#include "httpd/cache/shmcb.h"
+#include "httpd/cache/backends.h"
 
 #include "httpd/cache/spares.h"
 #include "httpd/shared/shared.h"
@@ -324,7 +324,7 @@ static unsigned retrieve(const entry_id_t *id, uint8_t *buffer, size_t room)
 /* Its parts fill up one before the other. */
 bool el_shmcb_has_room(void)
 {
-    uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+    uint64_t written = atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
 
     return written < local.cache->nbytes / 2;
 }
@@ -332,7 +332,7 @@ bool el_shmcb_has_room(void)
 /* What is asked for often must not leave because it came first: it is stored again. */
 static bool is_old(const el_entry_t *entry)
 {
-    uint64_t written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+    uint64_t written = atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
 
     return written - entry->written > local.cache->nbytes / 2;
 }
@@ -384,7 +384,7 @@ static bool get_far(const el_name_t *name, uint32_t changes, el_found_t *found)
 
 static uint32_t changes_of(const el_name_t *name)
 {
-    return atomic_load(el_cache_state_changes(el_shared.cache, name));
+    return atomic_load(el_cache_state_changes(&el_shared.block->cache, name));
 }
 
 /* Under the lock, so that changes are counted in the order in which they come. */
@@ -396,7 +396,7 @@ static apr_status_t store_and_count(const el_name_t *name, uint8_t *bytes, size_
                                             apr_time_now() + EXPIRY, bytes, (unsigned)nbytes,
                                             cache->pool);
 
-    atomic_fetch_add(el_cache_state_changes(el_shared.cache, name), 1);
+    atomic_fetch_add(el_cache_state_changes(&el_shared.block->cache, name), 1);
     return rv;
 }
 
@@ -433,7 +433,7 @@ static bool put_far(const el_name_t *name, const el_entry_t *entry)
     if (entry->nbytes > local.most || !(bytes = el_pool_buffer_acquire(nbytes, &room))) {
         return false;
     }
-    stamped.written = atomic_fetch_add_explicit(&el_shared.cache->written, share_of(nbytes),
+    stamped.written = atomic_fetch_add_explicit(&el_shared.block->cache.written, share_of(nbytes),
                                                 memory_order_relaxed);
     el_entry_write(name, &stamped, bytes);
     is_stored = store(name, bytes, nbytes);
@@ -463,7 +463,7 @@ bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry)
     if (is_stored) {
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
     }
-    copied.written = atomic_load_explicit(&el_shared.cache->written, memory_order_relaxed);
+    copied.written = atomic_load_explicit(&el_shared.block->cache.written, memory_order_relaxed);
     el_local_put(name, &copied, changes + is_stored, NULL);
     return is_stored;
 }

@@ -1,8 +1,7 @@
 #include "httpd/cache/store.h"
 
+#include "httpd/cache/backends.h"
 #include "httpd/cache/crypto.h"
-#include "httpd/cache/remote.h"
-#include "httpd/cache/shmcb.h"
 #include "httpd/cache/spares.h"
 #include "httpd/config/settings.h"
 #include "httpd/shared/shared.h"
@@ -345,6 +344,6 @@ bool el_store_note(const el_name_t *name)
 {
     uint32_t others = el_remote_is_open() ? EL_DOORKEEPER_MOST : el_shmcb_entries() / 2 * 3;
 
-    return el_doorkeeper_note(&el_shared.cache->doorkeeper, name->hash,
+    return el_doorkeeper_note(&el_shared.block->cache.doorkeeper, name->hash,
                         others < EL_DOORKEEPER_MOST ? others : EL_DOORKEEPER_MOST);
 }

@@ -2,8 +2,9 @@
 
 #include "httpd/cache/workers.h"
 
+#include "host/process.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 
 enum {
@@ -67,24 +68,9 @@ static void *work(void *of)
     return NULL;
 }
 
-static bool start_one(el_workers_t *workers, const pthread_attr_t *detached)
-{
-    sigset_t all, before;
-    pthread_t thread;
-    bool started;
-
-    /* Signals are httpd's own threads' to take: a handler of theirs may end the process. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(&thread, detached, work, workers) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 bool el_workers_start(el_workers_t *workers, unsigned threads)
 {
     pthread_condattr_t monotonic;
-    pthread_attr_t detached;
 
     workers->first = NULL;
     workers->waiting = 0;
@@ -96,12 +82,9 @@ bool el_workers_start(el_workers_t *workers, unsigned threads)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&workers->done, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    while (workers->threads < threads && start_one(workers, &detached)) {
+    while (workers->threads < threads && el_thread_start(work, workers, NULL)) {
         workers->threads++;
     }
-    pthread_attr_destroy(&detached);
     return workers->threads > 0;
 }
 

@@ -1,4 +1,4 @@
-#include "httpd/config/dictionary_directives.h"
+#include "httpd/config/commands.h"
 
 #include "httpd/config/arguments.h"
 #include "httpd/config/settings.h"

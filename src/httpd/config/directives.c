@@ -1,8 +1,8 @@
 /* The table of Elastic directives, and the functions of those that take more than one value. */
-#include "httpd/config/directives.h"
+#include "httpd/config/commands.h"
 
 #include "httpd/config/arguments.h"
-#include "httpd/config/dictionary_directives.h"
+#include "httpd/config/commands.h"
 #include "httpd/config/settings.h"
 
 #include "elastic/counters.h"

@@ -273,7 +273,8 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
         verdict = judge(ap_sub_req_lookup_file(beside, r, NULL), r, beside, elsewhere);
     }
     if (verdict == SERVED && elsewhere) {
-        verdict = judge(ap_sub_req_lookup_file(candidate->path, r, NULL), r, candidate->path, false);
+        verdict = judge(ap_sub_req_lookup_file(candidate->path, r, NULL), r, candidate->path,
+                        false);
     }
     return verdict;
 }
@@ -411,7 +412,7 @@ static const char *current_tag(request_rec *r, candidates_t *all)
             }
         }
     }
-    if (!el_etag_named(list, ap_make_etag(r, 0), &accept, &named)) {
+    if (!el_etag_named(list, ap_make_etag(r, 0), &(el_etag_rule_t){.accept = &accept}, &named)) {
         return NULL;
     }
     return apr_pstrmemdup(r->pool, named.text, named.len);
@@ -426,8 +427,8 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
     if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted) {
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "elastic: a precompressed file of %s was not sent whole",
-                  r->filename);
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r,
+                  "elastic: a precompressed file of %s was not sent whole", r->filename);
     return AP_FILTER_ERROR;
 }
 

@@ -1,4 +1,4 @@
-#include "httpd/filters/dictionary.h"
+#include "httpd/filters/filters.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/body/copy.h"

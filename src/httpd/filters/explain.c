@@ -1,4 +1,4 @@
-#include "httpd/filters/explain.h"
+#include "httpd/filters/filters.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/response/response.h"
@@ -102,8 +102,8 @@ static void add_sizes(list_t *list, const request_rec *r, const el_response_t *r
 static void add_controller(list_t *list, const el_response_t *response)
 {
     el_control_state_t control = response->control_read ? response->control
-                                                        : el_state_control(el_shared.state);
-    uint64_t load = atomic_load_explicit(&el_shared.state->load_ppm, memory_order_relaxed);
+                                                        : el_state_control(&el_shared.block->state);
+    uint64_t load = atomic_load_explicit(&el_shared.block->state.load_ppm, memory_order_relaxed);
     double price = response->effort_known ? response->effort.price
                                           : el_shared_effort_at(control).price;
 

@@ -1,4 +1,4 @@
-#include "httpd/filters/padding.h"
+#include "httpd/filters/filters.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/config/settings.h"

@@ -1,4 +1,4 @@
-#include "httpd/filters/ranges.h"
+#include "httpd/filters/filters.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/response/fields.h"

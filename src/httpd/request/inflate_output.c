@@ -1,4 +1,4 @@
-#include "httpd/request/inflate_output.h"
+#include "httpd/request/request.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"

@@ -1,4 +1,4 @@
-#include "httpd/request/input.h"
+#include "httpd/request/request.h"
 
 #include "httpd/base/filter_names.h"
 #include "httpd/config/settings.h"

@@ -102,19 +102,21 @@ static const char *tag_of_file(request_rec *r)
 static void name_bases(request_rec *r, const char *list, const el_accept_t *accept)
 {
     el_response_t *request = el_response_of(r);
+    const el_etag_rule_t encoded = {.accept = accept};
+    const el_etag_rule_t decoded = {.accept = accept, .decoded = true};
     size_t size, len;
     char *bases = room_for_bases(r, list, &size);
     const char *file;
     el_etag_t named;
 
-    len = el_etag_bases(list, accept, bases, size, &request->unsure);
+    len = el_etag_bases(list, &encoded, bases, size, &request->unsure);
     if (request->inflates) {
-        len += el_etag_decoded_bases(list, accept, bases + len, size - len, &request->unsure);
+        len += el_etag_bases(list, &decoded, bases + len, size - len, &request->unsure);
     }
     file = len == 0 && request->unsure ? tag_of_file(r) : NULL;
     if (file
-        && (el_etag_named(list, file, accept, &named)
-            || (request->inflates && el_etag_named_decoded(list, file, accept, &named)))) {
+        && (el_etag_named(list, file, &encoded, &named)
+            || (request->inflates && el_etag_named(list, file, &decoded, &named)))) {
         bases = apr_pstrcat(r->pool, ", ", file, NULL);
         len = strlen(bases);
     }
@@ -152,11 +154,12 @@ el_accept_t el_conditional_codings(request_rec *r, unsigned modes)
 static bool is_of_file(request_rec *r, const el_etag_t *tag, const char *file,
                        const el_accept_t *codings)
 {
-    bool inflates = el_response_of(r)->inflates;
+    const el_etag_rule_t encoded = {.accept = codings};
+    const el_etag_rule_t decoded = {.accept = codings, .decoded = true};
 
     return !tag->weak && *file == '"'
-           && (el_etag_made_from(tag, file, codings, false)
-               || (inflates && el_etag_made_from(tag, file, codings, true)));
+           && (el_etag_made_from(tag, file, &encoded)
+               || (el_response_of(r)->inflates && el_etag_made_from(tag, file, &decoded)));
 }
 
 /*
@@ -189,12 +192,15 @@ static void name_strong_bases(request_rec *r, const char *list)
 {
     const el_stock_t *deflate = el_stock_of(r->server, EL_RECORD_DEFLATE);
     el_accept_t strong = el_conditional_codings(r, 1u << EL_ETAG_SUFFIX);
+    el_etag_rule_t rule = {.accept = &strong, .strong = true};
+    bool unsure = false;
     size_t size, len;
     char *bases = room_for_bases(r, list, &size);
 
-    len = el_etag_strong_bases(list, &strong, false, bases, size);
+    len = el_etag_bases(list, &rule, bases, size, &unsure);
     if (el_response_of(r)->inflates && el_stock_etag(deflate) == EL_ETAG_SUFFIX) {
-        len += el_etag_strong_bases(list, &strong, true, bases + len, size - len);
+        rule.decoded = true;
+        len += el_etag_bases(list, &rule, bases + len, size - len, &unsure);
     }
     add_tags(r, if_match, list, bases, len);
 }

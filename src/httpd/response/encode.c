@@ -1,4 +1,4 @@
-#include "httpd/response/encode.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/response/cached.h"
 #include "httpd/response/choose.h"

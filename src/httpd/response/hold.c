@@ -1,4 +1,4 @@
-#include "httpd/response/hold.h"
+#include "httpd/response/steps.h"
 
 #include "httpd/response/connection.h"
 #include "httpd/response/fields.h"

@@ -34,15 +34,22 @@ bool el_not_modified_named(request_rec *r)
                                               : apr_table_get(r->headers_in, "If-None-Match");
     const char *current = el_field(r, "ETag");
     el_accept_t accept;
+    el_etag_rule_t rule;
     el_etag_t named;
     size_t base;
+    bool found;
 
     if (!list || !current) {
         return false;
     }
     accept = el_response_enabled(r);
-    if (!el_etag_named(list, current, &accept, &named)
-        && !(request->inflates && el_etag_named_decoded(list, current, &accept, &named))) {
+    rule = (el_etag_rule_t){.accept = &accept};
+    found = el_etag_named(list, current, &rule, &named);
+    if (!found && request->inflates) {
+        rule.decoded = true;
+        found = el_etag_named(list, current, &rule, &named);
+    }
+    if (!found) {
         return false;
     }
     request->tagged = true;
@@ -64,7 +71,7 @@ static bool is_given(request_rec *r, const el_etag_t *tag, const char *current)
     size_t base;
     el_coding_t coding = el_etag_coding(tag, &base);
 
-    return el_etag_made_from(tag, current, &accept, false)
+    return el_etag_made_from(tag, current, &(el_etag_rule_t){.accept = &accept})
            && (tag->weak ? el_accept_takes(&weak, coding) || el_accept_takes(&strong, coding)
                          : el_accept_takes(&strong, coding) && *current == '"');
 }

@@ -11,17 +11,15 @@
  * There are three ends: el_send_identity(), for whatever reason; send_whole() or a stream's end;
  * and el_stream_break_off(), where the response cannot be ended well.
  */
-#include "httpd/response/output.h"
+#include "httpd/response/steps.h"
 
+#include "httpd/response/available.h"
 #include "httpd/response/cached.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/choose.h"
-#include "httpd/response/available.h"
-#include "httpd/response/encode.h"
 #include "httpd/response/facts.h"
-#include "httpd/response/hold.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/response/send.h"
+#include "httpd/response/steps.h"
 
 #include "engines/dictionary.h"
 

@@ -177,7 +177,7 @@ el_control_state_t el_response_control(request_rec *r)
     el_response_t *response = el_response_of(r);
 
     if (!response->control_read) {
-        response->control = el_state_control(el_shared.state);
+        response->control = el_state_control(&el_shared.block->state);
         response->control_read = true;
     }
     return response->control;

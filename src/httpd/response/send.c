@@ -1,11 +1,11 @@
-#include "httpd/response/send.h"
+#include "httpd/response/steps.h"
 
-#include "httpd/response/chain.h"
 #include "httpd/response/available.h"
-#include "httpd/response/encode.h"
+#include "httpd/response/chain.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
+#include "httpd/response/steps.h"
 #include "httpd/shared/stats.h"
 
 #include "http_protocol.h"

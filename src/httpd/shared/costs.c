@@ -20,7 +20,7 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
 
-    return el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
+    return el_cost_expect(&el_shared.block->costs, key_of(coding, setup->level, setup),
                           el_engine_cost(&plan), el_clock_sec());
 }
 
@@ -48,14 +48,14 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
 
 static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uint32_t otherwise)
 {
-    uint32_t mean = el_ratio_mean(el_shared.shares, setup->shares[share], least, el_clock_sec());
+    uint32_t mean = el_ratio_mean(&el_shared.block->shares, setup->shares[share], least, el_clock_sec());
 
     return mean ? mean * SHARE_UNIT : otherwise;
 }
 
 static void add_share(const el_setup_t *setup, int share, uint64_t in, uint64_t out)
 {
-    el_ratio_update(el_shared.shares, setup->shares[share], in, out / SHARE_UNIT, el_clock_sec());
+    el_ratio_update(&el_shared.block->shares, setup->shares[share], in, out / SHARE_UNIT, el_clock_sec());
 }
 
 /* What the page becomes without a dictionary, of what the site's bodies do. */
@@ -91,23 +91,13 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole)
 {
     el_plan_t plan = el_engine_plan(coding, setup, whole);
-    el_cost_t cost = el_cost_expect(el_shared.costs, key_of(coding, setup->level, setup),
+    el_cost_t cost = el_cost_expect(&el_shared.block->costs, key_of(coding, setup->level, setup),
                                     known_cost(&plan, setup->level, setup), el_clock_sec());
 
     if (!el_coding_needs_dictionary(coding)) {
         cost.size = (uint32_t)((uint64_t)cost.size * plain_share(setup) / WHOLE);
     }
     return cost;
-}
-
-uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup)
-{
-    return el_cost_age(el_shared.costs, key_of(coding, setup->level, setup), el_clock_sec());
-}
-
-double el_costs_slowness(void)
-{
-    return el_cost_slowness(el_shared.costs, el_clock_sec());
 }
 
 bool el_costs_are_kept(const el_setup_t *setup)
@@ -134,7 +124,7 @@ void el_costs_update(const el_plan_t *plan, int level, const el_measured_t *meas
     if (measured->in == 0 || !el_costs_are_kept(setup)) {
         return;
     }
-    el_cost_update(el_shared.costs, key_of(coding, level, setup),
+    el_cost_update(&el_shared.block->costs, key_of(coding, level, setup),
                    known_cost(plan, level, setup),
                    (el_cost_t){.nsec = per(measured->cpu_nsec, 1024, measured->in),
                                .size = per(measured->out, 10000, measured->in)},
@@ -290,7 +280,7 @@ static double price_of(const el_rung_t *rungs, size_t count, el_effort_t effort)
 {
     return effort.price >= 0 ? effort.price
                            : el_ladder_price(rungs, count, effort.position, effort.top,
-                                             el_costs_slowness());
+                                             el_cost_slowness(&el_shared.block->costs, el_clock_sec()));
 }
 
 static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint32_t most)
@@ -360,7 +350,8 @@ bool el_ladders_rare(const el_ladder_key_t *key, uint32_t nsec, el_rung_t *rare)
 
     for (size_t i = 0; i < count; i++) {
         setup.level = rungs[i].level;
-        ages[i] = el_costs_age(rungs[i].coding, &setup);
+        ages[i] = el_cost_age(&el_shared.block->costs, key_of(rungs[i].coding, setup.level, &setup),
+                              el_clock_sec());
     }
     found = el_explore_pick(rungs, ages, count, nsec);
     if (found) {

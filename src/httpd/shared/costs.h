@@ -21,12 +21,6 @@
 /* What the setup of `coding` is expected to take and to give, for a body by `setup`'s size_hint. */
 el_cost_t el_costs_expect(el_coding_t coding, const el_setup_t *setup, bool whole);
 
-/* Seconds since the setup itself was measured last; UINT32_MAX where it was not. */
-uint32_t el_costs_age(el_coding_t coding, const el_setup_t *setup);
-
-/* How many times as long this machine takes as the built-in costs say. */
-double el_costs_slowness(void);
-
 /* Whether costs are kept of such a setup: not where the engine's window or memory is configured. */
 bool el_costs_are_kept(const el_setup_t *setup);
 

@@ -18,8 +18,6 @@ static const char retained_key[] = VERSIONED(EL_BLOCK_VERSION);
 
 el_shared_t el_shared;
 
-static el_block_t *block;
-
 /*
  * This process's part of the encoders in use; NULL, where there are too many processes, is fine.
  * Written before its threads start.
@@ -60,39 +58,27 @@ static el_block_t *block_of_parent(void)
 
 static void adopt(void)
 {
-    el_shared.generation = el_state_adopt(el_shared.state, &el_shared.config.control,
+    el_shared.generation = el_state_adopt(&el_shared.block->state, &el_shared.config.control,
                                           el_clock_usec(), el_shared.config.interval);
 }
 
 apr_status_t el_shared_open(const el_shared_config_t *config, server_rec *main_server)
 {
     el_shared.config = *config;
-    block = block_of_parent();
-    if (!block) {
+    el_shared.block = block_of_parent();
+    if (!el_shared.block) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, main_server,
                      "elastic: no memory for the block that the children share (%lu bytes)",
                      (unsigned long)sizeof(el_block_t));
         return APR_ENOMEM;
     }
-    el_shared.state = &block->state;
-    el_shared.counters = &block->counters;
-    el_shared.costs = &block->costs;
-    el_shared.shares = &block->shares;
-    el_shared.held = &block->held;
-    el_shared.popular = &block->popular;
-    el_shared.improve_at = &block->improve_at;
-    el_shared.cache = &block->cache;
-    el_shared.history = &block->history;
-    el_shared.tally = &block->tally;
-    el_shared.vhosts = &block->vhosts;
-    el_shared.busy = &block->busy;
     adopt();
     return APR_SUCCESS;
 }
 
 void el_shared_reset(void)
 {
-    el_block_reset(block, start_state(), el_clock_usec());
+    el_block_reset(el_shared.block, start_state(), el_clock_usec());
     adopt();
 }
 
@@ -100,12 +86,12 @@ void el_shared_child(void)
 {
     el_shared.process = (unsigned)getpid();
     el_holders_forget_gone();
-    busy = el_in_flight_enter(el_shared.busy, el_shared.process);
+    busy = el_in_flight_enter(&el_shared.block->busy, el_shared.process);
 }
 
 void el_holders_begin(void)
 {
-    el_in_flight_add(el_shared.busy, busy, 1);
+    el_in_flight_add(&el_shared.block->busy, busy, 1);
 }
 
 /*
@@ -115,20 +101,20 @@ void el_holders_begin(void)
 void el_holders_end(void)
 {
     if ((unsigned)getpid() == el_shared.process) {
-        el_in_flight_add(el_shared.busy, busy, -1);
+        el_in_flight_add(&el_shared.block->busy, busy, -1);
     }
 }
 
 void el_holders_forget_gone(void)
 {
-    el_in_flight_forget(el_shared.held, el_process_is_alive);
-    el_in_flight_forget(el_shared.busy, el_process_is_alive);
+    el_in_flight_forget(&el_shared.block->held, el_process_is_alive);
+    el_in_flight_forget(&el_shared.block->busy, el_process_is_alive);
 }
 
 /* Below 0 where the position counts: with goals without a price, and until the first sample. */
 static double price(void)
 {
-    uint64_t price = atomic_load_explicit(&el_shared.state->price, memory_order_relaxed);
+    uint64_t price = atomic_load_explicit(&el_shared.block->state.price, memory_order_relaxed);
 
     return price != EL_STATE_NO_PRICE && el_control_is_priced(&el_shared.config.control)
                ? (double)price / EL_PPM : -1;
@@ -172,5 +158,5 @@ bool el_shared_is_adaptive(el_range_t range)
 
 void el_shared_count(el_counter_t counter, uint64_t add)
 {
-    el_counters_add(el_shared.counters, el_shared.process, counter, add);
+    el_counters_add(&el_shared.block->counters, el_shared.process, counter, add);
 }

@@ -8,14 +8,7 @@
 #include "httpd/base/glue.h"
 
 #include "elastic/block.h"
-#include "elastic/control.h"
-#include "elastic/cost.h"
-#include "elastic/counters.h"
-#include "elastic/history.h"
 #include "elastic/ladder.h"
-#include "elastic/lockfree.h"
-#include "elastic/popular.h"
-#include "elastic/ratio.h"
 
 /* What the configuration says of the controller. */
 typedef struct {
@@ -35,20 +28,7 @@ typedef struct {
  * threads start, read-only afterwards.
  */
 typedef struct {
-    /* Parts of the block, which exist from post_config on. */
-    el_state_t *state;
-    el_counters_t *counters;
-    el_costs_t *costs;
-    el_ratios_t *shares;
-    el_in_flight_t *held;
-    el_popular_t *popular;
-    _Atomic uint64_t *improve_at; /* of the block */
-    el_cache_state_t *cache;
-    el_history_t *history;
-    el_tally_t *tally;
-    el_vhosts_t *vhosts;
-    el_in_flight_t *busy;
-
+    el_block_t *block; /* from post_config on */
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */
     unsigned process;    /* this process's number, in a child; it picks the counters that it adds to */

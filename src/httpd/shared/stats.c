@@ -98,7 +98,7 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
     for (int i = 0; i < servers->nelts; i++) {
         number[i] = number_of(&names, name_of(APR_ARRAY_IDX(servers, i, server_rec *), pconf));
     }
-    el_vhosts_assign(el_shared.vhosts, names.hash, names.count, place);
+    el_vhosts_assign(&el_shared.block->vhosts, names.hash, names.count, place);
     for (int i = 0; i < servers->nelts; i++) {
         bool is_named = number[i] < names.count;
 
@@ -111,7 +111,7 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
 /* Adds to a count of the virtual hosts at `place`. */
 static void count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
 {
-    el_vhosts_add(el_shared.vhosts, el_shared.process, place, count, add);
+    el_vhosts_add(&el_shared.block->vhosts, el_shared.process, place, count, add);
 }
 
 /* A response of `server` went out compressed, `in` bytes as `out`. */
@@ -179,7 +179,7 @@ static void tally(el_coding_t coding, const char *engine, const el_tally_body_t 
     el_tally_series_t series = el_tally_find(coding, engine);
 
     if (series < EL_TALLY_SERIES_COUNT) {
-        el_tally_add(el_shared.tally, el_shared.process, series, body);
+        el_tally_add(&el_shared.block->tally, el_shared.process, series, body);
     }
 }
 
@@ -254,7 +254,7 @@ void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault
     el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + fault);
     /* Somebody may have tried to change what others get, which the operator should hear of once. */
     bool warns = fault == EL_PRECOMPRESSED_OWNER
-                 && el_counters_total(el_shared.counters, counter) == 0;
+                 && el_counters_total(&el_shared.block->counters, counter) == 0;
 
     el_shared_count(counter, 1);
     ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
@@ -264,7 +264,7 @@ void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault
 void el_stats_cache_fault(apr_status_t rv, const char *what)
 {
     el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
-    if (el_cache_state_may_complain(el_shared.cache, el_clock_sec())) {
+    if (el_cache_state_may_complain(&el_shared.block->cache, el_clock_sec())) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, rv, ap_server_conf,
                      "elastic: the store of ElasticCache: %s; responses are encoded without it",
                      what);
@@ -297,13 +297,13 @@ static uint64_t minute_now(void)
 
 void el_past_note(void)
 {
-    el_control_state_t control = el_state_control(el_shared.state);
-    uint64_t load = atomic_load_explicit(&el_shared.state->load_ppm, memory_order_relaxed);
+    el_control_state_t control = el_state_control(&el_shared.block->state);
+    uint64_t load = atomic_load_explicit(&el_shared.block->state.load_ppm, memory_order_relaxed);
 
     if (load == EL_STATE_NO_LOAD) {
         return;
     }
-    el_history_add(el_shared.history, minute_now(),
+    el_history_add(&el_shared.block->history, minute_now(),
                    (el_history_point_t){
                        .load = (double)load / EL_PPM,
                        .position = control.top ? el_control_position(control) / control.top : 1,
@@ -312,5 +312,5 @@ void el_past_note(void)
 
 bool el_past_minute(unsigned age, el_history_point_t *point)
 {
-    return el_history_get(el_shared.history, minute_now() - age, point);
+    return el_history_get(&el_shared.block->history, minute_now() - age, point);
 }

@@ -64,7 +64,7 @@ static void keep_load_text(void)
 /* Logs that reading the load has failed, or works again; once for each change. */
 static void report_reading(const char *path, int error, bool good)
 {
-    if (!el_state_note_sampling(el_shared.state, !good)) {
+    if (!el_state_note_sampling(&el_shared.block->state, !good)) {
         return;
     }
     if (good) {
@@ -91,12 +91,12 @@ static void read_load(uint64_t claim, uint64_t now)
     good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
     report_reading(path, good ? 0 : errno, good);
     if (good) {
-        el_state_commit(el_shared.state, claim, &el_shared.config.control,
+        el_state_commit(&el_shared.block->state, claim, &el_shared.config.control,
                         &(el_state_inputs_t){
                             .signals = &machine->signals,
                             .mask = machine->masked ? &machine->mask : NULL,
                             .reading = &sampler.reading,
-                            .counters = el_shared.counters,
+                            .counters = &el_shared.block->counters,
                         });
     }
 }
@@ -107,7 +107,7 @@ static void report_following(el_position_verdict_t verdict, int error)
     const char *path = el_shared.config.position;
     bool good = verdict == EL_POSITION_GOOD;
 
-    if (!el_state_note_source(el_shared.state, good ? EL_SOURCE_FILE : EL_SOURCE_OWN)) {
+    if (!el_state_note_source(&el_shared.block->state, good ? EL_SOURCE_FILE : EL_SOURCE_OWN)) {
         return;
     }
     if (good) {
@@ -133,7 +133,7 @@ static bool follow(uint64_t claim, uint64_t now)
 
     report_following(verdict, verdict == EL_POSITION_GOOD ? 0 : errno);
     if (verdict == EL_POSITION_GOOD) {
-        el_state_follow(el_shared.state, claim, &el_shared.config.control, &position);
+        el_state_follow(&el_shared.block->state, claim, &el_shared.config.control, &position);
     }
     return verdict == EL_POSITION_GOOD;
 }
@@ -141,8 +141,8 @@ static bool follow(uint64_t claim, uint64_t now)
 /* Each load, and the position that followed, for LogLevel elastic:trace1. */
 static void trace_position(void)
 {
-    el_control_state_t control = el_state_control(el_shared.state);
-    uint64_t load = atomic_load(&el_shared.state->load_ppm);
+    el_control_state_t control = el_state_control(&el_shared.block->state);
+    uint64_t load = atomic_load(&el_shared.block->state.load_ppm);
 
     if (load != EL_STATE_NO_LOAD) {
         ap_log_error(APLOG_MARK, APLOG_TRACE1, 0, sampler.server,
@@ -250,7 +250,7 @@ static void forget_gone(uint64_t now)
 /* Whether another child has taken a sample since this one's last, and no sample is late. */
 static bool others_sample(uint64_t now)
 {
-    uint64_t due = el_state_due(el_shared.state);
+    uint64_t due = el_state_due(&el_shared.block->state);
 
     if (timer.due == 0) {
         timer.due = due;
@@ -294,7 +294,7 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     }
     if (others) {
         wait_for_end();
-    } else if (el_state_claim(el_shared.state, el_shared.generation, now,
+    } else if (el_state_claim(&el_shared.block->state, el_shared.generation, now,
                               el_shared.config.interval, &claim)) {
         timer.due = claim;
         take_sample(claim, now);

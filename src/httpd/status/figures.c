@@ -21,10 +21,10 @@
 /* The time of eight bits at 1 Mbit/s. */
 #define NSEC_OF_BYTE_AT_MBIT 8000.
 
-/* How many of a key's unit are one of its metric's. */
-#define MILLIS 1e3
-#define MICROS 1e6
-#define NANOS 1e9
+/* The unit of a key, and how many of it are one of its metric's. */
+#define MILLIS .unit = "ms", .per_unit = 1e3
+#define MICROS .unit = "µs", .per_unit = 1e6
+#define NANOS .unit = "ns", .per_unit = 1e9
 
 /* Figures that are words. */
 enum { VERSION, ENGINES, CONTROL, GOAL, LOAD, WORDS };
@@ -50,8 +50,9 @@ typedef struct {
     int which;          /* of the words or the numbers */
     const char *format; /* of a number; NULL: it is a word */
     const char *key;
-    const char *text;
-    el_family_t own;           /* a family of this figure alone; without a name: none */
+    const char *text;   /* also the help of its metric */
+    const char *unit;   /* of the key; NULL: that of the metric, or none */
+    el_family_t own;    /* a family of this figure alone; without a name: none */
     const el_family_t *family; /* one that has others too, or NULL */
     const char *label;
     const char *label_value;
@@ -61,9 +62,15 @@ typedef struct {
 #define COUNT "%.0f"
 #define SHARE "%.3f"
 
+/* The metric of a figure: in a family of its own, as one of others, or none. */
+#define OF(others, by, value) .family = &(others), .label = by, .label_value = value
 #define WORD(of, name, words, ...) {.which = of, .key = name, .text = words, __VA_ARGS__}
 #define ROW(of, as, name, words, ...)                                                              \
     {.which = of, .format = as, .key = name, .text = words, __VA_ARGS__}
+#define GAUGE(of, as, name, metric, words, ...)                                                    \
+    ROW(of, as, name, words, .own = {metric, EL_METRIC_GAUGE, words}, __VA_ARGS__)
+#define COUNTER(of, name, metric, words, ...)                                                      \
+    ROW(of, COUNT, name, words, .own = {metric, EL_METRIC_COUNTER, words}, __VA_ARGS__)
 
 /* Of one of several counters of a family: its note is the end of the key, and its label. */
 #define NOTED(of, name, words, others, note, description)                                          \
@@ -77,12 +84,6 @@ typedef struct {
 #define REASON_ROW(id, note, description)                                                          \
     NOTED(EL_COUNT_SKIPPED + EL_REASON_##id, "ElasticSkipped", "Not compressed", reasons, note,    \
           description)
-
-/* The metric of a row: in a family of its own, as one of others, none. */
-#define GAUGE(name, help) .own = {name, EL_METRIC_GAUGE, help}
-#define COUNTER(name, help) .own = {name, EL_METRIC_COUNTER, help}
-#define OF(others, by, value) .family = &(others), .label = by, .label_value = value
-#define NO_METRIC .family = NULL
 
 static const el_family_t build = {"elastic_build", EL_METRIC_INFO,
                                   "The module and its compression libraries"};
@@ -100,100 +101,88 @@ static const el_family_t reasons = {"elastic_skipped_responses", EL_METRIC_COUNT
 static const row_t figure_rows[] = {
     WORD(VERSION, "ElasticVersion", "mod_elastic", OF(build, "version", NULL)),
     WORD(ENGINES, "ElasticEngines", "Built in", OF(build, "engines", NULL)),
-    ROW(UPTIME, COUNT, "ElasticUptime", "Running for, s",
-        GAUGE("elastic_uptime_seconds", "Time since the start, or the last full restart")),
+    GAUGE(UPTIME, COUNT, "ElasticUptime", "elastic_uptime_seconds",
+          "Time since the start, or the last full restart, s"),
     WORD(CONTROL, "ElasticControl", "Controller", OF(controller, "control", NULL)),
     WORD(GOAL, "ElasticGoal", "Goal", OF(controller, "goal", NULL)),
     WORD(LOAD, "ElasticLoad", "Load", OF(controller, "load", NULL)),
-    ROW(FOLLOWS, COUNT, "ElasticFollows", "Follows the position file",
-        GAUGE("elastic_follows_file", "1 while the position file is followed")),
-    ROW(CPU, SHARE, "ElasticCPU", "CPU load, last sample",
-        GAUGE("elastic_cpu_load_ratio", "CPU load of the last sample")),
-    ROW(CPU_LOW, SHARE, "ElasticCPULow", "Effort goes up below",
-        GAUGE("elastic_cpu_low_ratio", "Load below which effort goes up")),
-    ROW(CPU_HIGH, SHARE, "ElasticCPUHigh", "Effort goes down above",
-        GAUGE("elastic_cpu_high_ratio", "Load above which effort goes down")),
-    ROW(INTERVAL, COUNT, "ElasticInterval", "Between samples, ms",
-        GAUGE("elastic_sample_interval_seconds", "Time between samples of the load"),
-        .per_unit = MILLIS),
-    ROW(SAMPLES, COUNT, "ElasticSamples", "Samples",
-        COUNTER("elastic_samples", "Samples of the load")),
-    ROW(STEPS, COUNT, "ElasticSteps", "Changes of the position",
-        COUNTER("elastic_position_changes", "Changes of the position by the controller")),
-    ROW(POSITION, SHARE, "ElasticPosition", "Position, 0 the floor, 1 the ceiling",
-        GAUGE("elastic_position_ratio", "Position of the levels, 0 the floor, 1 the ceiling")),
+    GAUGE(FOLLOWS, COUNT, "ElasticFollows", "elastic_follows_file",
+          "1 while the position file is followed"),
+    GAUGE(CPU, SHARE, "ElasticCPU", "elastic_cpu_load_ratio", "CPU load of the last sample"),
+    GAUGE(CPU_LOW, SHARE, "ElasticCPULow", "elastic_cpu_low_ratio",
+          "Load below which effort goes up"),
+    GAUGE(CPU_HIGH, SHARE, "ElasticCPUHigh", "elastic_cpu_high_ratio",
+          "Load above which effort goes down"),
+    GAUGE(INTERVAL, COUNT, "ElasticInterval", "elastic_sample_interval_seconds",
+          "Time between samples of the load", MILLIS),
+    COUNTER(SAMPLES, "ElasticSamples", "elastic_samples", "Samples of the load"),
+    COUNTER(STEPS, "ElasticSteps", "elastic_position_changes",
+            "Changes of the position by the controller"),
+    GAUGE(POSITION, SHARE, "ElasticPosition", "elastic_position_ratio",
+          "Position of the levels, 0 the floor, 1 the ceiling"),
     ROW(LEVEL + EL_GZIP, COUNT, "ElasticLevelGzip", "Level of gzip", OF(levels, "coding", "gzip")),
     ROW(LEVEL + EL_BR, COUNT, "ElasticLevelBr", "Level of br", OF(levels, "coding", "br")),
     ROW(LEVEL + EL_ZSTD, COUNT, "ElasticLevelZstd", "Level of zstd", OF(levels, "coding", "zstd")),
-    ROW(PRICE, SHARE, "ElasticPrice", "Price of a saved byte, ns of CPU time",
-        GAUGE("elastic_byte_price_seconds", "CPU time that a saved byte may cost"),
-        .per_unit = NANOS),
-    ROW(RATE, SHARE, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", NO_METRIC),
-    ROW(BYPASS, COUNT, "ElasticBypass", "Bypass (1: nothing is compressed)",
-        GAUGE("elastic_bypass", "1 while nothing is compressed because of the load")),
-    ROW(EL_COUNT_COMPRESSED, COUNT, "ElasticCompressed", "Compressed responses",
-        COUNTER("elastic_compressed_responses", "Responses that went out compressed")),
-    ROW(EL_COUNT_BYTES_IN, COUNT, "ElasticBytesIn", "Their bytes before",
-        COUNTER("elastic_input_bytes", "Bodies of compressed responses, before")),
-    ROW(EL_COUNT_BYTES_OUT, COUNT, "ElasticBytesOut", "Their bytes after",
-        COUNTER("elastic_output_bytes", "Bodies of compressed responses, after")),
-    ROW(CPU_USEC, COUNT, "ElasticCpuUsec", "CPU time in the encoders, µs",
-        COUNTER("elastic_encoding_cpu_seconds", "CPU time in the encoders, estimated"),
-        .per_unit = MICROS),
-    ROW(EL_COUNT_PRECOMPRESSED, COUNT, "ElasticPrecompressed", "Responses served from precompressed files",
-        COUNTER("elastic_precompressed_responses", "Responses served from precompressed files")),
+    GAUGE(PRICE, SHARE, "ElasticPrice", "elastic_byte_price_seconds",
+          "CPU time that a saved byte may cost", NANOS),
+    ROW(RATE, SHARE, "ElasticPriceRate", "Which is its time on a wire of, Mbit/s", .family = NULL),
+    GAUGE(BYPASS, COUNT, "ElasticBypass", "elastic_bypass",
+          "1 while nothing is compressed because of the load"),
+    COUNTER(EL_COUNT_COMPRESSED, "ElasticCompressed", "elastic_compressed_responses",
+            "Responses that went out compressed"),
+    COUNTER(EL_COUNT_BYTES_IN, "ElasticBytesIn", "elastic_input_bytes",
+            "Bytes of compressed responses, before"),
+    COUNTER(EL_COUNT_BYTES_OUT, "ElasticBytesOut", "elastic_output_bytes",
+            "Bytes of compressed responses, after"),
+    COUNTER(CPU_USEC, "ElasticCpuUsec", "elastic_encoding_cpu_seconds",
+            "CPU time in the encoders, estimated", MICROS),
+    COUNTER(EL_COUNT_PRECOMPRESSED, "ElasticPrecompressed", "elastic_precompressed_responses",
+            "Responses served from precompressed files"),
     EL_PRECOMPRESSED_FAULTS(PRECOMPRESSED_ROW)
-    ROW(EL_COUNT_CACHE_HITS, COUNT, "ElasticCacheHits", "Responses with an encoding that was kept",
-        COUNTER("elastic_cache_hits", "Responses with an encoding that was kept")),
-    ROW(EL_COUNT_CACHE_MISSES, COUNT, "ElasticCacheMisses", "Bodies without one as good",
-        COUNTER("elastic_cache_misses", "Bodies without a kept encoding that is as good")),
-    ROW(EL_COUNT_CACHE_STORED, COUNT, "ElasticCacheStored", "Encodings that were kept",
-        COUNTER("elastic_cache_stored", "Encodings that the store took")),
-    ROW(EL_COUNT_CACHE_FAULTS, COUNT, "ElasticCacheFaults", "Faults of their store",
-        COUNTER("elastic_cache_faults", "Faults of the store of encodings")),
-    ROW(EL_COUNT_IMPROVED, COUNT, "ElasticImproved", "Of them, made smaller while the CPU was idle",
-        COUNTER("elastic_improved_encodings",
-                "Kept encodings that were made smaller while the CPU was idle")),
-    ROW(IMPROVED_USEC, COUNT, "ElasticImprovedUsec", "CPU time of that, µs",
-        COUNTER("elastic_improving_cpu_seconds", "CPU time of improving encodings"),
-        .per_unit = MICROS),
-    ROW(EL_COUNT_IMPROVED_BYTES, COUNT, "ElasticImprovedBytes",
-        "Bytes that responses had less for it",
-        COUNTER("elastic_improved_bytes", "Bytes that responses had less for improved encodings")),
-    ROW(EL_COUNT_DICTIONARIES, COUNT, "ElasticDictionaries", "Responses that became dictionaries",
-        COUNTER("elastic_dictionaries", "Responses that became dictionaries")),
-    ROW(EL_COUNT_DICTIONARY_FAULTS, COUNT, "ElasticDictionaryFaults", "Faults of their folder",
-        COUNTER("elastic_dictionary_faults", "Faults of the folder of dictionaries")),
-    ROW(EL_COUNT_DIFFERENCES, COUNT, "ElasticDifferences",
-        "Responses sent as what differs from a dictionary",
-        COUNTER("elastic_differences",
-                "Responses that were sent as what differs from a dictionary")),
-    ROW(EL_COUNT_DIFFERENCES_IN, COUNT, "ElasticDifferenceBytesIn", "Their bytes before",
-        COUNTER("elastic_difference_input_bytes", "Bytes of those before")),
-    ROW(EL_COUNT_DIFFERENCES_OUT, COUNT, "ElasticDifferenceBytesOut", "Their bytes after",
-        COUNTER("elastic_difference_output_bytes", "Bytes of those after")),
+    COUNTER(EL_COUNT_CACHE_HITS, "ElasticCacheHits", "elastic_cache_hits",
+            "Responses with a cached encoding"),
+    COUNTER(EL_COUNT_CACHE_MISSES, "ElasticCacheMisses", "elastic_cache_misses",
+            "Bodies without a cached encoding that is as good"),
+    COUNTER(EL_COUNT_CACHE_STORED, "ElasticCacheStored", "elastic_cache_stored",
+            "Encodings that the cache took"),
+    COUNTER(EL_COUNT_CACHE_FAULTS, "ElasticCacheFaults", "elastic_cache_faults",
+            "Faults of the cache"),
+    COUNTER(EL_COUNT_IMPROVED, "ElasticImproved", "elastic_improved_encodings",
+            "Cached encodings that were made smaller while the CPU was idle"),
+    COUNTER(IMPROVED_USEC, "ElasticImprovedUsec", "elastic_improving_cpu_seconds",
+            "CPU time of improving encodings", MICROS),
+    COUNTER(EL_COUNT_IMPROVED_BYTES, "ElasticImprovedBytes", "elastic_improved_bytes",
+            "Bytes that responses had less for improved encodings"),
+    COUNTER(EL_COUNT_DICTIONARIES, "ElasticDictionaries", "elastic_dictionaries",
+            "Responses that became dictionaries"),
+    COUNTER(EL_COUNT_DICTIONARY_FAULTS, "ElasticDictionaryFaults", "elastic_dictionary_faults",
+            "Faults of the folder of dictionaries"),
+    COUNTER(EL_COUNT_DIFFERENCES, "ElasticDifferences", "elastic_differences",
+            "Responses that were compressed with a dictionary"),
+    COUNTER(EL_COUNT_DIFFERENCES_IN, "ElasticDifferenceBytesIn", "elastic_difference_input_bytes",
+            "Bytes of those before"),
+    COUNTER(EL_COUNT_DIFFERENCES_OUT, "ElasticDifferenceBytesOut",
+            "elastic_difference_output_bytes", "Bytes of those after"),
     EL_DICTIONARY_REASONS(DICTIONARY_ROW)
-    ROW(EL_COUNT_PROBES, COUNT, "ElasticProbes", "Trials of the beginning of streamed bodies",
-        COUNTER("elastic_trials", "Trials of the beginning of streamed bodies")),
-    ROW(EL_COUNT_EXPLORED, COUNT, "ElasticExplored",
-        "Bodies encoded once more, to measure other setups",
-        COUNTER("elastic_explored_bodies", "Bodies encoded once more, to measure other setups")),
-    ROW(EXPLORED_USEC, COUNT, "ElasticExploredUsec", "CPU time of that, µs",
-        COUNTER("elastic_exploring_cpu_seconds", "CPU time of measuring other setups"),
-        .per_unit = MICROS),
-    ROW(IN_FLIGHT, COUNT, "ElasticInFlight", "Bodies in an encoder now",
-        GAUGE("elastic_in_flight_bodies", "Bodies that are in an encoder")),
-    ROW(MEMORY, COUNT, "ElasticMemory", "Bytes that bodies on their way hold",
-        GAUGE("elastic_memory_bytes", "Memory that bodies on their way hold")),
-    ROW(MAX_MEMORY, COUNT, "ElasticMaxMemory", "Of, at most",
-        GAUGE("elastic_memory_limit_bytes", "Memory that bodies on their way may hold")),
+    COUNTER(EL_COUNT_PROBES, "ElasticProbes", "elastic_trials",
+            "Trials of the beginning of streamed bodies"),
+    COUNTER(EL_COUNT_EXPLORED, "ElasticExplored", "elastic_explored_bodies",
+            "Bodies encoded once more, to measure other setups"),
+    COUNTER(EXPLORED_USEC, "ElasticExploredUsec", "elastic_exploring_cpu_seconds",
+            "CPU time of measuring other setups", MICROS),
+    GAUGE(IN_FLIGHT, COUNT, "ElasticInFlight", "elastic_in_flight_bodies",
+          "Bodies that are in an encoder"),
+    GAUGE(MEMORY, COUNT, "ElasticMemory", "elastic_memory_bytes",
+          "Bytes that bodies on their way hold"),
+    GAUGE(MAX_MEMORY, COUNT, "ElasticMaxMemory", "elastic_memory_limit_bytes",
+          "Bytes that bodies on their way may hold"),
     EL_REASONS(REASON_ROW)
 };
 
 static void read_counters(now_t *now)
 {
     for (int i = 0; i < EL_COUNT_TOTAL; i++) {
-        now->number[i] = (double)el_counters_total(el_shared.counters, (el_counter_t)i);
+        now->number[i] = (double)el_counters_total(&el_shared.block->counters, (el_counter_t)i);
     }
     now->number[EL_COUNT_SKIPPED + EL_REASON_NONE] = NAN;
     now->number[IMPROVED_USEC] = floor(now->number[EL_COUNT_IMPROVED_NSEC] / 1000);
@@ -253,13 +242,13 @@ static void read_price(now_t *now, double price)
 static void read_controller(now_t *now)
 {
     const el_control_config_t *config = &el_shared.config.control;
-    const el_state_t *state = el_shared.state;
+    const el_state_t *state = &el_shared.block->state;
     el_control_state_t control = el_state_control(state);
     el_effort_t effort = el_shared_effort_at(control);
     uint64_t load = atomic_load_explicit(&state->load_ppm, memory_order_relaxed);
-    uint64_t started = atomic_load(&el_shared.counters->started), usec = el_clock_usec();
+    uint64_t started = atomic_load(&el_shared.block->counters.started), usec = el_clock_usec();
 
-    now->number[UPTIME] = usec > started ? floor((double)(usec - started) / MICROS) : 0;
+    now->number[UPTIME] = usec > started ? floor((double)(usec - started) / 1e6) : 0;
     now->number[FOLLOWS] =
         el_shared.config.position ? atomic_load(&state->source) == EL_SOURCE_FILE : NAN;
     /* Always a number, for programs: while ElasticSamples is 0 there was no sample. */
@@ -292,8 +281,8 @@ static void read_memory(now_t *now)
     bool is_bounded = is_memory_bounded();
 
     el_holders_forget_gone();
-    now->number[IN_FLIGHT] = (double)el_in_flight_nbytes(el_shared.busy);
-    now->number[MEMORY] = is_bounded ? (double)el_in_flight_nbytes(el_shared.held) : NAN;
+    now->number[IN_FLIGHT] = (double)el_in_flight_nbytes(&el_shared.block->busy);
+    now->number[MEMORY] = is_bounded ? (double)el_in_flight_nbytes(&el_shared.block->held) : NAN;
     now->number[MAX_MEMORY] = is_bounded ? (double)el_shared.config.max_memory : NAN;
 }
 
@@ -302,7 +291,7 @@ static void add(apr_array_header_t *figures, const row_t *row, const now_t *now)
     double number = row->format ? now->number[row->which] : 0;
     el_figure_t figure = {
         .key = row->key,
-        .text = row->text,
+        .text = row->unit ? apr_psprintf(figures->pool, "%s, %s", row->text, row->unit) : row->text,
         .number = row->format != NULL,
         .family = row->own.name ? &row->own : row->family,
         .label = row->label,
@@ -328,7 +317,7 @@ apr_array_header_t *el_figures(apr_pool_t *pool)
     read_counters(&now);
     read_words(&now, pool);
     read_controller(&now);
-    now.number[CPU_USEC] = (double)el_counters_cpu_usec(el_shared.counters);
+    now.number[CPU_USEC] = (double)el_counters_cpu_usec(&el_shared.block->counters);
     read_memory(&now);
     for (size_t i = 0; i < sizeof(figure_rows) / sizeof(figure_rows[0]); i++) {
         add(figures, &figure_rows[i], &now);

@@ -83,7 +83,7 @@ static const char script[] =
 
 static uint64_t total(el_counter_t counter)
 {
-    return el_counters_total(el_shared.counters, counter);
+    return el_counters_total(&el_shared.block->counters, counter);
 }
 
 /* A number of bytes with a unit, such as "1.2 MB", from `pool`. */
@@ -116,8 +116,8 @@ static bool was_at_the_floor(void)
 static bool is_never_sampled(void)
 {
     return el_shared.config.control.mode != EL_CONTROL_OFF
-           && atomic_load(&el_shared.state->samples) == 0
-           && el_clock_usec() > atomic_load(&el_shared.counters->started) + STARTING;
+           && atomic_load(&el_shared.block->state.samples) == 0
+           && el_clock_usec() > atomic_load(&el_shared.block->counters.started) + STARTING;
 }
 
 static void write_warning(request_rec *r, const char *text, bool *is_open)
@@ -131,7 +131,7 @@ static void write_warning(request_rec *r, const char *text, bool *is_open)
 /* What somebody should look after; nothing where there is nothing. */
 static void write_warnings(request_rec *r)
 {
-    const el_state_t *state = el_shared.state;
+    const el_state_t *state = &el_shared.block->state;
     const struct {
         bool holds;
         const char *text;
@@ -174,7 +174,7 @@ static void write_saved(request_rec *r)
 {
     uint64_t in = total(EL_COUNT_BYTES_IN), out = total(EL_COUNT_BYTES_OUT);
     uint64_t saved = in > out ? in - out : 0;
-    uint64_t usec = el_counters_cpu_usec(el_shared.counters)
+    uint64_t usec = el_counters_cpu_usec(&el_shared.block->counters)
                     + (total(EL_COUNT_EXPLORED_NSEC) + total(EL_COUNT_IMPROVED_NSEC)) / 1000;
 
     ap_rprintf(r,
@@ -243,9 +243,9 @@ static void write_hour(request_rec *r)
 static void write_series(request_rec *r, el_tally_series_t series)
 {
     const el_tally_series_info_t *info = el_tally_info(series);
-    uint64_t count = el_tally_made(el_shared.tally, series, EL_TALLY_RESPONSES);
-    uint64_t in = el_tally_made(el_shared.tally, series, EL_TALLY_IN);
-    uint64_t out = el_tally_made(el_shared.tally, series, EL_TALLY_OUT);
+    uint64_t count = el_tally_made(&el_shared.block->tally, series, EL_TALLY_RESPONSES);
+    uint64_t in = el_tally_made(&el_shared.block->tally, series, EL_TALLY_IN);
+    uint64_t out = el_tally_made(&el_shared.block->tally, series, EL_TALLY_OUT);
 
     if (count > 0) {
         ap_rprintf(r,
@@ -300,7 +300,7 @@ static void write_vhost(request_rec *r, unsigned place)
     uint64_t count[EL_VHOST_COUNTS];
 
     for (int i = 0; i < EL_VHOST_COUNTS; i++) {
-        count[i] = el_vhosts_total(el_shared.vhosts, place, (el_vhost_count_t)i);
+        count[i] = el_vhosts_total(&el_shared.block->vhosts, place, (el_vhost_count_t)i);
     }
     ap_rprintf(r,
                "<tr><th scope=\"row\">%s</th><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT

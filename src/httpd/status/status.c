@@ -175,7 +175,7 @@ static void write_histogram(request_rec *r, const el_family_t *family, el_tally_
     el_tally_total_t total;
     uint64_t count = 0;
 
-    el_tally_read(el_shared.tally, coding, kind, &total);
+    el_tally_read(&el_shared.block->tally, coding, kind, &total);
     for (size_t class = 0; class <= EL_TALLY_BOUNDS; class++) {
         count += total.count[class];
         ap_rprintf(r, "%s_bucket{%s,le=\"%s\"} %" APR_UINT64_T_FMT "\n", family->name, label,
@@ -224,7 +224,7 @@ static void write_made(request_rec *r)
 
             ap_rprintf(r, "%s_total{coding=\"%s\",engine=\"%s\"} %" APR_UINT64_T_FMT "\n",
                        families[which].name, el_coding_info(info->coding)->token, info->engine,
-                       el_tally_made(el_shared.tally, series, (el_tally_count_t)which));
+                       el_tally_made(&el_shared.block->tally, series, (el_tally_count_t)which));
         }
     }
 }
@@ -255,7 +255,7 @@ static void write_vhosts(request_rec *r)
             if (name) {
                 ap_rprintf(r, "%s_total{vhost=\"%s\"} %" APR_UINT64_T_FMT "\n",
                            rows[i].family.name, escaped(r->pool, name),
-                           el_vhosts_total(el_shared.vhosts, place, rows[i].count));
+                           el_vhosts_total(&el_shared.block->vhosts, place, rows[i].count));
             }
         }
     }

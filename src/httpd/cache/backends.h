@@ -1,0 +1,83 @@
+/* Where the store (store.h) may lie: this machine's memory, or other machines. */
+#ifndef ELASTIC_CACHE_BACKENDS_H
+#define ELASTIC_CACHE_BACKENDS_H
+
+#include "httpd/base/glue.h"
+#include "httpd/cache/crypto.h"
+#include "httpd/cache/local.h"
+
+/*
+ * shmcb.c: a cache of httpd's socache provider shmcb, used under a lock. It lives in the parent
+ * process, and outlives graceful restarts: children of both generations use it then.
+ */
+
+/*
+ * In post_config: opens the cache of `nbytes` that shmcb makes of `arguments`, or finds that of
+ * before where neither these nor the provider have changed. Bytes of the largest encoding that it
+ * takes; 0, with a line in the log, where there is none; a cache of before is gone then.
+ */
+size_t el_shmcb_open(const char *arguments, uint64_t nbytes, server_rec *main_server);
+
+/* Before the children of a restart: an empty cache, where there is one. Returns the same. */
+size_t el_shmcb_reset(server_rec *main_server);
+
+/* Gives the memory back, where there is a cache. */
+void el_shmcb_close(void);
+
+/* How many entries it has at most, where there is a cache. */
+uint32_t el_shmcb_entries(void);
+
+/* The store's functions, of this part; any thread. */
+bool el_shmcb_has_room(void);
+bool el_shmcb_get(const el_name_t *name, el_found_t *found);
+bool el_shmcb_put(const el_name_t *name, const el_entry_t *entry);
+
+/*
+ * remote.c: redis or memcached, by the clients of httpd's socache providers. Only the threads of
+ * workers.h call these, because they block: a request waits for EL_REMOTE_PATIENCE at most. After a
+ * failure nobody calls for a growing time, in all processes.
+ *
+ * Names are HMACs, and values are sealed (crypto.h). A value longer than the provider can take is
+ * several, which are sealed as one.
+ */
+
+/* µs that a request waits for an answer: what an encoding takes. */
+#define EL_REMOTE_PATIENCE 5000
+
+typedef struct {
+    const char *provider;
+    const char *arguments;
+    const el_seal_keys_t *keys; /* which live as long as the configuration */
+    size_t most;                /* bytes of an encoding */
+} el_remote_config_t;
+
+/*
+ * In post_config. False, with a line in the log, where the provider is not loaded or refuses its
+ * arguments.
+ */
+bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, apr_pool_t *pconf);
+
+/* In post_config, where there is none. */
+void el_remote_close(void);
+
+/* In child_init: starts the threads. */
+void el_remote_child(void);
+
+/* Whether it was opened; any thread, as all below. */
+bool el_remote_is_open(void);
+
+/*
+ * The entry of `name` as el_entry_write() made it: `*nbytes` at `*entry`, within the memory that is
+ * returned, and that the caller releases with el_pool_buffer_release(). NULL where there is none in
+ * time, or bodies in flight may hold no more: the request has waited for `*waited` µs before, to
+ * which this call's are added.
+ */
+void *el_remote_get(const el_name_t *name, uint64_t *waited, const uint8_t **entry, size_t *nbytes);
+
+/*
+ * Has an entry stored at some time; copies it. False where it is too large, or is not stored
+ * because too many wait or the store does not work.
+ */
+bool el_remote_put(const el_name_t *name, const el_entry_t *entry);
+
+#endif
