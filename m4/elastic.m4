@@ -59,20 +59,10 @@ AC_DEFUN([EL_UNIT_TESTS], [
 ])
 
 # EL_ENGINE(VARIABLE, NAME, PC-NAME, HEADER, LINK-FLAGS, FUNCTION, WHAT)
-# A compression library that the module does without, by EL_OPTION. Sets the conditional WITH_VARIABLE,
-# and adds to ENGINE_DEFS.
+# A compression library that the module does without: --with-NAME insists on it, --without-NAME
+# leaves it out. Sets VARIABLE_CFLAGS, VARIABLE_LIBS and the conditional WITH_VARIABLE, and adds to
+# ENGINE_DEFS.
 AC_DEFUN([EL_ENGINE], [
-    EL_OPTION([$1], [$2], [$3], [$4], [$5], [$6], [$7], [Debian: lib$2-dev, Fedora: $2-devel])
-    AS_IF([test $el_with = yes], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_$1"
-                                  el_engines="$el_engines $2"])
-    AC_SUBST([ENGINE_DEFS])
-    AM_CONDITIONAL([WITH_$1], [test $el_with = yes])
-])
-
-# EL_OPTION(VARIABLE, NAME, PC-NAME, HEADER, LINK-FLAGS, FUNCTION, WHAT, PACKAGES)
-# A library that the module does without: --with-NAME insists on it, --without-NAME leaves it out.
-# Sets VARIABLE_CFLAGS and VARIABLE_LIBS, and el_with to yes or no.
-AC_DEFUN([EL_OPTION], [
     AC_ARG_WITH([$2],
         [AS_HELP_STRING([--without-$2], [leave out $7 (default: used where it is found)])],
         [], [with_$2=auto])
@@ -80,8 +70,12 @@ AC_DEFUN([EL_OPTION], [
     AS_IF([test "x$with_$2" != xno], [
         EL_FIND([$1], [$3], [$4], [$5], [$6])
         AS_IF([test "$el_with$with_$2" = noyes],
-              [AC_MSG_ERROR([--with-$2: no $3 here ($8)])])
+              [AC_MSG_ERROR([--with-$2: no $3 here (Debian: lib$2-dev, Fedora: $2-devel)])])
     ])
+    AS_IF([test $el_with = yes], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_$1"
+                                  el_engines="$el_engines $2"])
+    AC_SUBST([ENGINE_DEFS])
+    AM_CONDITIONAL([WITH_$1], [test $el_with = yes])
 ])
 
 # EL_DCB: adds to ENGINE_DEFS where libbrotlienc and libbrotlidec know dictionaries, from 1.1 on.

@@ -176,7 +176,7 @@ def ask(httpd, name, response, times):
             lines = exchange(httpd, connection, request_of("/elastic-status?auto", ""))[2].decode()
             # The first two are encoded: what was seen once is not kept.
             if server.parse_counters(lines)["ElasticCacheHits"] < times - 2:
-                raise tools.BenchError(f"{name}: not found: does the build have libcrypto?")
+                raise tools.BenchError(f"{name}: not found in the cache")
 
 
 def count(run, site, name, response, times):

@@ -198,4 +198,4 @@ def wait_cached(httpd, paths, accept="gzip"):
 
     for path in paths:
         if not tools.wait_for(lambda path=path: is_hit(path), CACHE_PATIENCE):
-            raise tools.BenchError(f"{path} is not kept: does the build have libcrypto?")
+            raise tools.BenchError(f"{path} is not kept")

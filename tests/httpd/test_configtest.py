@@ -112,7 +112,7 @@ VALUES = {
                                "99999999999999999999999"],
         ["Off", "off", "0", "1", "32", "4096"])],
     "ElasticExplain": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
-    "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"] if env.HAS_LIBCRYPTO else ["Off"])],
+    "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticCacheStore": [Values(
         ["shmcb", "8192", "4294967294"],
         ["dbm", "shm", "redis", "redis:", "memcache", "memcached:127.0.0.1",
@@ -165,7 +165,6 @@ CLAMPED = [
     ("ElasticLevel gzip 1 12", "gzip", env.HAS_LIBDEFLATE),
     ("ElasticLevel gzip stock 12", "gzip", env.HAS_LIBDEFLATE),
     ("ElasticLevel gzip 11 12", "gzip", env.HAS_LIBDEFLATE),
-    ("ElasticCache On", "ElasticCache is off: this build has no libcrypto", env.HAS_LIBCRYPTO),
 ]
 
 GLOBAL = {

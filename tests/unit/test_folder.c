@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef ELASTIC_WITH_CRYPTO
-
 #define MOST (1024 * 1024)
 #define ORIGIN "https://example.org"
 
@@ -431,13 +429,10 @@ START_TEST(its_mode_says_who_may_write)
 }
 END_TEST
 
-#endif
-
 Suite *folder_suite(void)
 {
     TCase *tc = tcase_create("folder");
 
-#ifdef ELASTIC_WITH_CRYPTO
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, a_dictionary_is_kept_under_its_hash);
     tcase_add_test(tc, each_origin_has_its_own);
@@ -454,6 +449,5 @@ Suite *folder_suite(void)
     tcase_add_test(tc, what_is_too_large_is_refused);
     tcase_add_test(tc, a_folder_that_is_gone_fails);
     tcase_add_test(tc, its_mode_says_who_may_write);
-#endif
     return suite_of("folder", tc);
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef ELASTIC_WITH_CRYPTO
 static char folder[] = "/tmp/elastic-key-XXXXXX";
 static char path[64];
 
@@ -94,17 +93,13 @@ START_TEST(what_is_no_file_is_refused)
     ck_assert_ptr_nonnull(strstr(el_key_file_read(path, &keys), "regular"));
 }
 END_TEST
-#endif
-
 Suite *key_file_suite(void)
 {
     TCase *tc = tcase_create("key_file");
 
-#ifdef ELASTIC_WITH_CRYPTO
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, a_file_is_checked, 0, ROWS(files));
     tcase_add_test(tc, all_its_bytes_count);
     tcase_add_test(tc, what_is_no_file_is_refused);
-#endif
     return suite_of("key_file", tc);
 }

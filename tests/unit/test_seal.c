@@ -8,7 +8,6 @@
 #define SECRET "0123456789abcdef0123456789abcdef"
 #define LONG 100000
 
-#ifdef ELASTIC_WITH_CRYPTO
 static el_seal_keys_t keys, others;
 static unsigned char name[EL_SEAL_NAME], other_name[EL_SEAL_NAME];
 static unsigned char plain[LONG], sealed[LONG + EL_SEAL_OVERHEAD], opened[LONG];
@@ -123,13 +122,10 @@ START_TEST(halves_of_two_are_none)
     ck_assert(!el_seal_open(&keys, name, second, sizeof(second), opened));
 }
 END_TEST
-#endif
-
 Suite *seal_suite(void)
 {
     TCase *tc = tcase_create("seal");
 
-#ifdef ELASTIC_WITH_CRYPTO
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, a_secret_makes_the_same_keys_everywhere);
     tcase_add_test(tc, a_name_depends_on_the_key);
@@ -138,6 +134,5 @@ Suite *seal_suite(void)
     tcase_add_test(tc, the_same_value_never_looks_the_same);
     tcase_add_test(tc, anything_else_is_not_opened);
     tcase_add_test(tc, halves_of_two_are_none);
-#endif
     return suite_of("seal", tc);
 }

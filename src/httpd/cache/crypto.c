@@ -5,27 +5,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#ifdef ELASTIC_WITH_CRYPTO
-
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Of the keys of names and values. */
 #define KEY 32
 
 /* GCM's usual length of a nonce, the only one that needs no computation of its own. */
 #define NONCE 12
-
-bool el_crypto_is_built_in(void)
-{
-    return true;
-}
 
 void *el_mac_make(const unsigned char key[EL_MAC_KEY])
 {
@@ -158,87 +150,6 @@ bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_N
     EVP_CIPHER_CTX_free(context);
     return opened;
 }
-
-#else
-
-bool el_crypto_is_built_in(void)
-{
-    return false;
-}
-
-void *el_mac_make(const unsigned char key[EL_MAC_KEY])
-{
-    (void)key;
-    return NULL;
-}
-
-void el_mac_free(void *mac)
-{
-    (void)mac;
-}
-
-bool el_mac_begin(void *mac)
-{
-    (void)mac;
-    return false;
-}
-
-bool el_mac_add(void *mac, const void *data, size_t nbytes)
-{
-    (void)mac;
-    (void)data;
-    (void)nbytes;
-    return false;
-}
-
-bool el_mac_end(void *mac, unsigned char hash[EL_MAC])
-{
-    (void)mac;
-    (void)hash;
-    return false;
-}
-
-bool el_seal_keys(const void *secret, size_t len, el_seal_keys_t *keys)
-{
-    (void)secret;
-    (void)len;
-    (void)keys;
-    return false;
-}
-
-bool el_seal_name(const el_seal_keys_t *keys, const void *own, size_t len,
-                  unsigned char name[EL_SEAL_NAME])
-{
-    (void)keys;
-    (void)own;
-    (void)len;
-    (void)name;
-    return false;
-}
-
-bool el_seal_close(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
-                   const void *plain, size_t len, unsigned char *sealed)
-{
-    (void)keys;
-    (void)name;
-    (void)plain;
-    (void)len;
-    (void)sealed;
-    return false;
-}
-
-bool el_seal_open(const el_seal_keys_t *keys, const unsigned char name[EL_SEAL_NAME],
-                  const unsigned char *sealed, size_t len, unsigned char *plain)
-{
-    (void)keys;
-    (void)name;
-    (void)sealed;
-    (void)len;
-    (void)plain;
-    return false;
-}
-
-#endif
 
 /* --- the file of the secret */
 

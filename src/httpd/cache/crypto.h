@@ -12,9 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether this build has libcrypto. */
-bool el_crypto_is_built_in(void);
-
 /*
  * A keyed hash: AES-GMAC (NIST SP 800-38D), with one key and one nonce, as a universal hash: its
  * values are never shown. Bytes of the key and of a hash.

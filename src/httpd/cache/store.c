@@ -173,15 +173,13 @@ bool el_store_check(server_rec *main_server)
 {
     el_cache_store_t wanted = el_server_cache_store(el_server_of(main_server));
 
-    if (wanted.remote && el_crypto_is_built_in() && !read_key(main_server)) {
+    if (wanted.remote && !read_key(main_server)) {
         return false;
     }
     if (!atomic_load(&el_settings_cache) || el_warnings_are_early()) {
         return true;
     }
-    if (!el_crypto_is_built_in()) {
-        el_warn(main_server, 0, "ElasticCache is off: this build has no libcrypto");
-    } else if (!provider_of(&wanted)) {
+    if (!provider_of(&wanted)) {
         el_warn(main_server, 0,
                 "ElasticCache is off: ElasticCacheStore %s is not loaded; it takes the "
                 "line LoadModule socache_%s_module modules/mod_socache_%s.so",
@@ -233,7 +231,7 @@ void el_store_open(server_rec *main_server, apr_pool_t *pconf)
 
     most = 0;
     el_remote_close();
-    if (!atomic_load(&el_settings_cache) || !el_crypto_is_built_in() || !provider_of(&wanted)
+    if (!atomic_load(&el_settings_cache) || !provider_of(&wanted)
         || !open_names(&wanted, main_server)) {
         el_shmcb_close();
         return;

@@ -75,11 +75,7 @@ void el_dictionaries_check(server_rec *main_server)
     if (el_warnings_are_early()) {
         return;
     }
-    if (store && !el_folder_built_in()) {
-        el_warn(main_server, 0,
-                "ElasticDictionaryStore: no dictionaries are used: this build has no "
-                "libcrypto");
-    } else if (store) {
+    if (store) {
         check_folder(main_server, store);
     } else if (any_server_has_dictionaries(main_server)) {
         el_warn(main_server, 0, "ElasticDictionary has no effect without ElasticDictionaryStore");
@@ -98,7 +94,7 @@ void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
     const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
 
     folder.fd = -1;
-    if (store && el_folder_built_in() && el_folder_open(&folder, store->folder, store->most)) {
+    if (store && el_folder_open(&folder, store->folder, store->most)) {
         path = store->folder;
         apr_pool_cleanup_register(pconf, NULL, close_folder, apr_pool_cleanup_null);
     }

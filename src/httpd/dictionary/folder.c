@@ -6,17 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifdef ELASTIC_WITH_CRYPTO
-#include <openssl/evp.h>
-#include <openssl/rand.h>
-#endif
 
 /* A use is noted where none was within so many seconds: dictionaries live for days. */
 #define USE_NOTED 3600
@@ -30,13 +27,6 @@
 /* Entries are written again where they last a quarter longer: not at each request. */
 #define IS_LONGER(new, old, now) ((new) > (old) && ((new) - (old)) * 4 > (new) - (now))
 
-#ifdef ELASTIC_WITH_CRYPTO
-
-bool el_folder_built_in(void)
-{
-    return true;
-}
-
 bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH])
 {
     return EVP_Digest(bytes, nbytes, hash, NULL, EVP_sha256(), NULL) == 1;
@@ -46,31 +36,6 @@ static bool draw(uint8_t *bytes, size_t nbytes)
 {
     return RAND_bytes(bytes, (int)nbytes) == 1;
 }
-
-#else
-
-bool el_folder_built_in(void)
-{
-    return false;
-}
-
-bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH])
-{
-    (void)bytes;
-    (void)nbytes;
-    memset(hash, 0, EL_DICTIONARY_HASH);
-    errno = ENOSYS;
-    return false;
-}
-
-static bool draw(uint8_t *bytes, size_t nbytes)
-{
-    memset(bytes, 0, nbytes);
-    errno = ENOSYS;
-    return false;
-}
-
-#endif
 
 static void write_digits(const uint8_t *bytes, size_t digits, char *text)
 {

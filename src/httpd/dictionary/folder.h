@@ -35,9 +35,6 @@ typedef struct {
     atomic_uint_least64_t added; /* bytes that this process has added since it last swept */
 } el_folder_t;
 
-/* Whether hashes can be computed: without libcrypto nothing of this can be used. */
-bool el_folder_built_in(void);
-
 /* The SHA-256 of `nbytes`. False where memory is short. */
 bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY_HASH]);
 

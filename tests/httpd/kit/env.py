@@ -38,7 +38,6 @@ _asked = [p for p in os.environ.get("ELASTIC_PROTOCOLS", "").split(",") if p]
 _module = Path(MODULE).read_bytes() if MODULE and Path(MODULE).is_file() else b""
 HAS_DCB = b"BrotliEncoderPrepareDictionary" in _module
 HAS_ISAL = b"libisal.so" in _module
-HAS_LIBCRYPTO = b"libcrypto.so" in _module
 HAS_LIBDEFLATE = b"libdeflate.so" in _module
 HAS_ZSTD = b"libzstd.so" in _module
 
