@@ -34,8 +34,8 @@ typedef struct {
  *
  * - No field, or an empty one: identity only.
  * - A coding's first mention counts, under its token or its alias; later ones are ignored.
- * - `*` is for every coding, and identity, that is not mentioned anywhere in the line; but not for one
- *   that needs a dictionary, of which a client that does not name it has none (RFC 9842 §6).
+ * - `*` is for every coding, and identity, that is not mentioned anywhere in the line; but not for
+ *   one that needs a dictionary: a client that does not name it has none (RFC 9842 §6).
  * - A weight that the grammar does not allow (`q=`, `q=2`, `q=0.0000`) is ignored, as though
  *   absent: httpd's own test suite expects such members to be accepted.
  * - Members that are not `token [;parameters]` are skipped.

@@ -57,7 +57,7 @@ typedef struct el_state {
     _Atomic uint32_t sampling_failed; /* 1 from a failed sample to the next good one */
     _Atomic uint32_t source;      /* an el_source_t */
     _Atomic uint64_t last_checksum;
-    _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t, see lockfree.h */
+    _Atomic uint64_t last[EL_SNAPSHOT_WORDS(el_sample_t)]; /* the last el_sample_t: lockfree.h */
 } el_state_t;
 
 /* What a sample goes by. */
@@ -141,8 +141,8 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
 
 #define EL_BLOCK_MAGIC 0x656c6173u /* "elas" */
 /*
- * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason, shows
- * in the size.
+ * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason,
+ * shows in the size.
  */
 #define EL_BLOCK_VERSION 36
 

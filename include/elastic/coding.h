@@ -20,7 +20,7 @@ typedef enum {
     EL_BR,
     EL_ZSTD,
     EL_CODINGS, /* one past the last that needs the body alone: what levels are chosen among */
-    EL_DCB = EL_CODINGS, /* what differs from a dictionary that the client has (RFC 9842), by brotli */
+    EL_DCB = EL_CODINGS, /* compressed with a dictionary of the client (RFC 9842), by brotli */
     EL_DCZ,              /* the same by zstd */
     EL_ALL_CODINGS /* one past the last */
 } el_coding_t;
@@ -30,7 +30,7 @@ typedef struct {
     const char *alias;     /* an older name that requests may use, or NULL (RFC 9110 §8.4.1.3) */
     const char *tag_suffix; /* what a dynamic coding appends inside an entity tag */
 
-    el_coding_t plain; /* the coding of the same library that needs no dictionary: it, or its like */
+    el_coding_t plain; /* that of the same library without a dictionary: it, or its like */
 
     /* The rest is 0 for a coding that needs a dictionary. */
     const char *extension; /* of a precompressed file, with its dot */

@@ -36,7 +36,7 @@ typedef struct {
     el_control_mode_t mode;
     double low;     /* busy share below which effort goes up, 0 … 1 */
     double high;    /* busy share above which effort goes down; low < high */
-    double bypass;  /* busy share above which, at the floor, nothing is compressed; above 1: never */
+    double bypass;  /* busy share above which the floor compresses nothing; above 1: never */
     unsigned top;   /* positions run 0 … top */
     el_goal_t goal; /* zeros: the busy share itself */
 } el_control_config_t;
@@ -57,7 +57,7 @@ typedef struct {
 
 /* What the controller remembers from one interval to the next; zeros at the beginning. */
 typedef struct {
-    double error; /* mix: the load's distance from the zone that mix leaves alone, an interval ago */
+    double error; /* mix: the load's distance, an interval ago, from the zone left alone */
     double gain;  /* mix: the share of the full gain; below 0 where the load was too high */
     el_price_memory_t price; /* goals that set a price: what it is made of */
 } el_control_memory_t;

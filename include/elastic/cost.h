@@ -44,7 +44,7 @@ enum {
     EL_COST_CODING,                                 /* of times, of each coding */
     EL_COST_LENGTH = EL_COST_CODING + EL_ALL_CODINGS, /* of sizes, of each class of lengths */
     EL_COST_FIT = EL_COST_LENGTH + EL_SIZE_CLASSES, /* of sizes, of each coding and class */
-    EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of times, of each setup and class */
+    EL_COST_TIME = EL_COST_FIT + EL_CODINGS * EL_SIZE_CLASSES, /* of times, by setup and class */
     EL_COST_WORDS = EL_COST_TIME + EL_COST_KEYS
 };
 

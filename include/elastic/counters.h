@@ -97,8 +97,9 @@ void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t cou
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
 
 /*
- * CPU time of all encoding, µs: that of the sampled responses, scaled by their bytes to all. Programs
- * take it for a counter, so it never falls: where the estimate does, it is what it was before.
+ * CPU time of all encoding, µs: that of the sampled responses, scaled by their bytes to all.
+ * Programs take it for a counter, so it never falls: where the estimate does, it is what it was
+ * before.
  */
 uint64_t el_counters_cpu_usec(el_counters_t *counters);
 

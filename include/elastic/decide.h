@@ -67,7 +67,7 @@ typedef struct {
     el_coding_t order[EL_CODINGS]; /* the codings enabled for this response, best first */
     size_t order_count;
     size_t env_removed;   /* how many codings the environment took out of `order` */
-    el_coding_t available; /* where client and server share a dictionary: its coding, before equals */
+    el_coding_t available; /* of a dictionary that client and server share; before equals */
     uint32_t shares[EL_SHARES]; /* of el_setup_t */
     uint16_t q_behind;    /* the best weight of a coding of our filters behind this one; 0: none */
 } el_demand_t;

@@ -67,7 +67,7 @@ bool el_dictionary_pattern_match(const char *pattern, const char *path, const ch
 
 /* A dictionary as it was given out to one origin. Texts are printable ASCII. */
 typedef struct {
-    char origin[EL_ORIGIN_ROOM]; /* https://host:port, the port only where it is not the usual one */
+    char origin[EL_ORIGIN_ROOM]; /* https://host:port, without the usual port */
     char path[EL_PATH_ROOM];     /* its own, without a query */
     char match[EL_MATCH_ROOM];
     char dest[EL_DEST_ROOM];     /* words between spaces; "": any */

@@ -56,7 +56,7 @@ typedef struct {
     int mem_level;      /* gzip: zlib's memLevel, 1 … 9 */
     int block_bits;     /* br: log2 of the largest input block's bytes, 16 … 24 */
     uint64_t size_hint; /* the body's length in bytes, where it is known: then it is the length */
-    const el_dictionary_t *dictionary; /* of the engine, which outlives the body; NULL: needs none */
+    const el_dictionary_t *dictionary; /* the engine's, which outlives the body; NULL: none */
     uint32_t shares[EL_SHARES];        /* of the page; no engine reads them */
 } el_setup_t;
 

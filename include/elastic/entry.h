@@ -32,7 +32,7 @@ typedef struct {
     uint8_t hash[EL_NAME_HASH];
     uint8_t kind;        /* an el_name_kind_t */
     uint8_t coding;      /* an el_coding_t; EL_IDENTITY: of whatever was hashed, in no coding */
-    uint8_t pinned;      /* the level, where only that level may be used; otherwise EL_NAME_ADAPTIVE */
+    uint8_t pinned;      /* the level, where no other may be used; otherwise EL_NAME_ADAPTIVE */
     uint8_t window_bits; /* of el_setup_t; 0: the engine's choice */
     uint8_t mem_level;
     uint8_t block_bits;

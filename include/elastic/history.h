@@ -1,8 +1,8 @@
 /*
  * The last hour by minutes, load and position: for a page that somebody looks at now and then.
  *
- * In shared memory. One caller at a time adds, whoever takes a sample; two that meet lose a part of a
- * minute. Readers never wait. Zeroed memory has no history. Any thread; no clock.
+ * In shared memory. One caller at a time adds, whoever takes a sample; two that meet lose a part of
+ * a minute. Readers never wait. Zeroed memory has no history. Any thread; no clock.
  */
 #ifndef ELASTIC_HISTORY_H
 #define ELASTIC_HISTORY_H

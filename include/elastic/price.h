@@ -63,7 +63,7 @@ double el_price_delay(double load, double cpus);
 typedef struct {
     double load;      /* that is gone by, 0 … 1 */
     double deviation; /* of the samples from it, their mean */
-    double off;       /* how far the last one was, where 1 is beyond noise; below 0: below the load */
+    double off;       /* how far the last one was, 1: beyond noise; below 0: below the load */
     double delay;     /* el_price_delay() for it, as of the last time that it changed by much */
     double samples;   /* until now */
 } el_price_memory_t;

@@ -198,7 +198,8 @@ static int show(void)
 static void take_over(void)
 {
     el_position_t left = {0};
-    el_position_verdict_t verdict = el_position_file_read(self.options.file, -1, el_clock_usec(), &left);
+    el_position_verdict_t verdict =
+        el_position_file_read(self.options.file, -1, el_clock_usec(), &left);
     el_control_state_t start = {.top = self.options.control.top};
 
     if (verdict == EL_POSITION_GOOD || verdict == EL_POSITION_STOPPED) {

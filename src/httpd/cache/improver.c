@@ -173,8 +173,9 @@ static bool has_thread(void)
  */
 static bool is_spare(uint64_t now)
 {
-    return (double)atomic_load(&el_shared.block->state.load_ppm) < el_shared.config.control.low * 1e6
-           && now >= atomic_load(&el_shared.block->improve_at);
+    double load = (double)atomic_load(&el_shared.block->state.load_ppm) / EL_PPM;
+
+    return load < el_shared.config.control.low && now >= atomic_load(&el_shared.block->improve_at);
 }
 
 /*
@@ -190,8 +191,8 @@ static void improve(uint64_t now, bool samples)
         finish();
     }
     if (samples && atomic_load(&improver.job.state) == JOB_FREE && is_spare(now)
-        && el_popular_take(&el_shared.block->popular, (uint32_t)(now / 1000000), &item) && has_thread()
-        && prepare(&item)) {
+        && el_popular_take(&el_shared.block->popular, (uint32_t)(now / 1000000), &item)
+        && has_thread() && prepare(&item)) {
         improver.job.began = el_idle_thread_cpu_nsec();
         atomic_store(&el_shared.block->improve_at, now + time_for(improver.job.expected));
         atomic_store(&improver.job.state, JOB_AT_WORK);

@@ -176,7 +176,8 @@ static apr_status_t retrieve_piece(const transfer_t *transfer, size_t number, me
 }
 
 /* Makes room for all that the first piece announces. */
-static apr_status_t begin_transfer(transfer_t *transfer, const unsigned char *piece, unsigned nbytes)
+static apr_status_t begin_transfer(transfer_t *transfer, const unsigned char *piece,
+                                   unsigned nbytes)
 {
     size_t len;
 
@@ -450,8 +451,8 @@ bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, a
         error = create(config, main_server, pconf);
     }
     if (error) {
-        el_warn(main_server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s", config->provider,
-                config->arguments, error);
+        el_warn(main_server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s",
+                config->provider, config->arguments, error);
         remote.provider = NULL;
     }
     return remote.provider != NULL;

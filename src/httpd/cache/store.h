@@ -4,8 +4,8 @@
  * for others.
  *
  * A name is a keyed hash of what was encoded, of who asked for it, and of the virtual host as well,
- * unless ElasticCacheScope is `all`. The key is made when httpd starts, or comes from ElasticCacheKey, and
- * lives as long as httpd does.
+ * unless ElasticCacheScope is `all`. The key is made when httpd starts, or comes from
+ * ElasticCacheKey, and lives as long as httpd does.
  *
  * Where it lies says ElasticCacheStore. Whatever is wrong with it, a request goes on as if it was
  * empty: functions return false, count the fault, and log it once a minute at most.

@@ -251,7 +251,8 @@ static bool read_store_size(const cmd_parms *cmd, el_cache_store_t *store)
         return strchr(store->arguments, ')') == NULL;
     }
     if (size[len - 1] != ')'
-        || !el_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), STORE_MIN, STORE_MAX, &nbytes)) {
+        || !el_number(apr_pstrmemdup(cmd->pool, size + 1, len - 2), STORE_MIN, STORE_MAX,
+                      &nbytes)) {
         return false;
     }
     store->nbytes = (uint64_t)nbytes;
@@ -407,7 +408,7 @@ const command_rec el_commands[] = {
           "On or Off: whether f.br, f.zst or f.gz is sent in place of a static file f",
           ON_OFF(EL_DIR_PRECOMPRESSED), .is_on = &el_settings_precompressed),
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_precompressed_root, NULL, NOT_HTACCESS,
-                     "the path of a folder in which precompressed files lie, at the paths of their files"),
+                     "the path of a folder of precompressed files, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
           "On or Off: whether encodings are kept and used again",
           ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
@@ -423,14 +424,14 @@ const command_rec el_commands[] = {
           "the bytes of the largest encoding that is kept; K, M or G may follow",
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
-                     "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and a "
-                     "query, and perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": responses "
-                     "here become dictionaries"),
+                     "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and "
+                     "a query, and perhaps match-dest=\"DESTINATION ...\" and id=\"TEXT\": "
+                     "responses here become dictionaries"),
     AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
                      "Off, or the URL of a dictionary that documents here name in a Link field"),
     AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,
-                     "the path of the folder in which dictionaries are kept, and the bytes that they "
-                     "may have, 1M or more; K, M or G may follow"),
+                     "the path of the folder in which dictionaries are kept, and the bytes that "
+                     "they may have, 1M or more; K, M or G may follow"),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
           ON_OFF(EL_DIR_INFLATE), .is_on = &el_settings_inflate),
@@ -469,11 +470,11 @@ const command_rec el_commands[] = {
           "the bytes that all processes together keep for their encoders; K, M or G may follow",
           GLOBAL(EL_SERVER_POOL_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX),
     VALUE("ElasticVhosts", RSRC_CONF,
-          "how many virtual hosts are counted by themselves, 0 to 64; the others are counted together",
+          "how many virtual hosts are counted by themselves, 0 to 64; the others as one",
           GLOBAL(EL_SERVER_VHOSTS), .unit = EL_UNIT_ONE, .max = EL_VHOSTS),
     VALUE("ElasticMaxMemory", RSRC_CONF,
-          "Off, or the bytes that bodies on their way may hold in all processes together; K, M or G "
-          "may follow",
+          "Off, or the bytes that bodies on their way may hold in all processes together; K, M or "
+          "G may follow",
           GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX,
           .words = no_max_memory),
     AP_INIT_RAW_ARGS("ElasticIdle", set_idle, NULL, RSRC_CONF,

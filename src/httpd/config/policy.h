@@ -21,10 +21,10 @@ typedef struct {
     el_record_t record;
     const el_dir_t *dir;
     const el_stock_t *stock;       /* of the record */
-    bool is_stock;                 /* the filter replaces a stock module's: it decides as that does */
+    bool is_stock;                 /* the filter decides as the stock module that it replaces */
     size_t order_count;
     el_coding_t order[EL_CODINGS]; /* the codings enabled, best first, that have an engine */
-    int64_t min_size;              /* bytes below which a body stays as it is, or EL_MIN_SIZE_AUTO */
+    int64_t min_size;              /* bytes below which no body is encoded, or EL_MIN_SIZE_AUTO */
     bool min_of_one_brigade;       /* only a body that comes whole, in one brigade, is too small */
 
     /* By el_policy_read_encoding(). */

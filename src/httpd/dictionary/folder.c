@@ -118,7 +118,8 @@ static bool write_all(int fd, const char *bytes, size_t nbytes)
  * Writes a file under another name, and renames it; errno is that of what failed. The name is
  * random: other containers that share the folder have processes of the same number.
  */
-static bool write_file(const el_folder_t *folder, const char *name, const void *bytes, size_t nbytes)
+static bool write_file(const el_folder_t *folder, const char *name, const void *bytes,
+                       size_t nbytes)
 {
     char unfinished[sizeof(EL_UNFINISHED) + 2 * UNFINISHED_RANDOM] = EL_UNFINISHED;
     uint8_t random[UNFINISHED_RANDOM];
@@ -278,7 +279,8 @@ static bool find_others(const char *text, size_t len, const el_dictionary_entry_
     size_t taken;
 
     others->count = 0;
-    for (size_t at = 0; at < len && (taken = el_dictionary_entry_parse(text + at, len - at, &one)) > 0;
+    for (size_t at = 0;
+         at < len && (taken = el_dictionary_entry_parse(text + at, len - at, &one)) > 0;
          at += taken) {
         if (el_dictionary_entry_same(&one, entry)) {
             if (!IS_LONGER(entry->expires, one.expires, now)) {

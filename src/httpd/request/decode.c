@@ -222,7 +222,8 @@ static el_inflated_t settle(el_inflate_t *inflate, el_decode_t result, apr_size_
 static el_inflated_t fill_block(el_inflate_t *inflate, const char **data, apr_size_t *len,
                                 uint64_t room, size_t *used)
 {
-    size_t most = stride(inflate, room < EL_BODY_BLOCK - *used ? room : EL_BODY_BLOCK - *used), wrote;
+    uint64_t left = EL_BODY_BLOCK - *used;
+    size_t most = stride(inflate, room < left ? room : left), wrote;
     el_span_t span = {
         .in = (const uint8_t *)*data,
         .in_nbytes = *len,

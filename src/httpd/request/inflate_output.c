@@ -29,8 +29,8 @@ typedef struct {
 
 static apr_status_t fail(ap_filter_t *f, out_t *out, el_inflated_t why)
 {
-    out->stream.error = apr_pstrcat(f->r->pool, "the body cannot be decoded, ", el_inflate_text(why),
-                                NULL);
+    out->stream.error = apr_pstrcat(f->r->pool, "the body cannot be decoded, ",
+                                    el_inflate_text(why), NULL);
     return APR_EGENERAL;
 }
 

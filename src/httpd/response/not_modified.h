@@ -1,7 +1,7 @@
 /*
  * The header of a 304 (RFC 9110 §15.4.5): the tag is that of a body that the client named, or where
  * it named none, as with a date, that of a 200 to the same request; Vary is the 200's. A 304 that a
- * filter sees gets them by el_send_identity(); that of a precompressed file is files/precompressed.c's.
+ * filter sees gets them by el_send_identity(); those of precompressed files are made there.
  */
 #ifndef ELASTIC_RESPONSE_NOT_MODIFIED_H
 #define ELASTIC_RESPONSE_NOT_MODIFIED_H

@@ -53,7 +53,7 @@ typedef struct {
     int descriptor;    /* of that */
     el_file_id_t file; /* its numbers, before anybody read it */
     el_target_t target; /* what an encoding of it may become while CPU time is spare */
-    el_found_t found;  /* its entry stays readable, but for the data, when the buffer was given away */
+    el_found_t found;  /* its entry, but for the data, stays readable where its buffer is gone */
     el_waiters_t waiters; /* others may wait for what is made of it */
     bool looked;       /* for an encoding */
     el_meter_t meter;  /* the time of that */

@@ -39,7 +39,7 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response);
 /* Drops what is held. */
 void el_hold_drop(el_response_t *response);
 
-/* Encode: as a stream, brigade by brigade, or whole; and the notes and counters of what was made. */
+/* Encode: as a stream, brigade by brigade, or whole; its notes and counters. */
 
 /*
  * Prepares response->stream, so that the response can be broken off from now on. `fallback` is what

@@ -48,14 +48,16 @@ static el_cost_t site_cost(el_coding_t coding, const el_setup_t *setup, bool who
 
 static uint32_t share_of(const el_setup_t *setup, int share, uint32_t least, uint32_t otherwise)
 {
-    uint32_t mean = el_ratio_mean(&el_shared.block->shares, setup->shares[share], least, el_clock_sec());
+    uint32_t mean = el_ratio_mean(&el_shared.block->shares, setup->shares[share], least,
+                                  el_clock_sec());
 
     return mean ? mean * SHARE_UNIT : otherwise;
 }
 
 static void add_share(const el_setup_t *setup, int share, uint64_t in, uint64_t out)
 {
-    el_ratio_update(&el_shared.block->shares, setup->shares[share], in, out / SHARE_UNIT, el_clock_sec());
+    el_ratio_update(&el_shared.block->shares, setup->shares[share], in, out / SHARE_UNIT,
+                    el_clock_sec());
 }
 
 /* What the page becomes without a dictionary, of what the site's bodies do. */
@@ -278,9 +280,10 @@ static void bring_up_to_date(slot_t *slot, const el_ladder_key_t *key, uint64_t 
 
 static double price_of(const el_rung_t *rungs, size_t count, el_effort_t effort)
 {
-    return effort.price >= 0 ? effort.price
-                           : el_ladder_price(rungs, count, effort.position, effort.top,
-                                             el_cost_slowness(&el_shared.block->costs, el_clock_sec()));
+    return effort.price >= 0
+               ? effort.price
+               : el_ladder_price(rungs, count, effort.position, effort.top,
+                                 el_cost_slowness(&el_shared.block->costs, el_clock_sec()));
 }
 
 static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint32_t most)
@@ -289,7 +292,8 @@ static el_rung_t choose(const el_rung_t *rungs, size_t count, double price, uint
 }
 
 /* The setup, and the price by which it was chosen. */
-static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t effort, uint32_t most, double *price)
+static el_rung_t look_up(const el_ladder_key_t *key, el_effort_t effort, uint32_t most,
+                         double *price)
 {
     uint64_t bounds = bounds_of(key);
     slot_t *slot = slot_of(key, bounds);

@@ -31,7 +31,7 @@ typedef struct {
     el_block_t *block; /* from post_config on */
     el_shared_config_t config;
     uint64_t generation; /* this configuration's */
-    unsigned process;    /* this process's number, in a child; it picks the counters that it adds to */
+    unsigned process;    /* this process's number, in a child; it picks its counters */
 } el_shared_t;
 
 extern el_shared_t el_shared;

@@ -10,7 +10,9 @@
 
 #include "elastic/coding.h"
 
-typedef enum { EL_METRIC_GAUGE, EL_METRIC_COUNTER, EL_METRIC_HISTOGRAM, EL_METRIC_INFO } el_metric_t;
+typedef enum {
+    EL_METRIC_GAUGE, EL_METRIC_COUNTER, EL_METRIC_HISTOGRAM, EL_METRIC_INFO
+} el_metric_t;
 
 /*
  * A family of metrics. Its name begins with "elastic_" and ends with its unit, "seconds", "bytes"
@@ -28,7 +30,7 @@ typedef struct {
     const char *text;          /* for people */
     bool number;
     const el_family_t *family; /* NULL: no metric; those of a family follow each other */
-    const char *label;         /* NULL: the family's only sample; where its kind is info, of the value */
+    const char *label;         /* NULL: the family's only sample; of an info, the value's */
     const char *label_value;   /* NULL: the figure's */
     const char *sample;        /* the value in the family's unit */
 } el_figure_t;
