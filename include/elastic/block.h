@@ -3,7 +3,7 @@
  *
  * Its layout is fixed and versioned: a reload may load a newer build of the module into a parent
  * that made the block with an older one. It holds no pointers. Who may write a part is said where
- * it is declared; a caller of one part gets a pointer to that part alone.
+ * it is declared; its functions take that part alone.
  */
 #ifndef ELASTIC_BLOCK_H
 #define ELASTIC_BLOCK_H

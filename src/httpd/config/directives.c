@@ -2,7 +2,6 @@
 #include "httpd/config/commands.h"
 
 #include "httpd/config/arguments.h"
-#include "httpd/config/commands.h"
 #include "httpd/config/settings.h"
 
 #include "elastic/counters.h"

@@ -3,7 +3,6 @@
 #include "httpd/base/filter_names.h"
 #include "httpd/body/body.h"
 #include "httpd/config/settings.h"
-#include "httpd/filters/filters.h"
 #include "httpd/response/chain.h"
 #include "httpd/response/not_modified.h"
 #include "httpd/response/response.h"

@@ -9,13 +9,15 @@
 
 /*
  * What the request names, looked for once; the note `elastic-dictionary` then says what became of
- * it. Called when the response's header is complete, because another site's scripts must be allowed
- * to read the response.
+ * it. In a handler: the header may still refuse what the request can be given.
+ */
+const el_available_t *el_available_ahead(request_rec *r);
+
+/*
+ * The same, with the permission of the response's header, which is complete: another site's scripts
+ * must be allowed to read the response.
  */
 const el_available_t *el_available_of(request_rec *r);
-
-/* The same before that, in a handler: the header may still refuse what the request can be given. */
-const el_available_t *el_available_ahead(request_rec *r);
 
 /*
  * Prepares that dictionary for `level`, or for another one; it stays for as long as the request.

@@ -129,7 +129,8 @@ void el_encode_plan(request_rec *r, el_response_t *response)
     if (el_dir_explains(response->policy.dir)) {
         el_cost_t cost = el_costs_expect(choice->coding, &choice->setup, response->whole);
 
-        response->expected_usec = (double)cost.nsec * (double)choice->setup.size_hint / 1024 / 1000;
+        /* nsec is for 1,024 bytes. */
+        response->expected_usec = cost.nsec / 1e3 * (double)choice->setup.size_hint / 1024;
     }
 }
 

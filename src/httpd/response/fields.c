@@ -97,10 +97,10 @@ bool el_fields_encoded(const request_rec *r)
 {
     bool found = r->content_encoding && !is_plain(r->content_encoding);
 
-    if (!found) {
+    if (!found && apr_table_get(r->headers_out, "Content-Encoding")) {
         apr_table_do(find_encoding, &found, r->headers_out, "Content-Encoding", NULL);
     }
-    if (!found) {
+    if (!found && apr_table_get(r->err_headers_out, "Content-Encoding")) {
         apr_table_do(find_encoding, &found, r->err_headers_out, "Content-Encoding", NULL);
     }
     return found;
@@ -126,7 +126,10 @@ static bool has_token(request_rec *r, const apr_table_t *table, const char *name
 {
     search_t search = {r->pool, token, false};
 
-    apr_table_do(find_token, &search, table, name, NULL);
+    /* Most have none, which is found in a third of the time. */
+    if (apr_table_get(table, name)) {
+        apr_table_do(find_token, &search, table, name, NULL);
+    }
     return search.found;
 }
 

@@ -19,7 +19,6 @@
 #include "httpd/response/choose.h"
 #include "httpd/response/facts.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/response/steps.h"
 
 #include "engines/dictionary.h"
 

@@ -5,7 +5,6 @@
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/not_modified.h"
-#include "httpd/response/steps.h"
 #include "httpd/shared/stats.h"
 
 #include "http_protocol.h"

@@ -41,10 +41,7 @@ void el_hold_drop(el_response_t *response);
 
 /* Encode: as a stream, brigade by brigade, or whole; its notes and counters. */
 
-/*
- * Prepares response->stream, so that the response can be broken off from now on. `fallback` is what
- * becomes of a stream that fails before any of it was passed on.
- */
+/* Prepares response->stream, so that the response can be broken off from now on. */
 void el_encode_prepare(el_response_t *response);
 
 /* Plans response->encoder for response->choice. */

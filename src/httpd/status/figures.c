@@ -102,7 +102,7 @@ static const row_t figure_rows[] = {
     WORD(VERSION, "ElasticVersion", "mod_elastic", OF(build, "version", NULL)),
     WORD(ENGINES, "ElasticEngines", "Built in", OF(build, "engines", NULL)),
     GAUGE(UPTIME, COUNT, "ElasticUptime", "elastic_uptime_seconds",
-          "Time since the start, or the last full restart, s"),
+          "Time since the start, or the last full restart", .unit = "s"),
     WORD(CONTROL, "ElasticControl", "Controller", OF(controller, "control", NULL)),
     WORD(GOAL, "ElasticGoal", "Goal", OF(controller, "goal", NULL)),
     WORD(LOAD, "ElasticLoad", "Load", OF(controller, "load", NULL)),
