@@ -30,7 +30,7 @@ typedef struct {
     const char *alias;     /* an older name that requests may use, or NULL (RFC 9110 §8.4.1.3) */
     const char *tag_suffix; /* what a dynamic coding appends inside an entity tag */
 
-    el_coding_t plain; /* that of the same library without a dictionary: it, or its like */
+    el_coding_t base; /* that of the same library without a dictionary: it, or its like */
 
     /* The rest is 0 for a coding that needs a dictionary. */
     const char *extension; /* of a precompressed file, with its dot */

@@ -202,8 +202,8 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
                    el_tally_total_t *total);
 
 /*
- * What is counted of each virtual host, for so many of them as there are places; the others share
- * one more. The memory is of a fixed size, however many hosts a configuration has. A place belongs
+ * What is counted of each virtual host, for so many of them as there are slots; the others share
+ * one more. The memory is of a fixed size, however many hosts a configuration has. A slot belongs
  * to the hash of a name, so that a host keeps its counts over a graceful restart.
  */
 
@@ -214,7 +214,7 @@ void el_tally_read(const el_tally_t *tally, el_coding_t coding, el_tally_kind_t 
 #define EL_VHOSTS 64
 #define EL_VHOSTS_DEFAULT 16
 
-/* The place of all others. */
+/* The slot of all others. */
 #define EL_VHOST_OTHER EL_VHOSTS
 
 typedef enum {
@@ -231,7 +231,7 @@ typedef struct {
 } el_vhosts_stripe_t;
 
 typedef struct el_vhosts {
-    _Atomic uint64_t name[EL_VHOSTS]; /* whose place it is, a hash; 0: nobody's */
+    _Atomic uint64_t name[EL_VHOSTS]; /* whose slot it is, a hash; 0: nobody's */
     el_vhosts_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_vhosts_t;
 
@@ -239,17 +239,17 @@ typedef struct el_vhosts {
 uint64_t el_vhosts_hash(const char *name);
 
 /*
- * Gives each of the `count` different names, at most EL_VHOSTS, a place: the one that it has had, a
+ * Gives each of the `count` different names, at most EL_VHOSTS, a slot: the one that it has had, a
  * free one, or that of a name that is not among them, whose counts are forgotten. One process at a
  * time.
  */
-void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *places);
+void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots);
 
-/* Adds to a count of a place. */
-void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned place, el_vhost_count_t count,
+/* Adds to a count of a slot. */
+void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned slot, el_vhost_count_t count,
                    uint64_t value);
 
 /* The sum of a count over all stripes. */
-uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned place, el_vhost_count_t count);
+uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);
 
 #endif

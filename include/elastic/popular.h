@@ -50,8 +50,8 @@ void el_doorkeeper_reset(el_doorkeeper_t *doorkeeper);
  * The sketch. Hashing is a small part of encoding, but a page that is never the same twice must not
  * pay for it.
  *
- * For each place there are two counts, of bodies that were hashed and of those among them that had
- * been seen before, in a table of a fixed size. Places may share a count; each has two, and the one
+ * For each key there are two counts, of bodies that were hashed and of those among them that had
+ * been seen before, in a table of a fixed size. Keys may share a count; each has two, and the one
  * that fewer share is believed. Counts are halved as they grow, so that what changed is learnt
  * anew.
  */
@@ -65,23 +65,23 @@ typedef struct el_sketch {
     _Atomic uint32_t count[EL_SKETCH_ROWS][EL_SKETCH_COUNTS];
 } el_sketch_t;
 
-/* Where a body comes from; by el_sketch_place(). */
+/* Where a body comes from; by el_sketch_key(). */
 typedef struct {
     uint64_t host;
     uint64_t path; /* on that host */
-} el_place_t;
+} el_sketch_key_t;
 
-/* The place of `path` on `host`, texts of any content. */
-el_place_t el_sketch_place(const char *host, const char *path);
+/* The key of `path` on `host`, texts of any content. */
+el_sketch_key_t el_sketch_key(const char *host, const char *path);
 
 /*
- * Whether a body of `place` is worth hashing. Where bodies were never the same, or too seldom, a
+ * Whether a body of `key` is worth hashing. Where bodies were never the same, or too seldom, a
  * sample still is: `turn` is another number for each body, as a count of them.
  */
-bool el_sketch_asks(const el_sketch_t *sketch, el_place_t place, uint32_t turn);
+bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn);
 
-/* A body of `place` was hashed; `again` is whether it had been seen before. */
-void el_sketch_learn(el_sketch_t *sketch, el_place_t place, bool again);
+/* A body of `key` was hashed; `again` is whether it had been seen before. */
+void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again);
 
 /* Back to knowing nothing. */
 void el_sketch_reset(el_sketch_t *sketch);

@@ -7,7 +7,7 @@
 static const el_coding_info_t table[EL_ALL_CODINGS] = {
     [EL_GZIP] = {
         .token = "gzip",
-        .plain = EL_GZIP,
+        .base = EL_GZIP,
         .alias = "x-gzip",
         .tag_suffix = "-gzip",
         .extension = ".gz",
@@ -20,7 +20,7 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
     },
     [EL_BR] = {
         .token = "br",
-        .plain = EL_BR,
+        .base = EL_BR,
         .alias = NULL,
         .tag_suffix = "-br",
         .extension = ".br",
@@ -33,7 +33,7 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
     },
     [EL_ZSTD] = {
         .token = "zstd",
-        .plain = EL_ZSTD,
+        .base = EL_ZSTD,
         .alias = NULL,
         .tag_suffix = "-zstd",
         .extension = ".zst",
@@ -44,8 +44,8 @@ static const el_coding_info_t table[EL_ALL_CODINGS] = {
         .stock_level = 3, /* the library's own default */
         .stock = EL_GZIP,
     },
-    [EL_DCB] = {.token = "dcb", .tag_suffix = "-dcb", .plain = EL_BR},
-    [EL_DCZ] = {.token = "dcz", .tag_suffix = "-dcz", .plain = EL_ZSTD},
+    [EL_DCB] = {.token = "dcb", .tag_suffix = "-dcb", .base = EL_BR},
+    [EL_DCZ] = {.token = "dcz", .tag_suffix = "-dcz", .base = EL_ZSTD},
 };
 
 const el_coding_info_t *el_coding_info(el_coding_t coding)

@@ -171,67 +171,67 @@ uint64_t el_vhosts_hash(const char *name)
     return sum != NOBODY ? sum : 1;
 }
 
-static void forget(el_vhosts_t *vhosts, unsigned place)
+static void forget(el_vhosts_t *vhosts, unsigned slot)
 {
     for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
         for (unsigned c = 0; c < EL_VHOST_COUNTS; c++) {
-            atomic_store_explicit(&vhosts->stripe[s].count[place][c], 0, memory_order_relaxed);
+            atomic_store_explicit(&vhosts->stripe[s].count[slot][c], 0, memory_order_relaxed);
         }
     }
 }
 
-static unsigned place_of(const el_vhosts_t *vhosts, uint64_t name)
+static unsigned slot_of(const el_vhosts_t *vhosts, uint64_t name)
 {
-    unsigned place = 0;
+    unsigned slot = 0;
 
-    while (place < EL_VHOSTS && atomic_load(&vhosts->name[place]) != name) {
-        place++;
+    while (slot < EL_VHOSTS && atomic_load(&vhosts->name[slot]) != name) {
+        slot++;
     }
-    return place;
+    return slot;
 }
 
 /* Places of names that are not among `names` are free from now on. */
 static void leave(el_vhosts_t *vhosts, const uint64_t *names, size_t count)
 {
-    for (unsigned place = 0; place < EL_VHOSTS; place++) {
-        uint64_t name = atomic_load(&vhosts->name[place]);
+    for (unsigned slot = 0; slot < EL_VHOSTS; slot++) {
+        uint64_t name = atomic_load(&vhosts->name[slot]);
         size_t i = 0;
 
         while (i < count && names[i] != name) {
             i++;
         }
         if (i == count) {
-            atomic_store(&vhosts->name[place], NOBODY);
+            atomic_store(&vhosts->name[slot], NOBODY);
         }
     }
 }
 
-/* A place is emptied as it is taken: until then, processes of before count on in it. */
-void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *places)
+/* A slot is emptied as it is taken: until then, processes of before count on in it. */
+void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots)
 {
     leave(vhosts, names, count);
     for (size_t i = 0; i < count; i++) {
-        places[i] = place_of(vhosts, names[i]);
-        if (places[i] == EL_VHOSTS) {
-            places[i] = place_of(vhosts, NOBODY);
-            forget(vhosts, places[i]);
-            atomic_store(&vhosts->name[places[i]], names[i]);
+        slots[i] = slot_of(vhosts, names[i]);
+        if (slots[i] == EL_VHOSTS) {
+            slots[i] = slot_of(vhosts, NOBODY);
+            forget(vhosts, slots[i]);
+            atomic_store(&vhosts->name[slots[i]], names[i]);
         }
     }
 }
 
-void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned place, el_vhost_count_t count,
+void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned slot, el_vhost_count_t count,
                    uint64_t value)
 {
-    add(&vhosts->stripe[process % EL_COUNTER_STRIPES].count[place][count], value);
+    add(&vhosts->stripe[process % EL_COUNTER_STRIPES].count[slot][count], value);
 }
 
-uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned place, el_vhost_count_t count)
+uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count)
 {
     uint64_t total = 0;
 
     for (unsigned s = 0; s < EL_COUNTER_STRIPES; s++) {
-        total += get(&vhosts->stripe[s].count[place][count]);
+        total += get(&vhosts->stripe[s].count[slot][count]);
     }
     return total;
 }

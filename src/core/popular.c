@@ -116,11 +116,11 @@ static uint64_t hash_of(const char *text, uint64_t sum)
     return sum ^ sum >> 33;
 }
 
-el_place_t el_sketch_place(const char *host, const char *path)
+el_sketch_key_t el_sketch_key(const char *host, const char *path)
 {
     uint64_t sum = hash_of(host, EL_HASH_START);
 
-    return (el_place_t){.host = sum, .path = hash_of(path, sum ^ 1)};
+    return (el_sketch_key_t){.host = sum, .path = hash_of(path, sum ^ 1)};
 }
 
 static uint32_t index_of(uint64_t key, unsigned row)
@@ -157,14 +157,14 @@ static bool is_sample(uint32_t turn, uint32_t every)
     return el_spread(turn) < UINT32_MAX / every;
 }
 
-bool el_sketch_asks(const el_sketch_t *sketch, el_place_t place, uint32_t turn)
+bool el_sketch_asks(const el_sketch_t *sketch, el_sketch_key_t key, uint32_t turn)
 {
-    count_t path = count_of(sketch, place.path), host;
+    count_t path = count_of(sketch, key.path), host;
 
     if (path.hashed >= KNOWN_PATH) {
         return is_worth(path) || is_sample(turn, SAMPLE);
     }
-    host = count_of(sketch, place.host);
+    host = count_of(sketch, key.host);
     return host.hashed < KNOWN_HOST || is_worth(host) || is_sample(turn, SAMPLE_NEW);
 }
 
@@ -184,9 +184,9 @@ static void learn(_Atomic uint32_t *word, bool again)
                                             memory_order_relaxed, memory_order_relaxed);
 }
 
-void el_sketch_learn(el_sketch_t *sketch, el_place_t place, bool again)
+void el_sketch_learn(el_sketch_t *sketch, el_sketch_key_t key, bool again)
 {
-    const uint64_t keys[] = {place.path, place.host};
+    const uint64_t keys[] = {key.path, key.host};
 
     for (unsigned row = 0; row < EL_SKETCH_ROWS; row++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

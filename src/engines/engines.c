@@ -27,7 +27,7 @@ static const el_engine_t *const engines[] = {
 #define ENGINES (sizeof(engines) / sizeof(engines[0]))
 
 /* Those of the codings that need a dictionary, of libraries that have an engine above. */
-static const el_engine_t *const differences[EL_ALL_CODINGS] = {
+static const el_engine_t *const with_dictionary[EL_ALL_CODINGS] = {
 #ifdef ELASTIC_WITH_DCB
     [EL_DCB] = &el_engine_dcb,
 #endif
@@ -43,7 +43,7 @@ const el_engine_t *el_engine_for(el_coding_t coding)
             return engines[i];
         }
     }
-    return el_coding_needs_dictionary(coding) ? differences[coding] : NULL;
+    return el_coding_needs_dictionary(coding) ? with_dictionary[coding] : NULL;
 }
 
 const el_engine_t *el_engine_at(size_t number)
@@ -216,13 +216,13 @@ el_plan_t el_engine_plan(el_coding_t coding, const el_setup_t *wanted, bool whol
                              : plan_with(el_engine_for(coding), wanted, wanted->level);
 }
 
-/* Decodes into `plain`, of body->length and one more; false where that is not all that there is. */
-static bool decode(const el_encoded_t *body, uint8_t *plain)
+/* Decodes into `decoded`, of body->length and one more; false where that is not all that there is. */
+static bool decode(const el_encoded_t *body, uint8_t *decoded)
 {
     const el_decoder_t *decoder = el_decoder_for(body->coding);
     el_account_t account = {0};
     el_decoding_t *decoding = decoder ? decoder->open(&account) : NULL;
-    el_span_t span = {body->data, body->nbytes, plain, body->length + 1};
+    el_span_t span = {body->data, body->nbytes, decoded, body->length + 1};
     el_decode_t result = decoding ? decoder->step(decoding, &span) : EL_DECODE_NO_MEMORY;
 
     if (decoding) {
@@ -231,12 +231,12 @@ static bool decode(const el_encoded_t *body, uint8_t *plain)
     return result == EL_DECODE_ENDED && span.in_nbytes == 0 && span.out_nbytes_avail == 1;
 }
 
-static uint8_t *encode(const el_plan_t *plan, const uint8_t *plain, size_t length, size_t *nbytes)
+static uint8_t *encode(const el_plan_t *plan, const uint8_t *decoded, size_t length, size_t *nbytes)
 {
     size_t room;
     uint8_t *out = el_pool_buffer_acquire(el_engine_bound(length), &room);
     el_context_t *context = out ? el_pool_acquire(plan) : NULL;
-    el_span_t span = {plain, length, out, room};
+    el_span_t span = {decoded, length, out, room};
 
     if (!context || el_engine_encode(context, &span) != EL_STEP_OK) {
         el_pool_buffer_release(out);
@@ -251,9 +251,9 @@ static uint8_t *encode(const el_plan_t *plan, const uint8_t *plain, size_t lengt
 uint8_t *el_recode(const el_encoded_t *body, const el_plan_t *plan, size_t *nbytes)
 {
     size_t room;
-    uint8_t *plain = el_pool_buffer_acquire(body->length + 1, &room);
-    uint8_t *out = plain && decode(body, plain) ? encode(plan, plain, body->length, nbytes) : NULL;
+    uint8_t *decoded = el_pool_buffer_acquire(body->length + 1, &room);
+    uint8_t *out = decoded && decode(body, decoded) ? encode(plan, decoded, body->length, nbytes) : NULL;
 
-    el_pool_buffer_release(plain);
+    el_pool_buffer_release(decoded);
     return out;
 }

@@ -16,9 +16,9 @@ static const struct {
     {"zstd's names and bounds", EL_ZSTD,
      {"zstd", NULL, "-zstd", EL_ZSTD, ".zst", 1, 19, 1, 9, 3, EL_GZIP}},
     {"a difference by brotli has no levels", EL_DCB,
-     {.token = "dcb", .tag_suffix = "-dcb", .plain = EL_BR}},
+     {.token = "dcb", .tag_suffix = "-dcb", .base = EL_BR}},
     {"a difference by zstd has no levels", EL_DCZ,
-     {.token = "dcz", .tag_suffix = "-dcz", .plain = EL_ZSTD}},
+     {.token = "dcz", .tag_suffix = "-dcz", .base = EL_ZSTD}},
 };
 
 START_TEST(a_coding_has_its_row)
@@ -30,7 +30,7 @@ START_TEST(a_coding_has_its_row)
     ck_assert_str_eq(got->token, want->token);
     ck_assert_pstr_eq(got->alias, want->alias);
     ck_assert_str_eq(got->tag_suffix, want->tag_suffix);
-    ck_assert_int_eq(got->plain, want->plain);
+    ck_assert_int_eq(got->base, want->base);
     ck_assert_pstr_eq(got->extension, want->extension);
     ck_assert_int_eq(got->level_min, want->level_min);
     ck_assert_int_eq(got->level_max, want->level_max);

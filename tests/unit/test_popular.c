@@ -82,7 +82,7 @@ END_TEST
 
 START_TEST(a_reset_forgets_all)
 {
-    el_place_t place = el_sketch_place("host", "/path");
+    el_sketch_key_t place = el_sketch_key("host", "/path");
 
     ck_assert(!note(1) && note(1));
     for (int i = 0; i < 100; i++) {
@@ -96,7 +96,7 @@ START_TEST(a_reset_forgets_all)
 END_TEST
 
 /* How many of 1600 bodies are hashed. */
-static unsigned asked(el_place_t place)
+static unsigned asked(el_sketch_key_t place)
 {
     unsigned count = 0;
 
@@ -106,7 +106,7 @@ static unsigned asked(el_place_t place)
     return count;
 }
 
-static void learn(el_place_t place, int bodies, int every)
+static void learn(el_sketch_key_t place, int bodies, int every)
 {
     for (int i = 0; i < bodies; i++) {
         el_sketch_learn(&sketch, place, every > 0 && i % every == 0);
@@ -115,7 +115,7 @@ static void learn(el_place_t place, int bodies, int every)
 
 START_TEST(the_first_bodies_are_all_hashed)
 {
-    el_place_t place = el_sketch_place("host", "/path");
+    el_sketch_key_t place = el_sketch_key("host", "/path");
 
     ck_assert_uint_eq(asked(place), 1600);
     learn(place, 15, 0);
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(of_a_path_that_never_repeats_a_sample_is_hashed)
 {
-    el_place_t place = el_sketch_place("host", "/path");
+    el_sketch_key_t place = el_sketch_key("host", "/path");
 
     learn(place, 16, 0);
     ck_assert_uint_ge(asked(place), 95);
@@ -135,7 +135,7 @@ END_TEST
 
 START_TEST(a_sample_is_spread_over_every_round)
 {
-    el_place_t place = el_sketch_place("host", "/path");
+    el_sketch_key_t place = el_sketch_key("host", "/path");
 
     learn(place, 100, 0);
     for (uint32_t round = 2; round < 40; round++) {
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(a_path_that_repeats_is_hashed)
 {
-    el_place_t one = el_sketch_place("host", "/one"), other = el_sketch_place("host", "/other");
+    el_sketch_key_t one = el_sketch_key("host", "/one"), other = el_sketch_key("host", "/other");
 
     learn(one, 1000, 20);
     learn(other, 1000, 100);
@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(a_path_changes)
 {
-    el_place_t place = el_sketch_place("host", "/path");
+    el_sketch_key_t place = el_sketch_key("host", "/path");
 
     learn(place, 1000, 0);
     learn(place, 10, 1);
@@ -179,25 +179,25 @@ START_TEST(a_new_path_is_as_its_host_is)
     for (int i = 0; i < 64; i++) {
         char path[16] = {'/', (char)('a' + i % 8), (char)('a' + i / 8)};
 
-        learn(el_sketch_place("crawled", path), 1, 0);
-        learn(el_sketch_place("busy", path), 2, 2);
+        learn(el_sketch_key("crawled", path), 1, 0);
+        learn(el_sketch_key("busy", path), 2, 2);
     }
-    ck_assert_uint_le(asked(el_sketch_place("crawled", "/new")), 420);
-    ck_assert_uint_ge(asked(el_sketch_place("crawled", "/new")), 380);
-    ck_assert_uint_eq(asked(el_sketch_place("busy", "/new")), 1600);
-    ck_assert_uint_eq(asked(el_sketch_place("other", "/new")), 1600);
+    ck_assert_uint_le(asked(el_sketch_key("crawled", "/new")), 420);
+    ck_assert_uint_ge(asked(el_sketch_key("crawled", "/new")), 380);
+    ck_assert_uint_eq(asked(el_sketch_key("busy", "/new")), 1600);
+    ck_assert_uint_eq(asked(el_sketch_key("other", "/new")), 1600);
 }
 END_TEST
 
 START_TEST(many_paths_leave_a_busy_one_alone)
 {
-    el_place_t busy = el_sketch_place("busy", "/page");
+    el_sketch_key_t busy = el_sketch_key("busy", "/page");
 
     for (int i = 0; i < 100000; i++) {
         char path[16];
 
         snprintf(path, sizeof(path), "/%d", i);
-        learn(el_sketch_place("crawled", path), 1, 0);
+        learn(el_sketch_key("crawled", path), 1, 0);
         if (i % 50 == 0) {
             learn(busy, 1, 1);
         }

@@ -14,7 +14,7 @@
 
 /* A copy; its bytes follow. */
 typedef struct {
-    _Atomic uint32_t users; /* its place among them */
+    _Atomic uint32_t users; /* its slot among them */
     uint32_t stamp;
     bool asked; /* since it was passed over last */
     el_name_t name;
@@ -25,9 +25,9 @@ static struct {
     pthread_mutex_t lock; /* not taken by release(), which cleanups in signal handlers may call */
     size_t most;
     _Atomic size_t nbytes; /* of all copies, until nobody uses them */
-    unsigned hand;         /* the place that is looked at next for something to drive out */
-    copy_t *place[SETS * WAYS];
-} near = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    unsigned hand;         /* the slot that is looked at next for something to drive out */
+    copy_t *slot[SETS * WAYS];
+} copies = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void el_found_release(el_found_t *found)
 {
@@ -45,7 +45,7 @@ static size_t size_of(const copy_t *copy)
 static void leave(copy_t *copy)
 {
     if (copy && atomic_fetch_sub_explicit(&copy->users, 1, memory_order_acq_rel) == 1) {
-        atomic_fetch_sub_explicit(&near.nbytes, size_of(copy), memory_order_relaxed);
+        atomic_fetch_sub_explicit(&copies.nbytes, size_of(copy), memory_order_relaxed);
         free(copy);
     }
 }
@@ -68,11 +68,11 @@ static copy_t **set_of(const el_name_t *name)
     uint32_t hash;
 
     memcpy(&hash, name->hash, sizeof(hash));
-    return &near.place[(hash ^ name->coding) % SETS * WAYS];
+    return &copies.slot[(hash ^ name->coding) % SETS * WAYS];
 }
 
-/* The place of that name, or NULL. */
-static copy_t **place_of(const el_name_t *name)
+/* The slot of that name, or NULL. */
+static copy_t **slot_of(const el_name_t *name)
 {
     copy_t **set = set_of(name);
 
@@ -86,31 +86,31 @@ static copy_t **place_of(const el_name_t *name)
 
 void el_local_open(size_t most)
 {
-    near.most = most;
+    copies.most = most;
 }
 
 bool el_local_get(const el_name_t *name, el_local_stamp_t stamp, el_found_t *found)
 {
-    copy_t **place, *copy = NULL;
+    copy_t **slot, *copy = NULL;
 
-    pthread_mutex_lock(&near.lock);
-    place = place_of(name);
-    if (place && stamp.now - (*place)->stamp <= stamp.age) {
-        copy = *place;
+    pthread_mutex_lock(&copies.lock);
+    slot = slot_of(name);
+    if (slot && stamp.now - (*slot)->stamp <= stamp.age) {
+        copy = *slot;
         copy->asked = true;
         atomic_fetch_add_explicit(&copy->users, 1, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&near.lock);
+    pthread_mutex_unlock(&copies.lock);
     if (copy) {
         find(copy, found);
     }
     return copy != NULL;
 }
 
-/* A place for that name: its own, a free one, or one that nobody asked for. */
+/* A slot for that name: its own, a free one, or one that nobody asked for. */
 static copy_t **choose(const el_name_t *name)
 {
-    copy_t **set = set_of(name), **chosen = place_of(name);
+    copy_t **set = set_of(name), **chosen = slot_of(name);
 
     for (int way = 0; !chosen && way < WAYS; way++) {
         if (!set[way]) {
@@ -124,7 +124,7 @@ static copy_t **choose(const el_name_t *name)
     return chosen ? chosen : set;
 }
 
-/* Whether to give up its place would free nothing yet. */
+/* Whether to give up its slot would free nothing yet. */
 static bool is_sent(copy_t *copy)
 {
     return atomic_load_explicit(&copy->users, memory_order_relaxed) > 1;
@@ -137,22 +137,22 @@ static bool is_sent(copy_t *copy)
 static bool make_room(size_t nbytes)
 {
     for (unsigned i = 0; i < 2 * SETS * WAYS; i++) {
-        copy_t **place = &near.place[near.hand++ % (SETS * WAYS)];
+        copy_t **slot = &copies.slot[copies.hand++ % (SETS * WAYS)];
 
-        if (atomic_load_explicit(&near.nbytes, memory_order_relaxed) + nbytes <= near.most) {
+        if (atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most) {
             return true;
         }
-        if (!*place || is_sent(*place)) {
+        if (!*slot || is_sent(*slot)) {
             continue;
         }
-        if ((*place)->asked) {
-            (*place)->asked = false;
+        if ((*slot)->asked) {
+            (*slot)->asked = false;
         } else {
-            leave(*place);
-            *place = NULL;
+            leave(*slot);
+            *slot = NULL;
         }
     }
-    return atomic_load_explicit(&near.nbytes, memory_order_relaxed) + nbytes <= near.most;
+    return atomic_load_explicit(&copies.nbytes, memory_order_relaxed) + nbytes <= copies.most;
 }
 
 static copy_t *make_copy(const el_name_t *name, const el_entry_t *entry, uint32_t now)
@@ -177,22 +177,22 @@ bool el_local_put(const el_name_t *name, const el_entry_t *entry, uint32_t now, 
     copy_t *copy, *before = NULL;
     bool fits;
 
-    if (nbytes > near.most / PART || !(copy = make_copy(name, entry, now))) {
+    if (nbytes > copies.most / PART || !(copy = make_copy(name, entry, now))) {
         return false;
     }
-    pthread_mutex_lock(&near.lock);
+    pthread_mutex_lock(&copies.lock);
     fits = make_room(nbytes);
     if (fits) {
-        copy_t **place = choose(name);
+        copy_t **slot = choose(name);
 
-        atomic_fetch_add_explicit(&near.nbytes, nbytes, memory_order_relaxed);
-        before = *place;
-        *place = copy;
+        atomic_fetch_add_explicit(&copies.nbytes, nbytes, memory_order_relaxed);
+        before = *slot;
+        *slot = copy;
         if (found) {
             atomic_fetch_add_explicit(&copy->users, 1, memory_order_relaxed);
         }
     }
-    pthread_mutex_unlock(&near.lock);
+    pthread_mutex_unlock(&copies.lock);
     leave(before);
     if (!fits) {
         free(copy);

@@ -22,8 +22,8 @@ EL_USE_LOG;
  * Bytes of copies in each process: a hundred pages and more. Of a process with one thread there are
  * many, which ask in turns.
  */
-#define NEAR (4 * 1024 * 1024)
-#define NEAR_ALONE (256 * 1024)
+#define COPIES (4 * 1024 * 1024)
+#define COPIES_ALONE (256 * 1024)
 
 /*
  * Seconds for which those who waited for an encoding find it here, whatever another machine stores.
@@ -257,7 +257,7 @@ void el_store_reset(server_rec *main_server)
 void el_store_child(bool threads)
 {
     if (most > 0) {
-        el_local_open(threads ? NEAR : NEAR_ALONE);
+        el_local_open(threads ? COPIES : COPIES_ALONE);
     }
     el_remote_child();
 }

@@ -18,9 +18,9 @@ bool el_cached_possible(const el_policy_t *policy)
     return el_dir_caches(policy->dir) && el_store_is_open();
 }
 
-static el_place_t place_of(const request_rec *r)
+static el_sketch_key_t sketch_key(const request_rec *r)
 {
-    return el_sketch_place(r->hostname ? r->hostname : "", r->uri ? r->uri : "");
+    return el_sketch_key(r->hostname ? r->hostname : "", r->uri ? r->uri : "");
 }
 
 bool el_cached_asks(const request_rec *r)
@@ -28,7 +28,7 @@ bool el_cached_asks(const request_rec *r)
     static _Atomic uint32_t bodies;
     uint32_t turn = atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed);
 
-    return el_sketch_asks(&el_shared.block->cache.sketch, place_of(r), turn);
+    return el_sketch_asks(&el_shared.block->cache.sketch, sketch_key(r), turn);
 }
 
 /* Pinned levels have names of their own: an entry at another level is none of theirs. */
@@ -225,7 +225,7 @@ bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any)
     if (name_body(r, response, bb)) {
         cached->again = el_store_note(&cached->name);
         is_found = find_and_count(response, (size_t)response->facts.moment.size, any);
-        el_sketch_learn(&el_shared.block->cache.sketch, place_of(r), cached->again || is_found);
+        el_sketch_learn(&el_shared.block->cache.sketch, sketch_key(r), cached->again || is_found);
     }
     el_meter_stop(&cached->meter);
     return is_found;

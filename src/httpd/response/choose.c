@@ -141,7 +141,7 @@ static el_choice_t choose_ordinary(const el_choose_for_t *body, el_coding_t codi
 static el_range_t range_against(const el_policy_t *policy, el_coding_t coding)
 {
     const el_engine_t *engine = el_engine_for(coding);
-    el_coding_t plain = el_coding_info(coding)->plain;
+    el_coding_t plain = el_coding_info(coding)->base;
     const el_coding_info_t *info = el_coding_info(plain);
     el_range_t range = policy->range[plain].enabled
                            ? policy->range[plain]

@@ -178,7 +178,7 @@ static bool find_cached(request_rec *r, el_response_t *response, apr_bucket_brig
 static bool is_head_alone(const el_response_t *response)
 {
     const el_policy_t *policy = &response->policy;
-    el_coding_t plain = el_coding_info(response->choice.coding)->plain;
+    el_coding_t plain = el_coding_info(response->choice.coding)->base;
 
     return response->facts.demand.head
            && (!response->whole

@@ -85,7 +85,7 @@ static el_cost_t known_cost(const el_plan_t *plan, int level, const el_setup_t *
     left = share_of(setup, EL_SHARE_RULE, BODIES_OF_RULE, PART_UNKNOWN);
     left = share_of(setup, EL_SHARE_PAGE, 1, (uint32_t)(left * fit / WHOLE));
     own = left * WHOLE / fit;
-    known.size = (uint32_t)(site_cost(el_coding_info(coding)->plain, &plain, true).size * fit
+    known.size = (uint32_t)(site_cost(el_coding_info(coding)->base, &plain, true).size * fit
                             / WHOLE);
     return el_cost_differ(known, (uint32_t)(own < OWN_MOST ? own : OWN_MOST));
 }
@@ -144,7 +144,7 @@ void el_shares_update(const el_plan_t *plan, int level, uint64_t in, uint64_t ou
         return;
     }
     setup.level = level;
-    size = site_cost(el_coding_info(coding)->plain, &setup, true).size;
+    size = site_cost(el_coding_info(coding)->base, &setup, true).size;
     if (size == 0) {
         return;
     }

@@ -23,12 +23,12 @@ static const char other[] = "other";
  * afterwards. The settings have no room for it: virtual hosts without directives of this module
  * share those of the main server.
  */
-static apr_hash_t *places;
-static const char *name_of_place[EL_VHOSTS + 1];
+static apr_hash_t *slots;
+static const char *name_of_slot[EL_VHOSTS + 1];
 
-static unsigned place_of(const server_rec *server)
+static unsigned slot_of(const server_rec *server)
 {
-    return *(const unsigned *)apr_hash_get(places, &server, sizeof(server));
+    return *(const unsigned *)apr_hash_get(slots, &server, sizeof(server));
 }
 
 static const char *name_of(const server_rec *server, apr_pool_t *pool)
@@ -91,48 +91,48 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf)
     names_t names = {.most = el_server_vhosts(el_server_of(main_server))};
     const apr_array_header_t *servers = in_order(main_server, pconf);
     size_t *number = apr_palloc(pconf, (size_t)servers->nelts * sizeof(*number));
-    unsigned place[EL_VHOSTS + 1] = {[EL_VHOSTS] = EL_VHOST_OTHER};
+    unsigned slot[EL_VHOSTS + 1] = {[EL_VHOSTS] = EL_VHOST_OTHER};
 
-    places = apr_hash_make(pconf);
-    memset(name_of_place, 0, sizeof(name_of_place));
+    slots = apr_hash_make(pconf);
+    memset(name_of_slot, 0, sizeof(name_of_slot));
     for (int i = 0; i < servers->nelts; i++) {
         number[i] = number_of(&names, name_of(APR_ARRAY_IDX(servers, i, server_rec *), pconf));
     }
-    el_vhosts_assign(&el_shared.block->vhosts, names.hash, names.count, place);
+    el_vhosts_assign(&el_shared.block->vhosts, names.hash, names.count, slot);
     for (int i = 0; i < servers->nelts; i++) {
         bool is_named = number[i] < names.count;
 
-        name_of_place[place[number[i]]] = is_named ? names.name[number[i]] : other;
-        apr_hash_set(places, &APR_ARRAY_IDX(servers, i, server_rec *), sizeof(server_rec *),
-                     apr_pmemdup(pconf, &place[number[i]], sizeof(*place)));
+        name_of_slot[slot[number[i]]] = is_named ? names.name[number[i]] : other;
+        apr_hash_set(slots, &APR_ARRAY_IDX(servers, i, server_rec *), sizeof(server_rec *),
+                     apr_pmemdup(pconf, &slot[number[i]], sizeof(*slot)));
     }
 }
 
-/* Adds to a count of the virtual hosts at `place`. */
-static void count_vhost(unsigned place, el_vhost_count_t count, uint64_t add)
+/* Adds to a count of the virtual hosts at `slot`. */
+static void count_vhost(unsigned slot, el_vhost_count_t count, uint64_t add)
 {
-    el_vhosts_add(&el_shared.block->vhosts, el_shared.process, place, count, add);
+    el_vhosts_add(&el_shared.block->vhosts, el_shared.process, slot, count, add);
 }
 
 /* A response of `server` went out compressed, `in` bytes as `out`. */
 static void count_compressed(const server_rec *server, uint64_t in, uint64_t out)
 {
-    unsigned place = place_of(server);
+    unsigned slot = slot_of(server);
 
-    count_vhost(place, EL_VHOST_COMPRESSED, 1);
-    count_vhost(place, EL_VHOST_BYTES_IN, in);
-    count_vhost(place, EL_VHOST_BYTES_OUT, out);
+    count_vhost(slot, EL_VHOST_COMPRESSED, 1);
+    count_vhost(slot, EL_VHOST_BYTES_IN, in);
+    count_vhost(slot, EL_VHOST_BYTES_OUT, out);
 }
 
 /* A response of `server` is one more of `count`. */
 static void count_of_server(const server_rec *server, el_vhost_count_t count)
 {
-    count_vhost(place_of(server), count, 1);
+    count_vhost(slot_of(server), count, 1);
 }
 
-const char *el_vhosts_name(unsigned place)
+const char *el_vhosts_name(unsigned slot)
 {
-    return name_of_place[place];
+    return name_of_slot[slot];
 }
 
 /* --- responses */

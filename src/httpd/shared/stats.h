@@ -65,14 +65,14 @@ void el_stats_cache_fault(apr_status_t rv, const char *what);
 void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uint64_t out);
 
 /*
- * In post_config, after el_shared_open(): gives virtual hosts their places. The first names of the
+ * In post_config, after el_shared_open(): gives virtual hosts their slots. The first names of the
  * configuration, as many as ElasticVhosts says, have counts of their own, by ServerName, whatever
  * the port; all others share the last ones. `pconf` is the configuration's.
  */
 void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf);
 
-/* The name at `place`, 0 … EL_VHOST_OTHER, in lower case; NULL where nothing is counted there. */
-const char *el_vhosts_name(unsigned place);
+/* The name at `slot`, 0 … EL_VHOST_OTHER, in lower case; NULL where nothing is counted there. */
+const char *el_vhosts_name(unsigned slot);
 
 /* Notes the load and the position as they are now; called by whoever has taken a sample. */
 void el_past_note(void);

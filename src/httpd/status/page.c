@@ -295,17 +295,17 @@ static void write_reasons(request_rec *r)
     ap_rputs("</dl>\n</details>\n</section>\n", r);
 }
 
-static void write_vhost(request_rec *r, unsigned place)
+static void write_vhost(request_rec *r, unsigned slot)
 {
     uint64_t count[EL_VHOST_COUNTS];
 
     for (int i = 0; i < EL_VHOST_COUNTS; i++) {
-        count[i] = el_vhosts_total(&el_shared.block->vhosts, place, (el_vhost_count_t)i);
+        count[i] = el_vhosts_total(&el_shared.block->vhosts, slot, (el_vhost_count_t)i);
     }
     ap_rprintf(r,
                "<tr><th scope=\"row\">%s</th><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT
                "</td><td>%" APR_UINT64_T_FMT "</td><td>%s</td><td>%s</td></tr>\n",
-               ap_escape_html(r->pool, el_vhosts_name(place)), count[EL_VHOST_COMPRESSED],
+               ap_escape_html(r->pool, el_vhosts_name(slot)), count[EL_VHOST_COMPRESSED],
                count[EL_VHOST_PRECOMPRESSED], count[EL_VHOST_UNCOMPRESSED],
                bytes_text(r->pool, count[EL_VHOST_BYTES_IN]),
                bytes_text(r->pool, count[EL_VHOST_BYTES_OUT]));
@@ -319,9 +319,9 @@ static void write_vhosts(request_rec *r)
              "<th scope=\"col\">Not com&shy;pressed</th><th scope=\"col\">Before</th>"
              "<th scope=\"col\">After</th></tr></thead>\n<tbody>\n",
              r);
-    for (unsigned place = 0; place <= EL_VHOST_OTHER; place++) {
-        if (el_vhosts_name(place)) {
-            write_vhost(r, place);
+    for (unsigned slot = 0; slot <= EL_VHOST_OTHER; slot++) {
+        if (el_vhosts_name(slot)) {
+            write_vhost(r, slot);
         }
     }
     ap_rputs("</tbody>\n</table>\n</section>\n", r);

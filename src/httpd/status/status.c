@@ -249,13 +249,13 @@ static void write_vhosts(request_rec *r)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         write_family(r, &rows[i].family);
-        for (unsigned place = 0; place <= EL_VHOST_OTHER; place++) {
-            const char *name = el_vhosts_name(place);
+        for (unsigned slot = 0; slot <= EL_VHOST_OTHER; slot++) {
+            const char *name = el_vhosts_name(slot);
 
             if (name) {
                 ap_rprintf(r, "%s_total{vhost=\"%s\"} %" APR_UINT64_T_FMT "\n",
                            rows[i].family.name, escaped(r->pool, name),
-                           el_vhosts_total(&el_shared.block->vhosts, place, rows[i].count));
+                           el_vhosts_total(&el_shared.block->vhosts, slot, rows[i].count));
             }
         }
     }
