@@ -20,12 +20,13 @@ def costs(server):
             for (coding, level), row in rows.items()}
 
 
-def measured(server):
-    """The setups whose own cost has changed: what all setups share changes all classes alike."""
+def measured(server, least=0.002):
+    """The setups whose own cost has changed: what all setups share changes all classes alike. One
+    that took what was expected of it, to some hundredths, is not seen."""
     now = costs(server)
     return {setup for setup, built_in in server.built_in.items()
             if abs(now[setup][OF_PAGE] / built_in[OF_PAGE]
-                   / (now[setup][UNUSED] / built_in[UNUSED]) - 1) > 0.002}
+                   / (now[setup][UNUSED] / built_in[UNUSED]) - 1) > least}
 
 
 def serve(server, path, ae, until):
@@ -70,10 +71,10 @@ def test_setups_that_are_not_in_use_are_measured_within_the_bounds_and_the_budge
     d = site("ElasticGoal time 1kbit/s\n" + at("bounds", "ElasticLevel gzip 4 6"))
     d.load(20)
     within = {("gzip", level) for level in (4, 5, 6)}
-    used, known = serve(d.server, "/bounds/page.html", "gzip", lambda used, known: known >= within)
-    assert used == {("gzip", 6)} and known == within
+    used, known = serve(d.server, "/bounds/page.html", "gzip",
+                        lambda *_: explored(d.status()) >= 2)
+    assert used == {("gzip", 6)} and known <= within
     status = d.status()
-    assert explored(status) >= 2
     # A hundredth; one that took longer than was expected is made up for by the next.
     assert int(status["ElasticExploredUsec"]) <= int(status["ElasticCpuUsec"]) / 100 + 20_000
 
@@ -117,6 +118,6 @@ def test_a_restart_begins_anew_and_a_graceful_one_does_not(site):
     d.load(20)
     _, known = serve(d.server, "/page.html", "gzip", others)
     d.server.graceful()
-    assert known <= measured(d.server) and explored(d.status()) >= 1
+    assert known <= measured(d.server, 0.001) and explored(d.status()) >= 1
     d.server.restart()
     assert measured(d.server) == set() and explored(d.status()) == 0
