@@ -109,7 +109,9 @@ static void add_link(request_rec *r)
 /* Whether a precompressed file is sent: then the response was taken before any filter could. */
 static bool is_precompressed(request_rec *r)
 {
-    return el_response_of(r)->claimed && r->finfo.filetype == APR_REG;
+    const el_response_t *response = el_response_find(r);
+
+    return response && response->claimed && r->finfo.filetype == APR_REG;
 }
 
 /*

@@ -83,11 +83,13 @@ static void add_setup(list_t *list, const request_rec *r, const el_response_t *r
 static void add_sizes(list_t *list, const request_rec *r, const el_response_t *response)
 {
     const el_moment_t *moment = &response->facts.moment;
+    /* An error page may take the place of a body that was held. */
+    bool is_of_body = response->claimed ? !response->stream.broken : !response->filter;
 
-    if (moment->size_known) {
+    if (is_of_body && moment->size_known) {
         add_count(list, "size", moment->size);
     }
-    if (moment->min_size > 0) {
+    if (is_of_body && moment->min_size > 0) {
         add_count(list, "min-size", moment->min_size);
     }
     add_note(list, "in", apr_table_get(r->notes, "elastic-in"));

@@ -172,12 +172,9 @@ const el_available_t *el_available_of(request_rec *r)
     el_available_t *available = record_of(r);
 
     el_available_ahead(r);
-    if (!available->permitted && available->coding != EL_IDENTITY) {
-        available->permitted = is_permitted(r, allowed_by(r));
-        if (!available->permitted) {
-            note(r, EL_DICTIONARY_CROSS_ORIGIN);
-            available->coding = EL_IDENTITY;
-        }
+    if (available->coding != EL_IDENTITY && !is_permitted(r, allowed_by(r))) {
+        note(r, EL_DICTIONARY_CROSS_ORIGIN);
+        available->coding = EL_IDENTITY;
     }
     return available;
 }
@@ -193,6 +190,10 @@ const el_dictionary_t *el_available_prepare(request_rec *r, int level)
     const el_available_t *available = el_available_of(r);
     el_dictionary_t *dictionary = NULL;
 
+    /* The header may have changed since the dictionary was found. */
+    if (available->coding == EL_IDENTITY) {
+        return NULL;
+    }
     note(r, el_dictionaries_prepare(available->hash, available->coding, level, &dictionary));
     if (dictionary) {
         apr_pool_cleanup_register(r->pool, dictionary, release, apr_pool_cleanup_null);

@@ -14,8 +14,8 @@
 const el_available_t *el_available_ahead(request_rec *r);
 
 /*
- * The same, with the permission of the response's header, which is complete: another site's scripts
- * must be allowed to read the response.
+ * The same, with the permission of the response's header as it is now: another site's scripts must
+ * be allowed to read the response.
  */
 const el_available_t *el_available_of(request_rec *r);
 

@@ -229,24 +229,26 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
     return true;
 }
 
-bool el_hold_read_length(el_response_t *response, const apr_bucket_brigade *bb)
+bool el_hold_read_length(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
     measure_t measure = measure_body(bb);
     el_moment_t *moment = &response->facts.moment;
     bool head = response->facts.demand.head;
     bool there = measure.complete;
-    bool announced = response->announced;
-    uint64_t length = response->length;
 
-    if (response->waits && !head && there && measure.plain && announced
-        && measure.size < length) {
-        return false;
+    if (response->waits) {
+        /* The header has not gone out: whoever makes the body may have changed it. */
+        response->announced = el_fields_length(r, &response->length);
+        if (!head && there && measure.plain && response->announced
+            && measure.size < response->length) {
+            return false;
+        }
     }
     if (head) {
-        there = there && (announced ? measure.size >= length : measure.size > 0);
+        there = there && measure.size >= (response->announced ? response->length : 1);
     }
-    moment->size = there || !announced ? measure.size : length;
-    moment->size_known = there || announced;
+    moment->size = there || !response->announced ? measure.size : response->length;
+    moment->size_known = there || response->announced;
     response->whole = there && measure.plain && moment->size <= response->policy.whole_most;
     moment->may_be_cached = moment->may_be_cached && response->whole;
     return true;

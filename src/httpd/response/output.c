@@ -8,7 +8,7 @@
  *     encode   whole in one call, or as a stream
  *     send     the header, the body, notes and counters
  *
- * There are three ends: el_send_identity(), for whatever reason; send_whole() or a stream's end;
+ * There are three ends: el_send_identity(), for whatever reason; el_send_whole() or a stream's end;
  * and el_stream_break_off(), where the response cannot be ended well.
  */
 #include "httpd/response/steps.h"
@@ -66,7 +66,10 @@ static bool begin(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb, ap
     el_not_modified_now(f->r, NULL);
     response->filter = f;
     response->phase = EL_PHASE_HELD;
-    /* Another filter of ours may have held the body, and left it to this one. */
+    /*
+     * Another filter of ours may have held the body, and left it to this one. The record's fields
+     * below these are set only once the response is claimed.
+     */
     response->min_size_read = response->at_once = response->waits = false;
     response->held = NULL;
     response->policy = el_policy_of(f->r, record);
@@ -351,7 +354,7 @@ static apr_status_t walk(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     if (!el_hold(f, response, bb, &rv)) {
         return rv;
     }
-    if (!el_hold_read_length(response, bb)) {
+    if (!el_hold_read_length(f->r, response, bb)) {
         return el_stream_break_off(f, &response->stream, bb, APR_EOF,
                                    "the body is shorter than was announced");
     }

@@ -1,7 +1,7 @@
 /*
  * The record of one response: what is known of it, and what was decided about it. Each fact is
  * computed once, at its first use, and stays here; whoever has the request finds it with
- * el_response_of(). Requests whose type is not compressed have none.
+ * el_response_of(). A file whose type is not listed has none, but for its credentials.
  *
  * A request, and so its record, belongs to one thread at a time.
  */
@@ -27,7 +27,6 @@ typedef struct {
     bool rule_sought;   /* `possible` is known */
     bool possible;      /* a dictionary could be used here, by a client that names one */
     bool sought;        /* what follows was looked for */
-    bool permitted;     /* the response may be read by whoever asks, as its header says */
     unsigned depends;   /* EL_DEPENDS_…: what decided whether who asks may read the response */
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
     uint8_t hash[EL_DICTIONARY_HASH]; /* the dictionary's */

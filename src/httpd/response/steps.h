@@ -31,7 +31,7 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
  * call. A HEAD that came without GET's body, or with a part of it, says nothing about its size.
  * False where a body that was waited for has ended before the length that was announced.
  */
-bool el_hold_read_length(el_response_t *response, const apr_bucket_brigade *bb);
+bool el_hold_read_length(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb);
 
 /* Computes the minimum size, once. */
 void el_hold_read_min_size(request_rec *r, el_response_t *response);

@@ -114,22 +114,6 @@ static void count_vhost(unsigned slot, el_vhost_count_t count, uint64_t add)
     el_vhosts_add(&el_shared.block->vhosts, el_shared.process, slot, count, add);
 }
 
-/* A response of `server` went out compressed, `in` bytes as `out`. */
-static void count_compressed(const server_rec *server, uint64_t in, uint64_t out)
-{
-    unsigned slot = slot_of(server);
-
-    count_vhost(slot, EL_VHOST_COMPRESSED, 1);
-    count_vhost(slot, EL_VHOST_BYTES_IN, in);
-    count_vhost(slot, EL_VHOST_BYTES_OUT, out);
-}
-
-/* A response of `server` is one more of `count`. */
-static void count_of_server(const server_rec *server, el_vhost_count_t count)
-{
-    count_vhost(slot_of(server), count, 1);
-}
-
 const char *el_vhosts_name(unsigned slot)
 {
     return name_of_slot[slot];
@@ -144,7 +128,7 @@ void el_stats_skipped(request_rec *r, el_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
     el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
-    count_of_server(r->server, EL_VHOST_UNCOMPRESSED);
+    count_vhost(slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
 }
 
 /* A tenth of apr_psprintf's price. */
@@ -187,6 +171,8 @@ static void tally(el_coding_t coding, const char *engine, const el_tally_body_t 
 static void count(request_rec *r, el_coding_t coding, const char *engine, int level,
                   const el_usage_t *usage)
 {
+    unsigned slot = slot_of(r->server);
+
     apr_table_unset(r->notes, "elastic-reason");
     apr_table_setn(r->notes, "elastic-coding", el_coding_info(coding)->token);
     apr_table_setn(r->notes, "elastic-engine", engine);
@@ -196,7 +182,9 @@ static void count(request_rec *r, el_coding_t coding, const char *engine, int le
     el_shared_count(EL_COUNT_COMPRESSED, 1);
     el_shared_count(EL_COUNT_BYTES_IN, usage->in);
     el_shared_count(EL_COUNT_BYTES_OUT, usage->out);
-    count_compressed(r->server, usage->in, usage->out);
+    count_vhost(slot, EL_VHOST_COMPRESSED, 1);
+    count_vhost(slot, EL_VHOST_BYTES_IN, usage->in);
+    count_vhost(slot, EL_VHOST_BYTES_OUT, usage->out);
     tally(coding, engine, &(el_tally_body_t){usage->in, usage->out, usage->elapsed_nsec});
     if (el_coding_needs_dictionary(coding)) {
         el_shared_count(EL_COUNT_DIFFERENCES, 1);
@@ -280,7 +268,7 @@ void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uin
     apr_table_setn(r->notes, "elastic-engine", engine);
     note_sizes(r, in, out);
     el_shared_count(EL_COUNT_PRECOMPRESSED, 1);
-    count_of_server(r->server, EL_VHOST_PRECOMPRESSED);
+    count_vhost(slot_of(r->server), EL_VHOST_PRECOMPRESSED, 1);
     tally(coding, engine, &(el_tally_body_t){in, out, 0});
 }
 
