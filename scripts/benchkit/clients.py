@@ -270,7 +270,7 @@ class Clients:
     def answered(self, connection):
         request, answer = connection.request, connection.answer
         request.connection, connection.request, connection.used = None, None, True
-        if b"close" not in answer.fields.get(b"connection", b""):
+        if b"close" not in answer.fields.get(b"connection", b"").lower():
             self.free.append(connection)
         else:
             self.close(connection)
@@ -351,7 +351,7 @@ def replay(server, visits, headers, patience):
     def watch(now):
         cpu.append((now, sample.cpu_of(pids)))
         all_cpu.append(sample.process_seconds(server.run.server_cpu))
-        server.run.still_running()
+        server.run.progress()
 
     collects, used = gc.isenabled(), time.process_time()
     gc.disable()  # it would stop everything for milliseconds

@@ -1,4 +1,4 @@
-"""A real php-fpm that writes dynamic pages: 120 KB each, no two alike."""
+"""A real php-fpm that writes dynamic pages, no two alike, and the lines for a server in front."""
 
 from benchkit import server, tools, web
 
@@ -53,39 +53,42 @@ SNIPPET = """
 ProxyTimeout 60
 """
 
-MODULES = ("proxy", "proxy_fcgi")  # what an httpd in front of it needs
+MODULES = ("proxy", "proxy_fcgi", "proxy_http")  # of an httpd in front of an application
 
-
-def start(run, site):
-    """Starts a php-fpm of the run whose page.php goes into a document root; as serve()."""
-    pieces = ",\n".join(php_string(piece) for piece in web.fragments(run))
-    (site / "pieces.php").write_text(f"<?php\nreturn [\n{pieces}\n];\n", encoding="utf-8")
-    (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
-    return serve(run)
-
-
-def serve(run):
-    """Starts a php-fpm of the run, on the server's CPU.
-
-    Gives the lines for an httpd in front of it, and its pid.
-    """
-    folder = run.folder(FOLDER)
-    folder.chmod(0o755)
-    configuration, log, socket = folder / "fpm.conf", folder / "output.log", socket_of(run)
-    configuration.write_text(CONFIGURATION.format(
-        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),
-                             encoding="utf-8")
-    # The system's php.ini is not this run's; opcache keeps the pieces in memory.
-    process = run.start_until(
-        lambda _: socket.exists(),
-        [tools.find("php-fpm"), "--nodaemonize", "--fpm-config", str(configuration)], log,
-        server.PATIENCE)
-    return SNIPPET.format(socket=socket), process.pid
+NGINX = """
+        location ~ \\.php$ {{
+            fastcgi_pass unix:{socket};
+            fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+            fastcgi_param QUERY_STRING $query_string;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_buffers 32 8k;
+        }}
+"""
 
 
 def socket_of(run):
     """Where the run's php-fpm listens."""
     return run.work / FOLDER / "fpm.sock"
+
+
+def start(run, site):
+    """Starts the run's php-fpm, on the server's CPU, with page.php in a document root; its pid."""
+    pieces, origin = web.fragments(run)
+    run.add_corpus("pieces of the dynamic pages", pieces, origin)
+    literals = ",\n".join(map(php_string, pieces))
+    (site / "pieces.php").write_text(f"<?php\nreturn [\n{literals}\n];\n", encoding="utf-8")
+    (site / "page.php").write_text(SCRIPT.format(bytes=PAGE_BYTES), encoding="ascii")
+    folder = run.folder(FOLDER)
+    folder.chmod(0o755)
+    configuration, socket = folder / "fpm.conf", socket_of(run)
+    configuration.write_text(CONFIGURATION.format(
+        folder=folder, socket=socket, children=CHILDREN, user=server.user_line("user = {}")),
+                             encoding="utf-8")
+    # The system's php.ini is not this run's; opcache keeps the pieces in memory.
+    return run.start_until(
+        lambda _: socket.exists(),
+        [tools.find("php-fpm"), "--nodaemonize", "--fpm-config", str(configuration)],
+        folder / "output.log", server.PATIENCE).pid
 
 
 def php_string(data):

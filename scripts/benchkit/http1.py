@@ -2,10 +2,13 @@
 
 
 class Responses:
-    """A parser of one response after another; `status` and `fields` are the present one's."""
+    """A parser of one response after another; `status` and `fields` are the present one's.
 
-    def __init__(self):
-        self.status, self.fields = 0, {}  # names and values in small letters
+    With `head` the responses are of HEAD, and have no body.
+    """
+
+    def __init__(self, head=False):
+        self.head, self.status, self.fields = head, 0, {}  # names are in small letters
         self._data = bytearray()
         self._parser = self._parse()
 
@@ -21,12 +24,14 @@ class Responses:
     def _parse(self):
         """Yields what feed() gives, and None where it needs more bytes."""
         while True:
-            first, *lines = (yield from self._until(b"\r\n\r\n")).lower().split(b"\r\n")
+            first, *lines = (yield from self._until(b"\r\n\r\n")).split(b"\r\n")
             _, status, *_ = first.split(b" ")
             self.status = int(status)
-            self.fields = {name: value.strip() for name, _, value in
+            self.fields = {name.lower(): value.strip() for name, _, value in
                            (line.partition(b":") for line in lines)}
-            if b"chunked" in self.fields.get(b"transfer-encoding", b""):
+            if self.head or self.status == 304:
+                pass
+            elif b"chunked" in self.fields.get(b"transfer-encoding", b"").lower():
                 while size := int((yield from self._until(b"\r\n")).split(b";")[0], 16):
                     yield from self._body(size)
                     yield from self._until(b"\r\n")

@@ -4,12 +4,13 @@ Each server runs under valgrind's callgrind as one process, with prefork, and an
 over one connection; another one of its kind answers more of them, and the difference counts. Only
 the thread that answers is counted: the timer's costs by the second, not by the response.
 
-What may vary is held fixed, so that the figures come out again to some hundred on whatever machine
+What may vary is held fixed, so that the figures come out again to some dozens on whatever machine
 has the same httpd, libraries and build, and a CPU for which they choose the same code: the bytes
 that are served and their file's time, levels, the configuration, and whether the server waits for a
-request. valgrind places memory, so that nothing depends on where it lies.
+request.
 """
 
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -18,37 +19,44 @@ import pwd
 import re
 import socket
 import time
+import zlib
 
-from benchkit import codecs, corpus, machine, memory, server, setups, tools
+from benchkit import codecs, corpus, machine, server, setups, tools
 from benchkit.http1 import Responses
-from benchkit.run import Run, Scale
+from benchkit.run import CPUS, Run
 from benchkit.setups import Setup
+from codeckit.dictionaries import field
 
-FEW, MORE = 100, 400  # requests
-SMOKE = 5, 25
-
+REQUESTS = {"normal": (100, 400), "quick": (50, 150), "smoke": (5, 15)}  # few, and more
+TOLERANCE, NOISE = 0.03, 60  # of a figure beyond httpd alone, and instructions in any case
 KB = 1024
-PAGE, PICTURE, SMALL = "/page.html", "/picture.png", "/small.html"
-FILES = {PAGE: 16 * KB, PICTURE: 16 * KB, SMALL: 1000}
+PAGE, SMALL, TINY, LARGE = "/page.html", "/small.html", "/1k.html", "/120k.html"
+PICTURE, SIBLING, DICTIONARY = "/picture.png", "/kept/page.html", "/dictionary.txt"
+FILES = {PAGE: 16 * KB, PICTURE: 16 * KB, SMALL: 1000, TINY: KB, LARGE: 120 * KB,
+         SIBLING: 16 * KB, DICTIONARY: 16 * KB}
 FILE_TIME = 1_700_000_000  # httpd writes it into the header
 SETTLED = 2.1  # seconds after which a file's own numbers name it, see src/core/entry.c
-
 PATIENCE = 120  # seconds for what takes one where nothing else runs: callgrind is 50 times slower
 
 SELDOM = "ElasticInterval 60s\n"
 FIXED = f"ElasticControl off\n{SELDOM}"
 ON = f"Elastic On\n{FIXED}"
 CACHED = f"{ON}ElasticLevel gzip 6 6\nElasticCache On\nElasticCacheStore shmcb\n"
+DIFFERENCE = Setup(f"""{ON}ElasticLevel zstd 3 3
+ElasticDictionaryStore "{{folder}}/dictionaries"
+<Location {DICTIONARY}>
+    ElasticDictionary match="/*" match-dest="document"
+    Header set Cache-Control "public, max-age=604800"
+</Location>
+""", coding="dcz")
+
+
+def by_type(filter_name, setting, modules, coding="gzip"):
+    return Setup(f"AddOutputFilterByType {filter_name} text/html\n{setting}\n", modules, coding)
 
 
 def mod_deflate(level):
-    return Setup("AddOutputFilterByType DEFLATE text/html\n"
-                 f"DeflateCompressionLevel {level}\n", ("filter", "deflate"))
-
-
-def mod_brotli(quality):
-    return Setup("AddOutputFilterByType BROTLI_COMPRESS text/html\n"
-                 f"BrotliCompressionQuality {quality}\n", ("filter", "brotli"), "br")
+    return by_type("DEFLATE", f"DeflateCompressionLevel {level}", ("filter", "deflate"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,52 +65,80 @@ class Response:
 
     setup: Setup
     path: str = PAGE
-    beyond: str = ""
+    beyond: str = "httpd alone"
     coding: str = ""  # that must come; `accept` is what the client sends
     accept: str = "gzip"
-    kept: bool = False  # whether its encoding must be found in the cache
+    method: str = "GET"
+    status: int = 200  # 304: the request has the page's tag
+    counted: str = ""  # a counter of the status page, which nearly every request must raise
 
 
-def encoded(setup, **more):
-    return Response(setup, PAGE, "httpd alone", setup.coding, setup.coding, **more)
+def encoded(setup, path=PAGE, beyond="httpd alone", **more):
+    return Response(setup, path, beyond, setup.coding, **{"accept": setup.coding, **more})
 
 
 OURS = Setup(ON)
 DROP_IN = Setup("LoadModule deflate_module ${{module}}\n" + mod_deflate(6).snippet, ("filter",))
 ALONE = setups.NOTHING
+ANY = SELDOM + setups.ANY_SIZE
 
-RESPONSES = {
-    "httpd alone": Response(ALONE),
-    "httpd alone, another type": Response(ALONE, PICTURE),
-    "httpd alone, 1,000 bytes": Response(ALONE, SMALL),
-    "httpd alone, a client that accepts nothing": Response(ALONE, accept=""),
-    "`Elastic Off`": Response(Setup(FIXED), PAGE, "httpd alone"),
+# Those that need no encoder come first: their figures are the module's own, which CI compares.
+PLAIN = {
+    "httpd alone": Response(ALONE, beyond=""),
+    "httpd alone, another type": Response(ALONE, PICTURE, ""),
+    "httpd alone, 1,000 bytes": Response(ALONE, SMALL, ""),
+    "httpd alone, a client that accepts nothing": Response(ALONE, beyond="", accept=""),
+    "httpd alone, HEAD": Response(ALONE, beyond="", method="HEAD"),
+    "httpd alone, 304": Response(ALONE, beyond="", status=304),
+    "`Elastic Off`": Response(Setup(FIXED)),
     "a type that is not listed": Response(OURS, PICTURE, "httpd alone, another type"),
     "the same, mod_deflate": Response(mod_deflate(6), PICTURE, "httpd alone, another type"),
     "the same, this module in its place": Response(DROP_IN, PICTURE, "httpd alone, another type"),
     "1,000 bytes": Response(OURS, SMALL, "httpd alone, 1,000 bytes"),
     "a client that accepts nothing": Response(
         OURS, PAGE, "httpd alone, a client that accepts nothing", accept=""),
-    "cached": encoded(Setup(CACHED), kept=True),
-    **{f"{coding} {level}": encoded(setups.ours(coding, level, SELDOM)) for coding, level in (
-        ("gzip", 1), ("gzip", 6), ("br", 1), ("br", 5), ("zstd", 3))},
-    **{f"mod_deflate {level}": encoded(mod_deflate(level)) for level in (1, 6)},
-    **{f"mod_brotli {level}": encoded(mod_brotli(level)) for level in (1, 5)},
+    "HEAD": Response(OURS, PAGE, "httpd alone, HEAD", "gzip", method="HEAD"),
+    "304": Response(OURS, PAGE, "httpd alone, 304", status=304),
+    "a precompressed file": Response(Setup(f"{ON}ElasticPrecompressed On\n"), SIBLING,
+                                     coding="gzip", counted="ElasticPrecompressed"),
+    "cached": encoded(Setup(CACHED), counted="ElasticCacheHits"),
 }
-SMOKED = ("httpd alone", "gzip 1")  # in a smoke run
+ENCODED = {
+    "httpd alone, 1 KB": Response(ALONE, TINY, ""),
+    "httpd alone, 120 KB": Response(ALONE, LARGE, ""),
+    **{f"gzip {level}, {name}": encoded(setups.ours("gzip", level, ANY), path,
+                                        f"httpd alone{beyond}")
+       for name, path, beyond in (("1 KB", TINY, ", 1 KB"), ("16 KB", PAGE, ""),
+                                  ("120 KB", LARGE, ", 120 KB")) for level in (1, 6)},
+    **{f"{coding} {level}": encoded(setups.ours(coding, level, SELDOM))
+       for coding, level in (("br", 1), ("br", 5), ("zstd", 3))},
+    "dcz 3": encoded(DIFFERENCE, accept="dcz"),
+    **{f"mod_deflate {level}": encoded(mod_deflate(level)) for level in (1, 6)},
+    "mod_brotli 5": encoded(by_type("BROTLI_COMPRESS", "BrotliCompressionQuality 5",
+                                    ("filter", "brotli"), "br")),
+}
 
 
-class Counted(memory.Prefork):
+class Counted(server.Httpd):
     """An httpd of one process under callgrind; it listens as soon as it answers."""
+
+    mpm = "prefork"
+    base_modules = tuple(name for name in server.BASE_MODULES if name != "http2")
 
     def __init__(self, run, folder, snippet, **options):
         super().__init__(run, folder, snippet, children=1, **options)
         self.profile = self.folder / "profile"
+        store = self.folder / "dictionaries"
+        store.mkdir(mode=0o700)
         user = server.unprivileged_user()
-        if user:  # as which it writes its profile
-            os.chown(self.folder, pwd.getpwnam(user).pw_uid, -1)
+        if user:  # as which it writes its profile, and dictionaries
+            for path in (self.folder, store):
+                os.chown(path, pwd.getpwnam(user).pw_uid, -1)
 
     start = server.Server.start
+
+    def workers(self):
+        return ""
 
     def configure(self):
         # Every server has the section of the status, which takes some instructions of a request.
@@ -140,49 +176,61 @@ def instructions_of(text):
     return int(found.group(1))
 
 
-def request_of(path, accept):
-    fields = ["Host: localhost", "User-Agent: bench"]
-    if accept:
-        fields.append(f"Accept-Encoding: {accept}")
-    return "\r\n".join((f"GET {path} HTTP/1.1", *fields, "", "")).encode()
+class Client:
+    """One connection, over which requests go one after the other."""
 
+    def __init__(self, httpd, connection):
+        self.httpd, self.connection = httpd, connection
 
-def exchange(httpd, connection, request):
-    """(status, coding, body) of a request that is sent when the server waits for it."""
-    tools.wait_for(httpd.waits, PATIENCE, 0.0005)
-    connection.sendall(request)
-    body, parser = bytearray(), Responses()
-    while data := connection.recv(1 << 16):
-        for piece, complete in parser.feed(data):
-            body += piece
-            if complete:
-                coding = parser.fields.get(b"content-encoding", b"").decode()
-                return parser.status, coding, bytes(body)
-    raise tools.BenchError("httpd closed the connection")
+    def exchange(self, path, accept="", method="GET", **fields):
+        """(status, fields, body) of a request that is sent when the server waits for it."""
+        fields = {"Host": "localhost", "User-Agent": "bench", "Accept-Encoding": accept, **fields}
+        lines = (f"{name}: {value}" for name, value in fields.items() if value)
+        tools.wait_for(self.httpd.waits, PATIENCE, 0.0005)
+        self.connection.sendall("\r\n".join(
+            (f"{method} {path} HTTP/1.1", *lines, "", "")).encode())
+        body, parser = bytearray(), Responses(method == "HEAD")
+        while data := self.connection.recv(1 << 16):
+            for piece, complete in parser.feed(data):
+                body += piece
+                if complete:
+                    return parser.status, parser.fields, bytes(body)
+        raise tools.BenchError("httpd closed the connection")
 
 
 def ask(httpd, name, response, times):
     """Sends a request again and again over one connection, and checks what comes."""
     body = (httpd.site / response.path[1:]).read_bytes()
-    request = request_of(response.path, response.accept)
     with socket.create_connection((httpd.address, httpd.port), PATIENCE) as connection:
+        client, fields, dictionary = Client(httpd, connection), {}, b""
+        if response.coding == "dcz":
+            dictionary = (httpd.site / DICTIONARY[1:]).read_bytes()
+            client.exchange(DICTIONARY, **{"Sec-Fetch-Dest": "document"})
+            fields = {"Available-Dictionary": field(dictionary), "Sec-Fetch-Dest": "document",
+                      "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}
+        if response.status == 304:
+            tag = client.exchange(response.path, response.accept)[1][b"etag"]
+            fields = {"If-None-Match": tag.decode()}
         for _ in range(times):
-            status, coding, sent = exchange(httpd, connection, request)
-            if (status, coding) != (200, response.coding):
+            status, seen, sent = client.exchange(response.path, response.accept, response.method,
+                                                 **fields)
+            coding = seen.get(b"content-encoding", b"").decode()
+            if (status, coding) != (response.status, response.coding):
                 raise codecs.WrongBody(f"{name}: {status}, Content-Encoding '{coding}'")
-            if codecs.decode(sent, coding) != body:
+            whole = response.method == "GET" and response.status == 200
+            if codecs.decode(sent, coding if whole else "", dictionary) != body * whole:
                 raise codecs.WrongBody(f"{name}: the body is another one")
-        if response.kept:
-            lines = exchange(httpd, connection, request_of("/elastic-status?auto", ""))[2].decode()
+        if response.counted:
+            lines = client.exchange("/elastic-status?auto")[2].decode()
             # The first two are encoded: what was seen once is not kept.
-            if server.parse_counters(lines)["ElasticCacheHits"] < times - 2:
-                raise tools.BenchError(f"{name}: not found in the cache")
+            if server.parse_counters(lines)[response.counted] < times - 2:
+                raise tools.BenchError(f"{name}: {response.counted} counts less")
 
 
-def count(run, site, name, response, times):
+def count(run, site, name, response, times, cpu):
     """The instructions of a server from its start to its end."""
-    modules = setups.CACHE if response.kept else ()
-    httpd = response.setup.serve(run, run.new_name("server"), kind=Counted, site=site,
+    modules = ("headers", *(setups.CACHE if response.counted == "ElasticCacheHits" else ()))
+    httpd = response.setup.serve(run, run.new_name("server"), kind=Counted, site=site, cpu=cpu,
                                  modules=modules)
     httpd.start()
     ask(httpd, name, response, times)
@@ -192,24 +240,41 @@ def count(run, site, name, response, times):
 def make_site(run):
     """The folder of what is served: invented text, which is the same on every machine."""
     site = run.folder("site")
+    (site / "kept").mkdir()
     for path, size in FILES.items():
         (site / path[1:]).write_bytes(corpus.invented_html(size))
-        os.utime(site / path[1:], (FILE_TIME, FILE_TIME))
+    encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
+    body = (site / SIBLING[1:]).read_bytes()
+    (site / f"{SIBLING[1:]}.gz").write_bytes(encoder.compress(body) + encoder.flush())
+    for path in (one for one in site.rglob("*") if one.is_file()):
+        os.utime(path, (FILE_TIME, FILE_TIME))
     time.sleep(SETTLED)
     return site
 
 
 def per_response(responses, requests, say):
-    """{name: instructions of one response}."""
+    """{name: instructions of one response}; as many servers at a time as there are CPUs."""
     few, more = requests
-    found = {}
-    with Run("instructions", Scale(1, 0), "", say=say) as run:
+    with Run("instructions") as run:
+        os.sched_setaffinity(0, CPUS)
         site = make_site(run)
-        for name, response in responses.items():
-            low, high = (count(run, site, name, response, times) for times in requests)
-            found[name] = round((high - low) / (more - few))
-            say(f"{name}: {found[name]}")
-    return found
+
+        def measured(numbered):
+            place, (name, response) = numbered
+            low, high = (count(run, site, name, response, times, CPUS[place % len(CPUS)])
+                         for times in requests)
+            say(f"{name}: {round((high - low) / (more - few))}")
+            return name, round((high - low) / (more - few))
+
+        with concurrent.futures.ThreadPoolExecutor(len(CPUS)) as pool:
+            return dict(pool.map(measured, enumerate(responses.items())))
+
+
+def beyond(found):
+    """{name: instructions beyond httpd alone} of those that have something to be beyond."""
+    named = PLAIN | ENCODED
+    return {name: figure - found[named[name].beyond] for name, figure in found.items()
+            if named[name].beyond in found}
 
 
 def table(found, baseline=None):
@@ -217,9 +282,9 @@ def table(found, baseline=None):
     heads = ["a response", "instructions", "beyond httpd alone"]
     heads += ["before", "difference"] if baseline is not None else []
     lines = ["| " + " | ".join(heads) + " |", "|---" + "|---:" * (len(heads) - 1) + "|"]
+    extra = beyond(found)
     for name, figure in found.items():
-        alone = found.get(RESPONSES[name].beyond)
-        cells = [name, f"{figure:,}", "" if alone is None else f"{figure - alone:,}"]
+        cells = [name, f"{figure:,}", f"{extra[name]:,}" if name in extra else ""]
         if baseline is not None:
             before = baseline.get(name)
             cells += ["", ""] if before is None else [f"{before:,}", f"{figure - before:+,}"]
@@ -227,23 +292,37 @@ def table(found, baseline=None):
     return "\n".join(lines)
 
 
+def moved(found, kept):
+    """Sentences on the figures beyond httpd alone that are too far from the kept ones."""
+    before = beyond(kept)
+    return [f"{name}: {now:,} instructions beyond httpd alone, and {before[name]:,} are kept"
+            for name, now in beyond(found).items()
+            if name in before and abs(now - before[name]) > max(NOISE, TOLERANCE * before[name])]
+
+
 def load(path):
-    """The figures that were written to a file."""
+    """The facts that were written to a file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["instructions"]
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return facts["versions"], facts["instructions"]
     except (ValueError, KeyError, TypeError):
         raise tools.BenchError(f"{path} has no figures of scripts/bench instructions") from None
 
 
 def measure(options, say):
-    """The action of the command line."""
+    """The action of the command line; 1 where a figure is not what the baseline has."""
     tools.find("valgrind")
-    baseline = load(options.baseline) if options.baseline else None
-    smoke = options.scale == "smoke"
-    responses = {name: RESPONSES[name] for name in (SMOKED if smoke else RESPONSES)}
-    found = per_response(responses, SMOKE if smoke else (FEW, MORE), say)
-    versions = [machine.httpd_version(), machine.module_version(), *machine.library_versions()]
-    print(f"{', '.join(versions)}\n\n{table(found, baseline)}")
+    responses = PLAIN if options.scale != "normal" else PLAIN | ENCODED
+    found = per_response(responses, REQUESTS[options.scale], say)
+    versions = [machine.httpd_version(), *machine.library_versions()]
+    before, kept = load(options.baseline) if options.baseline else ([], None)
+    print(f"{', '.join(versions)}\n\n{table(found, kept)}")
     if options.json:
         options.json.write_text(json.dumps({"versions": versions, "instructions": found}, indent=1)
                                 + "\n", encoding="utf-8")
+    if kept is not None and before != versions:
+        print(f"\nOther versions than those of the kept figures ({', '.join(before)}): not held")
+        return 0
+    changed = moved(found, kept or {})
+    print("\n".join(["", *changed]))
+    return 1 if changed else 0

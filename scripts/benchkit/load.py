@@ -1,7 +1,7 @@
-"""Load: wrk in a closed loop, h2load in a closed loop or, with a rate, in an open one.
+"""Load: wrk in a closed loop, h2load in a closed loop over HTTP/1.1 or HTTP/2.
 
-A closed loop waits for each response and so measures capacity; under overload it hides the
-latency that users would see. An open loop sends at its rate, whatever comes back.
+A closed loop waits for each response and so measures capacity; under overload it hides the latency
+that users would see. clients.py is the open loop.
 """
 
 import contextlib
@@ -17,9 +17,8 @@ done = function(summary, latency, requests)
     local errors = summary.errors
     local broken = errors.connect + errors.read + errors.write + errors.timeout
     print(string.format("bench requests=%d usec=%d bytes=%d status=%d broken=%d "
-        .. "p50=%d p95=%d p99=%d", summary.requests, summary.duration, summary.bytes,
-        errors.status, broken, latency:percentile(50), latency:percentile(95),
-        latency:percentile(99)))
+        .. "p50=%d p95=%d", summary.requests, summary.duration, summary.bytes,
+        errors.status, broken, latency:percentile(50), latency:percentile(95)))
 end
 """
 
@@ -38,7 +37,6 @@ class Load:
     bytes: int  # received; wrk and h2load count headers too
     p50_ms: float  # latency percentiles; NaN where the tool does not give them
     p95_ms: float
-    p99_ms: float
     whole: bool = False  # whether every request had come to its end; else some are cut off
 
     @property
@@ -53,7 +51,7 @@ def parse_wrk(text):
         raise tools.BenchError("wrk printed no report")
     field = {key: int(value) for key, value in re.findall(r"(\w+)=(-?\d+)", line.group(1))}
     return Load(field["requests"], field["status"] + field["broken"], field["usec"] / 1e6,
-                field["bytes"], field["p50"] / 1e3, field["p95"] / 1e3, field["p99"] / 1e3)
+                field["bytes"], field["p50"] / 1e3, field["p95"] / 1e3)
 
 
 UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -75,20 +73,13 @@ def parse_h2load(text, log=""):
     traffic = re.search(r"^traffic: \S+ \((\d+)\) total", text, re.MULTILINE)
     if not (finished and requests and traffic):
         raise tools.BenchError("h2load printed no summary")
-    latencies = [usec / 1e3 for _, status, usec in parse_h2load_log(log) if 200 <= status < 300]
-    p50, p95, p99 = (stats.percentile(latencies, percent) for percent in (50, 95, 99))
+    # A line has the start, the status and µs; where h2load was ended, the last may be torn.
+    rows = (line.split("\t") for line in log.splitlines())
+    latencies = [int(row[2]) / 1e3 for row in rows
+                 if len(row) >= 3 and row[2].isdigit() and row[1].startswith("2")]
     started, done, succeeded, failed = map(int, requests.groups())
     return Load(succeeded, failed, parse_duration(finished.group(1)), int(traffic.group(1)),
-                p50, p95, p99, started == done)
-
-
-def parse_h2load_log(text):
-    """(start in µs since the epoch, status, µs) of a log file's responses; -1 is a failed stream.
-
-    Where h2load was ended, the last line may be torn.
-    """
-    rows = (line.split("\t") for line in text.splitlines())
-    return [tuple(map(int, row[:3])) for row in rows if len(row) >= 3 and row[2].isdigit()]
+                stats.percentile(latencies, 50), stats.percentile(latencies, 95), started == done)
 
 
 PROBE, PROBES = 0.1, 64  # CPU seconds, or requests, that show what a request costs
@@ -113,14 +104,10 @@ def count_requests(leg, clients, seconds):
     return max(clients, round(seconds * tries / max(used, LEAST * tries)))
 
 
-def fixed_counts(run, legs, clients):
-    """The function that loads a leg with as many requests as take about the scale's seconds."""
-    counts = {leg.name: count_requests(leg, clients, run.scale.seconds) for leg in legs}
-    # Over TLS all have the most of them: a connection's handshake is the same part of each.
-    secure = [leg.name for leg in legs if leg.server.scheme == "https"]
-    counts |= dict.fromkeys(secure, max((counts[name] for name in secure), default=0))
-    return lambda leg: h2load(run, leg.url, leg.headers, clients, requests=counts[leg.name],
-                              http2=leg.http2)
+def fixed_counts(run, legs, clients, seconds):
+    """The function that loads a leg with as many requests as take about so many seconds."""
+    counts = {leg.name: count_requests(leg, clients, seconds) for leg in legs}
+    return lambda leg: h2load(run, leg.url, leg.headers, clients, counts[leg.name], leg.http2)
 
 
 def header_options(option, headers):
@@ -137,31 +124,17 @@ def wrk(run, url, headers, seconds, connections):
     return parse_wrk(run.load(command, whole + TOOL_GRACE))
 
 
-def h2load(run, url, headers, clients, *, seconds=None, requests=None, rate=None, http2=False,
-           prefix=(), urls=()):
-    """A run of `seconds`, or of exactly `requests`; with `rate` (requests/s) an open loop.
-
-    `prefix` is a command that runs it elsewhere, such as in a network namespace. `urls` are
-    those that every client asks for in turn, in place of `url`.
-    """
+def h2load(run, url, headers, clients, requests, http2=False):
+    """So many requests; `url` is one, or a list of them that every client asks for in turn."""
     log = run.work / "h2load.log"
     log.unlink(missing_ok=True)
-    command = [tools.find("h2load"), "-t1", f"-c{clients}", f"-N{SILENCE}s", f"--log-file={log}",
-               *header_options("-H", headers)]
-    if requests is not None:
-        command.append(f"-n{requests}")
-        patience = COUNT_GRACE
-    else:
-        command.append(f"-D{round(seconds * 1000)}ms")
-        patience = seconds + TOOL_GRACE
-    if rate is not None:
-        command.append(f"--rps={rate / clients:g}")  # h2load counts per client
+    command = [tools.find("h2load"), "-t1", f"-c{clients}", f"-N{SILENCE}s", f"-n{requests}",
+               f"--log-file={log}", *header_options("-H", headers)]
     if not http2:
         command.append("--h1")
-    if urls:
+    if isinstance(url, list):
         path = run.work / "urls.txt"
-        path.write_text("\n".join(urls) + "\n", encoding="ascii")
+        path.write_text("\n".join(url) + "\n", encoding="ascii")
         url = f"--input-file={path}"
-    command.append(url)
-    text = run.load(command, patience, prefix)
+    text = run.load([*command, url], COUNT_GRACE)
     return parse_h2load(text, log.read_text(encoding="ascii"))

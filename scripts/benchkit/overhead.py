@@ -7,7 +7,8 @@ show, then the rounds are pooled, and only then is subtracted.
 
 import statistics
 
-from benchkit import stats, verdict
+from benchkit import stats
+from benchkit.findings import Finding, matches
 
 FIGURE = "cpu_usec_per_response"
 STEADY = "steady_usec"  # the column of FIGURE at the machine's median speed
@@ -34,30 +35,20 @@ def steady(rows, keys):
     return found
 
 
-def excess(cost, base):
-    """What is beyond `base`, or the least that counts."""
-    return max(cost - base, LEAST * base)
+def finding(key, text, rows, over, under, base, each=(), **more):
+    """The Finding of two legs' cost beyond `base`, the one to the other's: legs are {column:
+    value}, `base` one, or a pair of which each side has its own.
 
-
-def is_least(rows, over, base):
-    """Whether what `over` costs beyond `base` cannot be told from nothing."""
-    middle = [statistics.median(row[STEADY] for row in rows if verdict.matches(row, leg))
-              for leg in (over, base)]
-    return middle[0] - middle[1] <= LEAST * middle[1]
-
-
-def ratio(rows, over, under, base, each=()):
-    """((middle, low, high), rounds): of two legs' cost beyond `base`, the one to the other's.
-
-    Legs are {column: value}. `base` is what both are beyond, or a pair: of the one, of the other.
     With `each`, the names of columns such as "size", the ratio is the geometric mean over their
-    values. Rounds that lack a side are left out. Without any, the middle is NaN.
+    values. Where `over` costs no more than LEAST, the figure is a limit.
     """
-    bases = base if isinstance(base, tuple) else (base, base)
+    legs = (over, under, *(base if isinstance(base, tuple) else (base, base)))
     cells = [table for members in (stats.group(rows, *each).values() if each else [rows])
-             if (table := by_round(members, (over, under, *bases)))]
+             if (table := by_round(members, legs))]
     rounds = sorted(set.intersection(*map(set, cells))) if cells else []
-    return stats.drawn_anew(rounds, lambda drawn: pooled(cells, drawn)), len(rounds)
+    figure = stats.drawn_anew(rounds, lambda drawn: pooled(cells, drawn))
+    at_least = bool(cells) and all(is_least(cell, rounds) for cell in cells)
+    return Finding(key, text, figure, limit="<" if at_least else "", **more)
 
 
 def by_round(rows, legs):
@@ -65,16 +56,24 @@ def by_round(rows, legs):
     figures = {}
     for place, leg in enumerate(legs):
         for row in rows:
-            if verdict.matches(row, leg):
+            if matches(row, leg):
                 figures.setdefault(row["round"], {})[place] = row[STEADY]
     return {number: found for number, found in figures.items() if len(found) == len(legs)}
+
+
+def middles(cell, rounds):
+    return [statistics.median(cell[number][place] for number in rounds) for place in range(4)]
+
+
+def is_least(cell, rounds):
+    over, _, base, _ = middles(cell, rounds)
+    return over - base <= LEAST * base
 
 
 def pooled(cells, rounds):
     """The geometric mean over the cells of the ratio of their pooled differences."""
     ratios = []
     for cell in cells:
-        over, under, *bases = (statistics.median(cell[number][place] for number in rounds)
-                               for place in range(4))
-        ratios.append(excess(over, bases[0]) / excess(under, bases[1]))
+        over, under, base, other = middles(cell, rounds)
+        ratios.append(max(over - base, LEAST * base) / max(under - other, LEAST * other))
     return stats.geometric_mean(ratios)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 
 from benchkit import tools
+from benchkit.tools import say
 
 KINDS = (".html", ".css", ".js", ".svg", ".json", ".gz")
 LARGEST = 2 << 20  # larger files are data, not pages
@@ -44,11 +45,11 @@ def cache():
                         or tools.ROOT / "build" / "bench" / "packages")
 
 
-def get(names, say, download=True):
+def get(names, download=True):
     """The packages of `names` that are available, in that order, and the names of the others."""
     absent = [name for name in names if not (cache() / name / "version").exists()]
     if download and absent:
-        fetch(absent, say)
+        fetch(absent)
     found = [cached(name) or installed(name) for name in names]
     missing = [name for name, package in zip(names, found) if package is None]
     return [package for package in found if package is not None], missing
@@ -76,22 +77,8 @@ def installed(name):
     return Package(name, "as installed", tuple(files)) if files else None
 
 
-def whole(names, say, download=True):
-    """The folders of packages with all of their files, in that order; BenchError names those that
-    are not there. Programs are no pages: get() leaves them out.
-    """
-    folders = [cache() / "whole" / name for name in names]
-    absent = [name for name, folder in zip(names, folders) if not folder.exists()]
-    if absent and download:
-        fetch(absent, say, unpack_whole)
-    missing = [folder.name for folder in folders if not folder.exists()]
-    if missing:
-        raise tools.BenchError("Debian packages are missing: " + ", ".join(missing))
-    return folders
-
-
-def fetch(names, say, keep=None):
-    """Downloads what it can, and unpacks it by `keep`; what fails is left out."""
+def fetch(names):
+    """Downloads and unpacks what it can; what fails is left out."""
     apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg-deb")
     if not apt or not dpkg:
         return
@@ -106,7 +93,7 @@ def fetch(names, say, keep=None):
             for name in names:  # one name that the archive lacks fails all of them
                 download(apt, [name], folder)
         for path in sorted(pathlib.Path(folder).glob("*.deb")):
-            (keep or unpack)(dpkg, path, pathlib.Path(folder) / "unpacked")
+            unpack(dpkg, path, pathlib.Path(folder) / "unpacked")
 
 
 def download(apt, names, folder):
@@ -116,14 +103,6 @@ def download(apt, names, folder):
                               check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False
-
-
-def unpack_whole(dpkg, deb, temporary):
-    """Unpacks all of a .deb into the cache; complete, or not at all."""
-    tools.output_of(dpkg, "-x", str(deb), str(temporary), timeout=PATIENCE)
-    place = cache() / "whole" / deb.name.partition("_")[0]
-    place.parent.mkdir(exist_ok=True)
-    os.rename(temporary, place)
 
 
 def unpack(dpkg, deb, temporary):

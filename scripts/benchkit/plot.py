@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import math
-import os
 import typing
 
 IDENTITY, GZIP, KEPT, THRESHOLD, BR = "#e08214", "#2b6cb0", "#2f9e6e", "#8073ac", "#b2435f"
@@ -11,6 +10,7 @@ CACHED = "#8cc63f"
 
 STYLE = {
     "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False, "grid.alpha": 0.3,
+    "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
     "font.size": 9, "legend.frameon": False, "svg.hashsalt": "elastic",
     "svg.fonttype": "none",  # text stays text: smaller, and a browser's to draw
     # The grid has lines there.
@@ -34,16 +34,14 @@ def pyplot():
 
 @contextlib.contextmanager
 def figure(run, part, caption, columns=1, width=6.5, height=4.0):
-    """Axes to draw on, side by side; saved as an SVG. ELASTIC_BENCH_PNG also makes a PNG."""
+    """Axes to draw on, side by side; saved as an SVG."""
     name = run.name_of(part)
     drawing, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
     try:
         yield axes[0]
         drawing.tight_layout()
         drawing.savefig(run.results / f"{name}.svg", metadata={"Date": None})
-        if os.environ.get("ELASTIC_BENCH_PNG"):
-            drawing.savefig(run.results / f"{name}.png", dpi=110)
-        run.plots[part] = {"name": name, "caption": caption, "description": described(drawing)}
+        run.plots.append({"name": name, "caption": caption, "description": described(drawing)})
     finally:
         pyplot().close(drawing)
 
@@ -79,12 +77,6 @@ def bars(axes, names, figures, **options):
     """Bars of (middle, low, high)."""
     middles, errors = reaches(figures)
     axes.bar(names, middles, yerr=errors, error_kw={"lw": 0.8}, **options)
-
-
-def lying_bars(axes, names, figures, **options):
-    """The same, from the left; the first one on top."""
-    middles, errors = reaches(figures)
-    axes.barh(names, middles, xerr=errors, error_kw={"lw": 0.8}, **options)
 
 
 def grouped_bars(axes, groups, series):

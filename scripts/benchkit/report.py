@@ -5,96 +5,89 @@ script.
 """
 
 import json
-import math
 import pathlib
+import re
 
-from benchkit import outcome, verdict
-from benchkit.headline import likeness
-from benchkit.svg import Drawings
+from benchkit import results
+from benchkit.findings import number
 from benchkit.tools import BenchError
 
-MARKS = {verdict.HOLDS: "holds", verdict.FAILS: "fails", verdict.UNKNOWN: "unknown"}
-MOST = 400_000  # bytes of the page
-COLUMNS = 9  # of the widest table that the page shows
-# Rows of its longest table, and how many plots of an experiment it shows: the first that make it
-# small enough. The JSON has all tables, and the results' folder all plots.
-LIMITS = ((12, 99), (6, 99), (6, 4), (6, 2), (0, 2), (0, 1))
-ALWAYS = "servers-summary"  # a table that is shown, however large: it has the operators' numbers
+MOST = 300_000  # bytes of the page
+COLUMNS, ROWS = 9, 40  # of the largest table that the page shows
+CHARTS = ("peers", "load")  # whose first plots are at the top
+COORDINATE = re.compile(r"-?\d+\.\d+")
 
 
 def gather(out, names, problems):
-    """What the JSON holds: docs/internals/bench.md lists its keys."""
-    out = pathlib.Path(out)
-    found = {name: saved for name in names if (saved := outcome.load(out, name)) is not None}
-    return {"experiments": {name: experiment(saved) for name, saved in found.items()},
+    """What the JSON holds: {"experiments": {name: facts}, "not_run": {name: why}}."""
+    found = {name: facts for name in names
+             if (facts := results.load(pathlib.Path(out), name)) is not None}
+    return {"experiments": found,
             "not_run": {name: why for name, why in problems.items() if name not in found}}
-
-
-def experiment(saved):
-    """One experiment's part of the JSON: its facts, its answer, its verdicts in words, its tables.
-    """
-    facts = {key: value for key, value in saved.facts.items()
-             if key not in ("name", "headline", "begun")}
-    told = {"question": saved.headline.question, "answer": "nothing was judged"}
-    if saved.verdicts:
-        one = saved.headline.verdict(saved.verdicts)
-        told |= {"answer": saved.headline.answer(saved.verdicts), "here": one.here,
-                 "there": one.reported, "agreement": likeness(one)}
-    verdicts = [{**row, "here": one.here, "agreement": likeness(one)}
-                for row, one in zip(facts["verdicts"], saved.verdicts)]
-    return {**told, **facts, "verdicts": verdicts, "tables": saved.tables()}
-
-
-def finite(value):
-    """The value with null for each number that JSON does not know."""
-    if isinstance(value, dict):
-        return {key: finite(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def figure(value):
     """A figure of a table as the page shows it."""
-    if isinstance(value, float) and not value.is_integer():
-        return verdict.number(value) if abs(value) < 1e5 else f"{value:.0f}"
-    return "" if value is None else str(value)
+    if isinstance(value, float):
+        return number(value) if abs(value) < 1e5 else f"{value:,.0f}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def numeric(table):
-    """For each column, whether it has numbers alone."""
-    return [all(isinstance(row[place], (int, float, type(None))) for row in table["rows"])
-            for place in range(len(table["columns"]))]
+class Drawings:
+    """SVGs of one page, made small: the styles that they share are written once, in `css`."""
+
+    def __init__(self):
+        self.classes = {}  # {style: class}
+
+    @property
+    def css(self):
+        return "\n".join(f"svg .{name}{{{style}}}" for style, name in self.classes.items())
+
+    def class_of(self, found):
+        style = re.sub(r"font: ([\d.]+px)[^;]*", r"font-size:\1", found.group(1))
+        return f' class="{self.classes.setdefault(style, f"k{len(self.classes)}")}"'
+
+    def inline(self, path, plot):
+        """The <svg> of a file, in the page's colour of text, with a title for those who cannot see
+        it.
+        """
+        text = re.sub(r"<(metadata|style).*?</\1>|<!--.*?-->|<\?xml.*?\?>|<!DOCTYPE.*?>", "",
+                      path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        text = COORDINATE.sub(lambda one: f"{float(one.group()):.1f}".rstrip("0").rstrip("."), text)
+        # Ids of several drawings must differ, and of most nothing is used.
+        used = set(re.findall(r'(?:xlink:href="|url\()#([\w.-]+)', text))
+        text = re.sub(r' id="([\w.-]+)"',
+                      lambda one: one.group() if one.group(1) in used else "", text)
+        for place, name in enumerate(sorted(used)):
+            text = re.sub(rf'(id="|#){re.escape(name)}(?=[")])', rf"\g<1>{plot['name']}-{place:x}",
+                          text)
+        text = re.sub("#000000|#262626", "currentColor", text)
+        text = re.sub(r' style="([^"]*)"', self.class_of, text)
+        text = re.sub(r"<g>\s*</g>|<defs>\s*</defs>", "", text)
+        text = re.sub(r"\s*\n\s*", " ", text).replace("> <", "><")
+        return re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
+                      r'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="\1" '
+                      f'role="img"><title>{plot["caption"]}: {plot["description"]}</title>',
+                      text, count=1).strip()
 
 
-def page(data, out, beside, most_rows, most_plots):
+def page(data, out, beside):
     """The page of gather()'s result; `beside` is the JSON's name, `out` has the plots."""
     import jinja2  # late: `bench --help` needs no package
 
-    drawings = Drawings()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"figure": figure}
-    environment.tests |= {"small": lambda table: len(table["rows"]) <= most_rows
-                          and len(table["columns"]) <= COLUMNS}
-    # The styles of the plots are known when all of them are drawn, and come before them.
-    drawn = {name: [drawings.inline(out / f"{plot['name']}.svg", plot["caption"],
-                                    plot["description"]) for plot in one["plots"][:most_plots]]
+    environment.filters["figure"] = figure
+    environment.tests["small"] = lambda table: (
+        len(table["rows"]) <= ROWS and len(table["columns"]) <= COLUMNS)
+    drawings = Drawings()
+    drawn = {name: [drawings.inline(out / f"{plot['name']}.svg", plot) for plot in one["plots"]]
              for name, one in data["experiments"].items()}
+    heads = {name: results.headline(one) for name, one in data["experiments"].items()}
     return environment.get_template("report.html").render(
-        data, drawn=drawn, styles=drawings.css, beside=beside, marks=MARKS, numeric=numeric,
-        always=ALWAYS, common=common(data["experiments"].values()))
-
-
-def common(experiments):
-    """{key: what all experiments say alike}: the page says it once."""
-    told = {}
-    for key in ("machine", "when"):
-        values = sorted({one.get(key, "")[:None if key == "machine" else 10]
-                         for one in experiments} - {""})
-        told[key] = " to ".join(dict.fromkeys((values[0], values[-1]))) if values else ""
-    return told
+        data, drawn=drawn, styles=drawings.css, heads=heads, beside=beside,
+        charts=[one for one in CHARTS if drawn.get(one)])
 
 
 def write(out, names, problems, path=None):
@@ -102,27 +95,14 @@ def write(out, names, problems, path=None):
     path = pathlib.Path(path or pathlib.Path(out) / "report.html")
     data = gather(out, names, problems)
     beside = path.with_suffix(".json")
+    text = page(data, pathlib.Path(out), beside.name)
+    if len(text.encode()) > MOST:
+        raise BenchError(f"the page has {len(text.encode())} bytes, more than {MOST}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(json.dumps(finite(data), ensure_ascii=False, allow_nan=False,
-                                     separators=(",", ":")) + "\n", encoding="utf-8")
-        for limits in LIMITS:
-            text = page(data, pathlib.Path(out), beside.name, *limits).encode()
-            if len(text) <= MOST:
-                break
-        path.write_bytes(text)
+        beside.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n",
+                          encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise BenchError(f"the report cannot be written to {path}: {problem.strerror}") from None
     return path
-
-
-def summary(out, names, problems):
-    """A line for each question, each verdict and each problem."""
-    for name in names:
-        if name in problems:
-            yield f"{name}: not run: {problems[name]}"
-        elif (saved := outcome.load(out, name)) and saved.verdicts:
-            one = saved.headline.verdict(saved.verdicts)
-            yield (f"{name}: {saved.headline.question} {saved.headline.answer(saved.verdicts)} "
-                   f"Here {one.here}; there {one.reported}; {likeness(one)}.")
-            yield from (f"{name}: {one.sentence}" for one in saved.verdicts)

@@ -12,7 +12,9 @@ import time
 
 from benchkit import clients, codecs, sample, stats
 
-DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the paragraph mentions
+LEAST = {"smoke": 1, "quick": 3, "normal": 4}  # rounds, however long they take
+MOST = 60  # rounds: more would say little more
+DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the report mentions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,46 +54,48 @@ def check(leg):
     return len(body)
 
 
-def measure(run, legs, generate, is_enough=lambda rows: False):
+def measure(run, legs, generate, share=1.0):
     """The rows of the raw table: every leg in every round, under the load `generate(leg)`."""
     sizes = {leg.name: check(leg) for leg in legs}
-    rows = []
-    for number, leg in interleaved(run, legs, is_enough=lambda: is_enough(rows)):
-        rows.append({**leg.labels, "round": number, "body_bytes": len(leg.body),
-                     "sent_bytes": sizes[leg.name], **sample.measure(leg.server, generate, leg)})
-    return rows
+    return [{**leg.labels, "round": number, "body_bytes": len(leg.body),
+             "sent_bytes": sizes[leg.name], **sample.measure(leg.server, generate, leg)}
+            for number, leg in interleaved(run, legs, share)]
 
 
-def interleaved(run, legs, rounds=None, is_enough=lambda: False):
-    """(round, leg) of every leg in every round, every other round backwards.
-
-    Where the scale has a least number of rounds, that is the last which is enough, or after which
-    the budget has no time for another. What is done between two legs is reported as the run's
-    progress.
+def interleaved(run, legs, share=1.0):
+    """(round, leg) of every leg in every round, every other round backwards, until the part of the
+    budget that this share is has no time for another round.
     """
-    legs, least, began = list(legs), run.scale.least, time.monotonic()
-    rounds, time_left = rounds or run.scale.rounds, run.time_left() if least else 0
-    for number in range(1, rounds + 1):
-        for place, leg in enumerate(legs if number % 2 else reversed(legs), 1):
+    legs, began = list(legs), time.monotonic()
+    end, _ = run.part(share)
+    for number in range(1, MOST + 1):
+        for leg in legs if number % 2 else reversed(legs):
+            run.progress(f"(round {number})")
             yield number, leg
-            share = (number - 1 + place / len(legs)) / rounds
-            spent = (time.monotonic() - began) / time_left if time_left > 0 else 0
-            run.done(min(1, max(share, spent)))
         run.rounds = max(run.rounds, number)
-        one = (time.monotonic() - began) / number
-        if least and number >= least and (one > run.time_left() or is_enough()):
+        now = time.monotonic()
+        if number >= LEAST[run.scale] and now + (now - began) / number > end:
             return
 
 
-def remarks(rows, by=""):
-    """What a reader needs of how the rows came about: failures and disturbance.
+def sent(rows):
+    """(the rows of open loops that are results, sentences on the others).
 
-    Where some servers are meant to be overloaded, failures are named by the column `by`.
+    A leg of which less than clients.SENT was sent in time, or whose clients took more than
+    clients.BUSY of their CPU, shows the load and not the server.
     """
-    return [*failures(rows, by), *disturbance(rows)]
+    good = [row for row in rows if row["sent_share"] >= clients.SENT
+            and row["load_cpu_share"] <= clients.BUSY]
+    bad = len(rows) - len(good)
+    return good, [f"{bad} of {len(rows)} legs are no result: less than {100 * clients.SENT:.0f} % "
+                  f"of their requests were sent in time, or the load took more than "
+                  f"{100 * clients.BUSY:.0f} % of its CPU."] if bad else []
 
 
-def failures(rows, by=""):
+def remarks(rows, by=""):
+    """What a reader needs of how the rows came about: failures, named by the column `by`, and
+    disturbance.
+    """
     found = []
     for (name,), members in (stats.group(rows, by) if by else {("",): rows}).items():
         failed = sum(row["failed"] for row in members)
@@ -99,25 +103,10 @@ def failures(rows, by=""):
             asked = sum(row.get("arrivals", row.get("requests", 0) + row["failed"])
                         for row in members)
             found.append(f"{name}{': ' * bool(by)}{failed} of {asked}")
-    return [f"Failed requests: {'; '.join(found)}."] if found else []
-
-
-def unsent(rows):
-    """Of open loops: whether the clients could not do what was meant of them."""
-    bad = sum(row["sent_share"] < clients.SENT or row["load_cpu_share"] > clients.BUSY
-              for row in rows)
-    return [f"In {bad} of {len(rows)} rows less than {100 * clients.SENT:.0f} % of the requests "
-            f"were sent in time, or the load took more than {100 * clients.BUSY:.0f} % of its CPU: "
-            "they show the load, and not the server."] if bad else []
-
-
-def disturbance(rows):
-    foreign = [row["foreign_share"] for row in rows]
-    worst = stats.percentile(foreign, 90)
-    found = unsent([row for row in rows if "sent_share" in row])
-    if not worst >= DISTURBED:
-        return found
-    return [*found, "The machine was not quiet: other processes took "
-            f"{100 * stats.median(foreign):.0f} % of the server's CPU in the median leg and "
-            f"{100 * worst:.0f} % or more in one leg of ten. CPU per response suffers little from "
-            "it, req/s much."]
+    said = [f"Failed requests: {'; '.join(found)}."] if found else []
+    foreign = [row["foreign_share"] for row in rows if "foreign_share" in row]
+    if foreign and stats.percentile(foreign, 90) >= DISTURBED:
+        said.append("The machine was not quiet: other processes took "
+                    f"{100 * stats.median(foreign):.0f} % of the server's CPU in the median leg "
+                    f"and {100 * stats.percentile(foreign, 90):.0f} % or more in one of ten.")
+    return said

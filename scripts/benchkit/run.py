@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import dataclasses
-import math
 import os
 import pathlib
 import shutil
@@ -17,33 +15,13 @@ import signal
 import subprocess
 import tempfile
 import time
-import types
 
 from benchkit import corpus, stats, tools
-from benchkit.machine_speed import MachineSpeed
+from benchkit.tools import say
 
+SCALES = ("smoke", "quick", "normal")
 PATIENCE = 5  # seconds that a process has to end after SIGTERM; httpd takes well under one
-
-
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """How long a run takes: every leg is measured `rounds` times for `seconds`; where `least` is
-    given, so many times may do, see rounds.interleaved().
-
-    What else an experiment scales by is 0 where it takes all there is.
-    """
-
-    rounds: int
-    seconds: float
-    only: int = 0  # of files, sizes, rates: the first ones
-    sites: int = 0
-    pages: int = 4  # of each site
-    stock: tuple = tuple(range(1, 10))  # levels of mod_deflate
-    least: int = 0  # rounds
-
-
-# Of cli.py's options, those that a run outside of the command line needs.
-DEFAULTS = types.SimpleNamespace(pages=None, link=None, download=True)
+SILENCE = 5  # seconds between two lines of progress
 
 # Those that this process began with: a run pins it to one of them, and others follow.
 CPUS = sorted(os.sched_getaffinity(0))
@@ -52,31 +30,23 @@ CPUS = sorted(os.sched_getaffinity(0))
 class Run:
     """The context that an experiment works in; use it in a with statement.
 
-    `budget` is how many seconds it is to take at most.
+    `seconds` is its budget: rounds.interleaved() repeats its legs until that is used.
     """
 
-    def __init__(self, name, scale, out, options=DEFAULTS, say=print, progress=None,
-                 budget=math.inf):
-        self.name = name
-        self.scale = scale
-        self.out = pathlib.Path(out)
-        self.options = options
-        self.pages, self.link, self.download = options.pages, options.link, options.download
-        self.say = say
-        self.progress = progress
+    def __init__(self, name, scale="normal", out=None, seconds=0.0, download=True):
+        self.name, self.scale, self.seconds = name, scale, seconds
+        self.out = None if out is None else pathlib.Path(out)
+        self.download = download and scale != "smoke"
         self.corpora = []  # rows of corpus.composition()
-        self.tables = {}  # {file's name: caption, "" of what the report's page does not show}
-        self.plots = {}  # {part: what plot.figure() says of it}
-        self.machine = {"machine": "", "versions": [], "layout": []}  # machine.describe() says
-        self.rounds = 0  # that were measured, of the part that has the most
-        self.budget, self._started = budget, time.monotonic()
+        self.tables = {}  # {file's name: (caption, rows)} of those that the report shows
+        self.plots = []  # what plot.figure() says of each
+        self.rounds = 0  # of the part that has the most
+        self.started = self._told = time.monotonic()
+        self._parts = 0.0  # the sum of the shares of the parts that have begun
         self._names = 0
-        self._part = (0.0, 1.0)  # (where the present part of the experiment begins, its share)
-        self._parts = 0.0  # the sum of the parts' shares
         self._ends = contextlib.ExitStack()
-        # With a single CPU nothing can be kept apart; the paragraph says so.
+        # With a single CPU nothing can be kept apart; the report says so.
         self.server_cpu, self.load_cpu = CPUS[0], CPUS[-1]
-        self.machine_speed = MachineSpeed({"server": self.server_cpu, "load": self.load_cpu})
 
     def __enter__(self):
         work = tempfile.mkdtemp(prefix="elastic-bench-")
@@ -89,6 +59,10 @@ class Run:
 
     def __exit__(self, *problem):
         self._ends.close()
+
+    def pick(self, smoke, quick, normal):
+        """The value of the run's scale."""
+        return dict(zip(SCALES, (smoke, quick, normal)))[self.scale]
 
     def folder(self, name):
         path = self.work / name
@@ -104,26 +78,20 @@ class Run:
         """Adds a row to the table of what is served."""
         self.corpora.append(corpus.composition(name, bodies, origin))
 
-    def begin_part(self, share):
-        """A part of the experiment begins that takes this share of its time; done() is of it."""
-        self._part = self._parts, share
+    def part(self, share):
+        """(when a part of the experiment that takes this share of its time is to end, by the
+        budget; how many seconds that is from now).
+        """
         self._parts += share
+        end = self.started + self._parts * self.seconds
+        return end, max(0.0, end - time.monotonic())
 
-    def time_left(self):
-        """Seconds until the present part is to be done, by the budget."""
-        return self._started + sum(self._part) * self.budget - time.monotonic()
-
-    def done(self, share):
-        """Reports how much of the experiment, or of its part, is done, 0 to 1; no load runs now."""
-        self.machine_speed.measure()
-        if self.progress is not None:
-            start, of_all = self._part
-            self.progress.step(start + share * of_all)
-
-    def still_running(self):
-        """Reports in the midst of a long step that it goes on."""
-        if self.progress is not None:
-            self.progress.still_running()
+    def progress(self, what=""):
+        """Prints that the run goes on, where the last line is old enough."""
+        now = time.monotonic()
+        if now - self._told >= SILENCE:
+            self._told = now
+            say(f"{self.name}: {now - self.started:.0f} of about {self.seconds:.0f} s {what}")
 
     def at_end(self, function, *arguments):
         """Has a function called when the run ends, however it ends; the last comes first."""
@@ -157,9 +125,9 @@ class Run:
                                    + tools.last_line(log.read_text(errors="replace")))
         return process
 
-    def load(self, command, timeout, prefix=()):
+    def load(self, command, timeout):
         """Runs a load generator on the other CPU and gives what it prints."""
-        argv = [*prefix, tools.find("taskset"), "-c", str(self.load_cpu), *command]
+        argv = [tools.find("taskset"), "-c", str(self.load_cpu), *command]
         try:
             return tools.output_of(*argv, timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -175,7 +143,8 @@ class Run:
         What has a caption is shown by the report.
         """
         name = self.name_of(part)
-        self.tables[name] = caption
+        if caption:
+            self.tables[name] = caption, rows
         columns = dict.fromkeys(column for row in rows for column in row)
         with open(self.results / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
@@ -189,17 +158,15 @@ class Run:
         self.save_table(part, [{**dict(zip(keys, key)), **middle} for key, middle in
                                stats.medians(rows, keys, figures).items()], caption)
 
-    def save_text(self, name, text):
-        (self.results / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
-
     def publish(self):
-        """Copies the results to their place, all or none of them; their paths."""
+        """Copies the results to their place, all or none of them."""
         pairs = [(path, self.out / f".{path.name}.part") for path in sorted(self.results.iterdir())]
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             for path, part in pairs:
                 shutil.copy(path, part)
-            return [part.rename(self.out / path.name) for path, part in pairs]
+            for path, part in pairs:
+                part.rename(self.out / path.name)
         except OSError as problem:
             for _, part in pairs:
                 with contextlib.suppress(OSError):

@@ -158,7 +158,7 @@ def measure(server, generate, *arguments):
         "requests": load.requests, "failed": load.failed, "seconds": round(load.seconds, 4),
         "rate": round(load.rate, 2), "bytes": load.bytes,
         "bytes_per_response": round(stats.ratio(load.bytes, load.requests), 1),
-        "p50_ms": load.p50_ms, "p95_ms": load.p95_ms, "p99_ms": load.p99_ms,
+        "p50_ms": load.p50_ms, "p95_ms": load.p95_ms,
         "cpu_seconds": round(cpu, 4),
         "cpu_usec_per_response": round(1e6 * stats.ratio(cpu, load.requests), 1),
         # Of the server's CPU, what processes other than the server took meanwhile.

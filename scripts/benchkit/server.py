@@ -5,7 +5,6 @@ import http.client
 import os
 import pwd
 import socket
-import ssl
 
 from benchkit import sample, tools
 from benchkit.run import end_process
@@ -49,11 +48,6 @@ ThreadsPerChild {threads}
 MinSpareThreads 1
 MaxSpareThreads {workers}
 MaxRequestWorkers {workers}
-"""
-
-TLS = """
-SSLEngine on
-SSLCertificateFile {certificate}
 """
 
 ELASTIC = """
@@ -249,31 +243,6 @@ class Httpd(Server):
         if status != 200:
             raise tools.BenchError(f"elastic-status answered {status}")
         return parse_counters(body.decode())
-
-
-class TlsHttpd(Httpd):
-    """The same over TLS."""
-
-    scheme = "https"
-    base_modules = (*BASE_MODULES, "ssl")
-
-    def configure(self):
-        return super().configure() + TLS.format(certificate=certificate(self.run))
-
-    def connect(self):
-        return http.client.HTTPSConnection(self.address, self.port, timeout=30,
-                                           context=ssl._create_unverified_context())
-
-
-def certificate(run):
-    """The file of the run's key (P-256, as most sites have) and of a certificate signed by it."""
-    path = run.work / "certificate.pem"
-    if not path.exists():
-        path.write_text(tools.output_of(
-            tools.find("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-            "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-keyout", "-", "-out",
-            "-"), encoding="ascii")
-    return path
 
 
 def built_in(run, *codings):

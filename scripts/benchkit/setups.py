@@ -4,6 +4,8 @@ import dataclasses
 
 from benchkit import rounds, server
 
+ALL_CODINGS = "gzip, deflate, br, zstd"  # what browsers send
+
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
@@ -11,15 +13,15 @@ class Setup:
 
     snippet: str
     modules: tuple = ()  # beside those that every server has; none with this module
-    coding: str = "gzip"
+    coding: str | None = "gzip"  # that comes; None: any
 
     @property
     def is_ours(self):
-        return not self.modules and bool(self.coding)
+        return not self.modules and self.coding != ""
 
     @property
     def accept(self):
-        return self.coding or "identity"
+        return ALL_CODINGS if self.coding is None else self.coding or "identity"
 
     def serve(self, run, folder, snippet="", modules=(), kind=server.Httpd, **options):
         """An httpd with this setup, its folder's name made of a title; not yet started.
@@ -49,6 +51,7 @@ def mod_brotli(level):
 
 
 NOTHING = Setup("", coding="")
+DEFAULT = Setup("Elastic On\n", coding=None)
 ANY_SIZE = "ElasticMinSize 0\n"
 
 

@@ -1,52 +1,36 @@
-"""A dynamic site: an httpd in front of a php-fpm, or of a handler, on one CPU; and its log."""
+"""A dynamic site: servers in front of one php-fpm, all on one CPU, under an open loop of clients.
+
+Every pass starts a server, or uses one that runs, replays visits to it and reads its log.
+"""
 
 import dataclasses
 import math
+import random
 import re
 
-from benchkit import (arrivals, clients, corpus, fpm, handler, load, rounds, sample, server, stats,
+from benchkit import (arrivals, clients, codecs, fpm, load, others, sample, setups, stats,
                       tools)
 
-HEADERS = {"Accept-Encoding": "gzip"}
-SAME = "?seed=1"  # which the log leaves out
-
-LOG = """
-BufferedLogs On
-LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n %B %U" levels
-CustomLog {folder}/levels.log levels "expr=%{{QUERY_STRING}} != 'seed=1'"
-"""
-
-# For clients of all codings; the status page stays as it is.
-ELASTIC = LOG + """
-<LocationMatch "^/page">
-    Elastic On
-</LocationMatch>
-"""
-
-GZIP_ONLY = ELASTIC + """
-ElasticCodings gzip
-"""
-
-# mod_deflate notes no time.
-STOCK = LOG.replace("%{{elastic-level}}n %{{elastic-usec}}n", "{level} 0") + """
-<LocationMatch "^/page">
-    SetOutputFilter DEFLATE
-</LocationMatch>
-DeflateCompressionLevel {level}
-"""
-
+GZIP = {"Accept-Encoding": "gzip"}
 CALIBRATION_CLIENTS = 8
 WARM_UP = 32  # requests
 TRIES = 4
-WORKING = 0.6  # of capacity: a load under which a server works, and waits in between
-TIMEOUT = 5.0  # seconds: a user would have left
+WORKING = 0.5  # of capacity: a load under which a server works, and waits in between
 
-# A child takes as many connections as there are: clients that wait have one each.
-SNIPPET = "ListenBacklog 4096\nAsyncRequestWorkerFactor 1000\n"
+# Connections of clients that wait are many; a child takes as many as there are.
+SNIPPET = """
+ListenBacklog 4096
+AsyncRequestWorkerFactor 1000
+BufferedLogs On
+LogFormat "%{{msec}}t %{{elastic-level}}n %{{elastic-usec}}n %B %q %{{Content-Encoding}}o" levels
+CustomLog {folder}/levels.log levels "expr=%{{REQUEST_URI}} != '/elastic-status'"
+"""
+# A response waits for no worker but those of PHP: with httpd's own few, it would be those that an
+# overload is measured by.
+THREADS = 64
+NGINX = "        gzip on;\n        gzip_comp_level {level};\n"
 
-# On one CPU more threads do nothing faster; each goes on with the body that it has begun, however
-# many requests come meanwhile.
-FEW_THREADS = 4
+LOGGED = re.compile(r"^(\d+) (\d+|-) (~?)(\d+|-) (\d+|-) (\S*) (\S+)$", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,129 +42,135 @@ class Logged:
     usec: int  # in the encoder
     elapsed: bool  # whether that is time elapsed, rather than CPU time
     bytes: int
-    path: str
+    coding: str
 
 
-def several(counts):
-    """What each round has another count of, for a sentence."""
-    low, high = f"{min(counts):.0f}", f"{max(counts):.0f}"
-    return low if low == high else f"{low} to {high}"
+def pinned(level):
+    """gzip of one level, and no controller."""
+    return setups.ours("gzip", level)
 
 
-def parse_log(text):
-    rows = re.findall(r"^(\d+) (\d+) (~?)(\d+) (\d+) (\S+)$", text, re.MULTILINE)
-    return [Logged(int(at) / 1e3, int(level), int(usec), mark == "~", int(size), path)
-            for at, level, mark, usec, size, path in rows]
+def elastic(least, most, interval, control="time"):
+    """gzip between two levels; the controller's interval in seconds."""
+    mode = f"ElasticControl {control}\n" if control != "time" else ""
+    return setups.Setup(f"Elastic On\nElasticCodings gzip\nElasticLevel gzip {least} {most}\n"
+                        f"ElasticInterval {1000 * interval:.0f}ms\n{mode}")
 
 
 class Site:
-    """A folder that an httpd serves, one for each way to compress it.
-
-    With the query SAME, the page at `path` is the same each time. `options` are those of the httpd.
+    """A page that an application makes, at `path`; what an httpd in front of it needs, and the
+    pids whose CPU counts with each server's.
     """
 
-    def __init__(self, run, folder, path, snippet="", modules=(), helpers=(), **options):
+    def __init__(self, run, folder, path, snippet, helpers):
         self.run, self.folder, self.path = run, folder, path
-        self.snippet, self.modules, self.helpers = snippet, modules, helpers
-        self.options = options
+        self.snippet, self.helpers = snippet + SNIPPET, helpers
 
-    def serve(self, settings, snippet=GZIP_ONLY, **options):
-        """A started httpd with this module; its log is whole after stop()."""
-        return self.start(snippet + settings, self.modules, **options)
+    def serve(self, setup, more=""):
+        """A started server: an httpd with a Setup, or for a number nginx with gzip of it."""
+        name = self.run.new_name("server")
+        if isinstance(setup, int):
+            lines = fpm.NGINX.format(socket=fpm.socket_of(self.run)) + (
+                NGINX.format(level=setup) if setup else "")
+            made = others.Nginx(self.run, name, lines, site=self.folder)
+        else:
+            made = setup.serve(self.run, name, self.snippet + more, fpm.MODULES, site=self.folder,
+                               threads=THREADS)
+        made.start()
+        made.helpers = [*made.helpers, *self.helpers]
+        return made
 
-    def serve_stock(self, level):
-        """A started httpd with mod_deflate in this module's place."""
-        return self.start(STOCK.replace("{level}", str(level)),
-                          (*self.modules, "filter", "deflate"), elastic=False)
-
-    def start(self, snippet, modules, coding="gzip", **options):
-        """A started httpd, of which one page was checked."""
-        httpd = server.Httpd(self.run, self.run.new_name("httpd"),
-                             SNIPPET + self.snippet + snippet, modules=modules, site=self.folder,
-                             **self.options, **options)
-        httpd.start()
-        httpd.helpers = self.helpers
-        self.check(httpd, HEADERS, coding)
-        return httpd
-
-    def check(self, httpd, headers, coding=None):
+    def check(self, httpd, accept, coding=None):
         """WrongBody where a page does not come in `coding` (None: in any), or does not decode to
         what the server sends without one.
         """
-        path = self.path + SAME
+        path = f"{self.path}?seed=1"
+        status, headers, body = httpd.get(path, {"Accept-Encoding": accept})
         plain = httpd.get(path)[2]
-        rounds.check(rounds.Leg({"server": httpd.folder.name}, httpd, path, plain, coding,
-                                headers["Accept-Encoding"]))
+        came = headers.get("Content-Encoding", "")
+        if status != 200 or coding not in (None, came) or codecs.decode(body, came) != plain:
+            raise codecs.WrongBody(f"{httpd.folder.name}: {path} gave {status} with "
+                                   f"Content-Encoding '{came}'")
 
-    def capacity(self, httpd, seconds, headers=HEADERS):
-        """Responses per second that saturate the server's CPU."""
+    def capacity(self, httpd, seconds):
+        """Pages per second that saturate the server's CPU, clients of gzip."""
         requests = WARM_UP
-        url = httpd.url(self.path)
         # A first estimate, of what may be a cold server, shows how many it takes.
         for _ in range(2):
             before = sample.cpu_seconds(httpd.pids)
-            load.h2load(self.run, url, headers, CALIBRATION_CLIENTS, requests=requests)
+            load.h2load(self.run, httpd.url(self.path), GZIP, CALIBRATION_CLIENTS, requests)
             used = sample.cpu_seconds(httpd.pids) - before
             rate = stats.ratio(requests, used)
             requests = max(WARM_UP, round(seconds * rate))
         return rate
 
-    def working_capacity(self, httpd, seconds, headers=HEADERS):
-        """Responses per second that would take all of its CPU as a server works that also waits.
+    def working_capacity(self, httpd, seconds, draw):
+        """Visits per second that would take all of its CPU as a server works that also waits.
 
         Where requests queue, each process stays at one thing and finds its caches warm: a page
-        costs up to a third less than where it comes alone. So the rate at which half of the CPU is
-        busy is not half of the one that saturates it.
+        costs up to a third less than where it comes alone. `draw(rate, seconds)` makes visits.
         """
+        rate = WORKING * self.capacity(httpd, seconds / 2)
         for _ in range(TRIES):
-            rate = WORKING * self.capacity(httpd, seconds / 2, headers)
-            times = arrivals.steady(rate, seconds / 2, seed=1)
-            seen = self.replay(httpd, times, TIMEOUT, headers)
+            seen = clients.replay(httpd, draw(rate, seconds), GZIP, clients.PATIENCE)
             served = len(seen.answered(0, math.inf))
-            used = seen.cpu[-1][1] - seen.cpu[0][1] if seen.cpu else 0
-            if served and used > 0:
-                return served / used
-            # Where others keep the machine busy, so short a time may see none of it.
-            seconds *= 2
-        raise tools.BenchError(f"{httpd.url(self.path)} served nothing under a small load")
-
-    def replay(self, httpd, times, timeout=TIMEOUT, headers=HEADERS):
-        """What was clients.Seen of the arrivals at `times`."""
-        seen = clients.replay(httpd, [clients.Visit(at, self.path) for at in times], headers,
-                              timeout)
-        sample.wait_until_idle(httpd.pids)
-        return seen
+            used = seen.cpu[-1][1] - seen.cpu[0][1]
+            if not served or used <= 0:
+                seconds *= 2  # where others keep the machine busy, so short a time may see nothing
+            elif WORKING / 2 <= used / seconds <= 1.5 * WORKING:
+                break
+            else:
+                rate = WORKING * served / used
+        if not served or used <= 0:
+            raise tools.BenchError(f"{httpd.url('/')} served nothing under a small load")
+        return served / used
 
     def logged(self, httpd):
         """Stops the server and reads its log."""
         httpd.stop()
-        return parse_log((httpd.folder / "levels.log").read_text(encoding="utf-8"))
+        text = (httpd.folder / "levels.log").read_text(encoding="utf-8")
+        return [Logged(int(at) / 1e3, 0 if level == "-" else int(level),
+                       0 if usec == "-" else int(usec), mark == "~",
+                       0 if size == "-" else int(size), "" if coding == "-" else coding)
+                for at, level, mark, usec, size, _, coding in LOGGED.findall(text)]
 
 
-def php_site(run):
-    """Pages that php-fpm writes; the table of corpora describes them by one of them."""
+def replay(httpd, visits, patience=clients.PATIENCE, accept="gzip"):
+    """What was clients.Seen of the visits; the server has nothing to do any more then."""
+    seen = clients.replay(httpd, visits, {"Accept-Encoding": accept}, patience)
+    sample.wait_until_idle(httpd.pids)
+    return seen
+
+
+def php(run):
+    """The Site of php-fpm's pages."""
     folder = run.folder("php-site")
-    snippet, pid = fpm.start(run, folder)
-    site = Site(run, folder, "/page.php", snippet, fpm.MODULES, [pid])
-    httpd = site.serve("")
-    run.add_corpus("a dynamic page", [httpd.get(site.path)[2]], "php-fpm, no two are alike; its "
-                   f"pieces: {corpus.document_origin(run)}")
-    httpd.stop()
-    return site
+    pid = fpm.start(run, folder)
+    return Site(run, folder, "/page.php", fpm.SNIPPET.format(socket=fpm.socket_of(run)), [pid])
 
 
-def file_site(run, page):
-    """A file that httpd itself sends: what is left is the codec, and HTTP."""
-    folder = run.folder(run.new_name("files"))
-    (folder / "page.html").write_bytes(page)
-    return Site(run, folder, "/page.html", threads=FEW_THREADS)
+def pages(times, path="/page.php"):
+    """Visits of pages of fpm.PAGE_BYTES, no two alike, at these times."""
+    return [clients.Visit(at, path) for at in times]
 
 
-def generator_site(run, page, least):
-    """Pages that a handler in httpd itself writes, at next to no cost.
+# KB, and the share of the visits: most pages are small, and most bytes are of large ones.
+SIZES = ((12, 0.40), (40, 0.35), (120, 0.25))
+WORK = 2  # see fpm.SCRIPT: a page of 120 KB takes about 4 ms, one of 12 KB one
+SEEDS = 1000  # of different pages of each size
 
-    All are the beginning of `page`, of a random length of `least` bytes or more.
+
+def mixed(times, seed, tries=(1,)):
+    """Visits of pages of SIZES that take CPU to make; each client asks so many times at most, as
+    the next of `tries` says.
     """
-    folder = run.folder(run.new_name("generator"))
-    return Site(run, folder, "/page", handler.snippet("/page", handler.write(folder, page, least)),
-                handler.MODULES)
+    source = random.Random(seed)
+    sizes, shares = zip(*SIZES)
+    return [clients.Visit(at, f"/page.php?bytes={source.choices(sizes, shares)[0] * 1024}"
+                              f"&work={WORK}&seed={source.randrange(SEEDS)}",
+                          tries[place % len(tries)]) for place, at in enumerate(times)]
+
+
+def steady(rate, seconds, seed=1):
+    """The same at random about a rate."""
+    return mixed(arrivals.steady(rate, seconds, seed), seed)

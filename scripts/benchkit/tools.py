@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,19 +28,15 @@ PACKAGES = {
     "caddy": ("caddy", "caddy"),
     "haproxy": ("haproxy", "haproxy"),
     "varnishd": ("varnish", "varnish"),
-    "env": ("coreutils", "coreutils"),
     "openssl": ("openssl", "openssl"),
     "valgrind": ("valgrind", "valgrind"),
     "php-fpm": ("php-fpm", "php-fpm"),
     "npm": ("npm", "nodejs-npm"),
-    "chromium": ("chromium-headless-shell", "chromium-headless"),
     "apache2": ("apache2-bin", "httpd-core"),
-    "websocket module": ("python3-websocket", "python3-websocket-client"),
 }
 
 # Programs that go by several names; the last match of the first pattern that matches is taken.
-PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd"),
-            "chromium": ("chromium-headless-shell", "chromium", "chromium-browser")}
+PATTERNS = {"php-fpm": ("php-fpm", "php-fpm[78].[0-9]"), "apache2": ("apache2", "httpd")}
 
 # Where administrators' programs live; an ordinary user's PATH may lack it.
 EXTRA_PATH = "/usr/sbin:/sbin"
@@ -47,6 +44,10 @@ EXTRA_PATH = "/usr/sbin:/sbin"
 
 # Python's packages that figures, plots and the report take: all but --help and the like.
 LIBRARIES = ("matplotlib", "scipy", "jinja2")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
 
 
 class BenchError(Exception):
@@ -146,12 +147,6 @@ def output_of(*command, timeout=30):
         raise BenchError(f"{' '.join(command)} failed: "
                          f"{last_line(result.stderr.strip() or result.stdout)}")
     return result.stdout
-
-
-def precompress(folder):
-    """Writes gzip siblings of a folder's text, as scripts/precompress does for users."""
-    output_of(str(ROOT / "scripts" / "precompress"), "--quiet", "--no-br", "--no-zst",
-              str(folder), timeout=300)
 
 
 def wait_for(condition, patience, pause=0.05):

@@ -14,7 +14,7 @@ import socket
 import time
 import zlib
 
-from benchkit import codecs, http1, net, tools
+from benchkit import codecs, http1, link, tools
 from benchkit.capture import ACK, FIN, SYN, Capture
 
 LINK = re.compile(rb'<img src="([^"]+)"')
@@ -40,7 +40,7 @@ class Orders:
     images: int = 0  # how many links the page has; 0: the page alone
     buffer: int = 1024  # bytes of requests at which they are sent
     timer: float = 0.05  # seconds after which they are sent anyway
-    lead: float = 0.0  # seconds by which the link's bucket lets frames go early; see net.lead()
+    lead: float = 0.0  # seconds by which the link's bucket lets frames go early; see link.lead()
     delayed: bool = False  # acknowledge late from the start, as systems of the source's time did
 
 
@@ -175,7 +175,7 @@ def longest_wait(frames, host):
 def captured(orders, body):
     """The report of one visit, by a thread in the client's network namespace."""
     visit = Visit(orders)
-    with Capture(net.DEVICE) as capture:
+    with Capture(link.DEVICE) as capture:
         visit.run()
     visit.check(body)
     return report(visit, capture.frames)
@@ -197,7 +197,7 @@ class Visitor:
             seen = self.thread.submit(captured, wanted, body).result()
         except (OSError, RuntimeError, ValueError, zlib.error) as problem:
             raise tools.BenchError(f"a visit failed: {problem}") from None
-        if seen["largest_frame"] > net.MTU + 14:
+        if seen["largest_frame"] > link.MTU + 14:
             raise tools.BenchError(f"a frame of {seen['largest_frame']} bytes was captured: the "
                                    "system bundles segments, and packets cannot be counted")
         return seen

@@ -62,7 +62,7 @@ TABLE
 el_python "import matplotlib"                   | python3-matplotlib | python3-matplotlib
 el_python "import scipy"                        | python3-scipy   | python3-scipy
 el_python "import jinja2"                       | python3-jinja2  | python3-jinja2
-el_python "import websocket"                    | python3-websocket | python3-websocket-client
+el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 el_sbin nginx                                   | nginx-light     | nginx-core
@@ -72,9 +72,7 @@ command -v h2o                                  | optional:h2o    | h2o
 el_sbin haproxy                                 | haproxy         | haproxy
 el_sbin varnishd                                | varnish         | varnish
 command -v caddy                                | caddy           | caddy
-command -v openssl                              | openssl         | openssl
 el_php_fpm                                      | php-fpm         | php-fpm
-el_chromium                                     | chromium-headless-shell | chromium-headless
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool

@@ -12,9 +12,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from benchkit import machine_speed  # noqa: E402
-
-
 @pytest.fixture
 def module():
     """The built module, named by ELASTIC_MODULE; what needs it is skipped where there is none."""
@@ -36,12 +33,6 @@ def affinity():
     cpus = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, cpus)
-
-
-@pytest.fixture(autouse=True)
-def constant_machine_speed(monkeypatch):
-    """Each test sees a machine that is always as fast, however busy this one is."""
-    monkeypatch.setattr(machine_speed.MachineSpeed, "time_work", lambda self: 3.0)
 
 
 @pytest.fixture

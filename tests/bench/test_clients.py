@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from benchkit import clients, codecs, http1, rounds, run, site
+from benchkit import clients, http1, rounds
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -72,7 +72,7 @@ def planted(behave):
         threading.Thread(target=accept, daemon=True).start()
         yield types.SimpleNamespace(
             address="127.0.0.1", port=listener.getsockname()[1], pids=[os.getpid()],
-            run=types.SimpleNamespace(server_cpu=0, still_running=lambda: None)), seen
+            run=types.SimpleNamespace(server_cpu=0, progress=lambda: None)), seen
         listener.shutdown(socket.SHUT_RDWR)
 
 
@@ -141,12 +141,12 @@ def test_what_was_not_sent_in_time_is_counted():
     assert [one.at for one in seen.answered(0, 3)] == [0, 2]
 
 
-def test_what_shows_the_load_and_not_the_server_is_named():
-    good = {"sent_share": 1.0, "load_cpu_share": 0.5, "foreign_share": 0.0}
-    assert rounds.disturbance([good, {"foreign_share": 0.0}]) == []
+def test_what_shows_the_load_and_not_the_server_is_no_result():
+    good = {"sent_share": 1.0, "load_cpu_share": 0.5}
+    assert rounds.sent([good]) == ([good], [])
     for bad in ({"sent_share": 0.98}, {"load_cpu_share": 0.95}):
-        said, = rounds.disturbance([good, {**good, **bad}])
-        assert said.startswith("In 1 of 2 rows less than 99 % of the requests were sent in time")
+        rows, said = rounds.sent([good, {**good, **bad}])
+        assert rows == [good] and said[0].startswith("1 of 2 legs are no result")
 
 
 def test_clients_that_cannot_send_as_fast_as_they_should_say_so(monkeypatch):
@@ -172,21 +172,6 @@ def test_cpu_of_the_clients_is_counted(monkeypatch):
                         lambda *arguments, **options: [busy(0.01), send(*arguments, **options)])
     seen, _ = results(answer_all, [clients.Visit(0, "/sized") for _ in range(50)])
     assert 0.5 < seen.load_cpu_share * (seen.cpu[-1][0] - seen.cpu[0][0]) < 2
-
-
-def test_file_is_asked_for_of_few_threads(module, tmp_path):
-    with run.Run("x", run.Scale(1, 1), tmp_path / "out") as one:
-        files = site.file_site(one, b"<p>a page</p>" * 1000)
-        httpd = files.serve("")
-        text = httpd.configuration.read_text()
-        assert f"ThreadsPerChild {site.FEW_THREADS}" in text
-        seen = files.replay(httpd, [0.01 * number for number in range(50)], 60)
-        assert len(seen.results) == 50 and not seen.failures(0, 60)
-        logged = files.logged(httpd)
-        assert len(logged) == 50, "what checked the server is not among them"
-        assert {row.level > 0 for row in logged} == {True}
-        with pytest.raises(codecs.WrongBody, match="instead of 'gzip'"):
-            files.start("", (), elastic=False)  # it compresses nothing
 
 
 def test_kept_connection_that_the_server_has_closed_is_replaced():

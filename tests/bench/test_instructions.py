@@ -1,14 +1,14 @@
 """scripts/bench instructions: parsing, arithmetic, and a run at its smallest."""
 
 import json
-import subprocess
+import types
 
 import pytest
 
 from benchkit import instructions, tools
 
 PROFILE = "# callgrind format\nevents: Ir\nfn=(1) main\n16 5\n\n{}\n"
-BEYOND = "a type that is not listed", instructions.RESPONSES["a type that is not listed"].beyond
+BEYOND = "a type that is not listed", instructions.PLAIN["a type that is not listed"].beyond
 
 
 @pytest.mark.parametrize("line, count", [("summary: 33931", 33931), ("totals: 7", 7),
@@ -25,17 +25,27 @@ def test_a_profile_that_is_cut_short():
 def test_a_response_takes_the_difference_of_many_and_few(monkeypatch):
     monkeypatch.setattr(instructions, "make_site", lambda run: None)
     monkeypatch.setattr(instructions, "count",
-                        lambda run, site, name, response, times: 8_000_000 + 33_931 * times)
-    responses = {"httpd alone": instructions.RESPONSES["httpd alone"]}
+                        lambda run, site, name, response, times, cpu: 8_000_000 + 33_931 * times)
+    responses = {"httpd alone": instructions.PLAIN["httpd alone"]}
     assert instructions.per_response(responses, (100, 400), str) == {"httpd alone": 33_931}
 
 
 def test_each_is_compared_with_httpd_alone_for_the_same_request():
-    for response in instructions.RESPONSES.values():
+    responses = instructions.PLAIN | instructions.ENCODED
+    for name, response in responses.items():
         if response.beyond:
-            alone = instructions.RESPONSES[response.beyond]
-            assert alone.setup is instructions.ALONE and alone.path == response.path
-            assert bool(alone.accept) == bool(response.accept)
+            alone = responses[response.beyond]
+            assert alone.setup is instructions.ALONE, name
+            size, other = (instructions.FILES[one.path] for one in (response, alone))
+            assert (size, response.method, response.status, bool(response.accept)) == (
+                other, alone.method, alone.status, bool(alone.accept)), name
+
+
+@pytest.mark.parametrize("now, moved", [(1683, 0), (1730, 0), (1750, 1), (1600, 1)])
+def test_a_figure_is_held_within_three_percent(now, moved):
+    name, alone = BEYOND
+    said = instructions.moved({alone: 33_744, name: 33_744 + now}, {alone: 33_000, name: 34_683})
+    assert len(said) == moved
 
 
 def test_the_table():
@@ -60,17 +70,19 @@ def test_a_baseline_without_figures(tmp_path, text):
         instructions.load(path)
 
 
-def test_a_run_at_its_smallest(module, tmp_path):
+def test_a_run_at_its_smallest(module, tmp_path, monkeypatch, capsys):
+    """And one beside figures that another version had: they are shown, and not held."""
+    monkeypatch.setattr(instructions, "PLAIN", {name: instructions.PLAIN[name] for name in (
+        "httpd alone", "httpd alone, 304", "304", "a precompressed file")})
     baseline, written = tmp_path / "baseline.json", tmp_path / "new.json"
-    baseline.write_text(json.dumps({"instructions": {"httpd alone": 1}}))
-    seen = subprocess.run([tools.ROOT / "scripts" / "bench", "instructions", "--smoke", "--json",
-                           written, "--baseline", baseline],
-                          capture_output=True, text=True, timeout=600, check=False)
-    assert seen.returncode == 0, seen.stderr
-    found = json.loads(written.read_text())["instructions"]
-    assert set(found) == set(instructions.SMOKED)
+    baseline.write_text(json.dumps({"versions": ["x"], "instructions": {"httpd alone": 1}}))
+    options = types.SimpleNamespace(scale="smoke", json=written, baseline=baseline)
+    assert instructions.measure(options, lambda text: None) == 0
+    facts = json.loads(written.read_text())
+    found = facts["instructions"]
     assert 10_000 < found["httpd alone"] < 100_000
-    assert 2 * found["httpd alone"] < found["gzip 1"] < 100 * found["httpd alone"]
-    row = [cell.strip() for cell in next(
-        line for line in seen.stdout.splitlines() if line.startswith("| httpd alone |")).split("|")]
-    assert row[-2:] == [f"{found['httpd alone'] - 1:+,}", ""]
+    assert found["httpd alone, 304"] < found["304"] < 2 * found["httpd alone"]
+    assert "not held" in capsys.readouterr().out
+    found["304"] += 5_000
+    baseline.write_text(json.dumps(facts))
+    assert instructions.measure(options, lambda text: None) == 1

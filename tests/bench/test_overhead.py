@@ -24,16 +24,15 @@ def measured(ours, rounds=12, noise=0.03, drift=0.0, seed=1):
     return overhead.steady(rows, KEYS)
 
 
-def ratio(rows):
-    return overhead.ratio(rows, OURS, PEER, IDENTITY, ("size",))
+def found(rows):
+    return overhead.finding("key", "text", rows, OURS, PEER, IDENTITY, ("size",))
 
 
 @pytest.mark.parametrize("ours", [0.2, 0.5, 1.0])
 @pytest.mark.parametrize("drift", [0.0, 0.05])
 def test_ratio_is_found_on_a_machine_that_drifts(ours, drift):
     for seed in range(5):
-        (middle, low, high), rounds = ratio(measured(ours, drift=drift, seed=seed))
-        assert rounds == 12
+        middle, low, high = found(measured(ours, drift=drift, seed=seed)).figure
         assert low < ours < high or abs(middle / ours - 1) < 0.06
         assert high / low < 1.5
 
@@ -41,33 +40,34 @@ def test_ratio_is_found_on_a_machine_that_drifts(ours, drift):
 def test_interval_covers_the_truth():
     inside = 0
     for seed in range(100):
-        (_, low, high), _ = ratio(measured(0.3, rounds=8, seed=seed))
+        _, low, high = found(measured(0.3, rounds=8, seed=seed)).figure
         inside += low < 0.3 < high
     assert inside >= 90
 
 
 def test_one_round_decides_nothing_of_the_spread():
-    assert ratio(measured(0.5, rounds=1))[0][1:] == (0.0, math.inf)
+    assert found(measured(0.5, rounds=1)).figure[1:] == (0.0, math.inf)
 
 
-def test_cost_below_none_does_not_explode():
+def test_cost_that_cannot_be_told_from_none_is_a_limit():
     """Of equal figures the difference may be negative: the least that counts is taken."""
-    (middle, low, _), _ = ratio(measured(0.0))
-    assert 0 < low < middle < 0.05
+    one = found(measured(0.0))
+    assert 0 < one.figure[0] < 0.05
+    assert one.limit == "<" and one.here.startswith("< ")
+    assert found(measured(0.5)).limit == ""
 
 
 def test_sides_that_were_not_measured():
     rows = [row for row in measured(0.5) if row["leg"] != "peer"]
-    (middle, _, _), rounds = ratio(rows)
-    assert math.isnan(middle) and rounds == 0
+    assert math.isnan(found(rows).figure[0]) and found(rows).here == "not measured"
 
 
 def test_two_servers_have_identities_of_their_own():
     rows = [{"leg": leg, "size": 1, "round": number, overhead.FIGURE: figure} for number in range(4)
             for leg, figure in (("ours", 60), ("a", 50), ("peer", 30), ("b", 10))]
-    (middle, low, high), _ = overhead.ratio(overhead.steady(rows, KEYS), OURS, PEER,
-                                          ({"leg": "a"}, {"leg": "b"}))
-    assert [middle, low, high] == pytest.approx([0.5] * 3)
+    one = overhead.finding("key", "text", overhead.steady(rows, KEYS), OURS, PEER,
+                           ({"leg": "a"}, {"leg": "b"}))
+    assert one.figure == pytest.approx([0.5] * 3)
 
 
 def test_steady_takes_the_drift_away_and_leaves_the_legs():

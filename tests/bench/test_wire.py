@@ -6,9 +6,8 @@ import zlib
 
 import pytest
 
-from benchkit import capture, codecs, download, http1, net, visit
+from benchkit import capture, codecs, http1, link, visit
 from benchkit.tools import BenchError
-from benchkit.verdict import FAILS, HOLDS, UNKNOWN
 
 IP_LINK = """2: veth0@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP
     link/ether aa:bb:cc:dd:ee:ff brd ff:ff:ff:ff:ff:ff link-netnsid 0
@@ -20,9 +19,9 @@ IP_LINK = """2: veth0@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqu
 
 
 def test_interface_counters():
-    assert net.parse_counters(IP_LINK) == (204, 139)
+    assert link.parse_counters(IP_LINK) == (204, 139)
     with pytest.raises(BenchError):
-        net.parse_counters("2: veth0: no statistics")
+        link.parse_counters("2: veth0: no statistics")
 
 
 def frame(payload, options=b"", protocol=6, flags=24):
@@ -94,54 +93,11 @@ def test_response_that_is_an_error():
         visit.Visit(ORDERS).take(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
-RATE, PIECES = "1mbit", 14
-
-
-def visit_seen(free, lead):
-    """What is seen of 20 KB in frames of 1514 bytes, of which the link lets so many go at once."""
-    asked = [capture.Frame(0.0, 66, "c", 1, 0, 0, capture.SYN, 0)]
-    took = 8 * 1514 / 1e6
-    frames = asked + [capture.Frame(max(0, number + 1 - free) * took, 1514, "h", 80, 1448 * number,
-                                    0, capture.ACK, 1448) for number in range(PIECES)]
-    one = visit.Visit(visit.Orders("h", 80, "/", lead=lead))
-    one.ended = 1.0
-    return visit.report(one, frames)
-
-
-@pytest.mark.parametrize("free, lead, outcome, others", [
-    (1, net.lead(RATE), HOLDS, HOLDS),  # a bucket of one frame, whose time is added
-    (5, 0.0, FAILS, UNKNOWN),  # 8 KB of which are free, as a larger bucket lets them go
-    (1, 0.0, FAILS, UNKNOWN),  # a frame whose end has not come
-])
-def test_nothing_beats_the_wire(free, lead, outcome, others):
-    seen = visit_seen(free, lead)
-    rows = [{"rate": RATE, "coding": coding, "level": level, "round": number,
-             **download.figures({**seen, "seconds": seen["seconds"] * longer}, RATE)}
-            for number in range(4) for coding, level, longer in
-            (("identity", 0, 4), ("gzip", 6, 1), ("gzip", 9, 1))]
-    _, shorter, wire = download.judge(rows)
-    assert wire.outcome == outcome and shorter.outcome == others
-
-
 @pytest.mark.parametrize("rate, holds", [("1mbit", 1514), ("10mbit", 1514), ("100mbit", 2500),
                                          ("1gbit", 25000)])
 def test_bucket_is_one_frame_or_what_late_timers_need(rate, holds):
-    assert net.bucket(rate) == holds
-    assert net.lead(rate) == pytest.approx(holds / net.bytes_per_second(rate))
-
-
-def test_loopback_of_a_link_has_an_ethernets_frames_and_bucket(monkeypatch):
-    """A bucket of 128 KB and bundles of 64 would let most of what is served pass at no cost."""
-    ran = []
-    monkeypatch.setattr(net.tools, "find", lambda name: name)
-    monkeypatch.setattr(net.tools, "output_of", lambda *command: ran.append(" ".join(command)))
-    monkeypatch.setenv(net.MARK, "1")
-    # Their defaults were bound when they were defined.
-    monkeypatch.setattr(net.unbundle, "__defaults__", (net.tools.output_of,))
-    monkeypatch.setattr(net.shape, "__defaults__", (net.tools.output_of,))
-    net.enter_link("1mbit")
-    assert "ip link set lo mtu 1500 gso_max_segs 1" in ran and "ethtool -K lo tso off" in ran
-    assert "tc qdisc replace dev lo root tbf rate 1mbit burst 1514b latency 400ms" in ran
+    assert link.bucket(rate) == holds
+    assert link.lead(rate) == pytest.approx(holds / link.bytes_per_second(rate))
 
 
 ORDERS = visit.Orders("h", 1, "/d/page.html", "gzip", images=3)

@@ -1,176 +1,151 @@
-"""Compression dictionaries: bytes and CPU of each page over a visit, and what a browser gets.
+"""Compression dictionaries (RFC 9842): bytes and CPU of each page over a visit.
 
-Sites whose pages have much in common, and releases of scripts, each of them beside gzip, br and
-zstd of this module, and mod_deflate.
+A documentation site, whose pages have much in common, and releases of scripts, each against the
+release before; beside gzip, br and zstd of this module, and mod_deflate.
 """
 
-import dataclasses
+import contextlib
+import hashlib
+import typing
 
-from benchkit import fpm, machine, overhead, rounds, tools
-from benchkit import run as runs
-from benchkit.dictionary import (browser, cases, findings, levels, made, manual, servers, walks,
-                                 wiki)
-from benchkit.dictionary.cases import MANUAL, WIKI
-from benchkit.headline import Headline
-from benchkit.outcome import Outcome
-from benchkit.setups import NOTHING
+from benchkit import corpus, overhead, packages, plot, releases, rounds, sample, stats
+from benchkit.differences import BR, IDENTITY, SITE, STOCK, WAYS, Step, put, sizes, start
+from benchkit.findings import Finding, exact, matches
+from benchkit.results import Outcome
+from benchkit.tools import BenchError
+from dictionarykit import candidates, judge
 
-SUMMARY = "compression dictionaries: bytes and CPU of each page over a visit, and in a browser"
-SOURCE = ""
-FIXED = "the pages and the order of their visits, the client, levels"
+TITLE = "compression dictionaries: bytes and CPU of each page over a visit"
+SOURCE = THERE = ""
+SETUP = ("Visits of ten pages by a client that keeps its connection; the first page comes without "
+         "a dictionary, the others with one that elastic-dictionary made of other pages. A release "
+         "of a script comes with the release before as dictionary. Levels are pinned; every page "
+         "was decoded and compared. CPU is beyond that of the same page uncompressed.")
+SECONDS = 8, 70, 140
 
-
-@dataclasses.dataclass(frozen=True)
-class Scale(runs.Scale):
-    """`visits` of each site, of ten pages; `site_pages` of the documentation are used, 0 for all,
-    and `articles` are in the wiki; dictionaries of up to `largest_kb` are tried."""
-
-    visits: int = 1
-    site_pages: int = 0
-    articles: int = 0
-    largest_kb: int = 512
-    walks: int = 1  # of a browser, on each site and for each way
-    walk_pages: int = made.PAGES
+KB = corpus.KB
+MANUAL, PART = "apache2-doc", "/manual/en/"
+PAGES, MANY = 10, 1000  # of a visit; of a reader who comes again while the dictionary lasts
+LEAST = 2 * KB  # bytes; what is shorter leads to another page
 
 
-SCALES = {
-    "smoke": Scale(1, 0.001, site_pages=30, largest_kb=16, walk_pages=2),
-    "quick": Scale(6, 0.02, visits=6, articles=120, walks=3),
-    "full": Scale(20, 0.1, visits=6, articles=240, largest_kb=1024, walks=3, least=6),
-}
-SECONDS = {"smoke": 5, "quick": 170, "normal": 250, "full": 400}
-ALONE = ("quick",)
+class Page(typing.NamedTuple):
+    """As elastic-dictionary has it: `url` is the path."""
 
-HEADLINE = Headline(
-    "Does a dictionary take a third of brotli's bytes from a documentation site's pages?",
-    "Yes, 0.68 of them or less are left.", "No, more than 0.68 of them are left.",
-    "documentation site, dcz 9: bytes from the second page on")
+    url: str
+    body: bytes
 
 
-class Application:
-    """The wiki where it can be: its pages as they were before anything was measured."""
-
-    def __init__(self, run, pages, origin):
-        self.origin = origin
-        self.pages, self.names, self.texts = [], {}, {}  # the latter two by paths
-        self.snippet, self.helpers, self.note = "", [], ""
-        texts = wiki.articles(pages)
-        chosen = wiki.names_of(texts, run.scale.articles)
-        try:
-            self.start(run, {name: texts[name] for name in chosen})
-        except tools.BenchError as problem:
-            self.note = f"{WIKI}: {problem}"
-
-    def start(self, run, texts):
-        one = wiki.Wiki(run, texts)
-        self.snippet, self.helpers = one.snippet, [one.pid]
-        httpd = NOTHING.serve(run, "capture", one.snippet, fpm.MODULES).start()
-        for name in texts:
-            path = f"/wiki/{name}.html"
-            status, _, body = httpd.get(wiki.path_of(name))
-            if status != 200 or not body.rstrip().endswith(walks.LIVE_END):
-                raise tools.BenchError(f"{wiki.path_of(name)} gave {status}")
-            self.names[path], self.texts[path] = name, texts[name].encode()
-            self.pages.append(manual.Page(path, body))
-        httpd.stop()
-        run.add_corpus(WIKI, [page.body for page in self.pages], f"dokuwiki {one.version}; its "
-                       f"articles are sections of {self.origin}")
+def manual_pages(run, most):
+    found, missing = packages.get([MANUAL], run.download)
+    if missing:
+        files = [(path.name, path) for path in sorted(corpus.DOCUMENTS.glob("*.html"))]
+    else:
+        files = [(name.partition(PART)[2], path) for name, path in found[0].of_kind(".html")
+                 if PART in name]
+    pages = [Page(f"/manual/{name}", path.read_bytes()) for name, path in files
+             if path.stat().st_size >= LEAST]
+    return (corpus.spread(pages, most or len(pages)),
+            corpus.origin() if missing else packages.names(found))
 
 
-def chromium_walks(run, known, served, application):
-    """(rows as those of walks.sizes(), why there are none)."""
+def site_steps(run, site, visits, largest):
+    """The steps of so many visits of ten pages; the other pages make the dictionary."""
+    pages, origin = manual_pages(run, run.pick(30, 120, 0))
+    run.add_corpus(SITE, [page.body for page in pages], origin)
+    mixed = sorted(pages, key=lambda page: hashlib.sha256(page.url.encode()).digest())
+    visited, others = mixed[:visits * PAGES], mixed[visits * PAGES:]
+    parts = candidates.split(others)
+    held = [page.body for page in parts.held]
+    judged = [judge.judge(one, held) for one in candidates.make(parts, largest * KB)]
+    best = judge.best(judged, judge.baseline(held, MANY))
+    if best is None:
+        raise BenchError("no dictionary of these pages saves anything")
+    put(site, "/dictionaries/site.dict", best.content)
+    for page in visited:
+        put(site, page.url, page.body)
+    return [Step(SITE, 1 + place % PAGES, page.url, page.body,
+                 best.content if place % PAGES else b"") for place, page in enumerate(visited)]
+
+
+def cost(run, servers, steps):
+    """A row for each case, way and round: CPU of the pages that have a dictionary."""
+    later = [step for step in steps if step.dictionary]
+    legs = [(case, name) for case in dict.fromkeys(step.case for step in later) for name in servers]
     rows = []
-    for case in known:
-        if case.name not in (MANUAL, WIKI):
-            continue
-        live = case.name == WIKI
-        visits = [visit[:run.scale.walk_pages] for visit in case.visits[:run.scale.walks]]
-        for number, visit in enumerate(visits, 1):
-            paths = [wiki.path_of(application.names[step.path]) if live else step.path
-                     for step in visit]
-            other = paths[0] + ("&" if live else "?") + "n={}"
-            for way in (servers.WAY[servers.BR], servers.WAY[servers.DCZ_HIGH]):
-                try:
-                    seen = browser.walk(run, f"http://localhost:{served.of(way).port}", paths,
-                                        "{}" + other, bool(way.dictionaries))
-                except tools.BenchError as problem:
-                    return [], f"Chromium: {problem}"
-                check(seen, visit, live)
-                rows += [{"case": case.name, "way": way.name, "visit": number, "page": page,
-                          "coding": one.coding, "wire_bytes": one.wire_bytes}
-                         for page, one in enumerate(seen, 1)]
-    return rows, ""
+    for number, (case, name) in rounds.interleaved(run, legs):
+        httpd, count = servers[name], 0
+        pids = sample.family(httpd.pids, sample.read_parents())
+        before = sample.cpu_of(pids)
+        with contextlib.closing(httpd.connect()) as connection:
+            while sample.cpu_of(pids) - before < run.pick(.001, .02, .05):
+                for step in (one for one in later if one.case == case):
+                    httpd.ask(connection, step.path, step.fields(WAYS[name]))
+                    count += 1
+        rows.append({"case": case, "way": name, "round": number, "requests": count,
+                     overhead.FIGURE: round(1e6 * (sample.cpu_of(pids) - before) / count, 2)})
+    return overhead.steady(rows, ("case", "way"))
 
 
-def check(seen, visit, live):
-    """The browser has decoded what was served."""
-    for one, step in zip(seen, visit):
-        whole = one.body.rstrip().endswith(walks.LIVE_END) if live else one.body == step.body
-        if one.status != 200 or not whole:
-            raise tools.BenchError(f"Chromium has not what {step.path} is")
+def mean_bytes(rows, case, way):
+    return stats.mean([row["bytes"] for row in rows if matches(row, {"case": case, "way": way})
+                       and (row["page"] > 1 or case != SITE)], 1)
 
 
-def transfers_of(known):
-    """{(case, way): bytes that its dictionary takes to send}."""
-    return {(case.name, way.name): step.dictionary(way.dictionaries).transfer
-            for case in known for step in case.steps for way in servers.WAYS
-            if step.dictionary(way.dictionaries)}
+def find(rows, costs):
+    found = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        for name in ("dcz 9", "dcz 3"):
+            found.append(Finding(
+                f"{name}, {case}", f"bytes of {name}, to br 5's: {case}",
+                exact(stats.ratio(mean_bytes(rows, case, name), mean_bytes(rows, case, BR))),
+                "at most 0.68" if (name, case) == ("dcz 9", SITE) else "",
+                aim=(0, 0.68) if (name, case) == ("dcz 9", SITE) else ()))
+    of = [row for row in costs if row["case"] == SITE]
+    return found + [overhead.finding(
+        f"cpu {name}", f"CPU beyond identity's, {name}, to {STOCK}'s: {SITE}", of, {"way": name},
+        {"way": STOCK}, {"way": IDENTITY}) for name in ("dcz 3", "dcz 9", BR)]
 
 
-def paragraph(run, known, notes, has_dcb):
-    visits = {len(case.visits) for case in known if case.name in (MANUAL, WIKI)}
-    return "\n".join([
-        machine.heading(run),
-        f"Visits of ten pages, {max(visits)} of each site, by a client that keeps its connection, "
-        "over HTTP/1.1; each page of the visits was decoded and compared once, a wiki's by its end. "
-        "The first page is asked for "
-        "without a dictionary, the others with one that elastic-dictionary made of other pages: "
-        "the best for readers who see a thousand pages while it lasts, and the best for a visit of "
-        "ten. A wiki's sizes are those of the application behind php-fpm, each visitor with a "
-        "session; its CPU is that of its pages kept as files, because PHP takes many times what "
-        "compression does. CPU is beyond that of the same page without compression. Levels are "
-        "pinned; by default they follow the load.",
-        *(() if has_dcb else ("dcb is not there: the module was built with a libbrotli older than "
-                              "1.1.",)),
-        *(f"Not measured: {note}." for note in notes if note)])
+def draw(run, rows):
+    names = [name for name in WAYS if name != IDENTITY]
+    with plot.figure(run, "", f"{SITE}: bytes by page of a visit", width=6.4) as (axes,):
+        for place, name in enumerate(names):
+            of = [[row["bytes"] for row in rows if matches(row, {"case": SITE, "way": name,
+                                                                 "page": page})]
+                  for page in range(1, PAGES + 1)]
+            axes.plot(range(1, PAGES + 1), [stats.median(some) / 1e3 for some in of], "o-", ms=4,
+                      color=f"C{place}", label=name)
+        axes.set(xlabel="page of the visit", ylabel="KB, the median visit")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=7)
 
 
 def run(run):
     site = run.folder("pages-served")
-    pages, origin = manual.pages(run, run.scale.site_pages)
-    run.add_corpus(MANUAL, [page.body for page in pages], origin)
-    run.begin_part(0.2)
-    application = Application(run, pages, origin)
-    known, notes = cases.make(run, site, pages, application.pages)
-    run.done(1)
-    served = servers.Servers(run, site, application.snippet, application.helpers)
-    served.learn(known)
-    has_dcb = served.has_dcb(known[0])
-    run.begin_part(0.1)
-    needs = servers.needs(served, known)
-    sizes = [row for case in known for row in
-             (walks.live_sizes(case, served, application.names, has_dcb) if case.name == WIKI
-              else walks.sizes(case, served, has_dcb))]
-    sizes += [row for case in known if case.dest == "script" for row in walks.sibling_sizes(case)]
-    run.done(1)
-    run.begin_part(0.2)
-    seen, why = chromium_walks(run, known, served, application)
-    run.done(1)
-    run.begin_part(0.5)
-    costs = overhead.steady(walks.cost(run, known, served, has_dcb), ("case", "way", "page"))
-    at_levels = [row for case in known if case.name in (MANUAL, WIKI) for row in
-                 levels.measure(case, application.texts if case.name == WIKI else {})]
+    steps = site_steps(run, site, run.pick(1, 4, 6), run.pick(16, 512, 512))
+    notes = []
+    for release in releases.RELEASES:
+        try:
+            old, new = releases.get(release, run.download)
+        except BenchError as problem:
+            notes.append(f"Not measured: {release.title}: {problem}.")
+            continue
+        run.add_corpus(release.title, [old, new], "npm")
+        for path, body in zip(release.paths, (old, new)):
+            put(site, path, body)
+        steps.append(Step(release.title, 1, release.paths[1], new, old, "script"))
+    servers = start(run, site, steps)
+    rows = sizes(servers, steps)
+    costs = cost(run, servers, steps)
+    run.save_table("pages", rows)
     run.save_table("", costs)
-    run.save_table("levels", at_levels, "levels of a difference, by the codecs alone: bytes, of "
-                   "br 5's, and CPU, of gzip 6's")
-    run.save_table("pages", sizes)
-    run.save_table("summary", findings.summarize(sizes, costs, transfers_of(known)),
-                   "a page's bytes and CPU beyond identity's, from the second page on; a visit's "
-                   "bytes, with the dictionary's own")
-    run.save_table("needs", needs, "what a dictionary takes on the server")
-    if seen:
-        run.save_table("chromium", seen, "bytes on the wire, as Chromium counted them")
-    findings.draw(run, sizes, costs)
-    return Outcome(paragraph(run, known, [*notes, application.note, why], has_dcb),
-                   findings.judge(sizes, costs, seen), HEADLINE,
-                   rounds.disturbance(costs))
+    run.save_table("summary", [
+        {"case": case, "way": way, "bytes": mean_bytes(rows, case, way),
+         "cpu_usec": figures[overhead.STEADY]}
+        for (case, way), figures in stats.medians(costs, ("case", "way"),
+                                                  [overhead.STEADY]).items()],
+        "bytes of a page with a dictionary, and the CPU of its response; medians")
+    draw(run, rows)
+    return Outcome(find(rows, costs), f"dcz 9, {SITE}", "With a dictionary, pages from the second "
+                   "on take {here} of brotli's bytes.", conditions=notes)

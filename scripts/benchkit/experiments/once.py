@@ -1,112 +1,174 @@
 """Pages that were seen before are not encoded again: what the cache of encodings gives and costs.
 
-Proxied pages of 120 KB, a visitor's own: one again and again, a hundred in turn, no two alike; many
-clients at once on a new one; more bodies than the cache holds; what idle CPU time makes smaller.
+Proxied private pages of 120 KB: one again and again, a hundred in turn, no two alike.
 """
 
 import dataclasses
 
-from benchkit import machine, overhead, plot, rounds, stats
-from benchkit import run as runs
-from benchkit.headline import Headline
-from benchkit.once import churn, cost, crowd, improve
-from benchkit.once.origin import IDENTITY, PAGE_BYTES, SETUPS, STOCK, Origin
-from benchkit.outcome import Outcome
+from benchkit import codecs, corpus, handler, load, overhead, plot, rounds, sample, server, stats
+from benchkit.findings import Finding, paired
+from benchkit.results import Outcome
+from benchkit.setups import NOTHING, Setup, mod_deflate, ours
+from benchkit.tools import BenchError
 
-SUMMARY = "encodings that are used again: CPU, requests a second, hits, bytes after idle time"
-SOURCE = ""
-FIXED = "pages of 120 KB, their origin, the clients; gzip at level 6 on both sides"
+TITLE = "encodings that are used again: CPU and requests a second, beside mod_deflate"
+SOURCE = THERE = ""
+SETUP = ("Pages of 120 KB from an origin on the load's CPU, through a proxy whose figures these "
+         "are; four clients in a closed loop over HTTP/1.1, with a cookie: what was encoded for "
+         "one visitor is for nobody else. gzip is pinned to level 6; with all codings this module "
+         "has its defaults.")
+SECONDS = 10, 60, 150
+
+PAGE_BYTES = 120 * corpus.KB
+CLIENTS = 4
+IN_TURN = 100
+ONE, HUNDRED, UNIQUE = "one page", f"{IN_TURN} in turn", "no two alike"
+IDENTITY, STOCK, WITHOUT, WITH, ALL = ("identity", "mod_deflate 6", "gzip", "gzip, cache",
+                                       "all codings, cache")
+
+SCRIPT = """
+local file = assert(io.open("{page}", "rb"))
+local text = file:read("a")
+file:close()
+local count = 0
+function handle(r)
+    count = count + 1
+    local name = r.uri
+    if name:match("^/unique") then
+        name = string.format("%s %d %d", tostring(r), r:clock(), count)
+    end
+    local first = "<!-- " .. name .. " -->\\n"
+    r.content_type = "text/html"
+    r.headers_out["Content-Length"] = tostring(#first + #text)
+    r.headers_out["Cache-Control"] = "private"
+    r:write(first)
+    r:write(text)
+    return apache2.OK
+end
+"""
+STORE = "ElasticCache On\nElasticCacheStore shmcb:(67108864)\n"
+SETUPS = {
+    IDENTITY: NOTHING, STOCK: mod_deflate(6), WITHOUT: ours("gzip", 6),
+    WITH: ours("gzip", 6, STORE), ALL: Setup(f"Elastic On\n{STORE}", coding=None)}
+COLOURS = {IDENTITY: plot.IDENTITY, STOCK: plot.BR, WITHOUT: plot.GZIP, WITH: plot.KEPT,
+           ALL: plot.THRESHOLD}
+# A visitor's own page: nobody else's, and nothing that a cache downstream may keep.
+COOKIE = {"Cookie": "session=b1946ac92492d2347c6235b4d2611184"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Scale(runs.Scale):
-    """And how much each of the other parts does."""
+class Leg(rounds.Leg):
+    """A leg whose client is a visitor with a cookie; `path` has a place for a number."""
 
-    bodies: int = 0
-    requests: int = 0
-    store_bytes: int = 0
-    hot_pages: int = 0
-    idle_seconds: float = 0
+    @property
+    def headers(self):
+        return {**super().headers, **COOKIE}
 
 
-KB = 1024
-SCALES = {
-    "smoke": Scale(1, 0.02, bodies=200, requests=600, store_bytes=512 * KB, hot_pages=1,
-                   idle_seconds=1),
-    "quick": Scale(6, 0.12, bodies=3000, requests=12000, store_bytes=1024 * KB, hot_pages=5,
-                   idle_seconds=12),
-    "full": Scale(20, 0.3, bodies=8000, requests=40000, store_bytes=2048 * KB, hot_pages=10,
-                  idle_seconds=30, least=5),
-}
-SECONDS = {"smoke": 10, "quick": 75, "normal": 250, "full": 400}
-ALONE = ("quick",)
-
-HEADLINE = Headline(
-    "Does a page that was seen before cost a thirtieth of mod_deflate's CPU?",
-    "Yes, 0.03 of it or less.", "No, more than 0.03 of it.",
-    "one page, gzip, cache: CPU beyond identity's")
-
-COLOURS = {IDENTITY: plot.IDENTITY, STOCK: plot.BR, "gzip": plot.GZIP, "gzip, cache": plot.KEPT,
-           "all codings, cache": plot.THRESHOLD}
+def start(run):
+    """{name: a started proxy} of SETUPS, and the text of their pages."""
+    text, from_where = corpus.document(PAGE_BYTES, run)
+    run.add_corpus("page", [text], from_where)
+    origin = server.Httpd(run, "origin", handler.snippet("/(page|unique)/.*"),
+                          modules=handler.MODULES, elastic=False, threads=64, cpu=run.load_cpu)
+    (origin.folder / "page").write_bytes(text)
+    (origin.folder / "page.lua").write_text(SCRIPT.format(page=origin.folder / "page"),
+                                            encoding="utf-8")
+    origin.start()
+    proxy = "".join(f"ProxyPass /{name} {origin.url('/')}{name}\n" for name in ("page", "unique"))
+    return {name: setup.serve(run, run.new_name("proxy"), proxy,
+                              ("proxy", "proxy_http", "socache_shmcb")).start()
+            for name, setup in SETUPS.items()}, text
 
 
-def draw(run, costed, churned, improved):
-    spread = stats.intervals(costed, ("server", "pages"), (overhead.STEADY,))
-    with plot.figure(run, "", "what a response costs, what is found again, what idle time makes "
-                     "smaller", 3, 12, 3.8) as (costs, found, smaller):
-        groups = (cost.ONE, cost.HUNDRED)
-        plot.grouped_bars(costs, groups, {
+def legs_of(servers):
+    found = []
+    for name, httpd in servers.items():
+        kinds = {ONE: "/page/1", HUNDRED: "/page/{}"}
+        kinds |= {UNIQUE: "/unique/{}"} if name in (WITH, WITHOUT) else {}
+        found += [Leg({"server": name, "pages": pages}, httpd, path, b"", SETUPS[name].coding,
+                      SETUPS[name].accept) for pages, path in kinds.items()]
+    return found
+
+
+def check(leg, text):
+    """One response is what the origin wrote; the size of its body."""
+    status, headers, body = leg.server.get(leg.path.format(1), leg.headers)
+    coding = headers.get("Content-Encoding", "")
+    if status != 200 or leg.coding not in (None, coding) or not codecs.decode(
+            body, coding).endswith(text):
+        raise BenchError(f"{leg.name}: {leg.path} gave {status} and '{coding}', not the page")
+    return len(body)
+
+
+class Loads:
+    """Loads a leg with as many requests as take about so many seconds."""
+
+    def __init__(self, run, legs, seconds):
+        self.run, self.calls = run, 0
+        self.counts = {leg.name: load.count_requests(
+            dataclasses.replace(leg, path=leg.path.format(1)), CLIENTS, seconds) for leg in legs}
+        for leg in legs:
+            if leg.labels["pages"] == HUNDRED:
+                # What is stored first must have been seen before.
+                for _ in range(3):
+                    self.ask(leg, IN_TURN)
+
+    def ask(self, leg, requests):
+        self.calls += 1
+        numbers = range(1, IN_TURN + 1) if leg.labels["pages"] == HUNDRED else (self.calls,)
+        return load.h2load(self.run, [leg.server.url(leg.path.format(number))
+                                      for number in numbers], leg.headers, CLIENTS, requests)
+
+    def __call__(self, leg):
+        return self.ask(leg, self.counts[leg.name])
+
+
+def find(rows):
+    def beside(name, pages, aim):
+        of = [row for row in rows if row["pages"] == pages]
+        return overhead.finding(
+            f"{name}, {pages}", f"CPU beyond identity's, {name}, to {STOCK}'s: {pages}", of,
+            {"server": name}, {"server": STOCK}, {"server": IDENTITY},
+            there=f"at most {aim}", aim=(0, aim))
+
+    def ratio(name, other, pages, column, text, there, aim):
+        of = [row for row in rows if row["pages"] == pages]
+        return Finding(f"{column}, {name}, {pages}", f"{text}: {pages}", paired(
+            of, {"server": name}, {"server": other}, column), there, aim=aim)
+
+    return [*(beside(name, pages, aim) for name in (WITH, ALL)
+              for pages, aim in ((ONE, 0.03), (HUNDRED, 0.04))),
+            *(ratio(name, IDENTITY, pages, "rate", f"requests a second, {name}, to identity's",
+                    "at least 0.9", (0.9, 99)) for name in (WITH, ALL) for pages in (ONE, HUNDRED)),
+            ratio(WITH, WITHOUT, UNIQUE, overhead.STEADY, "CPU with the cache, to that without",
+                  "at most 1.03", (0, 1.03))]
+
+
+def draw(run, rows):
+    spread = stats.intervals(rows, ("server", "pages"), (overhead.STEADY,))
+    groups = (ONE, HUNDRED)
+    with plot.figure(run, "", "CPU of a response, the proxy's", width=6.4) as (axes,):
+        plot.grouped_bars(axes, groups, {
             name: (COLOURS[name], [spread[name, pages][overhead.STEADY] for pages in groups])
             for name in SETUPS})
-        costs.set(yscale="log", ylabel="CPU µs per response, the proxy's")
-        costs.legend(fontsize=6)
-        found.bar(["here", "Belady's"],
-                  [100 * churned["hit_share"], 100 * churned["best_share"]],
-                  color=(plot.KEPT, plot.IDENTITY))
-        found.set_ylabel("% of requests found again")
-        plot.grouped_bars(smaller, [row["clients"] for row in improved], {
-            label: (colour, [(stats.ratio(row[key], row["stock_bytes"]),) * 3 for row in improved])
-            for label, colour, key in (("at first", plot.GZIP, "first_bytes"),
-                                       ("after idle time", plot.KEPT, "bytes"))})
-        smaller.axhline(1, color=plot.BR, lw=1)
-        smaller.set_ylabel("bytes, to mod_deflate 6's")
-        smaller.legend(fontsize=6)
+        axes.set(yscale="log", ylabel="CPU µs per response")
+        axes.legend(fontsize=7)
 
 
 def run(run):
-    scale = run.scale
-    origin = Origin(run)
-    fronts = {name: origin.front(name, setup) for name, setup in SETUPS.items()}
-    run.begin_part(0.5)
-    costs = cost.measure(run, origin, fronts)
-    for httpd in fronts.values():
-        httpd.stop()
-    run.begin_part(0.1)
-    crowds = crowd.measure(run, origin)
-    run.begin_part(0.2)
-    churned = churn.measure(run, origin, scale.bodies, scale.requests, scale.store_bytes)
-    run.done(1)
-    run.begin_part(0.1)
-    improved = improve.measure(run, origin, scale.hot_pages, scale.idle_seconds)
-    run.done(1)
-    run.begin_part(0.1)
-    beside = improve.beside(run, origin, scale.hot_pages)
-    run.save_table("", costs)
-    summary = cost.summarize(costs)
-    run.save_table("summary", summary, "medians")
-    run.save_table("crowd", crowds, f"{crowd.CLIENTS} clients on a new page")
-    run.save_table("churn", [churned], "more bodies than the cache holds")
-    run.save_table("improve", improved, "after idle time")
-    run.save_table("beside", beside, "while pages are improved")
-    draw(run, costs, churned, improved)
-    text = "\n".join([
-        machine.heading(run, "h2load"),
-        f"Pages of {PAGE_BYTES // KB} KB from an origin on the load's CPU, through a proxy; the "
-        "figures are the proxy's, and the requests have a cookie: what was encoded for one visitor "
-        f"is for nobody else. {cost.CLIENTS} clients over HTTP/1.1. The gzip of this module is "
-        "pinned to level 6; with all codings it has its defaults.",
-        crowd.sentence(crowds), churn.sentence(churned), improve.sentence(improved),
-        improve.sentence_beside(beside)])
-    return Outcome(text, cost.judge(costs) + crowd.judge(crowds) + churn.judge(churned)
-                   + improve.judge(improved) + improve.judge_beside(beside), HEADLINE,
-                   [*rounds.failures([*crowds, *beside]), *rounds.remarks([*costs, churned])])
+    servers, text = start(run)
+    legs = legs_of(servers)
+    sizes = {leg.name: check(leg, text) for leg in legs}
+    generate = Loads(run, legs, run.pick(.02, .12, .3))
+    rows = overhead.steady([
+        {**leg.labels, "round": number, "sent_bytes": sizes[leg.name],
+         **sample.measure(leg.server, generate, leg)}
+        for number, leg in rounds.interleaved(run, legs)], ("server", "pages"))
+    run.save_table("", rows)
+    run.save_medians("summary", rows, ("server", "pages"),
+                     ("rate", "sent_bytes", "cpu_usec_per_response", "p95_ms"))
+    draw(run, rows)
+    return Outcome(find(rows), f"{WITH}, {ONE}", "A page that was seen before takes {here} of "
+                   "mod_deflate's CPU for compression; less cannot be told from none.",
+                   conditions=rounds.remarks(rows, "server"), tools=("h2load",))

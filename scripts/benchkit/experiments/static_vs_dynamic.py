@@ -3,78 +3,58 @@
 After "gzip encoding and compress middleware": wrk, 100 connections, 10 seconds.
 """
 
-from benchkit import corpus, load, machine, plot, rounds, server, stats, verdict, web
-from benchkit.headline import Headline
-from benchkit.outcome import Outcome
-from benchkit.run import Scale
+from benchkit import corpus, load, plot, rounds, server, stats, web
+from benchkit.findings import Finding, exact, number, paired
+from benchkit.results import Outcome
 from benchkit.setups import CACHE, CACHED, KEPT, LEVEL_6, location
 
-SUMMARY = "a 300 KB page: plain, compressed for each request, once, precompressed"
+TITLE = "a 300 KB page: plain, compressed for each request, once, precompressed"
 SOURCE = "“gzip encoding and compress middleware” (2013)"
-THERE = {"": "no figure; what wrk printed: 1381 requests a second plain, 225 compressed for each "
-             "request, 2078 precompressed"}
-FIXED = "one page of 345 KB, gzip level 6, 100 connections in a closed loop"
-
-SCALES = {"smoke": Scale(1, 0.55), "quick": Scale(8, 0.75), "full": Scale(40, 1, least=6)}
-SECONDS = {"smoke": 6, "quick": 33, "normal": 70, "full": 140}
-
-HEADLINE = Headline(
-    "Is a page served less often where it is compressed for each request?",
-    "Yes, less often than plain.", "No, no less often than plain.",
-    "compressed for each request, the page is served less often than plain")
+THERE = ("no figure; what wrk printed: 1381 requests a second plain, 225 compressed for each "
+         "request, 2078 precompressed.")
+SETUP = "One page of 345 KB, gzip level 6, 100 connections in a closed loop."
+SECONDS = 6, 40, 80
 
 PAGE_BYTES = 305826  # of the source's play, of which gzip left 0.298
 CONNECTIONS = 100
 REPORTED = {"plain": 1380.67, "each time": 224.70, "kept": 2078.08}  # req/s
-
 SNIPPET = LEVEL_6 + location("/each") + CACHED + KEPT
-
 FOLDERS = {"plain": "plain", "each time": "each", "cached": "cached", "kept": "kept"}
 
 
-def lengths(legs):
-    """{variant: whether the response has a Content-Length}."""
-    return {leg.labels["variant"]:
-            leg.server.get(leg.path, leg.headers)[1].get("Content-Length") is not None
-            for leg in legs}
+def has_length(leg):
+    return float(leg.server.get(leg.path, leg.headers)[1].get("Content-Length") is not None)
 
 
-def judge(rows, has_length):
-    def compare(finding, over, under, origin=verdict.SOURCE, **bounds):
-        reported = "as often"
-        if over in REPORTED:
-            there = REPORTED[over] / REPORTED[under]
-            bounds["there"] = there, there
-            reported = f"{verdict.number(there)} times as often"
-        return verdict.compare(finding, rows, ({"variant": over}, {"variant": under}), "rate",
-                               reported, origin=origin, **bounds)
+def find(rows, lengths):
+    def compare(key, over, under):
+        there = REPORTED[over] / REPORTED[under]
+        return Finding(key, f"requests a second, {over} to {under}",
+                       paired(rows, {"variant": over}, {"variant": under}, "rate"),
+                       f"{number(there)} times as often", (there, there))
 
     return [
-        compare("compressed for each request, the page is served less often than plain",
-                "each time", "plain", below=1),
-        compare("precompressed, it is served more often than plain", "kept", "plain", above=1),
-        compare("precompressed, it is served several times as often as compressed each time",
-                "kept", "each time", verdict.loosened(verdict.SOURCE, "9.25", "by how much depends "
-                                                      "on the encoder"), above=2),
-        compare("compressed at the first request, it is served as often as precompressed",
-                "cached", "kept", verdict.AIM, above=0.95),
-        verdict.exact("the sibling says its length", float(has_length["kept"]), "it does", above=0,
-                      origin=verdict.SOURCE),
-        verdict.exact("the page compressed for each request says no length",
-                      float(has_length["each time"]), "it says none", below=1,
-                      origin=verdict.SOURCE)]
+        compare("each", "each time", "plain"), compare("kept", "kept", "plain"),
+        compare("kept-each", "kept", "each time"),
+        Finding("cached", "requests a second, compressed at the first request, to precompressed",
+                paired(rows, {"variant": "cached"}, {"variant": "kept"}, "rate"),
+                "at least 0.95", aim=(0.95, 9)),
+        Finding("length-kept", "Content-Length of the precompressed page", exact(lengths["kept"]),
+                "1: it says its length"),
+        Finding("length-each", "Content-Length of the page compressed for each request",
+                exact(lengths["each time"]), "0: it says none")]
 
 
 def draw(run, rows, middle):
     spread = stats.intervals(rows, ("variant",), ("rate",))
-    with plot.figure(run, "", "requests per second, and bytes", 2, 8, 3.2) as (rates, traffic):
+    with plot.figure(run, "", "requests a second, and bytes", 2, 8, 3.2) as (rates, traffic):
         colours = (plot.IDENTITY, plot.GZIP, plot.CACHED, plot.KEPT)
         plot.bars(rates, list(FOLDERS), [spread[name,]["rate"] for name in FOLDERS],
                   color=colours)
         base = middle["plain",]["rate"] / REPORTED["plain"]
         rates.plot(list(REPORTED), [REPORTED[name] * base for name in REPORTED], "k_", ms=30,
                    label="the source, scaled to plain")
-        rates.set_ylabel("requests per second")
+        rates.set_ylabel("requests a second")
         rates.legend()
         traffic.bar(list(FOLDERS), [middle[name,]["sent_bytes"] / 1e3 for name in FOLDERS],
                     color=colours)
@@ -90,22 +70,14 @@ def run(run):
     legs = [rounds.Leg({"variant": name}, httpd, f"/{folder}/page.html", body,
                        "" if name == "plain" else "gzip", "gzip")
             for name, folder in FOLDERS.items()]
-    has_length = lengths(legs)
+    lengths = {leg.name: has_length(leg) for leg in legs}
     web.wait_cached(httpd, ["/cached/page.html"])
     rows = rounds.measure(run, legs, lambda leg: load.wrk(
-        run, leg.url, leg.headers, run.scale.seconds, CONNECTIONS),
-        lambda rows: HEADLINE.is_narrow(judge(rows, has_length)))
+        run, leg.url, leg.headers, run.pick(1, 1, 2), CONNECTIONS))
     run.save_table("", rows)
-    middle = stats.medians(rows, ("variant",), ("rate", "sent_bytes", "cpu_usec_per_response",
-                                                "p50_ms", "memory_peak_kb"))
-    run.save_table("summary", [
-        {"variant": name, "says_its_length": "yes" if has_length[name] else "no",
-         **figures, "source_rate": REPORTED.get(name)} for (name,), figures in middle.items()],
-                   "medians")
-    draw(run, rows, middle)
-    text = "\n".join([
-        machine.heading(run, "wrk"),
-        f"A page of {len(body)} bytes that gzip level 6 makes {corpus.gzip_size(body)}; "
-        f"{CONNECTIONS} connections, closed loop. The source: 1381 req/s plain, 225 compressed "
-        "for each request, 2078 precompressed."])
-    return Outcome(text, judge(rows, has_length), HEADLINE, rounds.remarks(rows, "variant"))
+    figures = ("rate", "sent_bytes", "cpu_usec_per_response", "p50_ms")
+    run.save_medians("summary", rows, ("variant",), figures)
+    draw(run, rows, stats.medians(rows, ("variant",), figures))
+    return Outcome(find(rows, lengths), "each", "Compressed for each request, the page is served "
+                   "{here} times as often as plain; precompressed or kept, that cost is gone.",
+                   conditions=rounds.remarks(rows, "variant"), tools=("wrk",))

@@ -1,14 +1,9 @@
-"""Links of a given rate, in network namespaces of the run's own.
+"""A link of a given rate: two network namespaces joined by a veth pair, an Ethernet of MTU 1500.
 
-Plain loopback carries tens of gigabits in segments of 32 KB, so that bytes cost nothing there. In
-the namespace of --link the loopback has an Ethernet's frames and a token bucket of the rate asked
-for; requests and responses share the one bucket.
-
-make() joins two namespaces by a veth pair: an Ethernet of MTU 1500 and a given rate. Neither has a
-name: each lives as long as the process that holds it, so that nothing of them is left however the
-run ends. Segments are real ones: nothing is bundled, neither by the sender (segmentation offload)
-nor by the receiver. There is no distance: the round trip is the kernel's own, some tens of
-microseconds.
+Neither namespace has a name: each lives as long as the process that holds it, so that nothing of
+them is left however the run ends. Segments are real ones: nothing is bundled, neither by the sender
+(segmentation offload) nor by the receiver. There is no distance: the round trip is the kernel's
+own, some tens of microseconds.
 """
 
 import contextlib
@@ -16,9 +11,8 @@ import ctypes
 import dataclasses
 import os
 import re
-import sys
 
-from benchkit import tools, verdict
+from benchkit import tools
 
 MTU = 1500
 SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
@@ -30,7 +24,6 @@ PATIENCE = 5  # seconds for a namespace to be there
 # link what passes in the time that the kernel's timers may be late; and a queue that holds what the
 # largest window of the experiments sends at once.
 FRAME, TIMERS_LATE, QUEUE = MTU + 14, 0.0002, "400ms"
-MARK = "ELASTIC_BENCH_NAMESPACE"
 
 
 def shape(device, rate, run=tools.output_of):
@@ -46,22 +39,6 @@ def unbundle(device, run=tools.output_of):
         # Some kernels fix some of them; the capture shows whether what matters is off.
         with contextlib.suppress(tools.BenchError):
             run(tools.find("ethtool"), "-K", device, offload, "off")
-
-
-def enter_link(rate):
-    """Runs this program again in a namespace with a link; returns where it already runs there."""
-    if not re.fullmatch(r"[1-9]\d*(kbit|mbit|gbit)", rate):
-        raise tools.BenchError(f"--link {rate}: give a rate such as 100mbit or 1gbit")
-    if os.environ.get(MARK):
-        tools.output_of(tools.find("ip"), "link", "set", "lo", "up")
-        unbundle("lo")
-        shape("lo", rate)
-        return
-    if os.geteuid() != 0:
-        raise tools.BenchError("--link makes a network namespace: run it as root")
-    os.environ[MARK] = "1"
-    unshare = tools.find("unshare")
-    os.execv(unshare, [unshare, "--net", "--", sys.executable, "-m", "benchkit", *sys.argv[1:]])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,25 +99,6 @@ def lead(rate):
     than it is let go. Times of frames are told with this added, so that nothing beats the wire.
     """
     return bucket(rate) / bytes_per_second(rate)
-
-
-def to_wire(seen, rate):
-    """How long a visit took, to what the link takes for the frames that came alone."""
-    return round(seen["seconds"] * bytes_per_second(rate) / seen["wire_bytes"], 4)
-
-
-# What the kernel's rounding of a rate and the time stamps of frames may come to.
-WIRE = 0.99
-
-
-def and_wire(verdicts, rows):
-    """Verdicts on visits, and one on the harness's own link, without which none can be decided."""
-    wire = verdict.exact("nothing beats the wire: the fastest visit, to what its link takes for "
-                         "its frames", min(row["to_wire"] for row in rows), "–", above=WIRE,
-                         origin="the link's rate, and 1 % for the kernel's rounding")
-    if wire.outcome == verdict.FAILS:
-        verdicts = [verdict.inconclusive(one, "a visit beat the wire") for one in verdicts]
-    return [*verdicts, wire]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,93 @@
+"""The servers of the experiment peers: each way to compress a static page, by its name."""
+
+import dataclasses
+
+from benchkit import build, server, tools, web
+from benchkit.others import Caddy, H2o, Haproxy, Lighttpd, Nginx, Proxy, Varnish
+from benchkit.setups import (ANY_SIZE, CACHE, DEFAULT, NOTHING, Setup, mod_brotli, mod_deflate,
+                             ours)
+
+BASE, NGINX_BASE = "httpd, uncompressed", "nginx, uncompressed"
+ZLIB = "elastic gzip 6, zlib alone"
+DROP_IN, IN_PLACE = "mod_deflate, defaults", "elastic in mod_deflate's place"
+STOCK = "AddOutputFilterByType DEFLATE text/html\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A server and how it compresses."""
+
+    kind: object  # a Setup of an httpd's, or a class with the snippet
+    snippet: str = ""
+    coding: str | None = "gzip"  # that comes; None: one of all
+    kept: bool = False  # whether it keeps what it has encoded
+
+
+def nginx(level):
+    return f"gzip on;\ngzip_min_length 0;\ngzip_comp_level {level};\n"
+
+
+LIGHTTPD = 'deflate.mimetypes = ("text/html")\ndeflate.allowed-encodings = ("zstd", "br", "gzip")\n'
+VARNISH = "    set beresp.do_gzip = true;\n"
+
+ROWS = {
+    BASE: Row(NOTHING, coding=""),
+    "elastic": Row(DEFAULT, coding=None),
+    "elastic, cache": Row(Setup("Elastic On\nElasticCache On\n", coding=None), coding=None,
+                          kept=True),
+    **{f"elastic gzip {level}": Row(ours("gzip", level, ANY_SIZE)) for level in (1, 6)},
+    "elastic br 5": Row(ours("br", 5, ANY_SIZE), coding="br"),
+    **{f"mod_deflate {level}": Row(mod_deflate(level)) for level in (1, 6)},
+    "mod_brotli 5": Row(mod_brotli(5), coding="br"),
+    DROP_IN: Row(Setup(STOCK, ("filter", "deflate"))),
+    IN_PLACE: Row(Setup("LoadModule deflate_module {module}\n" + STOCK, ("filter",))),
+    ZLIB: Row(ours("gzip", 6, ANY_SIZE)),
+    NGINX_BASE: Row(Nginx, coding=""),
+    **{f"nginx gzip {level}": Row(Nginx, nginx(level)) for level in (1, 6)},
+    "lighttpd": Row(Lighttpd, LIGHTTPD, None),
+    "lighttpd, cache": Row(Lighttpd, LIGHTTPD + 'deflate.cache-dir = "{folder}/cache"\n', None,
+                           True),
+    "h2o": Row(H2o, "compress: ON\n", None),
+    "Caddy": Row(Caddy, "    encode zstd gzip\n", None),
+    "HAProxy gzip": Row(Haproxy, "    compression algo gzip\n    compression type text/html\n"),
+    "Varnish gzip, cache": Row(Varnish, VARNISH, kept=True),
+    "Varnish gzip, not kept": Row(Varnish, VARNISH + "    set beresp.uncacheable = true;\n"),
+}
+
+
+def make(run, name, row, site):
+    """The server of a row, started; BenchError where its program is missing."""
+    folder = run.new_name("server")
+    if isinstance(row.kind, Setup):
+        setup = dataclasses.replace(row.kind, snippet=row.kind.snippet.replace(
+            "{module}", tools.elastic_module()))
+        more = {"elastic": build.zlib_alone(run)} if name == ZLIB else {}
+        more |= {"elastic": False} if name == IN_PLACE else {}
+        one = setup.serve(run, folder, modules=CACHE if row.kept else (), site=site, **more)
+    elif issubclass(row.kind, Proxy):
+        # One for each: connections that a proxy keeps open are no more there for another.
+        origin = NOTHING.serve(run, f"{folder}-origin", site=site).start()
+        one = row.kind(run, folder, row.snippet, origin, site=site)
+    else:
+        one = row.kind(run, folder, row.snippet, site=site)
+    return one.start()
+
+
+def make_all(run, site):
+    """{name: server} of those that are here, and sentences about the others."""
+    made, notes = {}, []
+    for name, row in ROWS.items():
+        try:
+            made[name] = make(run, name, row, site)
+        except tools.BenchError as problem:
+            notes.append(f"Not measured: {name}: {problem}.")
+    return made, notes
+
+
+def wait_kept(one, path, accept):
+    """Returns when the server has kept the page's encoding: some take a second look first."""
+    if isinstance(one, server.Httpd):
+        web.wait_cached(one, [path], accept)
+    else:
+        for _ in range(3):
+            one.get(path, {"Accept-Encoding": accept})

@@ -1,0 +1,118 @@
+"""What an experiment found: figures with their intervals, beside the source's or an aim.
+
+A ratio is taken within each round, so that a slow minute touches both of its sides; the rounds give
+a 95 % interval. Whether a figure agrees with the source, or an aim is met, is said only where that
+holds of the whole interval. Otherwise the figure and its interval are all that is said.
+"""
+
+import dataclasses
+import math
+
+from benchkit import stats
+
+SAME, OTHER, MET, MISSED, OPEN = "same direction", "other direction", "met", "missed", ""
+NOTHING = (math.nan, 0.0, math.inf)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    key: str  # by which an experiment's headline names it
+    text: str  # what is compared, such as "level 9's compression time, to level 1's"
+    figure: tuple = NOTHING  # (middle, least, most); an exact one is all three
+    there: str = ""  # what the source says, or the aim, in words
+    source: tuple = ()  # where that is a ratio, the least and the most of it
+    aim: tuple = ()  # the least and the most that this project aims at
+    limit: str = ""  # "<" or ">": the figure is at the least, or the most, that can be told
+    note: str = ""  # why there is no figure
+
+    @property
+    def interval(self):
+        """(least, most) of what the figure can be."""
+        _, low, high = self.figure
+        return (0.0 if self.limit == "<" else low, math.inf if self.limit == ">" else high)
+
+    @property
+    def here(self):
+        """The figure and its interval in words."""
+        middle, low, high = self.figure
+        if math.isnan(middle):
+            return "not measured" + (f": {self.note}" if self.note else "")
+        known = 0 < low and high < math.inf
+        if self.limit:
+            end = (high if self.limit == "<" else low) if known else middle
+            return f"{self.limit} {number(end)}"
+        if low == high or not known:  # exact, or of one round, which has no interval
+            return number(middle)
+        return f"{number(middle)} ({number(low)} to {number(high)})"
+
+    @property
+    def outcome(self):
+        """SAME or OTHER beside a source's ratio, MET or MISSED beside an aim; OPEN where the
+        interval allows either, or there is nothing to compare.
+        """
+        if math.isnan(self.figure[0]):
+            return OPEN
+        low, high = self.interval
+        if self.aim:
+            least, most = self.aim
+            if high < least or low > most:
+                return MISSED
+            return MET if low >= least and high <= most else OPEN
+        here, there = side(low, high), side(*self.source) if self.source else 0
+        if 0 in (here, there):
+            return OPEN
+        return SAME if here == there else OTHER
+
+    def facts(self):
+        """What the report's JSON has of it."""
+        middle, low, high = self.figure
+        return {"key": self.key, "text": self.text, "here": self.here, "there": self.there,
+                "outcome": self.outcome, "figure": middle, "low": low, "high": high,
+                "limit": self.limit}
+
+
+def side(low, high):
+    """On which side of 1 an interval is: -1, 1, or 0 where it reaches over it."""
+    return (low >= 1 and high > 1) - (high <= 1 and low < 1)
+
+
+def number(value):
+    """Three digits, without an exponent where that can be."""
+    if math.isnan(value) or math.isinf(value):
+        return "–" if math.isnan(value) else "∞"
+    if value == int(value) and abs(value) < 1000:
+        return f"{value:.0f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 4)}f}"
+
+
+def exact(value):
+    """The figure of what has no interval, such as a count of bytes."""
+    return value, value, value
+
+
+def matches(row, leg):
+    return all(row[key] == value for key, value in leg.items())
+
+
+def per_round(rows, over, under, column, each=()):
+    """One ratio of two legs' figures for each round that has both.
+
+    `over` and `under` are {column: value}. With `each`, the names of columns such as "size", it is
+    the geometric mean over their values.
+    """
+    found = []
+    for members in stats.group(rows, "round").values():
+        cells = stats.group(members, *each).values() if each else [members]
+        sides = [[[row[column] for row in cell if matches(row, leg)] for leg in (over, under)]
+                 for cell in cells]
+        ratios = [stats.ratio(stats.median(one), stats.median(other))
+                  for one, other in sides if one and other]
+        if ratios:
+            found.append(stats.geometric_mean(ratios))
+    return found
+
+
+def paired(rows, over, under, column, each=()):
+    """(middle, least, most) of per_round()."""
+    return stats.interval(per_round(rows, over, under, column, each))

@@ -1,0 +1,213 @@
+"""Servers of other projects, private ones of a run, each with the compression of its snippet:
+nginx, lighttpd, h2o and Caddy, which serve the files of a folder with one thread; HAProxy and
+Varnish, in front of an httpd on the same CPU, whose CPU and memory count with theirs.
+"""
+
+import os
+
+from benchkit import server, tools
+
+NGINX = """
+daemon off;
+master_process on;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+{user}
+events {{
+    worker_connections 4096;
+}}
+http {{
+    types {{
+{types}
+    }}
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen {address}:{port};
+        root {site};
+{snippet}
+    }}
+}}
+"""
+
+LIGHTTPD = """
+server.modules = ("mod_deflate")
+server.document-root = "{site}"
+server.bind = "{address}"
+server.port = {port}
+server.max-keep-alive-requests = 65535
+server.max-keep-alive-idle = 60
+server.upload-dirs = ("{folder}")
+{user}
+mimetype.assign = ({types})
+{snippet}
+"""
+
+H2O = """
+num-threads: 1
+error-log: {folder}/error.log
+temp-buffer-path: {folder}
+http1-request-timeout: 60
+{user}
+hosts:
+  default:
+    listen:
+      host: {address}
+      port: {port}
+    paths:
+      /:
+        file.dir: {site}
+{snippet}
+"""
+
+CADDY = """
+{{
+    admin off
+    auto_https off
+    storage file_system {folder}
+    log {{
+        output file {folder}/error.log
+        level ERROR
+    }}
+}}
+http://{address}:{port} {{
+    root * {site}
+    file_server
+{snippet}
+}}
+"""
+
+HAPROXY = """
+global
+    nbthread 1
+    maxconn 4096
+    {user}
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+    http-reuse always
+frontend front
+    bind {address}:{port}
+    default_backend back
+backend back
+    server origin {origin}
+{snippet}
+"""
+
+VARNISH = """
+vcl 4.1;
+backend origin {{
+    .host = "{host}";
+    .port = "{origin_port}";
+}}
+sub vcl_backend_response {{
+{snippet}
+}}
+"""
+
+
+class Other(server.Server):
+    """`form` is its configuration; `user` and `types` are how that names an account and types."""
+
+    form, user, types, separator = "", "", "", "\n"
+    snippet_has_folder = False
+
+    def configure(self):
+        types = (self.types.format(kind=kind, suffix=suffix)
+                 for suffix, kind in server.TYPES.items())
+        snippet = self.snippet
+        if self.snippet_has_folder:
+            snippet = snippet.format(folder=self.folder)
+        return self.form.format(
+            folder=self.folder, site=self.site, address=self.address, port=self.port,
+            user=server.user_line(self.user), types=self.separator.join(types), snippet=snippet,
+            **self.more())
+
+    def more(self):
+        """Further fields of the form."""
+        return {}
+
+
+class Nginx(Other):
+    name, form, user, types = "nginx", NGINX, "user {};", "{kind} {suffix};"
+
+    def command(self):
+        # -e: before it reads its configuration, nginx would open a log of the system's.
+        return [tools.find("nginx"), "-p", str(self.folder), "-e", str(self.folder / "error.log"),
+                "-c", str(self.configuration)]
+
+
+class Lighttpd(Other):
+    name, form, user = "lighttpd", LIGHTTPD, 'server.username = "{}"'
+    types, separator, snippet_has_folder = '".{suffix}" => "{kind}"', ", ", True
+
+    def configure(self):
+        cache = self.folder / "cache"
+        cache.mkdir(exist_ok=True)
+        self.folder.chmod(0o755)
+        cache.chmod(0o777)  # its user is another one than the run's
+        return super().configure()
+
+    def command(self):
+        return [tools.find("lighttpd"), "-D", "-f", str(self.configuration)]
+
+
+class H2o(Other):
+    name, form, user = "h2o", H2O, "user: {}"
+
+    def command(self):
+        return [tools.find("h2o"), "-m", "worker", "-c", str(self.configuration)]
+
+
+class Caddy(Other):
+    """It takes as many threads as it may use CPUs, that is one."""
+
+    name, form = "caddy", CADDY
+
+    def command(self):
+        # What it keeps it keeps below a home; root's is none of the run's.
+        return ["env", f"HOME={self.folder}", f"PATH={os.environ['PATH']}",
+                tools.find("caddy"), "run", "--config", str(self.configuration), "--adapter",
+                "caddyfile"]
+
+
+class Proxy(Other):
+    """`origin` is a server that has been started."""
+
+    def __init__(self, run, folder, snippet, origin, **options):
+        super().__init__(run, folder, snippet, **options)
+        self.origin = origin
+        self.helpers = origin.pids
+
+    def more(self):
+        return {"origin": f"{self.origin.address}:{self.origin.port}",
+                "host": self.origin.address, "origin_port": self.origin.port}
+
+
+class Haproxy(Proxy):
+    name, form, user = "haproxy", HAPROXY, "user {}"
+
+    def command(self):
+        return [tools.find("haproxy"), "-db", "-f", str(self.configuration)]
+
+
+class Varnish(Proxy):
+    """It compresses what it stores, at the first request unless it is told to pass."""
+
+    name, form = "varnish", VARNISH
+
+    def command(self):
+        return [tools.find("varnishd"), "-F", "-n", str(self.folder / "varnish"),
+                "-T", "none",  # its default, localhost, is a name that a machine may not know
+                "-a", f"{self.address}:{self.port}", "-f", str(self.configuration),
+                "-s", "malloc,64m", "-j", "none"]

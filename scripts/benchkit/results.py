@@ -1,0 +1,84 @@
+"""What an experiment leaves: NAME.json beside its tables (CSV) and plots (SVG).
+
+A report can be made of a folder of them at any time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+
+from benchkit import machine
+
+# The source of several experiments.
+PAPER = "“Automatic and Dynamic Configuration of Data Compression for Web Servers”"
+DIGITS = 4  # of a figure in a table of the JSON
+
+
+@dataclasses.dataclass
+class Outcome:
+    findings: list
+    headline: str  # the key of the finding that the experiment is about
+    means: str  # a sentence on it, in which {here} is its figure
+    text: str = ""  # how it was measured, beyond the experiment's SETUP
+    conditions: list = dataclasses.field(default_factory=list)  # failures, disturbance
+    tools: tuple = ()  # whose versions matter
+
+    def finding(self):
+        """The headline's; KeyError where the experiment has none of that key."""
+        return {one.key: one for one in self.findings}[self.headline]
+
+
+def save(run, outcome, experiment, command):
+    """Writes NAME.json into the run's results."""
+    headline = outcome.finding()
+    facts = {
+        "name": run.name, "title": experiment.TITLE, "source": experiment.SOURCE,
+        "setup": experiment.SETUP, "there": experiment.THERE, "command": command,
+        "scale": run.scale, "seconds": round(time.monotonic() - run.started),
+        "when": time.strftime("%Y-%m-%d %H:%M %Z"), "rounds": run.rounds,
+        **machine.facts(run, outcome.tools),
+        "text": outcome.text, "conditions": outcome.conditions,
+        "headline": headline.key, "means": outcome.means.format(here=headline.here),
+        "findings": [one.facts() for one in outcome.findings],
+        "corpora": run.corpora, "plots": run.plots,
+        "tables": {name: {"caption": caption, **compact(rows)}
+                   for name, (caption, rows) in run.tables.items()}}
+    (run.results / f"{run.name}.json").write_text(
+        json.dumps(finite(facts), ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def compact(rows):
+    """The columns and rows of a table, numbers to DIGITS digits."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    return {"columns": columns, "rows": [[short(row.get(column)) for column in columns]
+                                         for row in rows]}
+
+
+def short(value):
+    if isinstance(value, float) and math.isfinite(value):
+        value = float(f"{value:.{DIGITS}g}")
+        return int(value) if value.is_integer() else value
+    return value
+
+
+def finite(value):
+    """The value with null for each number that JSON does not know."""
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def load(folder, name):
+    """The facts of NAME in `folder`, or None where there are none."""
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def headline(facts):
+    """The finding that an experiment's facts are about."""
+    return next(one for one in facts["findings"] if one["key"] == facts["headline"])

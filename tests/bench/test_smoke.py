@@ -1,0 +1,66 @@
+"""scripts/bench as it is called: its listing, wrong usage, and four experiments at their smallest.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchkit import cli, tools
+
+BENCH = tools.ROOT / "scripts" / "bench"
+
+
+def bench(*arguments, **options):
+    return subprocess.run([BENCH, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=600, check=False, **options)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_the_listing_takes_no_package(arguments):
+    """None of LIBRARIES is imported: their names lead to a folder that refuses them."""
+    code = ("import sys; sys.path.insert(0, sys.argv.pop(1))\n"
+            f"for name in {tools.LIBRARIES + ('numpy',)}: sys.modules[name] = None\n"
+            "from benchkit import cli; sys.exit(cli.main(sys.argv[1:]))")
+    seen = subprocess.run([sys.executable, "-c", code, tools.ROOT / "scripts", *arguments],
+                          capture_output=True, text=True, check=False)
+    assert seen.returncode == 0, seen.stderr
+    assert all(name in seen.stdout for name in cli.ORDER)
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["nothing"], "there is no experiment nothing"), (["all", "levels"], "all stands alone"),
+    (["--quick"], "name an experiment, or all")])
+def test_wrong_usage(arguments, says):
+    seen = bench(*arguments)
+    assert seen.returncode == 2 and says in seen.stderr
+
+
+@pytest.mark.parametrize("name", ["levels", "lan-packets", "once", "load"])
+def test_an_experiment_at_its_smallest(module, tmp_path, name):
+    seen = bench(name, "--smoke", "--out", tmp_path)
+    assert seen.returncode == 0, seen.stderr
+    facts = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    assert cli.table(facts) in seen.stdout
+    assert f"the report: {tmp_path / 'report.html'}" in seen.stdout
+    measured = [one for one in facts["findings"] if one["figure"] is not None]
+    assert len(measured) >= 2 and facts["corpora"] and facts["plots"]
+    assert (tmp_path / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 2
+    again = bench(name, "--smoke", "--out", tmp_path, "--resume")
+    assert again.returncode == 0 and f"{name}: done before" in again.stderr
+
+
+def test_an_experiment_that_crashes_is_named_and_the_others_run_on(module, tmp_path):
+    """Without wrk and h2load, two of three cannot run."""
+    code = ("import sys; sys.path.insert(0, sys.argv.pop(1))\n"
+            "from benchkit import cli, load\n"
+            "def broken(*_): raise ZeroDivisionError('planted')\n"
+            "load.wrk = broken; sys.exit(cli.main(sys.argv[1:]))")
+    seen = subprocess.run(
+        [sys.executable, "-c", code, tools.ROOT / "scripts", "static-vs-dynamic", "control",
+         "--smoke", "--out", tmp_path], capture_output=True, text=True, timeout=300, check=False)
+    assert seen.returncode == 1
+    assert "static-vs-dynamic: a fault of the bench itself: ZeroDivisionError" in seen.stderr
+    assert (tmp_path / "control.json").exists()
+    assert "planted" in (tmp_path / "report.html").read_text(encoding="utf-8")
