@@ -3,6 +3,7 @@
 import argparse
 import errno
 import importlib
+import json
 import pathlib
 import shutil
 import signal
@@ -35,7 +36,7 @@ def listing():
     lines += ["  all                every one of them, and one report",
               "  instructions       what a response takes in httpd, counted by valgrind",
               "  report             the report of the results in --out, made again",
-              "  readme             the tables of README.md, from the kept results"]
+              "  readme             the tables and the chart of README.md, from the kept results"]
     return "experiments:\n" + "\n".join(lines)
 
 
@@ -167,9 +168,9 @@ def make_report(options):
 def write_readme(_):
     from benchkit import readme
 
-    path = ROOT / "README.md"
-    path.write_text(readme.written(path.read_text(encoding="utf-8"),
-                                   KEPT.read_text(encoding="utf-8")), encoding="utf-8")
+    path, kept = ROOT / "README.md", KEPT.read_text(encoding="utf-8")
+    path.write_text(readme.written(path.read_text(encoding="utf-8"), kept), encoding="utf-8")
+    readme.draw(json.loads(kept)["experiments"], KEPT.parent)
 
 
 def ensure_space(out):
@@ -189,9 +190,9 @@ def interrupt(*_):
 def run_command(options):
     from benchkit import build, instructions
 
+    need_libraries()
     if options.command == "readme":
         return write_readme(options)
-    need_libraries()
     if options.command == "report":
         return make_report(options)
     ensure_space(options.out)

@@ -33,17 +33,27 @@ def pyplot():
 
 
 @contextlib.contextmanager
+def drawing(path, columns, width, height, text="#000000"):
+    """Axes to draw on, side by side, with text of a colour; saved as an SVG."""
+    with pyplot().rc_context({name: text for name in (
+            "text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")}):
+        made, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
+        try:
+            yield axes[0]
+            made.tight_layout()
+            made.savefig(path, metadata={"Date": None})
+        finally:
+            pyplot().close(made)
+
+
+@contextlib.contextmanager
 def figure(run, part, caption, columns=1, width=6.5, height=4.0):
-    """Axes to draw on, side by side; saved as an SVG."""
+    """The same, as a plot of the run."""
     name = run.name_of(part)
-    drawing, axes = pyplot().subplots(1, columns, figsize=(width, height), squeeze=False)
-    try:
-        yield axes[0]
-        drawing.tight_layout()
-        drawing.savefig(run.results / f"{name}.svg", metadata={"Date": None})
-        run.plots.append({"name": name, "caption": caption, "description": described(drawing)})
-    finally:
-        pyplot().close(drawing)
+    with drawing(run.results / f"{name}.svg", columns, width, height) as axes:
+        yield axes
+    run.plots.append({"name": name, "caption": caption,
+                      "description": described(axes[0].figure)})
 
 
 def described(drawing):

@@ -1,8 +1,9 @@
-"""The tables of figures in README.md, from the JSON of the kept results."""
+"""The chart and the tables of figures in README.md, from the JSON of the kept results."""
 
 import json
 import re
 
+from benchkit import plot
 from benchkit.findings import number
 
 BEGIN, END = "<!-- figures: scripts/bench readme -->\n", "<!-- end of figures -->\n"
@@ -52,9 +53,8 @@ def peers_rows(peers):
 
 
 def load_rows(load):
-    table = load["tables"]["load-summary"]
-    rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
-    times = {(row["leg"], row["load"]): row["mean_ms_at_20"] for row in rows}
+    times = {(row["leg"], row["load"]): row["mean_ms_at_20"]
+             for row in rows_of(load["tables"]["load-summary"])}
     for name, leg in LEGS:
         yield f"| {name} | {' | '.join(number(float(times[leg, load])) for load in LOADS)} |"
 
@@ -64,3 +64,42 @@ def written(text, kept):
     made = figures(json.loads(kept)["experiments"])
     return re.sub(re.escape(BEGIN) + ".*?" + re.escape(END),
                   lambda _: BEGIN + made + END, text, flags=re.DOTALL)
+
+
+# Of the chart: servers of peers; legs of load.
+BARS = {"elastic": "mod_elastic", "elastic gzip 6": "mod_elastic gzip 6",
+        "mod_deflate 6": "mod_deflate 6", "mod_brotli 5": "mod_brotli 5",
+        "nginx gzip 1": "nginx gzip 1", "nginx gzip 6": "nginx gzip 6"}
+CURVES = {"default": "mod_elastic", "gzip 1": "mod_elastic, gzip 1 pinned",
+          "mod_deflate 6": "mod_deflate 6", "nginx 1": "nginx gzip 1"}
+COLOURS = {"light": ("#1f2328", "#2f9e6e", "#9a6700"), "dark": ("#e6edf3", "#3fb97f", "#d29922")}
+
+
+def rows_of(table):
+    return [dict(zip(table["columns"], row)) for row in table["rows"]]
+
+
+def draw(experiments, folder):
+    """README's chart, once for light pages and once for dark ones: chart-light.svg, -dark.svg."""
+    page = {row["server"]: row for row in rows_of(experiments["peers"]["tables"]["peers-page"])}
+    times = rows_of(experiments["load"]["tables"]["load-summary"])
+    names = [name for name in BARS if name in page]
+    for look, (text, ours, others) in COLOURS.items():
+        with plot.drawing(folder / f"chart-{look}.svg", 3, 11, 3.2, text) as (rate, size, time):
+            for axes, key, factor, label in ((rate, "pages_per_second", 1, "pages a second"),
+                                             (size, "bytes", 1e-3, "KB of a page of 120 KB")):
+                axes.barh([BARS[name] for name in names], [factor * page[name][key]
+                                                           for name in names],
+                          color=[ours if name.startswith("elastic") else others
+                                 for name in names])
+                axes.invert_yaxis()
+                axes.set_xlabel(label)
+            size.set_yticklabels([])
+            for place, (leg, name) in enumerate(CURVES.items()):
+                of = [row for row in times if row["leg"] == leg]
+                time.plot([row["load"] for row in of], [row["mean_ms_at_20"] for row in of],
+                          ("o-", "o--", "s-", "^-")[place], ms=4, label=name,
+                          color=ours if "elastic" in name else others)
+            time.set(yscale="log", xlabel="load of making the pages",
+                     ylabel="ms until a page has arrived")
+            time.legend(fontsize=7)
