@@ -1,0 +1,1 @@
+"""Whether a server's compression keeps to HTTP: tests/conformance/run --help."""
