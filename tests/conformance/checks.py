@@ -1,4 +1,4 @@
-"""The checks. Each gives a sentence on what is wrong, or nothing; NotAsked where it cannot be asked.
+"""The checks. Each gives a sentence on what is wrong, or nothing; NotAsked where it means nothing.
 
 Levels: `must` and `should` are the RFC's words, `better` is what clients gain by.
 """
@@ -356,7 +356,7 @@ def requests(target):
     if answer.status == 415:
         return "" if "gzip" in answer.list("accept-encoding") or not answer.list(
             "accept-encoding") else "415 that names gzip"
-    return "" if answer.body == sent else f"{answer.status}: the script read {len(answer.body)} bytes"
+    return "" if answer.body == sent else f"{answer.status}: it read {len(answer.body)} bytes"
 
 
 @check("dictionaries", MUST, f"{DICTIONARIES} §6", "a difference has its dictionary's hash")

@@ -33,7 +33,8 @@ ScriptSock {folder}/cgi.sock
 AddEncoding gzip .gz
 AddType text/html .gz
 """
-STOCK = "SetOutputFilter {filters}\n<Location /upload.cgi>\n    SetInputFilter DEFLATE\n</Location>\n"
+STOCK = ("SetOutputFilter {filters}\n<Location /upload.cgi>\n    SetInputFilter DEFLATE\n"
+         "</Location>\n")
 OURS = """
 Elastic On
 ElasticInflate On
