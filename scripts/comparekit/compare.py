@@ -1,0 +1,91 @@
+"""Asks both sides, and compares how the answers differ with what the rows expect."""
+
+import argparse
+import concurrent.futures
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from kit import env
+
+from . import facts
+from .rows import ROWS
+from .sites import Site
+
+# What follows this line in a page is written anew.
+_MARK = "<!-- scripts/compare writes what follows. -->\n"
+
+
+@dataclass(frozen=True)
+class Result:
+    row: object
+    stock: dict
+    ours: dict
+
+    @property
+    def differing(self):
+        """Names of facts. An answer of another status has another length."""
+        return [name for name in {**self.stock, **self.ours}
+                if self.stock.get(name, facts.NONE) != self.ours.get(name, facts.NONE)
+                and (name != "length" or self.stock.get("status") == self.ours.get("status"))]
+
+    @property
+    def surprise(self):
+        """What is wrong with this row; empty where it differs as it says."""
+        found, expected = sorted(self.differing), sorted(self.row.differs.split())
+        return "" if found == expected else f"differs in {found}, not in {expected}"
+
+
+def compare(rows):
+    """The results, and what is wrong: lines of ours' error log too that no row announces."""
+    results, troubles = [], []
+    for site in dict.fromkeys((row.server, row.fault) for row in rows):
+        here = [row for row in rows if (row.server, row.fault) == site]
+        with Site(here, False) as stock, Site(here, True) as ours:
+            found = _ask(stock, ours, here)
+            # On a busy machine a script may end later than the filter waits for it.
+            again = _ask(stock, ours, [result.row for result in found if result.surprise])
+        results += {result.row: result for result in found + again}.values()
+        troubles += ours.complaints
+    troubles += [f"{r.row.chapter}: {r.row.text}: {r.surprise}\n  stock {r.stock}\n  ours  {r.ours}"
+                 for r in results if r.surprise]
+    return results, troubles
+
+
+def _ask(stock, ours, rows):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = pool.map(lambda site: [facts.of(site, row) for row in rows], (stock, ours))
+        return [Result(*three) for three in zip(rows, *answers)]
+
+
+def table(results):
+    """In Markdown, what differs: a line for each reason, with the first row as an example."""
+    groups = {}
+    for result in results:
+        if result.differing:
+            groups.setdefault((result.row.chapter, result.row.why), []).append(result)
+    lines = ["| Of | Requests | For example | Stock | Here | Why |", "|---|---|---|---|---|---|"]
+    for (chapter, why), (first, *rest) in groups.items():
+        sides = (", ".join(f"{name} {side.get(name, facts.NONE)}" for name in first.differing)
+                 for side in (first.stock, first.ours))
+        cells = (cell.replace("*", r"\*").replace("<", r"\<") for cell in (first.row.text, *sides))
+        lines.append(f"| {chapter} | {1 + len(rest)} | {' | '.join(cells)} | {why} |")
+    return "\n".join(lines)
+
+
+def main(arguments, description, rows=ROWS):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("page", nargs="?", type=Path, help="a page whose table is written anew: "
+                        "docs/results/stock-and-ours.md")
+    page = parser.parse_args(arguments).page
+    if not env.MODULE:
+        parser.error("ELASTIC_MODULE has to name mod_elastic.so")
+    results, troubles = compare(rows)
+    if page:
+        head = page.read_text(encoding="utf-8").partition(_MARK)[0]
+        page.write_text(f"{head}{_MARK}\n{table(results)}\n", encoding="utf-8")
+    else:
+        print(table(results))
+    for trouble in troubles:
+        print(trouble, file=sys.stderr)
+    return 1 if troubles else 0
