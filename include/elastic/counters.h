@@ -89,9 +89,18 @@ typedef struct el_counters {
     el_stripe_t stripe[EL_COUNTER_STRIPES];
 } el_counters_t;
 
+/* Counters order nothing, so they need no barriers. */
+static inline void el_count_add(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
+}
+
 /* Adds to a counter. */
-void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
-                     uint64_t value);
+static inline void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
+                                   uint64_t value)
+{
+    el_count_add(&counters->stripe[process % EL_COUNTER_STRIPES].count[counter], value);
+}
 
 /* The sum of a counter over all stripes. */
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter);
@@ -246,8 +255,11 @@ uint64_t el_vhosts_hash(const char *name);
 void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, unsigned *slots);
 
 /* Adds to a count of a slot. */
-void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned slot, el_vhost_count_t count,
-                   uint64_t value);
+static inline void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned slot,
+                                 el_vhost_count_t count, uint64_t value)
+{
+    el_count_add(&vhosts->stripe[process % EL_COUNTER_STRIPES].count[slot][count], value);
+}
 
 /* The sum of a count over all stripes. */
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count);

@@ -108,7 +108,4 @@ el_decision_t el_decide(const el_facts_t *facts);
  */
 bool el_decide_is_bypassed(const el_facts_t *facts);
 
-/* The reason where only the resource is known, as before the request's header was looked at. */
-el_reason_t el_decide_resource(const el_resource_t *resource);
-
 #endif

@@ -36,7 +36,7 @@ bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *typ
 extern const el_mediatype_t el_mediatype_defaults[];
 extern const size_t el_mediatype_defaults_count;
 
-/* Whether one of them matches `type`. */
-bool el_mediatype_is_default(const el_mediatype_t *type);
+/* Whether one of them matches the type that a Content-Type's value, or NULL, begins with. */
+bool el_mediatype_is_default(const char *value);
 
 #endif

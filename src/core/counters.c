@@ -17,21 +17,9 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault)
     return texts[fault];
 }
 
-/* Counters order nothing, so they need no barriers. */
-static void add(_Atomic uint64_t *counter, uint64_t value)
-{
-    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
-}
-
 static uint64_t get(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-void el_counters_add(el_counters_t *counters, unsigned process, el_counter_t counter,
-                     uint64_t value)
-{
-    add(&counters->stripe[process % EL_COUNTER_STRIPES].count[counter], value);
 }
 
 uint64_t el_counters_total(const el_counters_t *counters, el_counter_t counter)
@@ -91,7 +79,7 @@ el_tally_series_t el_tally_find(el_coding_t coding, const char *engine)
     int series = 0;
 
     while (series < EL_TALLY_SERIES_COUNT
-           && (series_info[series].coding != coding
+           && (series_info[series].coding != coding || *series_info[series].engine != *engine
                || strcmp(series_info[series].engine, engine) != 0)) {
         series++;
     }
@@ -116,8 +104,8 @@ static void count(el_tally_stripe_t *stripe, el_coding_t coding, el_tally_kind_t
     while (class < EL_TALLY_BOUNDS && value > bounds[kind][class].most) {
         class++;
     }
-    add(&stripe->count[coding][kind][class], 1);
-    add(&stripe->sum[coding][kind], value);
+    el_count_add(&stripe->count[coding][kind][class], 1);
+    el_count_add(&stripe->sum[coding][kind], value);
 }
 
 void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
@@ -126,9 +114,9 @@ void el_tally_add(el_tally_t *tally, unsigned process, el_tally_series_t series,
     el_tally_stripe_t *stripe = &tally->stripe[process % EL_COUNTER_STRIPES];
     el_coding_t coding = series_info[series].coding;
 
-    add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
-    add(&stripe->made[series][EL_TALLY_IN], body->in);
-    add(&stripe->made[series][EL_TALLY_OUT], body->out);
+    el_count_add(&stripe->made[series][EL_TALLY_RESPONSES], 1);
+    el_count_add(&stripe->made[series][EL_TALLY_IN], body->in);
+    el_count_add(&stripe->made[series][EL_TALLY_OUT], body->out);
     count(stripe, coding, EL_TALLY_SIZE, body->in);
     if (series_info[series].encoded) {
         count(stripe, coding, EL_TALLY_TIME, body->nsec);
@@ -218,12 +206,6 @@ void el_vhosts_assign(el_vhosts_t *vhosts, const uint64_t *names, size_t count, 
             atomic_store(&vhosts->name[slots[i]], names[i]);
         }
     }
-}
-
-void el_vhosts_add(el_vhosts_t *vhosts, unsigned process, unsigned slot, el_vhost_count_t count,
-                   uint64_t value)
-{
-    add(&vhosts->stripe[process % EL_COUNTER_STRIPES].count[slot][count], value);
 }
 
 uint64_t el_vhosts_total(const el_vhosts_t *vhosts, unsigned slot, el_vhost_count_t count)

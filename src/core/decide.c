@@ -188,10 +188,3 @@ el_decision_t el_decide(const el_facts_t *facts)
     }
     return negotiate(facts);
 }
-
-el_reason_t el_decide_resource(const el_resource_t *resource)
-{
-    el_facts_t facts = {.resource = *resource};
-
-    return el_decide(&facts).reason;
-}

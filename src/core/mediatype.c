@@ -63,15 +63,17 @@ static bool is_star_suffix(const char *name, size_t len)
     return len > 2 && name[0] == '*' && name[1] == '+';
 }
 
-bool el_mediatype_read(const char *value, el_mediatype_t *type)
+static const char *after_space(const char *value)
 {
-    if (value == NULL) {
-        return false;
-    }
     while (el_text_is_space(*value)) {
         value++;
     }
-    return split(value, type);
+    return value;
+}
+
+bool el_mediatype_read(const char *value, el_mediatype_t *type)
+{
+    return value != NULL && split(after_space(value), type);
 }
 
 bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
@@ -92,7 +94,7 @@ bool el_mediatype_pattern(const char *value, el_mediatype_t *pattern)
     return !has_star(pattern->subtype, pattern->subtype_len);
 }
 
-static bool subtype_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
+static inline bool subtype_matches(const el_mediatype_t *pattern, const el_mediatype_t *type)
 {
     const char *end = type->subtype + type->subtype_len;
     size_t len = pattern->subtype_len;
@@ -117,20 +119,38 @@ bool el_mediatype_match(const el_mediatype_t *pattern, const el_mediatype_t *typ
     return type_matches(pattern, type) && subtype_matches(pattern, type);
 }
 
-bool el_mediatype_is_default(const el_mediatype_t *type)
+/* Whether `value` begins with the type of `pattern` and a slash. */
+static bool has_type_of(const el_mediatype_t *pattern, const char *value)
+{
+    const char *type = pattern->type;
+
+    while (*type && el_text_like(*value, *type)) {
+        value++;
+        type++;
+    }
+    return !*type && *value == '/';
+}
+
+/* As el_mediatype_read() and el_mediatype_match() with each, but that a type is compared once. */
+bool el_mediatype_is_default(const char *value)
 {
     const el_mediatype_t *pattern = el_mediatype_defaults;
+    char first;
 
+    value = value ? after_space(value) : "";
+    first = el_text_lower(*value);
     for (size_t run = 0; run < sizeof(rows_of_type); pattern += rows_of_type[run++]) {
-        if (!type_matches(pattern, type)) {
-            continue;
-        }
-        for (size_t row = 0; row < rows_of_type[run]; row++) {
-            if (subtype_matches(&pattern[row], type)) {
-                return true;
+        if (first == *pattern->type && has_type_of(pattern, value)) {
+            el_mediatype_t type = {.subtype = value + pattern->type_len + 1};
+
+            type.subtype_len = el_text_token(type.subtype, SIZE_MAX);
+            for (size_t row = 0; row < rows_of_type[run]; row++) {
+                if (subtype_matches(&pattern[row], &type)) {
+                    return true;
+                }
             }
+            return false;
         }
-        return false;
     }
     return false;
 }

@@ -35,7 +35,8 @@ static inline bool el_text_is_token(char c)
     };
     unsigned char code = (unsigned char)c;
 
-    return code < 128 && (tokens[code / 64] >> code % 64 & 1);
+    /* Most are small letters, which are found at once. */
+    return (c >= 'a' && c <= 'z') || (code < 128 && (tokens[code / 64] >> code % 64 & 1));
 }
 
 /*
@@ -78,21 +79,32 @@ static inline size_t el_text_token(const char *text, size_t len)
     return n;
 }
 
-/* Whether `len` bytes at `a` and `b` are the same but for the case of letters. */
+/* Whether two characters are the same but for the case of letters. */
+static inline bool el_text_like(char a, char b)
+{
+    return a == b || el_text_lower(a) == el_text_lower(b);
+}
+
+/* The same of `len` bytes at `a` and `b`. */
 static inline bool el_text_same(const char *a, const char *b, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (el_text_lower(a[i]) != el_text_lower(b[i])) {
-            return false;
-        }
+    size_t i = 0;
+
+    while (i < len && el_text_like(a[i], b[i])) {
+        i++;
     }
-    return true;
+    return i == len;
 }
 
 /* Whether the `len` bytes at `text` are `word`, in any case of letters. */
 static inline bool el_text_is(const char *text, size_t len, const char *word)
 {
-    return strlen(word) == len && el_text_same(text, word, len);
+    size_t i = 0;
+
+    while (i < len && word[i] && el_text_like(text[i], word[i])) {
+        i++;
+    }
+    return i == len && !word[i];
 }
 
 #endif

@@ -95,6 +95,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
+    static const char *const after_mod_headers[] = {"mod_headers.c", NULL};
     el_shared_config_t config;
     char engines[256];
 
@@ -112,6 +113,12 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_vhosts_open(server, pconf);
     el_store_open(server, pconf);
     el_dictionaries_open(server, pconf);
+    if (el_store_is_open() || el_dictionaries_are_open()) {
+        /* Each request pays for a hook. httpd has sorted the others before. */
+        ap_hook_post_read_request(el_response_note_credentials, after_mod_headers, NULL,
+                                  APR_HOOK_FIRST);
+        apr_hook_sort_all();
+    }
     el_tick_open(server, pconf);
     el_improver_open(server);
     el_chain_configure();
@@ -184,7 +191,6 @@ static void register_hooks(apr_pool_t *pconf)
 {
     static const char key[] = "mod_elastic:hooks";
     static const char *const after_mod_cache[] = {"mod_cache.c", NULL};
-    static const char *const after_mod_headers[] = {"mod_headers.c", NULL};
     void *registered = NULL;
 
     apr_pool_userdata_get(&registered, key, pconf);
@@ -198,8 +204,6 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
-    ap_hook_post_read_request(el_response_note_credentials, after_mod_headers, NULL,
-                              APR_HOOK_FIRST);
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = strlen(text);
     const char *value = len < size ? text + len + 1 : text;
     el_mediatype_t pattern, type;
-    bool readable = el_mediatype_read(value, &type);
+    bool readable = el_mediatype_read(value, &type), listed = false;
 
     if (el_mediatype_pattern(text, &pattern)) {
         MUST(strchr(text, '/') != NULL && strpbrk(text, " \t;,\"") == NULL);
@@ -41,14 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     MUST(el_mediatype_pattern("*/*", &pattern));
     MUST(matches(&pattern, value) == readable);
-    if (readable) {
-        bool listed = false;
-
-        for (size_t i = 0; i < el_mediatype_defaults_count; i++) {
-            listed = listed || el_mediatype_match(&el_mediatype_defaults[i], &type);
-        }
-        MUST(listed == el_mediatype_is_default(&type));
+    for (size_t i = 0; readable && i < el_mediatype_defaults_count; i++) {
+        listed = listed || el_mediatype_match(&el_mediatype_defaults[i], &type);
     }
+    MUST(listed == el_mediatype_is_default(value));
     MUST(!el_mediatype_read(NULL, &type));
     free(text);
     return 0;

@@ -6,7 +6,7 @@
 EL_USE_LOG;
 
 static module *records[EL_RECORDS];
-static bool loaded[EL_RECORDS];
+const module *el_records_loaded[EL_RECORDS];
 
 static const el_record_info_t infos[EL_RECORDS] = {
     [EL_RECORD_ELASTIC] = {"mod_elastic.c", "ELASTIC", EL_IDENTITY},
@@ -26,35 +26,14 @@ void el_record_bind(el_record_t record, module *bound)
 
 static apr_status_t unload(void *data)
 {
-    *(bool *)data = false;
+    *(const module **)data = NULL;
     return APR_SUCCESS;
 }
 
 void el_record_load(el_record_t record, apr_pool_t *pconf)
 {
-    loaded[record] = true;
-    apr_pool_cleanup_register(pconf, &loaded[record], unload, apr_pool_cleanup_null);
-}
-
-bool el_record_loaded(el_record_t record)
-{
-    return loaded[record];
-}
-
-void *el_record_settings(el_record_t record, const ap_conf_vector_t *configs)
-{
-    return loaded[record] ? ap_get_module_config(configs, records[record]) : NULL;
-}
-
-const module *el_record_of_requests(void)
-{
-    for (int i = 0; i < EL_RECORDS; i++) {
-        if (loaded[i]) {
-            return records[i];
-        }
-    }
-    /* Hooks run only where a record was loaded. */
-    return NULL;
+    el_records_loaded[record] = records[record];
+    apr_pool_cleanup_register(pconf, &el_records_loaded[record], unload, apr_pool_cleanup_null);
 }
 
 static apr_status_t take_back(void *data)
@@ -69,7 +48,8 @@ void el_records_lend(apr_pool_t *pconf)
 {
     el_log_index = el_record_of_requests()->module_index;
     for (int i = 0; i < EL_RECORDS; i++) {
-        const module *foreign = loaded[i] ? NULL : ap_find_linked_module(infos[i].module);
+        const module *foreign =
+            el_records_loaded[i] ? NULL : ap_find_linked_module(infos[i].module);
 
         if (foreign) {
             records[i]->module_index = foreign->module_index;
@@ -80,7 +60,7 @@ void el_records_lend(apr_pool_t *pconf)
 
 static const char *owner_of(el_record_t record)
 {
-    if (loaded[record]) {
+    if (el_record_loaded(record)) {
         return "this module";
     }
     return ap_find_linked_module(infos[record].module) ? infos[record].module : NULL;

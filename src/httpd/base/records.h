@@ -32,17 +32,39 @@ void el_record_bind(el_record_t record, module *bound);
 /* In the record's register_hooks: it is loaded, until `pconf` is cleared. */
 void el_record_load(el_record_t record, apr_pool_t *pconf);
 
+/* The records that LoadModule lines have named; NULL for the others. */
+extern const module *el_records_loaded[EL_RECORDS];
+
 /* Whether a LoadModule line has named the record. */
-bool el_record_loaded(el_record_t record);
+static inline bool el_record_loaded(el_record_t record)
+{
+    return el_records_loaded[record] != NULL;
+}
 
 /*
  * The record's settings among `configs` (of a server or a directory), or NULL where it is not
  * loaded: it has no settings then.
  */
-void *el_record_settings(el_record_t record, const ap_conf_vector_t *configs);
+static inline void *el_record_settings(el_record_t record, const ap_conf_vector_t *configs)
+{
+    const module *loaded = el_records_loaded[record];
 
-/* A loaded record, whose place in r->request_config holds what all of them keep of a request. */
-const module *el_record_of_requests(void);
+    return loaded ? ap_get_module_config(configs, loaded) : NULL;
+}
+
+/*
+ * A loaded record, whose place in r->request_config holds what all of them keep of a request. Hooks
+ * run only where there is one.
+ */
+static inline const module *el_record_of_requests(void)
+{
+    int i = 0;
+
+    while (!el_records_loaded[i]) {
+        i++;
+    }
+    return el_records_loaded[i];
+}
 
 /*
  * In pre_config. A stock module that was loaded after this shared object finds our exported record

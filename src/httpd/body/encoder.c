@@ -72,17 +72,17 @@ typedef struct {
 } output_t;
 
 /*
- * The output of a whole body becomes a bucket. What fits into a block of httpd's own is copied, so
- * that the buffer serves the next body at once; more goes out in the buffer itself, which is
- * released when it is sent, and so does what there is no memory to copy.
+ * The output of a whole body becomes a bucket. With `spare`, what fits into a block of httpd's own
+ * is copied, so that the buffer serves the next body at once; otherwise it goes out in the buffer
+ * itself, which is released when it is sent, and so does what there is no memory to copy.
  */
-static void ship_whole(el_encoder_t *encoder, const output_t *output)
+static void ship_whole(el_encoder_t *encoder, const output_t *output, bool spare)
 {
     apr_bucket_alloc_t *alloc = encoder->brigade->bucket_alloc;
     size_t before = (size_t)(output->data - (const uint8_t *)output->buffer);
     apr_bucket *bucket = NULL;
 
-    if (output->nbytes <= EL_BODY_BLOCK) {
+    if (spare && output->nbytes <= EL_BODY_BLOCK) {
         bucket = apr_bucket_heap_create((const char *)output->data, output->nbytes, NULL, alloc);
     }
     if (bucket) {
@@ -152,7 +152,7 @@ bool el_encoder_whole(el_encoder_t *encoder, const char *data, size_t len)
     if (whole.buffer) {
         uint8_t *sent = fit_buffer(whole.buffer, whole.room, whole.nbytes);
 
-        ship_whole(encoder, &(output_t){sent, sent, whole.nbytes, el_pool_buffer_release});
+        ship_whole(encoder, &(output_t){sent, sent, whole.nbytes, el_pool_buffer_release}, true);
         encoder->meter.used.in += len;
         encoder->meter.used.fresh = whole.fresh;
     }
@@ -173,7 +173,7 @@ void el_encoder_found(el_encoder_t *encoder, el_found_t *found, const el_meter_t
     };
     encoder->meter.used.in = found->entry.in;
     ship_whole(encoder, &(output_t){found->buffer, found->entry.data, found->entry.nbytes,
-                                    found->release});
+                                    found->release}, false);
     found->buffer = NULL;
 }
 

@@ -10,30 +10,30 @@
 
 static el_range_t ranges[EL_CODINGS];
 
-size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order)
+size_t el_policy_codings(const el_dir_t *dir, el_record_t record, const el_coding_t **order)
 {
-    el_coding_t only = el_record_info(record)->coding;
-    size_t count, left = 0;
+    const el_coding_t *only = &el_record_info(record)->coding;
+    size_t count, i = 0;
     const el_coding_t *enabled = el_dir_codings(dir, &count);
 
-    for (size_t i = 0; i < count; i++) {
-        if (only == EL_IDENTITY || enabled[i] == only) {
-            order[left++] = enabled[i];
-        }
+    *order = *only == EL_IDENTITY ? enabled : only;
+    while (*only != EL_IDENTITY && i < count && enabled[i] != *only) {
+        i++;
     }
-    return left;
+    return *only == EL_IDENTITY ? count : i < count;
 }
 
 /* The stock module's level is the ceiling; below it the coding's whole range is free. */
 static el_range_t range_of(const el_dir_t *dir, const el_stock_t *stock, el_record_t record,
                            el_coding_t coding)
 {
-    const el_coding_info_t *info = el_coding_info(coding);
+    const el_coding_info_t *info;
     int ceiling;
 
     if (dir->range_set[coding] || record == EL_RECORD_ELASTIC) {
         return el_dir_range(dir, coding);
     }
+    info = el_coding_info(coding);
     ceiling = (int)el_value(&stock->values, EL_STOCK_LEVEL, info->stock_level);
     return el_range_of(info->default_min < ceiling ? info->default_min : ceiling, ceiling);
 }
@@ -69,9 +69,10 @@ el_policy_t el_policy_of(const request_rec *r, el_record_t record)
         .is_stock = is_stock,
         .min_size = el_value(&dir->values, EL_DIR_MIN_SIZE, min_size_of(record)),
         .min_of_one_brigade = is_stock && !el_value_is_set(&dir->values, EL_DIR_MIN_SIZE),
+        .whole_most = whole_most(dir),
     };
 
-    policy.order_count = el_policy_codings(dir, record, policy.order);
+    policy.order_count = el_policy_codings(dir, record, &policy.order);
     return policy;
 }
 
@@ -84,20 +85,13 @@ void el_policy_read_encoding(el_policy_t *policy)
         policy->range[policy->order[i]] =
             range_of(policy->dir, policy->stock, policy->record, policy->order[i]);
     }
-    policy->whole_most = whole_most(policy->dir);
     policy->max_time = el_value(values, EL_DIR_MAX_TIME, EL_NO_MAX_TIME);
     policy->etag = (el_etag_mode_t)el_value(values, EL_DIR_ETAG, etag);
 }
 
-bool el_policy_type_listed(const el_policy_t *policy, const char *content_type)
-{
-    /* Where a filter is named, its types are the operator's business: no list is any type. */
-    return el_dir_type_listed(policy->dir, content_type, policy->is_stock);
-}
-
 void el_policy_configure(const server_rec *main_server)
 {
-    const el_dir_t *dir = el_dir_global(main_server);
+    const el_dir_t *dir = el_dir_among(main_server->lookup_defaults);
     bool elastic = el_record_loaded(EL_RECORD_ELASTIC);
 
     for (unsigned i = 0; i < EL_CODINGS; i++) {

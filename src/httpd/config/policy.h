@@ -23,13 +23,13 @@ typedef struct {
     const el_stock_t *stock;       /* of the record */
     bool is_stock;                 /* the filter decides as the stock module that it replaces */
     size_t order_count;
-    el_coding_t order[EL_CODINGS]; /* the codings enabled, best first, that have an engine */
+    const el_coding_t *order;      /* the codings enabled, best first, that have an engine */
     int64_t min_size;              /* bytes below which no body is encoded, or EL_MIN_SIZE_AUTO */
     bool min_of_one_brigade;       /* only a body that comes whole, in one brigade, is too small */
+    uint64_t whole_most;           /* bytes up to which a complete body is encoded in one call */
 
     /* By el_policy_read_encoding(). */
     el_range_t range[EL_CODINGS];  /* the bounds of the codings' levels */
-    uint64_t whole_most;           /* bytes up to which a complete body is encoded in one call */
     int64_t max_time;              /* µs, or EL_NO_MAX_TIME */
     el_etag_mode_t etag;
 } el_policy_t;
@@ -40,11 +40,8 @@ el_policy_t el_policy_of(const request_rec *r, el_record_t record);
 /* Adds the rest, for a response that may be encoded. */
 void el_policy_read_encoding(el_policy_t *policy);
 
-/* Whether a response of this type is to be compressed; NULL: it has none. */
-bool el_policy_type_listed(const el_policy_t *policy, const char *content_type);
-
 /* The codings of a record that are enabled, best first; returns how many. */
-size_t el_policy_codings(const el_dir_t *dir, el_record_t record, el_coding_t *order);
+size_t el_policy_codings(const el_dir_t *dir, el_record_t record, const el_coding_t **order);
 
 /* In post_config; computed once for each configuration. */
 void el_policy_configure(const server_rec *main_server);

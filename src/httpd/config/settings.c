@@ -153,23 +153,7 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add)
     return to;
 }
 
-static const el_dir_t *dir_among(const ap_conf_vector_t *configs)
-{
-    static const el_dir_t unset;
-    const el_dir_t *found = el_record_settings(EL_RECORD_ELASTIC, configs);
-
-    return found ? found : &unset;
-}
-
-const el_dir_t *el_dir_of(const request_rec *r)
-{
-    return dir_among(r->per_dir_config);
-}
-
-const el_dir_t *el_dir_global(const server_rec *main_server)
-{
-    return dir_among(main_server->lookup_defaults);
-}
+const el_dir_t el_dir_unset;
 
 el_server_t *el_server_config(const server_rec *server)
 {
@@ -188,18 +172,16 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 {
     bool all_listed = any && !dir->types_replace;
     el_mediatype_t type;
+    bool ruled = dir->types && el_mediatype_read(content_type, &type);
 
-    if (!el_mediatype_read(content_type, &type)) {
-        return all_listed;
-    }
-    for (int i = dir->types ? dir->types->nelts - 1 : -1; i >= 0; i--) {
+    for (int i = ruled ? dir->types->nelts - 1 : -1; i >= 0; i--) {
         const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
 
         if (el_mediatype_match(&rule->pattern, &type)) {
             return rule->listed;
         }
     }
-    return all_listed || (!dir->types_replace && el_mediatype_is_default(&type));
+    return all_listed || (!dir->types_replace && el_mediatype_is_default(content_type));
 }
 
 const el_coding_t *el_dir_codings(const el_dir_t *dir, size_t *count)

@@ -9,6 +9,7 @@
 #define ELASTIC_CONFIG_SETTINGS_H
 
 #include "httpd/base/glue.h"
+#include "httpd/base/records.h"
 #include "httpd/config/values.h"
 
 #include "elastic/coding.h"
@@ -150,11 +151,22 @@ void *el_dir_merge(apr_pool_t *pool, void *base, void *add);
 void *el_server_create(apr_pool_t *pool, server_rec *server);
 void *el_server_merge(apr_pool_t *pool, void *base, void *add);
 
-/* The settings of a request; all unset where elastic_module is not loaded. */
-const el_dir_t *el_dir_of(const request_rec *r);
+/* Of a directory; all unset where elastic_module is not loaded. */
+extern const el_dir_t el_dir_unset;
 
-/* The directory settings of the main server, outside of any section. */
-const el_dir_t *el_dir_global(const server_rec *main_server);
+static inline const el_dir_t *el_dir_among(const ap_conf_vector_t *configs)
+{
+    const el_dir_t *found = el_record_settings(EL_RECORD_ELASTIC, configs);
+
+    return found ? found : &el_dir_unset;
+}
+
+/* Those of a request. */
+static inline const el_dir_t *el_dir_of(const request_rec *r)
+{
+    return el_dir_among(r->per_dir_config);
+}
+
 const el_server_t *el_server_of(const server_rec *server);
 
 /* The same, for a directive to write; elastic_module is loaded then. */

@@ -15,6 +15,7 @@
 /* The first member of each settings structure, so that one function sets them all. */
 typedef struct {
     uint32_t set; /* bit i: value i was set */
+    unsigned slot; /* of a server: where shared/stats.c counts it */
     int64_t value[EL_VALUES_MAX];
 } el_values_t;
 

@@ -340,7 +340,7 @@ static const char *tag_of(request_rec *r, candidate_t *candidate)
 static bool is_plain_file(request_rec *r)
 {
     return !r->main && r->method_number == M_GET && r->finfo.filetype == APR_REG
-           && !(r->path_info && *r->path_info) && !el_fields_encoded(r)
+           && !(r->path_info && *r->path_info) && !el_fields_read(r).encoded
            && !el_chain_changes_body(r);
 }
 
@@ -441,8 +441,7 @@ static int send_not_modified(request_rec *r, const char *tag)
     }
     el_fields_unset_coding(r);
     r->status = HTTP_NOT_MODIFIED;
-    el_stats_skipped(r, el_decide_resource(&(el_resource_t){.status = r->status,
-                                                            .enabled = true}));
+    el_stats_skipped(r, EL_REASON_STATUS);
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
 }
 
@@ -574,7 +573,7 @@ static bool prefers_dictionary(request_rec *r, const candidate_t *candidate)
     }
     policy = el_policy_of(r, EL_RECORD_ELASTIC);
     el_policy_read_encoding(&policy);
-    facts = el_facts_ahead(r, &policy);
+    facts = el_facts_of(r, &policy, false, true);
     facts.moment.size = (uint64_t)r->finfo.size;
     facts.moment.size_known = true;
     return facts.demand.available != EL_IDENTITY && facts.moment.size > 0

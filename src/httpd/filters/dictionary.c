@@ -50,13 +50,6 @@ static uint64_t lifetime_of(const request_rec *r, el_cache_control_t control)
     return control.has_max_age ? control.max_age : seconds_until_expires(r);
 }
 
-static bool has_token(request_rec *r, const char *name, const char *token)
-{
-    const char *lines = el_field_lines(r, name);
-
-    return lines && ap_find_token(r->pool, lines, token);
-}
-
 /*
  * Whether the client has shown a certificate: without SSLUserName it makes no user, and scripts may
  * tell people apart by it nonetheless.
@@ -77,8 +70,8 @@ static bool is_for_anyone(request_rec *r, el_cache_control_t control)
 {
     return !r->user && !has_certificate(r) && !el_response_sent_authorization(r)
            && !control.only_mine && !el_field(r, "Set-Cookie")
-           && !el_field(r, "Set-Cookie2") && !has_token(r, "Vary", "Cookie")
-           && !has_token(r, "Vary", "Authorization") && !has_token(r, "Vary", "*");
+           && !el_field(r, "Set-Cookie2") && !el_fields_varies(r, "Cookie")
+           && !el_fields_varies(r, "Authorization") && !el_fields_varies(r, "*");
 }
 
 static bool is_document(const request_rec *r)
@@ -157,7 +150,7 @@ static bool is_dictionary(request_rec *r, const el_dictionary_rule_t *rule,
                           el_cache_control_t control)
 {
     return rule && r->status == HTTP_OK && r->method_number == M_GET && !r->header_only
-           && !el_response_has_range(r) && (!el_fields_encoded(r) || is_precompressed(r))
+           && !el_response_has_range(r) && (!el_fields_read(r).encoded || is_precompressed(r))
            && is_for_anyone(r, control);
 }
 
@@ -189,7 +182,7 @@ static making_t *begin(request_rec *r)
 {
     const el_dictionary_rule_t *rule = el_dir_dictionary(el_dir_of(r));
     uint64_t most = el_dictionaries_most();
-    bool is_encoded = el_fields_encoded(r);
+    el_fields_t fields = el_fields_read(r);
     el_cache_control_t control;
     making_t *making;
 
@@ -202,14 +195,14 @@ static making_t *begin(request_rec *r)
         return NULL;
     }
     making = apr_pcalloc(r->pool, sizeof(*making));
-    making->length = is_encoded ? (uint64_t)r->finfo.size : 0;
-    making->length_known = is_encoded || el_fields_length(r, &making->length);
+    making->length = fields.encoded ? (uint64_t)r->finfo.size : 0;
+    making->length_known = fields.encoded || el_fields_length(&fields, &making->length);
     if ((making->length_known && (making->length == 0 || making->length > most))
         || !describe(r, rule, lifetime_of(r, control), &making->entry)) {
         return NULL;
     }
     making->copy = el_copy_begin(r->pool, (size_t)(making->length_known ? making->length : most));
-    if (is_encoded) {
+    if (fields.encoded) {
         copy_file(r, making->copy);
     }
     set_field(r, &making->entry);

@@ -38,10 +38,9 @@ static bool has_final_type(const request_rec *r, const el_dir_t *dir, unsigned r
  * The response is known to go out as it is, unless a precompressed file is sent in its place. It
  * counts when it does: an internal redirect or an error page may still replace it.
  */
-static void skip(request_rec *r, el_resource_t resource)
+static void skip(request_rec *r, el_reason_t reason)
 {
-    ap_add_output_filter_handle(skipped, (void *)(uintptr_t)el_decide_resource(&resource), r,
-                                r->connection);
+    ap_add_output_filter_handle(skipped, (void *)(uintptr_t)reason, r, r->connection);
 }
 
 static apr_status_t count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
@@ -54,7 +53,10 @@ static apr_status_t count_skipped(ap_filter_t *f, apr_bucket_brigade *bb)
     if (!el_body_is_error(bb) && !(request && request->claimed)) {
         el_stats_skipped(f->r, (el_reason_t)(uintptr_t)f->ctx);
     }
-    ap_remove_output_filter(f);
+    /* Where that is all of the body, it is not called again. */
+    if (!APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) {
+        ap_remove_output_filter(f);
+    }
     return ap_pass_brigade(f->next, bb);
 }
 
@@ -69,7 +71,8 @@ static void remember(request_rec *r, const el_chain_t *chain)
     }
     request->inflates = chain->roles & EL_ROLE_BIT(EL_ROLE_INFLATE);
     request->harness = chain->roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
-    if (installed || request->harness) {
+    request->encodable = installed || request->harness;
+    if (request->encodable) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
         el_response_keep_accept(r);
     }
@@ -94,7 +97,7 @@ EL_RARE static void install(request_rec *r, bool enabled, el_chain_t chain)
         remember(r, &chain);
     }
     if (!(chain.roles & encoders)) {
-        skip(r, (el_resource_t){.enabled = false});
+        skip(r, EL_REASON_OFF);
     }
 }
 
@@ -111,12 +114,18 @@ void el_insertion(request_rec *r)
     }
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
-    el_padding_insert(r);
-    el_dictionary_filter_insert(r);
-    el_explain_insert(r);
+    if (el_dir_padding(dir) > 0) {
+        el_padding_insert(r);
+    }
+    if (dir->dictionary || dir->dictionary_link) {
+        el_dictionary_filter_insert(r);
+    }
+    if (el_dir_explains(dir)) {
+        el_explain_insert(r);
+    }
     final = enabled && has_final_type(r, dir, chain.roles);
     if (final && !el_dir_type_listed(dir, r->content_type, false)) {
-        skip(r, (el_resource_t){.status = HTTP_OK, .enabled = true, .type_listed = false});
+        skip(r, EL_REASON_TYPE);
     } else {
         install(r, enabled, chain);
         if (final) {

@@ -9,9 +9,7 @@
 
 void el_padding_insert(request_rec *r)
 {
-    if (el_dir_padding(el_dir_of(r)) > 0) {
-        ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
-    }
+    ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
 }
 
 /*

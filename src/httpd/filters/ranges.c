@@ -56,7 +56,7 @@ static bool is_dynamic(request_rec *r)
     bool tagged = cursor && el_etag_next(&cursor, &tag);
     size_t base;
 
-    if (!el_fields_encoded(r)) {
+    if (!el_fields_read(r).encoded) {
         return false;
     }
     if (tagged && el_etag_coding(&tag, &base) != EL_IDENTITY) {

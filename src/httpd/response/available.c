@@ -216,17 +216,16 @@ void el_available_add_vary(request_rec *r)
         {EL_DEPENDS_MODE, "Sec-Fetch-Mode"},
         {EL_DEPENDS_ORIGIN, "Origin"},
     };
-    const el_available_t *available = record_of(r);
     unsigned depends = 0;
 
     el_fields_add_vary(r, "Accept-Encoding");
-    if (!available->possible) {
+    if (!el_dictionaries_are_open() || !record_of(r)->possible) {
         return;
     }
     el_fields_add_vary(r, field_name);
     if (apr_table_get(r->headers_in, field_name)) {
         is_permitted(r, allowed_by(r));
-        depends = available->depends;
+        depends = record_of(r)->depends;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (depends & rows[i].bit) {

@@ -48,7 +48,7 @@ unsigned el_chain_stock(unsigned roles)
 
 bool el_chain_by_type(const ap_filter_t *f)
 {
-    return strncasecmp(f->frec->name, BY_TYPE, strlen(BY_TYPE)) == 0;
+    return f->frec->providers && strncasecmp(f->frec->name, BY_TYPE, strlen(BY_TYPE)) == 0;
 }
 
 /* For each filter of each request: names are only compared where mod_filter made it. */
@@ -73,20 +73,20 @@ static el_role_t role_of(const ap_filter_t *f)
     return by_type ? EL_ROLE_OTHER : EL_ROLE_HARNESS;
 }
 
-unsigned el_chain_roles(const ap_filter_t *f)
-{
-    unsigned roles = 0;
-
-    for (; f; f = f->next) {
-        roles |= EL_ROLE_BIT(role_of(f));
-    }
-    return roles;
-}
-
 /* `f` where it is a content filter: filters are in the order of their types. */
 static ap_filter_t *content_filter(ap_filter_t *f)
 {
     return f && f->frec->ftype < AP_FTYPE_PROTOCOL ? f : NULL;
+}
+
+unsigned el_chain_roles(ap_filter_t *f)
+{
+    unsigned roles = 0;
+
+    for (f = content_filter(f); f; f = content_filter(f->next)) {
+        roles |= EL_ROLE_BIT(role_of(f));
+    }
+    return roles;
 }
 
 el_chain_t el_chain_look(request_rec *r, bool clear)

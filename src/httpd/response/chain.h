@@ -29,8 +29,8 @@ void el_chain_configure(void);
 /* The compressors that are this module's: a set. */
 unsigned el_chain_ours(void);
 
-/* The roles of the filters from `f` on, which may be NULL: a set. */
-unsigned el_chain_roles(const ap_filter_t *f);
+/* The roles of the content filters from `f` on, which may be NULL: a set. */
+unsigned el_chain_roles(ap_filter_t *f);
 
 /* The compressors of other modules among `roles`. */
 unsigned el_chain_stock(unsigned roles);

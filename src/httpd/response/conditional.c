@@ -2,6 +2,7 @@
 
 #include "httpd/config/policy.h"
 #include "httpd/dictionary/dictionaries.h"
+#include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 
 #include "elastic/etag.h"
@@ -22,7 +23,8 @@ static const char if_none_match[] = "If-None-Match", if_match[] = "If-Match";
 /* Whether another server, or a FastCGI process, answers. */
 static bool is_proxied(const request_rec *r)
 {
-    return r->proxyreq != PROXYREQ_NONE || (r->handler && strncmp(r->handler, "proxy:", 6) == 0);
+    return r->proxyreq != PROXYREQ_NONE
+           || (r->handler && *r->handler == 'p' && strncmp(r->handler, "proxy:", 6) == 0);
 }
 
 static bool takes_a_coding(const el_accept_t *accept)
@@ -43,13 +45,7 @@ static bool takes_a_coding(const el_accept_t *accept)
 static bool asks_a_backend_by_date(request_rec *r)
 {
     return is_proxied(r) && el_response_dated_range(r) && el_response_has_range(r)
-           && el_response_encodable(r);
-}
-
-static int add_size(void *size, const char *name, const char *value)
-{
-    *(size_t *)size += strlen(name) + strlen(": ") + strlen(value) + strlen("\r\n");
-    return 1;
+           && el_response_of(r)->encodable;
 }
 
 /*
@@ -58,9 +54,8 @@ static int add_size(void *size, const char *name, const char *value)
  */
 static bool may_grow(const request_rec *r, const char *name, const char *list, size_t added)
 {
-    size_t header = strlen(r->the_request);
+    size_t header = strlen(r->the_request) + el_fields_table_size(r->headers_in);
 
-    apr_table_do(add_size, &header, r->headers_in, NULL);
     return strlen(name) + strlen(": ") + strlen(list) + added <= BACKEND_LIMIT
            && (header > BACKEND_LIMIT || header + added <= BACKEND_LIMIT);
 }
@@ -307,7 +302,7 @@ void el_conditional_prepare(request_rec *r)
 {
     const el_response_t *request = el_response_find(r);
 
-    if (request && !r->main && (request->inflates || el_response_encodable(r))) {
+    if (request && !r->main && (request->inflates || request->encodable)) {
         extend(r);
     }
 }

@@ -148,7 +148,7 @@ apr_status_t el_encode_gather(el_response_t *response, apr_bucket_brigade *bb)
 void el_encode_release(el_response_t *response)
 {
     el_cached_leave(response);
-    if (response->gathered) {
+    if (response->gathered && response->exploration.coding == EL_IDENTITY) {
         el_body_release(&response->body);
         response->gathered = false;
     }
@@ -171,20 +171,26 @@ static bool may_be_larger(const el_response_t *response)
            || !el_accept_takes(&response->facts.demand.accept, EL_IDENTITY);
 }
 
-/* Measures another setup with the body, where one is due. */
-static void explore(const el_response_t *response)
+void el_encode_explore(request_rec *r, el_response_t *response, apr_bucket_brigade *bb)
 {
-    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->effort};
-    el_choice_t exploration = el_choose_exploration(&chosen, &response->choice);
+    apr_bucket_brigade *flush;
 
-    if (exploration.coding != EL_IDENTITY) {
-        el_choose_explore(&exploration, response->body.data, response->body.nbytes);
+    if (response->exploration.coding != EL_IDENTITY) {
+        /* httpd keeps a small body until the request has ended. */
+        flush = apr_brigade_create(r->pool, bb->bucket_alloc);
+        APR_BRIGADE_INSERT_TAIL(flush, apr_bucket_flush_create(bb->bucket_alloc));
+        ap_pass_brigade(r->connection->output_filters, flush);
+        el_choose_explore(&response->exploration, response->body.data, response->body.nbytes);
+        response->exploration.coding = EL_IDENTITY;
+        el_encode_release(response);
+        apr_brigade_cleanup(bb);
     }
 }
 
 static el_reason_t encode_gathered(el_response_t *response)
 {
     const el_whole_t *body = &response->body;
+    el_choose_for_t chosen = {&response->policy, &response->facts, true, response->effort};
     const el_usage_t *used = &response->encoder.meter.used;
 
     if (!el_encoder_whole(&response->encoder, body->data, body->nbytes)) {
@@ -194,7 +200,9 @@ static el_reason_t encode_gathered(el_response_t *response)
         return EL_REASON_NOT_SMALLER;
     }
     el_cached_store(response);
-    explore(response);
+    if (!response->facts.demand.head) {
+        response->exploration = el_choose_exploration(&chosen, &response->choice);
+    }
     return EL_REASON_NONE;
 }
 

@@ -8,14 +8,12 @@
 
 /*
  * The facts that the header gives, of a response before a filter of policy->record; neither what is
- * known of the body nor `q_behind`.
- * `by_type` is true where AddOutputFilterByType has judged the type already. A void range (see
- * el_response_void_range()) is no range request.
+ * known of the body nor `q_behind`. The record of the response gets the fields that they are of.
+ * `by_type` is true where AddOutputFilterByType has judged the type already; `ahead` in a handler,
+ * while the header may still change. A void range (see el_response_void_range()) is no range
+ * request.
  */
-el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type);
-
-/* The same in a handler, while the header may still change. */
-el_facts_t el_facts_ahead(request_rec *r, const el_policy_t *policy);
+el_facts_t el_facts_of(request_rec *r, const el_policy_t *policy, bool by_type, bool ahead);
 
 /*
  * The same of the 200 that the same request would have in place of a 304, and what the header tells

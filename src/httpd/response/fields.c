@@ -13,18 +13,16 @@ const char *el_field(const request_rec *r, const char *name)
     return value ? value : apr_table_get(r->err_headers_out, name);
 }
 
-const char *el_field_lines(request_rec *r, const char *name)
+/* `inner` and `outer`, either of which may be NULL, in one list. */
+static const char *join(apr_pool_t *pool, const char *inner, const char *outer)
 {
-    const char *lines = apr_table_getm(r->pool, r->headers_out, name);
-    const char *others = apr_table_getm(r->pool, r->err_headers_out, name);
-
-    return lines && others ? apr_pstrcat(r->pool, lines, ", ", others, NULL)
-                           : lines ? lines : others;
+    return inner && outer ? apr_pstrcat(pool, inner, ", ", outer, NULL) : inner ? inner : outer;
 }
 
 el_cache_control_t el_fields_cache_control(request_rec *r)
 {
-    const char *field = el_field_lines(r, "Cache-Control");
+    const char *field = join(r->pool, apr_table_getm(r->pool, r->headers_out, "Cache-Control"),
+                             apr_table_getm(r->pool, r->err_headers_out, "Cache-Control"));
 
     return el_cache_control_parse(field ? field : "");
 }
@@ -68,10 +66,8 @@ const char *el_fields_encoding(request_rec *r)
     const char *inner = r->content_encoding
                             ? r->content_encoding
                             : apr_table_getm(r->pool, r->headers_out, "Content-Encoding");
-    const char *outer = apr_table_getm(r->pool, r->err_headers_out, "Content-Encoding");
 
-    return inner && outer ? apr_pstrcat(r->pool, inner, ", ", outer, NULL)
-                          : inner ? inner : outer;
+    return join(r->pool, inner, apr_table_getm(r->pool, r->err_headers_out, "Content-Encoding"));
 }
 
 void el_fields_unset_lengths(apr_table_t *fields)
@@ -81,127 +77,138 @@ void el_fields_unset_lengths(apr_table_t *fields)
         "Content-Length", "Content-MD5", "Digest", "Repr-Digest", "Content-Digest", "Accept-Ranges",
     };
 
-    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
+    for (size_t i = 0; !apr_is_empty_table(fields) && i < sizeof(stale) / sizeof(stale[0]); i++) {
         apr_table_unset(fields, stale[i]);
     }
 }
 
-static int find_encoding(void *found, const char *name, const char *value)
+static void read_table(request_rec *r, const apr_table_t *table, el_fields_t *fields)
 {
-    (void)name;
-    *(bool *)found = !is_plain(value);
-    return !*(bool *)found;
+    const apr_array_header_t *rows = apr_table_elts(table);
+
+    for (int i = 0; i < rows->nelts; i++) {
+        const apr_table_entry_t *row = &APR_ARRAY_IDX(rows, i, const apr_table_entry_t);
+
+        if (*row->key != 'C' && *row->key != 'c') {
+            continue;
+        }
+        if (strcasecmp(row->key, "Content-Length") == 0) {
+            fields->length = fields->length ? fields->length : row->val;
+        } else if (strcasecmp(row->key, "Cache-Control") == 0) {
+            fields->no_transform =
+                fields->no_transform || ap_find_token(r->pool, row->val, "no-transform");
+        } else if (strcasecmp(row->key, "Content-Encoding") == 0) {
+            fields->encoded = fields->encoded || !is_plain(row->val);
+        } else if (strcasecmp(row->key, "Content-Range") == 0) {
+            fields->has_range = true;
+        }
+    }
 }
 
-bool el_fields_encoded(const request_rec *r)
+el_fields_t el_fields_read(request_rec *r)
 {
-    bool found = r->content_encoding && !is_plain(r->content_encoding);
+    el_fields_t fields = {.encoded = r->content_encoding && !is_plain(r->content_encoding)};
 
-    if (!found && apr_table_get(r->headers_out, "Content-Encoding")) {
-        apr_table_do(find_encoding, &found, r->headers_out, "Content-Encoding", NULL);
-    }
-    if (!found && apr_table_get(r->err_headers_out, "Content-Encoding")) {
-        apr_table_do(find_encoding, &found, r->err_headers_out, "Content-Encoding", NULL);
-    }
-    return found;
-}
-
-typedef struct {
-    apr_pool_t *pool;
-    const char *token;
-    bool found;
-} search_t;
-
-static int find_token(void *data, const char *name, const char *value)
-{
-    search_t *search = data;
-
-    (void)name;
-    search->found = ap_find_token(search->pool, value, search->token);
-    return !search->found;
+    read_table(r, r->headers_out, &fields);
+    read_table(r, r->err_headers_out, &fields);
+    return fields;
 }
 
 /* Whether a field has a token; it may stand in the table more than once. */
 static bool has_token(request_rec *r, const apr_table_t *table, const char *name, const char *token)
 {
-    search_t search = {r->pool, token, false};
-
+    const apr_array_header_t *rows = apr_table_elts(table);
     /* Most have none, which is found in a third of the time. */
-    if (apr_table_get(table, name)) {
-        apr_table_do(find_token, &search, table, name, NULL);
+    int i = apr_table_get(table, name) ? 0 : rows->nelts;
+
+    for (; i < rows->nelts; i++) {
+        const apr_table_entry_t *row = &APR_ARRAY_IDX(rows, i, const apr_table_entry_t);
+
+        if (strcasecmp(row->key, name) == 0 && ap_find_token(r->pool, row->val, token)) {
+            return true;
+        }
     }
-    return search.found;
+    return false;
 }
 
-/* The same, of either table of the response. */
-static bool response_has_token(request_rec *r, const char *name, const char *token)
+/* Bytes of a field with its name, in a line of its own. */
+static size_t field_size(const char *name, const char *value)
 {
-    return has_token(r, r->headers_out, name, token)
-           || has_token(r, r->err_headers_out, name, token);
+    return strlen(name) + strlen(value) + strlen(": \r\n");
 }
 
-bool el_fields_no_transform(request_rec *r)
+size_t el_fields_table_size(const apr_table_t *table)
 {
-    return response_has_token(r, "Cache-Control", "no-transform");
-}
+    const apr_array_header_t *rows = apr_table_elts(table);
+    size_t sum = 0;
 
-static int add_field_size(void *sum, const char *name, const char *value)
-{
-    *(size_t *)sum += strlen(name) + strlen(value) + strlen(": \r\n");
-    return 1;
+    for (int i = 0; i < rows->nelts; i++) {
+        const apr_table_entry_t *row = &APR_ARRAY_IDX(rows, i, const apr_table_entry_t);
+
+        sum += field_size(row->key, row->val);
+    }
+    return sum;
 }
 
 size_t el_fields_size(request_rec *r)
 {
-    size_t sum = strlen(r->status_line ? r->status_line : ap_get_status_line(r->status));
+    size_t sum = strlen(r->status_line ? r->status_line : ap_get_status_line(r->status))
+                 + el_fields_table_size(r->headers_out) + el_fields_table_size(r->err_headers_out)
+                 + field_size("Server", ap_get_server_banner());
 
-    apr_table_do(add_field_size, &sum, r->headers_out, NULL);
-    apr_table_do(add_field_size, &sum, r->err_headers_out, NULL);
-    add_field_size(&sum, "Server", ap_get_server_banner());
     if (r->content_type) {
-        add_field_size(&sum, "Content-Type", r->content_type);
+        sum += field_size("Content-Type", r->content_type);
     }
     if (has_token(r, r->headers_in, "Connection", "keep-alive")) {
-        add_field_size(&sum, "Keep-Alive", "timeout=300, max=10000");
+        sum += field_size("Keep-Alive", "timeout=300, max=10000");
         /* EL_PACKET_CORE_HEADER has the shorter word. */
         sum += strlen("Keep-Alive") - strlen("close");
     }
     return sum;
 }
 
-bool el_fields_length(const request_rec *r, uint64_t *length)
-{
-    const char *value = el_field(r, "Content-Length");
-    apr_off_t parsed;
+/* Digits that a length has at most: of any number of so many an apr_off_t has room. */
+#define LENGTH_DIGITS 18
 
-    if (!value || !ap_parse_strict_length(&parsed, value)) {
+bool el_fields_length(const el_fields_t *fields, uint64_t *length)
+{
+    const char *text = fields->length;
+    uint64_t number = 0;
+    size_t digits = 0;
+
+    while (text && text[digits] >= '0' && text[digits] <= '9') {
+        number = number * 10 + (uint64_t)(text[digits++] - '0');
+    }
+    if (digits == 0 || digits > LENGTH_DIGITS || text[digits] != '\0') {
         return false;
     }
-    *length = (uint64_t)parsed;
+    *length = number;
     return true;
 }
 
 bool el_fields_varies(request_rec *r, const char *name)
 {
-    return response_has_token(r, "Vary", name);
+    return has_token(r, r->headers_out, "Vary", name)
+           || has_token(r, r->err_headers_out, "Vary", name);
 }
 
 void el_fields_add_vary(request_rec *r, const char *name)
 {
-    if (!el_fields_varies(r, name) && !el_fields_varies(r, "*")) {
+    if (!el_field(r, "Vary")) {
+        apr_table_addn(r->headers_out, "Vary", name);
+    } else if (!el_fields_varies(r, name) && !el_fields_varies(r, "*")) {
         apr_table_mergen(r->headers_out, "Vary", name);
     }
 }
 
 void el_fields_set_etag(request_rec *r, const char *tag)
 {
-    apr_table_t *table =
-        apr_table_get(r->headers_out, "ETag") ? r->headers_out : r->err_headers_out;
+    bool outer = !apr_is_empty_table(r->err_headers_out) && !apr_table_get(r->headers_out, "ETag");
 
     if (!tag) {
         el_field_unset(r, "ETag");
     } else {
-        apr_table_setn(table, "ETag", tag);
+        apr_table_setn(outer ? r->err_headers_out : r->headers_out, "ETag", tag);
     }
 }
 

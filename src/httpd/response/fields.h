@@ -15,9 +15,6 @@
 /* A field's value, or NULL. */
 const char *el_field(const request_rec *r, const char *name);
 
-/* All lines of a field, joined by commas; or NULL. */
-const char *el_field_lines(request_rec *r, const char *name);
-
 /* Takes a field out of both tables. */
 void el_field_unset(request_rec *r, const char *name);
 
@@ -30,11 +27,15 @@ const char *el_fields_encoding(request_rec *r);
  */
 void el_fields_unset_lengths(apr_table_t *fields);
 
-/* Whether the body is encoded already; identity, 7bit, 8bit and binary are no codings of a body. */
-bool el_fields_encoded(const request_rec *r);
+/* What the decision needs of the header, read at once: most responses have none of the fields. */
+typedef struct {
+    bool encoded;       /* the body is; identity, 7bit, 8bit and binary are no codings of a body */
+    bool has_range;     /* there is a Content-Range */
+    bool no_transform;  /* Cache-Control has it (RFC 9111 §5.2.2.6) */
+    const char *length; /* Content-Length, or NULL */
+} el_fields_t;
 
-/* Whether Cache-Control has no-transform (RFC 9111 §5.2.2.6). */
-bool el_fields_no_transform(request_rec *r);
+el_fields_t el_fields_read(request_rec *r);
 
 /* What Cache-Control says. */
 el_cache_control_t el_fields_cache_control(request_rec *r);
@@ -47,7 +48,10 @@ el_cache_control_t el_fields_cache_control(request_rec *r);
 size_t el_fields_size(request_rec *r);
 
 /* The body's length by Content-Length; false where there is none, or none that is a number. */
-bool el_fields_length(const request_rec *r, uint64_t *length);
+bool el_fields_length(const el_fields_t *fields, uint64_t *length);
+
+/* Bytes of all fields of a table as HTTP/1.1 writes them. */
+size_t el_fields_table_size(const apr_table_t *table);
 
 /* Whether the response varies by the request's field `name`, as its Vary says; `*` is no name. */
 bool el_fields_varies(request_rec *r, const char *name);

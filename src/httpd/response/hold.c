@@ -26,17 +26,9 @@
 
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
 
-/* What a brigade has, by its buckets' lengths. */
-typedef struct {
-    bool ended;    /* EOS is there */
-    bool complete; /* and every length is known */
-    bool plain;    /* nothing but data, FLUSH and EOS is there */
-    uint64_t size; /* bytes of data of known length */
-} measure_t;
-
-static measure_t measure_body(const apr_bucket_brigade *bb)
+static el_measure_t measure_body(const apr_bucket_brigade *bb)
 {
-    measure_t measure = {.complete = false, .plain = true};
+    el_measure_t measure = {.complete = false, .plain = true};
     bool known = true;
 
     for (const apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
@@ -63,7 +55,7 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response)
     const el_policy_t *policy = &response->policy;
 
     if (!response->min_size_read) {
-        moment->min_size = policy->min_of_one_brigade && !response->at_once
+        moment->min_size = policy->min_of_one_brigade && !response->measure.ended
                                ? 0
                                : el_connection_min_size(r, policy, moment->size);
         response->min_size_read = true;
@@ -77,13 +69,13 @@ void el_hold_read_min_size(request_rec *r, el_response_t *response)
  */
 static bool must_wait(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
-    measure_t measure = measure_body(bb);
+    el_measure_t measure = measure_body(bb);
     el_wait_t *wait = &response->wait;
     uint64_t most = response->policy.whole_most;
     bool known;
 
-    response->announced = known = el_fields_length(r, &response->length);
-    response->at_once = measure.ended;
+    response->measure = measure;
+    response->announced = known = el_fields_length(&response->fields, &response->length);
     if (measure.complete || (known && response->length > most)) {
         return false;
     }
@@ -109,13 +101,6 @@ void el_hold_drop(el_response_t *response)
     }
 }
 
-static apr_status_t break_off(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb,
-                              apr_status_t rv, const char *what)
-{
-    el_hold_drop(response);
-    return el_stream_break_off(f, &response->stream, bb, rv, what);
-}
-
 /*
  * Keeps the buckets of `bb` for the next call. A body of which some are lost must not look whole,
  * whatever its handler makes of the error.
@@ -128,7 +113,8 @@ static apr_status_t save(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
         return APR_SUCCESS;
     }
-    return break_off(f, response, bb, rv, "the body cannot be kept");
+    el_hold_drop(response);
+    return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be kept");
 }
 
 /* What ended a look at a body. */
@@ -211,7 +197,8 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
     }
     look = look_through(bb, wait, seen, rv);
     if (look == LOOK_FAILED) {
-        *rv = break_off(f, response, bb, *rv, "the body cannot be read");
+        el_hold_drop(response);
+        *rv = el_stream_break_off(f, &response->stream, bb, *rv, "the body cannot be read");
         return false;
     }
     /* That a piece took too long shows when it has come: nothing wakes a filter before. */
@@ -231,14 +218,15 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
 
 bool el_hold_read_length(request_rec *r, el_response_t *response, const apr_bucket_brigade *bb)
 {
-    measure_t measure = measure_body(bb);
+    el_measure_t measure = response->waits ? measure_body(bb) : response->measure;
     el_moment_t *moment = &response->facts.moment;
     bool head = response->facts.demand.head;
     bool there = measure.complete;
 
     if (response->waits) {
         /* The header has not gone out: whoever makes the body may have changed it. */
-        response->announced = el_fields_length(r, &response->length);
+        response->fields = el_fields_read(r);
+        response->announced = el_fields_length(&response->fields, &response->length);
         if (!head && there && measure.plain && response->announced
             && measure.size < response->length) {
             return false;

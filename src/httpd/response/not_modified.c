@@ -215,7 +215,7 @@ void el_not_modified_returned(request_rec *r)
     if (!best.negotiated && !el_response_of(r)->if_none_match) {
         return;
     }
-    if (el_response_encodable(r)) {
+    if (el_response_of(r)->encodable) {
         el_available_add_vary(r);
     }
     if (knows_types(r)) {

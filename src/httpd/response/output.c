@@ -35,12 +35,9 @@ static uint16_t best_weight(request_rec *r, unsigned ours, const el_accept_t *ac
 
     for (int record = 0; ours && record < EL_RECORDS; record++) {
         el_coding_t order[EL_CODINGS];
-        size_t count = 0;
+        size_t count = ours & EL_ROLE_BIT(record)
+                           ? el_response_codings(r, (el_record_t)record, order) : 0;
 
-        if (ours & EL_ROLE_BIT(record)) {
-            count = el_policy_codings(el_dir_of(r), (el_record_t)record, order);
-            count = el_response_env_filter(r, order, count);
-        }
         for (size_t i = 0; i < count; i++) {
             best = accept->q[order[i]] > best ? accept->q[order[i]] : best;
         }
@@ -63,28 +60,29 @@ static bool begin(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb, ap
         *rv = ap_pass_brigade(f->next, bb);
         return false;
     }
-    el_not_modified_now(f->r, NULL);
+    if (response->unsure) {
+        el_not_modified_now(f->r, NULL);
+    }
     response->filter = f;
     response->phase = EL_PHASE_HELD;
     /*
      * Another filter of ours may have held the body, and left it to this one. The record's fields
      * below these are set only once the response is claimed.
      */
-    response->min_size_read = response->at_once = response->waits = false;
+    response->min_size_read = response->waits = false;
     response->held = NULL;
     response->policy = el_policy_of(f->r, record);
     response->behind = el_chain_roles(f->next);
-    *facts = el_facts_of(f->r, &response->policy, el_chain_by_type(f));
+    *facts = el_facts_of(f->r, &response->policy, el_chain_by_type(f), false);
     facts->demand.q_behind =
         best_weight(f->r, response->behind & el_chain_ours(), &facts->demand.accept);
     facts->moment.may_be_cached = el_cached_possible(&response->policy);
-    el_encode_prepare(response);
     decision = el_decide(facts);
     if (decision.coding == EL_IDENTITY) {
         *rv = el_send_identity(f, response, bb, decision);
         return false;
     }
-    el_policy_read_encoding(&response->policy);
+    el_encode_prepare(response);
     return true;
 }
 
@@ -363,6 +361,7 @@ static apr_status_t walk(ap_filter_t *f, el_response_t *response, apr_bucket_bri
         return el_send_identity(f, response, bb, decision);
     }
     response->claimed = true;
+    el_policy_read_encoding(&response->policy);
     return answer(f, response, bb, decision);
 }
 

@@ -10,20 +10,11 @@
 #include "http_ssl.h"
 #include "http_vhost.h"
 
-const el_response_t *el_response_find(const request_rec *r)
+el_response_t *el_response_make(request_rec *r)
 {
-    return ap_get_module_config(r->request_config, el_record_of_requests());
-}
+    el_response_t *response = apr_pcalloc(r->pool, sizeof(*response));
 
-el_response_t *el_response_of(request_rec *r)
-{
-    const module *record = el_record_of_requests();
-    el_response_t *response = ap_get_module_config(r->request_config, record);
-
-    if (!response) {
-        response = apr_pcalloc(r->pool, sizeof(*response));
-        ap_set_module_config(r->request_config, record, response);
-    }
+    ap_set_module_config(r->request_config, el_record_of_requests(), response);
     return response;
 }
 
@@ -74,19 +65,6 @@ bool el_response_env_allows(request_rec *r, el_coding_t coding)
     }
 }
 
-/* Whether one of our compressing filters is in the output chain for certain. */
-static bool is_installed(request_rec *r)
-{
-    const el_response_t *response = el_response_of(r);
-
-    for (int i = 0; i < EL_RECORDS; i++) {
-        if (response->installed[i]) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool el_response_may_run(request_rec *r, el_record_t record)
 {
     const el_response_t *response = el_response_of(r);
@@ -94,18 +72,15 @@ bool el_response_may_run(request_rec *r, el_record_t record)
     return response->installed[record] || (response->harness && el_record_loaded(record));
 }
 
-bool el_response_encodable(request_rec *r)
+size_t el_response_codings(request_rec *r, el_record_t record, el_coding_t *order)
 {
-    return is_installed(r) || el_response_of(r)->harness;
-}
-
-size_t el_response_env_filter(request_rec *r, el_coding_t *order, size_t count)
-{
-    size_t left = 0;
+    const el_coding_t *codings;
+    size_t count = el_policy_codings(el_dir_of(r), record, &codings), left = 0;
+    bool all = apr_is_empty_table(r->subprocess_env);
 
     for (size_t i = 0; i < count; i++) {
-        if (el_response_env_allows(r, order[i])) {
-            order[left++] = order[i];
+        if (all || el_response_env_allows(r, codings[i])) {
+            order[left++] = codings[i];
         }
     }
     return left;
@@ -120,13 +95,8 @@ el_accept_t el_response_enabled(request_rec *r)
     enabled.q[EL_IDENTITY] = accept->q[EL_IDENTITY];
     for (int i = 0; i < EL_RECORDS; i++) {
         el_record_t record = (el_record_t)i;
-        size_t count;
+        size_t count = el_response_may_run(r, record) ? el_response_codings(r, record, order) : 0;
 
-        if (!el_response_may_run(r, record)) {
-            continue;
-        }
-        count = el_policy_codings(el_dir_of(r), record, order);
-        count = el_response_env_filter(r, order, count);
         for (size_t k = 0; k < count; k++) {
             enabled.q[order[k]] = accept->q[order[k]];
         }
@@ -157,11 +127,12 @@ bool el_response_dated_range(const request_rec *r)
 bool el_response_void_range(const request_rec *r)
 {
     const char *if_range = apr_table_get(r->headers_in, "If-Range");
-    const char *tag = el_field(r, "ETag");
+    const char *tag;
 
     if (!if_range || !el_response_has_range(r)) {
         return false;
     }
+    tag = el_field(r, "ETag");
     return *if_range != '"' || !tag || strcmp(if_range, tag) != 0;
 }
 
@@ -212,16 +183,12 @@ void el_response_forget_control(request_rec *r)
 
 int el_response_note_credentials(request_rec *r)
 {
-    const char *cookie, *authorization;
-    el_response_t *response;
+    const char *cookie = apr_table_get(r->headers_in, "Cookie");
+    const char *authorization = apr_table_get(r->headers_in, "Authorization");
 
-    if (!el_store_is_open() && !el_dictionaries_are_open()) {
-        return DECLINED;
-    }
-    cookie = apr_table_get(r->headers_in, "Cookie");
-    authorization = apr_table_get(r->headers_in, "Authorization");
     if (cookie || authorization) {
-        response = el_response_of(r);
+        el_response_t *response = el_response_of(r);
+
         response->cookie = cookie;
         response->authorization = authorization;
     }

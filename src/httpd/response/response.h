@@ -16,6 +16,7 @@
 #include "httpd/cache/store.h"
 #include "httpd/config/policy.h"
 #include "httpd/dictionary/dictionaries.h"
+#include "httpd/response/fields.h"
 #include "httpd/shared/shared.h"
 
 #include "elastic/accept.h"
@@ -67,6 +68,14 @@ typedef struct {
     uint64_t pause; /* µs of a pause, from `least` on */
 } el_wait_t;
 
+/* What a brigade has, by its buckets' lengths. */
+typedef struct {
+    bool ended;    /* EOS is there */
+    bool complete; /* and every length is known */
+    bool plain;    /* nothing but data, FLUSH and EOS is there */
+    uint64_t size; /* bytes of data of known length */
+} el_measure_t;
+
 /* Where a response stands that one of our filters has (output.c). */
 typedef enum {
     EL_PHASE_BEGIN,  /* no filter has seen any of it */
@@ -79,6 +88,7 @@ typedef struct {
     /* The output chain, as insertion.c found it. */
     unsigned char installed[EL_RECORDS]; /* where our compressors are, from 1; 0: not there */
     bool harness;            /* a harness of mod_filter is there, whose filters are not visible */
+    bool encodable;          /* one of ours may encode the response: none where INFLATE is alone */
     bool harnessed;          /* AddOutputFilterByType's too: mod_filter says whether ours run */
     bool inflates;           /* INFLATE is there */
     const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
@@ -105,13 +115,14 @@ typedef struct {
     const ap_filter_t *filter;
     el_policy_t policy;
     el_facts_t facts;
+    el_fields_t fields; /* as they were when the facts were read */
     unsigned behind; /* the roles of the filters behind it */
 
     /* The body, while the decision waits. */
     el_phase_t phase;
     bool announced;     /* there is a Content-Length, as `length` has it */
     uint64_t length;
-    bool at_once;       /* the first brigade had the body's end */
+    el_measure_t measure; /* of the first brigade */
     bool min_size_read; /* facts.moment.min_size is computed */
     bool waits;         /* the body's end is waited for, as `wait` says */
     el_wait_t wait;
@@ -121,6 +132,7 @@ typedef struct {
     bool whole;   /* the body is complete, and encoded in one call */
     bool planned; /* `choice` and encoder.plan are those of the body */
     el_choice_t choice;
+    el_choice_t exploration; /* another setup that is to be measured; of EL_IDENTITY: none is */
     double expected_usec; /* of CPU time, where ElasticExplain is On; 0: the length is not known */
     el_cached_t cached;
     bool gathered; /* `body` has the complete body */
@@ -129,11 +141,24 @@ typedef struct {
     el_stream_t stream;
 } el_response_t;
 
-/* The request's record, made at the first call. An internal redirect's request has its own. */
-el_response_t *el_response_of(request_rec *r);
+/*
+ * The request's record where it was made, else NULL: then no filter of ours is in the chain. An
+ * internal redirect's request has its own.
+ */
+static inline el_response_t *el_response_find(const request_rec *r)
+{
+    return ap_get_module_config(r->request_config, el_record_of_requests());
+}
 
-/* The same where it was made, else NULL: then no filter of ours is in the chain. */
-const el_response_t *el_response_find(const request_rec *r);
+/* The same, made at the first call. */
+el_response_t *el_response_make(request_rec *r);
+
+static inline el_response_t *el_response_of(request_rec *r)
+{
+    el_response_t *response = el_response_find(r);
+
+    return response ? response : el_response_make(r);
+}
 
 /* Keeps Accept-Encoding as it is now, for later. */
 void el_response_keep_accept(request_rec *r);
@@ -144,9 +169,6 @@ const el_accept_t *el_response_accept(request_rec *r);
 /* Whether the filter of `record` is in the output chain, or may be within a harness. */
 bool el_response_may_run(request_rec *r, el_record_t record);
 
-/* Whether one of our filters may encode the response: with INFLATE alone, none does. */
-bool el_response_encodable(request_rec *r);
-
 /*
  * The same as el_response_accept(), without the codings that no filter of ours would give here:
  * what a dynamic coding can be.
@@ -154,10 +176,10 @@ bool el_response_encodable(request_rec *r);
 el_accept_t el_response_enabled(request_rec *r);
 
 /*
- * Leaves of the `count` codings at `order` those that no-gzip, no-brotli and gzip-only-text/html
- * allow; returns how many.
+ * Puts into `order` those of a record's codings that no-gzip, no-brotli and gzip-only-text/html
+ * allow, best first; returns how many.
  */
-size_t el_response_env_filter(request_rec *r, el_coding_t *order, size_t count);
+size_t el_response_codings(request_rec *r, el_record_t record, el_coding_t *order);
 
 /* Whether the environment (SetEnv no-gzip, …) allows a coding for this request. */
 bool el_response_env_allows(request_rec *r, el_coding_t coding);

@@ -155,8 +155,3 @@ bool el_shared_is_adaptive(el_range_t range)
 {
     return el_shared.config.control.mode != EL_CONTROL_OFF && range.min < range.max;
 }
-
-void el_shared_count(el_counter_t counter, uint64_t add)
-{
-    el_counters_add(&el_shared.block->counters, el_shared.process, counter, add);
-}

@@ -85,6 +85,9 @@ int el_shared_level(el_range_t range, el_effort_t effort);
 bool el_shared_is_adaptive(el_range_t range);
 
 /* Adds to a counter. */
-void el_shared_count(el_counter_t counter, uint64_t add);
+static inline void el_shared_count(el_counter_t counter, uint64_t add)
+{
+    el_counters_add(&el_shared.block->counters, el_shared.process, counter, add);
+}
 
 #endif
