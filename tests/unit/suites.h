@@ -1,49 +1,62 @@
-/* The unit tests: suites for each header of the core, and those of the engines. */
+/*
+ * The unit tests. A CASE() has a fixture; each test adds itself to one, and each case is a suite of its
+ * own for libcheck, so that CK_RUN_SUITE chooses it by its name.
+ */
 #ifndef ELASTIC_TESTS_SUITES_H
 #define ELASTIC_TESTS_SUITES_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
-#define UNIT_SUITES(X)                                                                             \
-    X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position) X(load_signals) X(machine)      \
-    X(ladder) X(control) X(cost) X(ratio) X(price) X(control_mix) X(packet) X(etag) X(decide)      \
-    X(lockfree) X(block) X(block_claim) X(block_control) X(tcp_info) X(entry) X(files)             \
-    X(popular) X(process) X(seal) X(key_file) X(workers) X(folder) X(structured)                   \
-    X(cache_control) X(dictionary) X(history) X(counters) X(local) X(waiters)
+typedef struct {
+    const char *name;
+    SFun set_up, tear_down; /* NULL: none */
+    double timeout;         /* seconds; 0: that of CK_DEFAULT_TIMEOUT */
+    bool threads;           /* its threads meet: it also runs under ThreadSanitizer */
+    TCase *tcase;           /* once a test was added */
+} case_t;
 
-/* Those of the program `engines`, which links the compression libraries. */
-#define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget) \
-    X(recode) X(difference) X(prepared)
+/* libcheck's, which is made for the first test. */
+TCase *case_of(case_t *of);
 
-#define DECLARE_SUITE(name) Suite *name##_suite(void);
-#define ADD_SUITE(name) srunner_add_suite(runner, name##_suite());
+/* CASE(name, .set_up = ...); */
+#define CASE(case, ...) static case_t case##_case = {.name = #case, __VA_ARGS__}
 
-UNIT_SUITES(DECLARE_SUITE)
-ENGINE_SUITES(DECLARE_SUITE)
+#define ADD_TEST(case, test, count, call)                                                          \
+    START_TEST(test)                                                                               \
+    {                                                                                              \
+        call;                                                                                      \
+    }                                                                                              \
+    END_TEST                                                                                       \
+    __attribute__((constructor)) static void test##_add(void)                                      \
+    {                                                                                              \
+        tcase_add_loop_test(case_of(&case##_case), test, 0, count);                                \
+    }
 
-/* For tcase_add_loop_test(): the rows of a table. */
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-/* A suite of one case. */
-static inline Suite *suite_of(const char *name, TCase *tc)
-{
-    Suite *suite = suite_create(name);
+/* TEST(case, name) { body } */
+#define TEST(case, test)                                                                           \
+    static void test##_body(void);                                                                 \
+    ADD_TEST(case, test, 1, test##_body())                                                         \
+    static void test##_body(void)
 
-    suite_add_tcase(suite, tc);
-    return suite;
-}
+/* EACH(case, name, table) { body }: a test of each row of an array, which is `row`. */
+#define EACH(case, test, table)                                                                    \
+    static void test##_body(const __typeof__((table)[0]) *row);                                    \
+    ADD_TEST(case, test, ROWS(table), test##_body(&(table)[_i]))                                   \
+    static void test##_body(const __typeof__((table)[0]) *row)
 
-/* Runs what was added; libcheck's CK_ variables choose and set the output. For main() to return. */
-static inline int run_suites(SRunner *runner)
-{
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+/* Assertions that name the row by its member `label`. */
+#define row_assert(condition) ck_assert_msg(condition, "%s: %s", row->label, #condition)
+#define row_eq(got, wanted)                                                                        \
+    ck_assert_msg((got) == (wanted), "%s: %s is %jd, not %jd", row->label, #got, (intmax_t)(got),  \
+                  (intmax_t)(wanted))
+#define row_str_eq(got, wanted)                                                                    \
+    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s is \"%s\"", row->label, #got, got)
 
 #endif

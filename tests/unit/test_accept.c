@@ -2,16 +2,12 @@
 
 #include "suites.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Identity's weight where nothing names it, and full weight. */
 #define U EL_Q_UNLISTED_IDENTITY
 #define ONE EL_Q_ONE
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *line;
     uint16_t identity, gzip, br, zstd;
 } lines[] = {
@@ -129,20 +125,21 @@ static const struct {
     {"a skipped mention is none", "gzip x;q=0, gzip;q=0.5", U, 1000, 0, 0},
 };
 
-START_TEST(a_line_gives_weights)
+CASE(accept);
+
+EACH(accept, a_line_gives_weights, lines)
 {
-    const char *line = lines[_i].line;
+    const char *line = row->line;
     el_accept_t a;
 
     el_accept_parse(line, line != NULL ? strlen(line) : 0, &a);
-    ck_assert_msg(a.q[EL_IDENTITY] == lines[_i].identity && a.q[EL_GZIP] == lines[_i].gzip
-                      && a.q[EL_BR] == lines[_i].br && a.q[EL_ZSTD] == lines[_i].zstd,
-                  "%s: identity %u gzip %u br %u zstd %u", lines[_i].guards, a.q[EL_IDENTITY],
+    ck_assert_msg(a.q[EL_IDENTITY] == row->identity && a.q[EL_GZIP] == row->gzip
+                      && a.q[EL_BR] == row->br && a.q[EL_ZSTD] == row->zstd,
+                  "%s: identity %u gzip %u br %u zstd %u", row->label, a.q[EL_IDENTITY],
                   a.q[EL_GZIP], a.q[EL_BR], a.q[EL_ZSTD]);
 }
-END_TEST
 
-START_TEST(only_len_bytes_are_read)
+TEST(accept, only_len_bytes_are_read)
 {
     /* In memory of its own size, so that a sanitizer sees a byte too many. */
     static const char text[] = "gzip;q=\"a\\\"b\", br;q=0.125 , *;q=0";
@@ -160,9 +157,8 @@ START_TEST(only_len_bytes_are_read)
     ck_assert_uint_eq(a.q[EL_GZIP], ONE);
     ck_assert_uint_eq(a.q[EL_BR], 0);
 }
-END_TEST
 
-START_TEST(a_zero_byte_ends_nothing)
+TEST(accept, a_zero_byte_ends_nothing)
 {
     static const char text[] = "gzip\0, br";
     el_accept_t a;
@@ -171,9 +167,8 @@ START_TEST(a_zero_byte_ends_nothing)
     ck_assert_uint_eq(a.q[EL_GZIP], 0);
     ck_assert_uint_eq(a.q[EL_BR], ONE);
 }
-END_TEST
 
-START_TEST(every_weight_of_three_digits_is_read)
+TEST(accept, every_weight_of_three_digits_is_read)
 {
     for (unsigned thousandths = 0; thousandths < 1000; thousandths++) {
         char text[24];
@@ -184,7 +179,6 @@ START_TEST(every_weight_of_three_digits_is_read)
         ck_assert_uint_eq(a.q[EL_BR], 2 * thousandths);
     }
 }
-END_TEST
 
 /*
  * Each is repeated to 1 MB, sixteen lines of 64 KB. Work that grew with the square of the length
@@ -195,15 +189,15 @@ static const char *const hostile[] = {
     "gzip;x=\"a\",", "a ", "@", "@\"", "q=", ";q=0.", "identity;q=0,", "\t;\t",
 };
 
-START_TEST(a_hostile_line_costs_no_more_than_its_bytes)
+EACH(accept, a_hostile_line_costs_no_more_than_its_bytes, hostile)
 {
-    size_t size = 16 * 65536, unit = strlen(hostile[_i]);
+    size_t size = 16 * 65536, unit = strlen(*row);
     char *line = malloc(size);
     el_accept_t a;
 
     ck_assert_ptr_nonnull(line);
     for (size_t i = 0; i < size; i++) {
-        line[i] = hostile[_i][i % unit];
+        line[i] = (*row)[i % unit];
     }
     el_accept_parse(line, size, &a);
     for (unsigned c = 0; c < EL_ALL_CODINGS; c++) {
@@ -211,10 +205,9 @@ START_TEST(a_hostile_line_costs_no_more_than_its_bytes)
     }
     free(line);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *line;
     uint16_t dcb, dcz;
 } differences[] = {
@@ -227,17 +220,16 @@ static const struct {
     {"capitals", "DCZ", 0, EL_Q_ONE},
 };
 
-START_TEST(a_coding_that_needs_a_dictionary_is_named)
+EACH(accept, a_coding_that_needs_a_dictionary_is_named, differences)
 {
     el_accept_t a;
 
-    el_accept_parse(differences[_i].line, strlen(differences[_i].line), &a);
-    ck_assert_msg(a.q[EL_DCB] == differences[_i].dcb && a.q[EL_DCZ] == differences[_i].dcz,
-                  "%s: dcb %u dcz %u", differences[_i].guards, a.q[EL_DCB], a.q[EL_DCZ]);
+    el_accept_parse(row->line, strlen(row->line), &a);
+    ck_assert_msg(a.q[EL_DCB] == row->dcb && a.q[EL_DCZ] == row->dcz,
+                  "%s: dcb %u dcz %u", row->label, a.q[EL_DCB], a.q[EL_DCZ]);
 }
-END_TEST
 
-START_TEST(the_last_member_of_a_long_line_counts)
+TEST(accept, the_last_member_of_a_long_line_counts)
 {
     static const char last[] = ", br;q=0.5";
     size_t size = 65536;
@@ -251,10 +243,9 @@ START_TEST(the_last_member_of_a_long_line_counts)
     ck_assert_uint_eq(a.q[EL_BR], 1000);
     free(line);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *line;
     el_coding_t order[EL_CODINGS];
     size_t count;
@@ -282,18 +273,16 @@ static const struct {
      EL_IDENTITY},
 };
 
-START_TEST(the_best_coding_is_chosen)
+EACH(accept, the_best_coding_is_chosen, choices)
 {
-    const char *line = choices[_i].line;
+    const char *line = row->line;
     el_accept_t a;
 
     el_accept_parse(line, line != NULL ? strlen(line) : 0, &a);
-    ck_assert_msg(el_accept_choose(&a, choices[_i].order, choices[_i].count) == choices[_i].chosen,
-                  "%s", choices[_i].guards);
+    row_eq(el_accept_choose(&a, row->order, row->count), row->chosen);
 }
-END_TEST
 
-START_TEST(a_weight_above_zero_is_taken)
+TEST(accept, a_weight_above_zero_is_taken)
 {
     el_accept_t a;
 
@@ -304,21 +293,4 @@ START_TEST(a_weight_above_zero_is_taken)
     ck_assert(el_accept_takes(&a, EL_IDENTITY));
     el_accept_parse("identity;q=0", 12, &a);
     ck_assert(!el_accept_takes(&a, EL_IDENTITY));
-}
-END_TEST
-
-Suite *accept_suite(void)
-{
-    TCase *tc = tcase_create("accept");
-
-    tcase_add_loop_test(tc, a_line_gives_weights, 0, ROWS(lines));
-    tcase_add_test(tc, only_len_bytes_are_read);
-    tcase_add_test(tc, a_zero_byte_ends_nothing);
-    tcase_add_test(tc, every_weight_of_three_digits_is_read);
-    tcase_add_loop_test(tc, a_hostile_line_costs_no_more_than_its_bytes, 0, ROWS(hostile));
-    tcase_add_loop_test(tc, a_coding_that_needs_a_dictionary_is_named, 0, ROWS(differences));
-    tcase_add_test(tc, the_last_member_of_a_long_line_counts);
-    tcase_add_loop_test(tc, the_best_coding_is_chosen, 0, ROWS(choices));
-    tcase_add_test(tc, a_weight_above_zero_is_taken);
-    return suite_of("accept", tc);
 }

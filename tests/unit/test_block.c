@@ -2,9 +2,9 @@
 #include "block.h"
 #include "suites.h"
 
-#include <string.h>
+CASE(block, .set_up = block_setup, .tear_down = block_teardown);
 
-START_TEST(a_new_block_is_valid_and_empty)
+TEST(block, a_new_block_is_valid_and_empty)
 {
     ck_assert(el_block_valid(block));
     block_assert_control(5, TOP, false);
@@ -16,9 +16,8 @@ START_TEST(a_new_block_is_valid_and_empty)
         ck_assert_uint_eq(el_counters_total(&block->counters, (el_counter_t)c), 0);
     }
 }
-END_TEST
 
-START_TEST(another_layout_is_not_valid)
+TEST(block, another_layout_is_not_valid)
 {
     block->version++;
     ck_assert(!el_block_valid(block));
@@ -31,15 +30,13 @@ START_TEST(another_layout_is_not_valid)
     memset(block, 0, sizeof(*block));
     ck_assert(!el_block_valid(block));
 }
-END_TEST
 
-START_TEST(stripes_share_no_cache_line)
+TEST(block, stripes_share_no_cache_line)
 {
     ck_assert_uint_eq(sizeof(el_stripe_t) % 64, 0);
     ck_assert_uint_eq((uintptr_t)&block->counters.stripe[1] % 64, 0);
     ck_assert(atomic_is_lock_free(&state->position));
 }
-END_TEST
 
 static const el_control_state_t words[] = {
     {0, 0, false, 0},     {0, 0, true, 0},      {8, 8, false, 0},         {8, 8, true, 0},
@@ -47,15 +44,14 @@ static const el_control_state_t words[] = {
     {65534, 65535, true, 65535},
 };
 
-START_TEST(a_position_is_read_as_it_was_written)
+EACH(block, a_position_is_read_as_it_was_written, words)
 {
-    el_block_reset(block, words[_i], START);
-    block_assert_control(words[_i].position, words[_i].top, words[_i].bypass);
-    ck_assert_uint_eq(el_state_control(state).fraction, words[_i].fraction);
+    el_block_reset(block, *row, START);
+    block_assert_control(row->position, row->top, row->bypass);
+    ck_assert_uint_eq(el_state_control(state).fraction, row->fraction);
 }
-END_TEST
 
-START_TEST(a_reload_keeps_what_fits)
+TEST(block, a_reload_keeps_what_fits)
 {
     el_control_config_t wide = block_config;
 
@@ -65,9 +61,8 @@ START_TEST(a_reload_keeps_what_fits)
     block_assert_control(5, 11, false);
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), 7);
 }
-END_TEST
 
-START_TEST(a_restart_begins_anew)
+TEST(block, a_restart_begins_anew)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t claim;
@@ -98,7 +93,6 @@ START_TEST(a_restart_begins_anew)
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(100)));
     ck_assert_uint_ne(el_state_adopt(state, &block_config, START, INTERVAL), generation);
 }
-END_TEST
 
 static bool is_zero(const void *part, size_t nbytes)
 {
@@ -107,7 +101,7 @@ static bool is_zero(const void *part, size_t nbytes)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
 }
 
-START_TEST(a_restart_forgets_what_was_counted_and_measured)
+TEST(block, a_restart_forgets_what_was_counted_and_measured)
 {
     memset(&block->counters, 1, sizeof(block->counters));
     memset(&block->costs, 1, sizeof(block->costs));
@@ -130,9 +124,8 @@ START_TEST(a_restart_forgets_what_was_counted_and_measured)
     ck_assert(!is_zero(block->vhosts.name, sizeof(block->vhosts.name)));
     ck_assert(!is_zero(&block->held, sizeof(block->held)));
 }
-END_TEST
 
-START_TEST(a_failure_to_sample_is_reported_once)
+TEST(block, a_failure_to_sample_is_reported_once)
 {
     ck_assert(!el_state_note_sampling(state, false));
     ck_assert(el_state_note_sampling(state, true));
@@ -141,9 +134,8 @@ START_TEST(a_failure_to_sample_is_reported_once)
     ck_assert(el_state_note_sampling(state, false));
     ck_assert(!el_state_note_sampling(state, false));
 }
-END_TEST
 
-START_TEST(a_change_of_the_source_is_reported_once)
+TEST(block, a_change_of_the_source_is_reported_once)
 {
     ck_assert(el_state_note_source(state, EL_SOURCE_OWN));
     ck_assert(!el_state_note_source(state, EL_SOURCE_OWN));
@@ -152,9 +144,8 @@ START_TEST(a_change_of_the_source_is_reported_once)
     el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
     ck_assert(el_state_note_source(state, EL_SOURCE_FILE));
 }
-END_TEST
 
-START_TEST(counters_add_up_over_all_lanes)
+TEST(block, counters_add_up_over_all_lanes)
 {
     for (unsigned lane = 0; lane < 3 * EL_COUNTER_STRIPES; lane++) {
         el_counters_add(&block->counters, lane, EL_COUNT_BYTES_OUT, lane);
@@ -165,17 +156,15 @@ START_TEST(counters_add_up_over_all_lanes)
     ck_assert_uint_eq(atomic_load(&block->counters.stripe[1].count[EL_COUNT_BYTES_OUT]), 1 + 33 + 65);
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_BYTES_IN), 0);
 }
-END_TEST
 
-START_TEST(each_reason_has_a_counter)
+TEST(block, each_reason_has_a_counter)
 {
     el_counters_add(&block->counters, 0, EL_COUNT_SKIPPED + EL_REASON_ERROR, 3);
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_TOTAL - 1), 3);
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_SKIPPED + EL_REASON_SMALL), 0);
 }
-END_TEST
 
-START_TEST(the_store_complains_once_a_minute)
+TEST(block, the_store_complains_once_a_minute)
 {
     ck_assert(el_cache_state_may_complain(&block->cache, 0));
     ck_assert(!el_cache_state_may_complain(&block->cache, 30));
@@ -183,25 +172,4 @@ START_TEST(the_store_complains_once_a_minute)
     ck_assert(el_cache_state_may_complain(&block->cache, 61));
     ck_assert(!el_cache_state_may_complain(&block->cache, 120));
     ck_assert(el_cache_state_may_complain(&block->cache, 121));
-}
-END_TEST
-
-Suite *block_suite(void)
-{
-    TCase *tc = tcase_create("block");
-
-    tcase_add_checked_fixture(tc, block_setup, block_teardown);
-    tcase_add_test(tc, a_new_block_is_valid_and_empty);
-    tcase_add_test(tc, another_layout_is_not_valid);
-    tcase_add_test(tc, stripes_share_no_cache_line);
-    tcase_add_loop_test(tc, a_position_is_read_as_it_was_written, 0, ROWS(words));
-    tcase_add_test(tc, a_reload_keeps_what_fits);
-    tcase_add_test(tc, a_restart_begins_anew);
-    tcase_add_test(tc, a_restart_forgets_what_was_counted_and_measured);
-    tcase_add_test(tc, a_failure_to_sample_is_reported_once);
-    tcase_add_test(tc, a_change_of_the_source_is_reported_once);
-    tcase_add_test(tc, counters_add_up_over_all_lanes);
-    tcase_add_test(tc, each_reason_has_a_counter);
-    tcase_add_test(tc, the_store_complains_once_a_minute);
-    return suite_of("block", tc);
 }

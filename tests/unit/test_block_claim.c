@@ -10,11 +10,12 @@
 #include "suites.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(a_claim_is_won_when_due_and_once)
+CASE(claims, .set_up = block_setup, .tear_down = block_teardown);
+
+TEST(claims, a_claim_is_won_when_due_and_once)
 {
     uint64_t claim = 0, late = 0;
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
@@ -29,9 +30,8 @@ START_TEST(a_claim_is_won_when_due_and_once)
     ck_assert(!el_state_claim(state, generation, due + INTERVAL - 1, INTERVAL, &late));
     ck_assert(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &late));
 }
-END_TEST
 
-START_TEST(only_the_newest_generation_claims)
+TEST(claims, only_the_newest_generation_claims)
 {
     uint64_t claim;
     uint64_t old = el_state_adopt(state, &block_config, START, INTERVAL);
@@ -42,7 +42,6 @@ START_TEST(only_the_newest_generation_claims)
     ck_assert(!el_state_claim(state, new + 1, START + INTERVAL, INTERVAL, &claim));
     ck_assert(el_state_claim(state, new, START + INTERVAL, INTERVAL, &claim));
 }
-END_TEST
 
 #define THREADS 8
 #define ROUNDS 2000
@@ -64,7 +63,9 @@ static void *race(void *unused)
     return unused;
 }
 
-START_TEST(of_many_threads_at_most_one_wins_a_tick)
+CASE(claims_threads, .set_up = block_setup, .tear_down = block_teardown, .threads = true);
+
+TEST(claims_threads, of_many_threads_at_most_one_wins_a_tick)
 {
     pthread_t threads[THREADS];
 
@@ -80,7 +81,6 @@ START_TEST(of_many_threads_at_most_one_wins_a_tick)
     }
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), THREADS * ROUNDS);
 }
-END_TEST
 
 static void *race_once(void *arg)
 {
@@ -94,7 +94,7 @@ static void *race_once(void *arg)
     return NULL;
 }
 
-START_TEST(of_threads_at_the_same_time_exactly_one_wins)
+TEST(claims_threads, of_threads_at_the_same_time_exactly_one_wins)
 {
     pthread_barrier_t barrier;
 
@@ -114,9 +114,8 @@ START_TEST(of_threads_at_the_same_time_exactly_one_wins)
         ck_assert_uint_eq(atomic_load(&wins[0]), round);
     }
 }
-END_TEST
 
-START_TEST(a_winner_that_dies_loses_its_tick_only)
+TEST(claims, a_winner_that_dies_loses_its_tick_only)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t due = atomic_load(&state->next_sample);
@@ -137,9 +136,8 @@ START_TEST(a_winner_that_dies_loses_its_tick_only)
     ck_assert(block_tick(generation, due + 2 * INTERVAL, &block_config, 90));
     block_assert_control(4, TOP, false);
 }
-END_TEST
 
-START_TEST(a_claim_that_ran_out_moves_nothing)
+TEST(claims, a_claim_that_ran_out_moves_nothing)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t slow, quick;
@@ -156,9 +154,8 @@ START_TEST(a_claim_that_ran_out_moves_nothing)
     ck_assert_uint_eq(atomic_load(&state->samples), 1);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
 }
-END_TEST
 
-START_TEST(a_reload_ends_the_claims_before_it)
+TEST(claims, a_reload_ends_the_claims_before_it)
 {
     el_control_config_t narrow = block_config;
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
@@ -172,10 +169,9 @@ START_TEST(a_reload_ends_the_claims_before_it)
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(0)));
     block_assert_control(3, 3, false);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint64_t due, now, interval;
 } adoptions[] = {
     {"a sample far off comes nearer", START + 60000000, START, INTERVAL},
@@ -185,23 +181,21 @@ static const struct {
     {"one at the beginning of time", 0, START, INTERVAL},
 };
 
-START_TEST(a_reload_samples_within_an_interval)
+EACH(claims, a_reload_samples_within_an_interval, adoptions)
 {
-    uint64_t due = adoptions[_i].due;
-    uint64_t latest = adoptions[_i].now + adoptions[_i].interval;
+    uint64_t due = row->due;
+    uint64_t latest = row->now + row->interval;
     uint64_t next;
 
     atomic_store(&state->next_sample, due);
-    el_state_adopt(state, &block_config, adoptions[_i].now, adoptions[_i].interval);
+    el_state_adopt(state, &block_config, row->now, row->interval);
     next = atomic_load(&state->next_sample);
     /* One less where it could stay, so that claims made before have run out. */
-    ck_assert_msg(next == (due == 0 || due > latest ? latest : due - 1), "%s",
-                  adoptions[_i].guards);
+    row_assert(next == (due == 0 || due > latest ? latest : due - 1));
 }
-END_TEST
 
 /* A sample that began before must not take the position for the one that it has read. */
-START_TEST(each_setting_of_the_position_makes_another_word)
+TEST(claims, each_setting_of_the_position_makes_another_word)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t word = atomic_load(&state->position), last = word;
@@ -218,9 +212,8 @@ START_TEST(each_setting_of_the_position_makes_another_word)
     ck_assert_uint_ne(atomic_load(&state->position), word);
     block_assert_control(5, TOP, false);
 }
-END_TEST
 
-START_TEST(a_sample_written_in_half_is_none)
+TEST(claims, a_sample_written_in_half_is_none)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
 
@@ -231,7 +224,6 @@ START_TEST(a_sample_written_in_half_is_none)
     ck_assert(block_tick(generation, START + 3 * INTERVAL, &block_config, 100));
     block_assert_control(4, TOP, false);
 }
-END_TEST
 
 /* A reading in which everything is `ticks`, so that one of two writers' is found. */
 static void fill(el_reading_t *reading, uint64_t ticks)
@@ -281,7 +273,7 @@ static void *race_samples(void *unused)
     return unused;
 }
 
-START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
+TEST(claims_threads, holders_that_are_overtaken_leave_nothing_in_half)
 {
     static el_reading_t whole;
     pthread_t threads[THREADS];
@@ -306,31 +298,4 @@ START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
     control = el_state_control(state);
     ck_assert_uint_le(control.position, TOP);
     ck_assert_uint_eq(control.top, TOP);
-}
-END_TEST
-
-Suite *block_claim_suite(void)
-{
-    Suite *suite = suite_create("claims");
-    TCase *tc = tcase_create("claims");
-    TCase *threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(tc, block_setup, block_teardown);
-    tcase_add_test(tc, a_claim_is_won_when_due_and_once);
-    tcase_add_test(tc, only_the_newest_generation_claims);
-    tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
-    tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
-    tcase_add_test(tc, a_reload_ends_the_claims_before_it);
-    tcase_add_test(tc, each_setting_of_the_position_makes_another_word);
-    tcase_add_test(tc, a_sample_written_in_half_is_none);
-    tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
-    suite_add_tcase(suite, tc);
-
-    tcase_set_tags(threads, "threads");
-    tcase_add_checked_fixture(threads, block_setup, block_teardown);
-    tcase_add_test(threads, of_many_threads_at_most_one_wins_a_tick);
-    tcase_add_test(threads, of_threads_at_the_same_time_exactly_one_wins);
-    tcase_add_test(threads, holders_that_are_overtaken_leave_nothing_in_half);
-    suite_add_tcase(suite, threads);
-    return suite;
 }

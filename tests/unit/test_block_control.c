@@ -12,7 +12,9 @@ static el_position_t published(unsigned position, unsigned top, uint16_t fractio
     };
 }
 
-START_TEST(the_first_sample_only_begins)
+CASE(block_control, .set_up = block_setup, .tear_down = block_teardown);
+
+TEST(block_control, the_first_sample_only_begins)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
 
@@ -22,9 +24,8 @@ START_TEST(the_first_sample_only_begins)
     ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
     ck_assert_uint_eq(block_last()->reading.stat.cpu[0].busy, block_reading.stat.cpu[0].busy);
 }
-END_TEST
 
-START_TEST(samples_move_the_position)
+TEST(block_control, samples_move_the_position)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t now = START + INTERVAL;
@@ -43,10 +44,9 @@ START_TEST(samples_move_the_position)
     ck_assert_uint_eq(atomic_load(&state->steps), 2);
     ck_assert_uint_eq(atomic_load(&state->samples), 3);
 }
-END_TEST
 
 /* It gives way to everything else. */
-START_TEST(what_improving_takes_is_no_load)
+TEST(block_control, what_improving_takes_is_no_load)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t now = START + INTERVAL;
@@ -62,9 +62,8 @@ START_TEST(what_improving_takes_is_no_load)
     ck_assert(block_tick(generation, now += INTERVAL, &block_config, 20));
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 0);
 }
-END_TEST
 
-START_TEST(a_bypass_is_no_step)
+TEST(block_control, a_bypass_is_no_step)
 {
     el_control_config_t shedding = block_config;
     uint64_t generation;
@@ -77,9 +76,8 @@ START_TEST(a_bypass_is_no_step)
     block_assert_control(0, TOP, true);
     ck_assert_uint_eq(atomic_load(&state->steps), 0);
 }
-END_TEST
 
-START_TEST(no_tick_moves_nothing)
+TEST(block_control, no_tick_moves_nothing)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     uint64_t claim;
@@ -90,9 +88,8 @@ START_TEST(no_tick_moves_nothing)
     block_assert_control(5, TOP, false);
     ck_assert_uint_eq(atomic_load(&state->samples), 0);
 }
-END_TEST
 
-START_TEST(only_cpus_of_the_mask_move_it)
+TEST(block_control, only_cpus_of_the_mask_move_it)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     el_cpuset_t elsewhere = {{2}};
@@ -103,9 +100,8 @@ START_TEST(only_cpus_of_the_mask_move_it)
     ck_assert(!block_commit(claim, &block_config, &elsewhere, block_sample(100)));
     block_assert_control(5, TOP, false);
 }
-END_TEST
 
-START_TEST(a_change_of_the_fraction_is_a_step)
+TEST(block_control, a_change_of_the_fraction_is_a_step)
 {
     el_control_config_t mix = block_config;
     uint64_t generation;
@@ -121,9 +117,8 @@ START_TEST(a_change_of_the_fraction_is_a_step)
     block_tick(generation, START + 8 * INTERVAL, &mix, 63);
     ck_assert_uint_eq(atomic_load(&state->steps), 2);
 }
-END_TEST
 
-START_TEST(the_controllers_memory_is_in_the_block)
+TEST(block_control, the_controllers_memory_is_in_the_block)
 {
     el_control_config_t mix = block_config;
     uint64_t generation;
@@ -142,7 +137,6 @@ START_TEST(the_controllers_memory_is_in_the_block)
     ck_assert_uint_eq(el_state_control(state).position, first.position);
     ck_assert_uint_eq(el_state_control(state).fraction, first.fraction);
 }
-END_TEST
 
 /* The price in the block, ns. */
 static double price(void)
@@ -150,7 +144,7 @@ static double price(void)
     return (double)atomic_load(&state->price) / EL_PPM;
 }
 
-START_TEST(a_price_is_in_the_block_while_the_goal_sets_it)
+TEST(block_control, a_price_is_in_the_block_while_the_goal_sets_it)
 {
     el_control_config_t timed = block_config;
     el_position_t position = published(3, 6, 0, 700000);
@@ -169,9 +163,8 @@ START_TEST(a_price_is_in_the_block_while_the_goal_sets_it)
     el_state_follow(state, claim, &timed, &position);
     ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
 }
-END_TEST
 
-START_TEST(a_published_position_is_followed)
+TEST(block_control, a_published_position_is_followed)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     el_position_t position = published(3, 6, 32768, 700000);
@@ -198,9 +191,8 @@ START_TEST(a_published_position_is_followed)
     el_state_follow(state, claim - 1, &block_config, &position);
     block_assert_control(4, TOP, true);
 }
-END_TEST
 
-START_TEST(its_own_controller_begins_anew_after_following)
+TEST(block_control, its_own_controller_begins_anew_after_following)
 {
     uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
     el_position_t position = published(4, 8, 0, 700000);
@@ -214,24 +206,4 @@ START_TEST(its_own_controller_begins_anew_after_following)
     block_assert_control(4, TOP, false);
     ck_assert(block_tick(generation, START + 101 * INTERVAL, &block_config, 100));
     block_assert_control(3, TOP, false);
-}
-END_TEST
-
-Suite *block_control_suite(void)
-{
-    TCase *tc = tcase_create("state and controller");
-
-    tcase_add_checked_fixture(tc, block_setup, block_teardown);
-    tcase_add_test(tc, the_first_sample_only_begins);
-    tcase_add_test(tc, samples_move_the_position);
-    tcase_add_test(tc, what_improving_takes_is_no_load);
-    tcase_add_test(tc, a_bypass_is_no_step);
-    tcase_add_test(tc, no_tick_moves_nothing);
-    tcase_add_test(tc, only_cpus_of_the_mask_move_it);
-    tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
-    tcase_add_test(tc, the_controllers_memory_is_in_the_block);
-    tcase_add_test(tc, a_price_is_in_the_block_while_the_goal_sets_it);
-    tcase_add_test(tc, a_published_position_is_followed);
-    tcase_add_test(tc, its_own_controller_begins_anew_after_following);
-    return suite_of("state and controller", tc);
 }

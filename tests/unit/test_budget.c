@@ -8,7 +8,6 @@
 #include "decode.h"
 #include "suites.h"
 
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,9 +84,13 @@ static void try_limits(const el_plan_t *plan, bool whole)
     ck_assert_uint_gt(made, 0);
 }
 
-START_TEST(an_engine_holds_no_more_than_it_may)
+static const size_t engine_numbers[] = {0, 1, 2, 3, 4};
+
+CASE(budget, .set_up = set_up, .tear_down = tear_down, .timeout = 240);
+
+EACH(budget, an_engine_holds_no_more_than_it_may, engine_numbers)
 {
-    const el_engine_t *engine = el_engine_at((size_t)_i);
+    const el_engine_t *engine = el_engine_at(*row);
 
     for (int level = engine ? engine->level_min : 1; engine && level <= engine->level_max;
          level += 3) {
@@ -100,11 +103,10 @@ START_TEST(an_engine_holds_no_more_than_it_may)
         }
     }
 }
-END_TEST
 
-START_TEST(a_body_that_has_begun_is_not_refused)
+EACH(budget, a_body_that_has_begun_is_not_refused, engine_numbers)
 {
-    const el_engine_t *engine = el_engine_at((size_t)_i);
+    const el_engine_t *engine = el_engine_at(*row);
     el_plan_t plan = {engine, {.level = engine ? engine->level_min + 1 : 1}};
     el_context_t *context;
     el_span_t span = {body, MOST, encoded, ROOM};
@@ -123,7 +125,6 @@ START_TEST(a_body_that_has_begun_is_not_refused)
     ck_assert_ptr_null(el_pool_acquire(&plan));
     ck_assert(el_budget_take_refusal() && !el_budget_take_refusal());
 }
-END_TEST
 
 static const el_plan_t zlib6 = {NULL, {.level = 6}};
 
@@ -135,7 +136,7 @@ static el_plan_t zlib_plan(void)
     return plan;
 }
 
-START_TEST(what_is_idle_takes_nothing)
+TEST(budget, what_is_idle_takes_nothing)
 {
     el_account_t idle = {.idle = true};
 
@@ -147,9 +148,8 @@ START_TEST(what_is_idle_takes_nothing)
     ck_assert_uint_eq(idle.nbytes, 600);
     ck_assert(el_budget_take_refusal());
 }
-END_TEST
 
-START_TEST(what_is_kept_is_not_in_flight)
+TEST(budget, what_is_kept_is_not_in_flight)
 {
     el_plan_t plan = zlib_plan();
     el_context_t *context;
@@ -178,9 +178,8 @@ START_TEST(what_is_kept_is_not_in_flight)
     ck_assert_ptr_null(el_pool_buffer_acquire(10000, &room));
     el_pool_release(context);
 }
-END_TEST
 
-START_TEST(a_copy_of_the_process_counts_nothing)
+TEST(budget, a_copy_of_the_process_counts_nothing)
 {
     el_plan_t plan = zlib_plan();
     el_context_t *context;
@@ -203,7 +202,6 @@ START_TEST(a_copy_of_the_process_counts_nothing)
     ck_assert_uint_gt(after, 0);
     el_pool_release(context);
 }
-END_TEST
 
 /* Decodes what encode() made; the last answer. */
 static el_decode_t decode_all(el_coding_t coding, size_t nbytes, uint64_t most)
@@ -221,10 +219,11 @@ static el_decode_t decode_all(el_coding_t coding, size_t nbytes, uint64_t most)
     return result;
 }
 
-START_TEST(a_decoder_holds_no_more_than_it_may)
+static const el_coding_t codings[] = {EL_GZIP, EL_BR};
+
+EACH(budget, a_decoder_holds_no_more_than_it_may, codings)
 {
-    static const el_coding_t codings[] = {EL_GZIP, EL_BR};
-    el_plan_t plan = {el_engine_for(codings[_i]), {.level = 5}};
+    el_plan_t plan = {el_engine_for(*row), {.level = 5}};
     size_t nbytes, refused = 0;
 
     el_budget_open(&held, PLENTY, false);
@@ -234,7 +233,7 @@ START_TEST(a_decoder_holds_no_more_than_it_may)
         el_decode_t result;
 
         el_budget_open(&held, limit, false);
-        result = decode_all(codings[_i], nbytes, limit);
+        result = decode_all(*row, nbytes, limit);
         ck_assert(result == EL_DECODE_ENDED || result == EL_DECODE_NO_MEMORY);
         ck_assert(el_budget_take_refusal() == (result == EL_DECODE_NO_MEMORY));
         refused += result == EL_DECODE_NO_MEMORY;
@@ -243,9 +242,8 @@ START_TEST(a_decoder_holds_no_more_than_it_may)
     ck_assert_uint_gt(refused, 1);
     ck_assert_uint_lt(refused, 300);
 }
-END_TEST
 
-START_TEST(request_bodies_may_be_all_that_is_counted)
+TEST(budget, request_bodies_may_be_all_that_is_counted)
 {
     el_plan_t plan = zlib_plan();
     el_context_t *context;
@@ -263,21 +261,4 @@ START_TEST(request_bodies_may_be_all_that_is_counted)
     el_budget_give(&request, 100);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert(el_budget_take_refusal());
-}
-END_TEST
-
-Suite *budget_suite(void)
-{
-    TCase *tc = tcase_create("budget");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 240);
-    tcase_add_loop_test(tc, an_engine_holds_no_more_than_it_may, 0, 5);
-    tcase_add_loop_test(tc, a_body_that_has_begun_is_not_refused, 0, 5);
-    tcase_add_test(tc, what_is_idle_takes_nothing);
-    tcase_add_test(tc, what_is_kept_is_not_in_flight);
-    tcase_add_test(tc, a_copy_of_the_process_counts_nothing);
-    tcase_add_loop_test(tc, a_decoder_holds_no_more_than_it_may, 0, 2);
-    tcase_add_test(tc, request_bodies_may_be_all_that_is_counted);
-    return suite_of("budget", tc);
 }

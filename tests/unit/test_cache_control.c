@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *field;
     el_cache_control_t control;
 } fields[] = {
@@ -37,24 +37,16 @@ static const struct {
     {"empty members", ",, ,no-store,", {.no_store = true}},
 };
 
-START_TEST(a_field_says_how_long)
+CASE(cache_control);
+
+EACH(cache_control, a_field_says_how_long, fields)
 {
-    el_cache_control_t found = el_cache_control_parse(fields[_i].field);
-    const el_cache_control_t *wanted = &fields[_i].control;
+    el_cache_control_t found = el_cache_control_parse(row->field);
+    const el_cache_control_t *wanted = &row->control;
 
     ck_assert_msg(found.no_store == wanted->no_store && found.no_cache == wanted->no_cache
                       && found.only_mine == wanted->only_mine
                       && found.has_max_age == wanted->has_max_age,
-                  "%s", fields[_i].guards);
-    ck_assert_msg(found.max_age == wanted->max_age, "%s: %" PRIu64, fields[_i].guards,
-                  found.max_age);
-}
-END_TEST
-
-Suite *cache_control_suite(void)
-{
-    TCase *tc = tcase_create("cache_control");
-
-    tcase_add_loop_test(tc, a_field_says_how_long, 0, ROWS(fields));
-    return suite_of("cache_control", tc);
+                  "%s", row->label);
+    row_eq(found.max_age, wanted->max_age);
 }

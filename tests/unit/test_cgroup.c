@@ -4,9 +4,6 @@
 
 #include "suites.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A copy of exactly its size, so that reading on would be noticed. */
 static char *exact(const char *text)
 {
@@ -25,7 +22,7 @@ static char *exact(const char *text)
 #define MOUNTS_V2 "29 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *cgroup, *mountinfo, *controller;
     const char *folder; /* NULL: none */
     size_t base;
@@ -68,26 +65,27 @@ static const struct {
     {"nothing at all", "", "", "cpu", NULL, 0},
 };
 
-START_TEST(a_process_has_a_folder)
+CASE(cgroup);
+
+EACH(cgroup, a_process_has_a_folder, folders)
 {
-    char *cgroup = exact(folders[_i].cgroup), *mountinfo = exact(folders[_i].mountinfo);
+    char *cgroup = exact(row->cgroup), *mountinfo = exact(row->mountinfo);
     char folder[EL_CGROUP_PATH] = "";
-    size_t base = el_cgroup_folder((el_cgroup_text_t){cgroup, strlen(folders[_i].cgroup)},
-                                   (el_cgroup_text_t){mountinfo, strlen(folders[_i].mountinfo)},
-                                   folders[_i].controller, folder, sizeof(folder));
+    size_t base = el_cgroup_folder((el_cgroup_text_t){cgroup, strlen(row->cgroup)},
+                                   (el_cgroup_text_t){mountinfo, strlen(row->mountinfo)},
+                                   row->controller, folder, sizeof(folder));
     bool found = base > 0;
 
     free(cgroup);
     free(mountinfo);
-    ck_assert_msg(found == (folders[_i].folder != NULL), "%s", folders[_i].guards);
+    row_eq(found, (row->folder != NULL));
     if (found) {
-        ck_assert_str_eq(folder, folders[_i].folder);
-        ck_assert_uint_eq(base, folders[_i].base);
+        ck_assert_str_eq(folder, row->folder);
+        ck_assert_uint_eq(base, row->base);
     }
 }
-END_TEST
 
-START_TEST(a_folder_too_long_is_none)
+TEST(cgroup, a_folder_too_long_is_none)
 {
     static const char group[] = "0::/abc\n";
     char folder[64];
@@ -100,9 +98,8 @@ START_TEST(a_folder_too_long_is_none)
                                     folder, size) > 0) == fits);
     }
 }
-END_TEST
 
-START_TEST(parents_end_at_the_mount_point)
+TEST(cgroup, parents_end_at_the_mount_point)
 {
     char folder[] = "/sys/fs/cgroup/a/b";
 
@@ -113,7 +110,6 @@ START_TEST(parents_end_at_the_mount_point)
     ck_assert(!el_cgroup_parent(folder, 14));
     ck_assert_str_eq(folder, "/sys/fs/cgroup");
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -125,18 +121,17 @@ static const struct {
     {"50000 x\n", -1},        {"50000 100000x\n", -1}, {"99999999999999999999 100000\n", -1},
 };
 
-START_TEST(version_2_has_a_limit_or_none)
+EACH(cgroup, version_2_has_a_limit_or_none, maxima)
 {
-    const char *text = maxima[_i].text;
+    const char *text = row->text;
     char *copy = exact(text);
     double cpus = -1;
     bool good = el_cgroup_max(copy, strlen(text), &cpus);
 
     free(copy);
-    ck_assert_msg(good == (maxima[_i].cpus >= 0), "%s", text);
-    ck_assert_msg(cpus == maxima[_i].cpus, "%s: %f", text, cpus);
+    ck_assert_msg(good == (row->cpus >= 0), "%s", text);
+    ck_assert_msg(cpus == row->cpus, "%s: %f", text, cpus);
 }
-END_TEST
 
 static const struct {
     const char *quota, *period;
@@ -147,19 +142,18 @@ static const struct {
     {"", "100000\n", -1},    {"0\n", "100000\n", -1}, {"x\n", "100000\n", -1},
 };
 
-START_TEST(version_1_has_a_limit_or_none)
+EACH(cgroup, version_1_has_a_limit_or_none, quotas)
 {
-    char *quota = exact(quotas[_i].quota), *period = exact(quotas[_i].period);
+    char *quota = exact(row->quota), *period = exact(row->period);
     double cpus = -1;
-    bool good = el_cgroup_quota(quota, strlen(quotas[_i].quota), period,
-                                strlen(quotas[_i].period), &cpus);
+    bool good = el_cgroup_quota(quota, strlen(row->quota), period,
+                                strlen(row->period), &cpus);
 
     free(quota);
     free(period);
-    ck_assert(good == (quotas[_i].cpus >= 0));
-    ck_assert_double_eq(cpus, quotas[_i].cpus);
+    ck_assert(good == (row->cpus >= 0));
+    ck_assert_double_eq(cpus, row->cpus);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -176,18 +170,17 @@ static const struct {
     {"", false, 0},
 };
 
-START_TEST(cpu_stat_has_the_time_used)
+EACH(cgroup, cpu_stat_has_the_time_used, stats)
 {
-    char *copy = exact(stats[_i].text);
+    char *copy = exact(row->text);
     uint64_t usec = 0;
-    bool good = el_cgroup_stat(copy, strlen(stats[_i].text), &usec);
+    bool good = el_cgroup_stat(copy, strlen(row->text), &usec);
 
     free(copy);
-    ck_assert_msg(good == stats[_i].good && usec == stats[_i].usec, "%s", stats[_i].text);
+    ck_assert_msg(good == row->good && usec == row->usec, "%s", row->text);
 }
-END_TEST
 
-START_TEST(cpuacct_has_the_time_used)
+TEST(cgroup, cpuacct_has_the_time_used)
 {
     uint64_t usec = 7;
 
@@ -198,7 +191,6 @@ START_TEST(cpuacct_has_the_time_used)
     ck_assert(!el_cgroup_usage("-5\n", 3, &usec));
     ck_assert_uint_eq(usec, UINT64_C(11185708632));
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -212,31 +204,15 @@ static const struct {
     {"63-64\n", 2, UINT64_C(1) << 63},        {"0-18446744073709551615\n", 1024, UINT64_MAX},
 };
 
-START_TEST(a_list_names_cpus)
+EACH(cgroup, a_list_names_cpus, lists)
 {
-    char *copy = exact(lists[_i].text);
+    char *copy = exact(row->text);
     el_cpuset_t cpus = {{0}};
-    bool good = el_cgroup_cpus(copy, strlen(lists[_i].text), &cpus);
+    bool good = el_cgroup_cpus(copy, strlen(row->text), &cpus);
 
     free(copy);
-    ck_assert_msg(good == (lists[_i].count > 0), "%s", lists[_i].text);
-    ck_assert_msg(el_cpuset_count(&cpus) == lists[_i].count, "%s: %u", lists[_i].text,
+    ck_assert_msg(good == (row->count > 0), "%s", row->text);
+    ck_assert_msg(el_cpuset_count(&cpus) == row->count, "%s: %u", row->text,
                   el_cpuset_count(&cpus));
-    ck_assert_msg(cpus.bits[0] == lists[_i].first, "%s", lists[_i].text);
-}
-END_TEST
-
-Suite *cgroup_suite(void)
-{
-    TCase *tc = tcase_create("cgroup");
-
-    tcase_add_loop_test(tc, a_process_has_a_folder, 0, ROWS(folders));
-    tcase_add_test(tc, a_folder_too_long_is_none);
-    tcase_add_test(tc, parents_end_at_the_mount_point);
-    tcase_add_loop_test(tc, version_2_has_a_limit_or_none, 0, ROWS(maxima));
-    tcase_add_loop_test(tc, version_1_has_a_limit_or_none, 0, ROWS(quotas));
-    tcase_add_loop_test(tc, cpu_stat_has_the_time_used, 0, ROWS(stats));
-    tcase_add_test(tc, cpuacct_has_the_time_used);
-    tcase_add_loop_test(tc, a_list_names_cpus, 0, ROWS(lists));
-    return suite_of("cgroup", tc);
+    ck_assert_msg(cpus.bits[0] == row->first, "%s", row->text);
 }

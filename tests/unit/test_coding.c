@@ -2,11 +2,8 @@
 
 #include "suites.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct {
-    const char *guards;
+    const char *label;
     el_coding_t coding;
     el_coding_info_t info;
 } known[] = {
@@ -21,12 +18,14 @@ static const struct {
      {.token = "dcz", .tag_suffix = "-dcz", .base = EL_ZSTD}},
 };
 
-START_TEST(a_coding_has_its_row)
-{
-    const el_coding_info_t *got = el_coding_info(known[_i].coding);
-    const el_coding_info_t *want = &known[_i].info;
+CASE(coding);
 
-    ck_assert_msg(got != NULL, "%s", known[_i].guards);
+EACH(coding, a_coding_has_its_row, known)
+{
+    const el_coding_info_t *got = el_coding_info(row->coding);
+    const el_coding_info_t *want = &row->info;
+
+    row_assert(got != NULL);
     ck_assert_str_eq(got->token, want->token);
     ck_assert_pstr_eq(got->alias, want->alias);
     ck_assert_str_eq(got->tag_suffix, want->tag_suffix);
@@ -39,17 +38,15 @@ START_TEST(a_coding_has_its_row)
     ck_assert_int_eq(got->stock_level, want->stock_level);
     ck_assert_int_eq(got->stock, want->stock);
 }
-END_TEST
 
-START_TEST(identity_has_no_row)
+TEST(coding, identity_has_no_row)
 {
     ck_assert_ptr_null(el_coding_info(EL_IDENTITY));
     ck_assert_ptr_null(el_coding_info(EL_ALL_CODINGS));
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *name;
     el_coding_t coding;
 } names[] = {
@@ -69,39 +66,34 @@ static const struct {
     {"one that needs a dictionary", "dcz", EL_IDENTITY},
 };
 
-START_TEST(a_name_finds_its_coding)
+EACH(coding, a_name_finds_its_coding, names)
 {
-    ck_assert_msg(el_coding_find(names[_i].name, strlen(names[_i].name)) == names[_i].coding, "%s",
-                  names[_i].guards);
+    row_eq(el_coding_find(row->name, strlen(row->name)), row->coding);
 }
-END_TEST
 
-START_TEST(only_the_given_bytes_count)
+TEST(coding, only_the_given_bytes_count)
 {
     ck_assert_int_eq(el_coding_find("gzip;q=1", 4), EL_GZIP);
     ck_assert_int_eq(el_coding_find("gzip", 2), EL_IDENTITY);
 }
-END_TEST
 
-START_TEST(all_codings_are_found_where_they_are_asked_for)
+TEST(coding, all_codings_are_found_where_they_are_asked_for)
 {
     ck_assert_int_eq(el_coding_find_any("dcz", 3), EL_DCZ);
     ck_assert_int_eq(el_coding_find_any("DCB", 3), EL_DCB);
     ck_assert_int_eq(el_coding_find_any("x-gzip", 6), EL_GZIP);
     ck_assert_int_eq(el_coding_find_any("dc", 2), EL_IDENTITY);
 }
-END_TEST
 
-START_TEST(only_differences_need_a_dictionary)
+TEST(coding, only_differences_need_a_dictionary)
 {
     for (int i = EL_IDENTITY; i < EL_ALL_CODINGS; i++) {
         ck_assert_int_eq(el_coding_needs_dictionary((el_coding_t)i), i >= EL_CODINGS);
     }
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *list;
     const char *popped; /* the codings, outermost first, each before the length that is left */
 } lists[] = {
@@ -120,9 +112,11 @@ static const struct {
     {"a member of two words is one name", "gz ip", "gz ip:0 "},
 };
 
-START_TEST(a_list_gives_its_codings_from_the_outermost)
+CASE(encoding);
+
+EACH(encoding, a_list_gives_its_codings_from_the_outermost, lists)
 {
-    const char *list = lists[_i].list, *name;
+    const char *list = row->list, *name;
     size_t len = strlen(list), name_len, at = 0;
     char popped[128] = "";
 
@@ -130,13 +124,12 @@ START_TEST(a_list_gives_its_codings_from_the_outermost)
         at += (size_t)snprintf(popped + at, sizeof(popped) - at, "%.*s:%zu ", (int)name_len, name,
                                len);
     }
-    ck_assert_msg(strcmp(popped, lists[_i].popped) == 0, "%s: %s", lists[_i].guards, popped);
-    ck_assert_msg(len == 0, "%s: %zu bytes are left", lists[_i].guards, len);
+    row_str_eq(popped, row->popped);
+    row_eq(len, 0);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *data;
     size_t len;
     bool is_magic;
@@ -151,29 +144,7 @@ static const struct {
     {"nothing", "", 0, false},
 };
 
-START_TEST(an_encoded_body_is_known_by_its_beginning)
+EACH(encoding, an_encoded_body_is_known_by_its_beginning, beginnings)
 {
-    ck_assert_msg(el_encoding_is_magic(beginnings[_i].data, beginnings[_i].len)
-                      == beginnings[_i].is_magic, "%s", beginnings[_i].guards);
-}
-END_TEST
-
-Suite *coding_suite(void)
-{
-    Suite *suite = suite_create("coding");
-    TCase *coding = tcase_create("coding");
-    TCase *encoding = tcase_create("encoding");
-
-    tcase_add_loop_test(coding, a_coding_has_its_row, 0, ROWS(known));
-    tcase_add_test(coding, identity_has_no_row);
-    tcase_add_loop_test(coding, a_name_finds_its_coding, 0, ROWS(names));
-    tcase_add_test(coding, only_the_given_bytes_count);
-    tcase_add_test(coding, all_codings_are_found_where_they_are_asked_for);
-    tcase_add_test(coding, only_differences_need_a_dictionary);
-    suite_add_tcase(suite, coding);
-
-    tcase_add_loop_test(encoding, a_list_gives_its_codings_from_the_outermost, 0, ROWS(lists));
-    tcase_add_loop_test(encoding, an_encoded_body_is_known_by_its_beginning, 0, ROWS(beginnings));
-    suite_add_tcase(suite, encoding);
-    return suite;
+    row_eq(el_encoding_is_magic(row->data, row->len), row->is_magic);
 }

@@ -28,7 +28,7 @@ static el_control_state_t next(const el_control_config_t *config, el_control_sta
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     const el_control_config_t *config;
     unsigned position;
     unsigned top;
@@ -79,19 +79,19 @@ static const struct {
     {"off: a bypass ends", &off, 0, TOP, true, 1.0, TOP, false},
 };
 
-START_TEST(a_sample_moves_the_state)
+CASE(control);
+
+EACH(control, a_sample_moves_the_state, moves)
 {
-    el_control_state_t state = {moves[_i].position, moves[_i].top, moves[_i].bypass, 0};
+    el_control_state_t state = {row->position, row->top, row->bypass, 0};
 
-    state = next(moves[_i].config, state, moves[_i].busy);
-    ck_assert_msg(state.position == moves[_i].next, "%s: position %u", moves[_i].guards,
-                  state.position);
-    ck_assert_msg(state.bypass == moves[_i].next_bypass, "%s: bypass", moves[_i].guards);
-    ck_assert_uint_eq(state.top, moves[_i].config->top);
+    state = next(row->config, state, row->busy);
+    row_eq(state.position, row->next);
+    row_eq(state.bypass, row->next_bypass);
+    ck_assert_uint_eq(state.top, row->config->top);
 }
-END_TEST
 
-START_TEST(proc_1_walks_to_the_floor_and_back)
+TEST(control, proc_1_walks_to_the_floor_and_back)
 {
     el_control_state_t state = {TOP, TOP, false, 0};
 
@@ -108,9 +108,8 @@ START_TEST(proc_1_walks_to_the_floor_and_back)
         ck_assert_uint_eq(state.position, tick < TOP ? tick : TOP);
     }
 }
-END_TEST
 
-START_TEST(bypass_does_not_flap)
+TEST(control, bypass_does_not_flap)
 {
     el_control_state_t state = {0, TOP, false, 0};
     unsigned changes = 0;
@@ -125,10 +124,9 @@ START_TEST(bypass_does_not_flap)
     ck_assert_uint_eq(changes, 1);
     ck_assert(state.bypass);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const el_control_config_t *config;
     el_control_state_t state;
     el_control_state_t fits;
@@ -146,27 +144,25 @@ static const struct {
     {"the controller off", &off, {3, TOP, true, 0}, {TOP, TOP, false, 0}},
 };
 
-START_TEST(a_state_is_made_to_fit)
+EACH(control, a_state_is_made_to_fit, clamps)
 {
-    el_control_state_t got = el_control_clamp(clamps[_i].config, clamps[_i].state);
+    el_control_state_t got = el_control_clamp(row->config, row->state);
 
-    ck_assert_msg(got.position == clamps[_i].fits.position && got.top == clamps[_i].fits.top
-                      && got.bypass == clamps[_i].fits.bypass
-                      && got.fraction == clamps[_i].fits.fraction,
-                  "%s: %u of %u, bypass %d", clamps[_i].guards, got.position, got.top, got.bypass);
+    ck_assert_msg(got.position == row->fits.position && got.top == row->fits.top
+                      && got.bypass == row->fits.bypass
+                      && got.fraction == row->fits.fraction,
+                  "%s: %u of %u, bypass %d", row->label, got.position, got.top, got.bypass);
 }
-END_TEST
 
-START_TEST(a_bypass_at_one_hundred_percent_is_not_off)
+TEST(control, a_bypass_at_one_hundred_percent_is_not_off)
 {
     el_control_config_t config = shedding;
 
     config.bypass = 1.0;
     ck_assert(el_control_clamp(&config, (el_control_state_t){0, TOP, true, 0}).bypass);
 }
-END_TEST
 
-START_TEST(a_position_is_what_it_was_set_to)
+TEST(control, a_position_is_what_it_was_set_to)
 {
     el_control_state_t state = {0, TOP, false, 0};
 
@@ -181,7 +177,6 @@ START_TEST(a_position_is_what_it_was_set_to)
     ck_assert_double_eq(el_control_position(el_control_at(state, 5 - 1e-9)), 5);
     ck_assert_uint_eq(el_control_at(state, 5 - 1e-9).fraction, 0);
 }
-END_TEST
 
 /* Shares of the requests, in 1/65536. */
 static const uint16_t fractions[] = {0, 1, 655, 13107, 21845, 32768, 43691, 60000, 65535};
@@ -201,19 +196,18 @@ static void assert_even(uint16_t fraction, uint32_t first, uint32_t stride)
     }
 }
 
-START_TEST(the_fraction_is_the_share_of_requests)
+EACH(control, the_fraction_is_the_share_of_requests, fractions)
 {
-    assert_even(fractions[_i], 0, 1);
-    assert_even(fractions[_i], 123456789, 1);
+    assert_even(*row, 0, 1);
+    assert_even(*row, 123456789, 1);
     /* Where the count runs over. */
-    assert_even(fractions[_i], UINT32_MAX - 1000, 1);
+    assert_even(*row, UINT32_MAX - 1000, 1);
     /* A page, its data, a page, its data: the pages are mixed like the data. */
-    assert_even(fractions[_i], 7, 2);
-    assert_even(fractions[_i], 7, 3);
+    assert_even(*row, 7, 2);
+    assert_even(*row, 7, 3);
 }
-END_TEST
 
-START_TEST(a_whole_position_is_not_mixed)
+TEST(control, a_whole_position_is_not_mixed)
 {
     el_control_state_t state = {3, TOP, false, 0};
 
@@ -221,18 +215,16 @@ START_TEST(a_whole_position_is_not_mixed)
         ck_assert(!el_control_upper(state, el_control_share(n)));
     }
 }
-END_TEST
 
-START_TEST(an_update_is_due_when_its_time_has_come)
+TEST(control, an_update_is_due_when_its_time_has_come)
 {
     ck_assert(!el_control_due(1000, 999));
     ck_assert(el_control_due(1000, 1000));
     ck_assert(el_control_due(1000, 1001));
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint64_t due, now, interval, next;
 } schedules[] = {
     {"in time", 1000, 1000, 500, 1500},
@@ -242,27 +234,7 @@ static const struct {
     {"long missed: an interval from now", 1000, 9000, 500, 9500},
 };
 
-START_TEST(the_next_update_is_scheduled)
+EACH(control, the_next_update_is_scheduled, schedules)
 {
-    ck_assert_msg(el_control_schedule(schedules[_i].due, schedules[_i].now, schedules[_i].interval)
-                      == schedules[_i].next,
-                  "%s", schedules[_i].guards);
-}
-END_TEST
-
-Suite *control_suite(void)
-{
-    TCase *tc = tcase_create("control");
-
-    tcase_add_loop_test(tc, a_sample_moves_the_state, 0, ROWS(moves));
-    tcase_add_test(tc, proc_1_walks_to_the_floor_and_back);
-    tcase_add_test(tc, bypass_does_not_flap);
-    tcase_add_loop_test(tc, a_state_is_made_to_fit, 0, ROWS(clamps));
-    tcase_add_test(tc, a_bypass_at_one_hundred_percent_is_not_off);
-    tcase_add_test(tc, a_position_is_what_it_was_set_to);
-    tcase_add_loop_test(tc, the_fraction_is_the_share_of_requests, 0, ROWS(fractions));
-    tcase_add_test(tc, a_whole_position_is_not_mixed);
-    tcase_add_test(tc, an_update_is_due_when_its_time_has_come);
-    tcase_add_loop_test(tc, the_next_update_is_scheduled, 0, ROWS(schedules));
-    return suite_of("control", tc);
+    row_eq(el_control_schedule(row->due, row->now, row->interval), row->next);
 }

@@ -26,7 +26,9 @@ static double moved(double busy)
     return el_control_position(next(&mix, (el_control_state_t){4, TOP, false, 0}, busy)) - 4;
 }
 
-START_TEST(the_middle_of_the_band_is_quiet)
+CASE(control_mix);
+
+TEST(control_mix, the_middle_of_the_band_is_quiet)
 {
     ck_assert_double_eq(moved(0.65), 0);
     ck_assert_double_eq(moved(0.601), 0);
@@ -34,9 +36,8 @@ START_TEST(the_middle_of_the_band_is_quiet)
     ck_assert_double_lt(moved(0.71), 0);
     ck_assert_double_gt(moved(0.59), 0);
 }
-END_TEST
 
-START_TEST(the_move_grows_with_the_error)
+TEST(control_mix, the_move_grows_with_the_error)
 {
     ck_assert_double_lt(moved(1.0), moved(0.9));
     ck_assert_double_lt(moved(0.9), moved(0.75));
@@ -44,9 +45,8 @@ START_TEST(the_move_grows_with_the_error)
     ck_assert_double_lt(fabs(moved(0.75)), 1);
     ck_assert_double_eq_tol(moved(0.9), -moved(0.4), 1e-4);
 }
-END_TEST
 
-START_TEST(a_full_machine_is_at_the_floor_in_seven_intervals)
+TEST(control_mix, a_full_machine_is_at_the_floor_in_seven_intervals)
 {
     el_control_state_t state = {TOP, TOP, false, 0};
     unsigned intervals = 0;
@@ -58,10 +58,9 @@ START_TEST(a_full_machine_is_at_the_floor_in_seven_intervals)
     }
     ck_assert_uint_ge(intervals, 4);
 }
-END_TEST
 
 /* However long it was at a bound, the way back begins with the first interval. */
-START_TEST(nothing_winds_up_at_a_bound)
+TEST(control_mix, nothing_winds_up_at_a_bound)
 {
     el_control_state_t down, up;
 
@@ -78,10 +77,9 @@ START_TEST(nothing_winds_up_at_a_bound)
     }
     ck_assert_double_lt(el_control_position(next(&mix, up, 0.9)), TOP);
 }
-END_TEST
 
 /* A load that comes back from 1.0 to 0.9 is still too high. */
-START_TEST(the_brake_never_turns_a_move_around)
+TEST(control_mix, the_brake_never_turns_a_move_around)
 {
     el_control_state_t state = {4, TOP, false, 0}, after;
 
@@ -94,9 +92,8 @@ START_TEST(the_brake_never_turns_a_move_around)
     after = next(&mix, state, 0.59);
     ck_assert_double_ge(el_control_position(after), el_control_position(state));
 }
-END_TEST
 
-START_TEST(bypass_begins_at_the_very_floor)
+TEST(control_mix, bypass_begins_at_the_very_floor)
 {
     el_control_state_t state;
 
@@ -111,18 +108,4 @@ START_TEST(bypass_begins_at_the_very_floor)
     state = next(&shedding, state, 0.6);
     ck_assert(!state.bypass);
     ck_assert_double_eq(el_control_position(state), 0);
-}
-END_TEST
-
-Suite *control_mix_suite(void)
-{
-    TCase *tc = tcase_create("control_mix");
-
-    tcase_add_test(tc, the_middle_of_the_band_is_quiet);
-    tcase_add_test(tc, the_move_grows_with_the_error);
-    tcase_add_test(tc, a_full_machine_is_at_the_floor_in_seven_intervals);
-    tcase_add_test(tc, nothing_winds_up_at_a_bound);
-    tcase_add_test(tc, the_brake_never_turns_a_move_around);
-    tcase_add_test(tc, bypass_begins_at_the_very_floor);
-    return suite_of("control_mix", tc);
 }

@@ -3,7 +3,6 @@
 #include "suites.h"
 
 #include <math.h>
-#include <string.h>
 
 #define KEY(coding, level, size_class) ((el_cost_key_t){coding, level, size_class})
 
@@ -29,7 +28,7 @@ static el_cost_t expect(uint32_t now)
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint64_t nbytes;
     unsigned size_class;
 } classes[] = {
@@ -39,23 +38,22 @@ static const struct {
     {"the largest", UINT64_MAX, 4},
 };
 
-START_TEST(lengths_have_their_class)
-{
-    ck_assert_msg(el_cost_class(classes[_i].nbytes) == classes[_i].size_class, "%s",
-                  classes[_i].guards);
-}
-END_TEST
+CASE(cost, .set_up = set_up);
 
-START_TEST(without_a_measurement_the_table_counts)
+EACH(cost, lengths_have_their_class, classes)
+{
+    row_eq(el_cost_class(row->nbytes), row->size_class);
+}
+
+TEST(cost, without_a_measurement_the_table_counts)
 {
     el_cost_t cost = expect(1000);
 
     ck_assert_uint_eq(cost.nsec, known.nsec);
     ck_assert_uint_eq(cost.size, known.size);
 }
-END_TEST
 
-START_TEST(many_measurements_replace_the_table)
+TEST(cost, many_measurements_replace_the_table)
 {
     update(1, 3000, 2000, 1000);
     update(500, 3000, 2000, 1000);
@@ -64,9 +62,8 @@ START_TEST(many_measurements_replace_the_table)
     ck_assert_uint_ge(expect(1000).size, 1990);
     ck_assert_uint_le(expect(1000).size, 2010);
 }
-END_TEST
 
-START_TEST(the_age_is_that_of_the_setups_last_measurement)
+TEST(cost, the_age_is_that_of_the_setups_last_measurement)
 {
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1000), UINT32_MAX);
     update(3, 3000, 2000, 1000);
@@ -77,7 +74,6 @@ START_TEST(the_age_is_that_of_the_setups_last_measurement)
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 995), 0);
     ck_assert_uint_ge(expect(995).nsec, 1500);
 }
-END_TEST
 
 static void update_setup(el_coding_t coding, int level, uint32_t nsec, uint32_t now)
 {
@@ -89,7 +85,7 @@ static uint32_t expect_setup(el_coding_t coding, int level, uint32_t now)
     return el_cost_expect(&costs, KEY(coding, level, 2), known, now).nsec;
 }
 
-START_TEST(a_slow_machine_is_slow_for_every_setup)
+TEST(cost, a_slow_machine_is_slow_for_every_setup)
 {
     el_cost_t other;
 
@@ -106,9 +102,8 @@ START_TEST(a_slow_machine_is_slow_for_every_setup)
     ck_assert_uint_le(other.nsec, 1500);
     ck_assert_uint_eq(other.size, 3000);
 }
-END_TEST
 
-START_TEST(a_slow_engine_is_no_slow_machine)
+TEST(cost, a_slow_engine_is_no_slow_machine)
 {
     for (int i = 0; i < 2000; i++) {
         update_setup(EL_GZIP, 6, 1000, 1000);
@@ -120,10 +115,9 @@ START_TEST(a_slow_engine_is_no_slow_machine)
     ck_assert_uint_le(expect_setup(EL_BR, 5, 1000), 1160);
     ck_assert_uint_ge(expect_setup(EL_ZSTD, 3, 1000), 3100);
 }
-END_TEST
 
 /* The machine's speed halves while one setup of one coding is in use; later all are measured. */
-START_TEST(a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
+TEST(cost, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
 {
     for (uint32_t t = 1000; t < 1600; t++) {
         update_setup(EL_GZIP, 4, 1000, t);
@@ -143,10 +137,9 @@ START_TEST(a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_sec
     ck_assert_uint_ge(expect_setup(EL_GZIP, 6, 1660), 2850);
     ck_assert_uint_ge(expect_setup(EL_BR, 5, 1660), 1330);
 }
-END_TEST
 
 /* Bodies that compress half as well, of all setups those in use are measured. */
-START_TEST(other_content_is_noticed_within_30_seconds)
+TEST(cost, other_content_is_noticed_within_30_seconds)
 {
     for (uint32_t t = 1000; t < 1600; t++) {
         el_cost_update(&costs, KEY(EL_GZIP, 6, 2), known, (el_cost_t){1000, 2500}, t);
@@ -159,10 +152,9 @@ START_TEST(other_content_is_noticed_within_30_seconds)
     ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 1, 2), known, 1630).size, 4500);
     ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_BR, 5, 2), known, 1630).size, 3500);
 }
-END_TEST
 
 /* Bodies vary by far more than two neighbouring levels are apart. */
-START_TEST(levels_of_a_coding_keep_their_order_by_size)
+TEST(cost, levels_of_a_coding_keep_their_order_by_size)
 {
     static const uint32_t sizes[] = {1200, 4000, 2500, 1800, 3300, 2200};
 
@@ -177,7 +169,6 @@ START_TEST(levels_of_a_coding_keep_their_order_by_size)
     ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), (el_cost_t){1000, 2550}, 1300).size,
                       el_cost_expect(&costs, KEY(EL_GZIP, 7, 2), (el_cost_t){1000, 2500}, 1300).size);
 }
-END_TEST
 
 /* The times of one setup as logarithms of what the table says. */
 static const el_cost_t unit = {1000000, 2500};
@@ -194,34 +185,31 @@ static double learned(uint32_t now)
     return log2((double)el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), unit, now).nsec / unit.nsec);
 }
 
-START_TEST(many_at_a_time_are_averaged)
+TEST(cost, many_at_a_time_are_averaged)
 {
     for (int i = 0; i < 200; i++) {
         learn(i % 2 ? 0.6 : 0.2, 1000);
     }
     ck_assert_double_eq_tol(learned(1000), 0.4, 0.03);
 }
-END_TEST
 
-START_TEST(a_setup_may_be_faster_than_the_table_says)
+TEST(cost, a_setup_may_be_faster_than_the_table_says)
 {
     for (int i = 0; i < 500; i++) {
         learn(-0.7, 1000);
     }
     ck_assert_double_eq_tol(learned(1000), -0.7, 0.002);
 }
-END_TEST
 
-START_TEST(as_many_as_are_counted_and_more_are_learned)
+TEST(cost, as_many_as_are_counted_and_more_are_learned)
 {
     for (int i = 0; i < 70000; i++) {
         learn(0.5, 1000);
     }
     ck_assert_double_eq_tol(learned(1000), 0.5, 0.01);
 }
-END_TEST
 
-START_TEST(the_clock_may_run_over)
+TEST(cost, the_clock_may_run_over)
 {
     uint32_t end = (1u << 24) - 5;
 
@@ -231,7 +219,6 @@ START_TEST(the_clock_may_run_over)
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), end + 20), 20);
     ck_assert_double_eq_tol(learned(end + 20), 0.4, 0.005);
 }
-END_TEST
 
 /* Some noise of the size that is reckoned with: the sum of four even ones. */
 static double noise(uint32_t *seed)
@@ -251,24 +238,23 @@ static const struct {
     double step;
 } changes[] = {{1, 0.5}, {1, 1}, {1, -1}, {1, 2}, {2, 1}};
 
-START_TEST(a_change_is_followed_within_30_seconds_through_noise)
+EACH(cost, a_change_is_followed_within_30_seconds_through_noise, changes)
 {
     uint32_t seed = 7, t = 1000;
-    double step = changes[_i].step;
+    double step = row->step;
 
-    for (; t < 2800; t += changes[_i].every) {
+    for (; t < 2800; t += row->every) {
         learn(noise(&seed), t);
     }
     ck_assert_double_eq_tol(learned(t), 0, 0.2);
-    for (; t < 2830; t += changes[_i].every) {
+    for (; t < 2830; t += row->every) {
         learn(step + noise(&seed), t);
     }
-    ck_assert_msg(fabs(learned(t) - step) < 0.25, "every %u s: %.2f of %.2f", changes[_i].every,
+    ck_assert_msg(fabs(learned(t) - step) < 0.25, "every %u s: %.2f of %.2f", row->every,
                   learned(t), step);
 }
-END_TEST
 
-START_TEST(noise_is_averaged_where_nothing_changes)
+TEST(cost, noise_is_averaged_where_nothing_changes)
 {
     uint32_t seed = 3;
 
@@ -280,9 +266,8 @@ START_TEST(noise_is_averaged_where_nothing_changes)
                       learned(1000 + t), t);
     }
 }
-END_TEST
 
-START_TEST(an_outlier_moves_little)
+TEST(cost, an_outlier_moves_little)
 {
     update(100, 1000, 2500, 1000);
     update(1, 1000000, 9999, 1000);
@@ -292,18 +277,16 @@ START_TEST(an_outlier_moves_little)
     ck_assert_uint_le(expect(1000).nsec, 1020);
     ck_assert_uint_ge(expect(1000).nsec, 980);
 }
-END_TEST
 
-START_TEST(a_first_measurement_may_be_an_outlier)
+TEST(cost, a_first_measurement_may_be_an_outlier)
 {
     update(1, 4000000, 2500, 1000);
     ck_assert_uint_le(expect(1000).nsec, 16000);
     update(100, 1000, 2500, 1000);
     ck_assert_uint_le(expect(1000).nsec, 2000);
 }
-END_TEST
 
-START_TEST(old_measurements_do_not_count)
+TEST(cost, old_measurements_do_not_count)
 {
     update(500, 3000, 2500, 1000);
     ck_assert_uint_ge(expect(1000 + 60).nsec, 2900);
@@ -312,10 +295,9 @@ START_TEST(old_measurements_do_not_count)
     update(1, 2000, 2500, 1000 + 12 * 3600);
     ck_assert_uint_ge(expect(1000 + 12 * 3600).nsec, 1500);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint64_t usec, nbytes;
     uint32_t nsec;
 } allowances[] = {
@@ -328,15 +310,12 @@ static const struct {
     {"the longest body has none", 1000, UINT64_MAX, 0},
 };
 
-START_TEST(a_time_is_shared_out_over_a_body)
+EACH(cost, a_time_is_shared_out_over_a_body, allowances)
 {
-    ck_assert_msg(el_cost_allowance(allowances[_i].usec, allowances[_i].nbytes)
-                      == allowances[_i].nsec,
-                  "%s", allowances[_i].guards);
+    row_eq(el_cost_allowance(row->usec, row->nbytes), row->nsec);
 }
-END_TEST
 
-START_TEST(what_is_no_setup_changes_nothing)
+TEST(cost, what_is_no_setup_changes_nothing)
 {
     el_costs_t before;
 
@@ -349,9 +328,8 @@ START_TEST(what_is_no_setup_changes_nothing)
     ck_assert_mem_eq(&before, &costs, sizeof(before));
     ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 99, 2), known, 0).nsec, known.nsec);
 }
-END_TEST
 
-START_TEST(the_largest_values_fit)
+TEST(cost, the_largest_values_fit)
 {
     const el_cost_t most = {UINT32_MAX, UINT32_MAX};
     el_cost_t cost;
@@ -360,10 +338,9 @@ START_TEST(the_largest_values_fit)
     cost = el_cost_expect(&costs, KEY(EL_BR, 11, 4), most, 0);
     ck_assert_uint_eq(cost.nsec, UINT32_MAX);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint32_t own;
     el_cost_t cost;
 } differences[] = {
@@ -373,16 +350,15 @@ static const struct {
     {"it is longer", 12000, {1474, 3000}},
 };
 
-START_TEST(a_difference_costs_what_its_dictionary_leaves)
+EACH(cost, a_difference_costs_what_its_dictionary_leaves, differences)
 {
-    el_cost_t cost = el_cost_differ(known, differences[_i].own);
+    el_cost_t cost = el_cost_differ(known, row->own);
 
-    ck_assert_msg(cost.nsec == differences[_i].cost.nsec && cost.size == differences[_i].cost.size,
-                  "%s: %u, %u", differences[_i].guards, cost.nsec, cost.size);
+    ck_assert_msg(cost.nsec == row->cost.nsec && cost.size == row->cost.size,
+                  "%s: %u, %u", row->label, cost.nsec, cost.size);
 }
-END_TEST
 
-START_TEST(of_a_difference_the_time_alone_is_learned)
+TEST(cost, of_a_difference_the_time_alone_is_learned)
 {
     el_cost_t cost;
 
@@ -394,36 +370,4 @@ START_TEST(of_a_difference_the_time_alone_is_learned)
     ck_assert_uint_eq(cost.size, known.size);
     /* It says nothing of what other codings leave. */
     ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_ZSTD, 9, 2), known, 1000).size, known.size);
-}
-END_TEST
-
-Suite *cost_suite(void)
-{
-    TCase *tc = tcase_create("cost");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_loop_test(tc, lengths_have_their_class, 0, ROWS(classes));
-    tcase_add_test(tc, without_a_measurement_the_table_counts);
-    tcase_add_test(tc, many_measurements_replace_the_table);
-    tcase_add_test(tc, the_age_is_that_of_the_setups_last_measurement);
-    tcase_add_test(tc, a_slow_machine_is_slow_for_every_setup);
-    tcase_add_test(tc, a_slow_engine_is_no_slow_machine);
-    tcase_add_test(tc, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds);
-    tcase_add_test(tc, other_content_is_noticed_within_30_seconds);
-    tcase_add_test(tc, levels_of_a_coding_keep_their_order_by_size);
-    tcase_add_test(tc, many_at_a_time_are_averaged);
-    tcase_add_test(tc, a_setup_may_be_faster_than_the_table_says);
-    tcase_add_test(tc, as_many_as_are_counted_and_more_are_learned);
-    tcase_add_test(tc, the_clock_may_run_over);
-    tcase_add_loop_test(tc, a_change_is_followed_within_30_seconds_through_noise, 0, ROWS(changes));
-    tcase_add_test(tc, noise_is_averaged_where_nothing_changes);
-    tcase_add_test(tc, an_outlier_moves_little);
-    tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
-    tcase_add_test(tc, old_measurements_do_not_count);
-    tcase_add_loop_test(tc, a_time_is_shared_out_over_a_body, 0, ROWS(allowances));
-    tcase_add_test(tc, what_is_no_setup_changes_nothing);
-    tcase_add_test(tc, the_largest_values_fit);
-    tcase_add_loop_test(tc, a_difference_costs_what_its_dictionary_leaves, 0, ROWS(differences));
-    tcase_add_test(tc, of_a_difference_the_time_alone_is_learned);
-    return suite_of("cost", tc);
 }

@@ -3,7 +3,6 @@
 #include "suites.h"
 
 #include <pthread.h>
-#include <string.h>
 
 static el_tally_t tally;
 
@@ -12,7 +11,9 @@ static void set_up_tally(void)
     memset(&tally, 0, sizeof(tally));
 }
 
-START_TEST(a_series_is_found_by_coding_and_engine)
+CASE(tallies, .set_up = set_up_tally);
+
+TEST(tallies, a_series_is_found_by_coding_and_engine)
 {
     for (int series = 0; series < EL_TALLY_SERIES_COUNT; series++) {
         const el_tally_series_info_t *info = el_tally_info((el_tally_series_t)series);
@@ -22,9 +23,8 @@ START_TEST(a_series_is_found_by_coding_and_engine)
     ck_assert_int_eq(el_tally_find(EL_BR, "zlib"), EL_TALLY_SERIES_COUNT);
     ck_assert_int_eq(el_tally_find(EL_GZIP, "other"), EL_TALLY_SERIES_COUNT);
 }
-END_TEST
 
-START_TEST(bounds_rise_and_are_what_their_text_says)
+TEST(tallies, bounds_rise_and_are_what_their_text_says)
 {
     for (int kind = 0; kind < EL_TALLY_KINDS; kind++) {
         const el_tally_bound_t *bounds = el_tally_bounds((el_tally_kind_t)kind);
@@ -37,7 +37,6 @@ START_TEST(bounds_rise_and_are_what_their_text_says)
         }
     }
 }
-END_TEST
 
 /* The class of the only body of `kind` that was encoded by gzip, -1 where there is none. */
 static int only_class(el_tally_kind_t kind, uint64_t sum)
@@ -70,32 +69,30 @@ static const struct {
     {{0, 20, 5}, 0, 0},
 };
 
-START_TEST(a_bound_belongs_to_its_class)
+EACH(tallies, a_bound_belongs_to_its_class, bodies)
 {
-    const el_tally_body_t *body = &bodies[_i].body;
+    const el_tally_body_t *body = &row->body;
 
     el_tally_add(&tally, 7, EL_TALLY_ZLIB, body);
-    ck_assert_int_eq(only_class(EL_TALLY_TIME, body->nsec), bodies[_i].time);
-    ck_assert_int_eq(only_class(EL_TALLY_SIZE, body->in), bodies[_i].size);
+    ck_assert_int_eq(only_class(EL_TALLY_TIME, body->nsec), row->time);
+    ck_assert_int_eq(only_class(EL_TALLY_SIZE, body->in), row->size);
     ck_assert_uint_eq(el_tally_made(&tally, EL_TALLY_ZLIB, EL_TALLY_RESPONSES), 1);
     ck_assert_uint_eq(el_tally_made(&tally, EL_TALLY_ZLIB, EL_TALLY_IN), body->in);
     ck_assert_uint_eq(el_tally_made(&tally, EL_TALLY_ZLIB, EL_TALLY_OUT), body->out);
     ck_assert_uint_eq(el_tally_made(&tally, EL_TALLY_ISAL, EL_TALLY_RESPONSES), 0);
 }
-END_TEST
 
 static const el_tally_series_t found[] = {EL_TALLY_FILE_GZIP, EL_TALLY_CACHED_GZIP};
 
-START_TEST(what_was_not_encoded_has_a_size_and_no_time)
+EACH(tallies, what_was_not_encoded_has_a_size_and_no_time, found)
 {
-    el_tally_add(&tally, 0, found[_i], &(el_tally_body_t){10, 5, 7});
+    el_tally_add(&tally, 0, *row, &(el_tally_body_t){10, 5, 7});
     ck_assert_int_eq(only_class(EL_TALLY_TIME, 0), -1);
     ck_assert_int_eq(only_class(EL_TALLY_SIZE, 10), 0);
-    ck_assert_uint_eq(el_tally_made(&tally, found[_i], EL_TALLY_OUT), 5);
+    ck_assert_uint_eq(el_tally_made(&tally, *row, EL_TALLY_OUT), 5);
 }
-END_TEST
 
-START_TEST(the_engines_of_a_coding_have_one_histogram)
+TEST(tallies, the_engines_of_a_coding_have_one_histogram)
 {
     el_tally_total_t total;
 
@@ -106,9 +103,8 @@ START_TEST(the_engines_of_a_coding_have_one_histogram)
     ck_assert_uint_eq(total.sum, 30);
     ck_assert_uint_eq(total.count[0], 2);
 }
-END_TEST
 
-START_TEST(all_processes_count_together)
+TEST(tallies, all_processes_count_together)
 {
     el_tally_total_t total;
 
@@ -119,7 +115,6 @@ START_TEST(all_processes_count_together)
     ck_assert_uint_eq(total.sum, 30 * EL_COUNTER_STRIPES);
     ck_assert_uint_eq(el_tally_made(&tally, EL_TALLY_ZSTD, EL_TALLY_OUT), 15 * EL_COUNTER_STRIPES);
 }
-END_TEST
 
 static el_counters_t counters;
 
@@ -138,7 +133,9 @@ static void count_response(unsigned process, uint64_t nsec)
     }
 }
 
-START_TEST(the_cpu_time_of_samples_stands_for_all_and_never_falls)
+CASE(cpu, .set_up = set_up_counters);
+
+TEST(cpu, the_cpu_time_of_samples_stands_for_all_and_never_falls)
 {
     ck_assert_uint_eq(el_counters_cpu_usec(&counters), 0);
     count_response(0, 0);
@@ -154,7 +151,6 @@ START_TEST(the_cpu_time_of_samples_stands_for_all_and_never_falls)
     count_response(1, 75000);
     ck_assert_uint_eq(el_counters_cpu_usec(&counters), 300);
 }
-END_TEST
 
 #define THREADS 3
 #define ADDED 20000
@@ -172,15 +168,16 @@ static uint64_t compressed(unsigned place)
     return el_vhosts_total(&vhosts, place, EL_VHOST_COMPRESSED);
 }
 
-START_TEST(a_name_has_one_hash_whatever_its_case)
+CASE(hosts, .set_up = set_up_vhosts);
+
+TEST(hosts, a_name_has_one_hash_whatever_its_case)
 {
     ck_assert_uint_eq(el_vhosts_hash("WWW.Example.org"), el_vhosts_hash("www.example.org"));
     ck_assert_uint_ne(el_vhosts_hash("www.example.org"), el_vhosts_hash("www.example.net"));
     ck_assert_uint_ne(el_vhosts_hash(""), 0);
 }
-END_TEST
 
-START_TEST(a_name_keeps_its_place_and_counts)
+TEST(hosts, a_name_keeps_its_place_and_counts)
 {
     const uint64_t before[] = {5, 6, 7}, after[] = {9, 7, 5};
     unsigned of_five, of_seven;
@@ -199,9 +196,8 @@ START_TEST(a_name_keeps_its_place_and_counts)
     ck_assert_uint_eq(compressed(places[0]), 0);
     ck_assert_uint_eq(el_vhosts_total(&vhosts, of_five, EL_VHOST_UNCOMPRESSED), 0);
 }
-END_TEST
 
-START_TEST(a_full_table_takes_the_places_of_names_that_are_gone)
+TEST(hosts, a_full_table_takes_the_places_of_names_that_are_gone)
 {
     uint64_t names[EL_VHOSTS];
     bool taken[EL_VHOSTS] = {false};
@@ -222,7 +218,6 @@ START_TEST(a_full_table_takes_the_places_of_names_that_are_gone)
         ck_assert_uint_eq(compressed(places[i]), i == 3 ? 0 : names[i]);
     }
 }
-END_TEST
 
 /* A child of before a restart, which counts on in the places that it knows. */
 static void *count_on(void *number)
@@ -236,7 +231,9 @@ static void *count_on(void *number)
     return NULL;
 }
 
-START_TEST(children_count_while_places_are_given)
+CASE(hosts_threads, .set_up = set_up_vhosts, .threads = true);
+
+TEST(hosts_threads, children_count_while_places_are_given)
 {
     const uint64_t all[] = {5, 6, 7}, fewer[] = {5, 6, 8};
     unsigned numbers[THREADS];
@@ -262,38 +259,4 @@ START_TEST(children_count_while_places_are_given)
     ck_assert_uint_le(compressed(numbers[2]), ADDED);
     ck_assert_uint_eq(el_vhosts_total(&vhosts, EL_VHOST_OTHER, EL_VHOST_BYTES_IN),
                       2 * THREADS * ADDED);
-}
-END_TEST
-
-Suite *counters_suite(void)
-{
-    Suite *suite = suite_create("counters");
-    TCase *tallies = tcase_create("tallies");
-    TCase *cpu = tcase_create("cpu");
-    TCase *hosts = tcase_create("hosts");
-    TCase *hosts_threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(tallies, set_up_tally, NULL);
-    tcase_add_test(tallies, a_series_is_found_by_coding_and_engine);
-    tcase_add_test(tallies, bounds_rise_and_are_what_their_text_says);
-    tcase_add_loop_test(tallies, a_bound_belongs_to_its_class, 0, ROWS(bodies));
-    tcase_add_loop_test(tallies, what_was_not_encoded_has_a_size_and_no_time, 0, ROWS(found));
-    tcase_add_test(tallies, the_engines_of_a_coding_have_one_histogram);
-    tcase_add_test(tallies, all_processes_count_together);
-    suite_add_tcase(suite, tallies);
-
-    tcase_add_checked_fixture(cpu, set_up_counters, NULL);
-    tcase_add_test(cpu, the_cpu_time_of_samples_stands_for_all_and_never_falls);
-    suite_add_tcase(suite, cpu);
-
-    tcase_add_checked_fixture(hosts, set_up_vhosts, NULL);
-    tcase_add_test(hosts, a_name_has_one_hash_whatever_its_case);
-    tcase_add_test(hosts, a_name_keeps_its_place_and_counts);
-    tcase_add_test(hosts, a_full_table_takes_the_places_of_names_that_are_gone);
-    tcase_set_tags(hosts_threads, "threads");
-    tcase_add_checked_fixture(hosts_threads, set_up_vhosts, NULL);
-    tcase_add_test(hosts_threads, children_count_while_places_are_given);
-    suite_add_tcase(suite, hosts_threads);
-    suite_add_tcase(suite, hosts);
-    return suite;
 }

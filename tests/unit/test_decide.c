@@ -2,11 +2,9 @@
 
 #include "suites.h"
 
-#include <string.h>
-
 /* A row says how it differs from a 200 of 10000 bytes for which everything speaks. */
 typedef struct {
-    const char *guards;
+    const char *label;
     const char *accept; /* NULL: gzip, br */
     const char *order;  /* initials of the codings, best first; NULL: gb */
     int status;         /* 0: 200 */
@@ -225,19 +223,19 @@ static const row_t rows[] = {
      IDENTITY(SMALL, true)},
 };
 
-START_TEST(facts_give_a_decision)
+CASE(decide);
+
+EACH(decide, facts_give_a_decision, rows)
 {
-    el_facts_t facts = facts_of(&rows[_i]);
+    el_facts_t facts = facts_of(&*row);
     el_decision_t got = el_decide(&facts);
 
-    ck_assert_msg(got.reason == rows[_i].reason, "%s: reason %s", rows[_i].guards,
-                  el_reason_note(got.reason));
-    ck_assert_msg(got.coding == rows[_i].coding, "%s: coding %d", rows[_i].guards, got.coding);
-    ck_assert_msg(got.vary == rows[_i].vary, "%s: vary %d", rows[_i].guards, got.vary);
+    row_eq(got.reason, row->reason);
+    row_eq(got.coding, row->coding);
+    row_eq(got.vary, row->vary);
 }
-END_TEST
 
-START_TEST(what_is_behind_the_order_is_not_read)
+TEST(decide, what_is_behind_the_order_is_not_read)
 {
     static const row_t forced = {.accept = NO_FIELD, .order = "b", .force = true};
     el_facts_t facts = facts_of(&forced);
@@ -245,7 +243,6 @@ START_TEST(what_is_behind_the_order_is_not_read)
     facts.demand.order[1] = EL_GZIP;
     ck_assert_int_eq(el_decide(&facts).coding, EL_IDENTITY);
 }
-END_TEST
 
 static const char *const notes[EL_REASON_COUNT] = {
     [EL_REASON_NONE] = "",
@@ -266,22 +263,11 @@ static const char *const notes[EL_REASON_COUNT] = {
     [EL_REASON_ERROR] = "error",
 };
 
-START_TEST(a_reason_has_its_name_and_a_sentence)
+TEST(decide, reasons_have_their_names_and_sentences)
 {
-    ck_assert_str_eq(el_reason_note((el_reason_t)_i), notes[_i]);
-    ck_assert_uint_gt(strlen(el_reason_text((el_reason_t)_i)), 5);
-    ck_assert_str_ne(el_reason_text((el_reason_t)_i), notes[_i]);
-}
-END_TEST
-
-Suite *decide_suite(void)
-{
-    Suite *suite = suite_create("decide");
-    TCase *tc = tcase_create("decide");
-
-    tcase_add_loop_test(tc, facts_give_a_decision, 0, ROWS(rows));
-    tcase_add_test(tc, what_is_behind_the_order_is_not_read);
-    tcase_add_loop_test(tc, a_reason_has_its_name_and_a_sentence, 0, EL_REASON_COUNT);
-    suite_add_tcase(suite, tc);
-    return suite;
+    for (int i = 0; i < EL_REASON_COUNT; i++) {
+        ck_assert_str_eq(el_reason_note((el_reason_t)i), notes[i]);
+        ck_assert_uint_gt(strlen(el_reason_text((el_reason_t)i)), 5);
+        ck_assert_str_ne(el_reason_text((el_reason_t)i), notes[i]);
+    }
 }

@@ -4,7 +4,6 @@
 
 #include "suites.h"
 
-#include <string.h>
 #ifdef ELASTIC_WITH_ZSTD
 #include <zstd.h>
 #endif
@@ -97,7 +96,7 @@ static decoded_t decode(el_coding_t coding, const uint8_t *in, size_t in_size)
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     size_t size, in_step, out_step;
 } trips[] = {
     {"whole", BODY_SIZE, SIZE_MAX, SIZE_MAX},
@@ -109,22 +108,23 @@ static const struct {
     {"one byte", 1, SIZE_MAX, 1},
 };
 
-START_TEST(a_body_decodes_in_any_pieces)
+CASE(decoder, .timeout = 120);
+
+EACH(decoder, a_body_decodes_in_any_pieces, trips)
 {
     for (int c = 0; c < ROWS(codings); c++) {
-        size_t size = encode(codings[c], trips[_i].size);
-        decoded_t d = decode_in_steps(codings[c], encoded, size, trips[_i].in_step,
-                                      trips[_i].out_step);
+        size_t size = encode(codings[c], row->size);
+        decoded_t d = decode_in_steps(codings[c], encoded, size, row->in_step,
+                                      row->out_step);
 
-        ck_assert_msg(d.result == EL_DECODE_ENDED, "%s: %d", trips[_i].guards, (int)d.result);
-        ck_assert_msg(d.nbytes == trips[_i].size && d.left == 0, "%s: %zu bytes, %zu left",
-                      trips[_i].guards, d.nbytes, d.left);
-        ck_assert_msg(memcmp(out, body, d.nbytes) == 0, "%s", trips[_i].guards);
+        row_eq(d.result, EL_DECODE_ENDED);
+        ck_assert_msg(d.nbytes == row->size && d.left == 0, "%s: %zu bytes, %zu left",
+                      row->label, d.nbytes, d.left);
+        row_eq(memcmp(out, body, d.nbytes), 0);
     }
 }
-END_TEST
 
-START_TEST(bytes_behind_the_end_are_not_taken)
+TEST(decoder, bytes_behind_the_end_are_not_taken)
 {
     for (int c = 0; c < ROWS(codings); c++) {
         size_t size = encode(codings[c], 1000);
@@ -136,7 +136,6 @@ START_TEST(bytes_behind_the_end_are_not_taken)
         ck_assert(d.nbytes == 1000 && d.left == 5);
     }
 }
-END_TEST
 
 /* What a body may be made of; each decodes to `nbytes` bytes of `body` from its beginning. */
 typedef struct {
@@ -179,7 +178,7 @@ static void check_parts(el_coding_t coding, const part_t *parts, size_t count)
     }
 }
 
-START_TEST(members_and_frames_follow_each_other)
+TEST(decoder, members_and_frames_follow_each_other)
 {
     static uint8_t large[2048], empty[64];
 
@@ -194,9 +193,10 @@ START_TEST(members_and_frames_follow_each_other)
         check_parts(codings[c], parts, codings[c] == EL_BR ? 1 : ROWS(parts));
     }
 }
-END_TEST
 
-START_TEST(the_beginning_of_what_is_no_member_is_behind_the_end)
+static const size_t pieces[] = {SIZE_MAX, 1};
+
+EACH(decoder, the_beginning_of_what_is_no_member_is_behind_the_end, pieces)
 {
     static const struct {
         el_coding_t coding;
@@ -218,15 +218,14 @@ START_TEST(the_beginning_of_what_is_no_member_is_behind_the_end)
         ck_assert_int_eq(decode(rows[i].coding, encoded, size + rows[i].size).result,
                          EL_DECODE_NEED_INPUT);
         encoded[size + rows[i].size] = 'x';
-        d = decode_in_steps(rows[i].coding, encoded, size + rows[i].size + 1, _i ? 1 : SIZE_MAX,
+        d = decode_in_steps(rows[i].coding, encoded, size + rows[i].size + 1, *row,
                             SIZE_MAX);
         ck_assert_msg(d.result == EL_DECODE_ENDED && d.nbytes == 1000 && d.left == 1,
                       "row %d: %d, %zu left", i, (int)d.result, d.left);
     }
 }
-END_TEST
 
-START_TEST(flushed_bytes_decode_before_the_rest)
+TEST(decoder, flushed_bytes_decode_before_the_rest)
 {
     for (int c = 0; c < ROWS(codings); c++) {
         el_plan_t plan = {el_engine_for(codings[c]), {.level = 5}};
@@ -253,9 +252,8 @@ START_TEST(flushed_bytes_decode_before_the_rest)
         decoder->close(decoding);
     }
 }
-END_TEST
 
-START_TEST(no_prefix_is_a_whole_body)
+TEST(decoder, no_prefix_is_a_whole_body)
 {
     for (int c = 0; c < ROWS(codings); c++) {
         size_t size = encode(codings[c], 500);
@@ -265,9 +263,8 @@ START_TEST(no_prefix_is_a_whole_body)
         }
     }
 }
-END_TEST
 
-START_TEST(a_changed_byte_of_gzip_is_noticed)
+TEST(decoder, a_changed_byte_of_gzip_is_noticed)
 {
     size_t size = encode(EL_GZIP, 500);
 
@@ -278,7 +275,6 @@ START_TEST(a_changed_byte_of_gzip_is_noticed)
         encoded[at] ^= 0x55;
     }
 }
-END_TEST
 
 /* "hi" stored in a gzip member whose header has every optional field. */
 static const uint8_t fields[] = {
@@ -300,7 +296,7 @@ static uint32_t crc32_of(const uint8_t *data, size_t len)
     return ~crc;
 }
 
-START_TEST(every_field_of_a_gzip_header_is_read)
+TEST(decoder, every_field_of_a_gzip_header_is_read)
 {
     uint8_t member[sizeof(fields)];
     uint32_t header_crc = crc32_of(fields, 25), crc = crc32_of((const uint8_t *)"hi", 2);
@@ -319,14 +315,13 @@ START_TEST(every_field_of_a_gzip_header_is_read)
     d = decode_in_steps(EL_GZIP, member, sizeof(member), 1, SIZE_MAX);
     ck_assert_int_eq(d.result, EL_DECODE_DAMAGED);
 }
-END_TEST
 
 #ifdef ELASTIC_WITH_ZSTD
 /* Raw frames of zstd (RFC 8878 §3.1.1): the body "hi" in its last block. */
 #define ZSTD_HI 0x11, 0, 0, 'h', 'i'
 
 static const struct {
-    const char *guards;
+    const char *label;
     size_t size;
     uint8_t frame[24];
     el_decode_t result;
@@ -345,20 +340,19 @@ static const struct {
     {"a format of before", 11, {0x27, 0xb5, 0x2f, 0xfd, 0x20, 2, ZSTD_HI}, EL_DECODE_DAMAGED},
 };
 
-START_TEST(windows_and_frames_of_zstd)
+EACH(decoder, windows_and_frames_of_zstd, frames)
 {
     static const size_t steps[] = {SIZE_MAX, 1};
 
     for (int i = 0; i < ROWS(steps); i++) {
-        decoded_t d = decode_in_steps(EL_ZSTD, frames[_i].frame, frames[_i].size, steps[i], SIZE_MAX);
+        decoded_t d = decode_in_steps(EL_ZSTD, row->frame, row->size, steps[i], SIZE_MAX);
 
-        ck_assert_msg(d.result == frames[_i].result, "%s, step %d: %d", frames[_i].guards, i, (int)d.result);
+        row_eq(d.result, row->result);
         ck_assert(d.result != EL_DECODE_ENDED || (d.nbytes == 2 && memcmp(out, "hi", 2) == 0));
     }
 }
-END_TEST
 
-START_TEST(frames_to_skip_are_no_part_of_the_body)
+TEST(decoder, frames_to_skip_are_no_part_of_the_body)
 {
     static const uint8_t skipped[] = {0x5a, 0x2a, 0x4d, 0x18, 20, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
                                       9, 10, 0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, 'x'};
@@ -371,9 +365,8 @@ START_TEST(frames_to_skip_are_no_part_of_the_body)
     memcpy(frame, encoded, parts[1].size);
     check_parts(EL_ZSTD, parts, ROWS(parts));
 }
-END_TEST
 
-START_TEST(a_checksum_of_zstd_is_verified)
+TEST(decoder, a_checksum_of_zstd_is_verified)
 {
     ZSTD_CCtx *encoder = ZSTD_createCCtx();
     size_t size;
@@ -389,10 +382,9 @@ START_TEST(a_checksum_of_zstd_is_verified)
         encoded[at] ^= 0x55;
     }
 }
-END_TEST
 #endif
 
-START_TEST(other_formats_are_damaged)
+TEST(decoder, other_formats_are_damaged)
 {
     static const uint8_t zlib_format[] = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};
     static const uint8_t large_window[] = {0x11, 0x1e, 0, 0, 0, 0, 0, 0};
@@ -400,40 +392,12 @@ START_TEST(other_formats_are_damaged)
     ck_assert_int_eq(decode(EL_GZIP, zlib_format, sizeof(zlib_format)).result, EL_DECODE_DAMAGED);
     ck_assert_int_eq(decode(EL_BR, large_window, sizeof(large_window)).result, EL_DECODE_DAMAGED);
 }
-END_TEST
 
-START_TEST(each_decoder_has_its_coding)
+TEST(decoder, each_decoder_has_its_coding)
 {
     ck_assert(el_decoder_for(EL_IDENTITY) == NULL && el_decoder_for(EL_CODINGS) == NULL);
     for (int c = 0; c < ROWS(codings); c++) {
         ck_assert_int_eq(el_decoder_for(codings[c])->coding, codings[c]);
         el_decoder_for(codings[c])->close(NULL);
     }
-}
-END_TEST
-
-Suite *decoder_suite(void)
-{
-    Suite *suite = suite_create("decoder");
-    TCase *tc = tcase_create("decoder");
-
-    /* Byte by byte it takes a second, and more on a busy machine; libcheck's own limit is 4 s. */
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, a_body_decodes_in_any_pieces, 0, ROWS(trips));
-    tcase_add_test(tc, bytes_behind_the_end_are_not_taken);
-    tcase_add_test(tc, members_and_frames_follow_each_other);
-    tcase_add_loop_test(tc, the_beginning_of_what_is_no_member_is_behind_the_end, 0, 2);
-    tcase_add_test(tc, flushed_bytes_decode_before_the_rest);
-    tcase_add_test(tc, no_prefix_is_a_whole_body);
-    tcase_add_test(tc, a_changed_byte_of_gzip_is_noticed);
-    tcase_add_test(tc, every_field_of_a_gzip_header_is_read);
-#ifdef ELASTIC_WITH_ZSTD
-    tcase_add_loop_test(tc, windows_and_frames_of_zstd, 0, ROWS(frames));
-    tcase_add_test(tc, frames_to_skip_are_no_part_of_the_body);
-    tcase_add_test(tc, a_checksum_of_zstd_is_verified);
-#endif
-    tcase_add_test(tc, other_formats_are_damaged);
-    tcase_add_test(tc, each_decoder_has_its_coding);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -2,15 +2,12 @@
 
 #include "suites.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define HEAD "elastic-dictionary 1\n"
 #define REST "path /d\nmatch /*\nmatch-dest \nid \nexpires 100\n"
 
 /* The patterns are those of a dictionary at /dir/sub/dict. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *pattern;
     const char *target;
     bool matches;
@@ -66,29 +63,27 @@ static const struct {
     {"the directory is in the path", "*", "/dir?/sub/", false},
 };
 
-START_TEST(a_pattern_matches)
+CASE(dictionary);
+
+EACH(dictionary, a_pattern_matches, patterns)
 {
-    const char *pattern = patterns[_i].pattern, *target = patterns[_i].target;
+    const char *pattern = row->pattern, *target = row->target;
     const char *fault = el_dictionary_pattern_fault(pattern);
 
-    ck_assert_msg(!fault, "%s: %s", patterns[_i].guards, fault);
-    ck_assert_msg(el_dictionary_pattern_match(pattern, "/dir/sub/dict", target)
-                      == patterns[_i].matches,
-                  "%s", patterns[_i].guards);
+    row_assert(!fault);
+    row_assert(el_dictionary_pattern_match(pattern, "/dir/sub/dict", target) == row->matches);
 }
-END_TEST
 
-START_TEST(a_relative_pattern_is_for_any_directory_where_none_is_known)
+TEST(dictionary, a_relative_pattern_is_for_any_directory_where_none_is_known)
 {
     ck_assert(el_dictionary_pattern_match("x-*", NULL, "/y"));
     ck_assert(el_dictionary_pattern_match("/x-*", NULL, "/x-y"));
     ck_assert(!el_dictionary_pattern_match("/x-*", NULL, "/y"));
 }
-END_TEST
 
 /* And a part of what is said of it. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *pattern;
     const char *fault;
 } faults[] = {
@@ -125,16 +120,15 @@ static const struct {
     {"two dots before any text", "..*", "segments . and .."},
 };
 
-START_TEST(a_pattern_is_refused)
+EACH(dictionary, a_pattern_is_refused, faults)
 {
-    const char *fault = el_dictionary_pattern_fault(faults[_i].pattern);
+    const char *fault = el_dictionary_pattern_fault(row->pattern);
 
-    ck_assert_msg(fault && strstr(fault, faults[_i].fault), "%s: %s", faults[_i].guards,
+    ck_assert_msg(fault && strstr(fault, row->fault), "%s: %s", row->label,
                   fault ? fault : "nothing");
 }
-END_TEST
 
-START_TEST(a_pattern_has_a_longest)
+TEST(dictionary, a_pattern_has_a_longest)
 {
     char pattern[EL_MATCH_ROOM + 1];
 
@@ -144,10 +138,9 @@ START_TEST(a_pattern_has_a_longest)
     pattern[EL_MATCH_ROOM - 1] = '\0';
     ck_assert_ptr_null(el_dictionary_pattern_fault(pattern));
 }
-END_TEST
 
 /* Each `*` could take any part of the target. */
-START_TEST(many_stars_take_no_long_time)
+TEST(dictionary, many_stars_take_no_long_time)
 {
     char pattern[EL_MATCH_ROOM] = "/", target[8192];
 
@@ -162,7 +155,6 @@ START_TEST(many_stars_take_no_long_time)
     target[sizeof(target) - 2] = 'b';
     ck_assert(!el_dictionary_pattern_match(pattern, "/", target));
 }
-END_TEST
 
 static const el_dictionary_entry_t entry = {
     .origin = "https://example.org",
@@ -173,7 +165,7 @@ static const el_dictionary_entry_t entry = {
     .expires = 1000,
 };
 
-START_TEST(an_entry_is_written_and_read)
+TEST(dictionary, an_entry_is_written_and_read)
 {
     char text[EL_DICTIONARY_TEXT_MOST];
     size_t len = el_dictionary_entry_write(&entry, text);
@@ -186,9 +178,8 @@ START_TEST(an_entry_is_written_and_read)
         ck_assert_str_eq(read.origin, "");
     }
 }
-END_TEST
 
-START_TEST(the_longest_entry_has_room)
+TEST(dictionary, the_longest_entry_has_room)
 {
     el_dictionary_entry_t longest = {.expires = UINT64_MAX}, read;
     char text[EL_DICTIONARY_TEXT_MOST];
@@ -204,10 +195,9 @@ START_TEST(the_longest_entry_has_room)
     ck_assert_uint_eq(el_dictionary_entry_parse(text, len, &read), len);
     ck_assert_mem_eq(&read, &longest, sizeof(longest));
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *text;
     bool good;
 } texts[] = {
@@ -226,19 +216,16 @@ static const struct {
      false},
 };
 
-START_TEST(what_is_no_entry_is_refused)
+EACH(dictionary, what_is_no_entry_is_refused, texts)
 {
     el_dictionary_entry_t read;
 
-    size_t len = strlen(texts[_i].text);
+    size_t len = strlen(row->text);
 
-    ck_assert_msg(el_dictionary_entry_parse(texts[_i].text, len, &read)
-                      == (texts[_i].good ? len : 0),
-                  "%s", texts[_i].guards);
+    row_assert(el_dictionary_entry_parse(row->text, len, &read) == (row->good ? len : 0));
 }
-END_TEST
 
-START_TEST(what_is_behind_an_entry_is_left)
+TEST(dictionary, what_is_behind_an_entry_is_left)
 {
     static const char both[] = HEAD "origin https://a\n" REST HEAD "origin https://b\n" REST;
     size_t len = strlen(both) / 2;
@@ -249,11 +236,10 @@ START_TEST(what_is_behind_an_entry_is_left)
     ck_assert_uint_eq(el_dictionary_entry_parse(both + len, len, &read), len);
     ck_assert_str_eq(read.origin, "https://b");
 }
-END_TEST
 
 /* Whether two entries are for the same requests. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *match;
     const char *path, *other;
     bool same;
@@ -264,23 +250,22 @@ static const struct {
     {"a longer directory", "*.txt", "/d/1", "/d/d/1", false},
 };
 
-START_TEST(a_path_counts_where_the_pattern_is_relative)
+EACH(dictionary, a_path_counts_where_the_pattern_is_relative, pairs)
 {
     el_dictionary_entry_t a = entry, b;
 
-    strcpy(a.match, pairs[_i].match);
-    strcpy(a.path, pairs[_i].path);
+    strcpy(a.match, row->match);
+    strcpy(a.path, row->path);
     b = a;
-    strcpy(b.path, pairs[_i].other);
+    strcpy(b.path, row->other);
     b.expires++;
-    ck_assert_msg(el_dictionary_entry_same(&a, &b) == pairs[_i].same, "%s", pairs[_i].guards);
+    row_eq(el_dictionary_entry_same(&a, &b), row->same);
     strcpy(b.path, a.path);
     strcpy(b.id, "other");
-    ck_assert_msg(!el_dictionary_entry_same(&a, &b), "%s", pairs[_i].guards);
+    row_assert(!el_dictionary_entry_same(&a, &b));
 }
-END_TEST
 
-START_TEST(a_line_that_is_too_long_is_refused)
+TEST(dictionary, a_line_that_is_too_long_is_refused)
 {
     char text[EL_DICTIONARY_TEXT_MOST];
     el_dictionary_entry_t read;
@@ -288,10 +273,9 @@ START_TEST(a_line_that_is_too_long_is_refused)
 
     ck_assert(!el_dictionary_entry_parse(text, (size_t)len, &read));
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     el_dictionary_request_t request;
     el_dictionary_reason_t reason;
 } requests[] = {
@@ -319,16 +303,14 @@ static const struct {
     {"no id", {"https://example.org", "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID},
 };
 
-START_TEST(a_dictionary_is_for_certain_requests)
+EACH(dictionary, a_dictionary_is_for_certain_requests, requests)
 {
-    el_dictionary_reason_t reason = el_dictionary_entry_fits(&entry, &requests[_i].request);
+    el_dictionary_reason_t reason = el_dictionary_entry_fits(&entry, &row->request);
 
-    ck_assert_msg(reason == requests[_i].reason, "%s: %s", requests[_i].guards,
-                  el_dictionary_note(reason));
+    row_eq(reason, row->reason);
 }
-END_TEST
 
-START_TEST(without_destinations_and_id_it_is_for_more)
+TEST(dictionary, without_destinations_and_id_it_is_for_more)
 {
     el_dictionary_entry_t open = entry;
     el_dictionary_request_t request = {entry.origin, "/dir/a", "script", NULL, 0};
@@ -340,7 +322,6 @@ START_TEST(without_destinations_and_id_it_is_for_more)
     request.id = "d 1";
     ck_assert_int_eq(el_dictionary_entry_fits(&open, &request), EL_DICTIONARY_ID);
 }
-END_TEST
 
 #define SITE EL_DEPENDS_SITE
 #define MODE (EL_DEPENDS_SITE | EL_DEPENDS_MODE)
@@ -349,7 +330,7 @@ END_TEST
 
 /* RFC 9842 §9.3.3, its steps in order. */
 static const struct {
-    const char *guards;
+    const char *label;
     el_dictionary_readers_t readers;
     bool permitted;
     unsigned depends;
@@ -372,15 +353,14 @@ static const struct {
     {"an unknown site", {"Same-Origin", "no-cors", NULL, NULL}, false, MODE},
 };
 
-START_TEST(who_may_read_the_response_may_have_a_difference)
+EACH(dictionary, who_may_read_the_response_may_have_a_difference, readers)
 {
     unsigned depends = 0;
-    bool permitted = el_dictionary_permitted(&readers[_i].readers, &depends);
+    bool permitted = el_dictionary_permitted(&row->readers, &depends);
 
-    ck_assert_msg(permitted == readers[_i].permitted, "%s", readers[_i].guards);
-    ck_assert_msg(depends == readers[_i].depends, "%s: %u", readers[_i].guards, depends);
+    row_eq(permitted, row->permitted);
+    row_eq(depends, row->depends);
 }
-END_TEST
 
 static const struct {
     const char *origin;
@@ -404,41 +384,16 @@ static const struct {
     {"ftp://localhost", false},
 };
 
-START_TEST(an_origin_is_secure)
+EACH(dictionary, an_origin_is_secure, origins)
 {
-    ck_assert_msg(el_dictionary_origin_secure(origins[_i].origin) == origins[_i].secure, "%s",
-                  origins[_i].origin);
+    ck_assert_msg(el_dictionary_origin_secure(row->origin) == row->secure, "%s",
+                  row->origin);
 }
-END_TEST
 
-START_TEST(reasons_have_notes)
+TEST(dictionary, reasons_have_notes)
 {
     ck_assert_str_eq(el_dictionary_note(EL_DICTIONARY_CROSS_ORIGIN), "cross-origin");
     for (int i = 0; i < EL_DICTIONARY_REASON_COUNT; i++) {
         ck_assert_uint_gt(strlen(el_dictionary_note((el_dictionary_reason_t)i)), 1);
     }
-}
-END_TEST
-
-Suite *dictionary_suite(void)
-{
-    TCase *tc = tcase_create("dictionary");
-
-    tcase_add_loop_test(tc, a_pattern_matches, 0, ROWS(patterns));
-    tcase_add_test(tc, a_relative_pattern_is_for_any_directory_where_none_is_known);
-    tcase_add_loop_test(tc, a_pattern_is_refused, 0, ROWS(faults));
-    tcase_add_test(tc, a_pattern_has_a_longest);
-    tcase_add_test(tc, many_stars_take_no_long_time);
-    tcase_add_test(tc, an_entry_is_written_and_read);
-    tcase_add_test(tc, the_longest_entry_has_room);
-    tcase_add_loop_test(tc, what_is_no_entry_is_refused, 0, ROWS(texts));
-    tcase_add_test(tc, what_is_behind_an_entry_is_left);
-    tcase_add_loop_test(tc, a_path_counts_where_the_pattern_is_relative, 0, ROWS(pairs));
-    tcase_add_test(tc, a_line_that_is_too_long_is_refused);
-    tcase_add_loop_test(tc, a_dictionary_is_for_certain_requests, 0, ROWS(requests));
-    tcase_add_test(tc, without_destinations_and_id_it_is_for_more);
-    tcase_add_loop_test(tc, who_may_read_the_response_may_have_a_difference, 0, ROWS(readers));
-    tcase_add_loop_test(tc, an_origin_is_secure, 0, ROWS(origins));
-    tcase_add_test(tc, reasons_have_notes);
-    return suite_of("dictionary", tc);
 }

@@ -8,8 +8,6 @@
 #include "engines/library.h"
 #include "engines/pool.h"
 
-#include <stdlib.h>
-#include <string.h>
 #ifdef ELASTIC_WITH_ZSTD
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -86,16 +84,18 @@ static void assert_back(const el_dictionary_t *dictionary, size_t nbytes, size_t
 
 static const size_t sizes[] = {0, 1, 7, 100, 1000, 16384, 65537, 300000, MOST};
 
+CASE(difference, .set_up = set_up, .tear_down = tear_down, .timeout = 240);
+
 /* Each kind of body against text of another length, which has its words. */
-START_TEST(whole_bodies_decode)
+EACH(difference, whole_bodies_decode, prepare_codings)
 {
     static const size_t dictionaries[] = {1, 7, 8, 100, 65536, 300001};
 
-    for (unsigned d = 0; d < ROWS(dictionaries) && el_engine_for(prepare_codings[_i]); d++) {
+    for (unsigned d = 0; d < ROWS(dictionaries) && el_engine_for(*row); d++) {
         el_dictionary_t *dictionary;
 
         body_fill(BODY_TEXT, raw, dictionaries[d]);
-        dictionary = prepare(prepare_codings[_i], dictionaries[d], d);
+        dictionary = prepare(*row, dictionaries[d], d);
         for (unsigned s = 0; s < ROWS(sizes); s++) {
             for (int kind = 0; kind < BODY_KINDS; kind++) {
                 body_fill((body_kind_t)kind, body, sizes[s]);
@@ -106,19 +106,18 @@ START_TEST(whole_bodies_decode)
         el_dictionary_release(dictionary);
     }
 }
-END_TEST
 
 /* With a dictionary for each, and tables that are within the bound. */
-START_TEST(every_level_decodes)
+EACH(difference, every_level_decodes, prepare_codings)
 {
     static const size_t dictionaries[] = {1, 100, 65536, 300001};
-    const el_engine_t *engine = el_engine_for(prepare_codings[_i]);
+    const el_engine_t *engine = el_engine_for(*row);
 
     for (unsigned d = 0; d < ROWS(dictionaries) && engine; d++) {
         body_fill(BODY_TEXT, raw, dictionaries[d]);
         body_fill(BODY_TEXT, body, 200000);
         for (int level = engine->level_min; level <= engine->level_max; level++) {
-            el_dictionary_t *dictionary = try_level(prepare_codings[_i], level, dictionaries[d], d);
+            el_dictionary_t *dictionary = try_level(*row, level, dictionaries[d], d);
             size_t nbytes;
 
             ck_assert_ptr_nonnull(dictionary);
@@ -134,16 +133,14 @@ START_TEST(every_level_decodes)
         }
     }
 }
-END_TEST
 
 #ifdef ELASTIC_WITH_ZSTD
-START_TEST(tables_are_no_larger_than_their_dictionary)
+TEST(difference, tables_are_no_larger_than_their_dictionary)
 {
     for (size_t nbytes = 16 * 1024; nbytes <= 1024 * 1024; nbytes *= 4) {
         ck_assert_uint_le(el_engine_dcz.prepared_nbytes(nbytes, 9), 6 * nbytes + 32 * 1024);
     }
 }
-END_TEST
 #endif
 
 /* A page as the dictionary of its own text, in `body` and `raw`; NULL without an engine. */
@@ -157,9 +154,9 @@ static el_dictionary_t *prepare_page(el_coding_t coding)
     return prepare(coding, PAGE, 1);
 }
 
-START_TEST(a_page_that_changed_a_little_is_a_few_bytes)
+EACH(difference, a_page_that_changed_a_little_is_a_few_bytes, prepare_codings)
 {
-    el_dictionary_t *dictionary = prepare_page(prepare_codings[_i]);
+    el_dictionary_t *dictionary = prepare_page(*row);
     size_t nbytes;
 
     if (!dictionary) {
@@ -171,29 +168,27 @@ START_TEST(a_page_that_changed_a_little_is_a_few_bytes)
     ck_assert_uint_lt(nbytes, 200);
     el_dictionary_release(dictionary);
 }
-END_TEST
 
 /* What the library would take for a dictionary of its own format, with tables that are none. */
-START_TEST(a_dictionary_is_taken_as_raw_content)
+EACH(difference, a_dictionary_is_taken_as_raw_content, prepare_codings)
 {
     static const uint8_t magic[] = {0x37, 0xa4, 0x30, 0xec};
     el_dictionary_t *dictionary;
 
-    if (!el_engine_for(prepare_codings[_i])) {
+    if (!el_engine_for(*row)) {
         return;
     }
     body_fill(BODY_TEXT, raw, PAGE);
     memcpy(raw, magic, sizeof(magic));
     memcpy(body, raw, PAGE);
-    dictionary = prepare(prepare_codings[_i], PAGE, 1);
+    dictionary = prepare(*row, PAGE, 1);
     assert_back(dictionary, PAGE, encode_whole(dictionary, PAGE, el_engine_bound(PAGE)), "raw");
     el_dictionary_release(dictionary);
 }
-END_TEST
 
-START_TEST(a_dictionary_has_bytes_of_its_own)
+EACH(difference, a_dictionary_has_bytes_of_its_own, prepare_codings)
 {
-    el_dictionary_t *dictionary = prepare_page(prepare_codings[_i]);
+    el_dictionary_t *dictionary = prepare_page(*row);
     size_t nbytes;
 
     if (!dictionary) {
@@ -206,12 +201,11 @@ START_TEST(a_dictionary_has_bytes_of_its_own)
     assert_back(dictionary, PAGE, nbytes, "after its bytes were written over");
     el_dictionary_release(dictionary);
 }
-END_TEST
 
-START_TEST(another_dictionary_does_not_decode)
+EACH(difference, another_dictionary_does_not_decode, prepare_codings)
 {
     /* br has no checksum: the hash of the head has to do. */
-    el_dictionary_t *dictionary = prepare_codings[_i] == EL_DCZ ? prepare_page(EL_DCZ) : NULL;
+    el_dictionary_t *dictionary = *row == EL_DCZ ? prepare_page(EL_DCZ) : NULL;
     size_t nbytes;
 
     if (!dictionary) {
@@ -222,43 +216,41 @@ START_TEST(another_dictionary_does_not_decode)
     ck_assert(decode_with(dictionary, nbytes).failed);
     el_dictionary_release(dictionary);
 }
-END_TEST
 
-START_TEST(the_head_names_the_dictionary)
+EACH(difference, the_head_names_the_dictionary, prepare_codings)
 {
     static const uint8_t dcz[] = {0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0};
     static const uint8_t dcb[] = {0xff, 0x44, 0x43, 0x42};
-    bool is_dcb = prepare_codings[_i] == EL_DCB;
+    bool is_dcb = *row == EL_DCB;
     size_t len = is_dcb ? sizeof(dcb) : sizeof(dcz);
     uint8_t head[EL_DICTIONARY_HEAD];
     el_dictionary_t *dictionary;
 
-    ck_assert_uint_eq(el_dictionary_head(prepare_codings[_i], hash_of(5), head),
+    ck_assert_uint_eq(el_dictionary_head(*row, hash_of(5), head),
                       len + EL_DICTIONARY_HASH);
     ck_assert_mem_eq(head, is_dcb ? dcb : dcz, len);
     ck_assert_mem_eq(head + len, hash_of(5), EL_DICTIONARY_HASH);
-    if (el_engine_for(prepare_codings[_i])) {
+    if (el_engine_for(*row)) {
         body_fill(BODY_TEXT, raw, 100);
         body_fill(BODY_TEXT, body, 1000);
-        dictionary = prepare(prepare_codings[_i], 100, 5);
+        dictionary = prepare(*row, 100, 5);
         ck_assert_uint_gt(encode_whole(dictionary, 1000, el_engine_bound(1000)), 0);
         ck_assert_mem_eq(encoded, head, len + EL_DICTIONARY_HASH);
         el_dictionary_release(dictionary);
     }
 }
-END_TEST
 
-START_TEST(a_whole_body_without_room_writes_nothing_beyond_it)
+EACH(difference, a_whole_body_without_room_writes_nothing_beyond_it, prepare_codings)
 {
     static const size_t rooms[] = {0, 1, 35, 36, 40, 41, 500};
     el_dictionary_t *dictionary;
 
-    if (!el_engine_for(prepare_codings[_i])) {
+    if (!el_engine_for(*row)) {
         return;
     }
     body_fill(BODY_TEXT, raw, 100);
     body_fill(BODY_NOISE, body, 20000);
-    dictionary = prepare(prepare_codings[_i], 100, 1);
+    dictionary = prepare(*row, 100, 1);
     for (unsigned r = 0; r < ROWS(rooms); r++) {
         memset(encoded + rooms[r], 0x5a, 100);
         ck_assert_uint_eq(encode_whole(dictionary, 20000, rooms[r]), 0);
@@ -268,7 +260,6 @@ START_TEST(a_whole_body_without_room_writes_nothing_beyond_it)
     }
     el_dictionary_release(dictionary);
 }
-END_TEST
 
 /* A way to feed a stream. */
 static const struct {
@@ -334,15 +325,15 @@ static void stream_one(const el_dictionary_t *dictionary, unsigned f)
     assert_back(dictionary, feeds[f].nbytes, (size_t)(span.out - encoded), feeds[f].name);
 }
 
-START_TEST(streams_decode)
+EACH(difference, streams_decode, prepare_codings)
 {
     static const size_t dictionaries[] = {8, 100000, 300000};
 
-    for (unsigned d = 0; d < ROWS(dictionaries) && el_engine_for(prepare_codings[_i]); d++) {
+    for (unsigned d = 0; d < ROWS(dictionaries) && el_engine_for(*row); d++) {
         el_dictionary_t *dictionary;
 
         body_fill(BODY_TEXT, raw, dictionaries[d]);
-        dictionary = prepare(prepare_codings[_i], dictionaries[d], d);
+        dictionary = prepare(*row, dictionaries[d], d);
         for (unsigned f = 0; f < ROWS(feeds); f++) {
             body_fill(BODY_TEXT, body, feeds[f].nbytes);
             stream_one(dictionary, f);
@@ -350,12 +341,11 @@ START_TEST(streams_decode)
         el_dictionary_release(dictionary);
     }
 }
-END_TEST
 
 /* A context serves one dictionary after the other, of which the last is gone. */
-START_TEST(a_context_has_the_dictionary_of_its_body)
+EACH(difference, a_context_has_the_dictionary_of_its_body, prepare_codings)
 {
-    if (!el_engine_for(prepare_codings[_i])) {
+    if (!el_engine_for(*row)) {
         return;
     }
     for (unsigned number = 0; number < 8; number++) {
@@ -364,14 +354,13 @@ START_TEST(a_context_has_the_dictionary_of_its_body)
 
         body_fill(BODY_TEXT, raw, nbytes);
         memcpy(body, raw, 1000);
-        dictionary = prepare(prepare_codings[_i], nbytes, number);
+        dictionary = prepare(*row, nbytes, number);
         assert_back(dictionary, 1000, encode_whole(dictionary, 1000, el_engine_bound(1000)),
                     "one after the other");
         el_dictionary_release(dictionary);
         el_dictionary_drain();
     }
 }
-END_TEST
 
 #ifdef ELASTIC_WITH_ZSTD
 static const struct {
@@ -387,12 +376,12 @@ static const struct {
     {40 * 1024 * 1024, 14 * 1024 * 1024, 16 * 1024 * 1024},
 };
 
-START_TEST(a_window_is_within_what_decoders_of_dcz_have)
+EACH(difference, a_window_is_within_what_decoders_of_dcz_have, windows)
 {
-    uint8_t *large = calloc(1, windows[_i].dictionary);
-    el_dictionary_bytes_t bytes = {large, windows[_i].dictionary, hash_of(1)};
+    uint8_t *large = calloc(1, row->dictionary);
+    el_dictionary_bytes_t bytes = {large, row->dictionary, hash_of(1)};
     el_dictionary_t *dictionary = el_dictionary_prepare(EL_DCZ, level_of(EL_DCZ), &bytes);
-    el_plan_t plan = plan_for(dictionary, windows[_i].hint);
+    el_plan_t plan = plan_for(dictionary, row->hint);
     el_context_t *context = el_pool_acquire(&plan);
     el_span_t span = {body, 500, encoded, 8192};
     ZSTD_frameHeader header;
@@ -402,35 +391,10 @@ START_TEST(a_window_is_within_what_decoders_of_dcz_have)
     ck_assert_int_eq(context->engine->step(context, EL_FLUSH, &span), EL_STEP_OK);
     ck_assert_uint_eq(ZSTD_getFrameHeader(&header, encoded + 40, 18), 0);
     ck_assert_uint_eq(header.windowSize,
-                      windows[_i].window ? windows[_i].window : windows[_i].hint);
+                      row->window ? row->window : row->hint);
     ck_assert(header.checksumFlag && header.dictID == 0);
     el_pool_release(context);
     el_dictionary_release(dictionary);
     free(large);
 }
-END_TEST
 #endif
-
-Suite *difference_suite(void)
-{
-    TCase *tc = tcase_create("difference");
-    int both = ROWS(prepare_codings);
-
-    tcase_set_timeout(tc, 240);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, whole_bodies_decode, 0, both);
-    tcase_add_loop_test(tc, every_level_decodes, 0, both);
-    tcase_add_loop_test(tc, a_page_that_changed_a_little_is_a_few_bytes, 0, both);
-    tcase_add_loop_test(tc, a_dictionary_is_taken_as_raw_content, 0, both);
-    tcase_add_loop_test(tc, a_dictionary_has_bytes_of_its_own, 0, both);
-    tcase_add_loop_test(tc, another_dictionary_does_not_decode, 0, both);
-    tcase_add_loop_test(tc, the_head_names_the_dictionary, 0, both);
-    tcase_add_loop_test(tc, a_whole_body_without_room_writes_nothing_beyond_it, 0, both);
-    tcase_add_loop_test(tc, streams_decode, 0, both);
-    tcase_add_loop_test(tc, a_context_has_the_dictionary_of_its_body, 0, both);
-#ifdef ELASTIC_WITH_ZSTD
-    tcase_add_test(tc, tables_are_no_larger_than_their_dictionary);
-    tcase_add_loop_test(tc, a_window_is_within_what_decoders_of_dcz_have, 0, ROWS(windows));
-#endif
-    return suite_of("difference", tc);
-}

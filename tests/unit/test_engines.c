@@ -7,9 +7,6 @@
 #include "decode.h"
 #include "suites.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const el_engine_t *const engines[] = {
     &el_engine_zlib,
     &el_engine_brotli,
@@ -78,9 +75,11 @@ static size_t encode_whole(const el_plan_t *plan, size_t nbytes, size_t room)
 static const size_t sizes[] = {1,    2,     100,   1000,   1024,   2047,   2048,   4096,
                                4097, 16384, 65535, 65536, 65537, 131072, 300000, MOST};
 
-START_TEST(whole_bodies_decode)
+CASE(engines, .set_up = set_up, .tear_down = tear_down, .timeout = 120);
+
+EACH(engines, whole_bodies_decode, engines)
 {
-    const el_engine_t *engine = engines[_i];
+    const el_engine_t *engine = *row;
 
     for (int level = engine->level_min; level <= engine->level_max; level++) {
         for (unsigned s = 0; s < ROWS(sizes); s++) {
@@ -97,20 +96,18 @@ START_TEST(whole_bodies_decode)
         }
     }
 }
-END_TEST
 
-START_TEST(an_empty_body_decodes)
+EACH(engines, an_empty_body_decodes, engines)
 {
-    el_plan_t plan = {engines[_i], {.level = engines[_i]->level_max}};
+    el_plan_t plan = {*row, {.level = (*row)->level_max}};
 
     assert_back(plan.engine, plan.setup.level, 0, encode_whole(&plan, 0, el_engine_bound(0)),
                 "whole");
 }
-END_TEST
 
-START_TEST(a_whole_body_without_room_writes_nothing_beyond_it)
+EACH(engines, a_whole_body_without_room_writes_nothing_beyond_it, engines)
 {
-    const el_engine_t *engine = engines[_i];
+    const el_engine_t *engine = *row;
     static const size_t rooms[] = {1, 10, 500, 4000, 19000};
 
     for (int level = engine->level_min; level <= engine->level_max && level <= 9; level++) {
@@ -130,7 +127,6 @@ START_TEST(a_whole_body_without_room_writes_nothing_beyond_it)
                     "after one that did not fit");
     }
 }
-END_TEST
 
 /* Steps with `op` until all is taken, `piece` bytes of output at a time; false at an error. */
 static bool step_all(el_context_t *context, el_op_t op, el_span_t *span, size_t piece)
@@ -204,9 +200,9 @@ static void stream_one(const el_engine_t *engine, int level, const feed_t *feed)
     assert_back(engine, level, feed->nbytes, (size_t)(span.out - encoded), feed->name);
 }
 
-START_TEST(streams_decode)
+EACH(engines, streams_decode, engines)
 {
-    const el_engine_t *engine = engines[_i];
+    const el_engine_t *engine = *row;
 
     for (int level = engine->level_min; engine->step && level <= engine->level_max; level++) {
         for (unsigned f = 0; f < ROWS(feeds); f++) {
@@ -218,11 +214,10 @@ START_TEST(streams_decode)
         }
     }
 }
-END_TEST
 
-START_TEST(a_context_left_midway_can_be_reset)
+EACH(engines, a_context_left_midway_can_be_reset, engines)
 {
-    const el_engine_t *engine = engines[_i];
+    const el_engine_t *engine = *row;
 
     for (int level = engine->level_min; engine->step && level <= engine->level_max; level++) {
         el_plan_t plan = {engine, {.level = level, .size_hint = 3000}};
@@ -237,10 +232,9 @@ START_TEST(a_context_left_midway_can_be_reset)
                     "after one that was left");
     }
 }
-END_TEST
 
 /* The plans of a build: each level that a user may write, whole and streamed, at every size. */
-START_TEST(every_level_has_a_plan)
+TEST(engines, every_level_has_a_plan)
 {
     static const el_coding_t codings[] = {EL_GZIP, EL_BR, EL_ZSTD};
 
@@ -266,27 +260,26 @@ START_TEST(every_level_has_a_plan)
     }
     ck_assert_int_eq(el_engine_top(EL_IDENTITY), EL_ENGINE_NONE);
 }
-END_TEST
 
-START_TEST(a_chosen_window_or_memory_level_is_for_zlib)
+static const el_setup_t chosen[] = {
+    {.level = 1, .window_bits = 14, .size_hint = 20000},
+    {.level = 6, .mem_level = 7, .size_hint = 20000},
+    {.level = 9, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
+    {.level = 12, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
+    {.level = 6, .window_bits = 9, .mem_level = 1},
+};
+
+EACH(engines, a_chosen_window_or_memory_level_is_for_zlib, chosen)
 {
-    static const el_setup_t wanted[] = {
-        {.level = 1, .window_bits = 14, .size_hint = 20000},
-        {.level = 6, .mem_level = 7, .size_hint = 20000},
-        {.level = 9, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
-        {.level = 12, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
-        {.level = 6, .window_bits = 9, .mem_level = 1},
-    };
-    el_plan_t plan = el_engine_plan(EL_GZIP, &wanted[_i], true);
+    el_plan_t plan = el_engine_plan(EL_GZIP, row, true);
 
     ck_assert_ptr_eq(plan.engine, &el_engine_zlib);
-    ck_assert_int_eq(plan.setup.window_bits, wanted[_i].window_bits);
-    ck_assert_int_eq(plan.setup.mem_level, wanted[_i].mem_level);
+    ck_assert_int_eq(plan.setup.window_bits, row->window_bits);
+    ck_assert_int_eq(plan.setup.mem_level, row->mem_level);
     body_fill(BODY_TEXT, body, 20000);
-    assert_back(plan.engine, wanted[_i].level, 20000,
+    assert_back(plan.engine, row->level, 20000,
                 encode_whole(&plan, 20000, el_engine_bound(20000)), "a window of one's own");
 }
-END_TEST
 
 /* Bytes of the body at a level, by the plan for whole bodies or by zlib as mod_deflate sets it. */
 static size_t planned_nbytes(int level, size_t nbytes)
@@ -310,7 +303,7 @@ static size_t zlib_nbytes(int level, size_t nbytes)
  * bytes, for CPUs without AVX-512: 9.5 % more than zlib at level 3. scripts/measure-setups has the
  * real corpus.
  */
-START_TEST(a_level_of_gzip_is_no_larger_than_zlibs)
+TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
 {
     static const size_t some[] = {1024, 4096, 16384, 65536, 122880, 307200};
 
@@ -326,9 +319,8 @@ START_TEST(a_level_of_gzip_is_no_larger_than_zlibs)
         }
     }
 }
-END_TEST
 
-START_TEST(a_context_fits_its_body)
+TEST(engines, a_context_fits_its_body)
 {
     el_setup_t small = {.level = 6, .size_hint = 1000};
     el_setup_t stream = {.level = 6};
@@ -343,13 +335,12 @@ START_TEST(a_context_fits_its_body)
     el_engine_zlib.free(fitted);
     el_engine_zlib.free(full);
 }
-END_TEST
 
 /* The table was made for these engines: no level of them may be without its row. */
-START_TEST(every_level_has_its_costs)
+EACH(engines, every_level_has_its_costs, engines)
 {
     static const uint64_t lengths[] = {1000, 5000, 20000, 100000, 1000000, 0};
-    const el_engine_t *engine = engines[_i];
+    const el_engine_t *engine = *row;
     uint32_t before = 10000;
 
     for (int level = engine->level_min; level <= engine->level_max; level++) {
@@ -368,7 +359,6 @@ START_TEST(every_level_has_its_costs)
         }
     }
 }
-END_TEST
 
 #ifdef ELASTIC_WITH_ZSTD
 /* What a frame's header says (RFC 8878 §3.1.1.1). */
@@ -401,7 +391,7 @@ static frame_t frame_of(const uint8_t *bytes)
 /* The library's levels, with those that no user may write. */
 #define ZSTD_LEVEL_TOP 22
 
-START_TEST(a_zstd_frame_is_within_what_browsers_take)
+TEST(engines, a_zstd_frame_is_within_what_browsers_take)
 {
     static const uint64_t lengths[] = {1000, 50000, 300000, 1 << 20, MOST, 1 << 30, 0};
 
@@ -426,9 +416,8 @@ START_TEST(a_zstd_frame_is_within_what_browsers_take)
         }
     }
 }
-END_TEST
 
-START_TEST(a_stream_of_zstd_has_tables_for_its_window)
+TEST(engines, a_stream_of_zstd_has_tables_for_its_window)
 {
     static const struct {
         int level;
@@ -447,10 +436,9 @@ START_TEST(a_stream_of_zstd_has_tables_for_its_window)
         el_pool_release(context);
     }
 }
-END_TEST
 #endif
 
-START_TEST(the_list_names_every_engine)
+TEST(engines, the_list_names_every_engine)
 {
     char text[256], cut[10];
 
@@ -462,32 +450,4 @@ START_TEST(the_list_names_every_engine)
     el_engine_list(cut, sizeof(cut));
     text[sizeof(cut) - 1] = '\0';
     ck_assert_str_eq(cut, text);
-}
-END_TEST
-
-Suite *engines_suite(void)
-{
-    Suite *suite = suite_create("engines");
-    TCase *tc = tcase_create("engines");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, whole_bodies_decode, 0, ROWS(engines));
-    tcase_add_loop_test(tc, an_empty_body_decodes, 0, ROWS(engines));
-    tcase_add_loop_test(tc, a_whole_body_without_room_writes_nothing_beyond_it, 0,
-                        ROWS(engines));
-    tcase_add_loop_test(tc, streams_decode, 0, ROWS(engines));
-    tcase_add_loop_test(tc, a_context_left_midway_can_be_reset, 0, ROWS(engines));
-    tcase_add_test(tc, every_level_has_a_plan);
-    tcase_add_loop_test(tc, a_chosen_window_or_memory_level_is_for_zlib, 0, 5);
-    tcase_add_test(tc, a_level_of_gzip_is_no_larger_than_zlibs);
-    tcase_add_test(tc, a_context_fits_its_body);
-    tcase_add_loop_test(tc, every_level_has_its_costs, 0, ROWS(engines));
-#ifdef ELASTIC_WITH_ZSTD
-    tcase_add_test(tc, a_zstd_frame_is_within_what_browsers_take);
-    tcase_add_test(tc, a_stream_of_zstd_has_tables_for_its_window);
-#endif
-    tcase_add_test(tc, the_list_names_every_engine);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

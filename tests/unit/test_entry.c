@@ -3,8 +3,6 @@
 #include "elastic/cost.h"
 #include "suites.h"
 
-#include <string.h>
-
 #define NBYTES 1000
 
 static uint8_t data[NBYTES];
@@ -38,7 +36,9 @@ static bool parses(size_t nbytes)
     return is_entry;
 }
 
-START_TEST(what_was_written_is_read)
+CASE(entry, .set_up = set_up);
+
+TEST(entry, what_was_written_is_read)
 {
     el_entry_t got;
 
@@ -50,9 +50,8 @@ START_TEST(what_was_written_is_read)
     ck_assert(got.data == written + EL_ENTRY_HEAD && got.nbytes == NBYTES);
     ck_assert(memcmp(got.data, data, NBYTES) == 0);
 }
-END_TEST
 
-START_TEST(the_encoding_may_be_in_its_place_already)
+TEST(entry, the_encoding_may_be_in_its_place_already)
 {
     uint8_t again[EL_ENTRY_HEAD + NBYTES];
 
@@ -61,9 +60,8 @@ START_TEST(the_encoding_may_be_in_its_place_already)
     el_entry_write(&name, &entry, again);
     ck_assert(memcmp(again, written, sizeof(again)) == 0);
 }
-END_TEST
 
-START_TEST(every_changed_bit_is_found)
+TEST(entry, every_changed_bit_is_found)
 {
     for (size_t i = 0; i < EL_ENTRY_HEAD + NBYTES; i++) {
         for (int bit = 0; bit < 8; bit++) {
@@ -74,18 +72,16 @@ START_TEST(every_changed_bit_is_found)
     }
     ck_assert(parses(EL_ENTRY_HEAD + NBYTES));
 }
-END_TEST
 
-START_TEST(no_other_length_is_an_entry)
+TEST(entry, no_other_length_is_an_entry)
 {
     for (size_t nbytes = 0; nbytes < EL_ENTRY_HEAD + NBYTES; nbytes++) {
         ck_assert_msg(!parses(nbytes), "%zu", nbytes);
     }
     ck_assert(!parses(EL_ENTRY_HEAD + NBYTES + 1));
 }
-END_TEST
 
-START_TEST(an_entry_has_one_name)
+TEST(entry, an_entry_has_one_name)
 {
     uint8_t *bytes = (uint8_t *)&name;
 
@@ -95,11 +91,10 @@ START_TEST(an_entry_has_one_name)
         bytes[i] ^= 1;
     }
 }
-END_TEST
 
 /* Whoever can compute the sum can write anything: the rest must be possible all the same. */
 static const struct {
-    const char *guards;
+    const char *label;
     uint8_t coding, pinned;
     el_entry_t entry;
     bool is_entry;
@@ -124,30 +119,13 @@ static const struct {
     {"the longest engine", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "elevenbytes", 9, 0, 0, data, 5}, true},
 };
 
-START_TEST(only_what_is_possible_is_an_entry)
+EACH(entry, only_what_is_possible_is_an_entry, rows)
 {
     uint8_t out[EL_ENTRY_HEAD + NBYTES];
     el_entry_t got;
 
-    name.coding = rows[_i].coding;
-    name.pinned = rows[_i].pinned;
-    el_entry_write(&name, &rows[_i].entry, out);
-    ck_assert_msg(el_entry_parse(&name, out, EL_ENTRY_HEAD + rows[_i].entry.nbytes, &got)
-                      == rows[_i].is_entry,
-                  "%s", rows[_i].guards);
-}
-END_TEST
-
-Suite *entry_suite(void)
-{
-    TCase *tc = tcase_create("entry");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, what_was_written_is_read);
-    tcase_add_test(tc, the_encoding_may_be_in_its_place_already);
-    tcase_add_test(tc, every_changed_bit_is_found);
-    tcase_add_test(tc, no_other_length_is_an_entry);
-    tcase_add_test(tc, an_entry_has_one_name);
-    tcase_add_loop_test(tc, only_what_is_possible_is_an_entry, 0, ROWS(rows));
-    return suite_of("entry", tc);
+    name.coding = row->coding;
+    name.pinned = row->pinned;
+    el_entry_write(&name, &row->entry, out);
+    row_eq(el_entry_parse(&name, out, EL_ENTRY_HEAD + row->entry.nbytes, &got), row->is_entry);
 }

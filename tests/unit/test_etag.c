@@ -2,15 +2,11 @@
 
 #include "suites.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The rule of an `accept`, and what else is set of it. */
 #define RULE(...) (&(const el_etag_rule_t){.accept = __VA_ARGS__})
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *tag;
     el_etag_mode_t mode;
     el_coding_t coding;
@@ -39,25 +35,25 @@ static const struct {
     {"httpd's own", "\"2aa6-5f1b3c\"", EL_ETAG_WEAK, EL_BR, "W/\"2aa6-5f1b3c-br\""},
 };
 
-START_TEST(a_tag_is_encoded)
+CASE(etag);
+
+EACH(etag, a_tag_is_encoded, encodings)
 {
-    const char *tag = encodings[_i].tag;
+    const char *tag = row->tag;
     size_t size = strlen(tag) + EL_ETAG_GROWTH;
     char *out = malloc(size);
     bool kept;
 
     ck_assert_ptr_nonnull(out);
-    kept = el_etag_encode(tag, encodings[_i].mode, encodings[_i].coding, out, size);
-    ck_assert_msg(kept == (encodings[_i].encoded != NULL), "%s", encodings[_i].guards);
-    ck_assert_msg(strcmp(out, kept ? encodings[_i].encoded : "") == 0, "%s: %s",
-                  encodings[_i].guards, out);
+    kept = el_etag_encode(tag, row->mode, row->coding, out, size);
+    row_eq(kept, (row->encoded != NULL));
+    row_str_eq(out, kept ? row->encoded : "");
     free(out);
 }
-END_TEST
 
 /* The tags of the list, joined by bars. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *list;
     const char *tags;
 } lists[] = {
@@ -86,10 +82,10 @@ static const struct {
     {"a quote at the end", "\"a\", \"", "\"a\"|"},
 };
 
-START_TEST(a_list_gives_its_tags)
+EACH(etag, a_list_gives_its_tags, lists)
 {
     char joined[100] = "";
-    const char *cursor = lists[_i].list;
+    const char *cursor = row->list;
     el_etag_t tag;
 
     while (el_etag_next(&cursor, &tag)) {
@@ -97,14 +93,13 @@ START_TEST(a_list_gives_its_tags)
         strcat(joined, "|");
         ck_assert(tag.weak == (tag.text[0] == 'W'));
     }
-    ck_assert_msg(strcmp(joined, lists[_i].tags) == 0, "%s: %s", lists[_i].guards, joined);
-    ck_assert_msg(*cursor == '\0', "%s: stopped early", lists[_i].guards);
+    row_str_eq(joined, row->tags);
+    row_eq(*cursor, '\0');
     ck_assert(!el_etag_next(&cursor, &tag));
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *tag;
     const char *other;
     bool same;
@@ -122,18 +117,17 @@ static const struct {
     {"the empty tag", "\"\"", "\"\"", true},
 };
 
-START_TEST(tags_compare_weakly)
+EACH(etag, tags_compare_weakly, pairs)
 {
-    const char *cursor = pairs[_i].tag;
+    const char *cursor = row->tag;
     el_etag_t tag;
 
     ck_assert(el_etag_next(&cursor, &tag));
-    ck_assert_msg(el_etag_same(&tag, pairs[_i].other) == pairs[_i].same, "%s", pairs[_i].guards);
+    row_eq(el_etag_same(&tag, row->other), row->same);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *tag;
     el_coding_t coding;
     size_t base;
@@ -153,20 +147,19 @@ static const struct {
     {"mod_deflate's for inflated bodies", "\"x-gunzip\"", EL_IDENTITY, 0},
 };
 
-START_TEST(a_suffix_gives_the_coding)
+EACH(etag, a_suffix_gives_the_coding, suffixes)
 {
-    const char *cursor = suffixes[_i].tag;
+    const char *cursor = row->tag;
     size_t base = 0;
     el_etag_t tag;
 
     ck_assert(el_etag_next(&cursor, &tag));
-    ck_assert_msg(el_etag_coding(&tag, &base) == suffixes[_i].coding, "%s", suffixes[_i].guards);
-    ck_assert_msg(base == suffixes[_i].base, "%s: base %zu", suffixes[_i].guards, base);
+    row_eq(el_etag_coding(&tag, &base), row->coding);
+    row_eq(base, row->base);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *text;
     bool made;
 } shapes[] = {
@@ -194,13 +187,12 @@ static const struct {
     {"nothing", "", false},
 };
 
-START_TEST(httpds_tags_are_told_from_others)
+EACH(etag, httpds_tags_are_told_from_others, shapes)
 {
-    const char *text = shapes[_i].text;
+    const char *text = row->text;
 
-    ck_assert_msg(el_etag_is_made(text, strlen(text)) == shapes[_i].made, "%s", shapes[_i].guards);
+    row_eq(el_etag_is_made(text, strlen(text)), row->made);
 }
-END_TEST
 
 /* The rows below have x and y for such tags. */
 static const char *expand(const char *row, char *out)
@@ -216,7 +208,7 @@ static const char *expand(const char *row, char *out)
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *list;
     const char *accept;
     const char *bases;
@@ -238,27 +230,25 @@ static const struct {
     {"one suffix is taken off, not two", "\"x-gzip-gzip\"", "gzip", "", true},
 };
 
-START_TEST(a_list_gives_the_bases)
+EACH(etag, a_list_gives_the_bases, based)
 {
     char list[100], bases[100];
-    size_t size = strlen(expand(based[_i].list, list)) * 2 + 1;
+    size_t size = strlen(expand(row->list, list)) * 2 + 1;
     char *out = malloc(size);
     bool unsure = false;
     el_accept_t accept;
     size_t written;
 
     ck_assert_ptr_nonnull(out);
-    el_accept_parse(based[_i].accept, strlen(based[_i].accept), &accept);
+    el_accept_parse(row->accept, strlen(row->accept), &accept);
     written = el_etag_bases(list, RULE(&accept), out, size, &unsure);
-    ck_assert_msg(strcmp(out, expand(based[_i].bases, bases)) == 0, "%s: %s", based[_i].guards,
-                  out);
+    row_str_eq(out, expand(row->bases, bases));
     ck_assert_uint_eq(written, strlen(out));
-    ck_assert_msg(unsure == based[_i].unsure, "%s", based[_i].guards);
+    row_eq(unsure, row->unsure);
     free(out);
 }
-END_TEST
 
-START_TEST(a_base_that_does_not_fit_is_left_out_whole)
+TEST(etag, a_base_that_does_not_fit_is_left_out_whole)
 {
     static const char list[] = "\"123456789-0123456789-gzip\", \"0123456789-gzip\"";
     el_accept_t accept;
@@ -282,9 +272,8 @@ START_TEST(a_base_that_does_not_fit_is_left_out_whole)
     ck_assert_str_eq(out, ", W/\"123456789-0123456789\", W/\"0123456789\"");
     ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 42, &unsure), 26);
 }
-END_TEST
 
-START_TEST(the_bases_of_the_tightest_list_fit)
+TEST(etag, the_bases_of_the_tightest_list_fit)
 {
     /* Nothing between the members, and as little in them as can be. */
     static const char list[] = "\"0123456789-br\"\"0123456789-br\"\"0123456789-br\"";
@@ -295,10 +284,9 @@ START_TEST(the_bases_of_the_tightest_list_fit)
     el_accept_parse("br", 2, &accept);
     ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, sizeof(out), &unsure), 3 * 16);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *list;
     const char *current;
     const char *accept;
@@ -326,25 +314,24 @@ static const struct {
     {"nothing", "", "\"x\"", "gzip", NULL},
 };
 
-START_TEST(a_list_names_a_representation)
+EACH(etag, a_list_names_a_representation, names)
 {
-    const char *want = names[_i].named;
+    const char *want = row->named;
     el_accept_t accept;
     el_etag_t named = {"", 0, false};
     bool found;
 
-    el_accept_parse(names[_i].accept, strlen(names[_i].accept), &accept);
-    found = el_etag_named(names[_i].list, names[_i].current, RULE(&accept), &named);
-    ck_assert_msg(found == (want != NULL), "%s", names[_i].guards);
+    el_accept_parse(row->accept, strlen(row->accept), &accept);
+    found = el_etag_named(row->list, row->current, RULE(&accept), &named);
+    row_eq(found, (want != NULL));
     if (found) {
         ck_assert_msg(named.len == strlen(want) && memcmp(named.text, want, named.len) == 0,
-                      "%s: %.*s", names[_i].guards, (int)named.len, named.text);
+                      "%s: %.*s", row->label, (int)named.len, named.text);
         ck_assert(named.weak == (want[0] == 'W'));
     }
 }
-END_TEST
 
-START_TEST(an_encoded_tag_names_its_representation)
+TEST(etag, an_encoded_tag_names_its_representation)
 {
     static const char *const tags[] = {"\"x\"", "W/\"x\"", "\"\"", "\"a,b\"", "\"x-gzip\""};
     el_accept_t accept;
@@ -362,10 +349,9 @@ START_TEST(an_encoded_tag_names_its_representation)
         }
     }
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *tag;
     el_etag_mode_t mode;
     const char *decoded; /* NULL: removed */
@@ -378,19 +364,17 @@ static const struct {
     {"no tag", "x", EL_ETAG_SUFFIX, "x"},
 };
 
-START_TEST(a_tag_is_decoded)
+EACH(etag, a_tag_is_decoded, decodings)
 {
     char out[32];
-    bool kept = el_etag_decode(decodings[_i].tag, decodings[_i].mode, out, sizeof(out));
+    bool kept = el_etag_decode(row->tag, row->mode, out, sizeof(out));
 
-    ck_assert_msg(kept == (decodings[_i].decoded != NULL), "%s", decodings[_i].guards);
-    ck_assert_msg(strcmp(out, kept ? decodings[_i].decoded : "") == 0, "%s: %s",
-                  decodings[_i].guards, out);
+    row_eq(kept, (row->decoded != NULL));
+    row_str_eq(out, kept ? row->decoded : "");
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *list;
     const char *accept;
     const char *bases;
@@ -409,27 +393,23 @@ static const struct {
     {"several", "\"y-gunzip\", \"z\", \"x-gunzip\"", "", ", W/\"y\", W/\"x\"", true},
 };
 
-START_TEST(a_list_of_decoded_tags)
+EACH(etag, a_list_of_decoded_tags, decoded_lists)
 {
     char list[100], bases[100], current[30], out[100];
     bool unsure = false;
     el_accept_t accept;
     el_etag_t named;
 
-    el_accept_parse(decoded_lists[_i].accept, strlen(decoded_lists[_i].accept), &accept);
-    expand(decoded_lists[_i].list, list);
+    el_accept_parse(row->accept, strlen(row->accept), &accept);
+    expand(row->list, list);
     el_etag_bases(list, RULE(&accept, .decoded = true), out, sizeof(out), &unsure);
-    ck_assert_msg(strcmp(out, expand(decoded_lists[_i].bases, bases)) == 0, "%s: %s",
-                  decoded_lists[_i].guards, out);
-    ck_assert_msg(el_etag_named(list, expand("\"x\"", current),
-                                RULE(&accept, .decoded = true), &named)
-                      == decoded_lists[_i].named,
-                  "%s", decoded_lists[_i].guards);
+    row_str_eq(out, expand(row->bases, bases));
+    row_assert(
+               el_etag_named(list, expand("\"x\"", current), RULE(&accept, .decoded = true), &named) == row->named);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *list;
     const char *given;
     bool decoded;
@@ -446,26 +426,24 @@ static const struct {
     {"a name that ends so", "\"home-gzip\"", "gzip", false, ""},
 };
 
-START_TEST(a_list_of_strong_tags)
+EACH(etag, a_list_of_strong_tags, strong_lists)
 {
     char list[100], bases[100], out[100];
     el_accept_t given;
     bool unsure = false;
     size_t written;
 
-    el_accept_parse(strong_lists[_i].given, strlen(strong_lists[_i].given), &given);
-    written = el_etag_bases(expand(strong_lists[_i].list, list),
-                            RULE(&given, .decoded = strong_lists[_i].decoded, .strong = true), out,
+    el_accept_parse(row->given, strlen(row->given), &given);
+    written = el_etag_bases(expand(row->list, list),
+                            RULE(&given, .decoded = row->decoded, .strong = true), out,
                             sizeof(out), &unsure);
-    ck_assert_msg(strcmp(out, expand(strong_lists[_i].bases, bases)) == 0, "%s: %s",
-                  strong_lists[_i].guards, out);
+    row_str_eq(out, expand(row->bases, bases));
     ck_assert_uint_eq(written, strlen(out));
 }
-END_TEST
 
 /* What If speaks of: each tag as RESOURCE:TAG, behind ! where Not is said of it, joined by bars. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *field;
     const char *states;
 } states[] = {
@@ -491,9 +469,9 @@ static const struct {
     {"nothing", "", ""},
 };
 
-START_TEST(webdavs_if_gives_its_tags)
+EACH(etag, webdavs_if_gives_its_tags, states)
 {
-    el_etag_state_t state = {.at = states[_i].field};
+    el_etag_state_t state = {.at = row->field};
     char joined[100] = "";
 
     while (el_etag_next_state(&state)) {
@@ -503,16 +481,16 @@ START_TEST(webdavs_if_gives_its_tags)
         strncat(joined, state.tag.text, state.tag.len);
         strcat(joined, "|");
     }
-    ck_assert_msg(strcmp(joined, states[_i].states) == 0, "%s: %s", states[_i].guards, joined);
+    row_str_eq(joined, row->states);
     ck_assert(!el_etag_next_state(&state));
 }
-END_TEST
 
-START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
+static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,",
+                                   "(", "<", "([", "([\"a\"])", "<u>", "Not"};
+
+EACH(etag, a_hostile_list_costs_no_more_than_its_bytes, units)
 {
-    static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,",
-                                       "(", "<", "([", "([\"a\"])", "<u>", "Not"};
-    const char *unit = units[_i];
+    const char *unit = *row;
     size_t size = 16 * 65536, len = strlen(unit);
     char *list = malloc(size + 1);
     char *out = malloc(2 * size + 1);
@@ -534,27 +512,4 @@ START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
     }
     free(list);
     free(out);
-}
-END_TEST
-
-Suite *etag_suite(void)
-{
-    TCase *tc = tcase_create("etag");
-
-    tcase_add_loop_test(tc, a_tag_is_encoded, 0, ROWS(encodings));
-    tcase_add_loop_test(tc, a_list_gives_its_tags, 0, ROWS(lists));
-    tcase_add_loop_test(tc, tags_compare_weakly, 0, ROWS(pairs));
-    tcase_add_loop_test(tc, a_suffix_gives_the_coding, 0, ROWS(suffixes));
-    tcase_add_loop_test(tc, a_list_gives_the_bases, 0, ROWS(based));
-    tcase_add_test(tc, a_base_that_does_not_fit_is_left_out_whole);
-    tcase_add_test(tc, the_bases_of_the_tightest_list_fit);
-    tcase_add_loop_test(tc, a_list_names_a_representation, 0, ROWS(names));
-    tcase_add_test(tc, an_encoded_tag_names_its_representation);
-    tcase_add_loop_test(tc, a_tag_is_decoded, 0, ROWS(decodings));
-    tcase_add_loop_test(tc, a_list_of_decoded_tags, 0, ROWS(decoded_lists));
-    tcase_add_loop_test(tc, a_list_of_strong_tags, 0, ROWS(strong_lists));
-    tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 14);
-    tcase_add_loop_test(tc, webdavs_if_gives_its_tags, 0, ROWS(states));
-    tcase_add_loop_test(tc, httpds_tags_are_told_from_others, 0, ROWS(shapes));
-    return suite_of("etag", tc);
 }

@@ -12,8 +12,6 @@
 #include "suites.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -204,10 +202,15 @@ static el_dictionary_t *fail_preparing(el_coding_t coding)
 }
 #endif
 
-START_TEST(an_engine_without_memory_fails_and_loses_nothing)
+static const size_t engine_numbers[] = {0, 1, 2, 3, 4};
+static const el_coding_t differences[] = {EL_DCB, EL_DCZ};
+
+CASE(failing, .timeout = 240);
+
+EACH(failing, an_engine_without_memory_fails_and_loses_nothing, engine_numbers)
 {
 #if REPLACES_MALLOC
-    const el_engine_t *engine = el_engine_at((size_t)_i);
+    const el_engine_t *engine = el_engine_at(*row);
 
     if (!engine) {
         return;
@@ -216,15 +219,14 @@ START_TEST(an_engine_without_memory_fails_and_loses_nothing)
         fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : MOST, NULL);
     }
 #else
-    (void)_i;
+    (void)row;
 #endif
 }
-END_TEST
 
-START_TEST(a_dictionary_without_memory_is_none)
+EACH(failing, a_dictionary_without_memory_is_none, differences)
 {
 #if REPLACES_MALLOC
-    const el_engine_t *engine = el_engine_for(_i ? EL_DCZ : EL_DCB);
+    const el_engine_t *engine = el_engine_for(*row);
     el_dictionary_t *dictionary;
 
     if (!engine) {
@@ -235,19 +237,6 @@ START_TEST(a_dictionary_without_memory_is_none)
     el_dictionary_release(dictionary);
     el_dictionary_drain();
 #else
-    (void)_i;
+    (void)row;
 #endif
-}
-END_TEST
-
-Suite *failing_suite(void)
-{
-    Suite *suite = suite_create("failing");
-    TCase *tc = tcase_create("failing");
-
-    tcase_set_timeout(tc, 240);
-    tcase_add_loop_test(tc, an_engine_without_memory_fails_and_loses_nothing, 0, 5);
-    tcase_add_loop_test(tc, a_dictionary_without_memory_is_none, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -7,8 +7,6 @@
 #include "suites.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +14,7 @@
 #define NOW_USEC (NOW_SEC * INT64_C(1000000))
 
 static const struct {
-    const char *guards;
+    const char *label;
     int64_t modified_sec;
     uint32_t modified_nsec;
     int64_t changed_sec;
@@ -35,16 +33,17 @@ static const struct {
     {"changed before 1970", NOW_SEC - 1000, 5, -5, 7, false},
 };
 
-START_TEST(a_change_will_show_where_the_last_one_is_some_time_ago)
-{
-    el_file_id_t id = {.modified_sec = times[_i].modified_sec,
-                       .modified_nsec = times[_i].modified_nsec,
-                       .changed_sec = times[_i].changed_sec,
-                       .changed_nsec = times[_i].changed_nsec};
+CASE(files);
 
-    ck_assert_msg(el_file_id_settled(&id, NOW_USEC) == times[_i].settled, "%s", times[_i].guards);
+EACH(files, a_change_will_show_where_the_last_one_is_some_time_ago, times)
+{
+    el_file_id_t id = {.modified_sec = row->modified_sec,
+                       .modified_nsec = row->modified_nsec,
+                       .changed_sec = row->changed_sec,
+                       .changed_nsec = row->changed_nsec};
+
+    row_eq(el_file_id_settled(&id, NOW_USEC), row->settled);
 }
-END_TEST
 
 static int open_file(char *path, const char *content)
 {
@@ -58,7 +57,7 @@ static int open_file(char *path, const char *content)
 }
 
 /* Two files of the same size and time of modification; and what touch -d cannot hide. */
-START_TEST(the_numbers_of_files_are_their_own)
+TEST(files, the_numbers_of_files_are_their_own)
 {
     static const struct timespec times_of_both[] = {{1000, 5}, {1000, 5}};
     el_file_id_t one, other, later;
@@ -86,9 +85,8 @@ START_TEST(the_numbers_of_files_are_their_own)
     close(descriptor);
     close(second);
 }
-END_TEST
 
-START_TEST(what_is_no_regular_file_has_no_numbers)
+TEST(files, what_is_no_regular_file_has_no_numbers)
 {
     el_file_id_t id;
     int ends[2], folder = open("/", O_RDONLY);
@@ -98,16 +96,4 @@ START_TEST(what_is_no_regular_file_has_no_numbers)
     close(ends[0]);
     close(ends[1]);
     close(folder);
-}
-END_TEST
-
-Suite *files_suite(void)
-{
-    TCase *tc = tcase_create("files");
-
-    tcase_add_loop_test(tc, a_change_will_show_where_the_last_one_is_some_time_ago, 0,
-                        ROWS(times));
-    tcase_add_test(tc, the_numbers_of_files_are_their_own);
-    tcase_add_test(tc, what_is_no_regular_file_has_no_numbers);
-    return suite_of("files", tc);
 }

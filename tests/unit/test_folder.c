@@ -8,8 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,7 +113,9 @@ static void grow_older(const char *name, time_t seconds)
     ck_assert_int_eq(utimensat(folder.fd, name, times, 0), 0);
 }
 
-START_TEST(a_dictionary_is_kept_under_its_hash)
+CASE(folder, .set_up = set_up, .tear_down = tear_down);
+
+TEST(folder, a_dictionary_is_kept_under_its_hash)
 {
     uint8_t hash[EL_DICTIONARY_HASH], *bytes;
     el_dictionary_entry_t found;
@@ -138,9 +138,8 @@ START_TEST(a_dictionary_is_kept_under_its_hash)
     ck_assert_str_eq(found.match, "/*");
     ck_assert_uint_eq(found.expires, now + 1000);
 }
-END_TEST
 
-START_TEST(each_origin_has_its_own)
+TEST(folder, each_origin_has_its_own)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
     el_dictionary_entry_t found;
@@ -153,9 +152,8 @@ START_TEST(each_origin_has_its_own)
     ck_assert(is_found(hash, ORIGIN, &found));
     ck_assert_int_eq(count(false), 3);
 }
-END_TEST
 
-START_TEST(an_unknown_hash_is_not_found)
+TEST(folder, an_unknown_hash_is_not_found)
 {
     uint8_t hash[EL_DICTIONARY_HASH] = {0};
     el_dictionary_entry_t found;
@@ -166,11 +164,10 @@ START_TEST(an_unknown_hash_is_not_found)
     ck_assert_ptr_null(el_folder_read(&folder, hash, &nbytes, &damaged));
     ck_assert(!damaged);
 }
-END_TEST
 
 /* What stands in the file's place, which had 100 times an a. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *bytes;
 } damages[] = {
     {"nothing", ""},
@@ -178,7 +175,7 @@ static const struct {
     {"something else", "bbbbb"},
 };
 
-START_TEST(what_does_not_hash_to_its_name_is_removed)
+EACH(folder, what_does_not_hash_to_its_name_is_removed, damages)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
     char name[65];
@@ -189,18 +186,17 @@ START_TEST(what_does_not_hash_to_its_name_is_removed)
     put('a', 100, ORIGIN, hash);
     name_of(hash, name);
     fd = openat(folder.fd, name, O_WRONLY | O_TRUNC);
-    ck_assert_int_eq(write(fd, damages[_i].bytes, strlen(damages[_i].bytes)),
-                     (ssize_t)strlen(damages[_i].bytes));
+    ck_assert_int_eq(write(fd, row->bytes, strlen(row->bytes)),
+                     (ssize_t)strlen(row->bytes));
     close(fd);
     ck_assert_msg(!el_folder_read(&folder, hash, &nbytes, &damaged) && damaged, "%s",
-                  damages[_i].guards);
-    ck_assert_msg(faccessat(folder.fd, name, F_OK, 0) != 0, "%s", damages[_i].guards);
+                  row->label);
+    row_assert(faccessat(folder.fd, name, F_OK, 0) != 0);
     put('a', 100, ORIGIN, hash);
     ck_assert(is_there(hash));
 }
-END_TEST
 
-START_TEST(a_link_or_a_pipe_is_no_dictionary)
+TEST(folder, a_link_or_a_pipe_is_no_dictionary)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
     char name[65], copy[] = "copy";
@@ -214,9 +210,8 @@ START_TEST(a_link_or_a_pipe_is_no_dictionary)
     ck_assert_int_eq(mkfifoat(folder.fd, name, 0600), 0);
     ck_assert(!is_there(hash));
 }
-END_TEST
 
-START_TEST(a_damaged_entry_is_none)
+TEST(folder, a_damaged_entry_is_none)
 {
     el_dictionary_entry_t found;
     uint8_t hash[EL_DICTIONARY_HASH];
@@ -237,9 +232,8 @@ START_TEST(a_damaged_entry_is_none)
     put('a', 100, ORIGIN, hash);
     ck_assert(is_found(hash, ORIGIN, &found));
 }
-END_TEST
 
-START_TEST(an_entry_is_written_again_where_it_says_more)
+TEST(folder, an_entry_is_written_again_where_it_says_more)
 {
     el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1100), found;
     uint8_t hash[EL_DICTIONARY_HASH];
@@ -256,7 +250,6 @@ START_TEST(an_entry_is_written_again_where_it_says_more)
     ck_assert_uint_eq(found.expires, now + 5000);
     ck_assert_int_eq(count(false), 2);
 }
-END_TEST
 
 /* Gives the dictionary of 100 times `a` out for what `match` says. */
 static void give_out(const char *match, uint64_t expires, uint8_t hash[EL_DICTIONARY_HASH])
@@ -270,7 +263,7 @@ static void give_out(const char *match, uint64_t expires, uint8_t hash[EL_DICTIO
     ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
 }
 
-START_TEST(each_rule_has_its_own)
+TEST(folder, each_rule_has_its_own)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
     el_dictionary_entry_t found;
@@ -288,9 +281,8 @@ START_TEST(each_rule_has_its_own)
     ck_assert_int_eq(find_for(hash, ORIGIN, "/one/a", &found), EL_DICTIONARY_USED);
     ck_assert_int_eq(find_for(hash, ORIGIN, "/two/a", &found), EL_DICTIONARY_MATCH);
 }
-END_TEST
 
-START_TEST(of_many_rules_those_that_end_first_go)
+TEST(folder, of_many_rules_those_that_end_first_go)
 {
     uint8_t hash[EL_DICTIONARY_HASH];
     el_dictionary_entry_t found;
@@ -308,9 +300,8 @@ START_TEST(of_many_rules_those_that_end_first_go)
     }
     ck_assert_int_eq(count(false), 2);
 }
-END_TEST
 
-START_TEST(the_longest_unused_make_room)
+TEST(folder, the_longest_unused_make_room)
 {
     uint8_t first[EL_DICTIONARY_HASH], second[EL_DICTIONARY_HASH], third[EL_DICTIONARY_HASH];
     el_dictionary_entry_t found;
@@ -331,9 +322,8 @@ START_TEST(the_longest_unused_make_room)
     ck_assert(is_found(third, ORIGIN, &found));
     ck_assert_int_eq(count(false), 4);
 }
-END_TEST
 
-START_TEST(what_was_never_finished_goes)
+TEST(folder, what_was_never_finished_goes)
 {
     static const char *const old[] = {".new-1-1", ".new-1-2"};
     uint8_t hash[EL_DICTIONARY_HASH];
@@ -355,9 +345,8 @@ START_TEST(what_was_never_finished_goes)
     ck_assert_int_ne(faccessat(folder.fd, orphan, F_OK, 0), 0);
     ck_assert_int_eq(faccessat(folder.fd, "notes", F_OK, 0), 0);
 }
-END_TEST
 
-START_TEST(what_others_are_writing_stays)
+TEST(folder, what_others_are_writing_stays)
 {
     char names[2][64], text[8];
     uint8_t hash[EL_DICTIONARY_HASH];
@@ -381,9 +370,8 @@ START_TEST(what_others_are_writing_stays)
         close(fd);
     }
 }
-END_TEST
 
-START_TEST(what_is_too_large_is_refused)
+TEST(folder, what_is_too_large_is_refused)
 {
     el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
     uint8_t hash[EL_DICTIONARY_HASH] = {1};
@@ -394,9 +382,8 @@ START_TEST(what_is_too_large_is_refused)
     ck_assert(!el_folder_put(&folder, hash, bytes, 0, &entry));
     ck_assert_int_eq(count(false), 0);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_gone_fails)
+TEST(folder, a_folder_that_is_gone_fails)
 {
     el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
     uint8_t hash[EL_DICTIONARY_HASH] = {1};
@@ -408,9 +395,8 @@ START_TEST(a_folder_that_is_gone_fails)
     ck_assert(!el_folder_open(&none, path, MOST));
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
-END_TEST
 
-START_TEST(its_mode_says_who_may_write)
+TEST(folder, its_mode_says_who_may_write)
 {
     struct stat info;
 
@@ -426,28 +412,4 @@ START_TEST(its_mode_says_who_may_write)
     ck_assert_int_eq(fchmod(folder.fd, 0500), 0);
     ck_assert(!el_folder_may_write(&folder, info.st_uid, info.st_gid));
     ck_assert_int_eq(fchmod(folder.fd, 0700), 0);
-}
-END_TEST
-
-Suite *folder_suite(void)
-{
-    TCase *tc = tcase_create("folder");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, a_dictionary_is_kept_under_its_hash);
-    tcase_add_test(tc, each_origin_has_its_own);
-    tcase_add_test(tc, an_unknown_hash_is_not_found);
-    tcase_add_loop_test(tc, what_does_not_hash_to_its_name_is_removed, 0, ROWS(damages));
-    tcase_add_test(tc, a_link_or_a_pipe_is_no_dictionary);
-    tcase_add_test(tc, a_damaged_entry_is_none);
-    tcase_add_test(tc, an_entry_is_written_again_where_it_says_more);
-    tcase_add_test(tc, each_rule_has_its_own);
-    tcase_add_test(tc, of_many_rules_those_that_end_first_go);
-    tcase_add_test(tc, the_longest_unused_make_room);
-    tcase_add_test(tc, what_was_never_finished_goes);
-    tcase_add_test(tc, what_others_are_writing_stays);
-    tcase_add_test(tc, what_is_too_large_is_refused);
-    tcase_add_test(tc, a_folder_that_is_gone_fails);
-    tcase_add_test(tc, its_mode_says_who_may_write);
-    return suite_of("folder", tc);
 }

@@ -2,8 +2,6 @@
 
 #include "suites.h"
 
-#include <string.h>
-
 static el_history_t history;
 
 static void set_up(void)
@@ -11,7 +9,9 @@ static void set_up(void)
     memset(&history, 0, sizeof(history));
 }
 
-START_TEST(a_minute_has_the_means_of_its_samples)
+CASE(history, .set_up = set_up);
+
+TEST(history, a_minute_has_the_means_of_its_samples)
 {
     el_history_point_t point;
 
@@ -23,9 +23,8 @@ START_TEST(a_minute_has_the_means_of_its_samples)
     ck_assert_double_eq_tol(point.position, 0.5, 1e-6);
     ck_assert(!el_history_get(&history, 8, &point));
 }
-END_TEST
 
-START_TEST(an_hour_later_a_minute_is_forgotten)
+TEST(history, an_hour_later_a_minute_is_forgotten)
 {
     el_history_point_t point;
 
@@ -40,15 +39,4 @@ START_TEST(an_hour_later_a_minute_is_forgotten)
             ck_assert_double_eq_tol(point.load, (double)minute / 1000, 1e-6);
         }
     }
-}
-END_TEST
-
-Suite *history_suite(void)
-{
-    TCase *tc = tcase_create("minutes");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, a_minute_has_the_means_of_its_samples);
-    tcase_add_test(tc, an_hour_later_a_minute_is_forgotten);
-    return suite_of("history", tc);
 }

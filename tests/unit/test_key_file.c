@@ -6,8 +6,6 @@
 #include "suites.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +38,7 @@ static void write_key(size_t nbytes, mode_t mode)
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     size_t nbytes;
     mode_t mode;
     const char *fault;
@@ -56,22 +54,23 @@ static const struct {
     {"written by the group", 32, 0620, "chmod 600"},
 };
 
-START_TEST(a_file_is_checked)
+CASE(key_file, .set_up = set_up, .tear_down = tear_down);
+
+EACH(key_file, a_file_is_checked, files)
 {
     el_seal_keys_t keys;
     const char *fault;
 
-    write_key(files[_i].nbytes, files[_i].mode);
+    write_key(row->nbytes, row->mode);
     fault = el_key_file_read(path, &keys);
-    if (files[_i].fault) {
-        ck_assert_msg(fault && strstr(fault, files[_i].fault), "%s: %s", files[_i].guards, fault);
+    if (row->fault) {
+        ck_assert_msg(fault && strstr(fault, row->fault), "%s: %s", row->label, fault);
     } else {
-        ck_assert_msg(!fault, "%s: %s", files[_i].guards, fault);
+        row_assert(!fault);
     }
 }
-END_TEST
 
-START_TEST(all_its_bytes_count)
+TEST(key_file, all_its_bytes_count)
 {
     el_seal_keys_t shorter, longer;
 
@@ -81,9 +80,8 @@ START_TEST(all_its_bytes_count)
     ck_assert_ptr_null(el_key_file_read(path, &longer));
     ck_assert_mem_ne(&shorter, &longer, sizeof(shorter));
 }
-END_TEST
 
-START_TEST(what_is_no_file_is_refused)
+TEST(key_file, what_is_no_file_is_refused)
 {
     el_seal_keys_t keys;
 
@@ -91,15 +89,4 @@ START_TEST(what_is_no_file_is_refused)
     ck_assert_ptr_nonnull(strstr(el_key_file_read(folder, &keys), "regular"));
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert_ptr_nonnull(strstr(el_key_file_read(path, &keys), "regular"));
-}
-END_TEST
-Suite *key_file_suite(void)
-{
-    TCase *tc = tcase_create("key_file");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, a_file_is_checked, 0, ROWS(files));
-    tcase_add_test(tc, all_its_bytes_count);
-    tcase_add_test(tc, what_is_no_file_is_refused);
-    return suite_of("key_file", tc);
 }

@@ -2,8 +2,6 @@
 
 #include "suites.h"
 
-#include <string.h>
-
 #define TOP_MAX 18
 
 #define GZIP(min, max) [EL_GZIP] = {min, max, true, false}
@@ -11,7 +9,7 @@
 #define ZSTD(min, max) [EL_ZSTD] = {min, max, true, false}
 
 static const struct {
-    const char *guards;
+    const char *label;
     el_range_t ranges[EL_CODINGS];
     unsigned top;
     unsigned start;
@@ -38,17 +36,16 @@ static const struct {
     {"no gzip: the ceiling", {BR(0, 6)}, 6, 6},
 };
 
-START_TEST(ranges_give_top_and_start)
+CASE(climbing);
+
+EACH(climbing, ranges_give_top_and_start, ladders)
 {
-    ck_assert_msg(el_ladder_top(ladders[_i].ranges) == ladders[_i].top, "%s: top %u",
-                  ladders[_i].guards, el_ladder_top(ladders[_i].ranges));
-    ck_assert_msg(el_ladder_start(ladders[_i].ranges) == ladders[_i].start, "%s: start %u",
-                  ladders[_i].guards, el_ladder_start(ladders[_i].ranges));
+    row_eq(el_ladder_top(row->ranges), row->top);
+    row_eq(el_ladder_start(row->ranges), row->start);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     el_range_t range;
     unsigned top;
     int levels[TOP_MAX + 2]; /* of the positions 0 … top + 1 */
@@ -63,24 +60,20 @@ static const struct {
     {"no ladder: the ceiling", {1, 9, true, false}, 0, {9, 9}},
 };
 
-START_TEST(a_position_gives_a_level)
+EACH(climbing, a_position_gives_a_level, walks)
 {
-    for (unsigned p = 0; p <= walks[_i].top + 1; p++) {
-        ck_assert_msg(el_ladder_level(walks[_i].range, p, walks[_i].top) == walks[_i].levels[p],
-                      "%s: position %u: level %d", walks[_i].guards, p,
-                      el_ladder_level(walks[_i].range, p, walks[_i].top));
+    for (unsigned p = 0; p <= row->top + 1; p++) {
+        row_eq(el_ladder_level(row->range, p, row->top), row->levels[p]);
     }
 }
-END_TEST
 
-START_TEST(a_position_far_past_the_top_is_the_ceiling)
+TEST(climbing, a_position_far_past_the_top_is_the_ceiling)
 {
     ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX, 8), 9);
     ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX - 1, UINT32_MAX), 9);
 }
-END_TEST
 
-START_TEST(no_step_moves_a_level_by_more_than_one)
+TEST(climbing, no_step_moves_a_level_by_more_than_one)
 {
     for (int width = 0; width <= TOP_MAX; width++) {
         el_range_t range = el_range_of(1, 1 + width);
@@ -94,7 +87,6 @@ START_TEST(no_step_moves_a_level_by_more_than_one)
         ck_assert_int_eq(el_ladder_level(range, TOP_MAX, TOP_MAX), range.max);
     }
 }
-END_TEST
 
 static const el_rung_t setups[] = {
     {EL_GZIP, 1, {1400, 2650}}, {EL_GZIP, 3, {2100, 2480}}, {EL_GZIP, 6, {10700, 2210}},
@@ -102,7 +94,7 @@ static const el_rung_t setups[] = {
     {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 3, {2500, 2350}}, {EL_ZSTD, 5, {5500, 2230}},
 };
 
-START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
+TEST(climbing, a_ladder_rises_in_time_and_falls_in_bytes)
 {
     /* gzip 6 takes more than a mixture of zstd 5 and br 5, and saves less. */
     static const struct {
@@ -122,11 +114,10 @@ START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
                              && rungs[i].cost.size < rungs[i - 1].cost.size));
     }
 }
-END_TEST
 
 /* Of `setups`, by number; -1 ends a row. */
 static const struct {
-    const char *guards;
+    const char *label;
     el_rung_t most;
     int left[ROWS(setups) + 1];
 } bounds[] = {
@@ -137,23 +128,22 @@ static const struct {
     {"none makes as few", {EL_GZIP, 9, {30000, 2000}}, {5, -1}},
 };
 
-START_TEST(a_bound_leaves_what_makes_no_more_bytes)
+EACH(climbing, a_bound_leaves_what_makes_no_more_bytes, bounds)
 {
     el_rung_t rungs[ROWS(setups)];
     size_t count;
 
     memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_bound(rungs, ROWS(setups), bounds[_i].most);
+    count = el_ladder_bound(rungs, ROWS(setups), row->most);
     for (size_t i = 0; i < count; i++) {
-        int number = bounds[_i].left[i];
+        int number = row->left[i];
 
         ck_assert_msg(number >= 0 && rungs[i].coding == setups[number].coding
                           && rungs[i].level == setups[number].level,
-                      "%s", bounds[_i].guards);
+                      "%s", row->label);
     }
-    ck_assert_msg(bounds[_i].left[count] == -1, "%s", bounds[_i].guards);
+    row_eq(row->left[count], -1);
 }
-END_TEST
 
 static const el_rung_t *rung_at(const el_rung_t *rungs, size_t count, unsigned position,
                                 unsigned top, double slowness)
@@ -161,7 +151,7 @@ static const el_rung_t *rung_at(const el_rung_t *rungs, size_t count, unsigned p
     return el_ladder_rung(rungs, count, el_ladder_price(rungs, count, position, top, slowness));
 }
 
-START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
+TEST(climbing, a_position_pays_the_same_for_a_byte_of_any_body)
 {
     /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 8 × 192^(p/8). */
     static const size_t at[] = {0, 0, 1, 1, 2, 2, 3, 4, 4, 4};
@@ -182,25 +172,23 @@ START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
         ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 2), &rungs[at[p]]);
     }
 }
-END_TEST
 
 static const struct {
     double price;
     size_t at;
 } bids[] = {{0, 0}, {23, 0}, {25, 1}, {58, 1}, {60, 2}, {243, 2}, {245, 3}, {489, 4}, {1e9, 4}};
 
-START_TEST(a_price_pays_for_every_byte_that_costs_no_more)
+EACH(climbing, a_price_pays_for_every_byte_that_costs_no_more, bids)
 {
     el_rung_t rungs[ROWS(setups)];
     size_t count;
 
     memcpy(rungs, setups, sizeof(rungs));
     count = el_ladder_build(rungs, ROWS(setups));
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, bids[_i].price), &rungs[bids[_i].at]);
+    ck_assert_ptr_eq(el_ladder_rung(rungs, count, row->price), &rungs[row->at]);
 }
-END_TEST
 
-START_TEST(a_price_has_a_position)
+TEST(climbing, a_price_has_a_position)
 {
     ck_assert_double_eq(el_ladder_position(0, 8), 0);
     ck_assert_double_eq(el_ladder_position(8, 8), 0);
@@ -213,9 +201,8 @@ START_TEST(a_price_has_a_position)
         ck_assert_double_eq_tol(el_ladder_position(price, 8), p, 1e-9);
     }
 }
-END_TEST
 
-START_TEST(where_all_bytes_are_dear_the_prices_follow)
+TEST(climbing, where_all_bytes_are_dear_the_prices_follow)
 {
     /* 9766 and 19531 ns a byte. */
     static const el_rung_t dear[] = {
@@ -230,9 +217,8 @@ START_TEST(where_all_bytes_are_dear_the_prices_follow)
         ck_assert_ptr_eq(rung_at(rungs, ROWS(dear), p, 4, 1), &rungs[at[p]]);
     }
 }
-END_TEST
 
-START_TEST(a_ladder_of_one_or_of_equals)
+TEST(climbing, a_ladder_of_one_or_of_equals)
 {
     el_rung_t rungs[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
 
@@ -242,7 +228,6 @@ START_TEST(a_ladder_of_one_or_of_equals)
     ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
     ck_assert_ptr_eq(rung_at(rungs, 1, 3, 8, 1), rungs);
 }
-END_TEST
 
 /* Levels of one coding: the third takes less than the second. */
 static const el_rung_t levels[] = {
@@ -251,7 +236,7 @@ static const el_rung_t levels[] = {
 };
 
 static const struct {
-    const char *guards;
+    const char *label;
     size_t from;
     uint32_t most;
     size_t found;
@@ -266,17 +251,18 @@ static const struct {
     {"the floor is the end", 0, 0, 0},
 };
 
-START_TEST(a_limit_is_kept_setup_by_setup)
+EACH(climbing, a_limit_is_kept_setup_by_setup, descents)
 {
     const el_rung_t *found =
-        el_ladder_within(levels, &levels[descents[_i].from], descents[_i].most);
+        el_ladder_within(levels, &levels[row->from], row->most);
 
-    ck_assert_msg(found == &levels[descents[_i].found], "%s", descents[_i].guards);
+    row_eq(found, &levels[row->found]);
 }
-END_TEST
+
+CASE(exploring);
 
 /* Whatever encoding takes, and whatever exploring does. */
-START_TEST(it_takes_a_hundredth)
+TEST(exploring, it_takes_a_hundredth)
 {
     double encoding = 0, exploring = 0;
     uint32_t seed = 1;
@@ -296,10 +282,9 @@ START_TEST(it_takes_a_hundredth)
     }
     ck_assert_double_ge(exploring, encoding / 150);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint32_t turn;
     double encoding, nsec;
     bool due;
@@ -311,12 +296,10 @@ static const struct {
     {"without encoding there is none", 1, 0, 1, false},
 };
 
-START_TEST(a_dear_one_is_seldom_due)
+EACH(exploring, a_dear_one_is_seldom_due, dues)
 {
-    ck_assert_msg(el_explore_is_due(dues[_i].turn, dues[_i].encoding, dues[_i].nsec)
-                      == dues[_i].due, "%s", dues[_i].guards);
+    row_eq(el_explore_is_due(row->turn, row->encoding, row->nsec), row->due);
 }
-END_TEST
 
 #define NEVER UINT32_MAX
 #define LATELY (EL_EXPLORE_AGE - 1)
@@ -327,7 +310,7 @@ static const el_rung_t rungs[] = {
 };
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint32_t ages[ROWS(rungs)];
     uint32_t nsec;
     int picked;
@@ -341,39 +324,10 @@ static const struct {
     {"of two that are as near the first", {NEVER, NEVER, NEVER, NEVER, NEVER}, 2000, 1},
 };
 
-START_TEST(what_is_nearest_is_explored_first)
+EACH(exploring, what_is_nearest_is_explored_first, picks)
 {
     const el_rung_t *picked =
-        el_explore_pick(rungs, picks[_i].ages, ROWS(rungs), picks[_i].nsec);
+        el_explore_pick(rungs, row->ages, ROWS(rungs), row->nsec);
 
-    ck_assert_msg(picked == (picks[_i].picked < 0 ? NULL : &rungs[picks[_i].picked]), "%s",
-                  picks[_i].guards);
-}
-END_TEST
-
-Suite *ladder_suite(void)
-{
-    Suite *suite = suite_create("ladder");
-    TCase *climbing = tcase_create("climbing");
-    TCase *exploring = tcase_create("exploring");
-
-    tcase_add_loop_test(climbing, ranges_give_top_and_start, 0, ROWS(ladders));
-    tcase_add_loop_test(climbing, a_position_gives_a_level, 0, ROWS(walks));
-    tcase_add_test(climbing, a_position_far_past_the_top_is_the_ceiling);
-    tcase_add_test(climbing, no_step_moves_a_level_by_more_than_one);
-    tcase_add_test(climbing, a_ladder_rises_in_time_and_falls_in_bytes);
-    tcase_add_loop_test(climbing, a_bound_leaves_what_makes_no_more_bytes, 0, ROWS(bounds));
-    tcase_add_test(climbing, a_position_pays_the_same_for_a_byte_of_any_body);
-    tcase_add_loop_test(climbing, a_price_pays_for_every_byte_that_costs_no_more, 0, ROWS(bids));
-    tcase_add_test(climbing, a_price_has_a_position);
-    tcase_add_test(climbing, where_all_bytes_are_dear_the_prices_follow);
-    tcase_add_test(climbing, a_ladder_of_one_or_of_equals);
-    tcase_add_loop_test(climbing, a_limit_is_kept_setup_by_setup, 0, ROWS(descents));
-    suite_add_tcase(suite, climbing);
-
-    tcase_add_test(exploring, it_takes_a_hundredth);
-    tcase_add_loop_test(exploring, a_dear_one_is_seldom_due, 0, ROWS(dues));
-    tcase_add_loop_test(exploring, what_is_nearest_is_explored_first, 0, ROWS(picks));
-    suite_add_tcase(suite, exploring);
-    return suite;
+    row_assert(picked == (row->picked < 0 ? NULL : &rungs[row->picked]));
 }

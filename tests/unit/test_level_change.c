@@ -12,7 +12,6 @@
 #include "suites.h"
 
 #include <dlfcn.h>
-#include <string.h>
 #include <zlib.h>
 
 #define NBYTES 3000
@@ -80,37 +79,26 @@ static const struct {
     {"left with its output full", EL_FINISH, 20},
 };
 
-START_TEST(a_level_change_writes_to_no_buffer_of_the_last_body)
+CASE(level_change, .set_up = set_up, .tear_down = tear_down, .timeout = 120);
+
+EACH(level_change, a_level_change_writes_to_no_buffer_of_the_last_body, ends)
 {
     for (int i = 0; i < LEVELS * LEVELS; i++) {
         uint8_t first[ROOM], kept[ROOM], second[ROOM];
-        size_t room = ends[_i].room, left = ROOM;
+        size_t room = row->room, left = ROOM;
         int from = i / LEVELS + 1, to = i % LEVELS + 1;
         el_context_t *context = NULL;
         decoded_t decoded;
 
         memset(first, 0x5a, ROOM);
-        context = step_once(from, ends[_i].op, first, &room);
+        context = step_once(from, row->op, first, &room);
         memcpy(kept, first, ROOM);
         ck_assert_ptr_eq(step_once(to, EL_FINISH, second, &left), context);
         ck_assert_msg(memcmp(first, kept, ROOM) == 0, "%s, level %d to %d: bytes were written",
-                      ends[_i].name, from, to);
+                      row->name, from, to);
         decoded = decode(EL_GZIP, second, ROOM - left, back, sizeof(back));
         ck_assert_msg(decoded.ended && decoded.nbytes == NBYTES && !memcmp(back, body, NBYTES),
-                      "%s, level %d to %d: %zu bytes came back", ends[_i].name, from, to,
+                      "%s, level %d to %d: %zu bytes came back", row->name, from, to,
                       decoded.nbytes);
     }
-}
-END_TEST
-
-Suite *level_change_suite(void)
-{
-    Suite *suite = suite_create("level_change");
-    TCase *tc = tcase_create("level_change");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, a_level_change_writes_to_no_buffer_of_the_last_body, 0, ROWS(ends));
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -2,10 +2,6 @@
 
 #include "suites.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Samples are 24 KB each; every test runs in a process of its own, so they start as zeros. */
 static el_load_sample_t before, after;
 
@@ -16,7 +12,7 @@ static bool parse(const char *text, el_load_sample_t *sample)
 
 /* The good ones say: busy 30, idle 40, and 7 of iowait where it has a column. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *text;
     bool good;
     uint64_t busy, idle, iowait;
@@ -61,21 +57,22 @@ static const struct {
     {"cut within guest, which does not count", "cpu0 8 4 9 40 7 3 2 4 8", true, 30, 40, 7},
 };
 
-START_TEST(a_row_gives_ticks)
-{
-    bool good = parse(rows[_i].text, &after);
+CASE(load);
 
-    ck_assert_msg(good == rows[_i].good, "%s", rows[_i].guards);
-    ck_assert_msg(after.cpu[0].busy == rows[_i].busy, "%s: busy", rows[_i].guards);
-    ck_assert_msg(after.cpu[0].idle == rows[_i].idle, "%s: idle", rows[_i].guards);
-    ck_assert_msg(after.cpu[0].iowait == rows[_i].iowait, "%s: iowait", rows[_i].guards);
+EACH(load, a_row_gives_ticks, rows)
+{
+    bool good = parse(row->text, &after);
+
+    row_eq(good, row->good);
+    row_assert(after.cpu[0].busy == row->busy);
+    row_eq(after.cpu[0].idle, row->idle);
+    row_eq(after.cpu[0].iowait, row->iowait);
     ck_assert_uint_eq(after.count, good ? 1 : 0);
     ck_assert(!after.summed);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *text;
     bool good;
     bool summed;
@@ -105,18 +102,17 @@ static const struct {
     {"no newline before other text", "cpu0 1 1 1 1 intr\n", false, false, 0, 0},
 };
 
-START_TEST(a_text_gives_rows)
+EACH(load, a_text_gives_rows, texts)
 {
-    bool good = parse(texts[_i].text, &after);
+    bool good = parse(row->text, &after);
 
-    ck_assert_msg(good == texts[_i].good, "%s", texts[_i].guards);
-    ck_assert_msg(after.summed == texts[_i].summed, "%s: summed", texts[_i].guards);
-    ck_assert_msg(after.count == texts[_i].count, "%s: count", texts[_i].guards);
-    ck_assert_msg(after.cpu[0].busy == texts[_i].first_busy, "%s: busy", texts[_i].guards);
+    row_eq(good, row->good);
+    row_eq(after.summed, row->summed);
+    row_eq(after.count, row->count);
+    row_assert(after.cpu[0].busy == row->first_busy);
 }
-END_TEST
 
-START_TEST(what_the_sample_held_is_gone)
+TEST(load, what_the_sample_held_is_gone)
 {
     memset(&after, 0xff, sizeof(after));
     ck_assert(!parse("", &after));
@@ -124,10 +120,9 @@ START_TEST(what_the_sample_held_is_gone)
     ck_assert_uint_eq(after.count, 0);
     ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, 0);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *before;
     const char *after;
     double busy; /* below 0: not determined */
@@ -173,21 +168,20 @@ static const struct {
      "cpu0 18446744073709551615 0 0 1\ncpu1 18446744073709551615 0 0 1\n", 1.0},
 };
 
-START_TEST(two_samples_give_a_share)
+EACH(load, two_samples_give_a_share, shares)
 {
     double busy = -1;
     bool determined;
 
-    parse(shares[_i].before, &before);
-    parse(shares[_i].after, &after);
+    parse(row->before, &before);
+    parse(row->after, &after);
     determined = el_load_busy(&before, &after, NULL, 0, &busy);
-    ck_assert_msg(determined == (shares[_i].busy >= 0), "%s", shares[_i].guards);
-    ck_assert_msg(busy > shares[_i].busy - 1e-9 && busy < shares[_i].busy + 1e-9, "%s: %f",
-                  shares[_i].guards, busy);
+    row_assert(determined == (row->busy >= 0));
+    ck_assert_msg(busy > row->busy - 1e-9 && busy < row->busy + 1e-9, "%s: %f",
+                  row->label, busy);
 }
-END_TEST
 
-START_TEST(only_cpus_in_the_mask_count)
+TEST(load, only_cpus_in_the_mask_count)
 {
     /* CPU 0 is busy, 1 is idle, 64 and 65 (the mask's second word) are half busy and idle. */
     static const char one[] = "cpu0 1 0 0 1\ncpu1 1 0 0 1\ncpu64 1 0 0 1\ncpu65 1 0 0 1\n";
@@ -215,9 +209,8 @@ START_TEST(only_cpus_in_the_mask_count)
     ck_assert(!el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 7);
 }
-END_TEST
 
-START_TEST(a_sum_counts_for_all_cpus_of_the_mask)
+TEST(load, a_sum_counts_for_all_cpus_of_the_mask)
 {
     el_cpuset_t mask = {{2}};
     double busy = -1;
@@ -226,9 +219,8 @@ START_TEST(a_sum_counts_for_all_cpus_of_the_mask)
     ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
     ck_assert_double_eq(busy, 0.25);
 }
-END_TEST
 
-START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
+TEST(load, a_machine_beyond_the_limit_is_read_up_to_it)
 {
     size_t size = 2000 * 32, len = 0;
     char *text = malloc(size);
@@ -245,11 +237,10 @@ START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
     ck_assert(!el_load_busy(&after, &after, NULL, 0, &busy));
     free(text);
 }
-END_TEST
 
 /* By the clock, of CPUs 0 and 1. */
 static const struct {
-    const char *guards;
+    const char *label;
     const char *before, *after;
     double ticks;
     double busy;
@@ -274,18 +265,17 @@ static const struct {
     {"a sum of an unknown number of CPUs", "cpu 0 0 0 0\n", "cpu 5 0 0 70\n", 100, 5.0 / 75},
 };
 
-START_TEST(the_clock_shows_work_that_no_tick_met)
+EACH(load, the_clock_shows_work_that_no_tick_met, clocked)
 {
     el_cpuset_t mask = {{3}};
     double busy = -1;
 
-    ck_assert(parse(clocked[_i].before, &before));
-    ck_assert(parse(clocked[_i].after, &after));
-    ck_assert(el_load_busy(&before, &after, &mask, clocked[_i].ticks, &busy));
-    ck_assert_msg(busy > clocked[_i].busy - 1e-9 && busy < clocked[_i].busy + 1e-9, "%s: %f",
-                  clocked[_i].guards, busy);
+    ck_assert(parse(row->before, &before));
+    ck_assert(parse(row->after, &after));
+    ck_assert(el_load_busy(&before, &after, &mask, row->ticks, &busy));
+    ck_assert_msg(busy > row->busy - 1e-9 && busy < row->busy + 1e-9, "%s: %f",
+                  row->label, busy);
 }
-END_TEST
 
 /* As Linux 6.1 writes it. */
 static const char real[] =
@@ -300,7 +290,7 @@ static const char real[] =
     "procs_blocked 0\n"
     "softirq 9731264 0 2109871 5 301442 140021 0 12 3500121 0 3679792\n";
 
-START_TEST(a_text_cut_anywhere_gives_whole_rows_or_none)
+TEST(load, a_text_cut_anywhere_gives_whole_rows_or_none)
 {
     static el_load_sample_t whole;
     double busy;
@@ -326,21 +316,4 @@ START_TEST(a_text_cut_anywhere_gives_whole_rows_or_none)
                       len);
         ck_assert_msg(!el_load_busy(&after, &whole, NULL, 0, &busy), "cut at %zu: busy after", len);
     }
-}
-END_TEST
-
-Suite *load_suite(void)
-{
-    TCase *tc = tcase_create("load");
-
-    tcase_add_loop_test(tc, a_row_gives_ticks, 0, ROWS(rows));
-    tcase_add_loop_test(tc, a_text_gives_rows, 0, ROWS(texts));
-    tcase_add_test(tc, what_the_sample_held_is_gone);
-    tcase_add_loop_test(tc, two_samples_give_a_share, 0, ROWS(shares));
-    tcase_add_test(tc, only_cpus_in_the_mask_count);
-    tcase_add_test(tc, a_sum_counts_for_all_cpus_of_the_mask);
-    tcase_add_test(tc, a_machine_beyond_the_limit_is_read_up_to_it);
-    tcase_add_loop_test(tc, the_clock_shows_work_that_no_tick_met, 0, ROWS(clocked));
-    tcase_add_test(tc, a_text_cut_anywhere_gives_whole_rows_or_none);
-    return suite_of("load", tc);
 }

@@ -2,10 +2,8 @@
 
 #include "suites.h"
 
-#include <string.h>
-
 static const struct {
-    const char *guards;
+    const char *label;
     el_load_kind_t kind;
     el_machine_facts_t facts;
     bool cgroup;
@@ -34,26 +32,26 @@ static const struct {
      "stat (no control group has its CPU time)"},
 };
 
-START_TEST(a_machine_has_a_plan)
+CASE(load_signals);
+
+EACH(load_signals, a_machine_has_a_plan, choices)
 {
-    el_load_signals_t signals = el_load_signals(choices[_i].kind, &choices[_i].facts);
+    el_load_signals_t signals = el_load_signals(row->kind, &row->facts);
     char text[128], cut[8];
 
-    ck_assert_msg(signals.cgroup == choices[_i].cgroup, "%s", choices[_i].guards);
-    ck_assert_msg(signals.cpus == choices[_i].cpus, "%s: %f CPUs", choices[_i].guards, signals.cpus);
-    el_load_signals_text(choices[_i].kind, &choices[_i].facts, text, sizeof(text));
-    ck_assert_str_eq(text, choices[_i].text);
-    el_load_signals_text(choices[_i].kind, &choices[_i].facts, cut, sizeof(cut));
+    row_eq(signals.cgroup, row->cgroup);
+    row_assert(signals.cpus == row->cpus);
+    el_load_signals_text(row->kind, &row->facts, text, sizeof(text));
+    ck_assert_str_eq(text, row->text);
+    el_load_signals_text(row->kind, &row->facts, cut, sizeof(cut));
     ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
 }
-END_TEST
 
-START_TEST(kinds_have_words)
+TEST(load_signals, kinds_have_words)
 {
     ck_assert_str_eq(el_load_kind_word(EL_LOAD_AUTO), "auto");
     ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
 }
-END_TEST
 
 /* Every test runs in a process of its own: they start as zeros. */
 static el_reading_t before, after;
@@ -76,7 +74,7 @@ static const el_load_signals_t by_stat = {false, 1, 0};
 static const el_load_signals_t by_cgroup = {true, 0.4, 0};
 
 static const struct {
-    const char *guards;
+    const char *label;
     const el_load_signals_t *signals;
     uint64_t usage;
     double busy;
@@ -88,19 +86,18 @@ static const struct {
     {"a burst beyond it", &by_cgroup, 300000, 1},
 };
 
-START_TEST(two_readings_give_a_load)
+EACH(load_signals, two_readings_give_a_load, loads)
 {
     double busy = -1;
 
-    interval(loads[_i].usage);
-    ck_assert(el_reading_busy(loads[_i].signals, NULL, &before, &after, &busy));
-    ck_assert_msg(busy > loads[_i].busy - 1e-9 && busy < loads[_i].busy + 1e-9, "%s: %f",
-                  loads[_i].guards, busy);
+    interval(row->usage);
+    ck_assert(el_reading_busy(row->signals, NULL, &before, &after, &busy));
+    ck_assert_msg(busy > row->busy - 1e-9 && busy < row->busy + 1e-9, "%s: %f",
+                  row->label, busy);
 }
-END_TEST
 
 /* 45 ticks were counted, of 50 that passed. */
-START_TEST(the_clock_counts_where_the_ticks_are_the_kernels)
+TEST(load_signals, the_clock_counts_where_the_ticks_are_the_kernels)
 {
     el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
     el_load_signals_t signals = el_load_signals(EL_LOAD_STAT, &facts);
@@ -118,9 +115,8 @@ START_TEST(the_clock_counts_where_the_ticks_are_the_kernels)
     ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
     ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
 }
-END_TEST
 
-START_TEST(what_is_missing_is_not_made_up)
+TEST(load_signals, what_is_missing_is_not_made_up)
 {
     el_cpuset_t others = {{2}};
     double busy = -1;
@@ -141,9 +137,8 @@ START_TEST(what_is_missing_is_not_made_up)
     ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
     ck_assert_double_eq(busy, -1);
 }
-END_TEST
 
-START_TEST(usage_that_runs_backward_is_none)
+TEST(load_signals, usage_that_runs_backward_is_none)
 {
     double busy = -1;
 
@@ -152,9 +147,8 @@ START_TEST(usage_that_runs_backward_is_none)
     ck_assert(el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
     ck_assert_double_eq(busy, 0);
 }
-END_TEST
 
-START_TEST(an_interval_has_a_capacity)
+TEST(load_signals, an_interval_has_a_capacity)
 {
     interval(0);
     ck_assert_double_eq(el_reading_capacity(&by_stat, &before, &after), 500000);
@@ -163,19 +157,4 @@ START_TEST(an_interval_has_a_capacity)
     ck_assert_double_eq(el_reading_capacity(&by_stat, &before, &after), 0);
     before.at_usec = after.at_usec + 1;
     ck_assert_double_eq(el_reading_capacity(&by_stat, &before, &after), 0);
-}
-END_TEST
-
-Suite *load_signals_suite(void)
-{
-    TCase *tc = tcase_create("load_signals");
-
-    tcase_add_loop_test(tc, a_machine_has_a_plan, 0, ROWS(choices));
-    tcase_add_test(tc, kinds_have_words);
-    tcase_add_loop_test(tc, two_readings_give_a_load, 0, ROWS(loads));
-    tcase_add_test(tc, the_clock_counts_where_the_ticks_are_the_kernels);
-    tcase_add_test(tc, what_is_missing_is_not_made_up);
-    tcase_add_test(tc, usage_that_runs_backward_is_none);
-    tcase_add_test(tc, an_interval_has_a_capacity);
-    return suite_of("load_signals", tc);
 }

@@ -4,7 +4,6 @@
 #include "suites.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #define MOST (64u * 1024)
 
@@ -69,7 +68,9 @@ static bool is_there(uint32_t number, uint32_t now)
     return there;
 }
 
-START_TEST(a_copy_is_found)
+CASE(local, .set_up = set_up, .timeout = 300);
+
+TEST(local, a_copy_is_found)
 {
     el_found_t found;
 
@@ -82,9 +83,8 @@ START_TEST(a_copy_is_found)
     found.release(found.buffer);
     ck_assert(!is_there(2, 7));
 }
-END_TEST
 
-START_TEST(what_has_changed_since_is_not_found)
+TEST(local, what_has_changed_since_is_not_found)
 {
     ck_assert(put(1, 1000, 7, NULL));
     ck_assert(!is_there(1, 8));
@@ -93,9 +93,8 @@ START_TEST(what_has_changed_since_is_not_found)
     ck_assert(is_there(1, 8));
     ck_assert(!is_there(1, 7));
 }
-END_TEST
 
-START_TEST(a_copy_may_have_an_age)
+TEST(local, a_copy_may_have_an_age)
 {
     el_found_t found;
 
@@ -104,9 +103,8 @@ START_TEST(a_copy_may_have_an_age)
     found.release(found.buffer);
     ck_assert(!get(1, (el_local_stamp_t){.now = 1, .age = 1}, &found));
 }
-END_TEST
 
-START_TEST(what_is_sent_stays_readable)
+TEST(local, what_is_sent_stays_readable)
 {
     el_found_t found;
 
@@ -117,9 +115,8 @@ START_TEST(what_is_sent_stays_readable)
     check_found(&found, 1, 1000);
     found.release(found.buffer);
 }
-END_TEST
 
-START_TEST(memory_is_bounded_and_used)
+TEST(local, memory_is_bounded_and_used)
 {
     unsigned there = 0;
 
@@ -132,9 +129,8 @@ START_TEST(memory_is_bounded_and_used)
     ck_assert_uint_le(there, MOST / 1000);
     ck_assert_uint_gt(there, MOST / 1000 / 2);
 }
-END_TEST
 
-START_TEST(what_is_only_sent_is_counted_too)
+TEST(local, what_is_only_sent_is_counted_too)
 {
     static el_found_t found[64];
     unsigned sent = 0;
@@ -152,17 +148,15 @@ START_TEST(what_is_only_sent_is_counted_too)
     }
     ck_assert(put(sent, MOST / 8, 0, NULL));
 }
-END_TEST
 
-START_TEST(a_large_one_does_not_drive_out_all_others)
+TEST(local, a_large_one_does_not_drive_out_all_others)
 {
     ck_assert(put(1, 1000, 0, NULL));
     ck_assert(!put(2, MOST / 2, 0, NULL));
     ck_assert(is_there(1, 0));
 }
-END_TEST
 
-START_TEST(what_is_asked_for_stays)
+TEST(local, what_is_asked_for_stays)
 {
     ck_assert(put(1, 1000, 0, NULL));
     for (uint32_t i = 2; i < 1000; i++) {
@@ -171,7 +165,6 @@ START_TEST(what_is_asked_for_stays)
     }
     ck_assert(is_there(1, 0));
 }
-END_TEST
 
 #define THREADS 8
 #define TURNS 20000
@@ -197,7 +190,9 @@ static void *use(void *seed)
     return NULL;
 }
 
-START_TEST(threads_may_use_it)
+CASE(local_threads, .set_up = set_up, .timeout = 300, .threads = true);
+
+TEST(local_threads, threads_may_use_it)
 {
     pthread_t thread[THREADS];
 
@@ -207,29 +202,4 @@ START_TEST(threads_may_use_it)
     for (int i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
     }
-}
-END_TEST
-
-Suite *local_suite(void)
-{
-    Suite *suite = suite_create("near");
-    TCase *tests = tcase_create("near"), *threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(tests, set_up, NULL);
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, a_copy_is_found);
-    tcase_add_test(tests, what_has_changed_since_is_not_found);
-    tcase_add_test(tests, a_copy_may_have_an_age);
-    tcase_add_test(tests, what_is_sent_stays_readable);
-    tcase_add_test(tests, memory_is_bounded_and_used);
-    tcase_add_test(tests, what_is_only_sent_is_counted_too);
-    tcase_add_test(tests, a_large_one_does_not_drive_out_all_others);
-    tcase_add_test(tests, what_is_asked_for_stays);
-    suite_add_tcase(suite, tests);
-    tcase_set_tags(threads, "threads");
-    tcase_add_checked_fixture(threads, set_up, NULL);
-    tcase_set_timeout(threads, 300);
-    tcase_add_test(threads, threads_may_use_it);
-    suite_add_tcase(suite, threads);
-    return suite;
 }

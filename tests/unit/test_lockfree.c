@@ -4,7 +4,6 @@
 #include "suites.h"
 
 #include <pthread.h>
-#include <string.h>
 
 /* Longer than a cache line, and no whole number of words. */
 typedef struct {
@@ -56,13 +55,14 @@ static void assert_thing(char letter)
     ck_assert_mem_eq(&thing, &wanted, sizeof(thing));
 }
 
-START_TEST(zeroed_memory_has_none)
+CASE(snapshot, .set_up = set_up_words);
+
+TEST(snapshot, zeroed_memory_has_none)
 {
     assert_none();
 }
-END_TEST
 
-START_TEST(what_was_written_is_read)
+TEST(snapshot, what_was_written_is_read)
 {
     write_thing('a');
     assert_thing('a');
@@ -72,17 +72,15 @@ START_TEST(what_was_written_is_read)
     write_thing(0);
     assert_thing(0);
 }
-END_TEST
 
-START_TEST(what_was_cleared_is_gone)
+TEST(snapshot, what_was_cleared_is_gone)
 {
     write_thing('a');
     el_snapshot_clear(&checksum);
     assert_none();
 }
-END_TEST
 
-START_TEST(a_mixture_of_two_is_none)
+TEST(snapshot, a_mixture_of_two_is_none)
 {
     _Atomic uint64_t kept[EL_SNAPSHOT_WORDS(thing_t)];
 
@@ -97,7 +95,6 @@ START_TEST(a_mixture_of_two_is_none)
     write_thing('b');
     assert_thing('b');
 }
-END_TEST
 
 #define WRITERS 3
 #define WRITES 3000
@@ -110,7 +107,9 @@ static void *write_many(void *letter)
     return NULL;
 }
 
-START_TEST(a_reader_gets_all_of_one_writers_or_none)
+CASE(snapshot_threads, .threads = true);
+
+TEST(snapshot_threads, a_reader_gets_all_of_one_writers_or_none)
 {
     static const char letters[WRITERS] = {'a', 'b', 'c'};
     pthread_t threads[WRITERS];
@@ -127,7 +126,6 @@ START_TEST(a_reader_gets_all_of_one_writers_or_none)
         pthread_join(threads[i], NULL);
     }
 }
-END_TEST
 
 /* What bodies in flight hold, of all processes together. */
 
@@ -138,7 +136,9 @@ static void set_up_held(void)
     memset(&held, 0, sizeof(held));
 }
 
-START_TEST(no_more_is_taken_than_all_may_hold)
+CASE(held, .set_up = set_up_held);
+
+TEST(held, no_more_is_taken_than_all_may_hold)
 {
     el_holder_t *one = el_in_flight_enter(&held, 1), *two = el_in_flight_enter(&held, 2);
 
@@ -152,9 +152,8 @@ START_TEST(no_more_is_taken_than_all_may_hold)
     ck_assert(el_in_flight_take(&held, NULL, 60, 100));
     ck_assert(!el_in_flight_take(&held, one, UINT64_MAX, UINT64_MAX - 1));
 }
-END_TEST
 
-START_TEST(what_is_added_is_not_refused)
+TEST(held, what_is_added_is_not_refused)
 {
     el_holder_t *holder = el_in_flight_enter(&held, 1);
 
@@ -163,14 +162,13 @@ START_TEST(what_is_added_is_not_refused)
     el_in_flight_add(&held, holder, -100);
     ck_assert(el_in_flight_take(&held, holder, 0, 100));
 }
-END_TEST
 
 static bool only_two_is_alive(uint32_t pid)
 {
     return pid == 2;
 }
 
-START_TEST(what_gone_processes_held_is_forgotten)
+TEST(held, what_gone_processes_held_is_forgotten)
 {
     el_in_flight_add(&held, el_in_flight_enter(&held, 1), 10);
     el_in_flight_add(&held, el_in_flight_enter(&held, 2), 20);
@@ -180,9 +178,8 @@ START_TEST(what_gone_processes_held_is_forgotten)
     el_in_flight_forget(&held, only_two_is_alive);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
 }
-END_TEST
 
-START_TEST(a_process_of_the_same_number_begins_with_nothing)
+TEST(held, a_process_of_the_same_number_begins_with_nothing)
 {
     el_in_flight_add(&held, NULL, 20);
     el_in_flight_add(&held, el_in_flight_enter(&held, 7), 10);
@@ -191,9 +188,8 @@ START_TEST(a_process_of_the_same_number_begins_with_nothing)
     el_in_flight_enter(&held, 7);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 20);
 }
-END_TEST
 
-START_TEST(there_may_be_more_processes_than_places)
+TEST(held, there_may_be_more_processes_than_places)
 {
     for (uint32_t pid = 1; pid <= EL_IN_FLIGHT_PROCESSES; pid++) {
         ck_assert_ptr_nonnull(el_in_flight_enter(&held, pid));
@@ -202,16 +198,14 @@ START_TEST(there_may_be_more_processes_than_places)
     el_in_flight_forget(&held, only_two_is_alive);
     ck_assert_ptr_nonnull(el_in_flight_enter(&held, EL_IN_FLIGHT_PROCESSES + 1));
 }
-END_TEST
 
-START_TEST(a_process_killed_while_it_counts_does_not_make_the_sum_huge)
+TEST(held, a_process_killed_while_it_counts_does_not_make_the_sum_huge)
 {
     el_in_flight_add(&held, NULL, -5);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert(!el_in_flight_take(&held, NULL, 11, 10));
     ck_assert(el_in_flight_take(&held, NULL, 10, 10));
 }
-END_TEST
 
 #define THREADS 4
 #define TIMES 2000
@@ -230,7 +224,9 @@ static void *take_and_give(void *of)
     return NULL;
 }
 
-START_TEST(threads_that_meet)
+CASE(held_threads, .set_up = set_up_held, .threads = true);
+
+TEST(held_threads, threads_that_meet)
 {
     pthread_t threads[THREADS];
     el_holder_t *holder = el_in_flight_enter(&held, 2);
@@ -243,7 +239,6 @@ START_TEST(threads_that_meet)
     }
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
 }
-END_TEST
 
 /* The growing time in which what failed is not called. */
 
@@ -264,15 +259,16 @@ static void set_up_pause(void)
     ck_assert_int_eq(el_pause_at(&pause_, BEGIN, &ticket), EL_PAUSE_NONE);
 }
 
-START_TEST(without_a_failure_there_is_none)
+CASE(pause, .set_up = set_up_pause);
+
+TEST(pause, without_a_failure_there_is_none)
 {
     ck_assert(!is_on());
     el_pause_worked(&pause_, ticket);
     ck_assert_int_eq(el_pause_at(&pause_, BEGIN, &ticket), EL_PAUSE_NONE);
 }
-END_TEST
 
-START_TEST(after_a_failure_nobody_calls_until_one_tries)
+TEST(pause, after_a_failure_nobody_calls_until_one_tries)
 {
     el_pause_ticket_t other;
 
@@ -284,26 +280,23 @@ START_TEST(after_a_failure_nobody_calls_until_one_tries)
     el_pause_worked(&pause_, ticket);
     ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &other), EL_PAUSE_NONE);
 }
-END_TEST
 
-START_TEST(failures_at_the_same_time_are_one)
+TEST(pause, failures_at_the_same_time_are_one)
 {
     ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), EL_PAUSE_FIRST);
     ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN + 1), 0);
     ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &ticket), EL_PAUSE_TRIAL);
 }
-END_TEST
 
 /* What a call of before the pause says, late, is no word on the trial. */
-START_TEST(a_late_call_does_not_end_a_pause)
+TEST(pause, a_late_call_does_not_end_a_pause)
 {
     el_pause_failed(&pause_, ticket, BEGIN);
     el_pause_worked(&pause_, ticket);
     ck_assert(is_on());
 }
-END_TEST
 
-START_TEST(pauses_double_up_to_a_minute)
+TEST(pause, pauses_double_up_to_a_minute)
 {
     uint64_t now = BEGIN, expected = EL_PAUSE_FIRST;
 
@@ -318,9 +311,8 @@ START_TEST(pauses_double_up_to_a_minute)
     ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_NONE);
     ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), EL_PAUSE_FIRST);
 }
-END_TEST
 
-START_TEST(a_trial_of_which_nothing_is_heard_is_made_by_another)
+TEST(pause, a_trial_of_which_nothing_is_heard_is_made_by_another)
 {
     uint64_t now = BEGIN + EL_PAUSE_FIRST;
     el_pause_ticket_t lost;
@@ -336,9 +328,8 @@ START_TEST(a_trial_of_which_nothing_is_heard_is_made_by_another)
     el_pause_worked(&pause_, ticket);
     ck_assert(!is_on());
 }
-END_TEST
 
-START_TEST(pauses_grow_too_where_nothing_is_heard)
+TEST(pause, pauses_grow_too_where_nothing_is_heard)
 {
     uint64_t now = BEGIN + EL_PAUSE_FIRST;
 
@@ -349,7 +340,6 @@ START_TEST(pauses_grow_too_where_nothing_is_heard)
         now += length;
     }
 }
-END_TEST
 
 static _Atomic unsigned trials;
 
@@ -363,7 +353,9 @@ static void *call_and_fail(void *unused)
     return unused;
 }
 
-START_TEST(of_threads_that_meet_one_tries)
+CASE(pause_threads, .set_up = set_up_pause, .threads = true);
+
+TEST(pause_threads, of_threads_that_meet_one_tries)
 {
     pthread_t threads[THREADS];
 
@@ -376,55 +368,4 @@ START_TEST(of_threads_that_meet_one_tries)
         pthread_join(threads[i], NULL);
     }
     ck_assert_uint_eq(trials, 1);
-}
-END_TEST
-
-Suite *lockfree_suite(void)
-{
-    Suite *suite = suite_create("lockfree");
-    TCase *snapshots = tcase_create("snapshot");
-    TCase *snapshot_threads = tcase_create("threads");
-    TCase *sums = tcase_create("held");
-    TCase *sums_threads = tcase_create("threads");
-    TCase *pauses = tcase_create("pause");
-    TCase *pause_threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(snapshots, set_up_words, NULL);
-    tcase_add_test(snapshots, zeroed_memory_has_none);
-    tcase_add_test(snapshots, what_was_written_is_read);
-    tcase_add_test(snapshots, what_was_cleared_is_gone);
-    tcase_add_test(snapshots, a_mixture_of_two_is_none);
-    suite_add_tcase(suite, snapshots);
-
-    tcase_set_tags(snapshot_threads, "threads");
-    tcase_add_test(snapshot_threads, a_reader_gets_all_of_one_writers_or_none);
-    suite_add_tcase(suite, snapshot_threads);
-
-    tcase_add_checked_fixture(sums, set_up_held, NULL);
-    tcase_add_test(sums, no_more_is_taken_than_all_may_hold);
-    tcase_add_test(sums, what_is_added_is_not_refused);
-    tcase_add_test(sums, what_gone_processes_held_is_forgotten);
-    tcase_add_test(sums, a_process_of_the_same_number_begins_with_nothing);
-    tcase_add_test(sums, there_may_be_more_processes_than_places);
-    tcase_add_test(sums, a_process_killed_while_it_counts_does_not_make_the_sum_huge);
-    tcase_set_tags(sums_threads, "threads");
-    tcase_add_checked_fixture(sums_threads, set_up_held, NULL);
-    tcase_add_test(sums_threads, threads_that_meet);
-    suite_add_tcase(suite, sums_threads);
-    suite_add_tcase(suite, sums);
-
-    tcase_add_checked_fixture(pauses, set_up_pause, NULL);
-    tcase_add_test(pauses, without_a_failure_there_is_none);
-    tcase_add_test(pauses, after_a_failure_nobody_calls_until_one_tries);
-    tcase_add_test(pauses, failures_at_the_same_time_are_one);
-    tcase_add_test(pauses, a_late_call_does_not_end_a_pause);
-    tcase_add_test(pauses, pauses_double_up_to_a_minute);
-    tcase_add_test(pauses, a_trial_of_which_nothing_is_heard_is_made_by_another);
-    tcase_add_test(pauses, pauses_grow_too_where_nothing_is_heard);
-    tcase_set_tags(pause_threads, "threads");
-    tcase_add_checked_fixture(pause_threads, set_up_pause, NULL);
-    tcase_add_test(pause_threads, of_threads_that_meet_one_tries);
-    suite_add_tcase(suite, pause_threads);
-    suite_add_tcase(suite, pauses);
-    return suite;
 }

@@ -9,9 +9,6 @@
 
 #include <errno.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,7 +91,9 @@ static void stat_moves(void)
     stat_of(130, 170);
 }
 
-START_TEST(without_groups_it_is_proc_stat)
+CASE(machine, .set_up = setup, .tear_down = teardown);
+
+TEST(machine, without_groups_it_is_proc_stat)
 {
     stat_of(100, 100);
     look(EL_LOAD_AUTO);
@@ -103,14 +102,13 @@ START_TEST(without_groups_it_is_proc_stat)
     look(EL_LOAD_CGROUP);
     ck_assert_str_eq(machine.signals_text, "stat (no control group has its CPU time)");
 }
-END_TEST
 
 static void usage_v2(void)
 {
     write_file("sys/fs/cgroup/web/cpu.stat", "usage_usec 1050000\nuser_usec 5\n");
 }
 
-START_TEST(a_limit_of_version_2_counts)
+TEST(machine, a_limit_of_version_2_counts)
 {
     write_file("proc/self/cgroup", "0::/web\n");
     write_file("proc/self/mountinfo", MOUNT_V2);
@@ -122,9 +120,8 @@ START_TEST(a_limit_of_version_2_counts)
     ck_assert_double_eq_tol(load_over(usage_v2), 0.5, 1e-9);
     ck_assert(!two.has_stat);
 }
-END_TEST
 
-START_TEST(no_limit_of_version_2_does_not)
+TEST(machine, no_limit_of_version_2_does_not)
 {
     stat_of(100, 100);
     write_file("proc/self/cgroup", "0::/web\n");
@@ -138,14 +135,13 @@ START_TEST(no_limit_of_version_2_does_not)
     ck_assert(machine.signals.cgroup);
     ck_assert_uint_eq((unsigned)machine.signals.cpus, machine.facts.cpus);
 }
-END_TEST
 
 static void usage_above(void)
 {
     write_file("sys/fs/cgroup/pod/cpu.stat", "usage_usec 2030000\n");
 }
 
-START_TEST(the_least_limit_of_nested_groups_counts)
+TEST(machine, the_least_limit_of_nested_groups_counts)
 {
     write_file("proc/self/cgroup", "0::/pod/web/one\n");
     write_file("proc/self/mountinfo", MOUNT_V2);
@@ -160,7 +156,6 @@ START_TEST(the_least_limit_of_nested_groups_counts)
     /* What the limited group used, with all that is in it. */
     ck_assert_double_eq_tol(load_over(usage_above), 0.3, 1e-9);
 }
-END_TEST
 
 static void usage_v1(void)
 {
@@ -180,14 +175,13 @@ static void version_1(void)
     write_file("sys/fs/cgroup/unified/cpu.stat", "usage_usec 5\n");
 }
 
-START_TEST(a_limit_of_version_1_counts)
+TEST(machine, a_limit_of_version_1_counts)
 {
     version_1();
     look(EL_LOAD_AUTO);
     ck_assert_str_eq(machine.signals_text, "cgroup (v1, limit of 0.40 CPUs)");
     ck_assert_double_eq_tol(load_over(usage_v1), 0.4, 1e-9);
 }
-END_TEST
 
 static void usage_of_another(void)
 {
@@ -195,7 +189,7 @@ static void usage_of_another(void)
 }
 
 /* Version 1 may have a process in groups of different names: the time is of the one that counts it. */
-START_TEST(the_time_of_version_1_may_be_of_another_group)
+TEST(machine, the_time_of_version_1_may_be_of_another_group)
 {
     version_1();
     write_file("proc/self/cgroup", "2:cpuacct:/other/group\n1:cpu:/pod/web\n0::/\n");
@@ -204,9 +198,8 @@ START_TEST(the_time_of_version_1_may_be_of_another_group)
     ck_assert_str_eq(machine.signals_text, "cgroup (v1, limit of 0.40 CPUs)");
     ck_assert_double_eq_tol(load_over(usage_of_another), 0.2, 1e-9);
 }
-END_TEST
 
-START_TEST(a_cpuset_narrows_the_mask)
+TEST(machine, a_cpuset_narrows_the_mask)
 {
     el_cpuset_t all;
     unsigned first = 0;
@@ -231,9 +224,8 @@ START_TEST(a_cpuset_narrows_the_mask)
     look(EL_LOAD_AUTO);
     ck_assert_mem_eq(&machine.mask, &all, sizeof(all));
 }
-END_TEST
 
-START_TEST(a_limit_that_changes_is_noticed)
+TEST(machine, a_limit_that_changes_is_noticed)
 {
     write_file("proc/self/cgroup", "0::/web\n");
     write_file("proc/self/mountinfo", MOUNT_V2);
@@ -247,9 +239,8 @@ START_TEST(a_limit_that_changes_is_noticed)
     ck_assert_double_eq(machine.signals.cpus, 0.3);
     ck_assert(!el_machine_refresh(&machine, 30 * SECOND));
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_is_named)
+TEST(machine, what_cannot_be_read_is_named)
 {
     const char *path = NULL;
     char expected[128];
@@ -269,9 +260,8 @@ START_TEST(what_cannot_be_read_is_named)
     ck_assert(!el_machine_read(&machine, SECOND, &one, &path));
     ck_assert_str_eq(path, "/does/not/exist");
 }
-END_TEST
 
-START_TEST(kept_files_outlive_their_names)
+TEST(machine, kept_files_outlive_their_names)
 {
     const char *path = NULL;
     char name[128];
@@ -286,9 +276,8 @@ START_TEST(kept_files_outlive_their_names)
     el_machine_close(&machine);
     ck_assert(!el_machine_read(&machine, SECOND, &one, &path));
 }
-END_TEST
 
-START_TEST(this_machine_can_be_read)
+TEST(machine, this_machine_can_be_read)
 {
     const char *path = NULL;
 
@@ -301,9 +290,8 @@ START_TEST(this_machine_can_be_read)
         ck_assert_double_ge(machine.signals.tick_usec, 100);
     }
 }
-END_TEST
 
-START_TEST(only_files_of_the_kernel_keep_the_clocks_time)
+TEST(machine, only_files_of_the_kernel_keep_the_clocks_time)
 {
     const char *path = NULL;
 
@@ -317,25 +305,4 @@ START_TEST(only_files_of_the_kernel_keep_the_clocks_time)
     ck_assert_double_gt(machine.signals.tick_usec, 0);
     ck_assert(el_machine_read(&machine, SECOND, &one, &path));
     ck_assert_uint_gt(one.at_usec, SECOND);
-}
-END_TEST
-
-Suite *machine_suite(void)
-{
-    TCase *tc = tcase_create("machine");
-
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, without_groups_it_is_proc_stat);
-    tcase_add_test(tc, a_limit_of_version_2_counts);
-    tcase_add_test(tc, no_limit_of_version_2_does_not);
-    tcase_add_test(tc, the_least_limit_of_nested_groups_counts);
-    tcase_add_test(tc, a_limit_of_version_1_counts);
-    tcase_add_test(tc, the_time_of_version_1_may_be_of_another_group);
-    tcase_add_test(tc, a_cpuset_narrows_the_mask);
-    tcase_add_test(tc, a_limit_that_changes_is_noticed);
-    tcase_add_test(tc, what_cannot_be_read_is_named);
-    tcase_add_test(tc, kept_files_outlive_their_names);
-    tcase_add_test(tc, this_machine_can_be_read);
-    tcase_add_test(tc, only_files_of_the_kernel_keep_the_clocks_time);
-    return suite_of("machine", tc);
 }

@@ -3,7 +3,7 @@
 #include "suites.h"
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *pattern;
     bool ok;
 } patterns[] = {
@@ -33,17 +33,17 @@ static const struct {
     {"two stars", "text/**", false},
 };
 
-START_TEST(a_pattern_is_one_or_not)
+CASE(mediatype);
+
+EACH(mediatype, a_pattern_is_one_or_not, patterns)
 {
     el_mediatype_t pattern;
 
-    ck_assert_msg(el_mediatype_pattern(patterns[_i].pattern, &pattern) == patterns[_i].ok, "%s",
-                  patterns[_i].guards);
+    row_eq(el_mediatype_pattern(row->pattern, &pattern), row->ok);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *pattern;
     const char *type;
     bool match;
@@ -84,16 +84,14 @@ static const struct {
     {"a subtype without type", "text/*", "/html", false},
 };
 
-START_TEST(a_type_matches_or_not)
+EACH(mediatype, a_type_matches_or_not, matches)
 {
     el_mediatype_t pattern, type;
 
-    ck_assert(el_mediatype_pattern(matches[_i].pattern, &pattern));
-    ck_assert_msg((el_mediatype_read(matches[_i].type, &type)
-                   && el_mediatype_match(&pattern, &type)) == matches[_i].match,
-                  "%s", matches[_i].guards);
+    ck_assert(el_mediatype_pattern(row->pattern, &pattern));
+    row_eq((el_mediatype_read(row->type, &type) && el_mediatype_match(&pattern, &type)),
+           row->match);
 }
-END_TEST
 
 /* What users are told that the default is. */
 static const char *const documented[] = {
@@ -104,7 +102,7 @@ static const char *const documented[] = {
     "image/x-icon",
 };
 
-START_TEST(the_defaults_are_those_documented)
+TEST(mediatype, the_defaults_are_those_documented)
 {
     ck_assert_uint_eq(el_mediatype_defaults_count, (size_t)ROWS(documented));
     for (int i = 0; i < ROWS(documented); i++) {
@@ -118,7 +116,6 @@ START_TEST(the_defaults_are_those_documented)
         ck_assert_mem_eq(known->subtype, pattern.subtype, pattern.subtype_len);
     }
 }
-END_TEST
 
 static const struct {
     const char *type;
@@ -154,23 +151,11 @@ static const struct {
     {"application/octet-stream", false},
 };
 
-START_TEST(the_defaults_list_what_shrinks)
+EACH(mediatype, the_defaults_list_what_shrinks, by_default)
 {
     el_mediatype_t type;
 
-    ck_assert(el_mediatype_read(by_default[_i].type, &type));
-    ck_assert_msg(el_mediatype_is_default(&type) == by_default[_i].listed, "%s",
-                  by_default[_i].type);
-}
-END_TEST
-
-Suite *mediatype_suite(void)
-{
-    TCase *tc = tcase_create("mediatype");
-
-    tcase_add_loop_test(tc, a_pattern_is_one_or_not, 0, ROWS(patterns));
-    tcase_add_loop_test(tc, a_type_matches_or_not, 0, ROWS(matches));
-    tcase_add_test(tc, the_defaults_are_those_documented);
-    tcase_add_loop_test(tc, the_defaults_list_what_shrinks, 0, ROWS(by_default));
-    return suite_of("mediatype", tc);
+    ck_assert(el_mediatype_read(row->type, &type));
+    ck_assert_msg(el_mediatype_is_default(&type) == row->listed, "%s",
+                  row->type);
 }

@@ -3,10 +3,8 @@
 #include "random.h"
 #include "suites.h"
 
-#include <string.h>
-
 static const struct {
-    const char *guards;
+    const char *label;
     el_packet_t packet;
     size_t payload;
     size_t min_size;
@@ -38,23 +36,24 @@ static const struct {
     {"TLS makes the header fill it", {.mss = 1448, .header = 1330, .tls = true}, 1448, 1},
 };
 
-START_TEST(a_connection_gives_its_segment_and_the_least_body)
+CASE(segments);
+
+EACH(segments, a_connection_gives_its_segment_and_the_least_body, packets)
 {
-    ck_assert_msg(el_packet_payload(&packets[_i].packet) == packets[_i].payload, "%s: payload %zu",
-                  packets[_i].guards, el_packet_payload(&packets[_i].packet));
-    ck_assert_msg(el_packet_min_size(&packets[_i].packet) == packets[_i].min_size,
-                  "%s: min_size %zu", packets[_i].guards, el_packet_min_size(&packets[_i].packet));
+    row_eq(el_packet_payload(&row->packet), row->payload);
+    row_eq(el_packet_min_size(&row->packet), row->min_size);
 }
-END_TEST
 
 static uint8_t input[EL_PADDING_RANDOM(EL_PADDING_MAX)];
 static char text[EL_PADDING_MAX + 1];
 
 static const size_t limits[] = {0, 1, 2, 3, 4, 5, 31, 32, 33, 100, EL_PADDING_MAX};
 
-START_TEST(the_bounds_are_reached_and_kept)
+CASE(paddings);
+
+EACH(paddings, the_bounds_are_reached_and_kept, limits)
 {
-    size_t most = limits[_i];
+    size_t most = *row;
     uint64_t seed = 1;
 
     memset(input, 0, sizeof(input));
@@ -68,12 +67,11 @@ START_TEST(the_bounds_are_reached_and_kept)
         ck_assert_uint_le(el_padding_make(input, most, text), most);
     }
 }
-END_TEST
 
 /* Nothing beyond the bytes that it asks for is read: a tool that watches memory would see it. */
-START_TEST(its_random_bytes_are_enough)
+EACH(paddings, its_random_bytes_are_enough, limits)
 {
-    size_t most = limits[_i];
+    size_t most = *row;
     size_t len = EL_PADDING_RANDOM(most);
     uint8_t *exact = malloc(len);
     char *room = malloc(most + 1);
@@ -83,10 +81,9 @@ START_TEST(its_random_bytes_are_enough)
     free(exact);
     free(room);
 }
-END_TEST
 
 /* Each of 8 bits in HPACK's code, and a character of a token. */
-START_TEST(each_character_is_one_byte_in_every_version_of_http)
+TEST(paddings, each_character_is_one_byte_in_every_version_of_http)
 {
     static const char characters[] = "XZ&*";
     size_t seen[4] = {0};
@@ -107,10 +104,9 @@ START_TEST(each_character_is_one_byte_in_every_version_of_http)
                       seen[i]);
     }
 }
-END_TEST
 
 /* The sum of two dice: of 289 pairs of 0 … 16, one is 0 and one 32, and 17 are 16. */
-START_TEST(the_shortest_and_the_longest_are_rare)
+TEST(paddings, the_shortest_and_the_longest_are_rare)
 {
     enum { MOST = 32, ROUNDS = 289 * 200 };
     size_t seen[MOST + 1] = {0};
@@ -127,14 +123,12 @@ START_TEST(the_shortest_and_the_longest_are_rare)
                       "%zu bytes: %zu times, not %zu", len, seen[len], expected);
     }
 }
-END_TEST
 
-START_TEST(a_field_takes_its_name_and_at_most_so_many_bytes)
+TEST(paddings, a_field_takes_its_name_and_at_most_so_many_bytes)
 {
     ck_assert_uint_eq(el_padding_room(0), 0);
     ck_assert_uint_eq(el_padding_room(32), strlen("Elastic-Padding: \r\n") + 32);
 }
-END_TEST
 
 /*
  * How many responses an attacker needs who sees nothing but lengths. docs/manual/breach.md has the
@@ -213,54 +207,29 @@ static const struct {
     unsigned samples; /* as the manual has it */
 } rows[] = {{32, 864}, {100, 7800}};
 
-START_TEST(without_padding_one_response_shows_it)
+CASE(attacks);
+
+TEST(attacks, without_padding_one_response_shows_it)
 {
     ck_assert_double_eq(successes(mean, 0, 1), 1);
 }
-END_TEST
 
-START_TEST(with_padding_the_mean_of_so_many_shows_it)
+EACH(attacks, with_padding_the_mean_of_so_many_shows_it, rows)
 {
-    size_t most = rows[_i].most;
+    size_t most = row->most;
     unsigned samples = samples_at_3_sigma(most);
 
-    ck_assert_uint_eq(samples, rows[_i].samples);
+    ck_assert_uint_eq(samples, row->samples);
     ck_assert_double_gt(successes(mean, most, samples), .98);
     ck_assert_double_lt(successes(mean, most, samples / 30), .8);
     ck_assert_double_lt(successes(mean, most, 1), .6);
 }
-END_TEST
 
 /* What one draw in place of two would give away: after 6 times as many as there are lengths. */
-START_TEST(the_shortest_of_so_many_does_not_show_it)
+EACH(attacks, the_shortest_of_so_many_does_not_show_it, rows)
 {
-    size_t most = rows[_i].most;
+    size_t most = row->most;
 
     ck_assert_double_lt(successes(shortest, most, 6 * ((unsigned)most + 1)), .9);
-    ck_assert_double_lt(successes(shortest, most, rows[_i].samples / 3), .9);
-}
-END_TEST
-
-Suite *packet_suite(void)
-{
-    Suite *suite = suite_create("packet");
-    TCase *segments = tcase_create("segments");
-    TCase *paddings = tcase_create("paddings");
-    TCase *attacks = tcase_create("attacks");
-
-    tcase_add_loop_test(segments, a_connection_gives_its_segment_and_the_least_body, 0, ROWS(packets));
-    suite_add_tcase(suite, segments);
-
-    tcase_add_loop_test(paddings, the_bounds_are_reached_and_kept, 0, ROWS(limits));
-    tcase_add_loop_test(paddings, its_random_bytes_are_enough, 0, ROWS(limits));
-    tcase_add_test(paddings, each_character_is_one_byte_in_every_version_of_http);
-    tcase_add_test(paddings, the_shortest_and_the_longest_are_rare);
-    tcase_add_test(paddings, a_field_takes_its_name_and_at_most_so_many_bytes);
-    suite_add_tcase(suite, paddings);
-
-    tcase_add_test(attacks, without_padding_one_response_shows_it);
-    tcase_add_loop_test(attacks, with_padding_the_mean_of_so_many_shows_it, 0, ROWS(rows));
-    tcase_add_loop_test(attacks, the_shortest_of_so_many_does_not_show_it, 0, ROWS(rows));
-    suite_add_tcase(suite, attacks);
-    return suite;
+    ck_assert_double_lt(successes(shortest, most, row->samples / 3), .9);
 }

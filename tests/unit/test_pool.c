@@ -8,9 +8,6 @@
 #include "suites.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NBYTES 20000
 
@@ -27,7 +24,9 @@ static void set_up(void)
     el_pool_drain();
 }
 
-START_TEST(the_last_released_is_acquired_first)
+CASE(pool, .set_up = set_up, .tear_down = el_pool_drain, .timeout = 120);
+
+TEST(pool, the_last_released_is_acquired_first)
 {
     el_context_t *one = el_pool_acquire(&zlib6);
     el_context_t *two = el_pool_acquire(&zlib6);
@@ -40,9 +39,8 @@ START_TEST(the_last_released_is_acquired_first)
     el_pool_release(one);
     el_pool_release(two);
 }
-END_TEST
 
-START_TEST(a_context_knows_whether_it_is_new)
+TEST(pool, a_context_knows_whether_it_is_new)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
 
@@ -56,9 +54,8 @@ START_TEST(a_context_knows_whether_it_is_new)
     ck_assert(!context->kept);
     el_pool_release(context);
 }
-END_TEST
 
-START_TEST(a_context_is_for_its_key_only)
+TEST(pool, a_context_is_for_its_key_only)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
     el_context_t *other;
@@ -74,17 +71,15 @@ START_TEST(a_context_is_for_its_key_only)
     ck_assert_ptr_eq(el_pool_acquire(&zlib9), context);
     el_pool_release(context);
 }
-END_TEST
 
-START_TEST(releasing_null_does_nothing)
+TEST(pool, releasing_null_does_nothing)
 {
     el_pool_release(NULL);
     el_pool_buffer_release(NULL);
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
-END_TEST
 
-START_TEST(the_limit_holds)
+TEST(pool, the_limit_holds)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
     size_t nbytes = context->account.nbytes;
@@ -103,9 +98,8 @@ START_TEST(the_limit_holds)
     el_pool_release(el_pool_acquire(&zlib_small));
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
-END_TEST
 
-START_TEST(idle_contexts_make_room)
+TEST(pool, idle_contexts_make_room)
 {
     el_context_t *context = el_pool_acquire(&zlib6);
     size_t nbytes = context->account.nbytes;
@@ -120,9 +114,8 @@ START_TEST(idle_contexts_make_room)
     el_pool_release(context);
     ck_assert_uint_eq(el_pool_nbytes(), small);
 }
-END_TEST
 
-START_TEST(a_single_thread_frees_what_is_above_the_limit)
+TEST(pool, a_single_thread_frees_what_is_above_the_limit)
 {
     size_t held;
     void *buffer;
@@ -142,9 +135,8 @@ START_TEST(a_single_thread_frees_what_is_above_the_limit)
     el_pool_buffer_release(buffer);
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
-END_TEST
 
-START_TEST(threads_free_nothing_that_is_kept)
+TEST(pool, threads_free_nothing_that_is_kept)
 {
     size_t held, before;
 
@@ -155,9 +147,8 @@ START_TEST(threads_free_nothing_that_is_kept)
     el_pool_buffer_release(el_pool_buffer_acquire(10000000, &held));
     ck_assert_uint_eq(el_pool_nbytes(), before);
 }
-END_TEST
 
-START_TEST(a_share_sets_the_largest_whole_body)
+TEST(pool, a_share_sets_the_largest_whole_body)
 {
     static const struct {
         size_t share, whole;
@@ -171,7 +162,6 @@ START_TEST(a_share_sets_the_largest_whole_body)
         ck_assert_uint_eq(el_pool_whole(), rows[i].whole);
     }
 }
-END_TEST
 
 /* Private memory of this process, in KB. */
 static long private_kb(void)
@@ -198,7 +188,7 @@ static long private_kb(void)
 #define GIVES_BACK 1
 #endif
 
-START_TEST(idle_memory_returns_to_the_system)
+TEST(pool, idle_memory_returns_to_the_system)
 {
     enum { COUNT = 20 };
     el_context_t *context[COUNT];
@@ -226,9 +216,8 @@ START_TEST(idle_memory_returns_to_the_system)
     ck_assert_int_gt(most - before, 10000);
     ck_assert_int_lt(private_kb() - before, 1000);
 }
-END_TEST
 
-START_TEST(what_is_idle_for_all_ages_is_freed)
+TEST(pool, what_is_idle_for_all_ages_is_freed)
 {
     size_t held;
     void *buffer = el_pool_buffer_acquire(100000, &held);
@@ -249,9 +238,8 @@ START_TEST(what_is_idle_for_all_ages_is_freed)
     }
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
-END_TEST
 
-START_TEST(buffers_hold_what_was_asked_for)
+TEST(pool, buffers_hold_what_was_asked_for)
 {
     static const size_t sizes[] = {0, 1, 8000, 8192, 65536, 1048576, 1048577};
 
@@ -269,15 +257,13 @@ START_TEST(buffers_hold_what_was_asked_for)
         el_pool_buffer_release(buffer);
     }
 }
-END_TEST
 
-START_TEST(a_buffer_beyond_all_memory_is_refused)
+TEST(pool, a_buffer_beyond_all_memory_is_refused)
 {
     size_t held;
 
     ck_assert_ptr_null(el_pool_buffer_acquire(SIZE_MAX, &held));
 }
-END_TEST
 
 #define THREADS 64
 #define ROUNDS 200
@@ -308,7 +294,9 @@ static void *work(void *seed)
     return NULL;
 }
 
-START_TEST(many_threads_share_the_pool)
+CASE(pool_threads, .set_up = set_up, .tear_down = el_pool_drain, .timeout = 120, .threads = true);
+
+TEST(pool_threads, many_threads_share_the_pool)
 {
     pthread_t thread[THREADS];
 
@@ -324,7 +312,6 @@ START_TEST(many_threads_share_the_pool)
     el_pool_drain();
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
-END_TEST
 
 #define OWNERS 4
 #define TURNS 2000000
@@ -346,7 +333,7 @@ static void *own_buffers(void *owner)
     return NULL;
 }
 
-START_TEST(a_buffer_has_one_owner)
+TEST(pool_threads, a_buffer_has_one_owner)
 {
     pthread_t thread[OWNERS];
 
@@ -358,37 +345,4 @@ START_TEST(a_buffer_has_one_owner)
     }
     el_pool_drain();
     ck_assert_uint_eq(el_pool_nbytes(), 0);
-}
-END_TEST
-
-Suite *pool_suite(void)
-{
-    Suite *suite = suite_create("pool");
-    TCase *tc = tcase_create("pool");
-    TCase *threads = tcase_create("threads");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, el_pool_drain);
-    tcase_add_test(tc, the_last_released_is_acquired_first);
-    tcase_add_test(tc, a_context_knows_whether_it_is_new);
-    tcase_add_test(tc, a_context_is_for_its_key_only);
-    tcase_add_test(tc, releasing_null_does_nothing);
-    tcase_add_test(tc, the_limit_holds);
-    tcase_add_test(tc, idle_contexts_make_room);
-    tcase_add_test(tc, a_single_thread_frees_what_is_above_the_limit);
-    tcase_add_test(tc, threads_free_nothing_that_is_kept);
-    tcase_add_test(tc, a_share_sets_the_largest_whole_body);
-    tcase_add_test(tc, idle_memory_returns_to_the_system);
-    tcase_add_test(tc, what_is_idle_for_all_ages_is_freed);
-    tcase_add_test(tc, buffers_hold_what_was_asked_for);
-    tcase_add_test(tc, a_buffer_beyond_all_memory_is_refused);
-    suite_add_tcase(suite, tc);
-
-    tcase_set_tags(threads, "threads");
-    tcase_set_timeout(threads, 120);
-    tcase_add_checked_fixture(threads, set_up, el_pool_drain);
-    tcase_add_test(threads, many_threads_share_the_pool);
-    tcase_add_test(threads, a_buffer_has_one_owner);
-    suite_add_tcase(suite, threads);
-    return suite;
 }

@@ -4,8 +4,6 @@
 #include "suites.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static el_doorkeeper_t door;
 static el_sketch_t sketch;
@@ -30,7 +28,9 @@ static bool note(uint64_t number)
     return note_of(number, EL_DOORKEEPER_MOST);
 }
 
-START_TEST(what_was_seen_is_known)
+CASE(bodies, .set_up = set_up_bodies);
+
+TEST(bodies, what_was_seen_is_known)
 {
     for (uint64_t i = 0; i < 1000; i++) {
         ck_assert(!note(i));
@@ -39,9 +39,8 @@ START_TEST(what_was_seen_is_known)
         ck_assert(note(i));
     }
 }
-END_TEST
 
-START_TEST(few_that_are_new_are_taken_for_known)
+TEST(bodies, few_that_are_new_are_taken_for_known)
 {
     unsigned mistaken = 0;
 
@@ -50,13 +49,12 @@ START_TEST(few_that_are_new_are_taken_for_known)
     }
     ck_assert_msg(mistaken < 2 * EL_DOORKEEPER_MOST / 50, "%u", mistaken);
 }
-END_TEST
 
 static const uint32_t memories[] = {1000, EL_DOORKEEPER_MOST};
 
-START_TEST(what_is_long_ago_is_forgotten)
+EACH(bodies, what_is_long_ago_is_forgotten, memories)
 {
-    uint32_t most = memories[_i];
+    uint32_t most = *row;
     unsigned known = 0;
 
     for (uint64_t i = 0; i < 100; i++) {
@@ -78,9 +76,8 @@ START_TEST(what_is_long_ago_is_forgotten)
     }
     ck_assert_msg(known <= 10, "%u of 100", known);
 }
-END_TEST
 
-START_TEST(a_reset_forgets_all)
+TEST(bodies, a_reset_forgets_all)
 {
     el_sketch_key_t place = el_sketch_key("host", "/path");
 
@@ -93,7 +90,6 @@ START_TEST(a_reset_forgets_all)
     ck_assert(!note(1));
     ck_assert(el_sketch_asks(&sketch, place, 5));
 }
-END_TEST
 
 /* How many of 1600 bodies are hashed. */
 static unsigned asked(el_sketch_key_t place)
@@ -113,7 +109,7 @@ static void learn(el_sketch_key_t place, int bodies, int every)
     }
 }
 
-START_TEST(the_first_bodies_are_all_hashed)
+TEST(bodies, the_first_bodies_are_all_hashed)
 {
     el_sketch_key_t place = el_sketch_key("host", "/path");
 
@@ -121,9 +117,8 @@ START_TEST(the_first_bodies_are_all_hashed)
     learn(place, 15, 0);
     ck_assert_uint_eq(asked(place), 1600);
 }
-END_TEST
 
-START_TEST(of_a_path_that_never_repeats_a_sample_is_hashed)
+TEST(bodies, of_a_path_that_never_repeats_a_sample_is_hashed)
 {
     el_sketch_key_t place = el_sketch_key("host", "/path");
 
@@ -131,9 +126,8 @@ START_TEST(of_a_path_that_never_repeats_a_sample_is_hashed)
     ck_assert_uint_ge(asked(place), 95);
     ck_assert_uint_le(asked(place), 105);
 }
-END_TEST
 
-START_TEST(a_sample_is_spread_over_every_round)
+TEST(bodies, a_sample_is_spread_over_every_round)
 {
     el_sketch_key_t place = el_sketch_key("host", "/path");
 
@@ -149,9 +143,8 @@ START_TEST(a_sample_is_spread_over_every_round)
         }
     }
 }
-END_TEST
 
-START_TEST(a_path_that_repeats_is_hashed)
+TEST(bodies, a_path_that_repeats_is_hashed)
 {
     el_sketch_key_t one = el_sketch_key("host", "/one"), other = el_sketch_key("host", "/other");
 
@@ -160,9 +153,8 @@ START_TEST(a_path_that_repeats_is_hashed)
     ck_assert_uint_eq(asked(one), 1600);
     ck_assert_uint_le(asked(other), 105);
 }
-END_TEST
 
-START_TEST(a_path_changes)
+TEST(bodies, a_path_changes)
 {
     el_sketch_key_t place = el_sketch_key("host", "/path");
 
@@ -172,9 +164,8 @@ START_TEST(a_path_changes)
     learn(place, 1000, 0);
     ck_assert_uint_le(asked(place), 105);
 }
-END_TEST
 
-START_TEST(a_new_path_is_as_its_host_is)
+TEST(bodies, a_new_path_is_as_its_host_is)
 {
     for (int i = 0; i < 64; i++) {
         char path[16] = {'/', (char)('a' + i % 8), (char)('a' + i / 8)};
@@ -187,9 +178,8 @@ START_TEST(a_new_path_is_as_its_host_is)
     ck_assert_uint_eq(asked(el_sketch_key("busy", "/new")), 1600);
     ck_assert_uint_eq(asked(el_sketch_key("other", "/new")), 1600);
 }
-END_TEST
 
-START_TEST(many_paths_leave_a_busy_one_alone)
+TEST(bodies, many_paths_leave_a_busy_one_alone)
 {
     el_sketch_key_t busy = el_sketch_key("busy", "/page");
 
@@ -204,7 +194,6 @@ START_TEST(many_paths_leave_a_busy_one_alone)
     }
     ck_assert_uint_eq(asked(busy), 1600);
 }
-END_TEST
 
 /* What is asked for often: counted, forgotten, and taken once. */
 #define NOW 100000u
@@ -247,7 +236,9 @@ static int64_t take(uint32_t now)
     return item.nbytes;
 }
 
-START_TEST(one_encoding_is_taken_for_each_kind_of_clients)
+CASE(encodings, .set_up = set_up_encodings);
+
+TEST(encodings, one_encoding_is_taken_for_each_kind_of_clients)
 {
     el_popular_item_t item = item_of(1), other = item, taken[2];
 
@@ -260,15 +251,13 @@ START_TEST(one_encoding_is_taken_for_each_kind_of_clients)
     ck_assert_int_eq(taken[0].coding + taken[1].coding, EL_BR + EL_GZIP);
     ck_assert(!el_popular_take(&hot, NOW, &item));
 }
-END_TEST
 
-START_TEST(nothing_is_hot_at_first)
+TEST(encodings, nothing_is_hot_at_first)
 {
     ck_assert_int_eq(take(NOW), -1);
 }
-END_TEST
 
-START_TEST(what_is_asked_for_most_is_taken_first_and_once)
+TEST(encodings, what_is_asked_for_most_is_taken_first_and_once)
 {
     ask(1, 10, NOW);
     ask(2, 30, NOW);
@@ -278,19 +267,17 @@ START_TEST(what_is_asked_for_most_is_taken_first_and_once)
     ck_assert_int_eq(take(NOW), 1);
     ck_assert_int_eq(take(NOW), -1);
 }
-END_TEST
 
-START_TEST(what_is_asked_for_seldom_is_not_taken)
+TEST(encodings, what_is_asked_for_seldom_is_not_taken)
 {
     ask(1, EL_POPULAR_LEAST - 1, NOW);
     ck_assert_int_eq(take(NOW), -1);
     ask(1, 1, NOW);
     ck_assert_int_eq(take(NOW), 1);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     int times;
     uint32_t later;
     int64_t taken;
@@ -304,23 +291,20 @@ static const struct {
     {"nor after 64", 1000000, 64 * EL_POPULAR_HALF, -1},
 };
 
-START_TEST(what_was_asked_for_is_forgotten)
+EACH(encodings, what_was_asked_for_is_forgotten, fadings)
 {
-    ask(1, fadings[_i].times, NOW - NOW % EL_POPULAR_HALF);
-    ck_assert_msg(take(NOW - NOW % EL_POPULAR_HALF + fadings[_i].later) == fadings[_i].taken, "%s",
-                  fadings[_i].guards);
+    ask(1, row->times, NOW - NOW % EL_POPULAR_HALF);
+    row_eq(take(NOW - NOW % EL_POPULAR_HALF + row->later), row->taken);
 }
-END_TEST
 
-START_TEST(a_clock_that_another_process_read_earlier_takes_nothing_away)
+TEST(encodings, a_clock_that_another_process_read_earlier_takes_nothing_away)
 {
     ask(1, 1000, NOW);
     ask(1, 1, NOW - EL_POPULAR_HALF);
     ck_assert_int_eq(take(NOW - EL_POPULAR_HALF), 1);
 }
-END_TEST
 
-START_TEST(what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for)
+TEST(encodings, what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for)
 {
     ask(1, 100, NOW);
     ck_assert_int_eq(take(NOW), 1);
@@ -329,19 +313,17 @@ START_TEST(what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for)
         ck_assert_int_eq(take(now), -1);
     }
 }
-END_TEST
 
-START_TEST(what_was_taken_and_forgotten_counts_anew)
+TEST(encodings, what_was_taken_and_forgotten_counts_anew)
 {
     ask(1, 100, NOW);
     ck_assert_int_eq(take(NOW), 1);
     ask(1, EL_POPULAR_LEAST, NOW + 2 * EL_POPULAR_HALF);
     ck_assert_int_eq(take(NOW + 2 * EL_POPULAR_HALF), 1);
 }
-END_TEST
 
 /* Ten names that are asked for every round, among a hundred thousand that are asked for once. */
-START_TEST(names_of_one_time_displace_no_others)
+TEST(encodings, names_of_one_time_displace_no_others)
 {
     uint64_t once = 1000;
     bool seen[11] = {false};
@@ -363,7 +345,6 @@ START_TEST(names_of_one_time_displace_no_others)
         seen[number] = true;
     }
 }
-END_TEST
 
 /* An item of the `number`th name of one set. */
 static el_popular_item_t neighbour(uint64_t number)
@@ -375,7 +356,7 @@ static el_popular_item_t neighbour(uint64_t number)
     return item;
 }
 
-START_TEST(names_of_one_time_displace_no_others_of_a_full_set)
+TEST(encodings, names_of_one_time_displace_no_others_of_a_full_set)
 {
     el_popular_item_t item;
 
@@ -394,9 +375,8 @@ START_TEST(names_of_one_time_displace_no_others_of_a_full_set)
         ck_assert_uint_le(item.nbytes, EL_POPULAR_WAYS);
     }
 }
-END_TEST
 
-START_TEST(what_is_new_and_asked_for_more_takes_the_place_of_others)
+TEST(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others)
 {
     for (uint64_t number = 1; number <= 4 * EL_POPULAR_SETS * EL_POPULAR_WAYS; number++) {
         ask(number, EL_POPULAR_LEAST, NOW);
@@ -404,21 +384,21 @@ START_TEST(what_is_new_and_asked_for_more_takes_the_place_of_others)
     ask(7777777, 100, NOW);
     ck_assert_int_eq(take(NOW), 7777777);
 }
-END_TEST
 
-START_TEST(an_item_that_two_wrote_is_not_taken)
+static const bool of_key[] = {false, true};
+
+EACH(encodings, an_item_that_two_wrote_is_not_taken, of_key)
 {
     ask(1, 100, NOW);
     ask(2, 50, NOW);
     for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
         if ((atomic_load(&hot.slot[i].asked) & 0xff) == 100) {
-            atomic_fetch_xor(_i ? &hot.slot[i].key : &hot.slot[i].words[2], 64);
+            atomic_fetch_xor(*row ? &hot.slot[i].key : &hot.slot[i].words[2], 64);
         }
     }
     ck_assert_int_eq(take(NOW), 2);
     ck_assert_int_eq(take(NOW), -1);
 }
-END_TEST
 
 #define THREADS 4
 #define TIMES 20000
@@ -435,7 +415,9 @@ static void *note_and_take(void *unused)
     return NULL;
 }
 
-START_TEST(threads_that_meet)
+CASE(encodings_threads, .set_up = set_up_encodings, .threads = true);
+
+TEST(encodings_threads, threads_that_meet)
 {
     pthread_t threads[THREADS];
 
@@ -445,47 +427,4 @@ START_TEST(threads_that_meet)
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
-}
-END_TEST
-
-Suite *popular_suite(void)
-{
-    Suite *suite = suite_create("popular");
-    TCase *bodies = tcase_create("bodies");
-    TCase *encodings = tcase_create("encodings");
-    TCase *encodings_threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(bodies, set_up_bodies, NULL);
-    tcase_add_test(bodies, what_was_seen_is_known);
-    tcase_add_test(bodies, few_that_are_new_are_taken_for_known);
-    tcase_add_loop_test(bodies, what_is_long_ago_is_forgotten, 0, ROWS(memories));
-    tcase_add_test(bodies, a_reset_forgets_all);
-    tcase_add_test(bodies, the_first_bodies_are_all_hashed);
-    tcase_add_test(bodies, of_a_path_that_never_repeats_a_sample_is_hashed);
-    tcase_add_test(bodies, a_sample_is_spread_over_every_round);
-    tcase_add_test(bodies, a_path_that_repeats_is_hashed);
-    tcase_add_test(bodies, a_path_changes);
-    tcase_add_test(bodies, a_new_path_is_as_its_host_is);
-    tcase_add_test(bodies, many_paths_leave_a_busy_one_alone);
-    suite_add_tcase(suite, bodies);
-
-    tcase_add_checked_fixture(encodings, set_up_encodings, NULL);
-    tcase_add_test(encodings, nothing_is_hot_at_first);
-    tcase_add_test(encodings, what_is_asked_for_most_is_taken_first_and_once);
-    tcase_add_test(encodings, what_is_asked_for_seldom_is_not_taken);
-    tcase_add_test(encodings, one_encoding_is_taken_for_each_kind_of_clients);
-    tcase_add_loop_test(encodings, what_was_asked_for_is_forgotten, 0, ROWS(fadings));
-    tcase_add_test(encodings, a_clock_that_another_process_read_earlier_takes_nothing_away);
-    tcase_add_test(encodings, what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for);
-    tcase_add_test(encodings, what_was_taken_and_forgotten_counts_anew);
-    tcase_add_test(encodings, names_of_one_time_displace_no_others);
-    tcase_add_test(encodings, names_of_one_time_displace_no_others_of_a_full_set);
-    tcase_add_test(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others);
-    tcase_add_loop_test(encodings, an_item_that_two_wrote_is_not_taken, 0, 2);
-    tcase_set_tags(encodings_threads, "threads");
-    tcase_add_checked_fixture(encodings_threads, set_up_encodings, NULL);
-    tcase_add_test(encodings_threads, threads_that_meet);
-    suite_add_tcase(suite, encodings_threads);
-    suite_add_tcase(suite, encodings);
-    return suite;
 }

@@ -6,7 +6,6 @@
 #include "engines/engines.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #define MOST PREPARE_MOST
 #define PAGE 60000
@@ -16,35 +15,36 @@ static el_dictionary_t *find(el_coding_t coding, unsigned number)
     return el_dictionary_find(coding, level_of(coding), hash_of(number));
 }
 
-START_TEST(what_was_prepared_is_found)
+CASE(prepared, .set_up = prepare_set_up, .tear_down = prepare_tear_down, .timeout = 240);
+
+EACH(prepared, what_was_prepared_is_found, prepare_codings)
 {
     el_dictionary_t *first, *second;
 
-    if (!el_engine_for(prepare_codings[_i])) {
-        ck_assert_ptr_null(try_prepare(prepare_codings[_i], 1, 1));
+    if (!el_engine_for(*row)) {
+        ck_assert_ptr_null(try_prepare(*row, 1, 1));
         return;
     }
     body_fill(BODY_TEXT, raw, PAGE);
-    ck_assert_ptr_null(find(prepare_codings[_i], 1));
-    first = prepare(prepare_codings[_i], PAGE, 1);
+    ck_assert_ptr_null(find(*row, 1));
+    first = prepare(*row, PAGE, 1);
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), first);
-    ck_assert_ptr_null(find(prepare_codings[_i], 2));
-    ck_assert_ptr_null(find(prepare_codings[1 - _i], 1));
+    ck_assert_ptr_eq(find(*row, 1), first);
+    ck_assert_ptr_null(find(*row, 2));
+    ck_assert_ptr_null(find(prepare_codings[*row == EL_DCB], 1));
     /* What another thread has prepared meanwhile serves this one, too. */
-    second = try_prepare(prepare_codings[_i], PAGE, 1);
+    second = try_prepare(*row, PAGE, 1);
     ck_assert_ptr_eq(second, first);
     el_dictionary_drain();
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), first);
+    ck_assert_ptr_eq(find(*row, 1), first);
     for (int users = 0; users < 4; users++) {
         el_dictionary_release(first);
     }
     el_dictionary_release(NULL);
 }
-END_TEST
 
 /* It serves for others, too, until they are asked for often enough, and where there is no room. */
-START_TEST(a_dictionary_is_prepared_for_a_level)
+TEST(prepared, a_dictionary_is_prepared_for_a_level)
 {
     el_dictionary_t *first, *other;
 
@@ -74,9 +74,8 @@ START_TEST(a_dictionary_is_prepared_for_a_level)
     el_dictionary_release(other);
     el_dictionary_release(other);
 }
-END_TEST
 
-START_TEST(a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
+TEST(prepared, a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
 {
     el_dictionary_t *dictionary;
 
@@ -90,10 +89,9 @@ START_TEST(a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
     ck_assert_int_eq(dictionary->level, 1);
     el_dictionary_release(dictionary);
 }
-END_TEST
 
 /* brotli prepares one for all. */
-START_TEST(a_dictionary_of_brotli_is_for_all_levels)
+TEST(prepared, a_dictionary_of_brotli_is_for_all_levels)
 {
     el_dictionary_t *dictionary;
 
@@ -107,54 +105,51 @@ START_TEST(a_dictionary_of_brotli_is_for_all_levels)
     el_dictionary_release(dictionary);
     el_dictionary_release(dictionary);
 }
-END_TEST
 
-START_TEST(other_codings_have_no_dictionary)
+static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_ALL_CODINGS};
+
+EACH(prepared, other_codings_have_no_dictionary, others)
 {
-    static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_ALL_CODINGS};
-
-    ck_assert_ptr_null(try_prepare(others[_i], 1, 1));
+    ck_assert_ptr_null(try_prepare(*row, 1, 1));
 }
-END_TEST
 
 /* Three fit; the fourth drives out what was asked for longest ago, and is used by no body. */
-START_TEST(the_longest_unused_goes_first)
+EACH(prepared, the_longest_unused_goes_first, prepare_codings)
 {
     el_dictionary_t *used;
     size_t each;
 
-    if (!el_engine_for(prepare_codings[_i])) {
+    if (!el_engine_for(*row)) {
         return;
     }
     body_fill(BODY_TEXT, raw, PAGE);
-    used = prepare(prepare_codings[_i], PAGE, 1);
+    used = prepare(*row, PAGE, 1);
     each = el_dictionary_kept();
     el_dictionary_limit(each * 10 / 3);
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 2));
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 3));
-    el_dictionary_release(find(prepare_codings[_i], 2));
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 4));
+    el_dictionary_release(prepare(*row, PAGE, 2));
+    el_dictionary_release(prepare(*row, PAGE, 3));
+    el_dictionary_release(find(*row, 2));
+    el_dictionary_release(prepare(*row, PAGE, 4));
     ck_assert_uint_le(el_dictionary_kept(), each * 10 / 3);
-    ck_assert_ptr_null(find(prepare_codings[_i], 3));
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), used);
+    ck_assert_ptr_null(find(*row, 3));
+    ck_assert_ptr_eq(find(*row, 1), used);
     el_dictionary_release(used);
-    el_dictionary_release(find(prepare_codings[_i], 2));
+    el_dictionary_release(find(*row, 2));
 
     /* Where all are in use, there is no room, and they stay. */
     el_dictionary_limit(each * 3 / 2);
-    ck_assert_ptr_null(try_prepare(prepare_codings[_i], PAGE, 5));
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), used);
+    ck_assert_ptr_null(try_prepare(*row, PAGE, 5));
+    ck_assert_ptr_eq(find(*row, 1), used);
     el_dictionary_release(used);
     el_dictionary_release(used);
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 5));
-    ck_assert_ptr_null(find(prepare_codings[_i], 1));
+    el_dictionary_release(prepare(*row, PAGE, 5));
+    ck_assert_ptr_null(find(*row, 1));
 
     /* What never fits drives nothing out. */
-    ck_assert_ptr_null(try_prepare(prepare_codings[_i], MOST, 6));
-    el_dictionary_release(find(prepare_codings[_i], 5));
+    ck_assert_ptr_null(try_prepare(*row, MOST, 6));
+    el_dictionary_release(find(*row, 5));
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
 }
-END_TEST
 
 #define THREADS 4
 
@@ -176,7 +171,7 @@ static void *use(void *number)
 }
 
 /* With room for one or two, so that they drive each other's out. */
-START_TEST(threads_share_what_is_kept)
+TEST(prepared, threads_share_what_is_kept)
 {
     uint8_t hashes[THREADS][EL_DICTIONARY_HASH];
     pthread_t threads[THREADS];
@@ -191,22 +186,4 @@ START_TEST(threads_share_what_is_kept)
         pthread_join(threads[i], NULL);
     }
     ck_assert_uint_le(el_dictionary_kept(), 100000);
-}
-END_TEST
-
-Suite *prepared_suite(void)
-{
-    TCase *tc = tcase_create("prepared");
-    int both = ROWS(prepare_codings);
-
-    tcase_set_timeout(tc, 240);
-    tcase_add_checked_fixture(tc, prepare_set_up, prepare_tear_down);
-    tcase_add_loop_test(tc, what_was_prepared_is_found, 0, both);
-    tcase_add_test(tc, a_dictionary_is_prepared_for_a_level);
-    tcase_add_test(tc, a_dictionary_that_is_too_large_at_a_level_has_the_lowest);
-    tcase_add_test(tc, a_dictionary_of_brotli_is_for_all_levels);
-    tcase_add_loop_test(tc, other_codings_have_no_dictionary, 0, 5);
-    tcase_add_loop_test(tc, the_longest_unused_goes_first, 0, both);
-    tcase_add_test(tc, threads_share_what_is_kept);
-    return suite_of("prepared", tc);
 }

@@ -4,8 +4,6 @@
 #include "suites.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NONE ((el_goal_kind_t)99)
 
@@ -61,9 +59,11 @@ static const struct {
     {"cost ./h 0.08/GB", NONE, 0, 0},
 };
 
-START_TEST(a_text_is_a_goal)
+CASE(goals);
+
+EACH(goals, a_text_is_a_goal, texts)
 {
-    const char *text = texts[_i].text;
+    const char *text = row->text;
     size_t len = strlen(text);
     char *exact = malloc(len > 0 ? len : 1);
     el_goal_t goal = {.kind = NONE};
@@ -73,16 +73,15 @@ START_TEST(a_text_is_a_goal)
     memcpy(exact, text, len);
     good = el_goal_parse(exact, len, &goal);
     free(exact);
-    ck_assert_msg(good == (texts[_i].kind != NONE), "%s", text);
-    ck_assert_msg(goal.kind == texts[_i].kind, "%s: kind", text);
+    ck_assert_msg(good == (row->kind != NONE), "%s", text);
+    ck_assert_msg(goal.kind == row->kind, "%s: kind", text);
     if (goal.kind == EL_GOAL_TIME) {
-        ck_assert_msg(fabs(goal.rate - texts[_i].one) < 1e-3, "%s: %f", text, goal.rate);
+        ck_assert_msg(fabs(goal.rate - row->one) < 1e-3, "%s: %f", text, goal.rate);
     } else if (goal.kind == EL_GOAL_COST) {
-        ck_assert_msg(fabs(goal.per_core_hour - texts[_i].one) < 1e-9, "%s: core", text);
-        ck_assert_msg(fabs(goal.per_gbyte - texts[_i].two) < 1e-9, "%s: GB", text);
+        ck_assert_msg(fabs(goal.per_core_hour - row->one) < 1e-9, "%s: core", text);
+        ck_assert_msg(fabs(goal.per_gbyte - row->two) < 1e-9, "%s: GB", text);
     }
 }
-END_TEST
 
 static double worth_of(const char *text)
 {
@@ -109,13 +108,12 @@ static const struct {
     {"time 1bit/s", 2e5},
 };
 
-START_TEST(a_goal_says_what_a_byte_is_worth)
+EACH(goals, a_goal_says_what_a_byte_is_worth, worths)
 {
-    double got = worth_of(worths[_i].text);
+    double got = worth_of(row->text);
 
-    ck_assert_msg(fabs(got - worths[_i].worth) < 1e-6, "%s: %f", worths[_i].text, got);
+    ck_assert_msg(fabs(got - row->worth) < 1e-6, "%s: %f", row->text, got);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -129,14 +127,13 @@ static const struct {
     {"time auto 1kbit/s 1Gbit/s", 5e8, false, 5e8},
 };
 
-START_TEST(a_connections_rate_counts_within_bounds)
+EACH(goals, a_connections_rate_counts_within_bounds, rates)
 {
     el_goal_t goal;
 
-    ck_assert(el_goal_parse(rates[_i].text, strlen(rates[_i].text), &goal));
-    ck_assert_double_eq(el_goal_rate(&goal, rates[_i].measured, rates[_i].limited), rates[_i].rate);
+    ck_assert(el_goal_parse(row->text, strlen(row->text), &goal));
+    ck_assert_double_eq(el_goal_rate(&goal, row->measured, row->limited), row->rate);
 }
-END_TEST
 
 static const struct {
     double cpus, load, delay;
@@ -147,14 +144,15 @@ static const struct {
     {0.5, 0.5, 4},   {1.5, 0.5, 3.11}, {0, 0.5, 4},
 };
 
-START_TEST(the_delay_is_the_derivative_of_the_time_in_the_queue)
-{
-    double got = el_price_delay(delays[_i].load, delays[_i].cpus);
+CASE(delays_and_prices);
 
-    ck_assert_msg(fabs(got / delays[_i].delay - 1) < 0.005, "%g CPUs at %g: %f", delays[_i].cpus,
-                  delays[_i].load, got);
+EACH(delays_and_prices, the_delay_is_the_derivative_of_the_time_in_the_queue, delays)
+{
+    double got = el_price_delay(row->load, row->cpus);
+
+    ck_assert_msg(fabs(got / row->delay - 1) < 0.005, "%g CPUs at %g: %f", row->cpus,
+                  row->load, got);
 }
-END_TEST
 
 /* The mean time in M/M/c for a service time of `s`, by Erlang's C as a sum. */
 static double time_in_queue(double s, double rate, unsigned cpus)
@@ -171,27 +169,25 @@ static double time_in_queue(double s, double rate, unsigned cpus)
 
 static const unsigned cpus[] = {1, 2, 3, 7, 32, 64};
 
-START_TEST(the_delay_is_the_slope_of_the_formula_as_it_is_printed)
+EACH(delays_and_prices, the_delay_is_the_slope_of_the_formula_as_it_is_printed, cpus)
 {
     for (double load = 0.05; load < 0.96; load += 0.05) {
-        double rate = load * cpus[_i], step = 1e-6;
-        double slope = (time_in_queue(1 + step, rate, cpus[_i])
-                        - time_in_queue(1 - step, rate, cpus[_i])) / (2 * step);
-        double got = el_price_delay(load, cpus[_i]);
+        double rate = load * *row, step = 1e-6;
+        double slope = (time_in_queue(1 + step, rate, *row)
+                        - time_in_queue(1 - step, rate, *row)) / (2 * step);
+        double got = el_price_delay(load, *row);
 
-        ck_assert_msg(fabs(got / slope - 1) < 1e-3, "%u at %g: %f, %f", cpus[_i], load, got, slope);
+        ck_assert_msg(fabs(got / slope - 1) < 1e-3, "%u at %g: %f, %f", *row, load, got, slope);
     }
 }
-END_TEST
 
-START_TEST(a_full_machine_has_a_delay_as_well)
+TEST(delays_and_prices, a_full_machine_has_a_delay_as_well)
 {
     ck_assert(isfinite(el_price_delay(1, 1)) && el_price_delay(1, 1) > 1e5);
     ck_assert(isfinite(el_price_delay(2, 64)) && el_price_delay(2, 64) > 1e3);
     ck_assert(isfinite(el_price_delay(1, 1e6)));
     ck_assert_double_eq(el_price_delay(-1, 1), 1);
 }
-END_TEST
 
 /* `count` samples of `load`, half a second each, of one CPU; the last delay. */
 static double follow(el_price_memory_t *memory, unsigned count, double load)
@@ -204,15 +200,14 @@ static double follow(el_price_memory_t *memory, unsigned count, double load)
     return delay;
 }
 
-START_TEST(the_first_sample_counts_at_once)
+TEST(delays_and_prices, the_first_sample_counts_at_once)
 {
     el_price_memory_t memory = {0};
 
     ck_assert_double_eq_tol(follow(&memory, 1, 0.5), 4, 1e-9);
 }
-END_TEST
 
-START_TEST(a_flood_is_met_within_two_samples)
+TEST(delays_and_prices, a_flood_is_met_within_two_samples)
 {
     el_price_memory_t memory = {0};
 
@@ -220,9 +215,8 @@ START_TEST(a_flood_is_met_within_two_samples)
     ck_assert_double_gt(follow(&memory, 1, 1), 25);
     ck_assert_double_gt(follow(&memory, 1, 1), 200);
 }
-END_TEST
 
-START_TEST(after_it_the_delay_falls_within_seconds)
+TEST(delays_and_prices, after_it_the_delay_falls_within_seconds)
 {
     el_price_memory_t memory = {0};
 
@@ -231,9 +225,8 @@ START_TEST(after_it_the_delay_falls_within_seconds)
     ck_assert_double_gt(follow(&memory, 1, 0.2), 4);
     ck_assert_double_lt(follow(&memory, 9, 0.2), 3);
 }
-END_TEST
 
-START_TEST(a_load_that_stays_has_one_delay)
+TEST(delays_and_prices, a_load_that_stays_has_one_delay)
 {
     el_price_memory_t memory = {0};
     double delay = follow(&memory, 1, 0.6);
@@ -242,7 +235,6 @@ START_TEST(a_load_that_stays_has_one_delay)
         ck_assert_double_eq(follow(&memory, 1, 0.6), delay);
     }
 }
-END_TEST
 
 /* A number of -1 … 1, the same in each run. */
 static double noise(uint32_t *state)
@@ -251,7 +243,7 @@ static double noise(uint32_t *state)
     return *state / 2147483648. - 1;
 }
 
-START_TEST(noise_changes_the_delay_seldom)
+TEST(delays_and_prices, noise_changes_the_delay_seldom)
 {
     el_price_memory_t memory = {0};
     uint32_t state = 1;
@@ -269,7 +261,6 @@ START_TEST(noise_changes_the_delay_seldom)
     ck_assert_double_gt(last, 6.25 / 1.6);
     ck_assert_double_lt(last, 6.25 * 1.6);
 }
-END_TEST
 
 /* Two minutes of a load of 0.5 whose samples are 5 points off. */
 static el_price_memory_t wavering(void)
@@ -283,7 +274,7 @@ static el_price_memory_t wavering(void)
     return memory;
 }
 
-START_TEST(a_single_sample_that_is_off_is_noise_and_two_are_a_load)
+TEST(delays_and_prices, a_single_sample_that_is_off_is_noise_and_two_are_a_load)
 {
     el_price_memory_t memory = wavering();
     double before = memory.delay;
@@ -301,18 +292,16 @@ START_TEST(a_single_sample_that_is_off_is_noise_and_two_are_a_load)
         ck_assert_double_lt(follow(&memory, 1, 0.82), 2 * before);
     }
 }
-END_TEST
 
-START_TEST(a_sample_that_is_far_off_is_a_load)
+TEST(delays_and_prices, a_sample_that_is_far_off_is_a_load)
 {
     el_price_memory_t memory = wavering();
 
     ck_assert_double_gt(follow(&memory, 1, 1), 1000);
 }
-END_TEST
 
 /* Where a CPU is full now and then, once is not a flood, but twice running is. */
-START_TEST(a_full_cpu_counts_from_the_second_sample_on)
+TEST(delays_and_prices, a_full_cpu_counts_from_the_second_sample_on)
 {
     el_price_memory_t memory = {0};
 
@@ -322,9 +311,8 @@ START_TEST(a_full_cpu_counts_from_the_second_sample_on)
     ck_assert_double_lt(follow(&memory, 1, 1), 100);
     ck_assert_double_gt(follow(&memory, 1, 1), 1000);
 }
-END_TEST
 
-START_TEST(a_small_change_that_lasts_is_followed)
+TEST(delays_and_prices, a_small_change_that_lasts_is_followed)
 {
     el_price_memory_t memory = {0};
     uint32_t state = 1;
@@ -335,9 +323,8 @@ START_TEST(a_small_change_that_lasts_is_followed)
     }
     ck_assert_double_gt(memory.delay, 11.1 / 1.5);
 }
-END_TEST
 
-START_TEST(an_interval_of_a_minute_counts_at_once)
+TEST(delays_and_prices, an_interval_of_a_minute_counts_at_once)
 {
     el_price_memory_t memory = {0};
 
@@ -347,7 +334,6 @@ START_TEST(an_interval_of_a_minute_counts_at_once)
     ck_assert_double_gt(el_price_follow(&memory, 0.7, 1, 60), 9);
     ck_assert_double_lt(el_price_follow(&memory, 0.2, 1, 60), 2.5);
 }
-END_TEST
 
 #define TOP 4
 
@@ -362,7 +348,7 @@ static el_control_config_t config_of(el_control_mode_t mode, const el_goal_t *go
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     const el_goal_t *goal;
     double busy, price;
     double position; /* 8 ns at the floor, 1536 at the ceiling */
@@ -378,26 +364,23 @@ static const struct {
 };
 
 /* Whatever moves the position otherwise. */
-START_TEST(a_goal_sets_a_price)
+EACH(delays_and_prices, a_goal_sets_a_price, prices)
 {
     for (el_control_mode_t mode = EL_CONTROL_STEP; mode < EL_CONTROL_OFF; mode++) {
-        el_control_config_t config = config_of(mode, prices[_i].goal);
-        el_observation_t observed = {.busy = prices[_i].busy, .seconds = 0.5, .cpus = 1};
+        el_control_config_t config = config_of(mode, row->goal);
+        el_observation_t observed = {.busy = row->busy, .seconds = 0.5, .cpus = 1};
         el_control_memory_t memory = {0};
         el_control_state_t state = {2, TOP, false, 0};
         double price;
 
         state = el_control_next(&config, &observed, &memory, state);
         price = el_control_price(&config, &memory);
-        ck_assert_msg(fabs(price / prices[_i].price - 1) < 0.003, "%s: %g", prices[_i].guards,
-                      price);
-        ck_assert_msg(fabs(el_control_position(state) - prices[_i].position) < 1e-4, "%s: %f",
-                      prices[_i].guards, el_control_position(state));
+        row_assert(fabs(price / row->price - 1) < 0.003);
+        row_assert(fabs(el_control_position(state) - row->position) < 1e-4);
     }
 }
-END_TEST
 
-START_TEST(off_sets_no_price)
+TEST(delays_and_prices, off_sets_no_price)
 {
     el_control_config_t config = config_of(EL_CONTROL_OFF, &wire);
     el_observation_t observed = {.busy = 0.5, .seconds = 0.5, .cpus = 1};
@@ -409,9 +392,8 @@ START_TEST(off_sets_no_price)
     ck_assert_uint_eq(state.position, TOP);
     ck_assert_double_eq(memory.price.samples, 0);
 }
-END_TEST
 
-START_TEST(a_bypass_does_not_hide_the_load_from_the_price)
+TEST(delays_and_prices, a_bypass_does_not_hide_the_load_from_the_price)
 {
     el_control_config_t config = config_of(EL_CONTROL_STEP, &wire);
     el_control_memory_t memory = {0};
@@ -428,36 +410,4 @@ START_TEST(a_bypass_does_not_hide_the_load_from_the_price)
     state = el_control_next(&config, &observed, &memory, state);
     ck_assert(!state.bypass);
     ck_assert_double_lt(memory.price.delay, 20);
-}
-END_TEST
-
-Suite *price_suite(void)
-{
-    Suite *suite = suite_create("price");
-    TCase *goals = tcase_create("goals");
-    TCase *delays_and_prices = tcase_create("delays_and_prices");
-
-    tcase_add_loop_test(goals, a_text_is_a_goal, 0, ROWS(texts));
-    tcase_add_loop_test(goals, a_goal_says_what_a_byte_is_worth, 0, ROWS(worths));
-    tcase_add_loop_test(goals, a_connections_rate_counts_within_bounds, 0, ROWS(rates));
-    suite_add_tcase(suite, goals);
-
-    tcase_add_loop_test(delays_and_prices, the_delay_is_the_derivative_of_the_time_in_the_queue, 0, ROWS(delays));
-    tcase_add_loop_test(delays_and_prices, the_delay_is_the_slope_of_the_formula_as_it_is_printed, 0, ROWS(cpus));
-    tcase_add_test(delays_and_prices, a_full_machine_has_a_delay_as_well);
-    tcase_add_test(delays_and_prices, the_first_sample_counts_at_once);
-    tcase_add_test(delays_and_prices, a_flood_is_met_within_two_samples);
-    tcase_add_test(delays_and_prices, after_it_the_delay_falls_within_seconds);
-    tcase_add_test(delays_and_prices, a_load_that_stays_has_one_delay);
-    tcase_add_test(delays_and_prices, noise_changes_the_delay_seldom);
-    tcase_add_test(delays_and_prices, a_single_sample_that_is_off_is_noise_and_two_are_a_load);
-    tcase_add_test(delays_and_prices, a_sample_that_is_far_off_is_a_load);
-    tcase_add_test(delays_and_prices, a_full_cpu_counts_from_the_second_sample_on);
-    tcase_add_test(delays_and_prices, a_small_change_that_lasts_is_followed);
-    tcase_add_test(delays_and_prices, an_interval_of_a_minute_counts_at_once);
-    tcase_add_loop_test(delays_and_prices, a_goal_sets_a_price, 0, ROWS(prices));
-    tcase_add_test(delays_and_prices, off_sets_no_price);
-    tcase_add_test(delays_and_prices, a_bypass_does_not_hide_the_load_from_the_price);
-    suite_add_tcase(suite, delays_and_prices);
-    return suite;
 }

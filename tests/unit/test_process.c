@@ -29,7 +29,9 @@ static void set_up_lock(void)
     counted = 0;
 }
 
-START_TEST(it_is_taken_and_given)
+CASE(locks, .set_up = set_up_lock);
+
+TEST(locks, it_is_taken_and_given)
 {
     bool died = true;
 
@@ -38,9 +40,8 @@ START_TEST(it_is_taken_and_given)
         el_lock_give(lock);
     }
 }
-END_TEST
 
-START_TEST(a_process_that_holds_it_is_waited_for_within_the_limit)
+TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
 {
     int held[2], go[2];
     char byte = 0;
@@ -63,9 +64,8 @@ START_TEST(a_process_that_holds_it_is_waited_for_within_the_limit)
     el_lock_give(lock);
     ck_assert(waitpid(child, NULL, 0) == child);
 }
-END_TEST
 
-START_TEST(it_outlives_who_dies_with_it)
+TEST(locks, it_outlives_who_dies_with_it)
 {
     bool died;
     pid_t child = fork();
@@ -80,7 +80,6 @@ START_TEST(it_outlives_who_dies_with_it)
     ck_assert(el_lock_take(lock, LONG, &died) && !died);
     el_lock_give(lock);
 }
-END_TEST
 
 static void *count(void *unused)
 {
@@ -95,7 +94,9 @@ static void *count(void *unused)
     return unused;
 }
 
-START_TEST(one_thread_at_a_time_has_it)
+CASE(locks_threads, .set_up = set_up_lock, .threads = true);
+
+TEST(locks_threads, one_thread_at_a_time_has_it)
 {
     pthread_t threads[THREADS];
 
@@ -107,7 +108,6 @@ START_TEST(one_thread_at_a_time_has_it)
     }
     ck_assert_int_eq(counted, THREADS * TIMES);
 }
-END_TEST
 
 /* The thread that has the CPU only while nobody else wants it. */
 
@@ -154,8 +154,10 @@ static void wake(int calls)
     ck_assert_int_eq(times, before + calls);
 }
 
+CASE(idling, .threads = true);
+
 /* All of it in one test: the thread stays for as long as the process, which tests may share. */
-START_TEST(it_runs_once_for_each_call_in_a_class_of_its_own)
+TEST(idling, it_runs_once_for_each_call_in_a_class_of_its_own)
 {
     sem_init(&ran, 0, 0);
     ck_assert_uint_eq(el_idle_thread_cpu_nsec(), 0);
@@ -169,28 +171,4 @@ START_TEST(it_runs_once_for_each_call_in_a_class_of_its_own)
     ck_assert(!takes_signals);
     ck_assert_uint_ge(el_idle_thread_cpu_nsec(), used);
     ck_assert_uint_ge(used, 7 * WORK);
-}
-END_TEST
-
-Suite *process_suite(void)
-{
-    Suite *suite = suite_create("process");
-    TCase *locks = tcase_create("locks");
-    TCase *locks_threads = tcase_create("threads");
-    TCase *idling = tcase_create("idling");
-
-    tcase_add_checked_fixture(locks, set_up_lock, NULL);
-    tcase_add_test(locks, it_is_taken_and_given);
-    tcase_add_test(locks, a_process_that_holds_it_is_waited_for_within_the_limit);
-    tcase_add_test(locks, it_outlives_who_dies_with_it);
-    tcase_add_checked_fixture(locks_threads, set_up_lock, NULL);
-    tcase_set_tags(locks_threads, "threads");
-    tcase_add_test(locks_threads, one_thread_at_a_time_has_it);
-    suite_add_tcase(suite, locks_threads);
-    suite_add_tcase(suite, locks);
-
-    tcase_set_tags(idling, "threads");
-    tcase_add_test(idling, it_runs_once_for_each_call_in_a_class_of_its_own);
-    suite_add_tcase(suite, idling);
-    return suite;
 }

@@ -2,8 +2,6 @@
 
 #include "suites.h"
 
-#include <string.h>
-
 #define HOUR 3600
 
 static el_ratios_t ratios;
@@ -26,7 +24,9 @@ static uint32_t mean(uint32_t key)
     return el_ratio_mean(&ratios, key, 1, 1000);
 }
 
-START_TEST(a_mean_is_of_as_many_bodies_as_are_wanted)
+CASE(ratio, .set_up = set_up);
+
+TEST(ratio, a_mean_is_of_as_many_bodies_as_are_wanted)
 {
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 0, 1000), 0);
     update(1, 7, 100, 1000);
@@ -37,9 +37,8 @@ START_TEST(a_mean_is_of_as_many_bodies_as_are_wanted)
     update(1, 7, 120, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 2, 1000), 110);
 }
-END_TEST
 
-START_TEST(a_key_does_not_change_another)
+TEST(ratio, a_key_does_not_change_another)
 {
     update(64, 7, 10000, 1000);
     ck_assert_uint_eq(mean(8), 0);
@@ -49,9 +48,8 @@ START_TEST(a_key_does_not_change_another)
     ck_assert_uint_eq(mean(7), 10000);
     ck_assert_uint_eq(mean(7 + (1u << 8)), 2000);
 }
-END_TEST
 
-START_TEST(bodies_of_both_kinds_have_the_average)
+TEST(ratio, bodies_of_both_kinds_have_the_average)
 {
     for (int i = 0; i < 64; i++) {
         update(1, 7, i % 4 ? 10000 : 7000, 1000);
@@ -59,9 +57,8 @@ START_TEST(bodies_of_both_kinds_have_the_average)
     ck_assert_uint_ge(mean(7), 9150);
     ck_assert_uint_le(mean(7), 9350);
 }
-END_TEST
 
-START_TEST(a_change_that_lasts_is_followed)
+TEST(ratio, a_change_that_lasts_is_followed)
 {
     update(64, 7, 10000, 1000);
     update(10, 7, 2500, 1000);
@@ -69,9 +66,8 @@ START_TEST(a_change_that_lasts_is_followed)
     update(1000, 7, 2500, 1000);
     ck_assert_uint_lt(mean(7), 2700);
 }
-END_TEST
 
-START_TEST(one_body_changes_little)
+TEST(ratio, one_body_changes_little)
 {
     update(64, 7, 10000, 1000);
     update(1, 7, 1, 1000);
@@ -80,9 +76,8 @@ START_TEST(one_body_changes_little)
     update(1, 8, 1000000000, 1000);
     ck_assert_uint_lt(mean(8), 9500);
 }
-END_TEST
 
-START_TEST(old_measurements_do_not_count)
+TEST(ratio, old_measurements_do_not_count)
 {
     update(64, 7, 10000, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1000 + HOUR / 2), 10000);
@@ -93,16 +88,14 @@ START_TEST(old_measurements_do_not_count)
     update(1, 8, 10000, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 8, 1, 1000 + HOUR), 0);
 }
-END_TEST
 
-START_TEST(another_callers_clock_may_be_ahead)
+TEST(ratio, another_callers_clock_may_be_ahead)
 {
     update(64, 7, 10000, 1600);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1599), 10000);
 }
-END_TEST
 
-START_TEST(small_bodies_and_those_without_a_key_do_not_count)
+TEST(ratio, small_bodies_and_those_without_a_key_do_not_count)
 {
     for (int i = 0; i < 64; i++) {
         el_ratio_update(&ratios, 7, EL_RATIO_LEAST - 1, 2000, 1000);
@@ -111,9 +104,8 @@ START_TEST(small_bodies_and_those_without_a_key_do_not_count)
     update(64, 0, 10000, 1000);
     ck_assert_uint_eq(mean(0), 0);
 }
-END_TEST
 
-START_TEST(a_full_place_replaces_the_key_with_the_least_weight)
+TEST(ratio, a_full_place_replaces_the_key_with_the_least_weight)
 {
     uint32_t key = 5;
 
@@ -124,22 +116,4 @@ START_TEST(a_full_place_replaces_the_key_with_the_least_weight)
     for (unsigned way = 0; way <= EL_RATIO_WAYS; way++) {
         ck_assert_uint_eq(mean(key + (way << 8)), way == 1 ? 0 : 10000);
     }
-}
-END_TEST
-
-Suite *ratio_suite(void)
-{
-    TCase *tc = tcase_create("ratio");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, a_mean_is_of_as_many_bodies_as_are_wanted);
-    tcase_add_test(tc, a_key_does_not_change_another);
-    tcase_add_test(tc, bodies_of_both_kinds_have_the_average);
-    tcase_add_test(tc, a_change_that_lasts_is_followed);
-    tcase_add_test(tc, one_body_changes_little);
-    tcase_add_test(tc, old_measurements_do_not_count);
-    tcase_add_test(tc, another_callers_clock_may_be_ahead);
-    tcase_add_test(tc, small_bodies_and_those_without_a_key_do_not_count);
-    tcase_add_test(tc, a_full_place_replaces_the_key_with_the_least_weight);
-    return suite_of("ratio", tc);
 }

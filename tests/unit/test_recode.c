@@ -6,8 +6,6 @@
 #include "decode.h"
 #include "suites.h"
 
-#include <string.h>
-
 #define LENGTH 50000
 #define ROOM (2 * LENGTH)
 
@@ -41,7 +39,9 @@ static el_plan_t best(el_coding_t coding, size_t length)
 
 static const el_coding_t codings[] = {EL_GZIP, EL_BR, EL_ZSTD};
 
-START_TEST(a_body_becomes_smaller_in_its_coding_and_in_others)
+CASE(recode, .set_up = set_up);
+
+TEST(recode, a_body_becomes_smaller_in_its_coding_and_in_others)
 {
     for (int i = 0; i < ROWS(codings) * ROWS(codings); i++) {
         el_coding_t from = codings[i / ROWS(codings)], to = codings[i % ROWS(codings)];
@@ -65,10 +65,9 @@ START_TEST(a_body_becomes_smaller_in_its_coding_and_in_others)
         el_pool_buffer_release(made);
     }
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     int length, cut, more;
     uint8_t flip;
 } rows[] = {
@@ -80,22 +79,21 @@ static const struct {
     {"a byte is wrong", 0, 0, 0, 0x55},
 };
 
-START_TEST(what_is_not_what_it_says_is_not_encoded)
+EACH(recode, what_is_not_what_it_says_is_not_encoded, rows)
 {
     el_plan_t plan = best(EL_GZIP, LENGTH);
     el_encoded_t some = encode(EL_GZIP, LENGTH);
     size_t nbytes;
 
-    some.length += (size_t)rows[_i].length;
-    some.nbytes -= (size_t)rows[_i].cut < some.nbytes ? (size_t)rows[_i].cut : some.nbytes;
+    some.length += (size_t)row->length;
+    some.nbytes -= (size_t)row->cut < some.nbytes ? (size_t)row->cut : some.nbytes;
     encoded[some.nbytes] = 1;
-    some.nbytes += (size_t)rows[_i].more;
-    encoded[some.nbytes / 2] ^= rows[_i].flip;
-    ck_assert_msg(!el_recode(&some, &plan, &nbytes), "%s", rows[_i].guards);
+    some.nbytes += (size_t)row->more;
+    encoded[some.nbytes / 2] ^= row->flip;
+    row_assert(!el_recode(&some, &plan, &nbytes));
 }
-END_TEST
 
-START_TEST(a_body_of_one_byte)
+TEST(recode, a_body_of_one_byte)
 {
     el_plan_t plan = best(EL_GZIP, 1);
     el_encoded_t some = encode(EL_GZIP, 1);
@@ -105,16 +103,4 @@ START_TEST(a_body_of_one_byte)
     ck_assert_ptr_nonnull(made);
     ck_assert_uint_eq(decode(EL_GZIP, made, nbytes, back, sizeof(back)).nbytes, 1);
     el_pool_buffer_release(made);
-}
-END_TEST
-
-Suite *recode_suite(void)
-{
-    TCase *tc = tcase_create("recode");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, a_body_becomes_smaller_in_its_coding_and_in_others);
-    tcase_add_loop_test(tc, what_is_not_what_it_says_is_not_encoded, 0, ROWS(rows));
-    tcase_add_test(tc, a_body_of_one_byte);
-    return suite_of("recode", tc);
 }

@@ -3,8 +3,6 @@
 
 #include "suites.h"
 
-#include <string.h>
-
 #define SECRET "0123456789abcdef0123456789abcdef"
 #define LONG 100000
 
@@ -23,7 +21,9 @@ static void set_up(void)
     }
 }
 
-START_TEST(a_secret_makes_the_same_keys_everywhere)
+CASE(seal, .set_up = set_up);
+
+TEST(seal, a_secret_makes_the_same_keys_everywhere)
 {
     el_seal_keys_t again;
 
@@ -35,9 +35,8 @@ START_TEST(a_secret_makes_the_same_keys_everywhere)
     ck_assert_mem_ne(keys.names, keys.values, sizeof(keys.values));
     ck_assert_mem_ne(keys.names, keys.fingerprints, sizeof(keys.fingerprints));
 }
-END_TEST
 
-START_TEST(a_name_depends_on_the_key)
+TEST(seal, a_name_depends_on_the_key)
 {
     unsigned char again[EL_SEAL_NAME];
 
@@ -47,10 +46,9 @@ START_TEST(a_name_depends_on_the_key)
     ck_assert(el_seal_name(&others, "one", 3, again));
     ck_assert_mem_ne(again, name, EL_SEAL_NAME);
 }
-END_TEST
 
 /* RFC 4231, test case 1; zeros behind a key do not change it (RFC 2104). */
-START_TEST(a_name_is_an_hmac)
+TEST(seal, a_name_is_an_hmac)
 {
     static const unsigned char expected[EL_SEAL_NAME] = {
         0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53,
@@ -65,21 +63,19 @@ START_TEST(a_name_is_an_hmac)
     ck_assert(el_seal_name(&known, "Hi There", 8, got));
     ck_assert_mem_eq(got, expected, sizeof(expected));
 }
-END_TEST
 
 static const size_t lengths[] = {0, 1, 15, 16, 17, 4096, LONG};
 
-START_TEST(what_was_sealed_is_opened)
+EACH(seal, what_was_sealed_is_opened, lengths)
 {
-    size_t len = lengths[_i];
+    size_t len = *row;
 
     ck_assert(el_seal_close(&keys, name, plain, len, sealed));
     ck_assert(el_seal_open(&keys, name, sealed, len + EL_SEAL_OVERHEAD, opened));
     ck_assert_mem_eq(opened, plain, len);
 }
-END_TEST
 
-START_TEST(the_same_value_never_looks_the_same)
+TEST(seal, the_same_value_never_looks_the_same)
 {
     unsigned char again[EL_SEAL_OVERHEAD + 64];
 
@@ -89,9 +85,8 @@ START_TEST(the_same_value_never_looks_the_same)
     ck_assert_mem_ne(again + 12, sealed + 12, 64);
     ck_assert_mem_ne(sealed + 12, plain, 64);
 }
-END_TEST
 
-START_TEST(anything_else_is_not_opened)
+TEST(seal, anything_else_is_not_opened)
 {
     size_t len = 1000, nbytes = len + EL_SEAL_OVERHEAD;
 
@@ -109,10 +104,9 @@ START_TEST(anything_else_is_not_opened)
     }
     ck_assert(el_seal_open(&keys, name, sealed, nbytes, opened));
 }
-END_TEST
 
 /* As by a reader between whose pieces a writer came. */
-START_TEST(halves_of_two_are_none)
+TEST(seal, halves_of_two_are_none)
 {
     unsigned char second[1000 + EL_SEAL_OVERHEAD];
 
@@ -120,19 +114,4 @@ START_TEST(halves_of_two_are_none)
     ck_assert(el_seal_close(&keys, name, plain, 1000, second));
     memcpy(second + 500, sealed + 500, 500);
     ck_assert(!el_seal_open(&keys, name, second, sizeof(second), opened));
-}
-END_TEST
-Suite *seal_suite(void)
-{
-    TCase *tc = tcase_create("seal");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, a_secret_makes_the_same_keys_everywhere);
-    tcase_add_test(tc, a_name_depends_on_the_key);
-    tcase_add_test(tc, a_name_is_an_hmac);
-    tcase_add_loop_test(tc, what_was_sealed_is_opened, 0, ROWS(lengths));
-    tcase_add_test(tc, the_same_value_never_looks_the_same);
-    tcase_add_test(tc, anything_else_is_not_opened);
-    tcase_add_test(tc, halves_of_two_are_none);
-    return suite_of("seal", tc);
 }

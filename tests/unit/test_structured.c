@@ -2,11 +2,8 @@
 
 #include "suites.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct {
-    const char *guards;
+    const char *label;
     const char *field;
     const char *hex; /* NULL: refused */
 } sequences[] = {
@@ -32,21 +29,22 @@ static const struct {
     {"a String", "\"AAECAw==\"", NULL},
 };
 
-START_TEST(a_byte_sequence_is_read)
+CASE(structured);
+
+EACH(structured, a_byte_sequence_is_read, sequences)
 {
     uint8_t bytes[4] = {0};
     char hex[9];
-    bool read = el_structured_bytes(sequences[_i].field, bytes, sizeof(bytes));
+    bool read = el_structured_bytes(row->field, bytes, sizeof(bytes));
 
     snprintf(hex, sizeof(hex), "%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3]);
-    ck_assert_msg(read == (sequences[_i].hex != NULL), "%s", sequences[_i].guards);
-    ck_assert_msg(!read || strcmp(hex, sequences[_i].hex) == 0, "%s: %s", sequences[_i].guards,
+    row_eq(read, (row->hex != NULL));
+    ck_assert_msg(!read || strcmp(hex, row->hex) == 0, "%s: %s", row->label,
                   hex);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const char *field;
     const char *text; /* NULL: refused */
 } strings[] = {
@@ -71,18 +69,17 @@ static const struct {
     {"nothing", "", NULL},
 };
 
-START_TEST(a_string_is_read)
+EACH(structured, a_string_is_read, strings)
 {
     char text[8] = "before";
-    bool read = el_structured_string(strings[_i].field, text, sizeof(text));
-    const char *wanted = strings[_i].text;
+    bool read = el_structured_string(row->field, text, sizeof(text));
+    const char *wanted = row->text;
 
-    ck_assert_msg(read == (wanted != NULL), "%s", strings[_i].guards);
-    ck_assert_msg(strcmp(text, wanted ? wanted : "") == 0, "%s: %s", strings[_i].guards, text);
+    row_eq(read, (wanted != NULL));
+    row_str_eq(text, wanted ? wanted : "");
 }
-END_TEST
 
-START_TEST(a_dictionary_is_written)
+TEST(structured, a_dictionary_is_written)
 {
     char text[80];
     el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
@@ -95,9 +92,8 @@ START_TEST(a_dictionary_is_written)
                      "match=\"/a\\\"b\\\\c\", match-dest=(\"document\" \"script\"), none=()");
     ck_assert(!writer.short_of_room);
 }
-END_TEST
 
-START_TEST(a_member_has_parameters)
+TEST(structured, a_member_has_parameters)
 {
     char text[200];
     el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
@@ -108,9 +104,8 @@ START_TEST(a_member_has_parameters)
     el_structured_add_bare(&writer, "d", "2");
     ck_assert_str_eq(text, "a=token; b=1.5; c=\"\\\"\\\\??~\", d=2");
 }
-END_TEST
 
-START_TEST(what_has_no_room_is_told)
+TEST(structured, what_has_no_room_is_told)
 {
     char text[8];
     el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
@@ -119,27 +114,12 @@ START_TEST(what_has_no_room_is_told)
     ck_assert(writer.short_of_room);
     ck_assert_uint_lt(strlen(text), sizeof(text));
 }
-END_TEST
 
-START_TEST(what_a_string_can_hold_is_printable)
+TEST(structured, what_a_string_can_hold_is_printable)
 {
     ck_assert(el_structured_can_hold(""));
     ck_assert(el_structured_can_hold(" ~\"\\"));
     ck_assert(!el_structured_can_hold("a\n"));
     ck_assert(!el_structured_can_hold("\x7f"));
     ck_assert(!el_structured_can_hold("\xc3\xa9"));
-}
-END_TEST
-
-Suite *structured_suite(void)
-{
-    TCase *tc = tcase_create("structured");
-
-    tcase_add_loop_test(tc, a_byte_sequence_is_read, 0, ROWS(sequences));
-    tcase_add_loop_test(tc, a_string_is_read, 0, ROWS(strings));
-    tcase_add_test(tc, a_dictionary_is_written);
-    tcase_add_test(tc, a_member_has_parameters);
-    tcase_add_test(tc, what_has_no_room_is_told);
-    tcase_add_test(tc, what_a_string_can_hold_is_printable);
-    return suite_of("structured", tc);
 }

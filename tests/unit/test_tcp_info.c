@@ -5,7 +5,6 @@
 
 #include <netinet/in.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 #define WHOLE sizeof(struct tcp_info)
 
 static const struct {
-    const char *guards;
+    const char *label;
     size_t len;
     uint64_t bytes; /* a second */
     bool limited, good;
@@ -32,26 +31,26 @@ static const struct {
     {"more than a double holds exactly", WHOLE, UINT64_MAX, false, true},
 };
 
-START_TEST(an_answer_is_read_as_far_as_it_goes)
+CASE(tcp_info);
+
+EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
 {
-    struct tcp_info info = {.tcpi_delivery_rate = answers[_i].bytes,
-                            .tcpi_delivery_rate_app_limited = answers[_i].limited};
+    struct tcp_info info = {.tcpi_delivery_rate = row->bytes,
+                            .tcpi_delivery_rate_app_limited = row->limited};
     el_tcp_rate_t rate = {-1, false};
 
-    ck_assert_msg(el_tcp_rate_of(&info, answers[_i].len, &rate) == answers[_i].good, "%s",
-                  answers[_i].guards);
-    if (answers[_i].good) {
-        ck_assert_double_eq(rate.rate, 8. * (double)answers[_i].bytes);
-        ck_assert(rate.limited == answers[_i].limited);
+    row_eq(el_tcp_rate_of(&info, row->len, &rate), row->good);
+    if (row->good) {
+        ck_assert_double_eq(rate.rate, 8. * (double)row->bytes);
+        ck_assert(rate.limited == row->limited);
     } else {
         ck_assert_double_eq(rate.rate, -1);
     }
 }
-END_TEST
 #endif
 
 /* Sockets that are no TCP, or have no peer yet. */
-START_TEST(what_is_no_connection_has_no_rate)
+TEST(tcp_info, what_is_no_connection_has_no_rate)
 {
     int ends[2], others[] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), -1};
     el_tcp_rate_t rate;
@@ -65,16 +64,4 @@ START_TEST(what_is_no_connection_has_no_rate)
     }
     close(ends[0]);
     close(ends[1]);
-}
-END_TEST
-
-Suite *tcp_info_suite(void)
-{
-    TCase *tc = tcase_create("tcp_info");
-
-#ifdef ELASTIC_WITH_TCP_RATE
-    tcase_add_loop_test(tc, an_answer_is_read_as_far_as_it_goes, 0, ROWS(answers));
-#endif
-    tcase_add_test(tc, what_is_no_connection_has_no_rate);
-    return suite_of("tcp_info", tc);
 }

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 /* µs that do not pass, and that have. */
 #define NEVER UINT64_C(3600000000)
@@ -84,7 +83,9 @@ static el_waiters_t enter_first(void)
     return first;
 }
 
-START_TEST(all_others_wait_for_the_first)
+CASE(waiters, .set_up = set_up, .timeout = 300, .threads = true);
+
+TEST(waiters, all_others_wait_for_the_first)
 {
     static const uint64_t usec = NEVER;
     el_waiters_t first = enter_first();
@@ -97,9 +98,8 @@ START_TEST(all_others_wait_for_the_first)
     join(thread);
     ck_assert_int_eq(passed, THREADS);
 }
-END_TEST
 
-START_TEST(one_alone_encodes_it_too_where_the_first_takes_long)
+TEST(waiters, one_alone_encodes_it_too_where_the_first_takes_long)
 {
     static const uint64_t usec = AT_ONCE;
     el_waiters_t first = enter_first();
@@ -115,9 +115,8 @@ START_TEST(one_alone_encodes_it_too_where_the_first_takes_long)
     join(thread);
     ck_assert_int_eq(encoding, 1);
 }
-END_TEST
 
-START_TEST(the_second_one_may_be_done_first)
+TEST(waiters, the_second_one_may_be_done_first)
 {
     static const uint64_t usec = AT_ONCE;
     el_waiters_t first = enter_first();
@@ -133,9 +132,8 @@ START_TEST(the_second_one_may_be_done_first)
     ck_assert(!el_waiters_leave_unless_awaited(&first));
     ck_assert(!first.encodes);
 }
-END_TEST
 
-START_TEST(nobody_waits_where_there_is_something_to_send)
+TEST(waiters, nobody_waits_where_there_is_something_to_send)
 {
     static const uint64_t none = 0;
     el_waiters_t first = enter_first();
@@ -144,9 +142,8 @@ START_TEST(nobody_waits_where_there_is_something_to_send)
     ck_assert_int_eq(busy, 1);
     el_waiters_leave(&first);
 }
-END_TEST
 
-START_TEST(who_comes_afterwards_is_the_first_again)
+TEST(waiters, who_comes_afterwards_is_the_first_again)
 {
     for (int i = 0; i < 100; i++) {
         el_waiters_t first = enter_first();
@@ -156,9 +153,8 @@ START_TEST(who_comes_afterwards_is_the_first_again)
         el_waiters_leave(&first);
     }
 }
-END_TEST
 
-START_TEST(where_there_is_no_place_it_is_encoded)
+TEST(waiters, where_there_is_no_place_it_is_encoded)
 {
     el_waiters_t all[UINT8_MAX] = {{.encodes = false}};
     unsigned places = 0;
@@ -174,23 +170,4 @@ START_TEST(where_there_is_no_place_it_is_encoded)
     for (int i = 0; i < UINT8_MAX; i++) {
         el_waiters_leave(&all[i]);
     }
-}
-END_TEST
-
-Suite *waiters_suite(void)
-{
-    Suite *suite = suite_create("waiters");
-    TCase *tests = tcase_create("waiters");
-
-    tcase_set_tags(tests, "threads");
-    tcase_add_checked_fixture(tests, set_up, NULL);
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, all_others_wait_for_the_first);
-    tcase_add_test(tests, one_alone_encodes_it_too_where_the_first_takes_long);
-    tcase_add_test(tests, the_second_one_may_be_done_first);
-    tcase_add_test(tests, nobody_waits_where_there_is_something_to_send);
-    tcase_add_test(tests, who_comes_afterwards_is_the_first_again);
-    tcase_add_test(tests, where_there_is_no_place_it_is_encoded);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -117,7 +117,9 @@ static void hang(void)
     crew->discarded = 0;
 }
 
-START_TEST(a_call_brings_its_result)
+CASE(workers);
+
+TEST(workers, a_call_brings_its_result)
 {
     job_t *job;
 
@@ -129,18 +131,16 @@ START_TEST(a_call_brings_its_result)
     ck_assert_int_eq(crew->discarded, 0);
     free(job);
 }
-END_TEST
 
-START_TEST(what_was_posted_is_run_and_discarded)
+TEST(workers, what_was_posted_is_run_and_discarded)
 {
     start(1);
     ck_assert(post(job_that(NULL)));
     sem_wait(&crew->gone);
     ck_assert_int_eq(crew->order, 1);
 }
-END_TEST
 
-START_TEST(a_call_that_hangs_is_left_to_its_thread)
+TEST(workers, a_call_that_hangs_is_left_to_its_thread)
 {
     start(1);
     hang();
@@ -151,9 +151,8 @@ START_TEST(a_call_that_hangs_is_left_to_its_thread)
     }
     ck_assert_int_eq(crew->discarded, 1);
 }
-END_TEST
 
-START_TEST(a_call_for_which_no_thread_is_free_is_never_made)
+TEST(workers, a_call_for_which_no_thread_is_free_is_never_made)
 {
     start(1);
     hang();
@@ -163,9 +162,8 @@ START_TEST(a_call_for_which_no_thread_is_free_is_never_made)
     sem_wait(&crew->ran);
     ck_assert_int_eq(crew->order, 1);
 }
-END_TEST
 
-START_TEST(no_more_wait_than_may)
+TEST(workers, no_more_wait_than_may)
 {
     job_t *one_more;
 
@@ -184,9 +182,8 @@ START_TEST(no_more_wait_than_may)
     }
     ck_assert_int_eq(crew->order, EL_WORKERS_WAITING + 1);
 }
-END_TEST
 
-START_TEST(what_nobody_waits_for_leaves_a_thread_for_calls)
+TEST(workers, what_nobody_waits_for_leaves_a_thread_for_calls)
 {
     job_t *job;
 
@@ -204,9 +201,8 @@ START_TEST(what_nobody_waits_for_leaves_a_thread_for_calls)
         sem_wait(&crew->gone);
     }
 }
-END_TEST
 
-START_TEST(a_call_does_not_wait_for_what_nobody_waits_for)
+TEST(workers, a_call_does_not_wait_for_what_nobody_waits_for)
 {
     job_t *job;
 
@@ -219,7 +215,6 @@ START_TEST(a_call_does_not_wait_for_what_nobody_waits_for)
     ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
     free(job);
 }
-END_TEST
 
 static void *let_go(void *unused)
 {
@@ -229,7 +224,7 @@ static void *let_go(void *unused)
     return unused;
 }
 
-START_TEST(what_is_waited_for_comes_first)
+TEST(workers, what_is_waited_for_comes_first)
 {
     job_t *job;
     pthread_t thread;
@@ -244,7 +239,6 @@ START_TEST(what_is_waited_for_comes_first)
     pthread_join(thread, NULL);
     free(job);
 }
-END_TEST
 
 static void blocked_signals(el_task_t *task)
 {
@@ -254,7 +248,7 @@ static void blocked_signals(el_task_t *task)
     ((job_t *)task)->number = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1);
 }
 
-START_TEST(threads_take_no_signals)
+TEST(workers, threads_take_no_signals)
 {
     job_t *job;
     sigset_t blocked;
@@ -268,7 +262,6 @@ START_TEST(threads_take_no_signals)
     ck_assert(!sigismember(&blocked, SIGTERM));
     free(job);
 }
-END_TEST
 
 #define THREADS 6
 #define TIMES 500
@@ -289,7 +282,9 @@ static void *call_often(void *unused)
     return unused;
 }
 
-START_TEST(threads_that_meet)
+CASE(workers_threads, .threads = true);
+
+TEST(workers_threads, threads_that_meet)
 {
     pthread_t threads[THREADS];
 
@@ -304,25 +299,4 @@ START_TEST(threads_that_meet)
         sem_wait(&crew->gone);
     }
     ck_assert_int_eq(crew->discarded, THREADS * TIMES);
-}
-END_TEST
-
-Suite *workers_suite(void)
-{
-    TCase *tc = tcase_create("workers"), *threads = tcase_create("threads");
-    Suite *suite = suite_of("workers", tc);
-
-    tcase_add_test(tc, a_call_brings_its_result);
-    tcase_add_test(tc, what_was_posted_is_run_and_discarded);
-    tcase_add_test(tc, a_call_that_hangs_is_left_to_its_thread);
-    tcase_add_test(tc, a_call_for_which_no_thread_is_free_is_never_made);
-    tcase_add_test(tc, no_more_wait_than_may);
-    tcase_add_test(tc, what_nobody_waits_for_leaves_a_thread_for_calls);
-    tcase_add_test(tc, a_call_does_not_wait_for_what_nobody_waits_for);
-    tcase_add_test(tc, what_is_waited_for_comes_first);
-    tcase_add_test(tc, threads_take_no_signals);
-    tcase_set_tags(threads, "threads");
-    tcase_add_test(threads, threads_that_meet);
-    suite_add_tcase(suite, threads);
-    return suite;
 }
