@@ -24,6 +24,46 @@ TCase *case_of(case_t *of)
     return of->tcase;
 }
 
+void *copy_of(const void *bytes, size_t nbytes)
+{
+    void *copy = malloc(nbytes > 0 ? nbytes : 1);
+
+    ck_assert_ptr_nonnull(copy);
+    return memcpy(copy, bytes, nbytes);
+}
+
+char *repeat(const char *unit, size_t nbytes)
+{
+    size_t len = strlen(unit);
+    char *text = malloc(nbytes + 1);
+
+    ck_assert_ptr_nonnull(text);
+    for (size_t i = 0; i < nbytes; i++) {
+        text[i] = unit[i % len];
+    }
+    text[nbytes] = '\0';
+    return text;
+}
+
+threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size)
+{
+    threads_t threads = {.count = count};
+
+    for (unsigned i = 0; i < count; i++) {
+        void *of = (void *)((uintptr_t)first + i * size);
+
+        ck_assert_int_eq(pthread_create(&threads.thread[i], NULL, work, of), 0);
+    }
+    return threads;
+}
+
+void threads_join(const threads_t *threads)
+{
+    for (unsigned i = 0; i < threads->count; i++) {
+        pthread_join(threads->thread[i], NULL);
+    }
+}
+
 int main(void)
 {
     int failed;

@@ -6,6 +6,7 @@
 #define ELASTIC_TESTS_SUITES_H
 
 #include <check.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,6 +51,21 @@ TCase *case_of(case_t *of);
     static void test##_body(const __typeof__((table)[0]) *row);                                    \
     ADD_TEST(case, test, ROWS(table), test##_body(&(table)[_i]))                                   \
     static void test##_body(const __typeof__((table)[0]) *row)
+
+/* Bytes in memory of just their size, where a sanitizer sees one too many. The caller frees it. */
+void *copy_of(const void *bytes, size_t nbytes);
+
+/* `unit` over and over, and a zero behind. The caller frees it. */
+char *repeat(const char *unit, size_t nbytes);
+
+typedef struct {
+    pthread_t thread[64];
+    unsigned count;
+} threads_t;
+
+/* Threads that run `work`, each with the element of an array of `size` bytes each, or all with `first`. */
+threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size);
+void threads_join(const threads_t *threads);
 
 /* Assertions that name the row by its member `label`. */
 #define row_assert(condition) ck_assert_msg(condition, "%s: %s", row->label, #condition)

@@ -30,16 +30,11 @@ static const struct {
     /* weights */
     {"one digit", "gzip;q=0.5", U, 1000, 0, 0},
     {"two digits", "gzip;q=0.25", U, 500, 0, 0},
-    {"three digits", "gzip;q=0.125", U, 250, 0, 0},
-    {"the least weight", "gzip;q=0.001", U, 2, 0, 0},
-    {"just below one", "gzip;q=0.999", U, 1998, 0, 0},
     {"one", "gzip;q=1", U, ONE, 0, 0},
     {"one with a bare point", "gzip;q=1.", U, ONE, 0, 0},
     {"one with zeros", "gzip;q=1.000", U, ONE, 0, 0},
     {"zero", "gzip;q=0", U, 0, 0, 0},
     {"zero with a bare point", "gzip;q=0.", U, 0, 0, 0},
-    {"zero with one digit", "gzip;q=0.0", U, 0, 0, 0},
-    {"zero with two digits", "gzip;q=0.00", U, 0, 0, 0},
     {"zero with three digits", "gzip;q=0.000", U, 0, 0, 0},
     {"Q in capitals", "gzip;Q=0.5", U, 1000, 0, 0},
     {"weights stay with their coding", "gzip;q=0.1, br;q=0.2, zstd;q=0.3, identity;q=0.4", 800,
@@ -51,12 +46,10 @@ static const struct {
     {"an empty weight", "gzip;q=", U, ONE, 0, 0},
     {"a weight without =", "gzip;q", U, ONE, 0, 0},
     {"above one", "gzip;q=1.001", U, ONE, 0, 0},
-    {"far above one", "gzip;q=2", U, ONE, 0, 0},
     {"two digits before the point", "gzip;q=00", U, ONE, 0, 0},
     {"ten", "gzip;q=10", U, ONE, 0, 0},
     {"nothing before the point", "gzip;q=.5", U, ONE, 0, 0},
     {"negative", "gzip;q=-0", U, ONE, 0, 0},
-    {"letters in the fraction", "gzip;q=0.x", U, ONE, 0, 0},
     {"a letter after the fraction", "gzip;q=0.5x", U, ONE, 0, 0},
     {"a hyphen in the fraction", "gzip;q=0.-", U, ONE, 0, 0},
     {"an exponent", "gzip;q=0e0", U, ONE, 0, 0},
@@ -129,43 +122,31 @@ CASE(accept);
 
 EACH(accept, a_line_gives_weights, lines)
 {
-    const char *line = row->line;
     el_accept_t a;
 
-    el_accept_parse(line, line != NULL ? strlen(line) : 0, &a);
-    ck_assert_msg(a.q[EL_IDENTITY] == row->identity && a.q[EL_GZIP] == row->gzip
-                      && a.q[EL_BR] == row->br && a.q[EL_ZSTD] == row->zstd,
-                  "%s: identity %u gzip %u br %u zstd %u", row->label, a.q[EL_IDENTITY],
-                  a.q[EL_GZIP], a.q[EL_BR], a.q[EL_ZSTD]);
+    el_accept_parse(row->line, row->line != NULL ? strlen(row->line) : 0, &a);
+    row_eq(a.q[EL_IDENTITY], row->identity);
+    row_eq(a.q[EL_GZIP], row->gzip);
+    row_eq(a.q[EL_BR], row->br);
+    row_eq(a.q[EL_ZSTD], row->zstd);
 }
 
 TEST(accept, only_len_bytes_are_read)
 {
-    /* In memory of its own size, so that a sanitizer sees a byte too many. */
     static const char text[] = "gzip;q=\"a\\\"b\", br;q=0.125 , *;q=0";
     el_accept_t a;
 
     for (size_t len = 0; len < sizeof(text); len++) {
-        char *exact = malloc(len > 0 ? len : 1);
+        char *exact = copy_of(text, len);
 
-        ck_assert_ptr_nonnull(exact);
-        memcpy(exact, text, len);
         el_accept_parse(exact, len, &a);
         free(exact);
     }
     el_accept_parse("gzip, br", 4, &a);
-    ck_assert_uint_eq(a.q[EL_GZIP], ONE);
-    ck_assert_uint_eq(a.q[EL_BR], 0);
-}
-
-TEST(accept, a_zero_byte_ends_nothing)
-{
-    static const char text[] = "gzip\0, br";
-    el_accept_t a;
-
-    el_accept_parse(text, sizeof(text) - 1, &a);
-    ck_assert_uint_eq(a.q[EL_GZIP], 0);
-    ck_assert_uint_eq(a.q[EL_BR], ONE);
+    ck_assert(a.q[EL_GZIP] == ONE && a.q[EL_BR] == 0);
+    /* Nor does a zero end them. */
+    el_accept_parse("gzip\0, br", 9, &a);
+    ck_assert(a.q[EL_GZIP] == 0 && a.q[EL_BR] == ONE);
 }
 
 TEST(accept, every_weight_of_three_digits_is_read)
@@ -191,14 +172,10 @@ static const char *const hostile[] = {
 
 EACH(accept, a_hostile_line_costs_no_more_than_its_bytes, hostile)
 {
-    size_t size = 16 * 65536, unit = strlen(*row);
-    char *line = malloc(size);
+    size_t size = 16 * 65536;
+    char *line = repeat(*row, size);
     el_accept_t a;
 
-    ck_assert_ptr_nonnull(line);
-    for (size_t i = 0; i < size; i++) {
-        line[i] = (*row)[i % unit];
-    }
     el_accept_parse(line, size, &a);
     for (unsigned c = 0; c < EL_ALL_CODINGS; c++) {
         ck_assert_uint_le(a.q[c], EL_Q_ONE);
@@ -211,13 +188,12 @@ static const struct {
     const char *line;
     uint16_t dcb, dcz;
 } differences[] = {
-    {"what browsers send that have a dictionary", "gzip, deflate, br, zstd, dcb, dcz", EL_Q_ONE,
-     EL_Q_ONE},
+    {"what browsers send that have a dictionary", "gzip, deflate, br, zstd, dcb, dcz", ONE, ONE},
     {"what they send otherwise", "gzip, deflate, br, zstd", 0, 0},
     {"a star has no dictionary", "*", 0, 0},
-    {"a star beside one", "dcz;q=0.5, *", 0, EL_Q_ONE / 2},
-    {"one is refused", "dcb, dcz;q=0", EL_Q_ONE, 0},
-    {"capitals", "DCZ", 0, EL_Q_ONE},
+    {"a star beside one", "dcz;q=0.5, *", 0, ONE / 2},
+    {"one is refused", "dcb, dcz;q=0", ONE, 0},
+    {"capitals", "DCZ", 0, ONE},
 };
 
 EACH(accept, a_coding_that_needs_a_dictionary_is_named, differences)
@@ -225,20 +201,18 @@ EACH(accept, a_coding_that_needs_a_dictionary_is_named, differences)
     el_accept_t a;
 
     el_accept_parse(row->line, strlen(row->line), &a);
-    ck_assert_msg(a.q[EL_DCB] == row->dcb && a.q[EL_DCZ] == row->dcz,
-                  "%s: dcb %u dcz %u", row->label, a.q[EL_DCB], a.q[EL_DCZ]);
+    row_eq(a.q[EL_DCB], row->dcb);
+    row_eq(a.q[EL_DCZ], row->dcz);
 }
 
 TEST(accept, the_last_member_of_a_long_line_counts)
 {
     static const char last[] = ", br;q=0.5";
     size_t size = 65536;
-    char *line = malloc(size);
+    char *line = repeat("x", size);
     el_accept_t a;
 
-    ck_assert_ptr_nonnull(line);
-    memset(line, 'x', size);
-    memcpy(line + size - (sizeof(last) - 1), last, sizeof(last) - 1);
+    strcpy(line + size - strlen(last), last);
     el_accept_parse(line, size, &a);
     ck_assert_uint_eq(a.q[EL_BR], 1000);
     free(line);
@@ -275,10 +249,9 @@ static const struct {
 
 EACH(accept, the_best_coding_is_chosen, choices)
 {
-    const char *line = row->line;
     el_accept_t a;
 
-    el_accept_parse(line, line != NULL ? strlen(line) : 0, &a);
+    el_accept_parse(row->line, row->line != NULL ? strlen(row->line) : 0, &a);
     row_eq(el_accept_choose(&a, row->order, row->count), row->chosen);
 }
 
@@ -287,10 +260,8 @@ TEST(accept, a_weight_above_zero_is_taken)
     el_accept_t a;
 
     el_accept_parse("gzip;q=0.001, br;q=0", 20, &a);
-    ck_assert(el_accept_takes(&a, EL_GZIP));
-    ck_assert(!el_accept_takes(&a, EL_BR));
-    ck_assert(!el_accept_takes(&a, EL_ZSTD));
-    ck_assert(el_accept_takes(&a, EL_IDENTITY));
+    ck_assert(el_accept_takes(&a, EL_GZIP) && !el_accept_takes(&a, EL_BR));
+    ck_assert(el_accept_takes(&a, EL_IDENTITY) && !el_accept_takes(&a, EL_ZSTD));
     el_accept_parse("identity;q=0", 12, &a);
     ck_assert(!el_accept_takes(&a, EL_IDENTITY));
 }
