@@ -67,12 +67,15 @@ typedef struct {
 threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size);
 void threads_join(const threads_t *threads);
 
-/* Assertions that name the row by its member `label`. */
-#define row_assert(condition) ck_assert_msg(condition, "%s: %s", row->label, #condition)
-#define row_eq(got, wanted)                                                                        \
-    ck_assert_msg((got) == (wanted), "%s: %s is %jd, not %jd", row->label, #got, (intmax_t)(got),  \
+/* Assertions that name the row by `name`, or by its member `label`. */
+#define named_assert(name, condition) ck_assert_msg(condition, "%s: %s", name, #condition)
+#define named_eq(name, got, wanted)                                                                \
+    ck_assert_msg((got) == (wanted), "%s: %s is %jd, not %jd", name, #got, (intmax_t)(got),        \
                   (intmax_t)(wanted))
-#define row_str_eq(got, wanted)                                                                    \
-    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s is \"%s\"", row->label, #got, got)
+#define named_str_eq(name, got, wanted)                                                            \
+    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s is \"%s\"", name, #got, got)
+#define row_assert(condition) named_assert(row->label, condition)
+#define row_eq(got, wanted) named_eq(row->label, got, wanted)
+#define row_str_eq(got, wanted) named_str_eq(row->label, got, wanted)
 
 #endif
