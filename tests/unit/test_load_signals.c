@@ -2,63 +2,48 @@
 
 #include "suites.h"
 
+CASE(load_signals);
+
 static const struct {
-    const char *label;
     el_load_kind_t kind;
-    el_machine_facts_t facts;
+    el_machine_facts_t facts; /* CPUs, version of the control group, its limit */
     bool cgroup;
     double cpus;
     const char *text;
 } choices[] = {
-    {"no groups", EL_LOAD_AUTO, {2, 0, 0, 0}, false, 2,
-     "stat (no control group)"},
-    {"a group without a limit", EL_LOAD_AUTO, {2, 2, 0, 0}, false, 2,
-     "stat (the control group has no limit)"},
-    {"a limit below the CPUs", EL_LOAD_AUTO, {2, 2, 0.5, 0}, true, 0.5,
-     "cgroup (v2, limit of 0.50 CPUs)"},
-    {"version 1", EL_LOAD_AUTO, {4, 1, 1.5, 0}, true, 1.5,
-     "cgroup (v1, limit of 1.50 CPUs)"},
-    {"a limit as large as the CPUs", EL_LOAD_AUTO, {2, 2, 2, 0}, false, 2,
+    {EL_LOAD_AUTO, {2, 0, 0, 0}, false, 2, "stat (no control group)"},
+    {EL_LOAD_AUTO, {2, 2, 0, 0}, false, 2, "stat (the control group has no limit)"},
+    {EL_LOAD_AUTO, {2, 2, 0.5, 0}, true, 0.5, "cgroup (v2, limit of 0.50 CPUs)"},
+    {EL_LOAD_AUTO, {4, 1, 1.5, 0}, true, 1.5, "cgroup (v1, limit of 1.50 CPUs)"},
+    {EL_LOAD_AUTO, {2, 2, 2, 0}, false, 2,
      "stat (the control group's limit is no less than the CPUs)"},
-    {"a limit, and the CPUs are not known", EL_LOAD_AUTO, {0, 2, 2, 0}, true, 2,
-     "cgroup (v2, limit of 2.00 CPUs)"},
-    {"stat, with a limit", EL_LOAD_STAT, {2, 2, 0.5, 0}, false, 2,
-     "stat (as configured)"},
-    {"cgroup, with a limit", EL_LOAD_CGROUP, {2, 2, 0.5, 0}, true, 0.5,
-     "cgroup (v2, limit of 0.50 CPUs)"},
-    {"cgroup, without one", EL_LOAD_CGROUP, {2, 1, 0, 0}, true, 2,
-     "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
-    {"cgroup, where there is none", EL_LOAD_CGROUP, {2, 0, 0, 0}, false, 2,
-     "stat (no control group has its CPU time)"},
+    {EL_LOAD_AUTO, {0, 2, 2, 0}, true, 2, "cgroup (v2, limit of 2.00 CPUs)"},
+    {EL_LOAD_STAT, {2, 2, 0.5, 0}, false, 2, "stat (as configured)"},
+    {EL_LOAD_CGROUP, {2, 2, 0.5, 0}, true, 0.5, "cgroup (v2, limit of 0.50 CPUs)"},
+    {EL_LOAD_CGROUP, {2, 1, 0, 0}, true, 2, "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
+    {EL_LOAD_CGROUP, {2, 0, 0, 0}, false, 2, "stat (no control group has its CPU time)"},
 };
-
-CASE(load_signals);
 
 EACH(load_signals, a_machine_has_a_plan, choices)
 {
     el_load_signals_t signals = el_load_signals(row->kind, &row->facts);
     char text[128], cut[8];
 
-    row_eq(signals.cgroup, row->cgroup);
-    row_assert(signals.cpus == row->cpus);
+    named_eq(row->text, signals.cgroup, row->cgroup);
+    named_assert(row->text, signals.cpus == row->cpus);
     el_load_signals_text(row->kind, &row->facts, text, sizeof(text));
     ck_assert_str_eq(text, row->text);
     el_load_signals_text(row->kind, &row->facts, cut, sizeof(cut));
     ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
-}
-
-TEST(load_signals, kinds_have_words)
-{
-    ck_assert_str_eq(el_load_kind_word(EL_LOAD_AUTO), "auto");
     ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
 }
 
-/* Every test runs in a process of its own: they start as zeros. */
 static el_reading_t before, after;
 
 /* An interval of half a second, of which the group used `usage` µs, and the CPU was half busy. */
 static void interval(uint64_t usage)
 {
+    memset(&before, 0, sizeof(before));
     before.has_stat = before.has_usage = true;
     before.at_usec = 1000000;
     before.usage_usec = 7000000;
@@ -70,30 +55,30 @@ static void interval(uint64_t usage)
     after.stat.cpu[0] = (el_cpu_ticks_t){25, 25, 0};
 }
 
+static double busy_by(const el_load_signals_t *signals)
+{
+    double busy = -1;
+
+    return el_reading_busy(signals, NULL, &before, &after, &busy) ? busy : -1;
+}
+
 static const el_load_signals_t by_stat = {false, 1, 0};
 static const el_load_signals_t by_cgroup = {true, 0.4, 0};
 
 static const struct {
-    const char *label;
     const el_load_signals_t *signals;
     uint64_t usage;
     double busy;
 } loads[] = {
-    {"stat", &by_stat, 100000, 0.5},
-    {"the limit is all there is", &by_cgroup, 200000, 1},
-    {"half of the limit", &by_cgroup, 100000, 0.5},
-    {"nothing of it", &by_cgroup, 0, 0},
-    {"a burst beyond it", &by_cgroup, 300000, 1},
+    {&by_stat, 100000, 0.5}, {&by_cgroup, 200000, 1}, {&by_cgroup, 100000, 0.5}, {&by_cgroup, 0, 0},
+    {&by_cgroup, 300000, 1}, {&by_cgroup, UINT64_C(0) - 5, 0},
 };
 
+/* A burst beyond the limit is all of it; usage that ran backward is none. */
 EACH(load_signals, two_readings_give_a_load, loads)
 {
-    double busy = -1;
-
     interval(row->usage);
-    ck_assert(el_reading_busy(row->signals, NULL, &before, &after, &busy));
-    ck_assert_msg(busy > row->busy - 1e-9 && busy < row->busy + 1e-9, "%s: %f",
-                  row->label, busy);
+    ck_assert_double_eq_tol(busy_by(row->signals), row->busy, 1e-9);
 }
 
 /* 45 ticks were counted, of 50 that passed. */
@@ -101,19 +86,15 @@ TEST(load_signals, the_clock_counts_where_the_ticks_are_the_kernels)
 {
     el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
     el_load_signals_t signals = el_load_signals(EL_LOAD_STAT, &facts);
-    double busy = -1;
 
     interval(0);
     after.stat.cpu[0] = (el_cpu_ticks_t){5, 35, 5};
-    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
-    ck_assert_double_eq_tol(busy, 0.2, 1e-9);
+    ck_assert_double_eq_tol(busy_by(&signals), 0.2, 1e-9);
     signals.tick_usec = 0;
-    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
-    ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
+    ck_assert_double_eq_tol(busy_by(&signals), 5.0 / 45, 1e-9);
     signals.tick_usec = 10000;
     before.at_usec = 0;
-    ck_assert(el_reading_busy(&signals, NULL, &before, &after, &busy));
-    ck_assert_double_eq_tol(busy, 5.0 / 45, 1e-9);
+    ck_assert_double_eq_tol(busy_by(&signals), 5.0 / 45, 1e-9);
 }
 
 TEST(load_signals, what_is_missing_is_not_made_up)
@@ -123,29 +104,17 @@ TEST(load_signals, what_is_missing_is_not_made_up)
 
     interval(100000);
     ck_assert(!el_reading_busy(&by_stat, &others, &before, &after, &busy));
+    ck_assert_double_eq(busy, -1);
     after.has_stat = false;
-    ck_assert(!el_reading_busy(&by_stat, NULL, &before, &after, &busy));
-    ck_assert(el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    ck_assert(busy_by(&by_stat) < 0 && busy_by(&by_cgroup) >= 0);
     before.has_usage = false;
-    busy = -1;
-    ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    ck_assert(busy_by(&by_cgroup) < 0);
     interval(100000);
     after.at_usec = before.at_usec;
-    ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
+    ck_assert(busy_by(&by_cgroup) < 0);
     interval(100000);
     before.at_usec = 0;
-    ck_assert(!el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
-    ck_assert_double_eq(busy, -1);
-}
-
-TEST(load_signals, usage_that_runs_backward_is_none)
-{
-    double busy = -1;
-
-    interval(100000);
-    after.usage_usec = 5;
-    ck_assert(el_reading_busy(&by_cgroup, NULL, &before, &after, &busy));
-    ck_assert_double_eq(busy, 0);
+    ck_assert(busy_by(&by_cgroup) < 0);
 }
 
 TEST(load_signals, an_interval_has_a_capacity)

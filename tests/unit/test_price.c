@@ -5,90 +5,58 @@
 
 #include <math.h>
 
-#define NONE ((el_goal_kind_t)99)
+CASE(goals);
 
 static const struct {
     const char *text;
-    el_goal_kind_t kind; /* NONE: refused */
-    double one, two;     /* bits a second, or the prices */
+    el_goal_kind_t kind;
+    double one, two; /* bits a second, or the prices */
 } texts[] = {
-    {"cpu", EL_GOAL_CPU, 0, 0},
-    {"  CPU\t", EL_GOAL_CPU, 0, 0},
-    {"cpu 5", NONE, 0, 0},
-    {"cpux", NONE, 0, 0},
-    {"", NONE, 0, 0},
-    {"   ", NONE, 0, 0},
-    {"time", EL_GOAL_TIME, 5e6, 0},
-    {"Time 20Mbit/s", EL_GOAL_TIME, 20e6, 0},
-    {"time 1.5gbit/s", EL_GOAL_TIME, 1.5e9, 0},
-    {"time 256kbit/s", EL_GOAL_TIME, 256e3, 0},
-    {"time 9600bit/s", EL_GOAL_TIME, 9600, 0},
-    {"time 0Mbit/s", NONE, 0, 0},
-    {"time 5", NONE, 0, 0},
-    {"time 5MB/s", NONE, 0, 0},
-    {"time 5Mbit", NONE, 0, 0},
-    {"time -5Mbit/s", NONE, 0, 0},
-    {"time 5 Mbit/s", NONE, 0, 0},
-    {"time fast", NONE, 0, 0},
-    {"time 5Mbit/s x", NONE, 0, 0},
-    {"time auto", EL_GOAL_TIME, 5e6, 0},
-    {"time AUTO 2Mbit/s 50Mbit/s", EL_GOAL_TIME, 5e6, 0},
+    {"cpu", EL_GOAL_CPU, 0, 0}, {"  CPU\t", EL_GOAL_CPU, 0, 0}, {"time", EL_GOAL_TIME, 5e6, 0},
+    {"Time 20Mbit/s", EL_GOAL_TIME, 20e6, 0}, {"time 1.5gbit/s", EL_GOAL_TIME, 1.5e9, 0},
+    {"time 256kbit/s", EL_GOAL_TIME, 256e3, 0}, {"time 9600bit/s", EL_GOAL_TIME, 9600, 0},
+    {"time auto", EL_GOAL_TIME, 5e6, 0}, {"time AUTO 2Mbit/s 50Mbit/s", EL_GOAL_TIME, 5e6, 0},
     {"time auto 10Mbit/s 50Mbit/s", EL_GOAL_TIME, 10e6, 0},
     {"time auto 100kbit/s 1Mbit/s", EL_GOAL_TIME, 1e6, 0},
-    {"time auto 3Mbit/s 3Mbit/s", EL_GOAL_TIME, 3e6, 0},
-    {"time auto 2Mbit/s", NONE, 0, 0},
-    {"time auto 2Mbit/s 1Mbit/s", NONE, 0, 0},
-    {"time auto 0Mbit/s 1Mbit/s", NONE, 0, 0},
-    {"time auto 1Mbit/s 2Mbit/s 3Mbit/s", NONE, 0, 0},
-    {"time 5Mbit/s 1Mbit/s 20Mbit/s", NONE, 0, 0},
-    {"latency p95 5ms", NONE, 0, 0},
-    {"time .5Mbit/s", EL_GOAL_TIME, 5e5, 0},
-    {"time 1.2.3Mbit/s", NONE, 0, 0},
-    {"time 1e3Mbit/s", NONE, 0, 0},
-    {"time Mbit/s", NONE, 0, 0},
-    {"time 1234567890123456bit/s", NONE, 0, 0},
-    {"cost 0.04/h 0.08/GB", EL_GOAL_COST, 0.04, 0.08},
-    {"cost 1/H 2/gb", EL_GOAL_COST, 1, 2},
-    {"cost 0/h 0.08/GB", EL_GOAL_COST, 0, 0.08},
-    {"cost 0.04/h 0/GB", EL_GOAL_COST, 0.04, 0},
-    {"cost 0/h 0/GB", NONE, 0, 0},
-    {"cost 0.08/GB 0.04/h", NONE, 0, 0},
-    {"cost 0.04/h", NONE, 0, 0},
-    {"cost 0.04 0.08", NONE, 0, 0},
-    {"cost 0.04/h 0.08/GB 1", NONE, 0, 0},
-    {"cost ./h 0.08/GB", NONE, 0, 0},
+    {"time auto 3Mbit/s 3Mbit/s", EL_GOAL_TIME, 3e6, 0}, {"time .5Mbit/s", EL_GOAL_TIME, 5e5, 0},
+    {"cost 0.04/h 0.08/GB", EL_GOAL_COST, 0.04, 0.08}, {"cost 1/H 2/gb", EL_GOAL_COST, 1, 2},
+    {"cost 0/h 0.08/GB", EL_GOAL_COST, 0, 0.08}, {"cost 0.04/h 0/GB", EL_GOAL_COST, 0.04, 0},
 };
-
-CASE(goals);
 
 EACH(goals, a_text_is_a_goal, texts)
 {
-    const char *text = row->text;
-    size_t len = strlen(text);
-    char *exact = malloc(len > 0 ? len : 1);
-    el_goal_t goal = {.kind = NONE};
-    bool good;
+    size_t len = strlen(row->text);
+    char *exact = copy_of(row->text, len);
+    el_goal_t goal;
 
-    ck_assert_ptr_nonnull(exact);
-    memcpy(exact, text, len);
-    good = el_goal_parse(exact, len, &goal);
+    named_assert(row->text, el_goal_parse(exact, len, &goal));
     free(exact);
-    ck_assert_msg(good == (row->kind != NONE), "%s", text);
-    ck_assert_msg(goal.kind == row->kind, "%s: kind", text);
+    named_eq(row->text, goal.kind, row->kind);
     if (goal.kind == EL_GOAL_TIME) {
-        ck_assert_msg(fabs(goal.rate - row->one) < 1e-3, "%s: %f", text, goal.rate);
+        named_assert(row->text, fabs(goal.rate - row->one) < 1e-3);
     } else if (goal.kind == EL_GOAL_COST) {
-        ck_assert_msg(fabs(goal.per_core_hour - row->one) < 1e-9, "%s: core", text);
-        ck_assert_msg(fabs(goal.per_gbyte - row->two) < 1e-9, "%s: GB", text);
+        named_assert(row->text, fabs(goal.per_core_hour - row->one) < 1e-9);
+        named_assert(row->text, fabs(goal.per_gbyte - row->two) < 1e-9);
     }
 }
 
-static double worth_of(const char *text)
+static const char *const refused[] = {
+    "cpu 5", "cpux", "", "   ", "time 0Mbit/s", "time 5", "time 5MB/s", "time 5Mbit",
+    "time -5Mbit/s", "time 5 Mbit/s", "time fast", "time 5Mbit/s x", "time auto 2Mbit/s",
+    "time auto 2Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s", "time auto 1Mbit/s 2Mbit/s 3Mbit/s",
+    "time 5Mbit/s 1Mbit/s 20Mbit/s", "latency p95 5ms", "time 1.2.3Mbit/s", "time 1e3Mbit/s",
+    "time Mbit/s", "time 1234567890123456bit/s", "cost 0/h 0/GB", "cost 0.08/GB 0.04/h",
+    "cost 0.04/h", "cost 0.04 0.08", "cost 0.04/h 0.08/GB 1", "cost ./h 0.08/GB",
+};
+
+EACH(goals, a_text_is_no_goal, refused)
 {
+    size_t len = strlen(*row);
+    char *exact = copy_of(*row, len);
     el_goal_t goal;
 
-    ck_assert(el_goal_parse(text, strlen(text), &goal));
-    return el_goal_worth(&goal);
+    named_assert(*row, !el_goal_parse(exact, len, &goal));
+    free(exact);
 }
 
 static const struct {
@@ -110,9 +78,10 @@ static const struct {
 
 EACH(goals, a_goal_says_what_a_byte_is_worth, worths)
 {
-    double got = worth_of(row->text);
+    el_goal_t goal;
 
-    ck_assert_msg(fabs(got - row->worth) < 1e-6, "%s: %f", row->text, got);
+    ck_assert(el_goal_parse(row->text, strlen(row->text), &goal));
+    named_assert(row->text, fabs(el_goal_worth(&goal) - row->worth) < 1e-6);
 }
 
 static const struct {
@@ -150,8 +119,7 @@ EACH(delays_and_prices, the_delay_is_the_derivative_of_the_time_in_the_queue, de
 {
     double got = el_price_delay(row->load, row->cpus);
 
-    ck_assert_msg(fabs(got / row->delay - 1) < 0.005, "%g CPUs at %g: %f", row->cpus,
-                  row->load, got);
+    ck_assert_msg(fabs(got / row->delay - 1) < 0.005, "%g at %g: %f", row->cpus, row->load, got);
 }
 
 /* The mean time in M/M/c for a service time of `s`, by Erlang's C as a sum. */
@@ -189,50 +157,53 @@ TEST(delays_and_prices, a_full_machine_has_a_delay_as_well)
     ck_assert_double_eq(el_price_delay(-1, 1), 1);
 }
 
-/* `count` samples of `load`, half a second each, of one CPU; the last delay. */
-static double follow(el_price_memory_t *memory, unsigned count, double load)
-{
-    double delay = 0;
+/* The delay at the end of a step: as at the end of the one before, or between these. */
+#define SAME -1, 0
+#define ABOVE(least) least, INFINITY
+#define BELOW(most) 0, most
+#define ANY BELOW(INFINITY)
 
-    while (count-- > 0) {
-        delay = el_price_follow(memory, load, 1, 0.5);
+static const struct {
+    const char *label;
+    double low, high; /* of two minutes before, in turn; 0: nothing was before */
+    double seconds;   /* of a sample */
+    struct {
+        unsigned count;
+        double load, least, most;
+    } steps[6];
+} courses[] = {
+    {"the first sample counts at once", 0, 0, 0.5, {{1, 0.5, 3.999, 4.001}}},
+    {"a flood is met within two samples", 0.2, 0.2, 0.5, {{1, 1, ABOVE(25)}, {1, 1, ABOVE(200)}}},
+    {"after it the delay falls within seconds", 0.2, 0.2, 0.5,
+     {{10, 1, ANY}, {1, 0.2, ABOVE(4)}, {9, 0.2, BELOW(3)}}},
+    {"a load that stays has one delay", 0, 0, 0.5, {{1, 0.6, ANY}, {1000, 0.6, SAME}}},
+    {"two samples that are off are a load", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.82, ABOVE(20)}}},
+    {"a single one is noise", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.5, SAME}, {1, 0.82, SAME}}},
+    {"as are those on both sides", 0.45, 0.55, 0.5,
+     {{1, 0.18, ANY}, {1, 0.82, BELOW(8)}, {1, 0.18, ANY}, {1, 0.82, BELOW(8)}, {1, 0.18, ANY},
+      {1, 0.82, BELOW(8)}}},
+    {"one that is far off is a load", 0.45, 0.55, 0.5, {{1, 1, ABOVE(1000)}}},
+    {"where a CPU is full now and then, twice running", 0.7, 0.9, 0.5,
+     {{1, 1, BELOW(100)}, {1, 1, ABOVE(1000)}}},
+    {"a sample of a minute counts at once", 0.2, 0.2, 60, {{1, 0.7, ABOVE(9)}, {1, 0.2, BELOW(2.5)}}},
+};
+
+EACH(delays_and_prices, loads_have_their_course, courses)
+{
+    el_price_memory_t memory = {0};
+    double delay = 0, before;
+
+    for (unsigned n = 0; n < 240 && row->high > 0; n++) {
+        delay = el_price_follow(&memory, n % 2 == 0 ? row->low : row->high, 1, row->seconds);
     }
-    return delay;
-}
-
-TEST(delays_and_prices, the_first_sample_counts_at_once)
-{
-    el_price_memory_t memory = {0};
-
-    ck_assert_double_eq_tol(follow(&memory, 1, 0.5), 4, 1e-9);
-}
-
-TEST(delays_and_prices, a_flood_is_met_within_two_samples)
-{
-    el_price_memory_t memory = {0};
-
-    follow(&memory, 100, 0.2);
-    ck_assert_double_gt(follow(&memory, 1, 1), 25);
-    ck_assert_double_gt(follow(&memory, 1, 1), 200);
-}
-
-TEST(delays_and_prices, after_it_the_delay_falls_within_seconds)
-{
-    el_price_memory_t memory = {0};
-
-    follow(&memory, 100, 0.2);
-    follow(&memory, 10, 1);
-    ck_assert_double_gt(follow(&memory, 1, 0.2), 4);
-    ck_assert_double_lt(follow(&memory, 9, 0.2), 3);
-}
-
-TEST(delays_and_prices, a_load_that_stays_has_one_delay)
-{
-    el_price_memory_t memory = {0};
-    double delay = follow(&memory, 1, 0.6);
-
-    for (unsigned n = 0; n < 1000; n++) {
-        ck_assert_double_eq(follow(&memory, 1, 0.6), delay);
+    for (int i = 0; i < ROWS(row->steps) && row->steps[i].count > 0; i++) {
+        before = delay;
+        for (unsigned n = 0; n < row->steps[i].count; n++) {
+            delay = el_price_follow(&memory, row->steps[i].load, 1, row->seconds);
+        }
+        ck_assert_msg(row->steps[i].least < 0 ? delay == before
+                      : delay > row->steps[i].least && delay < row->steps[i].most,
+                      "%s: %f after step %d", row->label, delay, i);
     }
 }
 
@@ -247,69 +218,19 @@ TEST(delays_and_prices, noise_changes_the_delay_seldom)
 {
     el_price_memory_t memory = {0};
     uint32_t state = 1;
-    double last = follow(&memory, 10, 0.6);
+    double last = el_price_follow(&memory, 0.6, 1, 0.5);
     unsigned changes = 0;
 
     /* Ten minutes with a standard deviation of eight points. */
     for (unsigned n = 0; n < 1200; n++) {
-        double delay = follow(&memory, 1, 0.6 + 0.08 * sqrt(3) * noise(&state));
+        double load = 0.6 + 0.08 * sqrt(3) * noise(&state);
+        double delay = el_price_follow(&memory, load, 1, 0.5);
 
         changes += delay != last;
         last = delay;
     }
     ck_assert_uint_le(changes, 10);
-    ck_assert_double_gt(last, 6.25 / 1.6);
-    ck_assert_double_lt(last, 6.25 * 1.6);
-}
-
-/* Two minutes of a load of 0.5 whose samples are 5 points off. */
-static el_price_memory_t wavering(void)
-{
-    el_price_memory_t memory = {0};
-
-    for (unsigned n = 0; n < 120; n++) {
-        follow(&memory, 1, 0.45);
-        follow(&memory, 1, 0.55);
-    }
-    return memory;
-}
-
-TEST(delays_and_prices, a_single_sample_that_is_off_is_noise_and_two_are_a_load)
-{
-    el_price_memory_t memory = wavering();
-    double before = memory.delay;
-
-    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
-    ck_assert_double_gt(follow(&memory, 1, 0.82), 20);
-    memory = wavering();
-    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
-    ck_assert_double_eq(follow(&memory, 1, 0.5), before);
-    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
-    /* Nor those on both sides. */
-    memory = wavering();
-    for (unsigned n = 0; n < 3; n++) {
-        follow(&memory, 1, 0.18);
-        ck_assert_double_lt(follow(&memory, 1, 0.82), 2 * before);
-    }
-}
-
-TEST(delays_and_prices, a_sample_that_is_far_off_is_a_load)
-{
-    el_price_memory_t memory = wavering();
-
-    ck_assert_double_gt(follow(&memory, 1, 1), 1000);
-}
-
-/* Where a CPU is full now and then, once is not a flood, but twice running is. */
-TEST(delays_and_prices, a_full_cpu_counts_from_the_second_sample_on)
-{
-    el_price_memory_t memory = {0};
-
-    for (unsigned n = 0; n < 240; n++) {
-        follow(&memory, 1, n % 2 == 0 ? 0.7 : 0.9);
-    }
-    ck_assert_double_lt(follow(&memory, 1, 1), 100);
-    ck_assert_double_gt(follow(&memory, 1, 1), 1000);
+    ck_assert(last > 6.25 / 1.6 && last < 6.25 * 1.6);
 }
 
 TEST(delays_and_prices, a_small_change_that_lasts_is_followed)
@@ -317,22 +238,10 @@ TEST(delays_and_prices, a_small_change_that_lasts_is_followed)
     el_price_memory_t memory = {0};
     uint32_t state = 1;
 
-    follow(&memory, 100, 0.5);
-    for (unsigned n = 0; n < 120; n++) {
-        follow(&memory, 1, 0.7 + 0.05 * noise(&state));
+    for (unsigned n = 0; n < 220; n++) {
+        el_price_follow(&memory, n < 100 ? 0.5 : 0.7 + 0.05 * noise(&state), 1, 0.5);
     }
     ck_assert_double_gt(memory.delay, 11.1 / 1.5);
-}
-
-TEST(delays_and_prices, an_interval_of_a_minute_counts_at_once)
-{
-    el_price_memory_t memory = {0};
-
-    for (unsigned n = 0; n < 20; n++) {
-        el_price_follow(&memory, 0.2, 1, 60);
-    }
-    ck_assert_double_gt(el_price_follow(&memory, 0.7, 1, 60), 9);
-    ck_assert_double_lt(el_price_follow(&memory, 0.2, 1, 60), 2.5);
 }
 
 #define TOP 4
@@ -371,11 +280,9 @@ EACH(delays_and_prices, a_goal_sets_a_price, prices)
         el_observation_t observed = {.busy = row->busy, .seconds = 0.5, .cpus = 1};
         el_control_memory_t memory = {0};
         el_control_state_t state = {2, TOP, false, 0};
-        double price;
 
         state = el_control_next(&config, &observed, &memory, state);
-        price = el_control_price(&config, &memory);
-        row_assert(fabs(price / row->price - 1) < 0.003);
+        row_assert(fabs(el_control_price(&config, &memory) / row->price - 1) < 0.003);
         row_assert(fabs(el_control_position(state) - row->position) < 1e-4);
     }
 }
