@@ -16,6 +16,8 @@
 typedef struct {
     const char *name;
     SFun set_up, tear_down; /* NULL: none */
+    void *zeroed;           /* a variable of `nbytes` that is zeros before each test */
+    size_t nbytes;
     double timeout;         /* seconds; 0: that of CK_DEFAULT_TIMEOUT */
     bool threads;           /* its threads meet: it also runs under ThreadSanitizer */
     TCase *tcase;           /* once a test was added */
@@ -27,9 +29,14 @@ TCase *case_of(case_t *of);
 /* CASE(name, .set_up = ...); */
 #define CASE(case, ...) static case_t case##_case = {.name = #case, __VA_ARGS__}
 
+#define ZEROED(variable) .zeroed = &(variable), .nbytes = sizeof(variable)
+
 #define ADD_TEST(case, test, count, call)                                                          \
     START_TEST(test)                                                                               \
     {                                                                                              \
+        if (case##_case.zeroed) {                                                                  \
+            memset(case##_case.zeroed, 0, case##_case.nbytes);                                     \
+        }                                                                                          \
         call;                                                                                      \
     }                                                                                              \
     END_TEST                                                                                       \

@@ -4,12 +4,7 @@
 
 static el_history_t history;
 
-static void set_up(void)
-{
-    memset(&history, 0, sizeof(history));
-}
-
-CASE(history, .set_up = set_up);
+CASE(history, ZEROED(history));
 
 TEST(history, a_minute_has_the_means_of_its_samples)
 {

@@ -3,21 +3,20 @@
 
 #include "suites.h"
 
-#include <pthread.h>
+#define THREADS 4
+#define TIMES 2000
 
 /* Longer than a cache line, and no whole number of words. */
 typedef struct {
     char bytes[1001];
 } thing_t;
 
-static _Atomic uint64_t words[EL_SNAPSHOT_WORDS(thing_t)];
-static _Atomic uint64_t checksum;
+static struct {
+    _Atomic uint64_t words[EL_SNAPSHOT_WORDS(thing_t)];
+    _Atomic uint64_t checksum;
+} shared;
 
-static void set_up_words(void)
-{
-    memset(words, 0, sizeof(words));
-    checksum = 0;
-}
+CASE(snapshot, ZEROED(shared));
 
 static thing_t thing_of(char letter)
 {
@@ -31,53 +30,35 @@ static void write_thing(char letter)
 {
     thing_t thing = thing_of(letter);
 
-    el_snapshot_write(words, &checksum, &thing, sizeof(thing));
+    el_snapshot_write(shared.words, &shared.checksum, &thing, sizeof(thing));
 }
 
 static bool read_thing(thing_t *thing)
 {
-    return el_snapshot_read(words, &checksum, thing, sizeof(*thing));
+    return el_snapshot_read(shared.words, &shared.checksum, thing, sizeof(*thing));
 }
 
-static void assert_none(void)
+/* What is read: a thing of `letter`, or zeros where there is none. */
+static void assert_thing(bool there, char letter)
 {
-    thing_t thing = thing_of('?'), zeros = {{0}};
+    thing_t thing = thing_of('?'), wanted = thing_of(letter);
 
-    ck_assert(!read_thing(&thing));
-    ck_assert_mem_eq(&thing, &zeros, sizeof(thing));
-}
-
-static void assert_thing(char letter)
-{
-    thing_t thing, wanted = thing_of(letter);
-
-    ck_assert(read_thing(&thing));
+    ck_assert(read_thing(&thing) == there);
     ck_assert_mem_eq(&thing, &wanted, sizeof(thing));
 }
 
-CASE(snapshot, .set_up = set_up_words);
-
-TEST(snapshot, zeroed_memory_has_none)
+TEST(snapshot, what_was_written_is_read_until_it_is_cleared)
 {
-    assert_none();
-}
-
-TEST(snapshot, what_was_written_is_read)
-{
+    assert_thing(false, 0);
     write_thing('a');
-    assert_thing('a');
+    assert_thing(true, 'a');
     write_thing('b');
-    assert_thing('b');
+    assert_thing(true, 'b');
     /* Zeros can be written like anything else. */
     write_thing(0);
-    assert_thing(0);
-}
-
-TEST(snapshot, what_was_cleared_is_gone)
-{
-    write_thing('a');
-    el_snapshot_clear(&checksum);
-    assert_none();
+    assert_thing(true, 0);
+    el_snapshot_clear(&shared.checksum);
+    assert_thing(false, 0);
 }
 
 TEST(snapshot, a_mixture_of_two_is_none)
@@ -85,18 +66,19 @@ TEST(snapshot, a_mixture_of_two_is_none)
     _Atomic uint64_t kept[EL_SNAPSHOT_WORDS(thing_t)];
 
     write_thing('a');
-    memcpy(kept, words, sizeof(kept));
+    memcpy(kept, shared.words, sizeof(kept));
     for (size_t n = 0; n < EL_SNAPSHOT_WORDS(thing_t); n++) {
         write_thing('b');
-        words[n] = kept[n];
-        assert_none();
+        shared.words[n] = kept[n];
+        assert_thing(false, 0);
     }
     /* As after a writer that died in the middle: the next one makes it good. */
     write_thing('b');
-    assert_thing('b');
+    assert_thing(true, 'b');
 }
 
-#define WRITERS 3
+CASE(snapshot_threads, .threads = true);
+
 #define WRITES 3000
 
 static void *write_many(void *letter)
@@ -107,36 +89,23 @@ static void *write_many(void *letter)
     return NULL;
 }
 
-CASE(snapshot_threads, .threads = true);
-
 TEST(snapshot_threads, a_reader_gets_all_of_one_writers_or_none)
 {
-    static const char letters[WRITERS] = {'a', 'b', 'c'};
-    pthread_t threads[WRITERS];
+    threads_t threads = threads_start(3, write_many, "abc", 1);
     thing_t thing, wanted;
 
-    for (int i = 0; i < WRITERS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_many, (void *)&letters[i]), 0);
-    }
     for (int n = 0; n < WRITES; n++) {
         wanted = thing_of(read_thing(&thing) ? thing.bytes[0] : 0);
         ck_assert_mem_eq(&thing, &wanted, sizeof(thing));
     }
-    for (int i = 0; i < WRITERS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_join(&threads);
 }
 
 /* What bodies in flight hold, of all processes together. */
 
 static el_in_flight_t held;
 
-static void set_up_held(void)
-{
-    memset(&held, 0, sizeof(held));
-}
-
-CASE(held, .set_up = set_up_held);
+CASE(held, ZEROED(held));
 
 TEST(held, no_more_is_taken_than_all_may_hold)
 {
@@ -151,16 +120,11 @@ TEST(held, no_more_is_taken_than_all_may_hold)
     el_in_flight_add(&held, one, -60);
     ck_assert(el_in_flight_take(&held, NULL, 60, 100));
     ck_assert(!el_in_flight_take(&held, one, UINT64_MAX, UINT64_MAX - 1));
-}
-
-TEST(held, what_is_added_is_not_refused)
-{
-    el_holder_t *holder = el_in_flight_enter(&held, 1);
-
-    el_in_flight_add(&held, holder, 200);
-    ck_assert(!el_in_flight_take(&held, holder, 0, 100));
-    el_in_flight_add(&held, holder, -100);
-    ck_assert(el_in_flight_take(&held, holder, 0, 100));
+    /* What is added is not refused. */
+    el_in_flight_add(&held, one, 100);
+    ck_assert(!el_in_flight_take(&held, one, 0, 100));
+    el_in_flight_add(&held, one, -100);
+    ck_assert(el_in_flight_take(&held, one, 0, 100));
 }
 
 static bool only_two_is_alive(uint32_t pid)
@@ -173,10 +137,10 @@ TEST(held, what_gone_processes_held_is_forgotten)
     el_in_flight_add(&held, el_in_flight_enter(&held, 1), 10);
     el_in_flight_add(&held, el_in_flight_enter(&held, 2), 20);
     el_in_flight_add(&held, NULL, 40);
-    el_in_flight_forget(&held, only_two_is_alive);
-    ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
-    el_in_flight_forget(&held, only_two_is_alive);
-    ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
+    for (int times = 0; times < 2; times++) {
+        el_in_flight_forget(&held, only_two_is_alive);
+        ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
+    }
 }
 
 TEST(held, a_process_of_the_same_number_begins_with_nothing)
@@ -207,13 +171,10 @@ TEST(held, a_process_killed_while_it_counts_does_not_make_the_sum_huge)
     ck_assert(el_in_flight_take(&held, NULL, 10, 10));
 }
 
-#define THREADS 4
-#define TIMES 2000
+CASE(held_threads, ZEROED(held), .threads = true);
 
-static void *take_and_give(void *of)
+static void *take_and_give(void *holder)
 {
-    el_holder_t *holder = of;
-
     for (int i = 0; i < TIMES; i++) {
         if (el_in_flight_take(&held, holder, 3, 9)) {
             ck_assert_uint_le(el_in_flight_nbytes(&held), 9);
@@ -224,122 +185,110 @@ static void *take_and_give(void *of)
     return NULL;
 }
 
-CASE(held_threads, .set_up = set_up_held, .threads = true);
-
 TEST(held_threads, threads_that_meet)
 {
-    pthread_t threads[THREADS];
-    el_holder_t *holder = el_in_flight_enter(&held, 2);
+    threads_t threads = threads_start(THREADS, take_and_give, el_in_flight_enter(&held, 2), 0);
 
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, holder), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_join(&threads);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
 }
 
 /* The growing time in which what failed is not called. */
 
-#define SECOND UINT64_C(1000000)
-#define BEGIN (100 * SECOND)
+#define FIRST EL_PAUSE_FIRST
+#define BEGIN UINT64_C(100000000)
 
 static el_pause_t pause_;
 static el_pause_ticket_t ticket;
 
-static bool is_on(void)
+CASE(pause, ZEROED(pause_));
+
+static void assert_at(uint64_t now, el_pause_state_t wanted, el_pause_ticket_t *of)
 {
-    return atomic_load(&pause_.word) != 0;
+    ck_assert_int_eq(el_pause_at(&pause_, now, of), wanted);
 }
 
-static void set_up_pause(void)
+/* A failure of one that called at BEGIN. */
+static void fail_first(void)
 {
-    memset(&pause_, 0, sizeof(pause_));
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN, &ticket), EL_PAUSE_NONE);
+    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
+    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), FIRST);
 }
-
-CASE(pause, .set_up = set_up_pause);
 
 TEST(pause, without_a_failure_there_is_none)
 {
-    ck_assert(!is_on());
+    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
     el_pause_worked(&pause_, ticket);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN, &ticket), EL_PAUSE_NONE);
+    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
 }
 
 TEST(pause, after_a_failure_nobody_calls_until_one_tries)
 {
     el_pause_ticket_t other;
 
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), EL_PAUSE_FIRST);
-    ck_assert(is_on());
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST - 1, &other), EL_PAUSE_ON);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &ticket), EL_PAUSE_TRIAL);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &other), EL_PAUSE_ON);
+    fail_first();
+    assert_at(BEGIN + FIRST - 1, EL_PAUSE_ON, &other);
+    assert_at(BEGIN + FIRST, EL_PAUSE_TRIAL, &ticket);
+    assert_at(BEGIN + FIRST, EL_PAUSE_ON, &other);
     el_pause_worked(&pause_, ticket);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &other), EL_PAUSE_NONE);
-}
-
-TEST(pause, failures_at_the_same_time_are_one)
-{
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), EL_PAUSE_FIRST);
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN + 1), 0);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &ticket), EL_PAUSE_TRIAL);
+    assert_at(BEGIN + FIRST, EL_PAUSE_NONE, &other);
 }
 
 /* What a call of before the pause says, late, is no word on the trial. */
-TEST(pause, a_late_call_does_not_end_a_pause)
+TEST(pause, other_calls_of_before_change_nothing)
 {
-    el_pause_failed(&pause_, ticket, BEGIN);
+    fail_first();
+    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN + 1), 0);
     el_pause_worked(&pause_, ticket);
-    ck_assert(is_on());
+    assert_at(BEGIN + FIRST - 1, EL_PAUSE_ON, &ticket);
+    assert_at(BEGIN + FIRST, EL_PAUSE_TRIAL, &ticket);
 }
 
 TEST(pause, pauses_double_up_to_a_minute)
 {
-    uint64_t now = BEGIN, expected = EL_PAUSE_FIRST;
+    uint64_t now = BEGIN, expected = FIRST;
 
+    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
     for (int i = 0; i < 300; i++) {
         ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), expected);
         now += expected;
-        ck_assert_int_eq(el_pause_at(&pause_, now - 1, &ticket), EL_PAUSE_ON);
-        ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_TRIAL);
+        assert_at(now - 1, EL_PAUSE_ON, &ticket);
+        assert_at(now, EL_PAUSE_TRIAL, &ticket);
         expected = 2 * expected < EL_PAUSE_MOST ? 2 * expected : EL_PAUSE_MOST;
     }
     el_pause_worked(&pause_, ticket);
-    ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_NONE);
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), EL_PAUSE_FIRST);
+    assert_at(now, EL_PAUSE_NONE, &ticket);
+    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), FIRST);
 }
 
 TEST(pause, a_trial_of_which_nothing_is_heard_is_made_by_another)
 {
-    uint64_t now = BEGIN + EL_PAUSE_FIRST;
     el_pause_ticket_t lost;
 
-    el_pause_failed(&pause_, ticket, BEGIN);
-    ck_assert_int_eq(el_pause_at(&pause_, now, &lost), EL_PAUSE_TRIAL);
-    now += 2 * EL_PAUSE_FIRST;
-    ck_assert_int_eq(el_pause_at(&pause_, now - 1, &ticket), EL_PAUSE_ON);
-    ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_TRIAL);
-    ck_assert_uint_eq(el_pause_failed(&pause_, lost, now), 0);
+    fail_first();
+    assert_at(BEGIN + FIRST, EL_PAUSE_TRIAL, &lost);
+    assert_at(BEGIN + 3 * FIRST - 1, EL_PAUSE_ON, &ticket);
+    assert_at(BEGIN + 3 * FIRST, EL_PAUSE_TRIAL, &ticket);
+    ck_assert_uint_eq(el_pause_failed(&pause_, lost, BEGIN + 3 * FIRST), 0);
     el_pause_worked(&pause_, lost);
-    ck_assert(is_on());
+    ck_assert_uint_ne(atomic_load(&pause_.word), 0);
     el_pause_worked(&pause_, ticket);
-    ck_assert(!is_on());
+    ck_assert_uint_eq(atomic_load(&pause_.word), 0);
 }
 
 TEST(pause, pauses_grow_too_where_nothing_is_heard)
 {
-    uint64_t now = BEGIN + EL_PAUSE_FIRST;
+    uint64_t now = BEGIN + FIRST;
 
-    el_pause_failed(&pause_, ticket, BEGIN);
-    for (uint64_t length = 2 * EL_PAUSE_FIRST; length < EL_PAUSE_MOST; length *= 2) {
-        ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_TRIAL);
-        ck_assert_int_eq(el_pause_at(&pause_, now + length - 1, &ticket), EL_PAUSE_ON);
+    fail_first();
+    for (uint64_t length = 2 * FIRST; length < EL_PAUSE_MOST; length *= 2) {
+        assert_at(now, EL_PAUSE_TRIAL, &ticket);
+        assert_at(now + length - 1, EL_PAUSE_ON, &ticket);
         now += length;
     }
 }
+
+CASE(pause_threads, ZEROED(pause_), .threads = true);
 
 static _Atomic unsigned trials;
 
@@ -347,25 +296,19 @@ static void *call_and_fail(void *unused)
 {
     el_pause_ticket_t mine;
 
-    for (uint64_t now = BEGIN; now < BEGIN + TIMES; now++) {
-        trials += el_pause_at(&pause_, now + EL_PAUSE_FIRST, &mine) == EL_PAUSE_TRIAL;
+    for (uint64_t now = BEGIN + FIRST; now < BEGIN + FIRST + TIMES; now++) {
+        trials += el_pause_at(&pause_, now, &mine) == EL_PAUSE_TRIAL;
     }
     return unused;
 }
 
-CASE(pause_threads, .set_up = set_up_pause, .threads = true);
-
 TEST(pause_threads, of_threads_that_meet_one_tries)
 {
-    pthread_t threads[THREADS];
+    threads_t threads;
 
     trials = 0;
-    el_pause_failed(&pause_, ticket, BEGIN);
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_and_fail, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    fail_first();
+    threads = threads_start(THREADS, call_and_fail, NULL, 0);
+    threads_join(&threads);
     ck_assert_uint_eq(trials, 1);
 }
