@@ -11,25 +11,19 @@
 static const struct {
     const char *label;
     el_range_t ranges[EL_CODINGS];
-    unsigned top;
-    unsigned start;
+    unsigned top, start;
 } ladders[] = {
     {"gzip 1 9 alone: nine setups, level 6", {GZIP(1, 9)}, 8, 5},
     {"the defaults of gzip and br", {GZIP(1, 9), BR(0, 6)}, 8, 5},
     {"br is the widest", {GZIP(1, 9), BR(0, 11)}, 11, 7},
     {"zstd is the widest", {GZIP(1, 9), ZSTD(1, 19)}, 18, 12},
     {"the ceiling is nearest", {GZIP(1, 3)}, 2, 2},
-    {"the ceiling is nearest, on a wider ladder", {GZIP(1, 3), BR(0, 6)}, 6, 6},
-    {"the ceiling is the stock level", {GZIP(1, 6)}, 5, 5},
-    {"the floor is nearest", {GZIP(7, 9)}, 2, 0},
     {"the floor is nearest, on a wider ladder", {GZIP(7, 9), BR(0, 6)}, 6, 0},
-    {"the floor is the stock level", {GZIP(6, 9)}, 3, 0},
     {"the higher of positions with that level", {GZIP(5, 7), BR(0, 11)}, 11, 8},
     {"the higher of two levels as near", {GZIP(5, 7), BR(0, 1)}, 2, 1},
     {"gzip pinned, br moves", {GZIP(6, 6), BR(0, 6)}, 6, 6},
     {"all pinned", {GZIP(6, 6), BR(5, 5)}, 0, 0},
     {"pinned at the floor", {GZIP(1, 1)}, 0, 0},
-    {"pinned at the ceiling", {GZIP(9, 9)}, 0, 0},
     {"no coding", {{0, 0, false, false}}, 0, 0},
     {"bounds of a coding that is not used", {GZIP(1, 9), [EL_BR] = {0, 11, false, false}}, 8, 5},
     {"gzip is not used, whatever its bounds", {[EL_GZIP] = {1, 9, false, false}, BR(0, 6)}, 6, 6},
@@ -52,9 +46,7 @@ static const struct {
 } walks[] = {
     {"the widest: each position its level", {1, 9, true, false}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
     {"narrower: rounded, halves up", {0, 6, true, false}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
-    {"half as wide", {1, 5, true, false}, 8, {1, 2, 2, 3, 3, 4, 4, 5, 5, 5}},
     {"one step in the middle", {3, 4, true, false}, 4, {3, 3, 4, 4, 4, 4}},
-    {"one step, odd top", {3, 4, true, false}, 3, {3, 3, 4, 4, 4}},
     {"three into eleven", {5, 7, true, false}, 11, {5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7}},
     {"pinned", {6, 6, true, false}, 4, {6, 6, 6, 6, 6, 6}},
     {"no ladder: the ceiling", {1, 9, true, false}, 0, {9, 9}},
@@ -94,24 +86,23 @@ static const el_rung_t setups[] = {
     {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 3, {2500, 2350}}, {EL_ZSTD, 5, {5500, 2230}},
 };
 
+/* A copy of `setups` and the ladder that is made of it. */
+static el_rung_t built[ROWS(setups)];
+
+static size_t build(void)
+{
+    memcpy(built, setups, sizeof(built));
+    return el_ladder_build(built, ROWS(setups));
+}
+
 TEST(climbing, a_ladder_rises_in_time_and_falls_in_bytes)
 {
     /* gzip 6 takes more than a mixture of zstd 5 and br 5, and saves less. */
-    static const struct {
-        el_coding_t coding;
-        int level;
-    } left[] = {{EL_GZIP, 1}, {EL_ZSTD, 1}, {EL_ZSTD, 3}, {EL_ZSTD, 5}, {EL_BR, 5}};
-    el_rung_t rungs[ROWS(setups)];
-    size_t count;
+    static const int left[] = {0, 6, 7, 8, 5};
 
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_build(rungs, ROWS(setups));
-    ck_assert_uint_eq(count, ROWS(left));
-    for (size_t i = 0; i < count; i++) {
-        ck_assert_int_eq(rungs[i].coding, left[i].coding);
-        ck_assert_int_eq(rungs[i].level, left[i].level);
-        ck_assert(i == 0 || (rungs[i].cost.nsec > rungs[i - 1].cost.nsec
-                             && rungs[i].cost.size < rungs[i - 1].cost.size));
+    ck_assert_uint_eq(build(), ROWS(left));
+    for (int i = 0; i < ROWS(left); i++) {
+        ck_assert_mem_eq(&built[i], &setups[left[i]], sizeof(built[i]));
     }
 }
 
@@ -130,17 +121,13 @@ static const struct {
 
 EACH(climbing, a_bound_leaves_what_makes_no_more_bytes, bounds)
 {
-    el_rung_t rungs[ROWS(setups)];
     size_t count;
 
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_bound(rungs, ROWS(setups), row->most);
+    memcpy(built, setups, sizeof(built));
+    count = el_ladder_bound(built, ROWS(setups), row->most);
     for (size_t i = 0; i < count; i++) {
-        int number = row->left[i];
-
-        ck_assert_msg(number >= 0 && rungs[i].coding == setups[number].coding
-                          && rungs[i].level == setups[number].level,
-                      "%s", row->label);
+        row_assert(row->left[i] >= 0);
+        row_eq(built[i].cost.size, setups[row->left[i]].cost.size);
     }
     row_eq(row->left[count], -1);
 }
@@ -155,21 +142,17 @@ TEST(climbing, a_position_pays_the_same_for_a_byte_of_any_body)
 {
     /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 8 × 192^(p/8). */
     static const size_t at[] = {0, 0, 1, 1, 2, 2, 3, 4, 4, 4};
-    el_rung_t rungs[ROWS(setups)];
-    size_t count;
+    size_t count = build();
 
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_build(rungs, ROWS(setups));
-    for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 1), &rungs[at[p]]);
-    }
-    ck_assert_ptr_eq(rung_at(rungs, count, 0, 0, 1), &rungs[count - 1]);
     /* On a machine of half the speed all setups take twice the time, and none moves. */
-    for (size_t i = 0; i < count; i++) {
-        rungs[i].cost.nsec *= 2;
-    }
-    for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 2), &rungs[at[p]]);
+    for (int slowness = 1; slowness <= 2; slowness++) {
+        for (unsigned p = 0; p < ROWS(at); p++) {
+            ck_assert_ptr_eq(rung_at(built, count, p, 8, slowness), &built[at[p]]);
+        }
+        ck_assert_ptr_eq(rung_at(built, count, 0, 0, slowness), &built[count - 1]);
+        for (size_t i = 0; i < count; i++) {
+            built[i].cost.nsec *= 2;
+        }
     }
 }
 
@@ -180,20 +163,13 @@ static const struct {
 
 EACH(climbing, a_price_pays_for_every_byte_that_costs_no_more, bids)
 {
-    el_rung_t rungs[ROWS(setups)];
-    size_t count;
-
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_build(rungs, ROWS(setups));
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, row->price), &rungs[row->at]);
+    ck_assert_ptr_eq(el_ladder_rung(built, build(), row->price), &built[row->at]);
 }
 
 TEST(climbing, a_price_has_a_position)
 {
-    ck_assert_double_eq(el_ladder_position(0, 8), 0);
-    ck_assert_double_eq(el_ladder_position(8, 8), 0);
-    ck_assert_double_eq(el_ladder_position(1e9, 8), 8);
-    ck_assert_double_eq(el_ladder_position(100, 0), 0);
+    ck_assert(el_ladder_position(0, 8) == 0 && el_ladder_position(8, 8) == 0);
+    ck_assert(el_ladder_position(1e9, 8) == 8 && el_ladder_position(100, 0) == 0);
     /* Where the position has that price for those who go by positions. */
     for (unsigned p = 1; p < 8; p++) {
         double price = el_ladder_price(setups, 2, p, 8, 1);
@@ -205,28 +181,26 @@ TEST(climbing, a_price_has_a_position)
 TEST(climbing, where_all_bytes_are_dear_the_prices_follow)
 {
     /* 9766 and 19531 ns a byte. */
-    static const el_rung_t dear[] = {
+    el_rung_t dear[] = {
         {EL_ZSTD, 15, {100000, 2000}}, {EL_ZSTD, 17, {200000, 1900}}, {EL_ZSTD, 19, {400000, 1800}},
     };
     static const size_t at[] = {0, 1, 1, 1, 2};
-    el_rung_t rungs[ROWS(dear)];
 
-    memcpy(rungs, dear, sizeof(rungs));
-    ck_assert_uint_eq(el_ladder_build(rungs, ROWS(dear)), ROWS(dear));
+    ck_assert_uint_eq(el_ladder_build(dear, ROWS(dear)), ROWS(dear));
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(rung_at(rungs, ROWS(dear), p, 4, 1), &rungs[at[p]]);
+        ck_assert_ptr_eq(rung_at(dear, ROWS(dear), p, 4, 1), &dear[at[p]]);
     }
 }
 
 TEST(climbing, a_ladder_of_one_or_of_equals)
 {
-    el_rung_t rungs[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
+    el_rung_t equals[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
 
-    ck_assert_uint_eq(el_ladder_build(rungs, 0), 0);
-    ck_assert_uint_eq(el_ladder_build(rungs, 1), 1);
-    ck_assert_uint_eq(el_ladder_build(rungs, 3), 1);
-    ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
-    ck_assert_ptr_eq(rung_at(rungs, 1, 3, 8, 1), rungs);
+    ck_assert_uint_eq(el_ladder_build(equals, 0), 0);
+    ck_assert_uint_eq(el_ladder_build(equals, 1), 1);
+    ck_assert_uint_eq(el_ladder_build(equals, 3), 1);
+    ck_assert_int_eq(equals[0].coding, EL_BR); /* the first of equals */
+    ck_assert_ptr_eq(rung_at(equals, 1, 3, 8, 1), equals);
 }
 
 /* Levels of one coding: the third takes less than the second. */
@@ -242,21 +216,16 @@ static const struct {
     size_t found;
 } descents[] = {
     {"what fits stays", 3, 9000, 3},
-    {"no limit", 3, UINT32_MAX, 3},
     {"one down", 3, 8999, 2},
     {"the first that fits, though one below does not", 3, 2600, 2},
     {"past one that does not", 3, 2000, 0},
     {"never up", 1, 100000, 1},
     {"the floor where nothing fits", 3, 1, 0},
-    {"the floor is the end", 0, 0, 0},
 };
 
 EACH(climbing, a_limit_is_kept_setup_by_setup, descents)
 {
-    const el_rung_t *found =
-        el_ladder_within(levels, &levels[row->from], row->most);
-
-    row_eq(found, &levels[row->found]);
+    row_eq(el_ladder_within(levels, &levels[row->from], row->most) - levels, (int)row->found);
 }
 
 CASE(exploring);
@@ -285,20 +254,19 @@ TEST(exploring, it_takes_a_hundredth)
 
 static const struct {
     const char *label;
-    uint32_t turn;
     double encoding, nsec;
     bool due;
 } dues[] = {
-    {"there was time for it", 1, 1e9, 1e6, true},
-    {"a dear one waits", 1, 1e8, 1e7, false},
-    {"no response waits for longer than that", 1, 1e12, EL_EXPLORE_MOST + 1., false},
-    {"as long as that", 1, 1e12, EL_EXPLORE_MOST, true},
-    {"without encoding there is none", 1, 0, 1, false},
+    {"there was time for it", 1e9, 1e6, true},
+    {"a dear one waits", 1e8, 1e7, false},
+    {"no response waits for longer than that", 1e12, EL_EXPLORE_MOST + 1., false},
+    {"as long as that", 1e12, EL_EXPLORE_MOST, true},
+    {"without encoding there is none", 0, 1, false},
 };
 
 EACH(exploring, a_dear_one_is_seldom_due, dues)
 {
-    row_eq(el_explore_is_due(row->turn, row->encoding, row->nsec), row->due);
+    row_eq(el_explore_is_due(1, row->encoding, row->nsec), row->due);
 }
 
 #define NEVER UINT32_MAX
@@ -326,8 +294,7 @@ static const struct {
 
 EACH(exploring, what_is_nearest_is_explored_first, picks)
 {
-    const el_rung_t *picked =
-        el_explore_pick(rungs, row->ages, ROWS(rungs), row->nsec);
+    const el_rung_t *picked = el_explore_pick(rungs, row->ages, ROWS(rungs), row->nsec);
 
     row_assert(picked == (row->picked < 0 ? NULL : &rungs[row->picked]));
 }
