@@ -1,108 +1,80 @@
 /* Which prepared dictionaries are kept, for how long and for whom. */
-#include "bodies.h"
-#include "prepare.h"
-#include "suites.h"
+#include "encodings.h"
 
-#include "engines/engines.h"
+CASE(prepared, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 240);
 
-#include <pthread.h>
-
-#define MOST PREPARE_MOST
 #define PAGE 60000
 
-static el_dictionary_t *find(el_coding_t coding, unsigned number)
+static el_dictionary_t *find(const el_engine_t *engine, unsigned number)
 {
-    return el_dictionary_find(coding, level_of(coding), hash_of(number));
+    return el_dictionary_find(engine->coding, engine->level_min, hash_of(number));
 }
 
-CASE(prepared, .set_up = prepare_set_up, .tear_down = prepare_tear_down, .timeout = 240);
-
-EACH(prepared, what_was_prepared_is_found, prepare_codings)
+/* Several users of one are gone. */
+static void release(el_dictionary_t *dictionary, int users)
 {
-    el_dictionary_t *first, *second;
+    while (users-- > 0) {
+        el_dictionary_release(dictionary);
+    }
+}
 
-    if (!el_engine_for(*row)) {
-        ck_assert_ptr_null(try_prepare(*row, 1, 1));
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
-    ck_assert_ptr_null(find(*row, 1));
-    first = prepare(*row, PAGE, 1);
+EACH_ENGINE(prepared, what_was_prepared_is_found, differences)
+{
+    el_dictionary_t *first;
+
+    ck_assert_ptr_null(find(engine, 1));
+    first = prepare(engine, PAGE, 1);
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
-    ck_assert_ptr_eq(find(*row, 1), first);
-    ck_assert_ptr_null(find(*row, 2));
-    ck_assert_ptr_null(find(prepare_codings[*row == EL_DCB], 1));
+    ck_assert_ptr_eq(find(engine, 1), first);
+    ck_assert_ptr_null(find(engine, 2));
+    ck_assert_ptr_null(el_dictionary_find(engine->coding == EL_DCB ? EL_DCZ : EL_DCB,
+                                          engine->level_min, hash_of(1)));
     /* What another thread has prepared meanwhile serves this one, too. */
-    second = try_prepare(*row, PAGE, 1);
-    ck_assert_ptr_eq(second, first);
+    ck_assert_ptr_eq(prepare(engine, PAGE, 1), first);
     el_dictionary_drain();
-    ck_assert_ptr_eq(find(*row, 1), first);
-    for (int users = 0; users < 4; users++) {
-        el_dictionary_release(first);
-    }
+    ck_assert_ptr_eq(find(engine, 1), first);
+    release(first, 4);
     el_dictionary_release(NULL);
 }
 
-/* It serves for others, too, until they are asked for often enough, and where there is no room. */
-TEST(prepared, a_dictionary_is_prepared_for_a_level)
+/*
+ * Where a level has tables of its own, one for another serves until it is asked for often enough, and
+ * where there is no room. brotli prepares one for all.
+ */
+EACH_ENGINE(prepared, a_dictionary_is_prepared_for_a_level, differences)
 {
     el_dictionary_t *first, *other;
 
-    if (!el_engine_for(EL_DCZ)) {
-        return;
-    }
     body_fill(BODY_TEXT, raw, PAGE);
-    first = try_level(EL_DCZ, 3, PAGE, 1);
-    ck_assert_int_eq(el_dictionary_level(first, 9), 3);
+    first = try_prepare(engine, 3, PAGE, 1);
+    ck_assert_int_eq(el_dictionary_level(first, 9), engine->by_level ? 3 : 9);
     for (int i = 0; i < EL_DICTIONARY_STANDS; i++) {
-        other = el_dictionary_find(EL_DCZ, 9, hash_of(1));
-        ck_assert_ptr_eq(other, first);
-        el_dictionary_release(other);
+        ck_assert_ptr_eq(el_dictionary_find(engine->coding, 9, hash_of(1)), first);
     }
-    ck_assert_ptr_null(el_dictionary_find(EL_DCZ, 9, hash_of(1)));
+    release(first, EL_DICTIONARY_STANDS);
+    other = el_dictionary_find(engine->coding, 9, hash_of(1));
+    ck_assert_ptr_eq(other, engine->by_level ? NULL : first);
+    release(other, 1);
     el_dictionary_limit(el_dictionary_kept());
-    ck_assert_ptr_eq(try_level(EL_DCZ, 9, PAGE, 1), first);
+    ck_assert_ptr_eq(try_prepare(engine, 9, PAGE, 1), first);
     el_dictionary_limit(SIZE_MAX);
-    other = try_level(EL_DCZ, 9, PAGE, 1);
-    ck_assert_ptr_ne(other, first);
-    ck_assert_int_eq(el_dictionary_level(other, 3), 9);
-    ck_assert_ptr_eq(el_dictionary_find(EL_DCZ, 9, hash_of(1)), other);
-    ck_assert_ptr_eq(el_dictionary_find(EL_DCZ, 3, hash_of(1)), first);
-    for (int users = 0; users < 3; users++) {
-        el_dictionary_release(first);
-    }
-    el_dictionary_release(other);
-    el_dictionary_release(other);
+    other = try_prepare(engine, 9, PAGE, 1);
+    ck_assert((other != first) == engine->by_level);
+    ck_assert_int_eq(el_dictionary_level(other, 3), engine->by_level ? 9 : 3);
+    ck_assert_ptr_eq(el_dictionary_find(engine->coding, 9, hash_of(1)), other);
+    ck_assert_ptr_eq(el_dictionary_find(engine->coding, 3, hash_of(1)), first);
+    release(first, 3);
+    release(other, 2);
 }
 
-TEST(prepared, a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
+EACH_ENGINE(prepared, a_dictionary_that_is_too_large_at_a_level_has_the_lowest, differences)
 {
     el_dictionary_t *dictionary;
 
-    if (!el_engine_for(EL_DCZ)) {
-        return;
-    }
     body_fill(BODY_TEXT, raw, PAGE);
     el_dictionary_limit(PAGE * 3);
-    dictionary = try_level(EL_DCZ, 9, PAGE, 1);
-    ck_assert_ptr_nonnull(dictionary);
-    ck_assert_int_eq(dictionary->level, 1);
-    el_dictionary_release(dictionary);
-}
-
-/* brotli prepares one for all. */
-TEST(prepared, a_dictionary_of_brotli_is_for_all_levels)
-{
-    el_dictionary_t *dictionary;
-
-    if (!el_engine_for(EL_DCB)) {
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
-    dictionary = try_level(EL_DCB, 5, PAGE, 1);
-    ck_assert_ptr_eq(el_dictionary_find(EL_DCB, 9, hash_of(1)), dictionary);
-    ck_assert_int_eq(el_dictionary_level(dictionary, 9), 9);
-    el_dictionary_release(dictionary);
+    dictionary = engine->by_level ? try_prepare(engine, 9, PAGE, 1) : NULL;
+    ck_assert(!engine->by_level || dictionary->level == 1);
     el_dictionary_release(dictionary);
 }
 
@@ -110,58 +82,50 @@ static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_AL
 
 EACH(prepared, other_codings_have_no_dictionary, others)
 {
-    ck_assert_ptr_null(try_prepare(*row, 1, 1));
+    ck_assert_ptr_null(
+        el_dictionary_prepare(*row, 1, &(el_dictionary_bytes_t){raw, 1, hash_of(1)}));
 }
 
 /* Three fit; the fourth drives out what was asked for longest ago, and is used by no body. */
-EACH(prepared, the_longest_unused_goes_first, prepare_codings)
+EACH_ENGINE(prepared, the_longest_unused_goes_first, differences)
 {
-    el_dictionary_t *used;
-    size_t each;
+    el_dictionary_t *used = prepare(engine, PAGE, 1);
+    size_t each = el_dictionary_kept();
 
-    if (!el_engine_for(*row)) {
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
-    used = prepare(*row, PAGE, 1);
-    each = el_dictionary_kept();
     el_dictionary_limit(each * 10 / 3);
-    el_dictionary_release(prepare(*row, PAGE, 2));
-    el_dictionary_release(prepare(*row, PAGE, 3));
-    el_dictionary_release(find(*row, 2));
-    el_dictionary_release(prepare(*row, PAGE, 4));
+    el_dictionary_release(prepare(engine, PAGE, 2));
+    el_dictionary_release(prepare(engine, PAGE, 3));
+    el_dictionary_release(find(engine, 2));
+    el_dictionary_release(prepare(engine, PAGE, 4));
     ck_assert_uint_le(el_dictionary_kept(), each * 10 / 3);
-    ck_assert_ptr_null(find(*row, 3));
-    ck_assert_ptr_eq(find(*row, 1), used);
+    ck_assert_ptr_null(find(engine, 3));
+    ck_assert_ptr_eq(find(engine, 1), used);
     el_dictionary_release(used);
-    el_dictionary_release(find(*row, 2));
+    el_dictionary_release(find(engine, 2));
 
     /* Where all are in use, there is no room, and they stay. */
     el_dictionary_limit(each * 3 / 2);
-    ck_assert_ptr_null(try_prepare(*row, PAGE, 5));
-    ck_assert_ptr_eq(find(*row, 1), used);
-    el_dictionary_release(used);
-    el_dictionary_release(used);
-    el_dictionary_release(prepare(*row, PAGE, 5));
-    ck_assert_ptr_null(find(*row, 1));
+    ck_assert_ptr_null(try_prepare(engine, engine->level_min, PAGE, 5));
+    ck_assert_ptr_eq(find(engine, 1), used);
+    release(used, 2);
+    el_dictionary_release(prepare(engine, PAGE, 5));
+    ck_assert_ptr_null(find(engine, 1));
 
     /* What never fits drives nothing out. */
-    ck_assert_ptr_null(try_prepare(*row, MOST, 6));
-    el_dictionary_release(find(*row, 5));
+    ck_assert_ptr_null(try_prepare(engine, engine->level_min, MOST, 6));
+    el_dictionary_release(find(engine, 5));
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
 }
 
 #define THREADS 4
 
-static void *use(void *number)
+static void *use(void *hash)
 {
-    const uint8_t *hash = (uint8_t *)number;
-
     for (int i = 0; i < 200; i++) {
-        el_dictionary_t *dictionary = el_dictionary_find(EL_DCZ, level_of(EL_DCZ), hash);
+        el_dictionary_t *dictionary = el_dictionary_find(EL_DCZ, 1, hash);
 
         if (!dictionary) {
-            dictionary = el_dictionary_prepare(EL_DCZ, level_of(EL_DCZ),
+            dictionary = el_dictionary_prepare(EL_DCZ, 1,
                                                &(el_dictionary_bytes_t){raw, 2000, hash});
         }
         ck_assert(!dictionary || memcmp(dictionary->hash, hash, EL_DICTIONARY_HASH) == 0);
@@ -174,16 +138,14 @@ static void *use(void *number)
 TEST(prepared, threads_share_what_is_kept)
 {
     uint8_t hashes[THREADS][EL_DICTIONARY_HASH];
-    pthread_t threads[THREADS];
+    threads_t threads;
 
     body_fill(BODY_TEXT, raw, 2000);
     el_dictionary_limit(100000);
     for (unsigned i = 0; i < THREADS; i++) {
         memcpy(hashes[i], hash_of(i / 2), EL_DICTIONARY_HASH);
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, use, hashes[i]), 0);
     }
-    for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads = threads_start(THREADS, use, hashes, sizeof(hashes[0]));
+    threads_join(&threads);
     ck_assert_uint_le(el_dictionary_kept(), 100000);
 }

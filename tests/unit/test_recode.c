@@ -1,33 +1,19 @@
 /* Encoded bodies that are encoded anew. */
-#include "engines/engines.h"
-#include "engines/pool.h"
+#include "encodings.h"
 
-#include "bodies.h"
-#include "decode.h"
-#include "suites.h"
+CASE(recode, .set_up = encodings_set_up, .tear_down = encodings_tear_down);
 
 #define LENGTH 50000
-#define ROOM (2 * LENGTH)
 
-static uint8_t body[LENGTH], encoded[ROOM], back[LENGTH + 1];
-
-static void set_up(void)
-{
-    body_fill(BODY_TEXT, body, LENGTH);
-}
-
-/* The body in `coding` at a low level. */
+/* Text in `coding` at a low level. */
 static el_encoded_t encode(el_coding_t coding, size_t length)
 {
     el_setup_t low = {.level = 1, .size_hint = length};
     el_plan_t plan = el_engine_plan(coding, &low, true);
-    el_context_t *context = el_pool_acquire(&plan);
-    el_span_t span = {body, length, encoded, ROOM};
 
-    ck_assert_ptr_nonnull(context);
-    ck_assert_int_eq(el_engine_encode(context, &span), EL_STEP_OK);
-    el_pool_release(context);
-    return (el_encoded_t){coding, encoded, ROOM - span.out_nbytes_avail, length};
+    body_fill(BODY_TEXT, body, length);
+    return (el_encoded_t){coding, encoded, encode_whole(&plan, length, el_engine_bound(length)),
+                          length};
 }
 
 static el_plan_t best(el_coding_t coding, size_t length)
@@ -37,33 +23,30 @@ static el_plan_t best(el_coding_t coding, size_t length)
     return el_engine_plan(coding, &high, true);
 }
 
-static const el_coding_t codings[] = {EL_GZIP, EL_BR, EL_ZSTD};
+static void assert_recoded(el_coding_t from, el_coding_t to, size_t length)
+{
+    el_plan_t plan = best(to, length);
+    el_encoded_t some = encode(from, length);
+    size_t nbytes;
+    uint8_t *made = el_recode(&some, &plan, &nbytes);
 
-CASE(recode, .set_up = set_up);
+    ck_assert_ptr_nonnull(made);
+    ck_assert(nbytes < some.nbytes || length == 1);
+    memcpy(encoded, made, nbytes);
+    assert_back(&plan, length, nbytes, "recoded");
+    el_pool_buffer_release(made);
+}
 
 TEST(recode, a_body_becomes_smaller_in_its_coding_and_in_others)
 {
-    for (int i = 0; i < ROWS(codings) * ROWS(codings); i++) {
-        el_coding_t from = codings[i / ROWS(codings)], to = codings[i % ROWS(codings)];
-        el_plan_t plan;
-        el_encoded_t some;
-        uint8_t *made;
-        size_t nbytes;
-        decoded_t decoded;
-
-        if (!el_engine_for(from) || !el_engine_for(to)) {
-            continue;
+    for (el_coding_t from = EL_GZIP; from < EL_CODINGS; from++) {
+        for (el_coding_t to = EL_GZIP; to < EL_CODINGS; to++) {
+            if (el_engine_for(from) && el_engine_for(to)) {
+                assert_recoded(from, to, LENGTH);
+            }
         }
-        plan = best(to, LENGTH);
-        some = encode(from, LENGTH);
-        made = el_recode(&some, &plan, &nbytes);
-        ck_assert_ptr_nonnull(made);
-        ck_assert_uint_lt(nbytes, some.nbytes);
-        decoded = decode(to, made, nbytes, back, sizeof(back));
-        ck_assert(decoded.ended && !decoded.failed && decoded.nbytes == LENGTH);
-        ck_assert_mem_eq(back, body, LENGTH);
-        el_pool_buffer_release(made);
     }
+    assert_recoded(EL_GZIP, EL_GZIP, 1);
 }
 
 static const struct {
@@ -91,16 +74,4 @@ EACH(recode, what_is_not_what_it_says_is_not_encoded, rows)
     some.nbytes += (size_t)row->more;
     encoded[some.nbytes / 2] ^= row->flip;
     row_assert(!el_recode(&some, &plan, &nbytes));
-}
-
-TEST(recode, a_body_of_one_byte)
-{
-    el_plan_t plan = best(EL_GZIP, 1);
-    el_encoded_t some = encode(EL_GZIP, 1);
-    size_t nbytes;
-    uint8_t *made = el_recode(&some, &plan, &nbytes);
-
-    ck_assert_ptr_nonnull(made);
-    ck_assert_uint_eq(decode(EL_GZIP, made, nbytes, back, sizeof(back)).nbytes, 1);
-    el_pool_buffer_release(made);
 }
