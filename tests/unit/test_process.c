@@ -4,7 +4,6 @@
 #include "host/clock.h"
 #include "suites.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -15,9 +14,6 @@
 
 /* µs that are longer than anything here takes. */
 #define LONG 60000000
-
-#define THREADS 4
-#define TIMES 5000
 
 static el_lock_t *lock;
 static long counted;
@@ -31,12 +27,18 @@ static void set_up_lock(void)
 
 CASE(locks, .set_up = set_up_lock);
 
+/* Whether it is taken, and that its holder `died` before. */
+static bool takes(uint64_t usec, bool died)
+{
+    bool holder_died = !died, taken = el_lock_take(lock, usec, &holder_died);
+
+    return holder_died == died && taken;
+}
+
 TEST(locks, it_is_taken_and_given)
 {
-    bool died = true;
-
     for (int i = 0; i < 3; i++) {
-        ck_assert(el_lock_take(lock, 0, &died) && !died);
+        ck_assert(takes(0, false));
         el_lock_give(lock);
     }
 }
@@ -45,48 +47,49 @@ TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
 {
     int held[2], go[2];
     char byte = 0;
-    bool died;
     uint64_t began;
     pid_t child;
 
     ck_assert(pipe(held) == 0 && pipe(go) == 0);
     child = fork();
     if (child == 0) {
-        el_lock_take(lock, LONG, &died);
-        _exit(write(held[1], "", 1) == 1 && read(go[0], &byte, 1) == 1 ? (el_lock_give(lock), 0) : 1);
+        takes(LONG, false);
+        if (write(held[1], "", 1) == 1 && read(go[0], &byte, 1) == 1) {
+            el_lock_give(lock);
+        }
+        _exit(0);
     }
     ck_assert(read(held[0], &byte, 1) == 1);
     began = el_clock_usec();
-    ck_assert(!el_lock_take(lock, 20000, &died) && !died);
+    ck_assert(!takes(20000, false));
     ck_assert(el_clock_usec() - began >= 20000);
     ck_assert(write(go[1], "", 1) == 1);
-    ck_assert(el_lock_take(lock, LONG, &died) && !died);
+    ck_assert(takes(LONG, false));
     el_lock_give(lock);
     ck_assert(waitpid(child, NULL, 0) == child);
 }
 
 TEST(locks, it_outlives_who_dies_with_it)
 {
-    bool died;
     pid_t child = fork();
 
     if (child == 0) {
-        el_lock_take(lock, LONG, &died);
+        takes(LONG, false);
         _exit(0);
     }
     ck_assert(waitpid(child, NULL, 0) == child);
-    ck_assert(el_lock_take(lock, LONG, &died) && died);
+    ck_assert(takes(LONG, true));
     el_lock_give(lock);
-    ck_assert(el_lock_take(lock, LONG, &died) && !died);
+    ck_assert(takes(LONG, false));
     el_lock_give(lock);
 }
 
+CASE(locks_threads, .set_up = set_up_lock, .threads = true);
+
 static void *count(void *unused)
 {
-    bool died;
-
-    for (int i = 0; i < TIMES; i++) {
-        if (el_lock_take(lock, LONG, &died)) {
+    for (int i = 0; i < 5000; i++) {
+        if (takes(LONG, false)) {
             counted++;
             el_lock_give(lock);
         }
@@ -94,19 +97,12 @@ static void *count(void *unused)
     return unused;
 }
 
-CASE(locks_threads, .set_up = set_up_lock, .threads = true);
-
 TEST(locks_threads, one_thread_at_a_time_has_it)
 {
-    pthread_t threads[THREADS];
+    threads_t threads = threads_start(4, count, NULL, 0);
 
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert(pthread_create(&threads[i], NULL, count, NULL) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    ck_assert_int_eq(counted, THREADS * TIMES);
+    threads_join(&threads);
+    ck_assert_int_eq(counted, 4 * 5000);
 }
 
 /* The thread that has the CPU only while nobody else wants it. */

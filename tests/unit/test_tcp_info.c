@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+CASE(tcp_info);
+
 #ifdef ELASTIC_WITH_TCP_RATE
 #include <linux/tcp.h>
 
@@ -31,8 +33,6 @@ static const struct {
     {"more than a double holds exactly", WHOLE, UINT64_MAX, false, true},
 };
 
-CASE(tcp_info);
-
 EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
 {
     struct tcp_info info = {.tcpi_delivery_rate = row->bytes,
@@ -40,12 +40,8 @@ EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
     el_tcp_rate_t rate = {-1, false};
 
     row_eq(el_tcp_rate_of(&info, row->len, &rate), row->good);
-    if (row->good) {
-        ck_assert_double_eq(rate.rate, 8. * (double)row->bytes);
-        ck_assert(rate.limited == row->limited);
-    } else {
-        ck_assert_double_eq(rate.rate, -1);
-    }
+    row_assert(rate.rate == (row->good ? 8. * (double)row->bytes : -1));
+    row_eq(rate.limited, (row->good && row->limited));
 }
 #endif
 

@@ -119,17 +119,32 @@ static void hang(void)
 
 CASE(workers);
 
+/* A call that brings its result, as the `number`th task. */
+static void call_done(int number)
+{
+    job_t *job = job_that(NULL);
+
+    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
+    ck_assert_int_eq(job->number, number);
+    ck_assert(!job->was_late);
+    free(job);
+}
+
+/* Lets one waiting task go on, and waits until so many were discarded. */
+static void let_go(int discarded)
+{
+    sem_post(&crew->go);
+    while (crew->discarded < discarded) {
+        sem_wait(&crew->gone);
+    }
+    ck_assert_int_eq(crew->discarded, discarded);
+}
+
 TEST(workers, a_call_brings_its_result)
 {
-    job_t *job;
-
     start(2);
-    job = job_that(NULL);
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
-    ck_assert_int_eq(job->number, 1);
-    ck_assert(!job->was_late);
+    call_done(1);
     ck_assert_int_eq(crew->discarded, 0);
-    free(job);
 }
 
 TEST(workers, what_was_posted_is_run_and_discarded)
@@ -144,12 +159,8 @@ TEST(workers, a_call_that_hangs_is_left_to_its_thread)
 {
     start(1);
     hang();
-    sem_post(&crew->go);
-    sem_wait(&crew->ran);
-    while (crew->discarded == 0) {
-        sem_wait(&crew->gone);
-    }
-    ck_assert_int_eq(crew->discarded, 1);
+    let_go(1);
+    ck_assert_int_eq(crew->order, 1);
 }
 
 TEST(workers, a_call_for_which_no_thread_is_free_is_never_made)
@@ -158,8 +169,7 @@ TEST(workers, a_call_for_which_no_thread_is_free_is_never_made)
     hang();
     ck_assert_int_eq(call(job_that(NULL), 1000), EL_TASK_LATE);
     ck_assert_int_eq(crew->discarded, 1);
-    sem_post(&crew->go);
-    sem_wait(&crew->ran);
+    let_go(2);
     ck_assert_int_eq(crew->order, 1);
 }
 
@@ -176,30 +186,19 @@ TEST(workers, no_more_wait_than_may)
     ck_assert(!post(one_more));
     ck_assert_int_eq(call(one_more, LONG), EL_TASK_REFUSED);
     free(one_more);
-    sem_post(&crew->go);
-    while (crew->discarded < EL_WORKERS_WAITING + 1) {
-        sem_wait(&crew->gone);
-    }
+    let_go(EL_WORKERS_WAITING + 1);
     ck_assert_int_eq(crew->order, EL_WORKERS_WAITING + 1);
 }
 
 TEST(workers, what_nobody_waits_for_leaves_a_thread_for_calls)
 {
-    job_t *job;
-
     start(3);
-    job = job_that(NULL);
     occupy();
     occupy();
     ck_assert(post(job_that(NULL)));
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
-    ck_assert_int_eq(job->number, 1);
-    free(job);
+    call_done(1);
     sem_post(&crew->go);
-    sem_post(&crew->go);
-    while (crew->discarded < 3) {
-        sem_wait(&crew->gone);
-    }
+    let_go(3);
 }
 
 TEST(workers, a_call_does_not_wait_for_what_nobody_waits_for)
@@ -210,13 +209,12 @@ TEST(workers, a_call_does_not_wait_for_what_nobody_waits_for)
     job = job_that(NULL);
     occupy();
     ck_assert_int_eq(call(job, LONG), EL_TASK_REFUSED);
-    sem_post(&crew->go);
-    sem_wait(&crew->gone);
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
     free(job);
+    let_go(1);
+    call_done(2);
 }
 
-static void *let_go(void *unused)
+static void *let_go_of_two(void *unused)
 {
     while (waiting() < 2) {
     }
@@ -226,18 +224,14 @@ static void *let_go(void *unused)
 
 TEST(workers, what_is_waited_for_comes_first)
 {
-    job_t *job;
-    pthread_t thread;
+    threads_t thread;
 
     start(1);
-    job = job_that(NULL);
     hang();
     ck_assert(post(job_that(NULL)));
-    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
-    ck_assert_int_eq(job->number, 2);
-    pthread_join(thread, NULL);
-    free(job);
+    thread = threads_start(1, let_go_of_two, NULL, 0);
+    call_done(2);
+    threads_join(&thread);
 }
 
 static void blocked_signals(el_task_t *task)
@@ -263,6 +257,8 @@ TEST(workers, threads_take_no_signals)
     free(job);
 }
 
+CASE(workers_threads, .threads = true);
+
 #define THREADS 6
 #define TIMES 500
 
@@ -282,19 +278,13 @@ static void *call_often(void *unused)
     return unused;
 }
 
-CASE(workers_threads, .threads = true);
-
 TEST(workers_threads, threads_that_meet)
 {
-    pthread_t threads[THREADS];
+    threads_t threads;
 
     start(3);
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_often, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads = threads_start(THREADS, call_often, NULL, 0);
+    threads_join(&threads);
     for (int i = 0; i < THREADS * TIMES; i++) {
         sem_wait(&crew->gone);
     }
