@@ -10,28 +10,8 @@
 
 uint8_t body[MOST], encoded[ROOM], back[MOST + 1], raw[MOST];
 
-const el_engine_t *const plain[5] = {
-    &el_engine_zlib,
-    &el_engine_brotli,
-#ifdef ELASTIC_WITH_ISAL
-    &el_engine_isal,
-#endif
-#ifdef ELASTIC_WITH_LIBDEFLATE
-    &el_engine_libdeflate,
-#endif
-#ifdef ELASTIC_WITH_ZSTD
-    &el_engine_zstd,
-#endif
-};
-
-const el_engine_t *const differences[2] = {
-#ifdef ELASTIC_WITH_DCB
-    &el_engine_dcb,
-#endif
-#ifdef ELASTIC_WITH_ZSTD
-    &el_engine_dcz,
-#endif
-};
+const size_t plain[5] = {0, 1, 2, 3, 4};
+const el_coding_t differences[2] = {EL_DCB, EL_DCZ};
 
 void encodings_set_up(void)
 {

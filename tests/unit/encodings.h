@@ -22,19 +22,21 @@ extern uint8_t raw[MOST]; /* the bytes of the next dictionary */
 void encodings_set_up(void);
 void encodings_tear_down(void);
 
-/* Those of this build that need no dictionary, and those that do. */
-extern const el_engine_t *const plain[5], *const differences[2];
+/* A test of each `engine` of this build that needs no dictionary; of each that does. */
+extern const size_t plain[5];
+extern const el_coding_t differences[2];
 
-/* A test of each `engine` of one of the two. */
-#define EACH_ENGINE(case, test, engines)                                                           \
+#define EACH_OF(case, test, table, of)                                                             \
     static void test##_of(const el_engine_t *engine);                                              \
-    EACH(case, test, engines)                                                                      \
+    EACH(case, test, table)                                                                        \
     {                                                                                              \
-        if (*row) {                                                                                \
-            test##_of(*row);                                                                       \
+        if (of(*row)) {                                                                            \
+            test##_of(of(*row));                                                                   \
         }                                                                                          \
     }                                                                                              \
     static void test##_of(const el_engine_t *engine)
+#define EACH_ENGINE(case, test) EACH_OF(case, test, plain, el_engine_at)
+#define EACH_DIFFERENCE(case, test) EACH_OF(case, test, differences, el_engine_for)
 
 typedef enum { BODY_TEXT, BODY_NOISE, BODY_ZEROS, BODY_KINDS } body_kind_t;
 

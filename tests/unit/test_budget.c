@@ -65,7 +65,7 @@ static void try_limits(const el_plan_t *plan, bool whole)
     ck_assert_uint_gt(made, 0);
 }
 
-EACH_ENGINE(budget, an_engine_holds_no_more_than_it_may, plain)
+EACH_ENGINE(budget, an_engine_holds_no_more_than_it_may)
 {
     for (int level = engine->level_min; level <= engine->level_max; level += 3) {
         el_plan_t known = {engine, {.level = level, .size_hint = NBYTES}};
@@ -78,7 +78,7 @@ EACH_ENGINE(budget, an_engine_holds_no_more_than_it_may, plain)
     }
 }
 
-EACH_ENGINE(budget, a_body_that_has_begun_is_not_refused, plain)
+EACH_ENGINE(budget, a_body_that_has_begun_is_not_refused)
 {
     el_plan_t plan = {engine, {.level = engine->level_min + 1}};
     el_span_t span = {body, NBYTES, encoded, ROOM};

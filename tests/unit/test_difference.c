@@ -29,7 +29,7 @@ static size_t differ(const el_dictionary_t *dictionary, int level, size_t nbytes
 }
 
 /* Each kind of body against text of another length, which has its words. */
-EACH_ENGINE(difference, whole_bodies_decode, differences)
+EACH_DIFFERENCE(difference, whole_bodies_decode)
 {
     static const size_t sizes[] = {0, 1, 7, 100, 1000, 16384, 65537, 300000, MOST};
     static const size_t dictionaries[] = {1, 7, 8, 100, 65536, 300001};
@@ -46,7 +46,7 @@ EACH_ENGINE(difference, whole_bodies_decode, differences)
 }
 
 /* With a dictionary for each, and tables that are within the bound. */
-EACH_ENGINE(difference, every_level_decodes, differences)
+EACH_DIFFERENCE(difference, every_level_decodes)
 {
     static const size_t dictionaries[] = {1, 100, 65536, 300001};
 
@@ -70,7 +70,7 @@ EACH_ENGINE(difference, every_level_decodes, differences)
 }
 
 /* It has bytes of its own, and the body is those bytes with little changed. */
-EACH_ENGINE(difference, a_page_that_changed_a_little_is_a_few_bytes, differences)
+EACH_DIFFERENCE(difference, a_page_that_changed_a_little_is_a_few_bytes)
 {
     el_dictionary_t *dictionary = prepare(engine, PAGE, 1);
     el_plan_t plan = plan_for(dictionary, PAGE);
@@ -91,7 +91,7 @@ EACH_ENGINE(difference, a_page_that_changed_a_little_is_a_few_bytes, differences
 }
 
 /* What the library would take for a dictionary of its own format, with tables that are none. */
-EACH_ENGINE(difference, a_dictionary_is_taken_as_raw_content, differences)
+EACH_DIFFERENCE(difference, a_dictionary_is_taken_as_raw_content)
 {
     el_dictionary_t *dictionary;
 
@@ -126,7 +126,7 @@ EACH(difference, the_head_names_the_dictionary, heads)
     }
 }
 
-EACH_ENGINE(difference, a_whole_body_without_room_writes_nothing_beyond_it, differences)
+EACH_DIFFERENCE(difference, a_whole_body_without_room_writes_nothing_beyond_it)
 {
     static const size_t rooms[] = {0, 1, 35, 36, 40, 41, 500};
     el_dictionary_t *dictionary = prepare(engine, 100, 1);
@@ -136,7 +136,7 @@ EACH_ENGINE(difference, a_whole_body_without_room_writes_nothing_beyond_it, diff
     el_dictionary_release(dictionary);
 }
 
-EACH_ENGINE(difference, streams_decode, differences)
+EACH_DIFFERENCE(difference, streams_decode)
 {
     static const size_t dictionaries[] = {8, 100000, 300000};
 
@@ -150,7 +150,7 @@ EACH_ENGINE(difference, streams_decode, differences)
 }
 
 /* A context serves one dictionary after the other, of which the last is gone. */
-EACH_ENGINE(difference, a_context_has_the_dictionary_of_its_body, differences)
+EACH_DIFFERENCE(difference, a_context_has_the_dictionary_of_its_body)
 {
     for (unsigned number = 0; number < 8; number++) {
         el_dictionary_t *dictionary = prepare(engine, (size_t)1000 << number, number);

@@ -150,14 +150,14 @@ static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes,
     }
 }
 
-EACH_ENGINE(failing, an_engine_without_memory_fails_and_loses_nothing, plain)
+EACH_ENGINE(failing, an_engine_without_memory_fails_and_loses_nothing)
 {
     for (int level = engine->level_min; level <= engine->level_max; level++) {
         fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : NBYTES, NULL);
     }
 }
 
-EACH_ENGINE(failing, a_dictionary_without_memory_is_none, differences)
+EACH_DIFFERENCE(failing, a_dictionary_without_memory_is_none)
 {
     el_dictionary_t *dictionary = NULL;
 

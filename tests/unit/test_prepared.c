@@ -18,7 +18,7 @@ static void release(el_dictionary_t *dictionary, int users)
     }
 }
 
-EACH_ENGINE(prepared, what_was_prepared_is_found, differences)
+EACH_DIFFERENCE(prepared, what_was_prepared_is_found)
 {
     el_dictionary_t *first;
 
@@ -41,7 +41,7 @@ EACH_ENGINE(prepared, what_was_prepared_is_found, differences)
  * Where a level has tables of its own, one for another serves until it is asked for often enough, and
  * where there is no room. brotli prepares one for all.
  */
-EACH_ENGINE(prepared, a_dictionary_is_prepared_for_a_level, differences)
+EACH_DIFFERENCE(prepared, a_dictionary_is_prepared_for_a_level)
 {
     el_dictionary_t *first, *other;
 
@@ -67,7 +67,7 @@ EACH_ENGINE(prepared, a_dictionary_is_prepared_for_a_level, differences)
     release(other, 2);
 }
 
-EACH_ENGINE(prepared, a_dictionary_that_is_too_large_at_a_level_has_the_lowest, differences)
+EACH_DIFFERENCE(prepared, a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
 {
     el_dictionary_t *dictionary;
 
@@ -87,7 +87,7 @@ EACH(prepared, other_codings_have_no_dictionary, others)
 }
 
 /* Three fit; the fourth drives out what was asked for longest ago, and is used by no body. */
-EACH_ENGINE(prepared, the_longest_unused_goes_first, differences)
+EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
 {
     el_dictionary_t *used = prepare(engine, PAGE, 1);
     size_t each = el_dictionary_kept();
