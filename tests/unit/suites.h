@@ -59,10 +59,11 @@ TCase *case_of(case_t *of);
     ADD_TEST(case, test, ROWS(table), test##_body(&(table)[_i]))                                   \
     static void test##_body(const __typeof__((table)[0]) *row)
 
-/* Bytes in memory of just their size, where a sanitizer sees one too many. The caller frees it. */
+/*
+ * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over, and a
+ * zero behind. Valid until the third call from then on.
+ */
 void *copy_of(const void *bytes, size_t nbytes);
-
-/* `unit` over and over, and a zero behind. The caller frees it. */
 char *repeat(const char *unit, size_t nbytes);
 
 typedef struct {
@@ -70,9 +71,10 @@ typedef struct {
     unsigned count;
 } threads_t;
 
-/* Threads that run `work`, each with the element of an array of `size` bytes each, or all with `first`. */
+/* Threads that run `work`, each with an element of `size` bytes of an array; 0: all with the first. */
 threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size);
 void threads_join(const threads_t *threads);
+void threads_run(unsigned count, void *(*work)(void *), const void *of);
 
 /* Assertions that name the row by `name`, or by its member `label`. */
 #define named_assert(name, condition) ck_assert_msg(condition, "%s: %s", name, #condition)

@@ -155,11 +155,8 @@ static void *race(void *unused)
 
 TEST(claims_threads, of_many_threads_at_most_one_wins_a_tick)
 {
-    threads_t threads;
-
     race_generation = block_adopt(&block_config);
-    threads = threads_start(THREADS, race, NULL, 0);
-    threads_join(&threads);
+    threads_run(THREADS, race, NULL);
     for (unsigned round = 0; round < ROUNDS; round++) {
         ck_assert_uint_le(atomic_load(&wins[round]), 1);
     }

@@ -101,28 +101,6 @@ TEST(cost, a_slow_engine_is_no_slow_machine)
     ck_assert_uint_ge(expect(EL_ZSTD, 3, 1000).nsec, 3100);
 }
 
-/* The machine's speed halves while one setup of one coding is in use; later all are measured. */
-TEST(cost, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
-{
-    for (uint32_t t = 1000; t < 1600; t++) {
-        update(EL_GZIP, 4, (el_cost_t){1000, 2500}, t);
-        update(EL_GZIP, 6, (el_cost_t){1500, 2500}, t);
-        update(EL_BR, 5, (el_cost_t){700, 2500}, t);
-    }
-    for (uint32_t t = 1600; t < 1630; t++) {
-        update(EL_GZIP, 4, (el_cost_t){2000, 2500}, t);
-    }
-    ck_assert_uint_ge(expect(EL_GZIP, 4, 1630).nsec, 1900);
-    ck_assert_uint_ge(expect(EL_GZIP, 6, 1630).nsec, 2300);
-    ck_assert_uint_ge(expect(EL_BR, 5, 1630).nsec, 900);
-    for (uint32_t t = 1630; t < 1660; t++) {
-        update(EL_GZIP, 6, (el_cost_t){3000, 2500}, t);
-        update(EL_BR, 5, (el_cost_t){1400, 2500}, t);
-    }
-    ck_assert_uint_ge(expect(EL_GZIP, 6, 1660).nsec, 2850);
-    ck_assert_uint_ge(expect(EL_BR, 5, 1660).nsec, 1330);
-}
-
 /* Bodies that compress half as well, of all setups those in use are measured. */
 TEST(cost, other_content_is_noticed_within_30_seconds)
 {

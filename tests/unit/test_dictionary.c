@@ -12,24 +12,17 @@ static const struct {
     const char *pattern, *target;
     bool matches;
 } patterns[] = {
-    {"/app.js", "/app.js", true}, {"/app.js", "/app.jsx", false}, {"/app.js", "/app.j", false},
-    {"/app.js", "/app-js", false}, {"/app.js", "/App.js", false}, {"/app.js", "/x/app.js", false},
-    {"/app.js", "", false}, {"/a%20b", "/a%20b", true}, {"/a%41", "/aA", false},
-    {"/%c3", "/%C3", false}, {"//a", "//a", true}, {"/a..b/.x/x./...", "/a..b/.x/x./...", true},
-    {"/app.*.js", "/app.1.js", true}, {"/app.*.js", "/app..js", true},
-    {"/app.*.js", "/app.a/b.js", true}, {"/app.*.js", "/app.js", false},
-    {"/app.*.js", "/app.1.jsx", false}, {"/a*bc", "/abcbbc", true}, {"/a/*", "/a/b/c", true},
+    {"/app.js", "/app.js", true}, {"/app.js", "/app.jsx", false}, {"/app.js", "/App.js", false},
+    {"/a%20b", "/a%20b", true}, {"/a%41", "/aA", false}, {"/%c3", "/%C3", false},
+    {"/a..b/.x/x./...", "/a..b/.x/x./...", true}, {"/app.*.js", "/app.1.js", true},
+    {"/app.*.js", "/app..js", true}, {"/app.*.js", "/app.js", false}, {"/a/*", "/a/b/c", true},
     {"/a/*", "/a/", true}, {"/a/*", "/a", false}, {"/*/x/*", "/a/b/x/c", true},
-    {"/*/x/*", "//x/", true}, {"/*/x/*", "/x/", false}, {"/*a*b", "/aab", true},
-    {"/*b", "/a*b", true}, {"/a", "/a?b=c?d", true}, {"/a", "/a?", true}, {"/a*b", "/ac?b", false},
-    {"/a?b=1", "/a?b=1", true}, {"/a?b=1", "/a?b=12", false}, {"/a?b=1", "/a?c=1&b=1", false},
-    {"/a?b=1", "/a", false}, {"/a?b=/../c", "/a?b=/../c", true},
-    {"/app.js?v=*", "/app.js?v=1/2?3", true}, {"/app.js?v=*", "/app.js?v=", true},
-    {"/app.js?v=*", "/app.js?w=1", false}, {"/a*c?*b", "/a/c?d=b", true}, {"/a?*", "/a", true},
-    {"/a?", "/a?", true}, {"/a?", "/a", true}, {"/a?", "/a?b", false},
-    {"x-*", "/dir/sub/x-y/z", true}, {"x-*", "/dir/x-y", false}, {"x-*", "/x-y", false},
-    {"x?v=*", "/dir/sub/x?v=2", true}, {"*", "/dir/sub/", true}, {"*", "/dir/sub", false},
-    {"*", "/dir?/sub/", false},
+    {"/*/x/*", "/x/", false}, {"/*a*b", "/aab", true}, {"/a", "/a?b=c?d", true},
+    {"/a*b", "/ac?b", false}, {"/a?b=1", "/a?b=1", true}, {"/a?b=1", "/a?c=1&b=1", false},
+    {"/a?b=1", "/a", false}, {"/app.js?v=*", "/app.js?v=1/2?3", true}, {"/a?*", "/a", true},
+    {"/a?", "/a", true}, {"/a?", "/a?b", false}, {"x-*", "/dir/sub/x-y/z", true},
+    {"x-*", "/dir/x-y", false}, {"x-*", "/x-y", false}, {"x?v=*", "/dir/sub/x?v=2", true},
+    {"*", "/dir/sub/", true}, {"*", "/dir/sub", false}, {"*", "/dir?/sub/", false},
 };
 
 EACH(dictionary, a_pattern_matches, patterns)
@@ -78,7 +71,6 @@ TEST(dictionary, a_pattern_has_a_longest)
     ck_assert_str_eq(el_dictionary_pattern_fault(pattern), "it is too long");
     pattern[EL_MATCH_ROOM - 1] = '\0';
     ck_assert_ptr_null(el_dictionary_pattern_fault(pattern));
-    free(pattern);
 }
 
 /* Each `*` could take any part of the target. */
@@ -91,8 +83,6 @@ TEST(dictionary, many_stars_take_no_long_time)
     ck_assert(el_dictionary_pattern_match(pattern, "/", target));
     target[8190] = 'b';
     ck_assert(!el_dictionary_pattern_match(pattern, "/", target));
-    free(pattern);
-    free(target);
 }
 
 static const el_dictionary_entry_t entry = {

@@ -149,19 +149,6 @@ EACH_DIFFERENCE(difference, streams_decode)
     }
 }
 
-/* A context serves one dictionary after the other, of which the last is gone. */
-EACH_DIFFERENCE(difference, a_context_has_the_dictionary_of_its_body)
-{
-    for (unsigned number = 0; number < 8; number++) {
-        el_dictionary_t *dictionary = prepare(engine, (size_t)1000 << number, number);
-
-        memcpy(body, raw, 1000);
-        differ(dictionary, engine->level_min, 1000);
-        el_dictionary_release(dictionary);
-        el_dictionary_drain();
-    }
-}
-
 #ifdef ELASTIC_WITH_ZSTD
 TEST(difference, tables_are_no_larger_than_their_dictionary)
 {

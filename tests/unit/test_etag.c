@@ -231,18 +231,6 @@ EACH(etag, a_base_that_does_not_fit_is_left_out_whole, rooms)
     ck_assert_str_eq(out, quoted(row->bases));
 }
 
-TEST(etag, the_bases_of_the_tightest_list_fit)
-{
-    /* Nothing between the members, and as little in them as can be. */
-    static const char list[] = "\"0123456789-br\"\"0123456789-br\"\"0123456789-br\"";
-    char out[2 * sizeof(list) - 1];
-    bool unsure = false;
-    el_accept_t accept;
-
-    el_accept_parse("br", 2, &accept);
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, sizeof(out), &unsure), 3 * 16);
-}
-
 static const struct {
     const char *list, *current, *accept;
     const char *named; /* NULL: none */
@@ -280,27 +268,6 @@ EACH(etag, a_list_names_a_representation, names)
         named_eq(row->list, named.len, strlen(row->named));
         named_assert(row->list, memcmp(named.text, quoted(row->named), named.len) == 0);
         named_eq(row->list, named.weak, row->named[0] == 'W');
-    }
-}
-
-TEST(etag, an_encoded_tag_names_its_representation)
-{
-    static const char *const tags[] = {"\"x\"", "W/\"x\"", "\"\"", "\"a,b\"", "\"x-gzip\""};
-    el_accept_t accept;
-
-    el_accept_parse("*, dcb, dcz", 11, &accept);
-    for (int i = 0; i < ROWS(tags) * EL_ALL_CODINGS; i++) {
-        const char *tag = tags[i / EL_ALL_CODINGS];
-        el_coding_t coding = (el_coding_t)(i % EL_ALL_CODINGS);
-        char encoded[32];
-        el_etag_t named;
-        size_t base;
-
-        if (coding != EL_IDENTITY) {
-            el_etag_encode(tag, EL_ETAG_WEAK, coding, encoded, sizeof(encoded));
-            ck_assert(el_etag_named(encoded, tag, RULE(&accept), &named));
-            ck_assert_int_eq(el_etag_coding(&named, &base), coding);
-        }
     }
 }
 
@@ -371,6 +338,5 @@ EACH(etag, a_hostile_list_costs_no_more_than_its_bytes, units)
     while (el_etag_next_state(&state)) {
         ck_assert(state.at > list && state.at <= list + size);
     }
-    free(list);
     free(out);
 }

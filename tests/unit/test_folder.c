@@ -85,7 +85,6 @@ static void put_for(char c, size_t nbytes, const char *origin, const char *match
     for (int i = 0; i < EL_DICTIONARY_HASH; i++) {
         sprintf(name + 2 * i, "%02x", hash[i]);
     }
-    free(bytes);
 }
 
 static void put(char c, size_t nbytes)

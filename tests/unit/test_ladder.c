@@ -230,28 +230,6 @@ EACH(climbing, a_limit_is_kept_setup_by_setup, descents)
 
 CASE(exploring);
 
-/* Whatever encoding takes, and whatever exploring does. */
-TEST(exploring, it_takes_a_hundredth)
-{
-    double encoding = 0, exploring = 0;
-    uint32_t seed = 1;
-
-    for (uint32_t turn = 1; turn <= 100000; turn++) {
-        double took, nsec;
-
-        seed = seed * 1664525 + 1013904223;
-        took = 10000 + (double)((seed >> 8) % 40000000);
-        nsec = 10000 + (double)((seed >> 4) % 4000000);
-        encoding += took;
-        if (el_explore_is_due(turn, took, nsec)) {
-            exploring += nsec;
-        }
-        ck_assert_msg(exploring <= encoding / 100 + EL_EXPLORE_MOST, "%.0f of %.0f", exploring,
-                      encoding);
-    }
-    ck_assert_double_ge(exploring, encoding / 150);
-}
-
 static const struct {
     const char *label;
     double encoding, nsec;

@@ -222,34 +222,3 @@ EACH(load, the_clock_shows_work_that_no_tick_met, clocked)
     ck_assert(el_load_busy(&before, &after, &mask, row->ticks, &busy));
     assert_busy(row->label, busy, row->busy);
 }
-
-/* As Linux 6.1 writes it, and a part of what follows. */
-static const char real[] =
-    "cpu  164239 2042 58410 5133284 7405 0 3241 12 99 7\n"
-    "cpu0 81922 1010 29100 2566031 3811 0 2803 5 98 6\n"
-    "cpu1 82317 1032 29310 2567253 3594 0 438 7 1 1\n"
-    "intr 22871893 0 9 0 0 0 0 0 0 1 0 0 0 15 0 0 0 0 0 0 0 0 0 0 0 0 0 0 26 101371 0\n"
-    "ctxt 41184290\n"
-    "procs_running 2\n";
-
-TEST(load, a_text_cut_anywhere_gives_whole_rows_or_none)
-{
-    static el_load_sample_t whole;
-    double busy;
-
-    ck_assert(el_load_parse(real, sizeof(real) - 1, &whole));
-    ck_assert_uint_eq(whole.count, 2);
-    ck_assert_uint_eq(whole.cpu[0].busy, 81922 + 1010 + 29100 + 2803 + 5);
-    ck_assert(whole.cpu[0].idle == 2566031 && whole.cpu[0].iowait == 3811);
-    for (size_t len = 0; len < sizeof(real); len++) {
-        char *exact = copy_of(real, len);
-
-        ck_assert(el_load_parse(exact, len, &after) == (after.count > 0));
-        free(exact);
-        for (unsigned i = 0; i < after.count && !after.summed; i++) {
-            ck_assert_mem_eq(&after.cpu[i], &whole.cpu[i], sizeof(after.cpu[i]));
-        }
-        ck_assert_msg(!el_load_busy(&whole, &after, NULL, 0, &busy), "cut at %zu: before", len);
-        ck_assert_msg(!el_load_busy(&after, &whole, NULL, 0, &busy), "cut at %zu: after", len);
-    }
-}

@@ -173,7 +173,5 @@ static void *use(void *unused)
 
 TEST(local_threads, threads_may_use_it)
 {
-    threads_t threads = threads_start(8, use, NULL, 0);
-
-    threads_join(&threads);
+    threads_run(8, use, NULL);
 }

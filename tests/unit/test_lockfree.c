@@ -187,9 +187,7 @@ static void *take_and_give(void *holder)
 
 TEST(held_threads, threads_that_meet)
 {
-    threads_t threads = threads_start(THREADS, take_and_give, el_in_flight_enter(&held, 2), 0);
-
-    threads_join(&threads);
+    threads_run(THREADS, take_and_give, el_in_flight_enter(&held, 2));
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
 }
 
@@ -304,11 +302,8 @@ static void *call_and_fail(void *unused)
 
 TEST(pause_threads, of_threads_that_meet_one_tries)
 {
-    threads_t threads;
-
     trials = 0;
     fail_first();
-    threads = threads_start(THREADS, call_and_fail, NULL, 0);
-    threads_join(&threads);
+    threads_run(THREADS, call_and_fail, NULL);
     ck_assert_uint_eq(trials, 1);
 }

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "encodings.h"
 
 #define NBYTES 20000
@@ -38,13 +37,6 @@ TEST(pool, a_context_is_for_its_key_only)
     el_pool_release(other);
     ck_assert_ptr_eq(el_pool_acquire(&zlib9), context);
     el_pool_release(context);
-}
-
-TEST(pool, releasing_null_does_nothing)
-{
-    el_pool_release(NULL);
-    el_pool_buffer_release(NULL);
-    ck_assert_uint_eq(el_pool_nbytes(), 0);
 }
 
 TEST(pool, the_limit_holds)
@@ -125,54 +117,6 @@ EACH(pool, a_share_sets_the_largest_whole_body, shares)
     ck_assert_uint_eq(el_pool_whole(), row->whole << 10);
 }
 
-/* A sanitizer keeps freed memory for a while, to check it. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-/* Private memory of this process, in KB; -1: the kernel does not say. */
-static long private_kb(void)
-{
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
-    char line[256];
-    long kb = -1;
-
-    while (kb < 0 && file && fgets(line, sizeof(line), file)) {
-        sscanf(line, "Private_Dirty: %ld", &kb);
-    }
-    if (file) {
-        fclose(file);
-    }
-    return kb;
-}
-
-TEST(pool, idle_memory_returns_to_the_system)
-{
-    el_context_t *context[20];
-    long before, most;
-
-    body_fill(BODY_TEXT, body, NBYTES);
-    body_fill(BODY_NOISE, encoded, NBYTES);
-    before = private_kb();
-    if (before < 0) {
-        return;
-    }
-    for (int i = 0; i < ROWS(context); i++) {
-        el_span_t span = {body, NBYTES, encoded, NBYTES};
-
-        context[i] = el_pool_acquire(i % 2 ? &zlib6 : &br5);
-        ck_assert_int_ne(context[i]->engine->step(context[i], EL_FLUSH, &span), EL_STEP_ERROR);
-    }
-    most = private_kb();
-    for (int i = 0; i < ROWS(context); i++) {
-        el_pool_release(context[i]);
-    }
-    for (int i = 0; i < EL_POOL_AGES; i++) {
-        el_pool_age();
-    }
-    ck_assert_int_gt(most - before, 10000);
-    ck_assert_int_lt(private_kb() - before, 1000);
-}
-#endif
-
 TEST(pool, what_is_idle_for_all_ages_is_freed)
 {
     size_t room;
@@ -208,6 +152,8 @@ EACH(pool, buffers_hold_what_was_asked_for, buffers)
     ck_assert_uint_eq(room, again);
     el_pool_buffer_release(buffer);
     ck_assert_ptr_null(el_pool_buffer_acquire(SIZE_MAX, &room));
+    el_pool_buffer_release(NULL);
+    el_pool_release(NULL);
 }
 
 CASE(pool_threads, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 120,
@@ -246,12 +192,9 @@ static void *work(void *unused)
 
 TEST(pool_threads, many_threads_share_the_pool)
 {
-    threads_t threads;
-
     body_fill(BODY_TEXT, body, NBYTES);
     el_pool_limit(2 << 20);
-    threads = threads_start(THREADS, work, NULL, 0);
-    threads_join(&threads);
+    threads_run(THREADS, work, NULL);
     ck_assert_uint_le(el_pool_nbytes(), 2 << 20);
     el_pool_drain();
     ck_assert_uint_eq(el_pool_nbytes(), 0);
@@ -278,9 +221,7 @@ static void *own_buffers(void *unused)
 
 TEST(pool_threads, a_buffer_has_one_owner)
 {
-    threads_t threads = threads_start(4, own_buffers, NULL, 0);
-
-    threads_join(&threads);
+    threads_run(4, own_buffers, NULL);
     el_pool_drain();
     ck_assert_uint_eq(el_pool_nbytes(), 0);
 }

@@ -244,28 +244,6 @@ TEST(encodings, what_was_taken_in_vain_is_not_taken_again_until_it_was_forgotten
     }
 }
 
-/* Ten names that are asked for every round, among a hundred thousand that are asked for once. */
-TEST(encodings, names_of_one_time_displace_no_others)
-{
-    uint64_t once = 1000;
-    bool seen[11] = {false};
-
-    for (int round = 0; round < 100; round++) {
-        for (uint64_t number = 1; number <= 10; number++) {
-            ask(number, 20, NOW);
-        }
-        for (int i = 0; i < 1000; i++) {
-            ask(once++, 1, NOW);
-        }
-    }
-    for (int i = 0; i < 10; i++) {
-        int64_t number = take(NOW);
-
-        ck_assert(number >= 1 && number <= 10 && !seen[number]);
-        seen[number] = true;
-    }
-}
-
 /* An item of the `number`th name of one set. */
 static el_popular_item_t neighbour(uint64_t number)
 {
@@ -330,7 +308,5 @@ static void *note_and_take(void *unused)
 
 TEST(encodings_threads, threads_that_meet)
 {
-    threads_t threads = threads_start(4, note_and_take, NULL, 0);
-
-    threads_join(&threads);
+    threads_run(4, note_and_take, NULL);
 }

@@ -99,9 +99,7 @@ static void *count(void *unused)
 
 TEST(locks_threads, one_thread_at_a_time_has_it)
 {
-    threads_t threads = threads_start(4, count, NULL, 0);
-
-    threads_join(&threads);
+    threads_run(4, count, NULL);
     ck_assert_int_eq(counted, 4 * 5000);
 }
 

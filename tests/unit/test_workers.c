@@ -280,11 +280,8 @@ static void *call_often(void *unused)
 
 TEST(workers_threads, threads_that_meet)
 {
-    threads_t threads;
-
     start(3);
-    threads = threads_start(THREADS, call_often, NULL, 0);
-    threads_join(&threads);
+    threads_run(THREADS, call_often, NULL);
     for (int i = 0; i < THREADS * TIMES; i++) {
         sem_wait(&crew->gone);
     }
