@@ -48,17 +48,6 @@ EACH(block, a_position_is_read_as_it_was_written, words)
     ck_assert_uint_eq(el_state_control(state).fraction, row->fraction);
 }
 
-TEST(block, a_reload_keeps_what_fits)
-{
-    el_control_config_t wide = block_config;
-
-    wide.top = 11;
-    el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 7);
-    el_state_adopt(state, &wide, START, INTERVAL);
-    block_assert_control(5, 11, false);
-    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), 7);
-}
-
 TEST(block, a_restart_begins_anew)
 {
     uint64_t generation = block_adopt(&block_config), claim;

@@ -85,39 +85,22 @@ TEST(block_control, no_tick_and_other_cpus_move_nothing)
 
 TEST(block_control, a_change_of_the_fraction_is_a_step)
 {
+    static const struct {
+        unsigned busy, steps;
+    } ticks[] = {{0, 0}, {75, 1}, {75, 2}, {63, 2}};
     el_control_config_t mix = block_config;
     uint64_t generation;
 
     mix.mode = EL_CONTROL_MIX;
     generation = block_adopt(&mix);
-    block_tick(generation, 2, &mix, 0);
-    block_tick(generation, 4, &mix, 75);
-    block_tick(generation, 6, &mix, 75);
+    for (unsigned i = 0; i < ROWS(ticks); i++) {
+        block_tick(generation, 2 + 2 * i, &mix, ticks[i].busy);
+        ck_assert_uint_eq(atomic_load(&state->steps), ticks[i].steps);
+        /* What the controller remembers is in the block, too. */
+        ck_assert((block_last()->memory.error != 0) == (ticks[i].busy == 75));
+    }
     ck_assert_uint_eq(el_state_control(state).position, 4);
     ck_assert_uint_gt(el_state_control(state).fraction, 0);
-    ck_assert_uint_eq(atomic_load(&state->steps), 2);
-    block_tick(generation, 8, &mix, 63);
-    ck_assert_uint_eq(atomic_load(&state->steps), 2);
-}
-
-TEST(block_control, the_controllers_memory_is_in_the_block)
-{
-    el_control_config_t mix = block_config;
-    uint64_t generation;
-    el_control_state_t first;
-
-    mix.mode = EL_CONTROL_MIX;
-    generation = block_adopt(&mix);
-    block_tick(generation, 2, &mix, 0);
-    block_tick(generation, 4, &mix, 90);
-    ck_assert_double_ne(block_last()->memory.error, 0);
-    first = el_state_control(state);
-    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert_double_eq(block_last()->memory.error, 0);
-    block_tick(generation, 2, &mix, 90);
-    block_tick(generation, 4, &mix, 90);
-    ck_assert_uint_eq(el_state_control(state).position, first.position);
-    ck_assert_uint_eq(el_state_control(state).fraction, first.fraction);
 }
 
 /* The price in the block, ns. */

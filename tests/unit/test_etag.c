@@ -7,6 +7,14 @@
 
 CASE(etag);
 
+static el_accept_t accept_of(const char *line)
+{
+    el_accept_t accept;
+
+    el_accept_parse(line, strlen(line), &accept);
+    return accept;
+}
+
 /* A row's text: ' stands for ". Valid for as long as a row is tested. */
 static const char *quoted(const char *text)
 {
@@ -195,9 +203,8 @@ EACH(etag, a_list_gives_the_bases, based)
     size_t size = strlen(expand(row->list, list)) * 2 + 1, written;
     char *out = malloc(size);
     bool unsure = false;
-    el_accept_t accept;
+    el_accept_t accept = accept_of(row->accept);
 
-    el_accept_parse(row->accept, strlen(row->accept), &accept);
     written = el_etag_bases(list, RULE(&accept, .decoded = row->decoded, .strong = row->strong), out,
                             size, &unsure);
     named_eq(row->list, written, strlen(out));
@@ -222,11 +229,10 @@ static const struct {
 EACH(etag, a_base_that_does_not_fit_is_left_out_whole, rooms)
 {
     static const char list[] = "\"123456789-0123456789-gzip\", \"0123456789-gzip\"";
-    el_accept_t accept;
+    el_accept_t accept = accept_of("gzip");
     bool unsure = false;
     char out[64] = "!";
 
-    el_accept_parse("gzip", 4, &accept);
     ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, row->size, &unsure), row->written);
     ck_assert_str_eq(out, quoted(row->bases));
 }
@@ -256,11 +262,10 @@ static const struct {
 
 EACH(etag, a_list_names_a_representation, names)
 {
-    el_accept_t accept;
+    el_accept_t accept = accept_of(row->accept);
     el_etag_t named = {"", 0, false};
     bool found;
 
-    el_accept_parse(row->accept, strlen(row->accept), &accept);
     found = el_etag_named(quoted(row->list), quoted(row->current),
                           RULE(&accept, .decoded = row->decoded), &named);
     named_eq(row->list, found, row->named != NULL);
@@ -329,10 +334,9 @@ EACH(etag, a_hostile_list_costs_no_more_than_its_bytes, units)
     char *list = repeat(quoted(*row), size), *out = malloc(2 * size + 1);
     el_etag_state_t state = {.at = list};
     bool unsure = false;
-    el_accept_t accept;
+    el_accept_t accept = accept_of("*");
     el_etag_t named;
 
-    el_accept_parse("*", 1, &accept);
     ck_assert_uint_le(el_etag_bases(list, RULE(&accept), out, 2 * size + 1, &unsure), 2 * size);
     ck_assert(!el_etag_named(list, "\"current\"", RULE(&accept), &named));
     while (el_etag_next_state(&state)) {

@@ -140,30 +140,8 @@ static void let_go(int discarded)
     ck_assert_int_eq(crew->discarded, discarded);
 }
 
-TEST(workers, a_call_brings_its_result)
-{
-    start(2);
-    call_done(1);
-    ck_assert_int_eq(crew->discarded, 0);
-}
-
-TEST(workers, what_was_posted_is_run_and_discarded)
-{
-    start(1);
-    ck_assert(post(job_that(NULL)));
-    sem_wait(&crew->gone);
-    ck_assert_int_eq(crew->order, 1);
-}
-
+/* And one for which no thread is free is never made. */
 TEST(workers, a_call_that_hangs_is_left_to_its_thread)
-{
-    start(1);
-    hang();
-    let_go(1);
-    ck_assert_int_eq(crew->order, 1);
-}
-
-TEST(workers, a_call_for_which_no_thread_is_free_is_never_made)
 {
     start(1);
     hang();
