@@ -76,6 +76,9 @@ threads_t threads_start(unsigned count, void *(*work)(void *), const void *first
 void threads_join(const threads_t *threads);
 void threads_run(unsigned count, void *(*work)(void *), const void *of);
 
+/* A row whose label is its text. */
+#define ROW(...) {.label = #__VA_ARGS__, __VA_ARGS__}
+
 /* Assertions that name the row by `name`, or by its member `label`. */
 #define named_assert(name, condition) ck_assert_msg(condition, "%s: %s", name, #condition)
 #define named_eq(name, got, wanted)                                                                \

@@ -28,15 +28,11 @@ TEST(claims, a_claim_is_won_when_due_and_once)
     ck_assert_uint_eq(atomic_load(&state->next_sample), claim);
     ck_assert(!claims(generation, due) && !claims(generation, due + INTERVAL - 1));
     ck_assert(claims(generation, due + INTERVAL));
-}
-
-TEST(claims, only_the_newest_generation_claims)
-{
-    uint64_t old = block_adopt(&block_config), new = block_adopt(&block_config);
-
-    ck_assert_uint_ne(old, new);
-    ck_assert(!claims(old, START + INTERVAL) && !claims(new + 1, START + INTERVAL));
-    ck_assert(claims(new, START + INTERVAL));
+    /* Only the newest generation claims. */
+    ck_assert_uint_ne(block_adopt(&block_config), generation);
+    ck_assert(!claims(generation, due + 9 * INTERVAL));
+    ck_assert(!claims(generation + 2, due + 9 * INTERVAL));
+    ck_assert(claims(generation + 1, due + 9 * INTERVAL));
 }
 
 TEST(claims, a_winner_that_dies_loses_its_tick_only)

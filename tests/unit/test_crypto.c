@@ -138,14 +138,10 @@ static const struct {
     const char *fault;
 } files[] = {
     {"the least", 32, 0600, NULL},
-    {"for reading only", 32, 0400, NULL},
     {"the most", EL_KEY_FILE_MOST, 0600, NULL},
     {"short by one", 31, 0600, "fewer than 32"},
-    {"empty", 0, 0600, "fewer than 32"},
     {"longer than any key", EL_KEY_FILE_MOST + 1, 0600, "more than 4096"},
     {"read by the group", 32, 0640, "chmod 600"},
-    {"read by all", 32, 0604, "chmod 600"},
-    {"written by the group", 32, 0620, "chmod 600"},
 };
 
 CASE(key_file, .set_up = set_up_file, .tear_down = tear_down_file);

@@ -1,10 +1,6 @@
 /* Bodies as clients and backends encode them: whole, in pieces, broken, and of other formats. */
 #include "encodings.h"
 
-#ifdef ELASTIC_WITH_ZSTD
-#include <zstd.h>
-#endif
-
 /* Byte by byte it takes a second, and more on a busy machine. */
 CASE(decoder, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 120);
 
@@ -278,22 +274,6 @@ TEST(decoder, frames_to_skip_are_no_part_of_the_body)
     check_parts(EL_ZSTD, parts, ROWS(parts));
 }
 
-TEST(decoder, a_checksum_of_zstd_is_verified)
-{
-    ZSTD_CCtx *encoder = ZSTD_createCCtx();
-    size_t size;
-
-    body_fill(BODY_TEXT, body, 500);
-    ZSTD_CCtx_setParameter(encoder, ZSTD_c_checksumFlag, 1);
-    size = ZSTD_compress2(encoder, encoded, ROOM, body, 500);
-    ZSTD_freeCCtx(encoder);
-    ck_assert_int_eq(result_of(EL_ZSTD, encoded, size), EL_DECODE_ENDED);
-    for (size_t at = size - 4; at < size; at++) {
-        encoded[at] ^= 0x55;
-        ck_assert_int_eq(result_of(EL_ZSTD, encoded, size), EL_DECODE_DAMAGED);
-        encoded[at] ^= 0x55;
-    }
-}
 #endif
 
 TEST(decoder, other_formats_are_damaged)

@@ -94,35 +94,33 @@ static const el_dictionary_entry_t entry = {
     .expires = 1000,
 };
 
-TEST(dictionary, an_entry_is_written_and_read)
+/* It is read whole, or not at all. */
+static void assert_written(const el_dictionary_entry_t *written)
 {
     char text[EL_DICTIONARY_TEXT_MOST];
-    size_t len = el_dictionary_entry_write(&entry, text);
+    size_t len = el_dictionary_entry_write(written, text);
     el_dictionary_entry_t read;
 
+    ck_assert_uint_lt(len, sizeof(text));
     ck_assert_uint_eq(el_dictionary_entry_parse(text, len, &read), len);
-    ck_assert_mem_eq(&read, &entry, sizeof(entry));
+    ck_assert_mem_eq(&read, written, sizeof(read));
     for (size_t cut = 0; cut < len; cut++) {
         ck_assert_msg(!el_dictionary_entry_parse(text, cut, &read), "%zu of %zu bytes", cut, len);
         ck_assert_str_eq(read.origin, "");
     }
 }
 
-TEST(dictionary, the_longest_entry_has_room)
+TEST(dictionary, an_entry_is_written_and_read)
 {
-    el_dictionary_entry_t longest = {.expires = UINT64_MAX}, read;
-    char text[EL_DICTIONARY_TEXT_MOST];
-    size_t len;
+    el_dictionary_entry_t longest = {.expires = UINT64_MAX};
 
     memset(longest.origin, 'o', sizeof(longest.origin) - 1);
     memset(longest.path, '/', sizeof(longest.path) - 1);
     memset(longest.match, '/', sizeof(longest.match) - 1);
     memset(longest.dest, 'd', sizeof(longest.dest) - 1);
     memset(longest.id, 'i', sizeof(longest.id) - 1);
-    len = el_dictionary_entry_write(&longest, text);
-    ck_assert_uint_lt(len, sizeof(text));
-    ck_assert_uint_eq(el_dictionary_entry_parse(text, len, &read), len);
-    ck_assert_mem_eq(&read, &longest, sizeof(longest));
+    assert_written(&entry);
+    assert_written(&longest);
 }
 
 #define HEAD "elastic-dictionary 1\n"
@@ -207,20 +205,18 @@ static const struct {
     el_dictionary_request_t request;
     el_dictionary_reason_t reason;
 } requests[] = {
-    {"all as it was given out", {HERE, "/dir/a", "document", "d 1", 999}, EL_DICTIONARY_USED},
-    {"a client without destinations", {HERE, "/dir/a?b", NULL, "d 1", 0}, EL_DICTIONARY_USED},
-    {"the last of the destinations", {HERE, "/dir/a", "iframe", "d 1", 0}, EL_DICTIONARY_USED},
-    {"another scheme", {"http://example.org", "/dir/a", "document", "d 1", 999},
-     EL_DICTIONARY_UNKNOWN},
-    {"another host", {"https://example.org.evil", "/dir/a", "document", "d 1", 999},
-     EL_DICTIONARY_UNKNOWN},
-    {"the second when it ends", {HERE, "/dir/a", "document", "d 1", 1000}, EL_DICTIONARY_EXPIRED},
-    {"another path", {HERE, "/a", "document", "d 1", 0}, EL_DICTIONARY_MATCH},
-    {"another destination", {HERE, "/dir/a", "script", "d 1", 0}, EL_DICTIONARY_DEST},
-    {"a part of a destination", {HERE, "/dir/a", "frame", "d 1", 0}, EL_DICTIONARY_DEST},
-    {"the beginning of a destination", {HERE, "/dir/a", "doc", "d 1", 0}, EL_DICTIONARY_DEST},
-    {"another id", {HERE, "/dir/a", "document", "d 2", 0}, EL_DICTIONARY_ID},
-    {"no id", {HERE, "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID},
+    ROW({HERE, "/dir/a", "document", "d 1", 999}, EL_DICTIONARY_USED),
+    ROW({HERE, "/dir/a?b", NULL, "d 1", 0}, EL_DICTIONARY_USED),
+    ROW({HERE, "/dir/a", "iframe", "d 1", 0}, EL_DICTIONARY_USED),
+    ROW({"http://example.org", "/dir/a", "document", "d 1", 999}, EL_DICTIONARY_UNKNOWN),
+    ROW({"https://example.org.evil", "/dir/a", "document", "d 1", 999}, EL_DICTIONARY_UNKNOWN),
+    ROW({HERE, "/dir/a", "document", "d 1", 1000}, EL_DICTIONARY_EXPIRED),
+    ROW({HERE, "/a", "document", "d 1", 0}, EL_DICTIONARY_MATCH),
+    ROW({HERE, "/dir/a", "script", "d 1", 0}, EL_DICTIONARY_DEST),
+    ROW({HERE, "/dir/a", "frame", "d 1", 0}, EL_DICTIONARY_DEST),
+    ROW({HERE, "/dir/a", "doc", "d 1", 0}, EL_DICTIONARY_DEST),
+    ROW({HERE, "/dir/a", "document", "d 2", 0}, EL_DICTIONARY_ID),
+    ROW({HERE, "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID),
 };
 
 EACH(dictionary, a_dictionary_is_for_certain_requests, requests)

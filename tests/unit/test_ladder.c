@@ -65,21 +65,6 @@ TEST(climbing, a_position_far_past_the_top_is_the_ceiling)
     ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX - 1, UINT32_MAX), 9);
 }
 
-TEST(climbing, no_step_moves_a_level_by_more_than_one)
-{
-    for (int width = 0; width <= TOP_MAX; width++) {
-        el_range_t range = el_range_of(1, 1 + width);
-
-        for (unsigned p = 0; p < TOP_MAX; p++) {
-            int step = el_ladder_level(range, p + 1, TOP_MAX) - el_ladder_level(range, p, TOP_MAX);
-
-            ck_assert(step == 0 || step == 1);
-        }
-        ck_assert_int_eq(el_ladder_level(range, 0, TOP_MAX), range.min);
-        ck_assert_int_eq(el_ladder_level(range, TOP_MAX, TOP_MAX), range.max);
-    }
-}
-
 static const el_rung_t setups[] = {
     {EL_GZIP, 1, {1400, 2650}}, {EL_GZIP, 3, {2100, 2480}}, {EL_GZIP, 6, {10700, 2210}},
     {EL_BR, 0, {1400, 2660}},   {EL_BR, 2, {5700, 2360}},   {EL_BR, 5, {13500, 2070}},

@@ -213,13 +213,6 @@ static void fail_first(void)
     ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), FIRST);
 }
 
-TEST(pause, without_a_failure_there_is_none)
-{
-    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
-    el_pause_worked(&pause_, ticket);
-    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
-}
-
 TEST(pause, after_a_failure_nobody_calls_until_one_tries)
 {
     el_pause_ticket_t other;

@@ -25,8 +25,7 @@ EACH(mediatype, a_pattern_is_one_or_not, patterns)
 }
 
 static const struct {
-    const char *pattern;
-    const char *type;
+    const char *pattern, *type;
     bool match;
 } matches[] = {
     {"text/html", "text/html", true}, {"text/html", "text/html; charset=utf-8", true},

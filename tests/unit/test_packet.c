@@ -58,6 +58,7 @@ EACH(paddings, the_bounds_are_reached_and_kept, limits)
     memset(input, 0xff, sizeof(input));
     ck_assert_uint_eq(el_padding_make(copy_of(input, len), most, text), most);
     ck_assert_uint_eq(strlen(text), most);
+    ck_assert_uint_eq(el_padding_room(most), most ? strlen("Elastic-Padding: \r\n") + most : 0);
     for (int i = 0; i < 1000; i++) {
         random_bytes(&state, input, len);
         ck_assert_uint_le(el_padding_make(input, most, text), most);
@@ -104,10 +105,4 @@ TEST(paddings, the_shortest_and_the_longest_are_rare)
         ck_assert_msg(seen[len] > expected / 2 && seen[len] < 2 * expected,
                       "%zu bytes: %zu times, not %zu", len, seen[len], expected);
     }
-}
-
-TEST(paddings, a_field_takes_its_name_and_at_most_so_many_bytes)
-{
-    ck_assert_uint_eq(el_padding_room(0), 0);
-    ck_assert_uint_eq(el_padding_room(32), strlen("Elastic-Padding: \r\n") + 32);
 }

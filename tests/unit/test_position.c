@@ -83,11 +83,6 @@ TEST(position, every_flipped_bit_is_noticed)
                       "bit %u: %d", bit, (int)verdict);
         ck_assert_uint_eq(got.updated_usec, 0);
     }
-}
-
-TEST(position, what_is_cut_is_short)
-{
-    el_position_encode(&some, bytes);
     for (size_t len = 0; len < EL_POSITION_SIZE; len++) {
         ck_assert_int_eq(el_position_decode(bytes, len, NOW, &got), EL_POSITION_SHORT);
     }

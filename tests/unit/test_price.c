@@ -181,16 +181,16 @@ static const struct {
 
 EACH(delays_and_prices, loads_have_their_course, courses)
 {
-    el_price_memory_t memory = {0};
+    el_price_memory_t price = {0};
     double delay = 0, before;
 
     for (unsigned n = 0; n < 240 && row->high > 0; n++) {
-        delay = el_price_follow(&memory, n % 2 == 0 ? row->low : row->high, 1, row->seconds);
+        delay = el_price_follow(&price, n % 2 == 0 ? row->low : row->high, 1, row->seconds);
     }
     for (int i = 0; i < ROWS(row->steps) && row->steps[i].count > 0; i++) {
         before = delay;
         for (unsigned n = 0; n < row->steps[i].count; n++) {
-            delay = el_price_follow(&memory, row->steps[i].load, 1, row->seconds);
+            delay = el_price_follow(&price, row->steps[i].load, 1, row->seconds);
         }
         ck_assert_msg(row->steps[i].least < 0 ? delay == before
                       : delay > row->steps[i].least && delay < row->steps[i].most,
@@ -207,15 +207,15 @@ static double noise(uint32_t *state)
 
 TEST(delays_and_prices, noise_changes_the_delay_seldom)
 {
-    el_price_memory_t memory = {0};
+    el_price_memory_t price = {0};
     uint32_t state = 1;
-    double last = el_price_follow(&memory, 0.6, 1, 0.5);
+    double last = el_price_follow(&price, 0.6, 1, 0.5);
     unsigned changes = 0;
 
     /* Ten minutes with a standard deviation of eight points. */
     for (unsigned n = 0; n < 1200; n++) {
         double load = 0.6 + 0.08 * sqrt(3) * noise(&state);
-        double delay = el_price_follow(&memory, load, 1, 0.5);
+        double delay = el_price_follow(&price, load, 1, 0.5);
 
         changes += delay != last;
         last = delay;
@@ -226,13 +226,13 @@ TEST(delays_and_prices, noise_changes_the_delay_seldom)
 
 TEST(delays_and_prices, a_small_change_that_lasts_is_followed)
 {
-    el_price_memory_t memory = {0};
+    el_price_memory_t price = {0};
     uint32_t state = 1;
 
     for (unsigned n = 0; n < 220; n++) {
-        el_price_follow(&memory, n < 100 ? 0.5 : 0.7 + 0.05 * noise(&state), 1, 0.5);
+        el_price_follow(&price, n < 100 ? 0.5 : 0.7 + 0.05 * noise(&state), 1, 0.5);
     }
-    ck_assert_double_gt(memory.delay, 11.1 / 1.5);
+    ck_assert_double_gt(price.delay, 11.1 / 1.5);
 }
 
 #define TOP 4
@@ -241,11 +241,6 @@ static const el_goal_t slow_wire = {.kind = EL_GOAL_TIME, .rate = 5e6};
 static const el_goal_t wire = {.kind = EL_GOAL_TIME, .rate = 20e6};
 static const el_goal_t money = {.kind = EL_GOAL_COST, .per_core_hour = 0.9, .per_gbyte = 0.1};
 static const el_goal_t egress = {.kind = EL_GOAL_COST, .per_gbyte = 0.1};
-
-static el_control_config_t config_of(el_control_mode_t mode, const el_goal_t *goal)
-{
-    return (el_control_config_t){mode, 0.5, 0.8, 2.0, TOP, *goal};
-}
 
 static const struct {
     const char *label;
@@ -263,49 +258,42 @@ static const struct {
     {"cost: CPU for nothing, and full", &egress, 1, 0.2, 0},
 };
 
-/* Whatever moves the position otherwise. */
-EACH(delays_and_prices, a_goal_sets_a_price, prices)
-{
-    for (el_control_mode_t mode = EL_CONTROL_STEP; mode < EL_CONTROL_OFF; mode++) {
-        el_control_config_t config = config_of(mode, row->goal);
-        el_observation_t observed = {.busy = row->busy, .seconds = 0.5, .cpus = 1};
-        el_control_memory_t memory = {0};
-        el_control_state_t state = {2, TOP, false, 0};
+static el_control_memory_t memory;
 
-        state = el_control_next(&config, &observed, &memory, state);
-        row_assert(fabs(el_control_price(&config, &memory) / row->price - 1) < 0.003);
-        row_assert(fabs(el_control_position(state) - row->position) < 1e-4);
-    }
+static el_control_state_t next(el_control_config_t config, el_control_state_t state, double busy)
+{
+    el_observation_t observed = {.busy = busy, .seconds = 0.5, .cpus = 1};
+
+    return el_control_next(&config, &observed, &memory, state);
 }
 
-TEST(delays_and_prices, off_sets_no_price)
+/* Whatever moves the position otherwise; off there is none. */
+EACH(delays_and_prices, a_goal_sets_a_price, prices)
 {
-    el_control_config_t config = config_of(EL_CONTROL_OFF, &wire);
-    el_observation_t observed = {.busy = 0.5, .seconds = 0.5, .cpus = 1};
-    el_control_memory_t memory = {0};
+    el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.8, 2.0, TOP, *row->goal};
     el_control_state_t state = {2, TOP, false, 0};
 
-    ck_assert(!el_control_is_priced(&config));
-    state = el_control_next(&config, &observed, &memory, state);
-    ck_assert_uint_eq(state.position, TOP);
-    ck_assert_double_eq(memory.price.samples, 0);
+    for (; config.mode < EL_CONTROL_OFF; config.mode++) {
+        memory = (el_control_memory_t){0};
+        row_assert(fabs(el_control_position(next(config, state, row->busy)) - row->position) < 1e-4);
+        row_assert(fabs(el_control_price(&config, &memory) / row->price - 1) < 0.003);
+    }
+    memory = (el_control_memory_t){0};
+    row_eq(next(config, state, row->busy).position, TOP);
+    row_assert(!el_control_is_priced(&config) && memory.price.samples == 0);
 }
 
 TEST(delays_and_prices, a_bypass_does_not_hide_the_load_from_the_price)
 {
-    el_control_config_t config = config_of(EL_CONTROL_STEP, &wire);
-    el_control_memory_t memory = {0};
+    el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.8, 0.9, TOP, wire};
     el_control_state_t state = {0, TOP, true, 0};
-    el_observation_t observed = {.busy = 0.95, .seconds = 0.5, .cpus = 1};
 
-    config.bypass = 0.9;
+    memory = (el_control_memory_t){0};
     for (unsigned n = 0; n < 4; n++) {
-        state = el_control_next(&config, &observed, &memory, state);
+        state = next(config, state, 0.95);
         ck_assert(state.bypass);
     }
     ck_assert_double_gt(memory.price.delay, 300);
-    observed.busy = 0.1;
-    state = el_control_next(&config, &observed, &memory, state);
-    ck_assert(!state.bypass);
+    ck_assert(!next(config, state, 0.1).bypass);
     ck_assert_double_lt(memory.price.delay, 20);
 }

@@ -35,14 +35,6 @@ static bool takes(uint64_t usec, bool died)
     return holder_died == died && taken;
 }
 
-TEST(locks, it_is_taken_and_given)
-{
-    for (int i = 0; i < 3; i++) {
-        ck_assert(takes(0, false));
-        el_lock_give(lock);
-    }
-}
-
 TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
 {
     int held[2], go[2];

@@ -62,14 +62,6 @@ EACH(ratio, the_mean_follows, changes)
     row_assert(mean(7) >= row->least && mean(7) <= row->most);
 }
 
-TEST(ratio, bodies_of_both_kinds_have_the_average)
-{
-    for (int i = 0; i < 64; i++) {
-        update(1, 7, i % 4 ? 10000 : 7000, 1000);
-    }
-    ck_assert(mean(7) >= 9150 && mean(7) <= 9350);
-}
-
 TEST(ratio, old_measurements_do_not_count)
 {
     update(64, 7, 10000, 1000);
