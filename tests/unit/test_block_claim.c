@@ -1,7 +1,6 @@
 /* Who samples: claims on the shared block, of threads, processes and generations. */
 #define _GNU_SOURCE /* pthread_barrier_t */
 #include "block.h"
-
 #include "elastic/position.h"
 #include "suites.h"
 

@@ -1,6 +1,5 @@
 /* What samples make of the position in the shared block. */
 #include "block.h"
-
 #include "elastic/position.h"
 #include "suites.h"
 

@@ -1,5 +1,4 @@
 #include "elastic/cache_control.h"
-
 #include "suites.h"
 
 static const struct {

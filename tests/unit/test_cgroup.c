@@ -1,7 +1,5 @@
 #include "elastic/cgroup.h"
-
 #include "elastic/load.h"
-
 #include "suites.h"
 
 CASE(cgroup);

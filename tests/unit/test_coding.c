@@ -1,5 +1,4 @@
 #include "elastic/coding.h"
-
 #include "suites.h"
 
 CASE(coding);

@@ -1,5 +1,4 @@
 #include "elastic/control.h"
-
 #include "suites.h"
 
 #define TOP 8
@@ -19,11 +18,12 @@ static const el_control_config_t pinned = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, 0
 static const el_control_config_t off = {EL_CONTROL_OFF, LOW, HIGH, BYPASS, TOP, {0}};
 static const el_control_config_t mix = {EL_CONTROL_MIX, LOW, HIGH, NEVER, TOP, {0}};
 
+static el_control_memory_t memory;
+
 static el_control_state_t next(const el_control_config_t *config, el_control_state_t state,
                                double busy)
 {
     el_observation_t observed = {.busy = busy};
-    el_control_memory_t memory = {0};
 
     return el_control_next(config, &observed, &memory, state);
 }
@@ -68,7 +68,7 @@ static const struct {
     {"off: a bypass ends", &off, 0, TOP, true, 1.0, TOP, false},
 };
 
-CASE(control);
+CASE(control, ZEROED(memory));
 
 EACH(control, a_sample_moves_the_state, moves)
 {
@@ -173,26 +173,16 @@ EACH(control, the_next_update_is_scheduled, schedules)
     row_assert(row->next == 0 || el_control_schedule(1000, row->now, 500) == row->next);
 }
 
-CASE(control_mix);
+CASE(control_mix, ZEROED(memory));
 
 static const el_control_config_t mixed = {EL_CONTROL_MIX, 0.5, 0.8, 2.0, TOP, {0}};
 static const el_control_config_t mixed_shedding = {EL_CONTROL_MIX, 0.5, 0.8, 0.9, TOP, {0}};
 
-static el_control_memory_t memory;
-
-static el_control_state_t mix_next(const el_control_config_t *config, el_control_state_t state,
-                                   double busy)
-{
-    el_observation_t observed = {.busy = busy};
-
-    return el_control_next(config, &observed, &memory, state);
-}
-
-/* The same with nothing remembered, from `position`. */
+/* The next with nothing remembered, from `position`. */
 static el_control_state_t mix_first(unsigned position, double busy)
 {
     memory = (el_control_memory_t){0};
-    return mix_next(&mixed, (el_control_state_t){position, TOP, false, 0}, busy);
+    return next(&mixed, (el_control_state_t){position, TOP, false, 0}, busy);
 }
 
 static double moved(double busy)
@@ -215,7 +205,7 @@ TEST(control_mix, a_full_machine_is_at_the_floor_in_seven_intervals)
     unsigned intervals = 1;
 
     while (el_control_position(state) > 0) {
-        state = mix_next(&mixed, state, 1.0);
+        state = next(&mixed, state, 1.0);
         ck_assert_uint_le(++intervals, 7);
     }
     ck_assert_uint_ge(intervals, 4);
@@ -227,16 +217,16 @@ TEST(control_mix, nothing_winds_up_at_a_bound)
     el_control_state_t state = mix_first(0, 1.0);
 
     for (unsigned i = 0; i < 1000; i++) {
-        state = mix_next(&mixed, state, 1.0);
+        state = next(&mixed, state, 1.0);
         ck_assert_double_eq(el_control_position(state), 0);
     }
-    ck_assert_double_gt(el_control_position(mix_next(&mixed, state, 0.3)), 0);
+    ck_assert_double_gt(el_control_position(next(&mixed, state, 0.3)), 0);
     state = mix_first(TOP, 0.0);
     for (unsigned i = 0; i < 1000; i++) {
-        state = mix_next(&mixed, state, 0.0);
+        state = next(&mixed, state, 0.0);
         ck_assert_double_eq(el_control_position(state), TOP);
     }
-    ck_assert_double_lt(el_control_position(mix_next(&mixed, state, 0.9)), TOP);
+    ck_assert_double_lt(el_control_position(next(&mixed, state, 0.9)), TOP);
 }
 
 /* A load that comes back from 1.0 to 0.9 is still too high. */
@@ -244,10 +234,10 @@ TEST(control_mix, the_brake_never_turns_a_move_around)
 {
     el_control_state_t state = mix_first(4, 1.0);
 
-    ck_assert_double_le(el_control_position(mix_next(&mixed, state, 0.71)),
+    ck_assert_double_le(el_control_position(next(&mixed, state, 0.71)),
                         el_control_position(state));
     state = mix_first(4, 0.0);
-    ck_assert_double_ge(el_control_position(mix_next(&mixed, state, 0.59)),
+    ck_assert_double_ge(el_control_position(next(&mixed, state, 0.59)),
                         el_control_position(state));
 }
 
@@ -259,9 +249,8 @@ TEST(control_mix, bypass_begins_at_the_very_floor)
     } samples[] = {{1.0, false}, {1.0, true}, {0.7, true}, {0.6, false}};
     el_control_state_t state = {0, TOP, false, 1};
 
-    memory = (el_control_memory_t){0};
     for (int i = 0; i < ROWS(samples); i++) {
-        state = mix_next(&mixed_shedding, state, samples[i].busy);
+        state = next(&mixed_shedding, state, samples[i].busy);
         ck_assert(state.bypass == samples[i].bypass);
         ck_assert_double_eq(el_control_position(state), 0);
     }

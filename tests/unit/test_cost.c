@@ -1,5 +1,4 @@
 #include "elastic/cost.h"
-
 #include "suites.h"
 
 #include <math.h>

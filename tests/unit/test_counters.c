@@ -1,5 +1,4 @@
 #include "elastic/counters.h"
-
 #include "suites.h"
 
 static el_tally_t tally;

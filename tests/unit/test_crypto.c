@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp() */
 
 #include "httpd/cache/crypto.h"
-
 #include "suites.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 #include "elastic/decide.h"
-
 #include "suites.h"
 
 /* A row says how it differs from a 200 of 10000 bytes for which everything speaks. */

@@ -1,5 +1,4 @@
 #include "elastic/dictionary.h"
-
 #include "suites.h"
 
 CASE(dictionary);

@@ -1,5 +1,4 @@
 #include "elastic/entry.h"
-
 #include "elastic/cost.h"
 #include "suites.h"
 

@@ -1,5 +1,4 @@
 #include "elastic/etag.h"
-
 #include "suites.h"
 
 /* The rule of an `accept`, and what else is set of it. */

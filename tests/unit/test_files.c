@@ -1,9 +1,7 @@
 #define _GNU_SOURCE
-
 /* The numbers of a file, and whether its next change will show in them. */
 #include "elastic/entry.h"
 #include "host/files.h"
-
 #include "suites.h"
 
 #include <fcntl.h>
@@ -15,10 +13,7 @@
 
 static const struct {
     const char *label;
-    int64_t modified_sec;
-    uint32_t modified_nsec;
-    int64_t changed_sec;
-    uint32_t changed_nsec;
+    int64_t modified_sec, modified_nsec, changed_sec, changed_nsec;
     bool settled;
 } times[] = {
     {"long ago", NOW_SEC - 1000, 5, NOW_SEC - 900, 7, true},
@@ -37,10 +32,9 @@ CASE(files);
 
 EACH(files, a_change_will_show_where_the_last_one_is_some_time_ago, times)
 {
-    el_file_id_t id = {.modified_sec = row->modified_sec,
-                       .modified_nsec = row->modified_nsec,
-                       .changed_sec = row->changed_sec,
-                       .changed_nsec = row->changed_nsec};
+    el_file_id_t id = {.modified_sec = row->modified_sec, .changed_sec = row->changed_sec,
+                       .modified_nsec = (uint32_t)row->modified_nsec,
+                       .changed_nsec = (uint32_t)row->changed_nsec};
 
     row_eq(el_file_id_settled(&id, NOW_USEC), row->settled);
 }

@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp(), utimensat() */
 
 #include "httpd/dictionary/folder.h"
-
 #include "suites.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 #include "elastic/history.h"
-
 #include "suites.h"
 
 static el_history_t history;

@@ -1,5 +1,4 @@
 #include "elastic/ladder.h"
-
 #include "suites.h"
 
 #define TOP_MAX 18

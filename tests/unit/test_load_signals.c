@@ -1,5 +1,4 @@
 #include "elastic/load.h"
-
 #include "suites.h"
 
 CASE(load_signals);

@@ -1,6 +1,5 @@
 /* Copies of entries in a process's own memory. */
 #include "httpd/cache/local.h"
-
 #include "suites.h"
 
 #define MOST (64u * 1024)

@@ -1,6 +1,5 @@
 /* Memory that several processes share: structures, sums and pauses. */
 #include "elastic/lockfree.h"
-
 #include "suites.h"
 
 #define THREADS 4

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* mkdtemp() and nftw() */
 
 #include "host/machine.h"
-
 #include "suites.h"
 
 #include <errno.h>
@@ -54,10 +53,10 @@ static void write_file(const char *name, const char *text)
     fclose(file);
 }
 
-static void remove_stat(char path[128])
+static void join_group(const char *group, const char *mounts)
 {
-    snprintf(path, 128, "%s/proc/stat", root);
-    unlink(path);
+    write_file("proc/self/cgroup", group);
+    write_file("proc/self/mountinfo", mounts);
 }
 
 static void look(el_load_kind_t kind)
@@ -120,8 +119,7 @@ EACH(machine, a_machine_has_its_load, machines)
 {
     double busy = -1;
 
-    write_file("proc/self/cgroup", row->cgroup);
-    write_file("proc/self/mountinfo", row->mounts);
+    join_group(row->cgroup, row->mounts);
     for (int i = 0; row->files[i].name; i++) {
         write_file(row->files[i].name, row->files[i].text);
     }
@@ -148,8 +146,7 @@ TEST(machine, a_cpuset_narrows_the_mask)
     while ((all.bits[first / 64] >> (first % 64) & 1) == 0) {
         first++;
     }
-    write_file("proc/self/cgroup", "0::/web\n");
-    write_file("proc/self/mountinfo", MOUNT_V2);
+    join_group("0::/web\n", MOUNT_V2);
     snprintf(text, sizeof(text), "%u\n", first);
     write_file(GROUP "cpuset.cpus.effective", text);
     look(EL_LOAD_AUTO);
@@ -163,8 +160,7 @@ TEST(machine, a_cpuset_narrows_the_mask)
 
 TEST(machine, a_limit_that_changes_is_noticed)
 {
-    write_file("proc/self/cgroup", "0::/web\n");
-    write_file("proc/self/mountinfo", MOUNT_V2);
+    join_group("0::/web\n", MOUNT_V2);
     write_file(GROUP "cpu.max", "20000 100000\n");
     write_file(GROUP "cpu.stat", "usage_usec 1000000\n");
     look(EL_LOAD_AUTO);
@@ -183,7 +179,8 @@ TEST(machine, what_cannot_be_read_is_named)
 
     write_file("proc/stat", STAT);
     look(EL_LOAD_AUTO);
-    remove_stat(expected);
+    snprintf(expected, sizeof(expected), "%s/proc/stat", root);
+    unlink(expected);
     ck_assert(!el_machine_read(&machine, SECOND, &one, &path));
     ck_assert_int_eq(errno, ENOENT);
     ck_assert_str_eq(path, expected);
@@ -198,12 +195,10 @@ TEST(machine, what_cannot_be_read_is_named)
 
 TEST(machine, kept_files_outlive_their_names)
 {
-    char name[128];
-
     write_file("proc/stat", STAT);
     look(EL_LOAD_AUTO);
     el_machine_keep(&machine);
-    remove_stat(name);
+    tear_down();
     ck_assert(reads(SECOND, &one) && !el_machine_refresh(&machine, 100 * SECOND));
     el_machine_close(&machine);
     ck_assert(!reads(SECOND, &one));

@@ -1,5 +1,4 @@
 #include "elastic/mediatype.h"
-
 #include "suites.h"
 
 static const struct {

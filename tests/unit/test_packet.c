@@ -1,5 +1,4 @@
 #include "elastic/packet.h"
-
 #include "random.h"
 #include "suites.h"
 

@@ -1,6 +1,5 @@
 /* What comes again: bodies, paths whose bodies do, and encodings that are asked for often. */
 #include "elastic/popular.h"
-
 #include "random.h"
 #include "suites.h"
 

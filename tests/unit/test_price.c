@@ -1,5 +1,4 @@
 #include "elastic/price.h"
-
 #include "elastic/control.h"
 #include "suites.h"
 

@@ -1,5 +1,4 @@
 #include "elastic/ratio.h"
-
 #include "suites.h"
 
 #define HOUR 3600

@@ -1,5 +1,4 @@
 #include "elastic/structured.h"
-
 #include "suites.h"
 
 static const struct {

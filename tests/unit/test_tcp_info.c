@@ -1,6 +1,5 @@
 /* What the kernel's answer says of a connection, however long it is. */
 #include "host/tcp_info.h"
-
 #include "suites.h"
 
 #include <netinet/in.h>
