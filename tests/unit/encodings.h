@@ -15,10 +15,7 @@
 extern uint8_t body[MOST], encoded[ROOM], back[MOST + 1];
 extern uint8_t raw[MOST]; /* the bytes of the next dictionary */
 
-/*
- * The fixture: nothing is kept or in flight, and nothing limits it; at the end no dictionary is in
- * use.
- */
+/* The fixture: nothing is kept or limited; at the end no dictionary is in use. */
 void encodings_set_up(void);
 void encodings_tear_down(void);
 
@@ -52,10 +49,7 @@ typedef struct {
     bool failed;
 } decoded_t;
 
-/*
- * Decodes as much as there is, of what is made by `plan`; against `raw` where it has a dictionary,
- * whose head is passed over. With no larger window than RFC 9659 and RFC 9842 allow.
- */
+/* As much as there is of what `plan` made, with no larger window than RFCs 9659 and 9842 allow. */
 decoded_t decode(const el_plan_t *plan, el_span_t span);
 
 /* `nbytes` of `encoded` become as many of `body` as there are. */

@@ -24,6 +24,21 @@ TCase *case_of(case_t *of)
     return of->tcase;
 }
 
+void random_bytes(uint64_t *state, uint8_t *bytes, size_t len)
+{
+    uint64_t word = 0;
+
+    for (size_t i = 0; i < len; i++, word >>= 8) {
+        if (i % 8 == 0) {
+            word = *state += UINT64_C(0x9e3779b97f4a7c15);
+            word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+            word = (word ^ word >> 27) * UINT64_C(0x94d049bb133111eb);
+            word ^= word >> 31;
+        }
+        bytes[i] = (uint8_t)word;
+    }
+}
+
 static void *allocate(size_t nbytes)
 {
     static void *rooms[3];

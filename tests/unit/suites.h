@@ -1,6 +1,6 @@
 /*
- * The unit tests. A CASE() has a fixture; each test adds itself to one, and each case is a suite of its
- * own for libcheck, so that CK_RUN_SUITE chooses it by its name.
+ * The unit tests. A CASE() has a fixture; each test adds itself to one. For libcheck each case is a
+ * suite of its own: CK_RUN_SUITE chooses it by its name.
  */
 #ifndef ELASTIC_TESTS_SUITES_H
 #define ELASTIC_TESTS_SUITES_H
@@ -60,18 +60,21 @@ TCase *case_of(case_t *of);
     static void test##_body(const __typeof__((table)[0]) *row)
 
 /*
- * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over, and a
- * zero behind. Valid until the third call from then on.
+ * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over, and
+ * a zero behind. Valid until the third call from then on.
  */
 void *copy_of(const void *bytes, size_t nbytes);
 char *repeat(const char *unit, size_t nbytes);
+
+/* Bytes that look random, the same in each run (SplitMix64). */
+void random_bytes(uint64_t *state, uint8_t *bytes, size_t len);
 
 typedef struct {
     pthread_t thread[64];
     unsigned count;
 } threads_t;
 
-/* Threads that run `work`, each with an element of `size` bytes of an array; 0: all with the first. */
+/* Each thread gets the next element, of `size` bytes, of an array; 0: all get the first. */
 threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size);
 void threads_join(const threads_t *threads);
 void threads_run(unsigned count, void *(*work)(void *), const void *of);

@@ -1,4 +1,4 @@
-/* The shared block itself: its layout, what a reload and a restart leave of it, what is told once. */
+/* The shared block itself: its layout, what a restart leaves of it, what is told once. */
 #include "block.h"
 #include "suites.h"
 
@@ -37,7 +37,6 @@ static const el_control_state_t words[] = {
     {0, 0, false, 0},      {0, 0, true, 0},  {8, 8, false, 0},    {0, 18, true, 0},
     {18, 65535, false, 0}, {7, 8, false, 1}, {7, 8, true, 65535}, {65534, 65535, true, 65535},
 };
-
 EACH(block, a_position_is_read_as_it_was_written, words)
 {
     el_block_reset(block, *row, START);
@@ -66,7 +65,7 @@ TEST(block, a_restart_begins_anew)
     ck_assert_uint_ne(block_adopt(&block_config), generation);
 }
 
-/* Parts of the block, and whether a restart forgets them; the names of hosts and what is held stay. */
+/* Whether a restart forgets a part; the names of hosts and what is held stay. */
 #define PART(of) offsetof(el_block_t, of), sizeof(((el_block_t *)0)->of)
 
 static const struct {
@@ -78,7 +77,6 @@ static const struct {
     {PART(tally), true},             {PART(vhosts.stripe), true},   {PART(vhosts.name), false},
     {PART(held), false},
 };
-
 EACH(block, a_restart_forgets_what_was_counted_and_measured, parts)
 {
     unsigned char *part = (unsigned char *)block + row->at;

@@ -95,7 +95,6 @@ static const struct {
     {"one that is overdue stays so", START - 1000, START - 1001},
     {"one at the beginning of time", 0, START + INTERVAL},
 };
-
 EACH(claims, a_reload_samples_within_an_interval, adoptions)
 {
     atomic_store(&state->next_sample, row->due);

@@ -169,7 +169,6 @@ TEST(budget, a_copy_of_the_process_counts_nothing)
 static const el_plan_t decoded[] = {
     {&el_engine_zlib, {.level = 5}}, {&el_engine_brotli, {.level = 5}},
 };
-
 EACH(budget, a_decoder_holds_no_more_than_it_may, decoded)
 {
     const el_decoder_t *decoder = el_decoder_for(row->engine->coding);

@@ -22,7 +22,8 @@ typedef struct {
 
 static el_facts_t facts_of(const row_t *row)
 {
-    const char *accept = row->no_field ? NULL : row->accept ? row->accept : "gzip, br", *order = row->order ? row->order : "gb";
+    const char *accept = row->no_field ? NULL : row->accept ? row->accept : "gzip, br";
+    const char *order = row->order ? row->order : "gb";
     el_facts_t f = {
         .resource = {.status = row->status ? row->status : 200, .enabled = !row->off,
                      .type_listed = !row->unlisted, .has_encoding = row->encoded,
@@ -84,7 +85,8 @@ static const row_t rows[] = {
     /* a coding behind that weighs more, or as much */
     ROW(.accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE, SKIP(NOT_ACCEPTABLE, true)),
     ROW(.q_behind = EL_Q_ONE, CODED(GZIP)),
-    ROW(.head = true, .accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE, SKIP(NOT_ACCEPTABLE, true)),
+    ROW(.head = true, .accept = "gzip;q=0.5, br", .order = "g", .q_behind = EL_Q_ONE,
+        SKIP(NOT_ACCEPTABLE, true)),
     ROW(.head = true, .coding = EL_GZIP, .reason = EL_REASON_HEAD, .vary = true),
     /* the stock modules' order: what they find out before Vary */
     ROW(.stock = true, CODED(GZIP)), ROW(.stock = true, .size = 1328, SKIP(SMALL, false)),

@@ -107,10 +107,7 @@ typedef struct {
     size_t size, nbytes;
 } part_t;
 
-/*
- * Decodes `parts` one behind the other, in pieces; and up to any byte, which is a whole body just
- * where a part ends.
- */
+/* Parts one behind the other, in pieces; and up to any byte: a whole body just where one ends. */
 static void check_parts(el_coding_t coding, const part_t *parts, size_t count)
 {
     static uint8_t all[8192], wanted[4096];
@@ -163,7 +160,6 @@ static const struct {
     {EL_ZSTD, 3, 1, "\x5f\x2a\x4d"}, {EL_ZSTD, 3, SIZE_MAX, "\x5f\x2a\x4d"},
 #endif
 };
-
 EACH(decoder, the_beginning_of_what_is_no_member_is_behind_the_end, beginnings)
 {
     size_t size = encode(row->coding, 1000);
@@ -204,10 +200,7 @@ TEST(decoder, a_changed_byte_of_gzip_is_noticed)
     }
 }
 
-/*
- * "hi" stored in a gzip member whose header has every optional field: extra, a name, a comment, and
- * the CRC of the header.
- */
+/* "hi" stored, behind a header with the extra field, a name, a comment and its own CRC. */
 TEST(decoder, every_field_of_a_gzip_header_is_read)
 {
     uint8_t member[] = {
@@ -248,7 +241,6 @@ static const struct {
     {"a block of no kind", 9, {MAGIC, 0x20, 2, 0x17, 0, 0}, EL_DECODE_DAMAGED},
     {"a format of before", 11, {0x27, 0xb5, 0x2f, 0xfd, 0x20, 2, ZSTD_HI}, EL_DECODE_DAMAGED},
 };
-
 EACH(decoder, windows_and_frames_of_zstd, frames)
 {
     for (size_t step = 1; step > 0; step = step == 1 ? SIZE_MAX : 0) {

@@ -3,10 +3,7 @@
 
 CASE(dictionary);
 
-/*
- * The patterns are those of a dictionary at /dir/sub/dict. A fuzz target compares those that begin
- * with a slash with another implementation.
- */
+/* Of a dictionary at /dir/sub/dict. A fuzz target has another implementation of absolute ones. */
 static const struct {
     const char *pattern, *target;
     bool matches;
@@ -23,7 +20,6 @@ static const struct {
     {"x-*", "/dir/x-y", false}, {"x-*", "/x-y", false}, {"x?v=*", "/dir/sub/x?v=2", true},
     {"*", "/dir/sub/", true}, {"*", "/dir/sub", false}, {"*", "/dir?/sub/", false},
 };
-
 EACH(dictionary, a_pattern_matches, patterns)
 {
     ck_assert_ptr_null(el_dictionary_pattern_fault(row->pattern));
@@ -55,7 +51,6 @@ static const struct {
     {"/a/..", "segments . and .."}, {"../a", "segments . and .."}, {"/a/.?b", "segments . and .."},
     {"/.*", "segments . and .."}, {"..*", "segments . and .."},
 };
-
 EACH(dictionary, a_pattern_is_refused, faults)
 {
     const char *fault = el_dictionary_pattern_fault(row->pattern);
@@ -141,7 +136,6 @@ static const struct {
     {"no time", A "path /d\nmatch /*\nmatch-dest \nid \nexpires \n", false},
     {"a time that is none", A "path /d\nmatch /*\nmatch-dest \nid \nexpires -1\n", false},
 };
-
 EACH(dictionary, what_is_no_entry_is_refused, texts)
 {
     el_dictionary_entry_t read;
@@ -159,29 +153,14 @@ TEST(dictionary, a_line_that_is_too_long_is_refused)
     ck_assert(!el_dictionary_entry_parse(text, (size_t)len, &read));
 }
 
-TEST(dictionary, what_is_behind_an_entry_is_left)
-{
-    static const char both[] = HEAD "origin https://a\n" REST HEAD "origin https://b\n" REST;
-    size_t len = strlen(both) / 2;
-    el_dictionary_entry_t read;
-
-    ck_assert_uint_eq(el_dictionary_entry_parse(both, strlen(both), &read), len);
-    ck_assert_str_eq(read.origin, "https://a");
-    ck_assert_uint_eq(el_dictionary_entry_parse(both + len, len, &read), len);
-    ck_assert_str_eq(read.origin, "https://b");
-}
-
 /* Whether two entries are for the same requests: a path counts where the pattern is relative. */
 static const struct {
     const char *match, *path, *other;
     bool same;
 } pairs[] = {
-    {"/*", "/d/1", "/e/1", true},
-    {"*.txt", "/d/1", "/d/2", true},
-    {"*.txt", "/d/1", "/e/1", false},
+    {"/*", "/d/1", "/e/1", true}, {"*.txt", "/d/1", "/d/2", true}, {"*.txt", "/d/1", "/e/1", false},
     {"*.txt", "/d/1", "/d/d/1", false},
 };
-
 EACH(dictionary, entries_are_for_the_same_requests, pairs)
 {
     el_dictionary_entry_t a = entry, b;
@@ -217,7 +196,6 @@ static const struct {
     ROW({HERE, "/dir/a", "document", "d 2", 0}, EL_DICTIONARY_ID),
     ROW({HERE, "/dir/a", "document", NULL, 0}, EL_DICTIONARY_ID),
 };
-
 EACH(dictionary, a_dictionary_is_for_certain_requests, requests)
 {
     row_eq(el_dictionary_entry_fits(&entry, &row->request), row->reason);
@@ -262,7 +240,6 @@ static const struct {
     {{CROSS, "", "https://b", "*"}, false, MODE},
     {{"Same-Origin", "no-cors", NULL, NULL}, false, MODE},
 };
-
 EACH(dictionary, who_may_read_the_response_may_have_a_difference, readers)
 {
     unsigned depends = 0;
@@ -282,7 +259,6 @@ static const struct {
     {"http://[::1]:80", true}, {"http://[::1]", true}, {"http://[::2]", false}, {"http://", false},
     {"ftp://localhost", false},
 };
-
 EACH(dictionary, an_origin_is_secure, origins)
 {
     named_eq(row->origin, el_dictionary_origin_secure(row->origin), row->secure);

@@ -108,7 +108,6 @@ static const struct {
     size_t len;
     const char *magic;
 } heads[] = {{EL_DCB, 4, "\xff\x44\x43\x42"}, {EL_DCZ, 8, "\x5e\x2a\x4d\x18\x20\0\0\0"}};
-
 EACH(difference, the_head_names_the_dictionary, heads)
 {
     uint8_t head[EL_DICTIONARY_HEAD];
@@ -167,7 +166,6 @@ static const struct {
     {0, 1000, 256 * 1024},   {0, 300000, 512 * 1024}, {1000, 300000, 1000},
     {40 * MB, 1000, 8 * MB}, {0, 12 * MB, 8 * MB},    {40 * MB, 14 * MB, 16 * MB},
 };
-
 EACH(difference, a_window_is_within_what_decoders_of_dcz_have, windows)
 {
     uint8_t *large = calloc(1, row->dictionary);

@@ -105,7 +105,6 @@ static const el_setup_t chosen[] = {
     {.level = 12, .window_bits = 9, .mem_level = 1, .size_hint = 20000},
     {.level = 6, .window_bits = 9, .mem_level = 1},
 };
-
 EACH(engines, a_chosen_window_or_memory_level_is_for_zlib, chosen)
 {
     el_plan_t plan = el_engine_plan(EL_GZIP, row, true);
@@ -219,7 +218,6 @@ static const struct {
     int level;
     size_t most; /* KB */
 } tables[] = {{4, 3200}, {5, 2600}, {9, 2600}, {12, 2600}, {13, 6000}, {19, 6000}};
-
 EACH(engines, a_stream_of_zstd_has_tables_for_its_window, tables)
 {
     ck_assert_uint_lt(flush_zstd((el_plan_t){&el_engine_zstd, {.level = row->level}}, 2000),

@@ -45,7 +45,6 @@ static const struct {
     {"x'", EL_ETAG_WEAK, EL_GZIP, "x'"}, {"'", EL_ETAG_WEAK, EL_GZIP, "'"},
     {"w/'x'", EL_ETAG_WEAK, EL_GZIP, "w/'x'"}, {"", EL_ETAG_WEAK, EL_GZIP, ""},
 };
-
 EACH(etag, a_tag_is_encoded, encodings)
 {
     size_t size = strlen(row->tag) + EL_ETAG_GROWTH;
@@ -69,7 +68,6 @@ static const struct {
     {"'a', 'b", "'a'|"}, {"'a', W/'b", "'a'|"}, {"'a', x'b", "'a'|"}, {"'a', W", "'a'|"},
     {"'a', '", "'a'|"},
 };
-
 EACH(etag, a_list_gives_its_tags, lists)
 {
     char joined[100] = "";
@@ -94,7 +92,6 @@ static const struct {
     {"'x'", "'X'", false}, {"'x'", "'xy'", false}, {"'xy'", "'x'", false},
     {"'x-gzip'", "'x'", false}, {"'x'", "x", false}, {"'x'", "", false}, {"''", "''", true},
 };
-
 EACH(etag, tags_compare_weakly, pairs)
 {
     const char *cursor = quoted(row->tag);
@@ -117,7 +114,6 @@ static const struct {
     {"'gzip'", EL_IDENTITY, 0}, {"'x-GZIP'", EL_IDENTITY, 0}, {"'x-gzip1'", EL_IDENTITY, 0},
     {"'x-gunzip'", EL_IDENTITY, 0},
 };
-
 EACH(etag, a_suffix_gives_the_coding, suffixes)
 {
     const char *cursor = quoted(row->tag);
@@ -143,7 +139,6 @@ static const struct {
     {"-660c007f3220d", false}, {"660c007f3220d-", false}, {"1--660c007f3220d", false},
     {"660c007f3220d-gzip", false}, {"", false},
 };
-
 EACH(etag, httpds_tags_are_told_from_others, shapes)
 {
     named_eq(row->text, el_etag_is_made(row->text, strlen(row->text)), row->made);
@@ -195,7 +190,6 @@ static const struct {
     {"'gunzip', ''", "", "", .decoded = true},
     {"'y-gunzip', 'z', 'x-gunzip'", "", ", W/'y', W/'x'", .decoded = true},
 };
-
 EACH(etag, a_list_gives_the_bases, based)
 {
     char list[100], bases[100];
@@ -204,8 +198,8 @@ EACH(etag, a_list_gives_the_bases, based)
     bool unsure = false;
     el_accept_t accept = accept_of(row->accept);
 
-    written = el_etag_bases(list, RULE(&accept, .decoded = row->decoded, .strong = row->strong), out,
-                            size, &unsure);
+    written = el_etag_bases(list, RULE(&accept, .decoded = row->decoded, .strong = row->strong),
+                            out, size, &unsure);
     named_eq(row->list, written, strlen(out));
     named_str_eq(row->list, out, expand(row->bases, bases));
     named_assert(row->list, row->strong || row->decoded || unsure == row->unsure);
@@ -217,14 +211,9 @@ static const struct {
     size_t size, written;
     const char *bases;
 } rooms[] = {
-    {43, 42, ", W/'123456789-0123456789', W/'0123456789'"},
-    {42, 26, ", W/'123456789-0123456789'"},
-    {17, 16, ", W/'0123456789'"},
-    {16, 0, ""},
-    {1, 0, ""},
-    {0, 0, "!"},
+    {43, 42, ", W/'123456789-0123456789', W/'0123456789'"}, {42, 26, ", W/'123456789-0123456789'"},
+    {17, 16, ", W/'0123456789'"}, {16, 0, ""}, {1, 0, ""}, {0, 0, "!"},
 };
-
 EACH(etag, a_base_that_does_not_fit_is_left_out_whole, rooms)
 {
     static const char list[] = "\"123456789-0123456789-gzip\", \"0123456789-gzip\"";
@@ -258,7 +247,6 @@ static const struct {
     {"'x-gunzip-gzip'", "'x'", "br", NULL, true}, {"'x-gzip'", "'x'", "gzip", NULL, true},
     {"'x-gzip-gunzip'", "'x'", "gzip", NULL, true}, {"'x-foobar'", "'x'", "", NULL, true},
 };
-
 EACH(etag, a_list_names_a_representation, names)
 {
     el_accept_t accept = accept_of(row->accept);
@@ -284,7 +272,6 @@ static const struct {
     {"'x'", EL_ETAG_WEAK, "W/'x-gunzip'"}, {"'x'", EL_ETAG_KEEP, "'x'"},
     {"'x'", EL_ETAG_REMOVE, NULL}, {"x", EL_ETAG_SUFFIX, "x"},
 };
-
 EACH(etag, a_tag_is_decoded, decodings)
 {
     char out[32];
@@ -306,7 +293,6 @@ static const struct {
     {"(['a'] (['b']))", ":'a'|"}, {"(['a'] ['b'", ":'a'|"}, {"<u (['a'])", ""}, {"(['a']", ":'a'|"},
     {"(No", ""}, {"(['a']), (['b'])", ":'a'|"}, {"", ""},
 };
-
 EACH(etag, webdavs_if_gives_its_tags, states)
 {
     el_etag_state_t state = {.at = quoted(row->field)};
@@ -326,7 +312,6 @@ EACH(etag, webdavs_if_gives_its_tags, states)
 static const char *const units[] = {
     "'", ",", "W/", "W/'", "x'", "'a'x", "'-br'", "*,", "(", "<", "([", "(['a'])", "<u>", "Not",
 };
-
 EACH(etag, a_hostile_list_costs_no_more_than_its_bytes, units)
 {
     size_t size = 16 * 65536;

@@ -173,7 +173,6 @@ static const struct {
     {OTHER, "/three/a", "/*", EL_DICTIONARY_USED, EL_DICTIONARY_USED},
     {"http://example.org", "/one/a", NULL, EL_DICTIONARY_UNKNOWN, EL_DICTIONARY_UNKNOWN},
 };
-
 EACH(folder, each_origin_and_each_rule_has_its_own, questions)
 {
     put_for('a', 100, ORIGIN, "/one/*", now + 1000);
@@ -188,7 +187,6 @@ EACH(folder, each_origin_and_each_rule_has_its_own, questions)
 
 /* What stands in the file's place, which had 100 times an a. */
 static const char *const damages[] = {"", "aaaaa", "bbbbb"};
-
 EACH(folder, what_does_not_hash_to_its_name_is_removed, damages)
 {
     bool damaged;
@@ -328,7 +326,6 @@ static const struct {
     bool owner, group, all;
 } modes[] = {{0700, true, false, false}, {0770, true, true, false}, {0707, true, false, true},
              {0500, false, false, false}};
-
 EACH(folder, its_mode_says_who_may_write, modes)
 {
     struct stat info;

@@ -72,7 +72,6 @@ static const struct {
     {"left midway", EL_RUN, OUT},
     {"left with its output full", EL_FINISH, 20},
 };
-
 EACH(level_change, a_level_change_writes_to_no_buffer_of_the_last_body, ends)
 {
     for (int i = 0; i < LEVELS * LEVELS; i++) {

@@ -25,7 +25,6 @@ static const struct {
     {"cpu0 18446744073709551614 0 1 40\n", UINT64_MAX, 40, 0},
     {"cpu0 8 4 9 40 7 3 2 4 ", 30, 40, 7}, {"cpu0 8 4 9 40 7 3 2 4 8", 30, 40, 7},
 };
-
 EACH(load, a_row_gives_ticks, rows)
 {
     named_assert(row->text, parse(row->text, &after));
@@ -47,7 +46,6 @@ static const char *const refused[] = {
     "CPU0 10 8 12 40\n", " cpu0 10 8 12 40\n", "cpu0 10 8 12 40", "cpu0 10 8 12 40 ",
     "cpu0 8 4 9 40 7 3 2 4",
 };
-
 EACH(load, a_row_is_refused, refused)
 {
     memset(&after, 0xff, sizeof(after));
@@ -73,7 +71,6 @@ static const struct {
     {"cpu1024 1 1 1 1\n", false, 0, 0}, {"cpu18446744073709551616 1 1 1 1\n", false, 0, 0},
     {"cpu4294967296 1 1 1 1\n", false, 0, 0}, {"cpu0 1 1 1 1 intr\n", false, 0, 0},
 };
-
 EACH(load, a_text_gives_rows, texts)
 {
     named_eq(row->text, parse(row->text, &after), row->count > 0);
@@ -117,7 +114,8 @@ static const struct {
     ROW("cpu 1 0 0 1\n", "cpu 2 0 0 4\n", 0.25),
     ROW("cpu 1 0 0 1\n", "cpu 9 9 9 9\ncpu0 2 0 0 4\n", -1),
     ROW("cpu 9 9 9 9\ncpu0 1 0 0 1\n", "cpu 2 0 0 4\n", -1),
-    ROW("cpu0 0 0 0 1\ncpu1 0 0 0 1\n", "cpu0 18446744073709551615 0 0 1\ncpu1 18446744073709551615 0 0 1\n", 1.0),
+    ROW("cpu0 0 0 0 1\ncpu1 0 0 0 1\n",
+        "cpu0 18446744073709551615 0 0 1\ncpu1 18446744073709551615 0 0 1\n", 1.0),
 };
 
 static void assert_busy(const char *label, double got, double wanted)
@@ -143,7 +141,6 @@ static const struct {
     {{{0}}, -1}, {{{1}}, 1}, {{{2}}, 0}, {{{3}}, 0.5}, {{{0, 1}}, 0.5},
     {{{0, UINT64_C(1) << 63}}, -1},
 };
-
 EACH(load, only_cpus_in_the_mask_count, masks)
 {
     double busy = -1;
@@ -178,7 +175,6 @@ static const struct {
     {"no clock", "cpu0 0 0 0 0\n", "cpu0 5 0 0 70\n", 0, 5.0 / 75},
     {"a sum of an unknown number of CPUs", "cpu 0 0 0 0\n", "cpu 5 0 0 70\n", 100, 5.0 / 75},
 };
-
 EACH(load, the_clock_shows_work_that_no_tick_met, clocked)
 {
     el_cpuset_t mask = {{3}};
@@ -187,4 +183,129 @@ EACH(load, the_clock_shows_work_that_no_tick_met, clocked)
     ck_assert(parse(row->before, &before) && parse(row->after, &after));
     ck_assert(el_load_busy(&before, &after, &mask, row->ticks, &busy));
     assert_busy(row->label, busy, row->busy);
+}
+
+CASE(load_signals);
+
+static const struct {
+    el_load_kind_t kind;
+    el_machine_facts_t facts; /* CPUs, version of the control group, its limit */
+    bool cgroup;
+    double cpus;
+    const char *text;
+} choices[] = {
+    {EL_LOAD_AUTO, {2, 0, 0, 0}, false, 2, "stat (no control group)"},
+    {EL_LOAD_AUTO, {2, 2, 0, 0}, false, 2, "stat (the control group has no limit)"},
+    {EL_LOAD_AUTO, {2, 2, 0.5, 0}, true, 0.5, "cgroup (v2, limit of 0.50 CPUs)"},
+    {EL_LOAD_AUTO, {4, 1, 1.5, 0}, true, 1.5, "cgroup (v1, limit of 1.50 CPUs)"},
+    {EL_LOAD_AUTO, {2, 2, 2, 0}, false, 2,
+     "stat (the control group's limit is no less than the CPUs)"},
+    {EL_LOAD_AUTO, {0, 2, 2, 0}, true, 2, "cgroup (v2, limit of 2.00 CPUs)"},
+    {EL_LOAD_STAT, {2, 2, 0.5, 0}, false, 2, "stat (as configured)"},
+    {EL_LOAD_CGROUP, {2, 2, 0.5, 0}, true, 0.5, "cgroup (v2, limit of 0.50 CPUs)"},
+    {EL_LOAD_CGROUP, {2, 1, 0, 0}, true, 2, "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
+    {EL_LOAD_CGROUP, {2, 0, 0, 0}, false, 2, "stat (no control group has its CPU time)"},
+};
+EACH(load_signals, a_machine_has_a_plan, choices)
+{
+    el_load_signals_t signals = el_load_signals(row->kind, &row->facts);
+    char text[128], cut[8];
+
+    named_eq(row->text, signals.cgroup, row->cgroup);
+    named_assert(row->text, signals.cpus == row->cpus);
+    el_load_signals_text(row->kind, &row->facts, text, sizeof(text));
+    ck_assert_str_eq(text, row->text);
+    el_load_signals_text(row->kind, &row->facts, cut, sizeof(cut));
+    ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
+    ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
+}
+
+static el_reading_t first, last;
+
+/* An interval of half a second, of which the group used `usage` µs, and the CPU was half busy. */
+static void interval(uint64_t usage)
+{
+    memset(&first, 0, sizeof(first));
+    first.has_stat = first.has_usage = true;
+    first.at_usec = 1000000;
+    first.usage_usec = 7000000;
+    first.stat.count = 1;
+    first.stat.present.bits[0] = 1;
+    last = first;
+    last.at_usec += 500000;
+    last.usage_usec += usage;
+    last.stat.cpu[0] = (el_cpu_ticks_t){25, 25, 0};
+}
+
+static double busy_by(const el_load_signals_t *signals)
+{
+    double busy = -1;
+
+    return el_reading_busy(signals, NULL, &first, &last, &busy) ? busy : -1;
+}
+
+static const el_load_signals_t by_stat = {false, 1, 0};
+static const el_load_signals_t by_cgroup = {true, 0.4, 0};
+
+static const struct {
+    const el_load_signals_t *signals;
+    uint64_t usage;
+    double busy;
+} loads[] = {
+    {&by_stat, 100000, 0.5}, {&by_cgroup, 200000, 1}, {&by_cgroup, 100000, 0.5}, {&by_cgroup, 0, 0},
+    {&by_cgroup, 300000, 1}, {&by_cgroup, UINT64_C(0) - 5, 0},
+};
+
+/* A burst beyond the limit is all of it; usage that ran backward is none. */
+EACH(load_signals, two_readings_give_a_load, loads)
+{
+    interval(row->usage);
+    ck_assert_double_eq_tol(busy_by(row->signals), row->busy, 1e-9);
+}
+
+/* 45 ticks were counted, of 50 that passed. */
+TEST(load_signals, the_clock_counts_where_the_ticks_are_the_kernels)
+{
+    el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
+    el_load_signals_t signals = el_load_signals(EL_LOAD_STAT, &facts);
+
+    interval(0);
+    last.stat.cpu[0] = (el_cpu_ticks_t){5, 35, 5};
+    ck_assert_double_eq_tol(busy_by(&signals), 0.2, 1e-9);
+    signals.tick_usec = 0;
+    ck_assert_double_eq_tol(busy_by(&signals), 5.0 / 45, 1e-9);
+    signals.tick_usec = 10000;
+    first.at_usec = 0;
+    ck_assert_double_eq_tol(busy_by(&signals), 5.0 / 45, 1e-9);
+}
+
+TEST(load_signals, what_is_missing_is_not_made_up)
+{
+    el_cpuset_t others = {{2}};
+    double busy = -1;
+
+    interval(100000);
+    ck_assert(!el_reading_busy(&by_stat, &others, &first, &last, &busy));
+    ck_assert_double_eq(busy, -1);
+    last.has_stat = false;
+    ck_assert(busy_by(&by_stat) < 0 && busy_by(&by_cgroup) >= 0);
+    first.has_usage = false;
+    ck_assert(busy_by(&by_cgroup) < 0);
+    interval(100000);
+    last.at_usec = first.at_usec;
+    ck_assert(busy_by(&by_cgroup) < 0);
+    interval(100000);
+    first.at_usec = 0;
+    ck_assert(busy_by(&by_cgroup) < 0);
+}
+
+TEST(load_signals, an_interval_has_a_capacity)
+{
+    interval(0);
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 500000);
+    ck_assert_double_eq(el_reading_capacity(&by_cgroup, &first, &last), 200000);
+    first.at_usec = 0;
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
+    first.at_usec = last.at_usec + 1;
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
 }

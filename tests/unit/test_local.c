@@ -56,10 +56,8 @@ static bool is_there_within(uint32_t number, el_local_stamp_t stamp, size_t nbyt
     el_found_t found;
     bool there = el_local_get(&name, stamp, &found);
 
-    if (there && nbytes > 0) {
-        check_found(&found, number, nbytes);
-    }
     if (there) {
+        check_found(&found, number, nbytes > 0 ? nbytes : found.entry.nbytes);
         found.release(found.buffer);
     }
     return there;

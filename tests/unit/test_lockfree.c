@@ -78,11 +78,9 @@ TEST(snapshot, a_mixture_of_two_is_none)
 
 CASE(snapshot_threads, .threads = true);
 
-#define WRITES 3000
-
 static void *write_many(void *letter)
 {
-    for (int n = 0; n < WRITES; n++) {
+    for (int n = 0; n < 3000; n++) {
         write_thing(*(const char *)letter);
     }
     return NULL;
@@ -93,7 +91,7 @@ TEST(snapshot_threads, a_reader_gets_all_of_one_writers_or_none)
     threads_t threads = threads_start(3, write_many, "abc", 1);
     thing_t thing, wanted;
 
-    for (int n = 0; n < WRITES; n++) {
+    for (int n = 0; n < 3000; n++) {
         wanted = thing_of(read_thing(&thing) ? thing.bytes[0] : 0);
         ck_assert_mem_eq(&thing, &wanted, sizeof(thing));
     }

@@ -114,7 +114,6 @@ static const struct {
      {"sys/fs/cgroup/cpuacct/other/cpuacct.usage", "1040000000\n"},
      "cgroup (v1, limit of 0.40 CPUs)", 0.2},
 };
-
 EACH(machine, a_machine_has_its_load, machines)
 {
     double busy = -1;

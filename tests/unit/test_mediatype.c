@@ -45,7 +45,6 @@ static const struct {
     {"*/*", "image/png", true}, {"*/*", "", false}, {"*/*", "text/", false}, {"*/*", NULL, false},
     {"text/*", "text", false}, {"text/*", "/html", false},
 };
-
 EACH(mediatype, a_type_matches_or_not, matches)
 {
     el_mediatype_t pattern, type;

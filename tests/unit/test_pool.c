@@ -61,22 +61,19 @@ TEST(pool, the_limit_holds)
 
 TEST(pool, idle_contexts_make_room)
 {
-    el_context_t *context = el_pool_acquire(&zlib6);
-    size_t small;
+    el_context_t *context = el_pool_acquire(&zlib6), *small = el_pool_acquire(&zlib_small);
 
     el_pool_limit(context->account.nbytes);
     el_pool_release(context);
     el_pool_age();
     el_pool_age();
-    context = el_pool_acquire(&zlib_small);
-    small = context->account.nbytes;
-    el_pool_release(context);
-    ck_assert_uint_eq(el_pool_nbytes(), small);
+    el_pool_release(small);
+    ck_assert_uint_eq(el_pool_nbytes(), small->account.nbytes);
 }
 
 TEST(pool, a_single_thread_frees_what_is_above_the_limit)
 {
-    size_t room;
+    size_t room, kept;
     void *buffer;
 
     el_pool_share(0, false);
@@ -93,24 +90,19 @@ TEST(pool, a_single_thread_frees_what_is_above_the_limit)
     ck_assert_uint_eq(el_pool_nbytes(), 0);
     el_pool_buffer_release(buffer);
     ck_assert_uint_eq(el_pool_nbytes(), 0);
-}
 
-TEST(pool, threads_free_nothing_that_is_kept)
-{
-    size_t room, before;
-
+    /* Threads free nothing that is kept. */
     el_pool_share(0, true);
     el_pool_release(el_pool_acquire(&zlib6));
-    before = el_pool_nbytes();
-    ck_assert_uint_gt(before, 0);
+    kept = el_pool_nbytes();
+    ck_assert_uint_gt(kept, 0);
     el_pool_buffer_release(el_pool_buffer_acquire(10000000, &room));
-    ck_assert_uint_eq(el_pool_nbytes(), before);
+    ck_assert_uint_eq(el_pool_nbytes(), kept);
 }
 
 static const struct {
     size_t share, whole; /* KB */
 } shares[] = {{0, 32}, {256, 32}, {576, 32}, {1024, 256}, {4096, 1792}};
-
 EACH(pool, a_share_sets_the_largest_whole_body, shares)
 {
     el_pool_share(row->share << 10, true);
@@ -139,7 +131,6 @@ TEST(pool, what_is_idle_for_all_ages_is_freed)
 }
 
 static const size_t buffers[] = {0, 1, 8000, 8192, 65536, 1048576, 1048577};
-
 EACH(pool, buffers_hold_what_was_asked_for, buffers)
 {
     size_t room, again;

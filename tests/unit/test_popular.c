@@ -1,6 +1,5 @@
 /* What comes again: bodies, paths whose bodies do, and encodings that are asked for often. */
 #include "elastic/popular.h"
-#include "random.h"
 #include "suites.h"
 
 static el_doorkeeper_t door;
@@ -86,7 +85,6 @@ static const struct {
     {"a path comes to repeat", {{1000, 0}, {10, 1}}, 1600, 1600},
     {"and ceases to", {{10, 1}, {1000, 0}}, 0, 105},
 };
-
 EACH(paths, a_path_is_hashed_as_it_repeats, histories)
 {
     learn("host", "/path", row->seen[0].bodies, row->seen[0].every);
@@ -222,7 +220,6 @@ static const struct {
     {"nor after 64", 1000000, NOW, 0, 0, NOW + 64 * HALF, -1},
     {"another process's earlier clock takes nothing away", 1000, NOW, 1, NOW - HALF, NOW - HALF, 1},
 };
-
 EACH(encodings, what_was_asked_for_is_forgotten, fadings)
 {
     ask(1, row->times, row->at);
@@ -279,7 +276,6 @@ TEST(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others)
 }
 
 static const bool of_key[] = {false, true};
-
 EACH(encodings, an_item_that_two_wrote_is_not_taken, of_key)
 {
     ask(1, 100, NOW);

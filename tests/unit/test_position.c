@@ -94,7 +94,6 @@ static const struct {
     {"stopped", NOW, true, EL_POSITION_STOPPED},
     {"stopped long ago", NOW * 2, true, EL_POSITION_STOPPED},
 };
-
 EACH(position, a_position_ages, ages)
 {
     el_position_t position = some;
@@ -117,7 +116,6 @@ static const struct {
     {"no interval", {3, 8, false, 0}, NOW, 0},
     {"no time", {3, 8, false, 0}, 0, 500},
 };
-
 EACH(position, nonsense_with_a_checksum_is_damaged, nonsense)
 {
     el_position_t position = some;
@@ -138,7 +136,6 @@ static const struct {
     {{2, 8, false, 32768}, 16, 5}, {{3, 8, false, 0}, 0, 0}, {{0, 0, false, 0}, 8, 8},
     {{1, 8, false, 0}, 4, 0.5},
 };
-
 EACH(position, a_position_is_scaled_to_another_ladder, scales)
 {
     el_control_state_t scaled = el_position_scale(row->from, row->top);

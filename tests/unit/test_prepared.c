@@ -38,8 +38,8 @@ EACH_DIFFERENCE(prepared, what_was_prepared_is_found)
 }
 
 /*
- * Where a level has tables of its own, one for another serves until it is asked for often enough, and
- * where there is no room. brotli prepares one for all.
+ * Where a level has tables of its own, one for another serves until it is asked for often enough,
+ * and where there is no room. brotli prepares one for all.
  */
 EACH_DIFFERENCE(prepared, a_dictionary_is_prepared_for_a_level)
 {
@@ -75,7 +75,6 @@ EACH_DIFFERENCE(prepared, a_dictionary_is_prepared_for_a_level)
 }
 
 static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_ALL_CODINGS};
-
 EACH(prepared, other_codings_have_no_dictionary, others)
 {
     ck_assert_ptr_null(

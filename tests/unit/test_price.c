@@ -21,7 +21,6 @@ static const struct {
     {"cost 0.04/h 0.08/GB", EL_GOAL_COST, 0.04, 0.08}, {"cost 1/H 2/gb", EL_GOAL_COST, 1, 2},
     {"cost 0/h 0.08/GB", EL_GOAL_COST, 0, 0.08}, {"cost 0.04/h 0/GB", EL_GOAL_COST, 0.04, 0},
 };
-
 EACH(goals, a_text_is_a_goal, texts)
 {
     size_t len = strlen(row->text);
@@ -45,7 +44,6 @@ static const char *const refused[] = {
     "time Mbit/s", "time 1234567890123456bit/s", "cost 0/h 0/GB", "cost 0.08/GB 0.04/h",
     "cost 0.04/h", "cost 0.04 0.08", "cost 0.04/h 0.08/GB 1", "cost ./h 0.08/GB",
 };
-
 EACH(goals, a_text_is_no_goal, refused)
 {
     el_goal_t goal;
@@ -69,7 +67,6 @@ static const struct {
     {"cost 0.0001/h 10/GB", 2e5},
     {"time 1bit/s", 2e5},
 };
-
 EACH(goals, a_goal_says_what_a_byte_is_worth, worths)
 {
     el_goal_t goal;
@@ -84,12 +81,10 @@ static const struct {
     bool limited;
     double rate;
 } rates[] = {
-    {"time auto", 3e6, false, 3e6},   {"time auto", 1e5, false, 1e6},
-    {"time auto", 1e9, false, 20e6},  {"time auto", 3e6, true, 5e6},
-    {"time auto", 8e6, true, 8e6},    {"time auto", 1e9, true, 20e6},
+    {"time auto", 3e6, false, 3e6}, {"time auto", 1e5, false, 1e6}, {"time auto", 1e9, false, 20e6},
+    {"time auto", 3e6, true, 5e6}, {"time auto", 8e6, true, 8e6}, {"time auto", 1e9, true, 20e6},
     {"time auto 1kbit/s 1Gbit/s", 5e8, false, 5e8},
 };
-
 EACH(goals, a_connections_rate_counts_within_bounds, rates)
 {
     el_goal_t goal;
@@ -126,7 +121,6 @@ static double time_in_queue(double s, double rate, unsigned cpus)
 }
 
 static const unsigned cpus[] = {1, 2, 3, 7, 32, 64};
-
 EACH(delays_and_prices, the_delay_is_the_slope_of_the_formula_as_it_is_printed, cpus)
 {
     for (double load = 0.05; load < 0.96; load += 0.05) {
@@ -167,7 +161,7 @@ static const struct {
     {"after it the delay falls within seconds", 0.2, 0.2, 0.5,
      {{10, 1, ANY}, {1, 0.2, ABOVE(4)}, {9, 0.2, BELOW(3)}}},
     {"a load that stays has one delay", 0, 0, 0.5, {{1, 0.6, ANY}, {1000, 0.6, SAME}}},
-    {"two samples that are off are a load", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.82, ABOVE(20)}}},
+    {"two samples that are off are", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.82, ABOVE(20)}}},
     {"a single one is noise", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.5, SAME}, {1, 0.82, SAME}}},
     {"as are those on both sides", 0.45, 0.55, 0.5,
      {{1, 0.18, ANY}, {1, 0.82, BELOW(8)}, {1, 0.18, ANY}, {1, 0.82, BELOW(8)}, {1, 0.18, ANY},
@@ -175,9 +169,8 @@ static const struct {
     {"one that is far off is a load", 0.45, 0.55, 0.5, {{1, 1, ABOVE(1000)}}},
     {"where a CPU is full now and then, twice running", 0.7, 0.9, 0.5,
      {{1, 1, BELOW(100)}, {1, 1, ABOVE(1000)}}},
-    {"a sample of a minute counts at once", 0.2, 0.2, 60, {{1, 0.7, ABOVE(9)}, {1, 0.2, BELOW(2.5)}}},
+    {"one of a minute counts at once", 0.2, 0.2, 60, {{1, 0.7, ABOVE(9)}, {1, 0.2, BELOW(2.5)}}},
 };
-
 EACH(delays_and_prices, loads_have_their_course, courses)
 {
     el_price_memory_t price = {0};
@@ -274,7 +267,8 @@ EACH(delays_and_prices, a_goal_sets_a_price, prices)
 
     for (; config.mode < EL_CONTROL_OFF; config.mode++) {
         memory = (el_control_memory_t){0};
-        row_assert(fabs(el_control_position(next(config, state, row->busy)) - row->position) < 1e-4);
+        row_assert(fabs(el_control_position(next(config, state, row->busy)) - row->position)
+                   < 1e-4);
         row_assert(fabs(el_control_price(&config, &memory) / row->price - 1) < 0.003);
     }
     memory = (el_control_memory_t){0};

@@ -104,13 +104,6 @@ static _Atomic int times, policy;
 static _Atomic bool takes_signals;
 static _Atomic uint64_t used;
 
-/* A thread of that class may have to wait for as long as others want the CPU: libcheck ends it. */
-static void wait_until_it_ran(void)
-{
-    while (sem_wait(&ran) != 0) {
-    }
-}
-
 static void note(void)
 {
     sigset_t blocked;
@@ -134,7 +127,9 @@ static void wake(int calls)
         el_idle_thread_wake();
     }
     for (int i = 0; i < calls; i++) {
-        wait_until_it_ran();
+        /* It may have to wait for as long as others want the CPU: libcheck ends it. */
+        while (sem_wait(&ran) != 0) {
+        }
     }
     ck_assert_int_eq(times, before + calls);
 }

@@ -53,7 +53,6 @@ static const struct {
     {"one body changes little", 10000, 1, 1, 9900, 10000},
     {"a huge one as well", 9300, 1, 1000000000, 9300, 9500},
 };
-
 EACH(ratio, the_mean_follows, changes)
 {
     update(64, 7, row->before, 1000);

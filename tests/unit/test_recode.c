@@ -61,7 +61,6 @@ static const struct {
     {"bytes follow", 0, 0, 1, 0},
     {"a byte is wrong", 0, 0, 0, 0x55},
 };
-
 EACH(recode, what_is_not_what_it_says_is_not_encoded, rows)
 {
     el_plan_t plan = best(EL_GZIP, LENGTH);

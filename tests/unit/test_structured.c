@@ -35,7 +35,6 @@ static const struct {
     {"\"\xc3\xa9\"", NULL}, {"\"abc", NULL}, {"\"", NULL}, {"abc", NULL}, {"\"abc\";q", NULL},
     {"\"a\", \"b\"", NULL}, {"", NULL},
 };
-
 EACH(structured, a_string_is_read, strings)
 {
     char text[8] = "before";

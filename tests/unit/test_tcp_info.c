@@ -25,13 +25,10 @@ static const struct {
     {"limited by the application", WHOLE, 125000, true, true},
     {"no longer than the rate", RATE_AT + 8, 125000, false, true},
     {"ends within the rate", RATE_AT + 7, 125000, false, false},
-    {"ends before the rate", RATE_AT, 125000, false, false},
-    {"of Linux 2.6", 104, 125000, false, false},
     {"nothing", 0, 125000, false, false},
     {"nothing was sent yet", WHOLE, 0, false, false},
     {"more than a double holds exactly", WHOLE, UINT64_MAX, false, true},
 };
-
 EACH(tcp_info, an_answer_is_read_as_far_as_it_goes, answers)
 {
     struct tcp_info info = {.tcpi_delivery_rate = row->bytes,

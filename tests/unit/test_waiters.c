@@ -60,10 +60,7 @@ static el_waiters_t enter_first(void)
 
 CASE(waiters, .set_up = set_up, .timeout = 300, .threads = true);
 
-/*
- * A crowd, when all wait for what `first` encodes but those of them, one at most, that encode it,
- * too.
- */
+/* A crowd of whom all wait for what `first` encodes but those, one at most, who encode it, too. */
 static threads_t start(const el_waiters_t *first, const uint64_t *usec, int encode)
 {
     threads_t threads = threads_start(THREADS, ask, usec, 0);
@@ -91,7 +88,6 @@ TEST(waiters, all_others_wait_for_the_first)
 
 /* Either may be done first. */
 static const bool second_is_first[] = {false, true};
-
 EACH(waiters, one_alone_encodes_it_too_where_the_first_takes_long, second_is_first)
 {
     static const uint64_t usec = AT_ONCE;

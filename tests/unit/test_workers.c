@@ -9,8 +9,8 @@
 #define LONG UINT64_C(60000000)
 
 /*
- * The threads of a test, and what it counts. They never end, and discard a task when they may: where
- * tests share a process, one must not meet those of another.
+ * The threads of a test, and what it counts. They never end, and discard a task when they may:
+ * where tests share a process, one must not meet those of another.
  */
 typedef struct {
     el_workers_t workers;
@@ -137,7 +137,7 @@ static void let_go(int discarded)
     ck_assert_int_eq(crew->discarded, discarded);
 }
 
-/* And one for which no thread is free is never made. */
+/* A second one, for which no thread is free, is never made. */
 TEST(workers, a_call_that_hangs_is_left_to_its_thread)
 {
     start(1);
