@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 const el_control_config_t block_config = {EL_CONTROL_STEP, 0.5, 0.75, 2.0, TOP, {0}};
-const el_load_signals_t block_signals = {.cpus = 1};
 el_block_t *block;
 el_state_t *state;
 el_reading_t block_reading;
@@ -50,7 +49,8 @@ const el_reading_t *block_sample(unsigned busy)
 bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_t *mask,
                   const el_reading_t *reading)
 {
-    el_state_inputs_t inputs = {.signals = &block_signals, .mask = mask, .reading = reading,
+    static const el_load_signals_t signals = {.cpus = 1}; /* /proc/stat, of one CPU */
+    el_state_inputs_t inputs = {.signals = &signals, .mask = mask, .reading = reading,
                                 .counters = &block->counters};
 
     return el_state_commit(state, claim, c, &inputs);
@@ -64,12 +64,22 @@ const el_sample_t *block_last(void)
     return &sample;
 }
 
-bool block_tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy)
+uint64_t block_adopt(const el_control_config_t *c)
+{
+    return el_state_adopt(state, c, START, INTERVAL);
+}
+
+uint64_t block_claim(uint64_t generation, unsigned n)
 {
     uint64_t claim;
 
-    ck_assert(el_state_claim(state, generation, now, INTERVAL, &claim));
-    return block_commit(claim, c, NULL, block_sample(busy));
+    ck_assert(el_state_claim(state, generation, START + n * INTERVAL, INTERVAL, &claim));
+    return claim;
+}
+
+bool block_tick(uint64_t generation, unsigned n, const el_control_config_t *c, unsigned busy)
+{
+    return block_commit(block_claim(generation, n), c, NULL, block_sample(busy));
 }
 
 void block_assert_control(unsigned position, unsigned top, bool bypass)

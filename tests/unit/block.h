@@ -4,18 +4,14 @@
 
 #include "elastic/block.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define START UINT64_C(5000000)
 #define INTERVAL UINT64_C(500000)
 #define TOP 8
 
 extern const el_control_config_t block_config; /* step, between 50 and 75 % */
-extern const el_load_signals_t block_signals;        /* /proc/stat, of one CPU */
-extern el_block_t *block;                      /* at position 5 of TOP since START */
-extern el_state_t *state;                      /* its part */
-extern el_reading_t block_reading;             /* the last that block_sample() gave */
+extern el_block_t *block;                   /* at position 5 of TOP since START */
+extern el_state_t *state;                   /* its part */
+extern el_reading_t block_reading;          /* the last that block_sample() gave */
 
 /* A checked fixture: `block` is shared with the children of a test. */
 void block_setup(void);
@@ -31,8 +27,12 @@ bool block_commit(uint64_t claim, const el_control_config_t *c, const el_cpuset_
 /* The last sample that the block has, zeros where it has none; static. */
 const el_sample_t *block_last(void);
 
-/* One whole tick at `now`, which must be due: whether it told something. */
-bool block_tick(uint64_t generation, uint64_t now, const el_control_config_t *c, unsigned busy);
+/* el_state_adopt() at START; el_state_claim() at START + n intervals, which has to win. */
+uint64_t block_adopt(const el_control_config_t *c);
+uint64_t block_claim(uint64_t generation, unsigned n);
+
+/* One whole tick at START + n intervals: whether it told something. */
+bool block_tick(uint64_t generation, unsigned n, const el_control_config_t *c, unsigned busy);
 
 void block_assert_control(unsigned position, unsigned top, bool bypass);
 

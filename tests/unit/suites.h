@@ -1,49 +1,96 @@
-/* The unit tests: suites for each header of the core, and those of the engines. */
+/*
+ * The unit tests. A CASE() has a fixture; each test adds itself to one. For libcheck each case is a
+ * suite of its own: CK_RUN_SUITE chooses it by its name.
+ */
 #ifndef ELASTIC_TESTS_SUITES_H
 #define ELASTIC_TESTS_SUITES_H
 
 #include <check.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* X(name): the suites of the program `unit`, each the function name_suite() of test_name.c. */
-#define UNIT_SUITES(X)                                                                             \
-    X(coding) X(accept) X(mediatype) X(load) X(cgroup) X(position) X(load_signals) X(machine)      \
-    X(ladder) X(control) X(cost) X(ratio) X(price) X(control_mix) X(packet) X(etag) X(decide)      \
-    X(lockfree) X(block) X(block_claim) X(block_control) X(tcp_info) X(entry) X(files)             \
-    X(popular) X(process) X(seal) X(key_file) X(workers) X(folder) X(structured)                   \
-    X(cache_control) X(dictionary) X(history) X(counters) X(local) X(waiters)
+typedef struct {
+    const char *name;
+    SFun set_up, tear_down; /* NULL: none */
+    void *zeroed;           /* a variable of `nbytes` that is zeros before each test */
+    size_t nbytes;
+    double timeout;         /* seconds; 0: that of CK_DEFAULT_TIMEOUT */
+    bool threads;           /* its threads meet: it also runs under ThreadSanitizer */
+    TCase *tcase;           /* once a test was added */
+} case_t;
 
-/* Those of the program `engines`, which links the compression libraries. */
-#define ENGINE_SUITES(X) X(engines) X(decoder) X(level_change) X(failing) X(pool) X(budget) \
-    X(recode) X(difference) X(prepared)
+/* libcheck's, which is made for the first test. */
+TCase *case_of(case_t *of);
 
-#define DECLARE_SUITE(name) Suite *name##_suite(void);
-#define ADD_SUITE(name) srunner_add_suite(runner, name##_suite());
+/* CASE(name, .set_up = ...); */
+#define CASE(case, ...) static case_t case##_case = {.name = #case, __VA_ARGS__}
 
-UNIT_SUITES(DECLARE_SUITE)
-ENGINE_SUITES(DECLARE_SUITE)
+#define ZEROED(variable) .zeroed = &(variable), .nbytes = sizeof(variable)
 
-/* For tcase_add_loop_test(): the rows of a table. */
+#define ADD_TEST(case, test, count, call)                                                          \
+    START_TEST(test)                                                                               \
+    {                                                                                              \
+        if (case##_case.zeroed) {                                                                  \
+            memset(case##_case.zeroed, 0, case##_case.nbytes);                                     \
+        }                                                                                          \
+        call;                                                                                      \
+    }                                                                                              \
+    END_TEST                                                                                       \
+    __attribute__((constructor)) static void test##_add(void)                                      \
+    {                                                                                              \
+        tcase_add_loop_test(case_of(&case##_case), test, 0, count);                                \
+    }
+
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-/* A suite of one case. */
-static inline Suite *suite_of(const char *name, TCase *tc)
-{
-    Suite *suite = suite_create(name);
+/* TEST(case, name) { body } */
+#define TEST(case, test)                                                                           \
+    static void test##_body(void);                                                                 \
+    ADD_TEST(case, test, 1, test##_body())                                                         \
+    static void test##_body(void)
 
-    suite_add_tcase(suite, tc);
-    return suite;
-}
+/* EACH(case, name, table) { body }: a test of each row of an array, which is `row`. */
+#define EACH(case, test, table)                                                                    \
+    static void test##_body(const __typeof__((table)[0]) *row);                                    \
+    ADD_TEST(case, test, ROWS(table), test##_body(&(table)[_i]))                                   \
+    static void test##_body(const __typeof__((table)[0]) *row)
 
-/* Runs what was added; libcheck's CK_ variables choose and set the output. For main() to return. */
-static inline int run_suites(SRunner *runner)
-{
-    int failed;
+/*
+ * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over, and
+ * a zero behind. Valid until the third call from then on.
+ */
+void *copy_of(const void *bytes, size_t nbytes);
+char *repeat(const char *unit, size_t nbytes);
 
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+/* Bytes that look random, the same in each run (SplitMix64). */
+void random_bytes(uint64_t *state, uint8_t *bytes, size_t len);
+
+typedef struct {
+    pthread_t thread[64];
+    unsigned count;
+} threads_t;
+
+/* Each thread gets the next element, of `size` bytes, of an array; 0: all get the first. */
+threads_t threads_start(unsigned count, void *(*work)(void *), const void *first, size_t size);
+void threads_join(const threads_t *threads);
+void threads_run(unsigned count, void *(*work)(void *), const void *of);
+
+/* A row whose label is its text. */
+#define ROW(...) {.label = #__VA_ARGS__, __VA_ARGS__}
+
+/* Assertions that name the row by `name`, or by its member `label`. */
+#define named_assert(name, condition) ck_assert_msg(condition, "%s: %s", name, #condition)
+#define named_eq(name, got, wanted)                                                                \
+    ck_assert_msg((got) == (wanted), "%s: %s is %jd, not %jd", name, #got, (intmax_t)(got),        \
+                  (intmax_t)(wanted))
+#define named_str_eq(name, got, wanted)                                                            \
+    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s is \"%s\"", name, #got, got)
+#define row_assert(condition) named_assert(row->label, condition)
+#define row_eq(got, wanted) named_eq(row->label, got, wanted)
+#define row_str_eq(got, wanted) named_str_eq(row->label, got, wanted)
 
 #endif

@@ -1,150 +1,101 @@
-/* The shared block itself: its layout, its counters, what a reload and a restart leave of it. */
+/* The shared block itself: its layout, what a restart leaves of it, what is told once. */
 #include "block.h"
 #include "suites.h"
 
-#include <string.h>
+CASE(block, .set_up = block_setup, .tear_down = block_teardown);
 
-START_TEST(a_new_block_is_valid_and_empty)
+static void assert_empty(uint64_t started)
 {
     ck_assert(el_block_valid(block));
-    block_assert_control(5, TOP, false);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
-    ck_assert_uint_eq(atomic_load(&block->counters.started), START);
-    ck_assert_uint_eq(atomic_load(&state->samples), 0);
-    ck_assert_uint_eq(atomic_load(&state->steps), 0);
+    ck_assert_uint_eq(atomic_load(&block->counters.started), started);
+    ck_assert(atomic_load(&state->samples) == 0 && atomic_load(&state->steps) == 0);
     for (int c = 0; c < EL_COUNT_TOTAL; c++) {
         ck_assert_uint_eq(el_counters_total(&block->counters, (el_counter_t)c), 0);
     }
 }
-END_TEST
 
-START_TEST(another_layout_is_not_valid)
+TEST(block, a_new_block_is_valid_and_empty)
 {
-    block->version++;
-    ck_assert(!el_block_valid(block));
-    block->version--;
-    block->size++;
-    ck_assert(!el_block_valid(block));
-    block->size--;
-    block->magic++;
+    assert_empty(START);
+    block_assert_control(5, TOP, false);
+    ck_assert(atomic_is_lock_free(&state->position));
+}
+
+static const size_t marks[] = {offsetof(el_block_t, magic), offsetof(el_block_t, version),
+                               offsetof(el_block_t, size)};
+
+EACH(block, another_layout_is_not_valid, marks)
+{
+    ++*((unsigned char *)block + *row);
     ck_assert(!el_block_valid(block));
     memset(block, 0, sizeof(*block));
     ck_assert(!el_block_valid(block));
 }
-END_TEST
-
-START_TEST(stripes_share_no_cache_line)
-{
-    ck_assert_uint_eq(sizeof(el_stripe_t) % 64, 0);
-    ck_assert_uint_eq((uintptr_t)&block->counters.stripe[1] % 64, 0);
-    ck_assert(atomic_is_lock_free(&state->position));
-}
-END_TEST
 
 static const el_control_state_t words[] = {
-    {0, 0, false, 0},     {0, 0, true, 0},      {8, 8, false, 0},         {8, 8, true, 0},
-    {0, 18, true, 0},     {18, 65535, false, 0}, {7, 8, false, 1},        {7, 8, true, 65535},
-    {65534, 65535, true, 65535},
+    {0, 0, false, 0},      {0, 0, true, 0},  {8, 8, false, 0},    {0, 18, true, 0},
+    {18, 65535, false, 0}, {7, 8, false, 1}, {7, 8, true, 65535}, {65534, 65535, true, 65535},
 };
-
-START_TEST(a_position_is_read_as_it_was_written)
+EACH(block, a_position_is_read_as_it_was_written, words)
 {
-    el_block_reset(block, words[_i], START);
-    block_assert_control(words[_i].position, words[_i].top, words[_i].bypass);
-    ck_assert_uint_eq(el_state_control(state).fraction, words[_i].fraction);
+    el_block_reset(block, *row, START);
+    block_assert_control(row->position, row->top, row->bypass);
+    ck_assert_uint_eq(el_state_control(state).fraction, row->fraction);
 }
-END_TEST
 
-START_TEST(a_reload_keeps_what_fits)
+TEST(block, a_restart_begins_anew)
 {
-    el_control_config_t wide = block_config;
+    uint64_t generation = block_adopt(&block_config), claim;
 
-    wide.top = 11;
-    el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 7);
-    el_state_adopt(state, &wide, START, INTERVAL);
-    block_assert_control(5, 11, false);
-    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), 7);
-}
-END_TEST
-
-START_TEST(a_restart_begins_anew)
-{
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t claim;
-
-    block_tick(generation, START + INTERVAL, &block_config, 0);
-    block_tick(generation, START + 2 * INTERVAL, &block_config, 90);
+    block_tick(generation, 1, &block_config, 0);
+    block_tick(generation, 2, &block_config, 90);
     el_state_note_sampling(state, true);
     atomic_store(&block->cache.written, 7);
-    for (unsigned i = 0; i < EL_COUNTER_STRIPES * EL_COUNT_TOTAL; i++) {
-        el_counters_add(&block->counters, i / EL_COUNT_TOTAL, (el_counter_t)(i % EL_COUNT_TOTAL), 1);
-    }
-    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &claim));
+    claim = block_claim(generation, 3);
     el_block_reset(block, (el_control_state_t){2, 3, true, 0}, START + 9);
 
-    ck_assert(el_block_valid(block));
+    assert_empty(START + 9);
     block_assert_control(2, 3, true);
-    for (int c = 0; c < EL_COUNT_TOTAL; c++) {
-        ck_assert_uint_eq(el_counters_total(&block->counters, (el_counter_t)c), 0);
-    }
     ck_assert_uint_eq(atomic_load(&state->next_sample), START + 9);
-    ck_assert_uint_eq(atomic_load(&state->samples), 0);
-    ck_assert_uint_eq(atomic_load(&state->steps), 0);
     ck_assert_uint_eq(atomic_load(&block->cache.written), 0);
-    ck_assert_uint_eq(atomic_load(&block->counters.started), START + 9);
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
     ck_assert_uint_eq(block_last()->reading.stat.count, 0);
     ck_assert(el_state_note_sampling(state, true));
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(100)));
-    ck_assert_uint_ne(el_state_adopt(state, &block_config, START, INTERVAL), generation);
-}
-END_TEST
-
-static bool is_zero(const void *part, size_t nbytes)
-{
-    const char *bytes = part;
-
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
+    ck_assert_uint_ne(block_adopt(&block_config), generation);
 }
 
-START_TEST(a_restart_forgets_what_was_counted_and_measured)
+/* Whether a restart forgets a part; the names of hosts and what is held stay. */
+#define PART(of) offsetof(el_block_t, of), sizeof(((el_block_t *)0)->of)
+
+static const struct {
+    size_t at, nbytes;
+    bool forgotten;
+} parts[] = {
+    {PART(counters.cpu_usec), true}, {PART(counters.stripe), true}, {PART(costs), true},
+    {PART(shares), true},            {PART(popular), true},         {PART(history), true},
+    {PART(tally), true},             {PART(vhosts.stripe), true},   {PART(vhosts.name), false},
+    {PART(held), false},
+};
+EACH(block, a_restart_forgets_what_was_counted_and_measured, parts)
 {
-    memset(&block->counters, 1, sizeof(block->counters));
-    memset(&block->costs, 1, sizeof(block->costs));
-    memset(&block->shares, 1, sizeof(block->shares));
-    memset(&block->popular, 1, sizeof(block->popular));
-    memset(&block->history, 1, sizeof(block->history));
-    memset(&block->tally, 1, sizeof(block->tally));
-    memset(&block->vhosts, 1, sizeof(block->vhosts));
-    memset(&block->held, 1, sizeof(block->held));
+    unsigned char *part = (unsigned char *)block + row->at;
+    bool zeros;
+
+    memset(part, 1, row->nbytes);
     el_block_reset(block, (el_control_state_t){2, 3, true, 0}, START);
-
-    ck_assert(is_zero(&block->counters.cpu_usec, sizeof(block->counters.cpu_usec)));
-    ck_assert(is_zero(block->counters.stripe, sizeof(block->counters.stripe)));
-    ck_assert(is_zero(&block->costs, sizeof(block->costs)));
-    ck_assert(is_zero(&block->shares, sizeof(block->shares)));
-    ck_assert(is_zero(&block->popular, sizeof(block->popular)));
-    ck_assert(is_zero(&block->history, sizeof(block->history)));
-    ck_assert(is_zero(&block->tally, sizeof(block->tally)));
-    ck_assert(is_zero(block->vhosts.stripe, sizeof(block->vhosts.stripe)));
-    ck_assert(!is_zero(block->vhosts.name, sizeof(block->vhosts.name)));
-    ck_assert(!is_zero(&block->held, sizeof(block->held)));
+    zeros = part[0] == 0 && memcmp(part, part + 1, row->nbytes - 1) == 0;
+    ck_assert(zeros == row->forgotten);
 }
-END_TEST
 
-START_TEST(a_failure_to_sample_is_reported_once)
+TEST(block, a_failure_to_sample_and_another_source_are_told_once)
 {
     ck_assert(!el_state_note_sampling(state, false));
     ck_assert(el_state_note_sampling(state, true));
     ck_assert_uint_eq(atomic_load(&state->sampling_failed), 1);
     ck_assert(!el_state_note_sampling(state, true));
-    ck_assert(el_state_note_sampling(state, false));
-    ck_assert(!el_state_note_sampling(state, false));
-}
-END_TEST
+    ck_assert(el_state_note_sampling(state, false) && !el_state_note_sampling(state, false));
 
-START_TEST(a_change_of_the_source_is_reported_once)
-{
     ck_assert(el_state_note_source(state, EL_SOURCE_OWN));
     ck_assert(!el_state_note_source(state, EL_SOURCE_OWN));
     ck_assert(el_state_note_source(state, EL_SOURCE_FILE));
@@ -152,9 +103,20 @@ START_TEST(a_change_of_the_source_is_reported_once)
     el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
     ck_assert(el_state_note_source(state, EL_SOURCE_FILE));
 }
-END_TEST
 
-START_TEST(counters_add_up_over_all_lanes)
+TEST(block, the_store_complains_once_a_minute)
+{
+    static const struct {
+        uint32_t at;
+        bool may;
+    } times[] = {{0, true}, {30, false}, {59, false}, {61, true}, {120, false}, {121, true}};
+
+    for (int i = 0; i < ROWS(times); i++) {
+        ck_assert(el_cache_state_may_complain(&block->cache, times[i].at) == times[i].may);
+    }
+}
+
+TEST(block, counters_add_up_over_all_lanes)
 {
     for (unsigned lane = 0; lane < 3 * EL_COUNTER_STRIPES; lane++) {
         el_counters_add(&block->counters, lane, EL_COUNT_BYTES_OUT, lane);
@@ -162,46 +124,5 @@ START_TEST(counters_add_up_over_all_lanes)
     el_counters_add(&block->counters, UINT32_MAX, EL_COUNT_BYTES_OUT, UINT64_C(1) << 40);
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_BYTES_OUT),
                       (UINT64_C(1) << 40) + 96 * 95 / 2);
-    ck_assert_uint_eq(atomic_load(&block->counters.stripe[1].count[EL_COUNT_BYTES_OUT]), 1 + 33 + 65);
     ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_BYTES_IN), 0);
-}
-END_TEST
-
-START_TEST(each_reason_has_a_counter)
-{
-    el_counters_add(&block->counters, 0, EL_COUNT_SKIPPED + EL_REASON_ERROR, 3);
-    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_TOTAL - 1), 3);
-    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_SKIPPED + EL_REASON_SMALL), 0);
-}
-END_TEST
-
-START_TEST(the_store_complains_once_a_minute)
-{
-    ck_assert(el_cache_state_may_complain(&block->cache, 0));
-    ck_assert(!el_cache_state_may_complain(&block->cache, 30));
-    ck_assert(!el_cache_state_may_complain(&block->cache, 59));
-    ck_assert(el_cache_state_may_complain(&block->cache, 61));
-    ck_assert(!el_cache_state_may_complain(&block->cache, 120));
-    ck_assert(el_cache_state_may_complain(&block->cache, 121));
-}
-END_TEST
-
-Suite *block_suite(void)
-{
-    TCase *tc = tcase_create("block");
-
-    tcase_add_checked_fixture(tc, block_setup, block_teardown);
-    tcase_add_test(tc, a_new_block_is_valid_and_empty);
-    tcase_add_test(tc, another_layout_is_not_valid);
-    tcase_add_test(tc, stripes_share_no_cache_line);
-    tcase_add_loop_test(tc, a_position_is_read_as_it_was_written, 0, ROWS(words));
-    tcase_add_test(tc, a_reload_keeps_what_fits);
-    tcase_add_test(tc, a_restart_begins_anew);
-    tcase_add_test(tc, a_restart_forgets_what_was_counted_and_measured);
-    tcase_add_test(tc, a_failure_to_sample_is_reported_once);
-    tcase_add_test(tc, a_change_of_the_source_is_reported_once);
-    tcase_add_test(tc, counters_add_up_over_all_lanes);
-    tcase_add_test(tc, each_reason_has_a_counter);
-    tcase_add_test(tc, the_store_complains_once_a_minute);
-    return suite_of("block", tc);
 }

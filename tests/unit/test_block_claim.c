@@ -1,153 +1,66 @@
-/* pthread_barrier_t, which C11 alone does not show. */
-#ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE
-#endif
-
 /* Who samples: claims on the shared block, of threads, processes and generations. */
+#define _GNU_SOURCE /* pthread_barrier_t */
 #include "block.h"
-
 #include "elastic/position.h"
 #include "suites.h"
 
-#include <pthread.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(a_claim_is_won_when_due_and_once)
+CASE(claims, .set_up = block_setup, .tear_down = block_teardown);
+
+static bool claims(uint64_t generation, uint64_t now)
 {
-    uint64_t claim = 0, late = 0;
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t due = el_state_due(state);
+    uint64_t claim;
+
+    return el_state_claim(state, generation, now, INTERVAL, &claim);
+}
+
+TEST(claims, a_claim_is_won_when_due_and_once)
+{
+    uint64_t generation = block_adopt(&block_config), due = el_state_due(state), claim = 0;
 
     ck_assert_uint_le(due, START + INTERVAL);
-    ck_assert(!el_state_claim(state, generation, due - 1, INTERVAL, &claim));
+    ck_assert(!claims(generation, due - 1));
     ck_assert(el_state_claim(state, generation, due, INTERVAL, &claim));
     ck_assert_uint_eq(claim, due + INTERVAL);
     ck_assert_uint_eq(atomic_load(&state->next_sample), claim);
-    ck_assert(!el_state_claim(state, generation, due, INTERVAL, &late));
-    ck_assert(!el_state_claim(state, generation, due + INTERVAL - 1, INTERVAL, &late));
-    ck_assert(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &late));
-}
-END_TEST
-
-START_TEST(only_the_newest_generation_claims)
-{
-    uint64_t claim;
-    uint64_t old = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t new = el_state_adopt(state, &block_config, START, INTERVAL);
-
-    ck_assert_uint_ne(old, new);
-    ck_assert(!el_state_claim(state, old, START + INTERVAL, INTERVAL, &claim));
-    ck_assert(!el_state_claim(state, new + 1, START + INTERVAL, INTERVAL, &claim));
-    ck_assert(el_state_claim(state, new, START + INTERVAL, INTERVAL, &claim));
-}
-END_TEST
-
-#define THREADS 8
-#define ROUNDS 2000
-
-static uint64_t race_generation;
-static _Atomic unsigned wins[ROUNDS];
-
-static void *race(void *unused)
-{
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        uint64_t claim;
-        uint64_t now = START + (round + 1) * INTERVAL;
-
-        if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
-            atomic_fetch_add(&wins[round], 1);
-        }
-        el_counters_add(&block->counters, round, EL_COUNT_COMPRESSED, 1);
-    }
-    return unused;
+    ck_assert(!claims(generation, due) && !claims(generation, due + INTERVAL - 1));
+    ck_assert(claims(generation, due + INTERVAL));
+    /* Only the newest generation claims. */
+    ck_assert_uint_ne(block_adopt(&block_config), generation);
+    ck_assert(!claims(generation, due + 9 * INTERVAL));
+    ck_assert(!claims(generation + 2, due + 9 * INTERVAL));
+    ck_assert(claims(generation + 1, due + 9 * INTERVAL));
 }
 
-START_TEST(of_many_threads_at_most_one_wins_a_tick)
+TEST(claims, a_winner_that_dies_loses_its_tick_only)
 {
-    pthread_t threads[THREADS];
-
-    race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        ck_assert_uint_le(atomic_load(&wins[round]), 1);
-    }
-    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), THREADS * ROUNDS);
-}
-END_TEST
-
-static void *race_once(void *arg)
-{
-    uint64_t claim;
-    uint64_t now = atomic_load(&state->next_sample);
-
-    pthread_barrier_wait(arg);
-    if (el_state_claim(state, race_generation, now, INTERVAL, &claim)) {
-        atomic_fetch_add(&wins[0], 1);
-    }
-    return NULL;
-}
-
-START_TEST(of_threads_at_the_same_time_exactly_one_wins)
-{
-    pthread_barrier_t barrier;
-
-    atomic_store(&wins[0], 0);
-    race_generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    for (unsigned round = 1; round <= 100; round++) {
-        pthread_t threads[THREADS];
-
-        ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, THREADS), 0);
-        for (int i = 0; i < THREADS; i++) {
-            ck_assert_int_eq(pthread_create(&threads[i], NULL, race_once, &barrier), 0);
-        }
-        for (int i = 0; i < THREADS; i++) {
-            pthread_join(threads[i], NULL);
-        }
-        pthread_barrier_destroy(&barrier);
-        ck_assert_uint_eq(atomic_load(&wins[0]), round);
-    }
-}
-END_TEST
-
-START_TEST(a_winner_that_dies_loses_its_tick_only)
-{
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t due = atomic_load(&state->next_sample);
-    uint64_t claim;
+    uint64_t generation = block_adopt(&block_config);
     int status;
     pid_t child;
 
-    block_tick(generation, due, &block_config, 60);
+    block_tick(generation, 1, &block_config, 60);
     child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        _exit(el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim) ? 0 : 1);
+        _exit(claims(generation, START + 2 * INTERVAL) ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-
-    ck_assert(!el_state_claim(state, generation, due + INTERVAL, INTERVAL, &claim));
-    ck_assert(block_tick(generation, due + 2 * INTERVAL, &block_config, 90));
+    ck_assert(!claims(generation, START + 2 * INTERVAL));
+    ck_assert(block_tick(generation, 3, &block_config, 90));
     block_assert_control(4, TOP, false);
 }
-END_TEST
 
-START_TEST(a_claim_that_ran_out_moves_nothing)
+TEST(claims, a_claim_that_ran_out_moves_nothing)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t slow, quick;
+    uint64_t generation = block_adopt(&block_config), slow, quick;
     el_sample_t kept;
 
-    block_tick(generation, START + INTERVAL, &block_config, 0);
-    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &slow));
-    ck_assert(el_state_claim(state, generation, START + 3 * INTERVAL, INTERVAL, &quick));
+    block_tick(generation, 1, &block_config, 0);
+    slow = block_claim(generation, 2);
+    quick = block_claim(generation, 3);
     ck_assert(block_commit(quick, &block_config, NULL, block_sample(60)));
     kept = *block_last();
     ck_assert(!block_commit(slow, &block_config, NULL, block_sample(100)));
@@ -156,82 +69,98 @@ START_TEST(a_claim_that_ran_out_moves_nothing)
     ck_assert_uint_eq(atomic_load(&state->samples), 1);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
 }
-END_TEST
 
-START_TEST(a_reload_ends_the_claims_before_it)
+TEST(claims, a_reload_ends_the_claims_before_it)
 {
     el_control_config_t narrow = block_config;
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t claim;
+    uint64_t generation = block_adopt(&block_config), claim;
 
     narrow.top = 3;
-    block_tick(generation, START + INTERVAL, &block_config, 0);
-    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
+    block_tick(generation, 1, &block_config, 0);
+    claim = block_claim(generation, 2);
     el_state_adopt(state, &narrow, START + 2 * INTERVAL, INTERVAL);
     block_assert_control(3, 3, false);
     ck_assert(!block_commit(claim, &block_config, NULL, block_sample(0)));
     block_assert_control(3, 3, false);
 }
-END_TEST
 
+/* One less where it could stay, so that claims made before have run out. */
 static const struct {
-    const char *guards;
-    uint64_t due, now, interval;
+    const char *label;
+    uint64_t due, next;
 } adoptions[] = {
-    {"a sample far off comes nearer", START + 60000000, START, INTERVAL},
-    {"one that is due soon stays so", START + 1000, START, INTERVAL},
-    {"one that is exactly an interval off", START + INTERVAL, START, INTERVAL},
-    {"one that is overdue stays so", START - 1000, START, INTERVAL},
-    {"one at the beginning of time", 0, START, INTERVAL},
+    {"a sample far off comes nearer", START + 60000000, START + INTERVAL},
+    {"one that is due soon stays so", START + 1000, START + 999},
+    {"one that is exactly an interval off", START + INTERVAL, START + INTERVAL - 1},
+    {"one that is overdue stays so", START - 1000, START - 1001},
+    {"one at the beginning of time", 0, START + INTERVAL},
 };
-
-START_TEST(a_reload_samples_within_an_interval)
+EACH(claims, a_reload_samples_within_an_interval, adoptions)
 {
-    uint64_t due = adoptions[_i].due;
-    uint64_t latest = adoptions[_i].now + adoptions[_i].interval;
-    uint64_t next;
-
-    atomic_store(&state->next_sample, due);
-    el_state_adopt(state, &block_config, adoptions[_i].now, adoptions[_i].interval);
-    next = atomic_load(&state->next_sample);
-    /* One less where it could stay, so that claims made before have run out. */
-    ck_assert_msg(next == (due == 0 || due > latest ? latest : due - 1), "%s",
-                  adoptions[_i].guards);
+    atomic_store(&state->next_sample, row->due);
+    block_adopt(&block_config);
+    row_eq(atomic_load(&state->next_sample), row->next);
 }
-END_TEST
 
 /* A sample that began before must not take the position for the one that it has read. */
-START_TEST(each_setting_of_the_position_makes_another_word)
+TEST(claims, each_setting_of_the_position_makes_another_word)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t word = atomic_load(&state->position), last = word;
+    uint64_t generation = block_adopt(&block_config), word[4] = {atomic_load(&state->position)};
 
-    block_tick(generation, START + INTERVAL, &block_config, 60);
-    block_tick(generation, START + 2 * INTERVAL, &block_config, 60);
-    ck_assert_uint_ne(atomic_load(&state->position), last);
-    last = atomic_load(&state->position);
-    el_state_adopt(state, &block_config, START, INTERVAL);
-    ck_assert_uint_ne(atomic_load(&state->position), last);
-    last = atomic_load(&state->position);
+    block_tick(generation, 1, &block_config, 60);
+    block_tick(generation, 2, &block_config, 60);
+    word[1] = atomic_load(&state->position);
+    block_adopt(&block_config);
+    word[2] = atomic_load(&state->position);
     el_block_reset(block, el_state_control(state), START);
-    ck_assert_uint_ne(atomic_load(&state->position), last);
-    ck_assert_uint_ne(atomic_load(&state->position), word);
+    word[3] = atomic_load(&state->position);
+    ck_assert(word[0] != word[1] && word[1] != word[2] && word[2] != word[3] && word[3] != word[0]);
     block_assert_control(5, TOP, false);
 }
-END_TEST
 
-START_TEST(a_sample_written_in_half_is_none)
+TEST(claims, a_sample_written_in_half_is_none)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t generation = block_adopt(&block_config);
 
-    block_tick(generation, START + INTERVAL, &block_config, 0);
+    block_tick(generation, 1, &block_config, 0);
     atomic_fetch_add(&state->last[2], 1);
-    ck_assert(!block_tick(generation, START + 2 * INTERVAL, &block_config, 100));
+    ck_assert(!block_tick(generation, 2, &block_config, 100));
     block_assert_control(5, TOP, false);
-    ck_assert(block_tick(generation, START + 3 * INTERVAL, &block_config, 100));
+    ck_assert(block_tick(generation, 3, &block_config, 100));
     block_assert_control(4, TOP, false);
 }
-END_TEST
+
+CASE(claims_threads, .set_up = block_setup, .tear_down = block_teardown, .threads = true);
+
+#define THREADS 8
+
+static uint64_t race_generation;
+static _Atomic unsigned wins;
+
+static void *race_once(void *barrier)
+{
+    uint64_t now = atomic_load(&state->next_sample);
+
+    pthread_barrier_wait(barrier);
+    wins += claims(race_generation, now);
+    el_counters_add(&block->counters, wins, EL_COUNT_COMPRESSED, 1);
+    return NULL;
+}
+
+TEST(claims_threads, of_threads_at_the_same_time_exactly_one_wins)
+{
+    pthread_barrier_t barrier;
+
+    wins = 0;
+    race_generation = block_adopt(&block_config);
+    ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+    for (unsigned round = 1; round <= 100; round++) {
+        threads_run(THREADS, race_once, &barrier);
+        ck_assert_uint_eq(wins, round);
+    }
+    ck_assert_uint_eq(el_counters_total(&block->counters, EL_COUNT_COMPRESSED), THREADS * 100);
+    pthread_barrier_destroy(&barrier);
+}
 
 /* A reading in which everything is `ticks`, so that one of two writers' is found. */
 static void fill(el_reading_t *reading, uint64_t ticks)
@@ -281,17 +210,15 @@ static void *race_samples(void *unused)
     return unused;
 }
 
-START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
+TEST(claims_threads, holders_that_are_overtaken_leave_nothing_in_half)
 {
     static el_reading_t whole;
-    pthread_t threads[THREADS];
+    threads_t threads;
     el_control_state_t control;
 
     atomic_store(&race_clock, START);
-    atomic_store(&race_newest, el_state_adopt(state, &block_config, START, INTERVAL));
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, race_samples, NULL), 0);
-    }
+    atomic_store(&race_newest, block_adopt(&block_config));
+    threads = threads_start(THREADS, race_samples, NULL, 0);
     for (unsigned n = 0; n < SAMPLES; n++) {
         el_reading_t last = block_last()->reading;
 
@@ -300,37 +227,8 @@ START_TEST(holders_that_are_overtaken_leave_nothing_in_half)
             ck_assert_mem_eq(&last, &whole, sizeof(last));
         }
     }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_join(&threads);
     control = el_state_control(state);
     ck_assert_uint_le(control.position, TOP);
     ck_assert_uint_eq(control.top, TOP);
-}
-END_TEST
-
-Suite *block_claim_suite(void)
-{
-    Suite *suite = suite_create("claims");
-    TCase *tc = tcase_create("claims");
-    TCase *threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(tc, block_setup, block_teardown);
-    tcase_add_test(tc, a_claim_is_won_when_due_and_once);
-    tcase_add_test(tc, only_the_newest_generation_claims);
-    tcase_add_test(tc, a_winner_that_dies_loses_its_tick_only);
-    tcase_add_test(tc, a_claim_that_ran_out_moves_nothing);
-    tcase_add_test(tc, a_reload_ends_the_claims_before_it);
-    tcase_add_test(tc, each_setting_of_the_position_makes_another_word);
-    tcase_add_test(tc, a_sample_written_in_half_is_none);
-    tcase_add_loop_test(tc, a_reload_samples_within_an_interval, 0, ROWS(adoptions));
-    suite_add_tcase(suite, tc);
-
-    tcase_set_tags(threads, "threads");
-    tcase_add_checked_fixture(threads, block_setup, block_teardown);
-    tcase_add_test(threads, of_many_threads_at_most_one_wins_a_tick);
-    tcase_add_test(threads, of_threads_at_the_same_time_exactly_one_wins);
-    tcase_add_test(threads, holders_that_are_overtaken_leave_nothing_in_half);
-    suite_add_tcase(suite, threads);
-    return suite;
 }

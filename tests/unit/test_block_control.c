@@ -1,148 +1,106 @@
 /* What samples make of the position in the shared block. */
 #include "block.h"
-
 #include "elastic/position.h"
 #include "suites.h"
 
-/* What elasticd publishes. */
-static el_position_t published(unsigned position, unsigned top, uint16_t fraction, uint32_t load)
+CASE(block_control, .set_up = block_setup, .tear_down = block_teardown);
+
+static void assert_counts(uint64_t samples, uint64_t steps, uint64_t load_ppm)
 {
-    return (el_position_t){
-        .control = {position, top, false, fraction}, .load_ppm = load, .interval_msec = 500,
-    };
+    ck_assert_uint_eq(atomic_load(&state->samples), samples);
+    ck_assert_uint_eq(atomic_load(&state->steps), steps);
+    ck_assert_uint_eq(atomic_load(&state->load_ppm), load_ppm);
 }
 
-START_TEST(the_first_sample_only_begins)
+TEST(block_control, the_first_sample_only_begins)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-
-    ck_assert(!block_tick(generation, START + INTERVAL, &block_config, 100));
+    ck_assert(!block_tick(block_adopt(&block_config), 1, &block_config, 100));
     block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&state->samples), 0);
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), EL_STATE_NO_LOAD);
+    assert_counts(0, 0, EL_STATE_NO_LOAD);
     ck_assert_uint_eq(block_last()->reading.stat.cpu[0].busy, block_reading.stat.cpu[0].busy);
 }
-END_TEST
 
-START_TEST(samples_move_the_position)
+TEST(block_control, samples_move_the_position)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t now = START + INTERVAL;
+    static const struct {
+        unsigned busy, position, steps;
+    } ticks[] = {{90, 4, 1}, {60, 4, 1}, {10, 5, 2}};
+    uint64_t generation = block_adopt(&block_config);
 
-    block_tick(generation, now, &block_config, 0);
-    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 90));
-    block_assert_control(4, TOP, false);
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), 900000);
-    ck_assert_uint_eq(atomic_load(&state->steps), 1);
-    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 60));
-    block_assert_control(4, TOP, false);
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
-    ck_assert_uint_eq(atomic_load(&state->steps), 1);
-    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 10));
-    block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&state->steps), 2);
-    ck_assert_uint_eq(atomic_load(&state->samples), 3);
+    block_tick(generation, 1, &block_config, 0);
+    for (unsigned i = 0; i < ROWS(ticks); i++) {
+        ck_assert(block_tick(generation, 2 + i, &block_config, ticks[i].busy));
+        block_assert_control(ticks[i].position, TOP, false);
+        assert_counts(i + 1, ticks[i].steps, ticks[i].busy * 10000);
+    }
 }
-END_TEST
 
 /* It gives way to everything else. */
-START_TEST(what_improving_takes_is_no_load)
+TEST(block_control, what_improving_takes_is_no_load)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t now = START + INTERVAL;
+    static const struct {
+        uint64_t improved_nsec;
+        unsigned busy;
+        uint64_t load_ppm;
+    } ticks[] = {{300000000, 90, 600000}, {0, 60, 600000}, {1000000000, 20, 0}};
+    uint64_t generation = block_adopt(&block_config);
 
-    block_tick(generation, now, &block_config, 0);
-    el_counters_add(&block->counters, 3, EL_COUNT_IMPROVED_NSEC, 300000000);
-    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 90));
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
-    block_assert_control(5, TOP, false);
-    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 60));
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
-    el_counters_add(&block->counters, 3, EL_COUNT_IMPROVED_NSEC, 1000000000);
-    ck_assert(block_tick(generation, now += INTERVAL, &block_config, 20));
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), 0);
+    block_tick(generation, 1, &block_config, 0);
+    for (unsigned i = 0; i < ROWS(ticks); i++) {
+        block_assert_control(5, TOP, false);
+        el_counters_add(&block->counters, 3, EL_COUNT_IMPROVED_NSEC, ticks[i].improved_nsec);
+        ck_assert(block_tick(generation, 2 + i, &block_config, ticks[i].busy));
+        ck_assert_uint_eq(atomic_load(&state->load_ppm), ticks[i].load_ppm);
+    }
 }
-END_TEST
 
-START_TEST(a_bypass_is_no_step)
+TEST(block_control, a_bypass_is_no_step)
 {
     el_control_config_t shedding = block_config;
     uint64_t generation;
 
     shedding.bypass = 0.875;
     el_block_reset(block, (el_control_state_t){0, TOP, false, 0}, START);
-    generation = el_state_adopt(state, &shedding, START, INTERVAL);
-    block_tick(generation, START + INTERVAL, &shedding, 0);
-    ck_assert(block_tick(generation, START + 2 * INTERVAL, &shedding, 100));
+    generation = block_adopt(&shedding);
+    block_tick(generation, 1, &shedding, 0);
+    ck_assert(block_tick(generation, 2, &shedding, 100));
     block_assert_control(0, TOP, true);
-    ck_assert_uint_eq(atomic_load(&state->steps), 0);
+    assert_counts(1, 0, 1000000);
 }
-END_TEST
 
-START_TEST(no_tick_moves_nothing)
+/* CPU 0 is the busy one. */
+TEST(block_control, no_tick_and_other_cpus_move_nothing)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    uint64_t claim;
-
-    block_tick(generation, START + INTERVAL, &block_config, 100);
-    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    ck_assert(!block_commit(claim, &block_config, NULL, &block_reading));
-    block_assert_control(5, TOP, false);
-    ck_assert_uint_eq(atomic_load(&state->samples), 0);
-}
-END_TEST
-
-START_TEST(only_cpus_of_the_mask_move_it)
-{
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
+    uint64_t generation = block_adopt(&block_config);
     el_cpuset_t elsewhere = {{2}};
-    uint64_t claim;
 
-    block_tick(generation, START + INTERVAL, &block_config, 100);
-    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    ck_assert(!block_commit(claim, &block_config, &elsewhere, block_sample(100)));
+    block_tick(generation, 1, &block_config, 100);
+    ck_assert(!block_commit(block_claim(generation, 2), &block_config, NULL, &block_reading));
+    ck_assert(!block_commit(block_claim(generation, 3), &block_config, &elsewhere,
+                            block_sample(100)));
     block_assert_control(5, TOP, false);
+    assert_counts(0, 0, EL_STATE_NO_LOAD);
 }
-END_TEST
 
-START_TEST(a_change_of_the_fraction_is_a_step)
+TEST(block_control, a_change_of_the_fraction_is_a_step)
 {
+    static const struct {
+        unsigned busy, steps;
+    } ticks[] = {{0, 0}, {75, 1}, {75, 2}, {63, 2}};
     el_control_config_t mix = block_config;
     uint64_t generation;
 
     mix.mode = EL_CONTROL_MIX;
-    generation = el_state_adopt(state, &mix, START, INTERVAL);
-    block_tick(generation, START + 2 * INTERVAL, &mix, 0);
-    block_tick(generation, START + 4 * INTERVAL, &mix, 75);
-    block_tick(generation, START + 6 * INTERVAL, &mix, 75);
+    generation = block_adopt(&mix);
+    for (unsigned i = 0; i < ROWS(ticks); i++) {
+        block_tick(generation, 2 + 2 * i, &mix, ticks[i].busy);
+        ck_assert_uint_eq(atomic_load(&state->steps), ticks[i].steps);
+        /* What the controller remembers is in the block, too. */
+        ck_assert((block_last()->memory.error != 0) == (ticks[i].busy == 75));
+    }
     ck_assert_uint_eq(el_state_control(state).position, 4);
     ck_assert_uint_gt(el_state_control(state).fraction, 0);
-    ck_assert_uint_eq(atomic_load(&state->steps), 2);
-    block_tick(generation, START + 8 * INTERVAL, &mix, 63);
-    ck_assert_uint_eq(atomic_load(&state->steps), 2);
 }
-END_TEST
-
-START_TEST(the_controllers_memory_is_in_the_block)
-{
-    el_control_config_t mix = block_config;
-    uint64_t generation;
-    el_control_state_t first;
-
-    mix.mode = EL_CONTROL_MIX;
-    generation = el_state_adopt(state, &mix, START, INTERVAL);
-    block_tick(generation, START + 2 * INTERVAL, &mix, 0);
-    block_tick(generation, START + 4 * INTERVAL, &mix, 90);
-    ck_assert_double_ne(block_last()->memory.error, 0);
-    first = el_state_control(state);
-    el_block_reset(block, (el_control_state_t){5, TOP, false, 0}, START);
-    ck_assert_double_eq(block_last()->memory.error, 0);
-    block_tick(generation, START + 2 * INTERVAL, &mix, 90);
-    block_tick(generation, START + 4 * INTERVAL, &mix, 90);
-    ck_assert_uint_eq(el_state_control(state).position, first.position);
-    ck_assert_uint_eq(el_state_control(state).fraction, first.fraction);
-}
-END_TEST
 
 /* The price in the block, ns. */
 static double price(void)
@@ -150,88 +108,63 @@ static double price(void)
     return (double)atomic_load(&state->price) / EL_PPM;
 }
 
-START_TEST(a_price_is_in_the_block_while_the_goal_sets_it)
+/* What elasticd publishes. */
+static void follow(uint64_t claim, const el_control_config_t *config, el_control_state_t control,
+                   uint32_t load_ppm)
+{
+    el_position_t position = {.control = control, .load_ppm = load_ppm, .interval_msec = 500};
+
+    el_state_follow(state, claim, config, &position);
+}
+
+TEST(block_control, a_price_is_in_the_block_while_the_goal_sets_it)
 {
     el_control_config_t timed = block_config;
-    el_position_t position = published(3, 6, 0, 700000);
-    uint64_t generation, claim;
+    uint64_t generation;
 
     timed.goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = 5e6};
-    generation = el_state_adopt(state, &timed, START, INTERVAL);
-    block_tick(generation, START + INTERVAL, &timed, 50);
-    block_tick(generation, START + 2 * INTERVAL, &timed, 50);
+    generation = block_adopt(&timed);
+    block_tick(generation, 1, &timed, 50);
+    block_tick(generation, 2, &timed, 50);
     ck_assert_double_eq_tol(price(), 400, 0.01);
-    block_tick(generation, START + 3 * INTERVAL, &block_config, 50);
+    block_tick(generation, 3, &block_config, 50);
     ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
-    block_tick(generation, START + 4 * INTERVAL, &timed, 50);
+    block_tick(generation, 4, &timed, 50);
     ck_assert_double_eq_tol(price(), 400, 0.01);
-    ck_assert(el_state_claim(state, generation, START + 5 * INTERVAL, INTERVAL, &claim));
-    el_state_follow(state, claim, &timed, &position);
+    follow(block_claim(generation, 5), &timed, (el_control_state_t){3, 6, false, 0}, 700000);
     ck_assert_uint_eq(atomic_load(&state->price), EL_STATE_NO_PRICE);
 }
-END_TEST
 
-START_TEST(a_published_position_is_followed)
+TEST(block_control, a_published_position_is_followed)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    el_position_t position = published(3, 6, 32768, 700000);
-    uint64_t claim;
+    uint64_t generation = block_adopt(&block_config), claim;
 
-    ck_assert(el_state_claim(state, generation, START + INTERVAL, INTERVAL, &claim));
-    el_state_follow(state, claim, &block_config, &position);
     /* 3.5 of 6 are 4 2/3 of 8. */
+    follow(block_claim(generation, 1), &block_config, (el_control_state_t){3, 6, false, 32768},
+           700000);
     block_assert_control(4, TOP, false);
     ck_assert_uint_eq(el_state_control(state).fraction, 43691);
-    ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
-    ck_assert_uint_eq(atomic_load(&state->samples), 1);
-    ck_assert_uint_eq(atomic_load(&state->steps), 1);
+    assert_counts(1, 1, 700000);
 
-    position.control.bypass = true;
-    position.load_ppm = EL_POSITION_NO_LOAD;
-    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    el_state_follow(state, claim, &block_config, &position);
+    claim = block_claim(generation, 2);
+    follow(claim, &block_config, (el_control_state_t){3, 6, true, 32768}, EL_POSITION_NO_LOAD);
     ck_assert(el_state_control(state).bypass);
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 700000);
 
     /* Too late: another one has sampled since. */
-    position.control.position = 0;
-    el_state_follow(state, claim - 1, &block_config, &position);
+    follow(claim - 1, &block_config, (el_control_state_t){0, 6, true, 32768}, 700000);
     block_assert_control(4, TOP, true);
 }
-END_TEST
 
-START_TEST(its_own_controller_begins_anew_after_following)
+TEST(block_control, its_own_controller_begins_anew_after_following)
 {
-    uint64_t generation = el_state_adopt(state, &block_config, START, INTERVAL);
-    el_position_t position = published(4, 8, 0, 700000);
-    uint64_t claim;
+    uint64_t generation = block_adopt(&block_config);
 
-    block_tick(generation, START + INTERVAL, &block_config, 60);
-    ck_assert(el_state_claim(state, generation, START + 2 * INTERVAL, INTERVAL, &claim));
-    el_state_follow(state, claim, &block_config, &position);
+    block_tick(generation, 1, &block_config, 60);
+    follow(block_claim(generation, 2), &block_config, (el_control_state_t){4, 8, false, 0}, 700000);
     /* Whatever the load was on average since then, it is not that of an interval. */
-    ck_assert(!block_tick(generation, START + 100 * INTERVAL, &block_config, 100));
+    ck_assert(!block_tick(generation, 100, &block_config, 100));
     block_assert_control(4, TOP, false);
-    ck_assert(block_tick(generation, START + 101 * INTERVAL, &block_config, 100));
+    ck_assert(block_tick(generation, 101, &block_config, 100));
     block_assert_control(3, TOP, false);
-}
-END_TEST
-
-Suite *block_control_suite(void)
-{
-    TCase *tc = tcase_create("state and controller");
-
-    tcase_add_checked_fixture(tc, block_setup, block_teardown);
-    tcase_add_test(tc, the_first_sample_only_begins);
-    tcase_add_test(tc, samples_move_the_position);
-    tcase_add_test(tc, what_improving_takes_is_no_load);
-    tcase_add_test(tc, a_bypass_is_no_step);
-    tcase_add_test(tc, no_tick_moves_nothing);
-    tcase_add_test(tc, only_cpus_of_the_mask_move_it);
-    tcase_add_test(tc, a_change_of_the_fraction_is_a_step);
-    tcase_add_test(tc, the_controllers_memory_is_in_the_block);
-    tcase_add_test(tc, a_price_is_in_the_block_while_the_goal_sets_it);
-    tcase_add_test(tc, a_published_position_is_followed);
-    tcase_add_test(tc, its_own_controller_begins_anew_after_following);
-    return suite_of("state and controller", tc);
 }

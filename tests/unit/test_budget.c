@@ -1,65 +1,45 @@
 /* What encoders, decoders and buffers may hold while they are in use. */
-#define _GNU_SOURCE
+#include "encodings.h"
 #include "engines/budget.h"
-#include "engines/engines.h"
-#include "engines/pool.h"
 
-#include "bodies.h"
-#include "decode.h"
-#include "suites.h"
-
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST 100000
-#define ROOM (MOST * 2)
+#define NBYTES 100000
 #define PLENTY (UINT64_C(1) << 40)
 
 static el_in_flight_t held;
-static uint8_t body[MOST], encoded[ROOM], back[MOST];
 
 static void set_up(void)
 {
+    encodings_set_up();
     memset(&held, 0, sizeof(held));
-    body_fill(BODY_TEXT, body, MOST);
-    el_pool_share(SIZE_MAX, true);
-    el_pool_drain();
-    el_budget_take_refusal();
+    body_fill(BODY_TEXT, body, NBYTES);
 }
 
 static void tear_down(void)
 {
-    el_pool_drain();
+    encodings_tear_down();
     el_budget_open(NULL, 0, false);
 }
 
-/* Encodes the body in pieces; the bytes made, 0 where it failed. Never more than `most` is held. */
+CASE(budget, .set_up = set_up, .tear_down = tear_down, .timeout = 240);
+
+/* Encodes the body; the bytes made, 0 where it failed. Never more than `most` is held. */
 static size_t encode(const el_plan_t *plan, bool whole, uint64_t most)
 {
     el_context_t *context = el_pool_acquire(plan);
-    el_span_t span = {body, MOST, encoded, ROOM};
+    el_span_t span = {body, NBYTES, encoded, ROOM};
     el_step_t step = EL_STEP_ERROR;
 
-    if (context && whole) {
-        step = el_engine_encode(context, &span);
-    } else if (context) {
-        step = context->engine->step(context, EL_FINISH, &span);
-    }
-    ck_assert_uint_le(el_in_flight_nbytes(&held), most);
     if (context) {
+        step = whole ? el_engine_encode(context, &span)
+                     : context->engine->step(context, EL_FINISH, &span);
         ck_assert_uint_eq(el_in_flight_nbytes(&held), context->account.nbytes);
     }
+    ck_assert_uint_le(el_in_flight_nbytes(&held), most);
     el_pool_release(context);
     return step == EL_STEP_OK ? ROOM - span.out_nbytes_avail : 0;
-}
-
-static void assert_back(const el_plan_t *plan, size_t nbytes)
-{
-    decoded_t decoded = decode(plan->engine->coding, encoded, nbytes, back, MOST);
-
-    ck_assert_msg(decoded.ended && decoded.nbytes == MOST && memcmp(back, body, MOST) == 0,
-                  "%s %d: another body", plan->engine->name, plan->setup.level);
 }
 
 /* With all limits up to one that suffices, of which the last quarter is looked at closely. */
@@ -79,19 +59,16 @@ static void try_limits(const el_plan_t *plan, bool whole)
         ck_assert_msg(el_budget_take_refusal() == (made == 0), "%s %d: %zu of %zu bytes",
                       plan->engine->name, plan->setup.level, limit, needed);
         if (made > 0) {
-            assert_back(plan, made);
+            assert_back(plan, NBYTES, made, "within its limit");
         }
     }
     ck_assert_uint_gt(made, 0);
 }
 
-START_TEST(an_engine_holds_no_more_than_it_may)
+EACH_ENGINE(budget, an_engine_holds_no_more_than_it_may)
 {
-    const el_engine_t *engine = el_engine_at((size_t)_i);
-
-    for (int level = engine ? engine->level_min : 1; engine && level <= engine->level_max;
-         level += 3) {
-        el_plan_t known = {engine, {.level = level, .size_hint = MOST}};
+    for (int level = engine->level_min; level <= engine->level_max; level += 3) {
+        el_plan_t known = {engine, {.level = level, .size_hint = NBYTES}};
         el_plan_t unknown = {engine, {.level = level}};
 
         try_limits(&known, true);
@@ -100,16 +77,14 @@ START_TEST(an_engine_holds_no_more_than_it_may)
         }
     }
 }
-END_TEST
 
-START_TEST(a_body_that_has_begun_is_not_refused)
+EACH_ENGINE(budget, a_body_that_has_begun_is_not_refused)
 {
-    const el_engine_t *engine = el_engine_at((size_t)_i);
-    el_plan_t plan = {engine, {.level = engine ? engine->level_min + 1 : 1}};
+    el_plan_t plan = {engine, {.level = engine->level_min + 1}};
+    el_span_t span = {body, NBYTES, encoded, ROOM};
     el_context_t *context;
-    el_span_t span = {body, MOST, encoded, ROOM};
 
-    if (!engine || !engine->step) {
+    if (!engine->step) {
         return;
     }
     el_budget_open(&held, PLENTY, false);
@@ -117,25 +92,16 @@ START_TEST(a_body_that_has_begun_is_not_refused)
     el_budget_open(&held, 0, false);
     context->account.committed = true;
     ck_assert_int_eq(engine->step(context, EL_FINISH, &span), EL_STEP_OK);
-    assert_back(&plan, ROOM - span.out_nbytes_avail);
+    assert_back(&plan, NBYTES, ROOM - span.out_nbytes_avail, "once begun");
     el_pool_release(context);
     /* The next body may be refused again. */
     ck_assert_ptr_null(el_pool_acquire(&plan));
     ck_assert(el_budget_take_refusal() && !el_budget_take_refusal());
 }
-END_TEST
 
-static const el_plan_t zlib6 = {NULL, {.level = 6}};
+static const el_plan_t zlib6 = {&el_engine_zlib, {.level = 6}};
 
-static el_plan_t zlib_plan(void)
-{
-    el_plan_t plan = zlib6;
-
-    plan.engine = el_engine_for(EL_GZIP);
-    return plan;
-}
-
-START_TEST(what_is_idle_takes_nothing)
+TEST(budget, what_is_idle_takes_nothing)
 {
     el_account_t idle = {.idle = true};
 
@@ -147,17 +113,15 @@ START_TEST(what_is_idle_takes_nothing)
     ck_assert_uint_eq(idle.nbytes, 600);
     ck_assert(el_budget_take_refusal());
 }
-END_TEST
 
-START_TEST(what_is_kept_is_not_in_flight)
+TEST(budget, what_is_kept_is_not_in_flight)
 {
-    el_plan_t plan = zlib_plan();
     el_context_t *context;
     size_t nbytes, room;
     void *buffer;
 
     el_budget_open(&held, PLENTY, false);
-    context = el_pool_acquire(&plan);
+    context = el_pool_acquire(&zlib6);
     nbytes = context->account.nbytes;
     buffer = el_pool_buffer_acquire(10000, &room);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), nbytes + 16384);
@@ -167,29 +131,27 @@ START_TEST(what_is_kept_is_not_in_flight)
     ck_assert_uint_eq(el_pool_nbytes(), nbytes + 16384);
     /* What is kept is charged again when it is asked for, and stays where it may not be used. */
     el_budget_open(&held, nbytes - 1, false);
-    ck_assert_ptr_null(el_pool_acquire(&plan));
+    ck_assert_ptr_null(el_pool_acquire(&zlib6));
     ck_assert_uint_eq(el_pool_nbytes(), nbytes + 16384);
     buffer = el_pool_buffer_acquire(10000, &room);
     ck_assert_ptr_nonnull(buffer);
     el_pool_buffer_release(buffer);
     el_budget_open(&held, nbytes, false);
-    ck_assert_ptr_eq(el_pool_acquire(&plan), context);
+    ck_assert_ptr_eq(el_pool_acquire(&zlib6), context);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), nbytes);
     ck_assert_ptr_null(el_pool_buffer_acquire(10000, &room));
     el_pool_release(context);
 }
-END_TEST
 
-START_TEST(a_copy_of_the_process_counts_nothing)
+TEST(budget, a_copy_of_the_process_counts_nothing)
 {
-    el_plan_t plan = zlib_plan();
     el_context_t *context;
     int status, ends[2];
     uint64_t after = 0;
 
     ck_assert_int_eq(pipe(ends), 0);
     el_budget_open(&held, PLENTY, false);
-    context = el_pool_acquire(&plan);
+    context = el_pool_acquire(&zlib6);
     if (fork() == 0) {
         el_pool_release(context);
         el_pool_drain();
@@ -203,56 +165,45 @@ START_TEST(a_copy_of_the_process_counts_nothing)
     ck_assert_uint_gt(after, 0);
     el_pool_release(context);
 }
-END_TEST
 
-/* Decodes what encode() made; the last answer. */
-static el_decode_t decode_all(el_coding_t coding, size_t nbytes, uint64_t most)
+static const el_plan_t decoded[] = {
+    {&el_engine_zlib, {.level = 5}}, {&el_engine_brotli, {.level = 5}},
+};
+EACH(budget, a_decoder_holds_no_more_than_it_may, decoded)
 {
-    const el_decoder_t *decoder = el_decoder_for(coding);
-    el_account_t account = {0};
-    el_decoding_t *decoding = decoder->open(&account);
-    el_span_t span = {encoded, nbytes, back, MOST};
-    el_decode_t result = decoding ? decoder->step(decoding, &span) : EL_DECODE_NO_MEMORY;
-
-    ck_assert_uint_le(el_in_flight_nbytes(&held), most);
-    ck_assert_uint_eq(el_in_flight_nbytes(&held), account.nbytes);
-    decoder->close(decoding);
-    ck_assert_uint_eq(account.nbytes, 0);
-    return result;
-}
-
-START_TEST(a_decoder_holds_no_more_than_it_may)
-{
-    static const el_coding_t codings[] = {EL_GZIP, EL_BR};
-    el_plan_t plan = {el_engine_for(codings[_i]), {.level = 5}};
+    const el_decoder_t *decoder = el_decoder_for(row->engine->coding);
     size_t nbytes, refused = 0;
 
     el_budget_open(&held, PLENTY, false);
-    nbytes = encode(&plan, false, PLENTY);
+    nbytes = encode(row, false, PLENTY);
     el_pool_drain();
     for (size_t limit = 0; limit < 1000000; limit += 3001) {
+        el_account_t account = {0};
+        el_span_t span = {encoded, nbytes, back, NBYTES};
+        el_decoding_t *decoding;
         el_decode_t result;
 
         el_budget_open(&held, limit, false);
-        result = decode_all(codings[_i], nbytes, limit);
+        decoding = decoder->open(&account);
+        result = decoding ? decoder->step(decoding, &span) : EL_DECODE_NO_MEMORY;
+        ck_assert_uint_le(el_in_flight_nbytes(&held), limit);
+        ck_assert_uint_eq(el_in_flight_nbytes(&held), account.nbytes);
+        decoder->close(decoding);
         ck_assert(result == EL_DECODE_ENDED || result == EL_DECODE_NO_MEMORY);
         ck_assert(el_budget_take_refusal() == (result == EL_DECODE_NO_MEMORY));
         refused += result == EL_DECODE_NO_MEMORY;
-        ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
+        ck_assert(account.nbytes == 0 && el_in_flight_nbytes(&held) == 0);
     }
-    ck_assert_uint_gt(refused, 1);
-    ck_assert_uint_lt(refused, 300);
+    ck_assert(refused > 1 && refused < 300);
 }
-END_TEST
 
-START_TEST(request_bodies_may_be_all_that_is_counted)
+TEST(budget, request_bodies_may_be_all_that_is_counted)
 {
-    el_plan_t plan = zlib_plan();
-    el_context_t *context;
     el_account_t request = {.of_request = true}, response = {0};
+    el_context_t *context;
 
     el_budget_open(&held, 100, true);
-    context = el_pool_acquire(&plan);
+    context = el_pool_acquire(&zlib6);
     ck_assert(context && el_budget_take(&response, 1000));
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert(el_budget_take(&request, 100) && !el_budget_take(&request, 1));
@@ -263,21 +214,4 @@ START_TEST(request_bodies_may_be_all_that_is_counted)
     el_budget_give(&request, 100);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert(el_budget_take_refusal());
-}
-END_TEST
-
-Suite *budget_suite(void)
-{
-    TCase *tc = tcase_create("budget");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 240);
-    tcase_add_loop_test(tc, an_engine_holds_no_more_than_it_may, 0, 5);
-    tcase_add_loop_test(tc, a_body_that_has_begun_is_not_refused, 0, 5);
-    tcase_add_test(tc, what_is_idle_takes_nothing);
-    tcase_add_test(tc, what_is_kept_is_not_in_flight);
-    tcase_add_test(tc, a_copy_of_the_process_counts_nothing);
-    tcase_add_loop_test(tc, a_decoder_holds_no_more_than_it_may, 0, 2);
-    tcase_add_test(tc, request_bodies_may_be_all_that_is_counted);
-    return suite_of("budget", tc);
 }

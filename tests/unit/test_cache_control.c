@@ -1,60 +1,36 @@
 #include "elastic/cache_control.h"
-
 #include "suites.h"
 
-#include <inttypes.h>
-
 static const struct {
-    const char *guards;
     const char *field;
     el_cache_control_t control;
 } fields[] = {
-    {"nothing", "", {.max_age = 0}},
-    {"a lifetime", "max-age=60", {.has_max_age = true, .max_age = 60}},
-    {"public changes nothing", "public, max-age=60", {.has_max_age = true, .max_age = 60}},
-    {"any case", "PRIVATE, Max-Age=1",
-     {.only_mine = true, .has_max_age = true, .max_age = 1}},
-    {"a longer name", "xprivate, private2, no-stores", {.max_age = 0}},
-    {"each refusal", "no-store,no-cache , \tprivate",
-     {.no_store = true, .no_cache = true, .only_mine = true}},
-    {"names of fields", "private=\"set-cookie, no-store\", no-cache=\"a\"",
-     {.only_mine = true, .no_cache = true}},
-    {"an escaped quote", "ext=\"\\\", no-store\", private", {.only_mine = true}},
-    {"a quote without an end", "ext=\"abc, no-store", {.max_age = 0}},
-    {"stale answers are no lifetime", "max-age=0, stale-while-revalidate=86400",
-     {.has_max_age = true}},
-    {"a quoted number", "max-age=\"60\"", {.has_max_age = true, .max_age = 60}},
-    {"no number", "max-age=x", {.has_max_age = true}},
-    {"a number and more", "max-age=60x", {.has_max_age = true}},
-    {"no value", "max-age", {.has_max_age = true}},
-    {"a negative number", "max-age=-1", {.has_max_age = true}},
-    {"of two the shorter", "max-age=60, max-age=10, max-age=20",
-     {.has_max_age = true, .max_age = 10}},
-    {"too long a time", "max-age=99999999999", {.has_max_age = true, .max_age = 2147483647}},
-    {"no time at all", "max-age=99999999999999999999999", {.has_max_age = true}},
-    {"the proxies' lifetime is not the browser's", "s-maxage=60", {.max_age = 0}},
-    {"what is no member", "=, ;;, @, private", {.only_mine = true}},
-    {"empty members", ",, ,no-store,", {.no_store = true}},
+    {"", {0}}, {"max-age=60", {.has_max_age = true, .max_age = 60}},
+    {"PRIVATE, Max-Age=1", {.only_mine = true, .has_max_age = true, .max_age = 1}},
+    {"xprivate, private2, no-stores", {0}},
+    {"no-store,no-cache , \tprivate", {.no_store = true, .no_cache = true, .only_mine = true}},
+    {"private=\"set-cookie, no-store\", no-cache=\"a\"", {.only_mine = true, .no_cache = true}},
+    {"ext=\"\\\", no-store\", private", {.only_mine = true}},
+    {"ext=\"abc, no-store", {0}},
+    {"max-age=0, stale-while-revalidate=86400", {.has_max_age = true}},
+    {"max-age=\"60\"", {.has_max_age = true, .max_age = 60}}, {"max-age=x", {.has_max_age = true}},
+    {"max-age=60x", {.has_max_age = true}}, {"max-age", {.has_max_age = true}},
+    {"max-age=-1", {.has_max_age = true}},
+    {"max-age=60, max-age=10, max-age=20", {.has_max_age = true, .max_age = 10}},
+    {"max-age=99999999999", {.has_max_age = true, .max_age = 2147483647}},
+    {"max-age=99999999999999999999999", {.has_max_age = true}}, {"s-maxage=60", {0}},
+    {"=, ;;, @, private", {.only_mine = true}}, {",, ,no-store,", {.no_store = true}},
 };
 
-START_TEST(a_field_says_how_long)
+CASE(cache_control);
+
+EACH(cache_control, a_field_says_how_long, fields)
 {
-    el_cache_control_t found = el_cache_control_parse(fields[_i].field);
-    const el_cache_control_t *wanted = &fields[_i].control;
+    el_cache_control_t found = el_cache_control_parse(row->field);
 
-    ck_assert_msg(found.no_store == wanted->no_store && found.no_cache == wanted->no_cache
-                      && found.only_mine == wanted->only_mine
-                      && found.has_max_age == wanted->has_max_age,
-                  "%s", fields[_i].guards);
-    ck_assert_msg(found.max_age == wanted->max_age, "%s: %" PRIu64, fields[_i].guards,
-                  found.max_age);
-}
-END_TEST
-
-Suite *cache_control_suite(void)
-{
-    TCase *tc = tcase_create("cache_control");
-
-    tcase_add_loop_test(tc, a_field_says_how_long, 0, ROWS(fields));
-    return suite_of("cache_control", tc);
+    named_eq(row->field, found.no_store, row->control.no_store);
+    named_eq(row->field, found.no_cache, row->control.no_cache);
+    named_eq(row->field, found.only_mine, row->control.only_mine);
+    named_eq(row->field, found.has_max_age, row->control.has_max_age);
+    named_eq(row->field, found.max_age, row->control.max_age);
 }

@@ -1,5 +1,4 @@
 #include "elastic/control.h"
-
 #include "suites.h"
 
 #define TOP 8
@@ -13,160 +12,98 @@
 
 static const el_control_config_t step = {EL_CONTROL_STEP, LOW, HIGH, NEVER, TOP, {0}};
 static const el_control_config_t shedding = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, TOP, {0}};
+static const el_control_config_t full = {EL_CONTROL_STEP, LOW, HIGH, 1.0, TOP, {0}};
 static const el_control_config_t eager = {EL_CONTROL_STEP, LOW, HIGH, 0.25, TOP, {0}};
 static const el_control_config_t pinned = {EL_CONTROL_STEP, LOW, HIGH, BYPASS, 0, {0}};
 static const el_control_config_t off = {EL_CONTROL_OFF, LOW, HIGH, BYPASS, TOP, {0}};
 static const el_control_config_t mix = {EL_CONTROL_MIX, LOW, HIGH, NEVER, TOP, {0}};
 
+static el_control_memory_t memory;
+
 static el_control_state_t next(const el_control_config_t *config, el_control_state_t state,
                                double busy)
 {
     el_observation_t observed = {.busy = busy};
-    el_control_memory_t memory = {0};
 
     return el_control_next(config, &observed, &memory, state);
 }
 
 static const struct {
-    const char *guards;
+    const char *label;
     const el_control_config_t *config;
-    unsigned position;
-    unsigned top;
+    unsigned position, top;
     bool bypass;
     double busy;
     unsigned next;
     bool next_bypass;
 } moves[] = {
     {"above high: one down", &step, 5, TOP, false, 0.76, 4, false},
-    {"far above high: still one", &step, 5, TOP, false, 1.0, 4, false},
     {"below low: one up", &step, 5, TOP, false, 0.49, 6, false},
-    {"far below low: still one", &step, 5, TOP, false, 0.0, 6, false},
     {"at high: nothing", &step, 5, TOP, false, HIGH, 5, false},
     {"at low: nothing", &step, 5, TOP, false, LOW, 5, false},
     {"in the dead band: nothing", &step, 5, TOP, false, MIDDLE, 5, false},
     {"at the floor: no further", &step, 0, TOP, false, 1.0, 0, false},
-    {"off the floor", &step, 0, TOP, false, 0.1, 1, false},
-    {"to the floor", &step, 1, TOP, false, 1.0, 0, false},
-    {"at the ceiling: no further", &step, TOP, TOP, false, 0.0, TOP, false},
-    {"off the ceiling", &step, TOP, TOP, false, 1.0, TOP - 1, false},
-    {"to the ceiling", &step, TOP - 1, TOP, false, 0.0, TOP, false},
 
     {"a lower top clamps, in the dead band", &step, 12, 12, false, MIDDLE, TOP, false},
     {"a lower top clamps, then a step", &step, 12, 12, false, 1.0, TOP - 1, false},
-    {"a lower top clamps, and no step beyond", &step, 12, 12, false, 0.0, TOP, false},
-    {"a higher top moves nothing", &step, 3, 4, false, MIDDLE, 3, false},
     {"a higher top is there to be climbed", &step, 4, 4, false, 0.0, 5, false},
 
     {"bypass begins at the floor", &shedding, 0, TOP, false, 0.88, 0, true},
     {"not at its threshold", &shedding, 0, TOP, false, BYPASS, 0, false},
     {"not above the floor", &shedding, 1, TOP, false, 1.0, 0, false},
     {"it lasts above the middle", &shedding, 0, TOP, true, 0.7, 0, true},
-    {"it lasts at the middle", &shedding, 0, TOP, true, MIDDLE, 0, true},
     {"it ends below the middle", &shedding, 0, TOP, true, 0.62, 0, false},
     {"it ends far below, and the position stays", &shedding, 0, TOP, true, 0.0, 0, false},
     {"while it lasts the position stays", &shedding, 3, TOP, true, 1.0, 3, true},
-    {"it never begins where it is off", &step, 0, TOP, false, 1.0, 0, false},
     {"it ends where it is off now", &step, 3, TOP, true, MIDDLE, 3, false},
     {"a threshold below the middle: it begins", &eager, 0, TOP, false, 0.26, 0, true},
     {"a threshold below the middle: it lasts above it", &eager, 0, TOP, true, 0.26, 0, true},
     {"a threshold below the middle: it ends at it", &eager, 0, TOP, true, 0.25, 0, false},
     {"a single setup is the floor too", &pinned, 0, 0, false, 1.0, 0, true},
-    {"a single setup goes nowhere up", &pinned, 0, 0, false, 0.0, 0, false},
-    {"a single setup goes nowhere down", &pinned, 0, 0, false, 0.8, 0, false},
 
     {"off: the ceiling", &off, 3, TOP, false, 1.0, TOP, false},
-    {"off: no bypass", &off, 0, TOP, false, 1.0, TOP, false},
-    {"off: a bypass ends", &off, 0, TOP, true, 1.0, TOP, false},
 };
 
-START_TEST(a_sample_moves_the_state)
+CASE(control, ZEROED(memory));
+
+EACH(control, a_sample_moves_the_state, moves)
 {
-    el_control_state_t state = {moves[_i].position, moves[_i].top, moves[_i].bypass, 0};
+    el_control_state_t state = {row->position, row->top, row->bypass, 0};
 
-    state = next(moves[_i].config, state, moves[_i].busy);
-    ck_assert_msg(state.position == moves[_i].next, "%s: position %u", moves[_i].guards,
-                  state.position);
-    ck_assert_msg(state.bypass == moves[_i].next_bypass, "%s: bypass", moves[_i].guards);
-    ck_assert_uint_eq(state.top, moves[_i].config->top);
+    state = next(row->config, state, row->busy);
+    row_eq(state.position, row->next);
+    row_eq(state.bypass, row->next_bypass);
+    row_eq(state.top, row->config->top);
 }
-END_TEST
-
-START_TEST(proc_1_walks_to_the_floor_and_back)
-{
-    el_control_state_t state = {TOP, TOP, false, 0};
-
-    for (unsigned tick = 1; tick <= 2 * TOP; tick++) {
-        state = next(&step, state, 0.9);
-        ck_assert_uint_eq(state.position, tick < TOP ? TOP - tick : 0);
-    }
-    for (unsigned tick = 0; tick < 100; tick++) {
-        state = next(&step, state, tick % 2 == 0 ? LOW : HIGH);
-        ck_assert_uint_eq(state.position, 0);
-    }
-    for (unsigned tick = 1; tick <= 2 * TOP; tick++) {
-        state = next(&step, state, 0.1);
-        ck_assert_uint_eq(state.position, tick < TOP ? tick : TOP);
-    }
-}
-END_TEST
-
-START_TEST(bypass_does_not_flap)
-{
-    el_control_state_t state = {0, TOP, false, 0};
-    unsigned changes = 0;
-
-    /* The load falls by a quarter of the CPU when nothing is compressed, and comes back with it. */
-    for (unsigned tick = 0; tick < 1000; tick++) {
-        bool was = state.bypass;
-
-        state = next(&shedding, state, was ? 0.65 : 0.9);
-        changes += state.bypass != was;
-    }
-    ck_assert_uint_eq(changes, 1);
-    ck_assert(state.bypass);
-}
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     const el_control_config_t *config;
     el_control_state_t state;
     el_control_state_t fits;
 } clamps[] = {
     {"what fits stays", &shedding, {3, TOP, true, 0}, {3, TOP, true, 0}},
-    {"the top itself fits", &shedding, {TOP, TOP, false, 0}, {TOP, TOP, false, 0}},
     {"a lower top", &shedding, {12, 12, false, 0}, {TOP, TOP, false, 0}},
     {"a higher top", &shedding, {4, 4, false, 0}, {4, TOP, false, 0}},
     {"a bypass that is off now", &step, {0, TOP, true, 0}, {0, TOP, false, 0}},
+    {"a bypass at 100 %", &full, {0, TOP, true, 0}, {0, TOP, true, 0}},
     {"a fraction", &mix, {3, TOP, false, 99}, {3, TOP, false, 99}},
     {"a fraction of whole positions", &step, {3, TOP, false, 99}, {3, TOP, false, 0}},
     {"a fraction with the controller off", &off, {3, TOP, false, 99}, {TOP, TOP, false, 0}},
     {"a fraction beyond the top", &mix, {TOP, TOP, false, 99}, {TOP, TOP, false, 0}},
-    {"a fraction of a position beyond the top", &mix, {12, 12, false, 99}, {TOP, TOP, false, 0}},
     {"the controller off", &off, {3, TOP, true, 0}, {TOP, TOP, false, 0}},
 };
-
-START_TEST(a_state_is_made_to_fit)
+EACH(control, a_state_is_made_to_fit, clamps)
 {
-    el_control_state_t got = el_control_clamp(clamps[_i].config, clamps[_i].state);
+    el_control_state_t got = el_control_clamp(row->config, row->state);
 
-    ck_assert_msg(got.position == clamps[_i].fits.position && got.top == clamps[_i].fits.top
-                      && got.bypass == clamps[_i].fits.bypass
-                      && got.fraction == clamps[_i].fits.fraction,
-                  "%s: %u of %u, bypass %d", clamps[_i].guards, got.position, got.top, got.bypass);
+    row_eq(got.position, row->fits.position);
+    row_eq(got.top, row->fits.top);
+    row_eq(got.bypass, row->fits.bypass);
+    row_eq(got.fraction, row->fits.fraction);
 }
-END_TEST
 
-START_TEST(a_bypass_at_one_hundred_percent_is_not_off)
-{
-    el_control_config_t config = shedding;
-
-    config.bypass = 1.0;
-    ck_assert(el_control_clamp(&config, (el_control_state_t){0, TOP, true, 0}).bypass);
-}
-END_TEST
-
-START_TEST(a_position_is_what_it_was_set_to)
+TEST(control, a_position_is_what_it_was_set_to)
 {
     el_control_state_t state = {0, TOP, false, 0};
 
@@ -181,7 +118,6 @@ START_TEST(a_position_is_what_it_was_set_to)
     ck_assert_double_eq(el_control_position(el_control_at(state, 5 - 1e-9)), 5);
     ck_assert_uint_eq(el_control_at(state, 5 - 1e-9).fraction, 0);
 }
-END_TEST
 
 /* Shares of the requests, in 1/65536. */
 static const uint16_t fractions[] = {0, 1, 655, 13107, 21845, 32768, 43691, 60000, 65535};
@@ -190,79 +126,117 @@ static const uint16_t fractions[] = {0, 1, 655, 13107, 21845, 32768, 43691, 6000
 static void assert_even(uint16_t fraction, uint32_t first, uint32_t stride)
 {
     el_control_state_t state = {3, TOP, false, fraction};
-    double share = (double)fraction / EL_CONTROL_ONE;
-    double upper = 0;
+    double share = (double)fraction / EL_CONTROL_ONE, upper = 0;
 
     for (uint32_t n = 0; n < 2000; n++) {
         upper += el_control_upper(state, el_control_share(first + n * stride));
+        ck_assert(fraction > 0 || upper == 0);
         ck_assert_msg(upper > share * (n + 1) - 4 && upper < share * (n + 1) + 4,
                       "fraction %u, from %u by %u: %.0f of %u", fraction, first, stride, upper,
                       n + 1);
     }
 }
 
-START_TEST(the_fraction_is_the_share_of_requests)
+EACH(control, the_fraction_is_the_share_of_requests, fractions)
 {
-    assert_even(fractions[_i], 0, 1);
-    assert_even(fractions[_i], 123456789, 1);
+    assert_even(*row, 0, 1);
+    assert_even(*row, 123456789, 1);
     /* Where the count runs over. */
-    assert_even(fractions[_i], UINT32_MAX - 1000, 1);
+    assert_even(*row, UINT32_MAX - 1000, 1);
     /* A page, its data, a page, its data: the pages are mixed like the data. */
-    assert_even(fractions[_i], 7, 2);
-    assert_even(fractions[_i], 7, 3);
+    assert_even(*row, 7, 2);
+    assert_even(*row, 7, 3);
 }
-END_TEST
 
-START_TEST(a_whole_position_is_not_mixed)
-{
-    el_control_state_t state = {3, TOP, false, 0};
-
-    for (uint32_t n = 0; n < 100000; n++) {
-        ck_assert(!el_control_upper(state, el_control_share(n)));
-    }
-}
-END_TEST
-
-START_TEST(an_update_is_due_when_its_time_has_come)
-{
-    ck_assert(!el_control_due(1000, 999));
-    ck_assert(el_control_due(1000, 1000));
-    ck_assert(el_control_due(1000, 1001));
-}
-END_TEST
-
+/* Of an update that is due at 1000, every 500; 0: not yet. From 1500 on one was missed. */
 static const struct {
-    const char *guards;
-    uint64_t due, now, interval, next;
-} schedules[] = {
-    {"in time", 1000, 1000, 500, 1500},
-    {"a late tick is not added up", 1000, 1100, 500, 1500},
-    {"just not missed", 1000, 1499, 500, 1500},
-    {"just missed: an interval from now", 1000, 1500, 500, 2000},
-    {"long missed: an interval from now", 1000, 9000, 500, 9500},
-};
-
-START_TEST(the_next_update_is_scheduled)
+    uint64_t now, next;
+} schedules[] = {{999, 0}, {1000, 1500}, {1100, 1500}, {1499, 1500}, {1500, 2000}, {9000, 9500}};
+EACH(control, the_next_update_is_scheduled, schedules)
 {
-    ck_assert_msg(el_control_schedule(schedules[_i].due, schedules[_i].now, schedules[_i].interval)
-                      == schedules[_i].next,
-                  "%s", schedules[_i].guards);
+    ck_assert(el_control_due(1000, row->now) == (row->next > 0));
+    ck_assert(row->next == 0 || el_control_schedule(1000, row->now, 500) == row->next);
 }
-END_TEST
 
-Suite *control_suite(void)
+CASE(control_mix, ZEROED(memory));
+
+static const el_control_config_t mixed = {EL_CONTROL_MIX, 0.5, 0.8, 2.0, TOP, {0}};
+static const el_control_config_t mixed_shedding = {EL_CONTROL_MIX, 0.5, 0.8, 0.9, TOP, {0}};
+
+/* The next with nothing remembered, from `position`. */
+static el_control_state_t mix_first(unsigned position, double busy)
 {
-    TCase *tc = tcase_create("control");
+    memory = (el_control_memory_t){0};
+    return next(&mixed, (el_control_state_t){position, TOP, false, 0}, busy);
+}
 
-    tcase_add_loop_test(tc, a_sample_moves_the_state, 0, ROWS(moves));
-    tcase_add_test(tc, proc_1_walks_to_the_floor_and_back);
-    tcase_add_test(tc, bypass_does_not_flap);
-    tcase_add_loop_test(tc, a_state_is_made_to_fit, 0, ROWS(clamps));
-    tcase_add_test(tc, a_bypass_at_one_hundred_percent_is_not_off);
-    tcase_add_test(tc, a_position_is_what_it_was_set_to);
-    tcase_add_loop_test(tc, the_fraction_is_the_share_of_requests, 0, ROWS(fractions));
-    tcase_add_test(tc, a_whole_position_is_not_mixed);
-    tcase_add_test(tc, an_update_is_due_when_its_time_has_come);
-    tcase_add_loop_test(tc, the_next_update_is_scheduled, 0, ROWS(schedules));
-    return suite_of("control", tc);
+static double moved(double busy)
+{
+    return el_control_position(mix_first(4, busy)) - 4;
+}
+
+TEST(control_mix, the_move_grows_with_the_error)
+{
+    ck_assert(moved(0.65) == 0 && moved(0.601) == 0 && moved(0.699) == 0);
+    ck_assert(moved(0.71) < 0 && moved(0.59) > 0);
+    ck_assert(moved(1.0) < moved(0.9) && moved(0.9) < moved(0.75) && moved(0.0) > moved(0.3));
+    ck_assert_double_gt(moved(0.75), -1);
+    ck_assert_double_eq_tol(moved(0.9), -moved(0.4), 1e-4);
+}
+
+TEST(control_mix, a_full_machine_is_at_the_floor_in_seven_intervals)
+{
+    el_control_state_t state = mix_first(TOP, 1.0);
+    unsigned intervals = 1;
+
+    while (el_control_position(state) > 0) {
+        state = next(&mixed, state, 1.0);
+        ck_assert_uint_le(++intervals, 7);
+    }
+    ck_assert_uint_ge(intervals, 4);
+}
+
+/* However long it was at a bound, the way back begins with the first interval. */
+TEST(control_mix, nothing_winds_up_at_a_bound)
+{
+    el_control_state_t state = mix_first(0, 1.0);
+
+    for (unsigned i = 0; i < 1000; i++) {
+        state = next(&mixed, state, 1.0);
+        ck_assert_double_eq(el_control_position(state), 0);
+    }
+    ck_assert_double_gt(el_control_position(next(&mixed, state, 0.3)), 0);
+    state = mix_first(TOP, 0.0);
+    for (unsigned i = 0; i < 1000; i++) {
+        state = next(&mixed, state, 0.0);
+        ck_assert_double_eq(el_control_position(state), TOP);
+    }
+    ck_assert_double_lt(el_control_position(next(&mixed, state, 0.9)), TOP);
+}
+
+/* A load that comes back from 1.0 to 0.9 is still too high. */
+TEST(control_mix, the_brake_never_turns_a_move_around)
+{
+    el_control_state_t state = mix_first(4, 1.0);
+
+    ck_assert_double_le(el_control_position(next(&mixed, state, 0.71)),
+                        el_control_position(state));
+    state = mix_first(4, 0.0);
+    ck_assert_double_ge(el_control_position(next(&mixed, state, 0.59)),
+                        el_control_position(state));
+}
+
+TEST(control_mix, bypass_begins_at_the_very_floor)
+{
+    static const struct {
+        double busy;
+        bool bypass;
+    } samples[] = {{1.0, false}, {1.0, true}, {0.7, true}, {0.6, false}};
+    el_control_state_t state = {0, TOP, false, 1};
+
+    for (int i = 0; i < ROWS(samples); i++) {
+        state = next(&mixed_shedding, state, samples[i].busy);
+        ck_assert(state.bypass == samples[i].bypass);
+        ck_assert_double_eq(el_control_position(state), 0);
+    }
 }

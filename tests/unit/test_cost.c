@@ -1,9 +1,7 @@
 #include "elastic/cost.h"
-
 #include "suites.h"
 
 #include <math.h>
-#include <string.h>
 
 #define KEY(coding, level, size_class) ((el_cost_key_t){coding, level, size_class})
 
@@ -11,173 +9,97 @@ static el_costs_t costs;
 
 static const el_cost_t known = {1000, 2500};
 
-static void set_up(void)
+CASE(cost, ZEROED(costs));
+
+static void update(el_coding_t coding, int level, el_cost_t measured, uint32_t now)
 {
-    memset(&costs, 0, sizeof(costs));
+    el_cost_update(&costs, KEY(coding, level, 2), known, measured, now);
 }
 
-static void update(int times, uint32_t nsec, uint32_t size, uint32_t now)
+static el_cost_t expect(el_coding_t coding, int level, uint32_t now)
+{
+    return el_cost_expect(&costs, KEY(coding, level, 2), known, now);
+}
+
+/* Measurements of gzip 6. */
+static void measure(int times, uint32_t nsec, uint32_t size, uint32_t now)
 {
     for (int i = 0; i < times; i++) {
-        el_cost_update(&costs, KEY(EL_GZIP, 6, 2), known, (el_cost_t){nsec, size}, now);
+        update(EL_GZIP, 6, (el_cost_t){nsec, size}, now);
     }
 }
 
-static el_cost_t expect(uint32_t now)
+static void assert_nsec(uint32_t now, uint32_t least, uint32_t most)
 {
-    return el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), known, now);
+    ck_assert_uint_ge(expect(EL_GZIP, 6, now).nsec, least);
+    ck_assert_uint_le(expect(EL_GZIP, 6, now).nsec, most);
 }
 
 static const struct {
-    const char *guards;
-    uint64_t nbytes;
+    uint64_t nbytes; /* 0: unknown */
     unsigned size_class;
 } classes[] = {
-    {"unknown", 0, 3},       {"one byte", 1, 0},       {"up to 2 KB", 2048, 0},
-    {"beyond", 2049, 1},     {"up to 8 KB", 8192, 1},  {"beyond", 8193, 2},
-    {"up to 32 KB", 32768, 2}, {"up to 128 KB", 131072, 3}, {"larger", 131073, 4},
-    {"the largest", UINT64_MAX, 4},
+    {0, 3}, {1, 0}, {2048, 0}, {2049, 1}, {8192, 1}, {8193, 2}, {32768, 2}, {131072, 3},
+    {131073, 4}, {UINT64_MAX, 4},
 };
-
-START_TEST(lengths_have_their_class)
+EACH(cost, lengths_have_their_class, classes)
 {
-    ck_assert_msg(el_cost_class(classes[_i].nbytes) == classes[_i].size_class, "%s",
-                  classes[_i].guards);
+    ck_assert_uint_eq(el_cost_class(row->nbytes), row->size_class);
 }
-END_TEST
 
-START_TEST(without_a_measurement_the_table_counts)
+TEST(cost, measurements_replace_the_table)
 {
-    el_cost_t cost = expect(1000);
-
-    ck_assert_uint_eq(cost.nsec, known.nsec);
-    ck_assert_uint_eq(cost.size, known.size);
+    ck_assert_uint_eq(expect(EL_GZIP, 6, 1000).nsec, known.nsec);
+    ck_assert_uint_eq(expect(EL_GZIP, 6, 1000).size, known.size);
+    measure(501, 3000, 2000, 1000);
+    assert_nsec(1000, 2970, 3000);
+    ck_assert_uint_ge(expect(EL_GZIP, 6, 1000).size, 1990);
+    ck_assert_uint_le(expect(EL_GZIP, 6, 1000).size, 2010);
 }
-END_TEST
 
-START_TEST(many_measurements_replace_the_table)
-{
-    update(1, 3000, 2000, 1000);
-    update(500, 3000, 2000, 1000);
-    ck_assert_uint_ge(expect(1000).nsec, 2970);
-    ck_assert_uint_le(expect(1000).nsec, 3000);
-    ck_assert_uint_ge(expect(1000).size, 1990);
-    ck_assert_uint_le(expect(1000).size, 2010);
-}
-END_TEST
-
-START_TEST(the_age_is_that_of_the_setups_last_measurement)
+TEST(cost, the_age_is_that_of_the_setups_last_measurement)
 {
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1000), UINT32_MAX);
-    update(3, 3000, 2000, 1000);
+    measure(3, 3000, 2000, 1000);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 1007), 7);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 3), 1007), UINT32_MAX);
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), 1000), UINT32_MAX);
     /* Another thread's clock may be a little behind. */
     ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), 995), 0);
-    ck_assert_uint_ge(expect(995).nsec, 1500);
-}
-END_TEST
-
-static void update_setup(el_coding_t coding, int level, uint32_t nsec, uint32_t now)
-{
-    el_cost_update(&costs, KEY(coding, level, 2), known, (el_cost_t){nsec, known.size}, now);
+    assert_nsec(995, 1500, 3000);
 }
 
-static uint32_t expect_setup(el_coding_t coding, int level, uint32_t now)
-{
-    return el_cost_expect(&costs, KEY(coding, level, 2), known, now).nsec;
-}
-
-START_TEST(a_slow_machine_is_slow_for_every_setup)
+TEST(cost, a_slow_machine_is_slow_for_every_setup)
 {
     el_cost_t other;
 
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 1, 1e-9);
     /* In use are some setups of two codings. */
     for (int i = 0; i < 100; i++) {
-        update_setup(EL_GZIP, 1 + i % 9, 3000, 1000);
-        update_setup(EL_BR, i % 7, 3000, 1000);
+        update(EL_GZIP, 1 + i % 9, (el_cost_t){3000, 2500}, 1000);
+        update(EL_BR, i % 7, (el_cost_t){3000, 2500}, 1000);
     }
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000), 3, 0.6);
     ck_assert_double_eq_tol(el_cost_slowness(&costs, 1000 + 12 * 3600), 1, 1e-3);
     other = el_cost_expect(&costs, KEY(EL_ZSTD, 5, 0), (el_cost_t){500, 3000}, 1000);
-    ck_assert_uint_ge(other.nsec, 1200);
-    ck_assert_uint_le(other.nsec, 1500);
+    ck_assert(other.nsec >= 1200 && other.nsec <= 1500);
     ck_assert_uint_eq(other.size, 3000);
 }
-END_TEST
-
-START_TEST(a_slow_engine_is_no_slow_machine)
-{
-    for (int i = 0; i < 2000; i++) {
-        update_setup(EL_GZIP, 6, 1000, 1000);
-        update_setup(EL_BR, 5, 1100, 1000);
-        update_setup(EL_ZSTD, 3, 3300, 1000);
-    }
-    ck_assert_double_le(el_cost_slowness(&costs, 1000), 1.7);
-    ck_assert_uint_le(expect_setup(EL_GZIP, 6, 1000), 1050);
-    ck_assert_uint_le(expect_setup(EL_BR, 5, 1000), 1160);
-    ck_assert_uint_ge(expect_setup(EL_ZSTD, 3, 1000), 3100);
-}
-END_TEST
-
-/* The machine's speed halves while one setup of one coding is in use; later all are measured. */
-START_TEST(a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
-{
-    for (uint32_t t = 1000; t < 1600; t++) {
-        update_setup(EL_GZIP, 4, 1000, t);
-        update_setup(EL_GZIP, 6, 1500, t);
-        update_setup(EL_BR, 5, 700, t);
-    }
-    for (uint32_t t = 1600; t < 1630; t++) {
-        update_setup(EL_GZIP, 4, 2000, t);
-    }
-    ck_assert_uint_ge(expect_setup(EL_GZIP, 4, 1630), 1900);
-    ck_assert_uint_ge(expect_setup(EL_GZIP, 6, 1630), 2300);
-    ck_assert_uint_ge(expect_setup(EL_BR, 5, 1630), 900);
-    for (uint32_t t = 1630; t < 1660; t++) {
-        update_setup(EL_GZIP, 6, 3000, t);
-        update_setup(EL_BR, 5, 1400, t);
-    }
-    ck_assert_uint_ge(expect_setup(EL_GZIP, 6, 1660), 2850);
-    ck_assert_uint_ge(expect_setup(EL_BR, 5, 1660), 1330);
-}
-END_TEST
 
 /* Bodies that compress half as well, of all setups those in use are measured. */
-START_TEST(other_content_is_noticed_within_30_seconds)
+TEST(cost, other_content_is_noticed_within_30_seconds)
 {
     for (uint32_t t = 1000; t < 1600; t++) {
-        el_cost_update(&costs, KEY(EL_GZIP, 6, 2), known, (el_cost_t){1000, 2500}, t);
-        el_cost_update(&costs, KEY(EL_BR, 5, 2), known, (el_cost_t){1000, 2300}, t);
+        update(EL_GZIP, 6, (el_cost_t){1000, 2500}, t);
+        update(EL_BR, 5, (el_cost_t){1000, 2300}, t);
     }
     for (uint32_t t = 1600; t < 1630; t++) {
-        el_cost_update(&costs, KEY(EL_GZIP, 6, 2), known, (el_cost_t){1000, 5000}, t);
+        update(EL_GZIP, 6, (el_cost_t){1000, 5000}, t);
     }
-    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), known, 1630).size, 4700);
-    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 1, 2), known, 1630).size, 4500);
-    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_BR, 5, 2), known, 1630).size, 3500);
+    ck_assert_uint_ge(expect(EL_GZIP, 6, 1630).size, 4700);
+    ck_assert_uint_ge(expect(EL_GZIP, 1, 1630).size, 4500);
+    ck_assert_uint_ge(expect(EL_BR, 5, 1630).size, 3500);
 }
-END_TEST
-
-/* Bodies vary by far more than two neighbouring levels are apart. */
-START_TEST(levels_of_a_coding_keep_their_order_by_size)
-{
-    static const uint32_t sizes[] = {1200, 4000, 2500, 1800, 3300, 2200};
-
-    for (int i = 0; i < 3000; i++) {
-        uint32_t size = sizes[(i * 7 + i / 5) % 6];
-
-        el_cost_update(&costs, KEY(EL_GZIP, 5 + i % 3, 2), (el_cost_t){1000, 2500},
-                       (el_cost_t){1000, size}, 1000 + (uint32_t)i / 10);
-    }
-    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 5, 2), (el_cost_t){1000, 2550}, 1300).size,
-                      el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), (el_cost_t){1000, 2500}, 1300).size);
-    ck_assert_uint_ge(el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), (el_cost_t){1000, 2550}, 1300).size,
-                      el_cost_expect(&costs, KEY(EL_GZIP, 7, 2), (el_cost_t){1000, 2500}, 1300).size);
-}
-END_TEST
 
 /* The times of one setup as logarithms of what the table says. */
 static const el_cost_t unit = {1000000, 2500};
@@ -194,44 +116,27 @@ static double learned(uint32_t now)
     return log2((double)el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), unit, now).nsec / unit.nsec);
 }
 
-START_TEST(many_at_a_time_are_averaged)
-{
-    for (int i = 0; i < 200; i++) {
-        learn(i % 2 ? 0.6 : 0.2, 1000);
-    }
-    ck_assert_double_eq_tol(learned(1000), 0.4, 0.03);
-}
-END_TEST
+#define CLOCK_END ((1u << 24) - 5) /* of the clock */
 
-START_TEST(a_setup_may_be_faster_than_the_table_says)
+static const struct {
+    const char *label;
+    int count;
+    double odd, even, learned, tolerance;
+    uint32_t at, after;
+} lessons[] = {
+    {"many at a time are averaged", 200, 0.6, 0.2, 0.4, 0.03, 1000, 0},
+    {"faster than the table says", 500, -0.7, -0.7, -0.7, 0.002, 1000, 0},
+    {"as many as are counted, and more", 70000, 0.5, 0.5, 0.5, 0.01, 1000, 0},
+    {"the clock may run over", 500, 0.4, 0.4, 0.4, 0.005, CLOCK_END, 20},
+};
+EACH(cost, what_is_measured_is_learned, lessons)
 {
-    for (int i = 0; i < 500; i++) {
-        learn(-0.7, 1000);
+    for (int i = 0; i < row->count; i++) {
+        learn(i % 2 ? row->odd : row->even, row->at);
     }
-    ck_assert_double_eq_tol(learned(1000), -0.7, 0.002);
+    row_assert(fabs(learned(row->at + row->after) - row->learned) < row->tolerance);
+    row_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), row->at + row->after), row->after);
 }
-END_TEST
-
-START_TEST(as_many_as_are_counted_and_more_are_learned)
-{
-    for (int i = 0; i < 70000; i++) {
-        learn(0.5, 1000);
-    }
-    ck_assert_double_eq_tol(learned(1000), 0.5, 0.01);
-}
-END_TEST
-
-START_TEST(the_clock_may_run_over)
-{
-    uint32_t end = (1u << 24) - 5;
-
-    for (int i = 0; i < 500; i++) {
-        learn(0.4, end);
-    }
-    ck_assert_uint_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), end + 20), 20);
-    ck_assert_double_eq_tol(learned(end + 20), 0.4, 0.005);
-}
-END_TEST
 
 /* Some noise of the size that is reckoned with: the sum of four even ones. */
 static double noise(uint32_t *seed)
@@ -250,180 +155,102 @@ static const struct {
     uint32_t every;
     double step;
 } changes[] = {{1, 0.5}, {1, 1}, {1, -1}, {1, 2}, {2, 1}};
-
-START_TEST(a_change_is_followed_within_30_seconds_through_noise)
+EACH(cost, a_change_is_followed_within_30_seconds_through_noise, changes)
 {
     uint32_t seed = 7, t = 1000;
-    double step = changes[_i].step;
 
-    for (; t < 2800; t += changes[_i].every) {
+    for (; t < 2800; t += row->every) {
         learn(noise(&seed), t);
     }
     ck_assert_double_eq_tol(learned(t), 0, 0.2);
-    for (; t < 2830; t += changes[_i].every) {
-        learn(step + noise(&seed), t);
+    for (; t < 2830; t += row->every) {
+        learn(row->step + noise(&seed), t);
     }
-    ck_assert_msg(fabs(learned(t) - step) < 0.25, "every %u s: %.2f of %.2f", changes[_i].every,
-                  learned(t), step);
+    ck_assert_double_eq_tol(learned(t), row->step, 0.25);
 }
-END_TEST
 
-START_TEST(noise_is_averaged_where_nothing_changes)
+/* The first may be one, too. */
+TEST(cost, an_outlier_moves_little)
 {
-    uint32_t seed = 3;
-
-    for (uint32_t t = 0; t < 3600; t++) {
-        for (int i = 0; i < 10; i++) {
-            learn(noise(&seed), 1000 + t);
-        }
-        ck_assert_msg(t < 10 || fabs(learned(1000 + t)) < 0.3, "%.2f after %u s",
-                      learned(1000 + t), t);
-    }
+    measure(1, 4000000, 2500, 1000);
+    assert_nsec(1000, 0, 16000);
+    measure(100, 1000, 2500, 1000);
+    assert_nsec(1000, 0, 2000);
+    measure(1000, 1000, 2500, 1000);
+    measure(1, 1000000, 9999, 1000);
+    assert_nsec(1000, 0, 1100);
+    ck_assert_uint_le(expect(EL_GZIP, 6, 1000).size, 2750);
+    measure(1, 0, 0, 1000);
+    assert_nsec(1000, 980, 1020);
 }
-END_TEST
 
-START_TEST(an_outlier_moves_little)
+/* And a new one counts at once. */
+TEST(cost, old_measurements_do_not_count)
 {
-    update(100, 1000, 2500, 1000);
-    update(1, 1000000, 9999, 1000);
-    ck_assert_uint_le(expect(1000).nsec, 1100);
-    ck_assert_uint_le(expect(1000).size, 2750);
-    update(1, 0, 0, 1000);
-    ck_assert_uint_le(expect(1000).nsec, 1020);
-    ck_assert_uint_ge(expect(1000).nsec, 980);
+    measure(500, 3000, 2500, 1000);
+    assert_nsec(1000 + 60, 2900, 3000);
+    assert_nsec(1000 + 12 * 3600, known.nsec, known.nsec);
+    measure(1, 2000, 2500, 1000 + 12 * 3600);
+    assert_nsec(1000 + 12 * 3600, 1500, 2000);
 }
-END_TEST
-
-START_TEST(a_first_measurement_may_be_an_outlier)
-{
-    update(1, 4000000, 2500, 1000);
-    ck_assert_uint_le(expect(1000).nsec, 16000);
-    update(100, 1000, 2500, 1000);
-    ck_assert_uint_le(expect(1000).nsec, 2000);
-}
-END_TEST
-
-START_TEST(old_measurements_do_not_count)
-{
-    update(500, 3000, 2500, 1000);
-    ck_assert_uint_ge(expect(1000 + 60).nsec, 2900);
-    ck_assert_uint_eq(expect(1000 + 12 * 3600).nsec, known.nsec);
-    /* And a new one counts at once. */
-    update(1, 2000, 2500, 1000 + 12 * 3600);
-    ck_assert_uint_ge(expect(1000 + 12 * 3600).nsec, 1500);
-}
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint64_t usec, nbytes;
     uint32_t nsec;
 } allowances[] = {
     {"a KB has all of it", 1, 1024, 1000},
     {"a hundredth for each of a hundred KB", 5000, 102400, 50000},
-    {"part of a KB has more", 1, 512, 2000},
-    {"nothing takes no time", 1000, 0, UINT32_MAX},
+    {"part of a KB has more", 1, 512, 2000}, {"nothing takes no time", 1000, 0, UINT32_MAX},
     {"no time is enough for nothing", 0, 1024, 0},
     {"an hour is no limit for a byte", UINT64_C(3600000000), 1, UINT32_MAX},
     {"the longest body has none", 1000, UINT64_MAX, 0},
 };
-
-START_TEST(a_time_is_shared_out_over_a_body)
+EACH(cost, a_time_is_shared_out_over_a_body, allowances)
 {
-    ck_assert_msg(el_cost_allowance(allowances[_i].usec, allowances[_i].nbytes)
-                      == allowances[_i].nsec,
-                  "%s", allowances[_i].guards);
+    row_eq(el_cost_allowance(row->usec, row->nbytes), row->nsec);
 }
-END_TEST
 
-START_TEST(what_is_no_setup_changes_nothing)
+TEST(cost, what_is_no_setup_changes_nothing)
 {
     el_costs_t before;
 
     memcpy(&before, &costs, sizeof(before));
-    el_cost_update(&costs, KEY(EL_ALL_CODINGS, 6, 2), known, known, 0);
-    el_cost_update(&costs, KEY(EL_GZIP, EL_COST_LEVELS, 2), known, known, 0);
-    el_cost_update(&costs, KEY(EL_GZIP, -1, 2), known, known, 0);
+    update(EL_ALL_CODINGS, 6, known, 0);
+    update(EL_GZIP, EL_COST_LEVELS, known, 0);
+    update(EL_GZIP, -1, known, 0);
     el_cost_update(&costs, KEY(EL_GZIP, 6, EL_SIZE_CLASSES), known, known, 0);
     el_cost_update(&costs, KEY(EL_GZIP, 6, 2), (el_cost_t){0, 0}, known, 0);
     ck_assert_mem_eq(&before, &costs, sizeof(before));
-    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_GZIP, 99, 2), known, 0).nsec, known.nsec);
+    ck_assert_uint_eq(expect(EL_GZIP, 99, 0).nsec, known.nsec);
 }
-END_TEST
 
-START_TEST(the_largest_values_fit)
+TEST(cost, the_largest_values_fit)
 {
     const el_cost_t most = {UINT32_MAX, UINT32_MAX};
-    el_cost_t cost;
 
     el_cost_update(&costs, KEY(EL_BR, 11, 4), (el_cost_t){1, 1}, most, 0);
-    cost = el_cost_expect(&costs, KEY(EL_BR, 11, 4), most, 0);
-    ck_assert_uint_eq(cost.nsec, UINT32_MAX);
+    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_BR, 11, 4), most, 0).nsec, UINT32_MAX);
 }
-END_TEST
 
+/* Nothing is left, a tenth, all though the dictionary was looked through; and it is longer. */
 static const struct {
-    const char *guards;
     uint32_t own;
     el_cost_t cost;
-} differences[] = {
-    {"nothing is left", 0, {125, 0}},
-    {"a tenth is left", 1000, {237, 250}},
-    {"all is left, and the dictionary was looked through", 10000, {1250, 2500}},
-    {"it is longer", 12000, {1474, 3000}},
-};
-
-START_TEST(a_difference_costs_what_its_dictionary_leaves)
+} differences[] = {{0, {125, 0}}, {1000, {237, 250}}, {10000, {1250, 2500}}, {12000, {1474, 3000}}};
+EACH(cost, a_difference_costs_what_its_dictionary_leaves, differences)
 {
-    el_cost_t cost = el_cost_differ(known, differences[_i].own);
-
-    ck_assert_msg(cost.nsec == differences[_i].cost.nsec && cost.size == differences[_i].cost.size,
-                  "%s: %u, %u", differences[_i].guards, cost.nsec, cost.size);
+    ck_assert_uint_eq(el_cost_differ(known, row->own).nsec, row->cost.nsec);
+    ck_assert_uint_eq(el_cost_differ(known, row->own).size, row->cost.size);
 }
-END_TEST
 
-START_TEST(of_a_difference_the_time_alone_is_learned)
+/* It says nothing of what other codings leave. */
+TEST(cost, of_a_difference_the_time_alone_is_learned)
 {
-    el_cost_t cost;
-
     for (int i = 0; i < 100; i++) {
-        el_cost_update(&costs, KEY(EL_DCZ, 9, 2), known, (el_cost_t){3000, 10}, 1000);
+        update(EL_DCZ, 9, (el_cost_t){3000, 10}, 1000);
     }
-    cost = el_cost_expect(&costs, KEY(EL_DCZ, 9, 2), known, 1000);
-    ck_assert_uint_ge(cost.nsec, 2900);
-    ck_assert_uint_eq(cost.size, known.size);
-    /* It says nothing of what other codings leave. */
-    ck_assert_uint_eq(el_cost_expect(&costs, KEY(EL_ZSTD, 9, 2), known, 1000).size, known.size);
-}
-END_TEST
-
-Suite *cost_suite(void)
-{
-    TCase *tc = tcase_create("cost");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_loop_test(tc, lengths_have_their_class, 0, ROWS(classes));
-    tcase_add_test(tc, without_a_measurement_the_table_counts);
-    tcase_add_test(tc, many_measurements_replace_the_table);
-    tcase_add_test(tc, the_age_is_that_of_the_setups_last_measurement);
-    tcase_add_test(tc, a_slow_machine_is_slow_for_every_setup);
-    tcase_add_test(tc, a_slow_engine_is_no_slow_machine);
-    tcase_add_test(tc, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds);
-    tcase_add_test(tc, other_content_is_noticed_within_30_seconds);
-    tcase_add_test(tc, levels_of_a_coding_keep_their_order_by_size);
-    tcase_add_test(tc, many_at_a_time_are_averaged);
-    tcase_add_test(tc, a_setup_may_be_faster_than_the_table_says);
-    tcase_add_test(tc, as_many_as_are_counted_and_more_are_learned);
-    tcase_add_test(tc, the_clock_may_run_over);
-    tcase_add_loop_test(tc, a_change_is_followed_within_30_seconds_through_noise, 0, ROWS(changes));
-    tcase_add_test(tc, noise_is_averaged_where_nothing_changes);
-    tcase_add_test(tc, an_outlier_moves_little);
-    tcase_add_test(tc, a_first_measurement_may_be_an_outlier);
-    tcase_add_test(tc, old_measurements_do_not_count);
-    tcase_add_loop_test(tc, a_time_is_shared_out_over_a_body, 0, ROWS(allowances));
-    tcase_add_test(tc, what_is_no_setup_changes_nothing);
-    tcase_add_test(tc, the_largest_values_fit);
-    tcase_add_loop_test(tc, a_difference_costs_what_its_dictionary_leaves, 0, ROWS(differences));
-    tcase_add_test(tc, of_a_difference_the_time_alone_is_learned);
-    return suite_of("cost", tc);
+    ck_assert_uint_ge(expect(EL_DCZ, 9, 1000).nsec, 2900);
+    ck_assert_uint_eq(expect(EL_DCZ, 9, 1000).size, known.size);
+    ck_assert_uint_eq(expect(EL_ZSTD, 9, 1000).size, known.size);
 }

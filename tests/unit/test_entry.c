@@ -1,9 +1,6 @@
 #include "elastic/entry.h"
-
 #include "elastic/cost.h"
 #include "suites.h"
-
-#include <string.h>
 
 #define NBYTES 1000
 
@@ -17,11 +14,8 @@ static void set_up(void)
     for (int i = 0; i < NBYTES; i++) {
         data[i] = (uint8_t)(i * 7);
     }
-    memset(&name, 0, sizeof(name));
+    name = (el_name_t){.kind = EL_NAME_BODY, .coding = EL_GZIP, .pinned = EL_NAME_ADAPTIVE};
     memset(name.hash, 0x5a, sizeof(name.hash));
-    name.kind = EL_NAME_BODY;
-    name.coding = EL_GZIP;
-    name.pinned = EL_NAME_ADAPTIVE;
     entry = (el_entry_t){
         .coding = EL_GZIP, .level = 6, .engine = "libdeflate", .in = UINT64_C(5000000000),
         .written = UINT64_C(1) << 40, .gained = 0xfffffffe, .data = data, .nbytes = NBYTES,
@@ -38,7 +32,9 @@ static bool parses(size_t nbytes)
     return is_entry;
 }
 
-START_TEST(what_was_written_is_read)
+CASE(entry, .set_up = set_up);
+
+TEST(entry, what_was_written_is_read)
 {
     el_entry_t got;
 
@@ -50,9 +46,8 @@ START_TEST(what_was_written_is_read)
     ck_assert(got.data == written + EL_ENTRY_HEAD && got.nbytes == NBYTES);
     ck_assert(memcmp(got.data, data, NBYTES) == 0);
 }
-END_TEST
 
-START_TEST(the_encoding_may_be_in_its_place_already)
+TEST(entry, the_encoding_may_be_in_its_place_already)
 {
     uint8_t again[EL_ENTRY_HEAD + NBYTES];
 
@@ -61,9 +56,9 @@ START_TEST(the_encoding_may_be_in_its_place_already)
     el_entry_write(&name, &entry, again);
     ck_assert(memcmp(again, written, sizeof(again)) == 0);
 }
-END_TEST
 
-START_TEST(every_changed_bit_is_found)
+/* And every other length. */
+TEST(entry, every_changed_bit_is_found)
 {
     for (size_t i = 0; i < EL_ENTRY_HEAD + NBYTES; i++) {
         for (int bit = 0; bit < 8; bit++) {
@@ -71,21 +66,12 @@ START_TEST(every_changed_bit_is_found)
             ck_assert_msg(!parses(EL_ENTRY_HEAD + NBYTES), "byte %zu, bit %d", i, bit);
             written[i] ^= (uint8_t)(1 << bit);
         }
+        ck_assert_msg(!parses(i), "%zu bytes", i);
     }
-    ck_assert(parses(EL_ENTRY_HEAD + NBYTES));
+    ck_assert(parses(EL_ENTRY_HEAD + NBYTES) && !parses(EL_ENTRY_HEAD + NBYTES + 1));
 }
-END_TEST
 
-START_TEST(no_other_length_is_an_entry)
-{
-    for (size_t nbytes = 0; nbytes < EL_ENTRY_HEAD + NBYTES; nbytes++) {
-        ck_assert_msg(!parses(nbytes), "%zu", nbytes);
-    }
-    ck_assert(!parses(EL_ENTRY_HEAD + NBYTES + 1));
-}
-END_TEST
-
-START_TEST(an_entry_has_one_name)
+TEST(entry, an_entry_has_one_name)
 {
     uint8_t *bytes = (uint8_t *)&name;
 
@@ -95,59 +81,42 @@ START_TEST(an_entry_has_one_name)
         bytes[i] ^= 1;
     }
 }
-END_TEST
 
 /* Whoever can compute the sum can write anything: the rest must be possible all the same. */
+#define ANY EL_NAME_ADAPTIVE
+
 static const struct {
-    const char *guards;
-    uint8_t coding, pinned;
-    el_entry_t entry;
+    const char *label;
+    uint8_t coding, pinned; /* of the name */
+    el_coding_t written;
+    int level;
+    char engine[EL_ENTRY_ENGINE];
+    uint64_t in;
+    size_t nbytes;
     bool is_entry;
 } rows[] = {
-    {"as it should be", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
-    {"the highest level", EL_ZSTD, EL_NAME_ADAPTIVE,
-     {EL_ZSTD, EL_COST_LEVELS - 1, "zstd", 9, 0, 0, data, 5}, true},
-    {"beyond the highest level", EL_ZSTD, EL_NAME_ADAPTIVE,
-     {EL_ZSTD, EL_COST_LEVELS, "zstd", 9, 0, 0, data, 5}, false},
-    {"the level that is asked for", EL_BR, 4, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, true},
-    {"another one", EL_BR, 5, {EL_BR, 4, "brotli", 9, 0, 0, data, 5}, false},
-    {"of another coding", EL_BR, EL_NAME_ADAPTIVE, {EL_GZIP, 4, "zlib", 9, 0, 0, data, 5}, false},
-    {"of no coding", EL_IDENTITY, EL_NAME_ADAPTIVE, {EL_IDENTITY, 4, "zlib", 9, 0, 0, data, 5}, false},
-    {"of an unknown one", EL_CODINGS, EL_NAME_ADAPTIVE,
-     {EL_CODINGS, 4, "zlib", 9, 0, 0, data, 5}, false},
-    {"of no body", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "brotli", 0, 0, 0, data, 5}, false},
-    {"no bytes", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "brotli", 9, 0, 0, data, 0}, false},
-    {"no engine", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "", 9, 0, 0, data, 5}, false},
-    {"an engine with a line's end", EL_BR, EL_NAME_ADAPTIVE,
-     {EL_BR, 4, "br\n", 9, 0, 0, data, 5}, false},
-    {"with a space", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "b r", 9, 0, 0, data, 5}, false},
-    {"the longest engine", EL_BR, EL_NAME_ADAPTIVE, {EL_BR, 4, "elevenbytes", 9, 0, 0, data, 5}, true},
+    {"as it should be", EL_BR, ANY, EL_BR, 4, "brotli", 9, 5, true},
+    {"the highest level", EL_ZSTD, ANY, EL_ZSTD, EL_COST_LEVELS - 1, "zstd", 9, 5, true},
+    {"beyond the highest level", EL_ZSTD, ANY, EL_ZSTD, EL_COST_LEVELS, "zstd", 9, 5, false},
+    {"the level that is asked for", EL_BR, 4, EL_BR, 4, "brotli", 9, 5, true},
+    {"another one", EL_BR, 5, EL_BR, 4, "brotli", 9, 5, false},
+    {"of another coding", EL_BR, ANY, EL_GZIP, 4, "zlib", 9, 5, false},
+    {"of an unknown one", EL_CODINGS, ANY, EL_CODINGS, 4, "zlib", 9, 5, false},
+    {"of no body", EL_BR, ANY, EL_BR, 4, "brotli", 0, 5, false},
+    {"no bytes", EL_BR, ANY, EL_BR, 4, "brotli", 9, 0, false},
+    {"no engine", EL_BR, ANY, EL_BR, 4, "", 9, 5, false},
+    {"an engine with a line's end", EL_BR, ANY, EL_BR, 4, "br\n", 9, 5, false},
+    {"the longest engine", EL_BR, ANY, EL_BR, 4, "elevenbytes", 9, 5, true},
 };
-
-START_TEST(only_what_is_possible_is_an_entry)
+EACH(entry, only_what_is_possible_is_an_entry, rows)
 {
     uint8_t out[EL_ENTRY_HEAD + NBYTES];
-    el_entry_t got;
+    el_entry_t given = {.coding = row->written, .level = row->level, .in = row->in, .data = data,
+                        .nbytes = row->nbytes}, got;
 
-    name.coding = rows[_i].coding;
-    name.pinned = rows[_i].pinned;
-    el_entry_write(&name, &rows[_i].entry, out);
-    ck_assert_msg(el_entry_parse(&name, out, EL_ENTRY_HEAD + rows[_i].entry.nbytes, &got)
-                      == rows[_i].is_entry,
-                  "%s", rows[_i].guards);
-}
-END_TEST
-
-Suite *entry_suite(void)
-{
-    TCase *tc = tcase_create("entry");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, what_was_written_is_read);
-    tcase_add_test(tc, the_encoding_may_be_in_its_place_already);
-    tcase_add_test(tc, every_changed_bit_is_found);
-    tcase_add_test(tc, no_other_length_is_an_entry);
-    tcase_add_test(tc, an_entry_has_one_name);
-    tcase_add_loop_test(tc, only_what_is_possible_is_an_entry, 0, ROWS(rows));
-    return suite_of("entry", tc);
+    memcpy(given.engine, row->engine, sizeof(given.engine));
+    name.coding = row->coding;
+    name.pinned = row->pinned;
+    el_entry_write(&name, &given, out);
+    row_eq(el_entry_parse(&name, out, EL_ENTRY_HEAD + row->nbytes, &got), row->is_entry);
 }

@@ -1,95 +1,77 @@
 #include "elastic/etag.h"
-
 #include "suites.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The rule of an `accept`, and what else is set of it. */
 #define RULE(...) (&(const el_etag_rule_t){.accept = __VA_ARGS__})
 
+CASE(etag);
+
+static el_accept_t accept_of(const char *line)
+{
+    el_accept_t accept;
+
+    el_accept_parse(line, strlen(line), &accept);
+    return accept;
+}
+
+/* A row's text: ' stands for ". Valid for as long as a row is tested. */
+static const char *quoted(const char *text)
+{
+    static char rooms[4][128];
+    static unsigned next;
+    char *room = rooms[next++ % 4];
+
+    ck_assert_uint_lt(strlen(text), sizeof(rooms[0]));
+    strcpy(room, text);
+    for (char *at = room; (at = strchr(at, '\'')) != NULL;) {
+        *at = '"';
+    }
+    return room;
+}
+
 static const struct {
-    const char *guards;
     const char *tag;
     el_etag_mode_t mode;
     el_coding_t coding;
     const char *encoded; /* NULL: removed */
 } encodings[] = {
-    {"weak", "\"x\"", EL_ETAG_WEAK, EL_GZIP, "W/\"x-gzip\""},
-    {"weak, br", "\"x\"", EL_ETAG_WEAK, EL_BR, "W/\"x-br\""},
-    {"weak, zstd", "\"x\"", EL_ETAG_WEAK, EL_ZSTD, "W/\"x-zstd\""},
-    {"weak of weak", "W/\"x\"", EL_ETAG_WEAK, EL_GZIP, "W/\"x-gzip\""},
-    {"suffix", "\"x\"", EL_ETAG_SUFFIX, EL_GZIP, "\"x-gzip\""},
-    {"suffix, br", "\"x\"", EL_ETAG_SUFFIX, EL_BR, "\"x-br\""},
-    {"suffix of weak", "W/\"x\"", EL_ETAG_SUFFIX, EL_GZIP, "W/\"x-gzip\""},
-    {"keep", "\"x\"", EL_ETAG_KEEP, EL_GZIP, "\"x\""},
-    {"keep of weak", "W/\"x\"", EL_ETAG_KEEP, EL_GZIP, "W/\"x\""},
-    {"remove", "\"x\"", EL_ETAG_REMOVE, EL_GZIP, NULL},
-    {"remove of no tag", "x", EL_ETAG_REMOVE, EL_GZIP, NULL},
-    {"the empty tag", "\"\"", EL_ETAG_SUFFIX, EL_GZIP, "\"-gzip\""},
-    {"no coding", "\"x\"", EL_ETAG_WEAK, EL_IDENTITY, "\"x\""},
-    {"unquoted", "x", EL_ETAG_WEAK, EL_GZIP, "x"},
-    {"unquoted but weak", "W/x", EL_ETAG_SUFFIX, EL_GZIP, "W/x"},
-    {"quoted in front only", "\"x", EL_ETAG_WEAK, EL_GZIP, "\"x"},
-    {"quoted behind only", "x\"", EL_ETAG_WEAK, EL_GZIP, "x\""},
-    {"one quote", "\"", EL_ETAG_WEAK, EL_GZIP, "\""},
-    {"a small w", "w/\"x\"", EL_ETAG_WEAK, EL_GZIP, "w/\"x\""},
-    {"nothing", "", EL_ETAG_WEAK, EL_GZIP, ""},
-    {"httpd's own", "\"2aa6-5f1b3c\"", EL_ETAG_WEAK, EL_BR, "W/\"2aa6-5f1b3c-br\""},
+    {"'x'", EL_ETAG_WEAK, EL_GZIP, "W/'x-gzip'"}, {"'x'", EL_ETAG_WEAK, EL_ZSTD, "W/'x-zstd'"},
+    {"W/'x'", EL_ETAG_WEAK, EL_GZIP, "W/'x-gzip'"}, {"'x'", EL_ETAG_SUFFIX, EL_GZIP, "'x-gzip'"},
+    {"W/'x'", EL_ETAG_SUFFIX, EL_GZIP, "W/'x-gzip'"}, {"'x'", EL_ETAG_KEEP, EL_GZIP, "'x'"},
+    {"W/'x'", EL_ETAG_KEEP, EL_GZIP, "W/'x'"}, {"'x'", EL_ETAG_REMOVE, EL_GZIP, NULL},
+    {"x", EL_ETAG_REMOVE, EL_GZIP, NULL}, {"''", EL_ETAG_SUFFIX, EL_GZIP, "'-gzip'"},
+    {"'x'", EL_ETAG_WEAK, EL_IDENTITY, "'x'"}, {"x", EL_ETAG_WEAK, EL_GZIP, "x"},
+    {"W/x", EL_ETAG_SUFFIX, EL_GZIP, "W/x"}, {"'x", EL_ETAG_WEAK, EL_GZIP, "'x"},
+    {"x'", EL_ETAG_WEAK, EL_GZIP, "x'"}, {"'", EL_ETAG_WEAK, EL_GZIP, "'"},
+    {"w/'x'", EL_ETAG_WEAK, EL_GZIP, "w/'x'"}, {"", EL_ETAG_WEAK, EL_GZIP, ""},
 };
-
-START_TEST(a_tag_is_encoded)
+EACH(etag, a_tag_is_encoded, encodings)
 {
-    const char *tag = encodings[_i].tag;
-    size_t size = strlen(tag) + EL_ETAG_GROWTH;
+    size_t size = strlen(row->tag) + EL_ETAG_GROWTH;
     char *out = malloc(size);
-    bool kept;
+    bool kept = el_etag_encode(quoted(row->tag), row->mode, row->coding, out, size);
 
-    ck_assert_ptr_nonnull(out);
-    kept = el_etag_encode(tag, encodings[_i].mode, encodings[_i].coding, out, size);
-    ck_assert_msg(kept == (encodings[_i].encoded != NULL), "%s", encodings[_i].guards);
-    ck_assert_msg(strcmp(out, kept ? encodings[_i].encoded : "") == 0, "%s: %s",
-                  encodings[_i].guards, out);
+    named_eq(row->tag, kept, row->encoded != NULL);
+    named_str_eq(row->tag, out, quoted(kept ? row->encoded : ""));
     free(out);
 }
-END_TEST
 
 /* The tags of the list, joined by bars. */
 static const struct {
-    const char *guards;
-    const char *list;
-    const char *tags;
+    const char *list, *tags;
 } lists[] = {
-    {"one", "\"a\"", "\"a\"|"},
-    {"several", "\"a\", \"b\",\"c\"", "\"a\"|\"b\"|\"c\"|"},
-    {"weak ones", "W/\"a\", \"b\", W/\"c\"", "W/\"a\"|\"b\"|W/\"c\"|"},
-    {"commas within tags", "\"a,b\", \",\"", "\"a,b\"|\",\"|"},
-    {"a space within a tag", "\"a b\", \"c\"", "\"a b\"|\"c\"|"},
-    {"a backslash is a character like others", "\"a\\\", \"b\"", "\"a\\\"|\"b\"|"},
-    {"the empty tag", "\"\", \"b\"", "\"\"|\"b\"|"},
-    {"blanks, tabs, empty members", " ,\t,\"a\" \t, ,\"b\", ", "\"a\"|\"b\"|"},
-    {"a space for a comma", "\"a\" \"b\"", "\"a\"|\"b\"|"},
-    {"the star", "*", ""},
-    {"a star among tags", "*, \"a\"", "\"a\"|"},
-    {"nothing", "", ""},
-    {"unquoted members", "a, \"b\", c", "\"b\"|"},
-    {"a quoted part of garbage", "a\"x, y\", \"b\"", "\"b\"|"},
-    {"a quote in garbage hides up to the next", "a\"x, \"b\"", ""},
-    {"a small w", "w/\"x\", \"b\"", "\"b\"|"},
-    {"W/ without a tag", "W/, W/x, \"b\", W/ \"c\"", "\"b\"|"},
-    {"text behind a tag", "\"a\"x, \"b\"", "\"a\"|\"b\"|"},
-    {"a tag that never closes", "\"a\", \"b", "\"a\"|"},
-    {"a weak tag that never closes", "\"a\", W/\"b", "\"a\"|"},
-    {"garbage that never closes", "\"a\", x\"b", "\"a\"|"},
-    {"W at the end", "\"a\", W", "\"a\"|"},
-    {"a quote at the end", "\"a\", \"", "\"a\"|"},
+    {"'a'", "'a'|"}, {"'a', 'b','c'", "'a'|'b'|'c'|"}, {"W/'a', 'b', W/'c'", "W/'a'|'b'|W/'c'|"},
+    {"'a,b', ','", "'a,b'|','|"}, {"'a b', 'c'", "'a b'|'c'|"}, {"'a\\', 'b'", "'a\\'|'b'|"},
+    {"'', 'b'", "''|'b'|"}, {" ,\t,'a' \t, ,'b', ", "'a'|'b'|"}, {"'a' 'b'", "'a'|'b'|"}, {"*", ""},
+    {"*, 'a'", "'a'|"}, {"", ""}, {"a, 'b', c", "'b'|"}, {"a'x, y', 'b'", "'b'|"}, {"a'x, 'b'", ""},
+    {"w/'x', 'b'", "'b'|"}, {"W/, W/x, 'b', W/ 'c'", "'b'|"}, {"'a'x, 'b'", "'a'|'b'|"},
+    {"'a', 'b", "'a'|"}, {"'a', W/'b", "'a'|"}, {"'a', x'b", "'a'|"}, {"'a', W", "'a'|"},
+    {"'a', '", "'a'|"},
 };
-
-START_TEST(a_list_gives_its_tags)
+EACH(etag, a_list_gives_its_tags, lists)
 {
     char joined[100] = "";
-    const char *cursor = lists[_i].list;
+    const char *cursor = quoted(row->list);
     el_etag_t tag;
 
     while (el_etag_next(&cursor, &tag)) {
@@ -97,403 +79,223 @@ START_TEST(a_list_gives_its_tags)
         strcat(joined, "|");
         ck_assert(tag.weak == (tag.text[0] == 'W'));
     }
-    ck_assert_msg(strcmp(joined, lists[_i].tags) == 0, "%s: %s", lists[_i].guards, joined);
-    ck_assert_msg(*cursor == '\0', "%s: stopped early", lists[_i].guards);
+    named_str_eq(row->list, joined, quoted(row->tags));
+    named_eq(row->list, *cursor, '\0');
     ck_assert(!el_etag_next(&cursor, &tag));
 }
-END_TEST
 
 static const struct {
-    const char *guards;
-    const char *tag;
-    const char *other;
+    const char *tag, *other;
     bool same;
 } pairs[] = {
-    {"the same", "\"x\"", "\"x\"", true},
-    {"weak and strong", "W/\"x\"", "\"x\"", true},
-    {"strong and weak", "\"x\"", "W/\"x\"", true},
-    {"both weak", "W/\"x\"", "W/\"x\"", true},
-    {"case counts", "\"x\"", "\"X\"", false},
-    {"a longer one", "\"x\"", "\"xy\"", false},
-    {"a shorter one", "\"xy\"", "\"x\"", false},
-    {"a suffix", "\"x-gzip\"", "\"x\"", false},
-    {"unquoted", "\"x\"", "x", false},
-    {"nothing", "\"x\"", "", false},
-    {"the empty tag", "\"\"", "\"\"", true},
+    {"'x'", "'x'", true}, {"W/'x'", "'x'", true}, {"'x'", "W/'x'", true}, {"W/'x'", "W/'x'", true},
+    {"'x'", "'X'", false}, {"'x'", "'xy'", false}, {"'xy'", "'x'", false},
+    {"'x-gzip'", "'x'", false}, {"'x'", "x", false}, {"'x'", "", false}, {"''", "''", true},
 };
-
-START_TEST(tags_compare_weakly)
+EACH(etag, tags_compare_weakly, pairs)
 {
-    const char *cursor = pairs[_i].tag;
+    const char *cursor = quoted(row->tag);
     el_etag_t tag;
 
     ck_assert(el_etag_next(&cursor, &tag));
-    ck_assert_msg(el_etag_same(&tag, pairs[_i].other) == pairs[_i].same, "%s", pairs[_i].guards);
+    ck_assert_msg(el_etag_same(&tag, quoted(row->other)) == row->same, "%s, %s", row->tag,
+                  row->other);
 }
-END_TEST
 
+/* The base counts from the quote. */
 static const struct {
-    const char *guards;
     const char *tag;
     el_coding_t coding;
     size_t base;
 } suffixes[] = {
-    {"gzip's", "\"x-gzip\"", EL_GZIP, 2},
-    {"br's", "\"x-br\"", EL_BR, 2},
-    {"zstd's", "\"xyz-zstd\"", EL_ZSTD, 4},
-    {"that of a difference", "\"xyz-dcz\"", EL_DCZ, 4},
-    {"of a weak tag, the base counts from the quote", "W/\"x-gzip\"", EL_GZIP, 2},
-    {"the last of two", "\"x-gzip-br\"", EL_BR, 7},
-    {"of the empty tag", "\"-br\"", EL_BR, 1},
-    {"none", "\"x\"", EL_IDENTITY, 0},
-    {"the empty tag", "\"\"", EL_IDENTITY, 0},
-    {"without its hyphen", "\"gzip\"", EL_IDENTITY, 0},
-    {"in capitals", "\"x-GZIP\"", EL_IDENTITY, 0},
-    {"not at the end", "\"x-gzip1\"", EL_IDENTITY, 0},
-    {"mod_deflate's for inflated bodies", "\"x-gunzip\"", EL_IDENTITY, 0},
+    {"'x-gzip'", EL_GZIP, 2}, {"'x-br'", EL_BR, 2}, {"'xyz-zstd'", EL_ZSTD, 4},
+    {"'xyz-dcz'", EL_DCZ, 4}, {"W/'x-gzip'", EL_GZIP, 2}, {"'x-gzip-br'", EL_BR, 7},
+    {"'-br'", EL_BR, 1}, {"'x'", EL_IDENTITY, 0}, {"''", EL_IDENTITY, 0},
+    {"'gzip'", EL_IDENTITY, 0}, {"'x-GZIP'", EL_IDENTITY, 0}, {"'x-gzip1'", EL_IDENTITY, 0},
+    {"'x-gunzip'", EL_IDENTITY, 0},
 };
-
-START_TEST(a_suffix_gives_the_coding)
+EACH(etag, a_suffix_gives_the_coding, suffixes)
 {
-    const char *cursor = suffixes[_i].tag;
+    const char *cursor = quoted(row->tag);
     size_t base = 0;
     el_etag_t tag;
 
     ck_assert(el_etag_next(&cursor, &tag));
-    ck_assert_msg(el_etag_coding(&tag, &base) == suffixes[_i].coding, "%s", suffixes[_i].guards);
-    ck_assert_msg(base == suffixes[_i].base, "%s: base %zu", suffixes[_i].guards, base);
+    named_eq(row->tag, el_etag_coding(&tag, &base), row->coding);
+    named_eq(row->tag, base, row->base);
 }
-END_TEST
 
+/* Inode, size and time, a time, a hash, a digest; and what only looks so. */
 static const struct {
-    const char *guards;
     const char *text;
     bool made;
 } shapes[] = {
-    {"size and time, as httpd's files have", "29cd-660c007f3220d", true},
-    {"inode, size and time", "1a-29cd-660c007f3220d", true},
-    {"a time alone", "660c007f3220d", true},
-    {"a hash", "d41d8cd98f00b204e9800998ecf8427e", true},
-    {"as long as a time just is", "1234567890", true},
-    {"a digest", "2jmj7l5rSw0yVb/vlWAYkK/YBwk=", true},
-    {"a digest without its sign", "2jmj7l5rSw0yVb/vlWAYkK/YBwkA", false},
-    {"a digest that is too long", "A2jmj7l5rSw0yVb/vlWAYkK/YBwk=", false},
-    {"a name", "home", false},
-    {"a name of such letters", "cafe", false},
-    {"two of them", "bad-decade", false},
-    {"a date", "2024-01-31", false},
-    {"a date without dashes", "20240131", false},
-    {"not as long as a time", "123456789", false},
-    {"four numbers", "1-2-3-660c007f3220d", false},
-    {"capitals", "660C007F3220D", false},
-    {"another letter", "660c007f3220g", false},
-    {"a dash in front", "-660c007f3220d", false},
-    {"a dash behind", "660c007f3220d-", false},
-    {"two dashes", "1--660c007f3220d", false},
-    {"with a suffix", "660c007f3220d-gzip", false},
-    {"nothing", "", false},
+    {"29cd-660c007f3220d", true}, {"1a-29cd-660c007f3220d", true}, {"660c007f3220d", true},
+    {"d41d8cd98f00b204e9800998ecf8427e", true}, {"1234567890", true},
+    {"2jmj7l5rSw0yVb/vlWAYkK/YBwk=", true}, {"2jmj7l5rSw0yVb/vlWAYkK/YBwkA", false},
+    {"A2jmj7l5rSw0yVb/vlWAYkK/YBwk=", false}, {"home", false}, {"cafe", false},
+    {"bad-decade", false}, {"2024-01-31", false}, {"20240131", false}, {"123456789", false},
+    {"1-2-3-660c007f3220d", false}, {"660C007F3220D", false}, {"660c007f3220g", false},
+    {"-660c007f3220d", false}, {"660c007f3220d-", false}, {"1--660c007f3220d", false},
+    {"660c007f3220d-gzip", false}, {"", false},
 };
-
-START_TEST(httpds_tags_are_told_from_others)
+EACH(etag, httpds_tags_are_told_from_others, shapes)
 {
-    const char *text = shapes[_i].text;
-
-    ck_assert_msg(el_etag_is_made(text, strlen(text)) == shapes[_i].made, "%s", shapes[_i].guards);
+    named_eq(row->text, el_etag_is_made(row->text, strlen(row->text)), row->made);
 }
-END_TEST
 
-/* The rows below have x and y for such tags. */
-static const char *expand(const char *row, char *out)
+/* A text whose x and y stand for tags of httpd's. */
+static const char *expand(const char *text, char *out)
 {
     char *to = out;
 
-    for (; *row != '\0'; row++) {
-        to += sprintf(to, "%.*s", *row == 'x' || *row == 'y' ? 20 : 1,
-                      *row == 'x' ? "12-0123456789ab" : *row == 'y' ? "abcdef0123" : row);
+    for (text = quoted(text); *text != '\0'; text++) {
+        to += sprintf(to, "%.*s", *text == 'x' || *text == 'y' ? 20 : 1,
+                      *text == 'x' ? "12-0123456789ab" : *text == 'y' ? "abcdef0123" : text);
     }
     *to = '\0';
     return out;
 }
 
 static const struct {
-    const char *guards;
-    const char *list;
-    const char *accept;
-    const char *bases;
-    bool unsure;
+    const char *list, *accept, *bases;
+    bool unsure, strong, decoded;
 } based[] = {
-    {"one", "\"x-gzip\"", "gzip", ", W/\"x\"", false},
-    {"a weak one", "W/\"x-gzip\"", "gzip", ", W/\"x\"", false},
-    {"of two codings", "\"x-gzip\", W/\"y-br\"", "gzip, br", ", W/\"x\", W/\"y\"", false},
-    {"only of codings that are taken", "\"x-gzip\", \"y-br\"", "br", ", W/\"y\"", false},
-    {"not of a refused one", "\"x-gzip\"", "gzip;q=0, *", "", false},
-    {"the alias takes it", "\"x-gzip\"", "x-gzip", ", W/\"x\"", false},
-    {"no suffix", "\"x\", W/\"y\"", "gzip", "", false},
-    {"a comma within", "\"x,y-gzip\"", "gzip", "", true},
-    {"of the empty tag", "\"-br\"", "br", "", true},
-    {"a name that ends so", "\"home-br\", W/\"x-br\"", "br", ", W/\"x\"", true},
-    {"a name that ends in what is not taken", "\"home-br\"", "gzip", "", false},
-    {"the star", "*", "gzip", "", false},
-    {"garbage", "x-gzip, \"x-gzip", "gzip", "", false},
-    {"one suffix is taken off, not two", "\"x-gzip-gzip\"", "gzip", "", true},
+    /* weak ones, for If-None-Match */
+    {"'x-gzip'", "gzip", ", W/'x'", .unsure = false},
+    {"W/'x-gzip'", "gzip", ", W/'x'", .unsure = false},
+    {"'x-gzip', W/'y-br'", "gzip, br", ", W/'x', W/'y'", .unsure = false},
+    {"'x-gzip', 'y-br'", "br", ", W/'y'", .unsure = false},
+    {"'x-gzip'", "gzip;q=0, *", "", .unsure = false},
+    {"'x-gzip'", "x-gzip", ", W/'x'", .unsure = false}, {"'x', W/'y'", "gzip", "", .unsure = false},
+    {"'x,y-gzip'", "gzip", "", .unsure = true}, {"'-br'", "br", "", .unsure = true},
+    {"'home-br', W/'x-br'", "br", ", W/'x'", .unsure = true},
+    {"'home-br'", "gzip", "", .unsure = false}, {"*", "gzip", "", .unsure = false},
+    {"x-gzip, 'x-gzip", "gzip", "", .unsure = false}, {"'x-gzip-gzip'", "gzip", "", .unsure = true},
+    /* strong ones, for If-Match */
+    {"'x-gzip'", "gzip", ", 'x'", .strong = true}, {"W/'x-gzip'", "gzip", "", .strong = true},
+    {"W/'x-gzip', 'y-br'", "gzip, br", ", 'y'", .strong = true},
+    {"'x', *", "gzip", "", .strong = true}, {"'x-gzip', 'y-br'", "br", ", 'y'", .strong = true},
+    {"'x-gunzip'", "gzip", "", .strong = true},
+    {"'x-gunzip', W/'y-gunzip'", "", ", 'x'", .strong = true, .decoded = true},
+    {"'x-gunzip-gzip'", "gzip", ", 'x'", .strong = true, .decoded = true},
+    {"'home-gzip'", "gzip", "", .strong = true},
+    /* of what was decoded */
+    {"'x-gunzip'", "", ", W/'x'", .decoded = true},
+    {"W/'x-gunzip'", "", ", W/'x'", .decoded = true},
+    {"W/'x-gunzip-gzip'", "gzip", ", W/'x'", .decoded = true},
+    {"'x-gunzip-gzip'", "br", "", .decoded = true}, {"'x-gzip'", "gzip", "", .decoded = true},
+    {"'x-gzip-gunzip'", "gzip", "", .decoded = true}, {"'-gunzip'", "", "", .decoded = true},
+    {"'home-gunzip'", "", "", .decoded = true}, {"'x-foobar'", "", "", .decoded = true},
+    {"'gunzip', ''", "", "", .decoded = true},
+    {"'y-gunzip', 'z', 'x-gunzip'", "", ", W/'y', W/'x'", .decoded = true},
 };
-
-START_TEST(a_list_gives_the_bases)
+EACH(etag, a_list_gives_the_bases, based)
 {
     char list[100], bases[100];
-    size_t size = strlen(expand(based[_i].list, list)) * 2 + 1;
+    size_t size = strlen(expand(row->list, list)) * 2 + 1, written;
     char *out = malloc(size);
     bool unsure = false;
-    el_accept_t accept;
-    size_t written;
+    el_accept_t accept = accept_of(row->accept);
 
-    ck_assert_ptr_nonnull(out);
-    el_accept_parse(based[_i].accept, strlen(based[_i].accept), &accept);
-    written = el_etag_bases(list, RULE(&accept), out, size, &unsure);
-    ck_assert_msg(strcmp(out, expand(based[_i].bases, bases)) == 0, "%s: %s", based[_i].guards,
-                  out);
-    ck_assert_uint_eq(written, strlen(out));
-    ck_assert_msg(unsure == based[_i].unsure, "%s", based[_i].guards);
+    written = el_etag_bases(list, RULE(&accept, .decoded = row->decoded, .strong = row->strong),
+                            out, size, &unsure);
+    named_eq(row->list, written, strlen(out));
+    named_str_eq(row->list, out, expand(row->bases, bases));
+    named_assert(row->list, row->strong || row->decoded || unsure == row->unsure);
     free(out);
 }
-END_TEST
 
-START_TEST(a_base_that_does_not_fit_is_left_out_whole)
+/* Of two bases, which take 26 and 16 bytes and a zero. */
+static const struct {
+    size_t size, written;
+    const char *bases;
+} rooms[] = {
+    {43, 42, ", W/'123456789-0123456789', W/'0123456789'"}, {42, 26, ", W/'123456789-0123456789'"},
+    {17, 16, ", W/'0123456789'"}, {16, 0, ""}, {1, 0, ""}, {0, 0, "!"},
+};
+EACH(etag, a_base_that_does_not_fit_is_left_out_whole, rooms)
 {
     static const char list[] = "\"123456789-0123456789-gzip\", \"0123456789-gzip\"";
-    el_accept_t accept;
+    el_accept_t accept = accept_of("gzip");
     bool unsure = false;
-    char out[64];
+    char out[64] = "!";
 
-    el_accept_parse("gzip", 4, &accept);
-    /* `, W/"0123456789"` and its zero take 17 bytes. */
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 17, &unsure), 16);
-    ck_assert_str_eq(out, ", W/\"0123456789\"");
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 16, &unsure), 0);
-    ck_assert_str_eq(out, "");
-    out[0] = '!';
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 1, &unsure), 0);
-    ck_assert_str_eq(out, "");
-    out[0] = '!';
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 0, &unsure), 0);
-    ck_assert_int_eq(out[0], '!');
-    /* Both, exactly. */
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 43, &unsure), 42);
-    ck_assert_str_eq(out, ", W/\"123456789-0123456789\", W/\"0123456789\"");
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, 42, &unsure), 26);
+    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, row->size, &unsure), row->written);
+    ck_assert_str_eq(out, quoted(row->bases));
 }
-END_TEST
-
-START_TEST(the_bases_of_the_tightest_list_fit)
-{
-    /* Nothing between the members, and as little in them as can be. */
-    static const char list[] = "\"0123456789-br\"\"0123456789-br\"\"0123456789-br\"";
-    char out[2 * sizeof(list) - 1];
-    bool unsure = false;
-    el_accept_t accept;
-
-    el_accept_parse("br", 2, &accept);
-    ck_assert_uint_eq(el_etag_bases(list, RULE(&accept), out, sizeof(out), &unsure), 3 * 16);
-}
-END_TEST
 
 static const struct {
-    const char *guards;
-    const char *list;
-    const char *current;
-    const char *accept;
+    const char *list, *current, *accept;
     const char *named; /* NULL: none */
+    bool decoded;
 } names[] = {
-    {"the identity's", "\"x\"", "\"x\"", "", "\"x\""},
-    {"the identity's, weakly", "W/\"x\"", "\"x\"", "", "W/\"x\""},
-    {"the identity's is weak itself", "\"x\"", "W/\"x\"", "", "\"x\""},
-    {"a coding's", "\"x-gzip\"", "\"x\"", "gzip", "\"x-gzip\""},
-    {"a coding's, weak", "W/\"x-br\"", "\"x\"", "gzip, br", "W/\"x-br\""},
-    {"a coding's of a weak identity", "W/\"x-br\"", "W/\"x\"", "gzip, br", "W/\"x-br\""},
-    {"a coding's that is not taken", "\"x-gzip\"", "\"x\"", "br", NULL},
-    {"another tag", "\"y\"", "\"x\"", "gzip", NULL},
-    {"another tag with the suffix", "\"y-gzip\"", "\"x\"", "gzip", NULL},
-    {"a longer tag with the suffix", "\"xx-gzip\"", "\"x\"", "gzip", NULL},
-    {"a shorter tag with the suffix", "\"x-gzip\"", "\"xx\"", "gzip", NULL},
-    {"the identity's is preferred", "\"x-gzip\", \"x\"", "\"x\"", "gzip", "\"x\""},
-    {"the first of two codings", "\"x-br\", \"x-gzip\"", "\"x\"", "gzip, br", "\"x-br\""},
-    {"the second, where the first is not taken", "\"x-br\", \"x-gzip\"", "\"x\"", "gzip",
-     "\"x-gzip\""},
-    {"behind others", "\"a\", W/\"b-gzip\", \"x-gzip\"", "\"x\"", "gzip", "\"x-gzip\""},
-    {"an identity whose tag ends so", "\"x-gzip\"", "\"x-gzip\"", "", "\"x-gzip\""},
-    {"a current tag that is none", "\"x\", \"x-gzip\"", "x", "gzip", NULL},
-    {"the star names none", "*", "\"x\"", "gzip", NULL},
-    {"nothing", "", "\"x\"", "gzip", NULL},
+    {"'x'", "'x'", "", "'x'", false}, {"W/'x'", "'x'", "", "W/'x'", false},
+    {"'x'", "W/'x'", "", "'x'", false}, {"'x-gzip'", "'x'", "gzip", "'x-gzip'", false},
+    {"W/'x-br'", "'x'", "gzip, br", "W/'x-br'", false},
+    {"W/'x-br'", "W/'x'", "gzip, br", "W/'x-br'", false}, {"'x-gzip'", "'x'", "br", NULL, false},
+    {"'y'", "'x'", "gzip", NULL, false}, {"'y-gzip'", "'x'", "gzip", NULL, false},
+    {"'xx-gzip'", "'x'", "gzip", NULL, false}, {"'x-gzip'", "'xx'", "gzip", NULL, false},
+    {"'x-gzip', 'x'", "'x'", "gzip", "'x'", false},
+    {"'x-br', 'x-gzip'", "'x'", "gzip, br", "'x-br'", false},
+    {"'x-br', 'x-gzip'", "'x'", "gzip", "'x-gzip'", false},
+    {"'a', W/'b-gzip', 'x-gzip'", "'x'", "gzip", "'x-gzip'", false},
+    {"'x-gzip'", "'x-gzip'", "", "'x-gzip'", false}, {"'x', 'x-gzip'", "x", "gzip", NULL, false},
+    {"*", "'x'", "gzip", NULL, false}, {"", "'x'", "gzip", NULL, false},
+    {"'x-gunzip'", "'x'", "", "'x-gunzip'", true},
+    {"W/'x-gunzip-gzip'", "'x'", "gzip", "W/'x-gunzip-gzip'", true},
+    {"'x-gunzip-gzip'", "'x'", "br", NULL, true}, {"'x-gzip'", "'x'", "gzip", NULL, true},
+    {"'x-gzip-gunzip'", "'x'", "gzip", NULL, true}, {"'x-foobar'", "'x'", "", NULL, true},
 };
-
-START_TEST(a_list_names_a_representation)
+EACH(etag, a_list_names_a_representation, names)
 {
-    const char *want = names[_i].named;
-    el_accept_t accept;
+    el_accept_t accept = accept_of(row->accept);
     el_etag_t named = {"", 0, false};
     bool found;
 
-    el_accept_parse(names[_i].accept, strlen(names[_i].accept), &accept);
-    found = el_etag_named(names[_i].list, names[_i].current, RULE(&accept), &named);
-    ck_assert_msg(found == (want != NULL), "%s", names[_i].guards);
+    found = el_etag_named(quoted(row->list), quoted(row->current),
+                          RULE(&accept, .decoded = row->decoded), &named);
+    named_eq(row->list, found, row->named != NULL);
     if (found) {
-        ck_assert_msg(named.len == strlen(want) && memcmp(named.text, want, named.len) == 0,
-                      "%s: %.*s", names[_i].guards, (int)named.len, named.text);
-        ck_assert(named.weak == (want[0] == 'W'));
+        named_eq(row->list, named.len, strlen(row->named));
+        named_assert(row->list, memcmp(named.text, quoted(row->named), named.len) == 0);
+        named_eq(row->list, named.weak, row->named[0] == 'W');
     }
 }
-END_TEST
-
-START_TEST(an_encoded_tag_names_its_representation)
-{
-    static const char *const tags[] = {"\"x\"", "W/\"x\"", "\"\"", "\"a,b\"", "\"x-gzip\""};
-    el_accept_t accept;
-
-    el_accept_parse("*, dcb, dcz", 11, &accept);
-    for (int i = 0; i < ROWS(tags); i++) {
-        for (int coding = EL_GZIP; coding < EL_ALL_CODINGS; coding++) {
-            char encoded[32];
-            el_etag_t named;
-            size_t base;
-
-            el_etag_encode(tags[i], EL_ETAG_WEAK, (el_coding_t)coding, encoded, sizeof(encoded));
-            ck_assert(el_etag_named(encoded, tags[i], RULE(&accept), &named));
-            ck_assert_int_eq(el_etag_coding(&named, &base), coding);
-        }
-    }
-}
-END_TEST
 
 static const struct {
-    const char *guards;
     const char *tag;
     el_etag_mode_t mode;
     const char *decoded; /* NULL: removed */
 } decodings[] = {
-    {"a strong tag stays strong", "\"x\"", EL_ETAG_SUFFIX, "\"x-gunzip\""},
-    {"a weak one weak", "W/\"x\"", EL_ETAG_SUFFIX, "W/\"x-gunzip\""},
-    {"weak by the rule", "\"x\"", EL_ETAG_WEAK, "W/\"x-gunzip\""},
-    {"kept", "\"x\"", EL_ETAG_KEEP, "\"x\""},
-    {"removed", "\"x\"", EL_ETAG_REMOVE, NULL},
-    {"no tag", "x", EL_ETAG_SUFFIX, "x"},
+    {"'x'", EL_ETAG_SUFFIX, "'x-gunzip'"}, {"W/'x'", EL_ETAG_SUFFIX, "W/'x-gunzip'"},
+    {"'x'", EL_ETAG_WEAK, "W/'x-gunzip'"}, {"'x'", EL_ETAG_KEEP, "'x'"},
+    {"'x'", EL_ETAG_REMOVE, NULL}, {"x", EL_ETAG_SUFFIX, "x"},
 };
-
-START_TEST(a_tag_is_decoded)
+EACH(etag, a_tag_is_decoded, decodings)
 {
     char out[32];
-    bool kept = el_etag_decode(decodings[_i].tag, decodings[_i].mode, out, sizeof(out));
+    bool kept = el_etag_decode(quoted(row->tag), row->mode, out, sizeof(out));
 
-    ck_assert_msg(kept == (decodings[_i].decoded != NULL), "%s", decodings[_i].guards);
-    ck_assert_msg(strcmp(out, kept ? decodings[_i].decoded : "") == 0, "%s: %s",
-                  decodings[_i].guards, out);
+    named_eq(row->tag, kept, row->decoded != NULL);
+    named_str_eq(row->tag, out, quoted(kept ? row->decoded : ""));
 }
-END_TEST
-
-static const struct {
-    const char *guards;
-    const char *list;
-    const char *accept;
-    const char *bases;
-    bool named; /* whether the list names what "x" becomes */
-} decoded_lists[] = {
-    {"decoded", "\"x-gunzip\"", "", ", W/\"x\"", true},
-    {"weak", "W/\"x-gunzip\"", "", ", W/\"x\"", true},
-    {"and encoded again", "W/\"x-gunzip-gzip\"", "gzip", ", W/\"x\"", true},
-    {"and in a coding that is not taken", "\"x-gunzip-gzip\"", "br", "", false},
-    {"encoded only", "\"x-gzip\"", "gzip", "", false},
-    {"the other way round", "\"x-gzip-gunzip\"", "gzip", "", false},
-    {"of the empty tag", "\"-gunzip\"", "", "", false},
-    {"a name that ends so", "\"home-gunzip\"", "", "", false},
-    {"another ending, as long", "\"x-foobar\"", "", "", false},
-    {"shorter than the suffix", "\"gunzip\", \"\"", "", "", false},
-    {"several", "\"y-gunzip\", \"z\", \"x-gunzip\"", "", ", W/\"y\", W/\"x\"", true},
-};
-
-START_TEST(a_list_of_decoded_tags)
-{
-    char list[100], bases[100], current[30], out[100];
-    bool unsure = false;
-    el_accept_t accept;
-    el_etag_t named;
-
-    el_accept_parse(decoded_lists[_i].accept, strlen(decoded_lists[_i].accept), &accept);
-    expand(decoded_lists[_i].list, list);
-    el_etag_bases(list, RULE(&accept, .decoded = true), out, sizeof(out), &unsure);
-    ck_assert_msg(strcmp(out, expand(decoded_lists[_i].bases, bases)) == 0, "%s: %s",
-                  decoded_lists[_i].guards, out);
-    ck_assert_msg(el_etag_named(list, expand("\"x\"", current),
-                                RULE(&accept, .decoded = true), &named)
-                      == decoded_lists[_i].named,
-                  "%s", decoded_lists[_i].guards);
-}
-END_TEST
-
-static const struct {
-    const char *guards;
-    const char *list;
-    const char *given;
-    bool decoded;
-    const char *bases;
-} strong_lists[] = {
-    {"a strong one", "\"x-gzip\"", "gzip", false, ", \"x\""},
-    {"no weak one", "W/\"x-gzip\"", "gzip", false, ""},
-    {"of two, the strong one", "W/\"x-gzip\", \"y-br\"", "gzip, br", false, ", \"y\""},
-    {"no suffix", "\"x\", *", "gzip", false, ""},
-    {"only of codings that are given", "\"x-gzip\", \"y-br\"", "br", false, ", \"y\""},
-    {"none of what was decoded", "\"x-gunzip\"", "gzip", false, ""},
-    {"decoded", "\"x-gunzip\", W/\"y-gunzip\"", "", true, ", \"x\""},
-    {"decoded and encoded", "\"x-gunzip-gzip\"", "gzip", true, ", \"x\""},
-    {"a name that ends so", "\"home-gzip\"", "gzip", false, ""},
-};
-
-START_TEST(a_list_of_strong_tags)
-{
-    char list[100], bases[100], out[100];
-    el_accept_t given;
-    bool unsure = false;
-    size_t written;
-
-    el_accept_parse(strong_lists[_i].given, strlen(strong_lists[_i].given), &given);
-    written = el_etag_bases(expand(strong_lists[_i].list, list),
-                            RULE(&given, .decoded = strong_lists[_i].decoded, .strong = true), out,
-                            sizeof(out), &unsure);
-    ck_assert_msg(strcmp(out, expand(strong_lists[_i].bases, bases)) == 0, "%s: %s",
-                  strong_lists[_i].guards, out);
-    ck_assert_uint_eq(written, strlen(out));
-}
-END_TEST
 
 /* What If speaks of: each tag as RESOURCE:TAG, behind ! where Not is said of it, joined by bars. */
 static const struct {
-    const char *guards;
-    const char *field;
-    const char *states;
+    const char *field, *states;
 } states[] = {
-    {"one", "([\"a\"])", ":\"a\"|"},
-    {"a weak one", "([W/\"a\"])", ":W/\"a\"|"},
-    {"several in a list", "([\"a\"] [\"b\"])", ":\"a\"|:\"b\"|"},
-    {"several lists", "([\"a\"]) (<t>) ([\"b\"])", ":\"a\"|:\"b\"|"},
-    {"tokens beside them", "(<t> [\"a\"] <u>)", ":\"a\"|"},
-    {"Not is said of the next alone", "(Not [\"a\"] [\"b\"])", "!:\"a\"|:\"b\"|"},
-    {"Not before a token", "(Not <t> [\"a\"])", ":\"a\"|"},
-    {"Not ends with its list", "(Not) ([\"a\"])", ":\"a\"|"},
-    {"resources", "<u> ([\"a\"]) ([\"b\"]) <v>([\"c\"])", "u:\"a\"|u:\"b\"|v:\"c\"|"},
-    {"blanks", " ( [ \"a\"]\t) ", ":\"a\"|"},
-    {"a blank before a resource", "< u> ([\"a\"])", "u:\"a\"|"},
-    {"brackets without a tag", "([] [a] [\"b\" ] [\"c\"x] [\"d\"])", ":\"d\"|"},
-    {"no list", "[\"a\"]", ""},
-    {"a list in a list", "([\"a\"] ([\"b\"]))", ":\"a\"|"},
-    {"a tag that never closes", "([\"a\"] [\"b\"", ":\"a\"|"},
-    {"a resource that never closes", "<u ([\"a\"])", ""},
-    {"a list that never closes", "([\"a\"]", ":\"a\"|"},
-    {"a part of Not", "(No", ""},
-    {"a comma", "([\"a\"]), ([\"b\"])", ":\"a\"|"},
-    {"nothing", "", ""},
+    {"(['a'])", ":'a'|"}, {"([W/'a'])", ":W/'a'|"}, {"(['a'] ['b'])", ":'a'|:'b'|"},
+    {"(['a']) (<t>) (['b'])", ":'a'|:'b'|"}, {"(<t> ['a'] <u>)", ":'a'|"},
+    {"(Not ['a'] ['b'])", "!:'a'|:'b'|"}, {"(Not <t> ['a'])", ":'a'|"}, {"(Not) (['a'])", ":'a'|"},
+    {"<u> (['a']) (['b']) <v>(['c'])", "u:'a'|u:'b'|v:'c'|"}, {" ( [ 'a']\t) ", ":'a'|"},
+    {"< u> (['a'])", "u:'a'|"}, {"([] [a] ['b' ] ['c'x] ['d'])", ":'d'|"}, {"['a']", ""},
+    {"(['a'] (['b']))", ":'a'|"}, {"(['a'] ['b'", ":'a'|"}, {"<u (['a'])", ""}, {"(['a']", ":'a'|"},
+    {"(No", ""}, {"(['a']), (['b'])", ":'a'|"}, {"", ""},
 };
-
-START_TEST(webdavs_if_gives_its_tags)
+EACH(etag, webdavs_if_gives_its_tags, states)
 {
-    el_etag_state_t state = {.at = states[_i].field};
+    el_etag_state_t state = {.at = quoted(row->field)};
     char joined[100] = "";
 
     while (el_etag_next_state(&state)) {
@@ -503,58 +305,26 @@ START_TEST(webdavs_if_gives_its_tags)
         strncat(joined, state.tag.text, state.tag.len);
         strcat(joined, "|");
     }
-    ck_assert_msg(strcmp(joined, states[_i].states) == 0, "%s: %s", states[_i].guards, joined);
+    named_str_eq(row->field, joined, quoted(row->states));
     ck_assert(!el_etag_next_state(&state));
 }
-END_TEST
 
-START_TEST(a_hostile_list_costs_no_more_than_its_bytes)
+static const char *const units[] = {
+    "'", ",", "W/", "W/'", "x'", "'a'x", "'-br'", "*,", "(", "<", "([", "(['a'])", "<u>", "Not",
+};
+EACH(etag, a_hostile_list_costs_no_more_than_its_bytes, units)
 {
-    static const char *const units[] = {"\"", ",", "W/", "W/\"", "x\"", "\"a\"x", "\"-br\"", "*,",
-                                       "(", "<", "([", "([\"a\"])", "<u>", "Not"};
-    const char *unit = units[_i];
-    size_t size = 16 * 65536, len = strlen(unit);
-    char *list = malloc(size + 1);
-    char *out = malloc(2 * size + 1);
+    size_t size = 16 * 65536;
+    char *list = repeat(quoted(*row), size), *out = malloc(2 * size + 1);
     el_etag_state_t state = {.at = list};
     bool unsure = false;
-    el_accept_t accept;
+    el_accept_t accept = accept_of("*");
     el_etag_t named;
 
-    ck_assert(list != NULL && out != NULL);
-    for (size_t i = 0; i < size; i++) {
-        list[i] = unit[i % len];
-    }
-    list[size] = '\0';
-    el_accept_parse("*", 1, &accept);
     ck_assert_uint_le(el_etag_bases(list, RULE(&accept), out, 2 * size + 1, &unsure), 2 * size);
     ck_assert(!el_etag_named(list, "\"current\"", RULE(&accept), &named));
     while (el_etag_next_state(&state)) {
         ck_assert(state.at > list && state.at <= list + size);
     }
-    free(list);
     free(out);
-}
-END_TEST
-
-Suite *etag_suite(void)
-{
-    TCase *tc = tcase_create("etag");
-
-    tcase_add_loop_test(tc, a_tag_is_encoded, 0, ROWS(encodings));
-    tcase_add_loop_test(tc, a_list_gives_its_tags, 0, ROWS(lists));
-    tcase_add_loop_test(tc, tags_compare_weakly, 0, ROWS(pairs));
-    tcase_add_loop_test(tc, a_suffix_gives_the_coding, 0, ROWS(suffixes));
-    tcase_add_loop_test(tc, a_list_gives_the_bases, 0, ROWS(based));
-    tcase_add_test(tc, a_base_that_does_not_fit_is_left_out_whole);
-    tcase_add_test(tc, the_bases_of_the_tightest_list_fit);
-    tcase_add_loop_test(tc, a_list_names_a_representation, 0, ROWS(names));
-    tcase_add_test(tc, an_encoded_tag_names_its_representation);
-    tcase_add_loop_test(tc, a_tag_is_decoded, 0, ROWS(decodings));
-    tcase_add_loop_test(tc, a_list_of_decoded_tags, 0, ROWS(decoded_lists));
-    tcase_add_loop_test(tc, a_list_of_strong_tags, 0, ROWS(strong_lists));
-    tcase_add_loop_test(tc, a_hostile_list_costs_no_more_than_its_bytes, 0, 14);
-    tcase_add_loop_test(tc, webdavs_if_gives_its_tags, 0, ROWS(states));
-    tcase_add_loop_test(tc, httpds_tags_are_told_from_others, 0, ROWS(shapes));
-    return suite_of("etag", tc);
 }

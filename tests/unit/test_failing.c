@@ -1,40 +1,24 @@
 /*
  * Memory that runs out, at each call of malloc() or mmap() in turn: the engine fails or its output
- * decodes, and nothing is lost.
+ * decodes, and nothing is lost. A sanitizer has its own malloc(), which cannot be replaced.
  */
 #define _GNU_SOURCE
-#include "engines/pool.h"
-#include "engines/dictionary.h"
-#include "engines/engines.h"
+#include "encodings.h"
 
-#include "bodies.h"
-#include "decode.h"
-#include "suites.h"
-
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A sanitizer has its own malloc(), which cannot be replaced. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPLACES_MALLOC 0
-#else
-#define REPLACES_MALLOC 1
-#endif
+CASE(failing, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 240);
 
-#if REPLACES_MALLOC
-#define MOST 150000
-#define ROOM (MOST * 2)
+#define NBYTES 150000
+#define RAW 70000 /* bytes of a dictionary */
 
 /* Beyond this level a small body has to do: there are some twenty calls to fail. */
 #define SLOW_LEVEL 9
 #define SLOW_MOST 8000
-
-static uint8_t body[MOST], encoded[ROOM], encoded_again[ROOM], back[MOST];
-static uint8_t raw[70000]; /* a dictionary */
 
 static long fail_at; /* 0: never; counts down */
 static long failures;
@@ -105,7 +89,7 @@ int munmap(void *at, size_t size)
 static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *out)
 {
     el_context_t *context = el_pool_acquire(plan);
-    el_span_t span = {body, nbytes, out, ROOM};
+    el_span_t span = {body, nbytes, out, 2 * NBYTES};
     el_step_t step = EL_STEP_ERROR;
 
     if (context && whole) {
@@ -119,18 +103,7 @@ static size_t encode(const el_plan_t *plan, size_t nbytes, bool whole, uint8_t *
         }
     }
     el_pool_release(context);
-    return step == EL_STEP_OK ? ROOM - span.out_nbytes_avail : 0;
-}
-
-static void assert_back(const el_plan_t *plan, size_t encoded_nbytes, size_t nbytes, long at)
-{
-    against_t difference = {plan->engine->coding, raw, sizeof(raw)};
-    decoded_t decoded = plan->setup.dictionary
-                            ? decode_difference(&difference, encoded, encoded_nbytes, back, MOST)
-                            : decode(plan->engine->coding, encoded, encoded_nbytes, back, MOST);
-
-    ck_assert_msg(decoded.ended && decoded.nbytes == nbytes && memcmp(back, body, nbytes) == 0,
-                  "%s %d, call %ld: another body", plan->engine->name, plan->setup.level, at);
+    return step == EL_STEP_OK ? 2 * NBYTES - span.out_nbytes_avail : 0;
 }
 
 /* Fails one call after the other, until a body needs no more of them. */
@@ -148,14 +121,14 @@ static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
         made = encode(plan, nbytes, whole, encoded);
         fail_at = 0;
         /* What failed once works again, with the context that it left. */
-        again = encode(plan, nbytes, whole, encoded_again);
+        again = encode(plan, nbytes, whole, back);
         el_pool_drain();
         ck_assert_msg(blocks == before, "%s %d, call %ld: %ld blocks lost", plan->engine->name,
                       plan->setup.level, at, blocks - before);
         ck_assert_msg(again > 0 && (made > 0 || failures > 0), "%s %d, call %ld: %zu, %zu bytes",
                       plan->engine->name, plan->setup.level, at, made, again);
         if (made > 0) {
-            assert_back(plan, made, nbytes, at);
+            assert_back(plan, nbytes, made, "though a call failed");
         }
         ck_assert(failures > 0 || at > 1);
         ck_assert_int_lt(at, 1000);
@@ -166,33 +139,36 @@ static void fail_at_each(const el_plan_t *plan, size_t nbytes, bool whole)
 static void fail_every_way(const el_engine_t *engine, int level, size_t nbytes,
                            const el_dictionary_t *dictionary)
 {
-    el_plan_t known = {engine,
-                       {.level = level, .size_hint = nbytes, .dictionary = dictionary}};
-    el_plan_t unknown = {engine, {.level = level, .dictionary = dictionary}};
+    el_plan_t plan = {engine, {.level = level, .size_hint = nbytes, .dictionary = dictionary}};
 
     body_fill(BODY_TEXT, body, nbytes);
-    fail_at_each(&known, nbytes, true);
+    fail_at_each(&plan, nbytes, true);
     if (engine->step) {
-        fail_at_each(&known, nbytes, false);
-        fail_at_each(&unknown, nbytes, false);
+        fail_at_each(&plan, nbytes, false);
+        plan.setup.size_hint = 0;
+        fail_at_each(&plan, nbytes, false);
     }
 }
 
-/* Prepares a dictionary with each call failing in turn; the last attempt, which did not, returns it. */
-static el_dictionary_t *fail_preparing(el_coding_t coding)
+EACH_ENGINE(failing, an_engine_without_memory_fails_and_loses_nothing)
 {
-    static const uint8_t hash[EL_DICTIONARY_HASH];
+    for (int level = engine->level_min; level <= engine->level_max; level++) {
+        fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : NBYTES, NULL);
+    }
+}
+
+EACH_DIFFERENCE(failing, a_dictionary_without_memory_is_none)
+{
     el_dictionary_t *dictionary = NULL;
 
-    body_fill(BODY_TEXT, raw, sizeof(raw));
+    body_fill(BODY_TEXT, raw, RAW);
     failures = 1;
     for (long at = 1; failures > 0; at++) {
         long before = blocks, lost;
 
         failures = 0;
         fail_at = at;
-        dictionary = el_dictionary_prepare(
-            coding, el_engine_for(coding)->level_min, &(el_dictionary_bytes_t){raw, sizeof(raw), hash});
+        dictionary = try_prepare(engine, engine->level_min, RAW, 1);
         fail_at = 0;
         lost = blocks - before;
         ck_assert_msg((dictionary == NULL) == (failures > 0), "call %ld", at);
@@ -200,54 +176,7 @@ static el_dictionary_t *fail_preparing(el_coding_t coding)
                       "call %ld: %ld blocks lost, %zu bytes kept", at, lost, el_dictionary_kept());
         ck_assert(failures > 0 || at > 1);
     }
-    return dictionary;
-}
-#endif
-
-START_TEST(an_engine_without_memory_fails_and_loses_nothing)
-{
-#if REPLACES_MALLOC
-    const el_engine_t *engine = el_engine_at((size_t)_i);
-
-    if (!engine) {
-        return;
-    }
-    for (int level = engine->level_min; level <= engine->level_max; level++) {
-        fail_every_way(engine, level, level > SLOW_LEVEL ? SLOW_MOST : MOST, NULL);
-    }
-#else
-    (void)_i;
-#endif
-}
-END_TEST
-
-START_TEST(a_dictionary_without_memory_is_none)
-{
-#if REPLACES_MALLOC
-    const el_engine_t *engine = el_engine_for(_i ? EL_DCZ : EL_DCB);
-    el_dictionary_t *dictionary;
-
-    if (!engine) {
-        return;
-    }
-    dictionary = fail_preparing(engine->coding);
-    fail_every_way(engine, engine->level_min, MOST, dictionary);
+    fail_every_way(engine, engine->level_min, NBYTES, dictionary);
     el_dictionary_release(dictionary);
-    el_dictionary_drain();
-#else
-    (void)_i;
+}
 #endif
-}
-END_TEST
-
-Suite *failing_suite(void)
-{
-    Suite *suite = suite_create("failing");
-    TCase *tc = tcase_create("failing");
-
-    tcase_set_timeout(tc, 240);
-    tcase_add_loop_test(tc, an_engine_without_memory_fails_and_loses_nothing, 0, 5);
-    tcase_add_loop_test(tc, a_dictionary_without_memory_is_none, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
-}

@@ -1,14 +1,10 @@
 #define _GNU_SOURCE
-
 /* The numbers of a file, and whether its next change will show in them. */
 #include "elastic/entry.h"
 #include "host/files.h"
-
 #include "suites.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,79 +12,69 @@
 #define NOW_USEC (NOW_SEC * INT64_C(1000000))
 
 static const struct {
-    const char *guards;
-    int64_t modified_sec;
-    uint32_t modified_nsec;
-    int64_t changed_sec;
-    uint32_t changed_nsec;
+    const char *label;
+    int64_t modified_sec, modified_nsec, changed_sec, changed_nsec;
     bool settled;
 } times[] = {
-    {"long ago", NOW_SEC - 1000, 5, NOW_SEC - 900, 7, true},
     {"just two seconds ago", NOW_SEC - 3, 999999999, NOW_SEC - 3, 999999999, true},
     {"changed a moment later", NOW_SEC - 3, 1, NOW_SEC - 2, 1000, false},
     {"modified a moment later", NOW_SEC - 2, 1000, NOW_SEC - 3, 1, false},
     {"modified at a whole second", NOW_SEC - 1000, 0, NOW_SEC - 900, 7, true},
     {"changed at a whole second", NOW_SEC - 1000, 5, NOW_SEC - 900, 0, false},
-    {"changed in the future", NOW_SEC - 1000, 5, NOW_SEC + 900, 7, false},
     {"modified in the future", NOW_SEC + 1000, 5, NOW_SEC - 900, 7, false},
     {"modified at no time", INT64_MAX, 5, NOW_SEC - 900, 7, false},
     {"changed before 1970", NOW_SEC - 1000, 5, -5, 7, false},
 };
 
-START_TEST(a_change_will_show_where_the_last_one_is_some_time_ago)
-{
-    el_file_id_t id = {.modified_sec = times[_i].modified_sec,
-                       .modified_nsec = times[_i].modified_nsec,
-                       .changed_sec = times[_i].changed_sec,
-                       .changed_nsec = times[_i].changed_nsec};
+CASE(files);
 
-    ck_assert_msg(el_file_id_settled(&id, NOW_USEC) == times[_i].settled, "%s", times[_i].guards);
+EACH(files, a_change_will_show_where_the_last_one_is_some_time_ago, times)
+{
+    el_file_id_t id = {.modified_sec = row->modified_sec, .changed_sec = row->changed_sec,
+                       .modified_nsec = (uint32_t)row->modified_nsec,
+                       .changed_nsec = (uint32_t)row->changed_nsec};
+
+    row_eq(el_file_id_settled(&id, NOW_USEC), row->settled);
 }
-END_TEST
 
-static int open_file(char *path, const char *content)
+/* A file without a name. */
+static int open_file(const char *content)
 {
-    int descriptor;
+    char path[] = "/tmp/elastic-file-id-XXXXXX";
+    int fd = mkstemp(path);
 
-    strcpy(path, "/tmp/elastic-file-id-XXXXXX");
-    descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    ck_assert_int_eq(write(descriptor, content, strlen(content)), (int)strlen(content));
-    return descriptor;
+    ck_assert_int_eq(write(fd, content, strlen(content)), (int)strlen(content));
+    unlink(path);
+    return fd;
 }
 
 /* Two files of the same size and time of modification; and what touch -d cannot hide. */
-START_TEST(the_numbers_of_files_are_their_own)
+TEST(files, the_numbers_of_files_are_their_own)
 {
     static const struct timespec times_of_both[] = {{1000, 5}, {1000, 5}};
     el_file_id_t one, other, later;
-    char path[64], path_of_other[64];
-    int descriptor = open_file(path, "abc"), second = open_file(path_of_other, "abd");
+    int file = open_file("abc"), second = open_file("abd");
 
-    futimens(descriptor, times_of_both);
+    futimens(file, times_of_both);
     futimens(second, times_of_both);
-    ck_assert(el_file_stat(descriptor, &one) && el_file_stat(second, &other));
+    ck_assert(el_file_stat(file, &one) && el_file_stat(second, &other));
     ck_assert(one.size == 3 && one.modified_sec == 1000 && one.modified_nsec == 5);
     ck_assert(one.device == other.device && one.inode != other.inode);
     ck_assert(one.changed_sec > 1000 && one.changed_nsec != 5);
-    ck_assert(el_file_stat(descriptor, &later));
+    ck_assert(el_file_stat(file, &later));
     ck_assert_mem_eq(&one, &later, sizeof(one));
-
     /* The clock of the file system goes on by a tick at least. */
     do {
-        ck_assert_int_eq(pwrite(descriptor, "x", 1, 0), 1);
-        futimens(descriptor, times_of_both);
-        ck_assert(el_file_stat(descriptor, &later));
+        ck_assert_int_eq(pwrite(file, "x", 1, 0), 1);
+        futimens(file, times_of_both);
+        ck_assert(el_file_stat(file, &later));
     } while (later.changed_sec == one.changed_sec && later.changed_nsec == one.changed_nsec);
     ck_assert(later.size == one.size && later.modified_sec == one.modified_sec);
-    unlink(path);
-    unlink(path_of_other);
-    close(descriptor);
+    close(file);
     close(second);
 }
-END_TEST
 
-START_TEST(what_is_no_regular_file_has_no_numbers)
+TEST(files, what_is_no_regular_file_has_no_numbers)
 {
     el_file_id_t id;
     int ends[2], folder = open("/", O_RDONLY);
@@ -98,16 +84,4 @@ START_TEST(what_is_no_regular_file_has_no_numbers)
     close(ends[0]);
     close(ends[1]);
     close(folder);
-}
-END_TEST
-
-Suite *files_suite(void)
-{
-    TCase *tc = tcase_create("files");
-
-    tcase_add_loop_test(tc, a_change_will_show_where_the_last_one_is_some_time_ago, 0,
-                        ROWS(times));
-    tcase_add_test(tc, the_numbers_of_files_are_their_own);
-    tcase_add_test(tc, what_is_no_regular_file_has_no_numbers);
-    return suite_of("files", tc);
 }

@@ -2,24 +2,27 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp(), utimensat() */
 
 #include "httpd/dictionary/folder.h"
-
 #include "suites.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MOST (1024 * 1024)
 #define ORIGIN "https://example.org"
+#define OTHER "https://example.com"
 
 static char path[] = "/tmp/elastic-folder-XXXXXX";
 static el_folder_t folder;
 static uint64_t now;
+
+/* Of the last dictionary that was put; its name; and what was found last. */
+static uint8_t hash[EL_DICTIONARY_HASH];
+static char name[65];
+static el_dictionary_entry_t found;
 
 static void set_up(void)
 {
@@ -29,17 +32,19 @@ static void set_up(void)
     now = (uint64_t)time(NULL);
 }
 
-static int count(bool remove)
+/* The files whose names are at least so long, each given to `visit`. */
+static int each_file(size_t least, void (*visit)(const char *file))
 {
     DIR *dir = opendir(path);
     const struct dirent *file;
     int files = 0;
 
     while ((file = readdir(dir)) != NULL) {
-        if (strcmp(file->d_name, ".") != 0 && strcmp(file->d_name, "..") != 0) {
+        if (strcmp(file->d_name, ".") != 0 && strcmp(file->d_name, "..") != 0
+            && strlen(file->d_name) >= least) {
             files++;
-            if (remove) {
-                unlinkat(folder.fd, file->d_name, 0);
+            if (visit) {
+                visit(file->d_name);
             }
         }
     }
@@ -47,407 +52,288 @@ static int count(bool remove)
     return files;
 }
 
+static int count(void)
+{
+    return each_file(0, NULL);
+}
+
+static void remove_file(const char *file)
+{
+    unlinkat(folder.fd, file, 0);
+}
+
 static void tear_down(void)
 {
-    count(true);
+    each_file(0, remove_file);
     el_folder_close(&folder);
     rmdir(path);
 }
 
-static el_dictionary_entry_t entry_of(const char *origin, uint64_t expires)
+CASE(folder, .set_up = set_up, .tear_down = tear_down);
+
+/* The byte `c` over and over is a dictionary for what `match` says. */
+static void put_for(char c, size_t nbytes, const char *origin, const char *match, uint64_t expires)
 {
-    el_dictionary_entry_t entry = {.path = "/d", .match = "/*", .expires = expires};
+    el_dictionary_entry_t entry = {.path = "/d", .expires = expires};
+    char *bytes = repeat((char[]){c, '\0'}, nbytes);
 
-    snprintf(entry.origin, sizeof(entry.origin), "%s", origin);
-    return entry;
-}
-
-/* A dictionary that is the byte `c` over and over. */
-static void put(char c, size_t nbytes, const char *origin, uint8_t hash[EL_DICTIONARY_HASH])
-{
-    el_dictionary_entry_t entry = entry_of(origin, now + 1000);
-    char *bytes = malloc(nbytes);
-
-    ck_assert_ptr_nonnull(bytes);
-    memset(bytes, c, nbytes);
+    strcpy(entry.origin, origin);
+    strcpy(entry.match, match);
     ck_assert(el_folder_hash(bytes, nbytes, hash));
     ck_assert(el_folder_put(&folder, hash, bytes, nbytes, &entry));
-    free(bytes);
-}
-
-static bool is_there(const uint8_t hash[EL_DICTIONARY_HASH])
-{
-    size_t nbytes;
-    bool damaged;
-    uint8_t *bytes = el_folder_read(&folder, hash, &nbytes, &damaged);
-
-    free(bytes);
-    return bytes != NULL;
-}
-
-/* What the folder says of a request for `target` that names the dictionary. */
-static el_dictionary_reason_t find_for(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin,
-                                       const char *target, el_dictionary_entry_t *entry)
-{
-    el_dictionary_request_t request = {.origin = origin, .target = target, .now = now};
-
-    return el_folder_find(&folder, hash, &request, entry);
-}
-
-static bool is_found(const uint8_t hash[EL_DICTIONARY_HASH], const char *origin,
-                     el_dictionary_entry_t *entry)
-{
-    return find_for(hash, origin, "/a", entry) == EL_DICTIONARY_USED;
-}
-
-static void name_of(const uint8_t hash[EL_DICTIONARY_HASH], char name[65])
-{
     for (int i = 0; i < EL_DICTIONARY_HASH; i++) {
         sprintf(name + 2 * i, "%02x", hash[i]);
     }
 }
 
-/* As if it had last been used so many seconds ago. */
-static void grow_older(const char *name, time_t seconds)
+static void put(char c, size_t nbytes)
 {
-    struct timespec times[2] = {{.tv_sec = (time_t)now - seconds}, {.tv_sec = (time_t)now - seconds}};
-
-    ck_assert_int_eq(utimensat(folder.fd, name, times, 0), 0);
+    put_for(c, nbytes, ORIGIN, "/*", now + 1000);
 }
 
-START_TEST(a_dictionary_is_kept_under_its_hash)
+static bool is_there(const uint8_t of[EL_DICTIONARY_HASH], bool *damaged)
 {
-    uint8_t hash[EL_DICTIONARY_HASH], *bytes;
-    el_dictionary_entry_t found;
+    size_t nbytes;
+    uint8_t *bytes = el_folder_read(&folder, of, &nbytes, damaged);
+
+    free(bytes);
+    return bytes != NULL;
+}
+
+/* Whether the last one is there, undamaged. */
+static bool is_kept(void)
+{
+    bool damaged;
+
+    return is_there(hash, &damaged) && !damaged;
+}
+
+/* What the folder says of a request for `target` that names the last one. */
+static el_dictionary_reason_t find(const char *origin, const char *target)
+{
+    el_dictionary_request_t request = {.origin = origin, .target = target, .now = now};
+
+    return el_folder_find(&folder, hash, &request, &found);
+}
+
+static bool is_found(const char *origin)
+{
+    return find(origin, "/a") == EL_DICTIONARY_USED;
+}
+
+static bool exists(const char *file)
+{
+    return faccessat(folder.fd, file, F_OK, 0) == 0;
+}
+
+/* In place of what is there. */
+static void write_to(const char *file, int flags, const char *text)
+{
+    int fd = openat(folder.fd, file, O_WRONLY | flags, 0600);
+
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* As if it had last been used so many seconds ago. */
+static void grow_older(const char *file, time_t seconds)
+{
+    struct timespec at = {.tv_sec = (time_t)now - seconds};
+
+    ck_assert_int_eq(utimensat(folder.fd, file, (struct timespec[]){at, at}, 0), 0);
+}
+
+TEST(folder, a_dictionary_is_kept_under_its_hash)
+{
     struct stat info;
-    char name[65];
+    uint8_t *bytes;
     size_t nbytes;
     bool damaged;
 
-    put('a', 5000, ORIGIN, hash);
-    name_of(hash, name);
+    ck_assert(!is_found(ORIGIN) && !is_there(hash, &damaged) && !damaged);
+    put('a', 5000);
     ck_assert_int_eq(fstatat(folder.fd, name, &info, 0), 0);
     ck_assert_uint_eq(info.st_mode & 0777, 0600);
-    ck_assert_int_eq(count(false), 2);
+    ck_assert_int_eq(count(), 2);
     bytes = el_folder_read(&folder, hash, &nbytes, &damaged);
-    ck_assert_ptr_nonnull(bytes);
-    ck_assert_uint_eq(nbytes, 5000);
-    ck_assert(!damaged && bytes[0] == 'a' && bytes[4999] == 'a');
+    ck_assert(bytes && nbytes == 5000 && !damaged && bytes[0] == 'a' && bytes[4999] == 'a');
     free(bytes);
-    ck_assert(is_found(hash, ORIGIN, &found));
+    ck_assert(is_found(ORIGIN));
     ck_assert_str_eq(found.match, "/*");
     ck_assert_uint_eq(found.expires, now + 1000);
 }
-END_TEST
 
-START_TEST(each_origin_has_its_own)
+static const struct {
+    const char *origin, *target, *match; /* NULL: none is found */
+    el_dictionary_reason_t reason, later;
+} questions[] = {
+    {ORIGIN, "/one/a", "/one/*", EL_DICTIONARY_USED, EL_DICTIONARY_USED},
+    {ORIGIN, "/two/a", "/two/*", EL_DICTIONARY_USED, EL_DICTIONARY_MATCH},
+    {ORIGIN, "/three/a", NULL, EL_DICTIONARY_MATCH, EL_DICTIONARY_MATCH},
+    {OTHER, "/three/a", "/*", EL_DICTIONARY_USED, EL_DICTIONARY_USED},
+    {"http://example.org", "/one/a", NULL, EL_DICTIONARY_UNKNOWN, EL_DICTIONARY_UNKNOWN},
+};
+EACH(folder, each_origin_and_each_rule_has_its_own, questions)
 {
-    uint8_t hash[EL_DICTIONARY_HASH];
-    el_dictionary_entry_t found;
-
-    put('a', 100, ORIGIN, hash);
-    ck_assert(!is_found(hash, "https://example.com", &found));
-    put('a', 100, "https://example.com", hash);
-    ck_assert(is_found(hash, "https://example.com", &found));
-    ck_assert_str_eq(found.origin, "https://example.com");
-    ck_assert(is_found(hash, ORIGIN, &found));
-    ck_assert_int_eq(count(false), 3);
+    put_for('a', 100, ORIGIN, "/one/*", now + 1000);
+    put_for('a', 100, ORIGIN, "/two/*", now + 10);
+    put_for('a', 100, OTHER, "/*", now + 1000);
+    ck_assert_int_eq(count(), 3);
+    named_eq(row->target, find(row->origin, row->target), row->reason);
+    ck_assert_str_eq(found.match, row->match ? row->match : found.match);
+    now += 10;
+    named_eq(row->target, find(row->origin, row->target), row->later);
 }
-END_TEST
-
-START_TEST(an_unknown_hash_is_not_found)
-{
-    uint8_t hash[EL_DICTIONARY_HASH] = {0};
-    el_dictionary_entry_t found;
-    size_t nbytes;
-    bool damaged;
-
-    ck_assert(!is_found(hash, ORIGIN, &found));
-    ck_assert_ptr_null(el_folder_read(&folder, hash, &nbytes, &damaged));
-    ck_assert(!damaged);
-}
-END_TEST
 
 /* What stands in the file's place, which had 100 times an a. */
-static const struct {
-    const char *guards;
-    const char *bytes;
-} damages[] = {
-    {"nothing", ""},
-    {"a part", "aaaaa"},
-    {"something else", "bbbbb"},
-};
-
-START_TEST(what_does_not_hash_to_its_name_is_removed)
+static const char *const damages[] = {"", "aaaaa", "bbbbb"};
+EACH(folder, what_does_not_hash_to_its_name_is_removed, damages)
 {
-    uint8_t hash[EL_DICTIONARY_HASH];
-    char name[65];
-    size_t nbytes;
     bool damaged;
-    int fd;
 
-    put('a', 100, ORIGIN, hash);
-    name_of(hash, name);
-    fd = openat(folder.fd, name, O_WRONLY | O_TRUNC);
-    ck_assert_int_eq(write(fd, damages[_i].bytes, strlen(damages[_i].bytes)),
-                     (ssize_t)strlen(damages[_i].bytes));
-    close(fd);
-    ck_assert_msg(!el_folder_read(&folder, hash, &nbytes, &damaged) && damaged, "%s",
-                  damages[_i].guards);
-    ck_assert_msg(faccessat(folder.fd, name, F_OK, 0) != 0, "%s", damages[_i].guards);
-    put('a', 100, ORIGIN, hash);
-    ck_assert(is_there(hash));
+    put('a', 100);
+    write_to(name, O_TRUNC, *row);
+    ck_assert(!is_there(hash, &damaged) && damaged && !exists(name));
+    put('a', 100);
+    ck_assert(is_kept());
 }
-END_TEST
 
-START_TEST(a_link_or_a_pipe_is_no_dictionary)
+TEST(folder, a_link_or_a_pipe_is_no_dictionary)
 {
-    uint8_t hash[EL_DICTIONARY_HASH];
-    char name[65], copy[] = "copy";
-
-    put('a', 100, ORIGIN, hash);
-    name_of(hash, name);
-    ck_assert_int_eq(renameat(folder.fd, name, folder.fd, copy), 0);
-    ck_assert_int_eq(symlinkat(copy, folder.fd, name), 0);
-    ck_assert(!is_there(hash));
+    put('a', 100);
+    ck_assert_int_eq(renameat(folder.fd, name, folder.fd, "copy"), 0);
+    ck_assert_int_eq(symlinkat("copy", folder.fd, name), 0);
+    ck_assert(!is_kept());
     unlinkat(folder.fd, name, 0);
     ck_assert_int_eq(mkfifoat(folder.fd, name, 0600), 0);
-    ck_assert(!is_there(hash));
-}
-END_TEST
-
-START_TEST(a_damaged_entry_is_none)
-{
-    el_dictionary_entry_t found;
-    uint8_t hash[EL_DICTIONARY_HASH];
-    DIR *dir = opendir(path);
-    const struct dirent *file;
-
-    put('a', 100, ORIGIN, hash);
-    while ((file = readdir(dir)) != NULL) {
-        if (strlen(file->d_name) > 64) {
-            int fd = openat(folder.fd, file->d_name, O_WRONLY);
-
-            ck_assert_int_eq(write(fd, "x", 1), 1);
-            close(fd);
-        }
-    }
-    closedir(dir);
-    ck_assert(!is_found(hash, ORIGIN, &found));
-    put('a', 100, ORIGIN, hash);
-    ck_assert(is_found(hash, ORIGIN, &found));
-}
-END_TEST
-
-START_TEST(an_entry_is_written_again_where_it_says_more)
-{
-    el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1100), found;
-    uint8_t hash[EL_DICTIONARY_HASH];
-    char bytes[100];
-
-    put('a', sizeof(bytes), ORIGIN, hash);
-    memset(bytes, 'a', sizeof(bytes));
-    ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
-    ck_assert(is_found(hash, ORIGIN, &found));
-    ck_assert_uint_eq(found.expires, now + 1000);
-    entry.expires = now + 5000;
-    ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
-    ck_assert(is_found(hash, ORIGIN, &found));
-    ck_assert_uint_eq(found.expires, now + 5000);
-    ck_assert_int_eq(count(false), 2);
-}
-END_TEST
-
-/* Gives the dictionary of 100 times `a` out for what `match` says. */
-static void give_out(const char *match, uint64_t expires, uint8_t hash[EL_DICTIONARY_HASH])
-{
-    el_dictionary_entry_t entry = entry_of(ORIGIN, expires);
-    char bytes[100];
-
-    memset(bytes, 'a', sizeof(bytes));
-    strcpy(entry.match, match);
-    ck_assert(el_folder_hash(bytes, sizeof(bytes), hash));
-    ck_assert(el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
+    ck_assert(!is_kept());
 }
 
-START_TEST(each_rule_has_its_own)
+static void damage(const char *file)
 {
-    uint8_t hash[EL_DICTIONARY_HASH];
-    el_dictionary_entry_t found;
-
-    give_out("/one/*", now + 1000, hash);
-    give_out("/two/*", now + 10, hash);
-    ck_assert_int_eq(find_for(hash, ORIGIN, "/one/a", &found), EL_DICTIONARY_USED);
-    ck_assert_str_eq(found.match, "/one/*");
-    ck_assert_uint_eq(found.expires, now + 1000);
-    ck_assert_int_eq(find_for(hash, ORIGIN, "/two/a", &found), EL_DICTIONARY_USED);
-    ck_assert_str_eq(found.match, "/two/*");
-    ck_assert_int_eq(find_for(hash, ORIGIN, "/three/a", &found), EL_DICTIONARY_MATCH);
-    ck_assert_int_eq(count(false), 2);
-    now += 10;
-    ck_assert_int_eq(find_for(hash, ORIGIN, "/one/a", &found), EL_DICTIONARY_USED);
-    ck_assert_int_eq(find_for(hash, ORIGIN, "/two/a", &found), EL_DICTIONARY_MATCH);
+    write_to(file, 0, "x");
 }
-END_TEST
 
-START_TEST(of_many_rules_those_that_end_first_go)
+TEST(folder, a_damaged_entry_is_none)
 {
-    uint8_t hash[EL_DICTIONARY_HASH];
-    el_dictionary_entry_t found;
+    put('a', 100);
+    ck_assert_int_eq(each_file(65, damage), 1);
+    ck_assert(!is_found(ORIGIN));
+    put('a', 100);
+    ck_assert(is_found(ORIGIN));
+}
+
+TEST(folder, an_entry_is_written_again_where_it_says_more)
+{
+    put('a', 100);
+    put_for('a', 100, ORIGIN, "/*", now + 1100);
+    ck_assert(is_found(ORIGIN) && found.expires == now + 1000);
+    put_for('a', 100, ORIGIN, "/*", now + 5000);
+    ck_assert(is_found(ORIGIN) && found.expires == now + 5000);
+    ck_assert_int_eq(count(), 2);
+}
+
+TEST(folder, of_many_rules_those_that_end_first_go)
+{
     char text[32];
 
     for (int i = 0; i < EL_FOLDER_ENTRIES + 2; i++) {
         snprintf(text, sizeof(text), "/%c/*", 'a' + i);
         /* The third and the fifth end first. */
-        give_out(text, now + (i == 2 || i == 4 ? 100 : 1000 + (uint64_t)i), hash);
+        put_for('a', 100, ORIGIN, text, now + (i == 2 || i == 4 ? 100 : 1000 + (uint64_t)i));
     }
     for (int i = 0; i < EL_FOLDER_ENTRIES + 2; i++) {
         snprintf(text, sizeof(text), "/%c/x", 'a' + i);
-        ck_assert_msg((find_for(hash, ORIGIN, text, &found) == EL_DICTIONARY_USED)
-                          == (i != 2 && i != 4), "%s", text);
+        ck_assert_msg((find(ORIGIN, text) == EL_DICTIONARY_USED) == (i != 2 && i != 4), "%s", text);
     }
-    ck_assert_int_eq(count(false), 2);
+    ck_assert_int_eq(count(), 2);
 }
-END_TEST
 
-START_TEST(the_longest_unused_make_room)
+TEST(folder, the_longest_unused_make_room)
 {
-    uint8_t first[EL_DICTIONARY_HASH], second[EL_DICTIONARY_HASH], third[EL_DICTIONARY_HASH];
-    el_dictionary_entry_t found;
-    char name[65];
+    uint8_t first[EL_DICTIONARY_HASH], second[EL_DICTIONARY_HASH];
+    bool damaged;
 
-    put('a', MOST / 2 - 100000, ORIGIN, first);
-    put('b', MOST / 2 - 100000, ORIGIN, second);
-    name_of(first, name);
+    put('a', MOST / 2 - 100000);
+    memcpy(first, hash, sizeof(first));
     grow_older(name, 20000);
-    name_of(second, name);
+    put('b', MOST / 2 - 100000);
+    memcpy(second, hash, sizeof(second));
     grow_older(name, 30000);
-    ck_assert(is_found(second, ORIGIN, &found));
-    put('c', MOST / 2 - 100000, ORIGIN, third);
-    ck_assert(!is_there(first));
-    ck_assert(!is_found(first, ORIGIN, &found));
-    ck_assert(is_there(second));
-    ck_assert(is_there(third));
-    ck_assert(is_found(third, ORIGIN, &found));
-    ck_assert_int_eq(count(false), 4);
+    ck_assert(is_found(ORIGIN)); /* and so used now */
+    put('c', MOST / 2 - 100000);
+    ck_assert(is_kept() && is_found(ORIGIN));
+    ck_assert(is_there(second, &damaged) && !is_there(first, &damaged));
+    memcpy(hash, first, sizeof(hash));
+    ck_assert(!is_found(ORIGIN));
+    ck_assert_int_eq(count(), 4);
 }
-END_TEST
 
-START_TEST(what_was_never_finished_goes)
+#define ZEROS "00000000000000000000000000000000"
+
+/* Files that are not ours: what was never finished goes after a while. */
+static const struct {
+    const char *file;
+    time_t age;
+    bool stays;
+} strangers[] = {
+    {".new-1-1", 10000, false}, {".new-1-2", 0, true}, {"notes", 10000, true},
+    {ZEROS ZEROS ".0123456789abcdef", 10000, false},
+};
+
+TEST(folder, what_others_are_writing_stays)
 {
-    static const char *const old[] = {".new-1-1", ".new-1-2"};
-    uint8_t hash[EL_DICTIONARY_HASH];
-    char orphan[128] = "";
+    char ours[64], text[8];
+    int fd;
 
-    memset(orphan, '0', 64);
-    strcat(orphan, ".0123456789abcdef");
-    for (int i = 0; i < 2; i++) {
-        close(openat(folder.fd, old[i], O_WRONLY | O_CREAT, 0600));
+    for (int i = 0; i < ROWS(strangers); i++) {
+        write_to(strangers[i].file, O_CREAT, "others");
+        grow_older(strangers[i].file, strangers[i].age);
     }
-    close(openat(folder.fd, orphan, O_WRONLY | O_CREAT, 0600));
-    close(openat(folder.fd, "notes", O_WRONLY | O_CREAT, 0600));
-    grow_older(old[0], 10000);
-    grow_older(orphan, 10000);
-    grow_older("notes", 10000);
-    put('a', 100, ORIGIN, hash);
-    ck_assert_int_ne(faccessat(folder.fd, old[0], F_OK, 0), 0);
-    ck_assert_int_eq(faccessat(folder.fd, old[1], F_OK, 0), 0);
-    ck_assert_int_ne(faccessat(folder.fd, orphan, F_OK, 0), 0);
-    ck_assert_int_eq(faccessat(folder.fd, "notes", F_OK, 0), 0);
-}
-END_TEST
-
-START_TEST(what_others_are_writing_stays)
-{
-    char names[2][64], text[8];
-    uint8_t hash[EL_DICTIONARY_HASH];
-
     /* A process of another container may have this one's number, and share the folder. */
-    for (int i = 0; i < 2; i++) {
-        int fd;
-
-        snprintf(names[i], sizeof(names[i]), ".new-%ld-%d", (long)getpid(), i);
-        fd = openat(folder.fd, names[i], O_WRONLY | O_CREAT, 0600);
-        ck_assert_int_eq(write(fd, "others", 6), 6);
-        close(fd);
+    snprintf(ours, sizeof(ours), ".new-%ld-0", (long)getpid());
+    write_to(ours, O_CREAT, "others");
+    put('a', 100);
+    ck_assert(is_kept());
+    for (int i = 0; i < ROWS(strangers); i++) {
+        ck_assert_msg(exists(strangers[i].file) == strangers[i].stays, "%s", strangers[i].file);
     }
-    put('a', 100, ORIGIN, hash);
-    ck_assert(is_there(hash));
-    for (int i = 0; i < 2; i++) {
-        int fd = openat(folder.fd, names[i], O_RDONLY);
-
-        ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(read(fd, text, sizeof(text)), 6);
-        close(fd);
-    }
+    fd = openat(folder.fd, ours, O_RDONLY);
+    ck_assert_int_eq(read(fd, text, sizeof(text)), 6);
+    close(fd);
 }
-END_TEST
 
-START_TEST(what_is_too_large_is_refused)
+TEST(folder, what_is_too_large_is_refused)
 {
-    el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
-    uint8_t hash[EL_DICTIONARY_HASH] = {1};
     static char bytes[MOST];
+    el_dictionary_entry_t entry = {.origin = ORIGIN, .path = "/d", .match = "/*"};
 
     ck_assert(!el_folder_put(&folder, hash, bytes, sizeof(bytes), &entry));
     ck_assert_int_eq(errno, EFBIG);
     ck_assert(!el_folder_put(&folder, hash, bytes, 0, &entry));
-    ck_assert_int_eq(count(false), 0);
-}
-END_TEST
-
-START_TEST(a_folder_that_is_gone_fails)
-{
-    el_dictionary_entry_t entry = entry_of(ORIGIN, now + 1000);
-    uint8_t hash[EL_DICTIONARY_HASH] = {1};
-    el_folder_t none;
-
+    ck_assert_int_eq(count(), 0);
+    /* A folder that is gone fails. */
     rmdir(path);
     ck_assert(!el_folder_put(&folder, hash, "a", 1, &entry));
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert(!el_folder_open(&none, path, MOST));
+    ck_assert(!el_folder_open(&(el_folder_t){.fd = -1}, path, MOST));
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
-END_TEST
 
-START_TEST(its_mode_says_who_may_write)
+/* Of the owner, of others in the group, and of others: who may write. */
+static const struct {
+    mode_t mode;
+    bool owner, group, all;
+} modes[] = {{0700, true, false, false}, {0770, true, true, false}, {0707, true, false, true},
+             {0500, false, false, false}};
+EACH(folder, its_mode_says_who_may_write, modes)
 {
     struct stat info;
 
     ck_assert_int_eq(fstat(folder.fd, &info), 0);
+    ck_assert_int_eq(fchmod(folder.fd, row->mode), 0);
+    ck_assert(el_folder_may_write(&folder, info.st_uid, info.st_gid) == row->owner);
+    ck_assert(el_folder_may_write(&folder, info.st_uid + 1, info.st_gid) == row->group);
+    ck_assert(el_folder_may_write(&folder, info.st_uid + 1, info.st_gid + 1) == row->all);
     ck_assert_int_eq(fchmod(folder.fd, 0700), 0);
-    ck_assert(el_folder_may_write(&folder, info.st_uid, info.st_gid));
-    ck_assert(!el_folder_may_write(&folder, info.st_uid + 1, info.st_gid));
-    ck_assert_int_eq(fchmod(folder.fd, 0770), 0);
-    ck_assert(el_folder_may_write(&folder, info.st_uid + 1, info.st_gid));
-    ck_assert(!el_folder_may_write(&folder, info.st_uid + 1, info.st_gid + 1));
-    ck_assert_int_eq(fchmod(folder.fd, 0707), 0);
-    ck_assert(el_folder_may_write(&folder, info.st_uid + 1, info.st_gid + 1));
-    ck_assert_int_eq(fchmod(folder.fd, 0500), 0);
-    ck_assert(!el_folder_may_write(&folder, info.st_uid, info.st_gid));
-    ck_assert_int_eq(fchmod(folder.fd, 0700), 0);
-}
-END_TEST
-
-Suite *folder_suite(void)
-{
-    TCase *tc = tcase_create("folder");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, a_dictionary_is_kept_under_its_hash);
-    tcase_add_test(tc, each_origin_has_its_own);
-    tcase_add_test(tc, an_unknown_hash_is_not_found);
-    tcase_add_loop_test(tc, what_does_not_hash_to_its_name_is_removed, 0, ROWS(damages));
-    tcase_add_test(tc, a_link_or_a_pipe_is_no_dictionary);
-    tcase_add_test(tc, a_damaged_entry_is_none);
-    tcase_add_test(tc, an_entry_is_written_again_where_it_says_more);
-    tcase_add_test(tc, each_rule_has_its_own);
-    tcase_add_test(tc, of_many_rules_those_that_end_first_go);
-    tcase_add_test(tc, the_longest_unused_make_room);
-    tcase_add_test(tc, what_was_never_finished_goes);
-    tcase_add_test(tc, what_others_are_writing_stays);
-    tcase_add_test(tc, what_is_too_large_is_refused);
-    tcase_add_test(tc, a_folder_that_is_gone_fails);
-    tcase_add_test(tc, its_mode_says_who_may_write);
-    return suite_of("folder", tc);
 }

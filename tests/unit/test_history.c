@@ -1,17 +1,11 @@
 #include "elastic/history.h"
-
 #include "suites.h"
-
-#include <string.h>
 
 static el_history_t history;
 
-static void set_up(void)
-{
-    memset(&history, 0, sizeof(history));
-}
+CASE(history, ZEROED(history));
 
-START_TEST(a_minute_has_the_means_of_its_samples)
+TEST(history, a_minute_has_the_means_of_its_samples)
 {
     el_history_point_t point;
 
@@ -23,9 +17,8 @@ START_TEST(a_minute_has_the_means_of_its_samples)
     ck_assert_double_eq_tol(point.position, 0.5, 1e-6);
     ck_assert(!el_history_get(&history, 8, &point));
 }
-END_TEST
 
-START_TEST(an_hour_later_a_minute_is_forgotten)
+TEST(history, an_hour_later_a_minute_is_forgotten)
 {
     el_history_point_t point;
 
@@ -40,15 +33,4 @@ START_TEST(an_hour_later_a_minute_is_forgotten)
             ck_assert_double_eq_tol(point.load, (double)minute / 1000, 1e-6);
         }
     }
-}
-END_TEST
-
-Suite *history_suite(void)
-{
-    TCase *tc = tcase_create("minutes");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, a_minute_has_the_means_of_its_samples);
-    tcase_add_test(tc, an_hour_later_a_minute_is_forgotten);
-    return suite_of("history", tc);
 }

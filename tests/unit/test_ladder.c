@@ -1,8 +1,5 @@
 #include "elastic/ladder.h"
-
 #include "suites.h"
-
-#include <string.h>
 
 #define TOP_MAX 18
 
@@ -11,90 +8,56 @@
 #define ZSTD(min, max) [EL_ZSTD] = {min, max, true, false}
 
 static const struct {
-    const char *guards;
+    const char *label;
     el_range_t ranges[EL_CODINGS];
-    unsigned top;
-    unsigned start;
+    unsigned top, start;
 } ladders[] = {
     {"gzip 1 9 alone: nine setups, level 6", {GZIP(1, 9)}, 8, 5},
     {"the defaults of gzip and br", {GZIP(1, 9), BR(0, 6)}, 8, 5},
     {"br is the widest", {GZIP(1, 9), BR(0, 11)}, 11, 7},
     {"zstd is the widest", {GZIP(1, 9), ZSTD(1, 19)}, 18, 12},
     {"the ceiling is nearest", {GZIP(1, 3)}, 2, 2},
-    {"the ceiling is nearest, on a wider ladder", {GZIP(1, 3), BR(0, 6)}, 6, 6},
-    {"the ceiling is the stock level", {GZIP(1, 6)}, 5, 5},
-    {"the floor is nearest", {GZIP(7, 9)}, 2, 0},
     {"the floor is nearest, on a wider ladder", {GZIP(7, 9), BR(0, 6)}, 6, 0},
-    {"the floor is the stock level", {GZIP(6, 9)}, 3, 0},
     {"the higher of positions with that level", {GZIP(5, 7), BR(0, 11)}, 11, 8},
     {"the higher of two levels as near", {GZIP(5, 7), BR(0, 1)}, 2, 1},
     {"gzip pinned, br moves", {GZIP(6, 6), BR(0, 6)}, 6, 6},
-    {"all pinned", {GZIP(6, 6), BR(5, 5)}, 0, 0},
-    {"pinned at the floor", {GZIP(1, 1)}, 0, 0},
-    {"pinned at the ceiling", {GZIP(9, 9)}, 0, 0},
     {"no coding", {{0, 0, false, false}}, 0, 0},
     {"bounds of a coding that is not used", {GZIP(1, 9), [EL_BR] = {0, 11, false, false}}, 8, 5},
     {"gzip is not used, whatever its bounds", {[EL_GZIP] = {1, 9, false, false}, BR(0, 6)}, 6, 6},
-    {"no gzip: the ceiling", {BR(0, 6)}, 6, 6},
 };
 
-START_TEST(ranges_give_top_and_start)
+CASE(climbing);
+
+EACH(climbing, ranges_give_top_and_start, ladders)
 {
-    ck_assert_msg(el_ladder_top(ladders[_i].ranges) == ladders[_i].top, "%s: top %u",
-                  ladders[_i].guards, el_ladder_top(ladders[_i].ranges));
-    ck_assert_msg(el_ladder_start(ladders[_i].ranges) == ladders[_i].start, "%s: start %u",
-                  ladders[_i].guards, el_ladder_start(ladders[_i].ranges));
+    row_eq(el_ladder_top(row->ranges), row->top);
+    row_eq(el_ladder_start(row->ranges), row->start);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     el_range_t range;
     unsigned top;
     int levels[TOP_MAX + 2]; /* of the positions 0 … top + 1 */
 } walks[] = {
     {"the widest: each position its level", {1, 9, true, false}, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}},
     {"narrower: rounded, halves up", {0, 6, true, false}, 8, {0, 1, 2, 2, 3, 4, 5, 5, 6, 6}},
-    {"half as wide", {1, 5, true, false}, 8, {1, 2, 2, 3, 3, 4, 4, 5, 5, 5}},
     {"one step in the middle", {3, 4, true, false}, 4, {3, 3, 4, 4, 4, 4}},
-    {"one step, odd top", {3, 4, true, false}, 3, {3, 3, 4, 4, 4}},
     {"three into eleven", {5, 7, true, false}, 11, {5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7}},
     {"pinned", {6, 6, true, false}, 4, {6, 6, 6, 6, 6, 6}},
-    {"no ladder: the ceiling", {1, 9, true, false}, 0, {9, 9}},
 };
-
-START_TEST(a_position_gives_a_level)
+EACH(climbing, a_position_gives_a_level, walks)
 {
-    for (unsigned p = 0; p <= walks[_i].top + 1; p++) {
-        ck_assert_msg(el_ladder_level(walks[_i].range, p, walks[_i].top) == walks[_i].levels[p],
-                      "%s: position %u: level %d", walks[_i].guards, p,
-                      el_ladder_level(walks[_i].range, p, walks[_i].top));
+    for (unsigned p = 0; p <= row->top + 1; p++) {
+        row_eq(el_ladder_level(row->range, p, row->top), row->levels[p]);
     }
 }
-END_TEST
 
-START_TEST(a_position_far_past_the_top_is_the_ceiling)
+TEST(climbing, a_position_far_past_the_top_is_the_ceiling)
 {
     ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX, 8), 9);
     ck_assert_int_eq(el_ladder_level(el_range_of(1, 9), UINT32_MAX - 1, UINT32_MAX), 9);
 }
-END_TEST
-
-START_TEST(no_step_moves_a_level_by_more_than_one)
-{
-    for (int width = 0; width <= TOP_MAX; width++) {
-        el_range_t range = el_range_of(1, 1 + width);
-
-        for (unsigned p = 0; p < TOP_MAX; p++) {
-            int step = el_ladder_level(range, p + 1, TOP_MAX) - el_ladder_level(range, p, TOP_MAX);
-
-            ck_assert(step == 0 || step == 1);
-        }
-        ck_assert_int_eq(el_ladder_level(range, 0, TOP_MAX), range.min);
-        ck_assert_int_eq(el_ladder_level(range, TOP_MAX, TOP_MAX), range.max);
-    }
-}
-END_TEST
 
 static const el_rung_t setups[] = {
     {EL_GZIP, 1, {1400, 2650}}, {EL_GZIP, 3, {2100, 2480}}, {EL_GZIP, 6, {10700, 2210}},
@@ -102,31 +65,29 @@ static const el_rung_t setups[] = {
     {EL_ZSTD, 1, {1900, 2450}}, {EL_ZSTD, 3, {2500, 2350}}, {EL_ZSTD, 5, {5500, 2230}},
 };
 
-START_TEST(a_ladder_rises_in_time_and_falls_in_bytes)
+/* A copy of `setups` and the ladder that is made of it. */
+static el_rung_t built[ROWS(setups)];
+
+static size_t build(void)
+{
+    memcpy(built, setups, sizeof(built));
+    return el_ladder_build(built, ROWS(setups));
+}
+
+TEST(climbing, a_ladder_rises_in_time_and_falls_in_bytes)
 {
     /* gzip 6 takes more than a mixture of zstd 5 and br 5, and saves less. */
-    static const struct {
-        el_coding_t coding;
-        int level;
-    } left[] = {{EL_GZIP, 1}, {EL_ZSTD, 1}, {EL_ZSTD, 3}, {EL_ZSTD, 5}, {EL_BR, 5}};
-    el_rung_t rungs[ROWS(setups)];
-    size_t count;
+    static const int left[] = {0, 6, 7, 8, 5};
 
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_build(rungs, ROWS(setups));
-    ck_assert_uint_eq(count, ROWS(left));
-    for (size_t i = 0; i < count; i++) {
-        ck_assert_int_eq(rungs[i].coding, left[i].coding);
-        ck_assert_int_eq(rungs[i].level, left[i].level);
-        ck_assert(i == 0 || (rungs[i].cost.nsec > rungs[i - 1].cost.nsec
-                             && rungs[i].cost.size < rungs[i - 1].cost.size));
+    ck_assert_uint_eq(build(), ROWS(left));
+    for (int i = 0; i < ROWS(left); i++) {
+        ck_assert_mem_eq(&built[i], &setups[left[i]], sizeof(built[i]));
     }
 }
-END_TEST
 
 /* Of `setups`, by number; -1 ends a row. */
 static const struct {
-    const char *guards;
+    const char *label;
     el_rung_t most;
     int left[ROWS(setups) + 1];
 } bounds[] = {
@@ -136,24 +97,18 @@ static const struct {
     {"all", {EL_BR, 0, {1400, 2660}}, {0, 1, 2, 3, 4, 5, 6, 7, 8, -1}},
     {"none makes as few", {EL_GZIP, 9, {30000, 2000}}, {5, -1}},
 };
-
-START_TEST(a_bound_leaves_what_makes_no_more_bytes)
+EACH(climbing, a_bound_leaves_what_makes_no_more_bytes, bounds)
 {
-    el_rung_t rungs[ROWS(setups)];
     size_t count;
 
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_bound(rungs, ROWS(setups), bounds[_i].most);
+    memcpy(built, setups, sizeof(built));
+    count = el_ladder_bound(built, ROWS(setups), row->most);
     for (size_t i = 0; i < count; i++) {
-        int number = bounds[_i].left[i];
-
-        ck_assert_msg(number >= 0 && rungs[i].coding == setups[number].coding
-                          && rungs[i].level == setups[number].level,
-                      "%s", bounds[_i].guards);
+        row_assert(row->left[i] >= 0);
+        row_eq(built[i].cost.size, setups[row->left[i]].cost.size);
     }
-    ck_assert_msg(bounds[_i].left[count] == -1, "%s", bounds[_i].guards);
+    row_eq(row->left[count], -1);
 }
-END_TEST
 
 static const el_rung_t *rung_at(const el_rung_t *rungs, size_t count, unsigned position,
                                 unsigned top, double slowness)
@@ -161,51 +116,37 @@ static const el_rung_t *rung_at(const el_rung_t *rungs, size_t count, unsigned p
     return el_ladder_rung(rungs, count, el_ladder_price(rungs, count, position, top, slowness));
 }
 
-START_TEST(a_position_pays_the_same_for_a_byte_of_any_body)
+TEST(climbing, a_position_pays_the_same_for_a_byte_of_any_body)
 {
     /* From rung to rung a byte costs 24, 59, 244, 488 ns; positions pay 8 × 192^(p/8). */
     static const size_t at[] = {0, 0, 1, 1, 2, 2, 3, 4, 4, 4};
-    el_rung_t rungs[ROWS(setups)];
-    size_t count;
+    size_t count = build();
 
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_build(rungs, ROWS(setups));
-    for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 1), &rungs[at[p]]);
-    }
-    ck_assert_ptr_eq(rung_at(rungs, count, 0, 0, 1), &rungs[count - 1]);
     /* On a machine of half the speed all setups take twice the time, and none moves. */
-    for (size_t i = 0; i < count; i++) {
-        rungs[i].cost.nsec *= 2;
-    }
-    for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(rung_at(rungs, count, p, 8, 2), &rungs[at[p]]);
+    for (int slowness = 1; slowness <= 2; slowness++) {
+        for (unsigned p = 0; p < ROWS(at); p++) {
+            ck_assert_ptr_eq(rung_at(built, count, p, 8, slowness), &built[at[p]]);
+        }
+        ck_assert_ptr_eq(rung_at(built, count, 0, 0, slowness), &built[count - 1]);
+        for (size_t i = 0; i < count; i++) {
+            built[i].cost.nsec *= 2;
+        }
     }
 }
-END_TEST
 
 static const struct {
     double price;
     size_t at;
 } bids[] = {{0, 0}, {23, 0}, {25, 1}, {58, 1}, {60, 2}, {243, 2}, {245, 3}, {489, 4}, {1e9, 4}};
-
-START_TEST(a_price_pays_for_every_byte_that_costs_no_more)
+EACH(climbing, a_price_pays_for_every_byte_that_costs_no_more, bids)
 {
-    el_rung_t rungs[ROWS(setups)];
-    size_t count;
-
-    memcpy(rungs, setups, sizeof(rungs));
-    count = el_ladder_build(rungs, ROWS(setups));
-    ck_assert_ptr_eq(el_ladder_rung(rungs, count, bids[_i].price), &rungs[bids[_i].at]);
+    ck_assert_ptr_eq(el_ladder_rung(built, build(), row->price), &built[row->at]);
 }
-END_TEST
 
-START_TEST(a_price_has_a_position)
+TEST(climbing, a_price_has_a_position)
 {
-    ck_assert_double_eq(el_ladder_position(0, 8), 0);
-    ck_assert_double_eq(el_ladder_position(8, 8), 0);
-    ck_assert_double_eq(el_ladder_position(1e9, 8), 8);
-    ck_assert_double_eq(el_ladder_position(100, 0), 0);
+    ck_assert(el_ladder_position(0, 8) == 0 && el_ladder_position(8, 8) == 0);
+    ck_assert(el_ladder_position(1e9, 8) == 8 && el_ladder_position(100, 0) == 0);
     /* Where the position has that price for those who go by positions. */
     for (unsigned p = 1; p < 8; p++) {
         double price = el_ladder_price(setups, 2, p, 8, 1);
@@ -213,36 +154,31 @@ START_TEST(a_price_has_a_position)
         ck_assert_double_eq_tol(el_ladder_position(price, 8), p, 1e-9);
     }
 }
-END_TEST
 
-START_TEST(where_all_bytes_are_dear_the_prices_follow)
+TEST(climbing, where_all_bytes_are_dear_the_prices_follow)
 {
     /* 9766 and 19531 ns a byte. */
-    static const el_rung_t dear[] = {
+    el_rung_t dear[] = {
         {EL_ZSTD, 15, {100000, 2000}}, {EL_ZSTD, 17, {200000, 1900}}, {EL_ZSTD, 19, {400000, 1800}},
     };
     static const size_t at[] = {0, 1, 1, 1, 2};
-    el_rung_t rungs[ROWS(dear)];
 
-    memcpy(rungs, dear, sizeof(rungs));
-    ck_assert_uint_eq(el_ladder_build(rungs, ROWS(dear)), ROWS(dear));
+    ck_assert_uint_eq(el_ladder_build(dear, ROWS(dear)), ROWS(dear));
     for (unsigned p = 0; p < ROWS(at); p++) {
-        ck_assert_ptr_eq(rung_at(rungs, ROWS(dear), p, 4, 1), &rungs[at[p]]);
+        ck_assert_ptr_eq(rung_at(dear, ROWS(dear), p, 4, 1), &dear[at[p]]);
     }
 }
-END_TEST
 
-START_TEST(a_ladder_of_one_or_of_equals)
+TEST(climbing, a_ladder_of_one_or_of_equals)
 {
-    el_rung_t rungs[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
+    el_rung_t equals[] = {{EL_BR, 5, {10, 10}}, {EL_GZIP, 6, {10, 10}}, {EL_GZIP, 7, {10, 11}}};
 
-    ck_assert_uint_eq(el_ladder_build(rungs, 0), 0);
-    ck_assert_uint_eq(el_ladder_build(rungs, 1), 1);
-    ck_assert_uint_eq(el_ladder_build(rungs, 3), 1);
-    ck_assert_int_eq(rungs[0].coding, EL_BR); /* the first of equals */
-    ck_assert_ptr_eq(rung_at(rungs, 1, 3, 8, 1), rungs);
+    ck_assert_uint_eq(el_ladder_build(equals, 0), 0);
+    ck_assert_uint_eq(el_ladder_build(equals, 1), 1);
+    ck_assert_uint_eq(el_ladder_build(equals, 3), 1);
+    ck_assert_int_eq(equals[0].coding, EL_BR); /* the first of equals */
+    ck_assert_ptr_eq(rung_at(equals, 1, 3, 8, 1), equals);
 }
-END_TEST
 
 /* Levels of one coding: the third takes less than the second. */
 static const el_rung_t levels[] = {
@@ -251,72 +187,38 @@ static const el_rung_t levels[] = {
 };
 
 static const struct {
-    const char *guards;
+    const char *label;
     size_t from;
     uint32_t most;
     size_t found;
 } descents[] = {
     {"what fits stays", 3, 9000, 3},
-    {"no limit", 3, UINT32_MAX, 3},
     {"one down", 3, 8999, 2},
     {"the first that fits, though one below does not", 3, 2600, 2},
     {"past one that does not", 3, 2000, 0},
     {"never up", 1, 100000, 1},
     {"the floor where nothing fits", 3, 1, 0},
-    {"the floor is the end", 0, 0, 0},
 };
-
-START_TEST(a_limit_is_kept_setup_by_setup)
+EACH(climbing, a_limit_is_kept_setup_by_setup, descents)
 {
-    const el_rung_t *found =
-        el_ladder_within(levels, &levels[descents[_i].from], descents[_i].most);
-
-    ck_assert_msg(found == &levels[descents[_i].found], "%s", descents[_i].guards);
+    row_eq(el_ladder_within(levels, &levels[row->from], row->most) - levels, (int)row->found);
 }
-END_TEST
 
-/* Whatever encoding takes, and whatever exploring does. */
-START_TEST(it_takes_a_hundredth)
-{
-    double encoding = 0, exploring = 0;
-    uint32_t seed = 1;
+CASE(exploring);
 
-    for (uint32_t turn = 1; turn <= 100000; turn++) {
-        double took, nsec;
-
-        seed = seed * 1664525 + 1013904223;
-        took = 10000 + (double)((seed >> 8) % 40000000);
-        nsec = 10000 + (double)((seed >> 4) % 4000000);
-        encoding += took;
-        if (el_explore_is_due(turn, took, nsec)) {
-            exploring += nsec;
-        }
-        ck_assert_msg(exploring <= encoding / 100 + EL_EXPLORE_MOST, "%.0f of %.0f", exploring,
-                      encoding);
-    }
-    ck_assert_double_ge(exploring, encoding / 150);
-}
-END_TEST
-
+/* There has to be time for it, and no response waits for longer than the most. */
 static const struct {
-    const char *guards;
-    uint32_t turn;
+    const char *label;
     double encoding, nsec;
     bool due;
 } dues[] = {
-    {"there was time for it", 1, 1e9, 1e6, true},
-    {"a dear one waits", 1, 1e8, 1e7, false},
-    {"no response waits for longer than that", 1, 1e12, EL_EXPLORE_MOST + 1., false},
-    {"as long as that", 1, 1e12, EL_EXPLORE_MOST, true},
-    {"without encoding there is none", 1, 0, 1, false},
+    ROW(1e9, 1e6, true), ROW(1e8, 1e7, false), ROW(1e12, EL_EXPLORE_MOST + 1., false),
+    ROW(1e12, EL_EXPLORE_MOST, true), ROW(0, 1, false),
 };
-
-START_TEST(a_dear_one_is_seldom_due)
+EACH(exploring, a_dear_one_is_seldom_due, dues)
 {
-    ck_assert_msg(el_explore_is_due(dues[_i].turn, dues[_i].encoding, dues[_i].nsec)
-                      == dues[_i].due, "%s", dues[_i].guards);
+    row_eq(el_explore_is_due(1, row->encoding, row->nsec), row->due);
 }
-END_TEST
 
 #define NEVER UINT32_MAX
 #define LATELY (EL_EXPLORE_AGE - 1)
@@ -327,7 +229,7 @@ static const el_rung_t rungs[] = {
 };
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint32_t ages[ROWS(rungs)];
     uint32_t nsec;
     int picked;
@@ -340,40 +242,9 @@ static const struct {
     {"a factor counts, not a difference", {NEVER, LATELY, NEVER, LATELY, LATELY}, 3500, 2},
     {"of two that are as near the first", {NEVER, NEVER, NEVER, NEVER, NEVER}, 2000, 1},
 };
-
-START_TEST(what_is_nearest_is_explored_first)
+EACH(exploring, what_is_nearest_is_explored_first, picks)
 {
-    const el_rung_t *picked =
-        el_explore_pick(rungs, picks[_i].ages, ROWS(rungs), picks[_i].nsec);
+    const el_rung_t *picked = el_explore_pick(rungs, row->ages, ROWS(rungs), row->nsec);
 
-    ck_assert_msg(picked == (picks[_i].picked < 0 ? NULL : &rungs[picks[_i].picked]), "%s",
-                  picks[_i].guards);
-}
-END_TEST
-
-Suite *ladder_suite(void)
-{
-    Suite *suite = suite_create("ladder");
-    TCase *climbing = tcase_create("climbing");
-    TCase *exploring = tcase_create("exploring");
-
-    tcase_add_loop_test(climbing, ranges_give_top_and_start, 0, ROWS(ladders));
-    tcase_add_loop_test(climbing, a_position_gives_a_level, 0, ROWS(walks));
-    tcase_add_test(climbing, a_position_far_past_the_top_is_the_ceiling);
-    tcase_add_test(climbing, no_step_moves_a_level_by_more_than_one);
-    tcase_add_test(climbing, a_ladder_rises_in_time_and_falls_in_bytes);
-    tcase_add_loop_test(climbing, a_bound_leaves_what_makes_no_more_bytes, 0, ROWS(bounds));
-    tcase_add_test(climbing, a_position_pays_the_same_for_a_byte_of_any_body);
-    tcase_add_loop_test(climbing, a_price_pays_for_every_byte_that_costs_no_more, 0, ROWS(bids));
-    tcase_add_test(climbing, a_price_has_a_position);
-    tcase_add_test(climbing, where_all_bytes_are_dear_the_prices_follow);
-    tcase_add_test(climbing, a_ladder_of_one_or_of_equals);
-    tcase_add_loop_test(climbing, a_limit_is_kept_setup_by_setup, 0, ROWS(descents));
-    suite_add_tcase(suite, climbing);
-
-    tcase_add_test(exploring, it_takes_a_hundredth);
-    tcase_add_loop_test(exploring, a_dear_one_is_seldom_due, 0, ROWS(dues));
-    tcase_add_loop_test(exploring, what_is_nearest_is_explored_first, 0, ROWS(picks));
-    suite_add_tcase(suite, exploring);
-    return suite;
+    row_assert(picked == (row->picked < 0 ? NULL : &rungs[row->picked]));
 }

@@ -3,23 +3,14 @@
  * deflateParams() calls deflate(), which writes to the buffer that the stream had last.
  */
 #define _GNU_SOURCE
-#include "engines/engines.h"
-#include "engines/library.h"
-#include "engines/pool.h"
-
-#include "bodies.h"
-#include "decode.h"
-#include "suites.h"
+#include "encodings.h"
 
 #include <dlfcn.h>
-#include <string.h>
 #include <zlib.h>
 
 #define NBYTES 3000
-#define ROOM (2 * NBYTES)
+#define OUT (2 * NBYTES)
 #define LEVELS 9
-
-static uint8_t body[NBYTES], back[NBYTES + 1];
 
 /* In use by the tests of this file only. Every change of the level counts as one of function. */
 static bool as_1_2_11;
@@ -55,6 +46,8 @@ static void tear_down(void)
     el_pool_drain();
 }
 
+CASE(level_change, .set_up = set_up, .tear_down = tear_down, .timeout = 120);
+
 /* Steps once into `out`, of which it leaves `*room`; the context is back in the pool then. */
 static el_context_t *step_once(int level, el_op_t op, uint8_t *out, size_t *room)
 {
@@ -70,47 +63,29 @@ static el_context_t *step_once(int level, el_op_t op, uint8_t *out, size_t *room
 }
 
 static const struct {
-    const char *name;
+    const char *label;
     el_op_t op;
     size_t room;
 } ends[] = {
-    {"finished", EL_FINISH, ROOM},
-    {"left after a flush", EL_FLUSH, ROOM},
-    {"left midway", EL_RUN, ROOM},
+    {"finished", EL_FINISH, OUT},
+    {"left after a flush", EL_FLUSH, OUT},
+    {"left midway", EL_RUN, OUT},
     {"left with its output full", EL_FINISH, 20},
 };
-
-START_TEST(a_level_change_writes_to_no_buffer_of_the_last_body)
+EACH(level_change, a_level_change_writes_to_no_buffer_of_the_last_body, ends)
 {
     for (int i = 0; i < LEVELS * LEVELS; i++) {
-        uint8_t first[ROOM], kept[ROOM], second[ROOM];
-        size_t room = ends[_i].room, left = ROOM;
-        int from = i / LEVELS + 1, to = i % LEVELS + 1;
-        el_context_t *context = NULL;
-        decoded_t decoded;
+        uint8_t first[OUT], kept[OUT];
+        size_t room = row->room, left = OUT;
+        el_plan_t plan = {&el_engine_zlib, {.level = i % LEVELS + 1}};
+        el_context_t *context;
 
-        memset(first, 0x5a, ROOM);
-        context = step_once(from, ends[_i].op, first, &room);
-        memcpy(kept, first, ROOM);
-        ck_assert_ptr_eq(step_once(to, EL_FINISH, second, &left), context);
-        ck_assert_msg(memcmp(first, kept, ROOM) == 0, "%s, level %d to %d: bytes were written",
-                      ends[_i].name, from, to);
-        decoded = decode(EL_GZIP, second, ROOM - left, back, sizeof(back));
-        ck_assert_msg(decoded.ended && decoded.nbytes == NBYTES && !memcmp(back, body, NBYTES),
-                      "%s, level %d to %d: %zu bytes came back", ends[_i].name, from, to,
-                      decoded.nbytes);
+        memset(first, 0x5a, OUT);
+        context = step_once(i / LEVELS + 1, row->op, first, &room);
+        memcpy(kept, first, OUT);
+        ck_assert_ptr_eq(step_once(plan.setup.level, EL_FINISH, encoded, &left), context);
+        ck_assert_msg(memcmp(first, kept, OUT) == 0, "%s, to level %d: bytes were written",
+                      row->label, plan.setup.level);
+        assert_back(&plan, NBYTES, OUT - left, row->label);
     }
-}
-END_TEST
-
-Suite *level_change_suite(void)
-{
-    Suite *suite = suite_create("level_change");
-    TCase *tc = tcase_create("level_change");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, a_level_change_writes_to_no_buffer_of_the_last_body, 0, ROWS(ends));
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,12 +1,9 @@
 #include "elastic/load.h"
-
 #include "suites.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+CASE(load);
 
-/* Samples are 24 KB each; every test runs in a process of its own, so they start as zeros. */
+/* 24 KB each. */
 static el_load_sample_t before, after;
 
 static bool parse(const char *text, el_load_sample_t *sample)
@@ -14,245 +11,150 @@ static bool parse(const char *text, el_load_sample_t *sample)
     return el_load_parse(text, strlen(text), sample);
 }
 
-/* The good ones say: busy 30, idle 40, and 7 of iowait where it has a column. */
+/* From the four columns of Linux 2.4 on; busy are user, nice, system, irq, softirq and steal. */
 static const struct {
-    const char *guards;
     const char *text;
-    bool good;
     uint64_t busy, idle, iowait;
 } rows[] = {
-    {"four columns (2.4)", "cpu0 10 8 12 40\n", true, 30, 40, 0},
-    {"five: iowait", "cpu0 10 8 12 40 7\n", true, 30, 40, 7},
-    {"six: irq", "cpu0 10 5 12 40 7 3\n", true, 30, 40, 7},
-    {"seven: softirq", "cpu0 10 4 11 40 7 3 2\n", true, 30, 40, 7},
-    {"eight: steal is busy", "cpu0 8 4 9 40 7 3 2 4\n", true, 30, 40, 7},
-    {"nine: guest is in user", "cpu0 8 4 9 40 7 3 2 4 8\n", true, 30, 40, 7},
-    {"ten: guest_nice is in nice", "cpu0 8 4 9 40 7 3 2 4 8 4\n", true, 30, 40, 7},
-    {"more to come", "cpu0 8 4 9 40 7 3 2 4 8 4 99 99\n", true, 30, 40, 7},
-    {"anything behind steal", "cpu0 8 4 9 40 7 3 2 4 x\n", true, 30, 40, 7},
-    {"tabs and runs of spaces", "cpu0 \t10  8\t12   40 \n", true, 30, 40, 0},
-    {"three columns", "cpu0 10 8 12\n", false, 0, 0, 0},
-    {"no column", "cpu0\n", false, 0, 0, 0},
-    {"no column but a space", "cpu0 \n", false, 0, 0, 0},
-    {"a negative number", "cpu0 10 8 12 -40\n", false, 0, 0, 0},
-    {"a fraction", "cpu0 10 8 12 40.5\n", false, 0, 0, 0},
-    {"a word for a number", "cpu0 10 8 idle 40\n", false, 0, 0, 0},
-    {"a word behind four numbers", "cpu0 10 8 12 40 x\n", false, 0, 0, 0},
-    {"a hexadecimal number", "cpu0 0x10 8 12 40\n", false, 0, 0, 0},
-    {"the greatest number", "cpu0 10 8 12 18446744073709551615\n", true, 30, UINT64_MAX, 0},
-    {"one more than that", "cpu0 10 8 12 18446744073709551616\n", false, 0, 0, 0},
-    {"a hundred digits",
-     "cpu0 10 8 12 9999999999999999999999999999999999999999999999999999999999999999999999999999\n",
-     false, 0, 0, 0},
-    {"busy reaches the greatest", "cpu0 18446744073709551614 0 1 40\n", true, UINT64_MAX, 40, 0},
-    {"busy beyond that: nice", "cpu0 18446744073709551615 1 0 40\n", false, 0, 0, 0},
-    {"busy beyond that: system", "cpu0 18446744073709551615 0 1 40\n", false, 0, 0, 0},
-    {"busy beyond that: irq", "cpu0 18446744073709551615 0 0 40 0 1\n", false, 0, 0, 0},
-    {"busy beyond that: softirq", "cpu0 18446744073709551615 0 0 40 0 0 1\n", false, 0, 0, 0},
-    {"busy beyond that: steal", "cpu0 18446744073709551615 0 0 40 0 0 0 1\n", false, 0, 0, 0},
-    {"a label that goes on", "cpu0x 10 8 12 40\n", false, 0, 0, 0},
-    {"a label that only begins so", "cpuidle 10 8 12 40\n", false, 0, 0, 0},
-    {"a label in capitals", "CPU0 10 8 12 40\n", false, 0, 0, 0},
-    {"a space before the label", " cpu0 10 8 12 40\n", false, 0, 0, 0},
-    {"four columns that may be cut", "cpu0 10 8 12 40", false, 0, 0, 0},
-    {"four columns that may be cut at a space", "cpu0 10 8 12 40 ", false, 0, 0, 0},
-    {"eight columns of which the last may be cut", "cpu0 8 4 9 40 7 3 2 4", false, 0, 0, 0},
-    {"cut behind the eighth column", "cpu0 8 4 9 40 7 3 2 4 ", true, 30, 40, 7},
-    {"cut within guest, which does not count", "cpu0 8 4 9 40 7 3 2 4 8", true, 30, 40, 7},
+    {"cpu0 10 8 12 40\n", 30, 40, 0}, {"cpu0 10 8 12 40 7\n", 30, 40, 7},
+    {"cpu0 10 5 12 40 7 3\n", 30, 40, 7}, {"cpu0 10 4 11 40 7 3 2\n", 30, 40, 7},
+    {"cpu0 8 4 9 40 7 3 2 4\n", 30, 40, 7}, {"cpu0 8 4 9 40 7 3 2 4 8\n", 30, 40, 7},
+    {"cpu0 8 4 9 40 7 3 2 4 8 4\n", 30, 40, 7}, {"cpu0 8 4 9 40 7 3 2 4 8 4 99 99\n", 30, 40, 7},
+    {"cpu0 8 4 9 40 7 3 2 4 x\n", 30, 40, 7}, {"cpu0 \t10  8\t12   40 \n", 30, 40, 0},
+    {"cpu0 10 8 12 18446744073709551615\n", 30, UINT64_MAX, 0},
+    {"cpu0 18446744073709551614 0 1 40\n", UINT64_MAX, 40, 0},
+    {"cpu0 8 4 9 40 7 3 2 4 ", 30, 40, 7}, {"cpu0 8 4 9 40 7 3 2 4 8", 30, 40, 7},
 };
-
-START_TEST(a_row_gives_ticks)
+EACH(load, a_row_gives_ticks, rows)
 {
-    bool good = parse(rows[_i].text, &after);
-
-    ck_assert_msg(good == rows[_i].good, "%s", rows[_i].guards);
-    ck_assert_msg(after.cpu[0].busy == rows[_i].busy, "%s: busy", rows[_i].guards);
-    ck_assert_msg(after.cpu[0].idle == rows[_i].idle, "%s: idle", rows[_i].guards);
-    ck_assert_msg(after.cpu[0].iowait == rows[_i].iowait, "%s: iowait", rows[_i].guards);
-    ck_assert_uint_eq(after.count, good ? 1 : 0);
-    ck_assert(!after.summed);
+    named_assert(row->text, parse(row->text, &after));
+    named_assert(row->text, after.cpu[0].busy == row->busy);
+    named_assert(row->text, after.cpu[0].idle == row->idle);
+    named_eq(row->text, after.cpu[0].iowait, row->iowait);
+    ck_assert(after.count == 1 && !after.summed);
 }
-END_TEST
 
-static const struct {
-    const char *guards;
-    const char *text;
-    bool good;
-    bool summed;
-    unsigned count;
-    uint64_t first_busy; /* of cpu[0] */
-} texts[] = {
-    {"empty", "", false, false, 0, 0},
-    {"a newline", "\n", false, false, 0, 0},
-    {"something else", "processes 10 8 12 40\nbtime 5\n", false, false, 0, 0},
-    {"the rows of CPUs, not their sum", "cpu 9 9 9 9\ncpu0 1 1 1 1\ncpu1 2 2 2 2\n", true, false, 2,
-     3},
-    {"the sum, where there are no rows", "cpu 9 9 9 9\nintr 5\n", true, true, 1, 27},
-    {"the sum, with eight columns", "cpu  8 4 9 40 7 3 2 4 8 4\n", true, true, 1, 30},
-    {"the sum in zeros", "cpu 0 0 0 0\n", true, true, 1, 0},
-    {"the sum behind other rows", "intr 5\ncpu 9 9 9 9\n", true, true, 1, 27},
-    {"the first sum that can be read", "cpu x\ncpu 1 1 1 1\ncpu 9 9 9 9\n", true, true, 1, 3},
-    {"no sum where rows were unreadable", "cpu 9 9 9 9\ncpu0 1 1 x 1\n", false, false, 0, 0},
-    {"no sum where the first row was cut", "cpu 9 9 9 9\ncpu0 1 1", false, false, 0, 0},
-    {"no sum where the first label was cut", "cpu 9 9 9 9\ncpu0", false, false, 0, 0},
-    {"a hole", "cpu0 1 1 1 1\ncpu3 2 2 2 2\n", true, false, 4, 3},
-    {"rows out of order", "cpu3 2 2 2 2\ncpu0 1 1 1 1\n", true, false, 4, 3},
-    {"an unreadable row hides no other", "cpu1 1 1 x 1\ncpu0 1 1 1 1\n", true, false, 1, 3},
-    {"the last CPU that is kept", "cpu1023 1 1 1 1\n", true, false, 1024, 0},
-    {"the first that is not", "cpu1024 1 1 1 1\n", false, false, 0, 0},
-    {"a number that wraps around to 0", "cpu18446744073709551616 1 1 1 1\n", false, false, 0, 0},
-    {"a number that wraps 32 bits", "cpu4294967296 1 1 1 1\n", false, false, 0, 0},
-    {"no newline before other text", "cpu0 1 1 1 1 intr\n", false, false, 0, 0},
+/* Too few numbers, what is none, sums beyond 64 bits, other labels, numbers that may be cut. */
+static const char *const refused[] = {
+    "cpu0 10 8 12\n", "cpu0\n", "cpu0 \n", "cpu0 10 8 12 -40\n", "cpu0 10 8 12 40.5\n",
+    "cpu0 10 8 idle 40\n", "cpu0 10 8 12 40 x\n", "cpu0 0x10 8 12 40\n",
+    "cpu0 10 8 12 18446744073709551616\n",
+    "cpu0 10 8 12 9999999999999999999999999999999999999999999999999999999999999999999999999999\n",
+    "cpu0 18446744073709551615 1 0 40\n", "cpu0 18446744073709551615 0 1 40\n",
+    "cpu0 18446744073709551615 0 0 40 0 1\n", "cpu0 18446744073709551615 0 0 40 0 0 1\n",
+    "cpu0 18446744073709551615 0 0 40 0 0 0 1\n", "cpu0x 10 8 12 40\n", "cpuidle 10 8 12 40\n",
+    "CPU0 10 8 12 40\n", " cpu0 10 8 12 40\n", "cpu0 10 8 12 40", "cpu0 10 8 12 40 ",
+    "cpu0 8 4 9 40 7 3 2 4",
 };
-
-START_TEST(a_text_gives_rows)
-{
-    bool good = parse(texts[_i].text, &after);
-
-    ck_assert_msg(good == texts[_i].good, "%s", texts[_i].guards);
-    ck_assert_msg(after.summed == texts[_i].summed, "%s: summed", texts[_i].guards);
-    ck_assert_msg(after.count == texts[_i].count, "%s: count", texts[_i].guards);
-    ck_assert_msg(after.cpu[0].busy == texts[_i].first_busy, "%s: busy", texts[_i].guards);
-}
-END_TEST
-
-START_TEST(what_the_sample_held_is_gone)
+EACH(load, a_row_is_refused, refused)
 {
     memset(&after, 0xff, sizeof(after));
-    ck_assert(!parse("", &after));
-    ck_assert(!after.summed);
-    ck_assert_uint_eq(after.count, 0);
+    named_assert(*row, !parse(*row, &after));
+    ck_assert(after.count == 0 && !after.summed && after.cpu[0].busy == 0);
     ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, 0);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
-    const char *before;
-    const char *after;
+    const char *text;
+    bool summed;
+    unsigned count; /* 0: refused */
+    uint64_t first_busy; /* of cpu[0] */
+} texts[] = {
+    {"", false, 0, 0}, {"\n", false, 0, 0}, {"processes 10 8 12 40\nbtime 5\n", false, 0, 0},
+    {"cpu 9 9 9 9\ncpu0 1 1 1 1\ncpu1 2 2 2 2\n", false, 2, 3},
+    {"cpu 9 9 9 9\nintr 5\n", true, 1, 27}, {"cpu  8 4 9 40 7 3 2 4 8 4\n", true, 1, 30},
+    {"cpu 0 0 0 0\n", true, 1, 0}, {"intr 5\ncpu 9 9 9 9\n", true, 1, 27},
+    {"cpu x\ncpu 1 1 1 1\ncpu 9 9 9 9\n", true, 1, 3}, {"cpu 9 9 9 9\ncpu0 1 1 x 1\n", false, 0, 0},
+    {"cpu 9 9 9 9\ncpu0 1 1", false, 0, 0}, {"cpu 9 9 9 9\ncpu0", false, 0, 0},
+    {"cpu0 1 1 1 1\ncpu3 2 2 2 2\n", false, 4, 3}, {"cpu3 2 2 2 2\ncpu0 1 1 1 1\n", false, 4, 3},
+    {"cpu1 1 1 x 1\ncpu0 1 1 1 1\n", false, 1, 3}, {"cpu1023 1 1 1 1\n", false, 1024, 0},
+    {"cpu1024 1 1 1 1\n", false, 0, 0}, {"cpu18446744073709551616 1 1 1 1\n", false, 0, 0},
+    {"cpu4294967296 1 1 1 1\n", false, 0, 0}, {"cpu0 1 1 1 1 intr\n", false, 0, 0},
+};
+EACH(load, a_text_gives_rows, texts)
+{
+    named_eq(row->text, parse(row->text, &after), row->count > 0);
+    named_eq(row->text, after.summed, row->summed);
+    named_eq(row->text, after.count, row->count);
+    named_eq(row->text, after.cpu[0].busy, row->first_busy);
+}
+
+#define NINES "cpu0 9 9 9 9 9 9 9 9 9 9\n"
+
+static const struct {
+    const char *label, *before, *after;
     double busy; /* below 0: not determined */
 } shares[] = {
-    {"user is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 10 9 9 12 9 9 9 9 9 9\n", 0.25},
-    {"nice is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 10 9 12 9 9 9 9 9 9\n", 0.25},
-    {"system is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 10 12 9 9 9 9 9 9\n", 0.25},
-    {"irq is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 9 12 9 10 9 9 9 9\n", 0.25},
-    {"softirq is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 9 12 9 9 10 9 9 9\n", 0.25},
-    {"steal is busy", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 9 9 9 12 9 9 9 10 9 9\n", 0.25},
-    {"iowait is idle", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 10 9 9 10 11 9 9 9 9 9\n", 0.25},
-    {"guest is not counted twice", "cpu0 9 9 9 9 9 9 9 9 9 9\n", "cpu0 10 9 9 12 9 9 9 9 10 9\n",
-     0.25},
-    {"guest_nice is not counted twice", "cpu0 9 9 9 9 9 9 9 9 9 9\n",
-     "cpu0 9 10 9 12 9 9 9 9 9 10\n", 0.25},
-    {"all busy", "cpu0 1 0 0 1\n", "cpu0 5 0 0 1\n", 1.0},
-    {"all idle", "cpu0 1 0 0 1\n", "cpu0 1 0 0 5\n", 0.0},
-    {"one tick", "cpu0 1 0 0 1\n", "cpu0 2 0 0 1\n", 1.0},
-    {"no tick", "cpu0 1 2 3 4\n", "cpu0 1 2 3 4\n", -1},
-    {"all ran backward", "cpu0 9 9 9 9\n", "cpu0 1 1 1 1\n", -1},
-    {"iowait ran backward", "cpu0 0 0 0 10 50\n", "cpu0 1 0 0 13 40\n", 0.25},
-    {"idle ran backward", "cpu0 0 0 0 10 50\n", "cpu0 1 0 0 9 53\n", 0.25},
-    {"busy ran backward", "cpu0 9 0 0 10\n", "cpu0 8 0 0 13\n", 0.0},
-    {"two CPUs together", "cpu0 1 0 0 1\ncpu1 1 0 0 1\n", "cpu0 4 0 0 1\ncpu1 1 0 0 2\n", 0.75},
-    {"CPUs by their ticks", "cpu0 1 0 0 1\ncpu1 1 0 0 1\n", "cpu0 2 0 0 1\ncpu1 1 0 0 4\n", 0.25},
-    {"a CPU that came", "cpu0 1 0 0 1\n", "cpu0 2 0 0 4\ncpu1 99 0 0 1\n", 0.25},
-    {"a CPU that went", "cpu0 1 0 0 1\ncpu1 99 0 0 1\n", "cpu0 2 0 0 4\n", 0.25},
-    {"a CPU that came into a hole", "cpu0 1 0 0 1\ncpu2 1 0 0 1\n",
-     "cpu0 2 0 0 4\ncpu1 99 0 0 99\ncpu2 1 0 0 1\n", 0.25},
-    {"a CPU that went and left a hole", "cpu0 1 0 0 1\ncpu1 99 0 0 99\ncpu2 1 0 0 1\n",
-     "cpu0 2 0 0 4\ncpu2 1 0 0 1\n", 0.25},
-    {"a CPU that was only ever busy", "cpu0 1 0 0 0\n", "cpu0 2 0 0 3\n", 0.25},
-    {"a CPU that only ever waited", "cpu0 0 0 0 0 1\n", "cpu0 1 0 0 0 4\n", 0.25},
-    {"a CPU whose row is all zeros", "cpu0 0 0 0 0\n", "cpu0 1 0 0 3\n", 0.25},
-    {"no CPU in common", "cpu0 1 0 0 1\n", "cpu1 5 0 0 5\n", -1},
-    {"nothing before", "", "cpu0 5 0 0 5\n", -1},
-    {"nothing after", "cpu0 1 0 0 1\n", "", -1},
-    {"sums", "cpu 1 0 0 1\n", "cpu 2 0 0 4\n", 0.25},
-    {"sums from zero", "cpu 0 0 0 0\n", "cpu 1 0 0 3\n", 0.25},
-    {"a sum is no CPU 0", "cpu 1 0 0 1\n", "cpu 9 9 9 9\ncpu0 2 0 0 4\n", -1},
-    {"CPU 0 is no sum", "cpu 9 9 9 9\ncpu0 1 0 0 1\n", "cpu 2 0 0 4\n", -1},
-    {"differences beyond 64 bits together", "cpu0 0 0 0 1\ncpu1 0 0 0 1\n",
-     "cpu0 18446744073709551615 0 0 1\ncpu1 18446744073709551615 0 0 1\n", 1.0},
+    /* each column that is busy; iowait is idle; guest time is in user and nice already */
+    ROW(NINES, "cpu0 10 9 9 12 9 9 9 9 9 9\n", 0.25),
+    ROW(NINES, "cpu0 9 10 9 12 9 9 9 9 9 9\n", 0.25),
+    ROW(NINES, "cpu0 9 9 10 12 9 9 9 9 9 9\n", 0.25),
+    ROW(NINES, "cpu0 9 9 9 12 9 10 9 9 9 9\n", 0.25),
+    ROW(NINES, "cpu0 9 9 9 12 9 9 10 9 9 9\n", 0.25),
+    ROW(NINES, "cpu0 9 9 9 12 9 9 9 10 9 9\n", 0.25),
+    ROW(NINES, "cpu0 10 9 9 10 11 9 9 9 9 9\n", 0.25),
+    ROW(NINES, "cpu0 10 9 9 12 9 9 9 9 10 9\n", 0.25),
+    ROW(NINES, "cpu0 9 10 9 12 9 9 9 9 9 10\n", 0.25), ROW("cpu0 1 0 0 1\n", "cpu0 5 0 0 1\n", 1.0),
+    ROW("cpu0 1 0 0 1\n", "cpu0 1 0 0 5\n", 0.0),
+    /* no tick, and counters that ran backward */
+    ROW("cpu0 1 2 3 4\n", "cpu0 1 2 3 4\n", -1), ROW("cpu0 9 9 9 9\n", "cpu0 1 1 1 1\n", -1),
+    ROW("cpu0 0 0 0 10 50\n", "cpu0 1 0 0 13 40\n", 0.25),
+    ROW("cpu0 0 0 0 10 50\n", "cpu0 1 0 0 9 53\n", 0.25),
+    ROW("cpu0 9 0 0 10\n", "cpu0 8 0 0 13\n", 0.0),
+    /* CPUs together, and those that came or went */
+    ROW("cpu0 1 0 0 1\ncpu1 1 0 0 1\n", "cpu0 4 0 0 1\ncpu1 1 0 0 2\n", 0.75),
+    ROW("cpu0 1 0 0 1\n", "cpu0 2 0 0 4\ncpu1 99 0 0 1\n", 0.25),
+    ROW("cpu0 1 0 0 1\ncpu1 99 0 0 1\n", "cpu0 2 0 0 4\n", 0.25),
+    ROW("cpu0 1 0 0 1\ncpu2 1 0 0 1\n", "cpu0 2 0 0 4\ncpu1 99 0 0 99\ncpu2 1 0 0 1\n", 0.25),
+    ROW("cpu0 1 0 0 1\ncpu1 99 0 0 99\ncpu2 1 0 0 1\n", "cpu0 2 0 0 4\ncpu2 1 0 0 1\n", 0.25),
+    ROW("cpu0 0 0 0 0 1\n", "cpu0 1 0 0 0 4\n", 0.25),
+    ROW("cpu0 0 0 0 0\n", "cpu0 1 0 0 3\n", 0.25), ROW("cpu0 1 0 0 1\n", "cpu1 5 0 0 5\n", -1),
+    ROW("", "cpu0 5 0 0 5\n", -1), ROW("cpu0 1 0 0 1\n", "", -1),
+    /* sums, which are no CPU */
+    ROW("cpu 1 0 0 1\n", "cpu 2 0 0 4\n", 0.25),
+    ROW("cpu 1 0 0 1\n", "cpu 9 9 9 9\ncpu0 2 0 0 4\n", -1),
+    ROW("cpu 9 9 9 9\ncpu0 1 0 0 1\n", "cpu 2 0 0 4\n", -1),
+    ROW("cpu0 0 0 0 1\ncpu1 0 0 0 1\n",
+        "cpu0 18446744073709551615 0 0 1\ncpu1 18446744073709551615 0 0 1\n", 1.0),
 };
 
-START_TEST(two_samples_give_a_share)
+static void assert_busy(const char *label, double got, double wanted)
+{
+    ck_assert_msg(got > wanted - 1e-9 && got < wanted + 1e-9, "%s: %f", label, got);
+}
+
+EACH(load, two_samples_give_a_share, shares)
 {
     double busy = -1;
-    bool determined;
 
-    parse(shares[_i].before, &before);
-    parse(shares[_i].after, &after);
-    determined = el_load_busy(&before, &after, NULL, 0, &busy);
-    ck_assert_msg(determined == (shares[_i].busy >= 0), "%s", shares[_i].guards);
-    ck_assert_msg(busy > shares[_i].busy - 1e-9 && busy < shares[_i].busy + 1e-9, "%s: %f",
-                  shares[_i].guards, busy);
+    parse(row->before, &before);
+    parse(row->after, &after);
+    row_eq(el_load_busy(&before, &after, NULL, 0, &busy), row->busy >= 0);
+    assert_busy(row->label, busy, row->busy);
 }
-END_TEST
 
-START_TEST(only_cpus_in_the_mask_count)
-{
-    /* CPU 0 is busy, 1 is idle, 64 and 65 (the mask's second word) are half busy and idle. */
-    static const char one[] = "cpu0 1 0 0 1\ncpu1 1 0 0 1\ncpu64 1 0 0 1\ncpu65 1 0 0 1\n";
-    static const char two[] = "cpu0 5 0 0 1\ncpu1 1 0 0 5\ncpu64 3 0 0 3\ncpu65 1 0 0 5\n";
-    el_cpuset_t mask = {{0}};
-    double busy = -1;
-
-    ck_assert(parse(one, &before) && parse(two, &after));
-    ck_assert(!el_load_busy(&before, &after, &mask, 0, &busy));
-    mask.bits[0] = 1;
-    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
-    ck_assert_double_eq(busy, 1.0);
-    mask.bits[0] = 2;
-    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
-    ck_assert_double_eq(busy, 0.0);
-    mask.bits[0] = 3;
-    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
-    ck_assert_double_eq(busy, 0.5);
-    mask.bits[0] = 0;
-    mask.bits[1] = 1;
-    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
-    ck_assert_double_eq(busy, 0.5);
-    mask.bits[1] = UINT64_C(1) << 63;
-    busy = 7;
-    ck_assert(!el_load_busy(&before, &after, &mask, 0, &busy));
-    ck_assert_double_eq(busy, 7);
-}
-END_TEST
-
-START_TEST(a_sum_counts_for_all_cpus_of_the_mask)
-{
-    el_cpuset_t mask = {{2}};
-    double busy = -1;
-
-    ck_assert(parse("cpu 1 0 0 1\n", &before) && parse("cpu 2 0 0 4\n", &after));
-    ck_assert(el_load_busy(&before, &after, &mask, 0, &busy));
-    ck_assert_double_eq(busy, 0.25);
-}
-END_TEST
-
-START_TEST(a_machine_beyond_the_limit_is_read_up_to_it)
-{
-    size_t size = 2000 * 32, len = 0;
-    char *text = malloc(size);
+/* CPU 0 is busy, 1 is idle, 64 and 65 (the mask's second word) are half busy and idle. */
+static const struct {
+    el_cpuset_t mask;
     double busy;
+} masks[] = {
+    {{{0}}, -1}, {{{1}}, 1}, {{{2}}, 0}, {{{3}}, 0.5}, {{{0, 1}}, 0.5},
+    {{{0, UINT64_C(1) << 63}}, -1},
+};
+EACH(load, only_cpus_in_the_mask_count, masks)
+{
+    double busy = -1;
 
-    ck_assert_ptr_nonnull(text);
-    for (unsigned cpu = 0; cpu < 2000; cpu++) {
-        len += (size_t)snprintf(text + len, size - len, "cpu%u %u 0 0 7\n", cpu, cpu + 1);
-    }
-    ck_assert(el_load_parse(text, len, &after));
-    ck_assert_uint_eq(after.count, EL_LOAD_CPUS);
-    ck_assert_uint_eq(after.cpu[0].busy, 1);
-    ck_assert_uint_eq(after.cpu[EL_LOAD_CPUS - 1].busy, EL_LOAD_CPUS);
-    ck_assert(!el_load_busy(&after, &after, NULL, 0, &busy));
-    free(text);
+    parse("cpu0 1 0 0 1\ncpu1 1 0 0 1\ncpu64 1 0 0 1\ncpu65 1 0 0 1\n", &before);
+    parse("cpu0 5 0 0 1\ncpu1 1 0 0 5\ncpu64 3 0 0 3\ncpu65 1 0 0 5\n", &after);
+    ck_assert(el_load_busy(&before, &after, &row->mask, 0, &busy) == (row->busy >= 0));
+    ck_assert_double_eq(busy, row->busy);
 }
-END_TEST
 
 /* By the clock, of CPUs 0 and 1. */
 static const struct {
-    const char *guards;
-    const char *before, *after;
-    double ticks;
-    double busy;
+    const char *label, *before, *after;
+    double ticks, busy;
 } clocked[] = {
     {"work that no tick met", "cpu0 7 0 0 9\n", "cpu0 7 0 0 79\n", 100, 0.30},
     {"work that every tick met", "cpu0 7 0 0 9\n", "cpu0 67 0 0 79\n", 100, 0.30},
@@ -273,74 +175,137 @@ static const struct {
     {"no clock", "cpu0 0 0 0 0\n", "cpu0 5 0 0 70\n", 0, 5.0 / 75},
     {"a sum of an unknown number of CPUs", "cpu 0 0 0 0\n", "cpu 5 0 0 70\n", 100, 5.0 / 75},
 };
-
-START_TEST(the_clock_shows_work_that_no_tick_met)
+EACH(load, the_clock_shows_work_that_no_tick_met, clocked)
 {
     el_cpuset_t mask = {{3}};
     double busy = -1;
 
-    ck_assert(parse(clocked[_i].before, &before));
-    ck_assert(parse(clocked[_i].after, &after));
-    ck_assert(el_load_busy(&before, &after, &mask, clocked[_i].ticks, &busy));
-    ck_assert_msg(busy > clocked[_i].busy - 1e-9 && busy < clocked[_i].busy + 1e-9, "%s: %f",
-                  clocked[_i].guards, busy);
+    ck_assert(parse(row->before, &before) && parse(row->after, &after));
+    ck_assert(el_load_busy(&before, &after, &mask, row->ticks, &busy));
+    assert_busy(row->label, busy, row->busy);
 }
-END_TEST
 
-/* As Linux 6.1 writes it. */
-static const char real[] =
-    "cpu  164239 2042 58410 5133284 7405 0 3241 12 99 7\n"
-    "cpu0 81922 1010 29100 2566031 3811 0 2803 5 98 6\n"
-    "cpu1 82317 1032 29310 2567253 3594 0 438 7 1 1\n"
-    "intr 22871893 0 9 0 0 0 0 0 0 1 0 0 0 15 0 0 0 0 0 0 0 0 0 0 0 0 0 0 26 101371 0\n"
-    "ctxt 41184290\n"
-    "btime 1722500000\n"
-    "processes 73481\n"
-    "procs_running 2\n"
-    "procs_blocked 0\n"
-    "softirq 9731264 0 2109871 5 301442 140021 0 12 3500121 0 3679792\n";
+CASE(load_signals);
 
-START_TEST(a_text_cut_anywhere_gives_whole_rows_or_none)
+static const struct {
+    el_load_kind_t kind;
+    el_machine_facts_t facts; /* CPUs, version of the control group, its limit */
+    bool cgroup;
+    double cpus;
+    const char *text;
+} choices[] = {
+    {EL_LOAD_AUTO, {2, 0, 0, 0}, false, 2, "stat (no control group)"},
+    {EL_LOAD_AUTO, {2, 2, 0, 0}, false, 2, "stat (the control group has no limit)"},
+    {EL_LOAD_AUTO, {2, 2, 0.5, 0}, true, 0.5, "cgroup (v2, limit of 0.50 CPUs)"},
+    {EL_LOAD_AUTO, {4, 1, 1.5, 0}, true, 1.5, "cgroup (v1, limit of 1.50 CPUs)"},
+    {EL_LOAD_AUTO, {2, 2, 2, 0}, false, 2,
+     "stat (the control group's limit is no less than the CPUs)"},
+    {EL_LOAD_AUTO, {0, 2, 2, 0}, true, 2, "cgroup (v2, limit of 2.00 CPUs)"},
+    {EL_LOAD_STAT, {2, 2, 0.5, 0}, false, 2, "stat (as configured)"},
+    {EL_LOAD_CGROUP, {2, 2, 0.5, 0}, true, 0.5, "cgroup (v2, limit of 0.50 CPUs)"},
+    {EL_LOAD_CGROUP, {2, 1, 0, 0}, true, 2, "cgroup (v1, as configured; no limit, so of 2 CPUs)"},
+    {EL_LOAD_CGROUP, {2, 0, 0, 0}, false, 2, "stat (no control group has its CPU time)"},
+};
+EACH(load_signals, a_machine_has_a_plan, choices)
 {
-    static el_load_sample_t whole;
+    el_load_signals_t signals = el_load_signals(row->kind, &row->facts);
+    char text[128], cut[8];
+
+    named_eq(row->text, signals.cgroup, row->cgroup);
+    named_assert(row->text, signals.cpus == row->cpus);
+    el_load_signals_text(row->kind, &row->facts, text, sizeof(text));
+    ck_assert_str_eq(text, row->text);
+    el_load_signals_text(row->kind, &row->facts, cut, sizeof(cut));
+    ck_assert_int_eq(strncmp(cut, text, sizeof(cut) - 1), 0);
+    ck_assert_str_eq(el_load_kind_word(EL_LOAD_CGROUP), "cgroup");
+}
+
+static el_reading_t first, last;
+
+/* An interval of half a second, of which the group used `usage` µs, and the CPU was half busy. */
+static void interval(uint64_t usage)
+{
+    memset(&first, 0, sizeof(first));
+    first.has_stat = first.has_usage = true;
+    first.at_usec = 1000000;
+    first.usage_usec = 7000000;
+    first.stat.count = 1;
+    first.stat.present.bits[0] = 1;
+    last = first;
+    last.at_usec += 500000;
+    last.usage_usec += usage;
+    last.stat.cpu[0] = (el_cpu_ticks_t){25, 25, 0};
+}
+
+static double busy_by(const el_load_signals_t *signals)
+{
+    double busy = -1;
+
+    return el_reading_busy(signals, NULL, &first, &last, &busy) ? busy : -1;
+}
+
+static const el_load_signals_t by_stat = {false, 1, 0};
+static const el_load_signals_t by_cgroup = {true, 0.4, 0};
+
+static const struct {
+    const el_load_signals_t *signals;
+    uint64_t usage;
     double busy;
+} loads[] = {
+    {&by_stat, 100000, 0.5}, {&by_cgroup, 200000, 1}, {&by_cgroup, 100000, 0.5}, {&by_cgroup, 0, 0},
+    {&by_cgroup, 300000, 1}, {&by_cgroup, UINT64_C(0) - 5, 0},
+};
 
-    ck_assert(el_load_parse(real, sizeof(real) - 1, &whole));
-    ck_assert_uint_eq(whole.count, 2);
-    ck_assert_uint_eq(whole.cpu[0].busy, 81922 + 1010 + 29100 + 2803 + 5);
-    ck_assert_uint_eq(whole.cpu[0].idle, 2566031);
-    ck_assert_uint_eq(whole.cpu[0].iowait, 3811);
-    for (size_t len = 0; len < sizeof(real); len++) {
-        char *exact = malloc(len > 0 ? len : 1);
-        bool good;
-
-        ck_assert_ptr_nonnull(exact);
-        memcpy(exact, real, len);
-        good = el_load_parse(exact, len, &after);
-        free(exact);
-        ck_assert(good == (after.count > 0));
-        for (unsigned i = 0; i < after.count && !after.summed; i++) {
-            ck_assert_mem_eq(&after.cpu[i], &whole.cpu[i], sizeof(after.cpu[i]));
-        }
-        ck_assert_msg(!el_load_busy(&whole, &after, NULL, 0, &busy), "cut at %zu: busy before",
-                      len);
-        ck_assert_msg(!el_load_busy(&after, &whole, NULL, 0, &busy), "cut at %zu: busy after", len);
-    }
-}
-END_TEST
-
-Suite *load_suite(void)
+/* A burst beyond the limit is all of it; usage that ran backward is none. */
+EACH(load_signals, two_readings_give_a_load, loads)
 {
-    TCase *tc = tcase_create("load");
+    interval(row->usage);
+    ck_assert_double_eq_tol(busy_by(row->signals), row->busy, 1e-9);
+}
 
-    tcase_add_loop_test(tc, a_row_gives_ticks, 0, ROWS(rows));
-    tcase_add_loop_test(tc, a_text_gives_rows, 0, ROWS(texts));
-    tcase_add_test(tc, what_the_sample_held_is_gone);
-    tcase_add_loop_test(tc, two_samples_give_a_share, 0, ROWS(shares));
-    tcase_add_test(tc, only_cpus_in_the_mask_count);
-    tcase_add_test(tc, a_sum_counts_for_all_cpus_of_the_mask);
-    tcase_add_test(tc, a_machine_beyond_the_limit_is_read_up_to_it);
-    tcase_add_loop_test(tc, the_clock_shows_work_that_no_tick_met, 0, ROWS(clocked));
-    tcase_add_test(tc, a_text_cut_anywhere_gives_whole_rows_or_none);
-    return suite_of("load", tc);
+/* 45 ticks were counted, of 50 that passed. */
+TEST(load_signals, the_clock_counts_where_the_ticks_are_the_kernels)
+{
+    el_machine_facts_t facts = {.cpus = 1, .tick_usec = 10000};
+    el_load_signals_t signals = el_load_signals(EL_LOAD_STAT, &facts);
+
+    interval(0);
+    last.stat.cpu[0] = (el_cpu_ticks_t){5, 35, 5};
+    ck_assert_double_eq_tol(busy_by(&signals), 0.2, 1e-9);
+    signals.tick_usec = 0;
+    ck_assert_double_eq_tol(busy_by(&signals), 5.0 / 45, 1e-9);
+    signals.tick_usec = 10000;
+    first.at_usec = 0;
+    ck_assert_double_eq_tol(busy_by(&signals), 5.0 / 45, 1e-9);
+}
+
+TEST(load_signals, what_is_missing_is_not_made_up)
+{
+    el_cpuset_t others = {{2}};
+    double busy = -1;
+
+    interval(100000);
+    ck_assert(!el_reading_busy(&by_stat, &others, &first, &last, &busy));
+    ck_assert_double_eq(busy, -1);
+    last.has_stat = false;
+    ck_assert(busy_by(&by_stat) < 0 && busy_by(&by_cgroup) >= 0);
+    first.has_usage = false;
+    ck_assert(busy_by(&by_cgroup) < 0);
+    interval(100000);
+    last.at_usec = first.at_usec;
+    ck_assert(busy_by(&by_cgroup) < 0);
+    interval(100000);
+    first.at_usec = 0;
+    ck_assert(busy_by(&by_cgroup) < 0);
+}
+
+TEST(load_signals, an_interval_has_a_capacity)
+{
+    interval(0);
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 500000);
+    ck_assert_double_eq(el_reading_capacity(&by_cgroup, &first, &last), 200000);
+    first.at_usec = 0;
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
+    first.at_usec = last.at_usec + 1;
+    ck_assert_double_eq(el_reading_capacity(&by_stat, &first, &last), 0);
 }

@@ -1,10 +1,6 @@
 /* Copies of entries in a process's own memory. */
 #include "httpd/cache/local.h"
-
 #include "suites.h"
-
-#include <pthread.h>
-#include <string.h>
 
 #define MOST (64u * 1024)
 
@@ -41,12 +37,7 @@ static bool put(uint32_t number, size_t nbytes, uint32_t stamp, el_found_t *foun
     return el_local_put(&name, &entry, stamp, found);
 }
 
-static bool get(uint32_t number, el_local_stamp_t stamp, el_found_t *found)
-{
-    el_name_t name = name_of(number);
-
-    return el_local_get(&name, stamp, found);
-}
+CASE(local, .set_up = set_up, .timeout = 300);
 
 static void check_found(const el_found_t *found, uint32_t number, size_t nbytes)
 {
@@ -58,55 +49,46 @@ static void check_found(const el_found_t *found, uint32_t number, size_t nbytes)
     }
 }
 
-static bool is_there(uint32_t number, uint32_t now)
+/* Whether it is found, with what it was when it was put in. */
+static bool is_there_within(uint32_t number, el_local_stamp_t stamp, size_t nbytes)
 {
+    el_name_t name = name_of(number);
     el_found_t found;
-    bool there = get(number, (el_local_stamp_t){.now = now}, &found);
+    bool there = el_local_get(&name, stamp, &found);
 
     if (there) {
+        check_found(&found, number, nbytes > 0 ? nbytes : found.entry.nbytes);
         found.release(found.buffer);
     }
     return there;
 }
 
-START_TEST(a_copy_is_found)
+static bool is_there(uint32_t number, uint32_t now)
+{
+    return is_there_within(number, (el_local_stamp_t){.now = now}, 0);
+}
+
+TEST(local, a_copy_is_found)
 {
     el_found_t found;
 
-    ck_assert(!is_there(1, 7));
-    ck_assert(put(1, 1000, 7, &found));
+    ck_assert(!is_there(1, 7) && put(1, 1000, 7, &found));
     check_found(&found, 1, 1000);
     found.release(found.buffer);
-    ck_assert(get(1, (el_local_stamp_t){.now = 7}, &found));
-    check_found(&found, 1, 1000);
-    found.release(found.buffer);
-    ck_assert(!is_there(2, 7));
+    ck_assert(is_there_within(1, (el_local_stamp_t){.now = 7}, 1000) && !is_there(2, 7));
+    /* What has changed since is not found. */
+    ck_assert(!is_there(1, 8) && !is_there(1, 6));
+    ck_assert(put(1, 2000, 8, NULL) && is_there(1, 8) && !is_there(1, 7));
 }
-END_TEST
 
-START_TEST(what_has_changed_since_is_not_found)
+TEST(local, a_copy_may_have_an_age)
 {
-    ck_assert(put(1, 1000, 7, NULL));
-    ck_assert(!is_there(1, 8));
-    ck_assert(!is_there(1, 6));
-    ck_assert(put(1, 2000, 8, NULL));
-    ck_assert(is_there(1, 8));
-    ck_assert(!is_there(1, 7));
-}
-END_TEST
-
-START_TEST(a_copy_may_have_an_age)
-{
-    el_found_t found;
-
     ck_assert(put(1, 1000, UINT32_MAX, NULL));
-    ck_assert(get(1, (el_local_stamp_t){.now = 0, .age = 1}, &found));
-    found.release(found.buffer);
-    ck_assert(!get(1, (el_local_stamp_t){.now = 1, .age = 1}, &found));
+    ck_assert(is_there_within(1, (el_local_stamp_t){.now = 0, .age = 1}, 1000));
+    ck_assert(!is_there_within(1, (el_local_stamp_t){.now = 1, .age = 1}, 0));
 }
-END_TEST
 
-START_TEST(what_is_sent_stays_readable)
+TEST(local, what_is_sent_stays_readable)
 {
     el_found_t found;
 
@@ -117,9 +99,8 @@ START_TEST(what_is_sent_stays_readable)
     check_found(&found, 1, 1000);
     found.release(found.buffer);
 }
-END_TEST
 
-START_TEST(memory_is_bounded_and_used)
+TEST(local, memory_is_bounded_and_used)
 {
     unsigned there = 0;
 
@@ -129,12 +110,12 @@ START_TEST(memory_is_bounded_and_used)
     for (uint32_t i = 0; i < 1000; i++) {
         there += is_there(i, 0);
     }
-    ck_assert_uint_le(there, MOST / 1000);
-    ck_assert_uint_gt(there, MOST / 1000 / 2);
+    ck_assert(there <= MOST / 1000 && there > MOST / 1000 / 2);
+    /* A large one does not drive out all others. */
+    ck_assert(put(1, 1000, 0, NULL) && !put(2, MOST / 2, 0, NULL) && is_there(1, 0));
 }
-END_TEST
 
-START_TEST(what_is_only_sent_is_counted_too)
+TEST(local, what_is_only_sent_is_counted_too)
 {
     static el_found_t found[64];
     unsigned sent = 0;
@@ -152,36 +133,26 @@ START_TEST(what_is_only_sent_is_counted_too)
     }
     ck_assert(put(sent, MOST / 8, 0, NULL));
 }
-END_TEST
 
-START_TEST(a_large_one_does_not_drive_out_all_others)
-{
-    ck_assert(put(1, 1000, 0, NULL));
-    ck_assert(!put(2, MOST / 2, 0, NULL));
-    ck_assert(is_there(1, 0));
-}
-END_TEST
-
-START_TEST(what_is_asked_for_stays)
+TEST(local, what_is_asked_for_stays)
 {
     ck_assert(put(1, 1000, 0, NULL));
     for (uint32_t i = 2; i < 1000; i++) {
-        ck_assert(is_there(1, 0));
-        ck_assert(put(i, 1000, 0, NULL));
+        ck_assert(is_there(1, 0) && put(i, 1000, 0, NULL));
     }
     ck_assert(is_there(1, 0));
 }
-END_TEST
 
-#define THREADS 8
-#define TURNS 20000
+CASE(local_threads, .set_up = set_up, .timeout = 300, .threads = true);
 
-static void *use(void *seed)
+static _Atomic uint32_t seeds;
+
+static void *use(void *unused)
 {
-    uint32_t number = (uint32_t)(uintptr_t)seed;
+    static _Thread_local uint8_t data[3000];
+    uint32_t number = seeds++;
 
-    for (int i = 0; i < TURNS; i++) {
-        static _Thread_local uint8_t data[3000];
+    for (int i = 0; i < 20000; i++) {
         el_name_t name = name_of(number % 64);
         el_entry_t entry = {.coding = EL_GZIP, .in = 1, .data = data, .nbytes = sizeof(data)};
         el_found_t found = {.buffer = NULL};
@@ -194,42 +165,10 @@ static void *use(void *seed)
         }
         number = number * 1664525 + 1013904223;
     }
-    return NULL;
+    return unused;
 }
 
-START_TEST(threads_may_use_it)
+TEST(local_threads, threads_may_use_it)
 {
-    pthread_t thread[THREADS];
-
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, use, (void *)i), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(thread[i], NULL);
-    }
-}
-END_TEST
-
-Suite *local_suite(void)
-{
-    Suite *suite = suite_create("near");
-    TCase *tests = tcase_create("near"), *threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(tests, set_up, NULL);
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, a_copy_is_found);
-    tcase_add_test(tests, what_has_changed_since_is_not_found);
-    tcase_add_test(tests, a_copy_may_have_an_age);
-    tcase_add_test(tests, what_is_sent_stays_readable);
-    tcase_add_test(tests, memory_is_bounded_and_used);
-    tcase_add_test(tests, what_is_only_sent_is_counted_too);
-    tcase_add_test(tests, a_large_one_does_not_drive_out_all_others);
-    tcase_add_test(tests, what_is_asked_for_stays);
-    suite_add_tcase(suite, tests);
-    tcase_set_tags(threads, "threads");
-    tcase_add_checked_fixture(threads, set_up, NULL);
-    tcase_set_timeout(threads, 300);
-    tcase_add_test(threads, threads_may_use_it);
-    suite_add_tcase(suite, threads);
-    return suite;
+    threads_run(8, use, NULL);
 }

@@ -1,24 +1,21 @@
 /* Memory that several processes share: structures, sums and pauses. */
 #include "elastic/lockfree.h"
-
 #include "suites.h"
 
-#include <pthread.h>
-#include <string.h>
+#define THREADS 4
+#define TIMES 2000
 
 /* Longer than a cache line, and no whole number of words. */
 typedef struct {
     char bytes[1001];
 } thing_t;
 
-static _Atomic uint64_t words[EL_SNAPSHOT_WORDS(thing_t)];
-static _Atomic uint64_t checksum;
+static struct {
+    _Atomic uint64_t words[EL_SNAPSHOT_WORDS(thing_t)];
+    _Atomic uint64_t checksum;
+} shared;
 
-static void set_up_words(void)
-{
-    memset(words, 0, sizeof(words));
-    checksum = 0;
-}
+CASE(snapshot, ZEROED(shared));
 
 static thing_t thing_of(char letter)
 {
@@ -32,113 +29,82 @@ static void write_thing(char letter)
 {
     thing_t thing = thing_of(letter);
 
-    el_snapshot_write(words, &checksum, &thing, sizeof(thing));
+    el_snapshot_write(shared.words, &shared.checksum, &thing, sizeof(thing));
 }
 
 static bool read_thing(thing_t *thing)
 {
-    return el_snapshot_read(words, &checksum, thing, sizeof(*thing));
+    return el_snapshot_read(shared.words, &shared.checksum, thing, sizeof(*thing));
 }
 
-static void assert_none(void)
+/* What is read: a thing of `letter`, or zeros where there is none. */
+static void assert_thing(bool there, char letter)
 {
-    thing_t thing = thing_of('?'), zeros = {{0}};
+    thing_t thing = thing_of('?'), wanted = thing_of(letter);
 
-    ck_assert(!read_thing(&thing));
-    ck_assert_mem_eq(&thing, &zeros, sizeof(thing));
-}
-
-static void assert_thing(char letter)
-{
-    thing_t thing, wanted = thing_of(letter);
-
-    ck_assert(read_thing(&thing));
+    ck_assert(read_thing(&thing) == there);
     ck_assert_mem_eq(&thing, &wanted, sizeof(thing));
 }
 
-START_TEST(zeroed_memory_has_none)
+TEST(snapshot, what_was_written_is_read_until_it_is_cleared)
 {
-    assert_none();
-}
-END_TEST
-
-START_TEST(what_was_written_is_read)
-{
+    assert_thing(false, 0);
     write_thing('a');
-    assert_thing('a');
+    assert_thing(true, 'a');
     write_thing('b');
-    assert_thing('b');
+    assert_thing(true, 'b');
     /* Zeros can be written like anything else. */
     write_thing(0);
-    assert_thing(0);
+    assert_thing(true, 0);
+    el_snapshot_clear(&shared.checksum);
+    assert_thing(false, 0);
 }
-END_TEST
 
-START_TEST(what_was_cleared_is_gone)
-{
-    write_thing('a');
-    el_snapshot_clear(&checksum);
-    assert_none();
-}
-END_TEST
-
-START_TEST(a_mixture_of_two_is_none)
+TEST(snapshot, a_mixture_of_two_is_none)
 {
     _Atomic uint64_t kept[EL_SNAPSHOT_WORDS(thing_t)];
 
     write_thing('a');
-    memcpy(kept, words, sizeof(kept));
+    memcpy(kept, shared.words, sizeof(kept));
     for (size_t n = 0; n < EL_SNAPSHOT_WORDS(thing_t); n++) {
         write_thing('b');
-        words[n] = kept[n];
-        assert_none();
+        shared.words[n] = kept[n];
+        assert_thing(false, 0);
     }
     /* As after a writer that died in the middle: the next one makes it good. */
     write_thing('b');
-    assert_thing('b');
+    assert_thing(true, 'b');
 }
-END_TEST
 
-#define WRITERS 3
-#define WRITES 3000
+CASE(snapshot_threads, .threads = true);
 
 static void *write_many(void *letter)
 {
-    for (int n = 0; n < WRITES; n++) {
+    for (int n = 0; n < 3000; n++) {
         write_thing(*(const char *)letter);
     }
     return NULL;
 }
 
-START_TEST(a_reader_gets_all_of_one_writers_or_none)
+TEST(snapshot_threads, a_reader_gets_all_of_one_writers_or_none)
 {
-    static const char letters[WRITERS] = {'a', 'b', 'c'};
-    pthread_t threads[WRITERS];
+    threads_t threads = threads_start(3, write_many, "abc", 1);
     thing_t thing, wanted;
 
-    for (int i = 0; i < WRITERS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_many, (void *)&letters[i]), 0);
-    }
-    for (int n = 0; n < WRITES; n++) {
+    for (int n = 0; n < 3000; n++) {
         wanted = thing_of(read_thing(&thing) ? thing.bytes[0] : 0);
         ck_assert_mem_eq(&thing, &wanted, sizeof(thing));
     }
-    for (int i = 0; i < WRITERS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_join(&threads);
 }
-END_TEST
 
 /* What bodies in flight hold, of all processes together. */
 
 static el_in_flight_t held;
 
-static void set_up_held(void)
-{
-    memset(&held, 0, sizeof(held));
-}
+CASE(held, ZEROED(held));
 
-START_TEST(no_more_is_taken_than_all_may_hold)
+TEST(held, no_more_is_taken_than_all_may_hold)
 {
     el_holder_t *one = el_in_flight_enter(&held, 1), *two = el_in_flight_enter(&held, 2);
 
@@ -151,38 +117,30 @@ START_TEST(no_more_is_taken_than_all_may_hold)
     el_in_flight_add(&held, one, -60);
     ck_assert(el_in_flight_take(&held, NULL, 60, 100));
     ck_assert(!el_in_flight_take(&held, one, UINT64_MAX, UINT64_MAX - 1));
+    /* What is added is not refused. */
+    el_in_flight_add(&held, one, 100);
+    ck_assert(!el_in_flight_take(&held, one, 0, 100));
+    el_in_flight_add(&held, one, -100);
+    ck_assert(el_in_flight_take(&held, one, 0, 100));
 }
-END_TEST
-
-START_TEST(what_is_added_is_not_refused)
-{
-    el_holder_t *holder = el_in_flight_enter(&held, 1);
-
-    el_in_flight_add(&held, holder, 200);
-    ck_assert(!el_in_flight_take(&held, holder, 0, 100));
-    el_in_flight_add(&held, holder, -100);
-    ck_assert(el_in_flight_take(&held, holder, 0, 100));
-}
-END_TEST
 
 static bool only_two_is_alive(uint32_t pid)
 {
     return pid == 2;
 }
 
-START_TEST(what_gone_processes_held_is_forgotten)
+TEST(held, what_gone_processes_held_is_forgotten)
 {
     el_in_flight_add(&held, el_in_flight_enter(&held, 1), 10);
     el_in_flight_add(&held, el_in_flight_enter(&held, 2), 20);
     el_in_flight_add(&held, NULL, 40);
-    el_in_flight_forget(&held, only_two_is_alive);
-    ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
-    el_in_flight_forget(&held, only_two_is_alive);
-    ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
+    for (int times = 0; times < 2; times++) {
+        el_in_flight_forget(&held, only_two_is_alive);
+        ck_assert_uint_eq(el_in_flight_nbytes(&held), 60);
+    }
 }
-END_TEST
 
-START_TEST(a_process_of_the_same_number_begins_with_nothing)
+TEST(held, a_process_of_the_same_number_begins_with_nothing)
 {
     el_in_flight_add(&held, NULL, 20);
     el_in_flight_add(&held, el_in_flight_enter(&held, 7), 10);
@@ -191,9 +149,8 @@ START_TEST(a_process_of_the_same_number_begins_with_nothing)
     el_in_flight_enter(&held, 7);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 20);
 }
-END_TEST
 
-START_TEST(there_may_be_more_processes_than_places)
+TEST(held, there_may_be_more_processes_than_places)
 {
     for (uint32_t pid = 1; pid <= EL_IN_FLIGHT_PROCESSES; pid++) {
         ck_assert_ptr_nonnull(el_in_flight_enter(&held, pid));
@@ -202,24 +159,19 @@ START_TEST(there_may_be_more_processes_than_places)
     el_in_flight_forget(&held, only_two_is_alive);
     ck_assert_ptr_nonnull(el_in_flight_enter(&held, EL_IN_FLIGHT_PROCESSES + 1));
 }
-END_TEST
 
-START_TEST(a_process_killed_while_it_counts_does_not_make_the_sum_huge)
+TEST(held, a_process_killed_while_it_counts_does_not_make_the_sum_huge)
 {
     el_in_flight_add(&held, NULL, -5);
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
     ck_assert(!el_in_flight_take(&held, NULL, 11, 10));
     ck_assert(el_in_flight_take(&held, NULL, 10, 10));
 }
-END_TEST
 
-#define THREADS 4
-#define TIMES 2000
+CASE(held_threads, ZEROED(held), .threads = true);
 
-static void *take_and_give(void *of)
+static void *take_and_give(void *holder)
 {
-    el_holder_t *holder = of;
-
     for (int i = 0; i < TIMES; i++) {
         if (el_in_flight_take(&held, holder, 3, 9)) {
             ck_assert_uint_le(el_in_flight_nbytes(&held), 9);
@@ -230,126 +182,101 @@ static void *take_and_give(void *of)
     return NULL;
 }
 
-START_TEST(threads_that_meet)
+TEST(held_threads, threads_that_meet)
 {
-    pthread_t threads[THREADS];
-    el_holder_t *holder = el_in_flight_enter(&held, 2);
-
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, holder), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_run(THREADS, take_and_give, el_in_flight_enter(&held, 2));
     ck_assert_uint_eq(el_in_flight_nbytes(&held), 0);
 }
-END_TEST
 
 /* The growing time in which what failed is not called. */
 
-#define SECOND UINT64_C(1000000)
-#define BEGIN (100 * SECOND)
+#define FIRST EL_PAUSE_FIRST
+#define BEGIN UINT64_C(100000000)
 
 static el_pause_t pause_;
 static el_pause_ticket_t ticket;
 
-static bool is_on(void)
+CASE(pause, ZEROED(pause_));
+
+static void assert_at(uint64_t now, el_pause_state_t wanted, el_pause_ticket_t *of)
 {
-    return atomic_load(&pause_.word) != 0;
+    ck_assert_int_eq(el_pause_at(&pause_, now, of), wanted);
 }
 
-static void set_up_pause(void)
+/* A failure of one that called at BEGIN. */
+static void fail_first(void)
 {
-    memset(&pause_, 0, sizeof(pause_));
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN, &ticket), EL_PAUSE_NONE);
+    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
+    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), FIRST);
 }
 
-START_TEST(without_a_failure_there_is_none)
-{
-    ck_assert(!is_on());
-    el_pause_worked(&pause_, ticket);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN, &ticket), EL_PAUSE_NONE);
-}
-END_TEST
-
-START_TEST(after_a_failure_nobody_calls_until_one_tries)
+TEST(pause, after_a_failure_nobody_calls_until_one_tries)
 {
     el_pause_ticket_t other;
 
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), EL_PAUSE_FIRST);
-    ck_assert(is_on());
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST - 1, &other), EL_PAUSE_ON);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &ticket), EL_PAUSE_TRIAL);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &other), EL_PAUSE_ON);
+    fail_first();
+    assert_at(BEGIN + FIRST - 1, EL_PAUSE_ON, &other);
+    assert_at(BEGIN + FIRST, EL_PAUSE_TRIAL, &ticket);
+    assert_at(BEGIN + FIRST, EL_PAUSE_ON, &other);
     el_pause_worked(&pause_, ticket);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &other), EL_PAUSE_NONE);
+    assert_at(BEGIN + FIRST, EL_PAUSE_NONE, &other);
 }
-END_TEST
-
-START_TEST(failures_at_the_same_time_are_one)
-{
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN), EL_PAUSE_FIRST);
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN + 1), 0);
-    ck_assert_int_eq(el_pause_at(&pause_, BEGIN + EL_PAUSE_FIRST, &ticket), EL_PAUSE_TRIAL);
-}
-END_TEST
 
 /* What a call of before the pause says, late, is no word on the trial. */
-START_TEST(a_late_call_does_not_end_a_pause)
+TEST(pause, other_calls_of_before_change_nothing)
 {
-    el_pause_failed(&pause_, ticket, BEGIN);
+    fail_first();
+    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, BEGIN + 1), 0);
     el_pause_worked(&pause_, ticket);
-    ck_assert(is_on());
+    assert_at(BEGIN + FIRST - 1, EL_PAUSE_ON, &ticket);
+    assert_at(BEGIN + FIRST, EL_PAUSE_TRIAL, &ticket);
 }
-END_TEST
 
-START_TEST(pauses_double_up_to_a_minute)
+TEST(pause, pauses_double_up_to_a_minute)
 {
-    uint64_t now = BEGIN, expected = EL_PAUSE_FIRST;
+    uint64_t now = BEGIN, expected = FIRST;
 
+    assert_at(BEGIN, EL_PAUSE_NONE, &ticket);
     for (int i = 0; i < 300; i++) {
         ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), expected);
         now += expected;
-        ck_assert_int_eq(el_pause_at(&pause_, now - 1, &ticket), EL_PAUSE_ON);
-        ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_TRIAL);
+        assert_at(now - 1, EL_PAUSE_ON, &ticket);
+        assert_at(now, EL_PAUSE_TRIAL, &ticket);
         expected = 2 * expected < EL_PAUSE_MOST ? 2 * expected : EL_PAUSE_MOST;
     }
     el_pause_worked(&pause_, ticket);
-    ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_NONE);
-    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), EL_PAUSE_FIRST);
+    assert_at(now, EL_PAUSE_NONE, &ticket);
+    ck_assert_uint_eq(el_pause_failed(&pause_, ticket, now), FIRST);
 }
-END_TEST
 
-START_TEST(a_trial_of_which_nothing_is_heard_is_made_by_another)
+TEST(pause, a_trial_of_which_nothing_is_heard_is_made_by_another)
 {
-    uint64_t now = BEGIN + EL_PAUSE_FIRST;
     el_pause_ticket_t lost;
 
-    el_pause_failed(&pause_, ticket, BEGIN);
-    ck_assert_int_eq(el_pause_at(&pause_, now, &lost), EL_PAUSE_TRIAL);
-    now += 2 * EL_PAUSE_FIRST;
-    ck_assert_int_eq(el_pause_at(&pause_, now - 1, &ticket), EL_PAUSE_ON);
-    ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_TRIAL);
-    ck_assert_uint_eq(el_pause_failed(&pause_, lost, now), 0);
+    fail_first();
+    assert_at(BEGIN + FIRST, EL_PAUSE_TRIAL, &lost);
+    assert_at(BEGIN + 3 * FIRST - 1, EL_PAUSE_ON, &ticket);
+    assert_at(BEGIN + 3 * FIRST, EL_PAUSE_TRIAL, &ticket);
+    ck_assert_uint_eq(el_pause_failed(&pause_, lost, BEGIN + 3 * FIRST), 0);
     el_pause_worked(&pause_, lost);
-    ck_assert(is_on());
+    ck_assert_uint_ne(atomic_load(&pause_.word), 0);
     el_pause_worked(&pause_, ticket);
-    ck_assert(!is_on());
+    ck_assert_uint_eq(atomic_load(&pause_.word), 0);
 }
-END_TEST
 
-START_TEST(pauses_grow_too_where_nothing_is_heard)
+TEST(pause, pauses_grow_too_where_nothing_is_heard)
 {
-    uint64_t now = BEGIN + EL_PAUSE_FIRST;
+    uint64_t now = BEGIN + FIRST;
 
-    el_pause_failed(&pause_, ticket, BEGIN);
-    for (uint64_t length = 2 * EL_PAUSE_FIRST; length < EL_PAUSE_MOST; length *= 2) {
-        ck_assert_int_eq(el_pause_at(&pause_, now, &ticket), EL_PAUSE_TRIAL);
-        ck_assert_int_eq(el_pause_at(&pause_, now + length - 1, &ticket), EL_PAUSE_ON);
+    fail_first();
+    for (uint64_t length = 2 * FIRST; length < EL_PAUSE_MOST; length *= 2) {
+        assert_at(now, EL_PAUSE_TRIAL, &ticket);
+        assert_at(now + length - 1, EL_PAUSE_ON, &ticket);
         now += length;
     }
 }
-END_TEST
+
+CASE(pause_threads, ZEROED(pause_), .threads = true);
 
 static _Atomic unsigned trials;
 
@@ -357,74 +284,16 @@ static void *call_and_fail(void *unused)
 {
     el_pause_ticket_t mine;
 
-    for (uint64_t now = BEGIN; now < BEGIN + TIMES; now++) {
-        trials += el_pause_at(&pause_, now + EL_PAUSE_FIRST, &mine) == EL_PAUSE_TRIAL;
+    for (uint64_t now = BEGIN + FIRST; now < BEGIN + FIRST + TIMES; now++) {
+        trials += el_pause_at(&pause_, now, &mine) == EL_PAUSE_TRIAL;
     }
     return unused;
 }
 
-START_TEST(of_threads_that_meet_one_tries)
+TEST(pause_threads, of_threads_that_meet_one_tries)
 {
-    pthread_t threads[THREADS];
-
     trials = 0;
-    el_pause_failed(&pause_, ticket, BEGIN);
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_and_fail, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    fail_first();
+    threads_run(THREADS, call_and_fail, NULL);
     ck_assert_uint_eq(trials, 1);
-}
-END_TEST
-
-Suite *lockfree_suite(void)
-{
-    Suite *suite = suite_create("lockfree");
-    TCase *snapshots = tcase_create("snapshot");
-    TCase *snapshot_threads = tcase_create("threads");
-    TCase *sums = tcase_create("held");
-    TCase *sums_threads = tcase_create("threads");
-    TCase *pauses = tcase_create("pause");
-    TCase *pause_threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(snapshots, set_up_words, NULL);
-    tcase_add_test(snapshots, zeroed_memory_has_none);
-    tcase_add_test(snapshots, what_was_written_is_read);
-    tcase_add_test(snapshots, what_was_cleared_is_gone);
-    tcase_add_test(snapshots, a_mixture_of_two_is_none);
-    suite_add_tcase(suite, snapshots);
-
-    tcase_set_tags(snapshot_threads, "threads");
-    tcase_add_test(snapshot_threads, a_reader_gets_all_of_one_writers_or_none);
-    suite_add_tcase(suite, snapshot_threads);
-
-    tcase_add_checked_fixture(sums, set_up_held, NULL);
-    tcase_add_test(sums, no_more_is_taken_than_all_may_hold);
-    tcase_add_test(sums, what_is_added_is_not_refused);
-    tcase_add_test(sums, what_gone_processes_held_is_forgotten);
-    tcase_add_test(sums, a_process_of_the_same_number_begins_with_nothing);
-    tcase_add_test(sums, there_may_be_more_processes_than_places);
-    tcase_add_test(sums, a_process_killed_while_it_counts_does_not_make_the_sum_huge);
-    tcase_set_tags(sums_threads, "threads");
-    tcase_add_checked_fixture(sums_threads, set_up_held, NULL);
-    tcase_add_test(sums_threads, threads_that_meet);
-    suite_add_tcase(suite, sums_threads);
-    suite_add_tcase(suite, sums);
-
-    tcase_add_checked_fixture(pauses, set_up_pause, NULL);
-    tcase_add_test(pauses, without_a_failure_there_is_none);
-    tcase_add_test(pauses, after_a_failure_nobody_calls_until_one_tries);
-    tcase_add_test(pauses, failures_at_the_same_time_are_one);
-    tcase_add_test(pauses, a_late_call_does_not_end_a_pause);
-    tcase_add_test(pauses, pauses_double_up_to_a_minute);
-    tcase_add_test(pauses, a_trial_of_which_nothing_is_heard_is_made_by_another);
-    tcase_add_test(pauses, pauses_grow_too_where_nothing_is_heard);
-    tcase_set_tags(pause_threads, "threads");
-    tcase_add_checked_fixture(pause_threads, set_up_pause, NULL);
-    tcase_add_test(pause_threads, of_threads_that_meet_one_tries);
-    suite_add_tcase(suite, pause_threads);
-    suite_add_tcase(suite, pauses);
-    return suite;
 }

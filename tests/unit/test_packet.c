@@ -1,92 +1,66 @@
 #include "elastic/packet.h"
-
-#include "random.h"
 #include "suites.h"
 
-#include <string.h>
-
 static const struct {
-    const char *guards;
+    const char *label;
     el_packet_t packet;
     size_t payload;
     size_t min_size;
 } packets[] = {
     {"IPv4, nothing known", {.mss = 0, .mtu = 1500}, 1448, 1357},
     {"IPv6, nothing known", {.mss = 0, .mtu = 1500, .ipv6 = true}, 1428, 1337},
-    {"an error for an MSS", {.mss = -1, .mtu = 1500}, 1448, 1357},
     {"a wire's MSS", {.mss = 1460, .mtu = 9000}, 1460, 1369},
-    {"a wire's MSS says all of IPv6", {.mss = 1440, .mtu = 1500, .ipv6 = true}, 1440, 1349},
     {"the least MSS", {.mss = 1, .mtu = 1500}, 1, 1},
     {"jumbo frames", {.mss = 8948, .mtu = 1500}, 8948, 8857},
     {"the greatest MSS that is believed", {.mss = 9216, .mtu = 1500}, 9216, 9125},
     {"beyond it the MTU counts", {.mss = 9217, .mtu = 1500}, 1448, 1357},
     {"loopback", {.mss = 32768, .mtu = 1500}, 1448, 1357},
-    {"loopback over IPv6", {.mss = 32748, .mtu = 1500, .ipv6 = true}, 1428, 1337},
-    {"loopback with another MTU", {.mss = 32768, .mtu = 9000}, 8948, 8857},
-    {"the least MTU", {.mss = 0, .mtu = 576}, 524, 433},
     {"the greatest MTU", {.mss = 0, .mtu = 65535}, 65483, 65392},
     {"an MTU without room", {.mss = 0, .mtu = 52}, 0, 1},
-    {"no MTU", {.mss = 0, .mtu = 0, .ipv6 = true}, 0, 1},
     {"the response's header", {.mss = 1448, .header = 200}, 1448, 1157},
     {"a TLS record", {.mss = 1448, .header = 200, .tls = true}, 1448, 1128},
     {"HTTP/2 frames", {.mss = 1448, .header = 200, .http2 = true}, 1448, 1139},
-    {"both", {.mss = 1448, .header = 200, .tls = true, .http2 = true}, 1448, 1110},
     {"one byte of room", {.mss = 1448, .header = 1355}, 1448, 2},
     {"a header that fills the segment", {.mss = 1448, .header = 1356}, 1448, 1},
-    {"a header beyond the segment", {.mss = 1448, .header = 1357}, 1448, 1},
     {"a header of many segments", {.mss = 1448, .header = 100000}, 1448, 1},
     {"TLS makes the header fill it", {.mss = 1448, .header = 1330, .tls = true}, 1448, 1},
 };
 
-START_TEST(a_connection_gives_its_segment_and_the_least_body)
+CASE(segments);
+
+EACH(segments, a_connection_gives_its_segment_and_the_least_body, packets)
 {
-    ck_assert_msg(el_packet_payload(&packets[_i].packet) == packets[_i].payload, "%s: payload %zu",
-                  packets[_i].guards, el_packet_payload(&packets[_i].packet));
-    ck_assert_msg(el_packet_min_size(&packets[_i].packet) == packets[_i].min_size,
-                  "%s: min_size %zu", packets[_i].guards, el_packet_min_size(&packets[_i].packet));
+    row_eq(el_packet_payload(&row->packet), row->payload);
+    row_eq(el_packet_min_size(&row->packet), row->min_size);
 }
-END_TEST
 
 static uint8_t input[EL_PADDING_RANDOM(EL_PADDING_MAX)];
 static char text[EL_PADDING_MAX + 1];
 
 static const size_t limits[] = {0, 1, 2, 3, 4, 5, 31, 32, 33, 100, EL_PADDING_MAX};
 
-START_TEST(the_bounds_are_reached_and_kept)
+CASE(paddings);
+
+EACH(paddings, the_bounds_are_reached_and_kept, limits)
 {
-    size_t most = limits[_i];
-    uint64_t seed = 1;
+    size_t most = *row, len = EL_PADDING_RANDOM(most);
+    uint64_t state = 1;
 
     memset(input, 0, sizeof(input));
     ck_assert_uint_eq(el_padding_make(input, most, text), 0);
     ck_assert_str_eq(text, "");
     memset(input, 0xff, sizeof(input));
-    ck_assert_uint_eq(el_padding_make(input, most, text), most);
+    ck_assert_uint_eq(el_padding_make(copy_of(input, len), most, text), most);
     ck_assert_uint_eq(strlen(text), most);
+    ck_assert_uint_eq(el_padding_room(most), most ? strlen("Elastic-Padding: \r\n") + most : 0);
     for (int i = 0; i < 1000; i++) {
-        random_bytes(&seed, input, EL_PADDING_RANDOM(most));
+        random_bytes(&state, input, len);
         ck_assert_uint_le(el_padding_make(input, most, text), most);
     }
 }
-END_TEST
-
-/* Nothing beyond the bytes that it asks for is read: a tool that watches memory would see it. */
-START_TEST(its_random_bytes_are_enough)
-{
-    size_t most = limits[_i];
-    size_t len = EL_PADDING_RANDOM(most);
-    uint8_t *exact = malloc(len);
-    char *room = malloc(most + 1);
-
-    memset(exact, 0xff, len);
-    ck_assert_uint_eq(el_padding_make(exact, most, room), most);
-    free(exact);
-    free(room);
-}
-END_TEST
 
 /* Each of 8 bits in HPACK's code, and a character of a token. */
-START_TEST(each_character_is_one_byte_in_every_version_of_http)
+TEST(paddings, each_character_is_one_byte_in_every_version_of_http)
 {
     static const char characters[] = "XZ&*";
     size_t seen[4] = {0};
@@ -107,10 +81,9 @@ START_TEST(each_character_is_one_byte_in_every_version_of_http)
                       seen[i]);
     }
 }
-END_TEST
 
 /* The sum of two dice: of 289 pairs of 0 … 16, one is 0 and one 32, and 17 are 16. */
-START_TEST(the_shortest_and_the_longest_are_rare)
+TEST(paddings, the_shortest_and_the_longest_are_rare)
 {
     enum { MOST = 32, ROUNDS = 289 * 200 };
     size_t seen[MOST + 1] = {0};
@@ -126,141 +99,4 @@ START_TEST(the_shortest_and_the_longest_are_rare)
         ck_assert_msg(seen[len] > expected / 2 && seen[len] < 2 * expected,
                       "%zu bytes: %zu times, not %zu", len, seen[len], expected);
     }
-}
-END_TEST
-
-START_TEST(a_field_takes_its_name_and_at_most_so_many_bytes)
-{
-    ck_assert_uint_eq(el_padding_room(0), 0);
-    ck_assert_uint_eq(el_padding_room(32), strlen("Elastic-Padding: \r\n") + 32);
-}
-END_TEST
-
-/*
- * How many responses an attacker needs who sees nothing but lengths. docs/manual/breach.md has the
- * arithmetic; these attacks are played against the padding as it is made.
- *
- * A guess that is right makes the encoding a byte shorter. The attacker asks for the page with a
- * right and a wrong guess, so often each, and takes the guess that seems shorter.
- */
-
-/* Each attack is repeated, to see how often it succeeds. */
-#define ROUNDS 200
-
-/* Of the encoding with the wrong guess. */
-#define LENGTH 5000
-
-static uint64_t seed;
-
-static size_t observed(size_t length, size_t most)
-{
-    uint8_t random[EL_PADDING_RANDOM(EL_PADDING_MAX)];
-    char padding[EL_PADDING_MAX + 1];
-
-    random_bytes(&seed, random, EL_PADDING_RANDOM(most));
-    return length + el_padding_make(random, most, padding);
-}
-
-typedef double (*estimate_t)(size_t length, size_t most, unsigned samples);
-
-static double mean(size_t length, size_t most, unsigned samples)
-{
-    double sum = 0;
-
-    for (unsigned i = 0; i < samples; i++) {
-        sum += (double)observed(length, most);
-    }
-    return sum / samples;
-}
-
-static double shortest(size_t length, size_t most, unsigned samples)
-{
-    size_t least = length + most;
-
-    for (unsigned i = 0; i < samples; i++) {
-        size_t seen = observed(length, most);
-
-        least = seen < least ? seen : least;
-    }
-    return (double)least;
-}
-
-/* The share of attacks that find the right guess; of a tie, half. */
-static double successes(estimate_t estimate, size_t most, unsigned samples)
-{
-    double found = 0;
-
-    seed = 1;
-    for (int round = 0; round < ROUNDS; round++) {
-        double wrong = estimate(LENGTH, most, samples);
-        double right = estimate(LENGTH - 1, most, samples);
-
-        found += right < wrong ? 1 : right > wrong ? 0 : .5;
-    }
-    return found / ROUNDS;
-}
-
-/* Responses for each guess at 3σ: 18 times the variance of the padding, which is that of two dice. */
-static unsigned samples_at_3_sigma(size_t most)
-{
-    double faces = (double)most / 2 + 1;
-
-    return (unsigned)(18 * 2 * (faces * faces - 1) / 12);
-}
-
-static const struct {
-    size_t most;
-    unsigned samples; /* as the manual has it */
-} rows[] = {{32, 864}, {100, 7800}};
-
-START_TEST(without_padding_one_response_shows_it)
-{
-    ck_assert_double_eq(successes(mean, 0, 1), 1);
-}
-END_TEST
-
-START_TEST(with_padding_the_mean_of_so_many_shows_it)
-{
-    size_t most = rows[_i].most;
-    unsigned samples = samples_at_3_sigma(most);
-
-    ck_assert_uint_eq(samples, rows[_i].samples);
-    ck_assert_double_gt(successes(mean, most, samples), .98);
-    ck_assert_double_lt(successes(mean, most, samples / 30), .8);
-    ck_assert_double_lt(successes(mean, most, 1), .6);
-}
-END_TEST
-
-/* What one draw in place of two would give away: after 6 times as many as there are lengths. */
-START_TEST(the_shortest_of_so_many_does_not_show_it)
-{
-    size_t most = rows[_i].most;
-
-    ck_assert_double_lt(successes(shortest, most, 6 * ((unsigned)most + 1)), .9);
-    ck_assert_double_lt(successes(shortest, most, rows[_i].samples / 3), .9);
-}
-END_TEST
-
-Suite *packet_suite(void)
-{
-    Suite *suite = suite_create("packet");
-    TCase *segments = tcase_create("segments");
-    TCase *paddings = tcase_create("paddings");
-    TCase *attacks = tcase_create("attacks");
-
-    tcase_add_loop_test(segments, a_connection_gives_its_segment_and_the_least_body, 0, ROWS(packets));
-    suite_add_tcase(suite, segments);
-
-    tcase_add_loop_test(paddings, the_bounds_are_reached_and_kept, 0, ROWS(limits));
-    tcase_add_loop_test(paddings, its_random_bytes_are_enough, 0, ROWS(limits));
-    tcase_add_test(paddings, each_character_is_one_byte_in_every_version_of_http);
-    tcase_add_test(paddings, the_shortest_and_the_longest_are_rare);
-    tcase_add_test(paddings, a_field_takes_its_name_and_at_most_so_many_bytes);
-    suite_add_tcase(suite, paddings);
-
-    tcase_add_test(attacks, without_padding_one_response_shows_it);
-    tcase_add_loop_test(attacks, with_padding_the_mean_of_so_many_shows_it, 0, ROWS(rows));
-    tcase_add_loop_test(attacks, the_shortest_of_so_many_does_not_show_it, 0, ROWS(rows));
-    suite_add_tcase(suite, attacks);
-    return suite;
 }

@@ -1,220 +1,149 @@
+/* What comes again: bodies, paths whose bodies do, and encodings that are asked for often. */
 #include "elastic/popular.h"
-
-#include "random.h"
 #include "suites.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
 static el_doorkeeper_t door;
-static el_sketch_t sketch;
 
-static void set_up_bodies(void)
+CASE(bodies, ZEROED(door));
+
+/* Notes bodies by their numbers: how many were known. */
+static unsigned note(uint64_t first, uint64_t end, uint32_t most)
 {
-    memset(&door, 0, sizeof(door));
-    memset(&sketch, 0, sizeof(sketch));
-}
+    unsigned known = 0;
 
-/* The hash of a body by its number. */
-static bool note_of(uint64_t number, uint32_t most)
-{
-    uint8_t hash[16];
+    for (uint64_t number = first; number < end; number++) {
+        uint64_t seed = number;
+        uint8_t hash[16];
 
-    random_bytes(&number, hash, sizeof(hash));
-    return el_doorkeeper_note(&door, hash, most);
-}
-
-static bool note(uint64_t number)
-{
-    return note_of(number, EL_DOORKEEPER_MOST);
-}
-
-START_TEST(what_was_seen_is_known)
-{
-    for (uint64_t i = 0; i < 1000; i++) {
-        ck_assert(!note(i));
+        random_bytes(&seed, hash, sizeof(hash));
+        known += el_doorkeeper_note(&door, hash, most);
     }
-    for (uint64_t i = 0; i < 1000; i++) {
-        ck_assert(note(i));
-    }
+    return known;
 }
-END_TEST
 
-START_TEST(few_that_are_new_are_taken_for_known)
+TEST(bodies, what_was_seen_is_known_until_a_reset)
 {
-    unsigned mistaken = 0;
-
-    for (uint64_t i = 0; i < 2 * EL_DOORKEEPER_MOST; i++) {
-        mistaken += note(i);
-    }
-    ck_assert_msg(mistaken < 2 * EL_DOORKEEPER_MOST / 50, "%u", mistaken);
+    ck_assert_uint_eq(note(0, 1000, EL_DOORKEEPER_MOST), 0);
+    ck_assert_uint_eq(note(0, 1000, EL_DOORKEEPER_MOST), 1000);
+    el_doorkeeper_reset(&door);
+    ck_assert_uint_eq(note(1, 2, EL_DOORKEEPER_MOST), 0);
 }
-END_TEST
+
+TEST(bodies, few_that_are_new_are_taken_for_known)
+{
+    ck_assert_uint_lt(note(0, 2 * EL_DOORKEEPER_MOST, EL_DOORKEEPER_MOST),
+                      2 * EL_DOORKEEPER_MOST / 50);
+}
 
 static const uint32_t memories[] = {1000, EL_DOORKEEPER_MOST};
 
-START_TEST(what_is_long_ago_is_forgotten)
+/* Nearly all are known when the first filter is full, and nearly none when both were. */
+EACH(bodies, what_is_long_ago_is_forgotten, memories)
 {
-    uint32_t most = memories[_i];
-    unsigned known = 0;
-
-    for (uint64_t i = 0; i < 100; i++) {
-        note_of(i, most);
-    }
-    for (uint64_t i = 1000; i < 1000 + most; i++) {
-        note_of(i, most);
-    }
-    for (uint64_t i = 0; i < 100; i++) {
-        known += note_of(i, most);
-    }
-    ck_assert_msg(known >= 95, "%u of 100 after the first filter was full", known);
-    for (uint64_t i = 1000000; i < 1000000 + 2 * most + most / 10; i++) {
-        note_of(i, most);
-    }
-    known = 0;
-    for (uint64_t i = 0; i < 100; i++) {
-        known += note_of(i, most);
-    }
-    ck_assert_msg(known <= 10, "%u of 100", known);
+    note(0, 100, *row);
+    note(1000, 1000 + *row, *row);
+    ck_assert_uint_ge(note(0, 100, *row), 95);
+    note(1000000, 1000000 + 2 * *row + *row / 10, *row);
+    ck_assert_uint_le(note(0, 100, *row), 10);
 }
-END_TEST
 
-START_TEST(a_reset_forgets_all)
-{
-    el_sketch_key_t place = el_sketch_key("host", "/path");
+static el_sketch_t sketch;
 
-    ck_assert(!note(1) && note(1));
-    for (int i = 0; i < 100; i++) {
-        el_sketch_learn(&sketch, place, false);
-    }
-    el_doorkeeper_reset(&door);
-    el_sketch_reset(&sketch);
-    ck_assert(!note(1));
-    ck_assert(el_sketch_asks(&sketch, place, 5));
-}
-END_TEST
+CASE(paths, ZEROED(sketch));
 
 /* How many of 1600 bodies are hashed. */
-static unsigned asked(el_sketch_key_t place)
+static unsigned asked(const char *host, const char *path)
 {
     unsigned count = 0;
 
     for (uint32_t turn = 0; turn < 1600; turn++) {
-        count += el_sketch_asks(&sketch, place, turn);
+        count += el_sketch_asks(&sketch, el_sketch_key(host, path), turn);
     }
     return count;
 }
 
-static void learn(el_sketch_key_t place, int bodies, int every)
+/* So many bodies, of which one in `every` was known; 0: none. */
+static void learn(const char *host, const char *path, int bodies, int every)
 {
     for (int i = 0; i < bodies; i++) {
-        el_sketch_learn(&sketch, place, every > 0 && i % every == 0);
+        el_sketch_learn(&sketch, el_sketch_key(host, path), every > 0 && i % every == 0);
     }
 }
 
-START_TEST(the_first_bodies_are_all_hashed)
+static const struct {
+    const char *label;
+    struct {
+        int bodies, every;
+    } seen[2];
+    unsigned least, most; /* hashed */
+} histories[] = {
+    {"the first are all hashed", {{0, 0}}, 1600, 1600},
+    {"as long as they are few", {{15, 0}}, 1600, 1600},
+    {"of what never repeats a sample is", {{16, 0}}, 95, 105},
+    {"what repeats is hashed", {{1000, 20}}, 1600, 1600},
+    {"but not what does so seldom", {{1000, 100}}, 0, 105},
+    {"a path comes to repeat", {{1000, 0}, {10, 1}}, 1600, 1600},
+    {"and ceases to", {{10, 1}, {1000, 0}}, 0, 105},
+};
+EACH(paths, a_path_is_hashed_as_it_repeats, histories)
 {
-    el_sketch_key_t place = el_sketch_key("host", "/path");
-
-    ck_assert_uint_eq(asked(place), 1600);
-    learn(place, 15, 0);
-    ck_assert_uint_eq(asked(place), 1600);
+    learn("host", "/path", row->seen[0].bodies, row->seen[0].every);
+    learn("host", "/path", row->seen[1].bodies, row->seen[1].every);
+    row_assert(asked("host", "/path") >= row->least);
+    row_assert(asked("host", "/path") <= row->most);
+    el_sketch_reset(&sketch);
+    row_eq(asked("host", "/path"), 1600);
 }
-END_TEST
 
-START_TEST(of_a_path_that_never_repeats_a_sample_is_hashed)
+TEST(paths, a_sample_is_spread_over_every_round)
 {
-    el_sketch_key_t place = el_sketch_key("host", "/path");
-
-    learn(place, 16, 0);
-    ck_assert_uint_ge(asked(place), 95);
-    ck_assert_uint_le(asked(place), 105);
-}
-END_TEST
-
-START_TEST(a_sample_is_spread_over_every_round)
-{
-    el_sketch_key_t place = el_sketch_key("host", "/path");
-
-    learn(place, 100, 0);
+    learn("host", "/path", 100, 0);
     for (uint32_t round = 2; round < 40; round++) {
         for (uint32_t first = 0; first < round; first++) {
             unsigned count = 0;
 
             for (uint32_t turn = first; turn < 600 * round; turn += round) {
-                count += el_sketch_asks(&sketch, place, turn);
+                count += el_sketch_asks(&sketch, el_sketch_key("host", "/path"), turn);
             }
             ck_assert_msg(count > 5, "%u of 600 at %u of each %u", count, first, round);
         }
     }
 }
-END_TEST
 
-START_TEST(a_path_that_repeats_is_hashed)
-{
-    el_sketch_key_t one = el_sketch_key("host", "/one"), other = el_sketch_key("host", "/other");
-
-    learn(one, 1000, 20);
-    learn(other, 1000, 100);
-    ck_assert_uint_eq(asked(one), 1600);
-    ck_assert_uint_le(asked(other), 105);
-}
-END_TEST
-
-START_TEST(a_path_changes)
-{
-    el_sketch_key_t place = el_sketch_key("host", "/path");
-
-    learn(place, 1000, 0);
-    learn(place, 10, 1);
-    ck_assert_uint_eq(asked(place), 1600);
-    learn(place, 1000, 0);
-    ck_assert_uint_le(asked(place), 105);
-}
-END_TEST
-
-START_TEST(a_new_path_is_as_its_host_is)
+TEST(paths, a_new_path_is_as_its_host_is)
 {
     for (int i = 0; i < 64; i++) {
         char path[16] = {'/', (char)('a' + i % 8), (char)('a' + i / 8)};
 
-        learn(el_sketch_key("crawled", path), 1, 0);
-        learn(el_sketch_key("busy", path), 2, 2);
+        learn("crawled", path, 1, 0);
+        learn("busy", path, 2, 2);
     }
-    ck_assert_uint_le(asked(el_sketch_key("crawled", "/new")), 420);
-    ck_assert_uint_ge(asked(el_sketch_key("crawled", "/new")), 380);
-    ck_assert_uint_eq(asked(el_sketch_key("busy", "/new")), 1600);
-    ck_assert_uint_eq(asked(el_sketch_key("other", "/new")), 1600);
+    ck_assert_uint_le(asked("crawled", "/new"), 420);
+    ck_assert_uint_ge(asked("crawled", "/new"), 380);
+    ck_assert_uint_eq(asked("busy", "/new"), 1600);
+    ck_assert_uint_eq(asked("other", "/new"), 1600);
 }
-END_TEST
 
-START_TEST(many_paths_leave_a_busy_one_alone)
+TEST(paths, many_paths_leave_a_busy_one_alone)
 {
-    el_sketch_key_t busy = el_sketch_key("busy", "/page");
-
     for (int i = 0; i < 100000; i++) {
         char path[16];
 
         snprintf(path, sizeof(path), "/%d", i);
-        learn(el_sketch_key("crawled", path), 1, 0);
-        if (i % 50 == 0) {
-            learn(busy, 1, 1);
-        }
+        learn("crawled", path, 1, 0);
+        learn("busy", "/page", i % 50 == 0, 1);
     }
-    ck_assert_uint_eq(asked(busy), 1600);
+    ck_assert_uint_eq(asked("busy", "/page"), 1600);
 }
-END_TEST
 
 /* What is asked for often: counted, forgotten, and taken once. */
-#define NOW 100000u
+#define LEAST EL_POPULAR_LEAST
+#define HALF EL_POPULAR_HALF
+#define NOW (100000u - 100000u % HALF)
 
 static el_popular_t hot;
 
-static void set_up_encodings(void)
-{
-    memset(&hot, 0, sizeof(hot));
-}
+CASE(encodings, ZEROED(hot));
 
 /* The item of a number: names as a keyed hash makes them. */
 static el_popular_item_t item_of(uint64_t number)
@@ -225,13 +154,16 @@ static el_popular_item_t item_of(uint64_t number)
     return item;
 }
 
-static void ask(uint64_t number, int times, uint32_t now)
+static void ask_for(el_popular_item_t item, int times, uint32_t now)
 {
-    el_popular_item_t item = item_of(number);
-
     for (int i = 0; i < times; i++) {
         el_popular_note(&hot, &item, now);
     }
+}
+
+static void ask(uint64_t number, int times, uint32_t now)
+{
+    ask_for(item_of(number), times, now);
 }
 
 /* The number of what is taken at `now`; −1: nothing. */
@@ -247,123 +179,66 @@ static int64_t take(uint32_t now)
     return item.nbytes;
 }
 
-START_TEST(one_encoding_is_taken_for_each_kind_of_clients)
+TEST(encodings, one_encoding_is_taken_for_each_kind_of_clients)
 {
     el_popular_item_t item = item_of(1), other = item, taken[2];
 
     other.coding = EL_GZIP;
-    for (int i = 0; i < 10; i++) {
-        el_popular_note(&hot, &item, NOW);
-        el_popular_note(&hot, &other, NOW);
-    }
+    ask_for(item, 10, NOW);
+    ask_for(other, 10, NOW);
     ck_assert(el_popular_take(&hot, NOW, &taken[0]) && el_popular_take(&hot, NOW, &taken[1]));
     ck_assert_int_eq(taken[0].coding + taken[1].coding, EL_BR + EL_GZIP);
     ck_assert(!el_popular_take(&hot, NOW, &item));
 }
-END_TEST
 
-START_TEST(nothing_is_hot_at_first)
+TEST(encodings, what_is_asked_for_most_is_taken_first_and_once)
 {
     ck_assert_int_eq(take(NOW), -1);
-}
-END_TEST
-
-START_TEST(what_is_asked_for_most_is_taken_first_and_once)
-{
     ask(1, 10, NOW);
     ask(2, 30, NOW);
     ask(3, 20, NOW);
-    ck_assert_int_eq(take(NOW), 2);
-    ck_assert_int_eq(take(NOW), 3);
-    ck_assert_int_eq(take(NOW), 1);
-    ck_assert_int_eq(take(NOW), -1);
+    ck_assert(take(NOW) == 2 && take(NOW) == 3 && take(NOW) == 1 && take(NOW) == -1);
 }
-END_TEST
 
-START_TEST(what_is_asked_for_seldom_is_not_taken)
-{
-    ask(1, EL_POPULAR_LEAST - 1, NOW);
-    ck_assert_int_eq(take(NOW), -1);
-    ask(1, 1, NOW);
-    ck_assert_int_eq(take(NOW), 1);
-}
-END_TEST
-
+/* Of what was asked for at two times, what is taken at a third. */
 static const struct {
-    const char *guards;
+    const char *label;
     int times;
-    uint32_t later;
+    uint32_t at;
+    int times_later;
+    uint32_t later, taken_at;
     int64_t taken;
 } fadings[] = {
-    {"at once", EL_POPULAR_LEAST, 0, 1},
-    {"a half-life later half counts", 2 * EL_POPULAR_LEAST, EL_POPULAR_HALF, 1},
-    {"and less than half is too little", 2 * EL_POPULAR_LEAST - 1, EL_POPULAR_HALF, -1},
-    {"three of them", 8 * EL_POPULAR_LEAST, 3 * EL_POPULAR_HALF, 1},
-    {"after a day nothing is left", 1000000, 86400, -1},
-    {"nor after 32 half-lives", 1000000, 32 * EL_POPULAR_HALF, -1},
-    {"nor after 64", 1000000, 64 * EL_POPULAR_HALF, -1},
+    {"at once", LEAST, NOW, 0, 0, NOW, 1},
+    {"seldom is not enough", LEAST - 1, NOW, 0, 0, NOW, -1},
+    {"until it was often", LEAST - 1, NOW, 1, NOW, NOW, 1},
+    {"a half-life later half counts", 2 * LEAST, NOW, 0, 0, NOW + HALF, 1},
+    {"and less than half is too little", 2 * LEAST - 1, NOW, 0, 0, NOW + HALF, -1},
+    {"three of them", 8 * LEAST, NOW, 0, 0, NOW + 3 * HALF, 1},
+    {"after a day nothing is left", 1000000, NOW, 0, 0, NOW + 86400, -1},
+    {"nor after 32 half-lives", 1000000, NOW, 0, 0, NOW + 32 * HALF, -1},
+    {"nor after 64", 1000000, NOW, 0, 0, NOW + 64 * HALF, -1},
+    {"another process's earlier clock takes nothing away", 1000, NOW, 1, NOW - HALF, NOW - HALF, 1},
 };
-
-START_TEST(what_was_asked_for_is_forgotten)
+EACH(encodings, what_was_asked_for_is_forgotten, fadings)
 {
-    ask(1, fadings[_i].times, NOW - NOW % EL_POPULAR_HALF);
-    ck_assert_msg(take(NOW - NOW % EL_POPULAR_HALF + fadings[_i].later) == fadings[_i].taken, "%s",
-                  fadings[_i].guards);
+    ask(1, row->times, row->at);
+    ask(1, row->times_later, row->later);
+    row_eq(take(row->taken_at), row->taken);
 }
-END_TEST
 
-START_TEST(a_clock_that_another_process_read_earlier_takes_nothing_away)
-{
-    ask(1, 1000, NOW);
-    ask(1, 1, NOW - EL_POPULAR_HALF);
-    ck_assert_int_eq(take(NOW - EL_POPULAR_HALF), 1);
-}
-END_TEST
-
-START_TEST(what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for)
+TEST(encodings, what_was_taken_in_vain_is_not_taken_again_until_it_was_forgotten)
 {
     ask(1, 100, NOW);
-    ck_assert_int_eq(take(NOW), 1);
-    for (uint32_t now = NOW; now < NOW + 20 * EL_POPULAR_HALF; now += EL_POPULAR_HALF / 4) {
+    ask(2, 100, NOW);
+    ck_assert_int_eq(take(NOW) + take(NOW), 1 + 2);
+    ask(2, LEAST, NOW + 2 * HALF);
+    ck_assert_int_eq(take(NOW + 2 * HALF), 2);
+    for (uint32_t now = NOW; now < NOW + 20 * HALF; now += HALF / 4) {
         ask(1, 50, now);
         ck_assert_int_eq(take(now), -1);
     }
 }
-END_TEST
-
-START_TEST(what_was_taken_and_forgotten_counts_anew)
-{
-    ask(1, 100, NOW);
-    ck_assert_int_eq(take(NOW), 1);
-    ask(1, EL_POPULAR_LEAST, NOW + 2 * EL_POPULAR_HALF);
-    ck_assert_int_eq(take(NOW + 2 * EL_POPULAR_HALF), 1);
-}
-END_TEST
-
-/* Ten names that are asked for every round, among a hundred thousand that are asked for once. */
-START_TEST(names_of_one_time_displace_no_others)
-{
-    uint64_t once = 1000;
-    bool seen[11] = {false};
-
-    for (int round = 0; round < 100; round++) {
-        for (uint64_t number = 1; number <= 10; number++) {
-            ask(number, 20, NOW);
-        }
-        for (int i = 0; i < 1000; i++) {
-            ask(once++, 1, NOW);
-        }
-    }
-    for (int i = 0; i < 10; i++) {
-        int64_t number = take(NOW);
-
-        ck_assert_int_ge(number, 1);
-        ck_assert_int_le(number, 10);
-        ck_assert(!seen[number]);
-        seen[number] = true;
-    }
-}
-END_TEST
 
 /* An item of the `number`th name of one set. */
 static el_popular_item_t neighbour(uint64_t number)
@@ -375,117 +250,58 @@ static el_popular_item_t neighbour(uint64_t number)
     return item;
 }
 
-START_TEST(names_of_one_time_displace_no_others_of_a_full_set)
+TEST(encodings, names_of_one_time_displace_no_others_of_a_full_set)
 {
     el_popular_item_t item;
 
     for (uint64_t number = 1; number <= EL_POPULAR_WAYS; number++) {
-        for (int i = 0; i < 50; i++) {
-            item = neighbour(number);
-            el_popular_note(&hot, &item, NOW);
-        }
+        ask_for(neighbour(number), 50, NOW);
     }
     for (uint64_t number = 100; number < 140; number++) {
-        item = neighbour(number);
-        el_popular_note(&hot, &item, NOW);
+        ask_for(neighbour(number), 1, NOW);
     }
     for (int i = 0; i < EL_POPULAR_WAYS; i++) {
         ck_assert(el_popular_take(&hot, NOW, &item));
         ck_assert_uint_le(item.nbytes, EL_POPULAR_WAYS);
     }
 }
-END_TEST
 
-START_TEST(what_is_new_and_asked_for_more_takes_the_place_of_others)
+TEST(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others)
 {
     for (uint64_t number = 1; number <= 4 * EL_POPULAR_SETS * EL_POPULAR_WAYS; number++) {
-        ask(number, EL_POPULAR_LEAST, NOW);
+        ask(number, LEAST, NOW);
     }
     ask(7777777, 100, NOW);
     ck_assert_int_eq(take(NOW), 7777777);
 }
-END_TEST
 
-START_TEST(an_item_that_two_wrote_is_not_taken)
+static const bool of_key[] = {false, true};
+EACH(encodings, an_item_that_two_wrote_is_not_taken, of_key)
 {
     ask(1, 100, NOW);
     ask(2, 50, NOW);
     for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
         if ((atomic_load(&hot.slot[i].asked) & 0xff) == 100) {
-            atomic_fetch_xor(_i ? &hot.slot[i].key : &hot.slot[i].words[2], 64);
+            atomic_fetch_xor(*row ? &hot.slot[i].key : &hot.slot[i].words[2], 64);
         }
     }
-    ck_assert_int_eq(take(NOW), 2);
-    ck_assert_int_eq(take(NOW), -1);
+    ck_assert(take(NOW) == 2 && take(NOW) == -1);
 }
-END_TEST
 
-#define THREADS 4
-#define TIMES 20000
+CASE(encodings_threads, ZEROED(hot), .threads = true);
 
 static void *note_and_take(void *unused)
 {
-    (void)unused;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < 20000; i++) {
         ask((uint64_t)(i % 1000) + 1, 1, NOW);
         if (i % 16 == 0) {
             take(NOW);
         }
     }
-    return NULL;
+    return unused;
 }
 
-START_TEST(threads_that_meet)
+TEST(encodings_threads, threads_that_meet)
 {
-    pthread_t threads[THREADS];
-
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, note_and_take, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-}
-END_TEST
-
-Suite *popular_suite(void)
-{
-    Suite *suite = suite_create("popular");
-    TCase *bodies = tcase_create("bodies");
-    TCase *encodings = tcase_create("encodings");
-    TCase *encodings_threads = tcase_create("threads");
-
-    tcase_add_checked_fixture(bodies, set_up_bodies, NULL);
-    tcase_add_test(bodies, what_was_seen_is_known);
-    tcase_add_test(bodies, few_that_are_new_are_taken_for_known);
-    tcase_add_loop_test(bodies, what_is_long_ago_is_forgotten, 0, ROWS(memories));
-    tcase_add_test(bodies, a_reset_forgets_all);
-    tcase_add_test(bodies, the_first_bodies_are_all_hashed);
-    tcase_add_test(bodies, of_a_path_that_never_repeats_a_sample_is_hashed);
-    tcase_add_test(bodies, a_sample_is_spread_over_every_round);
-    tcase_add_test(bodies, a_path_that_repeats_is_hashed);
-    tcase_add_test(bodies, a_path_changes);
-    tcase_add_test(bodies, a_new_path_is_as_its_host_is);
-    tcase_add_test(bodies, many_paths_leave_a_busy_one_alone);
-    suite_add_tcase(suite, bodies);
-
-    tcase_add_checked_fixture(encodings, set_up_encodings, NULL);
-    tcase_add_test(encodings, nothing_is_hot_at_first);
-    tcase_add_test(encodings, what_is_asked_for_most_is_taken_first_and_once);
-    tcase_add_test(encodings, what_is_asked_for_seldom_is_not_taken);
-    tcase_add_test(encodings, one_encoding_is_taken_for_each_kind_of_clients);
-    tcase_add_loop_test(encodings, what_was_asked_for_is_forgotten, 0, ROWS(fadings));
-    tcase_add_test(encodings, a_clock_that_another_process_read_earlier_takes_nothing_away);
-    tcase_add_test(encodings, what_was_taken_in_vain_is_not_taken_again_while_it_is_asked_for);
-    tcase_add_test(encodings, what_was_taken_and_forgotten_counts_anew);
-    tcase_add_test(encodings, names_of_one_time_displace_no_others);
-    tcase_add_test(encodings, names_of_one_time_displace_no_others_of_a_full_set);
-    tcase_add_test(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others);
-    tcase_add_loop_test(encodings, an_item_that_two_wrote_is_not_taken, 0, 2);
-    tcase_set_tags(encodings_threads, "threads");
-    tcase_add_checked_fixture(encodings_threads, set_up_encodings, NULL);
-    tcase_add_test(encodings_threads, threads_that_meet);
-    suite_add_tcase(suite, encodings_threads);
-    suite_add_tcase(suite, encodings);
-    return suite;
+    threads_run(4, note_and_take, NULL);
 }

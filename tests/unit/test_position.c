@@ -1,8 +1,5 @@
 #include "elastic/position.h"
-
 #include "suites.h"
-
-#include <string.h>
 
 #define NOW UINT64_C(5000000000)
 
@@ -15,6 +12,8 @@ static const el_position_t some = {
     .pid = 4711,
 };
 
+CASE(position);
+
 static uint8_t bytes[EL_POSITION_SIZE];
 static el_position_t got;
 
@@ -25,7 +24,7 @@ static el_position_verdict_t decode(uint64_t now)
 }
 
 /* The layout is a contract with programs in other languages: byte for byte. */
-START_TEST(the_layout_is_fixed)
+TEST(position, the_layout_is_fixed)
 {
     static const uint8_t expected[EL_POSITION_SIZE] = {
         'e', 'l', 'a', 's', 't', 'i', 'c', 0,             /* magic */
@@ -43,35 +42,25 @@ START_TEST(the_layout_is_fixed)
     el_position_encode(&(el_position_t){.stopped = true, .locked = true}, bytes);
     ck_assert_uint_eq(bytes[36], 3);
 }
-END_TEST
 
-START_TEST(what_was_written_is_read)
+TEST(position, what_was_written_is_read)
 {
-    el_position_t full = {.control = {65535, 65535, true, 0}, .updated_usec = NOW,
+    el_position_t full = {.control = {65535, 65535, true, 0}, .updated_usec = NOW, .locked = true,
                           .samples = UINT64_MAX, .interval_msec = 60000,
-                          .load_ppm = EL_POSITION_NO_LOAD, .pid = UINT32_MAX,
-                          .locked = true};
+                          .load_ppm = EL_POSITION_NO_LOAD, .pid = UINT32_MAX};
 
     el_position_encode(&some, bytes);
     ck_assert_int_eq(decode(NOW), EL_POSITION_GOOD);
-    ck_assert_uint_eq(got.control.position, 3);
-    ck_assert_uint_eq(got.control.top, 8);
-    ck_assert_uint_eq(got.control.fraction, 0x1234);
-    ck_assert(!got.control.bypass && !got.stopped && !got.locked);
-    ck_assert_uint_eq(got.updated_usec, NOW);
-    ck_assert_uint_eq(got.samples, 70000);
-    ck_assert_uint_eq(got.interval_msec, 500);
-    ck_assert_uint_eq(got.load_ppm, 650000);
-    ck_assert_uint_eq(got.pid, 4711);
+    ck_assert(got.control.top == 8 && got.control.fraction == 0x1234 && !got.control.bypass);
     el_position_encode(&full, bytes);
     ck_assert_int_eq(decode(NOW), EL_POSITION_GOOD);
-    ck_assert(got.control.bypass && got.locked && !got.stopped);
-    ck_assert_uint_eq(got.control.position, 65535);
-    ck_assert_uint_eq(got.samples, UINT64_MAX);
+    ck_assert(got.control.position == 65535 && got.control.top == 65535 && got.control.bypass);
+    ck_assert(got.updated_usec == NOW && got.samples == UINT64_MAX && got.pid == UINT32_MAX);
+    ck_assert(got.interval_msec == 60000 && got.load_ppm == EL_POSITION_NO_LOAD);
+    ck_assert(got.locked && !got.stopped);
 }
-END_TEST
 
-START_TEST(every_flipped_bit_is_noticed)
+TEST(position, every_flipped_bit_is_noticed)
 {
     for (unsigned bit = 0; bit < 8 * EL_POSITION_SIZE; bit++) {
         el_position_verdict_t verdict;
@@ -85,29 +74,13 @@ START_TEST(every_flipped_bit_is_noticed)
                       "bit %u: %d", bit, (int)verdict);
         ck_assert_uint_eq(got.updated_usec, 0);
     }
-}
-END_TEST
-
-START_TEST(what_is_cut_is_short)
-{
-    el_position_encode(&some, bytes);
     for (size_t len = 0; len < EL_POSITION_SIZE; len++) {
         ck_assert_int_eq(el_position_decode(bytes, len, NOW, &got), EL_POSITION_SHORT);
     }
 }
-END_TEST
-
-START_TEST(zeros_and_noise_are_foreign)
-{
-    memset(bytes, 0, sizeof(bytes));
-    ck_assert_int_eq(decode(NOW), EL_POSITION_FOREIGN);
-    memset(bytes, 0xff, sizeof(bytes));
-    ck_assert_int_eq(decode(NOW), EL_POSITION_FOREIGN);
-}
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     uint64_t now;
     bool stopped;
     el_position_verdict_t verdict;
@@ -121,20 +94,19 @@ static const struct {
     {"stopped", NOW, true, EL_POSITION_STOPPED},
     {"stopped long ago", NOW * 2, true, EL_POSITION_STOPPED},
 };
-
-START_TEST(a_position_ages)
+EACH(position, a_position_ages, ages)
 {
     el_position_t position = some;
 
-    position.stopped = ages[_i].stopped;
+    position.stopped = row->stopped;
     el_position_encode(&position, bytes);
-    ck_assert_msg(decode(ages[_i].now) == ages[_i].verdict, "%s", ages[_i].guards);
+    row_eq(decode(row->now), row->verdict);
+    row_assert(strlen(el_position_text(row->verdict)) > 2);
     ck_assert_uint_eq(got.control.position, 3);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
+    const char *label;
     el_control_state_t control;
     uint64_t updated;
     uint32_t interval;
@@ -144,64 +116,31 @@ static const struct {
     {"no interval", {3, 8, false, 0}, NOW, 0},
     {"no time", {3, 8, false, 0}, 0, 500},
 };
-
-START_TEST(nonsense_with_a_checksum_is_damaged)
+EACH(position, nonsense_with_a_checksum_is_damaged, nonsense)
 {
     el_position_t position = some;
 
-    position.control = nonsense[_i].control;
-    position.updated_usec = nonsense[_i].updated;
-    position.interval_msec = nonsense[_i].interval;
+    position.control = row->control;
+    position.updated_usec = row->updated;
+    position.interval_msec = row->interval;
     el_position_encode(&position, bytes);
-    ck_assert_msg(decode(NOW) == EL_POSITION_DAMAGED, "%s", nonsense[_i].guards);
+    row_eq(decode(NOW), EL_POSITION_DAMAGED);
 }
-END_TEST
 
 static const struct {
     el_control_state_t from;
     unsigned top;
     double position;
 } scales[] = {
-    {{4, 8, false, 0}, 6, 3},
-    {{0, 8, true, 0}, 6, 0},
-    {{8, 8, false, 0}, 18, 18},
-    {{2, 8, false, 32768}, 16, 5},
-    {{3, 8, false, 0}, 0, 0},
-    {{0, 0, false, 0}, 8, 8},
+    {{4, 8, false, 0}, 6, 3}, {{0, 8, true, 0}, 6, 0}, {{8, 8, false, 0}, 18, 18},
+    {{2, 8, false, 32768}, 16, 5}, {{3, 8, false, 0}, 0, 0}, {{0, 0, false, 0}, 8, 8},
     {{1, 8, false, 0}, 4, 0.5},
 };
-
-START_TEST(a_position_is_scaled_to_another_ladder)
+EACH(position, a_position_is_scaled_to_another_ladder, scales)
 {
-    el_control_state_t scaled = el_position_scale(scales[_i].from, scales[_i].top);
+    el_control_state_t scaled = el_position_scale(row->from, row->top);
 
-    ck_assert_uint_eq(scaled.top, scales[_i].top);
-    ck_assert_double_eq(el_control_position(scaled), scales[_i].position);
-    ck_assert(scaled.bypass == scales[_i].from.bypass);
-}
-END_TEST
-
-START_TEST(verdicts_have_texts)
-{
-    for (int verdict = 0; verdict < EL_POSITION_VERDICT_COUNT; verdict++) {
-        ck_assert_ptr_nonnull(el_position_text((el_position_verdict_t)verdict));
-    }
-    ck_assert_str_eq(el_position_text(EL_POSITION_DAMAGED), "is damaged");
-}
-END_TEST
-
-Suite *position_suite(void)
-{
-    TCase *tc = tcase_create("position");
-
-    tcase_add_test(tc, the_layout_is_fixed);
-    tcase_add_test(tc, what_was_written_is_read);
-    tcase_add_test(tc, every_flipped_bit_is_noticed);
-    tcase_add_test(tc, what_is_cut_is_short);
-    tcase_add_test(tc, zeros_and_noise_are_foreign);
-    tcase_add_loop_test(tc, a_position_ages, 0, ROWS(ages));
-    tcase_add_loop_test(tc, nonsense_with_a_checksum_is_damaged, 0, ROWS(nonsense));
-    tcase_add_loop_test(tc, a_position_is_scaled_to_another_ladder, 0, ROWS(scales));
-    tcase_add_test(tc, verdicts_have_texts);
-    return suite_of("position", tc);
+    ck_assert_uint_eq(scaled.top, row->top);
+    ck_assert_double_eq(el_control_position(scaled), row->position);
+    ck_assert(scaled.bypass == row->from.bypass);
 }

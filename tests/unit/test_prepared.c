@@ -1,172 +1,126 @@
 /* Which prepared dictionaries are kept, for how long and for whom. */
-#include "bodies.h"
-#include "prepare.h"
-#include "suites.h"
+#include "encodings.h"
 
-#include "engines/engines.h"
+CASE(prepared, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .timeout = 240);
 
-#include <pthread.h>
-#include <string.h>
-
-#define MOST PREPARE_MOST
 #define PAGE 60000
 
-static el_dictionary_t *find(el_coding_t coding, unsigned number)
+static el_dictionary_t *find(const el_engine_t *engine, unsigned number)
 {
-    return el_dictionary_find(coding, level_of(coding), hash_of(number));
+    return el_dictionary_find(engine->coding, engine->level_min, hash_of(number));
 }
 
-START_TEST(what_was_prepared_is_found)
+/* Several users of one are gone. */
+static void release(el_dictionary_t *dictionary, int users)
 {
-    el_dictionary_t *first, *second;
+    while (users-- > 0) {
+        el_dictionary_release(dictionary);
+    }
+}
 
-    if (!el_engine_for(prepare_codings[_i])) {
-        ck_assert_ptr_null(try_prepare(prepare_codings[_i], 1, 1));
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
-    ck_assert_ptr_null(find(prepare_codings[_i], 1));
-    first = prepare(prepare_codings[_i], PAGE, 1);
+EACH_DIFFERENCE(prepared, what_was_prepared_is_found)
+{
+    el_dictionary_t *first;
+
+    ck_assert_ptr_null(find(engine, 1));
+    first = prepare(engine, PAGE, 1);
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), first);
-    ck_assert_ptr_null(find(prepare_codings[_i], 2));
-    ck_assert_ptr_null(find(prepare_codings[1 - _i], 1));
+    ck_assert_ptr_eq(find(engine, 1), first);
+    ck_assert_ptr_null(find(engine, 2));
+    ck_assert_ptr_null(el_dictionary_find(engine->coding == EL_DCB ? EL_DCZ : EL_DCB,
+                                          engine->level_min, hash_of(1)));
     /* What another thread has prepared meanwhile serves this one, too. */
-    second = try_prepare(prepare_codings[_i], PAGE, 1);
-    ck_assert_ptr_eq(second, first);
+    ck_assert_ptr_eq(prepare(engine, PAGE, 1), first);
     el_dictionary_drain();
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), first);
-    for (int users = 0; users < 4; users++) {
-        el_dictionary_release(first);
-    }
+    ck_assert_ptr_eq(find(engine, 1), first);
+    release(first, 4);
     el_dictionary_release(NULL);
 }
-END_TEST
 
-/* It serves for others, too, until they are asked for often enough, and where there is no room. */
-START_TEST(a_dictionary_is_prepared_for_a_level)
+/*
+ * Where a level has tables of its own, one for another serves until it is asked for often enough,
+ * and where there is no room. brotli prepares one for all.
+ */
+EACH_DIFFERENCE(prepared, a_dictionary_is_prepared_for_a_level)
 {
     el_dictionary_t *first, *other;
 
-    if (!el_engine_for(EL_DCZ)) {
-        return;
-    }
     body_fill(BODY_TEXT, raw, PAGE);
-    first = try_level(EL_DCZ, 3, PAGE, 1);
-    ck_assert_int_eq(el_dictionary_level(first, 9), 3);
+    first = try_prepare(engine, 3, PAGE, 1);
+    ck_assert_int_eq(el_dictionary_level(first, 9), engine->by_level ? 3 : 9);
     for (int i = 0; i < EL_DICTIONARY_STANDS; i++) {
-        other = el_dictionary_find(EL_DCZ, 9, hash_of(1));
-        ck_assert_ptr_eq(other, first);
-        el_dictionary_release(other);
+        ck_assert_ptr_eq(el_dictionary_find(engine->coding, 9, hash_of(1)), first);
     }
-    ck_assert_ptr_null(el_dictionary_find(EL_DCZ, 9, hash_of(1)));
+    release(first, EL_DICTIONARY_STANDS);
+    other = el_dictionary_find(engine->coding, 9, hash_of(1));
+    ck_assert_ptr_eq(other, engine->by_level ? NULL : first);
+    release(other, 1);
     el_dictionary_limit(el_dictionary_kept());
-    ck_assert_ptr_eq(try_level(EL_DCZ, 9, PAGE, 1), first);
+    ck_assert_ptr_eq(try_prepare(engine, 9, PAGE, 1), first);
     el_dictionary_limit(SIZE_MAX);
-    other = try_level(EL_DCZ, 9, PAGE, 1);
-    ck_assert_ptr_ne(other, first);
-    ck_assert_int_eq(el_dictionary_level(other, 3), 9);
-    ck_assert_ptr_eq(el_dictionary_find(EL_DCZ, 9, hash_of(1)), other);
-    ck_assert_ptr_eq(el_dictionary_find(EL_DCZ, 3, hash_of(1)), first);
-    for (int users = 0; users < 3; users++) {
-        el_dictionary_release(first);
-    }
-    el_dictionary_release(other);
-    el_dictionary_release(other);
-}
-END_TEST
+    other = try_prepare(engine, 9, PAGE, 1);
+    ck_assert((other != first) == engine->by_level);
+    ck_assert_int_eq(el_dictionary_level(other, 3), engine->by_level ? 9 : 3);
+    ck_assert_ptr_eq(el_dictionary_find(engine->coding, 9, hash_of(1)), other);
+    ck_assert_ptr_eq(el_dictionary_find(engine->coding, 3, hash_of(1)), first);
+    release(first, 3);
+    release(other, 2);
 
-START_TEST(a_dictionary_that_is_too_large_at_a_level_has_the_lowest)
-{
-    el_dictionary_t *dictionary;
-
-    if (!el_engine_for(EL_DCZ)) {
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
+    /* One that is too large at its level has the lowest. */
     el_dictionary_limit(PAGE * 3);
-    dictionary = try_level(EL_DCZ, 9, PAGE, 1);
-    ck_assert_ptr_nonnull(dictionary);
-    ck_assert_int_eq(dictionary->level, 1);
-    el_dictionary_release(dictionary);
+    el_dictionary_drain();
+    other = try_prepare(engine, 9, PAGE, 1);
+    ck_assert(!engine->by_level || (other && other->level == 1));
+    el_dictionary_release(other);
 }
-END_TEST
 
-/* brotli prepares one for all. */
-START_TEST(a_dictionary_of_brotli_is_for_all_levels)
+static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_ALL_CODINGS};
+EACH(prepared, other_codings_have_no_dictionary, others)
 {
-    el_dictionary_t *dictionary;
-
-    if (!el_engine_for(EL_DCB)) {
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
-    dictionary = try_level(EL_DCB, 5, PAGE, 1);
-    ck_assert_ptr_eq(el_dictionary_find(EL_DCB, 9, hash_of(1)), dictionary);
-    ck_assert_int_eq(el_dictionary_level(dictionary, 9), 9);
-    el_dictionary_release(dictionary);
-    el_dictionary_release(dictionary);
+    ck_assert_ptr_null(
+        el_dictionary_prepare(*row, 1, &(el_dictionary_bytes_t){raw, 1, hash_of(1)}));
 }
-END_TEST
-
-START_TEST(other_codings_have_no_dictionary)
-{
-    static const el_coding_t others[] = {EL_IDENTITY, EL_GZIP, EL_BR, EL_ZSTD, EL_ALL_CODINGS};
-
-    ck_assert_ptr_null(try_prepare(others[_i], 1, 1));
-}
-END_TEST
 
 /* Three fit; the fourth drives out what was asked for longest ago, and is used by no body. */
-START_TEST(the_longest_unused_goes_first)
+EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
 {
-    el_dictionary_t *used;
-    size_t each;
+    el_dictionary_t *used = prepare(engine, PAGE, 1);
+    size_t each = el_dictionary_kept();
 
-    if (!el_engine_for(prepare_codings[_i])) {
-        return;
-    }
-    body_fill(BODY_TEXT, raw, PAGE);
-    used = prepare(prepare_codings[_i], PAGE, 1);
-    each = el_dictionary_kept();
     el_dictionary_limit(each * 10 / 3);
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 2));
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 3));
-    el_dictionary_release(find(prepare_codings[_i], 2));
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 4));
+    el_dictionary_release(prepare(engine, PAGE, 2));
+    el_dictionary_release(prepare(engine, PAGE, 3));
+    el_dictionary_release(find(engine, 2));
+    el_dictionary_release(prepare(engine, PAGE, 4));
     ck_assert_uint_le(el_dictionary_kept(), each * 10 / 3);
-    ck_assert_ptr_null(find(prepare_codings[_i], 3));
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), used);
+    ck_assert_ptr_null(find(engine, 3));
+    ck_assert_ptr_eq(find(engine, 1), used);
     el_dictionary_release(used);
-    el_dictionary_release(find(prepare_codings[_i], 2));
+    el_dictionary_release(find(engine, 2));
 
     /* Where all are in use, there is no room, and they stay. */
     el_dictionary_limit(each * 3 / 2);
-    ck_assert_ptr_null(try_prepare(prepare_codings[_i], PAGE, 5));
-    ck_assert_ptr_eq(find(prepare_codings[_i], 1), used);
-    el_dictionary_release(used);
-    el_dictionary_release(used);
-    el_dictionary_release(prepare(prepare_codings[_i], PAGE, 5));
-    ck_assert_ptr_null(find(prepare_codings[_i], 1));
+    ck_assert_ptr_null(try_prepare(engine, engine->level_min, PAGE, 5));
+    ck_assert_ptr_eq(find(engine, 1), used);
+    release(used, 2);
+    el_dictionary_release(prepare(engine, PAGE, 5));
+    ck_assert_ptr_null(find(engine, 1));
 
     /* What never fits drives nothing out. */
-    ck_assert_ptr_null(try_prepare(prepare_codings[_i], MOST, 6));
-    el_dictionary_release(find(prepare_codings[_i], 5));
+    ck_assert_ptr_null(try_prepare(engine, engine->level_min, MOST, 6));
+    el_dictionary_release(find(engine, 5));
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
 }
-END_TEST
 
 #define THREADS 4
 
-static void *use(void *number)
+static void *use(void *hash)
 {
-    const uint8_t *hash = (uint8_t *)number;
-
     for (int i = 0; i < 200; i++) {
-        el_dictionary_t *dictionary = el_dictionary_find(EL_DCZ, level_of(EL_DCZ), hash);
+        el_dictionary_t *dictionary = el_dictionary_find(EL_DCZ, 1, hash);
 
         if (!dictionary) {
-            dictionary = el_dictionary_prepare(EL_DCZ, level_of(EL_DCZ),
+            dictionary = el_dictionary_prepare(EL_DCZ, 1,
                                                &(el_dictionary_bytes_t){raw, 2000, hash});
         }
         ck_assert(!dictionary || memcmp(dictionary->hash, hash, EL_DICTIONARY_HASH) == 0);
@@ -176,37 +130,17 @@ static void *use(void *number)
 }
 
 /* With room for one or two, so that they drive each other's out. */
-START_TEST(threads_share_what_is_kept)
+TEST(prepared, threads_share_what_is_kept)
 {
     uint8_t hashes[THREADS][EL_DICTIONARY_HASH];
-    pthread_t threads[THREADS];
+    threads_t threads;
 
     body_fill(BODY_TEXT, raw, 2000);
     el_dictionary_limit(100000);
     for (unsigned i = 0; i < THREADS; i++) {
         memcpy(hashes[i], hash_of(i / 2), EL_DICTIONARY_HASH);
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, use, hashes[i]), 0);
     }
-    for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads = threads_start(THREADS, use, hashes, sizeof(hashes[0]));
+    threads_join(&threads);
     ck_assert_uint_le(el_dictionary_kept(), 100000);
-}
-END_TEST
-
-Suite *prepared_suite(void)
-{
-    TCase *tc = tcase_create("prepared");
-    int both = ROWS(prepare_codings);
-
-    tcase_set_timeout(tc, 240);
-    tcase_add_checked_fixture(tc, prepare_set_up, prepare_tear_down);
-    tcase_add_loop_test(tc, what_was_prepared_is_found, 0, both);
-    tcase_add_test(tc, a_dictionary_is_prepared_for_a_level);
-    tcase_add_test(tc, a_dictionary_that_is_too_large_at_a_level_has_the_lowest);
-    tcase_add_test(tc, a_dictionary_of_brotli_is_for_all_levels);
-    tcase_add_loop_test(tc, other_codings_have_no_dictionary, 0, 5);
-    tcase_add_loop_test(tc, the_longest_unused_goes_first, 0, both);
-    tcase_add_test(tc, threads_share_what_is_kept);
-    return suite_of("prepared", tc);
 }

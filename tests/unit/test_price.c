@@ -1,95 +1,54 @@
 #include "elastic/price.h"
-
 #include "elastic/control.h"
 #include "suites.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define NONE ((el_goal_kind_t)99)
+CASE(goals);
 
 static const struct {
     const char *text;
-    el_goal_kind_t kind; /* NONE: refused */
-    double one, two;     /* bits a second, or the prices */
+    el_goal_kind_t kind;
+    double one, two; /* bits a second, or the prices */
 } texts[] = {
-    {"cpu", EL_GOAL_CPU, 0, 0},
-    {"  CPU\t", EL_GOAL_CPU, 0, 0},
-    {"cpu 5", NONE, 0, 0},
-    {"cpux", NONE, 0, 0},
-    {"", NONE, 0, 0},
-    {"   ", NONE, 0, 0},
-    {"time", EL_GOAL_TIME, 5e6, 0},
-    {"Time 20Mbit/s", EL_GOAL_TIME, 20e6, 0},
-    {"time 1.5gbit/s", EL_GOAL_TIME, 1.5e9, 0},
-    {"time 256kbit/s", EL_GOAL_TIME, 256e3, 0},
-    {"time 9600bit/s", EL_GOAL_TIME, 9600, 0},
-    {"time 0Mbit/s", NONE, 0, 0},
-    {"time 5", NONE, 0, 0},
-    {"time 5MB/s", NONE, 0, 0},
-    {"time 5Mbit", NONE, 0, 0},
-    {"time -5Mbit/s", NONE, 0, 0},
-    {"time 5 Mbit/s", NONE, 0, 0},
-    {"time fast", NONE, 0, 0},
-    {"time 5Mbit/s x", NONE, 0, 0},
-    {"time auto", EL_GOAL_TIME, 5e6, 0},
-    {"time AUTO 2Mbit/s 50Mbit/s", EL_GOAL_TIME, 5e6, 0},
+    {"cpu", EL_GOAL_CPU, 0, 0}, {"  CPU\t", EL_GOAL_CPU, 0, 0}, {"time", EL_GOAL_TIME, 5e6, 0},
+    {"Time 20Mbit/s", EL_GOAL_TIME, 20e6, 0}, {"time 1.5gbit/s", EL_GOAL_TIME, 1.5e9, 0},
+    {"time 256kbit/s", EL_GOAL_TIME, 256e3, 0}, {"time 9600bit/s", EL_GOAL_TIME, 9600, 0},
+    {"time auto", EL_GOAL_TIME, 5e6, 0}, {"time AUTO 2Mbit/s 50Mbit/s", EL_GOAL_TIME, 5e6, 0},
     {"time auto 10Mbit/s 50Mbit/s", EL_GOAL_TIME, 10e6, 0},
     {"time auto 100kbit/s 1Mbit/s", EL_GOAL_TIME, 1e6, 0},
-    {"time auto 3Mbit/s 3Mbit/s", EL_GOAL_TIME, 3e6, 0},
-    {"time auto 2Mbit/s", NONE, 0, 0},
-    {"time auto 2Mbit/s 1Mbit/s", NONE, 0, 0},
-    {"time auto 0Mbit/s 1Mbit/s", NONE, 0, 0},
-    {"time auto 1Mbit/s 2Mbit/s 3Mbit/s", NONE, 0, 0},
-    {"time 5Mbit/s 1Mbit/s 20Mbit/s", NONE, 0, 0},
-    {"latency p95 5ms", NONE, 0, 0},
-    {"time .5Mbit/s", EL_GOAL_TIME, 5e5, 0},
-    {"time 1.2.3Mbit/s", NONE, 0, 0},
-    {"time 1e3Mbit/s", NONE, 0, 0},
-    {"time Mbit/s", NONE, 0, 0},
-    {"time 1234567890123456bit/s", NONE, 0, 0},
-    {"cost 0.04/h 0.08/GB", EL_GOAL_COST, 0.04, 0.08},
-    {"cost 1/H 2/gb", EL_GOAL_COST, 1, 2},
-    {"cost 0/h 0.08/GB", EL_GOAL_COST, 0, 0.08},
-    {"cost 0.04/h 0/GB", EL_GOAL_COST, 0.04, 0},
-    {"cost 0/h 0/GB", NONE, 0, 0},
-    {"cost 0.08/GB 0.04/h", NONE, 0, 0},
-    {"cost 0.04/h", NONE, 0, 0},
-    {"cost 0.04 0.08", NONE, 0, 0},
-    {"cost 0.04/h 0.08/GB 1", NONE, 0, 0},
-    {"cost ./h 0.08/GB", NONE, 0, 0},
+    {"time auto 3Mbit/s 3Mbit/s", EL_GOAL_TIME, 3e6, 0}, {"time .5Mbit/s", EL_GOAL_TIME, 5e5, 0},
+    {"cost 0.04/h 0.08/GB", EL_GOAL_COST, 0.04, 0.08}, {"cost 1/H 2/gb", EL_GOAL_COST, 1, 2},
+    {"cost 0/h 0.08/GB", EL_GOAL_COST, 0, 0.08}, {"cost 0.04/h 0/GB", EL_GOAL_COST, 0.04, 0},
 };
-
-START_TEST(a_text_is_a_goal)
+EACH(goals, a_text_is_a_goal, texts)
 {
-    const char *text = texts[_i].text;
-    size_t len = strlen(text);
-    char *exact = malloc(len > 0 ? len : 1);
-    el_goal_t goal = {.kind = NONE};
-    bool good;
+    size_t len = strlen(row->text);
+    el_goal_t goal;
 
-    ck_assert_ptr_nonnull(exact);
-    memcpy(exact, text, len);
-    good = el_goal_parse(exact, len, &goal);
-    free(exact);
-    ck_assert_msg(good == (texts[_i].kind != NONE), "%s", text);
-    ck_assert_msg(goal.kind == texts[_i].kind, "%s: kind", text);
+    named_assert(row->text, el_goal_parse(copy_of(row->text, len), len, &goal));
+    named_eq(row->text, goal.kind, row->kind);
     if (goal.kind == EL_GOAL_TIME) {
-        ck_assert_msg(fabs(goal.rate - texts[_i].one) < 1e-3, "%s: %f", text, goal.rate);
+        named_assert(row->text, fabs(goal.rate - row->one) < 1e-3);
     } else if (goal.kind == EL_GOAL_COST) {
-        ck_assert_msg(fabs(goal.per_core_hour - texts[_i].one) < 1e-9, "%s: core", text);
-        ck_assert_msg(fabs(goal.per_gbyte - texts[_i].two) < 1e-9, "%s: GB", text);
+        named_assert(row->text, fabs(goal.per_core_hour - row->one) < 1e-9);
+        named_assert(row->text, fabs(goal.per_gbyte - row->two) < 1e-9);
     }
 }
-END_TEST
 
-static double worth_of(const char *text)
+static const char *const refused[] = {
+    "cpu 5", "cpux", "", "   ", "time 0Mbit/s", "time 5", "time 5MB/s", "time 5Mbit",
+    "time -5Mbit/s", "time 5 Mbit/s", "time fast", "time 5Mbit/s x", "time auto 2Mbit/s",
+    "time auto 2Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s", "time auto 1Mbit/s 2Mbit/s 3Mbit/s",
+    "time 5Mbit/s 1Mbit/s 20Mbit/s", "latency p95 5ms", "time 1.2.3Mbit/s", "time 1e3Mbit/s",
+    "time Mbit/s", "time 1234567890123456bit/s", "cost 0/h 0/GB", "cost 0.08/GB 0.04/h",
+    "cost 0.04/h", "cost 0.04 0.08", "cost 0.04/h 0.08/GB 1", "cost ./h 0.08/GB",
+};
+EACH(goals, a_text_is_no_goal, refused)
 {
     el_goal_t goal;
 
-    ck_assert(el_goal_parse(text, strlen(text), &goal));
-    return el_goal_worth(&goal);
+    named_assert(*row, !el_goal_parse(copy_of(*row, strlen(*row)), strlen(*row), &goal));
 }
 
 static const struct {
@@ -108,14 +67,13 @@ static const struct {
     {"cost 0.0001/h 10/GB", 2e5},
     {"time 1bit/s", 2e5},
 };
-
-START_TEST(a_goal_says_what_a_byte_is_worth)
+EACH(goals, a_goal_says_what_a_byte_is_worth, worths)
 {
-    double got = worth_of(worths[_i].text);
+    el_goal_t goal;
 
-    ck_assert_msg(fabs(got - worths[_i].worth) < 1e-6, "%s: %f", worths[_i].text, got);
+    ck_assert(el_goal_parse(row->text, strlen(row->text), &goal));
+    named_assert(row->text, fabs(el_goal_worth(&goal) - row->worth) < 1e-6);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -123,38 +81,31 @@ static const struct {
     bool limited;
     double rate;
 } rates[] = {
-    {"time auto", 3e6, false, 3e6},   {"time auto", 1e5, false, 1e6},
-    {"time auto", 1e9, false, 20e6},  {"time auto", 3e6, true, 5e6},
-    {"time auto", 8e6, true, 8e6},    {"time auto", 1e9, true, 20e6},
+    {"time auto", 3e6, false, 3e6}, {"time auto", 1e5, false, 1e6}, {"time auto", 1e9, false, 20e6},
+    {"time auto", 3e6, true, 5e6}, {"time auto", 8e6, true, 8e6}, {"time auto", 1e9, true, 20e6},
     {"time auto 1kbit/s 1Gbit/s", 5e8, false, 5e8},
 };
-
-START_TEST(a_connections_rate_counts_within_bounds)
+EACH(goals, a_connections_rate_counts_within_bounds, rates)
 {
     el_goal_t goal;
 
-    ck_assert(el_goal_parse(rates[_i].text, strlen(rates[_i].text), &goal));
-    ck_assert_double_eq(el_goal_rate(&goal, rates[_i].measured, rates[_i].limited), rates[_i].rate);
+    ck_assert(el_goal_parse(row->text, strlen(row->text), &goal));
+    ck_assert_double_eq(el_goal_rate(&goal, row->measured, row->limited), row->rate);
 }
-END_TEST
 
+/* Of one CPU, of parts of them, and of none that is known. */
 static const struct {
     double cpus, load, delay;
-} delays[] = {
-    {1, 0, 1},       {1, 0.2, 1.5625}, {1, 0.5, 4},     {1, 0.8, 25},    {1, 0.9, 100},
-    {2, 0.2, 1.13},  {2, 0.5, 2.22},   {2, 0.9, 50.1},  {4, 0.5, 1.42},  {4, 0.95, 100.2},
-    {16, 0.7, 1.27}, {16, 0.95, 25.4}, {64, 0.5, 1},    {64, 0.9, 2.10}, {64, 0.95, 6.70},
-    {0.5, 0.5, 4},   {1.5, 0.5, 3.11}, {0, 0.5, 4},
-};
+} delays[] = {{1, 0.2, 1.5625}, {1, 0.9, 100}, {0.5, 0.5, 4}, {1.5, 0.5, 3.11}, {0, 0.5, 4}};
 
-START_TEST(the_delay_is_the_derivative_of_the_time_in_the_queue)
+CASE(delays_and_prices);
+
+EACH(delays_and_prices, the_delay_is_the_derivative_of_the_time_in_the_queue, delays)
 {
-    double got = el_price_delay(delays[_i].load, delays[_i].cpus);
+    double got = el_price_delay(row->load, row->cpus);
 
-    ck_assert_msg(fabs(got / delays[_i].delay - 1) < 0.005, "%g CPUs at %g: %f", delays[_i].cpus,
-                  delays[_i].load, got);
+    ck_assert_msg(fabs(got / row->delay - 1) < 0.005, "%g at %g: %f", row->cpus, row->load, got);
 }
-END_TEST
 
 /* The mean time in M/M/c for a service time of `s`, by Erlang's C as a sum. */
 static double time_in_queue(double s, double rate, unsigned cpus)
@@ -170,79 +121,74 @@ static double time_in_queue(double s, double rate, unsigned cpus)
 }
 
 static const unsigned cpus[] = {1, 2, 3, 7, 32, 64};
-
-START_TEST(the_delay_is_the_slope_of_the_formula_as_it_is_printed)
+EACH(delays_and_prices, the_delay_is_the_slope_of_the_formula_as_it_is_printed, cpus)
 {
     for (double load = 0.05; load < 0.96; load += 0.05) {
-        double rate = load * cpus[_i], step = 1e-6;
-        double slope = (time_in_queue(1 + step, rate, cpus[_i])
-                        - time_in_queue(1 - step, rate, cpus[_i])) / (2 * step);
-        double got = el_price_delay(load, cpus[_i]);
+        double rate = load * *row, step = 1e-6;
+        double slope = (time_in_queue(1 + step, rate, *row)
+                        - time_in_queue(1 - step, rate, *row)) / (2 * step);
+        double got = el_price_delay(load, *row);
 
-        ck_assert_msg(fabs(got / slope - 1) < 1e-3, "%u at %g: %f, %f", cpus[_i], load, got, slope);
+        ck_assert_msg(fabs(got / slope - 1) < 1e-3, "%u at %g: %f, %f", *row, load, got, slope);
     }
 }
-END_TEST
 
-START_TEST(a_full_machine_has_a_delay_as_well)
+TEST(delays_and_prices, a_full_machine_has_a_delay_as_well)
 {
     ck_assert(isfinite(el_price_delay(1, 1)) && el_price_delay(1, 1) > 1e5);
     ck_assert(isfinite(el_price_delay(2, 64)) && el_price_delay(2, 64) > 1e3);
     ck_assert(isfinite(el_price_delay(1, 1e6)));
     ck_assert_double_eq(el_price_delay(-1, 1), 1);
 }
-END_TEST
 
-/* `count` samples of `load`, half a second each, of one CPU; the last delay. */
-static double follow(el_price_memory_t *memory, unsigned count, double load)
+/* The delay at the end of a step: as at the end of the one before, or between these. */
+#define SAME -1, 0
+#define ABOVE(least) least, INFINITY
+#define BELOW(most) 0, most
+#define ANY BELOW(INFINITY)
+
+static const struct {
+    const char *label;
+    double low, high; /* of two minutes before, in turn; 0: nothing was before */
+    double seconds;   /* of a sample */
+    struct {
+        unsigned count;
+        double load, least, most;
+    } steps[6];
+} courses[] = {
+    {"the first sample counts at once", 0, 0, 0.5, {{1, 0.5, 3.999, 4.001}}},
+    {"a flood is met within two samples", 0.2, 0.2, 0.5, {{1, 1, ABOVE(25)}, {1, 1, ABOVE(200)}}},
+    {"after it the delay falls within seconds", 0.2, 0.2, 0.5,
+     {{10, 1, ANY}, {1, 0.2, ABOVE(4)}, {9, 0.2, BELOW(3)}}},
+    {"a load that stays has one delay", 0, 0, 0.5, {{1, 0.6, ANY}, {1000, 0.6, SAME}}},
+    {"two samples that are off are", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.82, ABOVE(20)}}},
+    {"a single one is noise", 0.45, 0.55, 0.5, {{1, 0.82, SAME}, {1, 0.5, SAME}, {1, 0.82, SAME}}},
+    {"as are those on both sides", 0.45, 0.55, 0.5,
+     {{1, 0.18, ANY}, {1, 0.82, BELOW(8)}, {1, 0.18, ANY}, {1, 0.82, BELOW(8)}, {1, 0.18, ANY},
+      {1, 0.82, BELOW(8)}}},
+    {"one that is far off is a load", 0.45, 0.55, 0.5, {{1, 1, ABOVE(1000)}}},
+    {"where a CPU is full now and then, twice running", 0.7, 0.9, 0.5,
+     {{1, 1, BELOW(100)}, {1, 1, ABOVE(1000)}}},
+    {"one of a minute counts at once", 0.2, 0.2, 60, {{1, 0.7, ABOVE(9)}, {1, 0.2, BELOW(2.5)}}},
+};
+EACH(delays_and_prices, loads_have_their_course, courses)
 {
-    double delay = 0;
+    el_price_memory_t price = {0};
+    double delay = 0, before;
 
-    while (count-- > 0) {
-        delay = el_price_follow(memory, load, 1, 0.5);
+    for (unsigned n = 0; n < 240 && row->high > 0; n++) {
+        delay = el_price_follow(&price, n % 2 == 0 ? row->low : row->high, 1, row->seconds);
     }
-    return delay;
-}
-
-START_TEST(the_first_sample_counts_at_once)
-{
-    el_price_memory_t memory = {0};
-
-    ck_assert_double_eq_tol(follow(&memory, 1, 0.5), 4, 1e-9);
-}
-END_TEST
-
-START_TEST(a_flood_is_met_within_two_samples)
-{
-    el_price_memory_t memory = {0};
-
-    follow(&memory, 100, 0.2);
-    ck_assert_double_gt(follow(&memory, 1, 1), 25);
-    ck_assert_double_gt(follow(&memory, 1, 1), 200);
-}
-END_TEST
-
-START_TEST(after_it_the_delay_falls_within_seconds)
-{
-    el_price_memory_t memory = {0};
-
-    follow(&memory, 100, 0.2);
-    follow(&memory, 10, 1);
-    ck_assert_double_gt(follow(&memory, 1, 0.2), 4);
-    ck_assert_double_lt(follow(&memory, 9, 0.2), 3);
-}
-END_TEST
-
-START_TEST(a_load_that_stays_has_one_delay)
-{
-    el_price_memory_t memory = {0};
-    double delay = follow(&memory, 1, 0.6);
-
-    for (unsigned n = 0; n < 1000; n++) {
-        ck_assert_double_eq(follow(&memory, 1, 0.6), delay);
+    for (int i = 0; i < ROWS(row->steps) && row->steps[i].count > 0; i++) {
+        before = delay;
+        for (unsigned n = 0; n < row->steps[i].count; n++) {
+            delay = el_price_follow(&price, row->steps[i].load, 1, row->seconds);
+        }
+        ck_assert_msg(row->steps[i].least < 0 ? delay == before
+                      : delay > row->steps[i].least && delay < row->steps[i].most,
+                      "%s: %f after step %d", row->label, delay, i);
     }
 }
-END_TEST
 
 /* A number of -1 … 1, the same in each run. */
 static double noise(uint32_t *state)
@@ -251,103 +197,35 @@ static double noise(uint32_t *state)
     return *state / 2147483648. - 1;
 }
 
-START_TEST(noise_changes_the_delay_seldom)
+TEST(delays_and_prices, noise_changes_the_delay_seldom)
 {
-    el_price_memory_t memory = {0};
+    el_price_memory_t price = {0};
     uint32_t state = 1;
-    double last = follow(&memory, 10, 0.6);
+    double last = el_price_follow(&price, 0.6, 1, 0.5);
     unsigned changes = 0;
 
     /* Ten minutes with a standard deviation of eight points. */
     for (unsigned n = 0; n < 1200; n++) {
-        double delay = follow(&memory, 1, 0.6 + 0.08 * sqrt(3) * noise(&state));
+        double load = 0.6 + 0.08 * sqrt(3) * noise(&state);
+        double delay = el_price_follow(&price, load, 1, 0.5);
 
         changes += delay != last;
         last = delay;
     }
     ck_assert_uint_le(changes, 10);
-    ck_assert_double_gt(last, 6.25 / 1.6);
-    ck_assert_double_lt(last, 6.25 * 1.6);
-}
-END_TEST
-
-/* Two minutes of a load of 0.5 whose samples are 5 points off. */
-static el_price_memory_t wavering(void)
-{
-    el_price_memory_t memory = {0};
-
-    for (unsigned n = 0; n < 120; n++) {
-        follow(&memory, 1, 0.45);
-        follow(&memory, 1, 0.55);
-    }
-    return memory;
+    ck_assert(last > 6.25 / 1.6 && last < 6.25 * 1.6);
 }
 
-START_TEST(a_single_sample_that_is_off_is_noise_and_two_are_a_load)
+TEST(delays_and_prices, a_small_change_that_lasts_is_followed)
 {
-    el_price_memory_t memory = wavering();
-    double before = memory.delay;
-
-    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
-    ck_assert_double_gt(follow(&memory, 1, 0.82), 20);
-    memory = wavering();
-    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
-    ck_assert_double_eq(follow(&memory, 1, 0.5), before);
-    ck_assert_double_eq(follow(&memory, 1, 0.82), before);
-    /* Nor those on both sides. */
-    memory = wavering();
-    for (unsigned n = 0; n < 3; n++) {
-        follow(&memory, 1, 0.18);
-        ck_assert_double_lt(follow(&memory, 1, 0.82), 2 * before);
-    }
-}
-END_TEST
-
-START_TEST(a_sample_that_is_far_off_is_a_load)
-{
-    el_price_memory_t memory = wavering();
-
-    ck_assert_double_gt(follow(&memory, 1, 1), 1000);
-}
-END_TEST
-
-/* Where a CPU is full now and then, once is not a flood, but twice running is. */
-START_TEST(a_full_cpu_counts_from_the_second_sample_on)
-{
-    el_price_memory_t memory = {0};
-
-    for (unsigned n = 0; n < 240; n++) {
-        follow(&memory, 1, n % 2 == 0 ? 0.7 : 0.9);
-    }
-    ck_assert_double_lt(follow(&memory, 1, 1), 100);
-    ck_assert_double_gt(follow(&memory, 1, 1), 1000);
-}
-END_TEST
-
-START_TEST(a_small_change_that_lasts_is_followed)
-{
-    el_price_memory_t memory = {0};
+    el_price_memory_t price = {0};
     uint32_t state = 1;
 
-    follow(&memory, 100, 0.5);
-    for (unsigned n = 0; n < 120; n++) {
-        follow(&memory, 1, 0.7 + 0.05 * noise(&state));
+    for (unsigned n = 0; n < 220; n++) {
+        el_price_follow(&price, n < 100 ? 0.5 : 0.7 + 0.05 * noise(&state), 1, 0.5);
     }
-    ck_assert_double_gt(memory.delay, 11.1 / 1.5);
+    ck_assert_double_gt(price.delay, 11.1 / 1.5);
 }
-END_TEST
-
-START_TEST(an_interval_of_a_minute_counts_at_once)
-{
-    el_price_memory_t memory = {0};
-
-    for (unsigned n = 0; n < 20; n++) {
-        el_price_follow(&memory, 0.2, 1, 60);
-    }
-    ck_assert_double_gt(el_price_follow(&memory, 0.7, 1, 60), 9);
-    ck_assert_double_lt(el_price_follow(&memory, 0.2, 1, 60), 2.5);
-}
-END_TEST
 
 #define TOP 4
 
@@ -356,13 +234,8 @@ static const el_goal_t wire = {.kind = EL_GOAL_TIME, .rate = 20e6};
 static const el_goal_t money = {.kind = EL_GOAL_COST, .per_core_hour = 0.9, .per_gbyte = 0.1};
 static const el_goal_t egress = {.kind = EL_GOAL_COST, .per_gbyte = 0.1};
 
-static el_control_config_t config_of(el_control_mode_t mode, const el_goal_t *goal)
-{
-    return (el_control_config_t){mode, 0.5, 0.8, 2.0, TOP, *goal};
-}
-
 static const struct {
-    const char *guards;
+    const char *label;
     const el_goal_t *goal;
     double busy, price;
     double position; /* 8 ns at the floor, 1536 at the ceiling */
@@ -377,87 +250,43 @@ static const struct {
     {"cost: CPU for nothing, and full", &egress, 1, 0.2, 0},
 };
 
-/* Whatever moves the position otherwise. */
-START_TEST(a_goal_sets_a_price)
-{
-    for (el_control_mode_t mode = EL_CONTROL_STEP; mode < EL_CONTROL_OFF; mode++) {
-        el_control_config_t config = config_of(mode, prices[_i].goal);
-        el_observation_t observed = {.busy = prices[_i].busy, .seconds = 0.5, .cpus = 1};
-        el_control_memory_t memory = {0};
-        el_control_state_t state = {2, TOP, false, 0};
-        double price;
+static el_control_memory_t memory;
 
-        state = el_control_next(&config, &observed, &memory, state);
-        price = el_control_price(&config, &memory);
-        ck_assert_msg(fabs(price / prices[_i].price - 1) < 0.003, "%s: %g", prices[_i].guards,
-                      price);
-        ck_assert_msg(fabs(el_control_position(state) - prices[_i].position) < 1e-4, "%s: %f",
-                      prices[_i].guards, el_control_position(state));
-    }
+static el_control_state_t next(el_control_config_t config, el_control_state_t state, double busy)
+{
+    el_observation_t observed = {.busy = busy, .seconds = 0.5, .cpus = 1};
+
+    return el_control_next(&config, &observed, &memory, state);
 }
-END_TEST
 
-START_TEST(off_sets_no_price)
+/* Whatever moves the position otherwise; off there is none. */
+EACH(delays_and_prices, a_goal_sets_a_price, prices)
 {
-    el_control_config_t config = config_of(EL_CONTROL_OFF, &wire);
-    el_observation_t observed = {.busy = 0.5, .seconds = 0.5, .cpus = 1};
-    el_control_memory_t memory = {0};
+    el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.8, 2.0, TOP, *row->goal};
     el_control_state_t state = {2, TOP, false, 0};
 
-    ck_assert(!el_control_is_priced(&config));
-    state = el_control_next(&config, &observed, &memory, state);
-    ck_assert_uint_eq(state.position, TOP);
-    ck_assert_double_eq(memory.price.samples, 0);
+    for (; config.mode < EL_CONTROL_OFF; config.mode++) {
+        memory = (el_control_memory_t){0};
+        row_assert(fabs(el_control_position(next(config, state, row->busy)) - row->position)
+                   < 1e-4);
+        row_assert(fabs(el_control_price(&config, &memory) / row->price - 1) < 0.003);
+    }
+    memory = (el_control_memory_t){0};
+    row_eq(next(config, state, row->busy).position, TOP);
+    row_assert(!el_control_is_priced(&config) && memory.price.samples == 0);
 }
-END_TEST
 
-START_TEST(a_bypass_does_not_hide_the_load_from_the_price)
+TEST(delays_and_prices, a_bypass_does_not_hide_the_load_from_the_price)
 {
-    el_control_config_t config = config_of(EL_CONTROL_STEP, &wire);
-    el_control_memory_t memory = {0};
+    el_control_config_t config = {EL_CONTROL_STEP, 0.5, 0.8, 0.9, TOP, wire};
     el_control_state_t state = {0, TOP, true, 0};
-    el_observation_t observed = {.busy = 0.95, .seconds = 0.5, .cpus = 1};
 
-    config.bypass = 0.9;
+    memory = (el_control_memory_t){0};
     for (unsigned n = 0; n < 4; n++) {
-        state = el_control_next(&config, &observed, &memory, state);
+        state = next(config, state, 0.95);
         ck_assert(state.bypass);
     }
     ck_assert_double_gt(memory.price.delay, 300);
-    observed.busy = 0.1;
-    state = el_control_next(&config, &observed, &memory, state);
-    ck_assert(!state.bypass);
+    ck_assert(!next(config, state, 0.1).bypass);
     ck_assert_double_lt(memory.price.delay, 20);
-}
-END_TEST
-
-Suite *price_suite(void)
-{
-    Suite *suite = suite_create("price");
-    TCase *goals = tcase_create("goals");
-    TCase *delays_and_prices = tcase_create("delays_and_prices");
-
-    tcase_add_loop_test(goals, a_text_is_a_goal, 0, ROWS(texts));
-    tcase_add_loop_test(goals, a_goal_says_what_a_byte_is_worth, 0, ROWS(worths));
-    tcase_add_loop_test(goals, a_connections_rate_counts_within_bounds, 0, ROWS(rates));
-    suite_add_tcase(suite, goals);
-
-    tcase_add_loop_test(delays_and_prices, the_delay_is_the_derivative_of_the_time_in_the_queue, 0, ROWS(delays));
-    tcase_add_loop_test(delays_and_prices, the_delay_is_the_slope_of_the_formula_as_it_is_printed, 0, ROWS(cpus));
-    tcase_add_test(delays_and_prices, a_full_machine_has_a_delay_as_well);
-    tcase_add_test(delays_and_prices, the_first_sample_counts_at_once);
-    tcase_add_test(delays_and_prices, a_flood_is_met_within_two_samples);
-    tcase_add_test(delays_and_prices, after_it_the_delay_falls_within_seconds);
-    tcase_add_test(delays_and_prices, a_load_that_stays_has_one_delay);
-    tcase_add_test(delays_and_prices, noise_changes_the_delay_seldom);
-    tcase_add_test(delays_and_prices, a_single_sample_that_is_off_is_noise_and_two_are_a_load);
-    tcase_add_test(delays_and_prices, a_sample_that_is_far_off_is_a_load);
-    tcase_add_test(delays_and_prices, a_full_cpu_counts_from_the_second_sample_on);
-    tcase_add_test(delays_and_prices, a_small_change_that_lasts_is_followed);
-    tcase_add_test(delays_and_prices, an_interval_of_a_minute_counts_at_once);
-    tcase_add_loop_test(delays_and_prices, a_goal_sets_a_price, 0, ROWS(prices));
-    tcase_add_test(delays_and_prices, off_sets_no_price);
-    tcase_add_test(delays_and_prices, a_bypass_does_not_hide_the_load_from_the_price);
-    suite_add_tcase(suite, delays_and_prices);
-    return suite;
 }

@@ -1,10 +1,8 @@
 #define _GNU_SOURCE
 #include "host/process.h"
-
 #include "host/clock.h"
 #include "suites.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -16,9 +14,6 @@
 /* µs that are longer than anything here takes. */
 #define LONG 60000000
 
-#define THREADS 4
-#define TIMES 5000
-
 static el_lock_t *lock;
 static long counted;
 
@@ -29,65 +24,63 @@ static void set_up_lock(void)
     counted = 0;
 }
 
-START_TEST(it_is_taken_and_given)
+CASE(locks, .set_up = set_up_lock);
+
+/* Whether it is taken, and that its holder `died` before. */
+static bool takes(uint64_t usec, bool died)
 {
-    bool died = true;
+    bool holder_died = !died, taken = el_lock_take(lock, usec, &holder_died);
 
-    for (int i = 0; i < 3; i++) {
-        ck_assert(el_lock_take(lock, 0, &died) && !died);
-        el_lock_give(lock);
-    }
+    return holder_died == died && taken;
 }
-END_TEST
 
-START_TEST(a_process_that_holds_it_is_waited_for_within_the_limit)
+TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
 {
     int held[2], go[2];
     char byte = 0;
-    bool died;
     uint64_t began;
     pid_t child;
 
     ck_assert(pipe(held) == 0 && pipe(go) == 0);
     child = fork();
     if (child == 0) {
-        el_lock_take(lock, LONG, &died);
-        _exit(write(held[1], "", 1) == 1 && read(go[0], &byte, 1) == 1 ? (el_lock_give(lock), 0) : 1);
+        takes(LONG, false);
+        if (write(held[1], "", 1) == 1 && read(go[0], &byte, 1) == 1) {
+            el_lock_give(lock);
+        }
+        _exit(0);
     }
     ck_assert(read(held[0], &byte, 1) == 1);
     began = el_clock_usec();
-    ck_assert(!el_lock_take(lock, 20000, &died) && !died);
+    ck_assert(!takes(20000, false));
     ck_assert(el_clock_usec() - began >= 20000);
     ck_assert(write(go[1], "", 1) == 1);
-    ck_assert(el_lock_take(lock, LONG, &died) && !died);
+    ck_assert(takes(LONG, false));
     el_lock_give(lock);
     ck_assert(waitpid(child, NULL, 0) == child);
 }
-END_TEST
 
-START_TEST(it_outlives_who_dies_with_it)
+TEST(locks, it_outlives_who_dies_with_it)
 {
-    bool died;
     pid_t child = fork();
 
     if (child == 0) {
-        el_lock_take(lock, LONG, &died);
+        takes(LONG, false);
         _exit(0);
     }
     ck_assert(waitpid(child, NULL, 0) == child);
-    ck_assert(el_lock_take(lock, LONG, &died) && died);
+    ck_assert(takes(LONG, true));
     el_lock_give(lock);
-    ck_assert(el_lock_take(lock, LONG, &died) && !died);
+    ck_assert(takes(LONG, false));
     el_lock_give(lock);
 }
-END_TEST
+
+CASE(locks_threads, .set_up = set_up_lock, .threads = true);
 
 static void *count(void *unused)
 {
-    bool died;
-
-    for (int i = 0; i < TIMES; i++) {
-        if (el_lock_take(lock, LONG, &died)) {
+    for (int i = 0; i < 5000; i++) {
+        if (takes(LONG, false)) {
             counted++;
             el_lock_give(lock);
         }
@@ -95,19 +88,11 @@ static void *count(void *unused)
     return unused;
 }
 
-START_TEST(one_thread_at_a_time_has_it)
+TEST(locks_threads, one_thread_at_a_time_has_it)
 {
-    pthread_t threads[THREADS];
-
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert(pthread_create(&threads[i], NULL, count, NULL) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    ck_assert_int_eq(counted, THREADS * TIMES);
+    threads_run(4, count, NULL);
+    ck_assert_int_eq(counted, 4 * 5000);
 }
-END_TEST
 
 /* The thread that has the CPU only while nobody else wants it. */
 
@@ -118,13 +103,6 @@ static sem_t ran;
 static _Atomic int times, policy;
 static _Atomic bool takes_signals;
 static _Atomic uint64_t used;
-
-/* A thread of that class may have to wait for as long as others want the CPU: libcheck ends it. */
-static void wait_until_it_ran(void)
-{
-    while (sem_wait(&ran) != 0) {
-    }
-}
 
 static void note(void)
 {
@@ -149,13 +127,17 @@ static void wake(int calls)
         el_idle_thread_wake();
     }
     for (int i = 0; i < calls; i++) {
-        wait_until_it_ran();
+        /* It may have to wait for as long as others want the CPU: libcheck ends it. */
+        while (sem_wait(&ran) != 0) {
+        }
     }
     ck_assert_int_eq(times, before + calls);
 }
 
+CASE(idling, .threads = true);
+
 /* All of it in one test: the thread stays for as long as the process, which tests may share. */
-START_TEST(it_runs_once_for_each_call_in_a_class_of_its_own)
+TEST(idling, it_runs_once_for_each_call_in_a_class_of_its_own)
 {
     sem_init(&ran, 0, 0);
     ck_assert_uint_eq(el_idle_thread_cpu_nsec(), 0);
@@ -169,28 +151,4 @@ START_TEST(it_runs_once_for_each_call_in_a_class_of_its_own)
     ck_assert(!takes_signals);
     ck_assert_uint_ge(el_idle_thread_cpu_nsec(), used);
     ck_assert_uint_ge(used, 7 * WORK);
-}
-END_TEST
-
-Suite *process_suite(void)
-{
-    Suite *suite = suite_create("process");
-    TCase *locks = tcase_create("locks");
-    TCase *locks_threads = tcase_create("threads");
-    TCase *idling = tcase_create("idling");
-
-    tcase_add_checked_fixture(locks, set_up_lock, NULL);
-    tcase_add_test(locks, it_is_taken_and_given);
-    tcase_add_test(locks, a_process_that_holds_it_is_waited_for_within_the_limit);
-    tcase_add_test(locks, it_outlives_who_dies_with_it);
-    tcase_add_checked_fixture(locks_threads, set_up_lock, NULL);
-    tcase_set_tags(locks_threads, "threads");
-    tcase_add_test(locks_threads, one_thread_at_a_time_has_it);
-    suite_add_tcase(suite, locks_threads);
-    suite_add_tcase(suite, locks);
-
-    tcase_set_tags(idling, "threads");
-    tcase_add_test(idling, it_runs_once_for_each_call_in_a_class_of_its_own);
-    suite_add_tcase(suite, idling);
-    return suite;
 }

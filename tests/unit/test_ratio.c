@@ -1,17 +1,11 @@
 #include "elastic/ratio.h"
-
 #include "suites.h"
-
-#include <string.h>
 
 #define HOUR 3600
 
 static el_ratios_t ratios;
 
-static void set_up(void)
-{
-    memset(&ratios, 0, sizeof(ratios));
-}
+CASE(ratio, ZEROED(ratios));
 
 static void update(int times, uint32_t key, uint64_t out, uint32_t now)
 {
@@ -26,63 +20,47 @@ static uint32_t mean(uint32_t key)
     return el_ratio_mean(&ratios, key, 1, 1000);
 }
 
-START_TEST(a_mean_is_of_as_many_bodies_as_are_wanted)
+TEST(ratio, a_mean_is_of_as_many_bodies_as_are_wanted)
 {
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 0, 1000), 0);
     update(1, 7, 100, 1000);
-    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 1, 1000), 100);
+    ck_assert(mean(7) == 100 && mean(8) == 0 && mean(0) == 0);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 2, 1000), 0);
-    ck_assert_uint_eq(mean(8), 0);
-    ck_assert_uint_eq(mean(0), 0);
     update(1, 7, 120, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 2, 1000), 110);
 }
-END_TEST
 
-START_TEST(a_key_does_not_change_another)
+TEST(ratio, a_key_does_not_change_another)
 {
+    const uint32_t same_place = 7 + (1u << 8);
+
     update(64, 7, 10000, 1000);
-    ck_assert_uint_eq(mean(8), 0);
-    /* In the same place. */
-    ck_assert_uint_eq(mean(7 + (1u << 8)), 0);
-    update(64, 7 + (1u << 8), 2000, 1000);
-    ck_assert_uint_eq(mean(7), 10000);
-    ck_assert_uint_eq(mean(7 + (1u << 8)), 2000);
+    ck_assert(mean(8) == 0 && mean(same_place) == 0);
+    update(64, same_place, 2000, 1000);
+    ck_assert(mean(7) == 10000 && mean(same_place) == 2000);
 }
-END_TEST
 
-START_TEST(bodies_of_both_kinds_have_the_average)
+/* What comes after 64 bodies. */
+static const struct {
+    const char *label;
+    uint64_t before;
+    int times;
+    uint64_t out;
+    uint32_t least, most;
+} changes[] = {
+    {"a change that lasts is followed", 10000, 10, 2500, 0, 9500},
+    {"to its end", 10000, 1000, 2500, 0, 2700},
+    {"one body changes little", 10000, 1, 1, 9900, 10000},
+    {"a huge one as well", 9300, 1, 1000000000, 9300, 9500},
+};
+EACH(ratio, the_mean_follows, changes)
 {
-    for (int i = 0; i < 64; i++) {
-        update(1, 7, i % 4 ? 10000 : 7000, 1000);
-    }
-    ck_assert_uint_ge(mean(7), 9150);
-    ck_assert_uint_le(mean(7), 9350);
+    update(64, 7, row->before, 1000);
+    update(row->times, 7, row->out, 1000);
+    row_assert(mean(7) >= row->least && mean(7) <= row->most);
 }
-END_TEST
 
-START_TEST(a_change_that_lasts_is_followed)
-{
-    update(64, 7, 10000, 1000);
-    update(10, 7, 2500, 1000);
-    ck_assert_uint_lt(mean(7), 9500);
-    update(1000, 7, 2500, 1000);
-    ck_assert_uint_lt(mean(7), 2700);
-}
-END_TEST
-
-START_TEST(one_body_changes_little)
-{
-    update(64, 7, 10000, 1000);
-    update(1, 7, 1, 1000);
-    ck_assert_uint_gt(mean(7), 9900);
-    update(64, 8, 9300, 1000);
-    update(1, 8, 1000000000, 1000);
-    ck_assert_uint_lt(mean(8), 9500);
-}
-END_TEST
-
-START_TEST(old_measurements_do_not_count)
+TEST(ratio, old_measurements_do_not_count)
 {
     update(64, 7, 10000, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1000 + HOUR / 2), 10000);
@@ -92,28 +70,21 @@ START_TEST(old_measurements_do_not_count)
     ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1000 + HOUR), 10000);
     update(1, 8, 10000, 1000);
     ck_assert_uint_eq(el_ratio_mean(&ratios, 8, 1, 1000 + HOUR), 0);
+    /* Another caller's clock may be behind. */
+    update(64, 9, 10000, 1600);
+    ck_assert_uint_eq(el_ratio_mean(&ratios, 9, 8, 1599), 10000);
 }
-END_TEST
 
-START_TEST(another_callers_clock_may_be_ahead)
-{
-    update(64, 7, 10000, 1600);
-    ck_assert_uint_eq(el_ratio_mean(&ratios, 7, 8, 1599), 10000);
-}
-END_TEST
-
-START_TEST(small_bodies_and_those_without_a_key_do_not_count)
+TEST(ratio, small_bodies_and_those_without_a_key_do_not_count)
 {
     for (int i = 0; i < 64; i++) {
         el_ratio_update(&ratios, 7, EL_RATIO_LEAST - 1, 2000, 1000);
     }
-    ck_assert_uint_eq(mean(7), 0);
     update(64, 0, 10000, 1000);
-    ck_assert_uint_eq(mean(0), 0);
+    ck_assert(mean(7) == 0 && mean(0) == 0);
 }
-END_TEST
 
-START_TEST(a_full_place_replaces_the_key_with_the_least_weight)
+TEST(ratio, a_full_place_replaces_the_key_with_the_least_weight)
 {
     uint32_t key = 5;
 
@@ -124,22 +95,4 @@ START_TEST(a_full_place_replaces_the_key_with_the_least_weight)
     for (unsigned way = 0; way <= EL_RATIO_WAYS; way++) {
         ck_assert_uint_eq(mean(key + (way << 8)), way == 1 ? 0 : 10000);
     }
-}
-END_TEST
-
-Suite *ratio_suite(void)
-{
-    TCase *tc = tcase_create("ratio");
-
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, a_mean_is_of_as_many_bodies_as_are_wanted);
-    tcase_add_test(tc, a_key_does_not_change_another);
-    tcase_add_test(tc, bodies_of_both_kinds_have_the_average);
-    tcase_add_test(tc, a_change_that_lasts_is_followed);
-    tcase_add_test(tc, one_body_changes_little);
-    tcase_add_test(tc, old_measurements_do_not_count);
-    tcase_add_test(tc, another_callers_clock_may_be_ahead);
-    tcase_add_test(tc, small_bodies_and_those_without_a_key_do_not_count);
-    tcase_add_test(tc, a_full_place_replaces_the_key_with_the_least_weight);
-    return suite_of("ratio", tc);
 }

@@ -1,90 +1,52 @@
 #include "elastic/structured.h"
-
 #include "suites.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct {
-    const char *guards;
     const char *field;
     const char *hex; /* NULL: refused */
 } sequences[] = {
-    {"four bytes", ":AAECAw==:", "00010203"},
-    {"all of the alphabet's ends", ":+/zZ9w==:", "fbfcd9f7"},
-    {"spaces around", "  :AAECAw==: ", "00010203"},
-    {"a tab around is no space", "\t:AAECAw==:", NULL},
-    {"fewer bytes", ":AAEC:", NULL},
-    {"more bytes", ":AAECAwQ=:", NULL},
-    {"no padding", ":AAECAw:", NULL},
-    {"half of the padding", ":AAECAw=:", NULL},
-    {"padding in the middle", ":AAEC==Aw:", NULL},
-    {"bits that are no part of a byte", ":AAECAx==:", NULL},
-    {"the alphabet of URLs", ":-_zZ9w==:", NULL},
-    {"a space inside", ":AAEC w==:", NULL},
-    {"no colon at the end", ":AAECAw==", NULL},
-    {"no colon at the beginning", "AAECAw==:", NULL},
-    {"one colon", ":", NULL},
-    {"nothing inside", "::", NULL},
-    {"nothing", "", NULL},
-    {"a parameter", ":AAECAw==:;q=1", NULL},
-    {"a list of two", ":AAECAw==:, :AAECAw==:", NULL},
-    {"a String", "\"AAECAw==\"", NULL},
+    {":AAECAw==:", "00010203"}, {":+/zZ9w==:", "fbfcd9f7"}, {"  :AAECAw==: ", "00010203"},
+    {"\t:AAECAw==:", NULL}, {":AAEC:", NULL}, {":AAECAwQ=:", NULL}, {":AAECAw:", NULL},
+    {":AAECAw=:", NULL}, {":AAEC==Aw:", NULL}, {":AAECAx==:", NULL}, {":-_zZ9w==:", NULL},
+    {":AAEC w==:", NULL}, {":AAECAw==", NULL}, {"AAECAw==:", NULL}, {":", NULL}, {"::", NULL},
+    {"", NULL}, {":AAECAw==:;q=1", NULL}, {":AAECAw==:, :AAECAw==:", NULL}, {"\"AAECAw==\"", NULL},
 };
 
-START_TEST(a_byte_sequence_is_read)
+CASE(structured);
+
+EACH(structured, a_byte_sequence_is_read, sequences)
 {
     uint8_t bytes[4] = {0};
     char hex[9];
-    bool read = el_structured_bytes(sequences[_i].field, bytes, sizeof(bytes));
+    bool is_one = el_structured_bytes(row->field, bytes, sizeof(bytes));
 
+    named_eq(row->field, is_one, row->hex != NULL);
     snprintf(hex, sizeof(hex), "%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3]);
-    ck_assert_msg(read == (sequences[_i].hex != NULL), "%s", sequences[_i].guards);
-    ck_assert_msg(!read || strcmp(hex, sequences[_i].hex) == 0, "%s: %s", sequences[_i].guards,
-                  hex);
+    named_str_eq(row->field, hex, is_one ? row->hex : hex);
 }
-END_TEST
 
 static const struct {
-    const char *guards;
     const char *field;
     const char *text; /* NULL: refused */
 } strings[] = {
-    {"a word", "\"abc\"", "abc"},
-    {"no character", "\"\"", ""},
-    {"escapes", "\"a\\\"b\\\\\"", "a\"b\\"},
-    {"spaces around", " \"abc\"  ", "abc"},
-    {"spaces inside", "\" a \"", " a "},
-    {"as many as there is room for", "\"1234567\"", "1234567"},
-    {"more than there is room for", "\"12345678\"", NULL},
-    {"an escape of another character", "\"\\n\"", NULL},
-    {"an escape of the last quote", "\"abc\\\"", NULL},
-    {"a quote inside", "\"a\"b\"", NULL},
-    {"a control character", "\"a\x01\"", NULL},
-    {"a delete", "\"a\x7f\"", NULL},
-    {"a byte above ASCII", "\"\xc3\xa9\"", NULL},
-    {"no quote at the end", "\"abc", NULL},
-    {"one quote", "\"", NULL},
-    {"a token", "abc", NULL},
-    {"a parameter", "\"abc\";q", NULL},
-    {"a list of two", "\"a\", \"b\"", NULL},
-    {"nothing", "", NULL},
+    {"\"abc\"", "abc"}, {"\"\"", ""}, {"\"a\\\"b\\\\\"", "a\"b\\"}, {" \"abc\"  ", "abc"},
+    {"\" a \"", " a "}, {"\"1234567\"", "1234567"}, {"\"12345678\"", NULL}, {"\"\\n\"", NULL},
+    {"\"abc\\\"", NULL}, {"\"a\"b\"", NULL}, {"\"a\x01\"", NULL}, {"\"a\x7f\"", NULL},
+    {"\"\xc3\xa9\"", NULL}, {"\"abc", NULL}, {"\"", NULL}, {"abc", NULL}, {"\"abc\";q", NULL},
+    {"\"a\", \"b\"", NULL}, {"", NULL},
 };
-
-START_TEST(a_string_is_read)
+EACH(structured, a_string_is_read, strings)
 {
     char text[8] = "before";
-    bool read = el_structured_string(strings[_i].field, text, sizeof(text));
-    const char *wanted = strings[_i].text;
+    bool is_one = el_structured_string(row->field, text, sizeof(text));
 
-    ck_assert_msg(read == (wanted != NULL), "%s", strings[_i].guards);
-    ck_assert_msg(strcmp(text, wanted ? wanted : "") == 0, "%s: %s", strings[_i].guards, text);
+    named_eq(row->field, is_one, row->text != NULL);
+    named_str_eq(row->field, text, is_one ? row->text : "");
 }
-END_TEST
 
-START_TEST(a_dictionary_is_written)
+TEST(structured, a_dictionary_is_written)
 {
-    char text[80];
+    char text[200], small[8];
     el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
 
     ck_assert_str_eq(text, "");
@@ -94,52 +56,22 @@ START_TEST(a_dictionary_is_written)
     ck_assert_str_eq(text,
                      "match=\"/a\\\"b\\\\c\", match-dest=(\"document\" \"script\"), none=()");
     ck_assert(!writer.short_of_room);
-}
-END_TEST
 
-START_TEST(a_member_has_parameters)
-{
-    char text[200];
-    el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
-
+    writer = el_structured_begin(text, sizeof(text));
     el_structured_add_bare(&writer, "a", "token");
     el_structured_param_bare(&writer, "b", "1.5");
     el_structured_param_string(&writer, "c", "\"\\\n\xff~");
     el_structured_add_bare(&writer, "d", "2");
     ck_assert_str_eq(text, "a=token; b=1.5; c=\"\\\"\\\\??~\", d=2");
-}
-END_TEST
 
-START_TEST(what_has_no_room_is_told)
-{
-    char text[8];
-    el_structured_writer_t writer = el_structured_begin(text, sizeof(text));
-
+    writer = el_structured_begin(small, sizeof(small));
     el_structured_add_string(&writer, "id", "123");
-    ck_assert(writer.short_of_room);
-    ck_assert_uint_lt(strlen(text), sizeof(text));
+    ck_assert(writer.short_of_room && strlen(small) < sizeof(small));
 }
-END_TEST
 
-START_TEST(what_a_string_can_hold_is_printable)
+TEST(structured, what_a_string_can_hold_is_printable)
 {
-    ck_assert(el_structured_can_hold(""));
-    ck_assert(el_structured_can_hold(" ~\"\\"));
-    ck_assert(!el_structured_can_hold("a\n"));
-    ck_assert(!el_structured_can_hold("\x7f"));
+    ck_assert(el_structured_can_hold("") && el_structured_can_hold(" ~\"\\"));
+    ck_assert(!el_structured_can_hold("a\n") && !el_structured_can_hold("\x7f"));
     ck_assert(!el_structured_can_hold("\xc3\xa9"));
-}
-END_TEST
-
-Suite *structured_suite(void)
-{
-    TCase *tc = tcase_create("structured");
-
-    tcase_add_loop_test(tc, a_byte_sequence_is_read, 0, ROWS(sequences));
-    tcase_add_loop_test(tc, a_string_is_read, 0, ROWS(strings));
-    tcase_add_test(tc, a_dictionary_is_written);
-    tcase_add_test(tc, a_member_has_parameters);
-    tcase_add_test(tc, what_has_no_room_is_told);
-    tcase_add_test(tc, what_a_string_can_hold_is_printable);
-    return suite_of("structured", tc);
 }

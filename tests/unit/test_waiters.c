@@ -1,11 +1,8 @@
 /* Many threads that want one encoding. Times are those that are given: none is waited for. */
 #include "httpd/cache/waiters.h"
-
 #include "suites.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
 /* µs that do not pass, and that have. */
 #define NEVER UINT64_C(3600000000)
@@ -52,29 +49,6 @@ static void wait_until(const _Atomic int *count, int wanted)
     }
 }
 
-/* Until so many wait for what `first` encodes; not more than one other has begun to. */
-static void wait_for_waiting(const el_waiters_t *first, unsigned wanted)
-{
-    while (el_waiters_count(first) < wanted) {
-        ck_assert_int_le(encoding, 1);
-        sched_yield();
-    }
-}
-
-static void start(pthread_t *thread, const uint64_t *usec)
-{
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, ask, (void *)usec), 0);
-    }
-}
-
-static void join(const pthread_t *thread)
-{
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(thread[i], NULL);
-    }
-}
-
 static el_waiters_t enter_first(void)
 {
     el_waiters_t first = {.encodes = false};
@@ -84,58 +58,53 @@ static el_waiters_t enter_first(void)
     return first;
 }
 
-START_TEST(all_others_wait_for_the_first)
+CASE(waiters, .set_up = set_up, .timeout = 300, .threads = true);
+
+/* A crowd of whom all wait for what `first` encodes but those, one at most, who encode it, too. */
+static threads_t start(const el_waiters_t *first, const uint64_t *usec, int encode)
+{
+    threads_t threads = threads_start(THREADS, ask, usec, 0);
+
+    wait_until(&encoding, encode);
+    while (el_waiters_count(first) < THREADS - (unsigned)encode) {
+        ck_assert_int_le(encoding, 1);
+        sched_yield();
+    }
+    ck_assert_int_eq(passed + busy, 0);
+    return threads;
+}
+
+TEST(waiters, all_others_wait_for_the_first)
 {
     static const uint64_t usec = NEVER;
     el_waiters_t first = enter_first();
-    pthread_t thread[THREADS];
+    threads_t threads = start(&first, &usec, 0);
 
-    start(thread, &usec);
-    wait_for_waiting(&first, THREADS);
     ck_assert(el_waiters_leave_unless_awaited(&first));
     el_waiters_leave(&first);
-    join(thread);
+    threads_join(&threads);
     ck_assert_int_eq(passed, THREADS);
 }
-END_TEST
 
-START_TEST(one_alone_encodes_it_too_where_the_first_takes_long)
+/* Either may be done first. */
+static const bool second_is_first[] = {false, true};
+EACH(waiters, one_alone_encodes_it_too_where_the_first_takes_long, second_is_first)
 {
     static const uint64_t usec = AT_ONCE;
     el_waiters_t first = enter_first();
-    pthread_t thread[THREADS];
+    threads_t threads = start(&first, &usec, 1);
 
-    start(thread, &usec);
-    wait_until(&encoding, 1);
-    wait_for_waiting(&first, THREADS - 1);
-    ck_assert_int_eq(passed + busy, 0);
-    el_waiters_leave(&first);
-    wait_until(&passed, THREADS - 1);
+    if (!*row) {
+        el_waiters_leave(&first);
+        wait_until(&passed, THREADS - 1);
+    }
     may_end = 1;
-    join(thread);
-    ck_assert_int_eq(encoding, 1);
+    threads_join(&threads);
+    ck_assert(passed == THREADS - 1 && encoding == 1);
+    ck_assert(!el_waiters_leave_unless_awaited(&first) && !first.encodes);
 }
-END_TEST
 
-START_TEST(the_second_one_may_be_done_first)
-{
-    static const uint64_t usec = AT_ONCE;
-    el_waiters_t first = enter_first();
-    pthread_t thread[THREADS];
-
-    start(thread, &usec);
-    wait_until(&encoding, 1);
-    wait_for_waiting(&first, THREADS - 1);
-    may_end = 1;
-    join(thread);
-    ck_assert_int_eq(passed, THREADS - 1);
-    ck_assert_int_eq(encoding, 1);
-    ck_assert(!el_waiters_leave_unless_awaited(&first));
-    ck_assert(!first.encodes);
-}
-END_TEST
-
-START_TEST(nobody_waits_where_there_is_something_to_send)
+TEST(waiters, nobody_waits_where_there_is_something_to_send)
 {
     static const uint64_t none = 0;
     el_waiters_t first = enter_first();
@@ -144,9 +113,8 @@ START_TEST(nobody_waits_where_there_is_something_to_send)
     ck_assert_int_eq(busy, 1);
     el_waiters_leave(&first);
 }
-END_TEST
 
-START_TEST(who_comes_afterwards_is_the_first_again)
+TEST(waiters, who_comes_afterwards_is_the_first_again)
 {
     for (int i = 0; i < 100; i++) {
         el_waiters_t first = enter_first();
@@ -156,9 +124,8 @@ START_TEST(who_comes_afterwards_is_the_first_again)
         el_waiters_leave(&first);
     }
 }
-END_TEST
 
-START_TEST(where_there_is_no_place_it_is_encoded)
+TEST(waiters, where_there_is_no_place_it_is_encoded)
 {
     el_waiters_t all[UINT8_MAX] = {{.encodes = false}};
     unsigned places = 0;
@@ -174,23 +141,4 @@ START_TEST(where_there_is_no_place_it_is_encoded)
     for (int i = 0; i < UINT8_MAX; i++) {
         el_waiters_leave(&all[i]);
     }
-}
-END_TEST
-
-Suite *waiters_suite(void)
-{
-    Suite *suite = suite_create("waiters");
-    TCase *tests = tcase_create("waiters");
-
-    tcase_set_tags(tests, "threads");
-    tcase_add_checked_fixture(tests, set_up, NULL);
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, all_others_wait_for_the_first);
-    tcase_add_test(tests, one_alone_encodes_it_too_where_the_first_takes_long);
-    tcase_add_test(tests, the_second_one_may_be_done_first);
-    tcase_add_test(tests, nobody_waits_where_there_is_something_to_send);
-    tcase_add_test(tests, who_comes_afterwards_is_the_first_again);
-    tcase_add_test(tests, where_there_is_no_place_it_is_encoded);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Threads for calls that may block. */
 #include "httpd/cache/workers.h"
-
 #include "suites.h"
 
 #include <semaphore.h>
@@ -10,18 +9,18 @@
 #define LONG UINT64_C(60000000)
 
 /*
- * The threads of a test, and what it counts. They never end, and discard a task when they may: where
- * tests share a process, one must not meet those of another.
+ * The threads of a test, and what it counts. They never end, and discard a task when they may:
+ * where tests share a process, one must not meet those of another.
  */
 typedef struct {
     el_workers_t workers;
-    sem_t go, ran, gone;
+    sem_t go, gone;
     _Atomic int discarded, order;
 } crew_t;
 
 static crew_t *crew;
 
-/* A task that runs when `go` is posted, and says so. */
+/* A task that runs when `go` is posted. */
 typedef struct {
     el_task_t task;
     crew_t *crew;
@@ -40,7 +39,6 @@ static void run(el_task_t *task)
     }
     job->was_late = el_task_is_late(task);
     job->number = ++job->crew->order;
-    sem_post(&job->crew->ran);
 }
 
 static void discard(el_task_t *task)
@@ -70,7 +68,6 @@ static void start(unsigned threads)
     crew = all[tests++] = calloc(1, sizeof(*crew));
     ck_assert_ptr_nonnull(crew);
     sem_init(&crew->go, 0, 0);
-    sem_init(&crew->ran, 0, 0);
     sem_init(&crew->gone, 0, 0);
     ck_assert(el_workers_start(&crew->workers, threads));
 }
@@ -117,55 +114,41 @@ static void hang(void)
     crew->discarded = 0;
 }
 
-START_TEST(a_call_brings_its_result)
-{
-    job_t *job;
+CASE(workers);
 
-    start(2);
-    job = job_that(NULL);
+/* A call that brings its result, as the `number`th task. */
+static void call_done(int number)
+{
+    job_t *job = job_that(NULL);
+
     ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
-    ck_assert_int_eq(job->number, 1);
+    ck_assert_int_eq(job->number, number);
     ck_assert(!job->was_late);
-    ck_assert_int_eq(crew->discarded, 0);
     free(job);
 }
-END_TEST
 
-START_TEST(what_was_posted_is_run_and_discarded)
+/* Lets one waiting task go on, and waits until so many were discarded. */
+static void let_go(int discarded)
 {
-    start(1);
-    ck_assert(post(job_that(NULL)));
-    sem_wait(&crew->gone);
-    ck_assert_int_eq(crew->order, 1);
-}
-END_TEST
-
-START_TEST(a_call_that_hangs_is_left_to_its_thread)
-{
-    start(1);
-    hang();
     sem_post(&crew->go);
-    sem_wait(&crew->ran);
-    while (crew->discarded == 0) {
+    while (crew->discarded < discarded) {
         sem_wait(&crew->gone);
     }
-    ck_assert_int_eq(crew->discarded, 1);
+    ck_assert_int_eq(crew->discarded, discarded);
 }
-END_TEST
 
-START_TEST(a_call_for_which_no_thread_is_free_is_never_made)
+/* A second one, for which no thread is free, is never made. */
+TEST(workers, a_call_that_hangs_is_left_to_its_thread)
 {
     start(1);
     hang();
     ck_assert_int_eq(call(job_that(NULL), 1000), EL_TASK_LATE);
     ck_assert_int_eq(crew->discarded, 1);
-    sem_post(&crew->go);
-    sem_wait(&crew->ran);
+    let_go(2);
     ck_assert_int_eq(crew->order, 1);
 }
-END_TEST
 
-START_TEST(no_more_wait_than_may)
+TEST(workers, no_more_wait_than_may)
 {
     job_t *one_more;
 
@@ -178,35 +161,22 @@ START_TEST(no_more_wait_than_may)
     ck_assert(!post(one_more));
     ck_assert_int_eq(call(one_more, LONG), EL_TASK_REFUSED);
     free(one_more);
-    sem_post(&crew->go);
-    while (crew->discarded < EL_WORKERS_WAITING + 1) {
-        sem_wait(&crew->gone);
-    }
+    let_go(EL_WORKERS_WAITING + 1);
     ck_assert_int_eq(crew->order, EL_WORKERS_WAITING + 1);
 }
-END_TEST
 
-START_TEST(what_nobody_waits_for_leaves_a_thread_for_calls)
+TEST(workers, what_nobody_waits_for_leaves_a_thread_for_calls)
 {
-    job_t *job;
-
     start(3);
-    job = job_that(NULL);
     occupy();
     occupy();
     ck_assert(post(job_that(NULL)));
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
-    ck_assert_int_eq(job->number, 1);
-    free(job);
+    call_done(1);
     sem_post(&crew->go);
-    sem_post(&crew->go);
-    while (crew->discarded < 3) {
-        sem_wait(&crew->gone);
-    }
+    let_go(3);
 }
-END_TEST
 
-START_TEST(a_call_does_not_wait_for_what_nobody_waits_for)
+TEST(workers, a_call_does_not_wait_for_what_nobody_waits_for)
 {
     job_t *job;
 
@@ -214,14 +184,12 @@ START_TEST(a_call_does_not_wait_for_what_nobody_waits_for)
     job = job_that(NULL);
     occupy();
     ck_assert_int_eq(call(job, LONG), EL_TASK_REFUSED);
-    sem_post(&crew->go);
-    sem_wait(&crew->gone);
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
     free(job);
+    let_go(1);
+    call_done(2);
 }
-END_TEST
 
-static void *let_go(void *unused)
+static void *let_go_of_two(void *unused)
 {
     while (waiting() < 2) {
     }
@@ -229,22 +197,17 @@ static void *let_go(void *unused)
     return unused;
 }
 
-START_TEST(what_is_waited_for_comes_first)
+TEST(workers, what_is_waited_for_comes_first)
 {
-    job_t *job;
-    pthread_t thread;
+    threads_t thread;
 
     start(1);
-    job = job_that(NULL);
     hang();
     ck_assert(post(job_that(NULL)));
-    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-    ck_assert_int_eq(call(job, LONG), EL_TASK_DONE);
-    ck_assert_int_eq(job->number, 2);
-    pthread_join(thread, NULL);
-    free(job);
+    thread = threads_start(1, let_go_of_two, NULL, 0);
+    call_done(2);
+    threads_join(&thread);
 }
-END_TEST
 
 static void blocked_signals(el_task_t *task)
 {
@@ -254,7 +217,7 @@ static void blocked_signals(el_task_t *task)
     ((job_t *)task)->number = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1);
 }
 
-START_TEST(threads_take_no_signals)
+TEST(workers, threads_take_no_signals)
 {
     job_t *job;
     sigset_t blocked;
@@ -268,7 +231,8 @@ START_TEST(threads_take_no_signals)
     ck_assert(!sigismember(&blocked, SIGTERM));
     free(job);
 }
-END_TEST
+
+CASE(workers_threads, .threads = true);
 
 #define THREADS 6
 #define TIMES 500
@@ -289,40 +253,12 @@ static void *call_often(void *unused)
     return unused;
 }
 
-START_TEST(threads_that_meet)
+TEST(workers_threads, threads_that_meet)
 {
-    pthread_t threads[THREADS];
-
     start(3);
-    for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_often, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_run(THREADS, call_often, NULL);
     for (int i = 0; i < THREADS * TIMES; i++) {
         sem_wait(&crew->gone);
     }
     ck_assert_int_eq(crew->discarded, THREADS * TIMES);
-}
-END_TEST
-
-Suite *workers_suite(void)
-{
-    TCase *tc = tcase_create("workers"), *threads = tcase_create("threads");
-    Suite *suite = suite_of("workers", tc);
-
-    tcase_add_test(tc, a_call_brings_its_result);
-    tcase_add_test(tc, what_was_posted_is_run_and_discarded);
-    tcase_add_test(tc, a_call_that_hangs_is_left_to_its_thread);
-    tcase_add_test(tc, a_call_for_which_no_thread_is_free_is_never_made);
-    tcase_add_test(tc, no_more_wait_than_may);
-    tcase_add_test(tc, what_nobody_waits_for_leaves_a_thread_for_calls);
-    tcase_add_test(tc, a_call_does_not_wait_for_what_nobody_waits_for);
-    tcase_add_test(tc, what_is_waited_for_comes_first);
-    tcase_add_test(tc, threads_take_no_signals);
-    tcase_set_tags(threads, "threads");
-    tcase_add_test(threads, threads_that_meet);
-    suite_add_tcase(suite, threads);
-    return suite;
 }
