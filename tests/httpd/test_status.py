@@ -178,6 +178,23 @@ def test_the_page_loads_nothing_from_elsewhere(site):
         assert b"http" not in loaded.body
 
 
+def luminance(color):
+    shares = [int(color[at:at + 2], 16) / 255 for at in (0, 2, 4)]
+    return sum(part * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+               for part, c in zip((0.2126, 0.7152, 0.0722), shares))
+
+
+def test_its_colors_can_be_read(site):
+    """By WCAG 2.1 (1.4.3), on the backgrounds that browsers have for light and for dark pages."""
+    style = site.get("/elastic-status?style").body.decode()
+    light, dark = re.findall(r"--load: #(\w+); --position: #(\w+)", style)
+    assert "color-scheme: light dark" in style and "background" not in style
+    for color in light:
+        assert 1.05 / (luminance(color) + 0.05) >= 4.5
+    for color in dark:
+        assert (luminance(color) + 0.05) / (luminance("222222") + 0.05) >= 4.5
+
+
 def test_the_page_says_what_was_saved_and_by_what(site):
     def saved():
         engine = site.notes(site.get("/a.txt", ae="br"))["elastic-engine"]
