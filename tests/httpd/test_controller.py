@@ -9,14 +9,12 @@ import pathlib
 import re
 import signal
 import tempfile
-import threading
 import time
 
 import pytest
 
 from kit import at, check, env, faults
-from kit.driven import (CONFIG, FILES, ONE_CHILD, SHORT_INTERVAL, START, TOP, Driven,
-                        start_driven)
+from kit.driven import CONFIG, FILES, ONE_CHILD, SHORT_INTERVAL, START, TOP, start_driven
 from kit.process import descriptors, until
 from kit.procstat import ProcStat
 
@@ -347,81 +345,46 @@ def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
     wait_samples(server, 2)
 
 
-class Kernel:
-    """A machine's files below a folder; the load goes on, of two CPUs by /proc/stat and of a limit of
-    0.2 by the control group."""
-
-    def __init__(self, root):
-        self.root, self.busy = root, {"stat": 0.1, "group": 0.1}
-        self._usec = {"stat": 1e6, "rest": 1e6, "group": 1e6}
-        self._then = time.monotonic()
-        for name, text in {"proc/self/cgroup": "0::/web\n",
-                           "proc/self/mountinfo":
-                           "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}.items():
-            self.write(name, text)
-        self.limit("max")
-        self._move()
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def write(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_text(text)
-        part.rename(path)
-
-    def limit(self, most):
-        self.write("sys/fs/cgroup/web/cpu.max", f"{most} 100000\n")
-
-    def _move(self):
-        now = time.monotonic()
-        usec, self._then = (now - self._then) * 1e6, now
-        self._usec["stat"] += 2 * usec * self.busy["stat"]
-        self._usec["rest"] += 2 * usec * (1 - self.busy["stat"])
-        self._usec["group"] += 0.2 * usec * self.busy["group"]
-        stat, rest, group = (int(value) for value in self._usec.values())
-        self.write("proc/stat", f"cpu  {stat // 10000} 0 0 {rest // 10000} 0 0 0 0 0 0\n")
-        self.write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {group}\nuser_usec 5\n")
-
-    def _run(self):
-        while not self._end.wait(0.01):
-            self._move()
-
-    def close(self):
-        self._end.set()
-        self._thread.join()
-
-
 def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
-    """Limits are looked at again every ten seconds. What machines there are is proven by
+    """Limits are looked at again every ten seconds. What control groups there are is proven by
     tests/unit/test_machine.c."""
     # Where httpd's children, who are nobody, may look.
-    folder = tempfile.TemporaryDirectory(prefix="elastic-kernel-")
-    os.chmod(folder.name, 0o755)
-    kernel = Kernel(pathlib.Path(folder.name))
-    try:
-        server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n", files=FILES,
-                       allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": folder.name},
+    with tempfile.TemporaryDirectory(prefix="elastic-kernel-") as folder:
+        os.chmod(folder, 0o755)
+
+        def write(name, text):
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".part").write_text(text)
+            path.with_suffix(".part").rename(path)
+
+        def wait_at(position, move):
+            """Lets time pass as `move` says until the position is there."""
+            until(lambda: move() or float(server.status()["ElasticPosition"]) == position, 60,
+                  "a position")
+
+        def use(usec):
+            used[0] += usec
+            write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {used[0]}\n")
+
+        used = [0]
+        use(0)
+        write("proc/self/cgroup", "0::/web\n")
+        write("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+        write("sys/fs/cgroup/web/cpu.max", "max 100000\n")
+        write("proc/stat", "")
+        stat = ProcStat(pathlib.Path(folder) / "proc/stat")
+        server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n",
+                       allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": folder},
                        wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
-
-        def wait_at(position):
-            until(lambda: float(server.status()["ElasticPosition"]) == position, 60, "a position")
-
         assert server.status()["ElasticLoad"] == "stat (the control group has no limit)"
-        wait_at(1)
-        kernel.busy["stat"] = 0.95
-        wait_at(0)
-        kernel.limit(20000)
+        wait_at(1, lambda: stat.busy(1))
+        wait_at(0, lambda: stat.busy(99))
+        write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
         server.wait_log(r"the load is now read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
-        wait_at(1)
-        kernel.busy["group"] = 0.95
-        wait_at(0)
+        wait_at(1, lambda: use(0))
+        wait_at(0, lambda: use(10 ** 6))
         server.stop()
-    finally:
-        kernel.close()
-        folder.cleanup()
 
 
 def burn(stop):

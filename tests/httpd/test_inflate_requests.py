@@ -7,7 +7,6 @@ import pytest
 import zstandard
 
 from kit import aborts, bodies, check, env, faults, inflate, reader
-from kit.fpm import Fpm
 from kit.inflate import CODINGS, WAYS, encode, head, is_body, post, post_chunks, read, refused
 
 BODY = bodies.text(70000)
@@ -88,19 +87,6 @@ def test_a_scheme_within_the_clients_url_changes_nothing(server, way, scheme):
         found = read(post_chunks(server, f"/{way}/origin/{path}", [encode(BODY, "gzip")]))
         is_body(found, BODY)
         assert found["length"] is None, (path, found)
-
-
-@EACH_WAY
-@EACH_CODING
-@pytest.mark.parametrize("sizes", [(1,), (7, 1000), (8000,), (70000,)])
-def test_chunks_of_any_size(server, way, coding, sizes):
-    pieces = bodies.pieces(encode(BODY[:20000], coding), sizes)
-    with server.connect() as connection:
-        connection.send(head(f"/{way}/echo.cgi", Transfer_Encoding="chunked",
-                             Content_Encoding=coding) + inflate.framed(pieces))
-        is_body(read(connection.read_response()), BODY[:20000])
-        # The connection goes on where the body ended.
-        check.whole(connection.request("/a.txt"), None, BODY)
 
 
 @pytest.mark.smoke
@@ -185,27 +171,6 @@ def test_what_was_sent_is_read_before_the_rest_comes(server, way, coding, mode):
         assert first.endswith(b"|") and 0 < int(first[:-1]) < len(BODY), first
         connection.send(sent[9000:])
         assert b"".join(pieces) == b"70000 1"
-
-
-@pytest.fixture(scope="module")
-def php(server):
-    fpm = Fpm(server.root)
-    yield server
-    fpm.stop()
-
-
-@EACH_WAY
-@pytest.mark.parametrize("coding", ["gzip", "br"])
-@pytest.mark.parametrize("size", [0, 100, 70000, 2_000_000])
-def test_php_reads_the_decoded_body(php, way, coding, size):
-    """By FastCGI, whose programs are told the length first."""
-    path, body = f"/{way}/page.php", bodies.text(size)
-    sent = encode(body, coding)
-    for answer in (post(php, path, sent, coding), post_chunks(php, path, [sent], coding)):
-        found = read(answer)
-        is_body(found, body)
-        assert found["length"] == str(size)
-    refused(post(php, path, encode(BODY, "gzip")[:-4]), 400)
 
 
 @pytest.mark.parametrize("way", [*WAYS, "twice"])
@@ -346,12 +311,6 @@ def test_a_redirected_request_keeps_its_decoder(server, way, coding):
     found = read(post(server, f"/{way}/act", encode(BODY, coding), coding))
     is_body(found, BODY)
     assert found["redirect"] == "200"
-
-
-@pytest.mark.parametrize("coding", ["gzip", "br"])
-def test_a_reader_that_keeps_the_body(server, coding):
-    """mod_request's filter is in front of ours."""
-    is_body(read(post(server, "/kept/echo.cgi", encode(BODY, coding), coding)), BODY)
 
 
 @EACH_WAY

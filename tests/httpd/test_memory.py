@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -108,32 +107,6 @@ def test_a_client_that_does_not_read_holds_the_body_back(one_child):
         assert settled_kb(pid) - before <= ENCODER_KB["gzip"] + SLACK_KB
         connection.abort()
     assert server.get("/warm.txt", ae="gzip").body == WARM
-
-
-STREAM = """
-import hashlib
-head('Content-Type: text/plain')
-for i in range(20):
-    out((hashlib.sha256(b'%d' % i).hexdigest() + 'streaming ') * 400)
-    time.sleep(0.002)
-"""
-
-
-@pytest.mark.smoke
-def test_64_parallel_streams(httpd):
-    """Each client gets its own body, whole, in both codings at once."""
-    server = httpd("Elastic On", cgi={"stream.cgi": STREAM}, files={"large.txt": WARM})
-    expected = {path: server.get(path).raw for path in ("/stream.cgi", "/large.txt")}
-    assert len(expected["/stream.cgi"]) > 500000
-    children = set(server.children())
-
-    def client(index):
-        path, coding = list(expected)[index % 2], ("gzip", "br", "gzip", "br", None)[index % 5]
-        check.whole(server.get(path, ae=coding, timeout=120), coding, expected[path])
-
-    with ThreadPoolExecutor(64) as pool:
-        list(pool.map(client, range(64)))
-    assert children & set(server.children())
 
 
 @pytest.mark.slow

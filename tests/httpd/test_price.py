@@ -110,15 +110,6 @@ def test_off_is_the_ceiling(priced):
     assert "ElasticPrice" not in d.status()
 
 
-def test_identity_goes_out_where_a_bypass_is_configured_and_the_load_above_it(priced):
-    d = priced("ElasticBypass 95")
-    assert d.load(*FULL)["ElasticBypass"] == "1"
-    answer = d.server.get("/page.html", ae="gzip")
-    check.plain(answer, PAGE)
-    assert d.server.reason(answer) == "bypass"
-    assert d.load(*QUIET)["ElasticBypass"] == "0" and chosen(d)[0][0] == "gzip"
-
-
 def test_until_the_first_sample_the_position_counts(httpd):
     server = httpd("Elastic On\nElasticGoal time\nElasticInterval 60s\n", files=FILES)
     status = server.status()
@@ -226,18 +217,6 @@ def test_where_nothing_moves_the_order_decides(httpd, config, coding):
     server = httpd("Elastic On\n" + config, files=FILES)
     for _ in range(3):
         check.encoded(server.get("/page.html", ae=ALL), coding, PAGE)
-
-
-def test_bounds_hold_on_the_ladder(driven):
-    bounds = {"gzip": (2, 3), "br": (1, 2), **({"zstd": (4, 5)} if env.HAS_ZSTD else {})}
-    d = driven("\n".join(f"ElasticLevel {name} {low} {high}"
-                         for name, (low, high) in bounds.items()))
-    d.server.write("page.html", PAGE)
-    for percent in (99, 1, 1, 1):
-        (coding, level), _ = chosen(d, ALL)
-        low, high = bounds[coding]
-        assert low <= level <= high
-        d.load(percent)
 
 
 # --- costs that are learned

@@ -123,7 +123,6 @@ _LINES = {
     **{f"/{name}/": line for name, line in WAYS.items()},
     "/twice/": "SetInputFilter DEFLATE;DEFLATE",
     "/both/": "ElasticInflate On\nSetInputFilter DEFLATE",
-    "/kept/": "ElasticInflate On\nKeptBodySize 100000",
     "/dav/": "Dav On", "/denied$": "Require all denied", "^/[a-z]+/act$": "SetHandler echo-it",
     "/reflect$": "SetHandler reflector", "/reader$": "SetHandler reader",
     "[.]php$": 'SetHandler "proxy:unix:{root}/run/fpm.sock|fcgi://localhost"',
@@ -138,7 +137,7 @@ def site(make, origin, folder, limits):
                                     "SetEnvIf Request_URI /sendcl/ proxy-sendcl\n"
                                     "SetEnvIf Request_URI /force10/ force-proxy-request-1.0\n")
     for at in ("", *(f"/{name}" for name in limits)):
-        for way in (*WAYS, "twice", "both", "kept", "plain"):
+        for way in (*WAYS, "twice", "both", "plain"):
             config += "".join(f"ProxyPass {at}/{way}/{name}/ {origin.url}/\n"
                               for name in ("origin", "sendcl", "force10"))
             config += (f"ProxyPass {at}/{way}/scgi/ scgi:{scgi}/\n"
@@ -147,7 +146,7 @@ def site(make, origin, folder, limits):
                         **{f"^/{name}/": lines for name, lines in limits.items()}}.items():
         config += f"<LocationMatch {path}>\n{lines}\n</LocationMatch>\n"
     server = make(config, modules=["dav", "dav_fs", "proxy", "proxy_http", "proxy_scgi",
-                                   "proxy_fcgi", "actions", "request", "reflector"],
+                                   "proxy_fcgi", "actions", "reflector"],
                   records=("elastic", "deflate"), tls=True, h2=True, cgi={"echo.cgi": ECHO},
                   files={"a.txt": bodies.text(70000), "page.php": PAGE},
                   allow_log=("AH0", "cgid?:", r"\[dav:error\].*\[413, #0\]"))
