@@ -47,6 +47,8 @@ def pytest_collection_modifyitems(config, items):
             return False
         if item.get_closest_marker("root") and not env.IS_ROOT:
             return False
+        if item.get_closest_marker("unsanitized") and env.PRELOAD:
+            return False
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE
 

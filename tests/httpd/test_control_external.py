@@ -4,7 +4,6 @@ real elasticd. Nothing that becomes of either fails a request."""
 import contextlib
 import os
 import signal
-import time
 
 import pytest
 
@@ -14,276 +13,193 @@ from kit.load import Load
 from kit.position import HARMS, LOCKED, PositionFile
 from kit.procstat import ProcStat
 
-
-PATIENCE = 20
 ALONE = "until elasticd writes it"
 FOLLOWS = "the levels follow .*position"
 
 
-def levels(server, count):
-    """The gzip levels of so many requests, each of which came whole."""
-    answers = [server.get("/a.txt", ae="gzip") for _ in range(count)]
-    assert all(a.coding == "gzip" and a.body == FILES["a.txt"] for a in answers)
-    return [int(server.notes(a)["elastic-level"]) for a in answers]
+class Follower:
+    """A server that follows a file; its own view of the load is scripted."""
+
+    def __init__(self, httpd, config):
+        self.server = httpd(f"{CONFIG}ElasticControl external\n"
+                            f"ElasticPosition {{root}}/run/position\n{config}", start=False,
+                            files=FILES, allow_log=[SHORT_INTERVAL])
+        self.own = ProcStat(self.server.root / "stat")
+        self.path = self.server.root / "run" / "position"
+        self.file = PositionFile(self.path)
+
+    def wait(self, **values):
+        self.server.wait_for(
+            lambda: values.items() <= self.server.status().items(), 20, str(values))
+
+    def wait_position(self, position, **values):
+        self.wait(ElasticFollows="1", ElasticPosition=f"{position / TOP:.3f}", **values)
+
+    def levels(self, count=3):
+        """The gzip levels of so many requests, each of which came whole."""
+        answers = [self.server.get("/a.txt", ae="gzip") for _ in range(count)]
+        assert all(a.coding == "gzip" and a.body == FILES["a.txt"] for a in answers)
+        return {int(self.server.notes(a)["elastic-level"]) for a in answers}
+
+    def own_step(self, percent):
+        """A step of httpd's own controller, whose first look after following is a beginning only:
+        it is given a second load where nothing came of the first."""
+        before = self.server.status()["ElasticSteps"]
+        for _ in range(20):
+            self.own.busy(percent)
+            with contextlib.suppress(TimeoutError):
+                return self.server.wait_for(
+                    lambda: self.server.status()["ElasticSteps"] != before, 0.5, "a step")
+        raise AssertionError("no step of its own")
+
+    def count(self, pattern):
+        return len(self.server.log.lines(pattern))
 
 
 @pytest.fixture
 def follower(httpd):
-    """A server that follows a file, which is there before it starts; its own load is scripted."""
+    """Its file is there before it starts."""
     def start(config="", **first):
-        server = httpd(f"{CONFIG}ElasticControl external\nElasticPosition {{root}}/position\n"
-                       f"{config}", start=False, files=FILES, allow_log=[SHORT_INTERVAL])
-        stat = ProcStat(server.root / "stat")
-        file = PositionFile(server.root / "position")
-        file.write(**{"position": 2, **first})
-        server.start()
-        wait_for(server, ElasticFollows="1")
-        return server, file, stat
+        made = Follower(httpd, config)
+        made.file.write(**{"position": 2, **first})
+        made.server.start()
+        made.wait(ElasticFollows="1")
+        return made
     return start
-
-
-def wait_for(server, **values):
-    seen = {}
-
-    def there():
-        seen.update(server.status())
-        return all(seen[key] == value for key, value in values.items())
-    try:
-        server.wait_for(there, PATIENCE, str(values))
-    except TimeoutError as error:
-        raise AssertionError({key: seen[key] for key in values}) from error
-
-
-def own_step(server, stat, percent):
-    """A step of httpd's own controller, whose first look after following is a beginning only."""
-    before = server.status()["ElasticSteps"]
-
-    def moved():
-        stat.busy(percent)
-        time.sleep(0.15)
-        return server.status()["ElasticSteps"] != before
-    server.wait_for(moved, PATIENCE, "a step of its own")
-
-
-def test_a_goal_sets_a_price_only_while_no_position_is_followed(follower):
-    server, file, stat = follower("ElasticGoal time\n")
-    assert server.status()["ElasticPrice"] == "0.000"
-    assert set(levels(server, 5)) == {3}
-    file.path.unlink()
-    server.expect_log(ALONE)
-    server.wait_for(lambda: stat.busy(30) or float(server.status()["ElasticPrice"]) > 0, PATIENCE,
-                    "a price")
-    file.write(3)
-    wait_for(server, ElasticFollows="1")
-    assert server.status()["ElasticPrice"] == "0.000"
-    assert set(levels(server, 5)) == {4}
 
 
 @pytest.mark.smoke
 def test_a_published_position_is_followed(follower):
-    server, file, _ = follower()
-    status = server.status()
-    assert status["ElasticControl"] == "external"
-    assert status["ElasticCPU"] == "0.650"
-    assert set(levels(server, 5)) == {3}
-    file.write(6.4, load=0.4)
-    wait_for(server, ElasticPosition="0.800", ElasticCPU="0.400")
-    assert set(levels(server, 20)) == {7, 8}
-    file.write(3, top=6)
-    wait_for(server, ElasticPosition="0.500")
-    assert set(levels(server, 5)) == {5}
-    file.write(0, bypass=True)
-    wait_for(server, ElasticBypass="1")
-    answer = server.get("/a.txt", ae="gzip")
+    f = follower(position=6.25)
+    status = f.server.status()
+    assert (status["ElasticControl"], status["ElasticCPU"]) == ("external", "0.650")
+    f.wait_position(6.25)
+    f.server.graceful()
+    f.wait_position(6.25)
+    assert f.levels(20) == {7, 8}
+    f.file.write(2, load=0.4)
+    f.wait_position(2, ElasticCPU="0.400")
+    assert f.levels() == {3}
+    f.file.write(3, top=6)
+    f.wait_position(4)
+    assert f.levels() == {5}
+    f.file.write(0, bypass=True)
+    f.wait(ElasticBypass="1")
+    answer = f.server.get("/a.txt", ae="gzip")
     assert answer.coding is None and answer.body == FILES["a.txt"]
-    assert server.notes(answer)["elastic-reason"] == "bypass"
-    assert not server.log.lines("warn.*position")
+    assert f.server.reason(answer) == "bypass"
+    assert not f.server.log.lines("warn.*position")
 
 
 def test_the_lock_tells_that_its_writer_lives(follower):
     """At once, however long the interval: what a killed elasticd leaves is not followed."""
-    server, file, _ = follower()
-    server.expect_log("position was left by an elasticd that has ended")
-    file.write(6, flags=LOCKED)
-    wait_for(server, ElasticFollows="0")
-    with file.locked():
-        wait_for(server, ElasticFollows="1", ElasticPosition="0.750")
-    wait_for(server, ElasticFollows="0")
+    f = follower()
+    f.server.expect_log("position was left by an elasticd that has ended")
+    f.file.write(6, flags=LOCKED)
+    f.wait(ElasticFollows="0")
+    with f.file.locked():
+        f.wait_position(6)
+    f.wait(ElasticFollows="0")
+
+
+def test_a_goal_sets_a_price_only_while_no_position_is_followed(follower):
+    f = follower("ElasticGoal time\n")
+    assert f.server.status()["ElasticPrice"] == "0.000" and f.levels() == {3}
+    f.path.unlink()
+    f.server.expect_log(ALONE)
+    f.server.wait_for(lambda: f.own.busy(30) or float(f.server.status()["ElasticPrice"]) > 0, 20,
+                      "a price")
+    f.file.write(3)
+    f.wait_position(3)
+    assert f.server.status()["ElasticPrice"] == "0.000" and f.levels() == {4}
+
+
+def test_a_file_that_is_not_there_at_the_start(httpd):
+    f = Follower(httpd, "")
+    f.server.expect_log("position cannot be read")
+    f.server.start()
+    f.wait(ElasticFollows="0")
+    assert f.levels() == {START + 1}
+    f.file.write(0)
+    f.wait_position(0)
 
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_without_a_position_its_own_controller_goes_on(follower, harm):
-    server, file, stat = follower()
-    server.expect_log(f"elastic: .*position .*{ALONE}")
-    HARMS[harm](file)
-    wait_for(server, ElasticFollows="0")
-    assert set(levels(server, 3)) == {3}
-    own_step(server, stat, 90)
-    assert set(levels(server, 3)) == {2}
-    time.sleep(0.5)
-    assert len(server.log.lines(ALONE)) == 1, "said once"
-    if file.path.is_dir():
-        file.path.rmdir()
-    file.write(7)
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.875")
-    assert server.log.lines(FOLLOWS)
-    assert set(levels(server, 3)) == {8}
-
-
-def test_a_file_that_is_not_there_at_the_start(httpd):
-    server = httpd(f"{CONFIG}ElasticControl external\nElasticPosition {{root}}/position",
-                   start=False, files=FILES,
-                   allow_log=[SHORT_INTERVAL, "position cannot be read"])
-    ProcStat(server.root / "stat")
-    server.start()
-    wait_for(server, ElasticFollows="0")
-    assert set(levels(server, 3)) == {START + 1}
-    PositionFile(server.root / "position").write(0)
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.000")
-
-
-def test_no_request_fails_whatever_becomes_of_the_file(follower):
-    server, file, stat = follower()
-    server.expect_log(f"elastic: .*position .*{ALONE}")
-    with Load(server, "/a.txt", FILES["a.txt"], clients=4) as load:
-        for harm in HARMS.values():
-            harm(file)
-            time.sleep(0.12)
-            if file.path.is_dir():
-                file.path.rmdir()
-            file.write(4)
-            time.sleep(0.12)
-            stat.busy(65)
+    """It says so once, and no request fails meanwhile."""
+    f = follower()
+    f.server.expect_log(f"elastic: .*position .*{ALONE}")
+    with Load(f.server, "/a.txt", FILES["a.txt"], clients=2) as load:
+        HARMS[harm](f.file)
+        f.wait(ElasticFollows="0")
+        assert f.levels() == {3}
+        f.own_step(90)
+        assert f.levels() == {2}
+        if f.path.is_dir():
+            f.path.rmdir()
+        f.file.write(7)
+        f.wait_position(7)
+        assert f.levels() == {8}
+    assert (f.count(ALONE), f.count(FOLLOWS)) == (1, 2)
     assert load.count and not load.failed
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.500")
-
-
-def test_a_followed_position_survives_a_graceful_restart(follower):
-    server, file, _ = follower(position=6.25)
-    wait_for(server, ElasticPosition="0.781")
-    server.graceful()
-    wait_for(server, ElasticFollows="1", ElasticPosition="0.781")
-    file.write(1)
-    wait_for(server, ElasticPosition="0.125")
 
 
 # --- a real elasticd
 
 
-class Pair:
-    """A server, the elasticd that it follows, and a load that goes on meanwhile."""
-
-    def __init__(self, httpd):
-        self.server = httpd(f"{CONFIG}ElasticControl external\n"
-                            "ElasticPosition {root}/run/position\n",
-                            start=False, files=FILES, allow_log=[SHORT_INTERVAL])
-        self.own = ProcStat(self.server.root / "stat")  # httpd's own view of the load
-        self.path = self.server.root / "run" / "position"
-        self.elasticd = Elasticd(self.server.root, self.path)
-        self.elasticd.start()
-        self.server.start()
-        self.wait(True)
-        self.load = Load(self.server, "/a.txt", FILES["a.txt"])
-
-    def wait(self, follows):
-        wait_for(self.server, ElasticFollows=str(int(follows)))
-
-    def wait_position(self, position):
-        wait_for(self.server, ElasticPosition=f"{position / TOP:.3f}")
-
-    def level(self):
-        return levels(self.server, 1)[0]
-
-    def close(self):
-        self.load.stop()
-        self.server.stop()  # first, for it would notice at once that elasticd is gone
-        self.elasticd.close()
-
-
 @pytest.fixture
 def pair(httpd):
-    """At its end: no request failed."""
-    with contextlib.closing(Pair(httpd)) as made:
-        yield made
-    assert made.load.count > 20 and not made.load.failed, made.load.failed[:3]
+    """A server, the elasticd that it follows, and a load that goes on meanwhile. At its end no
+    request failed."""
+    f = Follower(httpd, "")
+    f.elasticd = Elasticd(f.server.root, f.path)
+    with contextlib.closing(f.elasticd):
+        f.elasticd.start()
+        f.server.start()
+        f.wait(ElasticFollows="1")
+        with Load(f.server, "/a.txt", FILES["a.txt"]) as load:
+            yield f
+        f.server.stop()  # first, for it would notice at once that elasticd is gone
+    assert load.count > 20 and not load.failed, load.failed[:3]
 
 
 @pytest.mark.smoke
 def test_the_position_is_followed_down_and_up(pair):
-    assert pair.level() == START + 1
-    pair.elasticd.machine.busy = 100
-    pair.wait_position(0)
-    assert pair.level() == 1
-    pair.elasticd.machine.busy = 0
-    pair.wait_position(TOP)
-    assert pair.level() == TOP + 1
-    assert not pair.server.log.lines(ALONE)
+    assert pair.levels() == {START + 1}
+    for busy, position in ((100, 0), (0, TOP)):
+        pair.elasticd.machine.busy = busy
+        pair.wait_position(position)
+        assert pair.levels() == {position + 1}
+    assert not pair.count(ALONE)
 
 
-# What happens to elasticd or its file, so that there is no position; and how it ends.
-OUTAGES = {
-    "killed": (lambda p: p.elasticd.end(signal.SIGKILL), lambda p: p.elasticd.start()),
-    "terminated": (lambda p: p.elasticd.end(signal.SIGTERM), lambda p: p.elasticd.start()),
-    "interrupted": (lambda p: p.elasticd.end(signal.SIGINT), lambda p: p.elasticd.start()),
-    "stopped": (lambda p: p.elasticd.send(signal.SIGSTOP),
-                lambda p: p.elasticd.send(signal.SIGCONT)),
-    "its file unreadable": (lambda p: os.chmod(p.path, 0), lambda p: os.chmod(p.path, 0o644)),
-    "gone, and its file empty": (
-        lambda p: (p.elasticd.end(signal.SIGKILL), os.truncate(p.path, 0)),
-        lambda p: p.elasticd.start()),
-    "gone, and its file noise": (
-        lambda p: (p.elasticd.end(signal.SIGKILL), p.path.write_bytes(os.urandom(64))),
-        lambda p: p.elasticd.start()),
-    "replaced by an old one": (
-        lambda p: (p.elasticd.end(signal.SIGKILL), PositionFile(p.path).write(0, version=0)),
-        lambda p: p.elasticd.start()),
-}
-
-
-@pytest.mark.parametrize("outage", OUTAGES)
-def test_without_elasticd_httpd_goes_on_by_itself(pair, outage):
-    begin, end = OUTAGES[outage]
+@pytest.mark.parametrize("stop,start", [
+    (signal.SIGKILL, None), (signal.SIGTERM, None), (signal.SIGSTOP, signal.SIGCONT)],
+    ids=["killed", "terminated", "stopped"])
+def test_without_elasticd_httpd_goes_on_by_itself(pair, stop, start):
     pair.server.expect_log(ALONE)
-    begin(pair)
-    pair.wait(False)
-    own_step(pair.server, pair.own, 100)
-    assert pair.level() == START
-    assert len(pair.server.log.lines(ALONE)) == 1, "said once"
-    end(pair)
-    pair.wait(True)
+    pair.elasticd.send(stop) if start else pair.elasticd.end(stop)
+    pair.wait(ElasticFollows="0")
+    pair.own_step(100)
+    assert pair.levels() == {START} and pair.count(ALONE) == 1, "said once"
+    pair.elasticd.send(start) if start else pair.elasticd.start()
+    pair.wait(ElasticFollows="1")
     pair.elasticd.machine.busy = 0
     pair.wait_position(TOP)
-    assert pair.level() == TOP + 1
-    assert len(pair.server.log.lines(ALONE)) == 1
-    assert len(pair.server.log.lines(FOLLOWS)) == 2, "at the start, and now"
-
-
-def set_aside(path):
-    path.rename(path.with_suffix(".aside"))
-
-
-# What elasticd, which is there, mends by itself with its next sample.
-MENDED = {
-    "truncated": lambda path: os.truncate(path, 0),
-    "cut": lambda path: os.truncate(path, 13),
-    "noise": lambda path: path.write_bytes(os.urandom(64)),
-    "longer": lambda path: path.write_bytes(path.read_bytes() + bytes(5000)),
-    "removed": lambda path: path.unlink(),
-    "renamed": set_aside,
-    "an old version": lambda path: PositionFile(path).write(0, version=0),
-}
+    assert pair.levels() == {TOP + 1}
+    assert (pair.count(ALONE), pair.count(FOLLOWS)) == (1, 2)
 
 
 def test_a_file_that_elasticd_mends(pair):
+    """With its next sample, by itself."""
     pair.server.expect_log(ALONE)
-    for count, harm in enumerate(MENDED.values(), 1):
+    harms = (lambda path: os.truncate(path, 13), lambda path: path.write_bytes(os.urandom(64)),
+             lambda path: path.unlink(), lambda path: PositionFile(path).write(0, version=0))
+    for count, harm in enumerate(harms, 1):
         harm(pair.path)
-        time.sleep(0.5)
-        pair.wait(True)
-        assert len(pair.server.log.lines(ALONE)) <= count, "at most once for each"
-    pair.elasticd.machine.busy = 100
-    pair.wait_position(0)
-    assert pair.level() == 1
+        pair.elasticd.machine.busy = 100 * (count % 2)
+        pair.wait_position(0 if count % 2 else TOP)
+        assert pair.count(ALONE) <= count, "at most once for each"
 
 
 def test_both_begin_anew(pair):
@@ -294,11 +210,10 @@ def test_both_begin_anew(pair):
     pair.elasticd.machine.busy = 65
     pair.elasticd.end(signal.SIGTERM)
     pair.server.graceful()
-    pair.wait(False)
-    assert pair.level() == TOP + 1, "the position is kept"
+    pair.wait(ElasticFollows="0")
+    assert pair.levels() == {TOP + 1}, "the position is kept"
     pair.elasticd.start()
-    pair.wait(True)
     pair.wait_position(TOP)
     pair.server.graceful()
-    pair.wait(True)
-    assert pair.level() == TOP + 1
+    pair.wait_position(TOP)
+    assert pair.levels() == {TOP + 1}

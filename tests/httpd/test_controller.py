@@ -1,24 +1,29 @@
-"""The controller in a real httpd, driven by a scripted /proc/stat."""
+"""The controller in a real httpd: the load that it reads, the levels that responses get, and what
+becomes of its position. What it does with a load is proven by tests/unit and tests/sim."""
 
-import concurrent.futures
-import contextlib
+import functools
+import itertools
+import multiprocessing
 import os
 import pathlib
 import re
 import signal
-import threading
+import tempfile
 import time
 
 import pytest
 
-from kit import at, env
-from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
-from kit.process import descriptors
+from kit import at, check, env, faults
+from kit.driven import CONFIG, FILES, ONE_CHILD, SHORT_INTERVAL, START, TOP, start_driven
+from kit.process import descriptors, until
 from kit.procstat import ProcStat
 
-def br_level(position, top=TOP):
-    """`br 0 6` at a position: halves go up."""
-    return int(position / top * 6 + 0.5)
+# The real load, each sample of which is in the log.
+SAMPLING = "Elastic On\nElasticInterval 100ms\nLogLevel elastic:trace1\n"
+CHILDREN = None if env.MPM == "prefork" else (
+    "StartServers 3\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 32\n"
+    "MinSpareThreads 16\nMaxSpareThreads 32\n")
+KILLED = r"exit signal Killed \(9\)|children are killed successively"
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +38,9 @@ def d(shared):
     return shared
 
 
+# --- the level
+
+
 @pytest.mark.smoke
 def test_the_level_walks_from_ceiling_to_floor_and_back(d):
     assert d.level() == 6
@@ -42,26 +50,16 @@ def test_the_level_walks_from_ceiling_to_floor_and_back(d):
         status = d.nudge(100 if falling else 0)
         assert d.position(status) == position
         assert int(status["ElasticLevelGzip"]) == d.level("gzip") == position + 1
-        assert int(status["ElasticLevelBr"]) == d.level("br") == br_level(position)
+        # Of `br 0 6` halves go up.
+        assert int(status["ElasticLevelBr"]) == d.level("br") == int(position / TOP * 6 + 0.5)
+        # A place with bounds of its own follows the same position.
+        assert d.level(path="/bounds/a.txt") == 3 + int(position / TOP * 2 + 0.5)
 
 
-@pytest.mark.parametrize("position,loads,level", [
-    (0, (98, 97, 99), 1), (TOP, (1, 2, 3), 9), (START, (51, 79, 60, 52, 65, 78), 6)],
-    ids=["floor", "ceiling", "dead band"])
-@pytest.mark.smoke
-def test_the_ends_and_the_dead_band_hold(d, position, loads, level):
-    d.walk_to(position)
-    before = d.server.status()
-    for percent in loads:
-        status = d.load(percent)
-        assert float(status["ElasticCPU"]) == pytest.approx(percent / 100, abs=0.005)
-        assert d.position(status) == position and status["ElasticSteps"] == before["ElasticSteps"]
-    assert d.level() == level
-
-
-def test_a_step_begins_right_beyond_the_dead_band(d):
-    assert d.position(d.load(49)) == START + 1
-    assert d.position(d.load(81)) == START
+def test_a_step_begins_right_beyond_the_dead_band(driven):
+    d = driven("ElasticCPU 25 75")  # shares that a double holds exactly
+    for percent, position in ((75, START), (25, START), (24, START + 1), (76, START)):
+        assert d.position(d.load(percent)) == position
 
 
 def test_a_trace_has_each_load_and_position(driven):
@@ -71,84 +69,10 @@ def test_a_trace_has_each_load_and_position(driven):
     assert not d.server.log.lines("elastic: load (?!0)")
 
 
-def test_places_with_bounds_of_their_own_follow_the_same_position(d):
-    for position, level in ((TOP, 5), (0, 3), (4, 4)):
-        d.walk_to(position)
-        assert d.level(path="/bounds/a.txt") == level
-
-
-def test_a_text_that_does_not_move_moves_nothing(d):
-    status = d.load(10)
-    time.sleep(0.5)
-    assert d.server.status()["ElasticSteps"] == status["ElasticSteps"]
-    assert not d.server.log.lines(":warn.*ElasticProcStat|does not tell")
-
-
-def test_the_thresholds_themselves_belong_to_the_dead_band(driven):
-    d = driven("ElasticCPU 25 75")  # shares that a double holds exactly
-    for percent in (25, 75):
-        assert d.position(d.load(percent)) == START
-
-
-def test_one_setup_per_interval(httpd):
-    """Under a load that never ends, the steps are an interval apart."""
-    interval = 0.3
-    server = httpd(CONFIG.replace("100ms", "300ms"), start=False, files=FILES,
-                   allow_log=[SHORT_INTERVAL])
-    d_stat = ProcStat(server.root / "stat")
-    server.start()
-    done = threading.Event()
-
-    def burn():
-        while not done.wait(0.02):
-            d_stat.busy(100, ticks=2)
-
-    thread = threading.Thread(target=burn)
-    thread.start()
-    try:
-        changes = []
-        seen = server.status()["ElasticLevelGzip"]
-        deadline = time.monotonic() + 15
-        while seen != "1" and time.monotonic() < deadline:
-            now = server.status()["ElasticLevelGzip"]
-            if now != seen:
-                changes.append((time.monotonic(), int(seen) - int(now)))
-                seen = now
-            time.sleep(0.01)
-    finally:
-        done.set()
-        thread.join()
-    assert seen == "1" and all(step == 1 for _, step in changes)
-    # From the first change seen to the last: reading late can only lengthen or shorten the ends.
-    lasted = changes[-1][0] - changes[0][0]
-    assert lasted >= (len(changes) - 1) * interval - 0.15
-    assert lasted <= (len(changes) - 1) * (interval + 0.2) + 1
-
-
-def test_what_counts_as_busy(driven):
-    d = driven("ElasticCPU 1 99")
-    d.stat.add(user=200, system=100, idle=400, iowait=100, irq=50, softirq=50, steal=100, guest=200)
-    d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.5, abs=0.001), "half busy")
-
-
-def test_only_the_cpus_that_httpd_may_use_count(driven):
-    first = min(os.sched_getaffinity(0))
-    second = first + 1  # the script's; the machine may have it or not
-    d = driven("ElasticCPU 1 99", cpus=(first, second), wrapper=["taskset", "-c", str(first)])
-    d.stat.busy(30, cpu=first)
-    d.wait(lambda s: float(s["ElasticCPU"]) == pytest.approx(0.3, abs=0.001), "its load")
-    d.stat.busy(100, cpu=second)
-    time.sleep(0.5)
-    assert float(d.server.status()["ElasticCPU"]) == pytest.approx(0.3, abs=0.001)
-
-
 def test_off_stays_at_the_ceiling(driven):
     d = driven("ElasticControl off\nElasticLevel gzip 2 7")
     assert d.level() == 7 and d.level("br") == 6
-    d.stat.busy(100)
-    time.sleep(0.5)
-    status = d.server.status()
-    assert status["ElasticSteps"] == "0" and d.level() == 7
+    assert d.load(100)["ElasticSteps"] == "0" and d.level() == 7
 
 
 def test_a_pinned_level_does_not_move(driven):
@@ -157,12 +81,62 @@ def test_a_pinned_level_does_not_move(driven):
     assert d.level() == 4
 
 
-@pytest.mark.parametrize("bounds,level", [("1 4", 4), ("7 9", 7)])
-def test_the_start_is_the_bound_that_is_nearest_to_the_stock_level(driven, bounds, level):
-    assert driven(f"ElasticLevel gzip {bounds}").level() == level
+def assert_mixed(found, position):
+    """The fraction's share of them took the upper level: of any first few, not only of all."""
+    lower = int(position) + 1
+    assert set(found) == {lower, lower + 1}
+    uppers = itertools.accumulate(level == lower + 1 for level in found)
+    for count, upper in enumerate(uppers, 1):
+        assert abs(upper - position % 1 * count) < 3, (position, found)
+
+
+@pytest.mark.smoke
+@pytest.mark.protocols("http/1.1", "h2c")
+def test_mix_serves_its_fraction_evenly(driven, protocol):
+    """Also after a graceful restart; `step` then takes the position below."""
+    d = driven("ElasticControl mix", h2=True, mpm_config=ONE_CHILD)
+    assert set(d.levels(5, protocol)) == {START + 1}
+    for percent in (90, 40, 86):
+        d.nudge(percent)
+        assert d.raw_position() % 1, "a whole position would show nothing"
+        assert_mixed(d.levels(60 if protocol == "http/1.1" else 30, protocol), d.raw_position())
+    position = d.raw_position()
+    d.server.graceful()
+    assert d.raw_position() == position
+    assert_mixed(d.levels(30, protocol), position)
+    d.server.configure(CONFIG + "ElasticControl step")
+    d.server.graceful()
+    d.wait(lambda s: s["ElasticControl"] == "step", "the new configuration")
+    assert d.raw_position() == int(position)
+
+
+# --- bypass
+
+
+@pytest.mark.smoke
+def test_bypass_begins_at_the_floor_only_and_ends_with_hysteresis(driven):
+    d = driven("ElasticBypass 95")
+    d.walk_to(1)
+    assert d.load(99)["ElasticBypass"] == "0" and d.position() == 0
+    assert d.load(90)["ElasticBypass"] == "0"
+    assert d.load(96)["ElasticBypass"] == "1"
+    d.server.graceful()
+    answer = d.server.get("/a.txt", ae="gzip")
+    check.plain(answer, FILES["a.txt"])
+    assert d.server.reason(answer) == "bypass"
+    # A client that refuses the identity gets a coding all the same.
+    check.encoded(d.server.get("/a.txt", ae="gzip, identity;q=0"), "gzip", FILES["a.txt"])
+    assert int(d.status()["ElasticSkipped-bypass"]) >= 1
+    assert d.load(66)["ElasticBypass"] == "1"  # above low + (high − low)/2
+    assert d.load(64)["ElasticBypass"] == "0" and d.position() == 0 and d.level() == 1
+    assert d.load(96)["ElasticBypass"] == "1"
+    d.server.configure(CONFIG)
+    d.server.graceful()
+    assert d.status()["ElasticBypass"] == "0" and d.level() == 1
 
 
 # --- the position's life
+
 
 def test_the_position_survives_a_graceful_restart(d):
     d.walk_to(3)
@@ -173,25 +147,17 @@ def test_the_position_survives_a_graceful_restart(d):
 
 @pytest.mark.smoke
 def test_new_bounds_clamp_the_position(driven):
+    """And new thresholds are in force."""
     d = driven()
     d.walk_to(7)
     narrow = "ElasticLevel gzip 1 3\nElasticLevel br 0 2\nElasticLevel zstd 1 3"
-    d.server.configure(CONFIG + narrow)
+    d.server.configure(CONFIG.replace("50 80", "10 20") + narrow)
     d.server.graceful()
-    status = d.server.status()
+    status = d.status()
     assert float(status["ElasticPosition"]) == 1 and d.level() == 3 and d.level("br") == 2
-    d.stat.busy(100)
+    assert (status["ElasticCPULow"], status["ElasticCPUHigh"]) == ("0.100", "0.200")
+    d.stat.busy(30)
     d.wait(lambda s: s["ElasticLevelGzip"] == "2", "a step between the new bounds")
-
-
-def test_new_thresholds_are_in_force_after_a_graceful_restart(driven):
-    d = driven()
-    d.server.configure(CONFIG.replace("50 80", "10 20"))
-    d.server.graceful()
-    status = d.server.status()
-    assert float(status["ElasticCPULow"]) == pytest.approx(0.1)
-    assert float(status["ElasticCPUHigh"]) == pytest.approx(0.2)
-    assert d.position(d.load(30)) == START - 1
 
 
 def test_a_restart_begins_anew(d):
@@ -203,98 +169,258 @@ def test_a_restart_begins_anew(d):
     assert status["ElasticCompressed"] == "0"
 
 
-CHILDREN = None if env.MPM == "prefork" else (
-    "StartServers 3\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 32\n"
-    "MinSpareThreads 16\nMaxSpareThreads 32\n")
-
-
 def test_dead_children_do_not_stop_the_sampling(driven):
+    """All but one of them, and all."""
     d = driven(mpm_config=CHILDREN)
-    d.server.expect_log(r"exit signal Killed \(9\)|children are killed successively")
+    d.server.expect_log(KILLED)
     d.walk_to(TOP)
-    for _ in range(4):
+    for left, position in ((1, TOP - 1), (1, TOP - 2), (1, TOP - 3), (0, TOP - 4)):
         children = d.server.children()
-        assert children
-        for victim in children[:max(1, len(children) - 1)]:
+        for victim in children[:max(1, len(children) - left)]:
             os.kill(victim, signal.SIGKILL)
         begin = time.monotonic()
-        d.nudge(100)
+        assert d.position(d.nudge(100)) == position
         # A singleton of mod_watchdog would not run for ten seconds.
         assert time.monotonic() - begin < 6
-    assert d.position() == TOP - 4
+
+
+@pytest.mark.smoke
+def test_virtual_hosts_share_the_position_and_have_their_own_bounds(driven):
+    hosts = {"first": "", "second": "ElasticLevel gzip 3 5", "third": "ElasticLevel gzip 4",
+             "fourth": "Elastic Off"}
+    d = driven("".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n{line}\n</VirtualHost>\n"
+                       for name, line in hosts.items()))
+    for position, expected in ((TOP, (TOP + 1, 5, 4)), (0, (1, 3, 4))):
+        d.walk_to(position)
+        for host, level in zip(hosts, expected):
+            assert set(d.levels(3, headers={"Host": host})) == {level}
+        plain = d.server.get("/a.txt", ae="gzip", headers={"Host": "fourth"})
+        assert plain.coding is None and plain.body == FILES["a.txt"]
+
+
+def test_a_virtual_host_has_no_controller_of_its_own(httpd):
+    for line in ("ElasticControl mix", "ElasticCPU 10 20", "ElasticGoal cpu", "ElasticLoad stat"):
+        server = httpd(f"{CONFIG}<VirtualHost *:1>\n{line}\n</VirtualHost>", start=False)
+        good, said = server.configtest()
+        assert not good and line.split()[0] in said
+
+
+# --- who samples
+
+
+def wait_samples(server, count):
+    """So many more. Requests would wake the children up."""
+    def lines():
+        return len(server.log.lines("elastic: load "))
+
+    seen = lines()
+    until(lambda: lines() >= seen + count, 60, f"{count} samples")
 
 
 def _switches(child):
     """How often each thread of a process has gone to sleep."""
-    counts = {}
-    for status in pathlib.Path(f"/proc/{child}/task").glob("*/status"):
-        with contextlib.suppress(OSError):
-            found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(),
-                              re.MULTILINE)
-            counts[status.parent.name] = int(found[1])
-    return counts
+    text = {path.parent.name: path.read_text()
+            for path in pathlib.Path(f"/proc/{child}/task").glob("*/status")}
+    return {thread: int(re.search(r"(?m)^voluntary_ctxt_switches:\s+(\d+)", status)[1])
+            for thread, status in text.items()}
 
 
-def _wakeups(child, seconds):
-    """Of the thread that woke up the most."""
-    before = _switches(child)
-    time.sleep(seconds)
-    after = _switches(child)
-    return max(after[thread] - before.get(thread, 0) for thread in after)
-
-
-def _by_wakeups(server):
-    """(wakeups in three seconds, child), the fewest first."""
-    children = server.children()
-    with concurrent.futures.ThreadPoolExecutor(len(children)) as pool:
-        return sorted(zip(pool.map(lambda child: _wakeups(child, 3), children), children))
+def by_wakeups(server):
+    """(how often a thread of it woke up within 30 samples, child), the fewest first."""
+    before = {child: _switches(child) for child in server.children()}
+    wait_samples(server, 30)
+    return sorted((max(count - before[child].get(thread, 0)
+                       for thread, count in _switches(child).items()), child)
+                  for child in before)
 
 
 @pytest.fixture
 def sampling(httpd):
-    """An httpd of several children that samples the real load."""
-    server = httpd("Elastic On\nElasticInterval 100ms\n", mpm_config=CHILDREN,
-                   allow_log=[SHORT_INTERVAL])
-    time.sleep(2)
+    """An httpd of several children."""
+    server = httpd(SAMPLING, mpm_config=CHILDREN, allow_log=[SHORT_INTERVAL])
+    wait_samples(server, 20)
     return server
 
 
 def test_one_child_samples_and_the_others_mostly_sleep(sampling):
-    # It wakes up ten times a second, they twice in 1.1 seconds. Now and then one takes over from
-    # another.
-    for _ in range(3):
-        found = [wakeups for wakeups, _ in _by_wakeups(sampling)]
+    """It wakes up ten times a second, they twice in 1.1 seconds. Now and then one takes over from
+    another."""
+    for _ in range(5):
+        began = time.monotonic()
+        found = [wakeups for wakeups, _ in by_wakeups(sampling)]
+        assert time.monotonic() - began > 2.5, "30 samples are 3 s"
         if found[-1] >= 15 and found[-2] <= 12:
             break
     assert len(found) >= 3 and found[-1] >= 15 and found[-2] <= 12, found
 
 
 def test_another_child_takes_over_from_one_that_stopped(sampling):
-    child = _by_wakeups(sampling)[-1][1]
-    before = int(sampling.status()["ElasticSamples"])
+    child = by_wakeups(sampling)[-1][1]
     os.kill(child, signal.SIGSTOP)
-    time.sleep(4)
-    os.kill(child, signal.SIGCONT)
-    assert int(sampling.status()["ElasticSamples"]) - before >= 10
-
-
-def test_all_children_dead_at_once(d):
-    d.server.expect_log(r"exit signal Killed \(9\)|children are killed successively")
-    d.walk_to(3)
-    for child in d.server.children():
-        os.kill(child, signal.SIGKILL)
-    assert d.position() == 3
-    d.walk_to(2)
+    try:
+        wait_samples(sampling, 10)
+    finally:
+        os.kill(child, signal.SIGCONT)
 
 
 def test_sampling_leaves_no_descriptors_open(httpd):
-    server = httpd("Elastic On\nElasticInterval 100ms", allow_log=[SHORT_INTERVAL])
-
-    def samples():
-        return int(server.status()["ElasticSamples"])
-
-    server.wait_for(lambda: samples() >= 2, 10, "samples")
-    before, seen = {pid: descriptors(pid) for pid in server.children()}, samples()
-    server.wait_for(lambda: samples() >= seen + 15, 20, "samples")
+    server = httpd(SAMPLING, allow_log=[SHORT_INTERVAL])
+    wait_samples(server, 2)
+    before = {pid: descriptors(pid) for pid in server.children()}
+    wait_samples(server, 15)
     after = {pid: descriptors(pid) for pid in server.children()}
     assert sum(after[pid] - before[pid] for pid in {*before} & {*after}) < 10
+
+
+# --- what the load is read from
+
+
+def test_only_the_cpus_that_httpd_may_use_count(driven):
+    first = min(os.sched_getaffinity(0))
+    second = first + 1  # the script's; the machine may have it or not
+    d = driven("ElasticCPU 1 99", cpus=(first, second), wrapper=["taskset", "-c", str(first)])
+    for percent in (30, 40, 50):
+        d.stat.busy(100, cpu=second, ticks=100000)
+        d.stat.busy(percent, cpu=first)
+        d.wait(lambda s: s["ElasticCPU"] == f"{percent / 100:.3f}", "its load")
+
+
+# name: (what happens to /proc/stat, what undoes it where a new file does not)
+HARMS = {
+    "empty": (lambda stat: stat.write(""), None),
+    "garbage": (lambda stat: stat.write("cpu  a b c d\ncpu0 e f g h\n"), None),
+    "missing": (lambda stat: stat.path.unlink(), None),
+    "a folder": (lambda stat: (stat.path.unlink(), stat.path.mkdir()),
+                 lambda stat: stat.path.rmdir()),
+}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("harm", HARMS)
+def test_nonsense_warns_once_and_the_level_stays(driven, harm):
+    d = driven()
+    harm, undo = HARMS[harm]
+    warning, notice = "elastic:warn.*the CPU load cannot be read", "elastic:notice.*sampling resumes"
+    d.server.expect_log(warning)
+    harm(d.stat)
+    d.server.wait_log(warning)
+    time.sleep(0.5)  # for warnings that must not come
+    status = d.status()
+    assert status["ElasticSteps"] == "0" and d.position(status) == START and d.level() == 6
+    if undo:
+        undo(d.stat)
+    d.stat.busy(65)
+    d.server.wait_log(notice)
+    d.nudge(100)
+    assert (len(d.server.log.lines(warning)), len(d.server.log.lines(notice))) == (1, 1)
+
+
+@pytest.mark.parametrize("lines", ["", "ChrootDir /"] if env.IS_ROOT else [""])
+def test_a_fifo_in_its_place_holds_nothing_up(httpd, lines):
+    server = httpd(f"Elastic On\nElasticProcStat {{root}}/fifo\nElasticInterval 100ms\n{lines}",
+                   start=False, files=FILES, allow_log=[SHORT_INTERVAL, "elastic: .*fifo"])
+    os.mkfifo(server.root / "fifo")
+    (server.root / "fifo").chmod(0o666)
+    server.start(timeout=10)
+    server.wait_log("elastic: .*fifo")
+    check.encoded(server.get("/a.txt", ae="gzip"), "gzip", FILES["a.txt"])
+    assert server.status()["ElasticSamples"] == "0"
+    start = time.monotonic()
+    server.stop()
+    assert time.monotonic() - start < 4
+    assert not server.log.lines("did not exit")
+    assert len(server.log.lines("warn.*elastic: .*fifo")) == 1
+
+
+@pytest.mark.parametrize("config,text", [
+    ("ElasticLoad auto", r"(stat|cgroup) \(.*\)"), ("ElasticLoad stat", r"stat \(as configured\)"),
+    ("ElasticLoad cgroup", r"(stat|cgroup) \(.*\)"),
+    ("ElasticProcStat /proc/stat", r"stat \(as configured\)")])
+def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
+    """What the load is read from is on the status page and in the log."""
+    server = httpd(SAMPLING + config, allow_log=[SHORT_INTERVAL])
+    said = server.status()["ElasticLoad"]
+    assert re.fullmatch(text, said)
+    assert any(said in line for line in server.log.lines("elastic: the load is read from"))
+    wait_samples(server, 2)
+
+
+def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
+    """Limits are looked at again every ten seconds. What control groups there are is proven by
+    tests/unit/test_machine.c."""
+    # Where httpd's children, who are nobody, may look.
+    with tempfile.TemporaryDirectory(prefix="elastic-kernel-") as folder:
+        os.chmod(folder, 0o755)
+
+        def write(name, text):
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".part").write_text(text)
+            path.with_suffix(".part").rename(path)
+
+        def wait_at(position, move):
+            """Lets time pass as `move` says until the position is there."""
+            until(lambda: move() or float(server.status()["ElasticPosition"]) == position, 60,
+                  "a position")
+
+        def use(usec):
+            used[0] += usec
+            write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {used[0]}\n")
+
+        used = [0]
+        use(0)
+        write("proc/self/cgroup", "0::/web\n")
+        write("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+        write("sys/fs/cgroup/web/cpu.max", "max 100000\n")
+        write("proc/stat", "")
+        stat = ProcStat(pathlib.Path(folder) / "proc/stat")
+        server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n",
+                       allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": folder},
+                       wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
+        assert server.status()["ElasticLoad"] == "stat (the control group has no limit)"
+        wait_at(1, lambda: stat.busy(1))
+        wait_at(0, lambda: stat.busy(99))
+        write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
+        server.wait_log(r"the load is now read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
+        wait_at(1, lambda: use(0))
+        wait_at(0, lambda: use(10 ** 6))
+        server.stop()
+
+
+def burn(stop):
+    while not stop.is_set():
+        sum(range(10000))
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_real_load_moves_the_level_down_and_its_end_moves_it_up(httpd):
+    """The thresholds are high: only CPUs that are all but saturated are above them."""
+    server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\nElasticCPU 85 95",
+                   files=FILES, allow_log=[SHORT_INTERVAL])
+    cpus = len(os.sched_getaffinity(0))
+
+    def wait_level(level):
+        until(lambda: server.status()["ElasticLevelGzip"] == level, 90, f"level {level}")
+        answer = server.get("/a.txt", ae="gzip")
+        assert answer.body == FILES["a.txt"] and server.notes(answer)["elastic-level"] == level
+
+    stop = multiprocessing.Event()
+    burners = [multiprocessing.Process(target=burn, args=(stop,), daemon=True)
+               for _ in range(cpus * 2)]
+    for process in burners:
+        process.start()
+    try:
+        wait_level("1")
+    finally:
+        stop.set()
+        for process in burners:
+            process.join(10)
+            if process.is_alive():
+                process.kill()
+    try:
+        wait_level("9")
+    except TimeoutError:
+        if os.getloadavg()[0] > 0.75 * cpus:
+            pytest.skip("something else keeps the CPUs as busy as the burners did")
+        raise

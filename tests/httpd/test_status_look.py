@@ -1,86 +1,35 @@
-"""The status page in Chromium: its width, its contrasts, dark and light, and its pictures."""
+"""The status page in Chromium: its width, and its pictures, light and dark."""
 
 import html
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from kit import bodies
+from kit.browser import CHROMIUM
 
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 # Where the pictures of the manual go; without it they are only taken.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
 
-# WCAG 2.1, 1.4.3.
-CONTRAST = 4.5
 SIZES = {"desktop": (1000, 900), "phone": (390, 844)}
 COLORS = {"light": 1, "dark": 0}  # Blink's numbers
 
-# Loads the page in a frame of its own size, and measures it when it is there.
-PROBE = r"""<!DOCTYPE html><html><body><script>
-function rgb(color) {
-    return color.match(/[\d.]+/g).map(Number);
-}
-function luminance(color) {
-    const [r, g, b] = color.map(c => c / 255).map(
-        c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-function contrast(a, b) {
-    const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
-    return (x + 0.05) / (y + 0.05);
-}
-function measure(page, view) {
-    const canvas = page.body.appendChild(page.createElement("i"));
-    canvas.style.background = "Canvas";
-    const plain = rgb(view.getComputedStyle(canvas).backgroundColor);
-    canvas.remove();
-    function behind(element) {
-        for (; element; element = element.parentElement) {
-            const color = rgb(view.getComputedStyle(element).backgroundColor);
-            if (color.length === 3 || color[3] === 1) {
-                return color;
-            }
-        }
-        return plain;
-    }
-    const bad = [];
-    let texts = 0;
-    for (const element of page.body.querySelectorAll("*")) {
-        const own = [...element.childNodes].some(n => n.nodeType === 3 && n.data.trim());
-        if (own && element.tagName !== "SCRIPT") {
-            const color = rgb(view.getComputedStyle(element).color);
-            const found = contrast(color.slice(0, 3), behind(element).slice(0, 3));
-            texts++;
-            if (found < LEAST || (color.length > 3 && color[3] < 1)) {
-                bad.push(element.tagName + " " + element.textContent.slice(0, 30) + " " + found);
-            }
-        }
-    }
-    const root = page.documentElement;
-    const wide = [...page.querySelectorAll("body *")].filter(
-        e => e.getBoundingClientRect().right > root.clientWidth + 1
-             && !e.closest("section, details")).map(e => e.tagName);
-    return {bad, texts, wide, width: root.scrollWidth, room: root.clientWidth,
-            dark: luminance(plain) < 0.5,
-            scroll: [...page.querySelectorAll("section")].filter(
-                e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 40))};
-}
-const frame = document.createElement("iframe");
-frame.width = WIDTH;
-frame.height = 800;
-frame.style.border = 0;
+# Loads the page in a frame of its own size, and says what is wider than there is room.
+PROBE = r"""<!DOCTYPE html><html><body>
+<iframe src="/elastic-status" width="WIDTH" height="800" style="border: 0"></iframe><script>
+const frame = document.querySelector("iframe");
 frame.onload = () => {
-    const found = measure(frame.contentDocument, frame.contentWindow);
+    const page = frame.contentDocument, root = page.documentElement;
+    const isWide = e => e.scrollWidth > e.clientWidth + 1 || (!e.closest("section, details")
+        && e.getBoundingClientRect().right > root.clientWidth + 1);
+    const wide = [root, ...page.querySelectorAll("body *")].filter(isWide).map(e => e.tagName);
+    const found = {wide, cells: page.querySelectorAll("td").length};
     document.body.textContent = "FOUND" + JSON.stringify(found) + "END";
 };
-frame.src = "/elastic-status";
-document.body.append(frame);
 </script></body></html>"""
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")
@@ -92,11 +41,9 @@ def site(httpd_shared):
     server = httpd_shared(
         "Elastic On\nElasticPosition {root}/none\nElasticControl external\n",
         files={"index.html": bodies.text(50000), "app.js": bodies.text(120000),
-               "photo.png": bodies.noise(30000), "news/today.html": bodies.text(30000)},
-        allow_log=["elastic: .*/none"])
-    for name, (width, _) in SIZES.items():
-        server.write(f"{name}.html", PROBE.replace("LEAST", str(CONTRAST))
-                     .replace("WIDTH", str(width)))
+               "photo.png": bodies.noise(30000), "news/today.html": bodies.text(30000),
+               **{f"{name}.html": PROBE.replace("WIDTH", str(width))
+                  for name, (width, _) in SIZES.items()}}, allow_log=["elastic: .*/none"])
     for number in range(48):
         for path, coding in (("/index.html", "br"), ("/app.js", "gzip"), ("/photo.png", "br"),
                              ("/news/today.html", None)):
@@ -113,22 +60,19 @@ def browse(profile, color, *arguments):
          f"--user-data-dir={profile}", *arguments], capture_output=True, timeout=180, text=True)
 
 
-@pytest.mark.parametrize("color", COLORS)
 @pytest.mark.parametrize("size", SIZES)
-def test_all_of_the_page_can_be_read(site, tmp_path, size, color):
+def test_all_of_the_page_can_be_read(site, tmp_path, size):
     texts = []
 
     def measured():
-        done = browse(tmp_path / "profile", color, "--dump-dom",
+        done = browse(tmp_path / "profile", "light", "--dump-dom",
                       f"http://127.0.0.1:{site.port}/{size}.html")
         texts.extend(re.findall("(?s)<body>FOUND(.*?)END</body>", done.stdout))
         return texts
 
     site.wait_for(measured, 300, "the page in a frame")
     found = json.loads(html.unescape(texts[0]))
-    assert found["dark"] == (color == "dark")
-    assert found["texts"] > 100 and not found["bad"]
-    assert found["width"] <= found["room"] and not found["wide"] and not found["scroll"]
+    assert found["cells"] > 50 and not found["wide"], found
 
 
 @pytest.mark.parametrize("size,color", [("desktop", "light"), ("phone", "dark")])
@@ -141,5 +85,4 @@ def test_its_picture_is_taken(site, tmp_path, size, color):
            f"--screenshot={picture}", f"http://127.0.0.1:{site.port}/elastic-status")
     data = picture.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n" and 5000 < len(data) <= 100 * 1024
-    assert (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")) == (width,
-                                                                                         height)
+    assert [int.from_bytes(data[at:at + 4], "big") for at in (16, 20)] == [width, height]

@@ -23,7 +23,7 @@ CGI = {"stream.cgi": "head('Content-Type: text/plain')\ntry:\n    for i in range
                      "        out('some text %d ' % i * 3000)\nexcept OSError:\n    pass\n"}
 
 # What httpd itself says of such clients, of their scripts and of a single child that is kept busy.
-LOG = "AH01220|AH02651|AH01215|AH02550|AH00161|AH00286|AH00484|Broken pipe|Connection reset"
+LOG = "AH01220|AH02651|AH01215|AH02550|AH00161|AH00286|AH00484|AH03490|Broken pipe|Connection reset"
 
 
 def midway(server, index, coding=None):

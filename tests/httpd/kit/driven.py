@@ -20,6 +20,10 @@ FILES = {"a.txt": bodies.text(5000)}
 # mod_elastic advises against intervals this short; the tests have no time for longer ones.
 SHORT_INTERVAL = "ElasticInterval"
 
+# One process, where an MPM with threads serves a connection after the other.
+ONE_CHILD = None if env.MPM == "prefork" else \
+    "StartServers 1\nServerLimit 1\nThreadsPerChild 32\nMaxRequestWorkers 32\nMinSpareThreads 1\n"
+
 
 class Driven:
     """A server and its script."""
@@ -49,25 +53,18 @@ class Driven:
         self.server.wait_for(lambda: condition(self.status()), timeout, what)
         return self.status()
 
-    def load(self, percent, settle=0.35):
-        """One sample with that load, and time for a second that must not come; the status then."""
-        samples = self.server.status()
-        self.stat.busy(percent)
-        expected = f"{percent / 100:.2f}"
-        self.wait(lambda s: f"{float(s['ElasticCPU']):.2f}" == expected, f"a load of {expected}")
-        time.sleep(settle)
-        after = self.server.status()
-        assert int(after["ElasticSteps"]) - int(samples["ElasticSteps"]) in (0, 1)
+    def load(self, *percents):
+        """One sample after the other, with that load each; the status then."""
+        for percent in percents:
+            before = self.status()
+            self.stat.busy(percent)
+            after = self.wait(lambda s: s["ElasticSamples"] != before["ElasticSamples"], "a sample")
+            assert float(after["ElasticCPU"]) == percent / 100
+            assert int(after["ElasticSteps"]) - int(before["ElasticSteps"]) in (0, 1)
         return after
 
-    def loads(self, *percents):
-        """One sample after the other, each of another load than the last; the status then."""
-        for percent in percents:
-            status = self.load(percent, settle=0)
-        return status
-
     def position(self, status=None):
-        return round(float((status or self.status())["ElasticPosition"]) * TOP)
+        return round(self.raw_position(status))
 
     def raw_position(self, status=None):
         """With its fraction."""
@@ -84,8 +81,7 @@ class Driven:
 
     def wait_for_floor(self):
         """A full CPU, until nothing goes further down: for some seconds where a goal has
-        filters.
-        """
+        filters."""
         def at_floor():
             self.stat.busy(100)
             return float(self.status()["ElasticPosition"]) == 0

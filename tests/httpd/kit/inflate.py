@@ -1,15 +1,22 @@
-"""Request bodies that come encoded.
+"""Request bodies that come encoded, and a site of readers for them.
 
-    answer = post(server, "/elastic/echo.cgi", encode(BODY, "gzip", "br"), "gzip, br")
+    site = inflate.site(httpd_shared, origin, tmp_path_factory.mktemp("reader"))
+    answer = post(site, "/elastic/echo.cgi", encode(BODY, "gzip", "br"), "gzip, br")
+    answer = post_chunks(site, "/elastic/origin/echo", [encode(BODY, "gzip")])
+    is_body(read(answer), BODY)
     connection.send(head("/elastic/x", Content_Encoding="gzip", Content_Length=len(sent)) + sent)
 """
 
 import gzip
+import hashlib
+import json
 
 import brotli
 import zstandard
 
-from . import env
+from . import bodies, env, reader
+from .origin import framed
+from .process import Listener
 
 # Those that are decoded, as Accept-Encoding of a 415 has them.
 CODINGS = ("gzip", "br", *["zstd"] * env.HAS_ZSTD)
@@ -18,7 +25,6 @@ KNOWN = ", ".join(CODINGS)
 # The ways of asking for the decoder, each in force below a place of that name.
 WAYS = {"elastic": "ElasticInflate On", "deflate": "SetInputFilter DEFLATE"}
 PLACES = "".join(f"<Location ~ /{name}/>\n{line}\n</Location>\n" for name, line in WAYS.items())
-
 
 _ENCODERS = {
     "gzip": lambda data: gzip.compress(data, mtime=0),
@@ -43,3 +49,109 @@ def head(path, **fields):
     """The bytes of a POST's header; names of fields have underscores."""
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
     return f"POST {path} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()
+
+
+def post_chunks(server, path, pieces, coding="gzip"):
+    """Each piece is a chunk."""
+    with server.connect() as connection:
+        connection.send(head(path, Transfer_Encoding="chunked", Content_Encoding=coding)
+                        + framed(pieces))
+        return connection.read_response()
+
+
+# --- the site: /[limit/]way/reader, whose answer says what the reader got
+
+ECHO = """\
+import hashlib, json
+body = sys.stdin.buffer.read()
+head('Content-Type: application/json')
+out(json.dumps({'size': len(body), 'digest': hashlib.md5(body).hexdigest(),
+                'coding': os.environ.get('HTTP_CONTENT_ENCODING'),
+                'length': os.environ.get('CONTENT_LENGTH'),
+                'md5': os.environ.get('HTTP_CONTENT_MD5'),
+                'redirect': os.environ.get('REDIRECT_STATUS')}))
+"""
+PAGE = """<?php
+$body = file_get_contents('php://input');
+echo json_encode(['size' => strlen($body), 'digest' => md5($body), 'md5' => null,
+                  'length' => @$_SERVER['CONTENT_LENGTH'],
+                  'coding' => @$_SERVER['HTTP_CONTENT_ENCODING']]);
+"""
+
+
+def _found(body, coding, length, md5=None):
+    return json.dumps({"size": len(body), "digest": hashlib.md5(body).hexdigest(),
+                       "coding": coding, "length": length, "md5": md5}).encode()
+
+
+def echo(exchange):
+    """For Origin.route."""
+    fields = exchange.headers
+    exchange.respond(200, {}, _found(exchange.body, fields.get("content-encoding"),
+                                     fields.get("content-length"), fields.get("content-md5")))
+
+
+def _scgi(sock):
+    with sock.makefile("rb") as file:
+        size = b""
+        while not size.endswith(b":"):
+            size += file.read(1)
+        fields = file.read(int(size[:-1]) + 1)[:-1].decode().split("\0")
+        found = dict(zip(fields[::2], fields[1::2]))
+        length = found["CONTENT_LENGTH"]
+        answer = _found(file.read(int(length)), found.get("HTTP_CONTENT_ENCODING"), length)
+    sock.sendall(b"Status: 200\r\nContent-Type: text/plain\r\n\r\n" + answer)
+
+
+def read(answer, status=200):
+    """What the reader says; the answer itself is not encoded."""
+    assert (answer.status, answer.coding) == (status, None), answer
+    return json.loads(answer.body)
+
+
+def is_body(found, body, coding=None):
+    assert (found["size"], found["digest"]) == (len(body), hashlib.md5(body).hexdigest()), found
+    assert found["coding"] == coding and found["md5"] is None, found
+
+
+def refused(answer, status):
+    assert (answer.status, answer.coding) == (status, None), answer
+
+
+# What is in force where the path matches.
+_LINES = {
+    **{f"/{name}/": line for name, line in WAYS.items()},
+    "/twice/": "SetInputFilter DEFLATE;DEFLATE",
+    "/both/": "ElasticInflate On\nSetInputFilter DEFLATE",
+    "/dav/": "Dav On", "/denied$": "Require all denied", "^/[a-z]+/act$": "SetHandler echo-it",
+    "/reflect$": "SetHandler reflector", "/reader$": "SetHandler reader",
+    "[.]php$": 'SetHandler "proxy:unix:{root}/run/fpm.sock|fcgi://localhost"',
+}
+
+
+def site(make, origin, folder, limits):
+    """`limits`: {name: directives}; the module of kit.reader is built in `folder`. The PHP page
+    wants Fpm(site.root)."""
+    scgi = f"//127.0.0.1:{Listener(_scgi).port}"
+    config = reader.load(folder) + ("DavLockDB {root}/run/dav\nAction echo-it /echo.cgi virtual\n"
+                                    "SetEnvIf Request_URI /sendcl/ proxy-sendcl\n"
+                                    "SetEnvIf Request_URI /force10/ force-proxy-request-1.0\n")
+    for at in ("", *(f"/{name}" for name in limits)):
+        for way in (*WAYS, "twice", "both", "plain"):
+            config += "".join(f"ProxyPass {at}/{way}/{name}/ {origin.url}/\n"
+                              for name in ("origin", "sendcl", "force10"))
+            config += (f"ProxyPass {at}/{way}/scgi/ scgi:{scgi}/\n"
+                       f"Alias {at}/{way}/dav/ {{root}}/dav/\nAlias {at}/{way}/ {{docs}}/\n")
+    for path, lines in {**_LINES, "/handler$": f"SetHandler proxy:SCGI:{scgi}",
+                        **{f"^/{name}/": lines for name, lines in limits.items()}}.items():
+        config += f"<LocationMatch {path}>\n{lines}\n</LocationMatch>\n"
+    server = make(config, modules=["dav", "dav_fs", "proxy", "proxy_http", "proxy_scgi",
+                                   "proxy_fcgi", "actions", "reflector"],
+                  records=("elastic", "deflate"), tls=True, h2=True, cgi={"echo.cgi": ECHO},
+                  files={"a.txt": bodies.text(70000), "page.php": PAGE},
+                  allow_log=("AH0", "cgid?:", r"\[dav:error\].*\[413, #0\]"))
+    (server.root / "dav").mkdir()
+    for name in ("dav", "run"):
+        (server.root / name).chmod(0o777)
+    origin.route("/echo", echo)
+    return server

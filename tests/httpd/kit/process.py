@@ -109,6 +109,17 @@ def anonymous_kb(pid):
     return int(re.search(r"^Anonymous:\s+(\d+) kB", text, re.M)[1])
 
 
+def settled_kb(pid):
+    """The same when nothing moves any more."""
+    last = anonymous_kb(pid)
+    while True:
+        time.sleep(0.2)
+        now = anonymous_kb(pid)
+        if abs(now - last) <= 16:
+            return now
+        last = now
+
+
 def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 

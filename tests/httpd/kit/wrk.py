@@ -1,6 +1,7 @@
 """Load by wrk, and what it saw."""
 
 import re
+import signal
 import subprocess
 
 from .process import need
@@ -29,7 +30,7 @@ CONNECTIONS = 16
 
 
 class Wrk:
-    """Runs in the background for `seconds`; `result()` waits for its end."""
+    """Runs in the background for `seconds`, or until `stop()`; `result()` waits for its end."""
 
     def __init__(self, directory, url, seconds, coding=None, keep=True, connections=CONNECTIONS):
         need("wrk")
@@ -46,6 +47,11 @@ class Wrk:
 
     def is_running(self):
         return self._process.poll() is None
+
+    def stop(self):
+        """Its result until now."""
+        self._process.send_signal(signal.SIGINT)
+        return self.result()
 
     def result(self, timeout=60):
         """{requests, status (not 2xx or 3xx), connect, read, write, timeout, strange}."""
