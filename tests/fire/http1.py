@@ -3,13 +3,17 @@
     client = Client(("127.0.0.1", 8080))
     answers = client.exchange([Request("GET", "/a.txt"), Request("GET", "/b.txt")])
 
-A request whose connection ended before the first byte of its answer is sent again on a new one, as
-browsers do: a server may end a connection between two requests.
+h11 reads the answers; the requests are bytes of ours, which it would not all send. A request whose
+connection ended before the first byte of its answer is sent again on a new one, as browsers do: a
+server may end a connection between two requests.
 """
 
 import socket
 import ssl
+import struct
 from dataclasses import dataclass, field
+
+import h11
 
 ATTEMPTS = 3
 TIMEOUT = 60.0
@@ -49,134 +53,75 @@ class Answer:
         return self.headers.get("content-encoding", "")
 
 
-class Ended(Exception):
-    """The connection ended, or broke the rules of its protocol."""
-
-
-def parse_head(head):
-    """(status, {field: value}) of a header without its empty line."""
-    lines = head.decode("latin-1").split("\r\n")
+def joined(pairs):
+    """{field: value} of (name, value); repeated fields are joined."""
     fields = {}
-    for line in lines[1:]:
-        name, colon, value = line.partition(":")
-        if not colon:
-            raise Ended(f"a line without a colon: {line!r}")
-        name = name.lower()
-        value = value.strip()
+    for name, value in pairs:
         fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return int(lines[0].split(" ", 2)[1]), fields
+    return fields
 
 
-def tls_context(protocol):
+def connect(address, protocol=None, timeout=TIMEOUT):
+    """A socket; in TLS where a protocol is named."""
+    sock = socket.create_connection(address, timeout=timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if not protocol:
+        return sock
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols([protocol])
-    return context
+    return context.wrap_socket(sock)
+
+
+def abort(sock):
+    """The connection ends with RST."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
 
 
 class Client:
     def __init__(self, address, tls=False):
         self._address = address
-        self._tls = tls
+        self._protocol = "http/1.1" if tls else None
         self._sock = None
-        self._buffer = bytearray()
+        self._left = b""  # what was received behind the last answer
 
     def close(self):
         if self._sock:
             self._sock.close()
-        self._sock = None
-        self._buffer.clear()
-
-    def _open(self):
-        self._sock = socket.create_connection(self._address, timeout=TIMEOUT)
-        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._tls:
-            self._sock = tls_context("http/1.1").wrap_socket(self._sock)
-
-    def _more(self):
-        data = self._sock.recv(262144)
-        if not data:
-            raise Ended("the connection ended")
-        self._buffer += data
-
-    def _take(self, count):
-        while len(self._buffer) < count:
-            self._more()
-        data = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return data
-
-    def _line(self):
-        while (end := self._buffer.find(b"\r\n")) < 0:
-            self._more()
-        return self._take(end + 2)[:-2]
-
-    def _head(self, answer):
-        while True:
-            while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-                self._more()
-            answer.status, answer.headers = parse_head(self._take(end + 4)[:-4])
-            if answer.status >= 200:
-                return
-
-    def _chunked(self, pieces):
-        while True:
-            size = int(self._line().split(b";")[0], 16)
-            if size == 0:
-                while self._line():
-                    pass
-                return
-            pieces.append(self._take(size))
-            if self._take(2) != b"\r\n":
-                raise Ended("a chunk does not end where it should")
-
-    def _until_end(self, pieces):
-        try:
-            while True:
-                pieces.append(bytes(self._buffer))
-                self._buffer.clear()
-                self._more()
-        except Ended:
-            pass
-
-    def _read_body(self, request, answer, pieces):
-        """True where the connection goes on behind it."""
-        fields = answer.headers
-        if request.method == "HEAD" or answer.status in (204, 304):
-            return True
-        if "transfer-encoding" in fields:
-            self._chunked(pieces)
-        elif "content-length" in fields:
-            count = int(fields["content-length"])
-            while count > 0:
-                if not self._buffer:
-                    self._more()
-                pieces.append(self._take(min(count, len(self._buffer))))
-                count -= len(pieces[-1])
-        else:
-            self._until_end(pieces)
-            return False
-        return True
+        self._sock, self._left = None, b""
 
     def _read(self, request):
         """(the answer, whether the connection goes on)."""
-        answer, pieces, goes_on = Answer(), [], False
+        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 20)
+        parser.send(h11.Request(method=request.method, target="/", headers=[("Host", "x")]))
+        parser.send(h11.EndOfMessage())
+        if self._left:
+            parser.receive_data(self._left)
+        answer, pieces = Answer(), []
         try:
-            self._head(answer)
-            goes_on = self._read_body(request, answer, pieces)
-            answer.whole = True
-            goes_on = goes_on and "close" not in answer.headers.get("connection", "").lower() \
-                and (request.version == "HTTP/1.1"
-                     or "keep-alive" in answer.headers.get("connection", "").lower())
-        except (Ended, OSError, ValueError) as error:
+            while not answer.whole:
+                event = parser.next_event()
+                if event is h11.NEED_DATA:
+                    parser.receive_data(self._sock.recv(262144))
+                elif isinstance(event, h11.Response):
+                    answer.status = event.status_code
+                    answer.headers = joined((name.decode(), value.decode("latin-1"))
+                                            for name, value in event.headers)
+                elif isinstance(event, h11.Data):
+                    pieces.append(bytes(event.data))
+                elif isinstance(event, h11.EndOfMessage):
+                    answer.whole = True
+        except (h11.RemoteProtocolError, OSError) as error:
             answer.why = str(error) or type(error).__name__
         answer.raw = b"".join(pieces)
-        return answer, goes_on
+        self._left = parser.trailing_data[0]
+        return answer, parser.their_state is h11.DONE and request.version == "HTTP/1.1"
 
     def _ahead(self, requests):
         """How many of the requests are sent at once, and their bytes."""
-        batch = bytearray()
+        batch = b""
         for count, request in enumerate(requests):
             data = request.encoded()
             if count and len(batch) + len(data) > AHEAD_NBYTES:
@@ -188,10 +133,9 @@ class Client:
 
     def _some(self, requests):
         """The answers to the first of the requests, up to where the connection ended."""
-        answers = []
+        answers, goes_on = [], True
         try:
-            if not self._sock:
-                self._open()
+            self._sock = self._sock or connect(self._address, self._protocol)
             count, batch = self._ahead(requests)
             self._sock.sendall(batch)
         except OSError:
@@ -199,21 +143,17 @@ class Client:
             count = 1 if self._sock else 0
         for request in requests[:count]:
             answer, goes_on = self._read(request)
-            if not answer.status:
-                break
-            answers.append(answer)
+            if answer.status:
+                answers.append(answer)
             if not goes_on:
                 break
-        else:
-            if answers:
-                return answers
-        self.close()
+        if not answers or not goes_on:
+            self.close()
         return answers
 
     def exchange(self, requests):
         """The answers, in order."""
-        answers = []
-        attempts = 0
+        answers, attempts = [], 0
         while len(answers) < len(requests):
             seen = self._some(requests[len(answers):])
             answers += seen

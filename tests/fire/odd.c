@@ -1,82 +1,56 @@
 /*
- * A CGI script that writes a body in odd pieces. Its query: size, the body's bytes; seed, what they
- * are; cut, how they are cut; pause, µs between some pieces; length=1, it says Content-Length;
- * local, a path that it redirects to within the server; status.
+ * A CGI script that writes a body in odd pieces. Its query: the body's bytes, what they are, how they
+ * are cut, µs between some pieces, 1 for a Content-Length, the status; each a number, with commas
+ * between them. Or a path, to which it redirects within the server.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static long number(const char *query, const char *name, long unset)
+static unsigned long next(unsigned long *state)
 {
-    size_t length = strlen(name);
-
-    for (const char *at = query; at && *at; at = strchr(at, '&') ? strchr(at, '&') + 1 : NULL) {
-        if (strncmp(at, name, length) == 0 && at[length] == '=') {
-            return atol(at + length + 1);
-        }
-    }
-    return unset;
-}
-
-/* Words out of a small vocabulary, so that a third of it is left by any coding. */
-static void fill(char *body, long size, unsigned long seed)
-{
-    static const char letters[] = "etaoinshrdlu cmfwyp";
-
-    for (long i = 0; i < size; i++) {
-        seed = seed * 6364136223846793005ul + 1442695040888963407ul;
-        body[i] = i % 61 == 60 ? '\n' : letters[(seed >> 33) % (i % 7 ? 7 : sizeof(letters) - 1)];
-    }
-}
-
-static void put(const char *data, long size)
-{
-    while (size > 0) {
-        long wrote = write(1, data, (size_t)size);
-
-        if (wrote <= 0) {
-            _exit(1);
-        }
-        data += wrote;
-        size -= wrote;
-    }
+    *state = *state * 6364136223846793005ul + 1442695040888963407ul;
+    return *state >> 33;
 }
 
 int main(void)
 {
-    const char *query = getenv("QUERY_STRING") ? getenv("QUERY_STRING") : "";
-    long size = number(query, "size", 1000), pause = number(query, "pause", 0);
-    unsigned long cut = (unsigned long)number(query, "cut", 1);
-    const char *local = strstr(query, "local=");
-    char head[400], *body = malloc((size_t)size + 1);
-    int used;
+    static const char letters[] = "etaoinshrdlu cmfwyp";
+    static const long sizes[] = {1, 7, 100, 1448, 4096, 8000, 8192, 30000};
+    const char *query = getenv("QUERY_STRING");
+    long size = 1000, seed = 1, cut = 1, pause = 0, length = 0, status = 200;
+    char *body;
 
+    if (*query == '/') {
+        printf("Location: %s\n\n", query);
+        return 0;
+    }
+    sscanf(query, "%ld,%ld,%ld,%ld,%ld,%ld", &size, &seed, &cut, &pause, &length, &status);
+    body = malloc((size_t)size + 1);
     if (!body) {
         return 1;
     }
-    if (local) {
-        used = snprintf(head, sizeof(head), "Location: %s\n\n", local + 6);
-        put(head, used);
-        return 0;
+    printf("Content-Type: text/html\nStatus: %ld\nETag: \"s%ld-%ld\"\n", status, seed, size);
+    if (length) {
+        printf("Content-Length: %ld\n", size);
     }
-    fill(body, size, (unsigned long)number(query, "seed", 1));
-    used = snprintf(head, sizeof(head), "Content-Type: text/html\nStatus: %ld\nETag: \"s%ld-%ld\"\n",
-                    number(query, "status", 200), number(query, "seed", 1), size);
-    if (number(query, "length", 0)) {
-        used += snprintf(head + used, sizeof(head) - (size_t)used, "Content-Length: %ld\n", size);
-    }
-    used += snprintf(head + used, sizeof(head) - (size_t)used, "\n");
-    put(head, used);
-    for (long at = 0, piece; at < size; at += piece) {
-        static const long sizes[] = {1, 7, 100, 1448, 4096, 8000, 8192, 30000};
+    printf("\n");
+    fflush(stdout);
+    /* Words out of a small vocabulary, so that a third of it is left by any coding. */
+    for (unsigned long i = 0, state = (unsigned long)seed; i < (unsigned long)size; i++) {
+        unsigned long many = i % 7 ? 7 : sizeof(letters) - 1;
 
-        cut = cut * 6364136223846793005ul + 1442695040888963407ul;
-        piece = sizes[(cut >> 33) % 8];
-        piece = piece < size - at ? piece : size - at;
-        put(body + at, piece);
-        if (pause && (cut >> 40) % 8 == 0) {
+        body[i] = letters[next(&state) % many];
+    }
+    for (unsigned long at = 0, state = (unsigned long)cut; at < (unsigned long)size;) {
+        unsigned long piece = (unsigned long)sizes[next(&state) % 8];
+        ssize_t wrote = write(1, body + at, piece < size - at ? piece : size - at);
+
+        if (wrote <= 0) {
+            return 1;
+        }
+        at += (unsigned long)wrote;
+        if (pause && (state >> 40) % 8 == 0) {
             usleep((useconds_t)pause);
         }
     }

@@ -1,28 +1,45 @@
-"""One stage, in the environment of its build and its MPM: python3 -m fire.stage NAME [options].
-Prints what it found as a line of JSON."""
+"""One stage, in the environment of its build and its MPM: python3 -m fire.stage NAME PLAN. What it
+found is the last line that it prints, in JSON like its plan."""
 
-import argparse
 import importlib
+import json
 import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
 
-from .outcome import Plan
 
-STAGES = ("differential", "torture", "reloads", "storm", "aborts", "troubles")
+@dataclass
+class Outcome:
+    count: int = 0  # of what the stage counts, see runs.STAGES
+    seconds: float = 0.0
+    failures: list = field(default_factory=list)
+    figures: Counter = field(default_factory=Counter)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("stage", choices=STAGES)
-    parser.add_argument("--count", type=int, default=sys.maxsize)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--failing", type=int, default=0)
-    asked = parser.parse_args()
-    plan = Plan(asked.count, asked.seconds, asked.seed, asked.first, asked.failing)
-    made = importlib.import_module(f".{asked.stage}", __package__).run(plan)
-    print(made.as_json())
+@dataclass
+class Plan:
+    """`seconds` and `count` bound the stage, whichever comes first."""
+
+    seconds: float
+    seed: str
+    first: int = 0  # the number of the first batch
+    failing: int = 0  # percent of all allocations
+    count: float = float("inf")
+    kinds: tuple = ("elastic", "drop-in", "stock")  # of sites
+    options: dict = field(default_factory=dict)  # of the servers
+
+    def goes_on(self, count, began):
+        return count < self.count and time.monotonic() - began < self.seconds
+
+
+def run(name, plan):
+    stage = importlib.import_module(f"fire.{name}")
+    made, began = Outcome(), time.monotonic()
+    stage.run(plan, made)
+    made.seconds = time.monotonic() - began
+    return made
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(vars(run(sys.argv[1], Plan(**json.loads(sys.argv[2]))))))

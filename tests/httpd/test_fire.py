@@ -1,7 +1,6 @@
 """The campaign of tests/fire at its smallest: it goes through, and it can fail."""
 
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,15 @@ from kit import faults
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fire import differential, judge, outcome, runs, storm  # noqa: E402
-from fire.__main__ import amounts  # noqa: E402
+for module in ("h11", "h2"):
+    pytest.importorskip(module, reason=f"{module} is not there (package python3-{module})")
+from fire import judge, runs, stage  # noqa: E402
 from fire.cases import Case  # noqa: E402
 from fire.http1 import Answer, Request  # noqa: E402
 
 
 def test_a_few_hundred_random_requests():
-    made = differential.run(outcome.Plan(300, 600, "few"))
+    made = stage.run("differential", stage.Plan(600, "few", count=300))
     assert made.failures == []
     assert made.count >= 300 and made.figures["encoded"] > 50
 
@@ -25,9 +25,17 @@ def test_a_few_hundred_random_requests():
 def test_damage_is_found(tmp_path):
     """An encoder writes another byte than it should: one of those that a pinned level has."""
     wrapper = faults.wrapper(faults.library(tmp_path, "gzip-damage"))
-    made = differential.run(outcome.Plan(300, 600, "few", kinds=("drop-in",), options={
+    made = stage.run("differential", stage.Plan(600, "few", count=300, kinds=("drop-in",), options={
         "wrapper": wrapper, "config": "DeflateCompressionLevel 6\n"}))
     assert any("damaged" in failure for failure in made.failures)
+
+
+def test_each_run_is_of_a_stage():
+    for is_long in (True, False):
+        chosen = runs.chosen("*", is_long)
+        assert {run.stage for run, _ in chosen} == set(runs.STAGES)
+        assert all(seconds > 0 for _, seconds in chosen)
+    assert len({run.name for run in runs.RUNS}) == len(runs.RUNS)
 
 
 BODY = b"a body of some bytes"
@@ -60,7 +68,7 @@ CODED = {"content-encoding": "gzip", "vary": "Accept-Encoding"}
     ("without Vary", (200, {"content-encoding": "gzip"}, BODY, True, "Accept-Encoding")),
     (None, (206, PART, BODY[2:6], True, "Range")),
     ("another body", (206, PART, BODY[3:7], True, "Range")),
-    ("nobody asked", (206, PART, BODY[2:6])),
+    ("nobody asked for", (206, PART, BODY[2:6])),
     ("part of the body in", (206, {**PART, **CODED}, BODY[2:6], True, "Range", "Accept-Encoding")),
     (None, (304, {}, b"", True, "If-None-Match")),
     ("without a condition", (304, {}, b"")),
@@ -81,27 +89,3 @@ def test_a_tag_that_two_codings_have():
     coded = Case(Request("HEAD", "/a", (("Accept-Encoding", "gzip"),)), "/a")
     assert "that of identity, too" in one.complaint(
         coded, Answer(200, {"etag": '"v"', **CODED}, b"", True))
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_minutes_are_shared_out(jobs):
-    chosen = runs.chosen("*", True)
-
-    def shared(minutes):
-        return amounts(chosen, types.SimpleNamespace(long=True, minutes=minutes, jobs=jobs))
-
-    found = shared(10)
-    assert sum(amount.seconds for amount in found) == pytest.approx(600 * jobs)
-    assert [amount.count for amount in found] == [run.long.count for run in chosen]
-    assert shared(None) == [run.long for run in chosen]
-
-
-@pytest.mark.parametrize("kept,answers,failed,is_wrong", [
-    (True, 1000, 100, False), (True, 1000, 160, True),
-    (True, 2000, 200, False),  # as many for each answer as with the stock modules
-    (False, 2000, 200, True), (False, 2000, 110, False)])
-def test_more_failures_in_a_storm_than_with_the_stock_modules(kept, answers, failed, is_wrong):
-    both = {"stock": (1000, 100), "elastic": (answers, failed), "drop-in": (1000, 100)}
-    found = storm.judge({name: {kept: many, not kept: 1} for name, (many, _) in both.items()},
-                        {name: {(kept, "read"): few} for name, (_, few) in both.items()})
-    assert bool(found) is is_wrong

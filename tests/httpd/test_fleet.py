@@ -1,18 +1,132 @@
-"""ElasticCacheStore redis and memcache: encodings that other servers made, and all that a store can
-do wrong. What a server does then is to encode."""
+"""ElasticCacheStore redis and memcache, and ElasticCacheKey: encodings that other servers made, and
+all that a store can do wrong. What a server does then is to encode."""
 
 import contextlib
 import gzip
+import itertools
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kit import aborts, bodies, check, env, fleet
+from kit import aborts, bodies, check, env
 from kit.stores import Between, Memcached, Redis
 
 pytestmark = pytest.mark.slow
+
+KEY = b"thirty-two bytes that few know.." * 2
+STORES = ("redis:127.0.0.1:1", "memcache:127.0.0.1:1")
+
+# What the providers write when the store fails, and what this module does, once a minute.
+PROVIDERS = "AH03478|AH03479|AH03480|AH00790|AH00791|AH00792"
+OWN = "elastic: the store of ElasticCache"
+
+CONFIG = """
+Elastic On
+ElasticLevel gzip 1
+ElasticCache On
+ElasticCacheStore STORE
+ElasticCacheKey {root}/cache.key
+ElasticWholeBody 4M
+Alias /seen {docs}
+<Location /seen>
+    Options +Includes
+    SetOutputFilter INCLUDES
+</Location>
+"""
+
+# A busy machine may be late for many seconds; each time the pause doubles, up to a minute.
+PATIENCE = 240
+
+
+class Server:
+    """One of the fleet: a server from the fixture `httpd` and its pages. `store` is what
+    ElasticCacheStore says."""
+
+    def __init__(self, httpd, store, config="", key=KEY, start=True):
+        provider = store.partition(":")[0]
+        self.config = CONFIG.replace("STORE", store)
+        self.httpd = httpd(self.config + config, start=False,
+                           modules=("include", f"socache_{provider}"),
+                           allow_log=[f"{PROVIDERS}|{OWN}|LoadModule socache_redis"])
+        self.key = self.httpd.root / "cache.key"
+        self.key.write_bytes(key)
+        self.key.chmod(0o600)
+        self.keeper = None  # (the server, the store's count()) that stores pages for this one to find
+        if start:
+            self.httpd.start()
+
+    def page(self, name, size=40_000, body=None):
+        """A page, the same of all servers; get() expects it."""
+        self.httpd.write(f"{name}.html", body or bodies.html(size) + name.encode())
+
+    def get(self, name, coding="gzip"):
+        """The notes of a response, which is right whatever the store does."""
+        answer = self.httpd.get(f"/seen/{name}.html", ae=coding)
+        check.encoded(answer, coding, (self.httpd.docs / f"{name}.html").read_bytes())
+        return self.httpd.notes(answer)
+
+    def until(self, condition, what):
+        """Asks `condition(number)` with 1, 2, ... until it is true."""
+        end = time.monotonic() + PATIENCE
+        for number in itertools.count(1):
+            if condition(number):
+                return
+            assert time.monotonic() < end, f"{what} did not come:\n{self.httpd.log.text()}"
+            time.sleep(0.02)
+
+    def until_hit(self, name):
+        self.until(lambda number: is_hit(self.get(name)), "a hit")
+
+    def until_kept(self, name, count):
+        """Until `count()`, how much the store has, has grown."""
+        before = count()
+        self.until(lambda number: self.get(name) and count() > before, "something in the store")
+
+    def keep(self, name, size=40_000):
+        """A page that the keeper has stored, where there is one."""
+        self.page(name, size)
+        if self.keeper:
+            server, count = self.keeper
+            server.page(name, size)
+            server.until_kept(name, count)
+
+    def counted(self, name):
+        """A counter of the store."""
+        return int(self.httpd.status()[f"ElasticCache{name}"])
+
+    def until_fault(self, name, make=None):
+        """Asks for new pages of make(), which is keep(), until the server has met a fault: what it has seen before it may have
+        in its own memory, and while it makes a pause it asks for none. The longest time, in µs,
+        that a response says it took."""
+        faults, times = self.counted("Faults"), []
+
+        def ask(number):
+            if self.counted("Faults") > faults:
+                return True
+            (make or self.keep)(f"{name}-{number}")
+            times.extend(int(self.get(f"{name}-{number}")["elastic-usec"].lstrip("~"))
+                         for _ in range(2))
+            return False
+
+        self.until(ask, "a fault")
+        return max(times, default=0)
+
+    def until_well(self, name):
+        """Until what the other has stored is a hit again."""
+        def ask(number):
+            self.keep(f"{name}-well-{number}")
+            stored = self.counted("Stored")
+            self.until_hit(f"{name}-well-{number}")
+            return self.counted("Stored") == stored
+
+        self.until(ask, "a hit of what the other stored")
+
+
+def is_hit(notes):
+    return notes["elastic-engine"] == "cache"
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +139,7 @@ def redis():
 @pytest.fixture(scope="module")
 def first(httpd_shared, redis):
     """One that stores."""
-    return fleet.start(httpd_shared, f"redis:127.0.0.1:{redis.port}",
-                       allow_log=[fleet.TROUBLE])
+    return Server(httpd_shared, f"redis:127.0.0.1:{redis.port}")
 
 
 @pytest.fixture(scope="module")
@@ -37,41 +150,95 @@ def between(redis):
 
 
 @pytest.fixture(scope="module")
-def second(httpd_shared, between):
+def second(httpd_shared, first, between, redis):
     """One that finds, by a way that the tests may close."""
-    return fleet.start(httpd_shared, f"redis:127.0.0.1:{between.port}",
-                       allow_log=[fleet.TROUBLE])
+    server = Server(httpd_shared, f"redis:127.0.0.1:{between.port}")
+    server.keeper = first, redis.count
+    return server
 
 
-@pytest.fixture
-def keep(first, redis, second):
-    """keep(name, size): a page of both servers that the first has stored."""
+# --- the configuration
 
-    def make(name, size=40_000):
-        for server in (first, second):
-            fleet.page(server, name, size)
-        fleet.until_kept(first, name, redis.count)
 
-    return make
+@pytest.mark.parametrize("store", STORES)
+def test_one_that_others_reach_is_taken_with_a_key(httpd, store):
+    taken, said = Server(httpd, store, start=False).httpd.configtest()
+    assert taken and "elastic" not in said
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_without_a_key_it_is_refused(httpd, store):
+    taken, said = httpd(f"ElasticCacheStore {store}", start=False).configtest()
+    assert not taken and "ElasticCacheKey" in said
+
+
+@pytest.mark.parametrize("key,mode,fault", [
+    (b"short", 0o600, "fewer than 32 bytes"), (KEY, 0o644, "chmod 600"), (KEY, 0o660, "chmod 600"),
+    (None, 0, "No such file")])
+def test_a_bad_key_is_refused(httpd, key, mode, fault):
+    server = Server(httpd, STORES[0], key=key or b"", start=False)
+    server.key.chmod(mode)
+    if key is None:
+        server.key.unlink()
+    taken, said = server.httpd.configtest()
+    assert not taken and "ElasticCacheKey" in said and "cache.key" in said and fault in said
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_without_its_module_responses_are_encoded(httpd, store):
+    """What is configured is still checked, and still no error."""
+    server = Server(httpd, store, start=False)
+    name = f"socache_{store.partition(':')[0]}"
+    server.httpd.modules.remove(name)
+    server.httpd.configure(server.config)
+    taken, said = server.httpd.configtest()
+    assert taken and f"LoadModule {name}_module modules/mod_{name}.so" in said
+    server.httpd.log.expect("LoadModule")
+    server.httpd.start()
+    server.page("a")
+    assert not any(is_hit(server.get("a")) for _ in range(3))
+
+
+# --- what is found
 
 
 @pytest.mark.smoke
-def test_what_one_has_encoded_is_a_hit_of_the_other(keep, first, second):
-    fleet.until_well(second, keep, "shared")
-    notes = fleet.until_hit(second, "shared-well-1")
+def test_what_one_has_encoded_is_a_hit_of_the_other(second):
+    second.until_well("shared")
+    second.keep("long", 200_000)  # of many pieces
+    second.until_hit("long")
+    second.keep("reloaded")
+    second.httpd.graceful()
+    second.until_hit("reloaded")
+    notes = second.get("reloaded")
     assert notes["elastic-coding"] == "gzip"
-    assert int(notes["elastic-in"]) == (second.docs / "shared-well-1.html").stat().st_size
+    assert int(notes["elastic-in"]) == (second.httpd.docs / "reloaded.html").stat().st_size
 
 
-def test_one_of_many_pieces(keep, second):
-    keep("long", 200_000)
-    fleet.until_hit(second, "long")
+@pytest.mark.smoke
+def test_memcached(httpd):
+    store = Memcached()
+    one, other = (Server(httpd, f"memcache:127.0.0.1:{store.port}",
+                         "ElasticCacheMaxSize 2M\nElasticPoolMemory 1G") for _ in range(2))
+    # Its encoding does not fit into one value of memcached, of 1 MB with its header. Prefork's many
+    # processes share the pool's memory, and stream what is larger than half of a share.
+    large = bodies.noise(1_000_000).hex().encode()
+    try:
+        for server in (one, other):
+            server.page("small")
+            server.page("large", body=large)
+        for name in ("small", "large"):
+            one.until_kept(name, store.count)
+            other.until_hit(name)
+        assert not one.httpd.log.lines("AH00790")
+    finally:
+        store.stop()
 
 
-def test_names_and_values_tell_nothing(keep, first, redis):
+def test_names_and_values_tell_nothing(first, second, redis):
     before = set(redis.keys())
-    keep("secret")
-    sent = first.get("/seen/secret.html", ae="gzip").raw
+    second.keep("secret")
+    sent = first.httpd.get("/seen/secret.html", ae="gzip").raw
     for key in set(redis.keys()) - before:
         assert key.startswith(b"mod_elastic:")
         name = bytes.fromhex(key.removeprefix(b"mod_elastic:").decode())
@@ -82,70 +249,144 @@ def test_names_and_values_tell_nothing(keep, first, redis):
         assert b"gzip" not in value and b"zlib" not in value and b"elastic" not in value
 
 
-def test_with_another_key_it_is_another_store(httpd, keep, redis, second):
-    keep("locked")
-    other = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", key=bytes(range(32)),
-                        allow_log=[fleet.PROVIDERS])
-    other.expect_log(fleet.OWN)  # where it was late
-    fleet.page(other, "locked")
-    fleet.until_kept(other, "locked", redis.count)
-    assert not other.log.lines("not what was stored")
-    fleet.until_hit(second, "locked")
+def test_with_another_key_it_is_another_store(httpd, redis, second):
+    second.keep("locked")
+    other = Server(httpd, f"redis:127.0.0.1:{redis.port}", key=bytes(range(32)))
+    other.page("locked")
+    other.until_kept("locked", redis.count)
+    assert not other.httpd.log.lines("not what was stored")
+    second.until_hit("locked")
 
 
-def test_after_a_reload_it_goes_on(keep, second):
-    keep("reloaded")
-    second.graceful()
-    fleet.until_hit(second, "reloaded")
-    fleet.until_well(second, keep, "reloaded")
+def new_keys(server, redis, name, size=40_000):
+    """The names of the pieces of a page that is kept, in their order."""
+    before = set(redis.keys())
+    server.keep(name, size)
+    return sorted(set(redis.keys()) - before, key=lambda key: key[-4:])
 
 
-def test_one_that_hangs_is_not_waited_for(keep, second, between):
-    keep("slow")
+def test_values_that_were_exchanged_are_found_out(second, redis):
+    """As by who can write to the store, and knows no key."""
+    [one], [two] = new_keys(second, redis, "one"), new_keys(second, redis, "two")
+    values = [redis.ask("GET", key) for key in (one, two)]
+    second.until_well("exchanged")
+    redis.ask("SET", one, values[1])
+    redis.ask("SET", two, values[0])
+    for name in ("one", "two"):
+        assert not is_hit(second.get(name))
+        second.until_hit(name)  # its own
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_pieces_of_two_values_are_found_out(second, redis, is_gone):
+    """As when one is replaced while it is read; and one of whose pieces some are gone is a miss."""
+    name = f"pieces-{is_gone}"
+    whole = new_keys(second, redis, name, 200_000)
+    assert len(whole) > 2
+    second.until_well(name)
+    if is_gone:
+        redis.ask("DEL", whole[2])
+    else:
+        redis.ask("SET", whole[1], redis.ask("GET", whole[2]))
+    assert not is_hit(second.get(name))
+    second.until_hit(name)
+
+
+# --- memory
+
+
+BOUNDED = "SendBufferSize 8192\nElasticMaxMemory {}\n"
+
+
+@pytest.fixture
+def remembering(httpd, first, redis):
+    """A server that finds what the first has stored, and counts what bodies hold."""
+    server = Server(httpd, f"redis:127.0.0.1:{redis.port}", BOUNDED.format("64M"))
+    server.keeper = first, redis.count
+    return server
+
+
+def test_what_it_returns_is_held_until_it_is_sent(remembering):
+    """And counts in ElasticMaxMemory, as what is encoded here does."""
+    server = remembering.httpd
+    remembering.keep("held", 200_000)
+
+    def memory():
+        return int(server.status()["ElasticMemory"])
+
+    def ask(number):
+        nonlocal holding, encoded
+        server.wait_for(lambda: memory() == 0, 30, "memory that nobody holds")
+        with server.connect(timeout=60) as connection:
+            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            id = connection.send_request("/seen/held.html", ae="gzip")
+            server.wait_for(lambda: aborts.is_readable(connection), 60, "the answer")
+            holding = memory()
+            answer = connection.read_head(id)
+            encoded = b"".join(connection.body_pieces(answer))
+        assert gzip.decompress(encoded) == (server.docs / "held.html").read_bytes()
+        return is_hit(server.notes(answer))
+
+    holding = encoded = None
+    remembering.until(ask, "a hit")
+    assert len(encoded) < holding <= 2 * (len(encoded) + 1000)
+
+
+def test_what_may_not_be_held_is_not_found(remembering):
+    """Which is no fault of the store's."""
+    server = remembering.httpd
+    remembering.keep("refused", 200_000)
+    remembering.until_hit("refused")
+    encoded = len(server.get("/seen/refused.html", ae="gzip").raw)
+    hits, misses = remembering.counted("Hits"), remembering.counted("Misses")
+    # With much less there is no room for the body that would be encoded, and the store is not asked.
+    for most in range(encoded, 8 * encoded, encoded // 2):
+        server.configure(remembering.config + BOUNDED.format(most))
+        server.graceful()
+        check.plain(server.get("/seen/refused.html", ae="gzip"),
+                    (server.docs / "refused.html").read_bytes())
+        if remembering.counted("Misses") > misses:
+            break
+    assert remembering.counted("Misses") > misses and remembering.counted("Hits") == hits
+    assert not server.log.lines("not what was stored")
+
+
+# --- stores that fail
+
+
+@contextlib.contextmanager
+def held(between):
+    """No answer comes."""
     between.hold()
     try:
-        begun = time.monotonic()
-        asked = between.asked
-        fleet.until_fault(second, keep, "slow")
+        yield
+    finally:
+        between.release()
+
+
+def test_one_that_hangs_is_not_waited_for(second, between):
+    second.keep("slow")
+    with held(between):
+        begun, asked = time.monotonic(), between.asked
+        second.until_fault("slow")
         for _ in range(60):
-            fleet.get(second, "slow")
+            second.get("slow")
         # What is asked while it hangs is never answered: who waited would wait to this day.
-        assert time.monotonic() - begun < fleet.PATIENCE
+        assert time.monotonic() - begun < PATIENCE
         # Few calls go out: as many as there are threads, and no more where these hang.
         assert between.asked - asked < 40
-    finally:
-        between.release()
-    fleet.until_well(second, keep, "slow")
+    second.until_well("slow")
 
 
-def test_the_time_of_looking_is_the_response_s(keep, second, between):
+def test_the_time_of_looking_is_the_response_s(second, between):
     """Of one response in sixteen CPU time is taken instead, in which nobody waits."""
-    end = time.monotonic() + fleet.PATIENCE
-    longest = number = 0
-    try:
-        while longest < 5000:
-            assert time.monotonic() < end, second.log.text()
-            between.release()
-            fleet.until_well(second, keep, f"looked-{number}")
-            between.hold()
-            longest = fleet.until_fault(second, keep, f"looked-{number}")
-            number += 1
-    finally:
-        between.release()
-    fleet.until_well(second, keep, "looked")
+    def ask(number):
+        second.until_well(f"looked-{number}")
+        with held(between):
+            return second.until_fault(f"looked-{number}") >= 5000
 
-
-def crowd(server, name):
-    """What each of many clients who want a new page at the same time gets."""
-    notes = []
-    clients = [threading.Thread(target=lambda: notes.append(fleet.get(server, name, "br")))
-               for _ in range(12)]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join(300)
-    assert len(notes) == len(clients)
-    return notes
+    second.until(ask, "a response that waited")
+    second.until_well("looked")
 
 
 def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
@@ -153,267 +394,90 @@ def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
     they do once more. A process of prefork has one client, and nobody who waits."""
     redis = Redis()
     redis.stop()
-    server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}",
-                         "ElasticControl off\nElasticLevel br 11\n",
-                         allow_log=[fleet.PROVIDERS, fleet.OWN])
-    end = time.monotonic() + fleet.PATIENCE
-    waited = number = 0
-    while not waited and (env.MPM != "prefork" or not number):
-        assert time.monotonic() < end
-        fleet.page(server, f"crowd-{number}", body=b"%d again and again, " % number * 40000)
-        waited = sum(map(fleet.is_hit, crowd(server, f"crowd-{number}")))
-        number += 1
+    server = Server(httpd, f"redis:127.0.0.1:{redis.port}",
+                    "ElasticControl off\nElasticLevel br 11\n")
 
+    def ask(number):
+        server.page(f"crowd-{number}", body=b"%d again and again, " % number * 40000)
+        notes = pool.map(lambda _: server.get(f"crowd-{number}", "br"), range(12))
+        return any(map(is_hit, list(notes))) or env.MPM == "prefork"
 
-def test_what_it_says_comes_in_one_line_a_minute(keep, second, between):
-    begun = time.monotonic()
-    lines = len(second.log.lines(fleet.OWN))
-    between.hold()
-    try:
-        for name in ("one", "another", "a-third"):
-            fleet.until_fault(second, keep, f"said-{name}")
-            between.release()
-            fleet.until_well(second, keep, f"said-{name}")
-            between.hold()
-    finally:
-        between.release()
-    minutes = (time.monotonic() - begun) / 60
-    assert len(second.log.lines(fleet.OWN)) - lines <= 1 + minutes
-
-
-@pytest.mark.parametrize("name,change", [
-    ("values", lambda answer: answer[:200] + bytes(byte ^ 1 for byte in answer[200:])),
-    ("lines", lambda answer: b"HELLO\r\n"),
-    ("nothing", lambda answer: b"$0\r\n\r\n"),
-    ("another", lambda answer: b"$40\r\n\0\0\0\x24" + bytes(36) + b"\r\n"),
-    ("longer", lambda answer: b"$9\r\n\xff\xff\xff\xff12345\r\n"),
-])
-def test_one_that_is_garbled(keep, second, between, name, change):
-    between.change = change
-    try:
-        fleet.until_fault(second, keep, f"garbled-{name}")
-    finally:
-        between.change = None
-    fleet.until_well(second, keep, f"garbled-{name}")
-
-
-BOUNDED = "SendBufferSize 8192\nElasticMaxMemory {most}\n"
-
-
-@pytest.fixture
-def remembering(httpd, redis):
-    """A server that finds what the first has stored, and counts what bodies hold."""
-    return fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", BOUNDED.replace("{most}", "64M"),
-                       allow_log=[fleet.TROUBLE])
-
-
-def memory(server):
-    return int(server.status()["ElasticMemory"])
-
-
-def test_what_it_returns_is_held_until_it_is_sent(keep, remembering):
-    """And counts in ElasticMaxMemory, as what is encoded here does."""
-    keep("held", 200_000)
-    fleet.page(remembering, "held", 200_000)
-    end = time.monotonic() + fleet.PATIENCE
-    notes, number = {}, 0
-    while not notes or not fleet.is_hit(notes):
-        assert time.monotonic() < end, notes
-        remembering.wait_for(lambda: memory(remembering) == 0, 30, "memory that nobody holds")
-        number += 1
-        with remembering.connect(timeout=60) as connection:
-            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.send(b"GET /seen/held.html HTTP/1.1\r\nHost: localhost\r\n"
-                            b"X-Request: held-%d\r\nAccept-Encoding: gzip\r\n\r\n" % number)
-            remembering.wait_for(lambda: aborts.is_readable(connection), 60, "the answer")
-            holding = memory(remembering)
-            answer = connection.read_head(f"held-{number}")
-            encoded = b"".join(connection.body_pieces(answer))
-            assert gzip.decompress(encoded) == (remembering.docs / "held.html").read_bytes()
-        notes = remembering.notes(answer)
-    assert len(encoded) < holding <= 2 * (len(encoded) + 1000)
-
-
-def test_what_may_not_be_held_is_not_found(keep, redis, remembering):
-    """Which is no fault of the store's."""
-    keep("refused", 200_000)
-    fleet.page(remembering, "refused", 200_000)
-    fleet.until_hit(remembering, "refused")
-    encoded = len(remembering.get("/seen/refused.html", ae="gzip").raw)
-    store = f"redis:127.0.0.1:{redis.port}"
-    remembering.configure(fleet.CONFIG.replace("{store}", store)
-                          + BOUNDED.replace("{most}", str(encoded // 2)))
-    remembering.graceful()
-    before = fleet.counted(remembering)
-    for _ in range(5):
-        check.plain(remembering.get("/seen/refused.html", ae="gzip"),
-                    (remembering.docs / "refused.html").read_bytes())
-    after = fleet.counted(remembering)
-    assert after["Hits"] == before["Hits"]
-    assert not remembering.log.lines("not what was stored")
-
-
-def new_keys(keep, redis, name, size=40_000):
-    """The names of the pieces of a page that is kept, in their order."""
-    before = set(redis.keys())
-    keep(name, size)
-    return sorted(set(redis.keys()) - before, key=lambda key: key[-4:])
-
-
-def test_values_that_were_exchanged_are_found_out(keep, second, redis):
-    """As by who can write to the store, and knows no key."""
-    one, = new_keys(keep, redis, "one")
-    two, = new_keys(keep, redis, "two")
-    values = [redis.ask("GET", key) for key in (one, two)]
-    fleet.until_well(second, keep, "exchanged")
-    redis.ask("SET", one, values[1])
-    redis.ask("SET", two, values[0])
-    for name in ("one", "two"):
-        assert not fleet.is_hit(fleet.get(second, name))
-        fleet.until_hit(second, name)  # its own
-
-
-def test_pieces_of_two_values_are_found_out(keep, second, redis):
-    """As when one is replaced while it is read."""
-    whole = new_keys(keep, redis, "whole", 200_000)
-    assert len(whole) > 2
-    fleet.until_well(second, keep, "pieces")
-    redis.ask("SET", whole[1], redis.ask("GET", whole[2]))
-    assert not fleet.is_hit(fleet.get(second, "whole"))
-    fleet.until_hit(second, "whole")
-
-
-def test_one_of_whose_pieces_some_are_gone_is_a_miss(keep, second, redis):
-    whole = new_keys(keep, redis, "parts", 200_000)
-    fleet.until_well(second, keep, "some")
-    redis.ask("DEL", whole[2])
-    assert not fleet.is_hit(fleet.get(second, "parts"))
-    fleet.until_hit(second, "parts")
-
-
-def test_one_that_is_full(keep, second, redis):
-    keep("found")
-    redis.ask("CONFIG", "SET", "maxmemory", 1)
-    try:
-        fleet.page(second, "full")
-        faults = fleet.counted(second)["Faults"]
-        end = time.monotonic() + fleet.PATIENCE
-        while fleet.counted(second)["Faults"] == faults:
-            assert time.monotonic() < end, second.log.text()
-            for name in ("found", "full"):
-                fleet.get(second, name)
-    finally:
-        redis.ask("CONFIG", "SET", "maxmemory", 0)
-    fleet.until_well(second, keep, "full")
+    with ThreadPoolExecutor(12) as pool:
+        server.until(ask, "one who waited")
 
 
 @contextlib.contextmanager
 def busy(server):
     """Clients who go on asking for some pages, and get them whatever the store does."""
-    names = [f"busy-{number}" for number in range(8)]
-    for name in names:
-        fleet.page(server, name)
     ending = threading.Event()
-    wrong = []
+    for number in range(8):
+        server.page(f"busy-{number}")
 
     def ask(at):
+        while not ending.is_set():
+            server.get(f"busy-{at % 8}")
+            at += 1
+
+    with ThreadPoolExecutor(4) as pool:
+        clients = [pool.submit(ask, at) for at in range(4)]
         try:
-            while not ending.is_set():
-                fleet.get(server, names[at % len(names)])
-                at += 1
-        except Exception as error:  # any: it is reported
-            wrong.append(error)
-
-    clients = [threading.Thread(target=ask, args=(at,)) for at in range(4)]
+            yield
+        finally:
+            ending.set()
     for client in clients:
-        client.start()
-    try:
-        yield
-    finally:
-        ending.set()
-        for client in clients:
-            client.join()
-    assert not wrong, wrong
+        client.result()
 
 
-def test_one_that_dies_in_mid_run(httpd):
-    """Clients who go on asking get what they ask for, while it is there and while it is not."""
-    redis = Redis()
-    server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", allow_log=[fleet.PROVIDERS])
-    server.expect_log(fleet.OWN)
-    try:
-        with busy(server):
-            for turn in ("first", "second"):
-                server.wait_for(redis.keys, fleet.PATIENCE, "a value in the store")
-                redis.kill()
-                fleet.meet_fault(server, f"{turn}-gone")
-                redis = Redis(redis.port)
-                fleet.page(server, turn)
-                fleet.until_kept(server, turn, redis.count)
-    finally:
-        redis.stop()
-
-
-def later(answer):
+def late(answer):
     time.sleep(2)
     return answer
 
 
-def test_one_that_is_slow_garbled_and_full_in_mid_run(keep, second, between, redis):
-    def garble(answer):
-        # A line: without its end the clients wait for ever (docs/internals/cache.md).
-        return b"HELLO\r\n"
+# What comes instead of an answer. A line has its end: without it the clients wait for ever
+# (docs/internals/cache.md).
+CHANGES = {
+    "slow": late,
+    "values": lambda answer: answer[:200] + bytes(byte ^ 1 for byte in answer[200:]),
+    "lines": lambda answer: b"HELLO\r\n",
+    "nothing": lambda answer: b"$0\r\n\r\n",
+    "another": lambda answer: b"$40\r\n\0\0\0\x24" + bytes(36) + b"\r\n",
+    "longer": lambda answer: b"$9\r\n\xff\xff\xff\xff12345\r\n",
+    "full": None,
+}
 
-    def change(function):
-        between.change = function
 
-    def bound(nbytes):
-        redis.ask("CONFIG", "SET", "maxmemory", nbytes)
-
+def test_one_that_is_slow_garbled_and_full_in_mid_run(second, between, redis):
+    """Clients get what they ask for, and the log has one line a minute of it."""
+    begun, lines = time.monotonic(), len(second.httpd.log.lines(OWN))
     with busy(second):
-        for name, begin, end in (("slow", lambda: change(later), lambda: change(None)),
-                                 ("garbled", lambda: change(garble), lambda: change(None)),
-                                 ("full", lambda: bound(1), lambda: bound(0))):
-            begin()
+        for name, change in CHANGES.items():
+            between.change = change
+            redis.ask("CONFIG", "SET", "maxmemory", 1 if name == "full" else 0)
             try:
-                fleet.meet_fault(second, f"mid-run-{name}")
+                second.until_fault(f"mid-run-{name}", second.page)
             finally:
-                end()
-            fleet.until_well(second, keep, f"mid-run-{name}")
+                between.change = None
+                redis.ask("CONFIG", "SET", "maxmemory", 0)
+            second.until_well(f"mid-run-{name}")
+    minutes = (time.monotonic() - begun) / 60
+    assert len(second.httpd.log.lines(OWN)) - lines <= 1 + minutes
 
 
-def test_one_that_is_not_there_at_the_start(httpd):
+def test_one_that_dies_in_mid_run(httpd):
+    """Clients who go on asking get what they ask for, while it is there and while it is not; at the
+    start it is not."""
     redis = Redis()
     redis.stop()
-    server = fleet.start(httpd, f"redis:127.0.0.1:{redis.port}", allow_log=[fleet.PROVIDERS])
-    server.expect_log(fleet.OWN)
-    fleet.meet_fault(server, "early")
-    server.wait_log(fleet.OWN)
-    redis = Redis(redis.port)
+    server = Server(httpd, f"redis:127.0.0.1:{redis.port}")
     try:
-        fleet.page(server, "late")
-        fleet.until_kept(server, "late", redis.count)
+        with busy(server):
+            for turn in ("first", "second"):
+                server.until_fault(f"{turn}-gone")
+                server.httpd.wait_log(OWN)
+                redis = Redis(redis.port)
+                server.page(turn)
+                server.until_kept(turn, redis.count)
+                redis.kill()
     finally:
         redis.stop()
 
-
-@pytest.mark.smoke
-def test_memcached(httpd):
-    store = Memcached()
-    first, second = (fleet.start(httpd, f"memcache:127.0.0.1:{store.port}",
-                                 "ElasticCacheMaxSize 2M\nElasticPoolMemory 1G",
-                                 allow_log=[fleet.PROVIDERS]) for _ in range(2))
-    # Its encoding does not fit into one value of memcached, of 1 MB with its header. Prefork's many
-    # processes share the pool's memory, and stream what is larger than half of a share.
-    large = bodies.noise(1_000_000).hex().encode()
-    try:
-        for server in (first, second):
-            server.expect_log(fleet.OWN)
-            fleet.page(server, "small")
-            fleet.page(server, "large", body=large)
-        for name in ("small", "large"):
-            fleet.until_kept(first, name, store.count)
-            fleet.until_hit(second, name)
-        assert not first.log.lines("AH00790")
-    finally:
-        store.stop()

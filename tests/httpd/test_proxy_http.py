@@ -1,23 +1,24 @@
-"""Bodies that mod_proxy_http brings, in every form that a backend may give them."""
+"""Bodies that mod_proxy brings from HTTP/1 and HTTP/2, in every form that a backend may give them."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kit import bodies, check
-from kit.origin import raw
-from kit.proxied import EACH, EACH_WAY, Gate, config, gated, start
+from kit.h2origin import Nghttpd
+from kit.origin import framed, raw
+from kit.proxied import EACH, EACH_OWN, EACH_WAY, Gate, config, gated, start
 
 BODY = bodies.text(30000)
 LARGE = bodies.text(3 << 20)
+SMALL = bodies.text(700)
 TEXT = {"Content-Type": "text/plain"}
-
-
 SIZED = {**TEXT, "Content-Length": len(BODY)}
+SLOW = [part for piece in bodies.pieces(BODY, (5000, 1, 10000)) for part in (piece, 0.02)]
 
 
 def _in_1_0(fields, close=True):
-    """For Origin.route: the body by HTTP/1.0."""
     def answer(exchange):
         exchange.close = close
         raw(fields, BODY, version="1.0")(exchange)
@@ -32,7 +33,10 @@ def _late(exchange):
     exchange.send(BODY)
 
 
-SLOW = [part for piece in bodies.pieces(BODY, (5000, 1, 10000)) for part in (piece, 0.02)]
+def _chunked(pieces):
+    """Header and body in one write, so that mod_proxy waits for nothing and flushes nothing."""
+    return raw({**TEXT, "Transfer-Encoding": "chunked"}, framed(pieces))
+
 
 SHAPES = {
     "length": lambda e: e.respond(200, {}, BODY),
@@ -46,80 +50,118 @@ SHAPES = {
     "slow-until-close": lambda e: e.until_close(200, {}, bodies.pieces(BODY, (9000,))),
     "late": _late,
     "late-chunked": lambda e: e.chunked(200, {}, [0.2, BODY]),
+    # Each piece is a brigade of its own, and nothing announces how many there are.
+    "held": _chunked([BODY[:700], BODY[700:1000], BODY[1000:]]),
 }
+# {shape: (handler, body)} of what fits a segment.
+SMALL_SHAPES = {
+    "small": (raw({**TEXT, "Content-Length": len(SMALL)}, SMALL), SMALL),
+    "small-later": (lambda e: e.respond(200, {}, SMALL), SMALL),
+    "small-chunked": (_chunked([SMALL]), SMALL),
+    "small-chunks": (_chunked(list(bodies.pieces(SMALL, (100, 1)))), SMALL),
+    "empty": (lambda e: e.respond(200, {}, b""), b""),
+    "empty-chunked": (_chunked([]), b""),
+}
+# {prefix: (a name of 127.0.0.1 that makes a worker of its own, its parameters)}
+WORKERS = {"": ("127.0.0.1", ""), "flush-": ("127.1", "flushpackets=on"),
+           "auto-": ("127.0.1", "flushpackets=auto flushwait=20"),
+           "single-": ("0x7f.0.0.1", "disablereuse=on")}
+# Nobody listens on the port of the second balancer's first member.
+BALANCERS = """
+<Proxy balancer://pool>
+    BalancerMember http://0x7f.0.1:{origin} route=a retry=0
+    BalancerMember http://0x7f.1:{origin}
+    ProxySet lbmethod=byrequests
+</Proxy>
+<Proxy balancer://broken>
+    BalancerMember http://127.0.0.1:1 retry=0
+    BalancerMember http://0x7f.0x1:{origin}
+    ProxySet lbmethod=byrequests
+</Proxy>
+"""
+FORMS = [("", shape) for shape in SHAPES] + [
+    (prefix, shape) for prefix in ("flush-", "auto-", "single-", "pool-", "broken-")
+    for shape in ("length", "chunked", "slow", "until-close")] + [
+    (prefix, "body.txt") for prefix in ("h2-", "h2-unsized-")]
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
-    # Another name of 127.0.0.1 makes another worker, which has its own parameters.
-    url = origin.url.replace("127.0.0.1", "{}").format
-    server = start(
-        httpd_shared,
-        config(origin.url)
-        + config(url("127.1"), parameters="flushpackets=on", prefix="flush-")
-        + config(url("127.0.1"), parameters="flushpackets=auto flushwait=20", prefix="auto-")
-        + config(url("0x7f.0.0.1"), parameters="disablereuse=on", prefix="single-")
-        + "<Proxy balancer://pool>\n"
-          f"BalancerMember {url('0x7f.0.1')} route=a retry=0\nBalancerMember {url('0x7f.1')}\n"
-          "ProxySet lbmethod=byrequests\n</Proxy>\n"
-        + config("balancer://pool", prefix="pool-")
-        + "<Proxy balancer://broken>\nBalancerMember http://127.0.0.1:1 retry=0\n"
-          f"BalancerMember {url('0x7f.0x1')}\nProxySet lbmethod=byrequests\n</Proxy>\n"
-        + config("balancer://broken", prefix="broken-"),
-        modules=["slotmem_shm", "proxy_balancer", "lbmethod_byrequests"], tls=True,
-        h2=True)
+    server = start(httpd_shared, "",
+                   ["proxy_http2", "slotmem_shm", "proxy_balancer", "lbmethod_byrequests"],
+                   start=False, tls=True, h2=True, allow_log=[r"\[proxy(_\w+)?:\w+\]"],
+                   files={"body.txt": BODY, "large.txt": LARGE, "small.txt": SMALL})
+    over_h2 = {"h2-": Nghttpd(server.docs),
+               "h2-unsized-": Nghttpd(server.docs, "--no-content-length")}
+    server.configure(
+        BALANCERS.replace("{origin}", str(origin.port))
+        + config("balancer://pool", prefix="pool-") + config("balancer://broken", prefix="broken-")
+        + "".join(config(f"http://{name}:{origin.port}", parameters=parameters, prefix=prefix)
+                  for prefix, (name, parameters) in WORKERS.items())
+        + "".join(config(other.url, prefix=prefix) for prefix, other in over_h2.items()))
     for name, handler in SHAPES.items():
         origin.route(f"/{name}", handler)
-    origin.route("/large", lambda e: e.respond(200, {}, LARGE))
+    for name, (handler, _) in SMALL_SHAPES.items():
+        origin.route(f"/{name}", handler)
+    origin.route("/large.txt", lambda e: e.respond(200, {}, LARGE))
     origin.route("/large-chunked", lambda e: e.chunked(200, {}, bodies.pieces(LARGE, (100000, 7))))
-    origin.route("/echo", lambda e: e.respond(200, {}, e.body))
-    return server
+    origin.route("/late-small", lambda e: e.chunked(200, {}, [0.1, SMALL]))
+    server.start()
+    yield server
+    for other in over_h2.values():
+        other.stop()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@EACH
-def test_every_form_of_a_body(server, way, coding, shape, protocol):
-    check.encoded(server.get(way.path(shape), ae=coding, protocol=protocol), coding, BODY)
-
-
-@pytest.mark.parametrize("shape", ["length", "chunked", "until-close", "1.0"])
+@pytest.mark.parametrize("prefix,shape", FORMS)
 @EACH_WAY
-def test_a_client_that_accepts_nothing_gets_the_identity(server, way, shape, protocol):
-    check.plain(server.get(way.path(shape), protocol=protocol), BODY)
+def test_every_form_of_a_body(server, way, prefix, shape, protocol):
+    path = f"/{prefix}{way.name}/{shape}"
+    for coding in way.codings:
+        check.encoded(server.get(path, ae=coding, protocol=protocol), coding, BODY)
+    check.plain(server.get(path, protocol=protocol), BODY)
 
 
 @pytest.mark.smoke
 @pytest.mark.protocols()
-@EACH_WAY
-def test_large_bodies(server, way, protocol):
-    for path in ("large", "large-chunked"):
-        for coding in way.codings:
-            check.encoded(server.get(way.path(path), ae=coding, protocol=protocol), coding, LARGE)
-
-
-@pytest.mark.parametrize("prefix", ["flush-", "auto-", "single-", "pool-"])
+@pytest.mark.parametrize("path", ["{}/large.txt", "{}/large-chunked", "h2-{}/large.txt"])
 @EACH
-def test_every_kind_of_worker(server, way, coding, prefix):
-    for shape in ("length", "chunked", "slow", "until-close"):
-        check.encoded(server.get(f"/{prefix}{way.name}/{shape}", ae=coding), coding, BODY)
+def test_large_bodies(server, way, coding, path, protocol):
+    path = "/" + path.format(way.name)
+    check.encoded(server.get(path, ae=coding, protocol=protocol), coding, LARGE)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("shape", SMALL_SHAPES)
+@EACH_OWN
+def test_what_fits_a_segment_is_not_encoded_and_has_a_length(server, way, coding, shape, protocol):
+    answer = server.get(way.path(shape), ae=coding, protocol=protocol)
+    check.plain(answer, SMALL_SHAPES[shape][1])
+    assert server.reason(answer) == "small"
+    if protocol == "http/1.1":
+        assert answer.headers.get("Content-Length") == str(len(answer.body))
 
 
 @EACH
-def test_answers_to_post(server, way, coding):
-    answer = server.get(way.path("echo"), ae=coding, method="POST", body=BODY)
-    check.encoded(answer, coding, BODY)
+def test_a_body_that_is_flushed_before_its_size_is_known_is_encoded(server, way, coding):
+    """mod_proxy flushes the header when the body is not there yet."""
+    check.encoded(server.get(way.path("late-small"), ae=coding), coding, SMALL)
+
+
+@EACH_OWN
+def test_pieces_that_were_held_come_first(server, way, coding):
+    check.encoded(server.get(way.path("held"), ae=coding), coding, BODY)
 
 
 @pytest.mark.smoke
 @EACH_WAY
 def test_connections_to_the_backend_are_used_again(server, origin, way):
-    """An encoded body leaves nothing of the backend's behind: the next answer begins where the last
-    one ended."""
+    """An encoded body leaves nothing behind: the next answer begins where the last one ended."""
     seen = len(origin.seen)
     with server.connect() as connection:
-        for shape in ("length", "chunked", "odd-chunks", "slow", "length"):
+        for shape in ("length", "chunked", "odd-chunks", *SMALL_SHAPES, "length"):
+            body = SMALL_SHAPES[shape][1] if shape in SMALL_SHAPES else BODY
             for ae in (*way.codings, None):
-                check.whole(connection.request(way.path(shape), ae=ae), ae, BODY)
+                assert connection.request(way.path(shape), ae=ae).body == body
             assert connection.request(way.path(shape), "HEAD", way.codings[0]).status == 200
     connections = {exchange.peer for exchange in origin.seen[seen:]}
     assert len(connections) < (len(origin.seen) - seen) / 2
@@ -127,66 +169,106 @@ def test_connections_to_the_backend_are_used_again(server, origin, way):
 
 # --- what is flushed
 
+# {name: (how the body ends, its parts)}; of events each is far below a segment, and the header comes
+# before the first part.
+STREAMS = {
+    **{form: (form, [BODY[:-3] + b"<%d>" % n for n in range(3)])
+       for form in ("chunked", "until-close", "length")},
+    "events": ("chunked", [b"data: %d\n\n" % n for n in range(4)]),
+    "header": ("chunked", [b"", BODY]),
+}
 
-def _form(exchange, form, pieces):
-    if form == "chunked":
-        exchange.chunked(200, {}, pieces)
-    elif form == "until-close":
-        exchange.until_close(200, {}, pieces)
-    else:
-        exchange.head(200, {**TEXT, "Content-Length": 3 * len(BODY)})
+
+def _send(exchange, form, size, pieces):
+    if form == "length":
+        exchange.head(200, {**TEXT, "Content-Length": size})
         for piece in pieces:
             exchange.send(piece)
+    else:
+        (exchange.chunked if form == "chunked" else exchange.until_close)(200, {}, pieces)
 
 
-def _step_by_step(server, path, coding, gate, marks, whole):
-    """Each mark can be decoded before what follows it is made."""
-    with server.stream(path, ae=coding) as stream:
+def _step_by_step(server, path, coding, parts, let_go_on, protocol="http/1.1"):
+    """Each part can be decoded before the next is made."""
+    with server.stream(path, ae=coding, protocol=protocol) as stream:
         assert (stream.status, stream.coding) == (200, coding)
-        for mark in marks:
-            stream.wait_for(mark, 10)
-            gate.open()
-        assert stream.read_all() == whole
-
-
-@pytest.mark.parametrize("form", ["chunked", "until-close", "length"])
-@pytest.mark.parametrize("prefix", ["", "flush-", "auto-"])
-@EACH
-def test_a_part_is_decodable_before_the_next_is_made(server, origin, way, coding, prefix, form):
-    gate = Gate()
-    marks = [b"<1>", b"<2>", b"<3>"]
-    parts = [BODY[:-3] + mark for mark in marks]
-    origin.route("/gated", lambda e: _form(e, form, gated(gate, *parts)))
-    _step_by_step(server, f"/{prefix}{way.name}/gated", coding, gate, marks, b"".join(parts))
+        for n in range(len(parts)):
+            stream.wait_for(b"".join(parts[:n + 1]), 10)
+            let_go_on(n)
+        assert stream.read_all() == b"".join(parts)
 
 
 @pytest.mark.parametrize("prefix", ["", "flush-", "auto-"])
+@pytest.mark.parametrize("name", STREAMS)
 @EACH
-def test_small_events_are_decodable_one_by_one(server, origin, way, coding, prefix):
-    """Each is far below the size from which compression pays."""
+def test_a_part_is_decodable_before_the_next_is_made(server, origin, way, coding, prefix, name):
     gate = Gate()
-    events = [b"data: %d\n\n" % n for n in range(4)]
-    origin.route("/events", lambda e: e.chunked(
-        200, {"Content-Type": "text/event-stream"}, gated(gate, *events)))
-    _step_by_step(server, f"/{prefix}{way.name}/events", coding, gate, events, b"".join(events))
+    form, parts = STREAMS[name]
+    size = sum(map(len, parts))
+    origin.route("/gated", lambda e: _send(e, form, size, gated(gate, *parts)))
+    _step_by_step(server, f"/{prefix}{way.name}/gated", coding, parts, lambda n: gate.open())
+
+
+# --- HTTP/2 to the backend
+
+PARTS = [b"part %d\n" % n * 100 for n in range(3)]
+
+# Waits for the file `go-N` behind part N, and answers the condition itself.
+BACKEND = f"""\
+if '"x"' in os.environ.get('HTTP_IF_NONE_MATCH', ''):
+    head('Status: 304 Not Modified', 'ETag: "x"')
+    sys.exit()
+head('Content-Type: text/plain', 'ETag: "x"')
+for n, part in enumerate({PARTS!r}):
+    out(part)
+    for turn in range(1000 if n < 2 else 0):
+        if os.path.exists(os.environ['KIT'] + '/docs/go-%d' % n):
+            break
+        time.sleep(0.01)
+"""
+
+
+@EACH_WAY
+def test_many_at_a_time(server, way):
+    """Streams of one connection to the backend, each with its own body and coding."""
+    def ask(turn):
+        name, body = (("body.txt", BODY), ("large.txt", LARGE), ("small.txt", SMALL))[turn % 3]
+        ae = (*way.codings, None)[turn % (len(way.codings) + 1)]
+        for _ in range(3):
+            answer = server.get(f"/h2-{way.name}/{name}", ae=ae)
+            check.whole(answer, None if name == "small.txt" else ae, body)
+
+    with ThreadPoolExecutor(9) as pool:
+        list(pool.map(ask, range(9)))
 
 
 @EACH
-def test_the_header_does_not_wait_for_the_body(server, origin, way, coding):
-    gate = Gate()
-    origin.route("/header-first", lambda e: e.chunked(200, {}, gated(gate, b"", BODY)))
-    _step_by_step(server, way.path("header-first"), coding, gate, [b""], BODY)
+def test_files_by_http2(server, way, coding):
+    """HEAD, and 304 by date."""
+    get = server.get(f"/h2-{way.name}/body.txt", ae=coding)
+    check.head_of(get, server.head(f"/h2-{way.name}/body.txt", ae=coding))
+    since = {"If-Modified-Since": get.headers["Last-Modified"]}
+    check.not_modified(server.get(f"/h2-{way.name}/body.txt", ae=coding, headers=since))
 
 
-# --- balancers
+@pytest.fixture(scope="module")
+def pair(httpd_shared):
+    """(a proxy, the httpd behind it)"""
+    backend = httpd_shared("", elastic=False, h2=True, cgi={"parts.cgi": BACKEND})
+    return start(httpd_shared, config(f"h2c://127.0.0.1:{backend.port}"), ["proxy_http2"],
+                 h2=True), backend
 
 
+# mod_http2 does not run under prefork: these ask by HTTP/2 too.
+@pytest.mark.protocols("h2c")
 @EACH
-def test_a_balancer_turns_to_another_member(server, origin, way, coding):
-    """Nobody listens on the first member's port."""
-    origin.route("/x", lambda e: e.respond(200, {"ETag": '"x"'}, BODY))
-    server.expect_log(r"\[proxy(_\w+)?:\w+\]")
-    for _ in range(3):
-        answer = server.get(f"/broken-{way.name}/x", ae=coding)
-        check.encoded(answer, coding, BODY)
-        assert answer.headers["ETag"] == way.tagged("x", coding)
+def test_an_httpd_as_the_backend(pair, way, coding, protocol):
+    server, backend = pair
+    path, tag = way.path("parts.cgi"), way.tagged("x", coding)
+    _step_by_step(server, path, coding, PARTS, lambda n: backend.write(f"go-{n}", b""), protocol)
+    sent = server.get(path, ae=coding, protocol=protocol)
+    assert sent.headers["ETag"] == tag
+    check.not_modified(server.get(path, ae=coding, headers={"If-None-Match": tag},
+                                  protocol=protocol), tag)
+    for n in range(len(PARTS)):
+        (backend.docs / f"go-{n}").unlink()

@@ -3,114 +3,149 @@
 import pytest
 
 from kit import bodies, check
-from kit.proxied import EACH, EACH_WAY, RECORDS, config, start
-from kit.websocket import BINARY, PAGE, PING, PONG, Switcher, switch
+from kit.process import Listener
+from kit.proxied import EACH, RECORDS, config, start
 
+pytest.importorskip("wsproto", reason="wsproto is not there (package python3-wsproto)")
+from wsproto import ConnectionType, WSConnection  # noqa: E402
+from wsproto.events import (AcceptConnection, BytesMessage, CloseConnection,  # noqa: E402
+                            Message, Ping, Pong, Request)
+from wsproto.extensions import PerMessageDeflate  # noqa: E402
+
+FIRST = bodies.text(40000)
 MESSAGES = (b"", b"hello", bodies.text(125), bodies.text(126), bodies.text(70000),
             bodies.noise(1 << 20))
 
-# Which module tunnels: mod_proxy_http, and mod_proxy_wstunnel, by itself or by way of the former.
-PREFIXES = ("http-", "tunnel-", "ws-")
 
-# What browsers ask for: compression within the protocol, which is none of ours either.
-DEFLATE = [("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")]
+def _events(ws, receive):
+    while data := receive(65536):
+        ws.receive_data(data)
+        yield from ws.events()
+
+
+def _message(events):
+    """The next message, which may come in pieces."""
+    data = b""
+    for event in events:
+        assert isinstance(event, BytesMessage), event
+        data += event.data
+        if event.message_finished:
+            return data
+    raise EOFError
+
+
+def _speak_websocket(sock):
+    """Says something before anything was asked, and then what it is told."""
+    ws = WSConnection(ConnectionType.SERVER)
+    for event in _events(ws, sock.recv):
+        if isinstance(event, Request):
+            sock.sendall(ws.send(AcceptConnection(extensions=[PerMessageDeflate()])))
+            sock.sendall(ws.send(BytesMessage(FIRST)))
+        elif isinstance(event, Message):
+            sock.sendall(ws.send(event))
+        elif isinstance(event, (Ping, CloseConnection)):
+            sock.sendall(ws.send(event.response()))
+
+
+def _speak_bytes(sock):
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += sock.recv(65536)
+    sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n"
+                 b"Content-Type: text/html\r\n\r\n")
+    sock.sendall(FIRST)
+    while data := sock.recv(65536):
+        sock.sendall(data)
 
 
 @pytest.fixture(scope="module")
-def backend():
-    switcher = Switcher()
-    yield switcher
-    switcher.stop()
+def ports():
+    """Of the backends that speak WebSocket, and bytes."""
+    listeners = [Listener(_speak_websocket), Listener(_speak_bytes)]
+    yield [listener.port for listener in listeners]
+    for listener in listeners:
+        listener.stop()
 
 
 @pytest.fixture(scope="module")
-def server(httpd_shared, backend, origin):
-    port = backend.port
+def server(httpd_shared, ports, origin):
+    refuses = origin.url.replace("127.0.0.1", "127.1")
     return start(
         httpd_shared,
-        config(f"http://127.0.0.1:{port}", parameters="upgrade=websocket", prefix="http-")
-        + config(f"http://127.1:{port}", parameters="upgrade=ANY", prefix="any-")
-        + config(f"ws://127.0.0.1:{port}", prefix="ws-")
+        config(f"http://127.0.0.1:{ports[0]}", parameters="upgrade=websocket", prefix="http-")
+        + config(f"http://127.0.0.1:{ports[1]}", parameters="upgrade=ANY", prefix="any-")
+        + config(f"ws://127.0.0.1:{ports[0]}", prefix="ws-")
+        + config(refuses, parameters="upgrade=websocket", prefix="http-refused-")
+        + config(refuses.replace("http", "ws"), prefix="ws-refused-")
         + config(origin.url, prefix="none-"),
         modules=["proxy_wstunnel"], tls=True)
 
 
 @pytest.fixture(scope="module")
-def tunnel(httpd_shared, backend):
+def tunnel(httpd_shared, ports):
     """mod_proxy_wstunnel without mod_proxy_http to turn to."""
-    return httpd_shared(config(f"ws://127.0.0.1:{backend.port}", prefix="tunnel-"),
+    return httpd_shared(config(f"ws://127.0.0.1:{ports[0]}", prefix="tunnel-"),
                         modules=["filter", "proxy", "proxy_wstunnel"], records=RECORDS)
 
 
-def _server_of(request, prefix):
-    return request.getfixturevalue("tunnel" if prefix == "tunnel-" else "server")
-
-
-def _untouched(head):
-    assert head.status == 101
-    assert head.coding is None and not head.varies and "Transfer-Encoding" not in head.headers
-
-
 @pytest.mark.smoke
-@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("prefix", ["http-", "tunnel-", "ws-"])
 @EACH
-def test_frames_pass_both_ways(request, backend, way, coding, prefix):
-    backend.first = b""
-    with _server_of(request, prefix).connect() as connection:
-        head, talk = switch(connection, f"/{prefix}{way.name}/chat", coding, headers=DEFLATE)
-        _untouched(head)
-        assert head.headers["Upgrade"].lower() == "websocket"
+def test_frames_pass_both_ways(request, way, coding, prefix):
+    ws = WSConnection(ConnectionType.CLIENT)
+    server = request.getfixturevalue("tunnel" if prefix == "tunnel-" else "server")
+    with server.connect() as connection:
+        def send(event):
+            connection.send(ws.send(event))
+
+        events = _events(ws, connection.receive)
+        send(Request("localhost", f"/{prefix}{way.name}/chat", extensions=[PerMessageDeflate()],
+                     extra_headers=[(b"Accept-Encoding", coding.encode())]))
+        accepted = next(events)
+        assert isinstance(accepted, AcceptConnection) and accepted.extensions
+        names = {name.lower() for name, _ in accepted.extra_headers}
+        assert not names & {b"content-encoding", b"vary", b"transfer-encoding"}
+        assert _message(events) == FIRST
         for message in MESSAGES:
-            talk.send(message)
-            assert talk.receive() == (BINARY, message)
-        talk.send(b"are you there", PING)
-        assert talk.receive() == (PONG, b"are you there")
-        talk.end()
-        assert backend.wire.received == talk.wire.sent
-        assert backend.wire.sent == talk.wire.received
-        assert len(talk.wire.received) > sum(map(len, MESSAGES))
-
-
-@pytest.mark.parametrize("prefix", PREFIXES)
-@EACH_WAY
-def test_what_the_server_says_first_comes_at_once(request, backend, way, prefix):
-    backend.first = bodies.text(40000)
-    with _server_of(request, prefix).connect() as connection:
-        head, talk = switch(connection, f"/{prefix}{way.name}/chat", "gzip, br")
-        _untouched(head)
-        assert talk.receive() == (BINARY, backend.first)
-        talk.end()
+            send(BytesMessage(message))
+            assert _message(events) == message
+        send(Ping(b"are you there"))
+        assert next(events) == Pong(b"are you there")
+        send(CloseConnection(1000))
+        assert isinstance(next(events), CloseConnection)
 
 
 @pytest.mark.smoke
 @EACH
-def test_other_protocols(server, backend, way, coding):
-    backend.first = b"welcome"
+def test_other_protocols(server, way, coding):
     with server.connect() as connection:
-        head, talk = switch(connection, f"/any-{way.name}/x", coding, protocol="raw")
-        _untouched(head)
-        assert head.headers["Upgrade"] == "raw"
-        assert talk.wire.read(7) == b"welcome"
+        def read(size):
+            data = b""
+            while len(data) < size and (more := connection.receive(size - len(data))):
+                data += more
+            return data
+
+        connection.send_request(f"/any-{way.name}/x", ae=coding,
+                                headers={"Connection": "Upgrade", "Upgrade": "raw"})
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += read(1)
+        assert head.startswith(b"HTTP/1.1 101") and b"Upgrade: raw" in head, head
+        for name in (b"content-encoding", b"vary", b"transfer-encoding"):
+            assert name not in head.lower()
+        assert read(len(FIRST)) == FIRST
         for data in (b"x", bodies.text(100000), bodies.noise(5000)):
-            talk.wire.write(data)
-            assert talk.wire.read(len(data)) == data
+            connection.send(data)
+            assert read(len(data)) == data
 
 
-@pytest.mark.parametrize("prefix", ["http-", "any-", "ws-"])
+@pytest.mark.parametrize("prefix,status", [
+    ("none-", 200), ("http-refused-", 403), ("ws-refused-", 403)])
 @EACH
-def test_a_refusal_is_an_ordinary_response(server, backend, way, coding, prefix):
-    with server.connect() as connection:
-        path = f"/{prefix}{way.name}/refused"
-        id = connection.send_request(path, ae=coding, headers={
-            "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="})
-        way.check(connection.read_response(id), coding, PAGE, 403)
-
-
-@EACH
-def test_an_upgrade_that_is_not_configured_is_an_ordinary_request(server, origin, way, coding):
-    body = bodies.text(30000)
-    origin.route("/x", lambda e: e.respond(200, {}, body))
-    answer = server.get(f"/none-{way.name}/x", ae=coding, headers={
-        "Connection": "Upgrade", "Upgrade": "websocket"})
-    check.encoded(answer, coding, body)
+def test_a_refusal_is_an_ordinary_response(server, origin, way, coding, prefix, status):
+    """So is the answer where no upgrade is configured."""
+    origin.route("/x", lambda e: e.respond(status, {}, FIRST))
+    answer = server.get(f"/{prefix}{way.name}/x", ae=coding, headers={
+        "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="})
+    way.check(answer, coding, FIRST, status)

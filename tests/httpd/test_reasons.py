@@ -1,53 +1,98 @@
-"""The request notes, and for each reason not to compress its note and its counter."""
+"""What was decided: for each reason not to compress its note, its counter and what ElasticExplain says;
+the notes of compressed responses; and `why`, which reads the field of ElasticExplain."""
 
 import gzip
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from kit import at, bodies, check, env
+from kit import at, bodies, cache, check, env, keep
 from kit.counters import counted
+from kit.origin import raw
 
+ROOT = Path(__file__).parents[2]
 TEXT = bodies.text(20000)
-CONFIG = at("parts", "ElasticTypes +multipart/byteranges") + """
+LARGE = bodies.text(1200000)  # more than is ever collected before it is encoded
+OLD = 1_500_000_000
+SECRET = {"X-Explain": "secret"}
+
+CONFIG = """
 Elastic On
+ElasticGoal cpu
+ElasticControl off
+ElasticLevel gzip 6
+ElasticLevel br 4
+AddHandler send-as-is asis
 AddType text/x-noise .noise
-<Location /off>
-    Elastic Off
-    SetOutputFilter ELASTIC
-</Location>
-<Location /fixed>
-    Header set Cache-Control "public, no-transform"
-</Location>
+ErrorDocument 404 /plain/a.txt
 SetEnvIf Request_URI ^/no-elastic/ no-elastic
 SetEnvIf Request_URI ^/no-gzip/ no-gzip
 SetEnvIf Request_URI ^/no-brotli/ no-brotli
 SetEnvIf Request_URI ^/html-only/ gzip-only-text/html=1
-"""
-FOLDERS = ("plain", "off", "fixed", "no-elastic", "no-gzip", "no-brotli", "html-only")
-FILES = {**{f"{folder}/a.txt": TEXT for folder in FOLDERS},
-         "plain/a.png": TEXT, "plain/tiny.txt": b"tiny", "plain/empty.txt": b"",
-         "plain/a.noise": bodies.noise(20000)}
+<If "req_novary('X-Explain') == 'secret'">
+    ElasticExplain On
+</If>
+CacheQuickHandler off
+CacheEnable disk /stored
+CacheHeader On
+CacheDefaultExpire 3600
+""" + cache.ROOT + "".join(at(name) for name in ("no-elastic", "no-gzip", "no-brotli", "html-only",
+                                                 "plain", "stored")) \
+    + at("off", "Elastic Off", "SetOutputFilter ELASTIC") \
+    + at("fixed", 'Header set Cache-Control "public, no-transform"') \
+    + at("parts", "ElasticTypes +multipart/byteranges") + at("kept", "ElasticCache On") \
+    + at("siblings", "ElasticPrecompressed On") + at("denied", "Require all denied") \
+    + at("always", "ElasticExplain On")
+FILES = {"a.txt": TEXT, "a.png": TEXT, "tiny.txt": b"tiny", "empty.txt": b"",
+         "a.noise": bodies.noise(20000), "both.txt": TEXT,
+         "both.txt.gz": gzip.compress(TEXT, mtime=0),
+         "page.asis": b"Content-Type: text/plain\n\n" + TEXT}
+PART = "head('Status: 206 Partial Content', %s)\nout('p' * 20000)\n"
 CGI = {
-    "streamed.cgi": "head('Content-Type: text/plain')\nfor i in range(5):\n"
-                    "    out('x' * 3000)\n    time.sleep(0.05)\n",
+    "large.cgi": "head('Content-Type: text/plain')\nout(bodies.text(1200000))\n",
     "encoded.cgi": "import gzip\nhead('Content-Type: text/plain', 'Content-Encoding: gzip')\n"
                    "out(gzip.compress(b'done' * 5000))\n",
     "fixed.cgi": "head('Content-Type: text/plain', 'Cache-Control: no-transform')\n"
                  "out('done' * 5000)\n",
     "none.cgi": "head('Status: 204 No Content')\n",
-    "part.cgi": "head('Status: 206 Partial Content', 'Content-Type: text/plain',\n"
-                "     'Content-Range: bytes 0-19999/30000')\nout('p' * 20000)\n",
-    "bare-part.cgi": "head('Status: 206 Partial Content', 'Content-Type: text/plain')\n"
-                     "out('p' * 20000)\n",
-    "parts.cgi": "head('Status: 206 Partial Content',\n"
-                 "     'Content-Type: multipart/byteranges; boundary=x')\nout('p' * 20000)\n",
+    "part.cgi": PART % "'Content-Type: text/plain', 'Content-Range: bytes 0-19999/30000'",
+    "bare-part.cgi": PART % "'Content-Type: text/plain'",
+    "parts.cgi": PART % "'Content-Type: multipart/byteranges; boundary=x'",
 }
+
+# A dictionary of one member with parameters (RFC 8941 §3.2).
+TOKEN = r"[A-Za-z*][\w:/!#$%&'*+.^`|~-]*"
+PARAMETER = rf'; ([a-z][a-z0-9-]*)=({TOKEN}|\d+(?:\.\d{{1,3}})?|"(?:[ !#-\[\]-~]|\\["\\])*")'
 
 
 @pytest.fixture(scope="module")
 def site(httpd_shared):
-    return httpd_shared(CONFIG, files=FILES, cgi=CGI)
+    server = httpd_shared(CONFIG, modules=[*cache.MODULES, *keep.SHMCB], allow_log=["AH01630"],
+                          start=False, cgi=CGI)
+    for name, data in FILES.items():
+        server.write(name, data, OLD)
+    cache.make_directory(server)
+    return server.start()
+
+
+def parsed(answer):
+    """{parameter: value} of Elastic-Explain; the response is not to be stored."""
+    [value] = answer.headers.all("Elastic-Explain")
+    assert answer.has_token("Cache-Control", "no-store"), answer
+    first = re.match(rf"reason=({TOKEN})", value)
+    rest = value[first.end():]
+    assert re.fullmatch(f"(?:{PARAMETER})*", rest), value
+    found = re.findall(PARAMETER, rest)
+    assert len(dict(found)) == len(found), value
+    return {"reason": first[1], **{name: text.strip('"') for name, text in found}}
+
+
+def explained(server, path, ae="gzip", headers=None, **kw):
+    answer = server.get(path, ae=ae, headers={**SECRET, **(headers or {})}, **kw)
+    return answer, parsed(answer)
 
 
 # (reason, path, Accept-Encoding, further request fields, Vary expected)
@@ -83,33 +128,36 @@ REASONS = [
 def test_reason_and_counter(site, reason, path, accept, fields, vary):
     answer, grown = counted(site, lambda: site.get(path, ae=accept, headers=fields))
     notes = site.notes(answer)
-    assert notes["elastic-reason"] == reason
+    assert notes["elastic-reason"] == reason and "elastic-coding" not in notes
     assert grown == {reason: 1}
     assert vary is None or answer.varies == vary
-    assert "elastic-coding" not in notes
-    if reason == "encoded":
-        assert answer.coding == "gzip" and gzip.decompress(answer.raw) == b"done" * 5000
-    elif answer.status == 200:
-        assert answer.coding is None and answer.complete
-        if path in (f"/{name}" for name in FILES):
-            assert answer.raw == FILES[path[1:]]
-    elif answer.status == 206 and path.endswith("cgi"):
-        check.whole(answer, None, b"p" * 20000, 206)
+    assert answer.complete and answer.coding == ("gzip" if reason == "encoded" else None)
+    name = path.rpartition("/")[2]
+    expected = {"encoded.cgi": b"done" * 5000, "fixed.cgi": b"done" * 5000, "none.cgi": b"",
+                **FILES}.get(name, b"p" * 20000)
+    assert answer.body == (TEXT[:100] if fields and name == "a.txt" else expected)
+    answer, found = explained(site, path, accept, fields)
+    assert found["reason"] == reason and ("setup" in found) == (reason == "not-smaller")
+    if reason == "small":
+        assert int(found["size"]) < int(found["min-size"])
 
 
 def test_head_is_a_reason_of_its_own(site):
     answer, grown = counted(site, lambda: site.head("/plain/a.txt", ae="gzip"))
     assert site.reason(answer) == "head" and grown == {"head": 1}
     assert answer.coding == "gzip" and answer.varies
+    answer, found = explained(site, "/plain/a.txt", method="HEAD")
+    assert answer.coding == "gzip" and answer.raw == b""
+    assert found["reason"] == "head" and found["coding"] == "gzip"
 
 
 def test_304_has_the_reason_status(site):
-    tag = site.get("/plain/a.txt").headers["ETag"]
+    tag = site.get("/plain/a.txt", ae="gzip").headers["ETag"]
     answer, grown = counted(
         site, lambda: site.get("/plain/a.txt", ae="gzip", headers={"If-None-Match": tag}))
-    assert answer.status == 304
-    assert site.notes(answer).get("elastic-reason") in ("status", None)
+    check.not_modified(answer, tag)
     assert "compressed" not in grown
+    assert explained(site, "/plain/a.txt", headers={"If-None-Match": tag})[1]["reason"] == "status"
 
 
 def test_off_where_nothing_is_configured(httpd):
@@ -121,22 +169,31 @@ def test_off_where_nothing_is_configured(httpd):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("coding,engines,levels", [
-    ("gzip", {"zlib", "libdeflate", "isal"}, range(1, 10)), ("br", {"brotli"}, range(7)),
+    ("gzip", {"zlib", "libdeflate"}, [6]), ("br", {"brotli"}, [4]),
     *([("zstd", {"zstd"}, range(1, 10))] if env.HAS_ZSTD else [])])
-def test_the_notes_of_a_compressed_response(site, coding, engines, levels):
-    """Which of gzip's engines it is follows from the level, and that from the machine's load."""
-    answer, grown = counted(site, lambda: site.get("/plain/a.txt", ae=coding))
-    check.encoded(answer, coding, TEXT)
-    notes = site.notes(answer)
-    assert grown == {"compressed": 1}
+@pytest.mark.parametrize("path,body", [("/plain/a.txt", TEXT), ("/large.cgi", LARGE)])
+def test_the_notes_of_a_compressed_response(site, path, body, coding, engines, levels):
+    """ElasticExplain has them, too: of a stream what is known when its header goes."""
+    answer, grown = counted(site, lambda: site.get(path, ae=coding, headers=SECRET))
+    check.whole(answer, coding, body)
+    notes, found = site.notes(answer), parsed(answer)
+    assert grown == {"compressed": 1} and "elastic-reason" not in notes
     assert notes["elastic-coding"] == coding and notes["elastic-engine"] in engines
     assert int(notes["elastic-level"]) in levels
-    assert notes["elastic-in"] == str(len(TEXT))
+    assert notes["elastic-in"] == str(len(body))
     assert int(notes["elastic-out"]) == len(answer.raw) == notes["sent"]
-    assert abs(int(notes["elastic-ratio"]) - len(answer.raw) * 100 / len(TEXT)) <= 1
-    assert re.fullmatch(r"~?\d+", notes["elastic-usec"])
-    assert int(notes["elastic-usec"].lstrip("~")) < 10_000_000
-    assert "elastic-reason" not in notes
+    assert abs(int(notes["elastic-ratio"]) - len(answer.raw) * 100 / len(body)) <= 1
+    usec = int(re.fullmatch(r"~?(\d+)", notes["elastic-usec"])[1])
+    assert usec < 10_000_000
+    assert (found["reason"], found["coding"], found["type"]) == ("compressed", coding, "text/plain")
+    assert found["setup"] == f"{notes['elastic-engine']} {notes['elastic-level']}"
+    assert 0 <= float(found["position"]) <= 1 and "price" not in found
+    if body == TEXT:
+        assert int(found["size"]) == int(found["in"]) == len(body)
+        assert int(found["out"]) == len(answer.raw) and int(found["usec"]) == usec
+        assert int(found["expected-usec"]) > 0
+    else:
+        assert "out" not in found and "size" not in found
 
 
 def test_one_response_in_sixteen_has_its_cpu_time_taken(site):
@@ -161,13 +218,6 @@ def test_a_load_in_rounds_is_sampled_as_a_whole(httpd):
                 exact.append(int(notes["elastic-in"]))
     pages = sum(size == len(TEXT) for size in exact)
     assert 0 < pages < len(exact) / 4 and 10 <= len(exact) <= 22
-
-
-def test_a_streamed_response_has_all_notes_at_its_end(site):
-    answer = site.get("/streamed.cgi", ae="gzip")
-    check.encoded(answer, "gzip", b"x" * 15000)
-    notes = site.notes(answer)
-    assert notes["elastic-in"] == "15000" and notes["elastic-out"] == str(len(answer.raw))
 
 
 # --- internal redirects
@@ -222,14 +272,9 @@ def test_a_redirected_response_counts_once(redirecting, path, method, reason):
         return sum(float(value) for value in re.findall(
             r"(?m)^elastic_vhost_(?:uncompressed|compressed)_responses_total\{.*\} (.*)$", text))
 
-    def ask():
-        answer = redirecting.get(path, ae="gzip", method=method)
-        redirecting.notes(answer)
-        return answer
-
     own = vhost() - vhost()
     before = vhost()
-    answer, grown = counted(redirecting, ask)
+    answer, grown = counted(redirecting, lambda: redirecting.get(path, ae="gzip", method=method))
     assert grown == {reason or "compressed": 1}
     # counted() has asked for the page thrice.
     assert vhost() - before == 1 - 4 * own
@@ -240,5 +285,123 @@ def test_a_precompressed_file_is_no_skipped_response(redirecting):
     redirecting.write("precompressed/b.txt", TEXT)
     redirecting.write("precompressed/b.txt.gz", gzip.compress(TEXT))
     answer, grown = counted(redirecting, lambda: redirecting.get("/precompressed/b.txt", ae="gzip"))
-    assert (answer.coding, answer.body) == ("gzip", TEXT)
+    check.whole(answer, "gzip", TEXT)
     assert grown == {} and redirecting.reason(answer) is None
+
+
+# --- ElasticExplain
+
+
+@pytest.mark.smoke
+def test_only_who_may_ask_gets_it(site):
+    for headers in ({}, {"X-Explain": "guess"}):
+        answer = site.get("/plain/a.txt", ae="gzip", headers=headers)
+        check.encoded(answer, "gzip", TEXT)
+        assert "Elastic-Explain" not in answer.headers
+        assert not answer.has_token("Cache-Control", "no-store")
+    assert parsed(site.get("/always/a.txt", ae="gzip"))["reason"] == "compressed"
+
+
+def test_a_sibling_and_a_kept_encoding(site):
+    answer, found = explained(site, "/siblings/both.txt")
+    check.whole(answer, "gzip", TEXT)
+    assert (found["reason"], found["coding"]) == ("precompressed", "gzip")
+    assert int(found["in"]) == len(TEXT) and int(found["out"]) == len(answer.raw)
+    answer, found = check.once(lambda: explained(site, "/kept/page.asis"),
+                               lambda got: got[1]["reason"] == "cache")
+    check.whole(answer, "gzip", TEXT)
+    assert found["reason"] == "cache" and found["coding"] == "gzip"
+    assert re.fullmatch(r"\w+ 6", found["setup"]) and int(found["out"]) == len(answer.raw)
+    # What is found with HEAD was not planned.
+    answer, found = explained(site, "/kept/page.asis", method="HEAD")
+    assert answer.coding == found["coding"] == "gzip" and found["reason"] == "head"
+
+
+def test_an_error_document_and_what_no_filter_saw(site):
+    answer, found = explained(site, "/missing")
+    assert answer.status == 404 and answer.body == TEXT and found["reason"] == "compressed"
+    answer, found = explained(site, "/denied/a.txt")
+    assert answer.status == 403 and found["reason"] == "unseen"
+
+
+def test_what_mod_cache_stores_has_none(site):
+    """The explained response is stored, and its hits for others say nothing."""
+    with site.connect() as client:
+        first, hit, again = [client.request("/stored/a.txt", ae="gzip", headers=headers)
+                             for headers in (SECRET, {}, SECRET)]
+    for answer, reason in ((first, "compressed"), (again, "mod-cache")):
+        check.whole(answer, "gzip", TEXT)
+        assert parsed(answer)["reason"] == reason
+    check.whole(hit, "gzip", TEXT)
+    assert cache.state(hit) == "HIT" and "Elastic-Explain" not in hit.headers
+    assert not hit.has_token("Cache-Control", "no-store")
+    stored = [path.read_bytes() for path in (site.root / "cache").rglob("*") if path.is_file()]
+    assert any(b"text/plain" in data for data in stored)
+    assert not any(b"elastic-explain" in data.lower() for data in stored)
+
+
+@pytest.fixture(scope="module")
+def labels(httpd_shared, origin):
+    """Bodies of an origin, and what their headers say of them."""
+    zipped = gzip.compress(TEXT)
+    for name, fields, body in (
+            ("plain", {}, TEXT), ("gzip", {"Content-Encoding": "gzip"}, zipped),
+            ("unlabelled", {"X-Powered-By": "PHP/8.2"}, zipped),
+            ("mislabelled", {"Content-Encoding": "gzip", "Via": "1.1 front (Varnish/7)"}, TEXT),
+            ("twice", {"Content-Encoding": "gzip"}, gzip.compress(zipped)),
+            ("archive", {"Content-Type": "application/gzip"}, zipped),
+            ("odd", {"Content-Type": 'text/plain; a="b\\c"; \xe9'}, TEXT)):
+        origin.route(f"/{name}", raw({"Content-Type": "text/plain", **fields,
+                                      "Content-Length": len(body)}, body))
+    return httpd_shared(f"Elastic On\nElasticGoal time 5Mbit/s\nElasticExplain On\n"
+                        f"ProxyPass / {origin.url}/\n", modules=["proxy", "proxy_http"])
+
+
+def test_a_type_from_elsewhere_is_a_string(labels):
+    assert parsed(labels.get("/odd", ae="gzip"))["type"] == 'text/plain; a=\\"b\\\\c\\"; ??'
+    # The price is there after the first sample.
+    labels.wait_for(lambda: float(parsed(labels.get("/odd", ae="gzip")).get("price", 0)) > 0, 60,
+                    "a price")
+
+
+# --- why
+
+
+def why(*arguments):
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "why", *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    return done.returncode, re.sub(" +", " ", done.stdout)
+
+
+@pytest.mark.parametrize("path,options,wanted", [
+    ("/plain/a.txt", ["--accept-encoding", "gzip"], ["compressed with gzip, by"]),
+    ("/plain/a.png", [], ["type yes", "ElasticTypes +", "\n encoded no\n"]),
+    ("/plain/a.txt", ["--accept-encoding", "identity"], ["not-acceptable yes"]),
+    ("/siblings/both.txt", [], ["precompressed file"]), ("/denied/a.txt", [], ["403"])])
+def test_why_prints_the_chain_and_what_to_change(site, path, options, wanted):
+    code, said = why("--header", "X-Explain: secret", *options, f"http://127.0.0.1:{site.port}{path}")
+    assert code == 0
+    for words in wanted:
+        assert words in said, said
+
+
+def test_why_says_how_to_switch_it_on(site):
+    code, said = why(f"http://127.0.0.1:{site.port}/plain/a.txt")
+    assert code == 1 and "ElasticExplain On" in said
+    code, said = why("http://127.0.0.1:1/")
+    assert code == 1 and "127.0.0.1" in said
+    assert why("ftp://127.0.0.1/")[0] == 2
+
+
+@pytest.mark.parametrize("path,options,wrong,maker", [
+    ("/plain", ["--accept-encoding", "gzip"], None, None), ("/plain", [], None, None),
+    ("/gzip", [], None, None), ("/archive", [], None, None),
+    ("/unlabelled", [], "in gzip and no Content-Encoding says so", "zlib.output_compression"),
+    ("/mislabelled", [], "says gzip, and the body is not in it", "Varnish"),
+    ("/twice", [], "once more, below", "the program that made the page")])
+def test_why_compares_the_body_with_its_label(labels, path, options, wrong, maker):
+    code, said = why(*options, f"http://127.0.0.1:{labels.port}{path}")
+    if wrong:
+        assert code == 1 and wrong in said and maker in said, said
+    else:
+        assert code == 0 and "Wrong" not in said, said

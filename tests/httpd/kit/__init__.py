@@ -16,7 +16,7 @@ kit.keep     a server that keeps encodings, and its pages
 kit.decode   strict decoders of whole bodies and of streams
 kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy
-kit.proxied  the filter in each way behind mod_proxy; kit.fpm, kit.h2origin, kit.websocket: more
+kit.proxied  the filter in each way behind mod_proxy; kit.fpm, kit.h2origin: more
              backends
 kit.browser  Browser: a real Chromium that asks for what a test says
 kit.elasticd Elasticd: a real one, on a machine whose load the test says
