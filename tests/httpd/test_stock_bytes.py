@@ -108,10 +108,12 @@ def test_the_bound_is_that_of_the_fewest_bytes(httpd):
 
 def test_one_coding_bounds_all_of_a_client_that_likes_it_as_much(httpd):
     """And a busy server without any bound makes more."""
-    d = start(httpd, GZIP + at("free", "ElasticLevel gzip 1 9"))
+    d = start(httpd, GZIP + at("free", "ElasticLevel gzip 6 9")
+              + at("low", "ElasticLevel gzip 1 9"))
     d.wait_for_floor()
-    for ae in ("gzip", ALL, ALL):  # by turns, so that neither gets the other's ladder
-        assert exceeding(d, ae, gzip_6, "gzip", "/free")
+    for place, ae in (("/low", "gzip"), ("/free", ALL), ("/free", ALL)):
+        # By turns, so that neither gets the other's ladder.
+        assert exceeding(d, ae, gzip_6, "gzip", place)
         assert not exceeding(d, ae, gzip_6, "gzip")
     # Without it, and for clients that do not accept gzip, br goes down to its own minimum.
     assert exceeding(d, "br", gzip_6, None)
