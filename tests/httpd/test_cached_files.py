@@ -7,16 +7,16 @@ import time
 import pytest
 
 from kit import at, bodies, check, env
+from kit.keep import PINNED, is_kept, kept
 
 BODY = bodies.html(40000)
 OTHER = bodies.text(len(BODY))  # as long
 LARGE = bodies.text(300_000)
+CODINGS = ["gzip", "br"] + ["zstd"] * env.HAS_ZSTD
 
 CONFIG = """
 Elastic On
 ElasticCache On
-ElasticControl off
-ElasticLevel gzip 6
 AddOutputFilter INCLUDES .shtml
 AddType text/html .shtml
 <Location /closed>
@@ -28,61 +28,52 @@ AddType text/html .shtml
 <Directory {docs}/included>
     Options +Includes
 </Directory>
-""" + at("kept", "ElasticPrecompressed On") + at("large", "ElasticWholeBody 100K") \
-    + at("off", "ElasticCache Off")
-
-INCLUDED = b"<!--#echo var='QUERY_STRING' -->" + BODY
-
-FILES = {"page.html": BODY, "closed/page.html": BODY, "included/page.shtml": INCLUDED,
-         "large.txt": LARGE}
+""" + PINNED + at("siblings", "ElasticPrecompressed On") + at("off", "ElasticCache Off") \
+    + at("large", "ElasticWholeBody 100K") \
+    + at("low", *(f"ElasticLevel {coding} 1" for coding in CODINGS))
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
-    return httpd_shared(CONFIG, modules=("socache_shmcb", "include"), files=FILES)
+    return httpd_shared(CONFIG, modules=("socache_shmcb", "include"), files={
+        "page.html": BODY, "closed/page.html": BODY, "large.txt": LARGE,
+        "included/page.shtml": b"<!--#echo var='QUERY_STRING' -->" + BODY})
 
 
-def engine(server, path, body, **kw):
-    """Which engine a response names; the response is whole."""
-    answer = server.get(path, ae="gzip", **kw)
-    check.encoded(answer, "gzip", body)
-    return server.notes(answer)["elastic-engine"]
-
-
-def wait_kept(server, path, body, **kw):
+def wait_kept(server, path, body=BODY, ae="gzip", headers=None):
     """Until the file's encoding is kept: not before the file is two seconds old."""
-    server.wait_for(lambda: engine(server, path, body, **kw) == "cache", 60, f"{path} to be kept")
+    server.wait_for(lambda: kept(server, path, body, ae, headers), 60, f"{path} to be kept")
+
+
+def wait_until_old(server, path):
+    changed = os.stat(path).st_ctime
+    server.wait_for(lambda: time.time() > changed + 2.1, 60, "the file to be two seconds old")
 
 
 def test_a_kept_file_has_the_same_header_as_one_that_is_encoded(server):
-    wait_kept(server, "/page.html", BODY)
+    wait_kept(server, "/page.html")
     encoded = server.get("/off/page.html", ae="gzip")
     hits = int(server.status()["ElasticCacheHits"])
-    kept = server.get("/page.html", ae="gzip")
-    assert kept.raw == encoded.raw
-    for name in ("Content-Length", "Content-Type", "Content-Encoding", "ETag", "Vary",
-                 "Last-Modified"):
-        assert kept.headers.get(name) == encoded.headers.get(name), name
-    assert "Accept-Ranges" not in kept.headers
-    notes, like = server.notes(kept), server.notes(encoded)
+    answer = server.get("/page.html", ae="gzip")
+    check.encoded(answer, "gzip", BODY)
+    assert answer.raw == encoded.raw
+    check.same_header(answer, encoded, "Content-Length", "Content-Type", "ETag", "Vary",
+                      "Last-Modified")
+    notes, like = server.notes(answer), server.notes(encoded)
     assert notes["elastic-engine"] == "cache" and like["elastic-engine"] != "cache"
     for name in ("elastic-coding", "elastic-level", "elastic-in", "elastic-out", "elastic-ratio"):
         assert notes[name] == like[name], name
     assert int(server.status()["ElasticCacheHits"]) == hits + 1
-    head = server.head("/page.html", ae="gzip")
-    assert head.headers["Content-Length"] == kept.headers["Content-Length"]
-    again = server.get("/page.html", ae="gzip", headers={"If-None-Match": kept.headers["ETag"]})
-    assert again.status == 304 and again.headers["ETag"] == kept.headers["ETag"]
-    part = server.get("/page.html", ae="gzip", headers={"Range": "bytes=5-9"})
-    assert (part.status, part.body) == (206, BODY[5:10])
+    check.head_of(answer, server.head("/page.html", ae="gzip"), "Content-Length")
+    tag = answer.headers["ETag"]
+    check.not_modified(server.get("/page.html", ae="gzip", headers={"If-None-Match": tag}), tag)
+    check.plain(server.get("/page.html", "gzip", {"Range": "bytes=5-9"}), BODY[5:10], 206)
     check.plain(server.get("/page.html"), BODY)
 
 
 def test_a_file_is_kept_at_its_first_request(server):
-    changed = os.stat(server.write("first.html", BODY)).st_ctime
-    server.wait_for(lambda: time.time() > changed + 2.1, 60, "the file to be two seconds old")
-    assert engine(server, "/first.html", BODY) != "cache"
-    assert engine(server, "/first.html", BODY) == "cache"
+    wait_until_old(server, server.write("first.html", BODY))
+    assert [kept(server, "/first.html", BODY) for _ in range(2)] == [False, True]
 
 
 def test_a_kept_file_is_not_read(server):
@@ -97,60 +88,50 @@ def test_a_kept_file_is_not_read(server):
 
     wait_kept(server, "/large.txt", LARGE)
     before = read()
-    for _ in range(20):
-        assert engine(server, "/large.txt", LARGE) == "cache"
+    assert all(kept(server, "/large.txt", LARGE) for _ in range(20))
     # The requests themselves, and whatever children read while they start.
     assert read() - before < 10 * len(LARGE)
 
 
-def rewritten(path, body):
-    """In place, at the same time of modification."""
-    info = os.stat(path)
-    path.write_bytes(body)
-    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
-
-
-def replaced(path, body):
-    """By another file of the same time of modification."""
-    info = os.stat(path)
-    new = path.with_suffix(".new")
-    new.write_bytes(body)
-    new.chmod(0o644)
-    os.utime(new, ns=(info.st_atime_ns, info.st_mtime_ns))
-    new.rename(path)
-
-
-@pytest.mark.parametrize("change", [rewritten, replaced])
-def test_a_file_that_changes_is_another_one(server, change):
-    name = f"{change.__name__}.html"
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_changes_is_another_one(server, replaced):
+    """It is written in place, or replaced by another one of the same time of modification."""
+    name = f"changing-{replaced}.html"
     path = server.write(name, BODY)
-    wait_kept(server, f"/{name}", BODY)
-    # As long, and as old by its modification time.
-    for body in (OTHER, BODY, OTHER):
-        change(path, body)
+
+    def change(body):
+        info = os.stat(path)
+        new = path.with_suffix(".new") if replaced else path
+        new.write_bytes(body)
+        new.chmod(0o644)
+        os.utime(new, ns=(info.st_atime_ns, info.st_mtime_ns))
+        new.rename(path)
+
+    wait_kept(server, f"/{name}")
+    for body in (OTHER, BODY, OTHER):  # as long
+        change(body)
         for _ in range(3):
             check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", body)
     wait_kept(server, f"/{name}", OTHER)
-    change(path, OTHER[:30000])
+    change(OTHER[:30000])
     check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", OTHER[:30000])
 
 
 def test_a_sibling_wins(server):
     server.write("both.html", BODY)
-    wait_kept(server, "/kept/both.html", BODY)
-    gzip = server.get("/off/both.html", ae="gzip").raw
-    server.write("both.html.gz", gzip)
-    answer = server.get("/kept/both.html", ae="gzip")
-    assert (answer.status, answer.coding, answer.body) == (200, "gzip", BODY)
+    wait_kept(server, "/siblings/both.html")
+    server.write("both.html.gz", server.get("/off/both.html", ae="gzip").raw)
+    answer = server.get("/siblings/both.html", ae="gzip")
+    check.whole(answer, "gzip", BODY)
     assert server.notes(answer)["elastic-engine"] == "precompressed"
 
 
 def test_who_may_not_have_the_file_gets_no_encoding_of_it(server):
     key = {"X-Key": "open"}
-    wait_kept(server, "/closed/page.html", BODY, headers=key)
+    wait_kept(server, "/closed/page.html", headers=key)
     server.expect_log("AH01630")  # denied
     assert server.get("/closed/page.html", ae="gzip").status == 403
-    assert engine(server, "/closed/page.html", BODY, headers=key) == "cache"
+    assert kept(server, "/closed/page.html", BODY, headers=key)
 
 
 def test_what_a_filter_makes_of_a_file_is_not_the_file(server):
@@ -160,26 +141,19 @@ def test_what_a_filter_makes_of_a_file_is_not_the_file(server):
 
 
 def test_larger_files_are_streamed_as_before(server):
-    for _ in range(3):
-        assert engine(server, "/large/large.txt", LARGE) != "cache"
+    assert not any(kept(server, "/large/large.txt", LARGE) for _ in range(3))
 
 
-def test_every_setup_has_its_own(httpd):
+@pytest.mark.parametrize("coding", CODINGS)
+def test_every_setup_has_its_own(server, coding):
     """What is pinned to another level, or accepted in another coding, is not the same."""
-    codings = ["gzip", "br"] + (["zstd"] if env.HAS_ZSTD else [])
-    server = httpd("Elastic On\nElasticCache On\nElasticControl off\n"
-                   + at("low", *(f"ElasticLevel {coding} 1" for coding in codings)),
-                   modules=("socache_shmcb",), files={"page.html": BODY})
-    for coding in codings:
-        def kept(path, coding=coding):
-            answer = server.get(path, ae=coding)
-            check.encoded(answer, coding, BODY)
-            notes = server.notes(answer)
-            return notes["elastic-engine"] == "cache" and notes["elastic-level"]
-
-        for path in ("/page.html", "/low/page.html"):
-            server.wait_for(lambda path=path: kept(path), 60, f"{path} in {coding}")
-        assert kept("/low/page.html") == "1" != kept("/page.html")
+    levels = []
+    for path in ("/low/page.html", "/page.html"):
+        wait_kept(server, path, ae=coding)
+        answer = server.get(path, ae=coding)
+        assert is_kept(server, answer)
+        levels.append(server.notes(answer)["elastic-level"])
+    assert levels[0] == "1" != levels[1]
 
 
 def test_nobody_waits_for_an_encoding_that_memory_did_not_allow(httpd):
@@ -189,8 +163,7 @@ def test_nobody_waits_for_an_encoding_that_memory_did_not_allow(httpd):
                    modules=("socache_shmcb",))
     path = server.write("large.txt", b"")
     os.truncate(path, 1 << 29)
-    changed = os.stat(path).st_ctime
-    server.wait_for(lambda: time.time() > changed + 2.1, 60, "the file to be two seconds old")
+    wait_until_old(server, path)
     misses = int(server.status()["ElasticCacheMisses"])
     with server.connect() as connection:  # to one process
         for _ in range(2):

@@ -5,12 +5,11 @@ import random
 
 import pytest
 
-from kit import at, bodies, check, env
-from kit.dictionary import decoded, field, learn, make_store
-from kit.position import PositionFile
+from kit import at, bodies, check, dictionary, env
+from kit.dictionary import DICT, PAGE, STORE, WEEK, decoded, learn, make_store
+from kit.position import FOLLOW, start_following
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
-
 
 
 def words(size):
@@ -22,23 +21,18 @@ def words(size):
     return " ".join(text)[:size].encode()
 
 
-DICT = bodies.html(60_000)
-PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
 # Nothing of it is in the dictionary.
 OTHER = words(60_000)
 HALF = DICT[:30_000] + OTHER[:30_000]
 # As if it was made by what saves more than any coding that httpd has.
 SIBLING = gzip.compress(OTHER[:40_000], 9, mtime=0)
 
-CONFIG = """
-Elastic On
-ElasticDictionaryStore {root}/dictionaries
-""" + at("d", 'ElasticDictionary match="/*"', 'Header set Cache-Control "public, max-age=604800"')
-FILES = {"dict.html": DICT, "page.html": PAGE, "other.html": OTHER, "half.html": HALF}
+CONFIG = "Elastic On\n" + at("d", 'ElasticDictionary match="/*"', WEEK)
+FILES = {"other.html": OTHER, "half.html": HALF}
 
 
 def ask(server, path, ae="br, dcz"):
-    return server.get(path, ae=ae, headers={"Available-Dictionary": field(DICT)})
+    return dictionary.ask(server, path, ae)
 
 
 def outcome(server, path, ae="br, dcz"):
@@ -50,11 +44,9 @@ def outcome(server, path, ae="br, dcz"):
 
 @pytest.fixture
 def server(httpd):
-    def start(config="", **files):
-        made = httpd(CONFIG + config, files={**FILES, **files}, modules=("socache_shmcb",),
-                     start=False, allow_log=["ElasticInterval"])
-        make_store(made)
-        made.start()
+    def start(config="ElasticControl off\n", **files):
+        made = dictionary.start(httpd, CONFIG + config, {**FILES, **files},
+                                modules=("socache_shmcb",))
         learn(made)
         return made
     return start
@@ -63,20 +55,10 @@ def server(httpd):
 @pytest.fixture
 def follower(httpd):
     """A server whose position is a file's; a function that writes it, and waits."""
-    made = httpd(CONFIG + "ElasticInterval 100ms\nElasticControl external\n"
-                 "ElasticPosition {root}/position\n", files=FILES, start=False,
-                 allow_log=["ElasticInterval"])
+    made = httpd(STORE + CONFIG + FOLLOW, files={"dict.html": DICT, "page.html": PAGE, **FILES},
+                 start=False, allow_log=["ElasticInterval"])
     make_store(made)
-    file = PositionFile(made.root / "position")
-    file.write(5)
-    made.start()
-
-    def follow(position, bypass=False):
-        file.write(position, bypass=bypass)
-        wanted = {"ElasticFollows": "1", "ElasticPosition": f"{position / 8:.3f}",
-                  "ElasticBypass": str(int(bypass))}
-        made.wait_for(lambda: wanted.items() <= made.status().items(), 60, str(wanted))
-    follow(5)
+    follow = start_following(made)
     learn(made)
     return made, follow
 
@@ -85,16 +67,11 @@ def test_the_position_chooses_the_level(follower, tmp_path):
     """Each process prepares another level when it was asked for some times."""
     server, follow = follower
 
-    def levels(wanted):
-        server.wait_for(lambda: outcome(server, "/half.html", "dcz")[1] in wanted, 60, wanted)
+    for position, wanted in ((8, {"9"}), (0, {"1"}), (4, {"3", "5"})):
+        follow(position)
+        server.wait_for(lambda wanted=wanted: outcome(server, "/half.html", "dcz")[1] in wanted, 60,
+                        wanted)
         assert decoded(ask(server, "/half.html", "dcz"), DICT, tmp_path) == HALF
-
-    follow(8)
-    levels({"9"})
-    follow(0)
-    levels({"1"})
-    follow(4)
-    levels({"3", "5"})
 
 
 @pytest.mark.parametrize("config,level", [
@@ -107,7 +84,7 @@ def test_a_level_that_does_not_move_is_that_of_zstd(server, tmp_path, config, le
 
 
 def test_a_page_that_shares_little_gets_another_coding(server):
-    made = server("ElasticControl off\n")
+    made = server()
     before = int(made.status()["ElasticDictionaryAsked-outdone"])
     assert outcome(made, "/other.html")[::2] == ("dcz", "used")
     for _ in range(3):
@@ -122,7 +99,7 @@ def test_a_page_that_shares_little_gets_another_coding(server):
 
 
 def test_pages_that_share_little_are_known_by_some(server):
-    made = server("ElasticControl off\n", **{f"{i}.html": OTHER for i in range(9)})
+    made = server(**{f"{i}.html": OTHER for i in range(9)})
     codings = [outcome(made, f"/{i}.html")[0] for i in range(9)]
     assert codings == ["dcz"] * 8 + ["br"]
 
@@ -130,7 +107,7 @@ def test_pages_that_share_little_are_known_by_some(server):
 def test_a_page_that_compresses_badly_is_compared_with_itself(server):
     """Of which a dictionary has some, but leaves more than other codings do of other pages."""
     hard = DICT[:30_000] + bodies.noise(15_000).hex().encode()
-    made = server("ElasticControl off\n", **{"hard.html": hard})
+    made = server(**{"hard.html": hard})
     for _ in range(2):
         check.encoded(made.get("/hard.html", ae="br"), "br", hard)
         assert outcome(made, "/hard.html")[::2] == ("dcz", "used")
@@ -148,7 +125,7 @@ def test_what_is_outdone_is_looked_for_in_the_store(server):
 
 
 def test_a_sibling_comes_first_where_it_is_smaller(server):
-    made = server("ElasticPrecompressed On\nElasticControl off\n",
+    made = server("ElasticControl off\nElasticPrecompressed On\n",
                   **{"other.html.gz": SIBLING, "page.html.gz": SIBLING})
     assert outcome(made, "/other.html", "gzip, dcz")[0] == "dcz"
     for path, coding in (("/other.html", "gzip"), ("/page.html", "dcz")):

@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import socket
 import threading
 import time
 
@@ -11,12 +10,11 @@ import pytest
 
 from kit import bodies, check
 from kit.counters import counted
+from kit.siblings import BODY, BR, DATE, GZ, OLD, SIBLINGS, ZST, add_set, check_made, check_sent, \
+    directories, passed_over
 
-BODY = bodies.html(30000)
-BR = brotli.compress(BODY, quality=11)
-GZ = gzip.compress(BODY, 9, mtime=0)
-ZST = b"\x28\xb5\x2f\xfd" + bodies.noise(500)  # nobody decodes it here
-OLD = int(time.time()) - 1000
+CODINGS = pytest.mark.parametrize("coding", SIBLINGS)
+DENIED = '<Files "{}">\nRequire all denied\n</Files>'
 
 CONFIG = """
 Elastic On
@@ -28,88 +26,46 @@ AddEncoding x-gzip .gz
 AddOutputFilter INCLUDES .shtml
 AddType text/html .shtml
 Substitute "s/server/SERVER/q"
+ErrorDocument 404 /all/page.html
 <Location /substitute>
     SetOutputFilter SUBSTITUTE
 </Location>
 <Directory {docs}>
     Options +Includes
 </Directory>
-<Directory {docs}/denied>
-    <Files "*.br">
-        Require all denied
-    </Files>
-</Directory>
-<Directory {docs}/secret>
-    <Files "page.html">
-        Require all denied
-    </Files>
-</Directory>
-<Directory {docs}/off>
-    ElasticPrecompressed Off
-</Directory>
-<Directory {docs}/alone>
-    Elastic Off
-</Directory>
-<Directory {docs}/alone-folder>
-    Elastic Off
-</Directory>
-<Directory {docs}/no-gzip>
-    Elastic Off
-    SetEnv no-gzip 1
-</Directory>
-<Directory {docs}/no-brotli>
-    Elastic Off
-    SetEnv no-brotli 1
-</Directory>
-<Directory {docs}/no-elastic>
-    Elastic Off
-    SetEnv no-elastic 1
-</Directory>
-<Directory {docs}/nolinks>
-    Options -FollowSymLinks
-</Directory>
-<Directory {docs}/rules>
-    AllowOverride FileInfo AuthConfig Limit
-</Directory>
-"""
-
-
-def add_set(server, name, *extensions, mtime=OLD):
-    """`name` with those siblings; the siblings are as old as the file itself."""
-    server.write(name, BODY, OLD)
-    for extension in extensions:
-        data = {"br": BR, "gz": GZ, "zst": ZST}[extension]
-        server.write(f"{name}.{extension}", data, mtime)
+""" + directories({
+    "denied": DENIED.format("*.br"), "secret": DENIED.format("page.html"),
+    "off": "ElasticPrecompressed Off", "alone": "Elastic Off", "alone-folder": "Elastic Off",
+    "no-gzip": "Elastic Off\nSetEnv no-gzip 1", "no-brotli": "Elastic Off\nSetEnv no-brotli 1",
+    "no-elastic": "Elastic Off\nSetEnv no-elastic 1", "nolinks": "Options -FollowSymLinks",
+    "rules": "AllowOverride FileInfo AuthConfig Limit",
+    "not-found": "ErrorDocument 404 /none/page.html"})
 
 
 @pytest.fixture(scope="module")
 def site(httpd_shared):
     server = httpd_shared(CONFIG, modules=["include", "substitute", "filter"], tls=True, h2=True)
     for folder in ("all", "denied", "secret", "off", "alone", "substitute", "rules", "no-gzip",
-                   "no-brotli", "no-elastic"):
-        add_set(server, f"{folder}/page.html", "br", "gz")
+                   "no-brotli", "no-elastic", "index/index.html", "language/page.en.html"):
+        add_set(server, folder if "." in folder else f"{folder}/page.html", "br", "gz")
     add_set(server, "three/page.html", "br", "gz", "zst")
     add_set(server, "gz/page.html", "gz")
-    add_set(server, "none/page.html")
-    add_set(server, "index/index.html", "br", "gz")
-    add_set(server, "language/page.en.html", "br", "gz")
     add_set(server, "older/page.html", "br", "gz", mtime=OLD - 1)
     add_set(server, "newer/page.html", "br", "gz", mtime=OLD + 1)
-    for folder in ("folder", "alone-folder"):
+    for folder in ("none", "folder", "alone-folder", "fifo", "nolinks"):
         add_set(server, f"{folder}/page.html")
+    for folder in ("folder", "alone-folder"):
         (server.docs / folder / "page.html.br").mkdir()
-    for smallest, other in (("br", "gz"), ("gz", "br")):
-        server.write(f"small-{smallest}/page.html", BODY, OLD)
-        server.write(f"small-{smallest}/page.html.{smallest}", b"x" * 100, OLD)
-        server.write(f"small-{smallest}/page.html.{other}", b"x" * 200, OLD)
-    add_set(server, "fifo/page.html")
     os.mkfifo(server.docs / "fifo/page.html.br", 0o644)
-    add_set(server, "nolinks/page.html")
     server.write("elsewhere.br", BR, OLD)
     (server.docs / "nolinks/page.html.br").symlink_to("../elsewhere.br")
+    for smallest, other in (("br", "gz"), ("gz", "br")):
+        add_set(server, f"small-{smallest}/page.html")
+        server.write(f"small-{smallest}/page.html.{smallest}", b"x" * 100, OLD)
+        server.write(f"small-{smallest}/page.html.{other}", b"x" * 200, OLD)
     add_set(server, "unreadable/page.html", "br")
     os.chmod(server.docs / "unreadable/page.html.br", 0)
-    server.write("rules/.htaccess", "<Files *.br>\nRequire all denied\n</Files>\n")
+    server.write("rules/.htaccess", DENIED.format("*.br"))
     server.write("orphan/page.html.br", BR)
     ssi = BODY + b'<!--#echo var="DOCUMENT_NAME" -->'
     server.write("ssi/page.shtml", ssi, OLD)
@@ -119,66 +75,48 @@ def site(httpd_shared):
     return server
 
 
-def assert_sibling(answer, coding, data):
-    assert (answer.status, answer.coding, answer.raw) == (200, coding, data), answer
-    assert answer.varies
-    assert answer.headers["Content-Length"] == str(len(data))
-    assert answer.headers["Content-Type"].startswith("text/html")
-
-
-def assert_dynamic(answer, body=BODY):
-    """No sibling's bytes: an encoding that was made for the request."""
-    assert answer.status == 200
-    assert answer.coding in ("gzip", "br") and answer.varies
-    assert answer.raw not in (BR, GZ) and answer.body == body
-
-
-SIBLINGS = {"br": BR, "gzip": GZ}
-CODINGS = pytest.mark.parametrize("coding", SIBLINGS)
-
-
 @pytest.mark.smoke
 @pytest.mark.protocols()
 @CODINGS
 def test_the_sibling_is_sent_as_it_is(site, protocol, coding):
     get = site.get("/all/page.html", ae=coding, protocol=protocol)
-    assert_sibling(get, coding, SIBLINGS[coding])
-    assert get.body == BODY and "Last-Modified" in get.headers
+    check_sent(get, coding, SIBLINGS[coding])
+    assert get.body == BODY
     head = site.head("/all/page.html", ae=coding, protocol=protocol)
     check.head_of(get, head, "Last-Modified", "Content-Length")
 
 
-@pytest.mark.parametrize("path,ae,coding", [
-    ("/all/page.html", "br, gzip", "br"),
-    ("/all/page.html", "gzip, br", "br"),
-    ("/all/page.html", "gzip;q=1, br;q=0.9", "gzip"),
-    ("/all/page.html", "gzip;q=0.2, br;q=0.3", "br"),
-    ("/all/page.html", "br;q=0, gzip", "gzip"),
-    ("/all/page.html", "*", "br"),
-    ("/all/page.html", "*;q=0.5, br;q=0", "gzip"),
-    ("/all/page.html", "GZIP", "gzip"),
-    ("/all/page.html", "x-gzip", "gzip"),
-    ("/all/page.html", "identity;q=0, gzip;q=0.1", "gzip"),
-    ("/gz/page.html", "br, gzip", "gzip"),  # there is no other
-    ("/newer/page.html", "br", "br"),
-    ("/index/", "br", "br"),
-    ("/alone/page.html", "br", "br"),  # Elastic is Off
-    ("/denied/page.html", "br, gzip", "gzip"),  # br's may not be read
-    ("/rules/page.html", "br, gzip", "gzip"),
-    ("/no-gzip/page.html", "br", "br"),
-    ("/no-brotli/page.html", "gzip", "gzip"),
-])
-def test_weights_and_rules_choose_among_siblings(site, path, ae, coding):
+@pytest.mark.parametrize("path,ae,coding,data", [
+    *((path, ae, coding, SIBLINGS[coding]) for path, ae, coding in (
+        ("/all/page.html", "br, gzip", "br"), ("/all/page.html", "gzip;q=1, br;q=0.9", "gzip"),
+        ("/all/page.html", "br;q=0, gzip", "gzip"), ("/all/page.html", "*", "br"),
+        ("/all/page.html", "identity;q=0, x-gzip;q=0.1", "gzip"),
+        ("/gz/page.html", "br, gzip", "gzip"),  # there is no other
+        ("/newer/page.html", "br", "br"), ("/index/", "br", "br"),
+        ("/language/page.en.html", "gzip", "gzip"), ("/language/page.en.html", "br", "br"),
+        ("/alone/page.html", "br", "br"),  # Elastic is Off
+        ("/denied/page.html", "br, gzip", "gzip"),  # br's may not be read
+        ("/rules/page.html", "br, gzip", "gzip"),
+        ("/no-gzip/page.html", "br", "br"), ("/no-brotli/page.html", "gzip", "gzip"))),
+    # The smallest of equals; and one that needs no encoder.
+    ("/small-br/page.html", "gzip, br", "br", b"x" * 100),
+    ("/small-gz/page.html", "gzip, br", "gzip", b"x" * 100),
+    ("/three/page.html", "zstd", "zstd", ZST)])
+def test_weights_and_rules_choose_among_siblings(site, path, ae, coding, data):
     site.expect_log("AH01630")
-    assert_sibling(site.get(path, ae=ae), coding, SIBLINGS[coding])
+    answer = site.get(path, ae=ae)
+    check_sent(answer, coding, data)
+    assert answer.headers.all("Content-Language") == ["en"] * path.startswith("/language")
 
 
-@pytest.mark.parametrize("path,ae", [
-    *(("/all/page.html", ae) for ae in (None, "", "identity", "br;q=0, gzip;q=0", "deflate",
-                                        "identity, gzip;q=0.5, br;q=0.5")),
-    ("/alone/page.html", None), ("/no-gzip/page.html", "gzip"), ("/no-brotli/page.html", "br")])
-def test_without_an_accepted_coding_the_file_is_sent(site, path, ae):
-    check.plain(site.get(path, ae=ae), BODY)
+@pytest.mark.parametrize("path,ae,varies", [
+    *(("/all/page.html", ae, True) for ae in (
+        None, "", "br;q=0, gzip;q=0", "deflate", "identity, gzip;q=0.5, br;q=0.5")),
+    ("/alone/page.html", None, True), ("/no-gzip/page.html", "gzip", True),
+    ("/no-brotli/page.html", "br", True),
+    ("/alone-folder/page.html", "br", False)])  # what is no regular file is not negotiated
+def test_without_an_accepted_coding_the_file_is_sent(site, path, ae, varies):
+    check.plain(site.get(path, ae=ae), BODY, varies=varies)
 
 
 @CODINGS
@@ -186,53 +124,46 @@ def test_no_elastic_means_no_sibling(site, coding):
     check.whole(site.get("/no-elastic/page.html", ae=coding), None, BODY)
 
 
-@pytest.mark.parametrize("smallest,coding", [("br", "br"), ("gz", "gzip")])
-def test_the_smallest_of_equals_is_sent(site, smallest, coding):
-    assert_sibling(site.get(f"/small-{smallest}/page.html", ae="gzip, br"), coding, b"x" * 100)
-
-
-def test_a_zstd_sibling_needs_no_encoder(site):
-    assert_sibling(site.get("/three/page.html", ae="zstd"), "zstd", ZST)
-
-
 MADE = {"/ssi/page.shtml": BODY + b"page.shtml", "/cgi/page.cgi": b"made" * 2000,
         "/substitute/page.html": BODY.replace(b"server", b"SERVER")}
 
 
-@pytest.mark.parametrize("path,ae,log", [
-    ("/none/page.html", "br, gzip", None),
-    ("/off/page.html", "br", None),
-    ("/older/page.html", "br", None),
-    ("/older/page.html", "gzip", None),
-    ("/denied/page.html", "br", "AH01630"),
-    ("/rules/page.html", "br", "AH01630"),
-    ("/folder/page.html", "br", None),
-    ("/fifo/page.html", "br", None),
-    ("/nolinks/page.html", "br", "AH00032|AH00037"),
-    ("/unreadable/page.html", "br", "Permission denied"),
-    *((path, "br", None) for path in MADE),
-])
-def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, log):
+@pytest.mark.parametrize("path,ae,grown,log", [
+    ("/none/page.html", "br", {}, None), ("/off/page.html", "br", {}, None),
+    ("/older/page.html", "br, gzip;q=0.5", {"outdated": 2}, None),
+    ("/older/page.html", "gzip", {"outdated": 1}, None),
+    ("/denied/page.html", "br", {"denied": 1}, "AH01630"),
+    ("/rules/page.html", "br", {"denied": 1}, "AH01630"),
+    ("/folder/page.html", "br", {"irregular": 1}, None),
+    ("/fifo/page.html", "br", {"irregular": 1}, None),
+    ("/nolinks/page.html", "br", {"denied": 1}, "AH00032|AH00037"),
+    ("/unreadable/page.html", "br", {"unreadable": 1}, "Permission denied"),
+    *((path, "br", {}, None) for path in MADE)])
+def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, grown, log):
     site.expect_log(log or "nothing")
-    assert_dynamic(site.get(path, ae=ae, timeout=10), MADE.get(path, BODY))
+    before = passed_over(site)
+    check_made(site.get(path, ae=ae, timeout=10), ae.split(",")[0], MADE.get(path, BODY))
+    after = passed_over(site)
+    assert {reason: after[reason] - before[reason] for reason in after
+            if after[reason] != before[reason]} == grown
+    if "outdated" in grown:
+        site.wait_log(r"older/page.html.br is not sent: it is older than its file", 30)
 
 
-def test_what_is_no_regular_file_is_not_negotiated(site):
-    check.plain(site.get("/alone-folder/page.html", ae="br"), BODY, varies=False)
+def test_siblings_have_a_counter_of_their_own(site):
+    def sent():
+        return int(site.status()["ElasticPrecompressed"])
 
-
-def test_a_sibling_goes_stale_when_its_file_changes(site):
-    add_set(site, "changing/page.html", "br")
-    assert_sibling(site.get("/changing/page.html", ae="br"), "br", BR)
-    site.write("changing/page.html", BODY + b"more", OLD + 5)
-    assert_dynamic(site.get("/changing/page.html", ae="br"), BODY + b"more")
-
-
-@CODINGS
-def test_type_and_language_are_the_files(site, coding):
-    answer = site.get("/language/page.en.html", ae=coding)
-    assert_sibling(answer, coding, SIBLINGS[coding])
-    assert answer.headers.all("Content-Language") == ["en"]
+    before, over = sent(), passed_over(site)
+    assert set(over) == {"outdated", "irregular", "denied", "owner", "outside", "unreadable"}
+    answer, grown = counted(site, lambda: site.get("/all/page.html", ae="br"))
+    assert answer.raw == BR and "elastic-reason" not in site.notes(answer)
+    assert grown == {} and sent() == before + 1
+    answer, grown = counted(site, lambda: site.get("/none/page.html", ae="br"))
+    assert grown == {"compressed": 1} and sent() == before + 1
+    # One that is of no use to this client is not looked at.
+    assert site.get("/denied/page.html", ae="gzip").raw == GZ and passed_over(site) == over
+    assert b"Precompressed files not sent: older than its file" in site.get("/elastic-status").body
 
 
 @pytest.mark.parametrize("path,status,log", [
@@ -248,94 +179,46 @@ def test_post_is_not_answered_from_a_sibling(site):
     assert answer.raw != BR
 
 
-def test_siblings_have_a_counter_of_their_own(site):
-    def sent():
-        return int(site.status()["ElasticPrecompressed"])
-
-    before = sent()
-    answer, grown = counted(site, lambda: site.get("/all/page.html", ae="br"))
-    assert answer.raw == BR and "elastic-reason" not in site.notes(answer)
-    assert grown == {} and sent() == before + 1
-    answer, grown = counted(site, lambda: site.get("/none/page.html", ae="br"))
-    assert grown == {"compressed": 1} and sent() == before + 1
-
-
-def passed_over(server):
-    key = "ElasticPrecompressedSkipped-"
-    return {name.removeprefix(key): int(value) for name, value in server.status().items()
-            if name.startswith(key)}
-
-
-@pytest.mark.parametrize("path,ae,grown", [
-    ("/older/page.html", "br, gzip", {"outdated": 2}),
-    ("/older/page.html", "br", {"outdated": 1}),
-    ("/denied/page.html", "br, gzip", {"denied": 1}),
-    ("/denied/page.html", "gzip", {}),  # br's is of no use to this client
-    ("/folder/page.html", "br", {"irregular": 1}),
-    ("/fifo/page.html", "br", {"irregular": 1}),
-    ("/unreadable/page.html", "br", {"unreadable": 1}),
-    ("/all/page.html", "br", {}), ("/none/page.html", "br", {}), ("/off/page.html", "br", {})])
-def test_siblings_that_are_passed_over_are_counted_by_the_reason(site, path, ae, grown):
-    site.expect_log("AH01630|Permission denied")
-    before = passed_over(site)
-    assert set(before) == {"outdated", "irregular", "denied", "owner", "outside", "unreadable"}
-    site.get(path, ae=ae)
-    after = passed_over(site)
-    assert {name: after[name] - before[name] for name in after if after[name] != before[name]} \
-        == grown
-    if "outdated" in grown:
-        site.wait_log(r"older/page.html.br is not sent: it is older than its file", 30)
-
-
 # The owners of files: whose the original is, and somebody else, who may write into its folder.
 OWN, OTHER, ROOT = 12345, 12346, 0
-
-# How a sibling lies beside its file: its owner or, of a link, also that of what it leads to.
-TRUSTED = {"own": OWN, "roots": ROOT, "own-link": (OWN, OWN), "roots-link": (ROOT, OWN),
-           "link-to-roots": (OWN, ROOT)}
-FOREIGN = {"others": OTHER, "others-link": (OTHER, OWN), "others-link-to-roots": (OTHER, ROOT),
-           "link-to-others": (OWN, OTHER), "roots-link-to-others": (ROOT, OTHER)}
+TRUSTED = [(OWN,), (ROOT,), (OWN, OWN), (ROOT, OWN), (OWN, ROOT)]
+FOREIGN = [(OTHER,), (OTHER, OWN), (OTHER, ROOT), (OWN, OTHER), (ROOT, OTHER)]
 
 
-def add_owned(server, folder, owners):
-    """A file of OWN's with siblings of those `owners`."""
-    path = f"{folder}/page.html"
-    add_set(server, path, "br", "gz")
-    os.chown(server.docs / path, OWN, OWN)
+def add_owned(server, folder, owner, owner_of_target=None):
+    """A file of OWN's with siblings of that owner, or with links to what that other one has."""
+    path = add_set(server, f"{folder}/page.html", "br", "gz")
+    os.chown(server.docs / path[1:], OWN, OWN)
     for extension in ("br", "gz"):
-        sibling = server.docs / f"{path}.{extension}"
-        if isinstance(owners, tuple):
+        sibling = server.docs / f"{path[1:]}.{extension}"
+        if owner_of_target is not None:
             target = sibling.rename(server.docs / f"{folder}/{extension}")
-            os.chown(target, owners[1], owners[1])
+            os.chown(target, owner_of_target, owner_of_target)
             sibling.symlink_to(target)
-            os.chown(sibling, owners[0], owners[0], follow_symlinks=False)
-        else:
-            os.chown(sibling, owners, owners)
-    return "/" + path
+        os.chown(sibling, owner, owner, follow_symlinks=False)
+    return path
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("name", TRUSTED)
-def test_a_sibling_of_the_files_owner_or_of_root_is_sent(site, name):
-    path = add_owned(site, f"owner-{name}", TRUSTED[name])
+@pytest.mark.parametrize("owners", TRUSTED)
+def test_a_sibling_of_the_files_owner_or_of_root_is_sent(site, owners):
+    path = add_owned(site, "owners-" + "-".join(map(str, owners)), *owners)
     for coding, data in SIBLINGS.items():
-        assert_sibling(site.get(path, ae=coding), coding, data)
+        check_sent(site.get(path, ae=coding), coding, data)
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_sibling_of_another_owner_is_not_sent(site, name):
+@pytest.mark.parametrize("owners", FOREIGN)
+def test_a_sibling_of_another_owner_is_not_sent(site, owners):
     """Whoever may write into the folder could put it there: an upload x.svg.gz beside x.svg."""
     site.expect_log("another owner")
-    path = add_owned(site, f"owner-{name}", FOREIGN[name])
+    path = add_owned(site, "owners-" + "-".join(map(str, owners)), *owners)
     before = passed_over(site)
     for coding, data in SIBLINGS.items():
-        assert_dynamic(site.get(path, ae=coding))
         # Nor do its tag or a range of it stand for anything.
         tag = f'"{len(data):x}-{OLD * 1000000:x}.{"gz" if coding == "gzip" else coding}"'
-        assert site.get(path, ae=coding, headers={"If-None-Match": tag}).status == 200
-        answer = site.get(path, ae=coding, headers={"Range": "bytes=0-9", "If-Range": tag})
-        assert (answer.status, answer.coding) == (200, coding) and answer.body == BODY
+        for fields in ({}, {"If-None-Match": tag}, {"Range": "bytes=0-9", "If-Range": tag}):
+            check_made(site.get(path, ae=coding, headers=fields), coding)
     assert passed_over(site)["owner"] == before["owner"] + 6
 
 
@@ -352,34 +235,12 @@ def test_the_log_warns_of_another_owner_once(httpd):
     assert len(server.log.lines("another owner")) == 1
 
 
-def test_the_status_page_says_which_siblings_are_passed_over(site):
-    page = site.get("/elastic-status").body.decode()
-    assert "Precompressed files not sent: older than its file" in page
-
-
-def test_pipelined_requests_get_whole_siblings(site):
-    with site.connect() as connection:
-        ids = [connection.send_request("/all/page.html", ae=coding)
-               for coding in ("br", "gzip", "identity")]
-        raws = [connection.read_response(id).raw for id in ids]
-    assert raws == [BR, GZ, BODY]
-
-
-def test_an_aborted_sibling_leaves_the_server_well(site):
-    with site.connect() as connection:
-        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.send_request("/all/page.html", ae="br")
-        connection.receive(100)
-        connection.abort()
-    assert_sibling(site.get("/all/page.html", ae="br"), "br", BR)
-
-
 def test_a_sibling_that_is_replaced_meanwhile_is_never_mixed_up(site):
     """Length and tag are of one file, the bytes never of another."""
     other = bodies.text(15000)
     versions = [GZ, gzip.compress(other, 1, mtime=0)]
-    add_set(site, "replaced/page.html")
-    sibling = site.write("replaced/page.html.gz", GZ, OLD)
+    path = add_set(site, "replaced/page.html", "gz")
+    sibling = site.docs / f"{path[1:]}.gz"
     over = threading.Event()
     count = 0
 
@@ -398,7 +259,7 @@ def test_a_sibling_that_is_replaced_meanwhile_is_never_mixed_up(site):
         tags = {}
         end = time.monotonic() + 2
         while time.monotonic() < end:
-            answer = site.get("/replaced/page.html", ae="gzip")
+            answer = site.get(path, ae="gzip")
             assert answer.complete and answer.body in (BODY, other), answer
             tag = answer.headers["ETag"]
             assert tags.setdefault(tag, answer.body) == answer.body, tag
@@ -406,3 +267,79 @@ def test_a_sibling_that_is_replaced_meanwhile_is_never_mixed_up(site):
         over.set()
         thread.join()
     assert count > 100
+
+
+# --- conditional requests, beyond the table of test_conditionals.py
+
+EARLY = "Mon, 01 Jan 2001 00:00:00 GMT"
+
+
+def tag_of(site, ae, path="/all/page.html"):
+    return site.get(path, ae).headers["ETag"]
+
+
+@CODINGS
+def test_the_tag_changes_with_the_sibling_only(site, coding):
+    tags = [tag_of(site, coding, add_set(site, "tagged.html", "br", "gz", mtime=mtime))
+            for mtime in (OLD, OLD, OLD + 3)]
+    assert tags[0] == tags[1] != tags[2]
+
+
+def test_a_fresh_sibling_has_a_strong_tag_too(site):
+    """httpd's own tags are weak for a second after a change; siblings are replaced, not edited."""
+    answer = site.get(add_set(site, "fresh.html", "br", mtime=time.time()), "br")
+    check_sent(answer, "br", BR)
+    assert answer.headers["ETag"].startswith('"') and answer.headers["ETag"].endswith('.br"')
+
+
+def test_a_sibling_goes_stale_when_its_file_changes(site):
+    path = add_set(site, "changing.html", "br")
+    sent = {"If-None-Match": tag_of(site, "br", path)}
+    site.write("changing.html", BODY + b"more", OLD + 5)
+    for fields in (None, sent):
+        check_made(site.get(path, "br", fields), "br", BODY + b"more")
+    add_set(site, "changing.html", "br")
+    check.not_modified(site.get(path, "br", sent), sent["If-None-Match"])
+    (site.docs / "changing.html.br").unlink()
+    check_made(site.get(path, "br", sent), "br")
+
+
+def test_dates(site):
+    check_sent(site.get("/all/page.html", "br", {"If-Modified-Since": EARLY}), "br", BR)
+    assert site.get("/all/page.html", "br", {"If-Unmodified-Since": EARLY}).status == 412
+    # File and sibling share the date: slices of the two would be joined.
+    for ae in ("br", None):
+        answer = site.get("/alone/page.html", ae, {"Range": "bytes=100-199", "If-Range": DATE})
+        check.whole(answer, ae, BODY)
+
+
+@pytest.mark.parametrize("ae,match,status,coding", [
+    ("br", "{br}", 200, "br"), ("br", "*", 200, "br"), ("br", '"other", {br}', 200, "br"),
+    ("br", "{None}", 200, None), ("br", '"other"', 412, None), ("br", "W/{br}", 412, None),
+    ("br", "W/{None}", 412, None), (None, "{br}", 412, None)])
+def test_if_match_is_strong_and_names_the_representation(site, ae, match, status, coding):
+    """Where Elastic is Off, so that a response without a sibling is the file."""
+    tags = {str(coding): tag_of(site, coding, "/alone/page.html") for coding in ("br", None)}
+    answer = site.get("/alone/page.html", ae, {"If-Match": match.format(**tags)})
+    assert (answer.status, answer.coding) == (status, coding), answer
+    if status == 200:
+        assert answer.body == BODY and answer.headers["ETag"] == tags[str(coding)]
+
+
+@pytest.mark.parametrize("ae", ["gzip", None])
+def test_a_precondition_that_fails_comes_before_if_none_match(site, ae):
+    """RFC 9110 §13.2.2."""
+    path, tag = "/all/page.html", tag_of(site, ae)
+    for first in ({"If-Match": '"other"'}, {"If-Unmodified-Since": EARLY}):
+        for named in (tag, tag_of(site, "br"), "*"):
+            assert site.get(path, ae, {**first, "If-None-Match": named}).status == 412
+    check.not_modified(site.get(path, ae, {"If-Match": tag, "If-None-Match": tag}), tag)
+
+
+@pytest.mark.parametrize("path,document", [("/none-such", "/all/page.html"),
+                                           ("/not-found/none", "/none/page.html")])
+@pytest.mark.parametrize("ae", ["gzip", None])
+def test_a_tag_does_not_make_an_error_a_304(site, path, document, ae):
+    tags = [tag_of(site, coding, document) for coding in ("gzip", "br", None)]
+    for named in (", ".join(tags), "*"):
+        check.whole(site.get(path, ae, {"If-None-Match": named}), ae, BODY, 404)

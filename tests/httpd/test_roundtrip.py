@@ -5,17 +5,16 @@ import pytest
 
 from kit import at, bodies, check
 
-GZIP_LEVELS = range(1, 10)
-BR_LEVELS = range(0, 12)
-SIZES = (0, 1, 2, 67, 68, 69, 1023, 1024, 1025, 1300, 1448, 1500, 8191, 8192, 8193, 65535, 65536,
-         1 << 20, (1 << 20) + 1, 20 << 20)
-# mod_proxy flushes where its backend pauses, and what is flushed is not held until its size is
-# known.
-FLUSHED = ("proxy-chunked", "proxy-close")
-SCRIPTS = ("cgi", "odd")
-WAYS = ("static", "cgi", "odd", "proxy", "proxy-chunked", "proxy-close")
+LEVELS = {"gzip": range(1, 10), "br": range(0, 12)}
+CODINGS = pytest.mark.parametrize("coding", LEVELS)
 # The threshold in this server's configuration; the tests of `auto` are elsewhere.
 MIN_SIZE = 1024
+SIZES = (0, 1, 68, MIN_SIZE - 1, MIN_SIZE, MIN_SIZE + 1, 1448, 8191, 8192, 8193, 65535, 65536,
+         1 << 20)
+WAYS = {"static": "/{}.txt", "cgi": "/body.cgi?cgi-{}", "odd": "/body.cgi?odd-{}",
+        "proxy": "/origin/fixed?{}", "proxy-chunked": "/origin/chunked?{}",
+        "proxy-close": "/origin/close?{}"}
+EACH_WAY = pytest.mark.parametrize("way", WAYS)
 
 # A page, and a body whose repetitions lie far apart.
 LEVEL_FILES = {"levels.html": bodies.html(200000), "levels.txt": bodies.noise(5000) * 3}
@@ -23,139 +22,102 @@ LEVEL_FILES = {"levels.html": bodies.html(200000), "levels.txt": bodies.noise(50
 CGI = """\
 name, size = os.environ['QUERY_STRING'].split('-')
 data = bodies.text(int(size))
-pieces = [data] if name == 'cgi' else list(
-    bodies.pieces(data) if len(data) < 1 << 18 else bodies.pieces(data, (65537, 7, 8191)))
 head('Content-Type: text/plain')
-for piece in pieces:
+for piece in [data] if name == 'cgi' else bodies.pieces(data, (1, 7, 1000, 65537)):
     out(piece)
 """
-
-
-def _levels():
-    for coding, levels in (("gzip", GZIP_LEVELS), ("br", BR_LEVELS)):
-        for level in levels:
-            yield coding, level
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared, origin):
     """One Alias for each level, pinned there."""
-    pinned = "".join(at(f"{coding}-{level}", f"ElasticLevel {coding} {level}")
-                     for coding, level in _levels())
     server = httpd_shared(
         f"Elastic On\nElasticMinSize {MIN_SIZE}\nElasticControl off\nElasticLevel gzip 1 4\n"
-        f"ElasticLevel br 0 3\nProxyPass /origin/ {origin.url}/\n" + pinned,
-        modules=["proxy", "proxy_http"], tls=True, h2=True,
-        files=LEVEL_FILES)
-    for size in SIZES:
-        server.write(f"{size}.txt", bodies.text(size))
-    server.cgi("body.cgi", CGI)
-    origin.route("/fixed", lambda e: e.respond(200, {}, bodies.text(_query_size(e))))
-    origin.route("/chunked", lambda e: e.chunked(200, {}, _pieces(_query_size(e))))
-    origin.route("/close", lambda e: e.until_close(200, {}, [bodies.text(_query_size(e))]))
+        f"ElasticLevel br 0 3\nProxyPass /origin/ {origin.url}/\n" + "".join(
+            at(f"{coding}-{level}", f"ElasticLevel {coding} {level}")
+            for coding, levels in LEVELS.items() for level in levels),
+        modules=["proxy", "proxy_http"], tls=True, h2=True, cgi={"body.cgi": CGI},
+        files={**LEVEL_FILES, "noise.txt": bodies.noise(300000),
+               **{f"{size}.txt": bodies.text(size) for size in (*SIZES, (1 << 20) + 1, 20 << 20)}})
+
+    def text(exchange):
+        return bodies.text(int(exchange.path.partition("?")[2]))
+
+    origin.route("/fixed", lambda e: e.respond(200, {}, text(e)))
+    origin.route("/chunked", lambda e: e.chunked(200, {}, bodies.pieces(text(e), (65537, 1, 8191))))
+    origin.route("/close", lambda e: e.until_close(200, {}, [text(e)]))
     return server
 
 
-def _query_size(exchange):
-    return int(exchange.path.partition("?")[2])
-
-
-def _pieces(size):
-    sizes = (1, 7, 1000, 8191, 3, 16385) if size < 1 << 18 else (65537, 1, 8191)
-    return bodies.pieces(bodies.text(size), sizes)
-
-
-def _ask(server, way, size, **kw):
-    """The response; a small one of a script that had ended when its size was looked at."""
-    return check.once(lambda: server.get(_path(way, size), **kw),
-                      lambda answer: way not in SCRIPTS or size >= MIN_SIZE or not answer.coding)
-
-
-def _check(answer, way, coding, size):
-    if size >= MIN_SIZE or (way in FLUSHED and answer.coding):
+def check_size(server, way, size, ae, coding, protocol="http/1.1"):
+    """A small one of a script may have ended when its size was looked at. mod_proxy flushes where
+    its backend pauses, and what is flushed is not held until its size is known."""
+    answer = check.once(lambda: server.get(WAYS[way].format(size), ae=ae, protocol=protocol),
+                        lambda answer: size >= MIN_SIZE or not answer.coding)
+    if size >= MIN_SIZE or (way in ("proxy-chunked", "proxy-close") and answer.coding):
         check.encoded(answer, coding, bodies.text(size))
     else:
         check.plain(answer, bodies.text(size))
+        assert server.reason(answer) == "small", size
 
 
-def _path(way, size):
-    return {"static": f"/{size}.txt",
-            "cgi": f"/body.cgi?cgi-{size}",
-            "odd": f"/body.cgi?odd-{size}",
-            "proxy": f"/origin/fixed?{size}",
-            "proxy-chunked": f"/origin/chunked?{size}",
-            "proxy-close": f"/origin/close?{size}"}[way]
-
-
-@pytest.mark.parametrize("coding,level", _levels())
-def test_every_level(server, coding, level):
-    for name, body in LEVEL_FILES.items():
-        answer = server.get(f"/{coding}-{level}/{name}", ae=coding)
-        check.encoded(answer, coding, body)
-        assert len(answer.raw) < len(body)
-        notes = server.notes(answer)
-        assert notes["elastic-level"] == str(level)
-        assert notes["elastic-coding"] == coding
-
-
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@CODINGS
 def test_higher_levels_do_what_is_expected_of_them(server, coding):
-    """The level reaches the encoder: the floor's body is clearly larger than the ceiling's."""
-    floor, ceiling = (1, 9) if coding == "gzip" else (0, 11)
-    sizes = [len(server.get(f"/{coding}-{level}/levels.html", ae=coding).raw)
-             for level in (floor, ceiling)]
-    assert sizes[1] < sizes[0] * 0.97, sizes
+    """Each level reaches the encoder: the floor's body is clearly larger than the ceiling's."""
+    sizes = {}
+    for level in LEVELS[coding]:
+        for name, body in LEVEL_FILES.items():
+            answer = server.get(f"/{coding}-{level}/{name}", ae=coding)
+            check.encoded(answer, coding, body)
+            assert len(answer.raw) < len(body)
+            notes = server.notes(answer)
+            assert (notes["elastic-level"], notes["elastic-coding"]) == (str(level), coding)
+            sizes.setdefault(name, []).append(len(answer.raw))
+    assert sizes["levels.html"][-1] < sizes["levels.html"][0] * 0.97, sizes
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("coding", ["gzip", "br"])
-@pytest.mark.parametrize("way", WAYS)
+@CODINGS
+@EACH_WAY
 def test_sizes(server, way, coding):
-    for size in (s for s in SIZES if s <= 1 << 20):
-        answer = _ask(server, way, size, ae=coding)
-        _check(answer, way, coding, size)
-        if answer.coding is None:
-            assert server.reason(answer) == "small", size
+    for size in SIZES:
+        check_size(server, way, size, coding, coding)
 
 
-@pytest.mark.protocols()
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.protocols("h2c", "tls", "http/1.0", "h2")
+@EACH_WAY
 def test_sizes_over_every_protocol(server, way, protocol):
     for size in (0, 1, MIN_SIZE - 1, MIN_SIZE, 8191, 8192, 8193, 65536, 1 << 20):
-        answer = _ask(server, way, size, ae="gzip, br", protocol=protocol)
-        _check(answer, way, "br", size)
+        check_size(server, way, size, "gzip, br", "br", protocol)
 
 
-@pytest.mark.parametrize("way,coding", [("static", "gzip"), ("static", "br"), ("cgi", "gzip"),
-                                        ("odd", "br"), ("odd", "gzip"), ("proxy", "gzip"),
+@pytest.mark.parametrize("way,coding", [("static", "br"), ("cgi", "gzip"), ("odd", "br"),
+                                        ("odd", "gzip"), ("proxy", "gzip"),
                                         ("proxy-chunked", "br"), ("proxy-close", "gzip")])
 def test_20_megabytes(server, way, coding):
-    answer = server.get(_path(way, 20 << 20), ae=coding)
+    answer = server.get(WAYS[way].format(20 << 20), ae=coding)
     check.encoded(answer, coding, bodies.text(20 << 20))
     notes = server.notes(answer)
     assert int(notes["elastic-in"]) == 20 << 20
     assert int(notes["elastic-out"]) == len(answer.raw)
 
 
-@pytest.mark.protocols("h2c", "tls", "http/1.0", "h2")
+@pytest.mark.protocols()
 def test_20_megabytes_over_every_protocol(server, protocol):
-    check.encoded(server.get(_path("static", 20 << 20), ae="gzip", protocol=protocol), "gzip",
-                  bodies.text(20 << 20))
+    answer = server.get(WAYS["static"].format(20 << 20), ae="gzip", protocol=protocol)
+    check.encoded(answer, "gzip", bodies.text(20 << 20))
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@CODINGS
 def test_bodies_that_nothing_makes_smaller(server, coding):
-    body = bodies.noise(300000)
-    server.write("noise.txt", body)
     answer = server.get("/noise.txt", ae=coding)
-    assert answer.body == body and answer.varies
+    assert answer.body == bodies.noise(300000) and answer.varies
     # Sent as it was, or with no more than the format's own few bytes for each block.
-    assert len(answer.raw) <= len(body) + 100
-    if answer.coding is None:
-        assert server.reason(answer) == "not-smaller"
+    assert len(answer.raw) <= 300000 + 100
+    assert server.reason(answer) == (None if answer.coding else "not-smaller")
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@CODINGS
 def test_content_length_where_the_whole_body_was_in_hand(server, coding):
     for size in (MIN_SIZE, 8193, 65536, 1 << 20):
         answer = server.get(f"/{size}.txt", ae=coding)
@@ -165,14 +127,14 @@ def test_content_length_where_the_whole_body_was_in_hand(server, coding):
 
 @pytest.mark.parametrize("way", ["cgi", "odd", "proxy-chunked", "static"])
 def test_no_content_length_for_what_was_streamed(server, way):
-    answer = server.get(_path(way, (1 << 20) + 1), ae="gzip")
+    answer = server.get(WAYS[way].format((1 << 20) + 1), ae="gzip")
     check.encoded(answer, "gzip", bodies.text((1 << 20) + 1))
     assert "Content-Length" not in answer.headers
     assert answer.headers.get("Transfer-Encoding") == "chunked"
 
 
 def test_http_1_0_keeps_the_connection_only_where_the_length_is_known(server):
-    answer = server.get(_path("cgi", 2 << 20), ae="gzip", protocol="http/1.0")
+    answer = server.get(WAYS["cgi"].format(2 << 20), ae="gzip", protocol="http/1.0")
     check.encoded(answer, "gzip", bodies.text(2 << 20))
     assert "Transfer-Encoding" not in answer.headers
     with server.connect("http/1.0") as connection:

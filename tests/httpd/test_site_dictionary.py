@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from kit import CGID_RELOADED, check, env
-from kit.dictionary import decoded, field, make_store, store_of
+from kit.dictionary import ask, decoded, make_store, store_of
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
@@ -73,14 +73,20 @@ def fetched(server, url):
 
 
 def visit(server, path, dictionary):
-    return server.get(path, ae="gzip, br, zstd, dcz", headers={
-        "Available-Dictionary": field(dictionary), "Sec-Fetch-Dest": "document",
-        "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"})
+    return ask(server, path, "gzip, br, zstd, dcz", dictionary, Sec_Fetch_Dest="document",
+               Sec_Fetch_Mode="navigate", Sec_Fetch_Site="none")
 
 
-def is_about(sent, shown):
-    """What an encoder did before makes some bytes of a difference."""
-    return abs(sent - shown) <= shown / 50
+def check_rows(server, folder, said, pages, dictionary):
+    """What the tool says of pages is what is sent, but for some bytes: what an encoder did before
+    makes them."""
+    for path, (size, plain, difference) in rows(said).items():
+        assert len(pages[path]) == size and difference < plain / 2
+        answer, plainly = visit(server, path, dictionary), server.get(path, ae="br")
+        assert decoded(answer, dictionary, folder) == pages[path]
+        check.encoded(plainly, "br", pages[path])
+        for sent, shown in ((answer, difference), (plainly, plain)):
+            assert abs(len(sent.raw) - shown) <= shown / 50
 
 
 @pytest.fixture
@@ -98,15 +104,7 @@ def test_what_is_made_pasted_and_visited(server, tmp_path):
     paste(server, said)
     first_url, first = linked(server)
     assert f"Written: {server.root}/made/{first_url.rpartition('/')[2]}" in said
-    for path, (size, plain, difference) in rows(said).items():
-        body = pages("first")[path]
-        assert len(body) == size
-        answer = visit(server, path, first)
-        assert decoded(answer, first, tmp_path) == body
-        assert is_about(len(answer.raw), difference) and difference < plain / 2
-        plainly = server.get(path, ae="br")
-        check.encoded(plainly, "br", body)
-        assert is_about(len(plainly.raw), plain)
+    check_rows(server, tmp_path, said, pages("first"), first)
 
     for path, body in pages("second").items():
         server.write(path, body)
@@ -115,10 +113,7 @@ def test_what_is_made_pasted_and_visited(server, tmp_path):
     paste(server, said)
     second_url, second = linked(server)
     assert second_url != first_url and second != first
-    for path, (_, plain, difference) in rows(said).items():
-        answer = visit(server, path, second)
-        assert decoded(answer, second, tmp_path) == pages("second")[path]
-        assert is_about(len(answer.raw), difference) and difference < plain / 2
+    check_rows(server, tmp_path, said, pages("second"), second)
     # Who has the previous one still gets differences from it, and may ask for it again.
     answer = visit(server, "/1.html", first)
     assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]

@@ -11,7 +11,7 @@ import pytest
 
 from kit import at, bodies, check, env
 from kit.driven import TOP, start_driven
-from kit.position import PositionFile
+from kit.position import FOLLOW, start_following
 
 # Our gzip 6 is within one percent of zlib's, on the average of a size; br is the same library.
 TOLERANCE, BYTES = 1.025, 16
@@ -55,37 +55,23 @@ GZIP = "ElasticLevel gzip stock\n"
 
 
 def start(httpd, config, **kw):
+    """A server with all bodies."""
     d = start_driven(httpd, config, **kw)
     for name, body in BODIES.items():
         d.server.write(name, body)
     return d
 
 
-def sizes(d, ae, folder=""):
-    """{name: (coding, bytes)} of all bodies."""
+def exceeding(d, ae, most, coding, folder=""):
+    """The bodies that get more bytes than `most` makes; in another coding, with its tolerance."""
     found = {}
     for name, body in BODIES.items():
         answer = d.server.get(f"{folder}/{name}", ae=ae)
         check.encoded(answer, answer.coding, body)
-        found[name] = answer.coding, len(answer.raw)
+        tolerance = TOLERANCE if answer.coding == coding else TOLERANCE_OF_OTHERS
+        if len(answer.raw) > most(body) * tolerance + BYTES:
+            found[name] = answer.coding, len(answer.raw), most(body)
     return found
-
-
-def exceeding(found, most, coding):
-    """The bodies that have more bytes than `most` makes; of another coding with its tolerance."""
-    return {name: (used, size, most(BODIES[name])) for name, (used, size) in found.items()
-            if size > most(BODIES[name])
-            * (TOLERANCE if used == coding else TOLERANCE_OF_OTHERS) + BYTES}
-
-
-def check_all(d):
-    """The bounds, whatever the server does now."""
-    assert not exceeding(sizes(d, "gzip"), gzip_6, "gzip")
-    assert not exceeding(sizes(d, "br"), brotli_5, "br")
-    # Whoever accepts br gets no more than in br, in whichever coding.
-    assert not exceeding(sizes(d, ALL), brotli_5, "br")
-    if env.HAS_ZSTD:
-        assert not exceeding(sizes(d, "zstd"), gzip_6, None)
 
 
 MODES = ["", "ElasticControl mix", "ElasticGoal time 100Mbit/s", "ElasticGoal cost 100/h 0/GB",
@@ -95,9 +81,14 @@ MODES = ["", "ElasticControl mix", "ElasticGoal time 100Mbit/s", "ElasticGoal co
 @pytest.mark.parametrize("mode", MODES)
 def test_a_busy_server_makes_no_more_bytes(httpd, mode):
     d = start(httpd, FLOORS + mode)
-    check_all(d)
-    d.wait_for_floor()
-    check_all(d)
+    for is_busy in (False, True):
+        if is_busy:
+            d.wait_for_floor()
+        assert not exceeding(d, "gzip", gzip_6, "gzip")
+        assert not exceeding(d, "br", brotli_5, "br")
+        # Whoever accepts br gets no more than in br, in whichever coding.
+        assert not exceeding(d, ALL, brotli_5, "br")
+        assert not env.HAS_ZSTD or not exceeding(d, "zstd", gzip_6, None)
     status = d.status()
     assert float(status["ElasticPosition"]) == 0
     assert (status["ElasticLevelGzip"], status["ElasticLevelBr"]) == ("6", "5")
@@ -116,55 +107,36 @@ def test_the_bound_is_that_of_the_fewest_bytes(httpd):
 
 
 def test_one_coding_bounds_all_of_a_client_that_likes_it_as_much(httpd):
-    d = start(httpd, GZIP + at("free", "ElasticLevel gzip 6 9"))
+    """And a busy server without any bound makes more."""
+    d = start(httpd, GZIP + at("free", "ElasticLevel gzip 6 9")
+              + at("low", "ElasticLevel gzip 1 9"))
     d.wait_for_floor()
-    for _ in range(2):
+    for place, ae in (("/low", "gzip"), ("/free", ALL), ("/free", ALL)):
         # By turns, so that neither gets the other's ladder.
-        assert exceeding(sizes(d, ALL, "/free"), gzip_6, "gzip")
-        assert not exceeding(sizes(d, ALL), gzip_6, "gzip")
+        assert exceeding(d, ae, gzip_6, "gzip", place)
+        assert not exceeding(d, ae, gzip_6, "gzip")
     # Without it, and for clients that do not accept gzip, br goes down to its own minimum.
-    assert exceeding(sizes(d, "br"), gzip_6, None)
+    assert exceeding(d, "br", gzip_6, None)
     assert d.level("br") == 0
 
 
-def test_without_it_a_busy_server_makes_more(httpd):
-    d = start(httpd, at("stock", "ElasticLevel gzip stock"))
-    d.wait_for_floor()
-    assert exceeding(sizes(d, "gzip"), gzip_6, "gzip")
-    assert not exceeding(sizes(d, "gzip", "/stock"), gzip_6, "gzip")
-
-
-def test_positions_go_from_stock_to_the_maximum(httpd):
-    d = start(httpd, GZIP + "ElasticLevel br 0 8")
-    for position, level in ((TOP, 9), (4, 8), (1, 6), (0, 6)):
+@pytest.mark.parametrize("most,levels", [
+    ("", {TOP: 9, 4: 8, 1: 6, 0: 6}), ("6", {0: 6, TOP: 6}), ("7", {0: 6, TOP: 7})])
+def test_positions_go_from_stock_to_the_maximum(httpd, most, levels):
+    d = start(httpd, f"ElasticLevel gzip stock {most}\nElasticLevel br 0 8")
+    for position, level in levels.items():
         d.walk_to(position)
         assert d.level() == int(d.status()["ElasticLevelGzip"]) == level
 
 
-@pytest.mark.parametrize("most,levels", [("6", {6}), ("7", {6, 7}), ("", {6, 9})])
-def test_the_maximum_is_that_of_the_directive(httpd, most, levels):
-    d = start(httpd, f"ElasticLevel gzip stock {most}\nElasticLevel br 0 8")
-    found = set()
-    for position in (0, TOP):
-        d.walk_to(position)
-        found.add(d.level())
-    assert found == levels
-
-
 def test_an_external_position_moves_it_within_its_bounds(httpd):
-    server = httpd(f"Elastic On\n{FLOORS}ElasticControl external\n"
-                   "ElasticPosition {root}/position\n", start=False,
+    server = httpd(f"Elastic On\n{FLOORS}{FOLLOW}", start=False, allow_log=["ElasticInterval"],
                    files={"a.txt": BODIES["text-50000.txt"]})
-    file = PositionFile(server.root / "position")
-    file.write(0)
-    server.start()
+    follow = start_following(server)
     for position, levels in ((0, ("6", "5")), (8, ("9", "6"))):
-        file.write(position)
-        server.wait_for(lambda: float(server.status()["ElasticPosition"]) == position / 8, 30,
-                        "the position")
+        follow(position)
         for coding, level in zip(("gzip", "br"), levels):
-            notes = server.notes(server.get("/a.txt", ae=coding))
-            assert notes["elastic-level"] == level
+            assert server.notes(server.get("/a.txt", ae=coding))["elastic-level"] == level
 
 
 def test_off_is_the_maximum(httpd):
@@ -176,7 +148,7 @@ def test_a_drop_in_filter_has_it_too(httpd):
     d = start(httpd, "SetOutputFilter DEFLATE\nDeflateCompressionLevel 3\n" + GZIP,
               records=("elastic", "deflate"))
     d.wait_for_floor()
-    assert not exceeding(sizes(d, "gzip"), gzip_6, "gzip")
+    assert not exceeding(d, "gzip", gzip_6, "gzip")
     assert d.level() == 6
 
 

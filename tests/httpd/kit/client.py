@@ -115,7 +115,7 @@ def request_fields(host, ae, headers, id):
 class Connection:
     """One TCP (or TLS) connection."""
 
-    def __init__(self, address, tls=False, timeout=30, version="HTTP/1.1"):
+    def __init__(self, address, tls=False, timeout=30, version="HTTP/1.1", certificate=None):
         self.host = address[0]
         self.version = version
         self.sock = socket.create_connection(address[:2], timeout=timeout)
@@ -125,6 +125,8 @@ class Connection:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
             context.set_alpn_protocols(["http/1.1"])
+            if certificate:
+                context.load_cert_chain(certificate)
             self.sock = context.wrap_socket(self.sock, server_hostname="localhost")
         self._buffer = b""
         self._sent = time.monotonic()

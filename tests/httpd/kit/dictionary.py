@@ -6,13 +6,27 @@ import hashlib
 import os
 import subprocess
 
-from . import env
+from . import bodies, env
 from .process import need
 
 # How each coding begins, before the dictionary's hash; and its decoder, to which the dictionary's
 # file and the frame's are added.
 CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-from={}"]),
            "dcb": (bytes.fromhex("ff444342"), ["brotli", "-dc", "--dictionary={}"])}
+
+
+DICT = bodies.html(60_000)
+PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
+STORE = "ElasticDictionaryStore {root}/dictionaries\n"
+WEEK = 'Header set Cache-Control "public, max-age=604800"'
+
+
+def start(httpd, config, files=None, **kw):
+    """A server that has a folder of dictionaries, and DICT and PAGE in files."""
+    server = httpd(STORE + config, start=False,
+                   files={"dict.html": DICT, "page.html": PAGE, **(files or {})}, **kw)
+    make_store(server)
+    return server.start()
 
 
 def store_of(server):
@@ -32,6 +46,20 @@ def make_store(server):
 def field(body):
     """Available-Dictionary of who has `body`."""
     return f":{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
+
+
+def name_of(body):
+    """A dictionary's file."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def ask(server, path="/pages/page.html", ae="gzip, dcz", dictionary=DICT, protocol="http/1.1",
+        **more):
+    """A request of who has that dictionary; underscores in the names of further fields are
+    hyphens."""
+    fields = {"Available-Dictionary": field(dictionary)} if dictionary else {}
+    fields.update({name.replace("_", "-"): value for name, value in more.items()})
+    return server.get(path, ae=ae, protocol=protocol, headers=fields)
 
 
 def decoded(answer, dictionary, folder, coding="dcz"):

@@ -2,7 +2,7 @@
 
 import itertools
 
-from . import bodies, env
+from . import bodies, check, env
 
 SHMCB = ("socache_shmcb", "asis")
 
@@ -34,6 +34,13 @@ def page(server, body=None, fields=("ETag: \"tag\"",)):
 
 def is_kept(server, answer):
     return server.notes(answer).get("elastic-engine") == "cache"
+
+
+def kept(server, path, body, ae="gzip", headers=None):
+    """Whether the response, which has that body in the coding, was in the store."""
+    answer = server.get(path, ae=ae, headers=headers)
+    check.encoded(answer, ae.partition(",")[0], body)
+    return is_kept(server, answer)
 
 
 def twice(server, path, ae="gzip", headers=None):

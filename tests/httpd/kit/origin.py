@@ -105,6 +105,29 @@ def breaks_off(body, fields=None, framing="chunked", rest=b"", pause=0.0):
     return answer
 
 
+def conditional(body, tag, fields=None, modified="Fri, 14 Jul 2017 02:40:00 GMT"):
+    """For Origin.route: answers conditions and ranges about its one body; `tag` is None where it
+    gives no tags."""
+
+    def answer(exchange):
+        asked = exchange.headers
+        named = [name.strip().removeprefix("W/")
+                 for name in asked.get("if-none-match", "").split(",")]
+        header = {"Last-Modified": modified, **({"ETag": tag} if tag else {}), **(fields or {})}
+        if "*" in named or (tag or "-").removeprefix("W/") in named or (
+                named == [""] and asked.get("if-modified-since") == modified):
+            exchange.respond(304, header)
+        elif exchange.method != "HEAD" and "range" in asked \
+                and asked.get("if-range", tag) in (tag, modified):
+            first, last = map(int, asked["range"].removeprefix("bytes=").split("-"))
+            exchange.respond(206, {**header, "Content-Range": f"bytes {first}-{last}/{len(body)}"},
+                             body[first : last + 1])
+        else:
+            exchange.respond(200, {**header, "Accept-Ranges": "bytes"}, body)
+
+    return answer
+
+
 class Origin(Listener):
     def __init__(self):
         self._routes = {}

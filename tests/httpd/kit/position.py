@@ -40,6 +40,28 @@ class PositionFile:
         part.rename(self.path)
 
 
+FOLLOW = """
+ElasticInterval 100ms
+ElasticControl external
+ElasticPosition {root}/position
+"""
+
+
+def start_following(server):
+    """Starts a server that has FOLLOW; a function that moves its position, and waits."""
+    file = PositionFile(server.root / "position")
+    file.write(5)
+    server.start()
+
+    def follow(position, bypass=False):
+        file.write(position, bypass=bypass)
+        wanted = {"ElasticFollows": "1", "ElasticPosition": f"{position / 8:.3f}",
+                  "ElasticBypass": str(int(bypass))}
+        server.wait_for(lambda: wanted.items() <= server.status().items(), 60, str(wanted))
+    follow(5)
+    return follow
+
+
 # name: what happens to a file that was good
 HARMS = {
     "absent": lambda file: file.path.unlink(),

@@ -367,13 +367,14 @@ class Server:
             return f"https://127.0.0.1:{self.tls_port}"
         return f"http://127.0.0.1:{self.port}"
 
-    def connect(self, protocol="http/1.1", timeout=30, ipv6=False):
-        """A connection for raw bytes: http/1.1, http/1.0 or tls."""
+    def connect(self, protocol="http/1.1", timeout=30, ipv6=False, certificate=None):
+        """A connection for raw bytes: http/1.1, http/1.0 or tls; there with a client certificate, a
+        file that has its key, too."""
         address = ("::1", self.v6_port) if ipv6 else ("127.0.0.1", self.port)
         if protocol == "tls":
             address = ("127.0.0.1", self.tls_port)
         version = "HTTP/1.0" if protocol == "http/1.0" else "HTTP/1.1"
-        return client.Connection(address, protocol == "tls", timeout, version)
+        return client.Connection(address, protocol == "tls", timeout, version, certificate)
 
     def get(self, path, ae=None, headers=None, method="GET", body=b"", protocol="http/1.1",
             timeout=60, ipv6=False):
