@@ -124,7 +124,7 @@ static bool has_type_of(const el_mediatype_t *pattern, const char *value)
 {
     const char *type = pattern->type;
 
-    while (*type && el_text_like(*value, *type)) {
+    while (*type && el_text_lower(*value) == *type) {
         value++;
         type++;
     }

@@ -79,32 +79,21 @@ static inline size_t el_text_token(const char *text, size_t len)
     return n;
 }
 
-/* Whether two characters are the same but for the case of letters. */
-static inline bool el_text_like(char a, char b)
-{
-    return a == b || el_text_lower(a) == el_text_lower(b);
-}
-
-/* The same of `len` bytes at `a` and `b`. */
+/* Whether `len` bytes at `a` and `b` are the same but for the case of letters. */
 static inline bool el_text_same(const char *a, const char *b, size_t len)
 {
-    size_t i = 0;
-
-    while (i < len && el_text_like(a[i], b[i])) {
-        i++;
+    for (size_t i = 0; i < len; i++) {
+        if (el_text_lower(a[i]) != el_text_lower(b[i])) {
+            return false;
+        }
     }
-    return i == len;
+    return true;
 }
 
 /* Whether the `len` bytes at `text` are `word`, in any case of letters. */
 static inline bool el_text_is(const char *text, size_t len, const char *word)
 {
-    size_t i = 0;
-
-    while (i < len && word[i] && el_text_like(text[i], word[i])) {
-        i++;
-    }
-    return i == len && !word[i];
+    return strlen(word) == len && el_text_same(text, word, len);
 }
 
 #endif

@@ -8,6 +8,8 @@
 #include "engines/pool.h"
 #include "host/clock.h"
 
+#include <unistd.h>
+
 /*
  * 2^32 times √2 - 1, to the nearest odd number. Its multiples, modulo 2^32, are spread evenly and
  * without a period: a site whose requests come in rounds has each of them sampled. It is not the
@@ -186,16 +188,22 @@ el_measured_t el_encoder_try(const el_plan_t *plan, const char *data, size_t len
     return (el_measured_t){len, whole.nbytes, el_clock_cpu_nsec() - began, whole.fresh};
 }
 
-static apr_status_t close_stream(void *data)
+static void close_stream(el_encoder_t *encoder)
 {
-    el_encoder_t *encoder = data;
-
     el_pool_release(encoder->context);
     encoder->context = NULL;
-    el_holders_end();
     if (encoder->block) {
         apr_bucket_free(encoder->block);
         encoder->block = NULL;
+    }
+}
+
+/* A copy that this process forks runs the cleanups of what is in use here, and must not count. */
+static apr_status_t clean_up(void *encoder)
+{
+    close_stream(encoder);
+    if ((unsigned)getpid() == el_shared.process) {
+        el_holders_end();
     }
     return APR_SUCCESS;
 }
@@ -210,7 +218,7 @@ bool el_encoder_open(el_encoder_t *encoder)
     }
     encoder->meter.used.fresh = !encoder->context->kept;
     el_holders_begin();
-    apr_pool_cleanup_register(encoder->pool, encoder, close_stream, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(encoder->pool, encoder, clean_up, apr_pool_cleanup_null);
     return true;
 }
 
@@ -229,7 +237,9 @@ el_reason_t el_encoder_failure(void)
 void el_encoder_close(el_encoder_t *encoder)
 {
     if (encoder->context) {
-        apr_pool_cleanup_run(encoder->pool, encoder, close_stream);
+        apr_pool_cleanup_kill(encoder->pool, encoder, clean_up);
+        close_stream(encoder);
+        el_holders_end();
     }
 }
 

@@ -91,8 +91,10 @@ void el_policy_read_encoding(el_policy_t *policy)
 
 void el_policy_configure(const server_rec *main_server)
 {
-    const el_dir_t *dir = el_dir_among(main_server->lookup_defaults);
     bool elastic = el_record_loaded(EL_RECORD_ELASTIC);
+    const el_dir_t *dir = elastic ? el_record_settings(EL_RECORD_ELASTIC,
+                                                       main_server->lookup_defaults)
+                                  : &el_dir_unset;
 
     for (unsigned i = 0; i < EL_CODINGS; i++) {
         ranges[i] = elastic && i != EL_IDENTITY ? el_dir_range(dir, (el_coding_t)i)

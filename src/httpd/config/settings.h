@@ -154,17 +154,12 @@ void *el_server_merge(apr_pool_t *pool, void *base, void *add);
 /* Of a directory; all unset where elastic_module is not loaded. */
 extern const el_dir_t el_dir_unset;
 
-static inline const el_dir_t *el_dir_among(const ap_conf_vector_t *configs)
-{
-    const el_dir_t *found = el_record_settings(EL_RECORD_ELASTIC, configs);
-
-    return found ? found : &el_dir_unset;
-}
-
 /* Those of a request. */
 static inline const el_dir_t *el_dir_of(const request_rec *r)
 {
-    return el_dir_among(r->per_dir_config);
+    const el_dir_t *found = el_record_settings(EL_RECORD_ELASTIC, r->per_dir_config);
+
+    return found ? found : &el_dir_unset;
 }
 
 const el_server_t *el_server_of(const server_rec *server);

@@ -258,9 +258,7 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
 
 void el_dictionary_filter_insert(request_rec *r)
 {
-    const el_dir_t *dir = el_dir_of(r);
-
-    if (!el_dictionaries_are_open() || !(el_dir_dictionary(dir) || el_dir_dictionary_link(dir))) {
+    if (!el_dictionaries_are_open()) {
         return;
     }
     /* It is there already after an internal redirect. */

@@ -28,7 +28,6 @@ void el_explain_insert(request_rec *r);
  * so that what is stored has none, and each response that is served of it its own.
  */
 void el_padding_register(void);
-void el_padding_insert(request_rec *r);
 
 /*
  * A guard for mod_cache, which el_ranges_configure() looks for in post_config: it takes Range out

@@ -66,15 +66,13 @@ static void remember(request_rec *r, const el_chain_t *chain)
     el_response_t *request = el_response_of(r);
     unsigned installed = chain->roles & el_chain_ours();
 
-    for (int i = 0; i < EL_RECORDS; i++) {
-        request->installed[i] = installed & EL_ROLE_BIT(i) ? chain->place[i] : 0;
-    }
+    memcpy(request->installed, chain->place, sizeof(request->installed));
     request->inflates = chain->roles & EL_ROLE_BIT(EL_ROLE_INFLATE);
     request->harness = chain->roles & EL_ROLE_BIT(EL_ROLE_HARNESS);
     request->encodable = installed || request->harness;
     if (request->encodable) {
         /* Now: mod_autoindex takes the field away while the page of HeaderName is on its way. */
-        el_response_keep_accept(r);
+        el_response_accept(r);
     }
     request->harnessed = request->harness || (installed && chain->harnessed);
     if (request->harnessed) {
@@ -115,9 +113,9 @@ void el_insertion(request_rec *r)
     el_ranges_insert(r);
     chain = el_chain_look(r, enabled);
     if (el_dir_padding(dir) > 0) {
-        el_padding_insert(r);
+        ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
     }
-    if (dir->dictionary || dir->dictionary_link) {
+    if (el_dir_dictionary(dir) || el_dir_dictionary_link(dir)) {
         el_dictionary_filter_insert(r);
     }
     if (el_dir_explains(dir)) {

@@ -7,11 +7,6 @@
 
 #include "util_filter.h"
 
-void el_padding_insert(request_rec *r)
-{
-    ap_add_output_filter(EL_FILTER_PADDING, NULL, r, r->connection);
-}
-
 /*
  * By httpd's generator: cryptographic, seeded by the system, and another in each child. Who sees
  * the padding of responses of his own learns nothing about that of others.

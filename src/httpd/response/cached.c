@@ -238,8 +238,8 @@ bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any)
  */
 #define NAMES 64
 
-/* The name of a file for a virtual host; false where libcrypto failed. */
-static bool name_of_file(const request_rec *r, const el_file_id_t *file, el_name_t *name)
+/* The name of the whole file that `bb` is, where its numbers stand for its content. */
+static bool name_file(const request_rec *r, el_cached_t *cached, const apr_bucket_brigade *bb)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct {
@@ -247,34 +247,28 @@ static bool name_of_file(const request_rec *r, const el_file_id_t *file, el_name
         el_file_id_t file;
         el_name_t name;
     } names[NAMES], *place;
+    const el_file_id_t *file = &cached->file;
+    el_fingerprint_t fingerprint;
     bool good;
 
-    pthread_mutex_lock(&lock);
+    cached->descriptor = el_body_file(bb);
+    if (cached->descriptor < 0 || !el_file_stat(cached->descriptor, &cached->file)
+        || file->size != APR_BRIGADE_FIRST(bb)->length
+        || !el_file_id_settled(file, r->request_time)) {
+        return false;
+    }
     place = &names[file->inode % NAMES];
+    pthread_mutex_lock(&lock);
     if (place->server != r->server || memcmp(&place->file, file, sizeof(*file)) != 0) {
-        el_fingerprint_t fingerprint;
-
         el_fingerprint_begin(&fingerprint, r, NULL, EL_NAME_FILE, sizeof(*file));
         el_fingerprint_add(&fingerprint, file, sizeof(*file));
         place->server = el_fingerprint_end(&fingerprint, &place->name) ? r->server : NULL;
         place->file = *file;
     }
     good = place->server != NULL;
-    *name = place->name;
+    cached->name = place->name;
     pthread_mutex_unlock(&lock);
     return good;
-}
-
-/* The name of the whole file that `bb` is, where its numbers stand for its content. */
-static bool name_file(const request_rec *r, el_cached_t *cached, const apr_bucket_brigade *bb)
-{
-    cached->descriptor = el_body_file(bb);
-    if (cached->descriptor < 0 || !el_file_stat(cached->descriptor, &cached->file)
-        || cached->file.size != APR_BRIGADE_FIRST(bb)->length
-        || !el_file_id_settled(&cached->file, r->request_time)) {
-        return false;
-    }
-    return name_of_file(r, &cached->file, &cached->name);
 }
 
 /* There are only so many files: where none is driven out for it, each is kept at first sight. */

@@ -104,7 +104,7 @@ el_chain_t el_chain_look(request_rec *r, bool clear)
             ap_remove_output_filter(f);
             continue;
         }
-        if (compresses && !found.place[role]) {
+        if (ours & EL_ROLE_BIT(role) && !found.place[role]) {
             found.place[role] = ++compressors;
         }
         found.roles |= EL_ROLE_BIT(role);

@@ -41,7 +41,7 @@ bool el_chain_by_type(const ap_filter_t *f);
 /* What a walk along a request's content filters finds. */
 typedef struct {
     unsigned roles; /* a set */
-    unsigned char place[EL_RECORDS]; /* of each compressor among them, from 1; 0: not there */
+    unsigned char place[EL_RECORDS]; /* of each compressor of ours, from 1; 0: not there */
     bool harnessed; /* a filter is run by a harness of mod_filter, AddOutputFilterByType's too */
 } el_chain_t;
 

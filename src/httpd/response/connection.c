@@ -6,11 +6,51 @@
 #include "host/tcp_info.h"
 
 #include "apr_portable.h"
+#include "apr_strings.h"
 #include "http_core.h"
 #include "http_ssl.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+
+/* Bytes of a line of Accept-Encoding that is remembered, with the NUL; browsers' have some 25. */
+#define LINE 64
+
+/* What is kept of a connection, or of one stream with HTTP/2: a single thread uses it at a time. */
+typedef struct {
+    int mss;         /* see segment_size(); below 0: not asked for yet */
+    char line[LINE]; /* the beginning of the last Accept-Encoding */
+    el_accept_t accept;
+} kept_t;
+
+static kept_t *kept_of(conn_rec *c)
+{
+    kept_t *kept = ap_get_module_config(c->conn_config, el_record_of_requests());
+
+    if (!kept) {
+        kept = apr_pcalloc(c->pool, sizeof(*kept));
+        kept->mss = -1;
+        el_accept_parse(NULL, 0, &kept->accept);
+        ap_set_module_config(c->conn_config, el_record_of_requests(), kept);
+    }
+    return kept;
+}
+
+const el_accept_t *el_connection_accept(request_rec *r)
+{
+    const char *line = apr_table_get(r->headers_in, "Accept-Encoding");
+    kept_t *kept = kept_of(r->connection);
+    size_t len;
+
+    line = line ? line : "";
+    len = strlen(line);
+    /* Of a longer one the end is not known. */
+    if (len >= LINE - 1 || memcmp(kept->line, line, len + 1) != 0) {
+        el_accept_parse(line, len, &kept->accept);
+        apr_cpystrn(kept->line, line, LINE);
+    }
+    return &kept->accept;
+}
 
 /* The client's connection: of an HTTP/2 stream its master, whose socket is a real one. */
 static conn_rec *connection_of(request_rec *r)
@@ -29,14 +69,15 @@ static bool find_socket(request_rec *r, apr_os_sock_t *fd)
 /* The payload of a segment in bytes, as the kernel has it; 0 where it says nothing. */
 static int segment_size(request_rec *r)
 {
+    kept_t *kept = kept_of(r->connection);
+    socklen_t len = sizeof(kept->mss);
     apr_os_sock_t fd;
-    int mss = 0;
-    socklen_t len = sizeof(mss);
 
-    if (!find_socket(r, &fd) || getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) != 0) {
-        return 0;
+    if (kept->mss < 0 && (!find_socket(r, &fd)
+                          || getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &kept->mss, &len) != 0)) {
+        kept->mss = 0;
     }
-    return mss;
+    return kept->mss;
 }
 
 static bool is_loopback(const apr_sockaddr_t *address)

@@ -1,10 +1,14 @@
-/* The connection that a response goes to: how fast it is, and what fits into one segment of it. */
+/* The connection of a response: its rate, what fits into a segment of it, what its client takes. */
 #ifndef ELASTIC_RESPONSE_CONNECTION_H
 #define ELASTIC_RESPONSE_CONNECTION_H
 
 #include "httpd/config/policy.h"
 
+#include "elastic/accept.h"
 #include "elastic/price.h"
+
+/* What the request accepts, among all codings. Clients send the same line again and again. */
+const el_accept_t *el_connection_accept(request_rec *r);
 
 /*
  * The rate of the client's wire in bits a second, by `goal`: its own figure, or with `auto` the

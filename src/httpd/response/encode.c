@@ -98,6 +98,7 @@ static void abandon(ap_filter_t *f, void *owner)
     el_response_t *response = owner;
 
     el_stats_skipped(f->r, EL_REASON_ERROR);
+    el_hold_drop(response);
     el_encoder_close(&response->encoder);
 }
 

@@ -113,7 +113,6 @@ static apr_status_t save(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
         return APR_SUCCESS;
     }
-    el_hold_drop(response);
     return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be kept");
 }
 
@@ -197,7 +196,6 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
     }
     look = look_through(bb, wait, seen, rv);
     if (look == LOOK_FAILED) {
-        el_hold_drop(response);
         *rv = el_stream_break_off(f, &response->stream, bb, *rv, "the body cannot be read");
         return false;
     }

@@ -18,27 +18,13 @@ el_response_t *el_response_make(request_rec *r)
     return response;
 }
 
-void el_response_keep_accept(request_rec *r)
-{
-    el_response_t *response = el_response_of(r);
-
-    if (!response->accept_kept) {
-        response->accept_line = apr_table_get(r->headers_in, "Accept-Encoding");
-        response->accept_kept = true;
-    }
-}
-
 const el_accept_t *el_response_accept(request_rec *r)
 {
     el_response_t *response = el_response_of(r);
 
-    if (!response->accept_parsed) {
-        const char *line;
-
-        el_response_keep_accept(r);
-        line = response->accept_line;
-        el_accept_parse(line, line ? strlen(line) : 0, &response->accept);
-        response->accept_parsed = true;
+    if (!response->accept_known) {
+        response->accept = *el_connection_accept(r);
+        response->accept_known = true;
     }
     return &response->accept;
 }

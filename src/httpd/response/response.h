@@ -94,8 +94,7 @@ typedef struct {
     const char *listed_type; /* the response's type, where ElasticTypes was found to have it */
 
     /* What the client has sent. */
-    const char *accept_line; /* Accept-Encoding, or NULL, once it was kept */
-    bool accept_kept, accept_parsed;
+    bool accept_known;
     el_accept_t accept;
     const char *cookie, *authorization; /* before other modules could take them away */
     const char *if_none_match;          /* where conditional.c extended it; or NULL */
@@ -160,10 +159,7 @@ static inline el_response_t *el_response_of(request_rec *r)
     return response ? response : el_response_make(r);
 }
 
-/* Keeps Accept-Encoding as it is now, for later. */
-void el_response_keep_accept(request_rec *r);
-
-/* What the request accepts, among all codings. */
+/* What the request accepts, among all codings: as it was at the first call. */
 const el_accept_t *el_response_accept(request_rec *r);
 
 /* Whether the filter of `record` is in the output chain, or may be within a harness. */

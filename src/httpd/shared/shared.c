@@ -94,15 +94,9 @@ void el_holders_begin(void)
     el_in_flight_add(&el_shared.block->busy, busy, 1);
 }
 
-/*
- * A copy that this process forks runs the cleanups of what is still in use here, and must not
- * count.
- */
 void el_holders_end(void)
 {
-    if ((unsigned)getpid() == el_shared.process) {
-        el_in_flight_add(&el_shared.block->busy, busy, -1);
-    }
+    el_in_flight_add(&el_shared.block->busy, busy, -1);
 }
 
 void el_holders_forget_gone(void)
