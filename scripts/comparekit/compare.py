@@ -38,18 +38,18 @@ class Result:
 
 def compare(rows):
     """The results, and what is wrong: lines of ours' error log too that no row announces."""
-    results, troubles = [], []
+    results, troubles = {}, []
     for site in dict.fromkeys((row.server, row.fault) for row in rows):
         here = [row for row in rows if (row.server, row.fault) == site]
         with Site(here, False) as stock, Site(here, True) as ours:
             found = _ask(stock, ours, here)
             # On a busy machine a script may end later than the filter waits for it.
             again = _ask(stock, ours, [result.row for result in found if result.surprise])
-        results += {result.row: result for result in found + again}.values()
+        results.update({result.row: result for result in found + again})
         troubles += ours.complaints
     troubles += [f"{r.row.chapter}: {r.row.text}: {r.surprise}\n  stock {r.stock}\n  ours  {r.ours}"
-                 for r in results if r.surprise]
-    return results, troubles
+                 for r in results.values() if r.surprise]
+    return [results[row] for row in rows], troubles
 
 
 def _ask(stock, ours, rows):
@@ -63,7 +63,8 @@ def table(results):
     groups = {}
     for result in results:
         if result.differing:
-            groups.setdefault((result.row.chapter, result.row.why), []).append(result)
+            why = result.surprise or result.row.why
+            groups.setdefault((result.row.chapter, why), []).append(result)
     lines = ["| Of | Requests | For example | Stock | Here | Why |", "|---|---|---|---|---|---|"]
     for (chapter, why), (first, *rest) in groups.items():
         sides = (", ".join(f"{name} {side.get(name, facts.NONE)}" for name in first.differing)
@@ -86,6 +87,5 @@ def main(arguments, description, rows=ROWS):
         page.write_text(f"{head}{_MARK}\n{table(results)}\n", encoding="utf-8")
     else:
         print(table(results))
-    for trouble in troubles:
-        print(trouble, file=sys.stderr)
+    print(*troubles, sep="\n", end="\n" * bool(troubles), file=sys.stderr)
     return 1 if troubles else 0

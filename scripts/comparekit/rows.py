@@ -63,4 +63,4 @@ def _spread(chapter, differs, entry):
         yield Row(chapter, text, differs_here, **row)
 
 
-ROWS = list(_read(Path(__file__).with_name("rows.txt").read_text(encoding="utf-8")))
+ROWS = list(dict.fromkeys(_read(Path(__file__).with_name("rows.txt").read_text("utf-8"))))

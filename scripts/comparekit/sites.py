@@ -56,8 +56,7 @@ class Site:
         self._hosts = list(dict.fromkeys(["", *(r.host for r in rows), *(r.against for r in rows)]))
         self._answers = list(dict.fromkeys((row.sends, row.body) for row in rows))
         self._broken = Origin()
-        self._broken.route("/large.html", origin.breaks_off(
-            contents("large.html")[0], framing=9_999_999))
+        self._broken.route("/large.html", origin.breaks_off(contents("large.html")[0]))
         self.server = Server(
             self._config(rows[0].server, is_ours), elastic=is_ours,
             modules=_MODULES if is_ours else (*_MODULES, "deflate", "brotli"),
