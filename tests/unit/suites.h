@@ -91,6 +91,5 @@ void threads_run(unsigned count, void *(*work)(void *), const void *of);
     ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s is \"%s\"", name, #got, got)
 #define row_assert(condition) named_assert(row->label, condition)
 #define row_eq(got, wanted) named_eq(row->label, got, wanted)
-#define row_str_eq(got, wanted) named_str_eq(row->label, got, wanted)
 
 #endif

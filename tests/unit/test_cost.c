@@ -9,6 +9,7 @@ static el_costs_t costs;
 
 static const el_cost_t known = {1000, 2500};
 
+/* tests/sim has what becomes of a machine or of content that changes, through noise. */
 CASE(cost, ZEROED(costs));
 
 static void update(el_coding_t coding, int level, el_cost_t measured, uint32_t now)
@@ -136,37 +137,6 @@ EACH(cost, what_is_measured_is_learned, lessons)
     }
     row_assert(fabs(learned(row->at + row->after) - row->learned) < row->tolerance);
     row_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), row->at + row->after), row->after);
-}
-
-/* Some noise of the size that is reckoned with: the sum of four even ones. */
-static double noise(uint32_t *seed)
-{
-    double sum = 0;
-
-    for (int i = 0; i < 4; i++) {
-        *seed = *seed * 1664525 + 1013904223;
-        sum += (double)(*seed >> 8) / (1 << 24) - 0.5;
-    }
-    return sum * 0.25 * sqrt(3);
-}
-
-/* {seconds between measurements, what changes} */
-static const struct {
-    uint32_t every;
-    double step;
-} changes[] = {{1, 0.5}, {1, 1}, {1, -1}, {1, 2}, {2, 1}};
-EACH(cost, a_change_is_followed_within_30_seconds_through_noise, changes)
-{
-    uint32_t seed = 7, t = 1000;
-
-    for (; t < 2800; t += row->every) {
-        learn(noise(&seed), t);
-    }
-    ck_assert_double_eq_tol(learned(t), 0, 0.2);
-    for (; t < 2830; t += row->every) {
-        learn(row->step + noise(&seed), t);
-    }
-    ck_assert_double_eq_tol(learned(t), row->step, 0.25);
 }
 
 /* The first may be one, too. */

@@ -275,4 +275,8 @@ TEST(decoder, other_formats_are_damaged)
 
     ck_assert_int_eq(result_of(EL_GZIP, zlib_format, sizeof(zlib_format)), EL_DECODE_DAMAGED);
     ck_assert_int_eq(result_of(EL_BR, large_window, sizeof(large_window)), EL_DECODE_DAMAGED);
+    ck_assert(!el_decoder_for(EL_IDENTITY) && !el_decoder_for(EL_CODINGS));
+    for (int c = 0; c < ROWS(codings); c++) {
+        el_decoder_for(codings[c])->close(NULL);
+    }
 }

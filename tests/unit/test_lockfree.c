@@ -53,8 +53,7 @@ TEST(snapshot, what_was_written_is_read_until_it_is_cleared)
     assert_thing(true, 'a');
     write_thing('b');
     assert_thing(true, 'b');
-    /* Zeros can be written like anything else. */
-    write_thing(0);
+    write_thing(0); /* like anything else */
     assert_thing(true, 0);
     el_snapshot_clear(&shared.checksum);
     assert_thing(false, 0);
@@ -99,7 +98,6 @@ TEST(snapshot_threads, a_reader_gets_all_of_one_writers_or_none)
 }
 
 /* What bodies in flight hold, of all processes together. */
-
 static el_in_flight_t held;
 
 CASE(held, ZEROED(held));
@@ -189,7 +187,6 @@ TEST(held_threads, threads_that_meet)
 }
 
 /* The growing time in which what failed is not called. */
-
 #define FIRST EL_PAUSE_FIRST
 #define BEGIN UINT64_C(100000000)
 

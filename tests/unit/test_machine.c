@@ -123,7 +123,7 @@ EACH(machine, a_machine_has_its_load, machines)
         write_file(row->files[i].name, row->files[i].text);
     }
     look(EL_LOAD_AUTO);
-    row_str_eq(machine.signals_text, row->text);
+    named_str_eq(row->label, machine.signals_text, row->text);
     ck_assert(reads(SECOND, &one));
     write_file(row->later.name, row->later.text);
     ck_assert(reads(SECOND + SECOND / 2, &two));

@@ -109,6 +109,50 @@ EACH(pool, a_share_sets_the_largest_whole_body, shares)
     ck_assert_uint_eq(el_pool_whole(), row->whole << 10);
 }
 
+/* A sanitizer keeps freed memory for a while, to check it. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+/* Private memory of this process, in KB; -1: the kernel does not say. */
+static long private_kb(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    long kb = -1;
+
+    while (kb < 0 && file && fgets(line, sizeof(line), file)) {
+        sscanf(line, "Private_Dirty: %ld", &kb);
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kb;
+}
+
+TEST(pool, idle_memory_returns_to_the_system)
+{
+    el_context_t *context[20];
+    long before, most;
+
+    body_fill(BODY_TEXT, body, NBYTES);
+    body_fill(BODY_NOISE, encoded, NBYTES);
+    before = private_kb();
+    for (int i = 0; i < ROWS(context); i++) {
+        el_span_t span = {body, NBYTES, encoded, NBYTES};
+
+        context[i] = el_pool_acquire(i % 2 ? &zlib6 : &br5);
+        ck_assert_int_ne(context[i]->engine->step(context[i], EL_FLUSH, &span), EL_STEP_ERROR);
+    }
+    most = private_kb();
+    for (int i = 0; i < ROWS(context); i++) {
+        el_pool_release(context[i]);
+    }
+    for (int i = 0; i < EL_POOL_AGES; i++) {
+        el_pool_age();
+    }
+    ck_assert(before < 0 || (most - before > 10000 && private_kb() - before < 1000));
+}
+#endif
+
 TEST(pool, what_is_idle_for_all_ages_is_freed)
 {
     size_t room;

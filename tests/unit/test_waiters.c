@@ -4,11 +4,10 @@
 
 #include <sched.h>
 
-/* µs that do not pass, and that have. */
-#define NEVER UINT64_C(3600000000)
-#define AT_ONCE 1
-
 #define THREADS 32
+
+/* µs that do not pass, that have, and none at all. */
+static const uint64_t never = UINT64_C(3600000000), at_once = 1, none;
 
 static const el_name_t name = {.kind = EL_NAME_BODY, .coding = EL_GZIP};
 
@@ -53,7 +52,7 @@ static el_waiters_t enter_first(void)
 {
     el_waiters_t first = {.encodes = false};
 
-    ck_assert_int_eq(el_waiters_enter(&first, &name, NEVER), EL_WAITERS_ENCODE);
+    ck_assert_int_eq(el_waiters_enter(&first, &name, never), EL_WAITERS_ENCODE);
     ck_assert(first.encodes);
     return first;
 }
@@ -76,9 +75,8 @@ static threads_t start(const el_waiters_t *first, const uint64_t *usec, int enco
 
 TEST(waiters, all_others_wait_for_the_first)
 {
-    static const uint64_t usec = NEVER;
     el_waiters_t first = enter_first();
-    threads_t threads = start(&first, &usec, 0);
+    threads_t threads = start(&first, &never, 0);
 
     ck_assert(el_waiters_leave_unless_awaited(&first));
     el_waiters_leave(&first);
@@ -90,9 +88,8 @@ TEST(waiters, all_others_wait_for_the_first)
 static const bool second_is_first[] = {false, true};
 EACH(waiters, one_alone_encodes_it_too_where_the_first_takes_long, second_is_first)
 {
-    static const uint64_t usec = AT_ONCE;
     el_waiters_t first = enter_first();
-    threads_t threads = start(&first, &usec, 1);
+    threads_t threads = start(&first, &at_once, 1);
 
     if (!*row) {
         el_waiters_leave(&first);
@@ -106,7 +103,6 @@ EACH(waiters, one_alone_encodes_it_too_where_the_first_takes_long, second_is_fir
 
 TEST(waiters, nobody_waits_where_there_is_something_to_send)
 {
-    static const uint64_t none = 0;
     el_waiters_t first = enter_first();
 
     ask((void *)&none);
@@ -133,7 +129,7 @@ TEST(waiters, where_there_is_no_place_it_is_encoded)
     for (uint8_t i = 0; i < UINT8_MAX; i++) {
         el_name_t other = {.kind = EL_NAME_BODY, .hash = {i}};
 
-        ck_assert_int_eq(el_waiters_enter(&all[i], &other, NEVER), EL_WAITERS_ENCODE);
+        ck_assert_int_eq(el_waiters_enter(&all[i], &other, never), EL_WAITERS_ENCODE);
         places += all[i].encodes;
     }
     ck_assert_uint_gt(places, THREADS);
