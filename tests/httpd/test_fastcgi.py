@@ -2,6 +2,7 @@
 itself, or end too early."""
 
 import contextlib
+
 import pytest
 
 from kit import bodies, check
@@ -11,35 +12,13 @@ from kit.proxied import EACH, EACH_OWN, WAYS, locations, start
 
 LOG = r"\[proxy(_fcgi)?:\w+\]"
 
-# Gives `size` bytes of the same text as bodies.text, from a file beside it.
-SIZED = """<?php
+# `size` bytes of the same text as bodies.text, or what was posted.
+PAGE = """<?php
+http_response_code((int)($_GET['status'] ?? 200));
 header('Content-Type: text/plain');
 if (isset($_GET['length'])) header('Content-Length: ' . $_GET['size']);
-echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, (int)$_GET['size']);
-"""
-
-# Below, a script that waits for the test before it goes on.
-WAIT = """
-function await($step) {
-    for ($turn = 0; $turn < 1000 && !file_exists(getenv('KIT') . "/steps/$step"); $turn++) {
-        clearstatcache();
-        usleep(10000);
-    }
-}
-"""
-
-PARTS = "<?php" + WAIT + """
-header('Content-Type: ' . $_GET['type']);
-for ($n = 0; $n < 4; $n++) {
-    if ($n) await($n);
-    echo str_repeat("part $n of the page\\n", (int)$_GET['times']), "<end $n>\\n";
-    flush();
-}
-"""
-
-SLOW = """<?php
-header('Content-Type: text/html');
-for ($n = 0; $n < 40; $n++) { echo "<p>line $n</p>\\n"; flush(); usleep(2000); }
+echo file_get_contents('php://input');
+echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, (int)($_GET['size'] ?? 0));
 """
 
 CONDITIONAL = """<?php
@@ -51,13 +30,27 @@ echo str_repeat("<p>a page with a tag</p>\\n", 400);
 """
 TAGGED = b"<p>a page with a tag</p>\n" * 400
 
-POST = """<?php
-header('Content-Type: text/plain');
-echo file_get_contents('php://input');
+# Below, a script that waits for the test before it goes on.
+WAIT = """<?php
+function await($step) {
+    for ($turn = 0; $turn < 1000 && !file_exists(getenv('KIT') . "/steps/$step"); $turn++) {
+        clearstatcache();
+        usleep(10000);
+    }
+}
+"""
+
+PARTS = WAIT + """
+header('Content-Type: ' . $_GET['type']);
+for ($n = 0; $n < 4; $n++) {
+    if ($n) await($n);
+    echo str_repeat("part $n of the page\\n", (int)$_GET['times']), "<end $n>\\n";
+    flush();
+}
 """
 
 # Its first part is given away; then its process is gone.
-KILLED = "<?php" + WAIT + """
+KILLED = WAIT + """
 header('Content-Type: text/plain');
 echo substr(file_get_contents(getenv('KIT') . '/docs/text.bin'), 0, 50000);
 flush();
@@ -71,28 +64,20 @@ if (isset($_GET['begun'])) { echo "the beginning\\n"; flush(); }
 does_not_exist();
 """
 
-ZLIB = """<?php
-ini_set('zlib.output_compression', '1');
-header('Content-Type: text/html');
-echo str_repeat("<p>compressed by PHP</p>\\n", 2000);
-"""
-ZLIB_BODY = b"<p>compressed by PHP</p>\n" * 2000
-
-PAGES = {"sized.php": SIZED, "parts.php": PARTS, "slow.php": SLOW, "conditional.php": CONDITIONAL,
-         "post.php": POST, "killed.php": KILLED, "fatal.php": FATAL, "zlib.php": ZLIB,
-         "status.php": "<?php header('Content-Type: text/html');\n"
-                       "http_response_code((int)$_GET['status']);\n"
-                       "if ($_GET['status'] != 204) echo str_repeat('<p>page</p>', 2000);\n",
+PAGES = {"page.php": PAGE, "parts.php": PARTS, "conditional.php": CONDITIONAL, "killed.php": KILLED,
+         "fatal.php": FATAL,
+         "zlib.php": "<?php ini_set('zlib.output_compression', '1');\n"
+                     "header('Content-Type: text/html'); echo str_repeat('by PHP', 5000);\n",
          "encoded.php": "<?php header('Content-Type: text/html');\n"
                         "header('Content-Encoding: gzip');\n"
-                        "echo gzencode(str_repeat('<p>by hand</p>', 2000));\n"}
+                        "echo gzencode(str_repeat('by PHP', 5000));\n"}
 
 
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     """Below /way/ through SetHandler, flushed; below /passed-way/ through ProxyPassMatch, not."""
     server = start(httpd_shared, "", ["proxy_fcgi"], start=False, tls=True, h2=True,
-                          files={"text.bin": bodies.text(1 << 20), **PAGES})
+                   files={"text.bin": bodies.text(1 << 20), **PAGES})
     steps = server.root / "steps"
     steps.mkdir()
     steps.chmod(0o755)
@@ -100,7 +85,7 @@ def server(httpd_shared):
     server.configure(
         "KeepAliveTimeout 1\n"
         + "".join(f"ProxyPassMatch ^/passed-{way.name}/(.*\\.php)$ "
-                f"unix:{fpm.socket}|fcgi://passed{{docs}}/$1\n" for way in WAYS)
+                  f"unix:{fpm.socket}|fcgi://passed{{docs}}/$1\n" for way in WAYS)
         + f'<FilesMatch "\\.php$">\nSetHandler "{fpm.handler}"\n</FilesMatch>\n'
           '<Proxy "fcgi://localhost/">\nProxySet flushpackets=on\n</Proxy>\n'
         + "".join(f"Alias /{way.name}/ {{docs}}/\n" for way in WAYS)
@@ -112,38 +97,84 @@ def server(httpd_shared):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("prefix", ["", "passed-"])
-@pytest.mark.parametrize("size", [120 * 1024, 1 << 20])
+@pytest.mark.parametrize("size,more", [
+    (122880, ""), (122880, "&length"), (1 << 20, ""), (1 << 20, "&length"),
+    *((50000, f"&status={status}") for status in (201, 404, 500, 503))])
 @EACH
-def test_pages(server, way, coding, size, prefix, protocol):
-    path = f"/{prefix}{way.name}/sized.php?size={size}"
-    check.encoded(server.get(path, ae=coding, protocol=protocol), coding, bodies.text(size))
-    check.plain(server.get(path, protocol=protocol), bodies.text(size))
-    check.encoded(server.get(path + "&length", ae=coding, protocol=protocol), coding,
-                  bodies.text(size))
+def test_pages(server, way, coding, size, more, prefix, protocol):
+    path = f"/{prefix}{way.name}/page.php?size={size}{more}"
+    get, head = check.once(lambda: (server.get(path, ae=coding, protocol=protocol),
+                                    server.head(path, ae=coding, protocol=protocol)),
+                           check.same_length)
+    status = int(more.partition("status=")[2] or 200)
+    way.check(get, coding, bodies.text(size), status)
+    check.head_of(get, head)
+    check.whole(server.get(path, protocol=protocol), None, bodies.text(size), status)
 
 
 @pytest.mark.smoke
 @EACH_OWN
 def test_small_pages(server, way, coding, protocol):
     """Where nothing is flushed, a page that fits a segment is held until it ends."""
-    path = f"/passed-{way.name}/sized.php?size=700"
-    for page in (path, path + "&length"):
-        answer = server.get(page, ae=coding, protocol=protocol)
+    for more in ("", "&length"):
+        answer = server.get(f"/passed-{way.name}/page.php?size=700{more}", ae=coding,
+                            protocol=protocol)
         check.plain(answer, bodies.text(700))
         assert server.reason(answer) == "small"
     # Where mod_proxy_fcgi flushes, it is not known what is still to come.
-    check.encoded(server.get(way.path("sized.php?size=700"), ae=coding, protocol=protocol), coding,
+    check.encoded(server.get(way.path("page.php?size=700"), ae=coding, protocol=protocol), coding,
                   bodies.text(700))
 
 
 @EACH
-def test_slow_pages_and_empty_ones(server, way, coding):
-    body = b"".join(b"<p>line %d</p>\n" % n for n in range(40))
-    for prefix in ("", "passed-"):
-        answer = server.get(f"/{prefix}{way.name}/slow.php", ae=coding)
-        assert answer.status == 200 and answer.body == body and answer.varies
-    answer = server.get(way.path("sized.php?size=0"), ae=coding)
-    assert (answer.status, answer.body, answer.complete) == (200, b"", True)
+def test_the_connection_stays_in_step(server, way, coding):
+    with server.connect() as connection:
+        for method, page in (("HEAD", "conditional.php"), ("GET", "page.php"),
+                             ("HEAD", "page.php?size=50000"), ("GET", "page.php?status=204"),
+                             ("HEAD", "page.php?status=404")):
+            answer = connection.request(way.path(page), method, coding)
+            assert answer.complete and (answer.raw == b"" or answer.body == b"")
+            answer = connection.request(way.path("conditional.php"), ae=coding)
+            check.encoded(answer, coding, TAGGED)
+        answer = connection.request(way.path("page.php"), "POST", coding, body=bodies.text(99999))
+        check.encoded(answer, coding, bodies.text(99999))
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("prefix", ["", "passed-"])
+@EACH
+def test_the_tag_that_was_sent_gives_304(server, way, coding, prefix, protocol):
+    path, tag = f"/{prefix}{way.name}/conditional.php", way.tagged("php", coding)
+
+    def ask(named):
+        return server.get(path, ae=coding, headers={"If-None-Match": named}, protocol=protocol)
+
+    for named in (tag, f'"other", {tag}'):
+        check.not_modified(ask(named), tag)
+    for named in ('"php"', "*"):
+        check.not_modified(ask(named))
+    for named in ('"other"', way.tagged("other", coding)):
+        answer = ask(named)
+        check.encoded(answer, coding, TAGGED)
+        assert answer.headers["ETag"] == tag
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("page", ["encoded.php", "zlib.php"])
+@EACH
+def test_what_php_has_encoded_passes(server, way, coding, page, protocol):
+    """Its own output compression is for those who accept gzip."""
+    body = b"by PHP" * 5000
+    for ae in ("gzip", "gzip, br"):
+        answer = server.get(way.path(page), ae=ae, protocol=protocol)
+        check.whole(answer, "gzip", body)
+        assert server.reason(answer) == "encoded"
+    if page == "zlib.php":
+        check.encoded(server.get(way.path(page), ae=coding), coding, body)
+        check.plain(server.get(way.path(page)), body)
+
+
+# --- parts, and ends that are none
 
 
 @pytest.fixture
@@ -172,107 +203,6 @@ def test_a_part_is_decodable_before_the_next_is_made(server, step, way, coding, 
                             for n in range(4))
 
 
-# --- methods and statuses
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize("page", ["sized.php?size=50000", "sized.php?size=50000&length",
-                                  "conditional.php", "zlib.php"])
-@pytest.mark.parametrize("prefix", ["", "passed-"])
-@EACH
-def test_head_has_gets_header(server, way, coding, page, prefix, protocol):
-    path = f"/{prefix}{way.name}/{page}"
-    get, head = check.once(lambda: (server.get(path, ae=coding, protocol=protocol),
-                                    server.head(path, ae=coding, protocol=protocol)),
-                           check.same_length)
-    assert head.status == 200
-    check.head_of(get, head)
-
-
-@EACH
-def test_the_connection_stays_in_step(server, way, coding):
-    with server.connect() as connection:
-        for method, page in (("HEAD", "conditional.php"), ("GET", "conditional.php"),
-                             ("HEAD", "sized.php?size=50000"), ("GET", "status.php?status=204"),
-                             ("HEAD", "status.php?status=404")):
-            connection.request(way.path(page), method, coding)
-            answer = connection.request(way.path("conditional.php"), ae=coding)
-            check.encoded(answer, coding, TAGGED)
-
-
-@pytest.mark.smoke
-@EACH
-def test_answers_to_post(server, way, coding, protocol):
-    body = bodies.text(100000)
-    for prefix in ("", "passed-"):
-        answer = server.get(f"/{prefix}{way.name}/post.php", ae=coding, method="POST", body=body,
-                            protocol=protocol)
-        check.encoded(answer, coding, body)
-
-
-@EACH
-def test_statuses(server, way, coding):
-    for status in (201, 404, 500, 503):
-        answer = server.get(way.path(f"status.php?status={status}"), ae=coding)
-        way.check(answer, coding, b"<p>page</p>" * 2000, status)
-    check.empty(server.get(way.path("status.php?status=204"), ae=coding), 204)
-
-
-# --- conditions
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize("form", ["{}", '"other", {}'])
-@pytest.mark.parametrize("prefix", ["", "passed-"])
-@EACH
-def test_the_tag_that_was_sent_gives_304(server, way, coding, form, prefix, protocol):
-    path = f"/{prefix}{way.name}/conditional.php"
-    sent = server.get(path, ae=coding, protocol=protocol)
-    check.encoded(sent, coding, TAGGED)
-    tag = sent.headers["ETag"]
-    assert tag == way.tagged("php", coding)
-    answer = server.get(path, ae=coding, headers={"If-None-Match": form.format(tag)},
-                        protocol=protocol)
-    check.not_modified(answer, tag)
-
-
-@EACH
-def test_other_tags(server, way, coding):
-    for named, status in (('"php"', 304), ("*", 304), ('"other"', 200),
-                          (way.tagged("other", coding), 200)):
-        answer = server.get(way.path("conditional.php"), ae=coding,
-                            headers={"If-None-Match": named})
-        assert answer.status == status and answer.varies
-        assert answer.raw == b"" if status == 304 else answer.body == TAGGED
-
-
-# --- what PHP encodes
-
-
-@pytest.mark.smoke
-@EACH
-def test_what_php_has_encoded_passes(server, way, coding, protocol):
-    for ae in (coding, "gzip", "gzip, br"):
-        answer = server.get(way.path("encoded.php"), ae=ae, protocol=protocol)
-        check.whole(answer, "gzip", b"<p>by hand</p>" * 2000)
-        assert server.reason(answer) == "encoded"
-
-
-@EACH
-def test_phps_own_output_compression(server, way, coding):
-    """On for the page: for those who accept gzip or deflate."""
-    for ae in ("gzip", "gzip, br"):
-        answer = server.get(way.path("zlib.php"), ae=ae)
-        check.whole(answer, "gzip", ZLIB_BODY)
-        assert answer.varies and server.reason(answer) == "encoded"
-    answer = server.get(way.path("zlib.php"), ae="br")
-    assert (answer.coding, answer.body) == ("br" if "br" in way.codings else None, ZLIB_BODY)
-    check.plain(server.get(way.path("zlib.php")), ZLIB_BODY)
-
-
-# --- ends that are none
-
-
 @pytest.mark.smoke
 @pytest.mark.protocols("http/1.1", "http/1.0", "h2c")
 @EACH
@@ -289,29 +219,15 @@ def test_a_script_that_dies_midway_never_looks_whole(server, step, way, coding, 
     check.encoded(answer, coding, TAGGED)
 
 
-@pytest.mark.protocols("http/1.1", "http/1.0", "h2c")
 @EACH
-def test_a_script_that_dies_early(server, way, coding, protocol):
-    """An error where nothing was sent yet, and otherwise an end that can be seen."""
+def test_a_script_that_fails_early(server, way, coding):
+    """An error where nothing was sent yet, and otherwise an end that can be seen, by who dies; like
+    any other, of PHP's fatal error."""
     server.expect_log(LOG)
-    with contextlib.ExitStack() as stack:
-        try:
-            stream = stack.enter_context(
-                server.stream(f"/passed-{way.name}/killed.php", ae=coding, protocol=protocol))
-        except Incomplete:
-            return  # reset before its header
-        if stream.status == 200:
-            with pytest.raises((Incomplete, OSError)):
-                stream.read_all(timeout=1.5)
-        else:
-            assert stream.status >= 500 and stream.coding is None
-            assert b"<title>%d" % stream.status in stream.read_all()
-
-
-@EACH
-def test_a_fatal_error(server, way, coding):
-    """PHP makes it a 500 where nothing was sent, and otherwise an end like any other."""
-    server.expect_log(LOG)
+    with contextlib.suppress(Incomplete):  # before its header
+        answer = server.get(f"/passed-{way.name}/killed.php", ae=coding)
+        assert not answer.complete or answer.status >= 500 and answer.coding is None
+        assert not answer.complete or b"<title>%d" % answer.status in answer.body
     answer = server.get(way.path("fatal.php"), ae=coding)
     assert answer.status == 500 and answer.complete
     answer = server.get(way.path("fatal.php?begun"), ae=coding)

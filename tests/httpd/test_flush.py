@@ -1,7 +1,7 @@
 """What is flushed can be decoded at once: server-sent events, progress pages, slow backends."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,60 +12,37 @@ from kit.proxied import Gate, gated
 # the origin wait for the test, which is longer, so that they do not go on by themselves.
 BOUND = 10.0
 PATIENCE = 15.0
-EVENTS = [b"data: event %d of a stream\n\n" % n for n in range(3)]
 
-# Waits for the test, which makes the file `key-n` when it has seen part n.
-AWAIT = """\
-def await_step(n):
-    for turn in range(2000):
+# A large first part passes every threshold.
+EVENTS = [b"data: event %d of a stream\n\n" % n for n in range(3)]
+LARGE = [bodies.text(50000) + b"<!-- end of part one -->", bodies.text(50001)]
+
+# Between two parts it waits for the test, which makes the file `key-n` when it has seen part n.
+CGI = """\
+parts = {parts}
+head('Content-Type: text/event-stream')
+for n, part in enumerate(parts):
+    out(part)
+    for turn in range(2000 if n < len(parts) - 1 else 0):
         if os.path.exists('%s/steps/%s-%d' % (os.environ['KIT'], os.environ['QUERY_STRING'], n)):
-            return
+            break
         time.sleep(.01)
 """
-
-SSE = AWAIT + f"""\
-head('Content-Type: text/event-stream')
-for n, event in enumerate({EVENTS!r}):
-    out(event)
-    if n < {len(EVENTS) - 1}:
-        await_step(n)
-"""
-
-# A large first part, which passes every threshold.
-LARGE = AWAIT + """\
-head('Content-Type: text/html')
-out(bodies.text(50000))
-out('<!-- end of part one -->')
-await_step(0)
-out(bodies.text(50001))
-"""
+LARGE_PARTS = "[bodies.text(50000) + b'<!-- end of part one -->', bodies.text(50001)]"
 
 WAYS = {"cgi": "/sse.cgi", "proxied": "/origin/sse", "flushed by mod_proxy": "/flushing/sse"}
 CODINGS = ("gzip", "br", None)
 # At these the encoders have ways of their own to flush.
 LOW = (("gzip", 1), ("br", 0), ("br", 1))
 
-
-class Steps:
-    """What the scripts and the origin wait for, by the key in a request's query."""
-
-    def __init__(self, server, origin):
-        self._folder = server.root / "steps"
-        self._folder.mkdir()
-        self._folder.chmod(0o755)
-        self._gates = {}
-        origin.route("/sse", self._send_events)
-
-    def new(self, key):
-        self._gates[key] = Gate()
-
-    def open(self, key, n):
-        (self._folder / f"{key}-{n}").touch()
-        self._gates[key].open()
-
-    def _send_events(self, exchange):
-        gate = self._gates[exchange.path.partition("?")[2]]
-        exchange.chunked(200, {"Content-Type": "text/event-stream"}, gated(gate, *EVENTS))
+# {name: (path, coding, protocol, the parts)}
+STREAMS = {
+    **{f"{protocol} {way} {coding}": (path, coding, protocol, EVENTS)
+       for protocol in env.protocols(()) for way, path in WAYS.items() for coding in CODINGS},
+    **{f"{coding} {level}": (f"/{coding}-{level}/sse.cgi", coding, "http/1.1", EVENTS)
+       for coding, level in LOW},
+    **{f"large {coding}": ("/large.cgi", coding, "http/1.1", LARGE) for coding in ("gzip", "br")},
+}
 
 
 @pytest.fixture(scope="module")
@@ -78,69 +55,48 @@ def server(httpd_shared, origin):
         + "".join(at(f"{coding}-{level}", f"ElasticLevel {coding} {level}")
                   for coding, level in LOW),
         modules=["proxy", "proxy_http"], tls=True, h2=True,
-        cgi={"sse.cgi": SSE, "large.cgi": LARGE,
+        cgi={"sse.cgi": CGI.replace("{parts}", repr(EVENTS)),
+             "large.cgi": CGI.replace("{parts}", LARGE_PARTS),
              "late.cgi": "head('Content-Type: text/plain')\ntime.sleep(.5)\nout('x' * 2000)\n"})
 
 
 @pytest.fixture(scope="module")
-def steps(server, origin):
-    return Steps(server, origin)
+def watched(server, origin):
+    """Every stream, all at the same time: name -> its body, or what went wrong."""
+    steps = server.root / "steps"
+    steps.mkdir()
+    steps.chmod(0o755)
+    gates = {str(key): Gate() for key in range(len(STREAMS))}
+    origin.route("/sse", lambda exchange: exchange.chunked(
+        200, {"Content-Type": "text/event-stream"},
+        gated(gates[exchange.path.partition("?")[2]], *EVENTS)))
 
+    def open_gate(key, n):
+        (steps / f"{key}-{n}").touch()
+        gates[str(key)].open()
 
-FIRST = bodies.text(50000) + b"<!-- end of part one -->"
-EVENTS_BODY = b"".join(EVENTS)
-
-# name: (path, coding, protocol, the parts that are seen one by one, the whole body)
-STREAMS = {
-    **{f"{protocol} {way} {coding}": (path, coding, protocol, EVENTS, EVENTS_BODY)
-       for protocol in env.protocols(()) for way, path in WAYS.items() for coding in CODINGS},
-    **{f"{coding} {level}": (f"/{coding}-{level}/sse.cgi", coding, "http/1.1", EVENTS, EVENTS_BODY)
-       for coding, level in LOW},
-    **{f"large {coding}": ("/large.cgi", coding, "http/1.1", [FIRST], FIRST + bodies.text(50001))
-       for coding in ("gzip", "br")},
-}
-
-
-def _watch(server, steps, key, path, coding, protocol, parts):
-    """Each part can be decoded before the next is sent; the whole body."""
-    steps.new(key)
-    began = time.monotonic()
-    with server.stream(f"{path}?{key}", ae=coding, protocol=protocol) as stream:
-        assert (stream.status, stream.coding) == (200, coding)
-        for n, part in enumerate(parts):
-            stream.wait_for(part, BOUND)
-            assert time.monotonic() - began < PATIENCE, "it came with what is behind it"
-            steps.open(key, n)
-            began = time.monotonic()
-        return stream.read_all()
-
-
-@pytest.fixture(scope="module")
-def watched(server, steps):
-    """Every stream, all at the same time: name -> body, or what went wrong."""
-    found = {}
-
-    def watch(number, name):
-        path, coding, protocol, parts, _ = STREAMS[name]
+    def watch(key, path, coding, protocol, parts):
+        """Each part can be decoded before the next is sent."""
         try:
-            found[name] = _watch(server, steps, f"{number}", path, coding, protocol, parts)
-        except Exception as error:  # noqa: BLE001 - the test that asks for it raises it
-            found[name] = error
+            began = time.monotonic()
+            with server.stream(f"{path}?{key}", ae=coding, protocol=protocol) as stream:
+                assert (stream.status, stream.coding) == (200, coding)
+                for n, part in enumerate(parts):
+                    stream.wait_for(part, BOUND)
+                    assert time.monotonic() - began < PATIENCE, "it came with what is behind it"
+                    open_gate(key, n)
+                    began = time.monotonic()
+                return stream.read_all()
+        finally:  # the script and the origin need not wait any more
             for n in range(len(EVENTS)):
-                steps.open(f"{number}", n)  # the script and the origin need not wait any more
+                open_gate(key, n)
 
-    threads = [threading.Thread(target=watch, args=case) for case in enumerate(STREAMS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
+    with ThreadPoolExecutor(len(STREAMS)) as pool:
+        return {name: pool.submit(watch, key, *STREAMS[name]) for key, name in enumerate(STREAMS)}
 
 
 def _arrived_in_time(watched, name):
-    if isinstance(watched[name], Exception):
-        raise watched[name]
-    assert watched[name] == STREAMS[name][-1]
+    assert watched[name].result() == b"".join(STREAMS[name][-1])
 
 
 @pytest.mark.smoke
