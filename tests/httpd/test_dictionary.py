@@ -3,7 +3,6 @@
 
 import gzip
 import os
-import threading
 
 import pytest
 
@@ -48,12 +47,8 @@ REFUSED = {
 
 CONFIG = """
 Elastic On
-AddOutputFilter INCLUDES .shtml
 SSLVerifyClient optional
 SSLCACertificateFile {root}/tls.pem
-<Directory {docs}>
-    Options +Includes +ExecCGI
-</Directory>
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
     + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK, "SetEnv ap_trust_cgilike_cl 1") \
     + at("siblings", RULE, WEEK, "ElasticPrecompressed On") \
@@ -89,7 +84,7 @@ def server(httpd_shared):
         "dict.bin": DICT, "dict.txt": DICT, "page.html": PAGE, "no.txt": b"",
         "own.html": OWN[0], "mine.html": OWN[1], "style.css": STYLE, "style.css.gz": SIBLING,
         "large.bin": bytes(9_000_000)},
-        modules=("include",), tls=True, h2=env.possible("h2"), cgi=CGI)
+        tls=True, h2=env.possible("h2"), cgi=CGI)
 
 
 @pytest.mark.smoke
@@ -162,36 +157,6 @@ def test_what_is_no_whole_body_is_a_hash_that_nobody_knows(server, path):
     answer = ask(server, dictionary=answer.raw)
     check.encoded(answer, "gzip", PAGE)
     assert server.notes(answer)["elastic-dictionary"] == "unknown" and not kept.exists()
-
-
-def test_what_is_kept_is_what_was_hashed(server):
-    """Though the file is written over all the time: INCLUDES hands over its pages as they are in
-    memory, which change with it."""
-    size, stop = 3_000_000, threading.Event()
-    file = server.write("live.shtml", b"0" * size)
-
-    def write_over():
-        with open(file, "r+b", buffering=0) as over:
-            for number in range(1_000_000):
-                if stop.is_set():
-                    return
-                os.pwrite(over.fileno(), b"%d" % (number % 10) * 100, number * 9973 % (size - 100))
-
-    writer = threading.Thread(target=write_over)
-    before = set(store_of(server).iterdir())
-    writer.start()
-    try:
-        for _ in range(10):
-            answer = server.get("/d/live.shtml")
-            assert USE in answer.headers and len(answer.raw) == size
-    finally:
-        stop.set()
-        writer.join()
-    made = [path for path in set(store_of(server).iterdir()) - before if "." not in path.name]
-    assert made
-    for path in made:
-        assert name_of(path.read_bytes()) == path.name
-        path.unlink()
 
 
 @pytest.mark.parametrize("place", sorted(REFUSED))

@@ -208,26 +208,17 @@ def fresh(httpd):
 
 @pytest.mark.smoke
 def test_a_graceful_restart_keeps_them_and_a_restart_does_not(fresh):
+    """Nor does one that changes the store's size, or takes it out of the configuration."""
     server = fresh()
     path, body = page(server)
     twice(server, path)
-    server.graceful()
-    assert kept(server, path, body)
-    server.restart()
-    twice(server, path)
-    assert kept(server, path, body)
-
-
-def test_a_store_of_another_size_is_empty(fresh):
-    server = fresh()
-    path, body = page(server)
-    twice(server, path)
-    server.configure(KEEP + PINNED + "ElasticCacheStore shmcb:(16777216)")
-    reload(server)
-    assert [kept(server, path, body) for _ in range(2)] == [False, True]
-    server.configure(KEEP.replace("ElasticCache On", "") + PINNED)
-    reload(server)
-    assert not kept(server, path, body)
+    for config, ends, found in (
+            (KEEP, server.graceful, [True]), (KEEP, server.restart, [False, False, True]),
+            (KEEP + "ElasticCacheStore shmcb:(16777216)\n", lambda: reload(server), [False, True]),
+            (KEEP.replace("ElasticCache On", ""), lambda: reload(server), [False, False])):
+        server.configure(config + PINNED)
+        ends()
+        assert [kept(server, path, body) for _ in found] == found, config
 
 
 def test_both_generations_use_it(fresh, origin):

@@ -86,27 +86,6 @@ def test_no_memory_for_the_store(httpd, tmp_path):
     assert server.log.lines("ElasticCache is off: ElasticCacheStore shmcb:.67108864.: no memory")
 
 
-# A file system of its own in place of /dev/shm, with no room left, and then httpd.
-# In a chroot only /dev/shm is a file system that can be kept from the system's.
-FULL = """{ mount --make-rprivate / || mount --make-private /dev/shm; } 2>&- \\
-    && mount -t tmpfs -o size=4k tmpfs /dev/shm && ! cat /dev/zero 2>&- >/dev/shm/full \\
-    && [ -s /dev/shm/full ] && exec "$@\""""
-
-
-@pytest.mark.root
-def test_dev_shm_is_full(httpd):
-    """Nothing of the module lies there."""
-    server = httpd(KEEP + PINNED, modules=SHMCB,
-                   wrapper=["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
-                            FULL, "sh"])
-    assert os.stat(f"/proc/{server.parent()}/root/dev/shm/full").st_size == 4096
-    for ends in (reload, lambda server: server.restart()):
-        path, body = page(server)
-        assert [kept(server, path, body) for _ in range(3)] == [False, False, True]
-        ends(server)
-    assert cache(server)["faults"] == 0
-
-
 def stopped(server):
     """The children that are."""
     found = []
