@@ -1,11 +1,6 @@
 """ElasticGoal time auto: the rate of each connection, by what the kernel says of it. Its answers,
 and where clients come from, are the test's: see the library "connection" of kit/faults.py."""
 
-import contextlib
-import os
-import pathlib
-import tempfile
-
 import pytest
 
 from kit import bodies, check, faults
@@ -26,42 +21,30 @@ HOSTS = "".join(f"<VirtualHost *:{{port}}>\nServerName {name}\n{line}\n</Virtual
                 for name, line in (("plain", ""), ("forwarded", "RemoteIPHeader X-Forwarded-For")))
 
 
-class Connection:
-    """What the library is told."""
+class FarAway:
+    """A server whose clients come from elsewhere, and what the library is told of them."""
 
-    def __init__(self, folder):
-        self.path = folder / "connection"
+    def __init__(self, httpd, folder, config="", **kw):
+        d = start_driven(httpd, GOAL + config, environ={"CONNECTION": "{root}/connection"},
+                         wrapper=faults.wrapper(faults.library(folder, "connection")), **kw)
+        self.server = d.server
+        self.server.write("page.html", PAGE)
         self.say(FAST)
+        d.load(5, 6, 5, 6)
 
     def say(self, rate, limited=False, size=1000, address="198.18.0.2", address_6="2001:db8::2"):
         """`size` is that of the kernel's structure: 0 for what it really says, below 0 for a socket
         that is no TCP."""
-        part = self.path.with_suffix(".part")
+        part = self.server.root / "connection.part"
         part.write_text(f"{address} {address_6} {rate} {int(limited)} {size}\n")
         part.chmod(0o644)
-        part.rename(self.path)
-
-
-@contextlib.contextmanager
-def far_away(httpd, config="", **kw):
-    """A server whose clients come from elsewhere, and its Connection."""
-    # Where httpd's children, who are nobody, may look.
-    with tempfile.TemporaryDirectory(prefix="elastic-connection-") as name:
-        os.chmod(name, 0o755)
-        folder = pathlib.Path(name)
-        connection = Connection(folder)
-        d = start_driven(httpd, GOAL + config,
-                         wrapper=faults.wrapper(faults.library(folder, "connection")),
-                         environ={"CONNECTION": str(connection.path)}, **kw)
-        d.server.write("page.html", PAGE)
-        d.load(5, 6, 5, 6)
-        yield d.server, connection
+        part.rename(part.with_suffix(""))
 
 
 @pytest.fixture(scope="module")
-def shared(httpd_shared):
-    with far_away(httpd_shared, HOSTS, h2=True, ipv6=True, modules=("remoteip",)) as made:
-        yield made
+def far(httpd_shared, tmp_path_factory):
+    return FarAway(httpd_shared, tmp_path_factory.mktemp("connection"), HOSTS, h2=True, ipv6=True,
+                   modules=("remoteip",))
 
 
 def rate_by(server, answer):
@@ -72,15 +55,14 @@ def rate_by(server, answer):
 
 
 @pytest.mark.protocols("http/1.1", "h2c")
-def test_each_connection_has_its_own_rate(shared, protocol):
+def test_each_connection_has_its_own_rate(far, protocol):
     """It is asked for each response, also of one connection."""
-    server, connection = shared
-    with server.connect() as kept:
+    with far.server.connect() as kept:
         for rate, name in ((SLOW, "slow"), (FAST, "fast"), (SLOW, "slow")):
-            connection.say(rate)
+            far.say(rate)
             answer = kept.request("/page.html", ae="br") if protocol == "http/1.1" else \
-                server.get("/page.html", ae="br", protocol=protocol)
-            assert rate_by(server, answer) == name
+                far.server.get("/page.html", ae="br", protocol=protocol)
+            assert rate_by(far.server, answer) == name
 
 
 V6 = {"ipv6": True}
@@ -106,17 +88,19 @@ PROXIED = [{"headers": {name: value}} for name, value in (
     ({"rate": 0}, {}, "known"),
     # What the application limited only raises it.
     ({"rate": SLOW, "limited": True}, {}, "known"), ({"rate": FAST, "limited": True}, {}, "fast")])
-def test_whose_rate_counts(shared, said, asked, name):
-    server, connection = shared
-    connection.say(**said)
-    assert rate_by(server, server.get("/page.html", ae="br", **asked)) == name
+def test_whose_rate_counts(far, said, asked, name):
+    far.say(**said)
+    assert rate_by(far.server, far.server.get("/page.html", ae="br", **asked)) == name
 
 
-def test_what_the_kernel_really_says(httpd):
+def test_what_the_kernel_really_says(httpd, tmp_path):
     """Nothing is known before the first response was taken. The kernel counts by the clock: where
     another process had the CPU, a response is sent at another rate."""
-    with far_away(httpd) as (server, connection), server.connect() as kept:
-        connection.say(0, size=0)
-        assert rate_by(server, kept.request("/page.html", ae="br")) == "known"
-        server.wait_for(lambda: rate_by(server, kept.request("/page.html", ae="br")) == "fast", 30,
-                        "a fast response")
+    far = FarAway(httpd, tmp_path)
+    far.say(0, size=0)
+    with far.server.connect() as kept:
+        def rate():
+            return rate_by(far.server, kept.request("/page.html", ae="br"))
+
+        assert rate() == "known"
+        far.server.wait_for(lambda: rate() == "fast", 30, "a fast response")

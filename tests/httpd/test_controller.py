@@ -8,13 +8,12 @@ import os
 import pathlib
 import re
 import signal
-import tempfile
 import time
 
 import pytest
 
-from kit import at, check, env, faults
-from kit.driven import CONFIG, FILES, ONE_CHILD, SHORT_INTERVAL, START, TOP, start_driven
+from kit import aborts, at, check, env, faults
+from kit.driven import CONFIG, FILES, SHORT_INTERVAL, START, TOP, start_driven
 from kit.process import descriptors, until
 from kit.procstat import ProcStat
 
@@ -94,7 +93,7 @@ def assert_mixed(found, position):
 @pytest.mark.protocols("http/1.1", "h2c")
 def test_mix_serves_its_fraction_evenly(driven, protocol):
     """Also after a graceful restart; `step` then takes the position below."""
-    d = driven("ElasticControl mix", h2=True, mpm_config=ONE_CHILD)
+    d = driven("ElasticControl mix", h2=True, **aborts.ONE_CHILD)
     assert set(d.levels(5, protocol)) == {START + 1}
     for percent in (90, 40, 86):
         d.nudge(percent)
@@ -348,43 +347,40 @@ def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
 def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
     """Limits are looked at again every ten seconds. What control groups there are is proven by
     tests/unit/test_machine.c."""
-    # Where httpd's children, who are nobody, may look.
-    with tempfile.TemporaryDirectory(prefix="elastic-kernel-") as folder:
-        os.chmod(folder, 0o755)
+    server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n", start=False,
+                   allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": "{root}/kernel"},
+                   wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
 
-        def write(name, text):
-            path = pathlib.Path(folder) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.with_suffix(".part").write_text(text)
-            path.with_suffix(".part").rename(path)
+    def write(name, text):
+        path = server.root / "kernel" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".part").write_text(text)
+        path.with_suffix(".part").rename(path)
 
-        def wait_at(position, move):
-            """Lets time pass as `move` says until the position is there."""
-            until(lambda: move() or float(server.status()["ElasticPosition"]) == position, 60,
-                  "a position")
+    def wait_at(position, move):
+        """Lets time pass as `move` says until the position is there."""
+        until(lambda: move() or float(server.status()["ElasticPosition"]) == position, 60,
+              "a position")
 
-        def use(usec):
-            used[0] += usec
-            write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {used[0]}\n")
+    def use(usec):
+        used[0] += usec
+        write("sys/fs/cgroup/web/cpu.stat", f"usage_usec {used[0]}\n")
 
-        used = [0]
-        use(0)
-        write("proc/self/cgroup", "0::/web\n")
-        write("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
-        write("sys/fs/cgroup/web/cpu.max", "max 100000\n")
-        write("proc/stat", "")
-        stat = ProcStat(pathlib.Path(folder) / "proc/stat")
-        server = httpd("Elastic On\nElasticControl step\nElasticInterval 200ms\n",
-                       allow_log=[SHORT_INTERVAL], environ={"KERNEL_ROOT": folder},
-                       wrapper=faults.wrapper(faults.library(tmp_path, "kernel-root")))
-        assert server.status()["ElasticLoad"] == "stat (the control group has no limit)"
-        wait_at(1, lambda: stat.busy(1))
-        wait_at(0, lambda: stat.busy(99))
-        write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
-        server.wait_log(r"the load is now read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
-        wait_at(1, lambda: use(0))
-        wait_at(0, lambda: use(10 ** 6))
-        server.stop()
+    used = [0]
+    use(0)
+    write("proc/self/cgroup", "0::/web\n")
+    write("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    write("sys/fs/cgroup/web/cpu.max", "max 100000\n")
+    write("proc/stat", "")
+    stat = ProcStat(server.root / "kernel/proc/stat")
+    server.start()
+    assert server.status()["ElasticLoad"] == "stat (the control group has no limit)"
+    wait_at(1, lambda: stat.busy(1))
+    wait_at(0, lambda: stat.busy(99))
+    write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
+    server.wait_log(r"the load is now read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
+    wait_at(1, lambda: use(0))
+    wait_at(0, lambda: use(10 ** 6))
 
 
 def burn(stop):

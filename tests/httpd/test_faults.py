@@ -40,7 +40,7 @@ def test_head_encodes_nothing_where_the_level_may_be_another_for_get(broken, con
 
 
 @pytest.mark.parametrize("fault,coding,config", [
-    *((f"{coding}-{when}", coding, "") for coding in CODINGS for when in ("open", "first")),
+    *((f"{coding}-first", coding, "") for coding in CODINGS),
     ("isal-first" if env.HAS_ISAL else "gzip-first", "gzip", "ElasticLevel gzip 1")])
 def test_an_encoder_that_fails_at_once_leaves_the_body_as_it_is(broken, fault, coding, config):
     """Whole bodies, and streams of which nothing was sent yet."""
@@ -214,19 +214,7 @@ def test_buckets_without_memory(failing, path):
     assert at > 1 and answer.coding == "gzip"
 
 
-# --- clients and files
-
-
-@pytest.mark.parametrize("coding,level", ENGINES)
-def test_a_client_that_goes_away_midway(httpd, coding, level):
-    """Whatever the engine, whole or streamed: the next client gets its body from what was left."""
-    server = httpd(f"Elastic On\nElasticLevel {coding} {level}\n", files=aborts.FILES,
-                   cgi=aborts.CGI, allow_log=[aborts.LOG], **aborts.ONE_CHILD)
-    for index in range(12):
-        aborts.midway(server, index, coding)
-    for name, body in aborts.FILES.items():
-        check.encoded(server.get(f"/{name}", ae=coding), coding, body)
-    assert len(server.children()) == 1
+# --- files
 
 
 @pytest.mark.smoke

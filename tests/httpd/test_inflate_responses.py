@@ -139,11 +139,6 @@ def test_what_it_cannot_decode_stays(server, path, status, coding, body):
         assert answer.headers["Content-Length"] == str(len(body))
 
 
-def test_a_part_of_a_file_is_all_of_it(server):
-    """httpd slices what it has whole at once, which a decoded body seldom is."""
-    check.whole(server.get("/inflate/f.txt.gz", headers={"Range": "bytes=10-19"}), None, BODY)
-
-
 @pytest.mark.protocols("http/1.1", "h2c")
 @pytest.mark.parametrize("path", ["origin/gzip", "f.txt.gz", "script.cgi"])
 def test_head_says_what_get_says(server, protocol, path):
@@ -207,6 +202,9 @@ def test_its_tags_are_recognized(server, protocol, chain, ae, tag, path):
         assert answer.headers["ETag"] == tag
         assert answer.varies == (chain != "inflate")
     check.whole(get({"If-None-Match": '"y-gunzip"'}), None if chain == "inflate" else ae, BODY)
+    if chain == "inflate":
+        # httpd slices what it has whole at once, which a decoded body seldom is.
+        check.whole(get({"Range": "bytes=10-19"}), None, BODY)
 
 
 @pytest.mark.parametrize("chain,tag,asked", [
@@ -216,13 +214,6 @@ def test_its_strong_tags_allow_to_write(server, origin, chain, tag, asked):
     tag, asked = (text.format("7530-55443b7e3c000") for text in (tag, asked))
     server.get(f"/{chain}/origin/gzip", method="PUT", body=b"x", headers={"If-Match": tag})
     assert origin.seen[-1].headers["if-match"] == tag + asked
-
-
-def test_its_tags_are_nobody_elses(server):
-    """Without the filter such a tag names nothing."""
-    tag = server.get("/f.txt.gz").headers["ETag"]
-    answer = server.get("/f.txt.gz", headers={"If-None-Match": tag[:-1] + '-gunzip"'})
-    assert (answer.status, answer.coding, answer.raw) == (200, "x-gzip", GZIP)
 
 
 # --- limits and damage

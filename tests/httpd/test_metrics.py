@@ -182,12 +182,6 @@ def test_each_body_is_counted_by_its_coding_and_what_made_it(site, path, coding,
                                      "+Inf") if float(le) >= len(body)}
 
 
-def test_what_is_not_compressed_is_counted_by_reason(site):
-    found = grown(site, lambda: site.get("/i.png", ae="gzip"))
-    assert found["elastic_skipped_responses_total", labelled(reason="type")] >= 1
-    assert not any(key[0].startswith("elastic_body") for key in found)
-
-
 def vhost(name, line=""):
     return f"<VirtualHost 127.0.0.1:{{port}}>\nServerName {name}\n{line}\n</VirtualHost>\n"
 

@@ -2,10 +2,6 @@
 position counts on, and what is learned of their costs. How goals, ladders and costs are computed is
 proven by tests/unit, how they go with a load by tests/sim."""
 
-import os
-import pathlib
-import tempfile
-
 import pytest
 
 from kit import at, bodies, check, env, faults
@@ -256,17 +252,13 @@ def explored(d):
 def test_an_engine_that_becomes_slow_costs_more(priced, tmp_path):
     """The time that is measured counts; what follows is proven by tests/sim/courses.c."""
     slow = ("zstd", 3) if env.HAS_ZSTD else ("br", 3)
-    # Where httpd's children, who are nobody, may look.
-    with tempfile.TemporaryDirectory(prefix="elastic-slow-") as folder:
-        os.chmod(folder, 0o755)
-        switch = pathlib.Path(folder) / "switch"
-        d = priced(f"ElasticControl off\nElasticLevel {slow[0]} {slow[1]}", "cpu",
-                   wrapper=faults.wrapper(faults.library(tmp_path, f"{slow[0]}-slow")),
-                   environ={"ENGINE_SLOW": str(switch)})
-        serve(d, slow[0], lambda *_: True)
-        before = costs(d)[slow][0]
-        switch.touch()
-        serve(d, slow[0], lambda *_: costs(d)[slow][0] > 2 * before)
+    d = priced(f"ElasticControl off\nElasticLevel {slow[0]} {slow[1]}", "cpu",
+               wrapper=faults.wrapper(faults.library(tmp_path, f"{slow[0]}-slow")),
+               environ={"ENGINE_SLOW": "{root}/switch"})
+    serve(d, slow[0], lambda *_: True)
+    assert slow not in measured(d, 0.5)
+    (d.server.root / "switch").touch()
+    serve(d, slow[0], lambda *_: slow in measured(d, 1))
 
 
 def test_setups_that_are_not_in_use_are_measured_within_the_bounds_and_the_budget(priced):

@@ -20,10 +20,6 @@ FILES = {"a.txt": bodies.text(5000)}
 # mod_elastic advises against intervals this short; the tests have no time for longer ones.
 SHORT_INTERVAL = "ElasticInterval"
 
-# One process, where an MPM with threads serves a connection after the other.
-ONE_CHILD = None if env.MPM == "prefork" else \
-    "StartServers 1\nServerLimit 1\nThreadsPerChild 32\nMaxRequestWorkers 32\nMinSpareThreads 1\n"
-
 
 class Driven:
     """A server and its script."""

@@ -107,7 +107,8 @@ class Server:
     records     which of the module's records are loaded, in this order, after `modules`: "elastic",
                 "deflate", "brotli"
     allow_log   patterns of error log lines that are fine for this server at all times
-    wrapper     a command put before httpd (valgrind); environ: further environment variables
+    wrapper     a command put before httpd (valgrind)
+    environ     further environment variables, in whose values `{root}` is replaced, too
 
     Use the `httpd` or `httpd_shared` fixture of conftest.py rather than this class: they stop the
     server and check its log.
@@ -235,7 +236,8 @@ class Server:
     # --- its life
 
     def _environ(self):
-        environ = {**os.environ, "LC_ALL": "C", **self.environ}
+        own = {name: value.replace("{root}", str(self.root)) for name, value in self.environ.items()}
+        environ = {**os.environ, "LC_ALL": "C", **own}
         if env.PRELOAD:
             log = self.root / "sanitizer" / "report"
             environ["LD_PRELOAD"] = env.PRELOAD
