@@ -65,6 +65,7 @@ def test_a_kept_file_has_the_same_header_as_one_that_is_encoded(server):
         assert notes[name] == like[name], name
     assert int(server.status()["ElasticCacheHits"]) == hits + 1
     check.head_of(answer, server.head("/page.html", ae="gzip"), "Content-Length")
+    assert int(server.status()["ElasticCacheHits"]) == hits + 2
     tag = answer.headers["ETag"]
     check.not_modified(server.get("/page.html", ae="gzip", headers={"If-None-Match": tag}), tag)
     check.plain(server.get("/page.html", "gzip", {"Range": "bytes=5-9"}), BODY[5:10], 206)

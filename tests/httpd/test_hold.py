@@ -12,36 +12,25 @@ HALF = len(PAGE) // 2
 
 # Each write is larger than httpd's buffer, so that it is a brigade of its own, without a flush.
 LUA = """
-local function page(r)
+local function halves(r, between)
     local file = io.open(r.document_root .. "/page.txt", "rb")
     local text = file:read("*a")
     file:close()
-    return text
-end
-local function is_there(r, name)
-    local file = io.open(r.document_root .. "/" .. name)
-    if file then
-        file:close()
-    end
-    return file ~= nil
+    r.content_type = "text/plain"
+    r:write(string.sub(text, 1, #text / 2))
+    between()
+    r:write(string.sub(text, #text / 2 + 1))
+    return apache2.OK
 end
 function shortened(r)
-    local text = page(r)
-    r.content_type = "text/plain"
     r.headers_out["Content-Length"] = "50000"
-    r:write(string.sub(text, 1, #text / 2))
-    r.headers_out["Content-Length"] = nil
-    r:write(string.sub(text, #text / 2 + 1))
-    return apache2.OK
+    return halves(r, function() r.headers_out["Content-Length"] = nil end)
 end
 function paused(r)
-    local text = page(r)
-    r.content_type = "text/plain"
-    r:write(string.sub(text, 1, #text / 2))
-    io.open(r.document_root .. "/marks/begun", "w"):close()
-    repeat until is_there(r, "marks/go")
-    r:write(string.sub(text, #text / 2 + 1))
-    return apache2.OK
+    return halves(r, function()
+        io.open(r.document_root .. "/marks/begun", "w"):close()
+        repeat until io.open(r.document_root .. "/marks/go")
+    end)
 end
 """
 
