@@ -7,6 +7,7 @@ import pytest
 
 from kit import Server, env
 
+
 class Values(NamedTuple):
     """Arguments of a directive. A bad one is a text, or (text, the part that the message repeats)
     where that is not the text itself."""
@@ -70,9 +71,8 @@ VALUES = {
          ("low high", "low"), ("50 8O", "8O"), ("nan 80", "nan")],
         ["50 80", "0 100", "0 1", "99 100"])],
     "ElasticInterval": [Values(
-        TIME, ["99ms", "0", "-1s", "61s", "61", "60001ms", "1h", "often", "500xs",
-               "99999999999999999999s", "2sdfgh", "500mszz", "1.5s", '""', "1 s", "+2s", "0x10",
-               "1e1", "ms", "s", "2min", "18446744073710", "18446744073709551617ms"],
+        TIME, ["99ms", "-1s", "61s", "61", "60001ms", "1h", "500xs", "99999999999999999999s",
+               "2sdfgh", "1.5s", '""', "1 s", "0x10", "18446744073709551617ms"],
         ["500ms", "2s", "5", "60s", "60"])],
     "ElasticControl": [
         Values(["step", "mix", "external", "off"], ["fast", "predict"],
@@ -80,14 +80,12 @@ VALUES = {
         Values(["step", "off"], ["on", "step mix"], [])],
     "ElasticLoad": [Values(["auto", "stat", "cgroup"], ["all", "stat auto", "psi"],
                            ["auto", "stat", "CGROUP"])],
+    # More goals and patterns are those of the unit tests.
     "ElasticGoal": [
-        Values(GOALS, ["speed", "latency", "latency p95 5ms", "time 0Mbit/s", "time 5MB/s",
-                       "time fast", "time 5Mbit/s 1Mbit/s", "time auto 0Mbit/s 1Mbit/s",
-                       "time auto 2Mbit/s 1Mbit/s", "time auto 2Mbit/s",
-                       "time 5 Mbit/s", "time auto slow fast", "time auto 1Mbit/s 2Mbit/s 3Mbit/s",
-                       "price", "cost 0.04/h", "cpu 50"],
-               ["cpu", "time", "time 20Mbit/s", "time 1.5Gbit/s", "time auto",
-                "time auto 500kbit/s 1Gbit/s", "cost 0.04/h 0.08/GB"]),
+        Values(GOALS, ["speed", "latency p95 5ms", "time 5MB/s", "time auto 2Mbit/s 1Mbit/s",
+                       "time 5 Mbit/s", "price", "cost 0.04/h", "cpu 50"],
+               ["cpu", "time", "time 20Mbit/s", "time auto 500kbit/s 1Gbit/s",
+                "cost 0.04/h 0.08/GB"]),
         Values(["PRICE", "GB"], ["cost 0.04 0.08", "cost 0/h 0/GB"], [])],
     "ElasticIdle": [Values(
         ["Off", "0", "100", "top"],
@@ -115,11 +113,9 @@ VALUES = {
     "ElasticCache": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticCacheStore": [Values(
         ["shmcb", "8192", "4294967294"],
-        ["dbm", "shm", "redis", "redis:", "memcache", "memcached:127.0.0.1",
-         "shmcbs", "(67108864)", '""', "shmcb a", "shmcb:(8191)",
-         "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:()", "shmcb:(8192", "shmcb:8192)",
-         "shmcb:(8192)x"],
-        ["shmcb", "shmcb:(8192)", "shmcb:(67108864)", "shmcb:/run/elastic-cache(16777216)",
+        ["dbm", "redis", "redis:", "memcached:127.0.0.1", "shmcbs", "(67108864)", '""', "shmcb a",
+         "shmcb:(8191)", "shmcb:(4294967295)", "shmcb:(64M)", "shmcb:(8192", "shmcb:(8192)x"],
+        ["shmcb", "shmcb:(8192)", "shmcb:/run/elastic-cache(16777216)",
          "shmcb:/run/elastic-cache"])],
     "ElasticCacheKey": [Values(["path"], ["a b", '""'], ["/nonexistent/key"])],
     "ElasticCacheScope": [Values(["server", "all"], ["vhost", "1"], ["server", "all", "All"])],
@@ -129,14 +125,12 @@ VALUES = {
         Values(["Off", "match"],
                ["On", "match", ("match=", "empty"), ('id="a"', "a"), ('match="/a" b', "b"),
                 ('match="/a" matches="/b"', "matches"), ('match="/(a)"', "/(a)"),
-                ('match="https://a/b"', "https://a/b"), ('match="/a b"', "/a b"),
-                ('match="/a" private=SID', "private=SID"),
-                ('match="/a" revisit', "revisit"),
-                ('match="/:page"', "/:page"), ('match="/{a}"', "/{a}"),
-                ('match="/a/**"', "right behind a *"), ('match="/a/*?b"', "/a/*?b"),
-                ('match="/a?b?c"', "/a?b?c"), ('match="/../a"', "/../a"), ('match="?a"', "?a"),
+                ('match="https://a/b"', "https://a/b"), ('match="/a" revisit', "revisit"),
+                ('match="/a/**"', "right behind a *"),
                 ('match="/a" id="\xe9"', "id="), ('match="/a" id="' + "x" * 1025 + '"', "id=")],
-               ["Off", "off"]),
+               ["Off", "off", 'match="/a/*"', "match=/a", 'match="*.js"',
+                'match="/a.js?v=*" match-dest="document" id="v 1"',
+                'MATCH="/a" match-dest="" id=""', 'match-dest="script style" match="/"']),
         Values(["DESTINATION"], [('match="/a" match-dest="document scripts"', "scripts"),
                                  ('match="/a" match-dest=("document")', "document")], [])],
     "ElasticDictionaryLink": [Values(
@@ -151,7 +145,9 @@ VALUES = {
 # (directive, bad argument, the part of it that the message repeats, what the message allows)
 BAD = [(name, *((bad, bad.strip('"')) if isinstance(bad, str) else bad), values.allowed)
        for name, several in VALUES.items() for values in several for bad in values.bad]
-GOOD = ["elastic on", *(f"{name} {good}" for name, several in VALUES.items()
+# What a good value needs beside it.
+NEEDS = {"ElasticDictionary": "ElasticDictionaryStore /tmp\n"}
+GOOD = ["elastic on", *(f"{NEEDS.get(name, '')}{name} {good}" for name, several in VALUES.items()
                         for values in several for good in values.good)]
 
 # Known, but not in every build: (line, what the warning names, whether this build has it)
@@ -188,136 +184,102 @@ PER_DIRECTORY = {
 }
 ALL = {**GLOBAL, **PER_SERVER, **PER_DIRECTORY}
 
-VHOST = "<VirtualHost 127.0.0.1:{port}>\nServerName v\n%s\n</VirtualHost>"
-DIRECTORY = '<Directory "/srv">\n%s\n</Directory>'
-LOCATION = '<Location "/x">\n%s\n</Location>'
-FILES = '<Files "*.html">\n%s\n</Files>'
-
-
-class Checker:
-    """`httpd -t` on configurations that differ only in a snippet."""
-
-    def __init__(self, server):
-        self.server = server
-
-    def run(self, snippet):
-        """(whether httpd takes it, what it said)."""
-        self.server.configure(snippet)
-        return self.server.configtest()
-
-    def message(self, snippet):
-        """Why httpd refuses `snippet`, without the line that names the file."""
-        ok, output = self.run(snippet)
-        assert not ok, f"accepted: {snippet}\n{output}"
-        _, found, message = output.partition("Syntax error on line")
-        assert found, f"refused without a syntax error: {snippet}\n{output}"
-        return message.partition("\n")[2]
-
 
 @pytest.fixture(scope="module")
 def check():
-    """A server of our own: it never runs, so there is no log to check and nothing to stop."""
+    """check(lines): (whether httpd takes them, what it said). A server of our own: it never runs, so
+    there is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
     server = Server(modules=("socache_shmcb",))
-    yield Checker(server)
+
+    def run(lines):
+        server.configure(lines)
+        return server.configtest()
+
+    yield run
     server.remove()
 
 
-def words_of(message):
-    return set(re.findall(r"[A-Za-z0-9]+", message))
+def refusal(check, lines):
+    """Why httpd refuses them, without the line that names the file."""
+    ok, output = check(lines)
+    assert not ok, f"accepted: {lines}\n{output}"
+    _, found, message = output.partition("Syntax error on line")
+    assert found, f"refused without a syntax error: {lines}\n{output}"
+    return message.partition("\n")[2]
 
 
 @pytest.mark.parametrize("name,argument,given,allowed", BAD,
                          ids=[f"{row[0]}={row[1]}" for row in BAD])
 def test_bad_value_is_refused_with_what_is_allowed(check, name, argument, given, allowed):
-    message = check.message(f"{name} {argument}")
+    message = refusal(check, f"{name} {argument}")
     assert name in message
-    assert given in message.replace(name, "", 1)
-    rest = message.replace(name, "", 1).replace(given, "", 1) if given else message
+    rest = message.replace(name, "", 1)
+    assert given in rest
+    rest = rest.replace(given, "", 1) if given else message
     for word in allowed:
-        assert word == "/" and "/" in rest or word in words_of(rest), (word, message)
+        assert word == "/" and "/" in rest or word in re.findall(r"[A-Za-z0-9]+", rest), message
 
 
-@pytest.mark.parametrize("name,argument", [(n, a) for n, a, _, _ in BAD
-                                           if n in ("ElasticLevel", "ElasticETag", "Elastic")])
-def test_bad_value_is_refused_in_a_section_too(check, name, argument):
-    assert name in check.message(DIRECTORY % f"{name} {argument}")
-
-
-@pytest.mark.parametrize("name", sorted(ALL))
-def test_no_argument_is_refused(check, name):
-    assert name in check.message(name)
-
-
-@pytest.mark.parametrize("name", sorted(set(ALL) - {"ElasticTypes", "ElasticCodings"}))
-def test_too_many_arguments_are_refused(check, name):
-    assert name in check.message(f"{name} {ALL[name]} 1 2 3")
-
-
-@pytest.mark.parametrize("line", ["ElasticCPU 50", "ElasticLevel gzip", "ElasticLevel 6"])
-def test_missing_arguments_are_refused(check, line):
-    assert line.split()[0] in check.message(line)
+@pytest.mark.parametrize("line", [
+    *sorted(ALL), "ElasticCPU 50", "ElasticLevel gzip", "ElasticLevel 6",
+    *(f"{name} {ALL[name]} 1 2 3" for name in sorted(set(ALL) - {"ElasticTypes",
+                                                                 "ElasticCodings"}))])
+def test_another_number_of_arguments_is_refused(check, line):
+    assert line.split()[0] in refusal(check, line)
 
 
 @pytest.mark.parametrize("line", GOOD)
 def test_good_value_passes_without_a_word(check, line):
-    ok, output = check.run(line)
-    assert ok, output
-    assert "elastic:" not in output and "Elastic" not in output, output
-
-
-@pytest.mark.parametrize("rule", [
-    'match="/a/*"', "match=/a", 'match="/a.js?v=*" match-dest="document" id="v 1"', 'match="*.js"',
-    'MATCH="/a" match-dest="" id=""',
-    'match-dest="script style" match="/"'])
-def test_good_rules_for_dictionaries_pass_without_a_word(check, rule):
-    ok, output = check.run(f"ElasticDictionaryStore /tmp\nElasticDictionary {rule}")
-    assert ok and "lastic" not in output, output
+    ok, output = check(line)
+    assert ok and "elastic:" not in output and "Elastic" not in output, output
 
 
 @pytest.mark.parametrize("line,names,built_in", CLAMPED)
 def test_known_but_not_built_in_is_a_warning(check, line, names, built_in):
-    ok, output = check.run(line)
-    assert ok, output
-    assert ("warn" in output and names in output) != built_in, output
+    ok, output = check(line)
+    assert ok and ("warn" in output and names in output) != built_in, output
 
 
-@pytest.mark.parametrize("line,warns", [("ElasticInterval 100ms", True),
-                                        ("ElasticInterval 499ms", True),
-                                        ("ElasticInterval 500ms", False)])
-def test_an_interval_below_half_a_second_warns_once(check, line, warns):
-    ok, output = check.run(line)
-    assert ok, output
-    assert output.count("ElasticInterval") == (1 if warns else 0), output
+@pytest.mark.parametrize("interval,times", [("100ms", 1), ("499ms", 1), ("500ms", 0)])
+def test_an_interval_below_half_a_second_warns_once(check, interval, times):
+    ok, output = check(f"ElasticInterval {interval}")
+    assert ok and output.count("ElasticInterval") == times, output
 
 
 def test_all_directives_together_pass(check):
-    ok, output = check.run("\n".join(f"{name} {value}" for name, value in ALL.items()))
+    ok, output = check("\n".join(f"{name} {value}" for name, value in ALL.items()))
     assert ok, output
 
 
+SECTIONS = {
+    "vhost": "<VirtualHost 127.0.0.1:{port}>\nServerName v\n%s\n</VirtualHost>",
+    "directory": '<Directory "/srv">\n%s\n</Directory>',
+    "location": '<Location "/x">\n%s\n</Location>',
+    "files": '<Files "*.html">\n%s\n</Files>',
+}
+EACH_SECTION = pytest.mark.parametrize("section", SECTIONS)
+
+
+@EACH_SECTION
 @pytest.mark.parametrize("name", sorted(GLOBAL))
-@pytest.mark.parametrize("section", [VHOST, DIRECTORY, LOCATION, FILES],
-                         ids=["vhost", "directory", "location", "files"])
 def test_a_directive_of_the_whole_server_is_refused_in_a_section(check, section, name):
-    assert name in check.message(section % f"{name} {GLOBAL[name]}")
+    assert name in refusal(check, SECTIONS[section] % f"{name} {GLOBAL[name]}")
 
 
-@pytest.mark.parametrize("section", [DIRECTORY, LOCATION, FILES],
-                         ids=["directory", "location", "files"])
-def test_mtu_is_refused_in_a_directory(check, section):
-    assert "ElasticMTU" in check.message(section % "ElasticMTU 1500")
+@EACH_SECTION
+@pytest.mark.parametrize("name", sorted(PER_SERVER))
+def test_a_directive_of_a_virtual_host_is_refused_in_other_sections(check, section, name):
+    lines = SECTIONS[section] % f"{name} {PER_SERVER[name]}"
+    if section == "vhost":
+        assert check(lines)[0]
+    else:
+        assert name in refusal(check, lines)
 
 
-def test_mtu_passes_in_a_vhost(check):
-    ok, output = check.run(VHOST % "ElasticMTU 1500")
-    assert ok, output
-
-
+@EACH_SECTION
 @pytest.mark.parametrize("name", sorted(PER_DIRECTORY))
-@pytest.mark.parametrize("section", [VHOST, DIRECTORY, LOCATION, FILES],
-                         ids=["vhost", "directory", "location", "files"])
 def test_a_directive_of_directories_passes_in_sections(check, section, name):
-    ok, output = check.run(section % f"{name} {PER_DIRECTORY[name]}")
+    ok, output = check(SECTIONS[section] % f"{name} {PER_DIRECTORY[name]}")
     assert ok, output
