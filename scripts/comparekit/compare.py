@@ -42,10 +42,10 @@ def compare(rows):
     for site in dict.fromkeys((row.server, row.fault) for row in rows):
         here = [row for row in rows if (row.server, row.fault) == site]
         with Site(here, False) as stock, Site(here, True) as ours:
-            found = _ask(stock, ours, here)
             # On a busy machine a script may end later than the filter waits for it.
-            again = _ask(stock, ours, [result.row for result in found if result.surprise])
-        results.update({result.row: result for result in found + again})
+            for _ in range(5):
+                again = [row for row in here if row not in results or results[row].surprise]
+                results.update((result.row, result) for result in _ask(stock, ours, again))
         troubles += ours.complaints
     troubles += [f"{r.row.chapter}: {r.row.text}: {r.surprise}\n  stock {r.stock}\n  ours  {r.ours}"
                  for r in results.values() if r.surprise]

@@ -65,7 +65,7 @@ class Site:
             files={"limited/.htaccess": b"DeflateInflateLimitRequestBody 1000"},
             allow_log=[row.log for row in rows if row.log])
         if rows[0].fault:
-            self.server.wrapper = faults.wrapper(faults.library(self.server.root, rows[0].fault))
+            self.server.wrapper = faults.wrapper(faults.library(self.server.docs, rows[0].fault))
         procstat.ProcStat(self.server.root / "stat")
         for name in {"page.html", "old.html.gz", *(row.body for row in rows)}:
             if sent := contents(name)[0]:
