@@ -18,7 +18,6 @@ kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy
 kit.proxied  the filter in each way behind mod_proxy; kit.fpm, kit.h2origin: more
              backends
-kit.browser  Browser: a real Chromium that asks for what a test says
 kit.elasticd Elasticd: a real one, on a machine whose load the test says
 kit.neighbours  Way: each way that brings our filter into a chain, for tests of other modules
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import client, env
 from .log import ErrorLog
-from .process import free_port
+from .process import free_port, until
 from .server import _HARMLESS, _MIME, _READY, Server
 
 _CONF = Path(__file__).parents[3] / "conf"
@@ -26,143 +26,99 @@ _CONFS = ("charset", "localized-error-pages", "other-vhosts-access-log", "securi
 
 
 class Debian:
-    """A freshly installed apache2 with the files that `make install` adds.
-
-    a2(name, ...)     a2enmod and its kin: (whether it went well, what it said)
-    ctl(word, ...)    apache2ctl, likewise
-    """
+    """A freshly installed apache2 with the files that `make install` adds."""
 
     def __init__(self):
         self.root = Path(tempfile.mkdtemp(prefix="elastic-debian-"))
         self.conf = self.root / "etc" / "apache2"
-        self.available = self.conf / "mods-available"
-        self.enabled = self.conf / "mods-enabled"
+        self.available, self.enabled = self.conf / "mods-available", self.conf / "mods-enabled"
         self.docs = self.root / "html"
         self.port = free_port()
         self.log = ErrorLog(self.root / "log" / "error.log", _HARMLESS)
-        for name in ("etc", "html", "lib", "lock", "log", "run", "sanitizer"):
+        for name in ("html", "lib", "lock", "log", "run", "sanitizer"):
             (self.root / name).mkdir()
-        for path in (self.root, self.docs):
-            path.chmod(0o755)
-        self._copy()
-        self._move()
-        self._write_envvars()
-        self._install()
-        self._enable_defaults()
-
-    # --- its files
-
-    def _copy(self):
+        self.root.chmod(0o755)
+        self.docs.chmod(0o755)
         package = env.DEBIAN / "etc" / "apache2"
-        self.conf.mkdir()
         for kind in ("mods", "conf", "sites"):
             shutil.copytree(package / f"{kind}-available", self.conf / f"{kind}-available")
             (self.conf / f"{kind}-enabled").mkdir()
         for name in ("apache2.conf", "envvars", "magic", "ports.conf"):
             shutil.copy(package / name, self.conf)
+        self._move()
+        for file in (*_CONF.glob("*.load.in"), *_CONF.glob("*.conf")):
+            text = file.read_text().replace("@moduledir@/mod_elastic.so", env.MODULE)
+            (self.available / file.name.removesuffix(".in")).write_text(text)
+        self.run("a2enmod", "-q", f"mpm_{env.MPM}", *_MODULES)
+        self.run("a2enconf", "-q", *_CONFS)
+        self.run("a2ensite", "-q", "000-default")
+
+    # --- its files
 
     def edit(self, path, *pairs):
         """sed -i s/old/new/ on a file below /etc/apache2, for each (old, new)."""
-        file = self.conf / path
-        text = file.read_text()
+        text = (self.conf / path).read_text()
         for old, new in pairs:
             assert re.search(old, text), (path, old)
             text = re.sub(old, new, text)
-        file.write_text(text)
+        (self.conf / path).write_text(text)
 
     def _move(self):
-        """The few absolute paths, the port, and a name that needs no lookup."""
+        """The few absolute paths, the port, a name that needs no lookup, and who runs it."""
         (self.root / "mime.types").write_text(_MIME)
         self.edit("mods-available/mime.conf", ("/etc/mime.types", f"{self.root}/mime.types"))
         self.edit("ports.conf", (r"(?m)^Listen 80$", f"Listen 127.0.0.1:{self.port}"))
         self.edit("apache2.conf", ("/var/www/", f"{self.docs}/"), (r"\Z", "ServerName localhost\n"))
         self.edit("sites-available/000-default.conf", (r"\*:80>", f"*:{self.port}>"),
                   ("/var/www/html", str(self.docs)))
-
-    def _write_envvars(self):
         user = env.child_user() if env.IS_ROOT else pwd.getpwuid(os.geteuid())
-        if env.IS_ROOT:
-            os.chown(self.root / "sanitizer", user.pw_uid, user.pw_gid)
         httpd = env.HTTPD
         if env.PRELOAD:
+            os.chown(self.root / "sanitizer", user.pw_uid, user.pw_gid)
             log = f"log_path={self.root}/sanitizer/report"
             httpd = (f"env LD_PRELOAD={env.PRELOAD} ASAN_OPTIONS=detect_leaks=0:{log} "
                      f"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:{log} {httpd}")
-        values = {
-            "APACHE_RUN_USER": user.pw_name, "APACHE_RUN_GROUP": f"#{user.pw_gid}",
-            "APACHE_PID_FILE": f"{self.root}/run/apache2.pid",
-            "APACHE_RUN_DIR": f"{self.root}/run", "APACHE_LOCK_DIR": f"{self.root}/lock",
-            "APACHE_LOG_DIR": f"{self.root}/log", "APACHE_HTTPD": httpd,
-        }
         with open(self.conf / "envvars", "a") as file:
-            file.writelines(f"export {name}='{value}'\n" for name, value in values.items())
-
-    def _install(self):
-        """What `make install` puts into mods-available."""
-        for file in sorted(_CONF.glob("*.load.in")):
-            text = file.read_text().replace("@moduledir@/mod_elastic.so", env.MODULE)
-            (self.available / file.name.removesuffix(".in")).write_text(text)
-        for file in sorted(_CONF.glob("*.conf")):
-            shutil.copy(file, self.available)
-
-    def _enable_defaults(self):
-        for command, names in (("a2enmod", (f"mpm_{env.MPM}", *_MODULES)), ("a2enconf", _CONFS),
-                               ("a2ensite", ("000-default",))):
-            ok, said = self.a2(command, "-q", *names)
-            assert ok, said
+            for name, value in {
+                    "RUN_USER": user.pw_name, "RUN_GROUP": f"#{user.pw_gid}", "HTTPD": httpd,
+                    "PID_FILE": f"{self.root}/run/apache2.pid", "RUN_DIR": f"{self.root}/run",
+                    "LOCK_DIR": f"{self.root}/lock", "LOG_DIR": f"{self.root}/log"}.items():
+                file.write(f"export APACHE_{name}='{value}'\n")
 
     def write(self, path, data):
         """A file of the site."""
-        file = self.docs / path
-        file.write_bytes(data)
-        file.chmod(0o644)
-        os.utime(file, (1e9, 1e9))
+        (self.docs / path).write_bytes(data)
+        (self.docs / path).chmod(0o644)
+        os.utime(self.docs / path, (1e9, 1e9))
 
     def package_files(self):
         """{path: bytes} of the files in mods-available that are not ours."""
         return {file.name: file.read_bytes() for file in self.available.iterdir()
                 if not file.name.startswith("elastic")}
 
-    # --- its tools
+    # --- its tools and its life
 
-    def _run(self, name, *arguments):
-        path = env.DEBIAN / "usr" / "sbin" / name
+    def run(self, name, *arguments, ok=True):
+        """a2enmod and its kin, and apache2ctl: what it said; whether it goes well is `ok`."""
         environ = {**os.environ, "APACHE_CONFDIR": str(self.conf),
                    "APACHE_STATE_DIRECTORY": str(self.root / "lib")}
         environ.pop("APACHE_ENVVARS", None)
         # Files, for httpd keeps what it inherits, and a pipe would stay open.
         with tempfile.TemporaryFile("w+") as output:
-            done = subprocess.run([path, *arguments], env=environ, stdin=subprocess.DEVNULL,
-                                  stdout=output, stderr=output, timeout=60)
+            done = subprocess.run([env.DEBIAN / "usr" / "sbin" / name, *arguments], env=environ,
+                                  stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                  timeout=60)
             output.seek(0)
-            return done.returncode == 0, output.read()
+            said = output.read()
+        assert (done.returncode == 0) == ok, (name, arguments, said)
+        return said
 
-    def a2(self, command, *arguments):
-        return self._run(command, *arguments)
-
-    def ctl(self, *arguments):
-        return self._run("apache2ctl", *arguments)
-
-    def modules(self):
-        """{deflate_module, ...} of `apache2ctl -M`."""
-        ok, said = self.ctl("-M")
-        assert ok, said
-        return set(re.findall(r"^ (\w+) \(", said, re.M))
-
-    # --- its life
-
-    def start(self):
-        """Not by `apache2ctl start`, which asks systemd, where it is, for the machine's own."""
-        self._until_ready("-k", "start")
-
-    def graceful(self):
-        self._until_ready("graceful")
-
-    def _until_ready(self, *arguments):
+    def start(self, *words):
+        """Or `graceful`. Not by `apache2ctl start`, which asks systemd, where it is, for the
+        machine's own."""
         before = len(self.log.lines(_READY))
-        ok, said = self.ctl(*arguments)
-        assert ok, said
-        Server.wait_for(lambda: len(self.log.lines(_READY)) > before, 30, "httpd")
+        self.run("apache2ctl", *(words or ("-k", "start")))
+        until(lambda: len(self.log.lines(_READY)) > before, 30, "httpd")
 
     def pid(self):
         with contextlib.suppress(FileNotFoundError, ValueError):
@@ -170,16 +126,16 @@ class Debian:
         return None
 
     def mapped(self):
-        """Names of the modules that the running httpd has mapped: what -M does not tell apart."""
+        """Which of the modules in question the running httpd has mapped: -M does not tell apart."""
         maps = Path(f"/proc/{self.pid()}/maps").read_text()
-        return set(re.findall(r"/(mod_\w+)\.so$", maps, re.M))
+        return set(re.findall(r"/mod_(elastic|deflate|brotli)\.so$", maps, re.M))
 
     def stop(self):
         """Not by apache2ctl: the test may have ended with a configuration that httpd refuses."""
         if self.pid():
             Server._let_connections_end()
             os.kill(self.pid(), signal.SIGTERM)
-            Server.wait_for(lambda: self.pid() is None, 20, "httpd's end")
+            until(lambda: self.pid() is None, 20, "httpd's end")
 
     def complaints(self):
         """Lines of the log that no test announced, and sanitizers' reports."""
