@@ -1,6 +1,6 @@
 /*
  * The position file: what elasticd publishes, and what httpds and other programs of the machine
- * read. Bytes <-> position. docs/manual/elasticd.md has the layout for those who read it in other
+ * read. Bytes <-> position. docs/internals/control.md has the layout for those who read it in other
  * languages.
  *
  * The file is written in place, and a reader may get half of a write: a checksum shows it. It is

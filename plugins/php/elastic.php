@@ -5,7 +5,7 @@
  *     require 'elastic.php';
  *     elastic_start();
  *
- * before the first output. See docs/manual/plugins.md of mod_elastic.
+ * before the first output. See docs/manual/elasticd.md of mod_elastic.
  */
 
 declare(strict_types=1);

@@ -11,7 +11,7 @@ from benchkit import fpm, sample, server, site, tools, web
 
 POLL = 0.05  # seconds between two looks at the position
 PATIENCE = 15  # seconds for a process to be ready
-FIELDS = struct.Struct("<8sIIQHHH")  # the file's beginning: docs/manual/elasticd.md
+FIELDS = struct.Struct("<8sIIQHHH")  # the file's beginning: docs/internals/control.md
 
 PHP = """<?php
 require '{plugin}';

@@ -25,7 +25,7 @@ FILE = struct.Struct("<8sIIQHHHHIIQI8xI")
 
 
 class Position:
-    """The file's bytes, read by docs/manual/elasticd.md and nothing of the sources."""
+    """The file's bytes, read by docs/internals/control.md and nothing of the sources."""
 
     def __init__(self, data):
         assert len(data) == 64, len(data)

@@ -3,7 +3,7 @@
     from elastic_compress import ElasticWSGI
     application = ElasticWSGI(application)
 
-See docs/manual/plugins.md of mod_elastic.
+See docs/manual/elasticd.md of mod_elastic.
 """
 
 from .asgi import ElasticASGI

@@ -8,7 +8,7 @@ import zlib
 
 DEFAULT_PATH = "/run/elastic/elastic.position"
 
-# As docs/manual/elasticd.md describes it.
+# As docs/internals/control.md describes it.
 LAYOUT = struct.Struct("<8sIIQHHHHIIQI8xI")
 MAGIC = b"elastic\0"
 VERSION = 1

@@ -1,4 +1,4 @@
-"""A position file as elasticd publishes it, by docs/manual/elasticd.md."""
+"""A position file as elasticd publishes it, by docs/internals/control.md."""
 
 import contextlib
 import fcntl
