@@ -12,7 +12,7 @@ import zlib
 
 import pytest
 
-from benchkit import nginx, run, server
+from benchkit import others, run, server
 from sizingkit import now, pages, plans, report, sent, setups
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -119,8 +119,8 @@ def serve(made):
                               elastic=False), "gzip", "zlib", 6),
     (lambda one: server.Httpd(one, "s", BROTLI.format(3), modules=("filter", "brotli"),
                               elastic=False), "br", "brotli", 3),
-    (lambda one: nginx.Nginx(one, "s", "gzip on; gzip_comp_level 2;"), "gzip", "zlib", 2),
-    (lambda one: nginx.Nginx(one, "s", "gzip off;"), "", "", 0)],
+    (lambda one: others.Nginx(one, "s", "gzip on; gzip_comp_level 2;"), "gzip", "zlib", 2),
+    (lambda one: others.Nginx(one, "s", "gzip off;"), "", "", 0)],
     ids=["mod_deflate 4", "mod_deflate 6", "mod_brotli 3", "nginx 2", "nginx, nothing"])
 def test_today_is_what_a_server_sends(tmp_path, open_folder, make, coding, library, level):
     """The level that the sizes are of, and the bytes of the body, to the byte."""
@@ -152,7 +152,7 @@ def test_sizes_of_no_level_are_said_to_be_near_one():
 
 def test_the_summary_of_a_site_is_against_what_it_sends(tmp_path, open_folder):
     with run.Run("sizing", run.Scale(1, 1), tmp_path / "out") as one:
-        started = serve(nginx.Nginx(one, "s", "gzip on; gzip_comp_level 2;"))
+        started = serve(others.Nginx(one, "s", "gzip on; gzip_comp_level 2;"))
         done = sizing(started.url("/index.html"), "--out", tmp_path / "page.html")
         config = tmp_path / "httpd.conf"
         config.write_text("AddOutputFilterByType DEFLATE text/html\n")
