@@ -124,7 +124,7 @@ def serve(made):
     ids=["mod_deflate 4", "mod_deflate 6", "mod_brotli 3", "nginx 2", "nginx, nothing"])
 def test_today_is_what_a_server_sends(tmp_path, open_folder, make, coding, library, level):
     """The level that the sizes are of, and the bytes of the body, to the byte."""
-    with run.Run("sizing", run.Scale(1, 1), tmp_path / "out") as one:
+    with run.Run("sizing", out=tmp_path / "out") as one:
         started = serve(make(one))
         found = pages.collect(started.url("/index.html"), 100, print)
         by_name = {page.name: page for page in found}
@@ -151,7 +151,7 @@ def test_sizes_of_no_level_are_said_to_be_near_one():
 
 
 def test_the_summary_of_a_site_is_against_what_it_sends(tmp_path, open_folder):
-    with run.Run("sizing", run.Scale(1, 1), tmp_path / "out") as one:
+    with run.Run("sizing", out=tmp_path / "out") as one:
         started = serve(others.Nginx(one, "s", "gzip on; gzip_comp_level 2;"))
         done = sizing(started.url("/index.html"), "--out", tmp_path / "page.html")
         config = tmp_path / "httpd.conf"
