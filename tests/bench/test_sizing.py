@@ -49,10 +49,8 @@ def url(folder):
     server.server_close()
 
 
-def sizing(*arguments, program=("scripts/sizing",)):
-    return subprocess.run([sys.executable, ROOT / program[0], *program[1:], *map(str, arguments)]
-                          if program[0].endswith("sizing") else
-                          [ROOT / program[0], *program[1:], *map(str, arguments)],
+def sizing(*arguments):
+    return subprocess.run([sys.executable, ROOT / "scripts/sizing", *map(str, arguments)],
                           capture_output=True, text=True, timeout=300)
 
 
@@ -193,12 +191,10 @@ class Texts(html.parser.HTMLParser):
         self.data.append(data)
 
 
-@pytest.mark.parametrize("program", [("scripts/sizing",), ("scripts/bench", "sizing", "--pages"),
-                                     ("scripts/bench", "--pages")])
-def test_the_summary_comes_first(folder, tmp_path, program):
+def test_the_summary_comes_first(folder, tmp_path):
     out, config = tmp_path / "page.html", tmp_path / "httpd.conf"
     config.write_text("AddOutputFilterByType DEFLATE text/html text/plain\n")
-    done = sizing(folder, "--out", out, "--config", config, program=program)
+    done = sizing(folder, "--out", out, "--config", config)
     assert done.returncode == 0, done.stderr
     first, *lines = done.stdout.splitlines()
     assert re.match(r"With mod_elastic these pages would be sent in \d+ % (fewer|more) bytes",
