@@ -51,6 +51,7 @@ el_php_fpm                                      | php-fpm         | php-fpm
 el_sbin tc                                      | iproute2        | iproute-tc
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
+command -v systemd-analyze                      | systemd         | systemd
 el_chromium                                     | chromium-headless-shell | chromium-headless
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
