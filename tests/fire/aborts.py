@@ -15,9 +15,9 @@ from kit.process import anonymous_kb, descriptors
 from . import http1, http2
 
 # One child, so that what it holds can be told.
-_MPM = "StartServers 1\nServerLimit 1\nThreadsPerChild 40\nMaxRequestWorkers 40\n" \
-       "MinSpareThreads 1\nMaxSpareThreads 40\n"
-_CONFIG = """
+MPM = "StartServers 1\nServerLimit 1\nThreadsPerChild 40\nMaxRequestWorkers 40\n" \
+      "MinSpareThreads 1\nMaxSpareThreads 40\n"
+CONFIG = """
 Elastic On
 ElasticControl off
 ElasticMaxMemory 1G
@@ -42,104 +42,102 @@ SLACK_DESCRIPTORS = 8
 # Seconds for what may not come: then the client goes away, too.
 PATIENCE = 0.05
 
-# Clients that go away at the same time, and the connections of each of which none is read: together
-# less than the child has threads.
+# Clients that go away at the same time: each leaves one connection unread meanwhile, and together
+# they are less than the child has threads.
 CLIENTS = 8
-STALLED = 2
-
-_PATHS = ("/large.txt", "/large.txt", "/small.txt", "/stream.cgi")
 
 
-class Aborter:
-    """Makes one abort after the other, all kinds in turn."""
+def _request(pick, path=None):
+    coding = pick.choice(("gzip", "br", "zstd", "gzip, br", "identity"))
+    return http1.Request("GET", path or pick.choice(("/large.txt", "/small.txt", "/stream.cgi")),
+                         (("Accept-Encoding", coding),))
 
-    def __init__(self, server, seed):
-        self._address = ("127.0.0.1", server.port)
-        self._pick = random.Random(seed)
-        self._stalled = []
-        self._kinds = [self._http1, self._upload, self._stall] * 2
-        if env.MPM != "prefork":
-            self._kinds += [self._reset, self._no_window, self._cut]
 
-    def one(self):
-        with contextlib.suppress(OSError, http2.Ended):
-            self._pick.choice(self._kinds)()
+def read_some(pick, address):
+    """And end with RST or, as often, with FIN while more comes."""
+    sock = http1.connect(address, timeout=PATIENCE)
+    sock.sendall(_request(pick).encoded())
+    wanted = pick.choice((0, 1, 300, 5000, 60000))
+    while wanted > 0 and (data := sock.recv(wanted)):
+        wanted -= len(data)
+    pick.choice((http1.abort, socket.socket.close))(sock)
 
-    def _maybe(self):
-        return self._pick.random() < 0.5
 
-    def _request(self, path=None):
-        coding = self._pick.choice(("gzip", "br", "zstd", "gzip, br", "identity"))
-        return http1.Request("GET", path or self._pick.choice(_PATHS),
-                             (("Accept-Encoding", coding),))
+def upload(pick, address):
+    """A compressed request body that does not end."""
+    sock = http1.connect(address, timeout=PATIENCE)
+    body = gzip.compress(aborts.FILES["small.txt"], 1)
+    sent = http1.Request("POST", "/echo", (("Content-Type", "text/plain"),
+                                           ("Content-Encoding", "gzip"),
+                                           ("Accept-Encoding", "br")), body).encoded()
+    sock.sendall(sent[:pick.randrange(len(sent) - len(body), len(sent))])
+    if pick.random() < 0.5:
+        sock.shutdown(socket.SHUT_WR)
+        sock.recv(100)
+    http1.abort(sock)
 
-    @contextlib.contextmanager
-    def _http2(self, **options):
-        connection = http2.Connection(self._address, **options)
-        connection.sock.settimeout(PATIENCE)
-        try:
-            yield connection
-        finally:
-            connection.abort()
 
-    def _http1(self):
-        """Reads some, and ends with RST or, as often, with FIN while more comes."""
-        sock = http1.connect(self._address, timeout=PATIENCE)
-        sock.sendall(self._request().encoded())
-        wanted = self._pick.choice((0, 1, 300, 5000, 60000))
-        while wanted > 0 and (data := sock.recv(wanted)):
-            wanted -= len(data)
-        (http1.abort if self._maybe() else socket.socket.close)(sock)
+@contextlib.contextmanager
+def _http2(address, **options):
+    connection = http2.Connection(address, **options)
+    connection.sock.settimeout(PATIENCE)
+    try:
+        yield connection
+    finally:
+        connection.abort()
 
-    def _upload(self):
-        """A compressed request body that does not end."""
-        sock = http1.connect(self._address, timeout=PATIENCE)
-        body = gzip.compress(aborts.FILES["small.txt"], 1)
-        sent = http1.Request("POST", "/echo", (("Content-Type", "text/plain"),
-                                               ("Content-Encoding", "gzip"),
-                                               ("Accept-Encoding", "br")), body).encoded()
-        sock.sendall(sent[:self._pick.randrange(len(sent) - len(body), len(sent))])
-        if self._maybe():
-            sock.shutdown(socket.SHUT_WR)
-            sock.recv(100)
-        http1.abort(sock)
 
-    def _stall(self):
-        """Reads nothing of a large body for as long as others come and go."""
-        sock = http1.connect(self._address, timeout=PATIENCE)
-        sock.sendall(self._request("/large.txt").encoded())
-        self._stalled.append(sock)
-        self.end(STALLED - 1)
-
-    def _reset(self):
-        """Streams that are reset before and while they are read."""
-        with self._http2(window=self._pick.choice((1, 1000, 65535)),
-                         refill=self._maybe()) as connection:
-            for _ in range(self._pick.randrange(1, 8)):
-                stream = connection.open(self._request())
-                if self._maybe():
-                    connection.receive()
-                connection.reset(stream)
-
-    def _no_window(self):
-        """Streams without a window, that end with the connection."""
-        with self._http2(window=0, refill=False) as connection:
-            streams = [connection.open(self._request()) for _ in range(self._pick.randrange(1, 6))]
-            connection.receive()
-            if self._maybe():
-                connection.grant(streams[0], self._pick.choice((1, 1000, 70000)))
+def reset(pick, address):
+    """Streams that are reset before and while they are read."""
+    with _http2(address, window=pick.choice((1, 1000, 65535)),
+                refill=pick.random() < 0.5) as connection:
+        for _ in range(pick.randrange(1, 8)):
+            stream = connection.open(_request(pick))
+            if pick.random() < 0.6:
                 connection.receive()
+            connection.reset(stream)
 
-    def _cut(self):
-        """A connection that ends in the middle of a frame."""
-        with self._http2() as connection:
-            connection.open(self._request("/large.txt"))
+
+def open_no_window(pick, address):
+    """Streams that end with the connection."""
+    with _http2(address, window=0, refill=False) as connection:
+        streams = [connection.open(_request(pick)) for _ in range(pick.randrange(1, 6))]
+        connection.receive()
+        if pick.random() < 0.5:
+            connection.grant(streams[0], pick.choice((1, 1000, 70000)))
             connection.receive()
-            connection.sock.sendall(b"\0\0\x08\x06\0\0\0")
 
-    def end(self, left=0):
-        while len(self._stalled) > left:
-            http1.abort(self._stalled.pop(0))
+
+def cut(pick, address):
+    """A connection that ends in the middle of a frame."""
+    with _http2(address) as connection:
+        connection.open(_request(pick, "/large.txt"))
+        connection.receive()
+        connection.sock.sendall(b"\0\0\x08\x06\0\0\0")
+
+
+KINDS = [read_some, upload] * 2 + ([] if env.MPM == "prefork" else [reset, open_no_window, cut])
+
+
+def _some(server, seed, until):
+    """How many aborts there were."""
+    address = ("127.0.0.1", server.port)
+
+    def work(number):
+        pick, made, unread = random.Random(f"{seed}/{number}"), 0, None
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError, http2.Ended):
+                if made % 8 == 0:
+                    if unread:
+                        http1.abort(unread)
+                    unread = http1.connect(address)
+                    unread.sendall(_request(pick, "/large.txt").encoded())
+                pick.choice(KINDS)(pick, address)
+            made += 1
+        return made
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return sum(pool.map(work, range(CLIENTS)))
 
 
 def _state(server):
@@ -155,21 +153,6 @@ def _state(server):
     return anonymous_kb(child), descriptors(child)
 
 
-def _some(server, seed, until):
-    """How many there were, of CLIENTS at the same time."""
-    def work(number):
-        aborter = Aborter(server, f"{seed}/{number}")
-        made = 0
-        while time.monotonic() < until:
-            aborter.one()
-            made += 1
-        aborter.end()
-        return made
-
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        return sum(pool.map(work, range(CLIENTS)))
-
-
 def _abort(plan, made, server):
     began = time.monotonic()
     # What httpd and malloc() make once.
@@ -179,10 +162,9 @@ def _abort(plan, made, server):
     after = _state(server)
     made.figures.update({"KB before": before[0], "KB after": after[0],
                          "descriptors before": before[1], "after": after[1]})
-    if server.children() != children:
-        made.failures.append("the child is another")
-    if after[0] > before[0] + SLACK_KB or after[1] > before[1] + SLACK_DESCRIPTORS:
-        made.failures.append("the child has more than it had")
+    if server.children() != children or after[0] > before[0] + SLACK_KB \
+            or after[1] > before[1] + SLACK_DESCRIPTORS:
+        made.failures.append("the child is another, or has more than it had")
     for coding in ("gzip", "br"):
         for name, body in aborts.FILES.items():
             answer = server.get(f"/{name}", ae=coding)
@@ -191,9 +173,8 @@ def _abort(plan, made, server):
 
 
 def run(plan, made):
-    server = Server(_CONFIG, modules=("reflector", "status", "reqtimeout"), h2=True,
-                    mpm_config=_MPM, files=aborts.FILES, cgi=aborts.CGI,
-                    environ={"MALLOC_ARENA_MAX": "2"})
+    server = Server(CONFIG, modules=("reflector", "status", "reqtimeout"), h2=True, mpm_config=MPM,
+                    files=aborts.FILES, cgi=aborts.CGI, environ={"MALLOC_ARENA_MAX": "2"})
     try:
         server.start()
         _abort(plan, made, server)

@@ -20,12 +20,12 @@ def compare_identities(targets):
                 yield f"{resource}: the identity of {other.site.kind} differs"
 
 
-def _excuse_memory(case, answer, wrong):
-    """Memory that runs out explains an end that shows, and an error. To HTTP/1.0, where a body
+def _excuse_failures(case, answer, wrong):
+    """A failure explains an end that shows, and an error. To HTTP/1.0, where a body
     without a length ends with the connection, no other end can be shown."""
     unshown = case.request.version == "HTTP/1.0" and "cut short" in wrong \
         and not answer.headers.keys() & {"content-length", "transfer-encoding"}
-    if not answer.whole or answer.status >= 500 or unshown:
+    if not answer.whole or answer.status >= 400 or unshown:
         return "broken off or refused"
     return None
 
@@ -33,9 +33,9 @@ def _excuse_memory(case, answer, wrong):
 def run(plan, made):
     excuses = {"stock": lambda *complaint: "stock's complaints"}
     if plan.failing:
-        excuses |= {"elastic": _excuse_memory, "drop-in": _excuse_memory}
+        excuses |= {"elastic": _excuse_failures, "drop-in": _excuse_failures}
     with contextlib.ExitStack() as stack:
-        memory, options = stack.enter_context(failing(*["memory"] * bool(plan.failing)))
+        memory, options = stack.enter_context(failing(*["memory", "calls"] * bool(plan.failing)))
         origin = stack.enter_context(make_origin())
         # The stock module ends a process where brotli has no memory.
         targets = [stack.enter_context(Target(kind, origin, **options, **plan.options))

@@ -1,4 +1,4 @@
-"""A client of HTTP/1 for many requests: one socket, requests sent ahead, answers as they are.
+"""A client of HTTP/1 for many requests on one socket, with answers as they are.
 
     client = Client(("127.0.0.1", 8080))
     answers = client.exchange([Request("GET", "/a.txt"), Request("GET", "/b.txt")])
@@ -17,9 +17,6 @@ import h11
 
 ATTEMPTS = 3
 TIMEOUT = 60.0
-
-# What is sent ahead must fit into the sockets' buffers, or both sides wait for each other.
-AHEAD_NBYTES = 32768
 
 
 @dataclass
@@ -85,23 +82,25 @@ class Client:
         self._address = address
         self._protocol = "http/1.1" if tls else None
         self._sock = None
-        self._left = b""  # what was received behind the last answer
 
     def close(self):
         if self._sock:
             self._sock.close()
-        self._sock, self._left = None, b""
+        self._sock = None
 
-    def _read(self, request):
-        """(the answer, whether the connection goes on)."""
+    def _ask(self, request):
+        """The answer; the connection stays open where it goes on, and nothing came behind it."""
         parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 20)
         parser.send(h11.Request(method=request.method, target="/", headers=[("Host", "x")]))
         parser.send(h11.EndOfMessage())
-        if self._left:
-            parser.receive_data(self._left)
         answer, pieces = Answer(), []
         try:
-            while not answer.whole:
+            self._sock = self._sock or connect(self._address, self._protocol)
+            self._sock.sendall(request.encoded())
+        except OSError as error:
+            answer.why = str(error)  # what the server answered before it closed may still be here
+        try:
+            while self._sock and not answer.whole:
                 event = parser.next_event()
                 if event is h11.NEED_DATA:
                     parser.receive_data(self._sock.recv(262144))
@@ -116,49 +115,19 @@ class Client:
         except (h11.RemoteProtocolError, OSError) as error:
             answer.why = str(error) or type(error).__name__
         answer.raw = b"".join(pieces)
-        self._left = parser.trailing_data[0]
-        return answer, parser.their_state is h11.DONE and request.version == "HTTP/1.1"
-
-    def _ahead(self, requests):
-        """How many of the requests are sent at once, and their bytes."""
-        batch = b""
-        for count, request in enumerate(requests):
-            data = request.encoded()
-            if count and len(batch) + len(data) > AHEAD_NBYTES:
-                return count, batch
-            batch += data
-            if request.version != "HTTP/1.1":
-                return count + 1, batch
-        return len(requests), batch
-
-    def _some(self, requests):
-        """The answers to the first of the requests, up to where the connection ended."""
-        answers, goes_on = [], True
-        try:
-            self._sock = self._sock or connect(self._address, self._protocol)
-            count, batch = self._ahead(requests)
-            self._sock.sendall(batch)
-        except OSError:
-            # What was answered before the server closed may still be here to be read.
-            count = 1 if self._sock else 0
-        for request in requests[:count]:
-            answer, goes_on = self._read(request)
-            if answer.status:
-                answers.append(answer)
-            if not goes_on:
-                break
-        if not answers or not goes_on:
+        if parser.trailing_data[0]:
+            answer.whole, answer.why = False, "bytes behind its end"
+        if not answer.whole or parser.their_state is not h11.DONE or request.version != "HTTP/1.1":
             self.close()
-        return answers
+        return answer
 
     def exchange(self, requests):
         """The answers, in order."""
-        answers, attempts = [], 0
-        while len(answers) < len(requests):
-            seen = self._some(requests[len(answers):])
-            answers += seen
-            attempts = 0 if seen else attempts + 1
-            if attempts == ATTEMPTS:
-                answers.append(Answer(why="no byte of an answer came"))
-                attempts = 0
+        answers = []
+        for request in requests:
+            for _ in range(ATTEMPTS):
+                answer = self._ask(request)
+                if answer.status:
+                    break
+            answers.append(answer)
         return answers

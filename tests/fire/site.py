@@ -3,7 +3,6 @@ module under their names, and behind `Elastic On`."""
 
 import contextlib
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -32,6 +31,21 @@ DAV_FILES = 8
 SSI = b"<!--#set var='x' value='1' --><p><!--#include virtual='/page.html' --></p>" \
       b"<!--#if expr='v(\"x\") = \"1\"' -->yes<!--#else -->no<!--#endif -->" \
       b"<!--#include virtual='/t1300.txt' --><!--#echo var='DOCUMENT_NAME' -->"
+
+# Writes a body in odd pieces.
+ODD = """
+size, seed, cut, length, status = map(int, os.environ['QUERY_STRING'].split(','))
+body = (f'written by script {seed} ' * (size // 20 + 1)).encode()[:size]
+head('Content-Type: text/html', f'Status: {status}', f'ETag: "s{seed}-{size}"',
+     *[f'Content-Length: {size}'] * length)
+at = 0
+while at < size:
+    piece = (1, 7, 100, 1448, 4096, 8000, 8192, 30000)[cut % 8]
+    out(body[at:at + piece])
+    at, cut = at + piece, cut * 5 + 3
+    if cut % 7 == 0:
+        time.sleep(0.0003)
+"""
 
 LUA = """
 function handle(r)
@@ -84,7 +98,7 @@ DirectoryIndex page.html
     FallbackResource /app.js
 </Location>
 ErrorDocument 404 /page.html
-ErrorDocument 403 /odd.cgi?5000,4
+ErrorDocument 403 /odd.cgi?5000,4,0,0,200
 <Directory {docs}>
     Options +Includes
 </Directory>
@@ -165,6 +179,7 @@ class Site:
         self.kind = kind
         mpm = _MPM["prefork" if env.MPM == "prefork" else "threads"]
         self.server = Server("", modules=MODULES, elastic=kind == "elastic", tls=True, h2=True,
+                             cgi={"odd.cgi": ODD, "local.cgi": "head('Location: /page.html')\n"},
                              mpm_config=mpm, **options)
         self._prepare()
         self.fpm = Fpm(self.server.root)
@@ -183,10 +198,6 @@ class Site:
         packed = {f"{path}.br": brotli.compress(FILES[path]) for path in ("page.html", "app.js")}
         for path, data in {**FILES, **packed, "ssi.shtml": SSI, "page.php": PHP}.items():
             server.write(path, data, mtime=MTIME)
-        program = server.docs / "odd.cgi"
-        subprocess.run(["cc", "-O1", "-w", "-o", program, Path(__file__).with_name("odd.c")],
-                       check=True)
-        program.chmod(0o755)
         (server.root / "odd.lua").write_text(LUA)
         (server.root / "odd.lua").chmod(0o644)
         for name in ("cache", "dav", "dav-locks"):

@@ -24,7 +24,7 @@ class Plan:
     seconds: float
     seed: str
     first: int = 0  # the number of the first batch
-    failing: int = 0  # percent of all allocations
+    failing: int = 0  # percent of all allocations and calls of libraries
     count: float = float("inf")
     kinds: tuple = ("elastic", "drop-in", "stock")  # of sites
     options: dict = field(default_factory=dict)  # of the servers
