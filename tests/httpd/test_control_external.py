@@ -2,7 +2,6 @@
 real elasticd. Nothing that becomes of either fails a request."""
 
 import contextlib
-import os
 import signal
 
 import pytest
@@ -188,32 +187,3 @@ def test_without_elasticd_httpd_goes_on_by_itself(pair, stop, start):
     pair.wait_position(TOP)
     assert pair.levels() == {TOP + 1}
     assert (pair.count(ALONE), pair.count(FOLLOWS)) == (1, 2)
-
-
-def test_a_file_that_elasticd_mends(pair):
-    """With its next sample, by itself."""
-    pair.server.expect_log(ALONE)
-    harms = (lambda path: os.truncate(path, 13), lambda path: path.write_bytes(os.urandom(64)),
-             lambda path: path.unlink(), lambda path: PositionFile(path).write(0, version=0))
-    for count, harm in enumerate(harms, 1):
-        harm(pair.path)
-        pair.elasticd.machine.busy = 100 * (count % 2)
-        pair.wait_position(0 if count % 2 else TOP)
-        assert pair.count(ALONE) <= count, "at most once for each"
-
-
-def test_both_begin_anew(pair):
-    """A graceful restart of httpd while elasticd is not there, and the other way round."""
-    pair.server.expect_log(ALONE)
-    pair.elasticd.machine.busy = 0
-    pair.wait_position(TOP)
-    pair.elasticd.machine.busy = 65
-    pair.elasticd.end(signal.SIGTERM)
-    pair.server.graceful()
-    pair.wait(ElasticFollows="0")
-    assert pair.levels() == {TOP + 1}, "the position is kept"
-    pair.elasticd.start()
-    pair.wait_position(TOP)
-    pair.server.graceful()
-    pair.wait_position(TOP)
-    assert pair.levels() == {TOP + 1}

@@ -93,7 +93,8 @@ def assert_mixed(found, position):
 @pytest.mark.protocols("http/1.1", "h2c")
 def test_mix_serves_its_fraction_evenly(driven, protocol):
     """Also after a graceful restart; `step` then takes the position below."""
-    d = driven("ElasticControl mix", h2=True, **aborts.ONE_CHILD)
+    one_child = None if env.MPM == "prefork" else aborts.ONE_CHILD["mpm_config"]
+    d = driven("ElasticControl mix", h2=True, mpm_config=one_child)
     assert set(d.levels(5, protocol)) == {START + 1}
     for percent in (90, 40, 86):
         d.nudge(percent)

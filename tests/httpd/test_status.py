@@ -258,57 +258,30 @@ HANDLERS = {"elastic-status": "ElasticVersion", "elastic-metrics": "elastic_"}
 # A name that must not be told to whom other tenants' pages are none of their business.
 SECRET = "secret-tenant.example"
 
-ACCESS = f"""
-Elastic On
-ExtendedStatus Off
-<Directory {{docs}}>
-    AllowOverride All
-    Options +Includes
-</Directory>
-<Location /own>
-    SetHandler elastic-status
-</Location>
-<Directory {{docs}}/folder>
-    SetHandler elastic-status
-</Directory>
-<Files figures.html>
-    SetHandler Elastic-Metrics
-</Files>
-<LocationMatch ^/if>
-    <If "%{{QUERY_STRING}} == 'yes'">
-        SetHandler elastic-status
-    </If>
-</LocationMatch>
-<Location /expression>
-    SetHandler "elastic-%{{QUERY_STRING}}"
-</Location>
-<FilesMatch \\.other$>
-    SetHandler default-handler
-</FilesMatch>
-<Location /added>
-    AddHandler elastic-status .html
-</Location>
-<Location /moved>
-    RewriteEngine On
-    RewriteRule ^ - [H=elastic-status]
-</Location>
-<VirtualHost 127.0.0.1:{{port}}>
-    ServerName localhost
-</VirtualHost>
-<VirtualHost 127.0.0.1:{{port}}>
-    ServerName {SECRET}
-    <Location /only-here>
-        SetHandler elastic-status
-    </Location>
-</VirtualHost>
-"""
+SECTIONS = [
+    ("Directory", "{docs}", "AllowOverride All\nOptions +Includes"),
+    ("Location", "/own", "SetHandler elastic-status"),
+    ("Directory", "{docs}/folder", "SetHandler elastic-status"),
+    ("Files", "figures.html", "SetHandler Elastic-Metrics"),
+    ("LocationMatch", "^/if",
+     "<If \"%{QUERY_STRING} == 'yes'\">\nSetHandler elastic-status\n</If>"),
+    ("Location", "/expression", 'SetHandler "elastic-%{QUERY_STRING}"'),
+    ("FilesMatch", "[.]other$", "SetHandler default-handler"),
+    ("Location", "/added", "AddHandler elastic-status .html"),
+    ("Location", "/moved", "RewriteEngine On\nRewriteRule ^ - [H=elastic-status]"),
+    ("VirtualHost", "127.0.0.1:{port}", "ServerName localhost"),
+    ("VirtualHost", "127.0.0.1:{port}", f"ServerName {SECRET}\n"
+     "<Location /only-here>\nSetHandler elastic-status\n</Location>"),
+]
 
 
 @pytest.fixture(scope="module")
 def tenants(httpd_shared):
     files = {f"{folder}/{name}": "<p>a page</p>" for folder in ("tenant", "folder", "added", "moved")
              for name in ("page.html", "figures.html", "page.other")}
-    return httpd_shared(ACCESS, files=files, modules=["rewrite", "status", "include", "actions"])
+    return httpd_shared("Elastic On\nExtendedStatus Off\n" + "".join(
+        f"<{kind} {where}>\n{lines}\n</{kind}>\n" for kind, where, lines in SECTIONS),
+        files=files, modules=["rewrite", "status", "include", "actions"])
 
 
 def htaccess(server, text):
