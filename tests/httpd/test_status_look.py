@@ -4,13 +4,15 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from kit import bodies
-from kit.browser import CHROMIUM
+
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 # Where the pictures of the manual go; without it they are only taken.
 PICTURES = os.environ.get("ELASTIC_PICTURES")

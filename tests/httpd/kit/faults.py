@@ -100,6 +100,10 @@ def _slow(function):
 
 # What a library function does instead; each keeps its name and its type.
 _SOURCES = {
+    # there is no memory for an encoder
+    "gzip-open": """
+        int deflateInit2_(void *z) { (void)z; return -4; }
+        void *libdeflate_alloc_compressor(int level) { (void)level; return 0; }""",
     # the encoder fails at the first call, before anything was sent
     "gzip-first": """
         int deflate(void *z, int flush) { (void)z; (void)flush; return -2; }
@@ -114,6 +118,8 @@ _SOURCES = {
     "zstd-soon": _later(_ZSTD_STREAM, 3, -64),
     # the encoder works for a while, then fails
     "gzip-later": _later(_DEFLATE, 20, -2),
+    "br-open": "void *BrotliEncoderCreateInstance(void *a, void *f, void *o)"
+               " { (void)a; (void)f; (void)o; return 0; }",
     "br-first": "int BrotliEncoderCompressStream(void *s) { (void)s; return 0; }",
     "br-later": _later(_BR_STREAM, 200, 0),
     # no memory for a decoder, at once or for its window
