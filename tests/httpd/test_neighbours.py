@@ -246,7 +246,7 @@ def proxy(httpd_shared, way, origin):
         origin.route(f"/{name}", answer)
 
     def place(name, *lines, filters=()):
-        lines = "\n".join([f"ProxyPass {origin.url}/", way.lines(*filters), *lines])
+        lines = "\n".join([f"ProxyPass {origin.url}/", way.chain(*filters), *lines])
         return f"<Location /{name}/>\n{lines}\n</Location>\n"
 
     # INFLATE is mod_deflate's, or ours where our record of that name is loaded.

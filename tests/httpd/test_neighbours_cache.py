@@ -114,7 +114,7 @@ def test_a_stale_variant_for_want_of_a_better(httpd, way, origin):
     origin.route("/stale", answer)
     # The origin's place has ours too.
     server = start(httpd, way, DISK, "On", "CacheStaleOnError On\n"
-                   f"<Location /p/>\nProxyPass {origin.url}/\n{way.lines()}\n</Location>\n",
+                   f"<Location /p/>\nProxyPass {origin.url}/\n{way.lines}\n</Location>\n",
                    modules=["proxy", "proxy_http"], allow_log=["AH0079[0-9]"])
     clients = (*way.codings, None)
     with server.connect() as client:

@@ -29,7 +29,7 @@ def server(httpd_shared, way):
     server = way.start(
         httpd_shared,
         "DavLockDB {root}/locks/db\nHeader set Cache-Control max-age=0\n"
-        f"<Location /dav>\nDav On\n{way.lines()}\n</Location>\n",
+        f"<Location /dav>\nDav On\n{way.lines}\n</Location>\n",
         modules=["dav", "dav_fs"], allow_log=[r"\[dav:error\]"])
     for n in range(50):
         server.write(f"dav/many/{n}.html", b"x", OLD)

@@ -76,10 +76,10 @@ def server(httpd_shared, way):
         + at("packed", "AddEncoding x-gzip .gz", "AddEncoding br .br"))
     for name, environment in (("recipe", "E=no-gzip:1,E=no-brotli:1"),
                               ("recipe-gzip", "E=no-gzip:1")):
-        config += (RECIPE.replace("PLACE", name).replace("CHAIN", way.lines())
+        config += (RECIPE.replace("PLACE", name).replace("CHAIN", way.lines)
                    .replace("ENVIRONMENT", environment))
     for name in ("server-status", "server-info"):
-        config += f"<Location /{name}>\n{way.lines()}\nSetHandler {name}\n</Location>\n"
+        config += f"<Location /{name}>\n{way.lines}\nSetHandler {name}\n</Location>\n"
     server = way.start(
         httpd_shared, config,
         modules=["autoindex", "negotiation", "rewrite", "status", "info", "authn_core",
