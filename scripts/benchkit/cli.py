@@ -144,7 +144,7 @@ def run_experiments(options):
 
 def table(facts):
     """What an experiment found, for a terminal of 80 columns, and the sentence that says it."""
-    lines = [f"\n{facts['name']}: {facts['title']}", ""]
+    lines = ["", textwrap.fill(f"{facts['name']}: {facts['title']}", WIDTH), ""]
     rows = [("what is compared", "here", "source or aim", "")]
     rows += [(one["text"], one["here"], one["there"], one["outcome"]) for one in facts["findings"]]
     for what, here, there, outcome in rows:
