@@ -16,7 +16,7 @@ THERE = ("a chart with files per second upwards and the ratio to the right, a cu
 SETUP = ("The same web files in the same order, one thread, CPU time, each engine's own levels. "
          "`fresh`: an encoder is made for each file in memory fresh from the system; `remade`: in "
          "memory that was used before; `kept`: one encoder is set back.")
-SECONDS = 3, 25, 120
+SECONDS = 3, 25, 70
 
 
 def measure(run, bodies):

@@ -8,7 +8,7 @@ from benchkit.setups import LEVEL_6
 TITLE = "the same leg under two names: what difference the harness sees where there is none"
 SOURCE = THERE = ""
 SETUP = "One page of 64 KB, gzip level 6, four clients in a closed loop, as A and as B."
-SECONDS = 2, 10, 40
+SECONDS = 2, 10, 30
 
 CLIENTS = 4
 FIGURES = {"cpu_usec_per_response": "CPU per response", "rate": "requests per second"}

@@ -20,7 +20,7 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip alone; the
          f"{arrivals.DAY_FROM}, at its peak 75 % of what level 1 has CPU for, measured before each "
          "round. Elastic is ElasticControl step, the source's way; its interval is a part of the "
          "day's hour.")
-SECONDS = 12, 45, 180
+SECONDS = 12, 45, 130
 
 PEAK = 0.75  # of the CPU of level 1: below the high threshold
 HOURS = 24

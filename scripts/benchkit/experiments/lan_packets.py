@@ -21,7 +21,7 @@ SETUP = ("One page and its 41 images over one pipelined connection; two network 
          "with one segment and the client acknowledges late; “as today” has the system's defaults, "
          "of which ten segments hold the whole compressed page. Requests wait for 1024 bytes of "
          "them (300 in the small buffer) or 50 ms.")
-SECONDS = 6, 40, 130
+SECONDS = 6, 40, 90
 
 # The source's client, libwww: requests are gathered up to 1 KB, or for 50 ms. Two requests fill the
 # small buffer: as many as the first segment of the compressed page has links.

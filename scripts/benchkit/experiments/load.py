@@ -20,7 +20,7 @@ SETUP = ("Pages of 12 KB (40 %), 40 KB (35 %) and 120 KB (25 %) from php-fpm; a 
          "for some seconds before they count. The best pinned level is chosen in half of the "
          "rounds and compared in the other half. In the flood, a load of 0.15 becomes ten times as "
          "much for 3 s: more than any setting can serve.")
-SECONDS = 12, 110, 480
+SECONDS = 12, 110, 330
 
 RATES = (5, 20, 100)  # Mbit/s of the client's wire
 MBIT = 20  # of the findings and the plot

@@ -20,7 +20,7 @@ SETUP = ("One process of httpd and 32 clients that stop before the end of their 
          "MB, which this module encodes whole, and of 4 MB, which it streams; request bodies of 16 "
          "MB of text to a script. Anonymous memory of the process, beyond that of the same without "
          "compression.")
-SECONDS = 20, 30, 90
+SECONDS = 20, 30, 60
 
 KB = corpus.KB
 PATIENCE = 120  # seconds for a server that encodes as many bodies as there are clients

@@ -17,7 +17,7 @@ SETUP = ("Pages of 120 KB from an origin on the load's CPU, through a proxy whos
          "are; four clients in a closed loop over HTTP/1.1, with a cookie: what was encoded for "
          "one visitor is for nobody else. gzip is pinned to level 6; with all codings this module "
          "has its defaults.")
-SECONDS = 10, 40, 150
+SECONDS = 10, 40, 90
 
 PAGE_BYTES = 120 * corpus.KB
 CLIENTS = 4

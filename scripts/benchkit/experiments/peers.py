@@ -18,7 +18,7 @@ SETUP = ("Each server on one CPU with all that is behind it, four clients in a c
          "without compression. A row without a level is what the server does where compression is "
          "turned on and nothing else is said; the client takes gzip, br and zstd, and gzip alone "
          "where the row says gzip.")
-SECONDS = 25, 130, 320
+SECONDS = 25, 130, 240
 
 KB = corpus.KB
 SIZES = (1, 4, 16, 64, 120, 300)  # KB

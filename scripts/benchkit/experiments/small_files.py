@@ -21,7 +21,7 @@ THERE = ("bars of requests per second and client for the same eleven sizes: iden
 SETUP = ("Eleven files, gzip level 6, 20 clients over HTTP/2 that each wait for the response. The "
          "files are made so that gzip leaves of each what the source's leave: up to 32K it fits "
          "one segment.")
-SECONDS = 8, 40, 150
+SECONDS = 8, 40, 100
 
 CLIENTS = 20
 SMALL = 32 * corpus.KB  # the source: identity wins up to here, gzip above

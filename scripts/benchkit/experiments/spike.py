@@ -21,7 +21,7 @@ SETUP = ("The same arrivals and pages of 120 KB for all servers, gzip up to leve
          "asks it for 1.44 times what it can serve: that it is overrun follows from that. A client "
          "leaves after a tenth of the attack's length. Elastic is ElasticControl step, the "
          "source's way; three servers share the CPU and the php-fpm of one.")
-SECONDS = 12, 90, 260
+SECONDS = 12, 90, 180
 
 # To the attack's length, how long a server is watched afterwards. What the static one was asked for
 # beyond its capacity, it serves afterwards with the 15 % that the normal load leaves.
