@@ -9,7 +9,7 @@ static el_costs_t costs;
 
 static const el_cost_t known = {1000, 2500};
 
-/* tests/sim has what becomes of a machine or of content that changes, through noise. */
+/* tests/sim has what becomes of changes through noise. */
 CASE(cost, ZEROED(costs));
 
 static void update(el_coding_t coding, int level, el_cost_t measured, uint32_t now)
@@ -87,6 +87,22 @@ TEST(cost, a_slow_machine_is_slow_for_every_setup)
     ck_assert_uint_eq(other.size, 3000);
 }
 
+/* The machine's speed halves while one setup of one coding is in use. */
+TEST(cost, a_machine_that_becomes_slower_is_noticed_for_all_setups_within_30_seconds)
+{
+    for (uint32_t t = 1000; t < 1600; t++) {
+        update(EL_GZIP, 4, (el_cost_t){1000, 2500}, t);
+        update(EL_GZIP, 6, (el_cost_t){1500, 2500}, t);
+        update(EL_BR, 5, (el_cost_t){700, 2500}, t);
+    }
+    for (uint32_t t = 1600; t < 1630; t++) {
+        update(EL_GZIP, 4, (el_cost_t){2000, 2500}, t);
+    }
+    ck_assert_uint_ge(expect(EL_GZIP, 4, 1630).nsec, 1900);
+    ck_assert_uint_ge(expect(EL_GZIP, 6, 1630).nsec, 2300);
+    ck_assert_uint_ge(expect(EL_BR, 5, 1630).nsec, 900);
+}
+
 /* Bodies that compress half as well, of all setups those in use are measured. */
 TEST(cost, other_content_is_noticed_within_30_seconds)
 {
@@ -117,7 +133,7 @@ static double learned(uint32_t now)
     return log2((double)el_cost_expect(&costs, KEY(EL_GZIP, 6, 2), unit, now).nsec / unit.nsec);
 }
 
-#define CLOCK_END ((1u << 24) - 5) /* of the clock */
+#define CLOCK_END ((1u << 24) - 5) /* just before it */
 
 static const struct {
     const char *label;
@@ -139,7 +155,7 @@ EACH(cost, what_is_measured_is_learned, lessons)
     row_eq(el_cost_age(&costs, KEY(EL_GZIP, 6, 2), row->at + row->after), row->after);
 }
 
-/* The first may be one, too. */
+/* Neither the first measurement nor a later one. */
 TEST(cost, an_outlier_moves_little)
 {
     measure(1, 4000000, 2500, 1000);
@@ -154,7 +170,7 @@ TEST(cost, an_outlier_moves_little)
     assert_nsec(1000, 980, 1020);
 }
 
-/* And a new one counts at once. */
+/* A new one counts at once then. */
 TEST(cost, old_measurements_do_not_count)
 {
     measure(500, 3000, 2500, 1000);

@@ -80,12 +80,8 @@ TEST(dictionary, many_stars_take_no_long_time)
 }
 
 static const el_dictionary_entry_t entry = {
-    .origin = "https://example.org",
-    .path = "/dir/dict",
-    .match = "/dir/*",
-    .dest = "document iframe",
-    .id = "d 1",
-    .expires = 1000,
+    .origin = "https://example.org", .path = "/dir/dict", .match = "/dir/*",
+    .dest = "document iframe", .id = "d 1", .expires = 1000,
 };
 
 /* It is read whole, or not at all. */

@@ -275,6 +275,16 @@ TEST(encodings, what_is_new_and_asked_for_more_takes_the_place_of_others)
     ck_assert_int_eq(take(NOW), 7777777);
 }
 
+TEST(encodings, a_full_count_stays_full)
+{
+    ask(1, 1, NOW);
+    for (int i = 0; i < EL_POPULAR_SETS * EL_POPULAR_WAYS; i++) {
+        atomic_fetch_or(&hot.slot[i].asked, INT32_MAX);
+    }
+    ask(1, 1, NOW);
+    ck_assert_int_eq(take(NOW), 1);
+}
+
 static const bool of_key[] = {false, true};
 EACH(encodings, an_item_that_two_wrote_is_not_taken, of_key)
 {

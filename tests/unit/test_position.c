@@ -4,12 +4,8 @@
 #define NOW UINT64_C(5000000000)
 
 static const el_position_t some = {
-    .control = {3, 8, false, 0x1234},
-    .updated_usec = NOW,
-    .samples = 70000,
-    .interval_msec = 500,
-    .load_ppm = 650000,
-    .pid = 4711,
+    .control = {3, 8, false, 0x1234}, .updated_usec = NOW, .samples = 70000,
+    .interval_msec = 500, .load_ppm = 650000, .pid = 4711,
 };
 
 CASE(position);
