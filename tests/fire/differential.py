@@ -43,7 +43,8 @@ def run(plan, made):
                    and not (plan.failing and kind == "stock")]
         memory.share(plan.failing)
         began, number = time.monotonic(), plan.first
-        while plan.goes_on(made.count, began) and len(made.failures) < MOST:
+        while made.count < plan.count and len(made.failures) < MOST \
+                and time.monotonic() - began < plan.seconds:
             for target in targets:
                 if target.site.kind != "stock" or number % STOCK_EVERY == 0:
                     target.ask(plan, made, number, excuses.get(target.site.kind))

@@ -47,24 +47,6 @@ while at < size:
         time.sleep(0.0003)
 """
 
-LUA = """
-function handle(r)
-    local size, seed, cut = r.args:match("(%d+),(%d+),(%d+)")
-    local body = string.rep("a handler that writes " .. seed .. " in pieces\\n",
-                            math.floor(size / 30) + 1):sub(1, size)
-    local at, sizes = 1, {1, 13, 500, 1448, 8000, 8192, 16384}
-    r.content_type = "text/plain"
-    while at <= #body do
-        cut = (cut * 1103515245 + 12345) % 2147483648
-        local piece = sizes[math.floor(cut / 65536) % 7 + 1]
-        r:write(body:sub(at, at + piece - 1))
-        at = at + piece
-        if math.floor(cut / 256) % 5 == 0 then r:flush() end
-    end
-    return apache2.OK
-end
-"""
-
 PHP = """<?php
 header('Content-Type: text/html');
 list($left, $seed, $flush, $tag) = explode(',', $_SERVER['QUERY_STRING']);
@@ -75,15 +57,14 @@ for ($piece = str_repeat("php writes $seed ", 40); $left > 0; $left -= strlen($p
 }
 """
 
-MODULES = ("filter", "include", "substitute", "ext_filter", "ratelimit", "buffer", "reflector",
+MODULES = ("filter", "include", "substitute", "ratelimit", "buffer", "reflector",
            "proxy", "proxy_http", "proxy_fcgi", "cache", "cache_disk", "cache_socache",
-           "socache_shmcb", "dav", "dav_fs", "lua")
+           "socache_shmcb", "dav", "dav_fs")
 
 _CONFIG = """
 FileETag MTime Size
 AddType text/html .shtml
 AddOutputFilter INCLUDES .shtml
-ExtFilterDefine upper mode=output cmd="/usr/bin/tr a-z A-Z"
 CacheRoot {root}/cache
 CacheDirLevels 1
 CacheDirLength 1
@@ -91,8 +72,6 @@ CacheSocache shmcb
 CacheEnable disk /disk
 CacheEnable socache /shm
 DavLockDB {root}/dav-locks/db
-LuaScope thread
-LuaMapHandler ^/lua$ {root}/odd.lua handle
 DirectoryIndex page.html
 <Location /moved>
     FallbackResource /app.js
@@ -129,12 +108,6 @@ Listen 127.0.0.1:{plain}
 </VirtualHost>
 """
 
-_MPM = {
-    "threads": "StartServers 2\nServerLimit 6\nThreadsPerChild 25\nMaxRequestWorkers 150\n"
-               "MinSpareThreads 25\nMaxSpareThreads 150\n",
-    "prefork": "StartServers 8\nMinSpareServers 4\nMaxSpareServers 32\nMaxRequestWorkers 120\n",
-}
-
 
 def _lines(kind, *filters):
     names = filters if kind == "elastic" else (*filters, "BROTLI_COMPRESS", "DEFLATE")
@@ -162,7 +135,6 @@ def _config(kind):
         place("named"), place("disk"), place("shm"),
         place("subst", "Substitute s/server/SERVERS/n", "Substitute s/[aeiou]+x/-/",
               filters=["SUBSTITUTE"]),
-        place("ext", filters=["upper"]),
         place("rate", "SetEnv rate-limit 60000", filters=["RATE_LIMIT"]),
         place("buffer", "BufferSize 30000", filters=["BUFFER"]),
         place("fixed", "Header set Cache-Control no-transform"),
@@ -177,10 +149,9 @@ class Site:
 
     def __init__(self, kind, origin, config="", start=True, **options):
         self.kind = kind
-        mpm = _MPM["prefork" if env.MPM == "prefork" else "threads"]
         self.server = Server("", modules=MODULES, elastic=kind == "elastic", tls=True, h2=True,
                              cgi={"odd.cgi": ODD, "local.cgi": "head('Location: /page.html')\n"},
-                             mpm_config=mpm, **options)
+                             **options)
         self._prepare()
         self.fpm = Fpm(self.server.root)
         self._text = _config(kind).replace("{plain}", str(free_port())).replace(
@@ -198,8 +169,6 @@ class Site:
         packed = {f"{path}.br": brotli.compress(FILES[path]) for path in ("page.html", "app.js")}
         for path, data in {**FILES, **packed, "ssi.shtml": SSI, "page.php": PHP}.items():
             server.write(path, data, mtime=MTIME)
-        (server.root / "odd.lua").write_text(LUA)
-        (server.root / "odd.lua").chmod(0o644)
         for name in ("cache", "dav", "dav-locks"):
             (server.root / name).mkdir()
             (server.root / name).chmod(0o777)

@@ -11,13 +11,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 for module in ("h11", "h2"):
     pytest.importorskip(module, reason=f"{module} is not there (package python3-{module})")
-from fire import judge, runs, stage  # noqa: E402
+from fire import judge, stage  # noqa: E402
 from fire.cases import Case  # noqa: E402
 from fire.http1 import Answer, Request  # noqa: E402
 
 
 def test_a_few_hundred_random_requests():
-    made = stage.run("differential", stage.Plan(600, "few", count=300))
+    made = stage.run(stage.Plan("differential", 600, "few", count=300))
     assert made.failures == []
     assert made.count >= 300 and made.figures["encoded"] > 50
 
@@ -25,17 +25,9 @@ def test_a_few_hundred_random_requests():
 def test_damage_is_found(tmp_path):
     """An encoder writes another byte than it should: one of those that a pinned level has."""
     wrapper = faults.wrapper(faults.library(tmp_path, "gzip-damage"))
-    made = stage.run("differential", stage.Plan(600, "few", count=300, kinds=("drop-in",), options={
+    made = stage.run(stage.Plan("differential", 600, "few", count=300, kinds=("drop-in",), options={
         "wrapper": wrapper, "config": "DeflateCompressionLevel 6\n"}))
     assert any("damaged" in failure for failure in made.failures)
-
-
-def test_each_run_is_of_a_stage():
-    for is_long in (True, False):
-        chosen = runs.chosen("*", is_long)
-        assert {run.stage for run, _ in chosen} == set(runs.STAGES)
-        assert all(seconds > 0 for _, seconds in chosen)
-    assert len({run.name for run in runs.RUNS}) == len(runs.RUNS)
 
 
 BODY = b"a body of some bytes"

@@ -188,20 +188,6 @@ def test_a_lock(server, way):
         assert ask(server, "UNLOCK", path, coding, **{"Lock-Token": f"<{token}>"}).coding is None
 
 
-def test_collections(server, way):
-    host = f"127.0.0.1:{server.port}"
-    for coding in way.codings:
-        for method, path, status, onto in (
-                ("OPTIONS", "/dav/", 200, ""), ("MKCOL", "/dav/c/", 201, ""),
-                ("COPY", "/dav/a.html", 201, "/dav/c/b.html"),
-                ("MOVE", "/dav/c/b.html", 201, "/dav/c/c.html"), ("DELETE", "/dav/c/", 204, "")):
-            if method == "DELETE":
-                check.encoded(server.get("/dav/c/c.html", ae=coding), coding, BODY)
-            asked = {"Destination": f"http://{host}{onto}"} if onto else {}
-            answer = ask(server, method, path, coding, status, Host=host, **asked)
-            assert answer.coding in (None, coding) and len(answer.body) < 400
-
-
 @pytest.mark.skipif(not shutil.which("litmus"), reason="litmus is not there (package litmus)")
 def test_litmus(server, way, tmp_path):
     """Its tests of WebDAV servers, all of which mod_dav passes alone."""

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import os
 
-import brotli
 import pytest
 
 from kit import bodies, check
@@ -14,7 +13,6 @@ from kit import bodies, check
 BODY = bodies.html(30000)
 OTHER = BODY[::-1]
 GZ = gzip.compress(BODY, mtime=0)
-BR = brotli.compress(BODY)
 LOGIN = {"Authorization": "Basic " + base64.b64encode(b"user:secret").decode()}
 USERS = "user:{SHA}" + base64.b64encode(hashlib.sha1(b"secret").digest()).decode() + "\n"
 
@@ -73,7 +71,7 @@ def server(httpd_shared, way):
         + at("listing", "IndexOptions FancyIndexing TrackModified")
         + at("headed", "IndexOptions FancyIndexing", "HeaderName /plain/part.html")
         + at("views", "AddLanguage de .de", "AddLanguage en .en")
-        + at("packed", "AddEncoding x-gzip .gz", "AddEncoding br .br"))
+        + at("packed", "AddEncoding x-gzip .gz"))
     for name, environment in (("recipe", "E=no-gzip:1,E=no-brotli:1"),
                               ("recipe-gzip", "E=no-gzip:1")):
         config += (RECIPE.replace("PLACE", name).replace("CHAIN", way.lines)
@@ -84,8 +82,8 @@ def server(httpd_shared, way):
         httpd_shared, config,
         modules=["autoindex", "negotiation", "rewrite", "status", "info", "authn_core",
                  "authn_file", "authz_user", "authz_host", "auth_basic"],
-        files={"a.html": BODY, "error.html": BODY, "part.html": BODY, "page.html.gz": GZ,
-               "page.html.br": BR, "views/page.html.en": BODY, "views/page.html.de": OTHER,
+        files={"a.html": BODY, "error.html": BODY, "part.html": BODY,
+               "views/page.html.en": BODY, "views/page.html.de": OTHER,
                "views/both.html": BODY, "views/both.html.gz": GZ,
                "recipe/a.css": BODY, "recipe/a.css.gz": GZ, "recipe/b.css": OTHER,
                "recipe-gzip/a.css": BODY, "recipe-gzip/a.css.gz": GZ, "recipe-gzip/b.css": OTHER,
@@ -163,14 +161,6 @@ def test_a_packed_variant_is_sent_as_it_is(server, way):
 
 
 # --- what is packed already
-
-
-@pytest.mark.parametrize("coding,name,raw", [("gzip", "gz", GZ), ("br", "br", BR)])
-def test_packed_files_pass(server, way, coding, name, raw):
-    for ae in ("gzip", "br", "gzip, br", None):
-        answer = server.get(f"/packed/page.html.{name}", ae=ae)
-        assert (answer.status, answer.coding.removeprefix("x-")) == (200, coding), answer
-        assert answer.raw == raw
 
 
 @pytest.mark.parametrize("place", ["recipe", "recipe-gzip"])
