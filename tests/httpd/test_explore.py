@@ -3,7 +3,7 @@ response shows it."""
 
 import pytest
 
-from kit import at, bodies, check
+from kit import at, bodies, check, faults
 from kit.driven import start_driven
 
 PAGE = bodies.html(40_000)
@@ -111,6 +111,26 @@ def test_where_costs_decide_nothing_nothing_is_explored(site, config):
     for _ in range(6):
         serve(d.server, "/page.html", "gzip", lambda *_: True)
     assert explored(d.status()) == 0
+
+
+def test_a_client_has_its_body_before_another_setup_is_measured(httpd, tmp_path):
+    """Also a small one, which httpd keeps until the request has ended."""
+    twice, small = tmp_path / "twice", bodies.html(6000)
+    twice.touch()
+    twice.chmod(0o666)
+    d = start_driven(httpd, "ElasticGoal time 1kbit/s\nElasticLevel gzip 4 9\n",
+                     wrapper=faults.wrapper(faults.library(tmp_path, "gzip-twice")),
+                     environ={"ENCODED_TWICE": str(twice)})
+    d.server.write("small.html", small)
+    d.load(20)
+
+    def done():
+        with d.server.connect() as connection:
+            for _ in range(50):
+                check.encoded(connection.request("/small.html", ae="gzip"), "gzip", small)
+        return explored(d.status()) >= 2
+    d.server.wait_for(done, 60, "an exploration")
+    assert twice.read_bytes() == b""
 
 
 def test_a_restart_begins_anew_and_a_graceful_one_does_not(site):
