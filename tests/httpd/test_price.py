@@ -311,3 +311,22 @@ def test_where_costs_decide_nothing_nothing_is_explored(priced, config, goal):
     for _ in range(6):
         serve(d, "gzip", lambda *_: True)
     assert explored(d) == 0
+
+
+def test_a_client_has_its_body_before_another_setup_is_measured(priced, tmp_path):
+    """Also a small one, which httpd keeps until the request has ended."""
+    twice = tmp_path / "twice"
+    twice.touch()
+    twice.chmod(0o666)
+    d = priced("ElasticLevel gzip 4 9", "time 1kbit/s",
+               wrapper=faults.wrapper(faults.library(tmp_path, "gzip-twice")),
+               environ={"ENCODED_TWICE": str(twice)})
+    d.load(20)
+
+    def done():
+        with d.server.connect() as connection:
+            for _ in range(50):
+                check.encoded(connection.request("/small.html", ae="gzip"), "gzip", SMALL)
+        return explored(d) >= 2
+    d.server.wait_for(done, 60, "an exploration")
+    assert twice.read_bytes() == b""

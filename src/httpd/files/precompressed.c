@@ -328,8 +328,8 @@ static const char *tag_of(request_rec *r, candidate_t *candidate)
         size_t len = strlen(tag);
 
         if (len >= 2 && tag[0] == '"' && tag[len - 1] == '"') {
-            candidate->tag = apr_psprintf(r->pool, "%.*s%s\"", (int)len - 1, tag,
-                                        el_coding_info(candidate->coding)->extension);
+            candidate->tag = apr_pstrcat(r->pool, apr_pstrmemdup(r->pool, tag, len - 1),
+                                         el_coding_info(candidate->coding)->extension, "\"", NULL);
         }
         candidate->tagged = true;
     }
