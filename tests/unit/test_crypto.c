@@ -95,9 +95,9 @@ TEST(seal, anything_else_is_not_opened)
     }
     ck_assert_msg(!el_seal_open(&keys, name, sealed + 1, nbytes - 1, opened), "without its begin");
     for (size_t at = 0; at < nbytes; at++) {
-        sealed[at] ^= 1u << at % 8;
+        sealed[at] ^= (unsigned char)(1u << at % 8);
         ck_assert_msg(!el_seal_open(&keys, name, sealed, nbytes, opened), "changed at %zu", at);
-        sealed[at] ^= 1u << at % 8;
+        sealed[at] ^= (unsigned char)(1u << at % 8);
     }
     ck_assert(el_seal_open(&keys, name, sealed, nbytes, opened));
 }
