@@ -16,9 +16,6 @@ from kit import bodies, check
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
 
-LOCK = (b'<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>'
-        b"<D:locktype><D:write/></D:locktype><D:owner>" + bodies.text(3000) + b"</D:owner>"
-        b"</D:lockinfo>")
 PATCH = (b'<?xml version="1.0"?><D:propertyupdate xmlns:D="DAV:" xmlns:x="urn:x"><D:set><D:prop>'
          + b"".join(b"<x:name%d>value</x:name%d>" % (n, n) for n in range(100))
          + b"</D:prop></D:set></D:propertyupdate>")
@@ -170,22 +167,6 @@ def test_a_list_about_another_resource_stays_as_it_is(server, way):
                      f"([{form.format(ours=ours, plain=tag)}])")
             ask(server, "MOVE", "/dav/from.html", None, status, Host=host, If=state,
                 Destination=f"http://{host}/dav/onto.html")
-
-
-def test_a_lock(server, way):
-    path = "/dav/locked.html"
-    for coding in way.codings:
-        write(server, path)
-        tag = strong(server, path)
-        # The answer to LOCK is a 200: all ways compress it.
-        answer = ask(server, "LOCK", path, coding, 200, LOCK)
-        check.encoded(answer, coding, answer.body)
-        token = re.fullmatch("<(.*)>", answer.headers["Lock-Token"])[1]
-        assert token.encode() in answer.body and bodies.text(3000) in answer.body
-        for status, asked in ((423, {}), (412, {"If": f'(<{token}> ["other-{coding}"])'}),
-                              (204, {"If": f'(<{token}> ["{tag[1:-1]}-{coding}"])'})):
-            ask(server, "PUT", path, coding, status, b"new", **asked)
-        assert ask(server, "UNLOCK", path, coding, **{"Lock-Token": f"<{token}>"}).coding is None
 
 
 @pytest.mark.skipif(not shutil.which("litmus"), reason="litmus is not there (package litmus)")

@@ -66,21 +66,16 @@ SMALL_SHAPES = {
 WORKERS = {"": ("127.0.0.1", ""), "flush-": ("127.1", "flushpackets=on"),
            "auto-": ("127.0.1", "flushpackets=auto flushwait=20"),
            "single-": ("0x7f.0.0.1", "disablereuse=on")}
-# Nobody listens on the port of the second balancer's first member.
-BALANCERS = """
+# Nobody listens on the port of the first member.
+BALANCER = """
 <Proxy balancer://pool>
-    BalancerMember http://0x7f.0.1:{origin} route=a retry=0
-    BalancerMember http://0x7f.1:{origin}
-    ProxySet lbmethod=byrequests
-</Proxy>
-<Proxy balancer://broken>
     BalancerMember http://127.0.0.1:1 retry=0
     BalancerMember http://0x7f.0x1:{origin}
     ProxySet lbmethod=byrequests
 </Proxy>
 """
 FORMS = [("", shape) for shape in SHAPES] + [
-    (prefix, shape) for prefix in ("flush-", "auto-", "single-", "pool-", "broken-")
+    (prefix, shape) for prefix in ("flush-", "auto-", "single-", "pool-")
     for shape in ("length", "chunked", "slow", "until-close")] + [
     (prefix, "body.txt") for prefix in ("h2-", "h2-unsized-")]
 
@@ -94,8 +89,7 @@ def server(httpd_shared, origin):
     over_h2 = {"h2-": Nghttpd(server.docs),
                "h2-unsized-": Nghttpd(server.docs, "--no-content-length")}
     server.configure(
-        BALANCERS.replace("{origin}", str(origin.port))
-        + config("balancer://pool", prefix="pool-") + config("balancer://broken", prefix="broken-")
+        BALANCER.replace("{origin}", str(origin.port)) + config("balancer://pool", prefix="pool-")
         + "".join(config(f"http://{name}:{origin.port}", parameters=parameters, prefix=prefix)
                   for prefix, (name, parameters) in WORKERS.items())
         + "".join(config(other.url, prefix=prefix) for prefix, other in over_h2.items()))

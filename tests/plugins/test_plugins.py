@@ -13,25 +13,10 @@ from kit import check
 from kit.elasticd import Elasticd
 from kit.position import HARMS
 from kit.process import until
-from pages import TEXT
+from pages import PAGES, TEXT
 
-PHP_PAGES = {
-    "/": "header('ETag: \"abc\"'); echo $text;",
-    "/pieces": "foreach (str_split($text, 1000) as $piece) { echo $piece; ob_flush(); flush(); }",
-    "/write": "echo substr($text, 0, 500); ob_flush(); echo substr($text, 500);",
-    "/small": "echo 'small';",
-    "/empty": "",
-    "/image": "header('Content-Type: image/png'); echo $text;",
-    "/json": "header('Content-Type: application/ld+json'); echo $text;",
-    "/coded": "header('Content-Encoding: br'); echo $text;",
-    "/fixed": "header('Cache-Control: public, no-transform'); echo $text;",
-    "/vary": "header('Vary: Cookie'); echo $text;",
-    "/missing": "http_response_code(404); echo $text;",
-    "/part": "http_response_code(206); header('Content-Range: bytes 0-9/100'); echo $text;",
-    "/cleaned": "echo 'thrown away'; ob_clean(); echo $text;",
-}
-# Further arguments of elastic_start().
-PHP_RANGES = {"/range": "1, 6", "/low": "0, 6", "/high": "1, 10", "/reversed": "7, 6"}
+# {path: further arguments of elastic_start()}
+PHP_RANGES = {"/range": ", 1, 6", "/low": ", 0, 6", "/high": ", 1, 10", "/reversed": ", 7, 6"}
 
 # {coding: (floor, ceiling)}, the server's favourite first.
 ALL_LEVELS = {"zstd": (1, 9), "br": (0, 5), "gzip": (1, 6)}
@@ -39,10 +24,17 @@ ALL_LEVELS = {"zstd": (1, 9), "br": (0, 5), "gzip": (1, 6)}
 
 @pytest.fixture(scope="module")
 def php(followed):
-    text = f"<?php require 'elastic.php';\n$text = '{TEXT.decode()}';\nelastic_start('{followed.path}'"
-    pages = {path: f"{text});\n{code}\n" for path, code in PHP_PAGES.items()}
-    pages.update({path: f"{text}, {levels});\necho $text;\n" for path, levels in PHP_RANGES.items()})
-    server = PhpServer(pages)
+    def script(page, first="", arguments=""):
+        fields = "".join(f"header('{name}: {value}');\n" for name, value in (
+            ("Content-Type", page.type), *page.headers))
+        pieces = "ob_flush(); flush();\n".join(f"echo '{piece.decode()}';" for piece in page.pieces)
+        return f"<?php require 'elastic.php';\nelastic_start('{followed.path}'{arguments});\n" \
+               f"http_response_code({page.status});\n{fields}{first}{pieces}\n"
+
+    server = PhpServer({
+        **{path: script(page) for path, page in PAGES.items()},
+        "/cleaned": script(PAGES["/"], "echo 'thrown away'; ob_clean();\n"),
+        **{path: script(PAGES["/"], "", arguments) for path, arguments in PHP_RANGES.items()}})
     yield server
     server.stop()
 
