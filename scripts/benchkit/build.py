@@ -32,4 +32,4 @@ def zlib_alone(run):
     """The path of this module with zlib in place of the other gzip encoders, built if need be."""
     if not run.download:  # nothing is fetched or built in passing
         raise tools.BenchError("the module with zlib alone is not built for a run this short")
-    return ensure(run.say, "zlib", "ELASTIC_MODULE_ZLIB", ZLIB_ONLY)
+    return ensure(tools.say, "zlib", "ELASTIC_MODULE_ZLIB", ZLIB_ONLY)
