@@ -60,8 +60,8 @@ TCase *case_of(case_t *of);
     static void test##_body(const __typeof__((table)[0]) *row)
 
 /*
- * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over, and
- * a zero behind. Valid until the third call from then on.
+ * Bytes in memory of just their size, where a sanitizer sees one too many; `unit` over and over,
+ * and a zero behind. Valid until the third call from then on.
  */
 void *copy_of(const void *bytes, size_t nbytes);
 char *repeat(const char *unit, size_t nbytes);

@@ -76,7 +76,7 @@ static void fill_page(uint8_t *bytes)
     memcpy(bytes, "\x37\xa4\x30\xec", 4);
 }
 
-/* The dictionary has bytes of its own, which are raw content, and the body is those but for a few. */
+/* The dictionary has bytes of its own, as raw content, and the body is those but for a few. */
 EACH_DIFFERENCE(difference, a_page_that_changed_a_little_is_a_few_bytes)
 {
     el_dictionary_t *dictionary;
