@@ -1,5 +1,5 @@
-"""Other modules' filters beside ours: what they make is encoded, all of it and once; what they say in
-the header holds; and what stands behind ours, mod_ratelimit, TLS and HTTP/2, sends all of it."""
+"""Other modules' filters beside ours: what they make is encoded, all of it and once; what they say
+in the header holds; and what stands behind ours, mod_ratelimit and HTTP/2, sends all of it."""
 
 import base64
 import gzip
