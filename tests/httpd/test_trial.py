@@ -153,20 +153,6 @@ def test_a_stock_compressor_behind_leaves_it_alone(made):
          modules=("filter", "deflate")).refuses("large.txt")
 
 
-def test_at_every_position(driven):
-    """A trial has the same result wherever the controller is."""
-    d = driven()
-    for name, body in FILES.items():
-        d.server.write(name, body)
-    site = Site(d.server)
-    for position in (0, 8):
-        d.walk_to(position)
-        site.refuses("large.txt")
-        answer = site.encodes("large-text.txt")
-        assert d.server.notes(answer)["elastic-level"] == str(position + 1)
-    assert site.trials() == 4
-
-
 def test_a_body_that_comes_short_is_never_whole(made):
     site = made("Elastic On\nSetEnv ap_trust_cgilike_cl 1", allow_log=["shorter than was announ"])
     answer = site.server.get("/short.cgi", ae="gzip")
