@@ -10,15 +10,25 @@ import zstandard
 from kit import bodies, env
 
 from .http1 import Request
-from .site import DAV_FILES, FILES, dav_body
 
+# {path: bytes} of the files at every place that serves them.
+FILES = {
+    **{f"t{size}.txt": bodies.text(size) for size in (
+        0, 1, 60, 69, 300, 1300, 1500, 4096, 8000, 8001, 20000, 65536, 131072, 300000)},
+    "page.html": bodies.html(30000), "style.css": bodies.text(9000), "app.js": bodies.text(50000),
+    "data.json": b"[" + b",".join(b'{"id":%d}' % i for i in range(3000)) + b"]",
+    "noise.txt": bodies.noise(20000), "zeros.txt": bytes(1 << 20),
+    "picture.png": bodies.noise(5000), "large.txt": bodies.text(3 << 20),
+    "archive.bin": bodies.noise(3000),
+}
 AHEAD = 12  # requests of a batch
 
 _CODINGS = ("gzip", "br", "zstd", "deflate", "identity", "*", "x-gzip", "compress")
 _ACCEPTS = (None, None, "gzip", "br", "zstd", "gzip, br", "gzip, deflate, br, zstd",
             "gzip;q=0.5, br;q=0.9", "*", "identity", "*;q=0", "identity;q=0, gzip", "",
             "gzip;q=0, br", "BR;Q=0.001", "gzip;q=1.000,br;q=1", " br , , gzip ")
-_RANGES = ("bytes=0-0", "bytes=0-99", "bytes=100-", "bytes=-50", "bytes=5000-100000", "bytes=99999999-", "bytes=9-1", "bytes=0-", "items=0-5")
+_RANGES = ("bytes=0-0", "bytes=0-99", "bytes=100-", "bytes=-50", "bytes=5000-100000",
+           "bytes=99999999-", "bytes=9-1", "bytes=0-", "items=0-5")
 
 
 @dataclass
@@ -26,7 +36,6 @@ class Case:
     request: Request
     resource: str  # whose identity the body must be
     expect: bytes | None = None  # the body of a 200, where it is not the resource's
-    statuses: tuple = ()  # that may come beside those of the resource
 
     def __str__(self):
         fields = "".join(f", {name}: {value}" for name, value in self.request.headers)
@@ -45,16 +54,17 @@ _PARTS = {
     "PHP": lambda pick: f"{pick.choice((0, 100, 5000, 60000, 200000))},{pick.randrange(3)},"
                         f"{pick.randrange(2)},{pick.randrange(2)}",
     "ORIGIN": ["close", "chunks", "bytes", "typeless", "pause"],
-    "NUMBER": [str(number) for number in range(DAV_FILES)],
+    "NUMBER": list("12345678"),
 }
 # {path: weight}, about the inverse of what a request costs.
 _PATHS = {
     "/FILE": 30, "/named/FILE": 10, "/buffer/FILE": 6, "/fixed/FILE": 4, "/untagged/FILE": 5,
     "/disk/FILE": 8, "/shm/FILE": 8, "/proxy/FILE": 6, "/through/FILE": 4, "/siblings/PAGE": 6,
     "/subst/PAGE": 6, "/tagged/PAGE": 5, "/rate/PAGE": 1, "/ssi.shtml": 5,
-    "/parts/ssi.shtml": 3, "/odd.cgi?ODD,200": 5, "/local.cgi": 1,
-    "/named/odd.cgi?ODD,200": 1, "/odd.cgi?ODD,STATUS": 1, "/proxy/odd.cgi?ODD,200": 2, "/page.php?PHP": 4, "/origin/ORIGIN": 2,
-    "/missing/NUMBER": 4, "/forbidden/x": 1, "/moved/NUMBER": 4, "/named/": 3, "/dav/NUMBER.txt": 4,
+    "/parts/ssi.shtml": 3, "/odd.cgi?ODD,200": 5, "/odd.cgi?ODD,STATUS": 1, "/local.cgi": 1,
+    "/named/odd.cgi?ODD,200": 1, "/proxy/odd.cgi?ODD,200": 2, "/page.php?PHP": 4,
+    "/origin/ORIGIN": 2, "/missing/NUMBER": 4, "/forbidden/x": 1, "/moved/NUMBER": 4,
+    "/named/": 3,
 }
 # Whose answer has no tag or date to ask again with, or is another each time.
 _UNCONDITIONAL = "/rate"
@@ -74,7 +84,8 @@ def _accept(pick):
     if pick.random() < 0.7:
         value = pick.choice(_ACCEPTS)
         return [] if value is None else [("Accept-Encoding", value)]
-    members = [coding + pick.choice(("", "", f";q={pick.random():.3f}", "; q=0", ";q=1", " ; q=0.5"))
+    weights = ("", "", f";q={pick.random():.3f}", "; q=0", ";q=1", " ; q=0.5")
+    members = [coding + pick.choice(weights)
                for coding in pick.sample(_CODINGS, pick.randrange(1, 5))]
     return [("Accept-Encoding", pick.choice((", ", ",", " ,")).join(members))]
 
@@ -126,12 +137,6 @@ def _post(pick):
     return Case(Request("POST", "/echo", (*headers, *_accept(pick)), sent), "/echo", expect=plain)
 
 
-def _put(pick):
-    number = pick.randrange(DAV_FILES)
-    return Case(Request("PUT", f"/dav/{number}.txt", (), dav_body(number)), "/dav",
-                statuses=(201, 204))
-
-
 def _large(pick):
     return Case(Request("GET", "/large.txt", tuple(_accept(pick))), "/large.txt")
 
@@ -140,7 +145,7 @@ def batch(seed, number, seen):
     """(protocol, cases). `seen(resource)` gives the (tags, dates) that were seen of it."""
     pick = random.Random(f"{seed}/{number}")
     protocol = pick.choices(("http1", "http2", "tls", "tls-http2"), (60, 25, 8, 7))[0]
-    kind = pick.choices((_get, _post, _put, _large), (90, 6, 3, 1))[0]
+    kind = pick.choices((_get, _post, _large), (93, 6, 1))[0]
     if kind is _get:
         return protocol, [_get(pick, seen, "http2" in protocol) for _ in range(AHEAD)]
     # Over HTTP/2 mod_reflector of httpd 2.4 sends nothing back.

@@ -4,20 +4,19 @@ answer is compared with the identity's."""
 import contextlib
 import time
 
-from .site import KINDS, failing, make_origin
-from .target import MOST, Target
+from .site import KINDS, MOST, Site, failing, make_origin
 
 # Of how many batches the stock modules get one: what is compared with them is the judge.
 STOCK_EVERY = 8
 
 
-def compare_identities(targets):
+def compare_identities(sites):
     """The bodies as they are must be the same behind all of them."""
-    first = targets[0].identities
-    for other in targets[1:]:
+    first = sites[0].identities
+    for other in sites[1:]:
         for resource in set(first) & set(other.identities):
             if first[resource][:2] != other.identities[resource][:2]:
-                yield f"{resource}: the identity of {other.site.kind} differs"
+                yield f"{resource}: the identity of {other.kind} differs"
 
 
 def _excuse_failures(case, answer, wrong):
@@ -38,20 +37,20 @@ def run(plan, made):
         memory, options = stack.enter_context(failing(*["memory", "calls"] * bool(plan.failing)))
         origin = stack.enter_context(make_origin())
         # The stock module ends a process where brotli has no memory.
-        targets = [stack.enter_context(Target(kind, origin, **options, **plan.options))
+        sites = [stack.enter_context(Site(kind, origin, **options, **plan.options))
                    for kind in KINDS if kind in plan.kinds
                    and not (plan.failing and kind == "stock")]
         memory.share(plan.failing)
         began, number = time.monotonic(), plan.first
         while made.count < plan.count and len(made.failures) < MOST \
                 and time.monotonic() - began < plan.seconds:
-            for target in targets:
-                if target.site.kind != "stock" or number % STOCK_EVERY == 0:
-                    target.ask(plan, made, number, excuses.get(target.site.kind))
+            for site in sites:
+                if site.kind != "stock" or number % STOCK_EVERY == 0:
+                    site.ask(plan, made, number, excuses.get(site.kind))
             number += 1
         memory.share(0)
-        made.failures += compare_identities(targets)
-        for target in targets:
-            if target.site.kind != "stock":
-                made.failures += target.site.troubles()
-                made.figures["encoded"] += target.encoded
+        made.failures += compare_identities(sites)
+        for site in sites:
+            if site.kind != "stock":
+                made.failures += site.troubles()
+                made.figures["encoded"] += site.encoded

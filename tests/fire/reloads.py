@@ -4,8 +4,7 @@ import random
 import threading
 import time
 
-from .site import KINDS, make_origin
-from .target import MOST, Target
+from .site import KINDS, MOST, Site, make_origin
 
 # Seconds between two restarts.
 PAUSE = 0.5
@@ -78,12 +77,12 @@ def excuse(case, answer, wrong):
 def run(plan, made):
     with make_origin() as origin:
         for kind in KINDS:
-            with Target(kind, origin) as target:
-                _reload(plan, made, target)
+            with Site(kind, origin) as site:
+                _reload(plan, made, site)
 
 
-def _reload(plan, made, target):
-    site, number, began = target.site, plan.first, time.monotonic()
+def _reload(plan, made, site):
+    number, began = plan.first, time.monotonic()
     pick = random.Random(f"{plan.seed}/{site.kind}")
 
     def reload():
@@ -96,7 +95,7 @@ def _reload(plan, made, target):
     with Repeated(reload, PAUSE) as reloads:
         while time.monotonic() - began < plan.seconds / len(KINDS) and not reloads.failure \
                 and len(made.failures) < MOST:
-            target.ask(plan, made, number, judged)
+            site.ask(plan, made, number, judged)
             number += 1
     made.failures += [*site.troubles(), *filter(None, [reloads.failure])]
     made.figures[f"restarts of {site.kind}"] += reloads.count

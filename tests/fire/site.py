@@ -1,5 +1,5 @@
 """The servers of the campaign: the same places behind mod_deflate and mod_brotli, behind this
-module under their names, and behind `Elastic On`."""
+module under their names, and behind `Elastic On`; the clients that ask them, and the judge."""
 
 import contextlib
 import shutil
@@ -8,25 +8,19 @@ from pathlib import Path
 
 import brotli
 
-from kit import Origin, Server, bodies, env, faults
+from kit import Origin, Server, bodies, cache, env, faults
 from kit.config import at
 from kit.fpm import Fpm
 from kit.process import free_port
 
-KINDS = ("elastic", "drop-in", "stock")
-MTIME = 1_700_000_000  # of all files: tags are the same everywhere
+from . import cases, http1, http2
+from .cases import FILES
+from .judge import Judge
 
-# {path: bytes} of the files at every place that serves them.
-FILES = {
-    **{f"t{size}.txt": bodies.text(size) for size in (
-        0, 1, 60, 69, 300, 1300, 1500, 4096, 8000, 8001, 20000, 65536, 131072, 300000)},
-    "page.html": bodies.html(30000), "style.css": bodies.text(9000), "app.js": bodies.text(50000),
-    "data.json": b"[" + b",".join(b'{"id":%d}' % i for i in range(3000)) + b"]",
-    "noise.txt": bodies.noise(20000), "zeros.txt": bytes(1 << 20),
-    "picture.png": bodies.noise(5000), "large.txt": bodies.text(3 << 20),
-    "archive.bin": bodies.noise(3000),
-}
-DAV_FILES = 8
+KINDS = ("elastic", "drop-in", "stock")
+# Beyond so many complaints a server is beyond doubt.
+MOST = 30
+MTIME = 1_700_000_000  # of all files: tags are the same everywhere
 
 SSI = b"<!--#set var='x' value='1' --><p><!--#include virtual='/page.html' --></p>" \
       b"<!--#if expr='v(\"x\") = \"1\"' -->yes<!--#else -->no<!--#endif -->" \
@@ -59,7 +53,7 @@ for ($piece = str_repeat("php writes $seed ", 40); $left > 0; $left -= strlen($p
 
 MODULES = ("filter", "include", "substitute", "ratelimit", "buffer", "reflector",
            "proxy", "proxy_http", "proxy_fcgi", "cache", "cache_disk", "cache_socache",
-           "socache_shmcb", "dav", "dav_fs")
+           "socache_shmcb")
 
 _CONFIG = """
 FileETag MTime Size
@@ -71,7 +65,6 @@ CacheDirLength 1
 CacheSocache shmcb
 CacheEnable disk /disk
 CacheEnable socache /shm
-DavLockDB {root}/dav-locks/db
 DirectoryIndex page.html
 <Location /moved>
     FallbackResource /app.js
@@ -90,11 +83,6 @@ ProxyPass /origin/ {origin}/
 <FilesMatch "\\.php$">
     SetHandler "{fpm}"
 </FilesMatch>
-Alias /dav {root}/dav
-<Location /dav>
-    Dav On
-    {lines}
-</Location>
 <Location /echo>
     SetHandler reflector
     ReflectorHeader Content-Type
@@ -152,11 +140,21 @@ class Site:
         self.server = Server("", modules=MODULES, elastic=kind == "elastic", tls=True, h2=True,
                              cgi={"odd.cgi": ODD, "local.cgi": "head('Location: /page.html')\n"},
                              **options)
-        self._prepare()
-        self.fpm = Fpm(self.server.root)
+        packed = {f"{path}.br": brotli.compress(FILES[path]) for path in ("page.html", "app.js")}
+        for path, data in {**FILES, **packed, "ssi.shtml": SSI, "page.php": PHP}.items():
+            self.server.write(path, data, mtime=MTIME)
+        cache.make_directory(self.server)
+        self._fpm = Fpm(self.server.root)
         self._text = _config(kind).replace("{plain}", str(free_port())).replace(
-            "{origin}", origin.url).replace("{fpm}", self.fpm.handler)
+            "{origin}", origin.url).replace("{fpm}", self._fpm.handler)
         self.configure(config)
+        plain, secure = ("127.0.0.1", self.server.port), ("127.0.0.1", self.server.tls_port)
+        second = http1 if env.MPM == "prefork" else http2  # which prefork does not have
+        self._clients = {"http1": http1.Client(plain), "tls": http1.Client(secure, True),
+                         "http2": second.Client(plain), "tls-http2": second.Client(secure, True)}
+        self._judge = Judge(self._identity, () if kind == "elastic" else ("/tagged",))
+        self.identities = {}
+        self.encoded = 0  # answers
         if start:
             self.server.start()
 
@@ -164,37 +162,53 @@ class Site:
         """The configuration, with `more` at its end."""
         self.server.configure(self._text + more)
 
-    def _prepare(self):
-        server = self.server
-        packed = {f"{path}.br": brotli.compress(FILES[path]) for path in ("page.html", "app.js")}
-        for path, data in {**FILES, **packed, "ssi.shtml": SSI, "page.php": PHP}.items():
-            server.write(path, data, mtime=MTIME)
-        for name in ("cache", "dav", "dav-locks"):
-            (server.root / name).mkdir()
-            (server.root / name).chmod(0o777)
-        for number in range(DAV_FILES):
-            path = server.root / "dav" / f"{number}.txt"
-            path.write_bytes(dav_body(number))
-            if env.IS_ROOT:
-                user = env.child_user()
-                shutil.chown(path, user.pw_uid, user.pw_gid)
-
     def troubles(self):
         """Crashes, and what sanitizers report."""
         found = self.server.log.lines("exit signal|AddressSanitizer|runtime error|assertion failed")
         return found + [report.read_text(errors="replace")
                         for report in (self.server.root / "sanitizer").iterdir()]
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for client in self._clients.values():
+            client.close()
         try:
             self.server.stop()
         finally:
-            self.fpm.stop()
+            self._fpm.stop()
             self.server.remove()
 
+    def _identity(self, resource):
+        """(status, body, fields) of the resource as it is."""
+        if resource not in self.identities:
+            for _ in range(http1.ATTEMPTS):
+                [answer] = self._clients["http1"].exchange([http1.Request("GET", resource)])
+                if answer.whole and answer.status < 500:
+                    break
+            assert answer.whole and not answer.coding, (resource, answer)
+            self.identities[resource] = answer.status, answer.raw, answer.headers
+        return self.identities[resource]
 
-def dav_body(number):
-    return bodies.text(3000 * number + 50)
+    def ask(self, plan, made, number, excuse=None):
+        """Asks for one batch. excuse(case, answer, wrong) names the figure that counts a complaint
+        which is no failure."""
+        # Tags differ from server to server, and so do conditions that are made of them.
+        protocol, batch = cases.batch(plan.seed, number, self._judge.seen)
+        answers = self._clients[protocol].exchange([case.request for case in batch])
+        for case, answer in zip(batch, answers, strict=True):
+            self.encoded += bool(answer.coding)
+            wrong = self._judge.complaint(case, answer)
+            figure = excuse and wrong and excuse(case, answer, wrong)
+            if figure:
+                made.figures[figure] += 1
+            elif wrong:
+                logged = "".join(f" | {line[:300]}" for line in self.server.log.lines("error")[-3:])
+                made.failures.append(
+                    f"batch {number}, {self.kind}, {protocol}: {wrong}: {case} -> {answer.status} "
+                    f"{answer.coding} {len(answer.raw)} bytes{logged}")
+        made.count += 0 if self.kind == "stock" else len(batch)
 
 
 @contextlib.contextmanager

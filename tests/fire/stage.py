@@ -1,4 +1,4 @@
-"""The stages, and one run of one of them: python3 -m fire.stage PLAN, in the environment of its build
+"""The stages, and a run of one of them: python3 -m fire.stage PLAN, in the environment of its build
 and its MPM. What it found is the last line that it prints, in JSON like its plan."""
 
 import importlib

@@ -14,8 +14,7 @@ from pathlib import Path
 from kit import env, faults
 
 from .reloads import Repeated
-from .site import make_origin
-from .target import MOST, Target
+from .site import MOST, Site, make_origin
 
 # Seconds between two blows.
 PAUSE = 0.4
@@ -25,29 +24,29 @@ def _broken(case, answer, wrong):
     return "broken off or refused" if not answer.whole or answer.status >= 500 else None
 
 
-def _ask(plan, made, target, excuse=None, seconds=None):
+def _ask(plan, made, site, excuse=None, seconds=None):
     """Asks for its share of the plan's time, or so long."""
     number, end = plan.first, time.monotonic() + (seconds or plan.seconds / len(TROUBLES))
     while time.monotonic() < end and len(made.failures) < MOST:
-        target.ask(plan, made, number, excuse)
+        site.ask(plan, made, number, excuse)
         number += 1
 
 
 def killed_children(plan, made, origin, pick):
     """Children end by SIGKILL: their connections break, and others take over."""
-    with Target("elastic", origin, "ElasticMaxMemory 1G\n") as target:
-        server = target.site.server
+    with Site("elastic", origin, "ElasticMaxMemory 1G\n") as site:
+        server = site.server
 
         def strike():
             with contextlib.suppress(ProcessLookupError, IndexError):
                 os.kill(pick.choice(server.children()), signal.SIGKILL)
 
         with Repeated(strike, PAUSE) as strikes:
-            _ask(plan, made, target, _broken)
+            _ask(plan, made, site, _broken)
         made.figures["children killed"] += strikes.count
         server.wait_for(lambda: server.status()["ElasticMemory"] == "0", 60,
                         "memory that nobody holds")
-        _ask(plan, made, target, seconds=2)
+        _ask(plan, made, site, seconds=2)
 
 
 def jumping_clock(plan, made, origin, pick):
@@ -66,23 +65,23 @@ def jumping_clock(plan, made, origin, pick):
             file.write(struct.pack("l", off))
 
     try:
-        with Target("elastic", origin, wrapper=faults.wrapper(faults.library(folder, "clock")),
-                    environ={"CLOCK_OFF": str(clock)}) as target:
+        with Site("elastic", origin, wrapper=faults.wrapper(faults.library(folder, "clock")),
+                    environ={"CLOCK_OFF": str(clock)}) as site:
             def excuse(case, answer, wrong):
                 """mod_proxy says that a kept connection ended as it wrote to it, which is the
                 backend's right where by its clock the time for another request is over: each such
                 line excuses one answer."""
                 nonlocal excused
                 if answer.whole and answer.status >= 500 and \
-                        len(target.site.server.log.lines("AH01102")) > excused:
+                        len(site.server.log.lines("AH01102")) > excused:
                     excused += 1
                     return "broken off or refused"
                 return None if answer.whole else "broken off or refused"
 
             with Repeated(strike, PAUSE) as strikes:
-                _ask(plan, made, target, excuse)
+                _ask(plan, made, site, excuse)
             made.figures["jumps of the clock"] += strikes.count
-            made.failures += target.site.troubles()
+            made.failures += site.troubles()
     finally:
         shutil.rmtree(folder)
 
@@ -92,9 +91,9 @@ def full_disks(plan, made, origin, pick):
     written. (Where the disk of a cache is full, mod_cache_disk of httpd 2.4.71 ends the child.)"""
     if not env.IS_ROOT:
         return
-    with Target("elastic", origin, "ElasticControl external\nDefaultRuntimeDir {root}/sealed\n"
-                "ElasticPosition {root}/full/elastic.position\n", start=False) as target:
-        server = target.site.server
+    with Site("elastic", origin, "ElasticControl external\nDefaultRuntimeDir {root}/sealed\n"
+                "ElasticPosition {root}/full/elastic.position\n", start=False) as site:
+        server = site.server
         for name in ("full", "sealed"):
             (server.root / name).mkdir()
         fill = "".join(f"mount -t tmpfs -o size=64k,mode=1777 none {folder}; "
@@ -103,8 +102,8 @@ def full_disks(plan, made, origin, pick):
         fill += f"mount -t tmpfs -o ro,size=4k none {server.root}/sealed"
         server.wrapper = ["unshare", "-m", "sh", "-c", f'{fill}; exec "$@"', "sh"]
         server.start()
-        _ask(plan, made, target)
-        made.failures += target.site.troubles()
+        _ask(plan, made, site)
+        made.failures += site.troubles()
 
 
 TROUBLES = (killed_children, jumping_clock, full_disks)

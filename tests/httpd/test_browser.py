@@ -50,7 +50,7 @@ def server(httpd):
 
 @pytest.fixture
 def ask(server, tmp_path):
-    """ask(path, body): the coding in which a browser gets the body, always with the same profile."""
+    """ask(path, body): the coding in which a browser gets the body, always of the same profile."""
 
     def ask(path, body):
         said = subprocess.run(

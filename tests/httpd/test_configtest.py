@@ -182,8 +182,8 @@ ALL = {
 
 @pytest.fixture(scope="module")
 def check():
-    """check(lines): (whether httpd takes them, what it said). A server of our own: it never runs, so
-    there is no log to check and nothing to stop."""
+    """check(lines): (whether httpd takes them, what it said). A server of our own: it never runs,
+    and there is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
     server = Server(modules=("socache_shmcb",))

@@ -52,7 +52,7 @@ class Server:
         self.key = self.httpd.root / "cache.key"
         self.key.write_bytes(key)
         self.key.chmod(0o600)
-        self.keeper = None  # (the server, the store's count()) that stores pages for this one to find
+        self.keeper = None  # (who stores pages for this one to find, the store's count())
         if start:
             self.httpd.start()
 
@@ -97,7 +97,7 @@ class Server:
 
     def until_fault(self, name, make=None):
         """Asks for new pages of make(), which is keep(), until the server has met a fault: what it
-        has seen before it may have in its own memory, and while it makes a pause it asks for none."""
+        has seen before it may have in its own memory, and in a pause it asks for none."""
         faults = self.counted("Faults")
 
         def ask(number):
@@ -289,7 +289,7 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
     server.until_hit("refused")
     encoded = len(server.httpd.get("/seen/refused.html", ae="gzip").raw)
     hits, misses = server.counted("Hits"), server.counted("Misses")
-    # With much less there is no room for the body that would be encoded, and the store is not asked.
+    # With much less there is no room for the body itself, and the store is not asked.
     for most in range(encoded, 8 * encoded, encoded // 2):
         server.httpd.configure(server.config + f"ElasticMaxMemory {most}\n")
         server.httpd.graceful()

@@ -121,10 +121,6 @@ def test_a_producer_that_takes_its_time_is_not_waited_for(server, path):
     assert not is_whole(server, path, 70000)
 
 
-def test_a_small_page_that_grows_no_further_goes_out_as_it_is(server):
-    check.plain(server.get("/page.php?size=500", ae="gzip"), PAGE[:500])
-
-
 @pytest.mark.parametrize("announced", [35_000, 90_000])
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 @pytest.mark.parametrize("pause", [0, 0.5])

@@ -85,8 +85,8 @@ def fill(server, *folders):
     return server
 
 
-# For each change a directory, a location below two others, and a virtual host; the first one of these
-# is for all other names.
+# For each change a directory, a location below two others, and a virtual host; the first one of
+# these is for all other names.
 SECTIONS = """
 <Directory {docs}/place{n}>
     {line}
@@ -150,7 +150,7 @@ ALLOWED_IN_HTACCESS = [row for row in CHANGES if row[0].split()[0] in HTACCESS]
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("line,change", ALLOWED_IN_HTACCESS, ids=[line for line, _ in ALLOWED_IN_HTACCESS])
+@pytest.mark.parametrize("line,change", ALLOWED_IN_HTACCESS)
 def test_htaccess_changes_its_field_only(overridden, line, change):
     overridden.write("allowed/.htaccess", line + "\n")
     assert facts(overridden, "/allowed") == {**INHERITED, **change}

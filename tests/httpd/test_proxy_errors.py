@@ -124,7 +124,7 @@ def test_a_backend_that_does_not_speak_http(server, origin, way, coding):
 
 # --- pages
 
-# (prefix, the backend's status, its fields, what comes instead of BODY, or words of httpd's own text)
+# (prefix, the backend's status, its fields, what comes of BODY, or words of httpd's own text)
 PAGES = [
     *(("", status, {}, BODY) for status in (400, 404, 500, 502, 503)),
     ("some-", 503, {}, BODY),  # which is not overridden

@@ -1,4 +1,4 @@
-"""Bodies that mod_proxy brings from HTTP/1 and HTTP/2, in every form that a backend may give them."""
+"""Bodies that mod_proxy brings by HTTP/1 and HTTP/2, in every form that a backend may give them."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -163,8 +163,8 @@ def test_connections_to_the_backend_are_used_again(server, origin, way):
 
 # --- what is flushed
 
-# {name: (how the body ends, its parts)}; of events each is far below a segment, and the header comes
-# before the first part.
+# {name: (how the body ends, its parts)}; of events each is far below a segment, and the header
+# comes before the first part.
 STREAMS = {
     **{form: (form, [BODY[:-3] + b"<%d>" % n for n in range(3)])
        for form in ("chunked", "until-close", "length")},

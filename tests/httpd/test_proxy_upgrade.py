@@ -1,5 +1,5 @@
-"""Connections that change their protocol, WebSocket or any other: nothing of ours touches them, nor do
-we touch a byte. No module reads frames, so that bytes are what passes."""
+"""Connections that change their protocol, to WebSocket or any other: we touch no byte of them.
+No module of httpd reads frames, so that bytes are what passes."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""What was decided: for each reason not to compress its note, its counter and what ElasticExplain says;
-the notes of compressed responses; and `why`, which reads the field of ElasticExplain."""
+"""What was decided: for each reason not to compress its note, its counter and what ElasticExplain
+says; the notes of compressed responses; and `why`, which reads the field of ElasticExplain."""
 
 import gzip
 import re
@@ -349,7 +349,8 @@ def why(*arguments):
     ("/plain/a.txt", ["--accept-encoding", "identity"], ["not-acceptable yes"]),
     ("/siblings/both.txt", [], ["precompressed file"]), ("/denied/a.txt", [], ["403"])])
 def test_why_prints_the_chain_and_what_to_change(site, path, options, wanted):
-    code, said = why("--header", "X-Explain: secret", *options, f"http://127.0.0.1:{site.port}{path}")
+    code, said = why("--header", "X-Explain: secret", *options,
+                     f"http://127.0.0.1:{site.port}{path}")
     assert code == 0
     for words in wanted:
         assert words in said, said
