@@ -6,13 +6,12 @@ import time
 
 import pytest
 
-from kit import at, bodies, check, env
-from kit.keep import PINNED, is_kept, kept
+from kit import at, bodies, check
+from kit.keep import PINNED, kept
 
 BODY = bodies.html(40000)
 OTHER = bodies.text(len(BODY))  # as long
 LARGE = bodies.text(300_000)
-CODINGS = ["gzip", "br"] + ["zstd"] * env.HAS_ZSTD
 
 CONFIG = """
 Elastic On
@@ -28,9 +27,7 @@ AddType text/html .shtml
 <Directory {docs}/included>
     Options +Includes
 </Directory>
-""" + PINNED + at("siblings", "ElasticPrecompressed On") + at("off", "ElasticCache Off") \
-    + at("large", "ElasticWholeBody 100K") \
-    + at("low", *(f"ElasticLevel {coding} 1" for coding in CODINGS))
+""" + PINNED + at("siblings", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
 
 
 @pytest.fixture(scope="module")
@@ -139,22 +136,6 @@ def test_what_a_filter_makes_of_a_file_is_not_the_file(server):
     for turn in range(3):
         answer = server.get(f"/included/page.shtml?{turn}", ae="gzip")
         check.encoded(answer, "gzip", b"%d" % turn + BODY)
-
-
-def test_larger_files_are_streamed_as_before(server):
-    assert not any(kept(server, "/large/large.txt", LARGE) for _ in range(3))
-
-
-@pytest.mark.parametrize("coding", CODINGS)
-def test_every_setup_has_its_own(server, coding):
-    """What is pinned to another level, or accepted in another coding, is not the same."""
-    levels = []
-    for path in ("/low/page.html", "/page.html"):
-        wait_kept(server, path, ae=coding)
-        answer = server.get(path, ae=coding)
-        assert is_kept(server, answer)
-        levels.append(server.notes(answer)["elastic-level"])
-    assert levels[0] == "1" != levels[1]
 
 
 def test_nobody_waits_for_an_encoding_that_memory_did_not_allow(httpd):

@@ -244,12 +244,6 @@ def test_a_coding_that_is_no_longer_accepted_or_enabled_is_sent_anew(server, tag
     check.whole(server.get(path, ae, {"If-None-Match": named}), coding, BODY)
 
 
-def test_several_fields(server, tag_of):
-    sent = tag_of("/weak/a.txt", "br")
-    fields = [("If-None-Match", '"x"'), ("If-None-Match", sent)]
-    check.not_modified(server.get("/weak/a.txt", "br", fields), sent)
-
-
 @pytest.mark.parametrize("place,weak", [
     ("/weak/tag.cgi?", ""), ("/on/tag/", ""), ("/on/weak-tag/", "W/"), ("/named/tag/", "")])
 def test_a_tag_that_ends_so_by_itself_is_not_that_of_an_encoding(server, place, weak):

@@ -265,19 +265,6 @@ def test_without_a_folder_nothing_is_different(httpd):
     assert server.wait_log("ElasticDictionary has no effect without ElasticDictionaryStore")
 
 
-def test_a_folder_that_is_not_there_is_a_warning(httpd):
-    server = httpd(STORE + PLAIN, files={"page.html": PAGE}, start=False)
-    ok, said = server.configtest()
-    assert ok and "there is no such folder" in said and str(store_of(server)) in said
-    server.expect_log("there is no such folder")
-    server.start()
-    answer = server.get("/page.html")
-    assert answer.raw == PAGE and USE not in answer.headers
-    make_store(server)
-    server.graceful()
-    server.wait_for(lambda: USE in server.get("/page.html").headers, 60, "a server with its folder")
-
-
 @pytest.mark.root
 def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
     server = httpd(f'Elastic On\n{STORE}ElasticDictionary match="/*"\n{WEEK}\n',

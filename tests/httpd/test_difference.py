@@ -10,6 +10,7 @@ from kit.dictionary import DICT, PAGE, WEEK, ask, decoded, field, learn, name_of
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
 OTHER = bodies.text(30_000)
+STYLE = bodies.text(20_000)
 NOISE = bodies.noise(50_000)
 SIBLING = gzip.compress(PAGE, 9, mtime=0)
 # Prepared, it has more than the 2 MB that each process may hold at least.
@@ -42,12 +43,12 @@ CONFIG = BASE + "".join(
 @pytest.fixture(scope="module")
 def server(httpd_shared):
     made = start(httpd_shared, CONFIG, {
-        "other.txt": OTHER, "small.html": b"<p>short</p>", "page.html.gz": SIBLING,
-        "noise.txt": NOISE},
+        "other.txt": OTHER, "style.css": STYLE, "small.html": b"<p>short</p>",
+        "page.html.gz": SIBLING, "noise.txt": NOISE},
         records=("elastic", "deflate"), modules=("socache_shmcb",), tls=True,
         h2=env.possible("h2"),
         cgi={"inside.cgi": "head('Location: /free/page.html')\n", "page.cgi": STREAM})
-    for path in ("/d/dict.html", "/dest/other.txt"):
+    for path in ("/d/dict.html", "/dest/other.txt", "/named/style.css"):
         learn(made, path)
     return made
 
@@ -114,7 +115,7 @@ OTHERS = [
     ("unknown", {"Host": "localhost:1"}),
     ("match", {"path": "/other/page.html"}),
     ("dest", {"dictionary": OTHER, "Sec_Fetch_Dest": "script"}),
-    ("id", {"Dictionary_ID": '"v 1"'}),
+    ("id", {"dictionary": STYLE}), ("id", {"Dictionary_ID": '"v 1"'}),
     ("malformed", {"Dictionary_ID": "v1"}),
     ("malformed", {"Dictionary_ID": '"' + "a" * 1025 + '"'}),
     ("cross-origin", NO_CORS),
@@ -144,7 +145,8 @@ def test_other_requests_get_another_coding(server, reason, asked):
      ["Sec-Fetch-Mode", "Origin"]),
     ({**CORS, "Origin": "https://a.example", "path": "/pages/shared/page.html"},
      ["Sec-Fetch-Mode", "Origin"]),
-    ({"dictionary": OTHER, "Sec_Fetch_Dest": "document"}, [])])
+    ({"dictionary": OTHER, "Sec_Fetch_Dest": "document"}, []),
+    ({"dictionary": STYLE, "Dictionary_ID": '"v 1"'}, [])])
 def test_who_may_read_the_page_gets_the_difference(server, tmp_path, asked, varies):
     before = asked_for(server)
     answer = ask(server, **asked)
@@ -153,15 +155,6 @@ def test_who_may_read_the_page_gets_the_difference(server, tmp_path, asked, vari
         assert answer.has_token("Vary", name), answer
     assert note(server, answer) == "used"
     assert asked_for(server) == {**before, "used": before["used"] + 1}
-
-
-def test_with_an_id_the_client_repeats_it(server, tmp_path):
-    body = bodies.text(20_000)
-    server.write("id.html", body)
-    learn(server, "/named/id.html")
-    assert note(server, ask(server, dictionary=body)) == "id"
-    answer = ask(server, dictionary=body, Dictionary_ID='"v 1"')
-    assert decoded(answer, body, tmp_path) == PAGE
 
 
 def test_it_comes_before_a_precompressed_file(server, tmp_path):
@@ -251,18 +244,6 @@ def test_a_dictionary_outlives_a_reload_and_a_restart(server, tmp_path):
     for reload in (server.graceful, server.restart):
         reload()
         assert decoded(ask(server), DICT, tmp_path) == PAGE
-
-
-def test_each_rule_that_gave_it_out_counts(server, tmp_path):
-    """The same bytes at two URLs, by two rules: what the second says does not end the first."""
-    body = bodies.text(24_000)
-    server.write("twice.html", body)
-    for path in ("/d/twice.html", "/dest/twice.html", "/elsewhere/twice.html",
-                 "/d/twice.html?utm_source=x"):
-        learn(server, path)
-    for asked in ({"Sec_Fetch_Dest": "script"}, {"path": "/other/page.html"}):
-        assert decoded(ask(server, dictionary=body, **asked), body, tmp_path) == PAGE
-    assert note(server, ask(server, "/other/page.html")) == "match"
 
 
 @pytest.mark.parametrize("harm,reason", [

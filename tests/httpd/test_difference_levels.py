@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from kit import at, bodies, check, dictionary, env
+from kit import at, check, dictionary, env
 from kit.dictionary import DICT, PAGE, STORE, WEEK, decoded, learn, make_store
 from kit.position import FOLLOW, start_following
 
@@ -45,8 +45,7 @@ def outcome(server, path, ae="br, dcz"):
 @pytest.fixture
 def server(httpd):
     def start(config="ElasticControl off\n", **files):
-        made = dictionary.start(httpd, CONFIG + config, {**FILES, **files},
-                                modules=("socache_shmcb",))
+        made = dictionary.start(httpd, CONFIG + config, {**FILES, **files})
         learn(made)
         return made
     return start
@@ -102,26 +101,6 @@ def test_pages_that_share_little_are_known_by_some(server):
     made = server(**{f"{i}.html": OTHER for i in range(9)})
     codings = [outcome(made, f"/{i}.html")[0] for i in range(9)]
     assert codings == ["dcz"] * 8 + ["br"]
-
-
-def test_a_page_that_compresses_badly_is_compared_with_itself(server):
-    """Of which a dictionary has some, but leaves more than other codings do of other pages."""
-    hard = DICT[:30_000] + bodies.noise(15_000).hex().encode()
-    made = server(**{"hard.html": hard})
-    for _ in range(2):
-        check.encoded(made.get("/hard.html", ae="br"), "br", hard)
-        assert outcome(made, "/hard.html")[::2] == ("dcz", "used")
-
-
-def test_what_is_outdone_is_looked_for_in_the_store(server):
-    made = server("ElasticControl off\nElasticCache On\n")
-    ask(made, "/other.html")
-
-    def hit():
-        answer = ask(made, "/other.html")
-        check.encoded(answer, "br", OTHER)
-        return made.notes(answer)["elastic-engine"] == "cache"
-    made.wait_for(hit, 60, "an encoding that was kept")
 
 
 def test_a_sibling_comes_first_where_it_is_smaller(server):

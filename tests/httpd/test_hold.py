@@ -8,7 +8,6 @@ from kit import at, bodies, check, keep
 from kit.driven import start_driven
 
 PAGE = bodies.text(36_000)
-HALF = len(PAGE) // 2
 
 # Each write is larger than httpd's buffer, so that it is a brigade of its own, without a flush.
 LUA = """

@@ -10,7 +10,7 @@ import pytest
 
 from kit import bodies, check, faults
 from kit.client import Incomplete
-from kit.keep import CHILDREN, KEEP, PINNED, SHMCB, cache, is_kept, kept, page, reload, twice
+from kit.keep import KEEP, PINNED, SHMCB, cache, kept, page, reload, twice
 
 MAGIC = b"elentry\x01"
 
@@ -48,11 +48,11 @@ def test_a_damaged_entry_is_not_used(httpd, change):
     path, body = page(server)
     twice(server, path)
     server.expect_log("elastic: the store of ElasticCache: an entry is damaged")
-    for faults in (1, 2):
+    for count in (1, 2):
         reload(server)  # children that have no copy of it
         assert damage(server, change) >= 1
         assert [kept(server, path, body) for _ in range(2)] == [False, True]
-        assert cache(server)["faults"] == faults
+        assert cache(server)["faults"] == count
     assert len(server.log.lines("an entry is damaged")) == 1
 
 
@@ -84,47 +84,6 @@ def test_no_memory_for_the_store(httpd, tmp_path):
     assert not any(kept(server, path, body) for _ in range(3))
     assert cache(server) == {"hits": 0, "misses": 0, "stored": 0, "faults": 0}
     assert server.log.lines("ElasticCache is off: ElasticCacheStore shmcb:.67108864.: no memory")
-
-
-def stopped(server):
-    """The children that are."""
-    found = []
-    for pid in server.children():
-        with contextlib.suppress(FileNotFoundError):
-            state = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0]
-            found += [pid] if state == "T" else []
-    return found
-
-
-def test_a_child_that_is_stopped_with_the_lock(httpd, tmp_path):
-    """The others do not wait for it, and encode; afterwards all goes on."""
-    memory = faults.Memory(tmp_path)
-    server = httpd(KEEP + PINNED, modules=SHMCB, mpm_config=CHILDREN,
-                   environ={"FAULT_MEMORY": str(memory.path)},
-                   wrapper=faults.wrapper(faults.library(tmp_path, "store-stop")))
-    path, body = page(server)
-    twice(server, path)
-    reload(server)  # children that have no copy of it
-    server.wait_for(lambda: len(server.children()) > 1, 60, "two children")
-    before = cache(server)["faults"]
-    memory.fail(1)
-    with server.connect(timeout=300) as connection:
-        number = connection.send_request(path, ae="gzip")
-        server.wait_for(lambda: stopped(server), 60, "a child that is stopped")
-        pid, = stopped(server)
-        try:
-            assert not kept(server, path, body)
-            other, text = page(server)
-            for _ in range(3):
-                check.encoded(server.get(other, ae="gzip"), "gzip", text)
-            assert cache(server)["faults"] > before
-        finally:
-            os.kill(pid, signal.SIGCONT)
-        answer = connection.read_response(number)
-    check.encoded(answer, "gzip", body)
-    assert is_kept(server, answer)
-    reload(server)
-    assert kept(server, path, body)
 
 
 def test_children_that_are_killed(httpd):

@@ -292,14 +292,3 @@ def test_where_no_sibling_may_serve_the_filter_compresses(tree, path, host, reas
 
 def test_nothing_beside_the_file_is_sent(tree):
     check_made(get(tree, "/beside/page.html", ae="gzip"), "gzip")
-
-
-@pytest.mark.parametrize("path", [
-    "/../secret/page.html", "/plain/../../secret/page.html", "/plain/..%2f..%2fsecret/page.html",
-    "/%2e%2e/secret/page.html", "/plain/%2e%2e/%2e%2e/secret/page.html",
-    "/plain/page.html%00.br", "/-top/page.html"])
-def test_no_url_leads_out(tree, path):
-    tree.expect_log("AH0|AH10244")
-    answer = get(tree, path)
-    assert answer.status in (400, 403, 404), answer
-    assert answer.raw not in (BR, OTHER)

@@ -125,15 +125,3 @@ def test_no_content_length_for_what_was_streamed(server, way):
     check.encoded(answer, "gzip", bodies.text((1 << 20) + 1))
     assert "Content-Length" not in answer.headers
     assert answer.headers.get("Transfer-Encoding") == "chunked"
-
-
-def test_http_1_0_keeps_the_connection_only_where_the_length_is_known(server):
-    answer = server.get(WAYS["cgi"].format(2 << 20), ae="gzip", protocol="http/1.0")
-    check.encoded(answer, "gzip", bodies.text(2 << 20))
-    assert "Transfer-Encoding" not in answer.headers
-    with server.connect("http/1.0") as connection:
-        for _ in range(3):
-            answer = connection.request("/65536.txt", ae="gzip",
-                                        headers={"Connection": "keep-alive"})
-            check.encoded(answer, "gzip", bodies.text(65536))
-            assert int(answer.headers["Content-Length"]) == len(answer.raw)

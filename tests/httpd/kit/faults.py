@@ -243,18 +243,6 @@ _SOURCES = {
             }
             return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
         }""",
-    # a process is stopped in the middle of shmcb's work: the call that Memory.fail() names
-    "store-stop": """
-        #include <signal.h>""" + _SHARED + """
-        long long apr_time_now(void) {
-            Dl_info caller;
-            struct timeval now;
-            if (is_armed() && dladdr(__builtin_return_address(0), &caller) && caller.dli_fname
-                && strstr(caller.dli_fname, "/mod_socache_shmcb") && is_due())
-                raise(SIGSTOP); /* this thread at once, all others with it */
-            gettimeofday(&now, 0);
-            return now.tv_sec * 1000000LL + now.tv_usec;
-        }""",
     # an encoder whose output has another byte than it should
     "gzip-damage": "".join(
         _instead(function, f"""
