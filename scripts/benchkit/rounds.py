@@ -12,7 +12,7 @@ import time
 
 from benchkit import clients, codecs, sample, stats
 
-LEAST = {"smoke": 1, "quick": 3, "normal": 4}  # rounds, however long they take
+LEAST = {"smoke": 1, "quick": 2, "normal": 3}  # rounds, however long they take
 MOST = 60  # rounds: more would say little more
 DISTURBED = 0.05  # a share of the server's CPU in foreign hands that the report mentions
 
