@@ -377,6 +377,7 @@ server_request_t server_begin(void)
     r->connection->pool = pool;
     r->connection->bucket_alloc = request.alloc;
     r->connection->base_server = &world.server;
+    r->connection->conn_config = apr_pcalloc(pool, MODULES * sizeof(void *));
     r->request_config = apr_pcalloc(pool, MODULES * sizeof(void *));
     r->headers_in = apr_table_make(pool, 8);
     r->headers_out = apr_table_make(pool, 8);
