@@ -10,7 +10,7 @@ BEGIN, END = "<!-- figures: scripts/bench readme -->\n", "<!-- end of figures --
 
 # (what README calls it, the key of peers' finding on CPU; that on bytes has -bytes behind it)
 PEERS = (("gzip 6 to mod_deflate 6", "gzip-6"), ("gzip 1 to mod_deflate 1", "gzip-1"),
-         ("gzip 6 with zlib alone, to mod_deflate 6", "zlib"), ("br 5 to mod_brotli 5", "br-5"),
+         ("br 5 to mod_brotli 5", "br-5"),
          ("gzip 6 to nginx, gzip 6", "nginx-6"), ("gzip 1 to nginx, gzip 1", "nginx-1"))
 
 # (what README calls it, the leg of load)

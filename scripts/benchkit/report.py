@@ -13,7 +13,7 @@ from benchkit.findings import number
 from benchkit.tools import BenchError
 
 MOST = 300_000  # bytes of the page
-COLUMNS, ROWS = 9, 40  # of the largest table that the page shows
+COLUMNS, ROWS = 9, 24  # of the largest table that the page shows
 CHARTS = ("peers", "load")  # whose first plots are at the top
 COORDINATE = re.compile(r"-?\d+\.\d+")
 
