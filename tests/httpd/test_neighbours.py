@@ -3,6 +3,7 @@ in the header holds; and what stands behind ours, mod_ratelimit and HTTP/2, send
 
 import base64
 import gzip
+import os
 import subprocess
 import time
 
@@ -49,6 +50,7 @@ BOTH = 'RequestHeader edit If-None-Match "^(W/)?\\"(.*)-(gzip|br)\\"$" "\\"$2-$3
 PLACES = {
     "plain": ([], []),
     "ssi": (["INCLUDES"], ["Options +Includes"]),
+    "bits": ([], ["Options +Includes", "XBitHack Full"]),
     "substitute": (["SUBSTITUTE"], ["Substitute s/server/SERVER/n"]),
     "long-lines": (["SUBSTITUTE"], ["Substitute s/server/SERVER/n", "SubstituteMaxLineLength 1k"]),
     "sed": (["Sed"], ["OutputSed s/server/SERVER/g"]),
@@ -61,6 +63,7 @@ PLACES = {
     "xml": (["xml2enc"], ["xml2EncDefault iso-8859-1"]),
     "buffer": (["BUFFER"], ["BufferSize 100000"]),
     "data": (["DATA"], []),
+    "reflect": ([], ["SetHandler reflector", "ReflectorHeader Content-Type"]),
     "slow": (["RATE_LIMIT"], ["SetEnv rate-limit 200", "SetEnv rate-initial-burst 4"]),
     "rate": (["RATE_LIMIT"], ["SetEnv rate-limit 1000"]),
     "set": ([], ["Header set Vary Cookie"]),
@@ -68,11 +71,14 @@ PLACES = {
     "merge": ([], ["Header merge Vary accept-encoding"]),
     "always": ([], ["Header always set Vary Cookie"]),
     "always-same": ([], ["Header always set Vary Accept-Encoding"]),
+    "no-tag": ([], ["Header unset ETag", "CookieTracking On", "CookieName c"]),
     "edit-tag": ([], ['Header edit ETag "^(W/)?\\"" "$1\\"v1-"']),
     "strip-tag": ([], ['Header edit ETag "-(gzip|br)\\"$" "\\""']),
     "strip": ([], [STRIP]),
     "both": ([], [BOTH]),
+    "saw": ([], ["Header set X-Saw expr=%{resp:Content-Encoding}"]),
     "no-accept": ([], ["RequestHeader unset Accept-Encoding"]),
+    "expires": ([], ["ExpiresActive On", 'ExpiresByType text/html "access plus 1 hour"']),
 }
 
 
@@ -87,7 +93,7 @@ def server(httpd_shared, way):
                   for name, (filters, lines) in PLACES.items())
         + way.at("forced", f"RequestHeader set Accept-Encoding {way.codings[0]}"),
         modules=["include", "substitute", "sed", "ext_filter", "lua", "case_filter", "charset_lite",
-                 "xml2enc", "buffer", "data", "ratelimit"],
+                 "xml2enc", "buffer", "data", "reflector", "ratelimit", "expires", "usertrack"],
         tls=True, h2=True,
         files={"a.css": BODY, "a.png": BODY, "part.html": PART, "a.shtml": SSI,
                "wrong.shtml": b'<!--#include virtual="/nowhere" -->' + PART, "latin.txt": LATIN,
@@ -130,6 +136,24 @@ def test_what_they_make_of_another_type(server, way):
             check.plain(answer, MARKED, varies=False)
         else:
             check.encoded(answer, coding, MARKED)
+
+
+def test_a_body_that_comes_back(server, way):
+    """mod_reflector sends the request's body down the response's filters."""
+    way.encodes(server, "/reflect/", BODY, method="POST", body=BODY,
+                headers={"Content-Type": "text/html"})
+
+
+def test_a_page_by_its_bits(server, way):
+    os.chmod(server.write("bits.html", SSI, OLD), 0o755)
+    plain = server.get("/bits/bits.html")
+    check.plain(plain, SSI_BODY)
+    since = plain.headers["Last-Modified"]
+    for coding, answer in way.each(server, "/bits/bits.html", SSI_BODY):
+        assert answer.headers["Last-Modified"] == since and "ETag" not in answer.headers
+        answer = server.get("/bits/bits.html", ae=coding, headers={"If-Modified-Since": since})
+        check.empty(answer, 304)
+        assert answer.varies or not way.seen, answer
 
 
 def test_their_failure_is_visible(server, way):
@@ -179,6 +203,18 @@ def test_recipes_for_304_do_no_harm(server, way, place):
             assert again.varies or not way.seen or place == "strip-tag", again
 
 
+def test_what_is_set_and_unset(server, way):
+    for coding, answer in way.each(server, "/no-tag/a.html", BODY):
+        assert "ETag" not in answer.headers and answer.headers["Set-Cookie"].startswith("c=")
+        # In front of ours mod_headers sees the response as the handler made it.
+        answer = server.get("/saw/a.html", ae=coding)
+        assert answer.headers["X-Saw"] == ("" if way.last else coding)
+        again = server.get("/expires/a.html", ae=coding, headers={
+            "If-None-Match": server.get("/expires/a.html", ae=coding).headers["ETag"]})
+        check.empty(again, 304)
+        assert again.headers["Cache-Control"] == "max-age=3600" and again.varies
+
+
 def test_requests_that_are_edited(server, way):
     check.plain(server.get("/no-accept/a.html", ae="gzip, br"), BODY)
     check.encoded(server.get("/forced/a.html"), way.codings[0], BODY)
@@ -221,6 +257,14 @@ def test_links_are_rewritten(proxy, way, path):
     assert PART in plain.body and "é".encode() in plain.body
     for _, answer in way.each(proxy, f"/{path}", plain.body):
         assert answer.headers["Content-Type"].lower() == "text/html;charset=utf-8"
+
+
+def test_a_client_that_is_not_asked_gets_the_identity(proxy, way):
+    """The recipe that keeps backends from encoding keeps ours from it too."""
+    for coding in way.codings:
+        answer = proxy.get("/unasked/page", ae=coding)
+        check.plain(answer, answer.body)
+        assert b'href="/p/x"' in answer.body
 
 
 # --- what stands behind ours

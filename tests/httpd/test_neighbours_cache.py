@@ -1,7 +1,8 @@
 """mod_cache behind ours, on disk and in shared memory: each client gets its own coding."""
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
+import functools
+import itertools
 
 import pytest
 
@@ -96,6 +97,38 @@ def test_fields_that_are_not_kept_and_another_vary_beside_ours(httpd, way):
                 is_right(answer, coding)
                 assert answer.has_token("Vary", "Cookie")
                 assert "ETag" not in answer.headers and "Set-Cookie" not in answer.headers, answer
+
+
+@neighbours.FEW_WAYS
+def test_a_stale_variant_for_want_of_a_better(httpd, way, origin):
+    """The origin fails when its response has gone stale."""
+    broken = []
+
+    def answer(exchange):
+        if broken:
+            exchange.respond(503, {}, b"broken")
+        else:
+            exchange.respond(200, {"Content-Type": "text/html", "ETag": '"o"',
+                                   "Cache-Control": "max-age=1"}, BODY)
+
+    origin.route("/stale", answer)
+    # The origin's place has ours too.
+    server = start(httpd, way, DISK, "On", "CacheStaleOnError On\n"
+                   f"<Location /p/>\nProxyPass {origin.url}/\n{way.lines}\n</Location>\n",
+                   modules=["proxy", "proxy_http"], allow_log=["AH0079[0-9]"])
+    clients = (*way.codings, None)
+    with server.connect() as client:
+        for coding in clients:
+            is_right(client.request("/p/stale", ae=coding), coding)
+        broken.append(True)
+
+        def is_stale(coding):
+            answer = client.request("/p/stale", ae=coding)
+            is_right(answer, coding)
+            return answer.headers.get("Warning", "").startswith("111 ")  # revalidation failed
+
+        for coding in clients:
+            server.wait_for(functools.partial(is_stale, coding), 30, f"a stale {coding}")
 
 
 @neighbours.FEW_WAYS

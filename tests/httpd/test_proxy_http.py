@@ -236,6 +236,15 @@ def test_many_at_a_time(server, way):
         list(pool.map(ask, range(9)))
 
 
+@EACH
+def test_files_by_http2(server, way, coding):
+    """HEAD, and 304 by date."""
+    get = server.get(f"/h2-{way.name}/body.txt", ae=coding)
+    check.head_of(get, server.head(f"/h2-{way.name}/body.txt", ae=coding))
+    since = {"If-Modified-Since": get.headers["Last-Modified"]}
+    check.not_modified(server.get(f"/h2-{way.name}/body.txt", ae=coding, headers=since))
+
+
 @pytest.fixture(scope="module")
 def pair(httpd_shared):
     """(a proxy, the httpd behind it)"""

@@ -33,7 +33,7 @@ ErrorLog {root}/error.log
 LogLevel info
 LogFormat "%{{X-Request}}i\\t%>s\\t%B\\t{notes}" notes
 CustomLog {root}/access.log notes
-Timeout 30
+Timeout 120
 KeepAliveTimeout 5
 EnableSendfile On
 SetEnv KIT {root}
