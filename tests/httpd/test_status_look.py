@@ -19,7 +19,7 @@ CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 # Where the pictures of the manual go; without it they are only taken.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
 
-SIZES = {"desktop": (800, 1000), "phone": (390, 844)}
+SIZES = {"desktop": (800, 1160), "phone": (390, 1160)}
 COLORS = {"light": 1, "dark": 0}  # Blink's numbers
 
 # Loads the page in a frame of its own size, opens what lies closed, and says what is wider than
@@ -29,8 +29,8 @@ PROBE = r"""<!DOCTYPE html><html><body>
 const frame = document.querySelector("iframe");
 frame.onload = () => {
     const page = frame.contentDocument, root = page.documentElement;
-    const isWide = e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0
-        || e.getBoundingClientRect().right > root.clientWidth + 1;
+    const isWide = e => e.getBoundingClientRect().right > root.clientWidth + 1
+        || e.scrollWidth > e.clientWidth + 1 && e instanceof frame.contentWindow.HTMLElement;
     const isShown = e => {
         e.focus();
         const style = frame.contentWindow.getComputedStyle(e);
@@ -62,7 +62,7 @@ def site(httpd_shared, tmp_path_factory):
                "news/today.html": bodies.text(30000),
                **{f"{name}.html": PROBE.replace("WIDTH", str(width))
                   for name, (width, _) in SIZES.items()}})
-    for number in range(48):
+    for number in range(160):
         server.write(f"{number % 12}.js", bodies.text(120000) + b"%d" % (number % 12))
         for path, coding in (("/index.html", "br"), (f"/{number % 12}.js", "gzip"),
                              ("/photo.png", "br"), ("/news/today.html", None)):

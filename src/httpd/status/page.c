@@ -1,5 +1,6 @@
 #include "httpd/status/page.h"
 
+#include "httpd/config/policy.h"
 #include "httpd/config/settings.h"
 #include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
@@ -31,6 +32,7 @@ static const char style[] =
     "body { font-family: sans-serif; line-height: 1.4; margin: 1em auto; max-width: 44em;"
     " padding: 0 1em }\n"
     "h2 { font-size: 1.1em; margin: 1.5em 0 .5em }\n"
+    "a { color: var(--blue) }\n"
     "a:focus-visible, summary:focus-visible { outline: 3px solid var(--blue) }\n"
     ".warnings { border: 2px solid var(--red); padding: 0 1em }\n"
     "dl { display: grid; gap: 1em;"
@@ -43,12 +45,12 @@ static const char style[] =
     "path { fill: none; stroke: var(--line); vector-effect: non-scaling-stroke }\n"
     ".load { stroke: var(--red); stroke-width: 2 }\n"
     ".effort { stroke: var(--blue); stroke-dasharray: 6 3; stroke-width: 2 }\n"
-    ".bar { fill: var(--blue); height: .3em }\n"
+    ".bar { fill: var(--blue); height: .3em; min-width: 100%; width: 0 }\n"
     "table { border-collapse: collapse; width: 100% }\n"
     "th { font-weight: normal; text-align: left }\n"
     "td, thead th + th { text-align: right }\n"
-    "th, td { border-bottom: 1px solid var(--line); overflow-wrap: anywhere;"
-    " padding: .25em .5em .25em 0 }\n"
+    "th, td { border-bottom: 1px solid var(--line); padding: .25em 0 .25em .75em }\n"
+    "th:first-child, code { overflow-wrap: anywhere; padding-left: 0 }\n"
     "@media (max-width: 40em) { table { font-size: .8em } }\n";
 
 static uint64_t total(el_counter_t counter)
@@ -166,12 +168,12 @@ static void write_levels(request_rec *r, const apr_array_header_t *figures)
     double price = el_shared_effort_at(control).price;
     double effort = control.top ? percent(el_control_position(control), control.top) : 100;
     const char *levels = "";
+    int coding = EL_IDENTITY; /* whose level comes next */
 
     for (int i = 0; i < figures->nelts; i++) {
         const el_figure_t *figure = &APR_ARRAY_IDX(figures, i, el_figure_t);
 
-        if (figure->label && strcmp(figure->label, "coding") == 0
-            && strcmp(figure->value, "0") != 0) {
+        if (strstr(figure->key, "ElasticLevel") && el_policy_ranges()[++coding].enabled) {
             levels = apr_pstrcat(r->pool, levels, *levels ? ", " : "", figure->label_value, " ",
                                  figure->value, NULL);
         }
@@ -204,7 +206,7 @@ static void write_facts(request_rec *r, const apr_array_header_t *figures)
  */
 static const char chart[] =
     "<section>\n<h2>The last hour</h2>\n"
-    "<svg viewBox=\"0 0 420 150\" role=\"img\" aria-labelledby=\"chart\">\n"
+    "<svg viewBox=\"-8 0 418 150\" role=\"img\" aria-labelledby=\"chart\">\n"
     "<title id=\"chart\">CPU load and effort in each minute of the last hour, in percent</title>\n"
     "<path class=\"load\" d=\"M45 10h24\"/><text x=\"74\" y=\"14\">CPU load</text>\n"
     "<path class=\"effort\" d=\"M160 10h24\"/>"
@@ -295,7 +297,7 @@ static void write_codings(request_rec *r, uint64_t all)
         if (count > 0) {
             write_bar(r, apr_pstrcat(r->pool, el_coding_info(info->coding)->token, ", ",
                                      info->engine, NULL), count, all);
-            ap_rprintf(r, "<td>%s</td><td>%s</td><td>%.1f %%</td></tr>\n",
+            ap_rprintf(r, "<td>%s</td><td>%s</td><td>%.0f %%</td></tr>\n",
                        bytes_text(r->pool, in), bytes_text(r->pool, out), percent(out, in));
         }
     }
@@ -405,6 +407,5 @@ void el_page_answer(request_rec *r, const apr_array_header_t *figures)
     el_page_write_figures(r, figures, "");
     ap_rputs("</details>\n</main>\n<p>For programs: <a href=\"?auto\">lines</a>, "
              "<a href=\"?json\">JSON</a>, <a href=\"?openmetrics\">metrics</a>.</p>\n"
-             "</body>\n</html>\n",
-             r);
+             "</body>\n</html>\n", r);
 }

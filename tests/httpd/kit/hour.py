@@ -4,7 +4,8 @@ from . import faults
 from .driven import Driven, SHORT_INTERVAL
 from .procstat import ProcStat
 
-# Percent of the CPU in each minute: a slow rise, a peak, and a fall.
+# Percent of the CPU in each minute: that of the first look, then a slow rise, a peak, and a fall.
+FIRST = 65
 LOADS = [*range(20, 50), 60, 70, 80, 90, 95, 97, 99, 99, 97, 95, 90, 85, *range(80, 46, -2)]
 
 CONFIG = """
