@@ -144,7 +144,7 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
  * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason,
  * shows in the size.
  */
-#define EL_BLOCK_VERSION 36
+#define EL_BLOCK_VERSION 37
 
 typedef struct {
     uint32_t magic;
@@ -158,7 +158,7 @@ typedef struct {
     el_popular_t popular;     /* cached encodings that are asked for often */
     _Atomic uint64_t improve_at; /* µs: the next of them may be improved from then on */
     el_cache_state_t cache;   /* what the store of encodings knows of bodies */
-    el_history_t history;     /* the last hour */
+    el_history_t history;     /* the last hour, and what was before today */
     el_tally_t tally;         /* of encoded bodies, for monitoring */
     el_vhosts_t vhosts;       /* what is counted of each virtual host */
     el_in_flight_t busy;      /* encoders in use: bodies, where the name says bytes */

@@ -254,6 +254,7 @@ static void clear(void *part, size_t nbytes)
 void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
 {
     reset_state(&block->state, control, now);
+    CLEAR(block->history); /* Before the counters, which are no less than what it took from them. */
     atomic_store(&block->counters.started, now);
     atomic_store(&block->counters.cpu_usec, 0);
     CLEAR(block->counters.stripe);
@@ -262,7 +263,6 @@ void el_block_reset(el_block_t *block, el_control_state_t control, uint64_t now)
     CLEAR(block->popular);
     atomic_store(&block->improve_at, 0);
     reset_cache(&block->cache);
-    CLEAR(block->history);
     CLEAR(block->tally);
     CLEAR(block->vhosts.stripe);
 }

@@ -53,3 +53,12 @@ bool el_history_get(const el_history_t *history, uint64_t minute, el_history_poi
     point->position = (double)get(&slot->position) / WHOLE / (double)samples;
     return true;
 }
+
+void el_history_begin(el_history_t *history, uint64_t day, const uint64_t counts[EL_PAST_COUNTS])
+{
+    uint64_t last = atomic_exchange(&history->day, day);
+
+    for (int i = 0; last != 0 && last != day && i < EL_PAST_COUNTS; i++) {
+        atomic_fetch_add_explicit(&history->before[i], counts[i], memory_order_relaxed);
+    }
+}

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from kit import bodies, keep
+from kit import bodies, faults, hour as hour_kit, keep
+from kit.dictionary import make_store
 
 FORMS = {"?auto": "text/plain", "?json": "application/json", "": "text/html"}
 
@@ -28,6 +29,12 @@ def site(httpd_shared):
 
 def page_of(server):
     return server.get("/elastic-status").body.decode()
+
+
+def facts_of(server):
+    """{name: (value, note)} of what the page shows first."""
+    found = re.findall("<dt>(.*?)</dt><dd><b>(.*?)</b>(.*?)</dd>", page_of(server))
+    return {name: tuple(rest) for name, *rest in found}
 
 
 # --- the figures
@@ -69,9 +76,7 @@ def test_the_page_for_people_says_the_same(site):
     assert text.lstrip().lower().startswith("<!doctype html") and "</html>" in text.lower()
     shown = {key: value for value, key in
              re.findall(r"<td>([^<]*)</td><td><code>([\w-]+)</code>", text)}
-    # Those of costs are not on it, those of the store and of dictionaries where they are used.
-    some = "Elastic(Cost|Cache|Improved|Di)"
-    assert set(shown) == {key for key in status if not re.match(some, key)}
+    assert set(shown) == {key for key in status if not key.startswith("ElasticCost-")}
     for key in ("ElasticVersion", "ElasticControl", "ElasticCPULow", "ElasticInterval"):
         assert shown[key] == status[key]
 
@@ -143,17 +148,15 @@ def test_costs_are_corrected_by_what_was_measured(httpd):
 def test_the_page_loads_nothing_from_elsewhere(site):
     rules = dict(rule.split(" ", 1) for rule in
                  site.get("/elastic-status").headers["Content-Security-Policy"].split("; "))
-    assert rules.pop("default-src") == "'none'"
+    assert rules.pop("default-src") == "'none'" and rules.pop("style-src") == "'self'"
     assert set(rules.values()) <= {"'none'", "'self'"}
     text = page_of(site)
-    assert "<style" not in text and " style=" not in text
-    assert not re.search(r"<script[^>]*>\w", text)
+    assert "<style" not in text and " style=" not in text and "<script" not in text
     assert not re.search(r"""(?:href|src)="(?![?#])""", text), "parts of its own, and no others"
-    for part, kind in (("style", "text/css"), ("script", "text/javascript")):
-        assert f'="?{part}"' in text
-        loaded = site.get("/elastic-status?" + part)
-        assert loaded.headers["Content-Type"].startswith(kind) and loaded.body
-        assert b"http" not in loaded.body
+    assert '="?style"' in text
+    style = site.get("/elastic-status?style")
+    assert style.headers["Content-Type"].startswith("text/css")
+    assert style.body and b"http" not in style.body and b"url" not in style.body
 
 
 def luminance(color):
@@ -163,43 +166,112 @@ def luminance(color):
 
 
 def test_its_colors_can_be_read(site):
-    """By WCAG 2.1 (1.4.3), on the backgrounds that browsers have for light and for dark pages."""
+    """By WCAG 2.1 (1.4.3, 1.4.11), on the backgrounds that browsers have for light and for dark pages:
+    none of its own. Only the lines of tables and of the grid may be weaker."""
     style = site.get("/elastic-status?style").body.decode()
-    light, dark = re.findall(r"--load: #(\w+); --position: #(\w+)", style)
+    light, dark, ink = (dict(re.findall(r"--(\w+): #(\w+)", block))
+                        for block in re.findall(r":root {(.*?)}", style))
     assert "color-scheme: light dark" in style and "background" not in style
-    for color in light:
-        assert 1.05 / (luminance(color) + 0.05) >= 4.5
-    for color in dark:
-        assert (luminance(color) + 0.05) / (luminance("222222") + 0.05) >= 4.5
+    assert set(re.findall(r"#(\w+)", style)) == {*light.values(), *dark.values(), *ink.values()}
+    assert set(light) == set(dark) == set(ink) == {"line", "red", "blue"}
+    for name in ("red", "blue"):
+        assert 1.05 / (luminance(light[name]) + 0.05) >= 4.5
+        assert (luminance(dark[name]) + 0.05) / (luminance("222222") + 0.05) >= 4.5
+        assert ink[name] == "000"
 
 
 def test_the_page_says_what_was_saved_and_by_what(site):
     def saved():
         engine = site.notes(site.get("/a.txt", ae="br"))["elastic-engine"]
-        text = page_of(site)
-        assert f'<th scope="row">br, {engine}</th>' in text
-        return re.search(r'<h2>Saved since the start</h2><p class="large">[0-9.]+ [KMG]B</p>', text)
+        assert f'<th scope="row">br, {engine}<svg' in page_of(site)
+        facts = facts_of(site)
+        return re.fullmatch("[0-9.]+ [KM]B", facts.get("Saved today", ("", ""))[0])
 
     site.wait_for(saved, 60, "what was saved")
+    facts = facts_of(site)
+    assert list(facts) == ["Saved today", "CPU time today", "Levels now", "CPU load now"]
+    assert re.fullmatch(r"\d+ % of [0-9.]+ [KM]B", facts["Saved today"][1])
+    assert re.fullmatch(r"[0-9.]+ s", facts["CPU time today"][0])
+    assert re.fullmatch(r"[0-9.]+ % of [0-9.]+ CPUs", facts["CPU time today"][1])
+    assert re.fullmatch(r"gzip \d+, br \d+(, zstd \d+)?", facts["Levels now"][0])
+    assert re.fullmatch(r"\d+ %", facts["CPU load now"][0])
 
 
-def test_each_reason_on_the_page_leads_to_what_it_means(site):
+@pytest.mark.parametrize("config,note", [
+    ("ElasticControl step", r"Effort: \d+ %"),
+    ("ElasticControl off", "Effort: 100 %"),
+    ("ElasticGoal time 5Mbit/s", r"A saved byte may cost \d+ ns of CPU time")])
+def test_the_page_says_what_the_levels_follow_from(httpd, config, note):
+    server = httpd("Elastic On\n" + config)
+    server.wait_for(lambda: re.fullmatch(note, facts_of(server)["Levels now"][1]), 60, note)
+
+
+def test_today_begins_at_midnight(httpd, tmp_path):
+    def saved(pattern):
+        server.wait_for(lambda: re.fullmatch(
+            pattern, facts_of(server).get("Saved today", ("", ""))[0]), 60, pattern)
+
+    clock = faults.Clock(tmp_path)
+    server = httpd("Elastic On", files={"a.txt": bodies.text(50000)}, **clock.options)
+    for _ in range(2):
+        server.get("/a.txt", ae="gzip")
+        saved("[0-9.]+ KB")
+        clock.skip(calendar=24 * 3600)
+        saved("0 bytes")
+        assert facts_of(server)["CPU time today"][0] == "0.00 s"
+    assert server.status()["ElasticCompressed"] == "2"
+
+
+def test_each_reason_on_the_page_says_what_it_means_and_how_many(site):
+    """A bar has the share of all responses."""
     site.get("/a.txt")
-    text = page_of(site)
-    assert '<a href="#reason-not-acceptable">' in text
-    reasons = [key.partition("-")[2] for key in site.status() if key.startswith("ElasticSkipped-")]
-    for reason in reasons:
-        assert re.search(f'<dt id="reason-{reason}">{reason}</dt><dd>[^<]+</dd>', text), reason
+    status = site.status()
+    rows = re.findall(r'<th scope="row">(.*?)<svg.*?<rect width="([0-9.]+)".*?</th><td>(\d+)</td>',
+                      page_of(site))
+    counts = {name: (float(width), int(count)) for name, width, count in rows}
+    responses = sum(count for _, count in counts.values())
+    for key, value in status.items():
+        note = key.removeprefix("ElasticSkipped-")
+        found = [name for name in counts if name.startswith(f"<code>{note}</code>: ")]
+        assert len(found) == (note != key and value != "0"), key
+        # Each of the two requests is such a response itself.
+        more = int(note == "not-acceptable")
+        assert not found or counts[found[0]][1] == int(value) + more
+    assert "<code>not-acceptable</code>: the client takes no coding that is enabled" in counts
+    for width, count in counts.values():
+        assert abs(width - 100 * count / responses) < 0.1
 
 
-def test_the_last_hour_is_drawn(site):
-    def lines():
-        return dict(re.findall(r'<polyline class="(\w+)" points="([^"]*)"/>', page_of(site)))
+@pytest.fixture(scope="module")
+def hour(httpd_shared, tmp_path_factory):
+    return hour_kit.start(httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticControl step\n")
 
-    site.wait_for(lambda: set(lines()) == {"load", "position"}, 60, "a sample")
-    for points in lines().values():
-        for x, y in re.findall(r"(\S+),(\S+)", points):
-            assert 0 <= float(x) <= 600 and 0 <= float(y) <= 100
+
+def test_the_last_hour_has_lines_and_values(hour):
+    text = page_of(hour)
+    rows = re.findall(r'<th scope="row">(\d+)</th><td>(\d+) %</td><td>(\d+) %</td>', text)
+    lines = {name: re.findall(r"[ML](\d+) ([0-9.]+)h6", path) for name, path in
+             re.findall(r'<path class="(\w+)" d="(M\d+ [0-9.]+h6[^"]*)"/>', text)}
+    minutes, *values = ([int(row[i]) for row in reversed(rows)] for i in range(3))
+    assert values[0] == [hour_kit.FIRST, *hour_kit.LOADS][-len(rows):] and len(rows) > 50
+    assert len(set(values[1])) > 3
+    for name, shown in zip(("load", "effort"), values):
+        assert [int(x) for x, _ in lines[name]] == [6 * (59 - minute) for minute in minutes]
+        for (_, y), value in zip(lines[name], shown):
+            assert abs(100 - float(y) - value) < 0.6
+
+
+def test_the_chart_has_axes_and_a_legend(hour):
+    """And lines that differ without colors."""
+    text, style = page_of(hour), hour.get("/elastic-status?style").body.decode()
+    (chart,) = re.findall(r'(?s)<svg[^>]* role="img".*?</svg>', text)
+    assert re.findall("<text[^>]*>(.*?)</text>", chart) == [
+        "CPU load", "effort (100 %: highest levels)", "100 %", "50 %", "0 %",
+        "60 minutes ago", "30", "now"]
+    title = re.search('aria-labelledby="(.*?)"', chart)[1]
+    assert re.search(f'<title id="{title}">[^<]+ in percent</title>', chart)
+    rules = dict(re.findall(r"(?m)^\.(load|effort) {(.*)}$", style))
+    assert "dasharray" in rules["effort"] and "dasharray" not in rules["load"]
 
 
 @pytest.mark.parametrize("config,text", [
@@ -211,8 +283,9 @@ def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
     server = httpd("Elastic On\n" + config, allow_log=["elastic: "])
 
     def told():
+        """What is above everything else."""
         page = page_of(server)
-        return re.findall("(?s)<li>(.*?)</li>", page[:page.index("Saved since")])
+        return re.findall("(?s)<li>(.*?)</li>", page[:page.index("<dl>")])
 
     server.wait_for(lambda: [line for line in told() if text.lower() in line.lower()], 30, text)
     server.configure("Elastic On")
@@ -220,23 +293,26 @@ def test_the_page_has_the_warnings_of_the_start(httpd, config, text):
     server.wait_for(lambda: not told() and "Warnings" not in page_of(server), 60, "no warnings")
 
 
-def test_the_store_has_a_section_once_it_is_used(httpd):
-    def sections():
-        """{title: keys} of the page's figures."""
-        return {title: re.findall(r"<td><code>(\S+)</code></td>", text) for title, text in
-                re.findall(r"(?s)<h2>([^<]*)</h2>(.*?)</section>", page_of(server))
-                if "<td><code>" in text}
-
-    server = httpd(keep.KEEP, modules=keep.SHMCB)
-    (title, keys), = sections().items()
-    assert title == "Other figures" and not [key for key in keys if key.startswith("ElasticCache")]
-    path, _ = keep.page(server)
-    keep.twice(server, path)
-    assert keep.is_kept(server, server.get(path, ae="gzip"))
-    found = sections()
-    assert list(found) == ["The store of encodings", "Other figures"]
-    assert "ElasticCacheHits" in found["The store of encodings"]
-    assert found["Other figures"] == keys
+@pytest.mark.parametrize("config,modules,titles", [
+    ("", (), []),
+    ("ElasticCache On", keep.SHMCB, ["Cache"]),
+    ("ElasticDictionaryStore {root}/dictionaries", (), ["Dictionaries"]),
+    ("ElasticCache On\nElasticDictionaryStore {root}/dictionaries", keep.SHMCB,
+     ["Cache", "Dictionaries"])])
+def test_sections_are_in_order_and_those_of_options_where_they_are_on(httpd, config, modules, titles):
+    server = httpd("Elastic On\nElasticInterval 100ms\n" + config, modules=modules, start=False,
+                   allow_log=["elastic: ElasticInterval"])
+    make_store(server)
+    server.start()
+    text = page_of(server)
+    found = re.findall(r"<h2>(.*?)</h2>|(<dl>)|<summary>(.*?)</summary>", text)
+    assert ["".join(parts) for parts in found] == [
+        "Warnings", "<dl>", "The last hour", "Values", "Compressed responses", "Not compressed",
+        *titles, "Virtual hosts", "All figures"]
+    for title, key in (("Cache", "ElasticCacheHits"), ("Dictionaries", "ElasticDifferences")):
+        section = re.search(f"(?s)<h2>{title}</h2>(.*?)</section>", text)
+        assert bool(section) == (title in titles)
+        assert not section or f"<code>{key}</code>" in section[1]
 
 
 def test_no_form_of_the_status_shows_what_was_asked_for(site):

@@ -1,4 +1,5 @@
-"""The status page in Chromium: its width, and its pictures, light and dark."""
+"""The status page in Chromium: its width, the keyboard, its print, and its pictures, light and
+dark."""
 
 import html
 import json
@@ -6,30 +7,45 @@ import os
 import re
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
 
-from kit import bodies
+from kit import bodies, hour, keep
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 # Where the pictures of the manual go; without it they are only taken.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
 
-SIZES = {"desktop": (1000, 900), "phone": (390, 844)}
+SIZES = {"desktop": (800, 1160), "phone": (390, 1160)}
 COLORS = {"light": 1, "dark": 0}  # Blink's numbers
 
-# Loads the page in a frame of its own size, and says what is wider than there is room.
+# Loads the page in a frame of its own size, opens what lies closed, and says what is wider than
+# there is room, and what does not show that it has the focus.
 PROBE = r"""<!DOCTYPE html><html><body>
 <iframe src="/elastic-status" width="WIDTH" height="800" style="border: 0"></iframe><script>
 const frame = document.querySelector("iframe");
 frame.onload = () => {
     const page = frame.contentDocument, root = page.documentElement;
-    const isWide = e => e.scrollWidth > e.clientWidth + 1 || (!e.closest("section, details")
-        && e.getBoundingClientRect().right > root.clientWidth + 1);
-    const wide = [root, ...page.querySelectorAll("body *")].filter(isWide).map(e => e.tagName);
-    const found = {wide, cells: page.querySelectorAll("td").length};
+    const isWide = e => e.getBoundingClientRect().right > root.clientWidth + 1
+        || e.scrollWidth > e.clientWidth + 1 && e instanceof frame.contentWindow.HTMLElement;
+    const isShown = e => {
+        e.focus();
+        const style = frame.contentWindow.getComputedStyle(e);
+        return page.activeElement === e && style.outlineStyle === "solid"
+            && parseFloat(style.outlineWidth) >= 2;
+    };
+    page.querySelectorAll("details").forEach(e => { e.open = true; });
+    const all = [root, ...page.querySelectorAll("body *")];
+    const stops = all.filter(e => e.tabIndex >= 0);
+    const found = {
+        wide: all.filter(isWide).map(e => e.outerHTML.slice(0, 80)),
+        stops: stops.map(e => e.localName),
+        unseen: stops.filter(e => !isShown(e)).map(e => e.outerHTML.slice(0, 80)),
+        cells: page.querySelectorAll("td").length,
+    };
     document.body.textContent = "FOUND" + JSON.stringify(found) + "END";
 };
 </script></body></html>"""
@@ -38,43 +54,55 @@ pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-he
 
 
 @pytest.fixture(scope="module")
-def site(httpd_shared):
-    """A server that has something to say everywhere: figures, a drawn hour, and a warning."""
-    server = httpd_shared(
-        "Elastic On\nElasticPosition {root}/none\nElasticControl external\n",
-        files={"index.html": bodies.text(50000), "app.js": bodies.text(120000),
-               "photo.png": bodies.noise(30000), "news/today.html": bodies.text(30000),
+def site(httpd_shared, tmp_path_factory):
+    """A server that has something to say everywhere: a whole hour, a cache, and a warning."""
+    server = hour.start(
+        httpd_shared, tmp_path_factory.mktemp("hour"), "ElasticCache On\n", modules=keep.SHMCB,
+        files={"index.html": bodies.text(50000), "photo.png": bodies.noise(30000),
+               "news/today.html": bodies.text(30000),
                **{f"{name}.html": PROBE.replace("WIDTH", str(width))
-                  for name, (width, _) in SIZES.items()}}, allow_log=["elastic: .*/none"])
-    for number in range(48):
-        for path, coding in (("/index.html", "br"), ("/app.js", "gzip"), ("/photo.png", "br"),
-                             ("/news/today.html", None)):
-            if number % 4 == 0 or path != "/app.js":
-                server.get(path, ae=coding)
-    server.wait_for(lambda: b"<polyline" in server.get("/elastic-status").body, 60, "a sample")
+                  for name, (width, _) in SIZES.items()}})
+    for number in range(160):
+        server.write(f"{number % 12}.js", bodies.text(120000) + b"%d" % (number % 12))
+        for path, coding in (("/index.html", "br"), (f"/{number % 12}.js", "gzip"),
+                             ("/photo.png", "br"), ("/news/today.html", None)):
+            server.get(path, ae=coding)
     return server
 
 
-def browse(profile, color, *arguments):
+def browse(site, profile, color, path, *arguments):
     return subprocess.run(
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", f"--blink-settings=preferredColorScheme={COLORS[color]}",
-         f"--user-data-dir={profile}", *arguments], capture_output=True, timeout=180, text=True)
+         f"--user-data-dir={profile}", *arguments, f"http://127.0.0.1:{site.port}{path}"],
+        capture_output=True, timeout=180, text=True)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_all_of_the_page_can_be_read(site, tmp_path, size):
+def test_all_of_the_page_can_be_read_and_reached(site, tmp_path, size):
     texts = []
 
     def measured():
-        done = browse(tmp_path / "profile", "light", "--dump-dom",
-                      f"http://127.0.0.1:{site.port}/{size}.html")
+        done = browse(site, tmp_path / "profile", "light", f"/{size}.html", "--dump-dom")
         texts.extend(re.findall("(?s)<body>FOUND(.*?)END</body>", done.stdout))
         return texts
 
     site.wait_for(measured, 300, "the page in a frame")
     found = json.loads(html.unescape(texts[0]))
-    assert found["cells"] > 50 and not found["wide"], found
+    assert found["cells"] > 150 and not found["wide"], found
+    assert found["stops"] == ["summary"] * 3 + ["a"] * 3 and not found["unseen"], found
+
+
+def test_it_prints_black_on_white(site, tmp_path):
+    """Of whoever likes it dark, too: the colors of all letters, lines and bars of the PDF."""
+    paper = tmp_path / "page.pdf"
+    browse(site, tmp_path / "profile", "dark", "/elastic-status", "--no-pdf-header-footer",
+           f"--print-to-pdf={paper}")
+    drawn = b"".join(zlib.decompress(data) for data in re.findall(
+        rb"(?s)/Filter /FlateDecode[^>]*>>\s*stream\r?\n(.*?)endstream", paper.read_bytes()))
+    colors = set(re.findall(rb"([0-9.]+ [0-9.]+ [0-9.]+) (?:rg|RG)\b", drawn))
+    assert b"0 0 0" in colors
+    assert all(len(set(color.split())) == 1 for color in colors), colors
 
 
 @pytest.mark.parametrize("size,color", [("desktop", "light"), ("phone", "dark")])
@@ -83,8 +111,8 @@ def test_its_picture_is_taken(site, tmp_path, size, color):
     folder = Path(PICTURES) if PICTURES else tmp_path
     picture = folder / f"status-{size}.png"
     width, height = SIZES[size]
-    browse(tmp_path / "profile", color, f"--window-size={width},{height}",
-           f"--screenshot={picture}", f"http://127.0.0.1:{site.port}/elastic-status")
+    browse(site, tmp_path / "profile", color, "/elastic-status",
+           f"--window-size={width},{height}", f"--screenshot={picture}")
     data = picture.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n" and 5000 < len(data) <= 100 * 1024
     assert [int.from_bytes(data[at:at + 4], "big") for at in (16, 20)] == [width, height]

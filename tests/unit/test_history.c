@@ -34,3 +34,17 @@ TEST(history, an_hour_later_a_minute_is_forgotten)
         }
     }
 }
+
+TEST(history, a_day_has_what_was_not_counted_before_it)
+{
+    el_history_begin(&history, 7, (uint64_t[EL_PAST_COUNTS]){10, 20, 30, 40});
+    ck_assert_uint_eq(history.before[EL_PAST_IN], 0);
+    el_history_begin(&history, 8, (uint64_t[EL_PAST_COUNTS]){11, 21, 31, 41});
+    ck_assert_uint_eq(history.before[EL_PAST_IN], 21);
+    ck_assert_uint_eq(history.before[EL_PAST_CPU], 41);
+    el_history_begin(&history, 8, (uint64_t[EL_PAST_COUNTS]){5, 5, 5, 5});
+    ck_assert_uint_eq(history.before[EL_PAST_IN], 21);
+    el_history_begin(&history, 9, (uint64_t[EL_PAST_COUNTS]){6, 6, 6, 6});
+    ck_assert_uint_eq(history.before[EL_PAST_IN], 27);
+    ck_assert_uint_eq(history.before[EL_PAST_TIME], 17);
+}

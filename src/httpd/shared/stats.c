@@ -291,7 +291,7 @@ void el_stats_precompressed(request_rec *r, el_coding_t coding, uint64_t in, uin
     count_vhost(slot_of(r->server), EL_VHOST_PRECOMPRESSED, 1);
 }
 
-/* --- the last hour */
+/* --- the last hour and today */
 
 /* µs. */
 #define MINUTE 60000000u
@@ -302,14 +302,36 @@ static uint64_t minute_now(void)
     return el_clock_usec() / MINUTE + EL_HISTORY_MINUTES;
 }
 
+void el_past_today(uint64_t counts[EL_PAST_COUNTS])
+{
+    el_counters_t *counters = &el_shared.block->counters;
+
+    counts[EL_PAST_TIME] = el_clock_usec() - atomic_load(&counters->started);
+    counts[EL_PAST_IN] = el_counters_total(counters, EL_COUNT_BYTES_IN);
+    counts[EL_PAST_OUT] = el_counters_total(counters, EL_COUNT_BYTES_OUT);
+    counts[EL_PAST_CPU] = el_counters_cpu_usec(counters)
+                          + (el_counters_total(counters, EL_COUNT_EXPLORED_NSEC)
+                             + el_counters_total(counters, EL_COUNT_IMPROVED_NSEC)) / 1000;
+    for (int i = 0; i < EL_PAST_COUNTS; i++) {
+        counts[i] -= atomic_load(&el_shared.block->history.before[i]);
+    }
+}
+
 void el_past_note(void)
 {
     el_control_state_t control = el_state_control(&el_shared.block->state);
     uint64_t load = atomic_load_explicit(&el_shared.block->state.load_ppm, memory_order_relaxed);
+    uint64_t today[EL_PAST_COUNTS];
+    apr_time_exp_t now;
 
     if (load == EL_STATE_NO_LOAD) {
         return;
     }
+    apr_time_exp_lt(&now, apr_time_now());
+    el_past_today(today);
+    /* No two days have the same number. */
+    el_history_begin(&el_shared.block->history,
+                     (uint64_t)(now.tm_year * 366 + now.tm_yday + 1), today);
     el_history_add(&el_shared.block->history, minute_now(),
                    (el_history_point_t){
                        .load = (double)load / EL_PPM,

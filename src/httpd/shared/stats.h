@@ -1,6 +1,6 @@
 /*
  * The statistics, in the shared block: of a response, with notes for the access log; of virtual
- * hosts; of the last hour. Any thread.
+ * hosts; of the last hour and today. Any thread.
  */
 #ifndef ELASTIC_SHARED_STATS_H
 #define ELASTIC_SHARED_STATS_H
@@ -74,10 +74,13 @@ void el_vhosts_open(server_rec *main_server, apr_pool_t *pconf);
 /* The name at `slot`, 0 … EL_VHOST_OTHER, in lower case; NULL where nothing is counted there. */
 const char *el_vhosts_name(unsigned slot);
 
-/* Notes the load and the position as they are now; called by whoever has taken a sample. */
+/* Notes load, position and day as they are now; called by whoever has taken a sample. */
 void el_past_note(void);
 
 /* The means of the minute `age` minutes ago, 0 … EL_HISTORY_MINUTES - 1; false: no sample in it. */
 bool el_past_minute(unsigned age, el_history_point_t *point);
+
+/* What was counted since midnight of this place's time, or since the start where that is later. */
+void el_past_today(uint64_t counts[EL_PAST_COUNTS]);
 
 #endif

@@ -5,7 +5,6 @@
 #include "httpd/status/figures.h"
 #include "httpd/status/page.h"
 
-
 #include "ap_expr.h"
 #include "apr_hash.h"
 #include "apr_strings.h"
@@ -79,32 +78,23 @@ static bool is_configured(request_rec *r)
 
 /* --- metrics */
 
-/* What a sample of the family has at the end of its name. */
-static const char *sample_suffix(const el_family_t *family)
-{
-    switch (family->kind) {
-    case EL_METRIC_COUNTER:
-        return "_total";
-    case EL_METRIC_INFO:
-        return "_info";
-    default:
-        return "";
-    }
-}
+/* What the format, which knows no infos, calls a kind, and what the names of samples end with. */
+static const struct {
+    const char *type;
+    const char *suffix;
+} kinds[] = {
+    [EL_METRIC_GAUGE] = {"gauge", ""},
+    [EL_METRIC_COUNTER] = {"counter", "_total"},
+    [EL_METRIC_HISTOGRAM] = {"histogram", ""},
+    [EL_METRIC_INFO] = {"gauge", "_info"},
+};
 
-/* The format does not know infos. */
 static void write_family(request_rec *r, const el_family_t *family)
 {
-    static const char *const kinds[] = {
-        [EL_METRIC_GAUGE] = "gauge",
-        [EL_METRIC_COUNTER] = "counter",
-        [EL_METRIC_HISTOGRAM] = "histogram",
-        [EL_METRIC_INFO] = "gauge",
-    };
-    const char *suffix = sample_suffix(family);
+    const char *suffix = kinds[family->kind].suffix;
 
     ap_rprintf(r, "# HELP %s%s %s\n", family->name, suffix, family->help);
-    ap_rprintf(r, "# TYPE %s%s %s\n", family->name, suffix, kinds[family->kind]);
+    ap_rprintf(r, "# TYPE %s%s %s\n", family->name, suffix, kinds[family->kind].type);
 }
 
 /*
@@ -139,7 +129,7 @@ static const char *label_of(request_rec *r, const el_figure_t *figure)
 static int write_figures(request_rec *r, const apr_array_header_t *figures, int i)
 {
     const el_family_t *family = APR_ARRAY_IDX(figures, i, el_figure_t).family;
-    const char *suffix = sample_suffix(family);
+    const char *suffix = kinds[family->kind].suffix;
     bool is_info = family->kind == EL_METRIC_INFO;
 
     write_family(r, family);
@@ -316,7 +306,7 @@ static void answer_status(request_rec *r)
     } else if (strcmp(query, "json") == 0) {
         ap_set_content_type(r, "application/json");
         write_json(r, el_figures(r->pool));
-    } else if (!el_page_answer_part(r, query)) {
+    } else {
         el_page_answer(r, el_figures(r->pool));
     }
 }
@@ -363,7 +353,7 @@ int el_status_section(request_rec *r, int flags)
         write_lines(r, figures);
     } else {
         ap_rputs("<hr>\n<h2>mod_elastic</h2>\n", r);
-        el_page_write_figures(r, figures);
+        el_page_write_figures(r, figures, "");
     }
     return OK;
 }

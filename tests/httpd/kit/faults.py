@@ -270,13 +270,15 @@ _SOURCES = {
     + _instead(_DEFLATE, "overwrite(); return real();"),
     # an encoder that is freed keeps its memory: what a leak's search has to find
     "gzip-leak": "void libdeflate_free_compressor(void *c) { (void)c; }",
-    # the calendar's time is off by as many seconds as the file CLOCK_OFF says in its first bytes
+    # the calendar and the monotonic clock are off by as many seconds as the file CLOCK_OFF says in
+    # its first bytes
     "clock": """
         static long *off;
-        static long offset(void) { return off ? *(volatile long *)off : 0; }
+        static long offset(int which) { return off ? ((volatile long *)off)[which] : 0; }
         int clock_gettime(clockid_t clock, struct timespec *t) {
             int result = (int)syscall(SYS_clock_gettime, clock, t);
-            if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) t->tv_sec += offset();
+            if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) t->tv_sec += offset(0);
+            if (clock == CLOCK_MONOTONIC) t->tv_sec += offset(1);
             return result;
         }
         int gettimeofday(struct timeval *t, void *zone) {
@@ -425,6 +427,23 @@ class Memory:
 
     def failures(self):
         return self._read()[1]
+
+
+class Clock:
+    """A server's clocks, for the library "clock": its arguments are `options`."""
+
+    def __init__(self, directory):
+        self._path = directory / "clock"
+        self._path.write_bytes(bytes(4096))
+        self._off = [0, 0]
+        self.options = {"wrapper": wrapper(library(directory, "clock")),
+                        "environ": {"CLOCK_OFF": str(self._path)}}
+
+    def skip(self, calendar=0, monotonic=0):
+        """So many seconds pass at once."""
+        self._off = [self._off[0] + calendar, self._off[1] + monotonic]
+        with open(self._path, "r+b") as file:
+            file.write(struct.pack("ll", *self._off))
 
 
 def wrapper(*libraries):

@@ -1,0 +1,28 @@
+"""A server whose last hour is scripted."""
+
+from . import faults
+from .driven import Driven, SHORT_INTERVAL
+from .procstat import ProcStat
+
+# Percent of the CPU in each minute: that of the first look, then a slow rise, a peak, and a fall.
+FIRST = 65
+LOADS = [*range(20, 50), 60, 70, 80, 90, 95, 97, 99, 99, 97, 95, 90, 85, *range(80, 46, -2)]
+
+CONFIG = """
+Elastic On
+ElasticProcStat {root}/stat
+ElasticInterval 100ms
+"""
+
+
+def start(httpd, directory, config="", **options):
+    """A server in which LOADS have passed, a sample a minute, and the last minute still lasts."""
+    clock = faults.Clock(directory)
+    server = httpd(CONFIG + config, start=False, allow_log=[SHORT_INTERVAL], **clock.options,
+                   **options)
+    stat = ProcStat(server.root / "stat")
+    driven = Driven(server.start(), stat)
+    for load in LOADS:
+        clock.skip(monotonic=60)
+        driven.load(load)
+    return server
