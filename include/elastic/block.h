@@ -44,12 +44,17 @@ typedef struct {
     el_reading_t reading;
     el_control_memory_t memory;
     uint64_t improved_nsec; /* CPU time that improving kept encodings took, until then */
+    uint64_t encoded;       /* bodies that were encoded until then */
 } el_sample_t;
 
 typedef struct el_state {
     _Atomic uint64_t position;    /* a packed el_control_state_t, and how often it was set */
     _Atomic uint64_t next_sample; /* µs of the monotonic clock; the right to sample is won on it */
+    _Atomic uint64_t sampled;     /* when it was won last, likewise */
     _Atomic uint64_t generation;  /* of the configuration; older children do not control */
+    _Atomic uint64_t arrivals;    /* a slot of time, and the responses that began in it */
+    _Atomic uint32_t surge;       /* so many bring the next sample forward; 0: none do */
+    _Atomic uint32_t soon;        /* samples that then follow at the distance of a slot */
     _Atomic uint64_t load_ppm;    /* the last sample's busy share, or EL_STATE_NO_LOAD */
     _Atomic uint64_t price;       /* of a saved byte, millionths of a ns, or EL_STATE_NO_PRICE */
     _Atomic uint64_t samples;
@@ -85,6 +90,13 @@ uint64_t el_state_adopt(el_state_t *state, const el_control_config_t *config, ui
  */
 bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64_t interval,
                     uint64_t *claim);
+
+/*
+ * Counts a response that begins at `now` and will be encoded. True for one caller where they have
+ * become so many that the load will be another one, and prices follow the load: the next sample is
+ * now due at `now`, or a tenth of a second after the last one. Any thread.
+ */
+bool el_state_arrival(el_state_t *state, uint64_t now);
 
 /* When the next sample is due, µs of the monotonic clock; any thread. */
 uint64_t el_state_due(const el_state_t *state);

@@ -14,6 +14,19 @@ static uint64_t next_word(uint64_t word, el_control_state_t control)
     return ((word >> EL_CONTROL_BITS) + 1) << EL_CONTROL_BITS | el_control_pack(control);
 }
 
+/* Of time, µs: responses that begin are counted for so long. */
+#define SLOT UINT64_C(100000)
+
+/* An arrivals word: the slot's number, and below it what is counted. */
+#define ARRIVAL_BITS 20
+#define ARRIVAL_MASK ((UINT64_C(1) << ARRIVAL_BITS) - 1)
+
+/*
+ * The first sample of a surge also has the time before it. So many follow it at the distance of a
+ * slot: a single one that is far off may be noise.
+ */
+#define SOON 2
+
 /* The generation stays: children of the old one may still run and must not pass for new ones. */
 static void reset_state(el_state_t *state, el_control_state_t control, uint64_t now)
 {
@@ -26,6 +39,7 @@ static void reset_state(el_state_t *state, el_control_state_t control, uint64_t 
     }
     atomic_store(&state->load_ppm, EL_STATE_NO_LOAD);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
+    atomic_store(&state->surge, 0);
     atomic_store(&state->samples, 0);
     atomic_store(&state->steps, 0);
     atomic_store(&state->sampling_failed, 0);
@@ -62,13 +76,41 @@ bool el_state_claim(el_state_t *state, uint64_t generation, uint64_t now, uint64
                     uint64_t *claim)
 {
     uint64_t due = atomic_load(&state->next_sample);
+    uint32_t soon = atomic_load(&state->soon);
 
     /* Read after `due`: an adoption in between has changed next_sample, and the swap fails. */
     if (atomic_load(&state->generation) != generation || !el_control_due(due, now)) {
         return false;
     }
-    *claim = el_control_schedule(due, now, interval);
-    return atomic_compare_exchange_strong(&state->next_sample, &due, *claim);
+    *claim = el_control_schedule(due, now, soon > 0 && interval > SLOT ? SLOT : interval);
+    if (!atomic_compare_exchange_strong(&state->next_sample, &due, *claim)) {
+        return false;
+    }
+    atomic_store(&state->sampled, now);
+    atomic_compare_exchange_strong(&state->soon, &soon, soon > 0 ? soon - 1 : 0);
+    return true;
+}
+
+bool el_state_arrival(el_state_t *state, uint64_t now)
+{
+    uint64_t slot = now / SLOT, word = atomic_load(&state->arrivals);
+    uint64_t due, soonest, next;
+    uint32_t surge = atomic_load(&state->surge);
+
+    do {
+        next = word >> ARRIVAL_BITS == slot ? word + 1 : slot << ARRIVAL_BITS | 1;
+    } while (!atomic_compare_exchange_weak(&state->arrivals, &word, next));
+    if (surge == 0 || (next & ARRIVAL_MASK) != surge) {
+        return false;
+    }
+    soonest = atomic_load(&state->sampled) + SLOT;
+    soonest = soonest > now ? soonest : now;
+    due = atomic_load(&state->next_sample);
+    if (due <= soonest || !atomic_compare_exchange_strong(&state->next_sample, &due, soonest)) {
+        return false;
+    }
+    atomic_store(&state->soon, SOON);
+    return true;
 }
 
 uint64_t el_state_due(const el_state_t *state)
@@ -118,10 +160,22 @@ static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
     return true;
 }
 
+static uint32_t surge_of(const el_sample_t *last, uint64_t encoded,
+                         const el_observation_t *observed)
+{
+    double slots = fmax(1, observed->seconds * 1e6 / SLOT);
+
+    return (uint32_t)fmin(ARRIVAL_MASK,
+                          ceil(el_price_surge((double)(encoded - last->encoded) / slots,
+                                              observed->busy)));
+}
+
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
                      const el_state_inputs_t *inputs)
 {
     uint64_t improved_nsec = el_counters_total(inputs->counters, EL_COUNT_IMPROVED_NSEC);
+    uint64_t encoded = el_counters_total(inputs->counters, EL_COUNT_COMPRESSED)
+                       - el_counters_total(inputs->counters, EL_COUNT_CACHE_HITS);
     el_control_state_t control;
     el_observation_t observed;
     el_sample_t sample;
@@ -145,7 +199,11 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     if (!move(state, word, control)) {
         return false;
     }
+    if (determined && el_control_is_priced(config)) {
+        atomic_store(&state->surge, surge_of(&sample, encoded, &observed));
+    }
     sample.reading = *inputs->reading;
+    sample.encoded = encoded;
     sample.improved_nsec = improved_nsec;
     el_snapshot_write(state->last, &state->last_checksum, &sample, sizeof(sample));
     if (!determined) {

@@ -1,6 +1,7 @@
 """The controller in a real httpd: the load that it reads, the levels that responses get, and what
 becomes of its position. What it does with a load is proven by tests/unit and tests/sim."""
 
+import datetime
 import functools
 import itertools
 import multiprocessing
@@ -243,7 +244,7 @@ def sampling(httpd):
 
 
 def test_one_child_samples_and_the_others_mostly_sleep(sampling):
-    """It wakes up ten times a second, they twice in 1.1 seconds. Now and then one takes over from
+    """It wakes up for each sample, they once in ten seconds. Now and then one takes over from
     another."""
     for _ in range(5):
         began = time.monotonic()
@@ -261,6 +262,23 @@ def test_another_child_takes_over_from_one_that_stopped(sampling):
         wait_samples(sampling, 10)
     finally:
         os.kill(child, signal.SIGCONT)
+
+
+def test_a_surge_of_responses_brings_the_sample_forward(httpd):
+    """Otherwise there is one every four seconds."""
+    server = httpd(SAMPLING.replace("100ms", "4s"), files=FILES)
+
+    def is_early():
+        with server.connect() as client:
+            for _ in range(60):
+                client.request("/a.txt", ae="gzip")
+        wait_samples(server, 1)
+        at = [datetime.datetime.strptime(re.match(r"\[(.*?)\]", line)[1], "%a %b %d %H:%M:%S.%f %Y")
+              for line in server.log.lines("elastic: load ")[-2:]]
+        return (at[1] - at[0]).total_seconds() < 3.5
+
+    wait_samples(server, 2)
+    server.wait_for(is_early, 60, "an early sample")
 
 
 def test_sampling_leaves_no_descriptors_open(httpd):

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #define RESPONSES_MOST (1 << 20)
-/* Sums by second; samples by interval. */
-#define SAMPLES_MOST (1 << 16)
+/* Of time, seconds: responses are counted for so long, and so far samples are apart in a surge. */
+#define SLOT 0.1
+#define SLOTS_MOST (1 << 16)
+#define SOON 2
 #define WARM_UP 10. /* seconds that do not count */
 #define AFTER_SECONDS 30
 
@@ -14,8 +16,12 @@ typedef struct {
     const queue_t *queue;
     uint64_t seed;
     double free[QUEUE_CPUS_MOST]; /* when each CPU is */
-    double busy[SAMPLES_MOST];    /* CPU seconds in each interval */
-    size_t samples;               /* taken so far */
+    double busy[SLOTS_MOST];      /* CPU seconds in each slot */
+    size_t sampled, due;          /* slots at whose begin the last sample was, and the next one is */
+    unsigned soon;                /* samples that follow at the distance of a slot */
+    size_t slot;                  /* of the last response that came */
+    double in_slot, since;        /* responses in it, and since the last sample */
+    double surge;                 /* so many in a slot bring the next sample forward */
     el_price_memory_t memory;
     double error; /* of the last sample, to queue->noise */
     double price;
@@ -47,26 +53,44 @@ static void sample(run_t *run, double now)
 {
     const queue_t *queue = run->queue;
 
-    double kept = queue->lasting > 0 ? exp(-queue->interval / queue->lasting) : 0;
+    while ((double)run->due * SLOT <= now) {
+        double seconds = (double)(run->due - run->sampled) * SLOT, busy = 0, delay;
+        double kept = queue->lasting > 0 ? exp(-seconds / queue->lasting) : 0;
 
-    for (; (double)(run->samples + 1) * queue->interval <= now; run->samples++) {
-        double busy = run->busy[run->samples] / (queue->interval * queue->cpus) + queue->others;
-        double delay;
-
+        for (; run->sampled < run->due; run->sampled++) {
+            busy += run->busy[run->sampled];
+        }
+        busy = busy / (seconds * queue->cpus) + queue->others;
         run->error = kept * run->error + sqrt(1 - kept * kept) * normal(run);
-        delay = el_price_follow(&run->memory, clamped(clamped(busy) + queue->noise * run->error),
-                                queue->cpus, queue->interval);
+        busy = clamped(clamped(busy) + queue->noise * run->error);
+        delay = el_price_follow(&run->memory, busy, queue->cpus, seconds);
         run->price = 8e9 / queue->rate / delay;
+        run->surge = ceil(el_price_surge(run->since * SLOT / seconds, busy));
+        run->since = 0;
+        run->due += run->soon > 0 ? 1 : (size_t)(queue->interval / SLOT + 0.5);
+        run->soon -= run->soon > 0;
     }
 }
 
-/* Adds a span of work to the intervals that it lies in. */
+/* A response comes at `now`. */
+static void count_arrival(run_t *run, double now)
+{
+    size_t slot = (size_t)(now / SLOT);
+
+    run->in_slot = run->slot == slot ? run->in_slot + 1 : 1;
+    run->slot = slot;
+    run->since++;
+    if (run->in_slot == run->surge && slot + 1 < run->due) {
+        run->due = slot + 1;
+        run->soon = SOON;
+    }
+}
+
+/* Adds a span of work to the slots that it lies in. */
 static void count_busy(run_t *run, double from, double to)
 {
-    double interval = run->queue->interval;
-
-    for (size_t i = (size_t)(from / interval); from < to && i < SAMPLES_MOST; i++) {
-        double end = fmin(to, (double)(i + 1) * interval);
+    for (size_t i = (size_t)(from / SLOT); from < to && i < SLOTS_MOST; i++) {
+        double end = fmin(to, (double)(i + 1) * SLOT);
 
         run->busy[i] += fmax(0, end - from);
         from = end;
@@ -180,6 +204,7 @@ queue_result_t queue_run(const queue_t *queue)
     run->queue = queue;
     run->seed = queue->seed ? queue->seed : 1;
     run->price = 8e9 / queue->rate;
+    run->due = (size_t)(queue->interval / SLOT + 0.5);
     run->total = malloc(RESPONSES_MOST * sizeof(*run->total));
     while (now < queue->seconds && run->count < RESPONSES_MOST) {
         const el_rung_t *rung;
@@ -187,6 +212,7 @@ queue_result_t queue_run(const queue_t *queue)
 
         now -= log(even(run)) / (rate * (in_flood(queue, now) ? queue->flood : 1));
         sample(run, now);
+        count_arrival(run, now);
         rung = queue->fixed >= 0 ? &queue->rungs[queue->fixed]
                                  : el_ladder_rung(queue->rungs, queue->count, run->price);
         left = queue->kbytes * 1024 * rung->cost.size / 10000;

@@ -70,6 +70,56 @@ TEST(claims, a_claim_that_ran_out_moves_nothing)
     ck_assert_uint_eq(atomic_load(&state->load_ppm), 600000);
 }
 
+/* So many responses begin at `now`; how many of them brought the next sample forward. */
+static unsigned arrive(unsigned count, uint64_t now)
+{
+    unsigned forward = 0;
+
+    while (count-- > 0) {
+        forward += el_state_arrival(state, now);
+    }
+    return forward;
+}
+
+#define TENTH UINT64_C(100000)
+
+TEST(claims, a_surge_brings_samples_forward)
+{
+    el_control_config_t priced = block_config;
+    uint64_t generation = block_adopt(&priced), now = START + 2 * INTERVAL;
+    unsigned surge;
+
+    priced.goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = 5e6};
+    block_tick(generation, 1, &priced, 0);
+    ck_assert_uint_eq(arrive(1000, START + INTERVAL), 0); /* nothing is known yet */
+    el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 100);
+    block_tick(generation, 2, &priced, 20); /* a second with ten of them in each slot */
+    surge = atomic_load(&state->surge);
+    ck_assert_uint_eq(surge, 50);
+    /* Never in a slot, but within two. */
+    ck_assert_uint_eq(arrive(surge - 1, now) + arrive(surge - 1, now + TENTH), 0);
+    now += 2 * TENTH;
+    ck_assert_uint_eq(arrive(3 * surge, now), 1);
+    ck_assert_uint_eq(el_state_due(state), now);
+    for (unsigned sample = 0; sample < 2; sample++, now += TENTH) {
+        ck_assert(!claims(generation, now - 1) && claims(generation, now));
+        /* No more often than that. */
+        arrive(3 * surge, now + 1);
+        ck_assert_uint_eq(el_state_due(state), now + TENTH);
+    }
+    ck_assert(claims(generation, now));
+    ck_assert_uint_eq(el_state_due(state), now + INTERVAL);
+}
+
+TEST(claims, a_surge_is_nothing_to_thresholds)
+{
+    uint64_t generation = block_adopt(&block_config);
+
+    block_tick(generation, 1, &block_config, 0);
+    block_tick(generation, 2, &block_config, 20);
+    ck_assert_uint_eq(arrive(10000, START + 2 * INTERVAL + TENTH), 0);
+}
+
 TEST(claims, a_reload_ends_the_claims_before_it)
 {
     el_control_config_t narrow = block_config;

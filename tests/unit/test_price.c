@@ -208,6 +208,16 @@ TEST(delays_and_prices, noise_changes_the_delay_seldom)
     ck_assert(last > 6.25 / 1.6 && last < 6.25 * 1.6);
 }
 
+static const struct {
+    double mean, busy, surge;
+} surges[] = {
+    {0, 0, 8}, {4, 0.2, 22}, {4, 0.1, 40}, {16, 0.65, 44}, {100, 0.8, 200}, {1, 0, 100},
+};
+EACH(delays_and_prices, a_surge_is_more_than_there_is_time_for_and_than_chance, surges)
+{
+    ck_assert_double_eq_tol(el_price_surge(row->mean, row->busy), row->surge, 1e-9);
+}
+
 TEST(delays_and_prices, a_small_change_that_lasts_is_followed)
 {
     el_price_memory_t price = {0};

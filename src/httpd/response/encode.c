@@ -4,6 +4,7 @@
 #include "httpd/response/choose.h"
 #include "httpd/shared/costs.h"
 #include "httpd/shared/stats.h"
+#include "httpd/shared/tick.h"
 
 #include "engines/engines.h"
 
@@ -120,6 +121,7 @@ void el_encode_plan(request_rec *r, el_response_t *response)
     const el_choice_t *choice = &response->choice;
     el_encoder_t *encoder = &response->encoder;
 
+    el_tick_arrival();
     el_encoder_plan(encoder, choice->coding, &choice->setup, response->whole, r);
     if (response->cached.looked) {
         /* What was looked for and not found is encoded: the time of looking is its, too. */

@@ -214,8 +214,11 @@ static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
 /* A child that waits takes over where a sample is later than a busy CPU makes a tick. */
 #define LATE (3 * TICK)
 
-/* Milliseconds for which it waits: a fifth of the wakeups, and hardly longer without samples. */
-#define WAIT 1000
+/*
+ * How long it waits at most: so long may no samples come if the child that takes them ends, and no
+ * response is encoded, which would wake another one.
+ */
+#define WAIT UINT64_C(10000000)
 
 /*
  * Static, not in a pool: the callback's thread may outlive the child's pools. One thread of each
@@ -225,8 +228,10 @@ static struct {
     uint64_t due;      /* the next sample, by this child's last one; 0: not known */
     uint64_t age_due;  /* of the pool */
     uint64_t gone_due; /* the next look for processes that are gone, if this child samples */
-    int wake[2];       /* a pipe: the child ends */
+    int wake[2];       /* a pipe: the child ends, or a response asks for a sample */
     atomic_bool ready; /* the pipe is there */
+    atomic_bool woken; /* something is in the pipe */
+    atomic_bool ends;
 } timer;
 
 /* Lets the contexts that are kept in this process grow older. */
@@ -247,6 +252,14 @@ static void forget_gone(uint64_t now)
     }
 }
 
+/* µs from now until then, and no more than WAIT; 0 where it is past. */
+static uint64_t until(uint64_t then)
+{
+    uint64_t now = el_clock_usec();
+
+    return then <= now ? 0 : then - now < WAIT ? then - now : WAIT;
+}
+
 /* Whether another child has taken a sample since this one's last, and no sample is late. */
 static bool others_sample(uint64_t now)
 {
@@ -258,13 +271,22 @@ static bool others_sample(uint64_t now)
     return due != timer.due && now < due + LATE;
 }
 
-/* Sleeps, unless the child ends: a tick costs tens of microseconds, and a server may have many. */
-static void wait_for_end(void)
+/*
+ * Sleeps for `usec`, unless the child is woken: a tick costs tens of microseconds, and a server may
+ * have many. A child that a response has woken samples from then on, and waits for the sample.
+ */
+static void sleep_for(uint64_t usec)
 {
     struct pollfd end = {.fd = timer.wake[0], .events = POLLIN};
+    char byte;
 
-    if (atomic_load(&timer.ready)) {
-        poll(&end, 1, WAIT);
+    if (!atomic_load(&timer.ready) || poll(&end, 1, (int)((usec + 999) / 1000)) <= 0) {
+        return;
+    }
+    if (!atomic_load(&timer.ends) && read(timer.wake[0], &byte, 1) == 1) {
+        atomic_store(&timer.woken, false);
+        timer.due = el_state_due(&el_shared.block->state);
+        sleep_for(until(timer.due));
     }
 }
 
@@ -292,10 +314,12 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     if (also) {
         also(now, !others);
     }
-    if (others) {
-        wait_for_end();
-    } else if (el_state_claim(&el_shared.block->state, el_shared.generation, now,
-                              el_shared.config.interval, &claim)) {
+    if (others || !also) {
+        sleep_for(others ? WAIT : until(timer.due));
+        now = el_clock_usec();
+    }
+    if (el_state_claim(&el_shared.block->state, el_shared.generation, now,
+                       el_shared.config.interval, &claim)) {
         timer.due = claim;
         take_sample(claim, now);
         forget_gone(now);
@@ -303,11 +327,28 @@ static apr_status_t tick(int state, void *data, apr_pool_t *pool)
     return APR_SUCCESS;
 }
 
+static apr_status_t wake(void)
+{
+    return write(timer.wake[1], "", 1) == 1 ? APR_SUCCESS : errno;
+}
+
+void el_tick_arrival(void)
+{
+    el_state_t *control = &el_shared.block->state;
+    uint64_t now = el_clock_usec();
+
+    if ((el_state_arrival(control, now) || now > el_state_due(control) + LATE)
+        && atomic_load(&timer.ready) && !atomic_exchange(&timer.woken, true)) {
+        wake();
+    }
+}
+
 /* A signal's handler may come here: nothing but a system call. */
 static apr_status_t end_wait(void *data)
 {
     (void)data;
-    return write(timer.wake[1], "", 1) == 1 ? APR_SUCCESS : errno;
+    atomic_store(&timer.ends, true);
+    return wake();
 }
 
 void el_tick_child(apr_pool_t *pchild)

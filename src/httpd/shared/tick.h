@@ -1,9 +1,10 @@
 /*
- * The tick: in each child, mod_watchdog's thread checks ten times a second whether a sample is due.
- * One child wins the claim, reads the load of the machine, or the position file, and moves the
- * position. The others wait, and check once a second whether the samples still come. A callback in
- * each child rather than a singleton, because after the death of its child a singleton pauses for
- * ten seconds.
+ * The tick: in each child, mod_watchdog's thread waits until a sample is due. One child wins the
+ * claim, reads the load of the machine, or the position file, and moves the position. The others
+ * wait, and check every ten seconds whether the samples still come; a response that is
+ * encoded and finds them late, or a surge of responses, wakes its child at once. A callback in each
+ * child rather than a singleton, because after the death of its child a singleton pauses for ten
+ * seconds.
  *
  * All but the load's text is for that thread.
  */
@@ -30,6 +31,11 @@ void el_tick_also(void (*call)(uint64_t now, bool samples));
  * it.
  */
 void el_tick_child(apr_pool_t *pchild);
+
+/*
+ * A response begins that will be encoded: see el_state_arrival(). Any thread, after child_init.
+ */
+void el_tick_arrival(void);
 
 /* CPUs' worth of time that are our 100 percent; 1 where that is not known. */
 double el_tick_cpus(void);
