@@ -27,7 +27,7 @@ AddType text/html .shtml
 <Directory {docs}/included>
     Options +Includes
 </Directory>
-""" + PINNED + at("siblings", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
+""" + PINNED + at("precompressed", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
 
 
 @pytest.fixture(scope="module")
@@ -115,11 +115,11 @@ def test_a_file_that_changes_is_another_one(server, replaced):
     check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", OTHER[:30000])
 
 
-def test_a_sibling_wins(server):
+def test_a_precompressed_file_wins(server):
     server.write("both.html", BODY)
-    wait_kept(server, "/siblings/both.html")
+    wait_kept(server, "/precompressed/both.html")
     server.write("both.html.gz", server.get("/off/both.html", ae="gzip").raw)
-    answer = server.get("/siblings/both.html", ae="gzip")
+    answer = server.get("/precompressed/both.html", ae="gzip")
     check.whole(answer, "gzip", BODY)
     assert server.notes(answer)["elastic-engine"] == "precompressed"
 

@@ -102,7 +102,7 @@ VALUES = {
         ["auto", "576", "65535"])],
     "ElasticPrecompressed": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticPrecompressedRoot": [Values(["folder"], ['""', "a b"],
-                                        ["/var/cache/siblings", "siblings/"])],
+                                        ["/var/cache/precompressed", "precompressed/"])],
     "ElasticETag": [Values(["weak", "suffix", "keep", "remove"], ["strong", "AddSuffix"],
                            ["weak", "suffix", "keep", "remove"])],
     "ElasticPadding": [Values(
@@ -173,7 +173,7 @@ ALL = {
     "ElasticDictionaryStore": "/tmp 64M", "ElasticMTU": "1500", "ElasticCacheScope": "all",
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
-    "ElasticPrecompressedRoot": "/var/cache/siblings", "ElasticETag": "weak",
+    "ElasticPrecompressedRoot": "/var/cache/precompressed", "ElasticETag": "weak",
     "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms", "ElasticPadding": "32",
     "ElasticCache": "On", "ElasticExplain": "On", "ElasticDictionaryLink": "/dict",
     "ElasticDictionary": 'match="/a/*" match-dest="document style" id="1"',
