@@ -275,12 +275,12 @@ def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
     store.chmod(0o755)
     ok, said = server.configtest()
     assert ok and "may not write to the folder" in said and "chown" in said
-    server.expect_log("may not write to the folder|a dictionary cannot be kept")
+    server.expect_log("may not write to the folder|a dictionary cannot be written")
     server.start()
     for _ in range(3):
         answer = server.get("/page.html")
         assert answer.raw == PAGE and USE in answer.headers
-    assert server.wait_log("Permission denied.*a dictionary cannot be kept")
+    assert server.wait_log("Permission denied.*a dictionary cannot be written")
     assert int(server.status()["ElasticDictionaryFaults"]) == 3
     answer = ask(server, "/page.html", dictionary=PAGE)
     check.encoded(answer, "gzip", PAGE)

@@ -19,7 +19,7 @@ STORES = ("redis:127.0.0.1:1", "memcache:127.0.0.1:1")
 
 # What the providers write when the store fails, and what this module does, once a minute.
 PROVIDERS = "AH03478|AH03479|AH03480|AH00790|AH00791|AH00792"
-OWN = "elastic: the store of ElasticCache"
+OWN = "elastic: ElasticCacheStore: "
 
 CONFIG = """
 Elastic On
@@ -163,12 +163,15 @@ def test_without_a_key_it_is_refused(httpd, store):
 
 @pytest.mark.parametrize("key,mode,fault", [
     (b"short", 0o600, "fewer than 32 bytes"), (KEY, 0o644, "chmod 600"), (KEY, 0o660, "chmod 600"),
+    (KEY * 200, 0o600, "more than 4096 bytes"), ("folder", 0o600, "not a regular file"),
     (None, 0, "No such file")])
 def test_a_bad_key_is_refused(httpd, key, mode, fault):
-    server = Server(httpd, STORES[0], key=key or b"", start=False)
+    server = Server(httpd, STORES[0], key=key if isinstance(key, bytes) else b"", start=False)
     server.key.chmod(mode)
-    if key is None:
+    if not isinstance(key, bytes):
         server.key.unlink()
+    if key == "folder":
+        server.key.mkdir()
     taken, said = server.httpd.configtest()
     assert not taken and "ElasticCacheKey" in said and "cache.key" in said and fault in said
 
@@ -243,7 +246,7 @@ def test_with_another_key_it_is_another_store(httpd, redis, second):
     other = Server(httpd, f"redis:127.0.0.1:{redis.port}", key=bytes(range(32)))
     other.page("locked")
     other.until_kept("locked", redis.count)
-    assert not other.httpd.log.lines("not what was stored")
+    assert not other.httpd.log.lines("an entry is damaged")
     second.until_hit("locked")
 
 
@@ -298,7 +301,7 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
         if server.counted("Misses") > misses:
             break
     assert server.counted("Misses") > misses and server.counted("Hits") == hits
-    assert not server.httpd.log.lines("not what was stored")
+    assert not server.httpd.log.lines("an entry is damaged")
 
 
 # --- stores that fail

@@ -198,7 +198,7 @@ def add_owned(server, folder, owner, owner_of_target=None):
 @pytest.mark.parametrize("owners", [*TRUSTED, *FOREIGN])
 def test_a_precompressed_file_of_another_owner_is_not_sent(site, owners):
     """Whoever may write into the folder could put it there: an upload x.svg.gz beside x.svg."""
-    site.expect_log("another owner")
+    site.expect_log("owned neither by")
     path = add_owned(site, "owners-" + "-".join(map(str, owners)), *owners)
     before = passed_over(site)
     for coding, data in PRECOMPRESSED.items():
@@ -212,7 +212,7 @@ def test_a_precompressed_file_of_another_owner_is_not_sent(site, owners):
                 check_sent(answer, coding, data)
     assert passed_over(site)["owner"] == before["owner"] + (6 if owners in FOREIGN else 0)
     if owners in FOREIGN:
-        site.wait_log(r"page.html.br is not sent: it is of another owner", 30)
+        site.wait_log(r"page.html.br is not sent: it is owned neither by the owner of its file nor by root", 30)
 
 
 def test_a_precompressed_file_that_is_replaced_meanwhile_is_never_mixed_up(site):
