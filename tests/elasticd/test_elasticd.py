@@ -229,7 +229,8 @@ def test_a_signal_ends_it_and_the_file_says_so(elasticd, tmp_path, number):
 
 
 def test_a_pid_file_that_cannot_be_written_stops_it(elasticd, tmp_path):
-    elasticd("--pid-file", tmp_path / "missing" / "pid").is_refused("missing/pid cannot be written: No such file")
+    daemon = elasticd("--pid-file", tmp_path / "missing" / "pid")
+    daemon.is_refused("missing/pid cannot be written: No such file")
     elasticd().published()
 
 
