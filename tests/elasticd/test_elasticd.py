@@ -206,7 +206,7 @@ def test_the_position_follows_the_load(elasticd, machine, mode):
     assert any(position % 1 for position in seen) == (mode == "mix")
 
 
-def test_thresholds_and_ladder_are_those_of_the_command_line(elasticd, machine):
+def test_thresholds_and_steps_are_those_of_the_command_line(elasticd, machine):
     machine.busy = 30
     daemon = elasticd("--low", 10, "--high", 20, "--top", 3, "--start", 3, "--bypass", 25)
     position = daemon.published(lambda p: p.bypass, "the bypass")

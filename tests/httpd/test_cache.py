@@ -33,7 +33,7 @@ def cached(httpd_shared, origin, request):
 
 
 @CODINGS
-def test_a_file_that_was_cut_is_not_kept_as_whole(cached, coding):
+def test_a_file_that_was_cut_is_not_cached_as_whole(cached, coding):
     cached.expect_log(r"the body cannot be read|\[(cache|core):")
     name = f"large-{coding}.txt"
     file = cached.write(name, LARGE, mtime=OLD)
@@ -47,7 +47,7 @@ def test_a_file_that_was_cut_is_not_kept_as_whole(cached, coding):
 
 
 @CODINGS
-def test_a_body_whose_origin_died_is_not_kept_as_whole(cached, origin, coding):
+def test_a_body_whose_origin_died_is_not_cached_as_whole(cached, origin, coding):
     origin.route("/dies", breaks_off(BODY, {"Cache-Control": "max-age=600"}))
     cached.expect_log(r"proxy|\[cache")
     for _ in range(3):

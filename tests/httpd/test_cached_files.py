@@ -47,7 +47,7 @@ def wait_until_old(server, path):
     server.wait_for(lambda: time.time() > changed + 2.1, 60, "the file to be two seconds old")
 
 
-def test_a_kept_file_has_the_same_header_as_one_that_is_encoded(server):
+def test_a_cached_file_has_the_same_header_as_one_that_is_encoded(server):
     wait_kept(server, "/page.html")
     encoded = server.get("/off/page.html", ae="gzip")
     hits = int(server.status()["ElasticCacheHits"])
@@ -69,12 +69,12 @@ def test_a_kept_file_has_the_same_header_as_one_that_is_encoded(server):
     check.plain(server.get("/page.html"), BODY)
 
 
-def test_a_file_is_kept_at_its_first_request(server):
+def test_a_file_is_cached_at_its_first_request(server):
     wait_until_old(server, server.write("first.html", BODY))
     assert [kept(server, "/first.html", BODY) for _ in range(2)] == [False, True]
 
 
-def test_a_kept_file_is_not_read(server):
+def test_a_cached_file_is_not_read(server):
     """By the bytes that the children have read by system calls; nothing maps the file."""
 
     def read():

@@ -333,8 +333,8 @@ def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
                     "ElasticControl off\nElasticLevel br 11\n")
 
     def ask(number):
-        server.page(f"crowd-{number}", body=b"%d again and again, " % number * 40000)
-        notes = pool.map(lambda _: server.get(f"crowd-{number}", "br"), range(12))
+        server.page(f"waiting-{number}", body=b"%d again and again, " % number * 40000)
+        notes = pool.map(lambda _: server.get(f"waiting-{number}", "br"), range(12))
         return any(map(is_hit, list(notes))) or env.MPM == "prefork"
 
     with ThreadPoolExecutor(12) as pool:

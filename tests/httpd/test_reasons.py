@@ -272,7 +272,7 @@ def test_only_who_may_ask_gets_it(site):
     assert parsed(site.get("/always/a.txt", ae="gzip"))["reason"] == "compressed"
 
 
-def test_a_precompressed_file_and_a_kept_encoding(site):
+def test_a_precompressed_file_and_a_cached_encoding(site):
     answer, found = explained(site, "/precompressed/both.txt")
     check.whole(answer, "gzip", TEXT)
     assert (found["reason"], found["coding"]) == ("precompressed", "gzip")

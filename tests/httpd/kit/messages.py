@@ -39,7 +39,8 @@ UNSEEN = {
 _RUN = r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*'  # literals that the compiler joins
 _LOGGED = re.compile(r'\b(?:ap_log_r?error|el_warn|el_advise|return apr_psprintf|say|fprintf)'
                      rf'\([^;"]*({_RUN})')
-_NOISE = re.compile(r"/\*.*?\*/|'\\?.'|\b_Static_assert\(.*?\);|\bstatic_assert\(.*?\);"
+# The literals of a source but those of assertions, macros and the tables of directives.
+_TEXTS = re.compile(rf"({_RUN})|/\*.*?\*/|'\\?.'|\b(?:_S|s)tatic_assert\(.*?\);"
                     r"|\bconst command_rec .*?\n};|#define (?:[^\n]*\\\n)*[^\n]*", re.S)
 _VALUE = re.compile(r"%[-.\d]*l?l?[a-z]")
 
@@ -68,7 +69,7 @@ def _joined(run):
 def _messages(source):
     source = source.replace("APR_UINT64_T_FMT", '"lu"')
     logged = {_joined(run) for run in _LOGGED.findall(source)}
-    for text in dict.fromkeys(map(_joined, re.findall(_RUN, _NOISE.sub(" ", source)))):
+    for text in map(_joined, filter(None, _TEXTS.findall(source))):
         words = [word for word in text.split() if re.search("[A-Za-z]{2}", word)]
         if len(words) >= 3 or len(words) == 2 and text.startswith("elastic: "):
             yield Message(text, text in logged)
