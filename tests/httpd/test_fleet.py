@@ -381,6 +381,35 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("fault,said", [
+    ("silent", "it does not answer in time"), ("full", "it refused an entry"),
+    ("gone", "a request to it failed")])
+def test_the_log_says_what_is_wrong(httpd, fault, said):
+    """Of a minute, the first fault: where this machine is so busy that another came first, once more
+    with another server."""
+    redis = Redis()
+    between = Between(redis.port)
+    if fault == "silent":
+        between.hold()
+    elif fault == "full":
+        redis.ask("CONFIG", "SET", "maxmemory", 1)
+    else:
+        redis.stop()
+
+    def is_said(number):
+        server = Server(httpd, f"redis:127.0.0.1:{(redis if fault == 'gone' else between).port}")
+        server.until_fault("a", server.page)
+        server.httpd.wait_log(OWN)
+        server.httpd.stop()
+        return server.httpd.log.lines(OWN + said)
+
+    try:
+        assert any(map(is_said, range(10)))
+    finally:
+        between.stop()
+        redis.stop()
+
+
 def test_one_that_is_slow_garbled_and_full_in_mid_run(second, between, redis):
     """Clients get what they ask for, and the log has one line a minute of it."""
     begun, lines = time.monotonic(), len(second.httpd.log.lines(OWN))
