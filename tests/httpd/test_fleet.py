@@ -385,8 +385,8 @@ CHANGES = {
     ("silent", "it does not answer in time"), ("full", "it refused an entry"),
     ("gone", "a request to it failed")])
 def test_the_log_says_what_is_wrong(httpd, fault, said):
-    """Of a minute, the first fault: where this machine is so busy that another came first, once more
-    with another server."""
+    """Of a minute, the first fault: where this machine is so busy that another one came first, once
+    more with another server."""
     redis = Redis()
     between = Between(redis.port)
     if fault == "silent":
