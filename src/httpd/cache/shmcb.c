@@ -163,7 +163,7 @@ static const char *create(cache_t *cache, server_rec *server)
 
     /* Before anything of the provider's is in the pool: cleanups run from the last one. */
     if (!hold_provider(cache->pool)) {
-        return "its module cannot be kept in memory";
+        return "its module cannot be held in memory";
     }
     error = local.provider->create(&cache->instance, cache->arguments, cache->pool, cache->pool);
     if (!error

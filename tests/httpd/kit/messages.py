@@ -30,7 +30,7 @@ UNSEEN = {
     "ElasticCache is off: processes cannot share a lock": "a lock cannot be made",
     "ElasticCache is off: libcrypto": "libcrypto fails",
     "libcrypto cannot use it": "libcrypto fails",
-    "its module cannot be kept in memory": "dlopen fails",
+    "its module cannot be held in memory": "dlopen fails",
     "its provider cannot start": "a provider of httpd fails that has taken its arguments",
     "a child ended while it used the store": "a signal has to come at that moment",
     "elasticd: it cannot go to the background": "fork fails",
