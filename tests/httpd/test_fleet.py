@@ -398,7 +398,8 @@ def test_the_log_says_what_is_wrong(httpd, fault, said):
 
     def is_said(number):
         server = Server(httpd, f"redis:127.0.0.1:{(redis if fault == 'gone' else between).port}")
-        server.until_fault("a", server.page)
+        server.page("a")
+        server.until(lambda number: server.get("a") and server.counted("Faults"), "a fault")
         server.httpd.wait_log(OWN)
         server.httpd.stop()
         return server.httpd.log.lines(OWN + said)

@@ -130,7 +130,7 @@ def _expected(config):
     if here.name == "elasticd":
         return elasticd()
     every = env.MPM == "event" and env.IS_ROOT and env.IS_DEBIAN and not env.PRELOAD \
-        and env.HAS_DCB and env.HAS_ISAL and env.HAS_LIBDEFLATE and env.HAS_ZSTD
+        and env.HAS_ISAL and env.HAS_LIBDEFLATE and env.HAS_ZSTD
     return module() if every else []
 
 
