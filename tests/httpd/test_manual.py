@@ -4,6 +4,7 @@ prose is plain."""
 import html
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -228,7 +229,9 @@ def test_messages_and_help_texts_have_words_of_the_field(server):
     texts += [text for name, text in re.findall(r"(?m)^(\w+) \(.*\n\t(.*)$", listed)
               if name.startswith(("Elastic", "Deflate", "Brotli"))]
     for name in PROGRAMS:
-        done = subprocess.run([ROOT / "scripts" / name, "--help"], capture_output=True, text=True)
+        path = ROOT / "scripts" / name
+        python = [sys.executable] * ("python" in path.read_text().partition("\n")[0])
+        done = subprocess.run([*python, path, "--help"], capture_output=True, text=True)
         assert done.returncode == 0 and "usage" in done.stdout, (name, done.stderr)
         texts.append(done.stdout)
     assert len(texts) > 150

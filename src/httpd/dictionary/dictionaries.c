@@ -61,8 +61,8 @@ static void check_folder(server_rec *main_server, const el_dictionary_store_t *s
     if (!el_folder_may_write(&opened, ap_unixd_config.user_id, ap_unixd_config.group_id)
         && geteuid() == 0) {
         el_warn(main_server, 0,
-                "ElasticDictionaryStore %s: the user %s may not write to the folder; chown it",
-                store->folder, ap_unixd_config.user_name);
+                "ElasticDictionaryStore %s: the user %s may not write to the folder; chown it to "
+                "that user", store->folder, ap_unixd_config.user_name);
     }
     el_folder_close(&opened);
 }

@@ -341,7 +341,7 @@ static void start_timer(server_rec *main_server, apr_pool_t *pconf)
     }
     if (rv != APR_SUCCESS) {
         el_warn(main_server, rv,
-                "no timer from mod_watchdog: the levels stay where they start; is it loaded?");
+                "no timer: the levels stay where they start; load mod_watchdog");
     }
 }
 

@@ -23,7 +23,7 @@ FILE = "ELASTIC_MESSAGES"  # the file to which each process of pytest adds what 
 UNSEEN = {
     "%s is not built in": "only a build without zstd says it",
     "%s ends at level %d": "only a build without libdeflate says it",
-    "no timer from mod_watchdog": "Debian's httpd has mod_watchdog built in",
+    "no timer": "Debian's httpd has mod_watchdog built in",
     "has the position": "only elasticd --show says it",
     "elastic: no memory for the block": "mmap fails",
     "elastic: ElasticIdle has no effect": "the kernel refuses SCHED_IDLE",
