@@ -25,10 +25,10 @@
 #define EL_PRECOMPRESSED_FAULTS(X)                                                                 \
     X(OUTDATED, "outdated", "older than its file")                                                 \
     X(IRREGULAR, "irregular", "not a regular file")                                                \
-    X(DENIED, "denied", "not to be had by asking for it")                                          \
-    X(OWNER, "owner", "of another owner than its file")                                            \
+    X(DENIED, "denied", "denied by the rules for its own name")                                    \
+    X(OWNER, "owner", "owned neither by the owner of its file nor by root")                        \
     X(OUTSIDE, "outside", "outside of ElasticPrecompressedRoot")                                   \
-    X(UNREADABLE, "unreadable", "unreadable, or was replaced meanwhile")
+    X(UNREADABLE, "unreadable", "unreadable, or was replaced at that moment")
 
 typedef enum {
 #define X(id, note, text) EL_PRECOMPRESSED_##id,

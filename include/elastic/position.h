@@ -40,9 +40,9 @@ typedef struct el_position {
 /* X(identifier, text): what a file may be; the texts go behind its name in a log. */
 #define EL_POSITION_VERDICTS(X)                                                                    \
     X(GOOD, "has the position")                                                                    \
-    X(SHORT, "is too short for a position")                                                        \
+    X(SHORT, "is too short for a position file")                                                   \
     X(FOREIGN, "is not a position file")                                                           \
-    X(VERSION_OTHER, "is of another version")                                                      \
+    X(VERSION_OTHER, "is of another version of elasticd")                                          \
     X(DAMAGED, "is damaged")                                                                       \
     X(STOPPED, "was left by an elasticd that has ended")                                           \
     X(STALE, "has not been updated for too long")

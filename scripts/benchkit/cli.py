@@ -36,7 +36,7 @@ def listing():
     lines += ["  all                every one of them, and one report",
               "  instructions       what a response takes in httpd, counted by valgrind",
               "  report             the report of the results in --out, made again",
-              "  readme             the tables and the chart of README.md, from the kept results"]
+              "  readme             the tables and the chart of README.md, from the stored results"]
     return "experiments:\n" + "\n".join(lines)
 
 

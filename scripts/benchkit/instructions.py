@@ -31,9 +31,9 @@ REQUESTS = {"normal": (100, 400), "quick": (50, 150), "smoke": (5, 15)}  # few, 
 TOLERANCE, NOISE = 0.03, 60  # of a figure beyond httpd alone, and instructions in any case
 KB = 1024
 PAGE, SMALL, TINY, LARGE = "/page.html", "/small.html", "/1k.html", "/120k.html"
-PICTURE, SIBLING, DICTIONARY = "/picture.png", "/kept/page.html", "/dictionary.txt"
+PICTURE, PRECOMPRESSED, DICTIONARY = "/picture.png", "/kept/page.html", "/dictionary.txt"
 FILES = {PAGE: 16 * KB, PICTURE: 16 * KB, SMALL: 1000, TINY: KB, LARGE: 120 * KB,
-         SIBLING: 16 * KB, DICTIONARY: 16 * KB}
+         PRECOMPRESSED: 16 * KB, DICTIONARY: 16 * KB}
 FILE_TIME = 1_700_000_000  # httpd writes it into the header
 SETTLED = 2.1  # seconds after which a file's own numbers name it, see src/core/entry.c
 PATIENCE = 120  # seconds for what takes one where nothing else runs: callgrind is 50 times slower
@@ -101,7 +101,7 @@ PLAIN = {
     "HEAD": Response(Setup(f"Elastic On\n{SELDOM}"), PAGE, "httpd alone, HEAD", "gzip",
                      method="HEAD"),
     "304": Response(OURS, PAGE, "httpd alone, 304", status=304),
-    "a precompressed file": Response(Setup(f"{ON}ElasticPrecompressed On\n"), SIBLING,
+    "a precompressed file": Response(Setup(f"{ON}ElasticPrecompressed On\n"), PRECOMPRESSED,
                                      coding="gzip", counted="ElasticPrecompressed"),
     "cached": encoded(Setup(CACHED), counted="ElasticCacheHits"),
 }
@@ -246,8 +246,8 @@ def make_site(run):
     for path, size in FILES.items():
         (site / path[1:]).write_bytes(corpus.invented_html(size))
     encoder = zlib.compressobj(6, zlib.DEFLATED, 31)
-    body = (site / SIBLING[1:]).read_bytes()
-    (site / f"{SIBLING[1:]}.gz").write_bytes(encoder.compress(body) + encoder.flush())
+    body = (site / PRECOMPRESSED[1:]).read_bytes()
+    (site / f"{PRECOMPRESSED[1:]}.gz").write_bytes(encoder.compress(body) + encoder.flush())
     for path in (one for one in site.rglob("*") if one.is_file()):
         os.utime(path, (FILE_TIME, FILE_TIME))
     time.sleep(SETTLED)

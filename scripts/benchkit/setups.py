@@ -63,7 +63,7 @@ def location(path, *settings):
 
 LEVEL_6 = "ElasticLevel gzip 6 6\n"  # pinned, so that the controller has no part in the figures
 
-KEPT = location("/kept", "ElasticPrecompressed On")  # siblings, see web.write_folders()
+KEPT = location("/kept", "ElasticPrecompressed On")  # precompressed files, see web.write_folders()
 
 # Compressed at the first request, and kept in memory; the provider, and web.wait_cached() before.
 CACHE = ("socache_shmcb",)

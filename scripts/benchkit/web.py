@@ -117,7 +117,7 @@ def fragments(run, count=400):
 
 
 def write_folders(site, files, *folders):
-    """Writes the files, (name, body), into folders of a site; in `kept` each has a gzip sibling."""
+    """Writes the files, (name, body), into folders of a site; in `kept` each has a `.gz`."""
     for folder in folders:
         (site / folder).mkdir()
         for name, body in files:

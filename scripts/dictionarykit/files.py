@@ -8,11 +8,11 @@ import tempfile
 import threading
 import types
 
-from precompresskit import encoders, siblings, tally as tallies
+from precompresskit import encoders, files, tally as tallies
 
 PATTERN = "site-*.dict*"  # what httpd serves of the folder
 NAME = re.compile(r"site-[0-9a-f]{16}\.dict\Z")
-SIBLING = ".br"  # every browser that knows dictionaries takes it
+PRECOMPRESSED = ".br"  # every browser that knows dictionaries takes it
 
 
 def name_of(content):
@@ -50,7 +50,7 @@ def write(folder, content):
     path = os.path.join(folder, name)
     replace(path, content)
     codecs = encoders.choose_codecs(types.SimpleNamespace(gz=False, br=True, zst=False))
-    siblings.Maker(codecs, threading.Event()).make_all(path, path, tallies.Tally())
+    files.Maker(codecs, threading.Event()).make_all(path, path, tallies.Tally())
     return name
 
 
@@ -58,7 +58,7 @@ def prune(folder, keep):
     """Removes all but the newest and `keep` before it; the names of those that are gone."""
     gone = present(folder)[1 + keep:]
     for name in gone:
-        for path in (os.path.join(folder, name + SIBLING), os.path.join(folder, name)):
+        for path in (os.path.join(folder, name + PRECOMPRESSED), os.path.join(folder, name)):
             if os.path.lexists(path):
                 os.unlink(path)
     return gone

@@ -3,7 +3,7 @@ and codeckit, which has the libraries.
 
 encoders    bodies and files -> the fewest bytes of a coding
 tally       counts, progress and the report
-siblings    one sibling of one file; files without and with siblings
+files       the files to compress; one precompressed file of one of them
 watch       waiting for changes
 cli         arguments, the pass over all files, the exit status
 """

@@ -8,16 +8,16 @@ import sys
 import threading
 import time
 
-from precompresskit import encoders, siblings, tally as tallies, watch
+from precompresskit import encoders, files, tally as tallies, watch
 
 
 def pass_over(maker, options):
     """One pass over all files; its tally. `maker` is made once for all passes."""
     tally = tallies.Tally()
-    sources = siblings.find_sources(options, tally)
+    sources = files.find_sources(options, tally)
     tally.expect(size for _, size in sources.values())
     if options.prune:
-        siblings.prune(siblings.find_orphans(options, tally), tally)
+        files.prune(files.find_orphans(options, tally), tally)
     progress = sys.stderr.isatty() and not options.quiet
 
     def compress(path):
@@ -48,7 +48,7 @@ def pass_over(maker, options):
 
 def run(options, codecs):
     """All passes: one, or with --watch one after each change. Returns the exit status."""
-    maker = siblings.Maker(codecs, threading.Event())
+    maker = files.Maker(codecs, threading.Event())
     watcher = watch.Watch() if options.watch else None
     first = True
     while True:
@@ -81,27 +81,26 @@ def parse_jobs(text):
 
 def make_parser():
     parser = argparse.ArgumentParser(
-        description="Makes .gz, .br and .zst siblings of static files, for ElasticPrecompressed.",
+        description="Makes .gz, .br and .zst files of static files, for ElasticPrecompressed.",
         epilog="Exit status: 0 all done, or --watch ended; 1 some file failed, 2 wrong usage or a "
                "missing library, 130 interrupted.")
     parser.add_argument("dirs", nargs="+", metavar="DIR", help="directory to go through")
     parser.add_argument("--root", metavar="FOLDER",
-                        help="where the siblings lie, at the paths of their files below the one "
-                             "DIR: ElasticPrecompressedRoot")
-    parser.add_argument("--types", type=parse_extensions, default=siblings.EXTENSIONS,
+                        help="write the precompressed files below FOLDER, at the paths of their "
+                             "files below the one DIR: ElasticPrecompressedRoot")
+    parser.add_argument("--types", type=parse_extensions, default=files.EXTENSIONS,
                         metavar="EXT,...", help="file name extensions to compress (default: %s)"
-                        % ",".join(sorted(siblings.EXTENSIONS)))
+                        % ",".join(sorted(files.EXTENSIONS)))
     parser.add_argument("--all", action="store_true", help="compress files of every type")
-    parser.add_argument("--no-gz", dest="gz", action="store_false", help="make no .gz siblings")
-    parser.add_argument("--no-br", dest="br", action="store_false", help="make no .br siblings")
+    parser.add_argument("--no-gz", dest="gz", action="store_false", help="write no .gz files")
+    parser.add_argument("--no-br", dest="br", action="store_false", help="write no .br files")
     parser.add_argument("--zst", action="store_true", default=None,
-                        help="fail where .zst siblings cannot be made (default: make them where "
-                             "libzstd is)")
-    parser.add_argument("--no-zst", dest="zst", action="store_false", help="make no .zst siblings")
+                        help="fail without libzstd (default: write .zst files where it is)")
+    parser.add_argument("--no-zst", dest="zst", action="store_false", help="write no .zst files")
     parser.add_argument("--prune", action="store_true",
-                        help="remove siblings of the types above whose source is gone")
+                        help="remove precompressed files of the types above whose source is gone")
     parser.add_argument("--watch", action="store_true",
-                        help="go on: whenever files change, bring their siblings up to date")
+                        help="go on, and update the precompressed files whenever files change")
     parser.add_argument("--jobs", "-j", type=parse_jobs, default=os.cpu_count() or 1,
                         metavar="N", help="files at a time (default: the number of CPUs)")
     parser.add_argument("--quiet", "-q", action="store_true", help="report errors only")
@@ -148,5 +147,5 @@ def main(arguments):
     except (KeyboardInterrupt, encoders.Interrupted):
         if options.watch:
             return 0
-        print("precompress: interrupted; the siblings written so far are whole", file=sys.stderr)
+        print("precompress: interrupted; the files written so far are whole", file=sys.stderr)
         return 130

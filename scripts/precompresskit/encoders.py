@@ -1,7 +1,7 @@
 """The fewest bytes of each coding.
 
 A body is encoded in several ways, and the smallest stays. Among them are those of the server, with
-the same libraries, so that no sibling is larger than what the server would send in its place.
+the same libraries, so that no file is larger than what the server would send in its place.
 Larger files are read in pieces, and encoded in one way.
 """
 
@@ -47,13 +47,13 @@ class Missing(Exception):
 class Codec(typing.NamedTuple):
     """One coding."""
 
-    extension: str  # of its siblings
+    extension: str  # of files that it wrote
     ways: typing.Callable  # (size) -> functions (body, stop) -> encoded bytes
     open_stream: typing.Callable  # (size) -> a stream, for large files
 
 
 class ZlibStream:
-    """As those of codeckit.streams. The header has no name or time: equal files, equal siblings."""
+    """As those of codeckit.streams. The header has no name or time: equal files, equal bytes."""
 
     def __init__(self, level):
         encoder = zlib.compressobj(level, zlib.DEFLATED, 31)

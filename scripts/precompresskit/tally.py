@@ -1,4 +1,4 @@
-"""Counts of files and siblings, which several threads add to; progress and the report of them."""
+"""Counts of files, which several threads add to; progress and the report of them."""
 
 import sys
 import threading
@@ -7,10 +7,10 @@ MB = 1e6
 
 
 class Coding:
-    """What the siblings of one coding save."""
+    """What the precompressed files of one coding save."""
 
     def __init__(self):
-        self.siblings = self.bytes_in = self.bytes_out = 0
+        self.files = self.bytes_in = self.bytes_out = 0
 
 
 class Tally:
@@ -33,11 +33,11 @@ class Tally:
             for name, amount in amounts.items():
                 setattr(self, name, getattr(self, name) + amount)
 
-    def add_sibling(self, extension, bytes_in, bytes_out):
+    def add_file(self, extension, bytes_in, bytes_out):
         """One that is there now."""
         with self.lock:
             coding = self.codings.setdefault(extension, Coding())
-            coding.siblings += 1
+            coding.files += 1
             coding.bytes_in += bytes_in
             coding.bytes_out += bytes_out
 
@@ -56,7 +56,7 @@ class Tally:
     def show_progress(self):
         with self.lock:
             print(f"\r\033[K{self.done}/{self.total} files, {self.done_bytes / MB:.1f}/"
-                  f"{self.total_bytes / MB:.1f} MB, {self.written} siblings written",
+                  f"{self.total_bytes / MB:.1f} MB, {self.written} precompressed files written",
                   end="", file=sys.stderr, flush=True)
             self.on_line = True
 
@@ -65,7 +65,7 @@ class Tally:
         return bool(self.written or self.pruned or self.errors)
 
     def summary(self, seconds):
-        parts = [f"{self.total} files", f"{self.written} siblings written",
+        parts = [f"{self.total} files", f"{self.written} precompressed files written",
                  f"{self.fresh} up to date", f"{self.larger} not smaller"]
         if self.pruned:
             parts.append(f"{self.pruned} pruned")
@@ -73,10 +73,10 @@ class Tally:
         return f"{', '.join(parts)}, in {seconds:.1f} s"
 
     def report(self, seconds):
-        """The summary, and what the siblings that are there save, those of earlier runs too."""
+        """The summary, and what all precompressed files save, those of earlier runs too."""
         lines = [self.summary(seconds)]
         for extension, coding in sorted(self.codings.items()):
-            lines.append(f"{extension:5}{coding.siblings:7} files: {coding.bytes_in} bytes became "
+            lines.append(f"{extension:5}{coding.files:7} files: {coding.bytes_in} bytes became "
                          f"{coding.bytes_out}: {saved_percent(coding):.1f} % saved")
         return "\n".join(lines)
 

@@ -7,7 +7,7 @@ import select
 import struct
 import time
 
-from precompresskit import siblings
+from precompresskit import files
 
 IN_ATTRIB, IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO = 0x4, 0x8, 0x40, 0x80
 IN_CREATE, IN_DELETE, IN_Q_OVERFLOW, IN_ONLYDIR = 0x100, 0x200, 0x4000, 0x1000000
@@ -38,7 +38,7 @@ class Watch:
 
     def add(self, top):
         """Watches `top` and all folders below it; those that are watched already stay so."""
-        for folder, _ in siblings.folders(top):
+        for folder, _ in files.folders(top):
             try:
                 self.call("inotify_add_watch", self.descriptor, os.fsencode(folder),
                           ctypes.c_uint32(WATCHED))
@@ -63,7 +63,7 @@ class Watch:
                 at += EVENT.size + length
                 name = os.fsdecode(events[at - length:at].rstrip(b"\0"))
                 # What happens to a folder itself has no name, and is seen in the one above.
-                news |= bool(mask & IN_Q_OVERFLOW or name and not siblings.is_own_name(name))
+                news |= bool(mask & IN_Q_OVERFLOW or name and not files.is_own_name(name))
 
     def wait(self):
         while not self.has_news():

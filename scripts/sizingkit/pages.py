@@ -68,7 +68,7 @@ def kind_of(path):
 
 
 def of_folder(folder, most):
-    """Siblings that were made in advance are not pages."""
+    """Precompressed files that were made in advance are not pages."""
     files = sorted(path for path in folder.rglob("*") if path.is_file()
                    and path.suffix not in (".gz", ".br", ".zst")
                    and not any(part.startswith(".") for part in path.relative_to(folder).parts))

@@ -125,8 +125,8 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_ranges_configure();
     el_status_configure(server, pconf);
     el_records_report(server);
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: %s, with %s", ELASTIC_VERSION,
-                 el_engine_list(engines, sizeof(engines)));
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, server, "elastic: version %s, with %s",
+                 ELASTIC_VERSION, el_engine_list(engines, sizeof(engines)));
     return OK;
 }
 

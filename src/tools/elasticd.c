@@ -113,7 +113,7 @@ static void tick(uint64_t now)
     bool good;
 
     if (el_machine_refresh(&self.machine, now)) {
-        say(LOG_NOTICE, "the load is now read from %s", self.machine.signals_text);
+        say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
     }
     good = el_machine_read(&self.machine, now, after, &path);
     note_sampling(good, path);
@@ -153,12 +153,12 @@ static int run(void)
         case SIGTERM:
         case SIGINT:
             publish(true);
-            say(LOG_NOTICE, "ends");
+            say(LOG_NOTICE, "ends after a signal");
             return EXIT_SUCCESS;
         case SIGHUP:
             el_machine_open(&self.machine, self.options.root, self.options.proc_stat,
                             self.options.load, el_clock_usec());
-            say(LOG_NOTICE, "the load is read from %s", self.machine.signals_text);
+            say(LOG_NOTICE, "the CPU load is read from %s", self.machine.signals_text);
             continue;
         default:
             break;
@@ -178,7 +178,7 @@ static int show(void)
     el_position_verdict_t verdict = el_position_file_read(self.options.file, -1, now, &position);
 
     if (verdict == EL_POSITION_SHORT && errno != 0) {
-        fprintf(stderr, "elasticd: %s: %s\n", self.options.file, strerror(errno));
+        fprintf(stderr, "elasticd: %s cannot be read: %s\n", self.options.file, strerror(errno));
         return EXIT_FAILURE;
     }
     printf("%s %s\n", self.options.file, el_position_text(verdict));
@@ -216,14 +216,15 @@ static bool open_file(void)
     case EL_POSITION_FILE_OPEN:
         return true;
     case EL_POSITION_FILE_TAKEN:
-        fprintf(stderr, "elasticd: another one writes %s already\n", self.options.file);
+        fprintf(stderr, "elasticd: another elasticd writes %s already\n", self.options.file);
         return false;
     case EL_POSITION_FILE_REFUSED:
-        fprintf(stderr, "elasticd: %s is there and is no position file; remove it, or choose "
+        fprintf(stderr, "elasticd: %s exists and is not a position file; remove it, or choose "
                         "another --file\n", self.options.file);
         return false;
     default:
-        fprintf(stderr, "elasticd: %s: %s\n", self.options.file, strerror(errno));
+        fprintf(stderr, "elasticd: %s cannot be opened: %s\n", self.options.file,
+                strerror(errno));
         return false;
     }
 }
@@ -233,7 +234,7 @@ static void set_priority(void)
 {
     if (setpriority(PRIO_PROCESS, 0, self.options.nice) != 0
         && (self.options.nice_given || errno != EACCES)) {
-        say(LOG_WARNING, "the priority stays as it is: %s", strerror(errno));
+        say(LOG_WARNING, "the priority cannot be set: %s", strerror(errno));
     }
 }
 
@@ -248,7 +249,8 @@ static bool write_pid_file(void)
     fd = open(self.options.pid_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     good = fd >= 0 && dprintf(fd, "%ld\n", (long)getpid()) > 0;
     if (!good) {
-        say(LOG_ERR, "%s: %s", self.options.pid_file, strerror(errno));
+        say(LOG_ERR, "the pid file %s cannot be written: %s", self.options.pid_file,
+            strerror(errno));
     }
     if (fd >= 0) {
         close(fd);
@@ -289,7 +291,7 @@ int main(int argc, char **argv)
     hold_signals();
     /* The working directory stays: paths may be relative to it. */
     if (!self.options.foreground && daemon(1, 0) != 0) {
-        fprintf(stderr, "elasticd: %s\n", strerror(errno));
+        fprintf(stderr, "elasticd: it cannot go to the background: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
     openlog("elasticd", LOG_PID, LOG_DAEMON);
@@ -300,7 +302,7 @@ int main(int argc, char **argv)
     self.load_ppm = EL_POSITION_NO_LOAD;
     el_machine_open(&self.machine, self.options.root, self.options.proc_stat, self.options.load,
                     el_clock_usec());
-    say(LOG_NOTICE, "publishes in %s, by the load read from %s", self.options.file,
+    say(LOG_NOTICE, "writes %s; the CPU load is read from %s", self.options.file,
         self.machine.signals_text);
     status = run();
     if (self.options.pid_file != NULL) {

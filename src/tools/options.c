@@ -322,7 +322,7 @@ el_options_result_t el_options_read(int argc, char **argv, el_options_t *options
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "elasticd: '%s' is no option\n", argv[optind]);
+        fprintf(stderr, "elasticd: '%s' is not an option\n", argv[optind]);
         return refuse();
     }
     return fit_together(options) ? EL_OPTIONS_RUN : EL_OPTIONS_WRONG;

@@ -344,7 +344,7 @@ def test_a_renewal_has_to_save_more_than_it_takes():
 # --- what is written
 
 
-def test_a_dictionary_is_named_by_its_hash_and_has_a_sibling(tmp_path):
+def test_a_dictionary_is_named_by_its_hash_and_has_a_precompressed_file(tmp_path):
     name = files.write(tmp_path, page(1))
     assert files.NAME.match(name) and name[5:21] == hashlib.sha256(page(1)).hexdigest()[:16]
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o644

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from codeckit import libraries
-from precompresskit import cli, encoders, siblings, watch
+from precompresskit import cli, encoders, files, watch
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "precompress"
 TEXT = b"<p>The same paragraph, again and again.</p>\n" * 200
@@ -36,7 +36,7 @@ def site(tmp_path):
 
 
 def unpack(path):
-    """What a sibling decodes to."""
+    """What a precompressed file decodes to."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(data)
@@ -48,13 +48,13 @@ def unpack(path):
 ALL = ["page.html", "page.html.br", "page.html.gz", "page.html.zst"]
 
 
-def test_writes_siblings_that_decode_to_the_source(site):
+def test_writes_precompressed_files_that_decode_to_the_source(site):
     result = run(site)
     assert result.returncode == 0, result.stderr
     assert names(site) == ALL
     for name in ALL[1:]:
         assert unpack(site / name) == TEXT, name
-    assert "3 siblings written" in result.stdout
+    assert "3 precompressed files written" in result.stdout
 
 
 # --- the fewest bytes
@@ -68,7 +68,7 @@ def codecs():
 
 
 def encoded(codec, path):
-    """The sibling's bytes."""
+    """The precompressed file's bytes."""
     with open(path, "rb") as source:
         size = os.fstat(source.fileno()).st_size
         return b"".join(encoders.encode(codec, source, size, threading.Event()))
@@ -139,7 +139,7 @@ def test_zopfli_is_asked_where_it_is_installed(site, codecs, zopfli):
     ("sys.stdout.buffer.write(gzip.compress(body)[:-1])", "is not the gzip of the file"),
     ("sys.stdout.buffer.write(b'nonsense')", "is not the gzip of the file"),
 ])
-def test_a_zopfli_that_fails_is_an_error_and_no_sibling(site, zopfli, code, says):
+def test_a_zopfli_that_fails_is_an_error_and_no_precompressed_file(site, zopfli, code, says):
     zopfli(code)
     result = run(site, "--no-br", "--no-zst")
     assert result.returncode == 1 and says in result.stderr
@@ -149,19 +149,19 @@ def test_a_zopfli_that_fails_is_an_error_and_no_sibling(site, zopfli, code, says
 # --- what is written
 
 
-def test_sibling_takes_mode_and_time_to_the_nanosecond(site):
+def test_a_precompressed_file_takes_mode_and_time_to_the_nanosecond(site):
     page = site / "page.html"
     page.chmod(0o640)
     os.utime(page, ns=(1, 1_234_567_890_123_456_789))
     assert run(site).returncode == 0
-    for sibling in ALL[1:]:
-        info = (site / sibling).stat()
+    for compressed in ALL[1:]:
+        info = (site / compressed).stat()
         assert info.st_mtime_ns == 1_234_567_890_123_456_789
         assert info.st_mode & 0o7777 == 0o640
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_siblings_get_the_owner_of_the_file_and_take_the_place_of_others(site):
+def test_precompressed_files_get_the_owner_of_the_file_and_take_the_place_of_others(site):
     """The server sends none of another owner."""
     os.chown(site / "page.html", 12345, 12345)
     run(site)
@@ -170,17 +170,17 @@ def test_siblings_get_the_owner_of_the_file_and_take_the_place_of_others(site):
     foreign.write_bytes(b"of somebody else")
     os.utime(foreign, ns=times)
     os.chown(foreign, 12346, 12346)
-    assert "1 siblings written, 2 up to date" in run(site).stdout
-    for sibling in ALL[1:]:
-        assert (site / sibling).stat().st_uid == 12345
-        assert unpack(site / sibling) == TEXT
+    assert "1 precompressed files written, 2 up to date" in run(site).stdout
+    for compressed in ALL[1:]:
+        assert (site / compressed).stat().st_uid == 12345
+        assert unpack(site / compressed) == TEXT
 
 
 def test_second_run_writes_nothing(site):
     run(site)
     before = (site / "page.html.gz").stat().st_ino
     result = run(site)
-    assert "0 siblings written, 3 up to date" in result.stdout
+    assert "0 precompressed files written, 3 up to date" in result.stdout
     assert (site / "page.html.gz").stat().st_ino == before
 
 
@@ -191,7 +191,7 @@ def test_changed_source_is_compressed_again(site):
     assert gzip.decompress((site / "page.html.gz").read_bytes()) == TEXT + b"more"
 
 
-def test_stale_sibling_goes_where_the_new_one_is_not_smaller(site):
+def test_a_stale_precompressed_file_goes_where_the_new_one_is_not_smaller(site):
     run(site)
     (site / "page.html").write_bytes(b"x")
     result = run(site)
@@ -211,7 +211,7 @@ def test_types_and_all(site):
     assert (site / "photo.jpg.gz").exists()
     run(site, "--no-br", "--all")
     assert (site / "bundle.tar.gz").exists()
-    assert not (site / "photo.jpg.gz.gz").exists(), "a sibling is never a source"
+    assert not (site / "photo.jpg.gz.gz").exists(), "a precompressed file is never a source"
 
 
 def test_prune_removes_only_orphans_of_known_types(site):
@@ -226,11 +226,11 @@ def test_prune_removes_only_orphans_of_known_types(site):
 
 @pytest.fixture
 def tree(tmp_path_factory):
-    """Where the siblings lie, apart from the site."""
+    """Where the precompressed files lie, apart from the site."""
     return tmp_path_factory.mktemp("tree")
 
 
-def test_siblings_in_a_tree_of_their_own(site, tree):
+def test_precompressed_files_in_a_tree_of_their_own(site, tree):
     (site / "assets/new").mkdir(parents=True)
     (site / "assets").chmod(0o750)
     (site / "assets/new/app.js").write_bytes(TEXT)
@@ -239,9 +239,9 @@ def test_siblings_in_a_tree_of_their_own(site, tree):
     assert names(tree) == ["assets", *ALL[1:]]
     assert names(tree / "assets/new") == ["app.js.br", "app.js.gz", "app.js.zst"]
     assert (tree / "assets").stat().st_mode & 0o777 == 0o750
-    sibling, source = tree / "assets/new/app.js.gz", site / "assets/new/app.js"
-    assert gzip.decompress(sibling.read_bytes()) == TEXT
-    assert sibling.stat().st_mtime_ns == source.stat().st_mtime_ns
+    compressed, source = tree / "assets/new/app.js.gz", site / "assets/new/app.js"
+    assert gzip.decompress(compressed.read_bytes()) == TEXT
+    assert compressed.stat().st_mtime_ns == source.stat().st_mtime_ns
     assert "6 up to date" in run(site, "--root", tree).stdout
 
 
@@ -275,7 +275,7 @@ def test_links_are_not_followed(site, tmp_path_factory):
     assert not (site / "linked.html.gz").exists()
 
 
-def test_sibling_that_is_a_link_is_replaced_not_written_through(site, tmp_path_factory):
+def test_a_precompressed_file_that_is_a_link_is_replaced_not_followed(site, tmp_path_factory):
     target = tmp_path_factory.mktemp("outside") / "precious"
     target.write_bytes(b"precious")
     (site / "page.html.gz").symlink_to(target)
@@ -331,9 +331,10 @@ def test_codings_are_chosen(site):
 # --- the report and the progress
 
 
-def test_the_report_says_what_the_siblings_save(site):
+def test_the_report_says_what_the_precompressed_files_save(site):
     (site / "random.txt").write_bytes(random.Random(1).randbytes(100))
-    for done in ("3 siblings written, 0 up to date", "0 siblings written, 3 up to date"):
+    for done in ("3 precompressed files written, 0 up to date",
+                 "0 precompressed files written, 3 up to date"):
         lines = run(site).stdout.splitlines()
         assert lines[0].startswith(f"2 files, {done}, 3 not smaller, 0 errors, in ")
         assert len(lines) == 4
@@ -353,7 +354,7 @@ def test_progress_is_shown_on_a_terminal(site):
         assert process.wait(timeout=60) == 0
     seen = os.read(ours, 10000)
     os.close(ours)
-    assert b"1/1 files, 0.0/0.0 MB, 3 siblings written" in seen
+    assert b"1/1 files, 0.0/0.0 MB, 3 precompressed files written" in seen
     assert seen.endswith(b"\r\x1b[K"), "it is gone in the end"
 
 
@@ -405,7 +406,7 @@ def holds(path, body):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_watch_keeps_siblings_up_to_date(site, watching, number):
+def test_watch_keeps_precompressed_files_up_to_date(site, watching, number):
     running = watching(site, "--prune", "--no-br", "--no-zst")
     running.wait_for(holds(site / "page.html.gz", TEXT))
     (site / "page.html").write_bytes(TEXT * 2)
@@ -428,7 +429,7 @@ def test_watch_keeps_siblings_up_to_date(site, watching, number):
 
 def test_watch_takes_no_notice_of_what_it_writes_itself(site):
     options = cli.make_parser().parse_args([str(site), "--prune"])
-    maker = siblings.Maker(encoders.choose_codecs(options), threading.Event())
+    maker = files.Maker(encoders.choose_codecs(options), threading.Event())
     watcher = watch.Watch()
     watcher.add(str(site))
     (site / "gone.css.gz").write_bytes(b"old")
@@ -441,7 +442,7 @@ def test_watch_takes_no_notice_of_what_it_writes_itself(site):
 def test_what_was_not_smaller_is_not_tried_again_by_the_same_run(site, monkeypatch):
     (site / "random.txt").write_bytes(random.Random(1).randbytes(1000))
     options = cli.make_parser().parse_args([str(site)])
-    maker = siblings.Maker(encoders.choose_codecs(options), threading.Event())
+    maker = files.Maker(encoders.choose_codecs(options), threading.Event())
     assert cli.pass_over(maker, options).larger == 3
     monkeypatch.setattr(encoders, "encode", None)  # no more calls of it
     assert cli.pass_over(maker, options).larger == 3

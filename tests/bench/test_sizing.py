@@ -20,7 +20,7 @@ TEXT = b"".join(b"<p>Paragraph %d of some text that repeats itself.</p>\n" % i f
 SITE = {"index.html": b'<a href="b/c.html#top">c</a><script src=a.js></script>'
                       b'<a href="http://elsewhere.invalid/">x</a><a href="gone.html">y</a>' + TEXT,
         "a.js": TEXT, "b/c.html": TEXT, "photo.png": bytes(range(256)) * 40, "small.txt": b"small",
-        "a.js.gz": b"sibling", ".git/config": TEXT}
+        "a.js.gz": b"precompressed", ".git/config": TEXT}
 
 
 @pytest.fixture

@@ -7,17 +7,15 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests" / "httpd"))
+from kit import env, messages
+from kit.procstat import ProcStat
 
-from kit import env  # noqa: E402
-from kit.procstat import ProcStat  # noqa: E402
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 # Seconds that something may take that takes a few intervals; generous, for busy machines.
 PATIENCE = 60
@@ -35,8 +33,10 @@ def until(question, what):
 
 
 def run(*arguments):
-    return subprocess.run([env.ELASTICD, *map(str, arguments)], capture_output=True, text=True,
+    done = subprocess.run([env.ELASTICD, *map(str, arguments)], capture_output=True, text=True,
                           timeout=PATIENCE)
+    messages.see(done.stdout + done.stderr)
+    return done
 
 
 class Shown:
@@ -97,13 +97,13 @@ class Machine:
 class Daemon:
     """One elasticd in the foreground."""
 
-    def __init__(self, machine, path, *options):
+    def __init__(self, machine, path, *options, wrapper=()):
         self.path = path
         self.log = path.with_suffix(".log")
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [env.ELASTICD, "--foreground", "--file", str(path), "--interval", "100ms",
-                 "--root", str(machine.root), *map(str, options)], stderr=log,
+                [*wrapper, env.ELASTICD, "--foreground", "--file", str(path), "--interval",
+                 "100ms", "--root", str(machine.root), *map(str, options)], stderr=log,
                 env={k: v for k, v in os.environ.items() if k != "JOURNAL_STREAM"})
 
     def published(self, condition=lambda shown: True, what="a position"):
@@ -125,7 +125,9 @@ class Daemon:
     def end(self, number=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+        code = self.process.wait(PATIENCE)
+        messages.see(self.log.read_text())
+        return code
 
 
 @pytest.fixture
@@ -140,8 +142,8 @@ def elasticd(machine, tmp_path):
     """Starts daemons, and ends those that a test leaves."""
     started = []
 
-    def start(*options, path=tmp_path / "elastic.position"):
-        started.append(Daemon(machine, path, *options))
+    def start(*options, path=tmp_path / "elastic.position", wrapper=()):
+        started.append(Daemon(machine, path, *options, wrapper=wrapper))
         return started[-1]
 
     yield start
@@ -187,6 +189,12 @@ def test_a_position_is_published_at_each_interval(elasticd):
     assert os.getpriority(os.PRIO_PROCESS, daemon.process.pid) == 7
 
 
+def test_a_priority_that_is_refused_is_a_warning(elasticd):
+    daemon = elasticd("--nice", -5, wrapper=["setpriv", "--bounding-set=-sys_nice"] * env.IS_ROOT)
+    daemon.published()
+    daemon.logs("the priority cannot be set: ")
+
+
 @pytest.mark.parametrize("mode", ["step", "mix"])
 def test_the_position_follows_the_load(elasticd, machine, mode):
     daemon = elasticd("--control", mode)
@@ -198,7 +206,7 @@ def test_the_position_follows_the_load(elasticd, machine, mode):
     assert any(position % 1 for position in seen) == (mode == "mix")
 
 
-def test_thresholds_and_ladder_are_those_of_the_command_line(elasticd, machine):
+def test_thresholds_and_steps_are_those_of_the_command_line(elasticd, machine):
     machine.busy = 30
     daemon = elasticd("--low", 10, "--high", 20, "--top", 3, "--start", 3, "--bypass", 25)
     position = daemon.published(lambda p: p.bypass, "the bypass")
@@ -221,7 +229,8 @@ def test_a_signal_ends_it_and_the_file_says_so(elasticd, tmp_path, number):
 
 
 def test_a_pid_file_that_cannot_be_written_stops_it(elasticd, tmp_path):
-    elasticd("--pid-file", tmp_path / "missing" / "pid").is_refused("missing/pid: No such file")
+    daemon = elasticd("--pid-file", tmp_path / "missing" / "pid")
+    daemon.is_refused("missing/pid cannot be written: No such file")
     elasticd().published()
 
 
@@ -229,7 +238,7 @@ def test_two_do_not_write_the_same_file(elasticd, tmp_path):
     pid_file = tmp_path / "pid"
     daemon = elasticd("--pid-file", pid_file)
     daemon.published()
-    elasticd("--pid-file", pid_file).is_refused("another one writes")
+    elasticd("--pid-file", pid_file).is_refused("another elasticd writes")
     assert daemon.process.poll() is None
     assert int(pid_file.read_text()) == daemon.process.pid, "the first one's"
     daemon.end()
@@ -297,6 +306,18 @@ def test_a_damaged_file_is_whole_again(elasticd, harm):
     daemon.published(lambda p: p.samples > before.samples, "a file after the harm")
     until(lambda: daemon.path.stat().st_size == 64, "its size")
     elasticd().is_refused("")  # the file that came after is locked too
+
+
+def test_a_file_that_cannot_be_written_is_a_warning_until_it_can(elasticd):
+    daemon = elasticd()
+    daemon.published()
+    other = daemon.path.with_name("fifo")
+    os.mkfifo(other)
+    other.rename(daemon.path)
+    daemon.logs("cannot be written")
+    daemon.path.unlink()
+    daemon.logs("is written again")
+    daemon.published()
 
 
 NO_POSITION_FILES = {

@@ -59,7 +59,7 @@ _PARTS = {
 # {path: weight}, about the inverse of what a request costs.
 _PATHS = {
     "/FILE": 30, "/named/FILE": 10, "/buffer/FILE": 6, "/fixed/FILE": 4, "/untagged/FILE": 5,
-    "/disk/FILE": 8, "/shm/FILE": 8, "/proxy/FILE": 6, "/through/FILE": 4, "/siblings/PAGE": 6,
+    "/disk/FILE": 8, "/shm/FILE": 8, "/proxy/FILE": 6, "/through/FILE": 4, "/precompressed/PAGE": 6,
     "/subst/PAGE": 6, "/tagged/PAGE": 5, "/rate/PAGE": 1, "/ssi.shtml": 5,
     "/parts/ssi.shtml": 3, "/odd.cgi?ODD,200": 5, "/odd.cgi?ODD,STATUS": 1, "/local.cgi": 1,
     "/named/odd.cgi?ODD,200": 1, "/proxy/odd.cgi?ODD,200": 2, "/page.php?PHP": 4,

@@ -128,7 +128,7 @@ def _config(kind):
         place("fixed", "Header set Cache-Control no-transform"),
         place("tagged", 'Header set ETag "\\"fixed\\""', "Header append Vary Cookie"),
         place("untagged", "Header unset ETag", "FileETag None"),
-        place("siblings", *["ElasticPrecompressed On"] * (kind == "elastic")),
+        place("precompressed", *["ElasticPrecompressed On"] * (kind == "elastic")),
         place("parts", filters=["BUFFER", "INCLUDES"])))
 
 

@@ -23,13 +23,17 @@ from pathlib import Path
 
 import pytest
 
-from kit import Origin, Server, driven as driven_kit, env, neighbours
+from kit import Origin, Server, driven as driven_kit, env, messages, neighbours
 from kit.process import need
 
 _servers = []  # those whose logs are still to be checked
 
 # A parameter for tests that have no protocol to run on; they are deselected.
 _NOWHERE = "nowhere"
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(messages)
 
 
 def pytest_generate_tests(metafunc):

@@ -4,7 +4,7 @@ import pytest
 
 from kit import aborts, at, bodies, cache, check, decode
 from kit.origin import breaks_off
-from kit.siblings import BODY, BR, OLD, SIBLINGS, add_set
+from kit.precompressed import BODY, BR, OLD, PRECOMPRESSED, add_set
 
 CODINGS = pytest.mark.parametrize("coding", ["gzip", "br"])
 
@@ -21,7 +21,7 @@ def cached(httpd_shared, origin, request):
         f"Elastic On\n{cache.DISK}CacheQuickHandler {request.param}\nCacheHeader On\n"
         f"CacheMaxFileSize 100000000\nProxyPass /p/ {origin.url}/\n"
         + "".join(at(mode, f"ElasticETag {mode}") for mode in MODES)
-        + "".join(at(f"siblings-{mode}", "ElasticPrecompressed On", f"ElasticETag {mode}")
+        + "".join(at(f"precompressed-{mode}", "ElasticPrecompressed On", f"ElasticETag {mode}")
                   for mode in ("keep", "weak"))
         + at("cut", "EnableSendfile Off", "ElasticLevel gzip 1", "ElasticLevel br 0"),
         modules=[*cache.MODULES, "proxy", "proxy_http"], allow_log=[cache.MISSED])
@@ -33,7 +33,7 @@ def cached(httpd_shared, origin, request):
 
 
 @CODINGS
-def test_a_file_that_was_cut_is_not_kept_as_whole(cached, coding):
+def test_a_file_that_was_cut_is_not_cached_as_whole(cached, coding):
     cached.expect_log(r"the body cannot be read|\[(cache|core):")
     name = f"large-{coding}.txt"
     file = cached.write(name, LARGE, mtime=OLD)
@@ -47,7 +47,7 @@ def test_a_file_that_was_cut_is_not_kept_as_whole(cached, coding):
 
 
 @CODINGS
-def test_a_body_whose_origin_died_is_not_kept_as_whole(cached, origin, coding):
+def test_a_body_whose_origin_died_is_not_cached_as_whole(cached, origin, coding):
     origin.route("/dies", breaks_off(BODY, {"Cache-Control": "max-age=600"}))
     cached.expect_log(r"proxy|\[cache")
     for _ in range(3):
@@ -56,11 +56,11 @@ def test_a_body_whose_origin_died_is_not_kept_as_whole(cached, origin, coding):
 
 
 @pytest.mark.smoke
-def test_siblings_beside_mod_cache(cached):
+def test_precompressed_files_beside_mod_cache(cached):
     before = int(cached.status()["ElasticPrecompressed"])
     for _ in range(2):
-        for ae, raw in (*SIBLINGS.items(), (None, BODY)):
-            answer = cached.get("/siblings-weak/all.txt", ae=ae)
+        for ae, raw in (*PRECOMPRESSED.items(), (None, BODY)):
+            answer = cached.get("/precompressed-weak/all.txt", ae=ae)
             assert (answer.status, answer.coding, answer.raw) == (200, ae, raw), answer
             assert answer.varies
     assert int(cached.status()["ElasticPrecompressed"]) >= before + 2
@@ -70,7 +70,7 @@ def test_siblings_beside_mod_cache(cached):
     (cache.MODULES, ""),  # which cache nothing
     (["session", "session_cookie"], "Session On\nSessionCookieName s path=/")],
     ids=["mod_cache", "mod_session"])
-def test_siblings_beside_modules_with_filters_of_their_own(httpd, modules, lines):
+def test_precompressed_files_beside_modules_with_filters_of_their_own(httpd, modules, lines):
     server = httpd(f"ElasticPrecompressed On\n{lines}", modules=modules)
     answer = server.get(add_set(server, "a.txt", "br"), ae="br")
     assert (answer.coding, answer.raw) == ("br", BR), answer
@@ -109,10 +109,10 @@ def test_a_cached_encoded_body_is_never_sliced(cached, mode, coding):
 
 @CODINGS
 @pytest.mark.parametrize("mode", ["weak", "keep"])
-def test_a_cached_sibling_is_sliced_as_itself(cached, mode, coding):
+def test_a_cached_precompressed_file_is_sliced_as_itself(cached, mode, coding):
     with cached.connect() as client:
-        hit, parts = ask_for_parts(client, f"/siblings-{mode}/{coding}.txt", coding)
-    data, tag = SIBLINGS[coding], hit.headers["ETag"]
+        hit, parts = ask_for_parts(client, f"/precompressed-{mode}/{coding}.txt", coding)
+    data, tag = PRECOMPRESSED[coding], hit.headers["ETag"]
     assert tag.startswith('"') and hit.headers["Accept-Ranges"] == "bytes" and hit.raw == data
     for part in parts:
         assert (part.status, part.coding, part.headers["ETag"]) == (206, coding, tag), part

@@ -27,7 +27,7 @@ AddType text/html .shtml
 <Directory {docs}/included>
     Options +Includes
 </Directory>
-""" + PINNED + at("siblings", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
+""" + PINNED + at("precompressed", "ElasticPrecompressed On") + at("off", "ElasticCache Off")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def wait_until_old(server, path):
     server.wait_for(lambda: time.time() > changed + 2.1, 60, "the file to be two seconds old")
 
 
-def test_a_kept_file_has_the_same_header_as_one_that_is_encoded(server):
+def test_a_cached_file_has_the_same_header_as_one_that_is_encoded(server):
     wait_kept(server, "/page.html")
     encoded = server.get("/off/page.html", ae="gzip")
     hits = int(server.status()["ElasticCacheHits"])
@@ -69,12 +69,12 @@ def test_a_kept_file_has_the_same_header_as_one_that_is_encoded(server):
     check.plain(server.get("/page.html"), BODY)
 
 
-def test_a_file_is_kept_at_its_first_request(server):
+def test_a_file_is_cached_at_its_first_request(server):
     wait_until_old(server, server.write("first.html", BODY))
     assert [kept(server, "/first.html", BODY) for _ in range(2)] == [False, True]
 
 
-def test_a_kept_file_is_not_read(server):
+def test_a_cached_file_is_not_read(server):
     """By the bytes that the children have read by system calls; nothing maps the file."""
 
     def read():
@@ -115,11 +115,11 @@ def test_a_file_that_changes_is_another_one(server, replaced):
     check.encoded(server.get(f"/{name}", ae="gzip"), "gzip", OTHER[:30000])
 
 
-def test_a_sibling_wins(server):
+def test_a_precompressed_file_wins(server):
     server.write("both.html", BODY)
-    wait_kept(server, "/siblings/both.html")
+    wait_kept(server, "/precompressed/both.html")
     server.write("both.html.gz", server.get("/off/both.html", ae="gzip").raw)
-    answer = server.get("/siblings/both.html", ae="gzip")
+    answer = server.get("/precompressed/both.html", ae="gzip")
     check.whole(answer, "gzip", BODY)
     assert server.notes(answer)["elastic-engine"] == "precompressed"
 

@@ -10,7 +10,7 @@ from kit import at, check
 from kit.counters import counted
 from kit.origin import conditional
 from kit.proxied import WAYS, config, start
-from kit.siblings import BODY, DATE, OLD, SIBLINGS, add_set
+from kit.precompressed import BODY, DATE, OLD, PRECOMPRESSED, add_set
 
 SPAN, PART = "bytes=100-199", BODY[100:200]
 SINCE = {"If-Modified-Since": DATE}
@@ -38,7 +38,7 @@ PLACES = {
     "keep": "Elastic On\nElasticETag keep", "remove": "Elastic On\nElasticETag remove",
     "only-gzip": "Elastic On\nElasticCodings gzip",
     "fixed": 'Elastic On\nHeader set Cache-Control "no-transform"',
-    "siblings": "Elastic On\nElasticPrecompressed On",
+    "precompressed": "Elastic On\nElasticPrecompressed On",
     **{f"typed-{name}": f"AddOutputFilterByType {name} text/plain"
        for name in ("ELASTIC", "DEFLATE", "BROTLI_COMPRESS", *CHAINS)},
     **{f"named-{chain}": f"SetOutputFilter {chain}" for chain in CHAINS},
@@ -57,7 +57,7 @@ class Delivery(NamedTuple):
     path: str
     tag: str  # of an encoded body, made of the identity's tag without quotes and the coding
     codings: tuple = ("gzip", "br")
-    kind: str = "file"  # or script, backend, sibling
+    kind: str = "file"  # or script, backend, precompressed
     either: bool = True  # a tag is known as a strong and as a weak one
 
 
@@ -74,7 +74,7 @@ DELIVERIES = [
     Delivery("/suffix-origin/x", STRONG, kind="backend"),
     *(Delivery(way.path(name), way.tag, way.codings, "backend", name == "made" or way.stock)
       for way in WAYS for name in ("x", "made")),
-    Delivery("/siblings/a.txt", None, kind="sibling"),
+    Delivery("/precompressed/a.txt", None, kind="precompressed"),
 ]
 CASES = [(delivery, coding) for delivery in DELIVERIES for coding in delivery.codings]
 EACH = pytest.mark.parametrize("delivery,coding", CASES,
@@ -145,7 +145,7 @@ def check_answer(answer, delivery, tags, status, what):
     else:
         check.whole(answer, what, BODY)
         assert answer.varies, answer
-    if delivery.kind != "sibling" and what in (tags.coding, tags.other, tags.sent):
+    if delivery.kind != "precompressed" and what in (tags.coding, tags.other, tags.sent):
         assert "Accept-Ranges" not in answer.headers or tags.sent == tags.own, answer
 
 
@@ -158,7 +158,7 @@ def test_modes(server, tags, delivery, coding):
     answer = server.get(delivery.path, ae=coding)
     check_answer(answer, delivery, tags, 200, coding)
     assert answer.headers["ETag"] == tags.sent
-    if delivery.kind == "sibling":
+    if delivery.kind == "precompressed":
         # Strong, and its own, though size and time may be the file's; ranges can be had of it.
         assert tags.sent.startswith('"')
         assert tags.sent.endswith({"br": '.br"', "gzip": '.gz"'}[coding])
@@ -313,7 +313,8 @@ def test_a_304_that_is_made_of_a_200_is_one_to_the_log_and_the_counters(server):
 
 @pytest.mark.smoke
 @pytest.mark.protocols()
-@pytest.mark.parametrize("path", ["/weak/a.txt", "/suffix/a.txt", "/on/made", "/siblings/a.txt"])
+@pytest.mark.parametrize("path", ["/weak/a.txt", "/suffix/a.txt", "/on/made",
+                                  "/precompressed/a.txt"])
 def test_over_every_protocol(server, tag_of, path, protocol):
     sent = tag_of(path, "br")
     for fields in ({"If-None-Match": sent}, SINCE):
@@ -379,7 +380,7 @@ IF_RANGE = [
     *((value, ae, "part", {"script": None})  # httpd knows no length that it could cut a part of
       for value, ae in ((None, "{coding}"), (None, None), ("{own}", "{coding}"))),
     # A part of one encoded body must never be continued with bytes of another one.
-    ("{sent}", "{coding}", "{coding}", {"sibling": "slice"}), ("{sent}", None, None, {}),
+    ("{sent}", "{coding}", "{coding}", {"precompressed": "slice"}), ("{sent}", None, None, {}),
     ("W/{strong}", "{coding}", "{coding}", {}), ("{others}", "{coding}", "{coding}", {}),
     ('"other"', "{coding}", "{coding}", {}),
     # The date does not say which representation the client has a part of; but who takes nothing
@@ -398,7 +399,7 @@ def test_slices_are_of_the_identity(server, tags, delivery, coding, if_range, ae
     fields = {"Range": SPAN, **({"If-Range": if_range} if if_range else {})}
     answer = server.get(delivery.path, ae, fields)
     if what == "slice":
-        data = SIBLINGS[coding]
+        data = PRECOMPRESSED[coding]
         assert (answer.status, answer.coding, answer.raw) == (206, coding, data[100:200])
         assert answer.headers["Content-Range"] == f"bytes 100-199/{len(data)}"
         assert answer.headers["ETag"] == tags.sent and answer.varies

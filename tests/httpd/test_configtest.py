@@ -102,7 +102,7 @@ VALUES = {
         ["auto", "576", "65535"])],
     "ElasticPrecompressed": [Values(ON_OFF, ["Maybe"], ["On", "Off"])],
     "ElasticPrecompressedRoot": [Values(["folder"], ['""', "a b"],
-                                        ["/var/cache/siblings", "siblings/"])],
+                                        ["/var/cache/precompressed", "precompressed/"])],
     "ElasticETag": [Values(["weak", "suffix", "keep", "remove"], ["strong", "AddSuffix"],
                            ["weak", "suffix", "keep", "remove"])],
     "ElasticPadding": [Values(
@@ -126,13 +126,18 @@ VALUES = {
                ["On", "match", ("match=", "empty"), ('id="a"', "a"), ('match="/a" b', "b"),
                 ('match="/a" matches="/b"', "matches"), ('match="/(a)"', "/(a)"),
                 ('match="https://a/b"', "https://a/b"), ('match="/a" revisit', "revisit"),
-                ('match="/a/**"', "right behind a *"),
+                ('match="/a/**"', "right behind a *"), ('match="?a"', "it has no path"),
+                ('match="/a?b?c"', "there may be one ?"), ('match="/a<b"', "is escaped"),
+                ('match="/a/../b"', "segments . and .."),
+                ('match="/' + "a" * 512 + '"', "it is too long"),
                 ('match="/a" id="\xe9"', "id="), ('match="/a" id="' + "x" * 1025 + '"', "id=")],
                ["Off", "off", 'match="/a/*"', "match=/a", 'match="*.js"',
                 'match="/a.js?v=*" match-dest="document" id="v 1"',
                 'MATCH="/a" match-dest="" id=""', 'match-dest="script style" match="/"']),
         Values(["DESTINATION"], [('match="/a" match-dest="document scripts"', "scripts"),
-                                 ('match="/a" match-dest=("document")', "document")], [])],
+                                 ('match="/a" match-dest=("document")', "document"),
+                                 ('match="/a" match-dest="' + "style " * 43 + '"', "too long")],
+               [])],
     "ElasticDictionaryLink": [Values(
         ["Off", "URL"], ["a b", '""', "</a>", '"/a b"'],
         ["/dict", "https://example.org/dict?a=b", "Off"])],
@@ -173,7 +178,7 @@ ALL = {
     "ElasticDictionaryStore": "/tmp 64M", "ElasticMTU": "1500", "ElasticCacheScope": "all",
     "Elastic": "On", "ElasticTypes": "text/html", "ElasticCodings": "gzip",
     "ElasticLevel": "gzip 1 9", "ElasticMinSize": "auto", "ElasticPrecompressed": "On",
-    "ElasticPrecompressedRoot": "/var/cache/siblings", "ElasticETag": "weak",
+    "ElasticPrecompressedRoot": "/var/cache/precompressed", "ElasticETag": "weak",
     "ElasticWholeBody": "1M", "ElasticMaxTime": "20ms", "ElasticPadding": "32",
     "ElasticCache": "On", "ElasticExplain": "On", "ElasticDictionaryLink": "/dict",
     "ElasticDictionary": 'match="/a/*" match-dest="document style" id="1"',
@@ -186,7 +191,7 @@ def check():
     and there is no log to check and nothing to stop."""
     if not env.MODULE:
         pytest.skip("ELASTIC_MODULE does not name a mod_elastic.so")
-    server = Server(modules=("socache_shmcb",))
+    server = Server(modules=("socache_shmcb",), records=("elastic", "deflate"))
 
     def run(lines):
         server.configure(lines)
@@ -235,6 +240,14 @@ def test_good_value_passes_without_a_word(check, line):
 def test_known_but_not_built_in_is_a_warning(check, line, names, built_in):
     ok, output = check(line)
     assert ok and ("warn" in output and names in output) != built_in, output
+
+
+@pytest.mark.parametrize("line,warning", [
+    ("ElasticDictionaryStore /nonexistent", "Store /nonexistent: the folder cannot be read"),
+    ("DeflateWindowSize 8", "DeflateWindowSize: zlib has no window of 8 bits for gzip; 9 is used")])
+def test_what_has_no_effect_is_a_warning(check, line, warning):
+    ok, output = check(line)
+    assert ok and output.count(warning) == 1, output
 
 
 @pytest.mark.parametrize("interval,times", [("100ms", 1), ("499ms", 1), ("500ms", 0)])

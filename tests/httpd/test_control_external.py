@@ -13,7 +13,7 @@ from kit.position import HARMS, LOCKED, PositionFile
 from kit.procstat import ProcStat
 
 ALONE = "until elasticd writes it"
-FOLLOWS = "the levels follow .*position"
+FOLLOWS = "the levels follow ElasticPosition .*position"
 
 
 class Follower:

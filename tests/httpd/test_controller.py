@@ -359,7 +359,7 @@ def test_a_file_in_place_of_proc_stat_implies_stat(httpd, config, text):
     server = httpd(SAMPLING + config, allow_log=[SHORT_INTERVAL])
     said = server.status()["ElasticLoad"]
     assert re.fullmatch(text, said)
-    assert any(said in line for line in server.log.lines("elastic: the load is read from"))
+    assert any(said in line for line in server.log.lines("elastic: the CPU load is read from"))
     wait_samples(server, 2)
 
 
@@ -397,7 +397,7 @@ def test_a_limit_that_comes_is_noticed(httpd, tmp_path):
     wait_at(1, lambda: stat.busy(1))
     wait_at(0, lambda: stat.busy(99))
     write("sys/fs/cgroup/web/cpu.max", "20000 100000\n")
-    server.wait_log(r"the load is now read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
+    server.wait_log(r"the CPU load is read from cgroup \(v2, limit of 0.20 CPUs\)", 30)
     wait_at(1, lambda: use(0))
     wait_at(0, lambda: use(10 ** 6))
 

@@ -13,7 +13,7 @@ DICT = bodies.text(30_000)
 PAGE = bodies.html(20_000)
 OWN = bodies.html(9000), bodies.html(9001)
 STYLE = bodies.text(10_000)
-SIBLING = gzip.compress(STYLE, 9, mtime=0)
+PRECOMPRESSED = gzip.compress(STYLE, 9, mtime=0)
 
 RULE = 'ElasticDictionary match="/pages/*"'
 USE = "Use-As-Dictionary"
@@ -51,7 +51,7 @@ SSLVerifyClient optional
 SSLCACertificateFile {root}/tls.pem
 """ + "".join(at(name, RULE, WEEK, line) for name, line in REFUSED.items()) \
     + at("d", RULE, WEEK) + at("plain", "Elastic Off", RULE, WEEK, "SetEnv ap_trust_cgilike_cl 1") \
-    + at("siblings", RULE, WEEK, "ElasticPrecompressed On") \
+    + at("precompressed", RULE, WEEK, "ElasticPrecompressed On") \
     + at("full", 'ElasticDictionary id="v 1\\"" match-dest="document script" match="*.txt"', WEEK) \
     + at("expires", RULE, 'Header set Expires "Thu, 01 Jan 2099 00:00:00 GMT"') \
     + at("linked", 'ElasticDictionaryLink /d/dict.bin', 'Header set Link "</a>; rel=next"') \
@@ -82,7 +82,7 @@ out({PARTS[1]!r})
 def server(httpd_shared):
     return start(httpd_shared, CONFIG, {
         "dict.bin": DICT, "dict.txt": DICT, "page.html": PAGE, "no.txt": b"",
-        "own.html": OWN[0], "mine.html": OWN[1], "style.css": STYLE, "style.css.gz": SIBLING,
+        "own.html": OWN[0], "mine.html": OWN[1], "style.css": STYLE, "style.css.gz": PRECOMPRESSED,
         "large.bin": bytes(9_000_000)},
         tls=True, h2=env.possible("h2"), cgi=CGI)
 
@@ -114,7 +114,8 @@ def test_a_dictionary_is_kept_and_given_out(server, protocol):
     ("/d/dict.txt", "gzip", None, DICT), ("/plain/dict.txt", None, None, DICT),
     ("/expires/dict.bin", None, None, DICT),
     ("/d/slow.cgi", "gzip", None, b"a" * 9000 + b"b" * 9000),  # it comes in pieces
-    ("/siblings/style.css", "gzip", SIBLING, STYLE)])  # of which the file itself becomes one
+    # The file itself becomes one.
+    ("/precompressed/style.css", "gzip", PRECOMPRESSED, STYLE)])
 def test_it_is_given_out_whatever_its_coding_is(server, path, coding, sent, body):
     answer = server.get(path, ae="gzip")
     check.whole(answer, coding, body)
@@ -274,12 +275,12 @@ def test_a_folder_that_may_not_be_written_is_a_warning(httpd):
     store.chmod(0o755)
     ok, said = server.configtest()
     assert ok and "may not write to the folder" in said and "chown" in said
-    server.expect_log("may not write to the folder|a dictionary cannot be kept")
+    server.expect_log("may not write to the folder|a dictionary cannot be written")
     server.start()
     for _ in range(3):
         answer = server.get("/page.html")
         assert answer.raw == PAGE and USE in answer.headers
-    assert server.wait_log("Permission denied.*a dictionary cannot be kept")
+    assert server.wait_log("Permission denied.*a dictionary cannot be written")
     assert int(server.status()["ElasticDictionaryFaults"]) == 3
     answer = ask(server, "/page.html", dictionary=PAGE)
     check.encoded(answer, "gzip", PAGE)

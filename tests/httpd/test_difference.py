@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 OTHER = bodies.text(30_000)
 STYLE = bodies.text(20_000)
 NOISE = bodies.noise(50_000)
-SIBLING = gzip.compress(PAGE, 9, mtime=0)
+PRECOMPRESSED = gzip.compress(PAGE, 9, mtime=0)
 # Prepared, it has more than the 2 MB that each process may hold at least.
 LARGE = bodies.text(3_000_000)
 STREAM = """\
@@ -31,7 +31,7 @@ CONFIG = BASE + "".join(
     at(name, f"ElasticDictionary {rule}", WEEK) for name, rule in {
         "d": 'match="/pages/*"', "dest": 'match="/pages/*" match-dest="document"',
         "named": 'match="/pages/*" id="v 1"', "elsewhere": 'match="/other/*"'}.items()) \
-    + at("other") + at("free") + at("pages/siblings", "ElasticPrecompressed On") \
+    + at("other") + at("free") + at("pages/precompressed", "ElasticPrecompressed On") \
     + at("pages/shared", "ElasticPrecompressed On",
          'Header set Access-Control-Allow-Origin "https://a.example"') \
     + at("pages/open", 'Header set Access-Control-Allow-Origin "*"') \
@@ -44,7 +44,7 @@ CONFIG = BASE + "".join(
 def server(httpd_shared):
     made = start(httpd_shared, CONFIG, {
         "other.txt": OTHER, "style.css": STYLE, "small.html": b"<p>short</p>",
-        "page.html.gz": SIBLING, "noise.txt": NOISE},
+        "page.html.gz": PRECOMPRESSED, "noise.txt": NOISE},
         records=("elastic", "deflate"), modules=("socache_shmcb",), tls=True,
         h2=env.possible("h2"),
         cgi={"inside.cgi": "head('Location: /free/page.html')\n", "page.cgi": STREAM})
@@ -160,12 +160,12 @@ def test_who_may_read_the_page_gets_the_difference(server, tmp_path, asked, vari
 def test_it_comes_before_a_precompressed_file(server, tmp_path):
     """Which has more bytes; but not where the client likes that better, or has no dictionary. Nor
     where no field of the response can permit it."""
-    path = "/pages/siblings/page.html"
+    path = "/pages/precompressed/page.html"
     assert decoded(ask(server, path), DICT, tmp_path) == PAGE
     for asked in ({"ae": "gzip, dcz;q=0.9"}, {"dictionary": None}, {"dictionary": b"other"},
                   NO_CORS):
         answer = ask(server, path, **asked)
-        assert (answer.coding, answer.raw) == ("gzip", SIBLING)
+        assert (answer.coding, answer.raw) == ("gzip", PRECOMPRESSED)
         assert answer.varies and answer.has_token("Vary", AVAILABLE)
     assert note(server, answer) == "cross-origin"
 

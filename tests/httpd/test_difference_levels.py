@@ -1,4 +1,5 @@
-"""Which level a difference has, and where another coding, a sibling or a bypass is worth more."""
+"""Which level a difference has, and where another coding, a precompressed file or a bypass is worth
+more."""
 
 import gzip
 import random
@@ -25,7 +26,7 @@ def words(size):
 OTHER = words(60_000)
 HALF = DICT[:30_000] + OTHER[:30_000]
 # As if it was made by what saves more than any coding that httpd has.
-SIBLING = gzip.compress(OTHER[:40_000], 9, mtime=0)
+PRECOMPRESSED = gzip.compress(OTHER[:40_000], 9, mtime=0)
 
 CONFIG = "Elastic On\n" + at("d", 'ElasticDictionary match="/*"', WEEK)
 FILES = {"other.html": OTHER, "half.html": HALF}
@@ -103,13 +104,13 @@ def test_pages_that_share_little_are_known_by_some(server):
     assert codings == ["dcz"] * 8 + ["br"]
 
 
-def test_a_sibling_comes_first_where_it_is_smaller(server):
+def test_a_precompressed_file_comes_first_where_it_is_smaller(server):
     made = server("ElasticControl off\nElasticPrecompressed On\n",
-                  **{"other.html.gz": SIBLING, "page.html.gz": SIBLING})
+                  **{"other.html.gz": PRECOMPRESSED, "page.html.gz": PRECOMPRESSED})
     assert outcome(made, "/other.html", "gzip, dcz")[0] == "dcz"
     for path, coding in (("/other.html", "gzip"), ("/page.html", "dcz")):
         answer = ask(made, path, "gzip, dcz")
-        assert answer.coding == coding and (coding == "dcz" or answer.raw == SIBLING)
+        assert answer.coding == coding and (coding == "dcz" or answer.raw == PRECOMPRESSED)
         assert answer.has_token("Vary", "Available-Dictionary")
 
 

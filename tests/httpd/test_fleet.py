@@ -19,7 +19,7 @@ STORES = ("redis:127.0.0.1:1", "memcache:127.0.0.1:1")
 
 # What the providers write when the store fails, and what this module does, once a minute.
 PROVIDERS = "AH03478|AH03479|AH03480|AH00790|AH00791|AH00792"
-OWN = "elastic: the store of ElasticCache"
+OWN = "elastic: ElasticCacheStore: "
 
 CONFIG = """
 Elastic On
@@ -163,12 +163,15 @@ def test_without_a_key_it_is_refused(httpd, store):
 
 @pytest.mark.parametrize("key,mode,fault", [
     (b"short", 0o600, "fewer than 32 bytes"), (KEY, 0o644, "chmod 600"), (KEY, 0o660, "chmod 600"),
+    (KEY * 200, 0o600, "more than 4096 bytes"), ("folder", 0o600, "not a regular file"),
     (None, 0, "No such file")])
 def test_a_bad_key_is_refused(httpd, key, mode, fault):
-    server = Server(httpd, STORES[0], key=key or b"", start=False)
+    server = Server(httpd, STORES[0], key=key if isinstance(key, bytes) else b"", start=False)
     server.key.chmod(mode)
-    if key is None:
+    if not isinstance(key, bytes):
         server.key.unlink()
+    if key == "folder":
+        server.key.mkdir()
     taken, said = server.httpd.configtest()
     assert not taken and "ElasticCacheKey" in said and "cache.key" in said and fault in said
 
@@ -243,7 +246,7 @@ def test_with_another_key_it_is_another_store(httpd, redis, second):
     other = Server(httpd, f"redis:127.0.0.1:{redis.port}", key=bytes(range(32)))
     other.page("locked")
     other.until_kept("locked", redis.count)
-    assert not other.httpd.log.lines("not what was stored")
+    assert not other.httpd.log.lines("an entry is damaged")
     second.until_hit("locked")
 
 
@@ -298,7 +301,7 @@ def test_what_may_not_be_held_is_not_found(httpd, first, redis):
         if server.counted("Misses") > misses:
             break
     assert server.counted("Misses") > misses and server.counted("Hits") == hits
-    assert not server.httpd.log.lines("not what was stored")
+    assert not server.httpd.log.lines("an entry is damaged")
 
 
 # --- stores that fail
@@ -330,8 +333,8 @@ def test_those_who_wait_for_an_encoding_do_not_depend_on_the_store(httpd):
                     "ElasticControl off\nElasticLevel br 11\n")
 
     def ask(number):
-        server.page(f"crowd-{number}", body=b"%d again and again, " % number * 40000)
-        notes = pool.map(lambda _: server.get(f"crowd-{number}", "br"), range(12))
+        server.page(f"waiting-{number}", body=b"%d again and again, " % number * 40000)
+        notes = pool.map(lambda _: server.get(f"waiting-{number}", "br"), range(12))
         return any(map(is_hit, list(notes))) or env.MPM == "prefork"
 
     with ThreadPoolExecutor(12) as pool:
@@ -376,6 +379,36 @@ CHANGES = {
     "longer": lambda answer: b"$9\r\n\xff\xff\xff\xff12345\r\n",
     "full": None,
 }
+
+
+@pytest.mark.parametrize("fault,said", [
+    ("silent", "it does not answer in time"), ("full", "it refused an entry"),
+    ("gone", "a request to it failed")])
+def test_the_log_says_what_is_wrong(httpd, fault, said):
+    """Of a minute, the first fault: where this machine is so busy that another one came first, once
+    more with another server."""
+    redis = Redis()
+    between = Between(redis.port)
+    if fault == "silent":
+        between.hold()
+    elif fault == "full":
+        redis.ask("CONFIG", "SET", "maxmemory", 1)
+    else:
+        redis.stop()
+
+    def is_said(number):
+        server = Server(httpd, f"redis:127.0.0.1:{(redis if fault == 'gone' else between).port}")
+        server.page("a")
+        server.until(lambda number: server.get("a") and server.counted("Faults"), "a fault")
+        server.httpd.wait_log(OWN)
+        server.httpd.stop()
+        return server.httpd.log.lines(OWN + said)
+
+    try:
+        assert any(map(is_said, range(10)))
+    finally:
+        between.stop()
+        redis.stop()
 
 
 def test_one_that_is_slow_garbled_and_full_in_mid_run(second, between, redis):

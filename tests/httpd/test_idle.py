@@ -182,7 +182,7 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
         s.server.wait_for(s.idle_threads, PATIENCE, "a thread that has the CPU last")
         s.server.wait_for(lambda: s.hurry() or s.counts()[1] > used, PATIENCE, "a call")
         s.server.graceful()
-    # The new processes go on with what is hot.
+    # The new processes go on with what is popular.
     before = s.counts()[0]
     s.ask_often(*s.page(), "br")
     s.wait_until_improved(before + 1)

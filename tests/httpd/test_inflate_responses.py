@@ -222,7 +222,7 @@ def test_its_strong_tags_allow_to_write(server, origin, chain, tag, asked):
 def test_the_ratio_holds_and_the_size_does_not(server):
     decoded(server.get("/small/origin/gzip"), '"o-gunzip"')
     check.whole(server.get("/small/f.txt.gz"), None, BODY)
-    server.expect_log("elastic: the body cannot be decoded, it is larger, for its encoded size")
+    server.expect_log("elastic: the response to .* the body cannot be decoded: it grows more than")
     answer = server.get("/dense/origin/zeros")
     assert answer.status == 502 or not answer.complete
     assert answer.coding is None and len(answer.raw) < 40000
@@ -239,7 +239,7 @@ def test_damage_is_visible(server, origin, protocol, chain, how):
     sent = {"cut": large[:-3], "wrong checksum": large[:-8] + b"1234" + large[-4:],
             "damaged": large[:-300000] + b"\0" * 1000 + large[-299000:]}[how]
     origin.route("/damaged", lambda e: e.respond(200, {"Content-Encoding": "gzip"}, sent))
-    server.expect_log("elastic: the body cannot be decoded, it is ")
+    server.expect_log("elastic: .* the body cannot be decoded: it is ")
     answer = server.get(f"/{chain}/origin/damaged", ae="gzip", protocol=protocol)
     assert answer.status == 200 and len(answer.raw) > 1000
     assert answer.coding == (None if chain == "inflate" else "gzip")
@@ -252,7 +252,7 @@ def test_damage_is_visible(server, origin, protocol, chain, how):
 
 @pytest.mark.parametrize("path,status", [("origin/bad", 502), ("bad.txt.gz", 500)])
 def test_damage_at_the_start_is_an_error(server, path, status):
-    server.expect_log("elastic: the body cannot be decoded, it is damaged")
+    server.expect_log("elastic: .* the body cannot be decoded: it is damaged")
     answer = server.get(f"/inflate/{path}")
     assert answer.status == status and answer.complete and answer.coding is None
     assert b"no gzip" not in answer.raw and "ETag" not in answer.headers

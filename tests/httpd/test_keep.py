@@ -137,7 +137,7 @@ def test_clients_with_certificates_share_with_nobody(server, tmp_path):
             assert is_kept(server, answer) == stored, who
 
 
-def test_a_page_that_is_never_the_same_is_not_kept(server):
+def test_a_page_that_is_never_the_same_is_not_cached(server):
     """And after a while only a sample of it is looked for."""
     path, _ = page(server)
     before = cache(server)
@@ -233,7 +233,7 @@ def test_modules_come_and_go(httpd):
                 assert [kept(server, path, body) for _ in range(3)] == [False, False, True]
 
 
-def test_large_encodings_are_not_kept(fresh):
+def test_large_encodings_are_not_cached(fresh):
     """Nor what does not become smaller."""
     server = fresh("ElasticCacheMaxSize 4K")
     for size, last in ((9000, True), (60000, False)):
@@ -254,21 +254,21 @@ def test_a_full_store_makes_room(fresh):
     """Of 256 KB: for 120 pages, though these are small; and what is asked for again and again
     stays, as it is stored again when it is old."""
     server = fresh("ElasticCacheStore shmcb:(262144)")
-    hot = small_page(server, 0)
-    twice(server, hot[0])
+    popular = small_page(server, 0)
+    twice(server, popular[0])
     pages = []
     for number in range(1, 201):
         pages.append(small_page(server, number))
         twice(server, pages[-1][0])
-        assert number % 2 or kept(server, *hot), number
+        assert number % 2 or kept(server, *popular), number
     assert cache(server)["faults"] == 0
     reload(server)  # children that have no copies
-    assert kept(server, *hot)
+    assert kept(server, *popular)
     # From the last one: what is missing is stored, and drives out the first ones.
     assert sum(kept(server, *small) for small in pages[:-86:-1]) > 70
 
 
-def test_what_comes_again_too_late_is_not_kept(fresh):
+def test_what_repeats_too_late_is_not_cached(fresh):
     """A store of 32 KB has room for 56: after three times as many others a page is a new one."""
     server = fresh("ElasticCacheStore shmcb:(32768)")
     first = small_page(server, 0)
@@ -323,7 +323,7 @@ def test_no_process_goes_on_with_a_copy_that_was_replaced(follower):
         assert kept(server, path, body) == (level == "9")
 
 
-def test_no_load_forbids_what_is_kept(follower):
+def test_no_load_forbids_what_is_cached(follower):
     """Nor does no time: a body of a megabyte takes more than the millisecond that is allowed, at
     its lowest level."""
     server, follow = follower

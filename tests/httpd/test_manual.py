@@ -3,11 +3,13 @@ prose is plain."""
 
 import html
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from kit import env
+from kit import env, messages
 
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "docs" / "manual"
@@ -30,9 +32,12 @@ SECTIONS = {
 }
 
 # Words that only this project's own sources use, or that the field has another word for:
-# precompressed file, effort, setup, cached, repeated responses.
-PRIVATE = ("sibling", "position", "ladder", "rung", "crowd", "kept", "stampede", "doorkeeper",
-           "come again", "comes again")
+# precompressed file, effort, setup, cached, popular, repeated responses.
+PRIVATE = ("sibling", "ladder", "rung", "crowd", "kept", "stampede", "doorkeeper", "door", "seat",
+           "desk", "parcel", "hot", "unmade", "revisit", "come again", "comes again")
+# Programs whose help texts users read.
+PROGRAMS = ("check", "compare", "dictionary", "mutants", "precompress", "run", "sizing", "why")
+MESSAGES = "\n## Messages\n"  # begin with names of directives
 WORDS_MOST = 35  # of a sentence
 COLUMNS = 100
 
@@ -170,7 +175,8 @@ def test_httpd_takes_the_directives_in_sentences(httpd):
     """Each one with its arguments that a page has in its text."""
     found = {}
     for page in PAGES:
-        text = re.sub(r"(?m)^\| (?:Syntax|Default) .*$", "", FENCE.sub("", page.read_text()))
+        text = page.read_text().partition(MESSAGES)[0]
+        text = re.sub(r"(?m)^\| (?:Syntax|Default) .*$", "", FENCE.sub("", text))
         for code in re.findall(r"`((?:Elastic|Deflate|Brotli)\w* [^`]*)`", text):
             found[re.sub(r"\s+", " ", code)] = page.name
     assert len(found) > 30
@@ -206,11 +212,40 @@ def test_sentences_are_short():
             assert len(words) <= WORDS_MOST, (page.name, sentence)
 
 
+def is_plain(text, *private):
+    """Whether it has none of the private words."""
+    return not re.search(r"\b(?:%s)s?\b" % "|".join((*PRIVATE, *private)), text, re.IGNORECASE)
+
+
 def test_words_are_those_of_the_field():
-    private = re.compile(r"\b(?:%s)s?\b" % "|".join(PRIVATE), re.IGNORECASE)
     for page in PAGES:
         for sentence in sentences(page):
-            assert not private.search(sentence), (page.name, sentence)
+            assert is_plain(sentence, "position"), (page.name, sentence)
+
+
+def test_messages_and_help_texts_have_words_of_the_field(server):
+    texts = [message.text for message in (*messages.module(), *messages.elasticd())]
+    listed = server.command("-L").stdout
+    texts += [text for name, text in re.findall(r"(?m)^(\w+) \(.*\n\t(.*)$", listed)
+              if name.startswith(("Elastic", "Deflate", "Brotli"))]
+    for name in PROGRAMS:
+        path = ROOT / "scripts" / name
+        python = [sys.executable] * ("python" in path.read_text().partition("\n")[0])
+        done = subprocess.run([*python, path, "--help"], capture_output=True, text=True)
+        assert done.returncode == 0 and "usage" in done.stdout, (name, done.stderr)
+        texts.append(done.stdout)
+    assert len(texts) > 150
+    assert [text for text in texts if not is_plain(text)] == []
+
+
+def test_each_message_is_explained():
+    text = (MANUAL / "troubleshooting.md").read_text().partition(MESSAGES)[2]
+    listed = [code for row in re.findall(r"(?m)^\| (`.*?) \|", text)
+              for code in re.findall(r"`([^`]*)`", row)]
+    logged = [message.shown for message in (*messages.module(), *messages.elasticd())
+              if message.logged]
+    assert [line for line in logged if not line.startswith(tuple(listed))] == []
+    assert [code for code in listed if not any(line.startswith(code) for line in logged)] == []
 
 
 def test_lines_are_short():

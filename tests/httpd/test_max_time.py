@@ -75,7 +75,7 @@ def test_a_stream_counts_as_a_large_page(ceiling):
     assert chosen(ceiling.server, "/tight/stream.cgi")[1] < 9
 
 
-def test_the_ladder_goes_down_rung_by_rung(ceiling):
+def test_the_setups_go_down_one_by_one(ceiling):
     """To its lowest, which is the floor's. A measurement in between may change which of two setups
     that are as good is the one."""
     server = ceiling.server

@@ -135,7 +135,7 @@ def test_1000_aborted_requests(httpd):
 # --- what nobody holds any more at a child's end
 
 FILES = {**aborts.FILES, "tiny.txt": b"tiny", "page.html": bodies.html(5000),
-         "page.html.gz": b"sibling"}
+         "page.html.gz": b"precompressed"}
 
 
 def runtime():
@@ -180,7 +180,8 @@ def leaks_of_ours(server):
 
 @pytest.mark.slow
 def test_nothing_is_lost_after_many_aborts(watched):
-    """Nor after a bit of everything: whole bodies, streams, siblings, refusals, a reload."""
+    """Nor after a bit of everything: whole bodies, streams, precompressed files, refusals, a
+    reload."""
     server = watched()
     for path in ("/large.txt", "/small.txt", "/tiny.txt", "/stream.cgi", "/page.html"):
         for coding in ("gzip", "br", None):

@@ -19,7 +19,7 @@ ElasticETag suffix
 
 INHERITED = {
     "plain": True, "css": True, "svg": False, "preferred": "gzip", "gzip": "3", "br": "2",
-    "minimum": 200, "tag": "suffix", "sibling": False, "padded": False, "explained": False,
+    "minimum": 200, "tag": "suffix", "precompressed": False, "padded": False, "explained": False,
 }
 
 # (a directive that a place adds, what it changes)
@@ -38,7 +38,7 @@ CHANGES = [
     ("ElasticMinSize 300", {"minimum": 300}),
     ("ElasticETag weak", {"tag": "weak"}),
     ("ElasticETag remove", {"tag": "removed"}),
-    ("ElasticPrecompressed On", {"sibling": True}),
+    ("ElasticPrecompressed On", {"precompressed": True}),
     ("ElasticPadding 50", {"padded": True}),
     ("ElasticExplain On", {"explained": True}),
 ]
@@ -46,7 +46,8 @@ HTACCESS = ("Elastic", "ElasticTypes", "ElasticCodings", "ElasticPrecompressed",
 
 OLD = int(time.time()) - 1000
 FILES = {"plain.txt": bodies.text(5000), "style.css": bodies.text(5000),
-         "image.svg": bodies.text(5000), "sized.txt": bodies.text(5000), "sized.txt.gz": b"sibling",
+         "image.svg": bodies.text(5000), "sized.txt": bodies.text(5000),
+         "sized.txt.gz": b"precompressed",
          **{f"{n}.txt": bodies.text(n) for n in (199, 200, 299, 300)}}
 
 
@@ -71,7 +72,7 @@ def facts(server, folder, headers=None):
         "gzip": level("gzip"), "br": level("br"), "minimum": min(encoded, default=None),
         "tag": (rule if rule == "removed" or tag.endswith('-gzip"') else "kept")
         if gzip.coding else None,
-        "sibling": get("sized.txt", "gzip").raw == b"sibling",
+        "precompressed": get("sized.txt", "gzip").raw == b"precompressed",
         "padded": "Elastic-Padding" in plain.headers,
         "explained": "Elastic-Explain" in plain.headers,
     }

@@ -11,7 +11,7 @@ from kit import Connection, at, bodies, cache, check, client, env
 from kit.process import Listener
 
 BODY = bodies.text(3000)
-SIBLING = gzip.compress(BODY, 9, mtime=0)
+PRECOMPRESSED = gzip.compress(BODY, 9, mtime=0)
 OLD = 1_500_000_000
 FIELD = "Elastic-Padding"
 CODINGS = ["gzip", "br"] + ["zstd"] * env.HAS_ZSTD
@@ -27,7 +27,7 @@ def server(httpd_shared, origin):
         f"ProxyPass /origin/ {origin.url}/\nProxyPass /stored/origin/ {origin.url}/\n"
         + at("stored") + at("off", "ElasticPadding Off") + at("wide", "ElasticPadding 400")
         + at("types", "ElasticTypes text/css") + at("stock", "Elastic Off")
-        + at("siblings", "ElasticPrecompressed On")
+        + at("precompressed", "ElasticPrecompressed On")
         + "<Directory {docs}/htaccess>\nAllowOverride FileInfo\n</Directory>\n",
         modules=[*cache.MODULES, "proxy", "proxy_http"], tls=True, h2=h2,
         start=False, files={
@@ -35,9 +35,9 @@ def server(httpd_shared, origin):
             "short.txt": BODY[:950],
         }, cgi={"none.cgi": "head('Status: 204')\n"})
     origin.route("/encoded", lambda exchange: exchange.respond(
-        200, {"Content-Encoding": "gzip", FIELD: "of the origin"}, SIBLING))
+        200, {"Content-Encoding": "gzip", FIELD: "of the origin"}, PRECOMPRESSED))
     # So old that what is stored does not expire meanwhile.
-    for name, data in (("plain.txt", BODY), ("both.txt", BODY), ("both.txt.gz", SIBLING)):
+    for name, data in (("plain.txt", BODY), ("both.txt", BODY), ("both.txt.gz", PRECOMPRESSED)):
         made.write(name, data, OLD)
     cache.make_directory(made)
     made.start()
@@ -61,7 +61,7 @@ def assert_fresh(values):
 @pytest.mark.smoke
 @pytest.mark.parametrize("path,ae,most", [
     *(("/plain.txt", ae, 32) for ae in (None, *CODINGS)),
-    ("/wide/plain.txt", "gzip", 400), ("/siblings/both.txt", "gzip", 32)])
+    ("/wide/plain.txt", "gzip", 400), ("/precompressed/both.txt", "gzip", 32)])
 def test_each_response_has_its_own(server, path, ae, most):
     values = []
     for _ in range(RUN):
@@ -70,8 +70,8 @@ def test_each_response_has_its_own(server, path, ae, most):
         values.append(padding(answer, most))
     assert_fresh(values)
     assert most == 32 or max(map(len, values)) > 200, "half of them are"
-    if path.startswith("/siblings"):
-        assert answer.raw == SIBLING
+    if path.startswith("/precompressed"):
+        assert answer.raw == PRECOMPRESSED
         assert server.notes(answer)["elastic-engine"] == "precompressed"
 
 

@@ -1,4 +1,4 @@
-"""Precompressed siblings: which file is sent, and with which header."""
+"""Precompressed files: which file is sent, and with which header."""
 
 import gzip
 import os
@@ -10,10 +10,10 @@ import pytest
 
 from kit import bodies, check
 from kit.counters import counted
-from kit.siblings import BODY, BR, DATE, GZ, OLD, SIBLINGS, ZST, add_set, check_made, check_sent, \
-    directories, passed_over
+from kit.precompressed import BODY, BR, DATE, GZ, OLD, PRECOMPRESSED, ZST, add_set, check_made, \
+    check_sent, directories, passed_over
 
-CODINGS = pytest.mark.parametrize("coding", SIBLINGS)
+CODINGS = pytest.mark.parametrize("coding", PRECOMPRESSED)
 DENIED = '<Files "{}">\nRequire all denied\n</Files>'
 
 CONFIG = """
@@ -78,16 +78,16 @@ def site(httpd_shared):
 @pytest.mark.smoke
 @pytest.mark.protocols()
 @CODINGS
-def test_the_sibling_is_sent_as_it_is(site, protocol, coding):
+def test_the_precompressed_file_is_sent_as_it_is(site, protocol, coding):
     get = site.get("/all/page.html", ae=coding, protocol=protocol)
-    check_sent(get, coding, SIBLINGS[coding])
+    check_sent(get, coding, PRECOMPRESSED[coding])
     assert get.body == BODY
     head = site.head("/all/page.html", ae=coding, protocol=protocol)
     check.head_of(get, head, "Last-Modified", "Content-Length")
 
 
 @pytest.mark.parametrize("path,ae,coding,data", [
-    *((path, ae, coding, SIBLINGS[coding]) for path, ae, coding in (
+    *((path, ae, coding, PRECOMPRESSED[coding]) for path, ae, coding in (
         ("/all/page.html", "br, gzip", "br"), ("/all/page.html", "gzip;q=1, br;q=0.9", "gzip"),
         ("/all/page.html", "br;q=0, gzip", "gzip"), ("/all/page.html", "*", "br"),
         ("/all/page.html", "identity;q=0, x-gzip;q=0.1", "gzip"),
@@ -102,7 +102,7 @@ def test_the_sibling_is_sent_as_it_is(site, protocol, coding):
     ("/small-br/page.html", "gzip, br", "br", b"x" * 100),
     ("/small-gz/page.html", "gzip, br", "gzip", b"x" * 100),
     ("/three/page.html", "zstd", "zstd", ZST)])
-def test_weights_and_rules_choose_among_siblings(site, path, ae, coding, data):
+def test_weights_and_rules_choose_among_precompressed_files(site, path, ae, coding, data):
     site.expect_log("AH01630")
     answer = site.get(path, ae=ae)
     check_sent(answer, coding, data)
@@ -135,7 +135,7 @@ MADE = {"/ssi/page.shtml": BODY + b"page.shtml", "/cgi/page.cgi": b"made" * 2000
     ("/nolinks/page.html", "br", {"denied": 1}, "AH00032|AH00037"),
     ("/unreadable/page.html", "br", {"unreadable": 1}, "Permission denied"),
     *((path, "br", {}, None) for path in MADE)])
-def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, grown, log):
+def test_where_no_precompressed_file_may_serve_the_filter_compresses(site, path, ae, grown, log):
     site.expect_log(log or "nothing")
     before = passed_over(site)
     check_made(site.get(path, ae=ae, timeout=10), ae.split(",")[0], MADE.get(path, BODY))
@@ -146,7 +146,7 @@ def test_where_no_sibling_may_serve_the_filter_compresses(site, path, ae, grown,
         site.wait_log(r"older/page.html.br is not sent: it is older than its file", 30)
 
 
-def test_siblings_have_a_counter_of_their_own(site):
+def test_precompressed_files_have_a_counter_of_their_own(site):
     def sent():
         return int(site.status()["ElasticPrecompressed"])
 
@@ -165,12 +165,12 @@ def test_siblings_have_a_counter_of_their_own(site):
 @pytest.mark.parametrize("path,status,log", [
     ("/secret/page.html", 403, "AH01630"), ("/orphan/page.html", 404, None),
     ("/all/page.html/more", 404, None)])
-def test_where_the_file_is_not_served_no_sibling_is(site, path, status, log):
+def test_where_the_file_is_not_served_no_precompressed_file_is(site, path, status, log):
     site.expect_log(log or "nothing")
     assert site.get(path, ae="br").status == status
 
 
-def test_post_is_not_answered_from_a_sibling(site):
+def test_post_is_not_answered_from_a_precompressed_file(site):
     assert site.get("/all/page.html", ae="br", method="POST", body=b"x").raw != BR
 
 
@@ -181,27 +181,27 @@ FOREIGN = [(OTHER,), (OTHER, OWN), (OTHER, ROOT), (OWN, OTHER), (ROOT, OTHER)]
 
 
 def add_owned(server, folder, owner, owner_of_target=None):
-    """A file of OWN's with siblings of that owner, or with links to what that other one has."""
+    """A file of OWN's with precompressed files of that owner, or with links to what he has."""
     path = add_set(server, f"{folder}/page.html", "br", "gz")
     os.chown(server.docs / path[1:], OWN, OWN)
     for extension in ("br", "gz"):
-        sibling = server.docs / f"{path[1:]}.{extension}"
+        compressed = server.docs / f"{path[1:]}.{extension}"
         if owner_of_target is not None:
-            target = sibling.rename(server.docs / f"{folder}/{extension}")
+            target = compressed.rename(server.docs / f"{folder}/{extension}")
             os.chown(target, owner_of_target, owner_of_target)
-            sibling.symlink_to(target)
-        os.chown(sibling, owner, owner, follow_symlinks=False)
+            compressed.symlink_to(target)
+        os.chown(compressed, owner, owner, follow_symlinks=False)
     return path
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("owners", [*TRUSTED, *FOREIGN])
-def test_a_sibling_of_another_owner_is_not_sent(site, owners):
+def test_a_precompressed_file_of_another_owner_is_not_sent(site, owners):
     """Whoever may write into the folder could put it there: an upload x.svg.gz beside x.svg."""
-    site.expect_log("another owner")
+    site.expect_log("owned neither by")
     path = add_owned(site, "owners-" + "-".join(map(str, owners)), *owners)
     before = passed_over(site)
-    for coding, data in SIBLINGS.items():
+    for coding, data in PRECOMPRESSED.items():
         # Nor do its tag or a range of it stand for anything.
         tag = f'"{len(data):x}-{OLD * 1000000:x}.{"gz" if coding == "gzip" else coding}"'
         for fields in ({}, {"If-None-Match": tag}, {"Range": "bytes=0-9", "If-Range": tag}):
@@ -212,26 +212,26 @@ def test_a_sibling_of_another_owner_is_not_sent(site, owners):
                 check_sent(answer, coding, data)
     assert passed_over(site)["owner"] == before["owner"] + (6 if owners in FOREIGN else 0)
     if owners in FOREIGN:
-        site.wait_log(r"page.html.br is not sent: it is of another owner", 30)
+        site.wait_log("page.html.br is not sent: it is owned neither by the owner of its file", 30)
 
 
-def test_a_sibling_that_is_replaced_meanwhile_is_never_mixed_up(site):
+def test_a_precompressed_file_that_is_replaced_meanwhile_is_never_mixed_up(site):
     """Length and tag are of one file, the bytes never of another."""
     other = bodies.text(15000)
     versions = [GZ, gzip.compress(other, 1, mtime=0)]
     path = add_set(site, "replaced/page.html", "gz")
-    sibling = site.docs / f"{path[1:]}.gz"
+    compressed = site.docs / f"{path[1:]}.gz"
     over = threading.Event()
     count = 0
 
     def replace():
         nonlocal count
-        part = sibling.with_name("part")
+        part = compressed.with_name("part")
         while not over.wait(0.0005):
             count += 1
             part.write_bytes(versions[count % 2])
             part.chmod(0o644)
-            part.rename(sibling)
+            part.rename(compressed)
 
     thread = threading.Thread(target=replace)
     thread.start()
@@ -259,16 +259,16 @@ def tag_of(site, ae, path="/all/page.html"):
 
 
 @CODINGS
-def test_the_tag_changes_with_the_sibling_only(site, coding):
-    """A fresh one is strong, too: httpd's own are weak for a second after a change, but siblings
-    are replaced, not edited."""
+def test_the_tag_changes_with_the_precompressed_file_only(site, coding):
+    """A fresh one is strong, too: httpd's own are weak for a second after a change, but
+    precompressed files are replaced, not edited."""
     tags = [tag_of(site, coding, add_set(site, "tagged.html", "br", "gz", mtime=mtime))
             for mtime in (OLD, OLD, OLD + 3, time.time())]
     assert tags[0] == tags[1] and len(set(tags)) == 3
     assert all(tag.startswith('"') and tag.endswith((".br\"", ".gz\"")) for tag in tags)
 
 
-def test_a_sibling_goes_stale_when_its_file_changes(site):
+def test_a_precompressed_file_goes_stale_when_its_file_changes(site):
     path = add_set(site, "changing.html", "br")
     sent = {"If-None-Match": tag_of(site, "br", path)}
     site.write("changing.html", BODY + b"more", OLD + 5)
@@ -283,7 +283,7 @@ def test_a_sibling_goes_stale_when_its_file_changes(site):
 def test_dates(site):
     check_sent(site.get("/all/page.html", "br", {"If-Modified-Since": EARLY}), "br", BR)
     assert site.get("/all/page.html", "br", {"If-Unmodified-Since": EARLY}).status == 412
-    # File and sibling share the date: slices of the two would be joined.
+    # The two files share the date: slices of them would be joined.
     for ae in ("br", None):
         answer = site.get("/alone/page.html", ae, {"Range": "bytes=100-199", "If-Range": DATE})
         check.whole(answer, ae, BODY)
@@ -294,7 +294,7 @@ def test_dates(site):
     ("br", "{None}", 200, None), ("br", '"other"', 412, None), ("br", "W/{br}", 412, None),
     ("br", "W/{None}", 412, None), (None, "{br}", 412, None)])
 def test_if_match_is_strong_and_names_the_representation(site, ae, match, status, coding):
-    """Where Elastic is Off, so that a response without a sibling is the file."""
+    """Where Elastic is Off, so that a response without a precompressed one is the file."""
     tags = {str(coding): tag_of(site, coding, "/alone/page.html") for coding in ("br", None)}
     answer = site.get("/alone/page.html", ae, {"If-Match": match.format(**tags)})
     assert (answer.status, answer.coding) == (status, coding), answer

@@ -1,6 +1,6 @@
-"""Precompressed siblings beside modules that decide late, beside rules that are about the sibling
-itself, and in a tree of their own (ElasticPrecompressedRoot): what a client could not have by
-asking for it, it does not get in place of the file.
+"""Precompressed files beside modules that decide late, beside rules that are about their own names,
+and in a tree of their own (ElasticPrecompressedRoot): what a client could not have by asking for
+it, it does not get in place of the file.
 """
 
 import os
@@ -11,7 +11,7 @@ import brotli
 import pytest
 
 from kit import at, check, env
-from kit.siblings import BODY, BR, GZ, OLD, add_set, check_made, check_sent, directories, \
+from kit.precompressed import BODY, BR, GZ, OLD, add_set, check_made, check_sent, directories, \
     passed_over
 
 # Those that answer for a file, or change what is asked for, by rules of their own.
@@ -31,7 +31,7 @@ Action acted-by-name /made.cgi
 AddHandler imap-file .map
 AddHandler send-as-is .asis
 AddHandler type-map .var
-# What leads to a file whose siblings nothing forbids.
+# What leads to a file whose precompressed files nothing forbids.
 RewriteRule "^/versions/[0-9]+/(.*)$" "/all/$1"
 RewriteRule "^/front" "/all/page.html"
 Alias /alias {docs}/all
@@ -45,7 +45,7 @@ AliasMatch "^/short$" "{docs}/all/page.html"
     "default": "SetHandler default-handler",
     "denied": '<Files "*.br">\nRequire all denied\n</Files>'})
 
-# Rules about the siblings' URLs in folders of their names; those of br are let alone.
+# Rules about the precompressed files' URLs in folders of their names; those of br are let alone.
 FORBIDDEN = {
     "forbidden": 'RewriteRule "^/forbidden/.*\\.gz$" "-" [F]',
     "gone": 'RewriteRule "^/gone/.*\\.gz$" "-" [G]',
@@ -96,32 +96,32 @@ def site(httpd_shared, origin, request):
     return server
 
 
-def is_sibling(answer):
+def is_precompressed(answer):
     return answer.raw in (BR, GZ)
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("ae", ["br", "gzip"])
 @pytest.mark.parametrize("path", [*MADE, *OTHERS])
-def test_who_answers_for_the_file_answers_in_place_of_a_sibling_too(site, path, ae):
+def test_who_answers_for_the_file_answers_in_place_of_a_precompressed_file_too(site, path, ae):
     answer = check.once(lambda: site.get(f"/{path}", ae=ae), lambda answer: answer.coding)
-    assert answer.status == 200 and not is_sibling(answer), answer
+    assert answer.status == 200 and not is_precompressed(answer), answer
     if path in MADE:
         assert answer.body == b"made" * 2000
     else:
         assert BODY not in answer.body
 
 
-def test_what_dav_and_speling_leave_to_httpd_has_siblings(site):
+def test_what_dav_and_speling_leave_to_httpd_has_precompressed_files(site):
     for path in ("/dav/page.html", "/speling/page.html"):
         check_sent(site.get(path, ae="br"), "br", BR)
     assert site.get("/speling/paeg.html", ae="br").status == 301
     answer = site.get("/dav/page.html", ae="br", method="PROPFIND", headers={"Depth": "0"})
-    assert answer.status == 207 and not is_sibling(answer)
+    assert answer.status == 207 and not is_precompressed(answer)
 
 
 @pytest.mark.parametrize("folder", FORBIDDEN)
-def test_a_sibling_that_is_not_to_be_had_by_its_url_is_not_sent(site, folder):
+def test_a_precompressed_file_that_is_not_to_be_had_by_its_url_is_not_sent(site, folder):
     site.expect_log(r"AH01630|(asis|cgid?):error")  # what is asked for directly
     path = f"/{folder}/page.html"
     direct = site.get(path + ".gz")
@@ -136,13 +136,13 @@ def test_a_sibling_that_is_not_to_be_had_by_its_url_is_not_sent(site, folder):
     "/versions/12/page.html", "/front", "/alias/page.html", "/short",
     "/~she/page.html", "/default/page.html", "/all/a%20b%2541%23%3F&.html", "/all/x%2541.html",
     "/all//page.html", "//all/page.html?query"])
-def test_however_the_url_leads_to_the_file_its_siblings_serve(site, path):
+def test_however_the_url_leads_to_the_file_its_precompressed_files_serve(site, path):
     for ae, data in (("br", BR), ("gzip", GZ)):
         check_sent(site.get(path, ae=ae), ae, data)
 
 
 @pytest.mark.parametrize("fields", [{}, {"Range": "bytes=0-99"}, {"If-Range": True}])
-def test_a_denied_sibling_is_looked_up_once_for_a_request(site, fields):
+def test_a_denied_precompressed_file_is_looked_up_once_for_a_request(site, fields):
     """Whatever its conditions name: each look-up of it writes a line to the error log."""
     def denials():
         return len(site.log.lines("AH01630"))
@@ -154,21 +154,21 @@ def test_a_denied_sibling_is_looked_up_once_for_a_request(site, fields):
     named = ", ".join([allowed] * 150)
     before = denials()
     answer = site.get("/denied/page.html", ae="br", headers={"If-None-Match": named, **fields})
-    assert answer.status in (200, 206) and not is_sibling(answer)
-    site.wait_for(lambda: denials() > before, 30, "the line about the sibling")
+    assert answer.status in (200, 206) and not is_precompressed(answer)
+    site.wait_for(lambda: denials() > before, 30, "the line about the precompressed file")
     site.get("/all/page.html")  # one more request, so that a further line would be there
     assert denials() == before + 1
 
 
-# --- siblings in a tree of their own: under the rules for their URLs and for that tree, and never
-# from outside of it
+# --- precompressed files in a tree of their own: under the rules for their URLs and for that
+# tree, and never from outside of it
 
 OTHER = brotli.compress(b"of another file" * 1000)
 
 
 class Page(NamedTuple):
-    """A folder with a page: what is set for it and for its place in the tree, where its sibling
-    leads to if that is a link; why it is not sent, and what httpd says of that."""
+    """A folder with a page: what is set for it and for its place in the tree, where its
+    precompressed file leads to if that is a link; why it is not sent, and what httpd says of it."""
 
     here: str = ""
     there: str = ""
@@ -261,7 +261,7 @@ def get(tree, path, host="first", ae="br", **headers):
 @pytest.mark.parametrize("path,host", [
     *((f"/{name}/page.html", "first") for name in (*SENT, "named", "versions/12", "sectioned")),
     ("/page.html", "own"), ("/page.html", "a")])
-def test_the_sibling_lies_at_the_files_path(tree, path, host):
+def test_the_precompressed_file_lies_at_the_files_path(tree, path, host):
     """In the tree the owner does not matter: who may write there is for the operator to say. Of a
     directory's own root, what lies below the documents lies there, too."""
     answer = get(tree, path, host)
@@ -281,7 +281,7 @@ def test_the_sibling_lies_at_the_files_path(tree, path, host):
     *((path, "first", "", "nothing") for path in ("/elsewhere/page.html", "/outside",
                                                   "/~she/page.html")),
     ("/page.html", "other", "", "nothing"), ("/page.html", "b", "", "nothing")])
-def test_where_no_sibling_may_serve_the_filter_compresses(tree, path, host, reason, log):
+def test_where_no_precompressed_file_may_serve_the_filter_compresses(tree, path, host, reason, log):
     tree.expect_log(log)
     before = passed_over(tree)
     answer = get(tree, path, host)

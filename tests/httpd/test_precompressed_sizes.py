@@ -1,4 +1,4 @@
-"""scripts/precompress makes no sibling that is larger than what the server would send."""
+"""scripts/precompress makes no file that is larger than what the server would send."""
 
 import pathlib
 import random
@@ -34,7 +34,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("coding", LEVELS)
-def test_no_sibling_is_larger_than_what_the_server_would_send(httpd, coding):
+def test_no_precompressed_file_is_larger_than_what_the_server_would_send(httpd, coding):
     server = httpd("ElasticMinSize 0\nElasticControl off\n" + at("kept", "ElasticPrecompressed On")
                    + "".join(at(str(level), "Elastic On", f"ElasticLevel {coding} {level}")
                              for level in LEVELS[coding]), files=BODIES)

@@ -40,7 +40,7 @@ CacheDefaultExpire 3600
     + at("off", "Elastic Off", "SetOutputFilter ELASTIC") \
     + at("fixed", 'Header set Cache-Control "public, no-transform"') \
     + at("parts", "ElasticTypes +multipart/byteranges") + at("kept", "ElasticCache On") \
-    + at("siblings", "ElasticPrecompressed On") + at("denied", "Require all denied") \
+    + at("precompressed", "ElasticPrecompressed On") + at("denied", "Require all denied") \
     + at("always", "ElasticExplain On")
 FILES = {"a.txt": TEXT, "a.png": TEXT, "tiny.txt": b"tiny", "empty.txt": b"",
          "a.noise": bodies.noise(20000), "both.txt": TEXT,
@@ -272,8 +272,8 @@ def test_only_who_may_ask_gets_it(site):
     assert parsed(site.get("/always/a.txt", ae="gzip"))["reason"] == "compressed"
 
 
-def test_a_sibling_and_a_kept_encoding(site):
-    answer, found = explained(site, "/siblings/both.txt")
+def test_a_precompressed_file_and_a_cached_encoding(site):
+    answer, found = explained(site, "/precompressed/both.txt")
     check.whole(answer, "gzip", TEXT)
     assert (found["reason"], found["coding"]) == ("precompressed", "gzip")
     assert int(found["in"]) == len(TEXT) and int(found["out"]) == len(answer.raw)
@@ -347,7 +347,7 @@ def why(*arguments):
     ("/plain/a.txt", ["--accept-encoding", "gzip"], ["compressed with gzip, by"]),
     ("/plain/a.png", [], ["type yes", "ElasticTypes +", "\n encoded no\n"]),
     ("/plain/a.txt", ["--accept-encoding", "identity"], ["not-acceptable yes"]),
-    ("/siblings/both.txt", [], ["precompressed file"]), ("/denied/a.txt", [], ["403"])])
+    ("/precompressed/both.txt", [], ["precompressed file"]), ("/denied/a.txt", [], ["403"])])
 def test_why_prints_the_chain_and_what_to_change(site, path, options, wanted):
     code, said = why("--header", "X-Explain: secret", *options,
                      f"http://127.0.0.1:{site.port}{path}")

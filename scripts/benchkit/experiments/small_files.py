@@ -3,7 +3,7 @@
 After "Why Compressing Small Files is a Bad Idea": h2load, 20 clients, each file with and without
 gzip. The source's server kept the compressed files; here gzip is measured four ways: made for each
 response, made only above the one-segment threshold, made for the first response and kept in memory,
-and kept as precompressed siblings.
+and kept as precompressed files.
 """
 
 import math

@@ -52,8 +52,8 @@ apr_status_t el_stream_break_off(ap_filter_t *f, el_stream_t *stream, apr_bucket
     int status = stream->passed ? HTTP_BAD_GATEWAY : stream->error_status;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
 
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: %s: the response to %s ends in error",
-                  what, r->uri);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "elastic: the response to %s ends in error: %s",
+                  r->uri, what);
     stream->ops->abandon(f, stream->owner);
     stream->broken = true;
     forget_kept(stream);

@@ -52,7 +52,7 @@ typedef struct {
 } el_remote_config_t;
 
 /*
- * In post_config. False, with a line in the log, where the provider is not loaded or refuses its
+ * In post_config, where the provider is loaded. False, with a line in the log, where it refuses its
  * arguments.
  */
 bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, apr_pool_t *pconf);

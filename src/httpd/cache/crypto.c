@@ -162,12 +162,12 @@ static const char *fault_of(int fd)
         return strerror(errno);
     }
     if (!S_ISREG(file.st_mode)) {
-        return "is no regular file";
+        return "it is not a regular file";
     }
     if (file.st_mode & (S_IRWXG | S_IRWXO)) {
-        return "may be used by others than its owner (chmod 600)";
+        return "others than its owner may use it; chmod 600";
     }
-    return file.st_size > EL_KEY_FILE_MOST ? "has more than 4096 bytes" : NULL;
+    return file.st_size > EL_KEY_FILE_MOST ? "it has more than 4096 bytes" : NULL;
 }
 
 static const char *read_keys(int fd, el_seal_keys_t *keys)
@@ -179,9 +179,9 @@ static const char *read_keys(int fd, el_seal_keys_t *keys)
     if (nbytes < 0) {
         fault = strerror(errno);
     } else if (nbytes < EL_SEAL_SECRET_LEAST) {
-        fault = "has fewer than 32 bytes";
+        fault = "it has fewer than 32 bytes";
     } else if (!el_seal_keys(secret, (size_t)nbytes, keys)) {
-        fault = "cannot be used: libcrypto failed";
+        fault = "libcrypto cannot use it";
     }
     explicit_bzero(secret, sizeof(secret));
     return fault;

@@ -89,10 +89,6 @@ static void store_made(void)
     if (el_store_put(&improver.job.name, &entry, false)) {
         el_shared_count(EL_COUNT_IMPROVED, 1);
     }
-    ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, improver.server,
-                 "elastic: improved: %s %d of %lu bytes became %s %d of %lu",
-                 el_coding_info(old->coding)->token, old->level, (unsigned long)old->nbytes,
-                 el_coding_info(entry.coding)->token, entry.level, (unsigned long)entry.nbytes);
 }
 
 /* A job is done: the next one waits for as long as this one's CPU time takes to be the share. */
@@ -160,8 +156,8 @@ static bool has_thread(void)
         improver.broken = !improver.started;
         if (improver.broken) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, errno, improver.server,
-                         "elastic: ElasticIdle: no thread for idle CPU time (SCHED_IDLE) in this "
-                         "process: nothing is improved");
+                         "elastic: ElasticIdle has no effect in this process: it cannot start a "
+                         "thread with SCHED_IDLE");
         }
     }
     return improver.started;

@@ -232,7 +232,7 @@ static void run_put(el_task_t *task)
         el_shared_count(EL_COUNT_CACHE_STORED, 1);
         el_pause_worked(&el_shared.block->cache.puts, transfer->ticket);
     } else if (el_pause_failed(&el_shared.block->cache.puts, transfer->ticket, el_clock_usec())) {
-        el_stats_cache_fault(transfer->status, "it does not take what is to be kept");
+        el_stats_cache_fault(transfer->status, "it refused an entry");
     }
 }
 
@@ -265,7 +265,7 @@ static void run_trial(el_task_t *task)
         el_pause_worked(&el_shared.block->cache.calls, transfer->ticket);
     } else {
         el_pause_failed(&el_shared.block->cache.calls, transfer->ticket, el_clock_usec());
-        el_stats_cache_fault(transfer->status, "it still does not answer in time");
+        el_stats_cache_fault(transfer->status, "it does not answer in time");
     }
 }
 
@@ -351,10 +351,10 @@ static bool is_good(const transfer_t *transfer)
     case APR_SUCCESS:
     case APR_ENOMEM: /* longer than any, as the providers say it */
     case FOREIGN:
-        el_stats_cache_fault(APR_SUCCESS, "what it returned is not what was stored");
+        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
         break;
     default:
-        failed(transfer->ticket, transfer->status, "it failed");
+        failed(transfer->ticket, transfer->status, "a request to it failed");
     }
     return false;
 }
@@ -432,14 +432,14 @@ static const char *create(const el_remote_config_t *config, server_rec *server, 
 
     if (!error
         && remote.provider->init(remote.instance, CONSUMER, &hints, server, pconf) != APR_SUCCESS) {
-        error = "the provider failed";
+        error = "its provider cannot start";
     }
     return error;
 }
 
 bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, apr_pool_t *pconf)
 {
-    const char *error = "its provider is not loaded";
+    const char *error;
 
     remote.provider = ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, config->provider,
                                          AP_SOCACHE_PROVIDER_VERSION);
@@ -447,9 +447,7 @@ bool el_remote_open(const el_remote_config_t *config, server_rec *main_server, a
     remote.keys = config->keys;
     remote.piece = piece_of(config->provider);
     remote.most = EL_ENTRY_HEAD + config->most + EL_SEAL_OVERHEAD;
-    if (remote.provider) {
-        error = create(config, main_server, pconf);
-    }
+    error = create(config, main_server, pconf);
     if (error) {
         el_warn(main_server, 0, "ElasticCache is off: ElasticCacheStore %s:%s: %s",
                 config->provider, config->arguments, error);

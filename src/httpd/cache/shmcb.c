@@ -163,13 +163,13 @@ static const char *create(cache_t *cache, server_rec *server)
 
     /* Before anything of the provider's is in the pool: cleanups run from the last one. */
     if (!hold_provider(cache->pool)) {
-        return "its module cannot be kept in memory";
+        return "its module cannot be held in memory";
     }
     error = local.provider->create(&cache->instance, cache->arguments, cache->pool, cache->pool);
     if (!error
         && local.provider->init(cache->instance, CONSUMER, &hints, server, cache->pool)
                != APR_SUCCESS) {
-        error = "no memory for it";
+        error = "there is no memory for it";
     }
     return error;
 }
@@ -181,7 +181,7 @@ static bool make_cache(cache_t *cache, const char *arguments, uint64_t nbytes, s
 
     cache->gate = make_gate();
     if (!cache->gate) {
-        el_warn(server, errno, "ElasticCache is off: no lock that processes share");
+        el_warn(server, errno, "ElasticCache is off: processes cannot share a lock");
         return false;
     }
     apr_pool_create(&cache->pool, server->process->pool);
@@ -295,8 +295,8 @@ static bool take_lock(void)
     }
     if (died) {
         atomic_store(&gate->broken, true);
-        el_stats_cache_fault(APR_SUCCESS, "a child ended while it used it; there is a new one "
-                                          "after the next reload");
+        el_stats_cache_fault(APR_SUCCESS, "a child ended while it used the store, which is off "
+                                          "until the next reload");
     }
     if (atomic_load(&gate->broken)) {
         give_lock();
@@ -410,7 +410,7 @@ static bool store(const el_name_t *name, uint8_t *bytes, size_t nbytes)
     rv = store_and_count(name, bytes, nbytes);
     give_lock();
     if (rv != APR_SUCCESS) {
-        el_stats_cache_fault(rv, "it takes no entry");
+        el_stats_cache_fault(rv, "it refused an entry");
     }
     return rv == APR_SUCCESS;
 }

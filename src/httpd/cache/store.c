@@ -160,11 +160,11 @@ static bool read_key(server_rec *main_server)
 
     if (!path) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server,
-                     "elastic: ElasticCacheStore: other machines reach this store: it takes an "
+                     "elastic: ElasticCacheStore: other machines reach this store; set "
                      "ElasticCacheKey");
     } else if (fault) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "elastic: ElasticCacheKey %s %s", path,
-                     fault);
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "elastic: ElasticCacheKey %s: %s",
+                     path, fault);
     }
     return path && !fault;
 }
@@ -181,8 +181,8 @@ bool el_store_check(server_rec *main_server)
     }
     if (!provider_of(&wanted)) {
         el_warn(main_server, 0,
-                "ElasticCache is off: ElasticCacheStore %s is not loaded; it takes the "
-                "line LoadModule socache_%s_module modules/mod_socache_%s.so",
+                "ElasticCache is off: ElasticCacheStore %s is not loaded; add the line "
+                "LoadModule socache_%s_module modules/mod_socache_%s.so",
                 wanted.provider, wanted.provider, wanted.provider);
     }
     return true;
@@ -218,7 +218,7 @@ static bool open_names(const el_cache_store_t *wanted, server_rec *main_server)
         el_mac_free(mac);
     }
     if (!mac) {
-        el_warn(main_server, 0, "ElasticCache is off: libcrypto does not compute AES-GMAC here");
+        el_warn(main_server, 0, "ElasticCache is off: libcrypto does not compute AES-GMAC");
     }
     return mac != NULL;
 }
@@ -287,7 +287,7 @@ static bool get_remote(const el_name_t *name, el_found_t *found)
         may_leave(name) ? el_remote_get(name, &found->waited, &entry, &nbytes) : NULL;
     found->release = el_pool_buffer_release;
     if (found->buffer && !el_entry_parse(name, entry, nbytes, &found->entry)) {
-        el_stats_cache_fault(APR_SUCCESS, "it holds an entry that is none");
+        el_stats_cache_fault(APR_SUCCESS, "an entry is damaged");
         el_found_release(found);
     }
     return found->buffer != NULL;

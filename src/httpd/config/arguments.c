@@ -6,9 +6,6 @@
 #include "apr_lib.h"
 #include "apr_strings.h"
 #include "http_core.h"
-#include "http_log.h"
-
-EL_USE_LOG;
 
 /* Millionths in a hundredth. */
 #define PPM_PER_PERCENT 10000.
@@ -79,10 +76,7 @@ bool el_percentage(const char *text, int64_t *ppm)
 
 void el_advise(cmd_parms *cmd, const char *text)
 {
-    if (ap_check_cmd_context(cmd, NOT_IN_HTACCESS)) {
-        ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, cmd->server, "elastic: %s: %s", cmd->cmd->name,
-                     text);
-    } else if (!el_warnings_are_early()) {
+    if (!ap_check_cmd_context(cmd, NOT_IN_HTACCESS) && !el_warnings_are_early()) {
         el_warn(cmd->server, 0, "%s: %s", cmd->cmd->name, text);
     }
 }

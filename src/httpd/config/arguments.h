@@ -27,7 +27,7 @@ bool el_number(const char *text, int64_t min, int64_t max, int64_t *value);
 bool el_percentage(const char *text, int64_t *ppm);
 
 /*
- * el_warn() of a directive, once; from .htaccess, which is read per request, only a line for debug.
+ * el_warn() of a directive, once; none from .htaccess, which is read for each request.
  */
 void el_advise(cmd_parms *cmd, const char *text);
 

@@ -39,7 +39,7 @@
 static void advise_interval(cmd_parms *cmd, int64_t *interval)
 {
     if (*interval < INTERVAL_ADVISED) {
-        el_advise(cmd, "below 500ms the load that a step causes may not be seen before the next");
+        el_advise(cmd, "below 500ms a sample may not show what the last change of level did");
     }
 }
 
@@ -138,9 +138,9 @@ static void keep_range(cmd_parms *cmd, el_dir_t *dir, el_coding_t coding, el_ran
     el_range_t range = el_range_built_in(coding, wanted);
 
     if (!range.enabled) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in", token));
+        el_advise(cmd, apr_psprintf(cmd->pool, "%s is not built in and is left out", token));
     } else if (wanted.max > range.max) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d here, which is used instead",
+        el_advise(cmd, apr_psprintf(cmd->pool, "%s ends at level %d in this build, which is used",
                                     token, range.max));
     }
     dir->range[coding] = range;
@@ -409,18 +409,18 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticPrecompressedRoot", set_precompressed_root, NULL, NOT_HTACCESS,
                      "the path of a folder of precompressed files, at the paths of their files"),
     VALUE("ElasticCache", EVERYWHERE,
-          "On or Off: whether encodings are kept and used again",
+          "On or Off: whether encodings are cached and used again",
           ON_OFF(EL_DIR_CACHE), .is_on = &el_settings_cache),
     AP_INIT_RAW_ARGS("ElasticCacheStore", set_cache_store, NULL, RSRC_CONF,
-                     "shmcb, or shmcb:(BYTES), 8192 to 4294967294; redis:HOST[:PORT] or "
-                     "memcache:HOST[:PORT], several with commas between: where encodings are kept"),
+                     "where encodings are cached: shmcb, or shmcb:(BYTES), 8192 to 4294967294; "
+                     "redis:HOST[:PORT] or memcache:HOST[:PORT], several with commas between"),
     PATH("ElasticCacheKey", cache_key,
          "the path of a file of 32 bytes or more that nobody but its owner may read"),
     VALUE("ElasticCacheScope", RSRC_CONF,
           "server or all: whether virtual hosts use each other's encodings",
           .server = true, .value = EL_SERVER_CACHE_SHARED, .words = cache_scopes),
     VALUE("ElasticCacheMaxSize", RSRC_CONF,
-          "the bytes of the largest encoding that is kept; K, M or G may follow",
+          "the bytes of the largest encoding that is cached; K, M or G may follow",
           GLOBAL(EL_SERVER_CACHE_MAX_SIZE), .unit = EL_UNIT_BYTES, .max = INT_MAX),
     AP_INIT_RAW_ARGS("ElasticDictionary", el_set_dictionary, NULL, NOT_HTACCESS,
                      "Off, or match=\"PATTERN\", a path in which * is any text, perhaps with ? and "
@@ -429,7 +429,7 @@ const command_rec el_commands[] = {
     AP_INIT_RAW_ARGS("ElasticDictionaryLink", el_set_dictionary_link, NULL, NOT_HTACCESS,
                      "Off, or the URL of a dictionary that documents here name in a Link field"),
     AP_INIT_RAW_ARGS("ElasticDictionaryStore", el_set_dictionary_store, NULL, RSRC_CONF,
-                     "the path of the folder in which dictionaries are kept, and the bytes that "
+                     "the path of the folder of the dictionaries, and the bytes that "
                      "they may have, 1M or more; K, M or G may follow"),
     VALUE("ElasticInflate", EVERYWHERE,
           "On or Off: whether request bodies in gzip, br and zstd are decoded",
@@ -477,7 +477,7 @@ const command_rec el_commands[] = {
           GLOBAL(EL_SERVER_MAX_MEMORY), .unit = EL_UNIT_BYTES, .max = MEMORY_MAX,
           .words = no_max_memory),
     AP_INIT_RAW_ARGS("ElasticIdle", set_idle, NULL, RSRC_CONF,
-                     "Off, or the percentage of CPU, 0 to 100, that may be used to make kept "
+                     "Off, or the percentage of CPU, 0 to 100, that may be used to make cached "
                      "encodings smaller while the load is below the low threshold; with top behind "
                      "it beyond ElasticLevel's maximum"),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),

@@ -93,7 +93,7 @@ void el_limits_spool(el_limits_t *limits, const request_rec *r)
 static void raise_window(cmd_parms *cmd, int64_t *bits)
 {
     if (*bits < GZIP_WINDOW_MIN) {
-        el_advise(cmd, apr_psprintf(cmd->pool, "zlib has no window of %d bits for gzip; it gets %d",
+        el_advise(cmd, apr_psprintf(cmd->pool, "zlib has no window of %d bits for gzip; %d is used",
                                     (int)*bits, GZIP_WINDOW_MIN));
         *bits = GZIP_WINDOW_MIN;
     }

@@ -25,15 +25,15 @@ static const char *path;
 /* When this process may complain again: seconds of el_clock_sec(). */
 static atomic_uint_least64_t quiet_until;
 
-static void complain(int error, const char *what)
+static void complain(int error)
 {
     uint64_t now = el_clock_sec(), until = atomic_load(&quiet_until);
 
     el_shared_count(EL_COUNT_DICTIONARY_FAULTS, 1);
     if (now >= until && atomic_compare_exchange_strong(&quiet_until, &until, now + QUIET)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, error, ap_server_conf,
-                     "elastic: ElasticDictionaryStore %s: %s; responses go out without it", path,
-                     what);
+                     "elastic: ElasticDictionaryStore %s: a dictionary cannot be written; "
+                     "responses are sent without it", path);
     }
 }
 
@@ -54,16 +54,15 @@ static void check_folder(server_rec *main_server, const el_dictionary_store_t *s
 
     if (!el_folder_open(&opened, store->folder, store->most)) {
         el_warn(main_server, errno,
-                "ElasticDictionaryStore %s: there is no such folder that may be read: "
-                "no dictionaries are used", store->folder);
+                "ElasticDictionaryStore %s: the folder cannot be read; no dictionaries are used",
+                store->folder);
         return;
     }
     if (!el_folder_may_write(&opened, ap_unixd_config.user_id, ap_unixd_config.group_id)
         && geteuid() == 0) {
         el_warn(main_server, 0,
-                "ElasticDictionaryStore %s: the user %s may not write to the folder; it "
-                "takes chown %s", store->folder, ap_unixd_config.user_name,
-                ap_unixd_config.user_name);
+                "ElasticDictionaryStore %s: the user %s may not write to the folder; chown it to "
+                "that user", store->folder, ap_unixd_config.user_name);
     }
     el_folder_close(&opened);
 }
@@ -118,7 +117,7 @@ bool el_dictionaries_keep(const el_dictionary_entry_t *entry, const void *bytes,
         return false;
     }
     if (!el_folder_put(&folder, hash, bytes, nbytes, entry)) {
-        complain(errno, "a dictionary cannot be kept");
+        complain(errno);
         return false;
     }
     return true;

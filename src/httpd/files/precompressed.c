@@ -14,12 +14,9 @@
 
 #include "apr_strings.h"
 #include "http_core.h"
-#include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "util_filter.h"
-
-EL_USE_LOG;
 
 /*
  * A precompressed file is read in pieces of this size, and most are sent in one call then, as those
@@ -424,12 +421,8 @@ static int send_brigade(request_rec *r, apr_bucket_brigade *bb)
 
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
     rv = ap_pass_brigade(r->output_filters, bb);
-    if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted) {
-        return OK;
-    }
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r,
-                  "elastic: a precompressed file of %s was not sent whole", r->filename);
-    return AP_FILTER_ERROR;
+    return rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted ? OK
+                                                                               : AP_FILTER_ERROR;
 }
 
 /* A 304 passes the filters as a lone EOS, as httpd's own for static files does. */

@@ -278,17 +278,15 @@ el_inflated_t el_inflate_finish(el_inflate_t *inflate)
 const char *el_inflate_text(el_inflated_t inflated)
 {
     static const char *const texts[] = {
-        [EL_INFLATE_NEED_INPUT] = "more input is needed",
-        [EL_INFLATE_FULL] = "more output is waiting",
-        [EL_INFLATE_ENDED] = "it is complete",
         [EL_INFLATE_DAMAGED] = "it is damaged",
-        [EL_INFLATE_UNSUPPORTED] = "it needs a larger window than decoders have to take (RFC 9659)",
-        [EL_INFLATE_TRAILING] = "bytes follow its end",
+        [EL_INFLATE_UNSUPPORTED] = "it needs a larger window than RFC 9659 allows",
+        [EL_INFLATE_TRAILING] = "there are bytes behind its end",
         [EL_INFLATE_TRUNCATED] = "it is cut short",
-        [EL_INFLATE_SIZE_LIMIT] = "it is larger than is allowed",
-        [EL_INFLATE_RATIO_LIMIT] = "it is larger, for its encoded size, than is allowed",
+        [EL_INFLATE_SIZE_LIMIT] =
+            "it is larger than LimitRequestBody or DeflateInflateLimitRequestBody allows",
+        [EL_INFLATE_RATIO_LIMIT] = "it grows more than DeflateInflateRatioLimit allows",
         [EL_INFLATE_NO_MEMORY] =
-            "it would take more memory than there is, or than ElasticMaxMemory allows",
+            "it takes more memory than there is, or than ElasticMaxMemory allows",
     };
 
     return texts[inflated];

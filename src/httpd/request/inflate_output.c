@@ -29,7 +29,7 @@ typedef struct {
 
 static apr_status_t fail(ap_filter_t *f, out_t *out, el_inflated_t why)
 {
-    out->stream.error = apr_pstrcat(f->r->pool, "the body cannot be decoded, ",
+    out->stream.error = apr_pstrcat(f->r->pool, "the body cannot be decoded: ",
                                     el_inflate_text(why), NULL);
     return APR_EGENERAL;
 }
@@ -133,7 +133,8 @@ static out_t *open_stream(request_rec *r, el_coding_t coding)
     out->head = r->header_only;
     if (!out->head && !el_inflate_open(&out->inflate, &coding, 1, &limits, r)) {
         ap_log_rerror(APLOG_MARK, el_budget_take_refusal() ? APLOG_INFO : APLOG_ERR, APR_ENOMEM, r,
-                      "elastic: the response to %s stays encoded", r->uri);
+                      "elastic: the response to %s is sent encoded: decoding it takes more memory "
+                      "than there is, or than ElasticMaxMemory allows", r->uri);
         return NULL;
     }
     el_inflate_commit(&out->inflate);

@@ -133,8 +133,8 @@ static int status_of(request_rec *r, el_inflated_t why)
 static void give_up(request_rec *r, in_t *in, el_inflated_t why, apr_status_t rv)
 {
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
-                  "elastic: the request body is refused, %s; its encoded bytes so far "
-                  "%" APR_UINT64_T_FMT ", decoded %" APR_UINT64_T_FMT,
+                  "elastic: the request body is refused: %s (so far %" APR_UINT64_T_FMT
+                  " bytes encoded, %" APR_UINT64_T_FMT " decoded)",
                   el_inflate_text(why), in->inflate.in, in->inflate.out);
     /* What is left of the body must not be taken for the next request. */
     r->connection->keepalive = AP_CONN_CLOSE;

@@ -49,13 +49,12 @@ void el_encode_count(request_rec *r, const el_response_t *response)
     el_encode_note_stock(r, response);
 }
 
-static apr_status_t put(el_response_t *response, el_op_t op, const char *data, apr_size_t len,
-                        const char *error)
+static apr_status_t put(el_response_t *response, el_op_t op, const char *data, apr_size_t len)
 {
     if (el_encoder_put(&response->encoder, op, data, len)) {
         return APR_SUCCESS;
     }
-    response->stream.error = error;
+    response->stream.error = "the encoder failed";
     response->stream.unchanged = true;
     return APR_EGENERAL;
 }
@@ -63,13 +62,13 @@ static apr_status_t put(el_response_t *response, el_op_t op, const char *data, a
 static apr_status_t put_data(ap_filter_t *f, void *owner, const char *data, apr_size_t len)
 {
     (void)f;
-    return put(owner, EL_RUN, data, len, "the encoder failed");
+    return put(owner, EL_RUN, data, len);
 }
 
 static apr_status_t put_flush(ap_filter_t *f, void *owner)
 {
     (void)f;
-    return put(owner, EL_FLUSH, "", 0, "the encoder failed at a flush");
+    return put(owner, EL_FLUSH, "", 0);
 }
 
 static apr_status_t put_end(ap_filter_t *f, void *owner)
@@ -84,7 +83,7 @@ static apr_status_t put_end(ap_filter_t *f, void *owner)
         response->stream.error = "the body is shorter than was announced";
         return APR_EOF;
     } else {
-        rv = put(response, EL_FINISH, "", 0, "the encoder failed at the body's end");
+        rv = put(response, EL_FINISH, "", 0);
         if (rv != APR_SUCCESS) {
             return rv;
         }

@@ -113,7 +113,7 @@ static apr_status_t save(ap_filter_t *f, el_response_t *response, apr_bucket_bri
     if (rv == APR_SUCCESS || rv == APR_ENOTIMPL) {
         return APR_SUCCESS;
     }
-    return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be kept");
+    return el_stream_break_off(f, &response->stream, bb, rv, "the body cannot be held in memory");
 }
 
 /* What ended a look at a body. */

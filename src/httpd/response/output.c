@@ -255,7 +255,8 @@ static apr_status_t fall_back(ap_filter_t *f, el_response_t *response, apr_bucke
     refuse(&decision, reason);
     if (reason == EL_REASON_ERROR) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, f->r,
-                      "elastic: the encoder %s failed, or memory is short; %s goes out as it is",
+                      "elastic: the encoder %s failed or had no memory; the response to %s is sent "
+                      "uncompressed",
                       encoder->plan.engine->name, f->r->uri);
     } else if (reason == EL_REASON_NOT_SMALLER) {
         el_shares_update(&encoder->plan, encoder->level, encoder->meter.used.in,
@@ -275,7 +276,7 @@ static apr_status_t encode_whole(ap_filter_t *f, el_response_t *response, apr_bu
     reason = el_encode_whole(response, bb, &rv);
     if (rv != APR_SUCCESS) {
         return el_stream_break_off(f, &response->stream, bb, rv,
-                                   "the body cannot be read to its end");
+                                   "the body cannot be read");
     }
     return reason == EL_REASON_NONE ? el_send_whole(f, response, bb)
                                     : fall_back(f, response, bb, reason);
@@ -331,7 +332,7 @@ static apr_status_t answer(ap_filter_t *f, el_response_t *response, apr_bucket_b
         return el_send_identity(f, response, bb, decision);
     case ANSWER_BROKEN:
         return el_stream_break_off(f, &response->stream, bb, rv,
-                                   "the body cannot be read to its end");
+                                   "the body cannot be read");
     case ANSWER_CACHED:
         el_encode_take_cached(f->r, response);
         return el_send_whole(f, response, bb);

@@ -270,7 +270,8 @@ void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault
 
     el_shared_count(counter, 1);
     ap_log_rerror(APLOG_MARK, warns ? APLOG_WARNING : APLOG_INFO, 0, r,
-                  "elastic: %s is not sent: it is %s", path, el_precompressed_fault_text(fault));
+                  "elastic: the precompressed file %s is not sent: it is %s", path,
+                  el_precompressed_fault_text(fault));
 }
 
 void el_stats_cache_fault(apr_status_t rv, const char *what)
@@ -278,8 +279,7 @@ void el_stats_cache_fault(apr_status_t rv, const char *what)
     el_shared_count(EL_COUNT_CACHE_FAULTS, 1);
     if (el_cache_state_may_complain(&el_shared.block->cache, el_clock_sec())) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, rv, ap_server_conf,
-                     "elastic: the store of ElasticCache: %s; responses are encoded without it",
-                     what);
+                     "elastic: ElasticCacheStore: %s; responses are compressed without it", what);
     }
 }
 

@@ -86,7 +86,7 @@ static void read_load(uint64_t claim, uint64_t now)
     if (el_machine_refresh(&sampler.machine, now)) {
         keep_load_text();
         ap_log_error(APLOG_MARK, APLOG_INFO, 0, sampler.server,
-                     "elastic: the load is now read from %s", machine->signals_text);
+                     "elastic: the CPU load is read from %s", machine->signals_text);
     }
     good = el_machine_read(&sampler.machine, now, &sampler.reading, &path);
     report_reading(path, good ? 0 : errno, good);
@@ -112,10 +112,10 @@ static void report_following(el_position_verdict_t verdict, int error)
     }
     if (good) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, sampler.server,
-                     "elastic: the levels follow %s", path);
+                     "elastic: the levels follow ElasticPosition %s", path);
     } else {
         ap_log_error(APLOG_MARK, APLOG_WARNING, error, sampler.server,
-                     "elastic: %s %s; the levels follow the CPU load of httpd's own samples "
+                     "elastic: ElasticPosition %s %s; httpd's own controller sets the levels "
                      "until elasticd writes it", path,
                      error ? "cannot be read" : el_position_text(verdict));
     }
@@ -193,8 +193,8 @@ static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
         apr_pool_cleanup_register(pconf, NULL, close_kept, apr_pool_cleanup_null);
     }
     if (el_shared.config.control.mode != EL_CONTROL_OFF) {
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "elastic: the load is read from %s",
-                     sampler.machine.signals_text);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
+                     "elastic: the CPU load is read from %s", sampler.machine.signals_text);
     }
 }
 
@@ -371,21 +371,18 @@ static void start_timer(server_rec *main_server, apr_pool_t *pconf)
     APR_OPTIONAL_FN_TYPE(ap_watchdog_register_callback) *register_callback
         = APR_RETRIEVE_OPTIONAL_FN(ap_watchdog_register_callback);
     ap_watchdog_t *watchdog = NULL;
-    apr_status_t rv;
+    apr_status_t rv = APR_ENOTIMPL;
 
-    if (!get_instance || !register_callback) {
-        el_warn(main_server, 0,
-                "mod_watchdog is not loaded: the levels stay where they start; load "
-                "it for levels that follow the CPU");
-        return;
+    if (get_instance && register_callback) {
+        /* Neither in the parent nor a singleton. */
+        rv = get_instance(&watchdog, WATCHDOG_NAME, 0, 0, pconf);
     }
-    /* Neither in the parent nor a singleton. */
-    rv = get_instance(&watchdog, WATCHDOG_NAME, 0, 0, pconf);
     if (rv == APR_SUCCESS) {
         rv = register_callback(watchdog, TICK, &timer, tick);
     }
     if (rv != APR_SUCCESS) {
-        el_warn(main_server, rv, "no timer from mod_watchdog: the levels stay where they start");
+        el_warn(main_server, rv,
+                "no timer: the levels stay where they start; load mod_watchdog");
     }
 }
 

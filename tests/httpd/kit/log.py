@@ -2,6 +2,8 @@
 
 import re
 
+from . import messages
+
 _LINE = re.compile(r"^\[[^\]]*\] \[(?P<module>[\w-]*):(?P<level>\w+)\] (?P<text>.*)$")
 _QUIET = {"notice", "info", "debug", *(f"trace{n}" for n in range(1, 9))}
 _NEVER = re.compile(
@@ -43,7 +45,9 @@ class ErrorLog:
         # A line still being written is left for the next call.
         data = data[: data.rfind(b"\n") + 1]
         self._at += len(data)
-        bad = [line for line in data.decode(errors="replace").splitlines() if self._is_bad(line)]
+        said = data.decode(errors="replace")
+        messages.see(said)
+        bad = [line for line in said.splitlines() if self._is_bad(line)]
         self._expected = []
         return bad
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import bodies, client, env
+from . import bodies, client, env, messages
 from .log import ErrorLog
 from .process import accepts, free_port, until
 
@@ -250,9 +250,11 @@ class Server:
     def command(self, *arguments):
         """Runs httpd with this configuration and further arguments; the finished process, output as
         text."""
-        return subprocess.run(
+        done = subprocess.run(
             [env.HTTPD, "-f", str(self.conf), *arguments], env=self._environ(), text=True,
             timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        messages.see(done.stdout)
+        return done
 
     def configtest(self):
         """(whether `httpd -t` takes the configuration, what it said)."""
@@ -269,6 +271,7 @@ class Server:
             until(lambda: self._accepts() or not self.is_running(), timeout, "httpd")
         if not self._accepts():
             said = self.stderr.text() + self.log.text()
+            messages.see(said)
             self.kill()
             raise StartFailed(f"httpd did not start:\n{said}")
         return self

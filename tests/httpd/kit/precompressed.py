@@ -1,4 +1,4 @@
-"""Precompressed siblings of a page, and who may have which."""
+"""Precompressed files of a page, and who may have which."""
 
 import gzip
 
@@ -10,13 +10,13 @@ BODY = bodies.html(30000)
 BR = brotli.compress(BODY, quality=11)
 GZ = gzip.compress(BODY, 9, mtime=0)
 ZST = b"\x28\xb5\x2f\xfd" + bodies.noise(500)  # nobody decodes it here
-SIBLINGS = {"br": BR, "gzip": GZ}
+PRECOMPRESSED = {"br": BR, "gzip": GZ}
 OLD = 1_500_000_000
 DATE = "Fri, 14 Jul 2017 02:40:00 GMT"  # the same
 
 
 def add_set(server, name, *extensions, mtime=OLD):
-    """`name` with those siblings, which are as old as the file itself; its URL."""
+    """`name` with those precompressed files, which are as old as the file itself; its URL."""
     server.write(name, BODY, OLD)
     for extension in extensions:
         server.write(f"{name}.{extension}", {"br": BR, "gz": GZ, "zst": ZST}[extension], mtime)
@@ -31,14 +31,14 @@ def directories(lines_of):
 
 
 def passed_over(server):
-    """How many siblings were not sent, by the reason."""
+    """How many precompressed files were not sent, by the reason."""
     key = "ElasticPrecompressedSkipped-"
     return {name.removeprefix(key): int(value) for name, value in server.status().items()
             if name.startswith(key)}
 
 
 def check_sent(answer, coding, data):
-    """A sibling, as it is."""
+    """A precompressed file, as it is."""
     assert (answer.status, answer.coding, answer.raw) == (200, coding, data), answer
     assert answer.varies and answer.headers["Content-Length"] == str(len(data))
     assert answer.headers["Content-Type"].startswith("text/html")
@@ -46,6 +46,6 @@ def check_sent(answer, coding, data):
 
 
 def check_made(answer, coding, body=BODY):
-    """No sibling's bytes: an encoding that was made for the request."""
+    """No precompressed file: an encoding that was made for the request."""
     check.encoded(answer, coding, body)
     assert answer.raw not in (BR, GZ)

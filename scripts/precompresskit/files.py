@@ -1,8 +1,8 @@
-"""The files to compress, and one sibling of one of them.
+"""The files to compress, and one precompressed file of one of them.
 
-A sibling is written to a temporary file where it will lie (beside its source, or below --root),
-given the source's mode and time to the nanosecond, and renamed into place, so that a server never
-sees half a file. A sibling whose time equals its source's is up to date. A sibling that would not
+A precompressed file is written to a temporary file where it will lie (beside its source, or below
+--root), given the source's mode and time to the nanosecond, and renamed into place, so that a
+server never sees half a file. It is up to date if its time equals its source's. One that would not
 be smaller is not kept.
 """
 
@@ -18,18 +18,18 @@ EXTENSIONS = frozenset(
     "atom bmp css csv eot geojson htm html ico ics js json jsonld map md mjs otf rdf rss svg text "
     "tsv ttf txt vcf vtt wasm webmanifest xhtml xml xsl".split())
 
-SIBLINGS = (".gz", ".br", ".zst")
+PRECOMPRESSED = (".gz", ".br", ".zst")
 VCS_DIRS = frozenset((".git", ".hg", ".svn"))
 TEMP_PREFIX, TEMP_SUFFIX = ".precompress-", ".tmp"
 
 
-def is_sibling_name(name):
-    return name.endswith(SIBLINGS)
+def is_precompressed_name(name):
+    return name.endswith(PRECOMPRESSED)
 
 
 def is_own_name(name):
     """Whether a file of this name is one that precompress writes."""
-    return is_sibling_name(name) or name.startswith(TEMP_PREFIX)
+    return is_precompressed_name(name) or name.startswith(TEMP_PREFIX)
 
 
 def has_type(name, extensions):
@@ -43,7 +43,7 @@ def folders(root, onerror=None):
         yield directory, sorted(names)
 
 
-def files(root, tally):
+def regular_files(root, tally):
     """(directory, name, bytes) of every regular file under `root`."""
 
     def report(problem):
@@ -65,12 +65,12 @@ def moved(path, origin, target):
 
 
 def find_sources(options, tally):
-    """The files to compress: {path: (what the extensions of its siblings are added to, bytes)}."""
+    """The files to compress: {path: (what the codings' extensions are added to, bytes)}."""
     # By path, because one directory given may hold another.
     sources = {}
     for top in options.dirs:
-        for directory, name, size in files(top, tally):
-            if not is_sibling_name(name) and (options.all or has_type(name, options.types)):
+        for directory, name, size in regular_files(top, tally):
+            if not is_precompressed_name(name) and (options.all or has_type(name, options.types)):
                 path = os.path.join(directory, name)
                 stem = moved(path, top, options.root) if options.root else path
                 sources[path] = stem, size
@@ -78,15 +78,15 @@ def find_sources(options, tally):
 
 
 def find_orphans(options, tally):
-    """The siblings without a source."""
+    """The precompressed files without a source."""
     orphans = set()
     for top in [options.root] if options.root else options.dirs:
-        for directory, name, _ in files(top, tally):
+        for directory, name, _ in regular_files(top, tally):
             path = os.path.join(directory, name)
             base = os.path.splitext(path)[0]
             source = moved(base, top, options.dirs[0]) if options.root else base
-            # By type even with --all: a backup.gz in a served directory is no sibling.
-            if is_sibling_name(name) and has_type(base, options.types) \
+            # By type even with --all: a backup.gz in a served directory has no source.
+            if is_precompressed_name(name) and has_type(base, options.types) \
                     and not os.path.lexists(source):
                 orphans.add(path)
     return orphans
@@ -122,10 +122,10 @@ def make_folder(folder, source):
     copy_access(folder, os.stat(source))
 
 
-def up_to_date_bytes(sibling, source_info):
-    """The sibling's size, where it is up to date; otherwise 0."""
+def up_to_date_bytes(compressed, source_info):
+    """The size of the precompressed file if it is up to date; otherwise 0."""
     try:
-        info = os.lstat(sibling)
+        info = os.lstat(compressed)
     except FileNotFoundError:
         return 0
     fresh = stat.S_ISREG(info.st_mode) and info.st_mtime_ns == source_info.st_mtime_ns
@@ -134,22 +134,22 @@ def up_to_date_bytes(sibling, source_info):
     return info.st_size if fresh and trusted else 0
 
 
-def remove_stale(sibling):
-    """A sibling made of an earlier, larger source must not stay behind."""
+def remove_stale(compressed):
+    """A file made of an earlier, larger source must not stay behind."""
     try:
-        os.unlink(sibling)
+        os.unlink(compressed)
     except FileNotFoundError:
         pass
 
 
 class Maker:
-    """Makes siblings, in several threads. `stop` is an event that ends them."""
+    """Makes precompressed files, in several threads. `stop` is an event that ends them."""
 
     def __init__(self, codecs, stop):
         self.codecs = codecs
         self.stop = stop
         # What was not smaller, so that a further pass of --watch does not try it again:
-        # {sibling: (the source's bytes, its time)}.
+        # {precompressed file: (the source's bytes, its time)}.
         self.not_smaller = {}
 
     def make_all(self, path, stem, tally):
@@ -161,30 +161,30 @@ class Maker:
             except OSError as problem:
                 tally.error(path, problem)
 
-    def make(self, path, sibling, codec, tally):
-        """Brings one sibling of one file up to date."""
+    def make(self, path, compressed, codec, tally):
+        """Brings one precompressed file of one file up to date."""
         # O_NOFOLLOW: the file may have become a link since the walk saw it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         with open(descriptor, "rb") as source:
-            # Read before the first byte is: where the source changes meanwhile, the sibling is the
+            # Read before the first byte is: where the source changes meanwhile, what is made is the
             # older of the two, is not served, and the next run makes it again.
             info = os.fstat(descriptor)
-            size = up_to_date_bytes(sibling, info)
+            size = up_to_date_bytes(compressed, info)
             if size:
                 tally.add(fresh=1)
-            elif self.not_smaller.get(sibling) != (info.st_size, info.st_mtime_ns):
-                size = self.write(source, info, sibling, codec, os.path.dirname(path))
+            elif self.not_smaller.get(compressed) != (info.st_size, info.st_mtime_ns):
+                size = self.write(source, info, compressed, codec, os.path.dirname(path))
                 tally.add(written=1 if size else 0)
             if size:
-                tally.add_sibling(codec.extension, info.st_size, size)
+                tally.add_file(codec.extension, info.st_size, size)
             else:
                 tally.add(larger=1)
-                self.not_smaller[sibling] = info.st_size, info.st_mtime_ns
-                remove_stale(sibling)
+                self.not_smaller[compressed] = info.st_size, info.st_mtime_ns
+                remove_stale(compressed)
 
-    def write(self, source, info, sibling, codec, source_folder):
-        """The new sibling's size; 0 where it would not be smaller."""
-        folder = os.path.dirname(sibling)
+    def write(self, source, info, compressed, codec, source_folder):
+        """The new file's size; 0 where it would not be smaller."""
+        folder = os.path.dirname(compressed)
         make_folder(folder, source_folder)
         handle, temporary = tempfile.mkstemp(TEMP_SUFFIX, TEMP_PREFIX, folder)
         try:
@@ -197,7 +197,7 @@ class Maker:
                 os.utime(handle, ns=(info.st_atime_ns, info.st_mtime_ns))
             if size >= info.st_size:
                 return 0
-            os.replace(temporary, sibling)
+            os.replace(temporary, compressed)
             temporary = None
             return size
         finally:
