@@ -25,7 +25,7 @@ static uint64_t next_word(uint64_t word, el_control_state_t control)
  * The first sample of a surge also has the time before it. So many follow it at the distance of a
  * slot: a single one that is far off may be noise.
  */
-#define SOON 2
+#define SOON 4
 
 /* The generation stays: children of the old one may still run and must not pass for new ones. */
 static void reset_state(el_state_t *state, el_control_state_t control, uint64_t now)
@@ -105,12 +105,9 @@ bool el_state_arrival(el_state_t *state, uint64_t now)
     }
     soonest = atomic_load(&state->sampled) + SLOT;
     soonest = soonest > now ? soonest : now;
-    due = atomic_load(&state->next_sample);
-    if (due <= soonest || !atomic_compare_exchange_strong(&state->next_sample, &due, soonest)) {
-        return false;
-    }
     atomic_store(&state->soon, SOON);
-    return true;
+    due = atomic_load(&state->next_sample);
+    return due > soonest && atomic_compare_exchange_strong(&state->next_sample, &due, soonest);
 }
 
 uint64_t el_state_due(const el_state_t *state)

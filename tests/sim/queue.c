@@ -8,7 +8,7 @@
 /* Of time, seconds: responses are counted for so long, and so far samples are apart in a surge. */
 #define SLOT 0.1
 #define SLOTS_MOST (1 << 16)
-#define SOON 2
+#define SOON 4
 #define WARM_UP 10. /* seconds that do not count */
 #define AFTER_SECONDS 30
 
@@ -80,7 +80,7 @@ static void count_arrival(run_t *run, double now)
     run->in_slot = run->slot == slot ? run->in_slot + 1 : 1;
     run->slot = slot;
     run->since++;
-    if (run->in_slot == run->surge && slot + 1 < run->due) {
+    if (run->in_slot == run->surge) {
         run->due = slot + 1;
         run->soon = SOON;
     }

@@ -101,11 +101,13 @@ TEST(claims, a_surge_brings_samples_forward)
     now += 2 * TENTH;
     ck_assert_uint_eq(arrive(3 * surge, now), 1);
     ck_assert_uint_eq(el_state_due(state), now);
-    for (unsigned sample = 0; sample < 2; sample++, now += TENTH) {
-        ck_assert(!claims(generation, now - 1) && claims(generation, now));
-        /* No more often than that. */
-        arrive(3 * surge, now + 1);
-        ck_assert_uint_eq(el_state_due(state), now + TENTH);
+    ck_assert(!claims(generation, now - 1) && claims(generation, now));
+    /* No more often than this: it begins anew, but brings nothing forward. */
+    now += TENTH;
+    ck_assert_uint_eq(arrive(3 * surge, now - 1) + arrive(3 * surge, now), 0);
+    for (unsigned sample = 0; sample < 4; sample++, now += TENTH) {
+        ck_assert_uint_eq(el_state_due(state), now);
+        ck_assert(claims(generation, now));
     }
     ck_assert(claims(generation, now));
     ck_assert_uint_eq(el_state_due(state), now + INTERVAL);
