@@ -85,6 +85,7 @@ TABLE
     deb) cat <<'TABLE'
 command -v git                                  | git             |
 command -v dpkg-buildpackage                    | dpkg-dev        |
+dpkg -s build-essential                         | build-essential |
 command -v dh                                   | debhelper       |
 command -v dh_apache2                           | dh-apache2      |
 command -v dh_python3                           | dh-python       |
