@@ -33,7 +33,7 @@ el_bare_foreign() {
 # el_bare_make DIR CODENAME LOG [DEBOOTSTRAP-OPTION...]: a new system of that release in DIR, in place
 # of what was there. Its apt has this machine's settings, and no package of it starts a service.
 el_bare_make() {
-    local dir=$1 codename=$2 log=$3 sources site script=
+    local dir=$1 codename=$2 log=$3 sources site file script=
     shift 3
     sources=$(el_bare_sources "$codename")
     if [ -z "$sources" ]; then
@@ -55,7 +55,10 @@ el_bare_make() {
     fi
     printf '#!/bin/sh\nexit 101\n' >"$dir/usr/sbin/policy-rc.d"
     chmod +x "$dir/usr/sbin/policy-rc.d"
-    cp -r /etc/apt/*.conf.d "$dir/etc/apt/"
+    # But for those that packages bring, there as here.
+    find /etc/apt/*.conf.d -type f | while read -r file; do
+        dpkg -S "$file" >/dev/null 2>&1 || cp --parents "$file" "$dir"
+    done
     if [ -e /etc/apt/apt.conf ]; then
         cp /etc/apt/apt.conf "$dir/etc/apt/"
     fi
