@@ -107,7 +107,7 @@ TABLE
         ;;
     container) cat <<'TABLE'
 command -v podman                               | podman          |
-command -v buildah                              | buildah         |
+el_sbin runc                                    | runc            |
 TABLE
         ;;
     bare) cat <<'TABLE'
