@@ -66,8 +66,10 @@ el_bare_make() {
     cp /etc/hosts /etc/resolv.conf "$dir/etc/"
 }
 
-# Run by el_bare_run in the new namespaces: DIR COMMAND.
+# Run by el_bare_run in the new namespaces: DIR COMMAND. DIR becomes a mount, so that a bare system can
+# be made and run in it.
 el_bare_mounts='
+    mount --bind "$0" "$0"
     mount -t proc proc "$0/proc"
     mount --rbind /sys "$0/sys"
     mount --rbind /dev "$0/dev"
