@@ -172,9 +172,8 @@ bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 {
     el_mediatype_t type;
 
-    /* Not by a conditional expression: with NULL, GCC 14 reads the count before it looks. */
     if (dir->types && el_mediatype_read(content_type, &type)) {
-        for (int i = dir->types->nelts - 1; i >= 0; i--) {
+        for (int i = dir->types->nelts - 1; i >= 0; i--) { /* in a ?: GCC 14 reads it of NULL */
             const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
 
             if (el_mediatype_match(&rule->pattern, &type)) {
