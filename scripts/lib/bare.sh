@@ -1,18 +1,39 @@
-# Bare systems of Debian in a folder, made by debootstrap, and commands that run in them. As root on
-# Debian. Sourced by bash scripts, after packages.sh.
+# Bare systems of Debian and Ubuntu in a folder, made by debootstrap, and commands that run in them. As
+# root on Debian or Ubuntu. Sourced by bash scripts, after packages.sh.
 
-# el_bare_sources [CODENAME]: lines of a sources.list: where this machine's apt has its own release
+# Where Debian gets Ubuntu 24.04 from, and the keys that sign it: Debian has no package of them.
+el_bare_ubuntu=http://archive.ubuntu.com/ubuntu
+el_bare_keyring=pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb
+el_bare_keyring_sum=36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8
+
+el_bare_own() {
+    . /etc/os-release && echo "$VERSION_CODENAME"
+}
+
+# el_bare_sources CODENAME: lines of a sources.list: where this machine's apt has its own release
 # from, for the release CODENAME in place of it.
 el_bare_sources() {
-    local own=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    apt-get indextargets --format 'deb $(SITE) $(CODENAME) $(COMPONENT)' \
-        'Created-By: Packages' 'Origin: Debian' | sort -u | sed "s/ $own\\b/ ${1:-$own}/"
+    if [ "$1" = noble ] && [ "$(el_bare_own)" != noble ]; then
+        printf "deb $el_bare_ubuntu %s main universe\n" noble noble-updates noble-security
+    else
+        apt-get indextargets --format 'deb $(SITE) $(CODENAME) $(COMPONENT) $(ORIGIN)' \
+            'Created-By: Packages' | sed -nE 's/ (Debian|Ubuntu)$//p' | sort -u |
+            sed "s/ $(el_bare_own)\\b/ $1/"
+    fi
+}
+
+# el_bare_foreign DIR: the key of Ubuntu's archive in DIR.gpg.
+el_bare_foreign() {
+    wget -q -O "$1.deb" "$el_bare_ubuntu/$el_bare_keyring" &&
+        echo "$el_bare_keyring_sum  $1.deb" | sha256sum --check --quiet &&
+        dpkg-deb --fsys-tarfile "$1.deb" |
+        tar -xO ./usr/share/keyrings/ubuntu-archive-keyring.gpg >"$1.gpg"
 }
 
 # el_bare_make DIR CODENAME LOG [DEBOOTSTRAP-OPTION...]: a new system of that release in DIR, in place
 # of what was there. Its apt has this machine's settings, and no package of it starts a service.
 el_bare_make() {
-    local dir=$1 codename=$2 log=$3 sources site
+    local dir=$1 codename=$2 log=$3 sources site file script=
     shift 3
     sources=$(el_bare_sources "$codename")
     if [ -z "$sources" ]; then
@@ -22,14 +43,22 @@ el_bare_make() {
     fi
     site=$(awk -v codename="$codename" '$3 == codename { print $2; exit }' <<<"$sources")
     rm -rf --one-file-system "$dir"
-    if ! debootstrap --variant=minbase "$@" "$codename" "$dir" "$site" >"$log" 2>&1; then
+    if [ "$site" = "$el_bare_ubuntu" ] && [ "$(el_bare_own)" != noble ]; then
+        el_bare_foreign "$dir" || return 1
+        set -- --keyring="$dir.gpg" "$@"
+        script=/usr/share/debootstrap/scripts/gutsy
+    fi
+    if ! debootstrap --variant=minbase "$@" "$codename" "$dir" "$site" $script >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         echo "debootstrap failed (all of it: $log)" >&2
         return 1
     fi
     printf '#!/bin/sh\nexit 101\n' >"$dir/usr/sbin/policy-rc.d"
     chmod +x "$dir/usr/sbin/policy-rc.d"
-    cp -r /etc/apt/*.conf.d "$dir/etc/apt/"
+    # But for those that packages bring, there as here.
+    find /etc/apt/*.conf.d -type f | while read -r file; do
+        dpkg -S "$file" >/dev/null 2>&1 || cp --parents "$file" "$dir"
+    done
     if [ -e /etc/apt/apt.conf ]; then
         cp /etc/apt/apt.conf "$dir/etc/apt/"
     fi
@@ -37,8 +66,10 @@ el_bare_make() {
     cp /etc/hosts /etc/resolv.conf "$dir/etc/"
 }
 
-# Run by el_bare_run in the new namespaces: DIR COMMAND.
+# Run by el_bare_run in the new namespaces: DIR COMMAND. DIR becomes a mount, so that a bare system can
+# be made and run in it.
 el_bare_mounts='
+    mount --bind "$0" "$0"
     mount -t proc proc "$0/proc"
     mount --rbind /sys "$0/sys"
     mount --rbind /dev "$0/dev"

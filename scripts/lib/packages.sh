@@ -78,18 +78,36 @@ el_php_fpm                                      | php-fpm         | php-fpm
 command -v setpriv                              | util-linux      | util-linux
 el_sbin tc                                      | iproute2        | iproute-tc
 el_sbin ethtool                                 | ethtool         | ethtool
+el_python "import yaml"                         | python3-yaml    | python3-pyyaml
 command -v valgrind                             | valgrind        | valgrind
 TABLE
         ;;
-    packages) cat <<'TABLE'
+    deb) cat <<'TABLE'
+command -v git                                  | git             |
 command -v dpkg-buildpackage                    | dpkg-dev        |
+dpkg -s build-essential                         | build-essential |
 command -v dh                                   | debhelper       |
 command -v dh_apache2                           | dh-apache2      |
 command -v dh_python3                           | dh-python       |
 command -v lowdown                              | lowdown         |
+command -v apt-ftparchive                       | apt-utils       |
+command -v gpg                                  | gnupg           |
+TABLE
+        ;;
+    rpm) cat <<'TABLE'
+command -v git                                  | git             | git-core
+command -v lowdown                              | lowdown         | lowdown
+command -v rpmbuild                             | rpm             | rpm-build
+TABLE
+        ;;
+    packages) cat <<'TABLE'
 command -v lintian                              | lintian         |
 command -v debootstrap                          | debootstrap     |
-command -v rpmbuild                             | rpm             |
+TABLE
+        ;;
+    container) cat <<'TABLE'
+command -v podman                               | podman          |
+el_sbin runc                                    | runc            |
 TABLE
         ;;
     bare) cat <<'TABLE'

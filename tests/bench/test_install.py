@@ -148,8 +148,11 @@ def test_the_configuration_is_that_of_the_sources(installed):
 def test_nothing_is_configured_where_httpd_has_no_such_layout(build, tmp_path):
     made = Installation(build, tmp_path / "root", confdir="")
     before = made.prepare()
-    assert "LoadModule elastic_module" in made.make("install")
+    said = made.make("install")
     assert not list((made.root / "etc").rglob("elastic*"))
+    for path in re.findall(r"(?m)^(?:LoadModule elastic_module|Include) (/.*)$", said):
+        assert (made.root / path.lstrip("/")).is_file()
+    assert len(re.findall(r"(?m)^(?:LoadModule|Include) ", said)) == 2
     made.make("uninstall")
     assert made.tree() == before
 

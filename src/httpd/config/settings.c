@@ -170,18 +170,18 @@ const el_server_t *el_server_of(const server_rec *server)
 
 bool el_dir_type_listed(const el_dir_t *dir, const char *content_type, bool any)
 {
-    bool all_listed = any && !dir->types_replace;
     el_mediatype_t type;
-    bool ruled = dir->types && el_mediatype_read(content_type, &type);
 
-    for (int i = ruled ? dir->types->nelts - 1 : -1; i >= 0; i--) {
-        const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
+    if (dir->types && el_mediatype_read(content_type, &type)) {
+        for (int i = dir->types->nelts - 1; i >= 0; i--) { /* in a ?: GCC 14 reads it of NULL */
+            const el_type_rule_t *rule = &APR_ARRAY_IDX(dir->types, i, el_type_rule_t);
 
-        if (el_mediatype_match(&rule->pattern, &type)) {
-            return rule->listed;
+            if (el_mediatype_match(&rule->pattern, &type)) {
+                return rule->listed;
+            }
         }
     }
-    return all_listed || (!dir->types_replace && el_mediatype_is_default(content_type));
+    return !dir->types_replace && (any || el_mediatype_is_default(content_type));
 }
 
 const el_coding_t *el_dir_codings(const el_dir_t *dir, size_t *count)
