@@ -49,12 +49,13 @@ el_build_source() {
         echo "$copy"
 }
 
-# The libraries that configure may find, with their versions.
-el_build_libraries() {
+# What configure may find: libraries with their versions, and a python3 for the tests.
+el_build_found() {
     local name
     for name in zlib libbrotlienc libdeflate libisal libzstd libcrypto check; do
         echo "$name $(pkg-config --modversion "$name" 2>/dev/null)"
     done
+    echo "python3 $(/usr/bin/python3 -c 'import pytest, brotli, zstandard' 2>&1 | tail -n 1)"
 }
 
 # el_build NAME [CONFIGURE-OPTION...]: the build in build/NAME, brought up to date; of el_targets,
@@ -70,7 +71,7 @@ el_build() {
         # Two scripts at once must not generate the same files.
         flock 9
         el_build_generate "$log" && source=$(el_build_source) && cd "$dir" || exit 1
-        asked=$(printf '%s\n' "$source $*" && el_build_libraries)
+        asked=$(printf '%s\n' "$source $*" && el_build_found)
         if [ ! -e Makefile ] || [ "$source/configure" -nt config.status ] ||
             [ "$(cat options 2>/dev/null)" != "$asked" ]; then
             el_quietly "$log" "$source/configure" "$@" || exit 1

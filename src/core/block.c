@@ -97,10 +97,13 @@ bool el_state_arrival(el_state_t *state, uint64_t now)
     uint64_t due, soonest, next;
     uint32_t surge = atomic_load(&state->surge);
 
+    if (surge == 0) {
+        return false;
+    }
     do {
         next = word >> ARRIVAL_BITS == slot ? word + 1 : slot << ARRIVAL_BITS | 1;
     } while (!atomic_compare_exchange_weak(&state->arrivals, &word, next));
-    if (surge == 0 || (next & ARRIVAL_MASK) != surge) {
+    if ((next & ARRIVAL_MASK) != surge) {
         return false;
     }
     soonest = atomic_load(&state->sampled) + SLOT;
@@ -160,11 +163,9 @@ static bool read_busy(const el_sample_t *last, uint64_t improved_nsec,
 static uint32_t surge_of(const el_sample_t *last, uint64_t encoded,
                          const el_observation_t *observed)
 {
-    double slots = fmax(1, observed->seconds * 1e6 / SLOT);
+    double mean = (double)(encoded - last->encoded) / fmax(1, observed->seconds * 1e6 / SLOT);
 
-    return (uint32_t)fmin(ARRIVAL_MASK,
-                          ceil(el_price_surge((double)(encoded - last->encoded) / slots,
-                                              observed->busy)));
+    return (uint32_t)fmin(ARRIVAL_MASK, ceil(el_price_surge(mean, observed->busy)));
 }
 
 bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_t *config,
@@ -196,8 +197,9 @@ bool el_state_commit(el_state_t *state, uint64_t claim, const el_control_config_
     if (!move(state, word, control)) {
         return false;
     }
-    if (determined && el_control_is_priced(config)) {
-        atomic_store(&state->surge, surge_of(&sample, encoded, &observed));
+    if (determined) {
+        atomic_store(&state->surge,
+                     el_control_is_priced(config) ? surge_of(&sample, encoded, &observed) : 0);
     }
     sample.reading = *inputs->reading;
     sample.encoded = encoded;
@@ -228,6 +230,7 @@ void el_state_follow(el_state_t *state, uint64_t claim, const el_control_config_
     /* What a controller of its own remembers would be of long ago. */
     el_snapshot_clear(&state->last_checksum);
     atomic_store(&state->price, EL_STATE_NO_PRICE);
+    atomic_store(&state->surge, 0);
     if (position->load_ppm != EL_POSITION_NO_LOAD) {
         atomic_store(&state->load_ppm, position->load_ppm);
     }

@@ -173,6 +173,7 @@ def test_request_bodies_have_a_bound_by_default(site, lines):
     if "Override" in lines:
         server.write(".htaccess", "ElasticInflate On\n")
         inflate.post(server, "/echo.cgi", ZIPPED)
+        settled(server)
     most = (96 if env.MPM == "prefork" else 128) << 20  # a MB for each worker
     assert int(server.status()["ElasticMaxMemory"]) == most
     with contextlib.ExitStack() as stack:

@@ -113,13 +113,31 @@ TEST(claims, a_surge_brings_samples_forward)
     ck_assert_uint_eq(el_state_due(state), now + INTERVAL);
 }
 
-TEST(claims, a_surge_is_nothing_to_thresholds)
+/* After a reload, too: what was a surge to a price is forgotten. */
+static const struct {
+    const char *label;
+    bool follows;
+} unpriced[] = {
+    {"thresholds", false},
+    {"elasticd", true},
+};
+EACH(claims, a_surge_is_nothing_where_there_is_no_price, unpriced)
 {
-    uint64_t generation = block_adopt(&block_config);
+    el_control_config_t priced = block_config;
+    el_position_t position = {.load_ppm = EL_PPM / 5, .interval_msec = 500};
+    uint64_t generation = block_adopt(&priced);
 
-    block_tick(generation, 1, &block_config, 0);
-    block_tick(generation, 2, &block_config, 20);
-    ck_assert_uint_eq(arrive(10000, START + 2 * INTERVAL + TENTH), 0);
+    priced.goal = (el_goal_t){.kind = EL_GOAL_TIME, .rate = 5e6};
+    block_tick(generation, 1, &priced, 0);
+    block_tick(generation, 2, &priced, 20);
+    ck_assert_uint_gt(atomic_load(&state->surge), 0);
+    generation = block_adopt(&block_config);
+    if (row->follows) {
+        el_state_follow(state, block_claim(generation, 3), &block_config, &position);
+    } else {
+        block_tick(generation, 3, &block_config, 20);
+    }
+    ck_assert_uint_eq(arrive(10000, START + 3 * INTERVAL + TENTH), 0);
 }
 
 TEST(claims, a_reload_ends_the_claims_before_it)

@@ -208,15 +208,12 @@ static void open_sampler(server_rec *main_server, apr_pool_t *pconf)
 /* EL_POOL_AGES ages make the minute after which idle contexts are evicted. */
 #define POOL_AGE (60 * APR_USEC_PER_SEC / EL_POOL_AGES)
 
-/* Between two looks for processes that are gone: so long at most what they held counts. */
-#define GONE APR_TIME_C(10000000)
-
 /* A child that waits takes over where a sample is later than a busy CPU makes a tick. */
 #define LATE (3 * TICK)
 
 /*
- * How long it waits at most: so long may no samples come if the child that takes them ends, and no
- * response is encoded, which would wake another one.
+ * How long it waits at most, µs: so long may no samples come if the child that takes them ends, and
+ * no response is encoded, which would wake another one. So long counts what a dead process held.
  */
 #define WAIT UINT64_C(10000000)
 
@@ -247,7 +244,7 @@ static void age_pool(uint64_t now)
 static void forget_gone(uint64_t now)
 {
     if (now >= timer.gone_due) {
-        timer.gone_due = now + GONE;
+        timer.gone_due = now + WAIT;
         el_holders_forget_gone();
     }
 }

@@ -1,12 +1,11 @@
 /*
  * The tick: in each child, mod_watchdog's thread waits until a sample is due. One child wins the
  * claim, reads the load of the machine, or the position file, and moves the position. The others
- * wait, and check every ten seconds whether the samples still come; a response that is
- * encoded and finds them late, or a surge of responses, wakes its child at once. A callback in each
- * child rather than a singleton, because after the death of its child a singleton pauses for ten
- * seconds.
+ * wait, and check every ten seconds whether the samples still come. A response that is encoded and
+ * finds them late, or a surge of responses, wakes its child at once.
  *
- * All but the load's text is for that thread.
+ * A callback in each child rather than a singleton, because after the death of its child a singleton
+ * pauses for ten seconds.
  */
 #ifndef ELASTIC_SHARED_TICK_H
 #define ELASTIC_SHARED_TICK_H

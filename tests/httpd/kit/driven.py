@@ -1,5 +1,6 @@
 """A server whose controller follows a scripted /proc/stat."""
 
+import contextlib
 import time
 
 from . import bodies, check, env
@@ -27,13 +28,13 @@ class Driven:
     def __init__(self, server, stat):
         self.server = server
         self.stat = stat
-        # What comes before the first look is no load. A load in the dead band, again until
-        # one is seen, leaves nothing unread behind.
-        for _ in range(20):
-            time.sleep(0.25)
-            if int(self.server.status()["ElasticSamples"]) >= 1:
+        # What comes before the first look is no load, and two that are read at once are neither: with
+        # the last one alone (each is in the dead band) nothing is unread.
+        for percent in (65, *range(56, 65), *range(66, 75)):
+            self.stat.busy(percent)
+            with contextlib.suppress(TimeoutError):
+                self.wait(lambda s: float(s.get("ElasticCPU") or 0) == percent / 100, "a sample", 0.5)
                 return
-            self.stat.busy(65)
         raise TimeoutError("nobody samples")
 
     def status(self):

@@ -4,8 +4,7 @@ from . import faults
 from .driven import Driven, SHORT_INTERVAL
 from .procstat import ProcStat
 
-# Percent of the CPU in each minute: that of the first look, then a slow rise, a peak, and a fall.
-FIRST = 65
+# Percent of the CPU in each minute after the first: a slow rise, a peak, and a fall.
 LOADS = [*range(20, 50), 60, 70, 80, 90, 95, 97, 99, 99, 97, 95, 90, 85, *range(80, 46, -2)]
 
 CONFIG = """
