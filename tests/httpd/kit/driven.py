@@ -28,12 +28,12 @@ class Driven:
     def __init__(self, server, stat):
         self.server = server
         self.stat = stat
-        # What comes before the first look is no load, and two that are read at once are neither: with
-        # the last one alone (each is in the dead band) nothing is unread.
-        for percent in (65, *range(56, 65), *range(66, 75)):
-            self.stat.busy(percent)
+        # What comes before the first look is no load. Each is in the dead band and more than those
+        # before it: with the last one seen, nothing is unread.
+        for tenths in range(650, 670):
+            self.stat.busy(tenths / 10)
             with contextlib.suppress(TimeoutError):
-                self.wait(lambda s: float(s.get("ElasticCPU") or 0) == percent / 100, "a sample", 0.5)
+                self.wait(lambda s: s.get("ElasticCPU") == f"{tenths / 1000:.3f}", "a sample", 0.5)
                 return
         raise TimeoutError("nobody samples")
 
