@@ -22,6 +22,18 @@ head(*(['Status: ' + asked + ' Told'] if asked else []), 'Content-Type: text/htm
 out(bodies.html(30000))
 """
 
+TYPE_MAP = b"""\
+URI: page
+
+URI: page.html.en
+Content-Type: text/html
+Content-Language: en
+
+URI: page.html.de
+Content-Type: text/html
+Content-Language: de
+"""
+
 # From the documentation of mod_deflate, with the line that mod_brotli's has.
 RECIPE = """\
 <Directory {docs}/PLACE>
@@ -70,7 +82,7 @@ def server(httpd_shared, way):
              "Require valid-user", "ErrorDocument 401 /plain/error.html")
         + at("listing", "IndexOptions FancyIndexing TrackModified")
         + at("headed", "IndexOptions FancyIndexing", "HeaderName /plain/part.html")
-        + at("views", "AddLanguage de .de", "AddLanguage en .en")
+        + at("views", "AddLanguage de .de", "AddLanguage en .en", "AddHandler type-map .var")
         + at("packed", "AddEncoding x-gzip .gz"))
     for name, environment in (("recipe", "E=no-gzip:1,E=no-brotli:1"),
                               ("recipe-gzip", "E=no-gzip:1")):
@@ -83,7 +95,8 @@ def server(httpd_shared, way):
         modules=["autoindex", "negotiation", "rewrite", "status", "info", "authn_core",
                  "authn_file", "authz_user", "authz_host", "auth_basic"],
         files={"a.html": BODY, "error.html": BODY, "part.html": BODY, "views/page.html.en": BODY,
-               "views/page.html.de": OTHER, "views/both.html": BODY, "views/both.html.gz": GZ,
+               "views/page.html.de": OTHER, "views/map.var": TYPE_MAP,
+               "views/both.html": BODY, "views/both.html.gz": GZ,
                "recipe/a.css": BODY, "recipe/a.css.gz": GZ, "recipe/b.css": OTHER,
                "recipe-gzip/a.css": BODY, "recipe-gzip/a.css.gz": GZ, "recipe-gzip/b.css": OTHER,
                **{f"many/file-{n:03d}-with-a-long-name.txt": b"" for n in range(100)}},
@@ -135,8 +148,8 @@ def test_httpds_own_text_passes(server, way, path, status, text):
     ("listing/many/?C=N;O=D", None, {}),
     # mod_autoindex takes Accept-Encoding from the request while the page above the listing comes.
     ("headed/many/", None, {}),
-    ("views/views/page", BODY, {"Accept-Language": "en"}),
-    ("views/views/page", OTHER, {"Accept-Language": "de"})])
+    *((f"views/views/{name}", body, {"Accept-Language": language})
+      for name in ("page", "map.var") for language, body in (("en", BODY), ("de", OTHER)))])
 def test_listings_and_negotiated_languages(server, way, path, body, asked):
     plain = server.get(f"/{path}", headers=asked)
     check.plain(plain, body or plain.body)

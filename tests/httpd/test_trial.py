@@ -120,6 +120,14 @@ def test_a_trial_costs_little(made):
     assert trying < whole / 2
 
 
+@pytest.mark.parametrize("levels", ["1 2", "8 9"])
+def test_any_level_may_be_tried(made, levels):
+    site = made(f"Elastic On\nElasticLevel gzip {levels}")
+    site.refuses("large.txt")
+    site.encodes("large-text.txt")
+    assert site.trials() == 2
+
+
 def test_a_stream_is_tried_by_what_is_there(made):
     site = made()
     answer = check.once(lambda: site.server.get("/stream.cgi?8000", ae="gzip"),
