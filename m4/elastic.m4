@@ -70,7 +70,7 @@ AC_DEFUN([EL_ENGINE], [
     AS_IF([test "x$with_$2" != xno], [
         EL_FIND([$1], [$3], [$4], [$5], [$6])
         AS_IF([test "$el_with$with_$2" = noyes],
-              [AC_MSG_ERROR([--with-$2: no $3 here (Debian: lib$2-dev, Fedora: $2-devel)])])
+              [AC_MSG_ERROR([--with-$2: no $3 here by pkg-config, and no $4])])
     ])
     AS_IF([test $el_with = yes], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_$1"
                                   el_engines="$el_engines $2"])

@@ -253,8 +253,11 @@ def test_the_last_hour_has_lines_and_values(hour):
     lines = {name: re.findall(r"[ML](\d+) ([0-9.]+)h6", path) for name, path in
              re.findall(r'<path class="(\w+)" d="(M\d+ [0-9.]+h6[^"]*)"/>', text)}
     minutes, *values = ([int(row[i]) for row in reversed(rows)] for i in range(3))
-    loads = hour_kit.LOADS
-    assert values[0][-len(loads):] == loads[-len(rows):] and len(rows) > 50
+    # A minute may begin with the load before it.
+    pairs = list(zip(values[0][::-1], hour_kit.LOADS[::-1], hour_kit.LOADS[-2::-1]))
+    assert len(pairs) > 50 and all(min(own, before) <= value <= max(own, before)
+                                   for value, own, before in pairs)
+    assert sum(value == own for value, own, _ in pairs) > len(pairs) / 2
     assert len(set(values[1])) > 3
     for name, shown in zip(("load", "effort"), values):
         assert [int(x) for x, _ in lines[name]] == [6 * (59 - minute) for minute in minutes]

@@ -137,7 +137,9 @@ class Server:
         self.mpm_config = mpm_config
         self.wrapper = list(wrapper)
         self.environ = dict(environ or {})
-        self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *allow_log))
+        # Few workers may all have a connection of a client that is gone.
+        few = ["AH00161|AH00484"] if "MaxRequestWorkers" in (mpm_config or "") else []
+        self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *few, *allow_log))
         self.stderr = ErrorLog(self.root / "stderr.log", allow_log)
         self.process = None
         if tls:
