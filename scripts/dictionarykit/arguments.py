@@ -1,17 +1,10 @@
-"""The command line."""
+"""Options of commands, and what they may be."""
 
 import argparse
 import math
 import os
 
 from dictionarykit import response, sources
-
-DESCRIPTION = """Makes a site's compression dictionary of its public pages: visits them as someone
-without cookies, tries typical pages and trained content, judges each on pages that it held back,
-and keeps what makes a visit take the fewest bytes."""
-
-EPILOG = """Exit status: 0 made, or the previous one is as good; 1 there is none that saves, or too
-few pages; 2 wrong usage or a missing library; 130 interrupted."""
 
 # What would end a quoted argument of the configuration.
 UNQUOTED = set('"\\\n\r')
@@ -105,40 +98,20 @@ def add_making(parser):
                         help="previous ones that --renew leaves (%(default)s)")
     parser.add_argument("--always", action="store_true",
                         help="renew also where it does not pay for who has the previous one")
-    parser.add_argument("--with", dest="release", metavar="FILE",
-                        help="visit nothing: show what FILE saves as the dictionary of other "
-                             "files, which stand in place of URLs")
 
 
-def make_parser():
-    parser = argparse.ArgumentParser(description=DESCRIPTION, epilog=EPILOG)
-    for add in (add_sources, add_bounds, add_making):
-        add(parser)
-    return parser
-
-
-def check(parser, options):
-    if options.release:
-        if not options.urls:
-            parser.error("--with needs files to judge")
-        return
+def check(options):
+    """Ends the command where options do not fit each other."""
     if not (options.urls or options.list or options.sitemap or options.log):
-        parser.error("give URLs, --urls, --sitemap or --log")
+        options.error("give URLs, --urls, --sitemap or --log")
     if options.log and not options.site:
-        parser.error("--log needs --site")
+        options.error("--log needs --site")
     if (options.renew or options.conf) and not options.out:
-        parser.error("--renew and --conf need --out")
+        options.error("--renew and --conf need --out")
     if options.out:
         if not os.path.isdir(options.out):
-            parser.error(f"{options.out} is not a directory")
+            options.error(f"{options.out} is not a directory")
         options.out = os.path.realpath(options.out)
         if set(options.out) & UNQUOTED:
-            parser.error(f"{options.out} cannot be written into a configuration")
-
-
-def parse(arguments):
-    parser = make_parser()
-    options = parser.parse_intermixed_args(arguments)
-    check(parser, options)
+            options.error(f"{options.out} cannot be written into a configuration")
     options.accepted = response.Accepted(frozenset(options.accept_cookie), options.accept_no_store)
-    return options

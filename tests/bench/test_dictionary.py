@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from codeckit import dictionaries
-from dictionarykit import (arguments, candidates, configuration, files, judge, report, response,
+from dictionarykit import (arguments, candidates, cli, configuration, files, judge, report, response,
                            sources, visit)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
@@ -29,6 +29,12 @@ def page(seed):
     """A page of a site: a third is its own."""
     return (f"<!DOCTYPE html><title>{seed}</title><nav>{TEMPLATE}</nav><main>"
             f"{words(seed, 100)}</main>").encode()
+
+
+def parsed(words_):
+    args = cli.make_parser().parse_args(words_)
+    arguments.check(args)
+    return args
 
 
 def run(*arguments_, **options):
@@ -364,7 +370,7 @@ def test_the_oldest_are_removed_and_nothing_else(tmp_path):
 
 
 def test_the_configuration_names_the_dictionary(tmp_path):
-    options = arguments.parse(["https://a/", "--out", str(tmp_path), "--url", "/d/", "--match",
+    options = parsed(["make", "https://a/", "--out", str(tmp_path), "--url", "/d/", "--match",
                                "/pages/*"])
     text = configuration.site(options, "site-1.dict")
     for part in (f'Alias "/d/" "{tmp_path}/"', 'match="/pages/*"', "max-age=",
@@ -377,10 +383,10 @@ def test_the_configuration_names_the_dictionary(tmp_path):
     [], ["--log", "x"], ["https://a/", "--renew"], ["https://a/", "--conf", "x"],
     ["https://a/", "--out", "/nowhere"], ["https://a/", "--match", '"'],
     ["https://a/", "--url", "d"], ["https://a/", "--visit", "1"], ["https://a/", "--rate", "x"],
-    ["--with", "x"], ["--log", "x", "--site", "a"]])
+    ["--log", "x", "--site", "a"]])
 def test_wrong_usage(words_, capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse(words_)
+        parsed(["make", *words_])
     assert ended.value.code == 2 and "usage:" in capsys.readouterr().err
 
 
@@ -389,7 +395,7 @@ def test_wrong_usage(words_, capsys):
 
 def made_of(site, *more, count=12):
     urls = [f"{site.url}/page/{n}" for n in range(count)]
-    return run(*urls, "--rate", 1000, *more)
+    return run("make", *urls, *more, "--rate", 1000)
 
 
 def test_a_dictionary_is_made_and_renewed(site, tmp_path):
@@ -429,9 +435,9 @@ def test_a_dictionary_is_made_and_renewed(site, tmp_path):
 def test_too_few_pages_and_pages_that_share_nothing(site, tmp_path):
     done = made_of(site, "--out", tmp_path, count=7)
     assert done.returncode == 1 and "at least 8 different pages" in done.stderr
-    done = run("--urls", "/dev/null")
+    done = run("make", "--urls", "/dev/null")
     assert done.returncode == 1 and "no URL is in it" in done.stderr
-    done = run("https://127.0.0.1:9/")
+    done = run("make", "https://127.0.0.1:9/")
     assert done.returncode == 1 and "refused: https://127.0.0.1:9/: no " in done.stdout
     assert not list(tmp_path.iterdir())
 
@@ -439,7 +445,7 @@ def test_too_few_pages_and_pages_that_share_nothing(site, tmp_path):
 def test_a_release_is_shown_beside_brotli(tmp_path):
     for name, seed in (("app.1.js", 1), ("app.2.js", 2)):
         (tmp_path / name).write_text(words("script", 2000) + words(seed, 20))
-    done = run("--with", tmp_path / "app.1.js", tmp_path / "app.2.js")
+    done = run("compare", tmp_path / "app.1.js", tmp_path / "app.2.js")
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert head.split()[:6] == ["file", "bytes", "br", "5", "br", "11"]

@@ -31,7 +31,7 @@ def made(server, *arguments):
     """Runs the tool, and pastes what it says; also {path: (bytes, with brotli 5, with the
     dictionary)} of the pages held back, and the dictionary's URL and body."""
     done = subprocess.run(
-        [env.PYTHON, SCRIPT, "--sitemap", f"http://127.0.0.1:{server.port}/sitemap.xml",
+        [env.PYTHON, SCRIPT, "make", "--sitemap", f"http://127.0.0.1:{server.port}/sitemap.xml",
          "--rate", "1000", "--out", server.root / "made", "--store", store_of(server), *arguments],
         capture_output=True, text=True, timeout=300, check=False)
     said = done.stdout
