@@ -2,15 +2,24 @@
 the libraries; precompresskit makes the dictionary's own precompressed files.
 
 failure        what every command may raise
-sources        URLs of the command line, a file, a sitemap, an access log -> which to visit
+sources        URLs of a file, a sitemap, an access log, links -> which to visit
 response       a response -> whether its body may be in a dictionary, or why not
+common         two visits to a page -> what may be in a dictionary
 visit          the pages, as a visitor without cookies gets them
 candidates     pages -> those held back, and dictionaries to try
 judge          dictionaries and the pages held back -> what a visit takes, and which is best
-files          the folder of dictionaries: the new one, the previous ones
-configuration  what to paste into httpd's configuration
 report         the tables
+versioned      scripts and styles with a version in their URL -> rules
+making         all of this in a row, by a process without privileges
+unprivileged   that process
+files          the folder of dictionaries: the new one, the previous ones
+httpd          this machine's httpd: its configuration's place, its reload
+configuration  what httpd is told
+selfcheck      the site as a browser gets it, decoded and compared
+state          what is known of the sites that have a dictionary
+inforce        files and configuration in force, or taken back
+timer          who renews
 arguments      options of commands
-make, compare  a subcommand each
+enable, status, renew, disable, compare  a subcommand each
 cli            the table of subcommands, the exit status
 """

@@ -3,10 +3,10 @@
 import collections
 import hashlib
 import math
-import re
 import typing
 
 from codeckit import dictionaries
+from dictionarykit.common import tokens
 
 PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
 KB = 1024
@@ -68,11 +68,6 @@ def join(choices, probes, nbytes_most):
             yield Candidate("1 page" if count == 1 else f"{count} pages", content)
     if count & (count - 1):
         yield Candidate(f"{count} pages", content)
-
-
-def tokens(body):
-    """An element's tag with the text behind it is one."""
-    return re.findall(rb"<?[^<]+|<", body)
 
 
 def runs(body, wanted):

@@ -10,11 +10,12 @@ import signal
 import sys
 
 from codeckit import libraries
-from dictionarykit import compare, make, sources
+from dictionarykit import compare, disable, enable, renew, sources, status
 from dictionarykit.failure import Failed
 from precompresskit import encoders
 
-COMMANDS = {"make": make, "compare": compare}
+COMMANDS = {"enable": enable, "status": status, "renew": renew, "disable": disable,
+            "compare": compare}
 
 DESCRIPTION = "A compression dictionary (RFC 9842) for a site's pages."
 
@@ -56,7 +57,7 @@ def main(words):
     except (Failed, sources.Unusable, OSError) as problem:
         status, text = 1, problem
     except KeyboardInterrupt:
-        status, text = 130, "interrupted; nothing was written"
+        status, text = 130, "interrupted; nothing was changed"
     sys.stdout.flush()
     print(f"elastic-dictionary: {text}", file=sys.stderr)
     return status

@@ -1,34 +1,82 @@
 """The lines for httpd's configuration."""
 
-from dictionarykit import files
+import re
+import typing
+
+from dictionarykit import files, httpd
 
 LIFETIME = 30 * 24 * 3600  # seconds; those who come once a month have it still
 
-SERVER = """\
-# Once, outside of all virtual hosts; the folder belongs to httpd's user, with mode 700:
+HEAD = """\
+# By elastic-dictionary, for {site}. It writes this file anew; `elastic-dictionary disable` removes it.
+"""
+
+HEADERS = """\
+<IfModule !headers_module>
+    LoadModule headers_module {path}
+</IfModule>
+"""
+
+STORE = """\
 ElasticDictionaryStore "{store}"
 """
 
+# The alias has the names themselves, so that it hides nothing else of any site, and comes before
+# what sends requests to a backend.
 SITE = """\
-Alias "{url}" "{folder}/"
+<IfModule proxy_module>
+    ProxyPassMatch "^{url}({names})$" "!"
+</IfModule>
+AliasMatch "^{url}({names})$" "{folder}/$1"
 <Directory "{folder}">
     <Files "{pattern}">
         Require all granted
         ForceType text/plain
         ElasticPrecompressed On
-        ElasticDictionary match="{match}" match-dest="document"
+        ElasticDictionary match="/*" match-dest="document"
         Header set Cache-Control "public, max-age={lifetime}"
     </Files>
 </Directory>
-ElasticDictionaryLink "{url}{name}"
+<If "%{{HTTP_HOST}} =~ m#^{host}(:[0-9]+)?$#i">
+    ElasticDictionaryLink "{url}{name}"
+</If>
+"""
+
+VERSIONED = """\
+<LocationMatch "{location}">
+    ElasticDictionary match="{match}" match-dest="{dest}"
+{lifetime}</LocationMatch>
+"""
+
+SET_LIFETIME = f"""\
+    Header setifempty Cache-Control "public, max-age={LIFETIME}"
 """
 
 
-def server(options):
-    return SERVER.format(store=options.store)
+class Site(typing.NamedTuple):
+    """What the configuration of a site is made of."""
+
+    site: str  # its URL
+    host: str
+    folder: str  # of its dictionaries
+    url: str  # path of the dictionaries on the site
+    store: str = ""  # to be set; "": it is set elsewhere
+    load_headers: bool = False
 
 
-def site(options, name):
-    """Where the site is configured; `name` is the dictionary that documents lead to."""
-    return SITE.format(url=options.url, folder=options.out, pattern=files.PATTERN,
-                       match=options.match, lifetime=LIFETIME, name=name)
+def of_rule(rule):
+    return VERSIONED.format(location=rule.location, match=rule.match, dest=rule.dest,
+                            lifetime="" if rule.has_lifetime else SET_LIFETIME)
+
+
+def text_of(site, names, rules):
+    """`names` of dictionaries, of which documents name the first; rules of versioned files."""
+    whole = HEAD.format(site=site.site)
+    if site.load_headers:
+        whole += HEADERS.format(path=httpd.HEADERS_MODULE)
+    if site.store:
+        whole += STORE.format(store=site.store)
+    whole += SITE.format(
+        url=site.url, names="|".join(map(re.escape, names)), folder=site.folder,
+        pattern=files.PATTERN, lifetime=LIFETIME, host=re.escape(site.host), name=names[0])
+    return whole + "".join(map(of_rule, rules))

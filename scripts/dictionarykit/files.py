@@ -10,7 +10,7 @@ import types
 
 from precompresskit import encoders, files, tally as tallies
 
-PATTERN = "site-*.dict*"  # what httpd serves of the folder
+PATTERN = "site-*.dict*"  # those beside them, too, which httpd sends in their place
 NAME = re.compile(r"site-[0-9a-f]{16}\.dict\Z")
 PRECOMPRESSED = ".br"  # every browser that knows dictionaries takes it
 

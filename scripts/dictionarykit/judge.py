@@ -11,6 +11,21 @@ from precompresskit import encoders
 ROUNDS = 5  # of a measurement of time
 
 
+# What a response with brotli has in its header beside what it has without: Content-Encoding. One
+# with a dictionary has the name of that in Link, and more in Vary.
+HEAD_CODED = len("Content-Encoding: br\r\n")
+HEAD_DIFFERENCE = (len("Content-Encoding: dcz\r\n, Available-Dictionary, Sec-Fetch-Site")
+                   + len('Link: </dictionaries/site-0123456789abcdef.dict>; '
+                         'rel="compression-dictionary"\r\n'))
+
+VISIT = 10  # pages, of which the first comes without the dictionary
+# Pages that share the dictionary's own transfer, when candidates are compared: it is fetched once
+# in its lifetime, while the browser is idle, and delays none of them.
+PAGES = 100
+GAIN_LEAST = 0.10  # of what brotli 5 sends
+RENEWAL_LEAST = 0.03  # of what the previous dictionary sends
+
+
 class Judged(typing.NamedTuple):
     """A dictionary, and what it makes of the pages held back."""
 
@@ -26,10 +41,9 @@ class Judged(typing.NamedTuple):
 
 
 class Baseline(typing.NamedTuple):
-    """The pages held back without a dictionary, and how many pages a visitor sees."""
+    """The pages held back without a dictionary, with brotli 5."""
 
-    sizes: list  # bytes of each page with brotli 5
-    visit: int
+    sizes: list  # bytes of each page
 
     @property
     def page(self):
@@ -76,21 +90,28 @@ def cpu_ratio(content, bodies):
     return with_it / max(without, 1)
 
 
-def judge(candidate, bodies):
+def judge(candidate, pages):
+    """With the heads of responses."""
+    sizes = sizes_with(candidate.content, [page.whole for page in pages])
+    heads = [page.head + HEAD_DIFFERENCE for page in pages]
     return Judged(candidate.name, candidate.content, transfer_of(candidate.content),
-                  sizes_with(candidate.content, bodies))
+                  {coding: [head + size for head, size in zip(heads, found)]
+                   for coding, found in sizes.items()})
 
 
-def baseline(bodies, visit):
-    return Baseline([dictionaries.brotli_size(body) for body in bodies], visit)
+def baseline(pages):
+    return Baseline([page.head + HEAD_CODED + dictionaries.brotli_size(page.whole)
+                     for page in pages])
 
 
-def saved(judged, without, pages):
-    """Bytes that a visitor's first `pages` pages save in sum; less than 0: they take more.
+def visit_of(without, page):
+    """Bytes of a visit, of which the first page names the dictionary, and is as it was."""
+    return without + (VISIT - 1) * page
 
-    The first page names the dictionary, and is as it was.
-    """
-    return (pages - 1) * (without.page - judged.page) - judged.transfer
+
+def saved(judged, without, pages=PAGES):
+    """Bytes that so many pages with it save in sum, less its own; less than 0: they take more."""
+    return pages * (without.page - judged.page) - judged.transfer
 
 
 def pays_from(judged, without):
@@ -100,11 +121,5 @@ def pays_from(judged, without):
 
 
 def best(judged, without):
-    """The one with which a visit takes the fewest bytes; None: without any it takes no more."""
-    found = max(judged, key=lambda one: saved(one, without, without.visit), default=None)
-    return found if found and saved(found, without, without.visit) > 0 else None
-
-
-def is_worth_renewing(new, previous, visit):
-    """Whether visitors who have the previous one save more than the new one's transfer."""
-    return new.content != previous.content and visit * (previous.page - new.page) > new.transfer
+    """The one with which pages take the fewest bytes, its own counted; None: there is none."""
+    return max(judged, key=lambda one: saved(one, without), default=None)

@@ -28,42 +28,39 @@ def path_of(url):
 
 
 def refusals(refused):
-    return "\n".join(f"refused: {url}: {reason}" for url, reason in refused.items())
+    lines = [f"not used: {url}: {reason}" for url, reason in refused.items()]
+    more = len(lines) - LINES_MOST
+    return "\n".join(lines[:LINES_MOST] + ([f"... and {more} more"] if more > 0 else []))
 
 
 def candidates(judged, without):
     """What each dictionary takes and saves."""
-    rows = [["dictionary", "bytes", "to send", "a page", "of br 5",
-             f"saved by page {without.visit}", "pays from page"]]
+    rows = [["dictionary", "bytes", "to send", "a page", "of br 5", "pays from page"]]
     for one in judged:
         rows.append([one.name, len(one.content), one.transfer, one.page,
-                     ratio(one.page, without.page), judge.saved(one, without, without.visit),
-                     str(judge.pays_from(one, without) or "never")])
+                     ratio(one.page, without.page), str(judge.pays_from(one, without) or "never")])
     return table(rows)
 
 
-def pages(held, one, without):
-    """What the best one makes of each page held back."""
-    rows = [["page held back", "bytes", "br 5", *one.sizes, "of br 5"]]
-    columns = list(zip(held, without.sizes, *one.sizes.values()))
-    for page, plain, *with_it in columns[:LINES_MOST]:
-        rows.append([path_of(page.url), len(page.body), plain, *with_it,
-                     ratio(with_it[0], plain)])
-    if len(columns) > LINES_MOST:
-        rows.append([f"({len(columns) - LINES_MOST} more)"] + [""] * (len(rows[0]) - 1))
-    sums = [sum(sizes) for sizes in one.sizes.values()]
-    rows.append(["all", sum(len(page.body) for page in held), sum(without.sizes), *sums,
-                 ratio(sums[0], sum(without.sizes))])
+def pages(taken):
+    """Those of which a dictionary is made, and how much of each is left out."""
+    rows = [["page", "bytes", "left out"]]
+    for page in taken:
+        rows.append([path_of(page.url), len(page.whole), len(page.whole) - len(page.body)])
     return table(rows)
 
 
-def verdict(one, without, cpu):
-    saved = judge.saved(one, without, without.visit)
-    whole = without.visit * without.page
-    return (f"{one.name}: a visitor's page {without.visit} has saved {saved:,.0f} bytes in sum, "
-            f"{100 * saved / whole:.0f} % of the visit's {whole:,.0f},\nthe dictionary's own "
-            f"{one.transfer:,} counted; from page {judge.pays_from(one, without)} on it saves.\n"
-            f"Encoding a page with it takes {cpu:.2f} of the CPU time of gzip 6 (zlib).")
+def gain(part, whole):
+    return f"{100 * (1 - part / whole):.0f} %"
+
+
+def verdict(figures):
+    visit, visit_with = figures["visit"], figures["visit_with"]
+    return (f"A visit of {judge.VISIT} pages takes {visit_with:,.0f} bytes with the dictionary and "
+            f"{visit:,.0f} without (brotli 5),\n{gain(visit_with, visit)} less, headers counted; "
+            f"each page after the first takes {gain(figures['page_with'], figures['page'])} less.\n"
+            f"The dictionary takes {figures['transfer']:,} bytes, once in 30 days, when the browser "
+            "is idle.")
 
 
 def releases(names, bodies, found, plain, cpu):

@@ -13,6 +13,11 @@ class Response(typing.NamedTuple):
     def values(self, name):
         return [value for field, value in self.fields if field == name]
 
+    def head(self):
+        """Bytes of the header in HTTP/1.1."""
+        return len("HTTP/1.1 200 OK\r\n\r\n") + sum(len(name) + len(value) + 4
+                                                    for name, value in self.fields)
+
     def media_type(self):
         return "".join(self.values("content-type")[:1]).partition(";")[0].strip().lower()
 

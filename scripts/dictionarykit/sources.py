@@ -3,8 +3,11 @@
 import collections
 import gzip
 import html
+import io
+import ipaddress
 import re
 import urllib.parse
+import urllib.robotparser
 import zlib
 
 # Sitemaps hold 50,000 URLs at most (sitemaps.org), and an index as many sitemaps.
@@ -19,6 +22,17 @@ ORIGIN_PORTS = {"http": 80, "https": 443}
 # Of the common and the combined format, and of those that begin with the virtual host: what is
 # before the time, the method, the target, the status.
 LOG_LINE = re.compile(r'^([^\[]+) \[[^]]*\] "([A-Z]+) (\S+) HTTP/[\d.]+" (\d{3}) ')
+
+# Addresses that ask for a page of a log before it counts as public.
+CLIENTS_LEAST = 5
+
+LINK_TAG = re.compile(r"<a\s[^>]*>", re.IGNORECASE)
+LINK_TARGET = re.compile(r"""\shref\s*=\s*(["'])(.*?)\1""", re.IGNORECASE | re.DOTALL)
+# Applications that have no other URLs: MediaWiki, WordPress, DokuWiki. Links of theirs that do
+# something have further arguments.
+PAGE_QUERIES = ("id", "p", "page", "page_id", "title")
+NO_PAGE = re.compile(r"\.(?!html?$|php\d?$|aspx?$|jsp$|xhtml$|cgi$)[a-z][a-z0-9]{1,4}$",
+                     re.IGNORECASE)
 
 
 class Unusable(Exception):
@@ -82,19 +96,54 @@ def collect_sitemap(url, fetch):
     return unique(pages)
 
 
+def of_robots(text):
+    """(robots.txt, the sitemaps that it names)."""
+    robots = urllib.robotparser.RobotFileParser()
+    robots.parse(text.splitlines())
+    return robots, robots.site_maps() or []
+
+
+def is_page_query(query):
+    """Whether it names a page, and asks for nothing else."""
+    name, equals, _ = query.partition("=")
+    return not query or (equals and "&" not in query and name in PAGE_QUERIES)
+
+
+def of_links(url, text):
+    """URLs of the pages, perhaps, to which links of a page lead."""
+    found = []
+    for tag in LINK_TAG.findall(text):
+        href = LINK_TARGET.search(tag)
+        if not href or "nofollow" in tag:
+            continue
+        try:
+            link = urllib.parse.urljoin(url, html.unescape(href[2].strip())).partition("#")[0]
+            parts = urllib.parse.urlsplit(link)
+            origin(link)
+        except (ValueError, Unusable):
+            continue
+        if is_page_query(parts.query) and not NO_PAGE.search(parts.path):
+            found.append(link)
+    return unique(found)
+
+
 def client_of(before):
-    """The client's address, of what stands before the time; None for a user who had logged in."""
+    """The client's address, of what stands before the time; None for a user who had logged in,
+    and for an address of the inside."""
     words = before.split()
     if len(words) < 3 or words[-1] != "-":
         return None
-    return words[-3]
+    try:
+        return words[-3] if ipaddress.ip_address(words[-3]).is_global else None
+    except ValueError:
+        return words[-3]  # a name
 
 
-def of_log(lines, clients_least, queries):
+def of_log(lines):
     """Paths that were asked for, the most wanted first.
 
-    What fewer than `clients_least` clients asked for is left out, and so are URLs with a query
-    unless `queries`: either may be meant for one person.
+    What fewer than CLIENTS_LEAST addresses of the internet asked for is left out, and so are URLs
+    with a query: either may be meant for one person.
     """
     wanted = collections.Counter()
     seen = collections.defaultdict(set)  # the first clients of each path
@@ -103,20 +152,20 @@ def of_log(lines, clients_least, queries):
         if not match or match[2] != "GET" or match[4] != "200":
             continue
         client, path = client_of(match[1]), match[3]
-        if client is None or not path.startswith("/") or "?" in path and not queries:
+        if client is None or not path.startswith("/") or "?" in path:
             continue
         if path in wanted or len(wanted) < PATHS_MOST:
             wanted[path] += 1
-            if len(seen[path]) < clients_least:
+            if len(seen[path]) < CLIENTS_LEAST:
                 seen[path].add(client)
-    return [path for path, _ in wanted.most_common() if len(seen[path]) >= clients_least]
+    return [path for path, _ in wanted.most_common() if len(seen[path]) >= CLIENTS_LEAST]
 
 
-def read_log(name, clients_least, queries):
-    opened = gzip.open if name.endswith(".gz") else open
-    with opened(name, "rt", encoding="utf-8", errors="replace") as file:
-        paths = of_log(file, clients_least, queries)
+def read_log(name, file):
+    """Of an access log that was opened, for only root may."""
+    opened = gzip.open(file) if name.endswith(".gz") else file
+    paths = of_log(io.TextIOWrapper(opened, encoding="utf-8", errors="replace"))
     if not paths:
-        raise Unusable(f"{name}: no page was asked for by {clients_least} clients "
-                       "(behind a proxy, see --clients)")
+        raise Unusable(f"{name}: no page was asked for by {CLIENTS_LEAST} addresses of the "
+                       "internet")
     return paths

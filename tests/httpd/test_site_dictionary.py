@@ -1,96 +1,157 @@
-"""scripts/dictionary makes a dictionary that serves: what it prints is what the server sends."""
+"""scripts/dictionary on a real httpd: what it enables is what a browser gets, and whatever goes
+wrong, everything is as before."""
 
 import hashlib
+import json
+import os
 import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 
-from kit import CGID_RELOADED, check, env
-from kit.dictionary import ask, decoded, make_store, store_of
+from kit import CGID_RELOADED, client, env, tls
+from kit.debian import Debian
+from kit.dictionary import decoded, field
+from kit.process import free_port
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
-CONFIG = "Elastic On\nElasticControl off\nElasticLevel br 5\n"
+HOST = "www.example.test"
 COUNT = 16
+HTML = "Content-Type: text/html"
 
 
 def words(seed, count):
     return " ".join(hashlib.sha256(f"{seed} {n}".encode()).hexdigest()[:9] for n in range(count))
 
 
-def pages(template):
+def page(number, template, head=""):
+    return (f"<html><head><title>{number}</title>{head}</head><nav>{words(template, 400)}</nav>"
+            f"<p>{words(number, 150)}</p></html>").encode()
+
+
+def pages(template="first", head=""):
     """{path: body} of pages that have most in common."""
-    return {f"/{n}.html": (f"<title>{n}</title><nav>{words(template, 400)}</nav>"
-                           f"<p>{words(n, 150)}</p>").encode() for n in range(COUNT)}
+    return {f"/{n}.html": page(n, template, head) for n in range(COUNT)}
 
 
-def made(server, *arguments):
-    """Runs the tool, and pastes what it says; also {path: (bytes, with brotli 5, with the
-    dictionary)} of the pages held back, and the dictionary's URL and body."""
-    done = subprocess.run(
-        [env.PYTHON, SCRIPT, "make", "--sitemap", f"http://127.0.0.1:{server.port}/sitemap.xml",
-         "--rate", "1000", "--out", server.root / "made", "--store", store_of(server), *arguments],
-        capture_output=True, text=True, timeout=300, check=False)
-    said = done.stdout
-    assert done.returncode == 0, said + done.stderr
-    server.configure(CONFIG + said[said.index("# Once"):])
-    server.restart()
-    rows = {path: [int(number.replace(",", "")) for number in numbers] for path, *numbers in
-            re.findall(r"(?m)^(/\d+\.html) +([\d,]+) +([\d,]+) +([\d,]+) ", said)}
-    assert len(rows) == COUNT // 4, said
-    [url] = re.findall(r'^<(/dictionaries/[^>]*)>; rel="compression-dictionary"$',
-                       server.get("/0.html", ae="br").headers["Link"])
-    return said, rows, url, fetched(server, url)
+def listing(paths):
+    """A page of links."""
+    return ("<html>" + "".join(f'<a href="{path}">{path}</a>' for path in paths)
+            + words("index", 50) + "</html>").encode()
 
 
-def fetched(server, url):
-    """The dictionary, as a browser gets it: the file beside it, which was made by brotli 11."""
-    answer = server.get(url, ae="gzip, br, zstd")
-    assert (answer.status, answer.coding) == (200, "br")
-    assert answer.headers["Use-As-Dictionary"] == 'match="/*", match-dest=("document")'
-    assert answer.headers["Cache-Control"] == "public, max-age=2592000"
-    assert answer.raw == (server.root / "made" / f"{url.rpartition('/')[2]}.br").read_bytes()
-    return answer.body
+class Site:
+    """A site of https, with the folders that `enable` writes to. `server` has root and log."""
+
+    def __init__(self, server, port, ca):
+        self.server, self.port, self.ca = server, port, ca
+        self.root = server.root
+        self.out, self.store = self.root / "out", self.root / "store"
+        self.url = f"https://{HOST}:{port}"
+        self.more = []  # words of every command
+
+    def run(self, command, *words_, code=0, answer="", environ=None):
+        """What it said."""
+        words_ = [self.url + "/"] * (command == "enable") + [*map(str, words_)]
+        if command == "enable":
+            words_ += ["--address", "127.0.0.1", "--cafile", self.ca, "--store", self.store,
+                       "--rate", "1000", *self.more]
+        done = subprocess.run(
+            [env.PYTHON, SCRIPT, command, *words_, "--out", self.out], input=answer, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
+            env={**os.environ, **(environ or {})})
+        assert done.returncode == code, done.stdout
+        return done.stdout
+
+    def get(self, path, ae="gzip, br, zstd", dictionary=b"", **more):
+        fields = {"Host": f"{HOST}:{self.port}"}
+        if dictionary:
+            fields["Available-Dictionary"] = field(dictionary)
+        fields.update({name.replace("_", "-"): value for name, value in more.items()})
+        with client.Connection(("127.0.0.1", self.port), True, name=HOST) as connection:
+            return connection.request(path, "GET", ae, fields)
+
+    def visit(self, path, dictionary):
+        return self.get(path, "gzip, br, zstd, dcz", dictionary, Sec_Fetch_Dest="document",
+                        Sec_Fetch_Mode="navigate", Sec_Fetch_Site="none")
+
+    def link(self):
+        """The dictionary that pages name; None: they name none."""
+        found = re.findall(r'^<(/dictionaries/[^>]*)>; rel="compression-dictionary"$',
+                           self.get("/0.html").headers.get("Link", ""))
+        return found[0] if found else None
+
+    def dictionary(self, url):
+        answer = self.get(url)
+        assert answer.status == 200, answer
+        assert answer.headers["Use-As-Dictionary"] == 'match="/*", match-dest=("document")'
+        return answer.body
+
+    def state(self):
+        return json.loads((self.out / f"{HOST}_{self.port}" / "state.json").read_text())
 
 
-def visit(server, path, dictionary):
-    return ask(server, path, "gzip, br, zstd, dcz", dictionary, Sec_Fetch_Dest="document",
-               Sec_Fetch_Mode="navigate", Sec_Fetch_Site="none")
+def files_of(*folders):
+    """{path: content} of all that is there."""
+    return {str(path): path.read_bytes() if path.is_file() else None
+            for folder in folders for path in sorted(pathlib.Path(folder).rglob("*"))}
 
 
-def check_rows(server, folder, rows, pages, dictionary):
-    """What the tool says of pages is what is sent, but for some bytes: what an encoder did before
-    makes them."""
-    for path, (size, plain, difference) in rows.items():
-        assert len(pages[path]) == size and difference < plain / 2
-        answer, plainly = visit(server, path, dictionary), server.get(path, ae="br")
-        assert decoded(answer, dictionary, folder) == pages[path]
-        check.encoded(plainly, "br", pages[path])
-        for sent, shown in ((answer, difference), (plainly, plain)):
-            assert abs(len(sent.raw) - shown) <= shown / 50
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ca")
+    folder.chmod(0o755)
+    return tls.make(folder, HOST)
+
+
+@pytest.fixture
+def site(httpd, authority):
+    """start(files=, config=, cgi=) starts one, with a conf.d."""
+    ca, certificate = authority
+
+    def start(files=None, config="", **kw):
+        server = httpd("", start=False, tls=True, files=files or {
+            **pages(), "/index.html": listing(pages())}, modules=["rewrite"],
+            allow_log=(CGID_RELOADED,), **kw)
+        (server.root / "etc" / "conf.d").mkdir(parents=True)
+        server.configure(
+            "Elastic On\nIncludeOptional {root}/etc/conf.d/*.conf\n"
+            f"<VirtualHost 127.0.0.1:{server.tls_port}>\nServerName {HOST}\nSSLEngine on\n"
+            f"SSLCertificateFile {certificate}\nDirectoryIndex index.html index.cgi\n"
+            f"{config}\n</VirtualHost>\n")
+        server.start()
+        made = Site(server, server.tls_port, ca)
+        made.more = ["--confdir", server.root / "etc",
+                     "--apachectl", f"{env.HTTPD} -f {server.conf}"]
+        return made
+
+    return start
+
+
+def check_pages(site, dictionary, bodies, folder):
+    for path in bodies:
+        answer = site.visit(path, dictionary)
+        assert decoded(answer, dictionary, folder) == bodies[path]
+        assert len(answer.raw) < len(site.get(path, "br").raw)
 
 
 @pytest.mark.smoke
-def test_what_is_made_pasted_and_visited(httpd, tmp_path):
-    server = httpd(CONFIG, start=False, files=pages("first"), allow_log=(CGID_RELOADED,))
-    make_store(server)
-    (server.root / "made").mkdir(mode=0o755)
-    server.write("sitemap.xml", "".join(
-        f"<url><loc>http://127.0.0.1:{server.port}{path}</loc></url>" for path in pages("first")))
-    server.start()
-    said, rows, first_url, first = made(server)
-    assert f"Written: {server.root}/made/{first_url.rpartition('/')[2]}" in said
-    check_rows(server, tmp_path, rows, pages("first"), first)
-
-    for path, body in pages("second").items():
-        server.write(path, body)
-    said, rows, second_url, second = made(server, "--renew", "--keep", "1")
-    assert "the previous one" in said and second_url != first_url and second != first
-    check_rows(server, tmp_path, rows, pages("second"), second)
-    # Who has the previous one still gets differences from it, and may ask for it again.
-    answer = visit(server, "/1.html", first)
-    assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]
-    assert fetched(server, first_url) == first
+def test_enabled_visited_and_disabled(site, tmp_path):
+    one = site()
+    before = files_of(one.root / "etc", one.root / "docs")
+    said = one.run("enable", answer="y\n")
+    assert "Use these pages? [y/N]" in said and "In force" in said and "/0.html" in said
+    url = one.link()
+    dictionary = one.dictionary(url)
+    check_pages(one, dictionary, pages(), tmp_path)
+    said = one.run("status")
+    assert url.rpartition("/")[2] in said and "last renewal: none yet" in said
+    one.run("disable")
+    assert one.link() is None and one.get(url).status == 404
+    assert files_of(one.root / "etc", one.root / "docs") == before
+    assert not one.out.exists() and not one.store.exists()
+    assert "has no dictionary" in one.run("status", code=1)

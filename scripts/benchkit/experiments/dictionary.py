@@ -6,14 +6,13 @@ release before; beside gzip, br and zstd of this module, and mod_deflate.
 
 import contextlib
 import hashlib
-import typing
 
 from benchkit import corpus, overhead, packages, plot, releases, rounds, sample, stats
 from benchkit.differences import BR, IDENTITY, SITE, STOCK, WAYS, Step, put, sizes, start
 from benchkit.findings import Finding, exact, matches
 from benchkit.results import Outcome
 from benchkit.tools import BenchError
-from dictionarykit import candidates, judge
+from dictionarykit import candidates, judge, visit
 
 TITLE = "compression dictionaries: bytes and CPU of each page over a visit"
 SOURCE = THERE = ""
@@ -25,15 +24,8 @@ SECONDS = 8, 45, 100
 
 KB = corpus.KB
 MANUAL, PART = "apache2-doc", "/manual/en/"
-PAGES, MANY = 10, 1000  # of a visit; of a reader who comes again while the dictionary lasts
+PAGES = 10  # of a visit
 LEAST = 2 * KB  # bytes; what is shorter leads to another page
-
-
-class Page(typing.NamedTuple):
-    """As elastic-dictionary has it: `url` is the path."""
-
-    url: str
-    body: bytes
 
 
 def manual_pages(run, most):
@@ -43,8 +35,9 @@ def manual_pages(run, most):
     else:
         files = [(name.partition(PART)[2], path) for name, path in found[0].of_kind(".html")
                  if PART in name]
-    pages = [Page(f"/manual/{name}", path.read_bytes()) for name, path in files
-             if path.stat().st_size >= LEAST]
+    bodies = [(f"/manual/{name}", path.read_bytes()) for name, path in files
+              if path.stat().st_size >= LEAST]
+    pages = [visit.Page(path, body, body) for path, body in bodies]
     return (corpus.spread(pages, most or len(pages)),
             corpus.origin() if missing else packages.names(found))
 
@@ -56,9 +49,8 @@ def site_steps(run, site, visits, largest):
     mixed = sorted(pages, key=lambda page: hashlib.sha256(page.url.encode()).digest())
     visited, others = mixed[:visits * PAGES], mixed[visits * PAGES:]
     parts = candidates.split(others)
-    held = [page.body for page in parts.held]
-    judged = [judge.judge(one, held) for one in candidates.make(parts, largest * KB)]
-    best = judge.best(judged, judge.baseline(held, MANY))
+    judged = [judge.judge(one, parts.held) for one in candidates.make(parts, largest * KB)]
+    best = judge.best(judged, judge.baseline(parts.held))
     if best is None:
         raise BenchError("no dictionary of these pages saves anything")
     put(site, "/dictionaries/site.dict", best.content)

@@ -115,7 +115,8 @@ def request_fields(host, ae, headers, id):
 class Connection:
     """One TCP (or TLS) connection."""
 
-    def __init__(self, address, tls=False, timeout=30, version="HTTP/1.1", certificate=None):
+    def __init__(self, address, tls=False, timeout=30, version="HTTP/1.1", certificate=None,
+                 name="localhost"):
         self.host = address[0]
         self.version = version
         self.sock = socket.create_connection(address[:2], timeout=timeout)
@@ -127,7 +128,7 @@ class Connection:
             context.set_alpn_protocols(["http/1.1"])
             if certificate:
                 context.load_cert_chain(certificate)
-            self.sock = context.wrap_socket(self.sock, server_hostname="localhost")
+            self.sock = context.wrap_socket(self.sock, server_hostname=name)
         self._buffer = b""
         self._sent = time.monotonic()
 

@@ -1,0 +1,186 @@
+"""`enable`: from a site's URL to a dictionary in force."""
+
+import os
+import shutil
+import ssl
+import sys
+import time
+
+from dictionarykit import (arguments, candidates, configuration, failure, files, httpd, inforce,
+                           judge, making, report, response, sources, state, timer, unprivileged,
+                           versioned, visit)
+
+HELP = "make the dictionary of a site's public pages, and have httpd use it"
+
+# What is kept of the command line for the next dictionary.
+KEPT = ("site", "pages", "sitemap", "log", "most", "rate", "time", "accept_cookie",
+        "accept_no_store", "largest", "cafile", "address")
+
+
+def add_arguments(parser):
+    parser.add_argument("site", metavar="URL", help="the site, such as https://www.example.org/")
+    for add in (arguments.add_sources, arguments.add_bounds, arguments.add_making):
+        add(parser)
+    state.add_folder(parser)
+
+
+def order_of(args, without=()):
+    """What to fetch; files are opened here, where privileges are."""
+    try:
+        context = ssl.create_default_context(cafile=args.cafile)
+    except (OSError, ssl.SSLError) as problem:
+        raise failure.Failed(f"{args.cafile}: {problem}") from None
+    if not args.address:
+        visit.check_address(*sources.origin(args.site)[1:])
+    reach = visit.Reach(args.address or "", context)
+    urls = []
+    if args.pages:
+        with open(args.pages, encoding="utf-8") as file:
+            urls = sources.of_lines(file.read())
+        if not urls:
+            raise failure.Failed(f"{args.pages}: no URL is in it")
+    log = open(args.log, "rb") if args.log else None
+    return making.Order(
+        args.site, reach, response.Accepted(frozenset(args.accept_cookie), args.accept_no_store),
+        args.most, args.rate, args.time, urls, args.sitemap or "", args.log or "", log,
+        list(without))
+
+
+def fetch(order):
+    """The pages, each fetched twice."""
+    found = unprivileged.call(making.fetch, order)
+    pages = [visit.Page(*page) for page in found["pages"]]
+    if found["refused"]:
+        print(report.refusals(found["refused"]) + "\n")
+    if len(pages) < candidates.PAGES_LEAST:
+        reasons = set(found["refused"].values())
+        hint = ""
+        if any(reason.startswith("sets the cookie") for reason in reasons):
+            hint = (": they set cookies, as for a visitor of their own. Where a cookie changes "
+                    "nothing of a page, name it with --accept-cookie")
+        raise failure.Failed(f"{len(pages)} pages can be used, and a dictionary takes at least "
+                             f"{candidates.PAGES_LEAST} different ones{hint}")
+    return pages
+
+
+def train(order, pages, largest, previous=None):
+    made = unprivileged.call(making.train, order, pages, largest, previous)
+    made["rules"] = [(versioned.Rule(*rule), url) for rule, url in made["rules"]]
+    return made
+
+
+def check_gain(figures):
+    share = 1 - figures["page_with"] / figures["page"]
+    if share < judge.GAIN_LEAST:
+        raise failure.Failed(
+            f"pages would take {100 * share:.1f} % less than with brotli 5, and a dictionary has "
+            f"to save {100 * judge.GAIN_LEAST:.0f} %: they have too little in common")
+
+
+def confirm(args, pages, rules):
+    print(report.pages(pages) + "\n\nWhat is in these pages becomes public; they were fetched "
+          "without cookies, and what\ndiffered between two visits is left out.")
+    for rule in rules:
+        print(f"Beware: {rule.where}: {rule.text}\n  lets some addresses see more, perhaps this "
+              "machine's. No page may be for them alone.")
+    if args.yes or args.print:
+        return
+    print("Use these pages? [y/N] ", end="", flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise failure.Failed("nothing was changed")
+
+
+def site_of(args, place, server):
+    """What the configuration needs beside the dictionary."""
+    store, headers = args.store, False
+    if server:
+        elsewhere = server.value_of("ElasticDictionaryStore", place.conf)
+        modules = server.modules()
+        lacking = [name for name in httpd.MODULES if name not in modules]
+        headers = "headers_module" not in modules
+        if lacking or (headers and not os.path.exists(httpd.HEADERS_MODULE)):
+            raise failure.Failed("httpd lacks " + ", ".join(lacking or ["headers_module"]))
+        link = server.value_of("ElasticDictionaryLink", place.conf)
+        if link and not os.path.basename(link[0]).startswith("elastic-dictionary-"):
+            raise failure.Failed(f"{link[0]} names a dictionary already: remove that first")
+        store = "" if elsewhere and elsewhere[1] != args.store else args.store
+    return configuration.Site(args.site, sources.origin(args.site)[1], place.folder, args.url,
+                              store, headers)
+
+
+def show(args, place, made):
+    """--print: the dictionary is written, and nothing else touched."""
+    os.makedirs(place.folder, exist_ok=True)
+    name = files.write(place.folder, made["content"])
+    site = site_of(args, place, None)
+    print(f"\nWritten: {os.path.join(place.folder, name)}\n\n# The folder of "
+          "ElasticDictionaryStore belongs to httpd's user, with mode 700.\n"
+          + configuration.text_of(site, [name], [rule for rule, _ in made["rules"]]), end="")
+
+
+def said_of(made):
+    print("\n" + made["said"] + "\n\n" + report.verdict(made["figures"]))
+    for rule, url in made["rules"]:
+        print(f"Each release is the dictionary of the next: {url}")
+    for url, reason in made["unruled"].items():
+        print(f"Has a version, but no rule: {url}: {reason}")
+
+
+def put(args, server, place, made, order):
+    """In force; the state of the site."""
+    site = site_of(args, place, server)
+    made_store = bool(site.store) and place.make_store(site.store)
+    try:
+        name, seen = inforce.put(place, site, made["content"], made, order)
+    except BaseException:
+        if made_store:
+            shutil.rmtree(site.store, ignore_errors=True)
+        raise
+    before = state.read_all(args.out).get(place.name, {})
+    known = {"site": args.site, "args": {key: getattr(args, key) for key in KEPT}, "name": name,
+             "url": args.url, "made": int(time.time()), "figures": made["figures"],
+             "store": args.store if made_store else before.get("store", ""), "seen": seen,
+             "sets_store": site.store, "confdir": server.folder, "apachectl": args.apachectl,
+             "rules": len(made["rules"]), "renewed": None}
+    state.write(args.out, place.name, known)
+    return known
+
+
+def print_seen(seen):
+    print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages "
+          f"came with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; a browser "
+          f"without it gets {seen['bytes_without']:,}.")
+
+
+def run(args):
+    arguments.check(args)
+    server = None if args.print else httpd.Httpd(args.confdir, args.apachectl)
+    place = inforce.Place(server, args.out, state.name_of(sources.origin(args.site)))
+    made_folders = []
+    try:
+        if server:
+            server.configtest()
+            if not server.is_running():
+                raise failure.Failed("httpd does not run")
+            made_folders = place.prepare()
+            site_of(args, place, server)
+        rules = server.address_rules() if server else []
+        order = order_of(args, [rule.location for rule in rules if rule.location])
+        print(f"Fetching at most {args.most} pages of {args.site}, twice ...", flush=True)
+        pages = fetch(order)
+        confirm(args, pages, [rule for rule in rules if not rule.location])
+        print("\nTrying dictionaries ...", flush=True)
+        made = train(order, pages, args.largest)
+        said_of(made)
+        check_gain(made["figures"])
+        if args.print:
+            show(args, place, made)
+            return 0
+        known = put(args, server, place, made, order)
+    except BaseException:
+        for path in reversed(made_folders):
+            shutil.rmtree(path, ignore_errors=True)
+        raise
+    print_seen(known["seen"])
+    print(timer.turn_on(args.out))
+    return 0

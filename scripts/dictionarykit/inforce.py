@@ -1,0 +1,113 @@
+"""Writes dictionary and configuration of a site, has httpd read it, and takes all of it back."""
+
+import contextlib
+import os
+import shutil
+
+from dictionarykit import configuration, failure, files, state, unprivileged, selfcheck
+
+KEEP = 2  # previous dictionaries, which browsers may ask for once more
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+class Place:
+    """A site's files; `known` is its state."""
+
+    def __init__(self, server, folder, name):
+        self.server, self.top, self.name = server, folder, name
+        self.folder = os.path.join(folder, name)
+        self.conf_name = f"elastic-dictionary-{name}"
+        self.conf = server and server.conf_of(self.conf_name)
+
+    def prepare(self):
+        """The folder, which is there afterwards; the folders that were made."""
+        made = [path for path in (self.top, self.folder) if not os.path.isdir(path)]
+        for path in made:
+            try:
+                os.makedirs(path, mode=0o755)
+                os.chmod(path, 0o755)
+            except OSError as problem:
+                raise failure.Failed(f"{path} cannot be made: {problem.strerror}") from None
+        for path in (self.folder, os.path.dirname(self.conf)):
+            if not os.access(path, os.W_OK):
+                raise failure.Failed(f"{path} cannot be written: become root, or use --print")
+        return made
+
+    def make_store(self, store):
+        """The folder of httpd's own copies; whether it was made."""
+        if os.path.isdir(store):
+            return False
+        try:
+            os.makedirs(store, mode=0o700)
+            if os.geteuid() == 0:
+                os.chown(store, self.server.user(), -1)
+        except OSError as problem:
+            raise failure.Failed(f"{store} cannot be made: {problem}") from None
+        return True
+
+    def configure(self, text):
+        """In force when it returns; whatever it raises, the caller takes it back."""
+        is_new = not os.path.exists(self.conf)
+        files.replace(self.conf, text.encode())
+        if is_new:
+            self.server.switch(self.conf_name, True)
+        self.server.configtest()
+        self.server.reload()
+
+    def take_back(self, before):
+        """The configuration as it was: bytes, or None."""
+        if before is None:
+            with contextlib.suppress(failure.Failed):
+                self.server.switch(self.conf_name, False)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.conf)
+        else:
+            files.replace(self.conf, before)
+        if self.server.is_running():
+            self.server.configtest()
+            self.server.reload()
+
+    def remove(self):
+        """All that is the site's."""
+        self.take_back(None)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rmdir(self.top)
+
+
+def put(place, site, content, made, order):
+    """Has the dictionary in force, checked by visits; what these have seen. Whatever goes wrong,
+    everything is as before."""
+    before, present = read(place.conf), set(os.listdir(place.folder))
+    try:
+        name = files.write(place.folder, content)
+        names = [name] + [one for one in files.present(place.folder) if one != name][:KEEP]
+        rules = [rule for rule, _ in made["rules"]]
+        place.configure(configuration.text_of(site, names, rules))
+        seen = unprivileged.call(selfcheck.check, site.site, order.reach, content, site.url + name,
+                                 made["held"], [url for _, url in made["rules"]])
+    except BaseException:
+        place.take_back(before)
+        for path in set(os.listdir(place.folder)) - present:
+            os.unlink(os.path.join(place.folder, path))
+        raise
+    files.prune(place.folder, KEEP)
+    return name, seen
+
+
+def sites(args):
+    """{name: state} of the sites that a command is for; Failed where there is none."""
+    found = state.read_all(args.out)
+    if args.site:
+        found = {name: one for name, one in found.items()
+                 if one["site"].rstrip("/") == args.site.rstrip("/")}
+    if not found:
+        raise failure.Failed(f"{args.site or 'No site'} has no dictionary in {args.out}")
+    return found

@@ -1,0 +1,66 @@
+"""Weekly renewal: systemd's timer, which packages bring without turning it on, or cron."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+
+from dictionarykit import files, httpd, state
+
+UNIT = "elastic-dictionary.timer"
+SYSTEMD = "/run/systemd/system"  # is there where systemd runs
+CRON = "/etc/cron.d"
+CRON_FILE = "elastic-dictionary"
+
+CRON_LINE = """\
+# Once a week, by elastic-dictionary enable; `elastic-dictionary disable` removes this file.
+{minute} {hour} * * {day} root {program} renew >/dev/null
+"""
+
+NONE = "Renew it yourself once a week: elastic-dictionary renew"
+
+
+def systemctl(*words):
+    """Whether it went well."""
+    program = httpd.path_of("systemctl")
+    if not program or not os.path.isdir(SYSTEMD):
+        return False
+    return subprocess.run([program, "--quiet", *words, UNIT], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def cron_line():
+    """At an hour of this machine's own."""
+    number = int.from_bytes(os.uname().nodename.encode()[-4:].rjust(4, b"\0"), "big")
+    return CRON_LINE.format(minute=number % 60, hour=1 + number // 60 % 5, day=number // 300 % 7,
+                            program=shlex.quote(os.path.realpath(sys.argv[0])))
+
+
+def turn_on(folder):
+    """What was done. Only for the folder where `renew` looks by itself."""
+    if folder != state.default_folder() or os.geteuid() != 0:
+        return f"{NONE} --out {shlex.quote(folder)}"
+    if systemctl("enable", "--now"):
+        return f"It is renewed once a week, by systemd's {UNIT}."
+    path = os.path.join(CRON, CRON_FILE)
+    if os.path.isdir(CRON) and not os.path.isdir(SYSTEMD):
+        files.replace(path, cron_line().encode())
+        return f"It is renewed once a week, by {path}."
+    return NONE
+
+
+def turn_off(folder):
+    if folder == state.default_folder() and os.geteuid() == 0:
+        systemctl("disable", "--now")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(CRON, CRON_FILE))
+
+
+def status():
+    """Who renews."""
+    if systemctl("is-enabled"):
+        return f"by {UNIT}"
+    path = os.path.join(CRON, CRON_FILE)
+    return f"by {path}" if os.path.exists(path) else "by nobody"
