@@ -35,6 +35,8 @@ AliasMatch "^{url}({names})$" "{folder}/$1"
         ElasticPrecompressed On
         ElasticDictionary match="/*" match-dest="document"
         Header set Cache-Control "public, max-age={lifetime}"
+        Header unset Set-Cookie
+        Header always unset Set-Cookie
     </Files>
 </Directory>
 <If "%{{HTTP_HOST}} =~ m#^{host}(:[0-9]+)?$#i">

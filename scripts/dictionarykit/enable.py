@@ -58,7 +58,7 @@ def fetch(order):
         if any(reason.startswith("sets the cookie") for reason in reasons):
             hint = (": they set cookies, as for a visitor of their own. Where a cookie changes "
                     "nothing of a page, name it with --accept-cookie")
-        raise failure.Failed(f"{len(pages)} pages can be used, and a dictionary takes at least "
+        raise failure.Failed(f"pages that can be used: {len(pages)}; a dictionary takes at least "
                              f"{candidates.PAGES_LEAST} different ones{hint}")
     return pages
 

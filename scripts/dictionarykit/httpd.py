@@ -83,7 +83,7 @@ class Httpd:
         """Whether Debian's httpd reads the file; a conf.d is read as a whole."""
         if self.is_debian:
             program = path_of("a2enconf" if on else "a2disconf")
-            good, said = self.run(program or "a2enconf", "-q", *([] if on else ["-f"]), name)
+            good, said = self.run(program or "a2enconf", "-q", *([] if on else ["-f", "-p"]), name)
             if not good:
                 raise failure.Failed(f"{program or 'a2enconf'} {name} fails:\n{said}")
 

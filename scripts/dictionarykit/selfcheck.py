@@ -5,7 +5,7 @@ import urllib.parse
 from codeckit import decoders, dictionaries
 from dictionarykit import common, configuration, failure, sources, visit
 
-AWAITED = 30  # seconds until httpd has reloaded, and each visit its bound
+AWAITED = 15  # seconds until httpd has reloaded, and each visit its bound
 RATE = 50
 PAGES_MOST = 10
 ALL = "gzip, deflate, br, zstd"
@@ -99,8 +99,8 @@ def check(site, reach, content, link, pages, files=()):
     found = [one.check_page(url) for url in pages[:PAGES_MOST]]
     used = [sizes for sizes in found if sizes[1]]
     if not used:
-        raise failure.Failed("httpd did not use the dictionary for any page: the note "
-                             "elastic-dictionary in its log says why")
+        raise failure.Failed("httpd did not use the dictionary for any page: is `Elastic On` in "
+                             "force there? If so, the note elastic-dictionary in its log says why")
     for url in files:
         if not one.ask(url, fields(ALL)).values("use-as-dictionary"):
             raise failure.Failed(f"{url} is not given out as a dictionary")

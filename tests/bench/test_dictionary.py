@@ -509,7 +509,7 @@ def test_a_dictionary_is_made_and_printed(site, tmp_path):
 
 def test_too_few_pages(site, tmp_path):
     done = made_of(site, tmp_path, count=7)
-    assert done.returncode == 1 and "7 pages can be used" in done.stderr
+    assert done.returncode == 1 and "can be used: 7" in done.stderr
     assert "--accept-cookie" in done.stderr
     assert not (tmp_path / "out").exists()
     (tmp_path / "pages").write_text("# none\n")

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 
 import pytest
 
@@ -52,9 +51,10 @@ class Site:
         self.root = server.root
         self.out, self.store = self.root / "out", self.root / "store"
         self.url = f"https://{HOST}:{port}"
-        self.more = []  # words of every command
+        self.more = []  # words of `enable`
+        self.environ = {}
 
-    def run(self, command, *words_, code=0, answer="", environ=None):
+    def run(self, command, *words_, code=0, answer=""):
         """What it said."""
         words_ = [self.url + "/"] * (command == "enable") + [*map(str, words_)]
         if command == "enable":
@@ -63,7 +63,7 @@ class Site:
         done = subprocess.run(
             [env.PYTHON, SCRIPT, command, *words_, "--out", self.out], input=answer, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
-            env={**os.environ, **(environ or {})})
+            env={**os.environ, **self.environ})
         assert done.returncode == code, done.stdout
         return done.stdout
 
@@ -79,10 +79,10 @@ class Site:
         return self.get(path, "gzip, br, zstd, dcz", dictionary, Sec_Fetch_Dest="document",
                         Sec_Fetch_Mode="navigate", Sec_Fetch_Site="none")
 
-    def link(self):
+    def link(self, path="/0.html"):
         """The dictionary that pages name; None: they name none."""
         found = re.findall(r'^<(/dictionaries/[^>]*)>; rel="compression-dictionary"$',
-                           self.get("/0.html").headers.get("Link", ""))
+                           self.get(path).headers.get("Link", ""))
         return found[0] if found else None
 
     def dictionary(self, url):
@@ -96,9 +96,9 @@ class Site:
 
 
 def files_of(*folders):
-    """{path: content} of all that is there."""
-    return {str(path): path.read_bytes() if path.is_file() else None
-            for folder in folders for path in sorted(pathlib.Path(folder).rglob("*"))}
+    """{path: content} of the files that are there."""
+    return {path: path.read_bytes() for folder in folders
+            for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def site(httpd, authority):
 
     def start(files=None, config="", **kw):
         server = httpd("", start=False, tls=True, files=files or {
-            **pages(), "/index.html": listing(pages())}, modules=["rewrite"],
+            **pages(), "/index.html": listing(pages())}, modules=["authz_host", "rewrite"],
             allow_log=(CGID_RELOADED,), **kw)
         (server.root / "etc" / "conf.d").mkdir(parents=True)
         server.configure(
@@ -155,3 +155,302 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     assert files_of(one.root / "etc", one.root / "docs") == before
     assert not one.out.exists() and not one.store.exists()
     assert "has no dictionary" in one.run("status", code=1)
+
+
+# --- renewal
+
+
+def rewrite(site, template):
+    for path, body in pages(template).items():
+        site.server.write(path, body)
+
+
+def test_renewed_where_it_is_better(site, tmp_path):
+    one = site()
+    one.run("enable", "--yes")
+    first_url = one.link()
+    first = one.dictionary(first_url)
+    assert "kept: a new one would make pages 0 % smaller" in one.run("renew")
+    assert one.link() == first_url and "kept: a new one" in one.run("status")
+    rewrite(one, "second")
+    assert re.search(r"renewed: pages take [\d.]+ % less than with the previous one",
+                     one.run("renew"))
+    second_url = one.link()
+    second = one.dictionary(second_url)
+    assert second_url != first_url and second != first
+    check_pages(one, second, pages("second"), tmp_path)
+    # Who has the previous one is served with it, and may ask for it again.
+    answer = one.visit("/1.html", first)
+    assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]
+    assert one.dictionary(first_url) == first
+    one.run("disable")
+    assert one.link() is None and not one.out.exists()
+
+
+def test_renewed_before_it_expires(site):
+    one = site()
+    one.run("enable", "--yes")
+    url = one.link()
+    file = one.out / f"{HOST}_{one.port}" / "state.json"
+    known = one.state()
+    file.write_text(json.dumps({**known, "made": known["made"] - 24 * 24 * 3600}))
+    assert "renewed: the previous one was about to expire" in one.run("renew")
+    assert one.link() == url and one.state()["made"] >= known["made"]
+    assert "about to expire" in one.run("status")
+
+
+def test_a_renewal_that_fails_leaves_the_previous_one(site):
+    one = site()
+    one.run("enable", "--yes")
+    url = one.link()
+    before = files_of(one.root / "etc")
+    for path in pages():
+        (one.server.docs / path.strip("/")).unlink()
+    said = one.run("renew", code=1)
+    assert "failed, and the previous one stays: pages that can be used: 1" in said
+    assert files_of(one.root / "etc") == before and url
+    assert "failed, and the previous one stays" in one.run("status")
+
+
+# --- whatever is wrong, everything is as before
+
+PRIVATE = """
+head("Content-Type: text/html", "Cache-Control: max-age=60")
+out("<html><nav>" + "%s" * 3 + "</nav>")
+out("".join(f'<a href="/index.cgi?id={n}">{n}</a>' for n in range(12)))
+out(f"<p>{os.environ['QUERY_STRING']}<b>secret " + os.urandom(%d).hex() + "</b><p>end</html>")
+"""
+
+
+def refused(site, text, *words_):
+    """`enable` fails with the text; files and httpd are as they were."""
+    before = files_of(site.root / "etc")
+    said = site.run("enable", "--yes", *words_, code=1)
+    assert re.search(text, said), said
+    assert files_of(site.root / "etc") == before
+    assert not site.out.exists() and not site.store.exists()
+    assert site.get("/index.html").status == 200 and site.link() is None
+    return said
+
+
+def test_nothing_private_gets_in(site, tmp_path):
+    """What differs between two visits is in no dictionary; what does not is."""
+    template = words("template", 200)
+    one = site(files={"/robots.txt": b""}, cgi={"/index.cgi": PRIVATE % (template, 400)})
+    said = one.run("enable", "--yes")
+    dictionary = one.dictionary(one.link("/index.cgi"))
+    assert template[:200].encode() in dictionary and b"secret" not in dictionary
+    assert re.search(r"(?m)^/index.cgi\?id=3 +[\d,]+ +8\d\d$", said), said
+
+
+def test_a_page_that_is_another_one_at_each_visit(site):
+    one = site(files={"/index.html": b"<a href=\"/index.cgi?id=1\">"},
+               cgi={"/index.cgi": PRIVATE % (words("template", 10), 40000)})
+    refused(one, "is another page at each visit(.|\n)*can be used: 1")
+
+
+def test_a_site_that_sets_cookies_on_every_page(site):
+    one = site(config="Header always set Set-Cookie sid=1")
+    refused(one, "sets the cookie sid(.|\n)*--accept-cookie")
+    assert "In force" in one.run("enable", "--yes", "--accept-cookie", "sid")
+
+
+@pytest.mark.parametrize("words_, text", [
+    (["--pages", "/nowhere"], "No such file"),
+    (["--cafile", "/nowhere"], "/nowhere: .*No such file"),
+    (["--store", "/proc/nowhere/store"], "/proc/nowhere/store cannot be made"),
+    (["--confdir", "/proc"], "neither conf-available nor conf.d"),
+    (["--apachectl", "false"], "false -t fails"),
+    (["--address", "127.0.0.9"], "no response: .*refused")])
+def test_what_cannot_be_used(site, words_, text):
+    one = site()
+    one.more += words_
+    refused(one, text)
+
+
+def test_another_certificate_than_the_sites(site):
+    one = site()
+    one.ca = "/etc/ssl/certs/ca-certificates.crt"
+    if not pathlib.Path(one.ca).exists():
+        one.ca = one.server.root / "tls.pem"
+    refused(one, "no connection: (self-signed|unable to get)")
+
+
+def test_a_folder_that_cannot_be_written(site):
+    one = site()
+    (one.root / "etc" / "conf.d").rename(one.root / "etc" / "other")
+    refused(one, "neither conf-available nor conf.d")
+    (one.root / "etc" / "other").rename(one.root / "etc" / "conf.d")
+    one.out = pathlib.Path("/proc/nowhere")
+    said = one.run("enable", "--yes", code=1)
+    assert "/proc/nowhere cannot be made" in said
+
+
+RELOADS = """#!/bin/sh
+case "$*" in *graceful*) {command} ;; esac
+exec {httpd} -f {conf} "$@"
+"""
+
+
+@pytest.mark.parametrize("command, text", [
+    ("echo stays; exit 1", "-k graceful fails:\nstays"),
+    ("exit 0", "does not name the dictionary after a reload")])
+def test_httpd_that_does_not_reload(site, command, text):
+    one = site()
+    script = one.root / "control"
+    script.write_text(RELOADS.format(command=command, httpd=env.HTTPD,
+                                     conf=one.server.conf))
+    script.chmod(0o755)
+    one.more += ["--apachectl", script]
+    refused(one, text)
+
+
+def test_a_configuration_that_is_broken_already(site):
+    one = site()
+    (one.root / "etc" / "conf.d" / "broken.conf").write_text("Nonsense\n")
+    refused(one, "Nonsense")
+
+
+def test_httpd_that_does_not_run(site):
+    one = site()
+    one.server.stop()
+    before = files_of(one.root / "etc")
+    assert "httpd does not run" in one.run("enable", "--yes", code=1)
+    assert files_of(one.root / "etc") == before and not one.out.exists()
+
+
+@pytest.mark.parametrize("config, text", [
+    ("Elastic Off", "does not name the dictionary|did not use the dictionary"),
+    ('RewriteEngine On\nRewriteRule ^/dictionaries - [F]', "has the status 403"),
+    ('<LocationMatch "^/dictionaries">\nHeader set Cache-Control no-store\n</LocationMatch>',
+     "not given out as a dictionary")])
+def test_a_site_that_does_not_give_it_out(site, config, text):
+    one = site(config=config)
+    refused(one, text)
+
+
+def test_who_says_no(site):
+    refused_ = site()
+    before = files_of(refused_.root / "etc")
+    for answer in ("n\n", "\n", ""):
+        assert "nothing was changed" in refused_.run("enable", answer=answer, code=1)
+    assert files_of(refused_.root / "etc") == before and not refused_.out.exists()
+
+
+def test_what_only_some_addresses_may_see(site):
+    """Of a <Location> it is left out; of others the command warns."""
+    one = site(files={**pages(), "/index.html": listing([*pages(), "/inside/"]),
+                      "/inside/index.html": page("inside", "first")},
+               config='<Location "/inside/">\nRequire local\n</Location>\n'
+                      '<Directory "{docs}/other">\nRequire ip 10.0.0.0/8\n</Directory>')
+    said = one.run("enable", "--yes")
+    assert "/inside/" not in said.replace("not used", "") and "Require ip 10.0.0.0/8" in said
+    assert "Require local" not in said
+
+
+def test_robots_and_a_sitemap(site):
+    one = site(files={**pages(), "/index.html": listing([]),
+                      "/robots.txt": b"User-agent: *\nDisallow: /3.html\nSitemap: {url}/map.xml\n"})
+    for name, text in (("robots.txt", f"User-agent: *\nDisallow: /3.html\n"
+                                      f"Sitemap: {one.url}/map.xml\n"),
+                       ("map.xml", "".join(f"<loc>{one.url}{path}</loc>" for path in pages()))):
+        one.server.write(name, text)
+    said = one.run("enable", "--yes")
+    assert f"not used: {one.url}/3.html: robots.txt forbids it" in said
+    assert said.count(".html  ") == COUNT - 1
+
+
+def test_a_log_of_the_most_wanted(site):
+    one = site()
+    log = one.root / "log"
+    log.write_text("".join(
+        f'20.0.{n}.{m} - - [23/Nov/2026:10:00:00 +0000] "GET {path} HTTP/1.1" 200 1\n'
+        for n, path in enumerate(pages()) for m in range(5 if n else 4)))
+    log.chmod(0o600)
+    said = one.run("enable", "--yes", "--log", log)
+    assert "/1.html" in said and "/0.html" not in said
+
+
+def test_scripts_and_styles_with_a_version(site, tmp_path):
+    head = ('<script src="/js/app.0a1b2c3d4e.js"></script><script src="/js/plain.js"></script>'
+            '<link rel="stylesheet" href="/css/site-1.2.3.css">'
+            '<link href="/css/theme.css?ver=6.1" rel=stylesheet>')
+    old, new = (words("script", 500).encode() + extra for extra in (b"old", b"new"))
+    one = site(files={**pages(head=head), "/index.html": listing(pages()),
+                      "/js/app.0a1b2c3d4e.js": old, "/js/app.ffff00004e.js": new,
+                      "/js/plain.js": old, "/css/site-1.2.3.css": old, "/css/theme.css": old},
+               config='<Location "/css/theme.css">\nHeader set Cache-Control max-age=3600\n'
+                      '</Location>')
+    said = one.run("enable", "--yes")
+    assert "next: https://www.example.test" in said and "/js/app.0a1b2c3d4e.js" in said
+    assert re.search("no rule: .*/css/site-1.2.3.css: has no Cache-Control: max-age", said)
+    script = one.get("/js/app.0a1b2c3d4e.js")
+    assert script.headers["Use-As-Dictionary"] == 'match="/js/app.*.js", match-dest=("script")'
+    style = one.get("/css/theme.css?ver=6.1")
+    assert style.headers["Use-As-Dictionary"] == 'match="/css/theme.css?ver=*", match-dest=("style")'
+    assert style.headers["Cache-Control"] == "max-age=3600"
+    for path in ("/js/plain.js", "/css/site-1.2.3.css"):
+        assert "Use-As-Dictionary" not in one.get(path).headers
+    answer = one.get("/js/app.ffff00004e.js", "gzip, br, dcz", old, Sec_Fetch_Dest="script",
+                     Sec_Fetch_Site="same-origin", Sec_Fetch_Mode="no-cors")
+    assert decoded(answer, old, tmp_path) == new and len(answer.raw) < 200
+
+
+# --- Debian's layout
+
+
+@pytest.fixture
+def debian(authority):
+    """A freshly installed apache2 with a site of https, and without mod_headers."""
+    ca, certificate = authority
+    made = Debian()
+    port = free_port()
+    try:
+        for path, body in {**pages(), "/index.html": listing(pages())}.items():
+            made.write(path.strip("/"), body)
+        (made.conf / "sites-available" / "tls.conf").write_text(
+            f"Listen 127.0.0.1:{port}\n<VirtualHost 127.0.0.1:{port}>\nServerName {HOST}\n"
+            f"DocumentRoot {made.docs}\nSSLEngine on\nSSLCertificateFile {certificate}\n"
+            "</VirtualHost>\n")
+        made.edit("mods-available/ssl.conf", (r"(?m)^\s*SSLPassPhraseDialog .*\n", ""))
+        made.run("a2enmod", "-q", "ssl", "elastic")
+        made.run("a2ensite", "-q", "tls")
+        made.start()
+        one = Site(made, port, ca)
+        one.environ = {"PATH": f"{env.DEBIAN}/usr/sbin:{os.environ['PATH']}",
+                       "APACHE_CONFDIR": str(made.conf),
+                       "APACHE_STATE_DIRECTORY": str(made.root / "lib")}
+        yield one
+    finally:
+        made.stop()
+        complaints = made.complaints()
+        made.remove()
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.debian
+@pytest.mark.smoke
+def test_enabled_and_disabled_in_debians_layout(debian, tmp_path):
+    folders = debian.root / "etc", debian.root / "lib", debian.root / "html"
+    before = files_of(*folders)
+    debian.run("enable", "--yes")
+    name = f"elastic-dictionary-{HOST}_{debian.port}.conf"
+    assert (debian.server.conf / "conf-enabled" / name).is_symlink()
+    dictionary = debian.dictionary(debian.link())
+    check_pages(debian, dictionary, pages(), tmp_path)
+    # The other site has none.
+    assert "Link" not in debian.server.get("/0.html").headers
+    assert "kept: " in debian.run("renew")
+    debian.run("disable")
+    assert files_of(*folders) == before
+    assert debian.link() is None and not debian.out.exists() and not debian.store.exists()
+
+
+@pytest.mark.debian
+def test_refused_and_taken_back_in_debians_layout(debian):
+    debian.server.edit("sites-available/tls.conf", ("SSLEngine on", "SSLEngine on\nElastic Off"))
+    debian.server.start("graceful")
+    before = files_of(debian.root / "etc", debian.root / "lib")
+    assert "Elastic On" in debian.run("enable", "--yes", code=1)
+    assert files_of(debian.root / "etc", debian.root / "lib") == before
+    assert not debian.out.exists() and not debian.store.exists()
