@@ -9,6 +9,11 @@ LIFETIME = 30 * 24 * 3600  # seconds; those who come once a month have it still
 
 HEAD = """\
 # By elastic-dictionary, for {site}. It writes this file anew; `elastic-dictionary disable` removes it.
+<IfModule elastic_module>
+"""
+
+END = """\
+</IfModule>
 """
 
 HEADERS = """\
@@ -50,8 +55,8 @@ VERSIONED = """\
 {lifetime}</LocationMatch>
 """
 
-SET_LIFETIME = f"""\
-    Header setifempty Cache-Control "public, max-age={LIFETIME}"
+SET_LIFETIME = """\
+    Header setifempty Cache-Control "public, max-age={lifetime}"{condition}
 """
 
 
@@ -67,8 +72,12 @@ class Site(typing.NamedTuple):
 
 
 def of_rule(rule):
+    lifetime = ""
+    if not rule.has_lifetime:
+        condition = f' "expr=%{{QUERY_STRING}} =~ /{rule.query}/"' if rule.query else ""
+        lifetime = SET_LIFETIME.format(lifetime=LIFETIME, condition=condition)
     return VERSIONED.format(location=rule.location, match=rule.match, dest=rule.dest,
-                            lifetime="" if rule.has_lifetime else SET_LIFETIME)
+                            lifetime=lifetime)
 
 
 def text_of(site, names, rules):
@@ -81,4 +90,4 @@ def text_of(site, names, rules):
     whole += SITE.format(
         url=site.url, names="|".join(map(re.escape, names)), folder=site.folder,
         pattern=files.PATTERN, lifetime=LIFETIME, host=re.escape(site.host), name=names[0])
-    return whole + "".join(map(of_rule, rules))
+    return whole + "".join(map(of_rule, rules)) + END

@@ -18,14 +18,13 @@ NAME = re.compile(r"(?P<stem>.+?)(?P<end>(?:\.(?:min|chunk|bundle|prod))*\.(?P<k
 # What a version looks like at a stem's end: numbers with dots; hexadecimal digits, as webpack and
 # hugo have them; eight characters of vite, which are no words.
 NUMBERS = re.compile(r"(?P<before>.*?[A-Za-z].*?[-._]v?)\d+(?:\.\d+)+\Z")
-DIGITS = re.compile(r"(?P<before>.*[A-Za-z].*[-._])(?P<version>[0-9a-f]{6,64})\Z")
+DIGITS = re.compile(r"(?P<before>.*[A-Za-z0-9].*[-._])(?P<version>[0-9a-f]{6,64})\Z")
 MIXED = re.compile(r"(?P<before>.*[A-Za-z].*[-.])(?P<version>[A-Za-z0-9_-]{8})\Z")
-# A name whose end came before the version: main.min.1a2b3c4d.css.
 WORDS = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+|[-_][a-z]+)*\Z")
 # So many digits are made of the content.
 DIGITS_SURE = 8
 
-QUERY = re.compile(r"(?P<name>v|ver|version|rev|h|hash)=[\w.~-]+\Z")
+QUERY = re.compile(r"(?P<name>v|ver|version|rev|h|hash|digest)=(?P<version>[\w.~-]+)\Z")
 PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_@~%,=-][A-Za-z0-9._@~%,=-]*)+\Z")
 
 FILES_MOST = 40  # that are looked at; pages of a site load the same ones
@@ -35,8 +34,15 @@ class Rule(typing.NamedTuple):
     location: str  # regular expression of the paths
     match: str
     dest: str
-    sure: bool  # the name is made of the content
+    sure: bool  # the version is made of the content
+    query: str = ""  # regular expression of such a query
     has_lifetime: bool = False
+
+
+def is_digest(text):
+    """Whether it is made of the content, by its looks: hexadecimal digits of both kinds."""
+    return (len(text) >= DIGITS_SURE and bool(re.fullmatch("[0-9a-f]+", text))
+            and not text.isdigit() and not text.isalpha())
 
 
 def version_of(stem):
@@ -46,9 +52,8 @@ def version_of(stem):
         return found["before"], r"[0-9]+(\.[0-9]+)+", False
     found = DIGITS.match(stem)
     if found and re.search(r"\d", found["version"]):
-        length = len(found["version"])
-        sure = length >= DIGITS_SURE and not found["version"].isdigit()
-        return found["before"], f"[0-9a-f]{{{length}}}", sure
+        pattern = f"[0-9a-f]{{{len(found['version'])}}}"
+        return found["before"], pattern, is_digest(found["version"])
     found = MIXED.match(stem)
     if found and re.search("[A-Z]", found["version"]) and not WORDS.match(found["version"]):
         return found["before"], "[A-Za-z0-9_-]{8}", False
@@ -65,7 +70,9 @@ def rule_of(url):
     dest = DESTINATIONS[found["kind"]]
     query = QUERY.match(parts.query)
     if query:
-        return Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{query['name']}=*", dest, False)
+        name, version = query["name"], query["version"]
+        return Rule(f"^{re.escape(parts.path)}$", f"{parts.path}?{name}=*", dest,
+                    is_digest(version), f"^{name}=[0-9a-f]{{{len(version)}}}$")
     version = None if parts.query else version_of(found["stem"])
     if not version:
         return None

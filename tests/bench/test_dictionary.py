@@ -3,9 +3,7 @@
 import gzip
 import hashlib
 import http.server
-import os
 import pathlib
-import pwd
 import subprocess
 import sys
 import threading
@@ -13,9 +11,8 @@ import threading
 import pytest
 
 from codeckit import dictionaries
-from dictionarykit import (arguments, candidates, cli, common, configuration, failure, files, httpd,
-                           judge, renew, report, response, selfcheck, sources, state, timer,
-                           unprivileged, versioned, visit)
+from dictionarykit import (arguments, candidates, cli, common, configuration, failure, files, judge,
+                           renew, report, response, sources, state, versioned, visit)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
 
@@ -393,45 +390,6 @@ def test_a_page_that_is_another_one_each_time_is_left_out(site):
         del ODD["/page/2"]
     assert [page_.url for page_ in found] == [site.url + "/page/1"]
     assert list(refused.values()) == ["is another page at each visit"]
-
-
-# --- without privileges
-
-
-def test_the_child_has_no_privileges_and_gives_back_what_it_made():
-    found = unprivileged.call(lambda: [os.getuid(), os.getgroups(), b"\x00\xff", {"a": "b"}])
-    user = pwd.getpwnam(unprivileged.USER) if os.geteuid() == 0 else None
-    assert found == [user.pw_uid if user else os.getuid(), [] if user else os.getgroups(),
-                     b"\x00\xff", {"a": "b"}]
-
-
-def fail(problem):
-    raise problem
-
-
-@pytest.mark.parametrize("function, said", [
-    (lambda: fail(failure.Failed("no pages")), "no pages"),
-    (lambda: fail(sources.Unusable("no URL")), "no URL"),
-    (lambda: fail(OSError("no memory")), "no memory"), (lambda: os._exit(3), "ended early")])
-def test_the_child_says_why_it_failed(function, said):
-    with pytest.raises(failure.Failed, match=said):
-        unprivileged.call(function)
-
-
-# --- from where
-
-
-@pytest.mark.parametrize("address, host, fine", [
-    ("93.184.215.14", "h", True), ("127.0.1.1", "h", False), ("10.1.2.3", "h", False),
-    ("fe80::1%eth0", "h", False), ("127.0.0.1", "localhost", True),
-    ("127.0.0.1", "127.0.0.1", True)])
-def test_a_name_that_leads_inside_is_refused(monkeypatch, address, host, fine):
-    monkeypatch.setattr(visit.socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", (address, 1))])
-    if fine:
-        visit.check_address(host, 443)
-    else:
-        with pytest.raises(sources.Unusable, match="--address"):
-            visit.check_address(host, 443)
 
 
 # --- what is written

@@ -104,9 +104,10 @@ def test_all_documents_are_installed(installed):
     for page in docs.rglob("*.md"):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), (page, link)
-    unit = installed.found("elasticd.service").read_text()
-    [page] = re.findall(r"(?m)^Documentation=file:(.*)$", unit)
-    assert (installed.root / page.lstrip("/")).is_file()
+    for name in ("elasticd.service", "elastic-dictionary.service"):
+        unit = installed.found(name).read_text()
+        for path in re.findall(r"(?m)^(?:Documentation=file:|ExecStart=)(/\S*)", unit):
+            assert (installed.root / path.lstrip("/")).is_file()
 
 
 def test_scripts_are_installed_with_what_they_need(installed):
@@ -197,10 +198,10 @@ def enable(installed):
     """The links of a2enmod and of systemctl enable, and one that is the operator's own."""
     for name in ("elastic.conf", "elastic.load", "elastic-deflate.load"):
         (installed.enabled / name).symlink_to(f"../mods-available/{name}")
-    wants = installed.root / "etc/systemd/system/multi-user.target.wants"
-    wants.mkdir(parents=True)
-    (wants / "elasticd.service").symlink_to(
-        installed.on_the_system(installed.found("elasticd.service")))
+    for name, target in (("elasticd.service", "multi-user"), ("elastic-dictionary.timer", "timers")):
+        wants = installed.root / f"etc/systemd/system/{target}.target.wants"
+        wants.mkdir(parents=True)
+        (wants / name).symlink_to(installed.on_the_system(installed.found(name)))
     (installed.enabled / "elastic-brotli.conf").symlink_to("/srv/elastic-brotli.conf")
 
 
@@ -214,7 +215,8 @@ def test_uninstall_leaves_what_was_there_before(installed):
     left = installed.tree()
     assert left.pop(f"{CONF}/mods-enabled/elastic-brotli.conf") == "/srv/elastic-brotli.conf"
     for folder in ("etc/systemd", "etc/systemd/system",
-                   "etc/systemd/system/multi-user.target.wants"):
+                   "etc/systemd/system/multi-user.target.wants",
+                   "etc/systemd/system/timers.target.wants"):
         del left[folder]
     assert left == installed.before
 

@@ -1,0 +1,206 @@
+"""scripts/dictionary: versioned files, the process without privileges, who renews."""
+
+import os
+import pathlib
+import pwd
+import re
+
+import pytest
+
+from dictionarykit import failure, response, sources, state, timer, unprivileged, versioned, visit
+
+CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"
+HTML = ("content-type", "text/html; charset=utf-8")
+SESSION = ("set-cookie", "sid=1; path=/")
+
+
+# --- without privileges
+
+
+def test_the_child_has_no_privileges_and_gives_back_what_it_made():
+    found = unprivileged.call(lambda: [os.getuid(), os.getgroups(), b"\x00\xff", {"a": "b"}])
+    user = pwd.getpwnam(unprivileged.USER) if os.geteuid() == 0 else None
+    assert found == [user.pw_uid if user else os.getuid(), [] if user else os.getgroups(),
+                     b"\x00\xff", {"a": "b"}]
+
+
+def fail(problem):
+    raise problem
+
+
+@pytest.mark.parametrize("function, said", [
+    (lambda: fail(failure.Failed("no pages")), "no pages"),
+    (lambda: fail(sources.Unusable("no URL")), "no URL"),
+    (lambda: fail(OSError("no memory")), "no memory"), (lambda: os._exit(3), "ended early")])
+def test_the_child_says_why_it_failed(function, said):
+    with pytest.raises(failure.Failed, match=said):
+        unprivileged.call(function)
+
+
+# --- from where
+
+
+@pytest.mark.parametrize("address, host, fine", [
+    ("93.184.215.14", "h", True), ("127.0.1.1", "h", False), ("10.1.2.3", "h", False),
+    ("fe80::1%eth0", "h", False), ("127.0.0.1", "localhost", True),
+    ("127.0.0.1", "127.0.0.1", True)])
+def test_a_name_that_leads_inside_is_refused(monkeypatch, address, host, fine):
+    monkeypatch.setattr(visit.socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", (address, 1))])
+    if fine:
+        visit.check_address(host, 443)
+    else:
+        with pytest.raises(sources.Unusable, match="--address"):
+            visit.check_address(host, 443)
+
+
+# --- scripts and styles with a version
+
+# As builds name them: (URL, match, whether the name is made of the content).
+VERSIONED = [
+    # webpack, also by Create React App, with numbers for its pieces
+    ("/static/js/main.bb9c9b53.js", "/static/js/main.*.js", True),
+    ("/static/css/main.9363e7f5.css", "/static/css/main.*.css", True),
+    ("/static/js/787.28cb0dcd.chunk.js", "/static/js/787.*.chunk.js", True),
+    ("/dist/vendors~main.3f1b2c4d5e6f7a8b9c0d.bundle.js", "/dist/vendors~main.*.bundle.js", True),
+    # vite, today's and that of version 3
+    ("/assets/index-BrG0pPR4.js", "/assets/index-*.js", False),
+    ("/assets/index-BmtrZPm_.css", "/assets/index-*.css", False),
+    ("/assets/index-DYIkqkhu.js", "/assets/index-*.js", False),
+    ("/assets/vendor-em3rWA79.js", "/assets/vendor-*.js", False),
+    ("/assets/index.06d14ce2.css", "/assets/index.*.css", True),
+    # hugo
+    ("/css/main.min.7cd6d3b5ff1a0ce1bcb8a6ae16e6bd1b5a4b7d5f1ef0a8c24d2b1ac6ebd5fd0e.css",
+     "/css/main.min.*.css", True),
+    ("/en.search.min.2f80efdd2b9e5e9d7ae0a4e4c8f0e0cd0f6a3a25b8c2bb4b3b0b0e7d1f7c5e2a.js",
+     "/en.search.min.*.js", True),
+    # mdBook, sphinx, its themes
+    ("/searcher-c2a407aa.js", "/searcher-*.js", True),
+    ("/mark-09e88c2c.min.js", "/mark-*.min.js", True),
+    ("/_static/doctools.js?v=9a2dae69", "/_static/doctools.js?v=*", True),
+    ("/_static/theme.js?digest=8878045cc6db502f8baf", "/_static/theme.js?digest=*", True),
+    # WordPress, and releases by their numbers
+    ("/wp-includes/js/jquery/jquery.min.js?ver=3.6.1", "/wp-includes/js/jquery/jquery.min.js?ver=*",
+     False),
+    ("/wp-includes/css/dist/block-library/style.min.css?ver=6.1.9",
+     "/wp-includes/css/dist/block-library/style.min.css?ver=*", False),
+    ("/js/jquery-1.7.1.min.js", "/js/jquery-*.min.js", False),
+    ("/css/app-v1.2.3.css", "/css/app-v*.css", False),
+]
+
+
+@pytest.mark.parametrize("path, match, sure", VERSIONED)
+def test_a_version_is_recognised(path, match, sure):
+    rule = versioned.rule_of("https://h" + path)
+    assert (rule.match, rule.sure) == (match, sure)
+    assert rule.dest == ("style" if ".css" in path else "script")
+    assert re.search(rule.location, path.partition("?")[0])
+    assert not rule.query or not sure or re.search(rule.query, path.partition("?")[2])
+
+
+@pytest.mark.parametrize("path", [
+    "/app.js", "/jquery.min.js", "/jquery-ui.min.js", "/bootstrap.bundle.min.js", "/js/sha256.js",
+    "/js/jquery.mousewheel.js", "/js/date-FormData.js", "/js/i18n-en_US.js", "/d3.v7.min.js",
+    "/bootstrap-datepicker.js", "/facade.decade.js", "/0a1b2c3d.js", "/app.0a1b2c3d.png",
+    "/app.js?v=3&w=4", "/load-scripts.php?v=3", "/app.0a1b2c3d.js?x=1", "/a(b)/app.0a1b2c3d.js",
+    "/../app.0a1b2c3d.js", "/style.css?id=7"])
+def test_a_name_without_a_version(path):
+    assert versioned.rule_of("https://h" + path) is None
+
+
+def test_what_a_page_loads():
+    text = """<script src="/a.js"></script><SCRIPT async src='b.js#x'></SCRIPT><script>1</script>
+        <link rel="stylesheet" href="/c.css?v=1&amp;w=2"><link rel=icon href="/d.css">
+        <link rel="modulepreload" href=/e.js><link rel="preload" as="style" href="/f.css">
+        <link rel="preload" as="font" href="/g.css"><script src="data:,1"></script>
+        <script src="https://cdn/h.js"></script>"""
+    assert versioned.loaded("https://h/x/", text) == [
+        f"https://h/{name}" for name in ("a.js", "x/b.js", "c.css?v=1&w=2", "e.js", "f.css")
+    ] + ["https://cdn/h.js"]
+
+
+JS = ("content-type", "text/javascript")
+
+
+@pytest.mark.parametrize("fields, sure, lifetime, reason", [
+    ([JS, ("cache-control", "max-age=60")], False, True, ""),
+    ([JS, ("expires", "Thu, 01 Jan 2099 00:00:00 GMT")], False, True, ""),
+    ([JS], True, False, ""), ([JS], False, None, "has no Cache-Control"),
+    ([JS, ("cache-control", "no-cache")], True, None, "has no Cache-Control"),
+    ([JS, ("cache-control", "private, max-age=60")], True, None, "is private"),
+    ([JS, ("vary", "Cookie"), ("cache-control", "max-age=60")], True, None, "varies by visitor"),
+    ([JS, SESSION], True, None, "sets the cookie"), ([HTML], True, None, "has the status 200")])
+def test_which_versioned_files_become_dictionaries(fields, sure, lifetime, reason):
+    class Visitor:
+        def ask(self, *_):
+            return response.Response(200, tuple(fields), b"x")
+
+    rule = versioned.Rule("^/a$", "/a", "script", sure)
+    found, said = versioned.look(Visitor(), "https://h/a", rule)
+    assert said.startswith(reason)
+    assert found is None if lifetime is None else found.has_lifetime is lifetime
+
+
+# --- who renews
+
+SYSTEMCTL = """#!/bin/sh
+echo "$@" >>{log}
+exit {status}
+"""
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """has(systemd=, cron=): a machine with these; the folder has systemctl's log and cron.d."""
+    monkeypatch.setattr(timer.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(state, "default_folder", lambda: "/default")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def has(systemd, cron, status=0):
+        tool = tmp_path / "systemctl"
+        tool.write_text(SYSTEMCTL.format(log=tmp_path / "log", status=status))
+        tool.chmod(0o755)
+        for name, there in (("SYSTEMD", systemd), ("CRON", cron)):
+            folder = tmp_path / name.lower()
+            monkeypatch.setattr(timer, name, str(folder))
+            if there:
+                folder.mkdir()
+        return tmp_path
+
+    return has
+
+
+def test_systemds_timer_is_turned_on_and_off(machine):
+    folder = machine(systemd=True, cron=True)
+    assert "elastic-dictionary.timer" in timer.turn_on("/default")
+    assert timer.status() == "by elastic-dictionary.timer"
+    timer.turn_off("/default")
+    unit = "elastic-dictionary.timer"
+    assert (folder / "log").read_text().splitlines() == [
+        f"--quiet enable --now {unit}", f"--quiet is-enabled {unit}",
+        f"--quiet disable --now {unit}"]
+    assert not list((folder / "cron").iterdir())
+
+
+def test_cron_where_there_is_no_systemd(machine):
+    folder = machine(systemd=False, cron=True)
+    assert "cron/elastic-dictionary" in timer.turn_on("/default")
+    text = (folder / "cron" / "elastic-dictionary").read_text()
+    assert re.search(r"(?m)^\d{1,2} [1-5] \* \* [0-6] root \S+ renew >/dev/null$", text)
+    assert timer.status().endswith("cron/elastic-dictionary")
+    timer.turn_off("/default")
+    assert not list((folder / "cron").iterdir()) and timer.status() == "by nobody"
+
+
+@pytest.mark.parametrize("systemd, status, folder_", [
+    (False, 0, "/default"), (True, 1, "/default"), (True, 0, "/other")])
+def test_nobody_renews(machine, systemd, status, folder_):
+    folder = machine(systemd, cron=systemd, status=status)
+    assert "once a week: elastic-dictionary renew" in timer.turn_on(folder_)
+    assert not systemd or not list((folder / "cron").iterdir())
+
+
+def test_the_units_fit_each_other():
+    assert "[Install]" in (CONF / timer.UNIT).read_text()
+    service = CONF / timer.UNIT.replace(".timer", ".service.in")
+    assert re.search(r"(?m)^ExecStart=@bindir@/elastic-dictionary renew$", service.read_text())
+    assert "[Install]" not in service.read_text()
