@@ -56,12 +56,13 @@ def add_sources(parser):
 
 
 def add_bounds(parser):
-    parser.add_argument("--most", type=number(1, 2000), default=100, metavar="N",
+    parser.add_argument("--most", type=number(1, 2000), default=200, metavar="N",
                         help="visit so many pages at most (%(default)s)")
-    parser.add_argument("--rate", type=number(0.01, 1000, float), default=5, metavar="N",
+    parser.add_argument("--rate", type=number(0.01, 1000, float), default=8, metavar="N",
                         help="requests a second at most (%(default)s)")
-    parser.add_argument("--time", type=number(1, 86400), default=300, metavar="SECONDS",
-                        help="visit for so long at most (%(default)s)")
+    parser.add_argument("--time", type=number(1, 86400), default=100, metavar="SECONDS",
+                        help="begin no first visit to a page after half of this time, and no "
+                             "second one after all of it once more (%(default)s)")
     parser.add_argument("--accept-cookie", action="append", default=[], metavar="NAME",
                         help="a cookie that every visitor gets, and that changes nothing of a "
                              "page, is no reason to refuse it; may be repeated")
@@ -79,6 +80,9 @@ def add_making(parser):
                         help="write the dictionary, and print the configuration to paste")
     parser.add_argument("--largest", type=number(1, 8192), default=512, metavar="KB",
                         help="the largest dictionary that is tried (%(default)s)")
+    parser.add_argument("--spread", type=number(1, 100000), default=1000, metavar="N",
+                        help="pages over which a dictionary's own bytes are spread, when "
+                             "dictionaries are compared (%(default)s)")
     parser.add_argument("--url", type=url_path, default="/dictionaries/", metavar="PATH",
                         help="where dictionaries are on the site (%(default)s)")
     parser.add_argument("--store", type=quotable, default=default_store(), metavar="FOLDER",

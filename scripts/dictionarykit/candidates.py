@@ -10,7 +10,7 @@ from dictionarykit.common import tokens
 
 PAGES_LEAST = 8  # so that two are held back, and two lead the choice of others
 KB = 1024
-TRAINED_SIZES = tuple(KB << bits for bits in range(2, 13))  # 4 KB and more
+TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2, 3))  # 4 KB, 6 ...
 # A dictionary that is trained of less than this times its size is mostly a copy of its pages.
 TRAINING_LEAST = 3
 SHARES = (2, 4, 10)  # text that a half of the pages have, a quarter, a tenth

@@ -14,7 +14,7 @@ HELP = "make the dictionary of a site's public pages, and have httpd use it"
 
 # What is kept of the command line for the next dictionary.
 KEPT = ("site", "pages", "sitemap", "log", "most", "rate", "time", "accept_cookie",
-        "accept_no_store", "largest", "cafile", "address")
+        "accept_no_store", "largest", "spread", "cafile", "address")
 
 
 def add_arguments(parser):
@@ -63,8 +63,8 @@ def fetch(order):
     return pages
 
 
-def train(order, pages, largest, previous=None):
-    made = unprivileged.call(making.train, order, pages, largest, previous)
+def train(order, pages, args, previous=None):
+    made = unprivileged.call(making.train, order, pages, args.largest, args.spread, previous)
     made["rules"] = [(versioned.Rule(*rule), url) for rule, url in made["rules"]]
     return made
 
@@ -138,7 +138,7 @@ def put(args, server, place, made, order):
         raise
     before = state.read_all(args.out).get(place.name, {})
     known = {"site": args.site, "args": {key: getattr(args, key) for key in KEPT}, "name": name,
-             "url": args.url, "made": int(time.time()), "figures": made["figures"],
+             "url": args.url, "made": int(time.time()), "figures": made["figures"], "held": made["held"],
              "store": args.store if made_store else before.get("store", ""), "seen": seen,
              "sets_store": site.store, "confdir": server.folder, "apachectl": args.apachectl,
              "rules": len(made["rules"]), "renewed": None}
@@ -148,8 +148,8 @@ def put(args, server, place, made, order):
 
 def print_seen(seen):
     print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages "
-          f"came with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; a browser "
-          f"without it gets {seen['bytes_without']:,}.")
+          f"came with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they "
+          f"take {seen['bytes_without']:,} now.")
 
 
 def run(args):
@@ -170,7 +170,7 @@ def run(args):
         pages = fetch(order)
         confirm(args, pages, [rule for rule in rules if not rule.location])
         print("\nTrying dictionaries ...", flush=True)
-        made = train(order, pages, args.largest)
+        made = train(order, pages, args)
         said_of(made)
         check_gain(made["figures"])
         if args.print:

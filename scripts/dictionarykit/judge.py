@@ -19,9 +19,6 @@ HEAD_DIFFERENCE = (len("Content-Encoding: dcz\r\n, Available-Dictionary, Sec-Fet
                          'rel="compression-dictionary"\r\n'))
 
 VISIT = 10  # pages, of which the first comes without the dictionary
-# Pages that share the dictionary's own transfer, when candidates are compared: it is fetched once
-# in its lifetime, while the browser is idle, and delays none of them.
-PAGES = 100
 GAIN_LEAST = 0.10  # of what brotli 5 sends
 RENEWAL_LEAST = 0.03  # of what the previous dictionary sends
 
@@ -109,7 +106,7 @@ def visit_of(without, page):
     return without + (VISIT - 1) * page
 
 
-def saved(judged, without, pages=PAGES):
+def saved(judged, without, pages):
     """Bytes that so many pages with it save in sum, less its own; less than 0: they take more."""
     return pages * (without.page - judged.page) - judged.transfer
 
@@ -120,6 +117,7 @@ def pays_from(judged, without):
     return None if each <= 0 else int(judged.transfer / each) + 2
 
 
-def best(judged, without):
-    """The one with which pages take the fewest bytes, its own counted; None: there is none."""
-    return max(judged, key=lambda one: saved(one, without), default=None)
+def best(judged, without, pages):
+    """The one with which so many pages take the fewest bytes, its own counted; None: there is none.
+    """
+    return max(judged, key=lambda one: saved(one, without, pages), default=None)

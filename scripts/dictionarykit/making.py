@@ -91,10 +91,11 @@ def first_visit(order, visitor, robots, sitemaps):
 
 def fetch(order):
     """{"pages", "refused"}: each page was fetched twice, and has what both have in common."""
-    visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds, order.reach)
+    visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds / 2, order.reach)
     robots, sitemaps = read_robots(visitor, order.site)
     visitor.pause = max(visitor.pause, float(robots.crawl_delay(AGENT) or 0))
     pages, refused = first_visit(order, visitor, robots, sitemaps)
+    visitor.until = visitor.clock() + order.seconds
     pages, others = visit.again(visitor, pages, order.accepted)
     return {"pages": pages, "refused": {**refused, **others}}
 
@@ -106,14 +107,14 @@ def figures_of(one, without):
             "visit_with": judge.visit_of(without.page, one.page)}
 
 
-def train(order, pages, largest, previous=None):
-    """{"content", "said", "figures", "held", "rules", "unruled", "previous"}; `previous` is the
-    content of the dictionary in force."""
+def train(order, pages, largest, spread, previous=None):
+    """{"content", "said", "figures", "held", "rules", "unruled", "previous"}. Its own bytes are
+    spread over so many pages; `previous` is the content of the dictionary in force."""
     parts = candidates.split(pages)
     without = judge.baseline(parts.held)
     judged = [judge.judge(candidate, parts.held)
               for candidate in candidates.make(parts, largest << 10)]
-    best = judge.best(judged, without)
+    best = judge.best(judged, without, spread)
     if not best:
         raise failure.Failed("the pages have nothing in common")
     old = previous and judge.judge(candidates.Candidate("the one in force", previous), parts.held)

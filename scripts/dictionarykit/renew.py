@@ -40,7 +40,7 @@ def renew(args, name, known):
     server.configtest()
     rules = [rule.location for rule in server.address_rules() if rule.location]
     order = enable.order_of(options, rules)
-    made = enable.train(order, enable.fetch(order), options.largest, previous)
+    made = enable.train(order, enable.fetch(order), options, previous)
     print(made["said"] + "\n")
     enable.check_gain(made["figures"])
     reason = "the previous one was gone"

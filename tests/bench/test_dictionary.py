@@ -319,9 +319,10 @@ def test_pages_of_one_template_are_far_smaller():
     judged_ = [judge.judge(one, parts.held) for one in candidates.make(parts, 512 << 10)]
     names = [one.name for one in judged_]
     assert {"1 page", "text of 1/2 of them", "trained, 8 KB"} <= set(names)
-    best = judge.best(judged_, without)
+    best = judge.best(judged_, without, 100)
     assert best.page < 0.5 * without.page
-    assert all(judge.saved(best, without) >= judge.saved(one, without) for one in judged_)
+    assert all(judge.saved(best, without, 100) >= judge.saved(one, without, 100)
+               for one in judged_)
 
 
 def judged(name, page_, transfer):
@@ -346,9 +347,9 @@ def test_from_which_page_on_a_dictionary_pays():
 def test_the_best_counts_its_own_transfer():
     without = judge.Baseline([100])
     small, large = judged("small", 60, 50), judged("large", 20, 4000)
-    assert judge.best([small, large], without).name == "large"
-    assert judge.best([small, large._replace(transfer=4100)], without).name == "small"
-    assert judge.best([], without) is None
+    assert judge.best([small, large], without, 100).name == "large"
+    assert judge.best([small, large], without, 50).name == "small"
+    assert judge.best([], without, 100) is None
 
 
 DAY = 24 * 3600

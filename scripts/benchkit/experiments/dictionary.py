@@ -24,7 +24,7 @@ SECONDS = 8, 45, 100
 
 KB = corpus.KB
 MANUAL, PART = "apache2-doc", "/manual/en/"
-PAGES = 10  # of a visit
+PAGES, MANY = 10, 1000  # of a visit; of a reader who comes again while the dictionary lasts
 LEAST = 2 * KB  # bytes; what is shorter leads to another page
 
 
@@ -50,7 +50,7 @@ def site_steps(run, site, visits, largest):
     visited, others = mixed[:visits * PAGES], mixed[visits * PAGES:]
     parts = candidates.split(others)
     judged = [judge.judge(one, parts.held) for one in candidates.make(parts, largest * KB)]
-    best = judge.best(judged, judge.baseline(parts.held))
+    best = judge.best(judged, judge.baseline(parts.held), MANY)
     if best is None:
         raise BenchError("no dictionary of these pages saves anything")
     put(site, "/dictionaries/site.dict", best.content)
