@@ -104,7 +104,6 @@ def check(options):
         raise failure.Failed(f"{options.site}: browsers use dictionaries over https only")
     if sum(map(bool, (options.pages, options.sitemap, options.log))) > 1:
         options.error("give one of --pages, --sitemap and --log")
-    options.out = os.path.realpath(options.out)
     if set(options.out) & UNQUOTED:
         options.error(f"{options.out} cannot be written into a configuration")
     for name in ("pages", "log", "cafile"):

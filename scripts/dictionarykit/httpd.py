@@ -41,8 +41,9 @@ class Httpd:
             path for path in map(path_of, PROGRAMS) if path][:1]
         if not self.command:
             raise failure.Failed("httpd was not found: name its apachectl with --apachectl")
-        found = [one for one in (folder or os.environ.get("APACHE_CONFDIR"), *FOLDERS) if one]
-        self.folder = os.path.realpath(next(filter(os.path.isdir, found), found[0]))
+        folder = folder or os.environ.get("APACHE_CONFDIR") or next(
+            filter(os.path.isdir, FOLDERS), FOLDERS[0])
+        self.folder = os.path.realpath(folder)
         self.environ = {**os.environ, "APACHE_CONFDIR": self.folder}
         self.is_debian = os.path.isdir(os.path.join(self.folder, "conf-available"))
         if not self.is_debian and not os.path.isdir(os.path.join(self.folder, "conf.d")):

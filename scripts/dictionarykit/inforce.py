@@ -61,22 +61,31 @@ class Place:
         self.server.configtest()
         self.server.reload()
 
-    def take_back(self, before):
-        """The configuration as it was: bytes, or None."""
-        if before is None:
-            with contextlib.suppress(failure.Failed):
-                self.server.switch(self.conf_name, False)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.conf)
-        else:
+    def restore(self, before):
+        """The configuration's file as it was: bytes, or None."""
+        if before is not None:
             files.replace(self.conf, before)
+            return
+        with contextlib.suppress(failure.Failed):
+            self.server.switch(self.conf_name, False)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.conf)
+
+    def reload(self):
         if self.server.is_running():
             self.server.configtest()
             self.server.reload()
 
+    def take_back(self, before):
+        """As restore(), and in force, if httpd reloads at all."""
+        self.restore(before)
+        with contextlib.suppress(failure.Failed):
+            self.reload()
+
     def remove(self):
         """All that is the site's."""
-        self.take_back(None)
+        self.restore(None)
+        self.reload()
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.rmdir(self.top)

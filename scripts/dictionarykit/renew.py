@@ -5,7 +5,7 @@ import os
 import time
 
 from dictionarykit import (arguments, configuration, enable, failure, httpd, inforce, judge, report,
-                           state)
+                           sources, state)
 
 HELP = "make the next dictionary of each site, and keep it if it is better"
 
@@ -59,7 +59,7 @@ def run(args):
     for name, known in inforce.sites(args).items():
         try:
             said = renew(args, name, known)
-        except (failure.Failed, OSError) as problem:
+        except (failure.Failed, sources.Unusable, OSError) as problem:
             status, said = 1, f"failed, and the previous one stays: {problem}"
         print(f"{known['site']}: {said}")
         known = state.read_all(args.out).get(name, known)

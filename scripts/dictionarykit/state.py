@@ -16,7 +16,7 @@ def default_folder():
 
 
 def add_folder(parser):
-    parser.add_argument("--out", default=default_folder(), metavar="FOLDER",
+    parser.add_argument("--out", type=os.path.realpath, default=default_folder(), metavar="FOLDER",
                         help="where dictionaries are kept (%(default)s)")
 
 

@@ -144,6 +144,8 @@ class Visitor:
             if reason:
                 raise Refused(reason)
             url = urllib.parse.urljoin(url, places[0]).partition("#")[0]
+            if sources.origin(url) != self.origin:
+                raise Refused(f"leads to another site, {url}")
         raise Refused("redirects again and again")
 
     def fetch(self, url, most=sources.SITEMAP_MOST):

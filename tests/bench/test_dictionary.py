@@ -234,7 +234,7 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
         "/image": "has the type image/png", "/empty": "is empty",
         "/large": f"has more than {visit.PAGE_MOST} bytes",
         "/again": f"is the same as {site.url}/page/1", "/login": "sets the cookie sid",
-        "/away": "is of another origin", "/circle": "redirects again and again",
+        "/away": "leads to another site, http://elsewhere.invalid/", "/circle": "redirects again and again",
         "/broken": "breaks off",
         other: "is of another origin"}
     assert not any("Cookie" in fields or "Authorization" in fields for _, fields in site.asked)

@@ -150,6 +150,7 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     check_pages(one, dictionary, pages(), tmp_path)
     said = one.run("status")
     assert url.rpartition("/")[2] in said and "last renewal: none yet" in said
+    assert "In force" in one.run("enable", "--yes") and one.link() == url
     one.run("disable")
     assert one.link() is None and one.get(url).status == 404
     assert files_of(one.root / "etc", one.root / "docs") == before
@@ -260,6 +261,7 @@ def test_a_site_that_sets_cookies_on_every_page(site):
     (["--cafile", "/nowhere"], "/nowhere: .*No such file"),
     (["--store", "/proc/nowhere/store"], "/proc/nowhere/store cannot be made"),
     (["--confdir", "/proc"], "neither conf-available nor conf.d"),
+    (["--confdir", "/nowhere"], "/nowhere has neither conf-available nor conf.d"),
     (["--apachectl", "false"], "false -t fails"),
     (["--address", "127.0.0.9"], "no response: .*refused")])
 def test_what_cannot_be_used(site, words_, text):
@@ -303,6 +305,22 @@ def test_httpd_that_does_not_reload(site, command, text):
     script.chmod(0o755)
     one.more += ["--apachectl", script]
     refused(one, text)
+
+
+def test_a_renewal_that_is_not_reloaded_leaves_the_previous_one(site):
+    one = site()
+    control = one.root / "control"
+    control.write_text(RELOADS.format(command="", httpd=env.HTTPD, conf=one.server.conf))
+    control.chmod(0o755)
+    one.more += ["--apachectl", control]
+    one.run("enable", "--yes")
+    url, before = one.link(), files_of(one.root / "etc")
+    control.write_text(RELOADS.format(command="exit 1", httpd=env.HTTPD, conf=one.server.conf))
+    rewrite(one, "second")
+    assert "failed, and the previous one stays" in one.run("renew", code=1)
+    assert files_of(one.root / "etc") == before and one.link() == url
+    assert {path.suffix for path in files_of(one.out)} == {".dict", ".br", ".json"}
+    assert len(files_of(one.out)) == 3
 
 
 def test_a_configuration_that_is_broken_already(site):
