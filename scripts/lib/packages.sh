@@ -124,6 +124,27 @@ test -d /usr/share/javascript/bootstrap4        | libjs-bootstrap4 | bootstrap4
 test -d /usr/share/javascript/d3                | libjs-d3        | js-d3
 TABLE
         ;;
+    clients-short) cat <<'TABLE'
+command -v git                                  | git             | git-core
+command -v apt-ftparchive                       | apt-utils       | apt
+TABLE
+        ;;
+    clients) cat <<'TABLE'
+command -v git                                  | git             | git-core
+command -v apt-ftparchive                       | apt-utils       | apt
+command -v wget                                 | wget            | wget
+command -v aria2c                               | aria2           | aria2
+command -v litmus                               | litmus          | litmus
+command -v cadaver                              | cadaver         | cadaver
+el_sbin mount.davfs                             | davfs2          | davfs2
+el_chromium                                     | chromium-headless-shell | chromium-headless
+el_firefox                                      | firefox-esr     | firefox
+el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
+command -v node                                 | nodejs          | nodejs
+command -v java                                 | default-jre-headless | java-headless
+test -e /usr/share/tomcat10/bin/bootstrap.jar   | tomcat10-common | tomcat
+TABLE
+        ;;
     fuzz) cat <<'TABLE'
 command -v clang                                | clang           | clang
 el_clang_fuzzer                                 | libclang-rt-dev | compiler-rt
@@ -155,6 +176,11 @@ el_sbin() {
 
 el_chromium() {
     command -v chromium-headless-shell || command -v chromium || command -v chromium-browser
+}
+
+# Not the snap that has the name on Ubuntu.
+el_firefox() {
+    command -v firefox-esr || [ -x /usr/lib64/firefox/firefox ]
 }
 
 el_lighttpd_deflate() {
