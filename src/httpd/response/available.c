@@ -122,6 +122,7 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
     }
     reason = el_dictionaries_find(available->hash, &request, entry);
     if (reason == EL_DICTIONARY_USED) {
+        available->path = entry->path;
         available->shares[EL_SHARE_PAGE] = share_of(origin, EL_SHARE_PAGE, request.target);
         available->shares[EL_SHARE_RULE] = share_of(origin, EL_SHARE_RULE, entry->match);
     }
@@ -140,6 +141,7 @@ static void look(request_rec *r, el_available_t *available)
     el_dictionary_reason_t reason;
 
     available->sought = true;
+    available->path = "";
     available->coding = EL_IDENTITY;
     if (!available->possible) {
         return;
