@@ -124,6 +124,19 @@ test -d /usr/share/javascript/bootstrap4        | libjs-bootstrap4 | bootstrap4
 test -d /usr/share/javascript/d3                | libjs-d3        | js-d3
 TABLE
         ;;
+    clients-short) cat <<'TABLE'
+command -v git                                  | git             | git-core
+command -v apt-ftparchive                       | apt-utils       | apt
+TABLE
+        ;;
+    clients) cat <<'TABLE'
+command -v git                                  | git             | git-core
+command -v apt-ftparchive                       | apt-utils       | apt
+command -v wget                                 | wget            | wget
+command -v aria2c                               | aria2           | aria2
+command -v cadaver                              | cadaver         | cadaver
+TABLE
+        ;;
     fuzz) cat <<'TABLE'
 command -v clang                                | clang           | clang
 el_clang_fuzzer                                 | libclang-rt-dev | compiler-rt

@@ -19,7 +19,6 @@ starting it, for configtest().
 """
 
 import functools
-from pathlib import Path
 
 import pytest
 
@@ -73,7 +72,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     @functools.cache
     def shares(file):
-        text = (Path(__file__).parent / file).read_text()
+        text = (config.rootpath / file).read_text()
         return "httpd_shared" in text or 'scope="module"' in text
 
     class Scheduling(LoadScopeScheduling):

@@ -129,8 +129,8 @@ def _expected(config):
         return []
     if here.name == "elasticd":
         return elasticd()
-    every = env.MPM == "event" and env.IS_ROOT and env.IS_DEBIAN and not env.PRELOAD \
-        and env.HAS_ISAL and env.HAS_LIBDEFLATE and env.HAS_ZSTD
+    every = here.name == "httpd" and env.MPM == "event" and env.IS_ROOT and env.IS_DEBIAN \
+        and not env.PRELOAD and env.HAS_ISAL and env.HAS_LIBDEFLATE and env.HAS_ZSTD
     return module() if every else []
 
 

@@ -1,0 +1,64 @@
+"""Fixtures of the tests with real clients; those of tests/httpd serve here, too.
+
+kind   each kind of server, see site.py
+site   function: site(config, modules, ...) starts one of that kind for one test; see site.start()
+
+At the end of the test something must have been compressed, unless it says `encodes=False`.
+
+--report writes docs/results/clients.md.
+"""
+
+import functools
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+HTTPD = Path(__file__).resolve().parents[1] / "httpd"
+sys.path.insert(0, str(HTTPD))
+_spec = importlib.util.spec_from_file_location("httpd_fixtures", HTTPD / "conftest.py")
+httpd_fixtures = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(httpd_fixtures)
+
+import report  # noqa: E402
+import site_of  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--report", action="store_true", help="writes docs/results/clients.md")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(httpd_fixtures)
+    config.pluginmanager.register(report)
+
+
+def pytest_collection_modifyitems(config, items):
+    dropped = [item for item in items if item.get_closest_marker("ours")
+               and item.callspec.params["kind"].stock]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if item not in dropped]
+
+
+@pytest.fixture(params=site_of.KINDS, ids=lambda kind: kind.name)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def site(httpd, kind, request, record_property):
+    made = []
+    record_property("what", request.function.__doc__)
+
+    def start(*args, encodes=True, **kw):
+        made.append((kind.start(httpd, *args, **kw), encodes))
+        return made[-1][0]
+
+    yield start
+    for server, encodes in made:
+        if encodes:
+            server.wait_for(functools.partial(site_of.encoded, server), 5, "an encoded answer")
+        record_property("answers", len(site_of.answers(server)))
+        record_property("encoded", len(site_of.encoded(server)))
