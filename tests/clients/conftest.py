@@ -21,6 +21,8 @@ _spec = importlib.util.spec_from_file_location("httpd_fixtures", HTTPD / "confte
 httpd_fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(httpd_fixtures)
 
+from kit import env  # noqa: E402
+
 import report  # noqa: E402
 import site_of  # noqa: E402
 
@@ -35,8 +37,10 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    dropped = [item for item in items if item.get_closest_marker("ours")
-               and item.callspec.params["kind"].stock]
+    fuse = env.IS_ROOT and Path("/dev/fuse").exists()
+    dropped = [item for item in items
+               if item.get_closest_marker("ours") and item.callspec.params["kind"].stock
+               or item.get_closest_marker("fuse") and not fuse]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = [item for item in items if item not in dropped]

@@ -1,6 +1,6 @@
 """--report: writes docs/results/clients.md. A plugin of pytest.
 
-A test's docstring is a row: the client, a colon, what it does. Tests of one docstring are one row.
+A test's docstring is a row: the client, a colon, what it does.
 """
 
 import collections
@@ -12,8 +12,8 @@ from pathlib import Path
 import site_of
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "results" / "clients.md"
-PACKAGES = ("apache2-bin git curl wget aria2 apt litmus cadaver chromium-headless-shell firefox-esr "
-            "gunicorn nodejs tomcat10-common php-fpm dokuwiki mediawiki wordpress").split()
+PACKAGES = """apache2-bin git curl wget aria2 apt litmus cadaver davfs2 chromium-headless-shell
+    firefox-esr gunicorn nodejs tomcat10-common php-fpm dokuwiki mediawiki wordpress""".split()
 
 _TEXT = """\
 # Real clients
@@ -28,8 +28,9 @@ are read.
 
 {when}, {system}; {versions}.
 
-A cell has how many answers had a coding, of all; "–" is a test that the stock modules cannot pass:
-[ranges of encoded bytes](stock-and-ours.md), and scripts that are told a coding that was decoded.
+A cell has how many answers had a coding, of all. A row without, or with fewer answers of stock has
+cases that the stock modules cannot pass: [ranges](stock-and-ours.md) of encoded bytes, tags of
+encoded bodies in If-Match, and scripts that are told a coding that was decoded.
 
 | Client | What | {kinds} |
 |---|---|{columns}

@@ -53,7 +53,8 @@ class Kind(NamedTuple):
 
 _NAMED = "SetOutputFilter BROTLI_COMPRESS;DEFLATE"
 KINDS = (
-    Kind("elastic", "Elastic On", "Elastic On\nElasticTypes text/* application/*", "ElasticInflate On", ("elastic",)),
+    Kind("elastic", "Elastic On", "Elastic On\nElasticTypes text/* application/*",
+         "ElasticInflate On", ("elastic",)),
     Kind("drop-in", _BY_TYPE, _NAMED, "SetInputFilter DEFLATE", ("deflate", "brotli")),
     Kind("stock", _BY_TYPE, _NAMED, "SetInputFilter DEFLATE"),
 )

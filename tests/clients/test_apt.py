@@ -128,8 +128,7 @@ def packages(tmp_path_factory):
 @pytest.fixture
 def repository(site, packages):
     """(server, Repository, the entries of the list of packages)."""
-    server = site('<LocationMatch "/(Packages|Release)$">\nForceType text/plain\n</LocationMatch>\n',
-                  tls=True)
+    server = site("<LocationMatch Packages$>\nForceType text/plain\n</LocationMatch>\n", tls=True)
     made = Repository(server.docs, packages)
     text = run("apt-ftparchive", "packages", "pool", cwd=made.root).encode()
     return server, made, [entry + b"\n\n" for entry in text.split(b"\n\n") if entry.strip()]

@@ -4,14 +4,11 @@ compares strongly)."""
 
 import itertools
 import os
-import re
-import shutil
-import subprocess
 import time
 
 import pytest
 
-from kit import bodies, check
+from kit import bodies, check, litmus
 
 BODY = bodies.html(30000)
 OLD = 1_500_000_000
@@ -169,15 +166,6 @@ def test_a_list_about_another_resource_stays_as_it_is(server, way):
                 Destination=f"http://{host}/dav/onto.html")
 
 
-@pytest.mark.skipif(not shutil.which("litmus"), reason="litmus is not there (package litmus)")
 def test_litmus(server, way, tmp_path):
-    """Its tests of WebDAV servers, all of which mod_dav passes alone."""
-    server.expect_log("XML parser error|XML Parser Error")  # which some of them ask for
-    (server.docs / "dav/litmus").mkdir(mode=0o777)
-    (server.docs / "dav/litmus").chmod(0o777)
-    run = subprocess.run(["litmus", "-k", f"http://127.0.0.1:{server.port}/dav/"], cwd=tmp_path,
-                         capture_output=True, text=True, timeout=100)
-    counts = [tuple(map(int, found)) for found in re.findall(
-        r"of (\d+) tests run: (\d+) passed, (\d+) failed", run.stdout)]
-    assert all(passed == count and failed == 0 for count, passed, failed in counts), run.stdout
-    assert sum(count for count, _, _ in counts) >= 104, run.stdout
+    """Its tests of WebDAV servers."""
+    litmus.passes(server, "dav", tmp_path)

@@ -1,0 +1,138 @@
+"""WebDAV: what clients wrote is what is there, and the tag of an encoded body lets them write."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kit import bodies, check, litmus
+from kit.process import need, until
+from site_of import answers, give, logged
+
+BODY = bodies.html(30000)
+MARKED = "<p>written by an editor</p>"
+
+
+@pytest.fixture
+def server(site):
+    made = site("DavLockDB {root}/locks/db\nFileETag MTime Size\n<Location /dav>\nDav On\n"
+                "</Location>\n", modules=["dav", "dav_fs"], files={"dav/page.html": BODY},
+                allow_log=[r"\[dav:error\]"])
+    (made.root / "locks").mkdir()
+    give(made.root / "locks")
+    give(made.docs / "dav")
+    return made
+
+
+def test_litmus(server, tmp_path):
+    """litmus: its tests of WebDAV servers"""
+    litmus.passes(server, "dav", tmp_path)
+    # It accepts no coding; others get its folder in one.
+    check.whole(server.get("/dav/page.html", ae="gzip"), "gzip", BODY)
+
+
+def cadaver(server, home, *lines, **environ):
+    """What it says; it must not say that something failed."""
+    need("cadaver")
+    done = subprocess.run(["cadaver", f"http://127.0.0.1:{server.port}/dav/"], cwd=home, text=True,
+                          input="\n".join(lines) + "\nquit\n", capture_output=True, timeout=100,
+                          env={**os.environ, "HOME": str(home), "LC_ALL": "C", **environ})
+    assert not re.search("failed|error|conflict", done.stdout + done.stderr, re.I), done
+    return done.stdout
+
+
+def test_cadaver(server, tmp_path):
+    """cadaver: put, get, copy, move, lock, properties, and an editor under a lock"""
+    (tmp_path / "own.html").write_bytes(BODY[::-1])
+    editor = tmp_path / "editor"
+    # It looks at the second in which the file changed.
+    editor.write_text(f"#!/bin/sh\necho '{MARKED}' >>\"$1\"\ntouch -d '1 minute' \"$1\"\n")
+    editor.chmod(0o755)
+    said = cadaver(server, tmp_path, "put own.html", "get own.html back.html", "mkcol new",
+                   "copy own.html new/copy.html", "move new/copy.html new/moved.html",
+                   "lock own.html", "put own.html", "unlock own.html", "propset own.html n v",
+                   "propget own.html n", "edit page.html", "ls", "ls new", "delete own.html",
+                   EDITOR=str(editor))
+    assert (tmp_path / "back.html").read_bytes() == BODY[::-1]
+    dav = server.docs / "dav"
+    assert (dav / "new/moved.html").read_bytes() == BODY[::-1]
+    assert (dav / "page.html").read_bytes() == BODY + MARKED.encode() + b"\n"
+    assert not (dav / "own.html").exists() and "moved.html" in said and "Value of n is: v" in said
+    assert len(logged(server, method="LOCK", status="200")) == 2
+    check.whole(server.get("/dav/page.html", ae="br"), "br", (dav / "page.html").read_bytes())
+
+
+@pytest.mark.ours
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_the_tag_of_an_encoded_body_lets_write(server, tmp_path, coding):
+    """curl --compressed: PUT with If-Match of the tag that it got; the second with it is refused"""
+    def curl(*options):
+        done = subprocess.run(
+            ["curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {coding}", "-w",
+             "%{http_code}", *options, f"http://127.0.0.1:{server.port}/dav/page.html"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    assert curl("-o", "page.html", "--etag-save", "tag") == "200"
+    assert (tmp_path / "page.html").read_bytes() == BODY
+    tag = (tmp_path / "tag").read_text().strip().removeprefix("W/")
+    assert coding in tag
+    (tmp_path / "page.html").write_bytes(BODY[::-1])
+    write = ("-T", "page.html", "-H", f"If-Match: {tag}", "-o", "said")
+    assert curl(*write) == "204"
+    assert (server.docs / "dav/page.html").read_bytes() == BODY[::-1]
+    os.utime(server.docs / "dav/page.html", (1e9, 1e9))
+    assert curl(*write) == "412"
+
+
+DAVFS = """\
+ask_auth 0
+use_compression {}
+use_locks 1
+delay_upload 0
+cache_dir {}
+"""
+
+
+@pytest.fixture
+def mounted(server, compression):
+    """The folder of the server as davfs2 shows it."""
+    need("mount.davfs", "davfs2")
+    folder, cache, conf = (server.root / name for name in ("mounted", "cache", "davfs2.conf"))
+    folder.mkdir()
+    cache.mkdir()
+    cache.chmod(0o777)
+    conf.write_text(DAVFS.format(compression, cache))
+    subprocess.run(["mount.davfs", f"http://127.0.0.1:{server.port}/dav", folder, "-o",
+                    f"conf={conf}"], check=True, timeout=60, stdin=subprocess.DEVNULL)
+    yield folder
+    if folder.is_mount():
+        subprocess.run(["umount", folder], check=True, timeout=60)
+
+
+@pytest.mark.fuse
+@pytest.mark.parametrize("compression", [0, pytest.param(1, marks=pytest.mark.ours)])
+def test_davfs2(server, mounted, compression):
+    """davfs2: files are read, in gzip and not, written and renamed under locks, by their tags"""
+    there = server.docs / "dav"
+    assert (mounted / "page.html").read_bytes() == BODY
+    coding = "gzip" if compression else "-"
+    assert logged(server, method="GET", path="/dav/page.html", coding=coding)
+    with open(mounted / "page.html", "ab") as file:
+        file.write(MARKED.encode())
+    (mounted / "new").mkdir()
+    for n in range(5):
+        (mounted / f"new/{n}.txt").write_bytes(bodies.text(20000 + n))
+    (mounted / "new/4.txt").rename(mounted / "moved.txt")
+    subprocess.run(["umount", mounted], check=True, timeout=60)
+    until(lambda: not Path(mounted).is_mount(), 10, "the end of the mount")
+    assert (there / "page.html").read_bytes() == BODY + MARKED.encode()
+    assert (there / "moved.txt").read_bytes() == bodies.text(20004)
+    assert [(there / f"new/{n}.txt").read_bytes() for n in range(4)] \
+        == [bodies.text(20000 + n) for n in range(4)]
+    assert logged(server, method="PUT", path="/dav/page.html", status="204")
+    check.whole(server.get("/dav/moved.txt", ae="br"), "br", bodies.text(20004))
+    assert not [answer for answer in answers(server) if answer.status in ("409", "412", "500")]
