@@ -137,6 +137,8 @@ command -v aria2c                               | aria2           | aria2
 command -v litmus                               | litmus          | litmus
 command -v cadaver                              | cadaver         | cadaver
 el_sbin mount.davfs                             | davfs2          | davfs2
+el_chromium                                     | chromium-headless-shell | chromium-headless
+el_firefox                                      | firefox-esr     | firefox
 TABLE
         ;;
     fuzz) cat <<'TABLE'
@@ -170,6 +172,11 @@ el_sbin() {
 
 el_chromium() {
     command -v chromium-headless-shell || command -v chromium || command -v chromium-browser
+}
+
+# Not the snap that has the name on Ubuntu.
+el_firefox() {
+    command -v firefox-esr || [ -x /usr/lib64/firefox/firefox ]
 }
 
 el_lighttpd_deflate() {
