@@ -143,6 +143,24 @@ el_python "import gunicorn"                     | gunicorn        | python3-guni
 command -v node                                 | nodejs          | nodejs
 command -v java                                 | default-jre-headless | java-headless
 test -e /usr/share/tomcat10/bin/bootstrap.jar   | tomcat10-common | tomcat
+el_sbin mariadbd                                | mariadb-server-core | mariadb-server
+command -v my_print_defaults                    | mariadb-client-core | mariadb
+el_php_module dom                               | php-xml         | php-xml
+el_php_module intl                              | php-intl        | php-intl
+el_php_module sqlite3                           | php-sqlite3     | php-pdo
+el_php_module mbstring                          | php-mbstring    | php-mbstring
+el_php_module gd                                | php-gd          | php-gd
+el_php_module mysqli                            | php-mysql       | php-mysqlnd
+test -e /usr/share/php-geshi                    | php-geshi       |
+test -e /usr/share/php/phpseclib                | php-phpseclib   |
+test -e /usr/share/php/random_compat            | php-random-compat |
+test -e /usr/share/php/simplepie                | libphp-simplepie |
+test -e /usr/share/php/getid3                   | php-getid3      |
+test -e /usr/share/javascript/jquery            | libjs-jquery    |
+test -e /usr/share/javascript/jquery-cookie     | libjs-jquery-cookie |
+test -e /usr/share/javascript/jquery-ui         | libjs-jquery-ui |
+test -e /usr/share/javascript/cropper           | libjs-cropper   |
+test -e /usr/share/javascript/underscore        | libjs-underscore |
 TABLE
         ;;
     fuzz) cat <<'TABLE'
@@ -190,6 +208,10 @@ el_lighttpd_deflate() {
 # Debian names it after its version.
 el_php_fpm() {
     compgen -G '/usr/sbin/php-fpm*' || command -v php-fpm
+}
+
+el_php_module() {
+    php -m | grep -qx "$1"
 }
 
 # el_python CODE: a python3 that runs CODE: the distribution's, where there is one. All modules must be
@@ -322,7 +344,7 @@ el_debian_unpack() {
 
 # el_debian_unpack_one DIR PACKAGE FILE: unless DIR has FILE of it.
 el_debian_unpack_one() {
-    if [ -x "$1/$3" ]; then
+    if [ -e "$1/$3" ]; then
         return 0
     fi
     echo "Unpacking Debian's package $2 to $1"
@@ -333,4 +355,18 @@ el_debian_unpack_one() {
         apt-get download -q "$2" || { el_apt update -q && apt-get download -q "$2"; } || exit 1
         dpkg-deb -x "$2"_*.deb . && rm "$2"_*.deb
     )
+}
+
+# el_applications_unpack DIR: the same of the applications that tests/clients run, which would ask
+# questions and want a server.
+el_applications_unpack() {
+    if [ ! -e /etc/debian_version ]; then
+        return 0
+    fi
+    el_debian_unpack_one "$1" dokuwiki usr/share/dokuwiki/doku.php &&
+        el_debian_unpack_one "$1" mediawiki-classes usr/share/doc/mediawiki-classes/copyright &&
+        el_debian_unpack_one "$1" mediawiki usr/share/mediawiki/index.php &&
+        el_debian_unpack_one "$1" wordpress usr/share/wordpress/index.php &&
+        el_debian_unpack_one "$1" wordpress-theme-twentytwentythree \
+            usr/share/wordpress/wp-content/themes/twentytwentythree/style.css
 }

@@ -64,7 +64,6 @@ class Chromium(_Browser):
              "--remote-debugging-pipe", "about:blank"], home, pass_fds=(theirs, its))
         os.close(theirs)
         os.close(its)
-        self._reader = os.fdopen(self._from, "rb")
         self._count, self._rest, self._session = 0, b"", {}
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = {"sessionId": self._call(
@@ -103,7 +102,7 @@ class Chromium(_Browser):
     def __exit__(self, *_):
         super().__exit__()
         os.close(self._to)
-        self._reader.close()
+        os.close(self._from)
 
 
 _PREFERENCES = {

@@ -90,6 +90,5 @@ def give(path):
     if env.IS_ROOT:
         user = env.child_user()
         for folder, _, files in os.walk(path):
-            os.chown(folder, user.pw_uid, user.pw_gid)
-            for name in files:
-                os.chown(os.path.join(folder, name), user.pw_uid, user.pw_gid)
+            for name in (folder, *[os.path.join(folder, name) for name in files]):
+                os.chown(name, user.pw_uid, user.pw_gid, follow_symlinks=False)

@@ -43,9 +43,10 @@ def binary():
 
 
 class Fpm(Backend):
-    """`lines` are added to the pool's configuration."""
+    """`lines` are added to the pool's configuration; without the option -n it has the modules of the
+    distribution."""
 
-    def __init__(self, root, lines=""):
+    def __init__(self, root, lines="", options=("-n",)):
         self.socket = str(root / "run" / "fpm.sock")
         log = ErrorLog(root / "fpm.log")
         user = env.child_user()
@@ -56,7 +57,7 @@ class Fpm(Backend):
         if not binary():
             pytest.skip("php-fpm is not there (package php-fpm)")
         super().__init__(
-            [binary(), "-n", "-F", "-y", str(config)],
+            [binary(), *options, "-F", "-y", str(config)],
             lambda: log.lines(_READY) and accepts(socket.AF_UNIX, self.socket), log.text)
 
     @property
