@@ -93,7 +93,7 @@ class Browser:
 
     def ask_dictionary(self, url, page, encodings=ENCODINGS):
         """What a page links to as its dictionary."""
-        asked = {"Accept-Encoding": encodings, "Sec-Fetch-Dest": "compression-dictionary",
+        asked = {"Accept-Encoding": encodings, "Sec-Fetch-Dest": "empty",
                  "Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin", "Referer": page}
         if sources.origin(url) != sources.origin(page):
             asked.update({"Origin": fields.origin_text(page), "Sec-Fetch-Site": "cross-site"})
