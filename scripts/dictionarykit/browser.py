@@ -1,7 +1,6 @@
 """A page and its dictionary as Chromium asks for them."""
 
 import http.client
-import socket
 import ssl
 import typing
 import urllib.parse
@@ -43,7 +42,7 @@ class Answer(typing.NamedTuple):
 
 
 class Browser:
-    """`resolve`: (host, port or None), the address to ask for the host of `url`, or None."""
+    """`resolve`: (host, port or 0), the address to ask for the host of `url`, or None."""
 
     def __init__(self, url, cafile, resolve):
         self.origin, self.resolve = sources.origin(url), resolve
@@ -53,20 +52,11 @@ class Browser:
         self.codings = ENCODINGS + (", dcb" if is_dcb else "") + ", dcz"
         self.fields = NAVIGATION
 
-    def connect(self, scheme, host, port):
-        at = (host, port)
-        if self.resolve and (scheme, host, port) == self.origin:
-            at = (self.resolve[0], self.resolve[1] or port)
-        connection = http.client.HTTPConnection(host, port)
-        connection.default_port = sources.ORIGIN_PORTS[scheme]
-        connection.sock = socket.create_connection(at, visit.TIMEOUT)
-        if scheme == "https":
-            connection.sock = self.context.wrap_socket(connection.sock, server_hostname=host)
-        return connection
-
     def once(self, url, asked):
         try:
-            connection = self.connect(*sources.origin(url))
+            origin = sources.origin(url)
+            at, port = self.resolve if self.resolve and origin == self.origin else ("", 0)
+            connection = visit.Connection(origin, visit.Reach(at, self.context, port))
             try:
                 connection.request("GET", visit.target_of(url), headers=asked)
                 answer = connection.getresponse()

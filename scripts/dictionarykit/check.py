@@ -6,7 +6,7 @@ import typing
 import urllib.parse
 
 from codeckit import decoders, dictionaries
-from dictionarykit import arguments, fields, sources
+from dictionarykit import fields, sources
 from dictionarykit.browser import DECODERS, ENCODINGS, Browser
 
 HELP = "ask for a page as a browser does, and say what keeps its dictionary from being used"
@@ -341,19 +341,27 @@ def examine(browser, url):
     yield check_front(page)
 
 
+def page_url(text):
+    try:
+        sources.origin(text)
+    except sources.Unusable as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+    return text
+
+
 def address(text):
-    """(host, port or None)."""
+    """(host, port or 0)."""
     try:
         parts = urllib.parse.urlsplit("//" + text)
         if parts.hostname and not parts.path:
-            return parts.hostname, parts.port
+            return parts.hostname, parts.port or 0
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(f"'{text}': give an address, with a port if need be")
 
 
 def add_arguments(parser):
-    parser.add_argument("url", type=arguments.origin, metavar="URL",
+    parser.add_argument("url", type=page_url, metavar="URL",
                         help="a page, or a file that is a dictionary for its next release")
     parser.add_argument("--cafile", metavar="FILE",
                         help="certificates of authorities to trust, in place of the system's")
