@@ -31,6 +31,9 @@ typedef struct el_ratios {
     _Alignas(64) _Atomic uint64_t word[EL_RATIO_PLACES][EL_RATIO_WAYS];
 } el_ratios_t;
 
+/* A key that only this kind of text of an origin has, by all likelihood; never 0. */
+uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text);
+
 /*
  * Adds a whole body of `key`, a hash, at `now` (seconds of any clock that all callers share). A
  * body below EL_RATIO_LEAST or without a key (0) is left out.

@@ -10,12 +10,12 @@ import signal
 import sys
 
 from codeckit import libraries
-from dictionarykit import compare, disable, enable, renew, sources, status
+from dictionarykit import check, compare, disable, enable, renew, sources, status
 from dictionarykit.failure import Failed
 from precompresskit import encoders
 
 COMMANDS = {"enable": enable, "status": status, "renew": renew, "disable": disable,
-            "compare": compare}
+            "compare": compare, "check": check}
 
 DESCRIPTION = "A compression dictionary (RFC 9842) for a site's pages."
 

@@ -30,6 +30,7 @@ class Reach(typing.NamedTuple):
 
     address: str = ""  # instead of what the name resolves to
     context: object = None  # of TLS
+    port: int = 0  # instead of the site's own
 
 
 def check_address(host, port):
@@ -55,11 +56,11 @@ class Connection(http.client.HTTPConnection):
         scheme, host, port = origin
         super().__init__(host, port, timeout=TIMEOUT)
         self.context = scheme == "https" and (reach.context or ssl.create_default_context())
-        self.address = reach.address or host
+        self.at = (reach.address or host, reach.port or port)
         self.default_port = sources.ORIGIN_PORTS[scheme]
 
     def connect(self):
-        self.sock = socket.create_connection((self.address, self.port), self.timeout)
+        self.sock = socket.create_connection(self.at, self.timeout)
         if self.context:
             self.sock = self.context.wrap_socket(self.sock, server_hostname=self.host)
 

@@ -1,5 +1,7 @@
 #include "elastic/ratio.h"
 
+#include "bytes.h"
+
 #define WHOLE 10000
 
 /* A body that a coding makes longer counts as one that it made no more than twice as long. */
@@ -123,6 +125,16 @@ static uint32_t ratio_of(uint64_t in, uint64_t out)
     double ratio = (double)out * WHOLE / (double)in;
 
     return ratio < 1 ? 1 : ratio > RATIO_MAX ? RATIO_MAX : (uint32_t)ratio;
+}
+
+uint32_t el_ratio_key(const char *origin, unsigned kind, const char *text)
+{
+    uint64_t hash = el_hash_add(EL_HASH_START, kind);
+
+    for (; *origin || *text; origin += *origin != 0) {
+        hash = el_hash_add(hash, (unsigned char)(*origin ? *origin : *text++));
+    }
+    return (uint32_t)el_hash_mix(hash, 0) | 1u << 31;
 }
 
 void el_ratio_update(el_ratios_t *ratios, uint32_t key, uint64_t in, uint64_t out, uint32_t now)

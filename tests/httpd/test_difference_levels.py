@@ -7,7 +7,7 @@ import random
 import pytest
 
 from kit import at, check, dictionary, env
-from kit.dictionary import DICT, PAGE, STORE, WEEK, decoded, learn, make_store
+from kit.dictionary import DICT, PAGE, PINNED, STORE, WEEK, decoded, learn, make_store
 from kit.position import FOLLOW, start_following
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
@@ -102,6 +102,13 @@ def test_pages_that_share_little_are_known_by_some(server):
     made = server(**{f"{i}.html": OTHER for i in range(9)})
     codings = [outcome(made, f"/{i}.html")[0] for i in range(9)]
     assert codings == ["dcz"] * 8 + ["br"]
+
+
+def test_what_is_known_of_a_numbered_page_is_not_taken_for_another_page(server):
+    made = server(PINNED)
+    for i in range(10, 60):
+        check.encoded(made.get(f"/page.html?{i}", ae="br"), "br", PAGE)
+        assert outcome(made, f"/page.html?{i}")[::2] == ("dcz", "used"), i
 
 
 def test_a_precompressed_file_comes_first_where_it_is_smaller(server):

@@ -5,7 +5,6 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 import zlib
 from pathlib import Path
@@ -13,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from kit import bodies, hour, keep
-
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+from kit.chromium import CHROMIUM, OPTIONS
 
 # Where the pictures of the manual go; without it they are only taken.
 PICTURES = os.environ.get("ELASTIC_PICTURES")
@@ -72,8 +70,8 @@ def site(httpd_shared, tmp_path_factory):
 
 def browse(site, profile, color, path, *arguments):
     return subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         "--hide-scrollbars", f"--blink-settings=preferredColorScheme={COLORS[color]}",
+        [CHROMIUM, *OPTIONS, "--hide-scrollbars",
+         f"--blink-settings=preferredColorScheme={COLORS[color]}",
          f"--user-data-dir={profile}", *arguments, f"http://127.0.0.1:{site.port}{path}"],
         capture_output=True, timeout=180, text=True)
 

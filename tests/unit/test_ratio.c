@@ -75,6 +75,24 @@ TEST(ratio, old_measurements_do_not_count)
     ck_assert_uint_eq(el_ratio_mean(&ratios, 9, 8, 1600 - 3 * 16), 10000);
 }
 
+/* Pages are often numbered, and each has a ratio of each kind. */
+TEST(ratio, keys_of_numbered_pages_do_not_meet)
+{
+    enum { KINDS = 3, PAGES = 200 };
+    uint32_t keys[KINDS * PAGES];
+    char page[32];
+
+    for (unsigned i = 0; i < KINDS * PAGES; i++) {
+        snprintf(page, sizeof(page), "/list?page=%u", i % PAGES);
+        keys[i] = el_ratio_key("https://a.example", i / PAGES, page);
+        ck_assert_uint_ne(keys[i], 0);
+        for (unsigned j = 0; j < i; j++) {
+            ck_assert_uint_ne(keys[i], keys[j]);
+        }
+    }
+    ck_assert_uint_ne(el_ratio_key("https://b.example", 0, "/list?page=0"), keys[0]);
+}
+
 TEST(ratio, small_bodies_and_those_without_a_key_do_not_count)
 {
     for (int i = 0; i < 64; i++) {

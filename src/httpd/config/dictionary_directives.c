@@ -16,8 +16,8 @@
 
 /* The destinations of requests that Fetch knows, but for the empty one. */
 static const char *const destinations[] = {
-    "audio",   "audioworklet",  "document",     "embed", "font",  "frame", "iframe", "image",
-    "json",    "manifest",      "object",       "paintworklet", "report", "script",
+    "audio",   "audioworklet",  "compression-dictionary", "document", "embed", "font", "frame",
+    "iframe",  "image", "json", "manifest", "object",     "paintworklet", "report", "script",
     "serviceworker", "sharedworker", "style", "text", "track", "video", "webidentity", "worker",
     "xslt",
 };

@@ -3,10 +3,10 @@
 #include "httpd/config/settings.h"
 #include "httpd/response/fields.h"
 
+#include "elastic/ratio.h"
 #include "elastic/structured.h"
 #include "engines/engines.h"
 
-#include "apr_hash.h"
 #include "apr_strings.h"
 
 static const char field_name[] = "Available-Dictionary";
@@ -81,21 +81,6 @@ static const char *allowed_by(request_rec *r)
     return el_field(r, "Access-Control-Allow-Origin");
 }
 
-static uint32_t hash_of(const char *text)
-{
-    apr_ssize_t len = APR_HASH_KEY_STRING;
-
-    return apr_hashfunc_default(text, &len);
-}
-
-/* A number for what `kind` of share `text` has in this origin; never 0. */
-static uint32_t share_of(const char *origin, unsigned kind, const char *text)
-{
-    uint32_t hash = hash_of(origin) + kind;
-
-    return (hash * 31 + hash_of(text)) | 1u << 31;
-}
-
 /* Looks for the dictionary that the field names. Of a field that comes twice httpd has made one. */
 static el_dictionary_reason_t find(request_rec *r, const char *field, el_available_t *available)
 {
@@ -122,9 +107,8 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
     }
     reason = el_dictionaries_find(available->hash, &request, entry);
     if (reason == EL_DICTIONARY_USED) {
-        available->path = entry->path;
-        available->shares[EL_SHARE_PAGE] = share_of(origin, EL_SHARE_PAGE, request.target);
-        available->shares[EL_SHARE_RULE] = share_of(origin, EL_SHARE_RULE, entry->match);
+        available->shares[EL_SHARE_PAGE] = el_ratio_key(origin, EL_SHARE_PAGE, request.target);
+        available->shares[EL_SHARE_RULE] = el_ratio_key(origin, EL_SHARE_RULE, entry->match);
     }
     return reason;
 }
@@ -141,13 +125,12 @@ static void look(request_rec *r, el_available_t *available)
     el_dictionary_reason_t reason;
 
     available->sought = true;
-    available->path = "";
     available->coding = EL_IDENTITY;
     if (!available->possible) {
         return;
     }
     available->shares[EL_SHARE_PLAIN] =
-        share_of(el_response_origin(r), EL_SHARE_PLAIN, el_response_target(r));
+        el_ratio_key(el_response_origin(r), EL_SHARE_PLAIN, el_response_target(r));
     available->coding = field ? coding_of(r) : EL_IDENTITY;
     if (available->coding == EL_IDENTITY) {
         return;

@@ -18,6 +18,7 @@ kit.bodies   deterministic bodies of any size
 kit.origin   Origin: a small scriptable server behind mod_proxy
 kit.proxied  the filter in each way behind mod_proxy; kit.fpm, kit.h2origin: more
              backends
+kit.chromium Chromium: a browser, and pages of visitors who have been nowhere
 kit.elasticd Elasticd: a real one, on a machine whose load the test says
 kit.neighbours  Way: each way that brings our filter into a chain, for tests of other modules
 """

@@ -18,6 +18,9 @@ CODINGS = {"dcz": (bytes.fromhex("5e2a4d1820000000"), ["zstd", "-dcq", "--patch-
 DICT = bodies.html(60_000)
 PAGE = DICT[:40_000] + b"<p>what is new here</p>" + DICT[40_000:]
 STORE = "ElasticDictionaryStore {root}/dictionaries\n"
+# With pinned levels the fewest bytes are best, whatever they cost on a busy machine.
+PINNED = "Elastic On\nElasticControl off\nElasticLevel gzip 6\nElasticLevel br 5\n" \
+    "ElasticLevel zstd 3\n"
 WEEK = 'Header set Cache-Control "public, max-age=604800"'
 
 

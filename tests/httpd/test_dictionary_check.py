@@ -1,0 +1,252 @@
+"""`scripts/dictionary check`: each fault that a site, a proxy or a cache may have, and its line."""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from kit import at, bodies, env
+from kit.cache import MODULES as CACHE, ROOT, make_directory
+from kit.dictionary import DICT, PAGE, PINNED, WEEK, ask, learn, start
+
+pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
+ELEMENT = b'<base href="/"><link rel="x Compression-Dictionary" href="element/dict.html">'
+POLICY = b'<meta http-equiv="Content-Security-Policy" content="connect-src https://a.example">'
+PUBLIC = 'Header set Access-Control-Allow-Origin "*"'
+NO_CACHE = 'Header set Cache-Control "no-cache"'
+TEN_MINUTES = 'Header set Cache-Control "public, max-age=600"'
+
+
+def site(name, page=(), dictionary=(), rule=None, link=None):
+    """Below /NAME a page that names the dictionary there."""
+    rule, link = rule or f'match="/{name}/*"', link or f"/{name}/dict.html"
+    return at(name, f"ElasticDictionaryLink {link}", NO_CACHE, *page) \
+        + f"<LocationMatch ^/{name}/(dict|each)>\nElasticDictionary {rule}\n{WEEK}\n" \
+        + "\n".join(dictionary) + "\n</LocationMatch>\n"
+
+
+# Each is a site, with what is in its configuration; and the lines that are not "ok", as
+# {subject: (verdict, what its line has)}.
+SITES = {
+    "good": ({}, {}),
+    "element": ({"link": "Off"}, {}),
+    "named": ({"rule": r'match="/named/*" match-dest="document script" id="v \"1"'}, {}),
+    "relative": ({"rule": 'match="p*.html"'}, {}),
+    "self": ({"page": ['Header set Content-Security-Policy "default-src \'none\'; connect-src '
+                       '\'self\'"']}, {}),
+    "unlinked": ({"link": "Off"}, {"link": ("problem", "names no dictionary.*DictionaryLink")}),
+    "gone": ({"link": "/gone/none"}, {"dictionary": ("problem", "the status 404")}),
+    "denied": ({"page": ["Require all denied"]}, {"page": ("problem", "the status 403")}),
+    "policy": ({"page": ['Header set Content-Security-Policy "default-src \'none\'"']},
+               {"connect-src": ("problem", "'none'.*add 'self' to connect-src")}),
+    "meta": ({}, {"connect-src": ("problem", "https://a.example only")}),
+    "elsewhere": ({"rule": 'match="/other/*"'}, {
+        "Use-As-Dictionary": ("problem", 'match="/other/\\*" does not match'),
+        "difference": ("problem", "all the same.*elastic-dictionary")}),
+    "script": ({"rule": 'match="/script/*" match-dest="script"'}, {
+        "Use-As-Dictionary": ("problem", 'no "document"'), "difference": ("problem", "br")}),
+    "short": ({"dictionary": [TEN_MINUTES]}, {"lifetime": ("advice", "0.0 days.*max-age")}),
+    "private": ({"dictionary": ['Header set Cache-Control "private, max-age=600"']}, {
+        "Use-As-Dictionary": ("problem", "is missing.*Cache-Control: private"),
+        "lifetime": ("advice", "0.0 days")}),
+    "cookie": ({"dictionary": ["Header set Set-Cookie a=b"]},
+               {"Use-As-Dictionary": ("problem", "is missing.*Set-Cookie")}),
+    "forever": ({"dictionary": ["Header unset Cache-Control"]}, {
+        "Use-As-Dictionary": ("problem", "is missing.*max-age=2592000"),
+        "lifetime": ("problem", "nothing says")}),
+    "none": ({"rule": "Off"}, {"Use-As-Dictionary": ("problem", "missing.*set ElasticDictionary")}),
+    "noise": ({}, {"page coding": ("advice", "identity"),
+                   "difference": ("advice", "shares too little")}),
+    "silent": ({"page": ["Header unset Cache-Control"]},
+               {"shared caches": ("advice", "nothing says for how long")}),
+    "off": ({"page": ["Elastic Off"]}, {
+        "page coding": ("advice", "identity came.*Elastic On"),
+        "dictionary coding": ("advice", "identity came"),
+        "difference": ("problem", "as identity all the same"),
+        "Vary": ("problem", "Available-Dictionary is missing")}),
+    "cloud": ({"page": ["Header set CF-Ray 1"]},
+              {"in front": ("advice", "cf-ray: 1.*passthrough.*Cloudflare")}),
+    "cgi": ({"link": "/cgi/each.cgi"},
+            {"dictionary coding": ("problem", "not what comes without.*make it a file")}),
+    "broken": ({}, {
+        "difference": ("problem", "dcz: of another dictionary"),
+        "other browsers": ("problem", "with another dictionary get dcz.*private"),
+        "Vary": ("problem", "Available-Dictionary is missing")}),
+}
+
+# Each is a site behind a proxy, with what the proxy has in its configuration.
+PROXIED = {
+    "passed": ([], {}),
+    "via": (['Header set Via "1.1 a"'], {"in front": ("advice", "via: 1.1 a.*dcb, dcz through")}),
+    "uncoded": (["Header unset Content-Encoding"], {
+        "page coding": ("problem", "it is br, and no Content-Encoding.*--resolve"),
+        "dictionary coding": ("problem", "it is br, and no"),
+        "difference": ("problem", "it is dcz, and no Content-Encoding")}),
+    "plain": (["RequestHeader unset Accept-Encoding"], {
+        "page coding": ("advice", "Accept-Encoding through"),
+        "dictionary coding": ("advice", "identity came"),
+        "difference": ("problem", "as identity all the same.*--resolve")}),
+    "edited": (['RequestHeader edit* Accept-Encoding ", dc." ""'], {
+        "difference": ("problem", "comes as br all the same.*dcz in Accept-Encoding through")}),
+    "unnamed": (["RequestHeader unset Available-Dictionary"],
+                {"difference": ("problem", "comes as br.*let Available-Dictionary")}),
+    "unvaried": (["Header unset Vary"], {
+        "Vary": ("problem", "Accept-Encoding, Available-Dictionary is missing without a dict")}),
+    "kept": (["Header set Vary Accept-Encoding",
+              'Header set Cache-Control "private, max-age=90000"'], {
+        "Vary": ("advice", "Available-Dictionary is missing.*Header merge Vary")}),
+    "unused": (["Header unset Use-As-Dictionary"],
+               {"Use-As-Dictionary": ("problem", "is missing.*--resolve")}),
+    "malformed": (['Header set Use-As-Dictionary "match=/a b"'],
+                  {"Use-As-Dictionary": ("problem", "no structured field: '/a b' at character 7")}),
+    "token": (["Header set Use-As-Dictionary match=a"],
+              {"Use-As-Dictionary": ("problem", "match is of another type")}),
+    "typed": (['Header set Use-As-Dictionary "match=\\"/typed/*\\", type=zip"'],
+              {"Use-As-Dictionary": ("problem", "type=zip.*raw only")}),
+    "stored": (["Header set Cache-Control no-store"],
+               {"lifetime": ("problem", "may not keep")}),
+}
+
+
+# Pages that are not page.html.
+PAGES = {"element": "element.html", "meta": "meta.html", "noise": "noise.html",
+         "broken": "broken.cgi"}
+CGI = {
+    "each.cgi": f"head('Content-Type: text/plain')\nout({DICT!r})\nout(str(time.time()))\n",
+    "broken.cgi": f"""\
+named = 'HTTP_AVAILABLE_DICTIONARY' in os.environ
+head('Content-Type: text/html', *['Content-Encoding: dcz', 'Vary: Accept-Encoding'] * named)
+out(b'damaged' if named else {PAGE!r})
+""",
+}
+
+
+OTHERS = site("cached", page=[TEN_MINUTES]) + site("public", [PUBLIC]) + "".join(
+    site(name, link=f"http://localhost:{{port}}/{to}/dict.html")
+    for name, to in (("far", "good"), ("open", "public"))) \
+    + at("release", 'ElasticDictionary match="/release/app.*.js"', WEEK)
+
+
+@pytest.fixture(scope="module")
+def server(httpd_shared):
+    return start(
+        httpd_shared, PINNED + "SetEnvIf X-Forwarded-Proto https HTTPS=on\n"
+        + "".join(site(name, **given) for name, (given, _) in SITES.items())
+        + "".join(map(site, PROXIED)) + OTHERS, tls=True, cgi=CGI, allow_log=["AH01630"],
+        files={"noise.html": bodies.noise(9000), "element.html": ELEMENT + PAGE,
+               "meta.html": POLICY + PAGE, "app.1.js": bodies.text(30_000)})
+
+
+@pytest.fixture(scope="module")
+def proxy(httpd_shared, server):
+    """Does TLS, and what PROXIED says."""
+    sites = "".join(f"<Location /{name}>\n" + "\n".join(lines) + "\n</Location>\n"
+                    for name, (lines, _) in PROXIED.items())
+    made = httpd_shared(
+        f"{ROOT}CacheQuickHandler Off\nCacheIgnoreCacheControl On\nProxyPreserveHost On\n"
+        f"ProxyPass / http://127.0.0.1:{server.port}/\n"
+        f"RequestHeader set X-Forwarded-Proto https\n{sites}"
+        "<Location /cached/page.html>\nCacheEnable disk\nHeader unset Vary\n</Location>\n",
+        modules=("proxy", "proxy_http", *CACHE), tls=True, elastic=False, start=False)
+    make_directory(made)
+    return made.start()
+
+
+def check(server, path, *options, url=None):
+    """(exit status, {subject: [(verdict, rest of the line)]})."""
+    done = subprocess.run(
+        [env.PYTHON, SCRIPT, "check", url or f"https://localhost:{server.tls_port}{path}",
+         "--cafile", server.root / "tls.pem", *map(str, options)],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == "", done.stderr
+    *lines, sums = done.stdout.splitlines()
+    rows = [re.fullmatch(r"(ok|advice|problem) +(\S+(?: \S+)*?) {2,}(.*)", line) for line in lines]
+    assert all(rows), done.stdout
+    verdicts = [row[1] for row in rows]
+    assert sums == (f"{verdicts.count('problem')} problems, {verdicts.count('advice')} pieces of "
+                    "advice")
+    assert all((". Change: " in row[3]) == (row[1] != "ok") for row in rows), done.stdout
+    return done.returncode, {row[2]: (row[1], row[3]) for row in rows if row[1] != "ok"}
+
+
+def agrees(found, expected):
+    status, rows = found
+    assert set(rows) == set(expected), rows
+    for subject, (verdict, pattern) in expected.items():
+        assert rows[subject][0] == verdict and re.search(pattern, rows[subject][1]), rows[subject]
+    assert status == any(verdict == "problem" for verdict, _ in expected.values())
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_what_is_wrong_with_a_site(server, name):
+    agrees(check(server, f"/{name}/{PAGES.get(name, 'page.html')}"), SITES[name][1])
+
+
+@pytest.mark.parametrize("name", PROXIED)
+def test_what_is_wrong_with_a_proxy(proxy, name):
+    agrees(check(proxy, f"/{name}/page.html"), PROXIED[name][1])
+
+
+def test_a_release_is_a_dictionary_for_the_next_one(server):
+    agrees(check(server, "/release/app.1.js"), {})
+
+
+@pytest.mark.parametrize("name, rows", [
+    ("far", {"CORS": ("problem", "none.*may not read"),
+             "Use-As-Dictionary": ("problem", 'match="/good/\\*" does not match')}),
+    ("open", {"Use-As-Dictionary": ("problem", 'match="/public/\\*" does not match')})])
+def test_a_dictionary_of_another_origin(server, name, rows):
+    """The browser may read it where its origin says so, and has no use for it."""
+    agrees(check(server, f"/{name}/page.html"), {
+        "same origin": ("problem", f"at http://localhost:{server.port}.*serve it at https://"),
+        "difference": ("problem", "br all the same"), **rows})
+
+
+def test_who_has_no_https(server):
+    agrees(check(server, "", "--resolve", f"127.0.0.1:{server.port}",
+                 url="http://www.example.org/good/page.html"),
+           {"https": ("problem", "serve it by https"), "link": ("problem", "names no dictionary")})
+
+
+def test_the_origin_is_asked_past_what_is_in_front(server, proxy):
+    path = "/unvaried/page.html"
+    assert "Vary" in check(proxy, path)[1]
+    agrees(check(proxy, path, "--resolve", f"127.0.0.1:{server.tls_port}", "--cafile",
+                 server.root / "tls.pem"), {})
+
+
+@pytest.mark.parametrize("first, rows", [
+    (None, {"difference": ("problem", "br all the same"),
+            "other browsers": ("problem", "those without codings get br.*honour Vary")}),
+    (DICT, {"page coding": ("problem", "the coding is dcz, which was not asked for.*honour Vary"),
+            "other browsers": ("problem", "those without codings get dcz")})],
+    ids=["br", "dcz"])
+def test_a_cache_that_does_not_honour_vary(proxy, first, rows):
+    """It gives everyone what the first one got."""
+    path, host = f"/cached/page.html?{first is None}", f"localhost:{proxy.tls_port}"
+    learn(proxy, "/cached/dict.html", "tls", Host=host)
+    answer = ask(proxy, path, "br, dcz", first, "tls", Host=host)
+    assert answer.coding == ("dcz" if first else "br")
+    agrees(check(proxy, path), {**rows, "in front": ("advice", "age: "),
+                                "Vary": ("problem", "Accept-Encoding, Available-Dictionary")})
+
+
+@pytest.mark.parametrize("words, status, said", [
+    ([], 2, "usage: "), (["ftp://a/"], 2, "an http or https URL is needed"),
+    (["https://a/", "--resolve", "a/b"], 2, "give an address"),
+    (["http://localhost:1/"], 1, "http://localhost:1/: .*refused"),
+    (["https://a/", "--cafile", "/nowhere"], 1, "No such file")])
+def test_what_cannot_be_asked(words, status, said):
+    done = subprocess.run([env.PYTHON, SCRIPT, "check", *words], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == status and re.search(said, done.stderr), done
+    assert "Traceback" not in done.stderr
+
+
+def test_a_certificate_that_nobody_vouches_for(server):
+    done = subprocess.run([env.PYTHON, SCRIPT, "check", f"https://localhost:{server.tls_port}/"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "certificate" in done.stderr
