@@ -4,7 +4,6 @@
 #include "httpd/body/copy.h"
 #include "httpd/config/settings.h"
 #include "httpd/dictionary/dictionaries.h"
-#include "httpd/response/available.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
 #include "httpd/shared/shared.h"
@@ -77,21 +76,24 @@ static bool is_for_anyone(request_rec *r, el_cache_control_t control)
 
 static bool is_document(const request_rec *r)
 {
-    static const char html[] = "text/html", xhtml[] = "application/xhtml+xml";
-    const char *type = r->content_type ? r->content_type : "";
-    size_t len = strcspn(type, "; \t");
+    static const char *const types[] = {"text/html", "application/xhtml+xml"};
 
-    return (len == sizeof(html) - 1 && strncasecmp(type, html, len) == 0)
-           || (len == sizeof(xhtml) - 1 && strncasecmp(type, xhtml, len) == 0);
+    for (size_t i = 0; r->content_type && i < sizeof(types) / sizeof(types[0]); i++) {
+        size_t len = strlen(types[i]);
+
+        if (strncasecmp(r->content_type, types[i], len) == 0
+            && strchr("; \t", r->content_type[len])) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Who names what the link leads to is not told again. */
 static void add_link(request_rec *r)
 {
     const char *url = el_dir_dictionary_link(el_dir_of(r));
 
-    if (url && r->status == HTTP_OK && is_document(r)
-        && strcmp(url, el_available_ahead(r)->path) != 0) {
+    if (url && r->status == HTTP_OK && is_document(r)) {
         apr_table_addn(r->headers_out, "Link",
                        apr_pstrcat(r->pool, "<", url, ">; rel=\"compression-dictionary\"", NULL));
     }
@@ -105,7 +107,10 @@ static bool is_precompressed(request_rec *r)
     return response && response->claimed && r->finfo.filetype == APR_REG;
 }
 
-/* False where a text is too long. After a 304 a browser begins to count the lifetime anew. */
+/*
+ * False where a text is too long. A browser may use a dictionary for somewhat longer than it was
+ * given out for: after a 304 it begins to count anew.
+ */
 static bool describe(request_rec *r, const el_dictionary_rule_t *rule, uint64_t lifetime,
                      el_dictionary_entry_t *entry)
 {

@@ -31,7 +31,6 @@ typedef struct {
     unsigned depends;   /* EL_DEPENDS_…: what decided whether who asks may read the response */
     el_coding_t coding; /* one that needs a dictionary; EL_IDENTITY: there is none */
     uint8_t hash[EL_DICTIONARY_HASH]; /* the dictionary's */
-    const char *path; /* the dictionary's own; "": the client has none that fits */
     uint32_t shares[EL_SHARES]; /* of el_setup_t, also without a dictionary */
 } el_available_t;
 
