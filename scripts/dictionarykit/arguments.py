@@ -66,8 +66,8 @@ def add_bounds(parser):
     parser.add_argument("--accept-cookie", action="append", default=[], metavar="NAME",
                         help="a cookie that every visitor gets, and that changes nothing of a "
                              "page, is no reason to refuse it; may be repeated")
-    parser.add_argument("--accept-no-store", action="store_true",
-                        help="nor is Cache-Control: no-store")
+    parser.add_argument("--accept-private", action="store_true",
+                        help="nor is Cache-Control: private or no-store")
     parser.add_argument("--cafile", metavar="FILE",
                         help="certificates to trust instead of the system's")
     parser.add_argument("--address", metavar="IP",

@@ -110,7 +110,15 @@ def train(bodies, nbytes_most):
 
 
 def make(parts, nbytes_most):
+    """All of them, and trained ones before the most typical page: it has the text that pages have
+    in common in its order, they what only some pages have."""
     choices, probes = ([page.body for page in part] for part in (parts.choices, parts.probes))
-    yield from join(choices, probes, nbytes_most)
+    joined = list(join(choices, probes, nbytes_most))
+    trained = list(train(choices + probes, nbytes_most))
+    yield from joined
     yield from share(choices + probes, nbytes_most)
-    yield from train(choices + probes, nbytes_most)
+    yield from trained
+    for one in trained if joined else ():
+        content = one.content + joined[0].content
+        if len(content) <= nbytes_most:
+            yield Candidate(f"{one.name}, 1 page", content)

@@ -14,7 +14,15 @@ HELP = "make the dictionary of a site's public pages, and have httpd use it"
 
 # What is kept of the command line for the next dictionary.
 KEPT = ("site", "pages", "sitemap", "log", "most", "rate", "time", "accept_cookie",
-        "accept_no_store", "largest", "spread", "cafile", "address")
+        "accept_private", "largest", "spread", "cafile", "address")
+
+# What to do about refusals that begin so.
+HINTS = (
+    (("sets the cookie",), ". Where a cookie that every visitor gets changes nothing of a page, "
+                           "name it with --accept-cookie"),
+    (("is private", "is no-store"), ". Where pages without cookies are for everyone nonetheless, "
+                                    "use --accept-private"),
+)
 
 
 def add_arguments(parser):
@@ -41,7 +49,7 @@ def order_of(args, without=()):
             raise failure.Failed(f"{args.pages}: no URL is in it")
     log = open(args.log, "rb") if args.log else None
     return making.Order(
-        args.site, reach, response.Accepted(frozenset(args.accept_cookie), args.accept_no_store),
+        args.site, reach, response.Accepted(frozenset(args.accept_cookie), args.accept_private),
         args.most, args.rate, args.time, urls, args.sitemap or "", args.log or "", log,
         list(without))
 
@@ -53,11 +61,8 @@ def fetch(order):
     if found["refused"]:
         print(report.refusals(found["refused"]) + "\n")
     if len(pages) < candidates.PAGES_LEAST:
-        reasons = set(found["refused"].values())
-        hint = ""
-        if any(reason.startswith("sets the cookie") for reason in reasons):
-            hint = (": they set cookies, as for a visitor of their own. Where a cookie changes "
-                    "nothing of a page, name it with --accept-cookie")
+        hint = "".join(text for begins, text in HINTS if any(
+            reason.startswith(begins) for reason in found["refused"].values()))
         raise failure.Failed(f"pages that can be used: {len(pages)}; a dictionary takes at least "
                              f"{candidates.PAGES_LEAST} different ones{hint}")
     return pages

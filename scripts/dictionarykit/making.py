@@ -121,6 +121,6 @@ def train(order, pages, largest, spread, previous=None):
     visitor = visit.Visitor(sources.origin(order.site), order.rate, order.seconds, order.reach)
     rules, unruled = versioned.find(visitor, pages)
     return {"content": best.content, "held": [page.url for page in parts.held],
-            "said": report.candidates(judged + ([old] if old else []), without),
+            "said": report.candidates(judged, without, old),
             "figures": figures_of(best, without), "rules": rules, "unruled": unruled,
             "previous": figures_of(old, without) if old else None}

@@ -33,10 +33,13 @@ def refusals(refused):
     return "\n".join(lines[:LINES_MOST] + ([f"... and {more} more"] if more > 0 else []))
 
 
-def candidates(judged, without):
-    """What each dictionary takes and saves."""
+def candidates(judged, without, old=None):
+    """What each dictionary takes and saves, unless another one saves as much with fewer bytes."""
     rows = [["dictionary", "bytes", "to send", "a page", "of br 5", "pays from page"]]
-    for one in judged:
+    ordered = sorted(judged, key=lambda one: (one.transfer, one.page))
+    shown = [one for at, one in enumerate(ordered)
+             if all(one.page < other.page for other in ordered[:at])]
+    for one in shown + ([old] if old else []):
         rows.append([one.name, len(one.content), one.transfer, one.page,
                      ratio(one.page, without.page), str(judge.pays_from(one, without) or "never")])
     return table(rows)

@@ -26,7 +26,7 @@ class Accepted(typing.NamedTuple):
     """What the operator says is no reason to refuse a page."""
 
     cookies: frozenset = frozenset()  # names
-    no_store: bool = False
+    private: bool = False  # nor is Cache-Control: private or no-store
 
 
 def cookie_name(field):
@@ -45,11 +45,8 @@ def header_refusal(response, accepted):
     if others:
         return "sets the cookie " + ", ".join(others)
     control = directives(response.values("cache-control"))
-    if "private" in control:
-        return "is private"
-    if "no-store" in control and not accepted.no_store:
-        return "is no-store"
-    return None
+    found = [name for name in ("private", "no-store") if name in control]
+    return None if accepted.private or not found else f"is {found[0]}"
 
 
 def refusal(response, accepted):

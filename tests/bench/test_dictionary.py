@@ -148,8 +148,9 @@ def test_what_the_operator_accepts_is_not_refused():
     answer = response.Response(200, fields, b"x")
     accepted = response.Accepted(frozenset(["sid"]), True)
     assert response.refusal(answer, accepted) is None
-    private = answer._replace(fields=(*fields, ("cache-control", "private")))
-    assert response.refusal(private, accepted) == "is private"
+    private = answer._replace(fields=(*fields, ("cache-control", "private, max-age=0")))
+    assert response.refusal(private, accepted) is None
+    assert response.refusal(private, accepted._replace(private=False)) == "is private"
 
 
 # Paths of a site that are no pages: {path: (status, fields, body)}.

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from dictionarykit import failure, response, sources, state, timer, unprivileged, versioned, visit
+from dictionarykit import (failure, response, selfcheck, sources, state, timer, unprivileged,
+                           versioned, visit)
 
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"
 HTML = ("content-type", "text/html; charset=utf-8")
@@ -204,3 +205,26 @@ def test_the_units_fit_each_other():
     service = CONF / timer.UNIT.replace(".timer", ".service.in")
     assert re.search(r"(?m)^ExecStart=@bindir@/elastic-dictionary renew$", service.read_text())
     assert "[Install]" not in service.read_text()
+
+
+# --- the site as a browser gets it
+
+
+@pytest.mark.parametrize("body, visits, fine", [
+    (b"<p>a<p>b", [b"<p>a<p>b"], True), (b"<p>a<p>x", [b"<p>a<p>b"], False),
+    (b"<p>a<i>3<p>b", [b"<p>a<i>1<p>b", b"<p>a<i>2<p>b"], True),
+    (b"<p>a<i>3<p>x", [b"<p>a<i>1<p>b", b"<p>a<i>2<p>b"], False),
+    # Equal by chance at first.
+    (b"<p>a<i>3<p>b", [b"<p>a<i>1<p>b", b"<p>a<i>1<p>b", b"<p>a<i>2<p>b"], True)])
+def test_a_page_is_the_same_with_the_dictionary(body, visits, fine):
+    left = list(visits)
+    checked = selfcheck.Check("https://h/", None, b"", "/d")
+    checked.ask = lambda *_: response.Response(200, (), left.pop(0) if len(left) > 1 else left[0])
+    assert checked.is_page("https://h/", body) is fine
+
+
+@pytest.mark.parametrize("coding", ["dcz", "gzip", "br", "zstd", "x"])
+def test_a_broken_body_is_no_page(coding):
+    answer = response.Response(200, (("content-encoding", coding),), b"broken")
+    with pytest.raises(failure.Failed, match=f"'{coding}' is broken"):
+        selfcheck.decoded(answer, b"dictionary")
