@@ -78,11 +78,14 @@ AC_DEFUN([EL_ENGINE], [
     AM_CONDITIONAL([WITH_$1], [test $el_with = yes])
 ])
 
-# EL_DCB: adds to ENGINE_DEFS where libbrotlienc and libbrotlidec know dictionaries, from 1.1 on.
+# EL_DCB: adds to ENGINE_DEFS where libbrotlienc and libbrotlidec know dictionaries, from 1.1 on;
+# el_dcb says whether they do.
 AC_DEFUN([EL_DCB], [
     el_dcb_LIBS=
     EL_TRY_LINK([el_dcb], [$BROTLI_LIBS $BROTLIDEC_LIBS], [BrotliEncoderPrepareDictionary])
-    AS_IF([test -n "$el_dcb_LIBS"], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_DCB"])
+    AS_IF([test -n "$el_dcb_LIBS"], [ENGINE_DEFS="$ENGINE_DEFS -DELASTIC_WITH_DCB"
+                                    el_dcb=yes],
+          [el_dcb="no: libbrotli is older than 1.1"])
 ])
 
 # EL_TRY_LINK(VARIABLE, LINK-FLAGS, FUNCTION): VARIABLE_LIBS is LINK-FLAGS where that finds FUNCTION.
