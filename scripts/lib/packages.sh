@@ -211,7 +211,7 @@ el_php_fpm() {
 }
 
 el_php_module() {
-    php -m | grep -qx "$1"
+    php -r "exit(extension_loaded('$1') ? 0 : 1);"
 }
 
 # el_python CODE: a python3 that runs CODE: the distribution's, where there is one. All modules must be

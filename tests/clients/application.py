@@ -49,9 +49,9 @@ class Application:
         self.root.chmod(0o755)
         (self.root / "run").mkdir()
         # Of the large folder links will do: who changes a file of it makes another one.
-        for folder in ("usr/share", "etc", "var/lib"):
-            if (env.DEBIAN / folder / name).exists():
-                shutil.copytree(env.DEBIAN / folder / name, self.root / folder / name, symlinks=True,
+        for folder in (f"usr/share/{name}", f"etc/{name}", f"var/lib/{name}"):
+            if (env.DEBIAN / folder).exists():
+                shutil.copytree(env.DEBIAN / folder, self.root / folder, symlinks=True,
                                 copy_function=_link if "share" in folder else shutil.copy2)
         self._move_links()
         self._log = ErrorLog(self.root / "php.log")

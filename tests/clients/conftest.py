@@ -54,7 +54,7 @@ def kind(request):
 @pytest.fixture
 def site(httpd, kind, request, record_property):
     made = []
-    record_property("what", request.function.__doc__)
+    record_property("what", report.row(request.node))
 
     def start(*args, encodes=True, **kw):
         made.append((kind.start(httpd, *args, **kw), encodes))

@@ -1,11 +1,13 @@
 """--report: writes docs/results/clients.md. A plugin of pytest.
 
-A test's docstring is a row: the client, a colon, what it does.
+A test's docstring is a row: the client, a colon, what it does. Of several clients, the one that the
+test's parameter names.
 """
 
 import collections
 import platform
 import subprocess
+import textwrap
 import time
 from pathlib import Path
 
@@ -26,7 +28,7 @@ are read.
 
     scripts/check clients --report
 
-{when}, {system}; {versions}.
+{machine}
 
 A cell has how many answers had a coding, of all. A row without, or with fewer answers of stock has
 cases that the stock modules cannot pass: [ranges](stock-and-ours.md) of encoded bytes, tags of
@@ -36,8 +38,15 @@ encoded bodies in If-Match, and scripts that are told a coding that was decoded.
 |---|---|{columns}
 """
 
-# {docstring: {kind: [outcome, answers, encoded]}}
+# {row: {kind: [outcome, answers, encoded]}}
 _rows = collections.defaultdict(dict)
+
+
+def row(test):
+    clients, _, does = test.function.__doc__.partition(": ")
+    [client] = [name for name in clients.split(", ")
+                if name == clients or name.lower() in test.callspec.id]
+    return f"{client}: {does}"
 
 
 def pytest_runtest_logreport(report):
@@ -76,10 +85,11 @@ def pytest_sessionfinish(session):
     if hasattr(session.config, "workerinput") or not session.config.getoption("report"):
         return
     kinds = [kind.name for kind in site_of.KINDS]
-    text = _TEXT.format(
-        when=time.strftime("%F"), system=platform.freedesktop_os_release()["PRETTY_NAME"],
-        versions=", ".join(_versions()), kinds=" | ".join(kinds), columns="---|" * len(kinds))
-    for what, cells in sorted(_rows.items()):
+    machine = (f"{time.strftime('%F')}, {platform.freedesktop_os_release()['PRETTY_NAME']}; "
+               f"{', '.join(_versions())}.")
+    text = _TEXT.format(machine="\n".join(textwrap.wrap(machine, 98, break_on_hyphens=False)),
+                        kinds=" | ".join(kinds), columns="---|" * len(kinds))
+    for what, cells in sorted(_rows.items(), key=lambda row: row[0].lower()):
         client, _, does = what.partition(": ")
         text += f"| {client} | {does} | {' | '.join(_cell(cells.get(k)) for k in kinds)} |\n"
     FILE.write_text(text)

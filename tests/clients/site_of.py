@@ -75,13 +75,13 @@ def encoded(server):
             if answer.coding not in ("-", "identity") and answer.status[0] == "2"]
 
 
-def logged(server, **fields):
-    """Waits for answers whose fields are these; they."""
+def logged(server, count=1, **fields):
+    """Waits for so many answers whose fields are these; they."""
     def found():
         return [answer for answer in answers(server)
                 if all(getattr(answer, name) == value for name, value in fields.items())]
 
-    server.wait_for(found, 10, f"an answer with {fields}")
+    server.wait_for(lambda: len(found()) >= count, 10, f"{count} answers with {fields}")
     return found()
 
 

@@ -15,7 +15,7 @@ from kit import bodies, check
 from kit.process import need
 from site_of import answers, logged
 
-PACKAGES = 25
+PACKAGES = 12
 BIG = "el-test-0"  # 2 MB
 INDEX = "dists/stable/main/binary-all/Packages"
 
@@ -121,7 +121,7 @@ def packages(tmp_path_factory):
             f"Package: el-test-{n}\nVersion: 1\nArchitecture: all\nMaintainer: A <a@b.c>\n"
             f"Description: a package\n {bodies.text(3000).decode()}\n")
         (root / "data").write_bytes(bodies.noise(2_000_000 if n == 0 else 20_000))
-        run("dpkg-deb", "--root-owner-group", "-b", root, pool)
+        run("dpkg-deb", "--root-owner-group", "-Znone", "-b", root, pool)
     return pool
 
 

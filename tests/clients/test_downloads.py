@@ -68,7 +68,7 @@ VERSIONS = pytest.mark.parametrize("version", ["h1", "h2"])
 
 @pytest.mark.smoke
 @VERSIONS
-def test_curl(server, run, tmp_path, version):
+def test_curl(server, kind, run, tmp_path, version):
     """curl: each coding, many at a time, and again by tag and by date"""
     curl = [*CURL, "--http2" if version == "h2" else "--http1.1"]
     for name, body in FILES.items():
@@ -88,7 +88,8 @@ def test_curl(server, run, tmp_path, version):
         for _ in range(2):
             run(*curl, "--compressed", "-R", "-o", "page.html", *options, url)
             same((tmp_path / "page.html").read_bytes(), FILES["page.html"])
-    assert logged(server, path="/page.html", status="304")
+    # The stock modules know no tag again.
+    assert logged(server, 2 if kind.stock else 3, path="/page.html", status="304")
 
 
 @VERSIONS
@@ -169,7 +170,7 @@ def test_aria2(server, run, tmp_path, gzip):
             run(*[word for word in aria if "overwrite" not in word], "-c", "-o", name,
                 f"{url}/{name}")
             same(part.read_bytes(), FILES[name])
-    assert len(logged(server, path="/noise.bin", status="206")) >= 3
+    assert logged(server, 3, path="/noise.bin", status="206")
     many = [name for name in FILES if name.startswith("many/")]
     (tmp_path / "list").write_text("".join(f"{url}/{name}\n out={name}\n" for name in many))
     run(*aria, "-j8", "-i", "list")

@@ -39,7 +39,7 @@ USER = {"user_name": "joe", "admin_password": "a long secret", "admin_password2"
 RULES = Rules(
     most=40,
     skip=r"logout|_wpnonce|post-new|action=(?!lostpassword)|update|upgrade|export\.php"
-         r"|customize|site-editor|replytocom|reauth|xmlrpc|wp-cron|install\.php|load-(scripts|styles)\.php\?.*ver=$",
+         r"|customize|site-editor|replytocom|reauth|xmlrpc|wp-cron|install\.php",
     blur=(r'"time":"\d+"', r"_wpnonce=\w+", r'[nN]once\\?"\s?:\s?\\?"\w+',
           r'name="[\w-]*nonce[\w-]*" value="\w+"', r'createNonceMiddleware\( "\w+"',
           r'data-secret=\\?"\w+', r"[?]secret=\w+", r'"mailto:[^"]*">[^<]*',
