@@ -127,7 +127,7 @@ def test_the_connection_stays_in_step(server, way, coding):
 @pytest.mark.smoke
 @pytest.mark.parametrize("prefix", ["", "passed-"])
 @EACH
-def test_the_tag_that_was_sent_gives_304(server, way, coding, prefix, protocol):
+def test_the_tag_of_a_script_gives_304(server, way, coding, prefix, protocol):
     path, tag = f"/{prefix}{way.name}/conditional.php", way.tagged("php", coding)
 
     def ask(named):

@@ -125,8 +125,9 @@ def site(httpd, authority):
             f"{config}\n</VirtualHost>\n")
         server.start()
         made = Site(server, server.tls_port, ca)
+        sanitized = f"env LD_PRELOAD={env.PRELOAD} ASAN_OPTIONS=detect_leaks=0 " * bool(env.PRELOAD)
         made.more = ["--confdir", server.root / "etc",
-                     "--apachectl", f"{env.HTTPD} -f {server.conf}"]
+                     "--apachectl", f"{sanitized}{env.HTTPD} -f {server.conf}"]
         return made
 
     return start
@@ -430,6 +431,7 @@ def debian(authority):
             f"Listen 127.0.0.1:{port}\n<VirtualHost 127.0.0.1:{port}>\nServerName {HOST}\n"
             f"DocumentRoot {made.docs}\nSSLEngine on\nSSLCertificateFile {certificate}\n"
             "</VirtualHost>\n")
+        made.edit("ports.conf", (r"(?m)^\s*Listen 443$", ""))
         made.edit("mods-available/ssl.conf", (r"(?m)^\s*SSLPassPhraseDialog .*\n", ""))
         made.run("a2enmod", "-q", "ssl", "elastic")
         made.run("a2ensite", "-q", "tls")
