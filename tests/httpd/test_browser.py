@@ -99,6 +99,7 @@ def test_chromium_decodes_differences_whatever_becomes_of_the_server(server, ask
 # (web-platform-tests, fetch/compression-dictionary). Of those is left out what this server never
 # sends: malformed fields, patterns of other origins, types that are not raw, ids that are too long.
 
+LARGE = bodies.text(1_200_000) + DICT
 # All characters that an id may have.
 CHARACTERS = "".join(map(chr, range(32, 127)))
 QUOTED = '"' + re.sub(r'(["\\])', r"\\\1", CHARACTERS) + '"'
@@ -224,8 +225,8 @@ class Visitor:
 @pytest.fixture(scope="module")
 def site(httpd_shared):
     return start(httpd_shared, SITE, {
-        "empty.html": "", "other.html": OTHER, "base.html": '<base href="/by/plain/">'},
-        tls=True, h2=env.possible("h2"))
+        "empty.html": "", "other.html": OTHER, "large.html": LARGE,
+        "base.html": '<base href="/by/plain/">'}, tls=True, h2=env.possible("h2"))
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +253,11 @@ def test_what_becomes_a_dictionary(visitor, name):
         assert visitor.names_none(f"/of/{name}")
     else:
         assert visitor.await_difference(f"/of/{name}").id == wanted
+
+
+def test_a_large_dictionary(visitor):
+    visitor.get("/by/plain/large.html", LARGE)
+    visitor.await_difference("/of/plain", LARGE)
 
 
 def test_the_newest_dictionary_is_named(visitor):

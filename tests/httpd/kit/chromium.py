@@ -35,8 +35,13 @@ class Chromium:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        """Its processes end one after another, so that no connection outlives it."""
+        try:
+            self.call("Browser.close")
+            self.process.wait(LIMIT)
+        finally:
+            self.process.kill()
+            self.process.wait()
         os.close(self.to)
         os.close(self.come)
 
