@@ -8,7 +8,8 @@ from dictionarykit import files, httpd
 LIFETIME = 30 * 24 * 3600  # seconds; those who come once a month have it still
 
 HEAD = """\
-# By elastic-dictionary, for {site}. It writes this file anew; `elastic-dictionary disable` removes it.
+# By elastic-dictionary, for {site}. It writes this file anew;
+# `elastic-dictionary disable` removes it.
 <IfModule elastic_module>
 """
 

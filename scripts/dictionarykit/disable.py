@@ -15,9 +15,9 @@ def add_arguments(parser):
 
 
 def run(args):
-    for name, known in inforce.sites(args).items():
+    for known in inforce.sites(args).values():
         server = httpd.Httpd(known["confdir"], known["apachectl"])
-        inforce.Place(server, args.out, name).remove()
+        inforce.Place(server, args.out, known["site"]).remove()
         others = [one["store"] for one in state.read_all(args.out).values()]
         if known["store"] and known["store"] not in others:
             shutil.rmtree(known["store"], ignore_errors=True)

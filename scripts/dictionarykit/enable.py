@@ -109,8 +109,7 @@ def site_of(args, place, server):
         if link and not os.path.basename(link[0]).startswith("elastic-dictionary-"):
             raise failure.Failed(f"{link[0]} names a dictionary already: remove that first")
         store = "" if elsewhere and elsewhere[1] != args.store else args.store
-    return configuration.Site(args.site, sources.origin(args.site)[1], place.folder, args.url,
-                              store, headers)
+    return configuration.Site(args.site, place.host, place.folder, args.url, store, headers)
 
 
 def show(args, place, made):
@@ -143,7 +142,8 @@ def put(args, server, place, made, order):
         raise
     before = state.read_all(args.out).get(place.name, {})
     known = {"site": args.site, "args": {key: getattr(args, key) for key in KEPT}, "name": name,
-             "url": args.url, "made": int(time.time()), "figures": made["figures"], "held": made["held"],
+             "url": args.url, "made": int(time.time()), "figures": made["figures"],
+             "held": made["held"],
              "store": args.store if made_store else before.get("store", ""), "seen": seen,
              "sets_store": site.store, "confdir": server.folder, "apachectl": args.apachectl,
              "rules": len(made["rules"]), "renewed": None}
@@ -152,15 +152,15 @@ def put(args, server, place, made, order):
 
 
 def print_seen(seen):
-    print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages "
-          f"came with the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they "
-          f"take {seen['bytes_without']:,} now.")
+    print(f"\nIn force, and checked as a browser: {seen['used']} of {seen['pages']} pages came with "
+          f"the dictionary, right to the byte,\nin {seen['bytes']:,} bytes; without it they take "
+          f"{seen['bytes_without']:,} now.")
 
 
 def run(args):
     arguments.check(args)
     server = None if args.print else httpd.Httpd(args.confdir, args.apachectl)
-    place = inforce.Place(server, args.out, state.name_of(sources.origin(args.site)))
+    place = inforce.Place(server, args.out, args.site)
     made_folders = []
     try:
         if server:
@@ -169,7 +169,7 @@ def run(args):
                 raise failure.Failed("httpd does not run")
             made_folders = place.prepare()
             site_of(args, place, server)
-        rules = server.address_rules() if server else []
+        rules = server.address_rules(place.host) if server else []
         order = order_of(args, [rule.location for rule in rules if rule.location])
         print(f"Fetching at most {args.most} pages of {args.site}, twice ...", flush=True)
         pages = fetch(order)

@@ -1,5 +1,6 @@
 """The httpd of this machine: where its configuration is, what it says of itself, its reload."""
 
+import fnmatch
 import os
 import re
 import shlex
@@ -125,10 +126,19 @@ class Httpd:
                 for number, text in enumerate(file, 1):
                     yield f"{name}:{number}", text
 
-    def address_rules(self):
-        """Rules by which somebody on this machine may see more than a visitor."""
+    def address_rules(self, host):
+        """Rules of the site by which somebody on this machine may see more than a visitor."""
         found, location = [], ""
+        begin, names = 0, []  # of the virtual host
         for where, text in self.lines():
+            word, *rest = text.lower().split() or [""]
+            if word.startswith("<virtualhost"):
+                begin, names = len(found), []
+            elif word in ("servername", "serveralias"):
+                names += [re.sub(r"^https?://|:\d+$", "", name) for name in rest]
+            elif word == "</virtualhost>":
+                if names and not any(fnmatch.fnmatch(host.lower(), name) for name in names):
+                    del found[begin:]
             begins = LOCATION.match(text)
             if begins:
                 location = begins[1]

@@ -4,7 +4,8 @@ import contextlib
 import os
 import shutil
 
-from dictionarykit import configuration, failure, files, state, unprivileged, selfcheck
+from dictionarykit import (configuration, failure, files, selfcheck, sources, state,
+                           unprivileged)
 
 KEEP = 2  # previous dictionaries, which browsers may ask for once more
 
@@ -18,26 +19,28 @@ def read(path):
 
 
 class Place:
-    """A site's files; `known` is its state."""
+    """A site's files."""
 
-    def __init__(self, server, folder, name):
-        self.server, self.top, self.name = server, folder, name
-        self.folder = os.path.join(folder, name)
-        self.conf_name = f"elastic-dictionary-{name}"
+    def __init__(self, server, top, site):
+        origin = sources.origin(site)
+        self.server, self.top, self.host = server, top, origin[1]
+        self.name = state.name_of(origin)
+        self.folder = os.path.join(top, self.name)
+        self.conf_name = f"elastic-dictionary-{self.name}"
         self.conf = server and server.conf_of(self.conf_name)
 
     def prepare(self):
         """The folder, which is there afterwards; the folders that were made."""
         made = [path for path in (self.top, self.folder) if not os.path.isdir(path)]
+        for path in {os.path.dirname(self.conf), self.top, self.folder}.difference(made):
+            if not os.access(path, os.W_OK):
+                raise failure.Failed(f"{path} cannot be written: become root, or use --print")
         for path in made:
             try:
                 os.makedirs(path, mode=0o755)
                 os.chmod(path, 0o755)
             except OSError as problem:
                 raise failure.Failed(f"{path} cannot be made: {problem.strerror}") from None
-        for path in (self.folder, os.path.dirname(self.conf)):
-            if not os.access(path, os.W_OK):
-                raise failure.Failed(f"{path} cannot be written: become root, or use --print")
         return made
 
     def make_store(self, store):

@@ -28,17 +28,17 @@ def reason_for(figures, previous, age):
     return None
 
 
-def renew(args, name, known):
+def renew(args, known):
     """What came of it."""
     options = argparse.Namespace(**known["args"], out=args.out, url=known["url"],
                                  store=known["sets_store"], yes=True, print=False,
                                  apachectl=known["apachectl"], confdir=known["confdir"])
     server = httpd.Httpd(options.confdir, options.apachectl)
-    place = inforce.Place(server, args.out, name)
+    place = inforce.Place(server, args.out, options.site)
     previous = inforce.read(os.path.join(place.folder, known["name"]))
     place.prepare()
     server.configtest()
-    rules = [rule.location for rule in server.address_rules() if rule.location]
+    rules = [rule.location for rule in server.address_rules(place.host) if rule.location]
     order = enable.order_of(options, rules)
     made = enable.train(order, enable.fetch(order), options, previous)
     print(made["said"] + "\n")
@@ -58,7 +58,7 @@ def run(args):
     status = 0
     for name, known in inforce.sites(args).items():
         try:
-            said = renew(args, name, known)
+            said = renew(args, known)
         except (failure.Failed, sources.Unusable, OSError) as problem:
             status, said = 1, f"failed, and the previous one stays: {problem}"
         print(f"{known['site']}: {said}")

@@ -62,8 +62,8 @@ def verdict(figures):
     return (f"A visit of {judge.VISIT} pages takes {visit_with:,.0f} bytes with the dictionary and "
             f"{visit:,.0f} without (brotli 5),\n{gain(visit_with, visit)} less, headers counted; "
             f"each page after the first takes {gain(figures['page_with'], figures['page'])} less.\n"
-            f"The dictionary takes {figures['transfer']:,} bytes, once in 30 days, when the browser "
-            "is idle.")
+            f"The dictionary takes {figures['transfer']:,} bytes, once in 30 days, when the "
+            "browser is idle.")
 
 
 def releases(names, bodies, found, plain, cpu):

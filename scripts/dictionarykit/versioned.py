@@ -1,4 +1,4 @@
-"""Scripts and styles with a version in their URL: the release before is the dictionary of the next."""
+"""Scripts and styles with a version in their URL: each release is the dictionary of the next."""
 
 import html
 import re

@@ -109,9 +109,11 @@ def test_a_log_may_be_compressed(tmp_path):
 
 
 def test_links_that_may_lead_to_pages():
-    text = """<a href="/a#top">a</a> <A class=x HREF='b?id=start'>b</A> <a href="c?id=1&do=edit">c</a>
+    text = """<a href="/a#top">a</a> <A class=x HREF='b?id=start'>b</A>
+        <a href="c?id=1&do=edit">c</a>
         <a href="d.pdf">d</a> <a rel="nofollow" href="/e">e</a> <a href="mailto:x">f</a>
-        <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a> <a href="http://[">j</a>"""
+        <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a>
+        <a href="http://[">j</a>"""
     assert sources.of_links("https://h/x/", text) == [
         "https://h/a", "https://h/x/b?id=start", "https://h/g.html"]
 
@@ -235,7 +237,8 @@ def test_pages_are_visited_without_cookies_and_refusals_named(site):
         "/image": "has the type image/png", "/empty": "is empty",
         "/large": f"has more than {visit.PAGE_MOST} bytes",
         "/again": f"is the same as {site.url}/page/1", "/login": "sets the cookie sid",
-        "/away": "leads to another site, http://elsewhere.invalid/", "/circle": "redirects again and again",
+        "/away": "leads to another site, http://elsewhere.invalid/",
+        "/circle": "redirects again and again",
         "/broken": "breaks off",
         other: "is of another origin"}
     assert not any("Cookie" in fields or "Authorization" in fields for _, fields in site.asked)

@@ -113,7 +113,7 @@ def site(httpd, authority):
     """start(files=, config=, cgi=) starts one, with a conf.d."""
     ca, certificate = authority
 
-    def start(files=None, config="", **kw):
+    def start(files=None, config="", vhosts="", **kw):
         server = httpd("", start=False, tls=True, files=files or {
             **pages(), "/index.html": listing(pages())}, modules=["authz_host", "rewrite"],
             allow_log=(CGID_RELOADED,), **kw)
@@ -122,7 +122,7 @@ def site(httpd, authority):
             "Elastic On\nIncludeOptional {root}/etc/conf.d/*.conf\n"
             f"<VirtualHost 127.0.0.1:{server.tls_port}>\nServerName {HOST}\nSSLEngine on\n"
             f"SSLCertificateFile {certificate}\nDirectoryIndex index.html index.cgi\n"
-            f"{config}\n</VirtualHost>\n")
+            f"{config}\n</VirtualHost>\n{vhosts}")
         server.start()
         made = Site(server, server.tls_port, ca)
         sanitized = f"env LD_PRELOAD={env.PRELOAD} ASAN_OPTIONS=detect_leaks=0 " * bool(env.PRELOAD)
@@ -359,12 +359,17 @@ def test_who_says_no(site):
 def test_what_only_some_addresses_may_see(site):
     """Of a <Location> it is left out; of others the command warns."""
     one = site(files={**pages(), "/index.html": listing([*pages(), "/inside/"]),
-                      "/inside/index.html": page("inside", "first")},
+                      "/inside/index.html": page("inside", "first")}, vhosts=
+               '<VirtualHost *:1>\nServerName other.test\n<Location "/3.html">\nRequire local\n'
+               '</Location>\n<Directory "/o">\nRequire ip 10.9.0.0/16\n</Directory>\n'
+               '</VirtualHost>\n',
                config='<Location "/inside/">\nRequire local\n</Location>\n'
                       '<Directory "{docs}/other">\nRequire ip 10.0.0.0/8\n</Directory>')
     said = one.run("enable", "--yes")
-    assert "/inside/" not in said.replace("not used", "") and "Require ip 10.0.0.0/8" in said
+    assert not re.search("(?m)^/inside/", said) and "Require ip 10.0.0.0/8" in said
     assert "Require local" not in said
+    # Rules of another site.
+    assert re.search("(?m)^/3.html", said) and "10.9.0.0" not in said
 
 
 def test_robots_and_a_sitemap(site):
@@ -406,7 +411,8 @@ def test_scripts_and_styles_with_a_version(site, tmp_path):
     script = one.get("/js/app.0a1b2c3d4e.js")
     assert script.headers["Use-As-Dictionary"] == 'match="/js/app.*.js", match-dest=("script")'
     style = one.get("/css/theme.css?ver=6.1")
-    assert style.headers["Use-As-Dictionary"] == 'match="/css/theme.css?ver=*", match-dest=("style")'
+    assert style.headers["Use-As-Dictionary"] == (
+        'match="/css/theme.css?ver=*", match-dest=("style")')
     assert style.headers["Cache-Control"] == "max-age=3600"
     for path in ("/js/plain.js", "/css/site-1.2.3.css"):
         assert "Use-As-Dictionary" not in one.get(path).headers
