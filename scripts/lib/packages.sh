@@ -145,22 +145,8 @@ command -v java                                 | default-jre-headless | java-he
 test -e /usr/share/tomcat10/bin/bootstrap.jar   | tomcat10-common | tomcat
 el_sbin mariadbd                                | mariadb-server-core | mariadb-server
 command -v my_print_defaults                    | mariadb-client-core | mariadb
-el_php_module dom                               | php-xml         | php-xml
-el_php_module intl                              | php-intl        | php-intl
 el_php_module sqlite3                           | php-sqlite3     | php-pdo
-el_php_module mbstring                          | php-mbstring    | php-mbstring
-el_php_module gd                                | php-gd          | php-gd
 el_php_module mysqli                            | php-mysql       | php-mysqlnd
-test -e /usr/share/php-geshi                    | php-geshi       |
-test -e /usr/share/php/phpseclib                | php-phpseclib   |
-test -e /usr/share/php/random_compat            | php-random-compat |
-test -e /usr/share/php/simplepie                | libphp-simplepie |
-test -e /usr/share/php/getid3                   | php-getid3      |
-test -e /usr/share/javascript/jquery            | libjs-jquery    |
-test -e /usr/share/javascript/jquery-cookie     | libjs-jquery-cookie |
-test -e /usr/share/javascript/jquery-ui         | libjs-jquery-ui |
-test -e /usr/share/javascript/cropper           | libjs-cropper   |
-test -e /usr/share/javascript/underscore        | libjs-underscore |
 TABLE
         ;;
     fuzz) cat <<'TABLE'
@@ -358,8 +344,9 @@ el_debian_unpack_one() {
 }
 
 # el_applications_unpack DIR: the same of the applications that tests/clients run, which would ask
-# questions and want a server.
+# questions and want a server. The libraries that they name are installed; a release has its own.
 el_applications_unpack() {
+    local name missing=
     if [ ! -e /etc/debian_version ]; then
         return 0
     fi
@@ -368,5 +355,10 @@ el_applications_unpack() {
         el_debian_unpack_one "$1" mediawiki usr/share/mediawiki/index.php &&
         el_debian_unpack_one "$1" wordpress usr/share/wordpress/index.php &&
         el_debian_unpack_one "$1" wordpress-theme-twentytwentythree \
-            usr/share/wordpress/wp-content/themes/twentytwentythree/style.css
+            usr/share/wordpress/wp-content/themes/twentytwentythree/style.css || return 1
+    for name in $(apt-cache depends dokuwiki mediawiki wordpress |
+        sed -nE 's/^ +Depends: ((php|libphp|libjs)-[^ ]+)$/\1/p' | sort -u); do
+        dpkg -s "$name" >/dev/null 2>&1 || missing="$missing $name"
+    done
+    [ -z "$missing" ] || el_apt_install $missing
 }

@@ -1,14 +1,16 @@
 """A server of each kind: `Elastic On`, our filters under the names of the stock ones, and the stock
-modules; and what its log says of the answers.
+modules; what its log says of the answers; and clients that are commands.
 
     server = kind.start(httpd, "Alias /a {docs}", ["dav"])   # or by the fixture `site`
     encoded(server)                                          # the answers that had a coding
 """
 
 import os
+import subprocess
 from typing import NamedTuple
 
 from kit import env
+from kit.process import need
 
 TYPES = "text/html text/plain text/css text/xml text/event-stream application/javascript " \
         "text/javascript application/json image/svg+xml application/wasm"
@@ -83,6 +85,15 @@ def logged(server, count=1, **fields):
 
     server.wait_for(lambda: len(found()) >= count, 10, f"{count} answers with {fields}")
     return found()
+
+
+def run(*command, cwd=None, status=0, input=None, **environ):
+    """What a command that ends with `status` writes."""
+    need(command[0])
+    done = subprocess.run([*map(str, command)], cwd=cwd, input=input, capture_output=True,
+                          timeout=200, env={**os.environ, "LC_ALL": "C", **environ})
+    assert done.returncode == status, (command, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout
 
 
 def give(path):

@@ -5,26 +5,17 @@ import gzip
 import hashlib
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from kit import bodies, check
-from kit.process import need
-from site_of import answers, logged
+from site_of import answers, logged, run
 
 PACKAGES = 12
 BIG = "el-test-0"  # 2 MB
 INDEX = "dists/stable/main/binary-all/Packages"
-
-
-def run(*command, cwd=None, environ=None):
-    done = subprocess.run([*map(str, command)], cwd=cwd, timeout=100, capture_output=True,
-                          env={**os.environ, "LC_ALL": "C", **(environ or {})})
-    assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-2000:])
-    return done.stdout.decode()
 
 
 class Repository:
@@ -46,7 +37,7 @@ class Repository:
             self._patch(index, before)
         release = self.root / "dists/stable/Release"
         release.unlink(missing_ok=True)
-        release.write_text(run(
+        release.write_bytes(run(
             "apt-ftparchive", "-o", "APT::FTPArchive::Release::Suite=stable", "-o",
             "APT::FTPArchive::Release::Architectures=all amd64", "-o",
             "APT::FTPArchive::Release::Components=main", "-o",
@@ -62,7 +53,7 @@ class Repository:
         """As dak writes them: an ed script, its hashes, and those of what it is for."""
         old = index.parent / "old"
         old.write_bytes(before)
-        script = subprocess.run(["diff", "--ed", old, index], capture_output=True).stdout
+        script = run("diff", "--ed", old, index, status=1)
         old.unlink()
         folder = index.parent / "Packages.diff"
         folder.mkdir()
@@ -100,7 +91,7 @@ class Apt:
 
     def __call__(self, *arguments):
         return run("apt-get", "-y", *arguments, cwd=self.home,
-                   environ={"APT_CONFIG": str(self.home / "apt.conf")})
+                   APT_CONFIG=str(self.home / "apt.conf")).decode()
 
     def lists(self):
         [file] = self.home.glob("lists/*_Packages")
@@ -110,7 +101,6 @@ class Apt:
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory):
     """A folder of packages."""
-    need("apt-ftparchive", "apt-utils")
     home = tmp_path_factory.mktemp("packages")
     pool = home / "pool"
     pool.mkdir()
@@ -130,7 +120,7 @@ def repository(site, packages):
     """(server, Repository, the entries of the list of packages)."""
     server = site("<LocationMatch Packages$>\nForceType text/plain\n</LocationMatch>\n", tls=True)
     made = Repository(server.docs, packages)
-    text = run("apt-ftparchive", "packages", "pool", cwd=made.root).encode()
+    text = run("apt-ftparchive", "packages", "pool", cwd=made.root)
     return server, made, [entry + b"\n\n" for entry in text.split(b"\n\n") if entry.strip()]
 
 

@@ -3,13 +3,12 @@
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from kit import bodies, check, litmus
 from kit.process import need, until
-from site_of import answers, give, logged
+from site_of import answers, give, logged, run
 
 BODY = bodies.html(30000)
 MARKED = "<p>written by an editor</p>"
@@ -35,12 +34,10 @@ def test_litmus(server, tmp_path):
 
 def cadaver(server, home, *lines, **environ):
     """What it says; it must not say that something failed."""
-    need("cadaver")
-    done = subprocess.run(["cadaver", f"http://127.0.0.1:{server.port}/dav/"], cwd=home, text=True,
-                          input="\n".join(lines) + "\nquit\n", capture_output=True, timeout=100,
-                          env={**os.environ, "HOME": str(home), "LC_ALL": "C", **environ})
-    assert not re.search("failed|error|conflict", done.stdout + done.stderr, re.I), done
-    return done.stdout
+    said = run("cadaver", f"http://127.0.0.1:{server.port}/dav/", cwd=home, HOME=str(home),
+               input="\n".join([*lines, "quit", ""]).encode(), **environ).decode()
+    assert not re.search("failed|error|conflict", said, re.I), said
+    return said
 
 
 def test_cadaver(server, tmp_path):
@@ -69,23 +66,20 @@ def test_cadaver(server, tmp_path):
 def test_the_tag_of_an_encoded_body_lets_write(server, tmp_path, coding):
     """curl --compressed: PUT with If-Match of the tag that it got; the second with it is refused"""
     def curl(*options):
-        done = subprocess.run(
-            ["curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {coding}", "-w",
-             "%{http_code}", *options, f"http://127.0.0.1:{server.port}/dav/page.html"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done
-        return done.stdout
+        return run("curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {coding}", "-w",
+                   "%{http_code}", *options, f"http://127.0.0.1:{server.port}/dav/page.html",
+                   cwd=tmp_path)
 
-    assert curl("-o", "page.html", "--etag-save", "tag") == "200"
+    assert curl("-o", "page.html", "--etag-save", "tag") == b"200"
     assert (tmp_path / "page.html").read_bytes() == BODY
     tag = (tmp_path / "tag").read_text().strip().removeprefix("W/")
     assert coding in tag
     (tmp_path / "page.html").write_bytes(BODY[::-1])
     write = ("-T", "page.html", "-H", f"If-Match: {tag}", "-o", "said")
-    assert curl(*write) == "204"
+    assert curl(*write) == b"204"
     assert (server.docs / "dav/page.html").read_bytes() == BODY[::-1]
     os.utime(server.docs / "dav/page.html", (1e9, 1e9))
-    assert curl(*write) == "412"
+    assert curl(*write) == b"412"
 
 
 DAVFS = """\
@@ -106,11 +100,12 @@ def mounted(server, compression):
     cache.mkdir()
     cache.chmod(0o777)
     conf.write_text(DAVFS.format(compression, cache))
+    # It stays in the background, with the output that it was given.
     subprocess.run(["mount.davfs", f"http://127.0.0.1:{server.port}/dav", folder, "-o",
                     f"conf={conf}"], check=True, timeout=60, stdin=subprocess.DEVNULL)
     yield folder
     if folder.is_mount():
-        subprocess.run(["umount", folder], check=True, timeout=60)
+        run("umount", folder)
 
 
 @pytest.mark.fuse
@@ -127,8 +122,8 @@ def test_davfs2(server, mounted, compression):
     for n in range(5):
         (mounted / f"new/{n}.txt").write_bytes(bodies.text(20000 + n))
     (mounted / "new/4.txt").rename(mounted / "moved.txt")
-    subprocess.run(["umount", mounted], check=True, timeout=60)
-    until(lambda: not Path(mounted).is_mount(), 10, "the end of the mount")
+    run("umount", mounted)
+    until(lambda: not mounted.is_mount(), 10, "the end of the mount")
     assert (there / "page.html").read_bytes() == BODY + MARKED.encode()
     assert (there / "moved.txt").read_bytes() == bodies.text(20004)
     assert [(there / f"new/{n}.txt").read_bytes() for n in range(4)] \

@@ -1,13 +1,13 @@
 """curl, wget and aria2: whole files, ranges, resumed and parallel downloads are the bytes beside
 the server."""
 
+import functools
 import hashlib
-import subprocess
 
 import pytest
 
+import site_of
 from kit import bodies
-from kit.process import need
 from site_of import answers, logged
 
 TEXT = bodies.text(3_000_000)
@@ -41,14 +41,7 @@ def server(site):
 
 @pytest.fixture
 def run(tmp_path):
-    """run(program, arguments...): what it writes; it must end well, or with `status`."""
-    def run(*command, status=0):
-        need(command[0])
-        done = subprocess.run([*map(str, command)], cwd=tmp_path, timeout=100, capture_output=True)
-        assert done.returncode == status, (command, done.returncode, done.stderr[-2000:])
-        return done.stdout
-
-    return run
+    return functools.partial(site_of.run, cwd=tmp_path)
 
 
 def urls(server, version="h1"):

@@ -1,14 +1,11 @@
 """git over smart HTTP, by git-http-backend: what arrives is what was sent, object for object."""
 
-import os
 import shutil
-import subprocess
 
 import pytest
 
 from kit import bodies
-from kit.process import need
-from site_of import answers, give, logged
+from site_of import answers, give, logged, run
 
 COMMITS = 300  # a clone then names so many objects that git compresses its request
 
@@ -23,18 +20,16 @@ class Git:
 
     def __init__(self, home, protocol="HTTP/1.1"):
         self.home = home
-        self._environ = {**os.environ, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1",
-                         "GIT_TERMINAL_PROMPT": "0", "GIT_SSL_NO_VERIFY": "1", "LC_ALL": "C"}
+        self._environ = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1",
+                         "GIT_TERMINAL_PROMPT": "0", "GIT_SSL_NO_VERIFY": "1"}
         for name, value in {"http.version": protocol, "user.name": "A", "user.email": "a@b.c",
                             "init.defaultBranch": "main", "gc.auto": "0",
                             "safe.directory": "*"}.items():
             self("config", "--global", name, value)
 
     def __call__(self, *arguments, cwd=None, **kw):
-        done = subprocess.run(["git", *map(str, arguments)], cwd=cwd or self.home, timeout=100,
-                              env=self._environ, capture_output=True, **kw)
-        assert done.returncode == 0, (arguments, done.stderr.decode(errors="replace"))
-        return done.stdout.decode(errors="replace").strip()
+        said = run("git", *arguments, cwd=cwd or self.home, **self._environ, **kw)
+        return said.decode(errors="replace").strip()
 
     def head(self, folder):
         return self("rev-parse", "HEAD", cwd=folder)
@@ -74,7 +69,6 @@ def repository(tmp_path_factory):
 @pytest.fixture
 def remote(site, kind, repository, version, inflate, tmp_path):
     """(git, the URL of a copy of the repository, the copy, the server)."""
-    need("git")
     git = Git(tmp_path, version)
     server = site(
         "SetEnv GIT_PROJECT_ROOT {root}/git\nSetEnv GIT_HTTP_EXPORT_ALL 1\n"

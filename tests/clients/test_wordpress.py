@@ -1,14 +1,13 @@
 """WordPress with MariaDB in php-fpm: the site and its administration."""
 
 import socket
-import subprocess
 
 import pytest
 
 from application import Application, Rules, Visitor
 from kit import env
 from kit.process import Backend, accepts
-from site_of import give
+from site_of import give, run
 
 pytestmark = pytest.mark.debian
 
@@ -39,7 +38,7 @@ USER = {"user_name": "joe", "admin_password": "a long secret", "admin_password2"
 RULES = Rules(
     most=40,
     skip=r"logout|_wpnonce|post-new|action=(?!lostpassword)|update|upgrade|export\.php"
-         r"|customize|site-editor|replytocom|reauth|xmlrpc|wp-cron|install\.php",
+         r"|customize|site-editor|site-health|replytocom|reauth|xmlrpc|wp-cron|install\.php",
     blur=(r'"time":"\d+"', r"_wpnonce=\w+", r'[nN]once\\?"\s?:\s?\\?"\w+',
           r'name="[\w-]*nonce[\w-]*" value="\w+"', r'createNonceMiddleware\( "\w+"',
           r'data-secret=\\?"\w+', r"[?]secret=\w+", r'"mailto:[^"]*">[^<]*',
@@ -56,9 +55,8 @@ class Mariadb(Backend):
         give(folder)
         user = [f"--user={env.child_user().pw_name}"] if env.IS_ROOT else []
         common = ["--no-defaults", f"--datadir={data}", *user]
-        subprocess.run(["mariadb-install-db", *common, "--skip-test-db",
-                        "--auth-root-authentication-method=normal"], check=True, timeout=100,
-                       capture_output=True)
+        run("mariadb-install-db", *common, "--skip-test-db",
+            "--auth-root-authentication-method=normal")
         (folder / "init.sql").write_text(SQL)
         super().__init__(
             ["/usr/sbin/mariadbd", *common, f"--socket={self.socket}", "--skip-networking",
