@@ -70,7 +70,7 @@ def fetch(order):
 
 def train(order, pages, args, previous=None):
     made = unprivileged.call(making.train, order, pages, args.largest, args.spread, previous)
-    made["rules"] = [(versioned.Rule(*rule), url) for rule, url in made["rules"]]
+    made["rules"] = versioned.rules_of(made["rules"])
     return made
 
 

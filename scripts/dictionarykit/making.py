@@ -122,5 +122,6 @@ def train(order, pages, largest, spread, previous=None):
     rules, unruled = versioned.find(visitor, pages)
     return {"content": best.content, "held": [page.url for page in parts.held],
             "said": report.candidates(judged, without, old),
-            "figures": figures_of(best, without), "rules": rules, "unruled": unruled,
+            "figures": figures_of(best, without), "unruled": unruled,
+            "rules": [(url, rule.has_lifetime) for rule, url in rules],
             "previous": figures_of(old, without) if old else None}

@@ -82,6 +82,13 @@ def rule_of(url):
                 f"{begin}*{found['end']}", dest, sure)
 
 
+def rules_of(found):
+    """[(rule, URL)] of [(URL, has_lifetime)]. The rules, which become configuration, are made anew:
+    of a process that has read pages only the URLs and these answers are taken."""
+    made = [(rule_of(url), lasts, url) for url, lasts in found]
+    return [(rule._replace(has_lifetime=bool(lasts)), url) for rule, lasts, url in made if rule]
+
+
 def loaded(page_url, text):
     """URLs of the scripts and styles that a page loads."""
     found = []

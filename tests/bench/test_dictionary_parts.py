@@ -114,6 +114,14 @@ def test_a_name_without_a_version(path):
     assert versioned.rule_of("https://h" + path) is None
 
 
+def test_rules_are_made_of_urls_alone():
+    """Whatever the process that read the pages says."""
+    url = "https://h/a/app.1a2b3c4d.js"
+    found = [(url, "x\nLoadModule"), ('https://h/a"\n.1a2b3c4d.js', True)]
+    [(rule, of)] = versioned.rules_of(found)
+    assert rule == versioned.rule_of(url)._replace(has_lifetime=True) and of == url
+
+
 def test_what_a_page_loads():
     text = """<script src="/a.js"></script><SCRIPT async src='b.js#x'></SCRIPT><script>1</script>
         <link rel="stylesheet" href="/c.css?v=1&amp;w=2"><link rel=icon href="/d.css">
