@@ -78,9 +78,8 @@ typedef struct {
 double el_price_follow(el_price_memory_t *memory, double busy, double cpus, double seconds);
 
 /*
- * How many responses within a slot of time are a surge, which is not waited out until the next
- * sample: where each takes the CPU time that it took until now, `mean` of them in a slot having
- * made the CPUs `busy`, they need more than there is. And more than come by chance.
+ * So many responses begun within a slot are a surge, which is not waited out until the next sample:
+ * more than chance, twice the `mean`, half of what fills the CPUs if `mean` made them `busy`.
  */
 double el_price_surge(double mean, double busy);
 

@@ -17,6 +17,8 @@ class Leg:
 
 
 IDENTITY, DEFAULT, DEFAULT_GZIP = "not compressed", "default", "default, gzip"
+# By the rate of ElasticGoal in Mbit/s, for clients of gzip; that of the default is 5.
+BY_RATE = {5: DEFAULT_GZIP, 20: "time 20", 100: "time 100"}
 LEGS = {
     IDENTITY: Leg(setups.NOTHING, "identity", colour="#777777"),
     "gzip 1": Leg(setups.ours("gzip", 1), pinned=("all", "gzip"), colour=plot.GZIP),
@@ -27,6 +29,8 @@ LEGS = {
     "br 5": Leg(setups.ours("br", 5), "br", pinned=("all",)),
     DEFAULT: Leg(setups.DEFAULT, setups.ALL_CODINGS, True, colour=plot.KEPT),
     DEFAULT_GZIP: Leg(setups.Setup("Elastic On\n"), "gzip", True),
+    **{BY_RATE[rate]: Leg(setups.Setup(f"Elastic On\nElasticGoal time {rate}Mbit/s\n"), "gzip", True)
+       for rate in (20, 100)},
     "gzip 3": Leg(setups.ours("gzip", 3), pinned=("all", "gzip")),
     "gzip 6": Leg(setups.ours("gzip", 6), pinned=("all", "gzip")),
     "mod_brotli 5": Leg(setups.mod_brotli(5), "br"),

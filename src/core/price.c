@@ -283,13 +283,14 @@ double el_price_follow(el_price_memory_t *memory, double busy, double cpus, doub
     return memory->delay;
 }
 
-/* A slot has at least so many more than the mean, and so many standard deviations, in a surge. */
-#define SURGE_LEAST 8.
-#define SURGE_DEVIATIONS 5.
+/* Of a surge: so many and deviations above the mean, and so much of what a full CPU begins. */
+#define SURGE_LEAST 5.
+#define SURGE_DEVIATIONS 3.
+#define SURGE_SHARE 0.5
 
 double el_price_surge(double mean, double busy)
 {
     double chance = mean + SURGE_DEVIATIONS * sqrt(mean) + SURGE_LEAST;
 
-    return fmax(chance, fmax(2 * mean, mean / fmax(0.01, busy)));
+    return fmax(chance, fmax(2 * mean, SURGE_SHARE * mean / fmax(0.01, busy)));
 }

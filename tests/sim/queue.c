@@ -72,7 +72,7 @@ static void sample(run_t *run, double now)
     }
 }
 
-/* A response comes at `now`. */
+/* A response begins to be encoded at `now`: where the CPU is full, later than it came. */
 static void count_arrival(run_t *run, double now)
 {
     size_t slot = (size_t)(now / SLOT);
@@ -97,19 +97,15 @@ static void count_busy(run_t *run, double from, double to)
     }
 }
 
-/* When a page that arrives at `now` and takes `work` is done: the first CPU that is free takes it. */
-static double serve(run_t *run, double now, double work)
+/* The CPU that is free first. */
+static double *next_cpu(run_t *run)
 {
     unsigned first = 0;
-    double start;
 
     for (unsigned cpu = 1; cpu < run->queue->cpus; cpu++) {
         first = run->free[cpu] < run->free[first] ? cpu : first;
     }
-    start = fmax(now, run->free[first]);
-    run->free[first] = start + work;
-    count_busy(run, start, start + work);
-    return run->free[first];
+    return &run->free[first];
 }
 
 static int compare(const void *a, const void *b)
@@ -208,16 +204,19 @@ queue_result_t queue_run(const queue_t *queue)
     run->total = malloc(RESPONSES_MOST * sizeof(*run->total));
     while (now < queue->seconds && run->count < RESPONSES_MOST) {
         const el_rung_t *rung;
-        double total, left;
+        double *cpu = next_cpu(run), total, left, start;
 
         now -= log(even(run)) / (rate * (in_flood(queue, now) ? queue->flood : 1));
-        sample(run, now);
-        count_arrival(run, now);
+        /* What it finds then is what decides, not what was when it came. */
+        start = fmax(now, *cpu);
+        sample(run, start);
+        count_arrival(run, start);
         rung = queue->fixed >= 0 ? &queue->rungs[queue->fixed]
                                  : el_ladder_rung(queue->rungs, queue->count, run->price);
         left = queue->kbytes * 1024 * rung->cost.size / 10000;
-        total = serve(run, now, queue->making + queue->kbytes * rung->cost.nsec / 1e9) - now
-                + 8 * left / queue->rate;
+        *cpu = start + queue->making + queue->kbytes * rung->cost.nsec / 1e9;
+        count_busy(run, start, *cpu);
+        total = *cpu - now + 8 * left / queue->rate;
         if (now >= WARM_UP) {
             run->total[run->count++] = total;
             bytes += left;

@@ -95,7 +95,7 @@ TEST(claims, a_surge_brings_samples_forward)
     el_counters_add(&block->counters, 0, EL_COUNT_COMPRESSED, 100);
     block_tick(generation, 2, &priced, 20); /* a second with ten of them in each slot */
     surge = atomic_load(&state->surge);
-    ck_assert_uint_eq(surge, 50);
+    ck_assert_uint_eq(surge, 25);
     /* Never in a slot, but within two. */
     ck_assert_uint_eq(arrive(surge - 1, now) + arrive(surge - 1, now + TENTH), 0);
     now += 2 * TENTH;

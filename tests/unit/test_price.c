@@ -211,9 +211,9 @@ TEST(delays_and_prices, noise_changes_the_delay_seldom)
 static const struct {
     double mean, busy, surge;
 } surges[] = {
-    {0, 0, 8}, {4, 0.2, 22}, {4, 0.1, 40}, {16, 0.65, 44}, {100, 0.8, 200}, {1, 0, 100},
+    {0, 0, 5}, {4, 0.2, 15}, {4, 0.05, 40}, {16, 0.65, 33}, {100, 0.8, 200}, {1, 0, 50},
 };
-EACH(delays_and_prices, a_surge_is_more_than_there_is_time_for_and_than_chance, surges)
+EACH(delays_and_prices, a_surge_is_more_than_chance_and_half_of_what_there_is_time_for, surges)
 {
     ck_assert_double_eq_tol(el_price_surge(row->mean, row->busy), row->surge, 1e-9);
 }
