@@ -11,11 +11,14 @@ server may end a connection between two requests.
 import socket
 import ssl
 import struct
+from collections import Counter
 from dataclasses import dataclass, field
 
 import h11
 
 ATTEMPTS = 3
+# How a client names connections that end before an answer begins.
+NEW, KEPT = "new connections without an answer", "kept connections without one"
 TIMEOUT = 60.0
 
 
@@ -82,6 +85,7 @@ class Client:
         self._address = address
         self._protocol = "http/1.1" if tls else None
         self._sock = None
+        self.unanswered = Counter()
 
     def close(self):
         if self._sock:
@@ -126,8 +130,10 @@ class Client:
         answers = []
         for request in requests:
             for _ in range(ATTEMPTS):
+                kind = KEPT if self._sock else NEW
                 answer = self._ask(request)
                 if answer.status:
                     break
+                self.unanswered[kind] += 1
             answers.append(answer)
         return answers

@@ -4,13 +4,15 @@
     answers = client.exchange([Request("GET", "/a.txt"), Request("GET", "/b.txt")])
 """
 
+from collections import Counter
+
 import h2.config
 import h2.connection
 import h2.events
 import h2.exceptions
 import h2.settings
 
-from .http1 import ATTEMPTS, Answer, abort, connect, joined
+from .http1 import ATTEMPTS, KEPT, NEW, Answer, abort, connect, joined
 
 LARGEST_WINDOW = (1 << 31) - 1
 AT_ONCE = 16  # streams
@@ -136,6 +138,7 @@ class Client:
         self._address = address
         self._tls = tls
         self._connection = None
+        self.unanswered = Counter()
 
     def close(self):
         if self._connection:
@@ -171,10 +174,12 @@ class Client:
         answers = [Answer()] * len(requests)
         left = list(range(len(requests)))
         for _ in range(ATTEMPTS):
+            kind = KEPT if self._connection else NEW
             for i, answer in zip(left, self._some([requests[i] for i in left])):
                 answers[i] = answer
             # Streams beyond the last that a closing server takes are not answered at all.
             left = [i for i in left if not answers[i].status and not answers[i].whole]
+            self.unanswered[kind] += bool(left)
             if not left:
                 break
         return answers

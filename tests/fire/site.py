@@ -4,6 +4,7 @@ module under their names, and behind `Elastic On`; the clients that ask them, an
 import contextlib
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import brotli
@@ -168,6 +169,10 @@ class Site:
         return found + [report.read_text(errors="replace")
                         for report in (self.server.root / "sanitizer").iterdir()]
 
+    def unanswered(self):
+        """{which connections: requests that these ended with before an answer began}."""
+        return sum((client.unanswered for client in self._clients.values()), Counter())
+
     def __enter__(self):
         return self
 
@@ -192,8 +197,8 @@ class Site:
         return self.identities[resource]
 
     def ask(self, plan, made, number, excuse=None):
-        """Asks for one batch. excuse(case, answer, wrong) names the figure that counts a complaint
-        which is no failure."""
+        """Asks for one batch; how much it is. excuse(case, answer, wrong) names the figure that
+        counts a complaint which is no failure."""
         # Tags differ from server to server, and so do conditions that are made of them.
         protocol, batch = cases.batch(plan.seed, number, self._judge.seen)
         answers = self._clients[protocol].exchange([case.request for case in batch])
@@ -209,6 +214,7 @@ class Site:
                     f"batch {number}, {self.kind}, {protocol}: {wrong}: {case} -> {answer.status} "
                     f"{answer.coding} {len(answer.raw)} bytes{logged}")
         made.count += 0 if self.kind == "stock" else len(batch)
+        return len(batch)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,8 @@ STAGES = {
                "HTTP/2; memory, descriptors and workers afterwards"),
     "troubles": ("answers", "children that are killed, clocks that jump, a full /dev/shm, a run "
                  "folder that cannot be written"),
+    "soak": ("answers", "mixed load with redis, a cache and dictionaries, a graceful restart and "
+             "another mode each minute; what the server holds, each minute"),
 }
 
 
@@ -33,6 +35,7 @@ class Plan:
     count: float = float("inf")
     kinds: tuple = ("elastic", "drop-in", "stock")  # of sites
     options: dict = field(default_factory=dict)  # of the servers
+    minutes: str = ""  # the file for what a soak reads each minute
 
 
 @dataclass

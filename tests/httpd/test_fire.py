@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 for module in ("h11", "h2"):
     pytest.importorskip(module, reason=f"{module} is not there (package python3-{module})")
-from fire import judge, stage  # noqa: E402
+from fire import flat, judge, stage  # noqa: E402
 from fire.cases import Case  # noqa: E402
 from fire.http1 import Answer, Request  # noqa: E402
 
@@ -81,3 +81,40 @@ def test_a_tag_that_two_codings_have():
     coded = Case(Request("HEAD", "/a", (("Accept-Encoding", "gzip"),)), "/a")
     assert "that of identity, too" in one.complaint(
         coded, Answer(200, {"etag": '"v"', **CODED}, b"", True))
+
+
+# A minute of what does not grow, by the mode; what is read is not exact.
+LEVEL = [{bound.column: 30000 + minute % len(flat.MODES) * 700 + minute * 37 % 5
+          for bound in flat.BOUNDS} for minute in range(90)]
+
+
+def grown(each, begin=0):
+    """Minutes that gain so much in each of them."""
+    return [{name: value + each * max(0, minute - begin) for name, value in row.items()}
+            for minute, row in enumerate(LEVEL)]
+
+
+def test_what_does_not_grow_is_flat():
+    judged = flat.judge_all({"soak-event": LEVEL, "soak-event-asan": LEVEL[:24]})
+    assert not [row for row in judged["soak-event"] if row.bound > 30 and row.verdict != "flat"]
+    assert len(judged["soak-event-asan"]) == len(flat.BOUNDS)
+
+
+@pytest.mark.parametrize("each,begin", [(4, 0), (2.5, 0), (4, 40)])
+def test_a_page_lost_at_each_restart_grows(each, begin):
+    judged = flat.judge_all({"soak-event": grown(each, begin)})
+    parent = judged["soak-event"][0]
+    assert parent.column == "parent" and parent.verdict == "grows"
+    assert parent.slope.middle == pytest.approx(60 * each, rel=0.1)
+    assert any("parent is not" in failure for failure in flat.failures(judged))
+    assert "| grows |" in flat.table(judged)
+
+
+def test_what_httpd_alone_gains_is_not_the_modules():
+    judged = flat.judge_all({"soak-event": grown(4), "soak-event-stock": grown(4)})
+    assert judged["soak-event"][0].verdict == "flat"
+    assert not any("stock" in failure for failure in flat.failures(judged))
+
+
+def test_too_few_minutes_are_unclear():
+    assert flat.slope([5.0] * len(flat.MODES)).high == float("inf")

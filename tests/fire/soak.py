@@ -1,0 +1,271 @@
+"""A server under a mixed load for long, with a graceful restart each minute and another mode each
+time. Each minute is a line of figures, which fire.flat judges; nothing that is asked may be
+lost."""
+
+import contextlib
+import csv
+import random
+import re
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import zstandard
+
+from kit import aborts as clients
+from kit import decode, dictionary, env, faults
+from kit.config import at
+from kit.process import Backend, until
+from kit.stores import Redis
+
+from . import aborts, http1, http2, reloads, usage
+from .cases import FILES
+from .site import MOST, Site, make_origin
+
+# Minutes are shorter where there would be less of them than these.
+LEAST = 30
+
+# Seconds between two batches, and two clients that go away: about a twelfth of a core.
+PERIOD = 1.5
+ABORTS = 2.0
+
+# Seconds after a restart in which httpd may refuse what reloads.excuse() names.
+CALM = 3.0
+
+# A body of a dictionary, and a page that has most of it.
+DICTIONARY, PAGE = "/dictionary/learned.html", "/pages/asked.html"
+
+_COMMON = f"""
+LogLevel notice
+ElasticCache On
+ElasticCacheKey {{root}}/cache.key
+ElasticDictionaryStore {{root}}/dictionaries 1M
+ElasticMaxMemory 256M
+""" + at("dictionary", 'ElasticDictionary match="/pages/*"', dictionary.WEEK) + at("pages")
+
+_SHMCB, _REDIS = "ElasticCacheStore shmcb:(8388608)\n", "ElasticCacheStore {redis}\n"
+_RING = _SHMCB + "ElasticPoolMemory 64M\n"
+
+# One after the other; levels, codings and more are at random, see reloads.variation().
+MODES = (
+    _RING + "ElasticGoal cpu\nElasticControl step\nElasticCPU 20 40\nElasticIdle Off\n",
+    _REDIS + "ElasticGoal time 10Mbit/s\nElasticControl mix\nElasticIdle Off\n",
+    _RING + "ElasticGoal cost 0.04/h 0.08/GB\nElasticControl step\nElasticIdle 1 top\n",
+    _REDIS + "ElasticGoal cpu\nElasticControl external\nElasticIdle Off\n"
+    "ElasticPosition {root}/elasticd.position\n",
+    _RING + "ElasticGoal cpu\nElasticControl mix\nElasticCPU 60 90\nElasticIdle 1\n",
+    _SHMCB + "ElasticGoal cpu\nElasticControl off\nElasticLevel gzip 6\nElasticLevel br 4\n"
+    "ElasticLevel zstd 3\nElasticIdle Off\nElasticPoolMemory 0\n",
+)
+
+# What freed memory waits for is bounded; a report names where a block came from.
+_ASAN = "detect_leaks=1:exitcode=0:abort_on_error=0:fast_unwind_on_malloc=0:" \
+    "malloc_context_size=12:quarantine_size_mb=4:thread_local_quarantine_size_kb=64:" \
+    "log_path={root}/sanitizer/report"
+_COUNTERS = ("ElasticCacheStored", "ElasticCacheHits", "ElasticCacheFaults", "ElasticDictionaries",
+             "ElasticDifferences", "ElasticImproved")
+
+
+class Soak:
+    def __init__(self, plan, made, site, redis=None):
+        self.plan, self.made, self.site, self.redis = plan, made, site, redis
+        self.pick = random.Random(f"{plan.seed}/{site.kind}")
+        self.still = threading.Lock()  # held by who asks: a minute is read while nobody does
+        self.calm_from = 0.0
+        self.restarts = 0
+        self.began = time.monotonic()
+        self._address = ("127.0.0.1", site.server.port)
+        self._client = http1.Client(self._address)
+        self._pages = ()
+        self._file = open(plan.minutes, "w", newline="")
+        self._rows = None
+
+    # --- each minute
+
+    def config(self):
+        variation = reloads.variation(self.site.kind, self.pick)
+        if self.site.kind == "stock":
+            return "LogLevel notice\n" + variation
+        mode = MODES[self.restarts % len(MODES)]
+        return variation + _COMMON + mode.replace("{redis}", f"redis:127.0.0.1:{self.redis.port}")
+
+    def renew(self):
+        """Another dictionary, and its page."""
+        text = b"<p>restart %d</p>" % self.restarts
+        self._pages = dictionary.DICT + text, dictionary.PAGE + text
+        for path, body in zip((DICTIONARY, PAGE), self._pages, strict=True):
+            self.site.server.write(path.rpartition("/")[2], body)
+
+    def minute(self):
+        """Reads, and restarts the server while clients ask again."""
+        with self.still:
+            self._read()
+            self.restarts += 1
+            self.renew()
+            self.calm_from = float("inf")
+        self.site.configure(self.config())
+        self.site.server.graceful(60)
+        self.calm_from = time.monotonic() + CALM
+
+    def _read(self):
+        server, status = self.site.server, {}
+
+        def idle():
+            status.update(server.status())
+            return status["ElasticInFlight"] == "0"
+
+        if server.elastic:
+            with contextlib.suppress(TimeoutError):
+                until(idle, 10, "an end of what clients have left")
+        row = {"minute": self.restarts, "seconds": round(time.monotonic() - self.began),
+               "answers": self.made.count, **usage.of(server),
+               **{name: status.get(name, 0) for name in _COUNTERS},
+               "redis": self.redis.ask("DBSIZE") if self.redis else 0}
+        if not self._rows:
+            self._rows = csv.DictWriter(self._file, row)
+            self._rows.writeheader()
+        self._rows.writerow(row)
+        self._file.flush()
+        self._leaks()
+
+    def _leaks(self):
+        """What children that have ended found lost: none may be the module's."""
+        for report in (self.site.server.root / "sanitizer").iterdir():
+            text = report.read_text(errors="replace")
+            if "LeakSanitizer" in text:
+                self.made.failures += [
+                    block for block in text.split("\n\n")
+                    if "Direct leak" in block and re.search(r"mod_elastic|\bel_", block)]
+                self.made.figures["reports of leaks elsewhere"] += 1
+                report.unlink()
+
+    # --- the clients
+
+    def ask(self, number):
+        with self.still:
+            asked = time.monotonic()
+
+            def excuse(case, answer, wrong):
+                if not answer.whole:
+                    self.made.figures["lost"] += 1
+                if self.site.kind == "stock":
+                    return "stock's complaints"
+                return reloads.excuse(case, answer, wrong) if asked < self.calm_from else None
+
+            count = self.site.ask(self.plan, self.made, number, excuse)
+            self.made.count += count if self.site.kind == "stock" else 0
+
+    def learn(self):
+        """A browser's visit: it takes the dictionary, and asks for a page with it."""
+        with self.still:
+            body, page = self._pages
+            fields = ("Accept-Encoding", "gzip, dcz"), \
+                ("Available-Dictionary", dictionary.field(body))
+            answers = self._client.exchange([
+                http1.Request("GET", DICTIONARY, fields[:1]), http1.Request("GET", PAGE, fields)])
+        self.made.count += 2
+        for answer, expected in zip(answers, (body, page), strict=True):
+            self.made.figures["lost"] += not answer.whole
+            try:
+                right = answer.whole and answer.status == 200 and decoded(answer, body) == expected
+            except (decode.DecodeError, zstandard.ZstdError) as error:
+                right, answer.why = False, str(error)
+            if not right:
+                self.made.failures.append(
+                    f"{expected[-20:]}: {answer.status} {answer.coding} {answer.why}")
+        self.made.figures["with a dictionary"] += answers[1].coding == "dcz"
+
+    def leave(self):
+        """A client that goes away."""
+        with self.still, contextlib.suppress(OSError, http2.Ended):
+            self.pick.choice(aborts.KINDS)(self.pick, self._address)
+
+    def run(self):
+        end = time.monotonic() + self.plan.seconds
+        pause = min(60, self.plan.seconds / LEAST)
+        number = self.plan.first
+        with reloads.Repeated(self.minute, pause) as minutes, \
+                reloads.Repeated(self.leave, ABORTS) as leaving:
+            while time.monotonic() < end and minutes.is_alive() and leaving.is_alive() \
+                    and len(self.made.failures) < MOST:
+                began = time.monotonic()
+                self.ask(number)
+                if self.site.kind == "elastic" and number % 4 == 0:
+                    self.learn()
+                number += 1
+                time.sleep(max(0.05, PERIOD - (time.monotonic() - began)))
+        if time.monotonic() < end or minutes.count < 0.7 * self.plan.seconds / pause:
+            self.made.failures.append(f"it ended after {minutes.count} restarts")
+        self.made.failures += filter(None, [minutes.failure, leaving.failure])
+        self.made.figures.update({"restarts": minutes.count, "clients gone": leaving.count,
+                                  **self.site.unanswered()})
+
+    def end(self):
+        """The server ends as at a graceful stop."""
+        process = self.site.server.process
+        process.send_signal(signal.SIGWINCH)
+        process.wait(60)
+        self._leaks()
+        self.made.failures += self.site.troubles()
+        self._client.close()
+        self._file.close()
+
+
+def decoded(answer, body):
+    """Its body, of who has `body` as a dictionary."""
+    if answer.coding != "dcz":
+        return decode.decode(answer.coding or None, answer.raw)
+    known = zstandard.ZstdCompressionDict(body, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    frame = answer.raw[len(dictionary.CODINGS["dcz"][0]) + 32:]  # behind the hash
+    return zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame)
+
+
+@contextlib.contextmanager
+def _started(plan, made):
+    [kind] = plan.kinds
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastic-fire-")))
+        options = {"environ": {"MALLOC_ARENA_MAX": "2"}}
+        if env.PRELOAD:
+            library = faults.library(folder, "keep-libraries")
+            options = {"wrapper": faults.wrapper(library), "environ": {"ASAN_OPTIONS": _ASAN}}
+        origin = stack.enter_context(make_origin())
+        site = stack.enter_context(Site(kind, origin, start=False, **options))
+        redis = None
+        if kind == "elastic":
+            redis = Redis()
+            stack.callback(redis.stop)
+            for words in (("maxmemory", "16mb"), ("maxmemory-policy", "allkeys-lru")):
+                redis.ask("CONFIG", "SET", *words)
+            _prepare(site.server, stack)
+        soak = Soak(plan, made, site, redis)
+        soak.renew()
+        site.configure(soak.config())
+        site.server.start()
+        yield soak
+
+
+def _prepare(server, stack):
+    """What the configuration names, and elasticd."""
+    server.modules.append("socache_redis")
+    dictionary.make_store(server)
+    key = server.root / "cache.key"
+    key.write_bytes(bytes(range(32)))
+    key.chmod(0o600)
+    position = server.root / "elasticd.position"
+    stack.callback(Backend([env.ELASTICD, "--foreground", "--file", str(position), "--interval",
+                            "500ms"], position.is_file).stop)
+
+
+def run(plan, made):
+    made.figures["lost"] = 0
+    with _started(plan, made) as soak:
+        for path, body in clients.FILES.items():
+            if path not in FILES:
+                soak.site.server.write(path, body)
+        for path, source in clients.CGI.items():
+            soak.site.server.cgi(path, source)
+        soak.run()
+        soak.end()
