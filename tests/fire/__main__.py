@@ -189,6 +189,8 @@ def soak(asked, chosen, logs):
     judged = flat.judge_all({run.name: flat.read(logs / f"{run.name}.csv") for run in chosen})
     rows, failures = [], [f"\n- {failure}" for failure in flat.failures(judged)]
     for run, made in zip(chosen, found, strict=True):
+        if run.name not in judged:
+            made.failures.append(f"less than {flat.FEWEST} minutes were read")
         rows.append(row(run, made, lost=True))
         failures += [f"\n- {run.name}: {failure}" for failure in made.failures[:5]]
     print(flat.table(judged), *failures, sep="\n", flush=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .soak import MODES
 
 HOUR = 60  # restarts
+FEWEST = 4 * len(MODES)  # minutes that tell anything
 
 
 class Slope(NamedTuple):
@@ -35,12 +36,13 @@ BOUNDS = (
     Bound("parent_mapped", 1024, 8192, "a segment or a library that is mapped once more"),
     Bound("parent_mappings", 6, 60, "the same, one in ten restarts"),
     Bound("parent_descriptors", 0.5, 0.5, "none"),
-    Bound("child_descriptors", 3, 3, "none but for connections that are still open"),
+    Bound("child_descriptors", 1, 1, "none"),
     Bound("shared", 64, 64, "none"),
-    Bound("processes", 1, 1, "none"),
-    Bound("child", 2048, 8192, "children are new each minute; what each finds and prepares at its "
+    Bound("processes", 4, 4, "children of before that have not ended when it is read do not pile "
+          "up"),
+    Bound("child", 4096, 8192, "children are new each minute; what each finds and prepares at its "
           "start must not grow"),
-    Bound("all_pss", 4096, 16384, "the sum of all that is above"),
+    Bound("all_pss", 8192, 32768, "the sum: what is read differs by how many children there are"),
 )
 
 
@@ -51,7 +53,7 @@ def read(path):
     with open(path, newline="") as file:
         rows = [{name: float(value) for name, value in row.items()}
                 for row in csv.DictReader(file)]
-    return rows if len(rows) >= 4 * len(MODES) else []
+    return rows if len(rows) >= FEWEST else []
 
 
 def slope(values, seasons=len(MODES)):

@@ -176,9 +176,13 @@ class Site:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def close(self):
+        """Its clients' connections; they open others."""
         for client in self._clients.values():
             client.close()
+
+    def __exit__(self, *_):
+        self.close()
         try:
             self.server.stop()
         finally:

@@ -7,6 +7,7 @@ import csv
 import random
 import re
 import signal
+import subprocess
 import tempfile
 import threading
 import time
@@ -17,7 +18,7 @@ import zstandard
 from kit import aborts as clients
 from kit import decode, dictionary, env, faults
 from kit.config import at
-from kit.process import Backend, until
+from kit.process import Backend, descriptors, until
 from kit.stores import Redis
 
 from . import aborts, http1, http2, reloads, usage
@@ -75,6 +76,7 @@ class Soak:
         self.still = threading.Lock()  # held by who asks: a minute is read while nobody does
         self.calm_from = 0.0
         self.restarts = 0
+        self.over = False
         self.began = time.monotonic()
         self._address = ("127.0.0.1", site.server.port)
         self._client = http1.Client(self._address)
@@ -104,21 +106,30 @@ class Soak:
             self._read()
             self.restarts += 1
             self.renew()
-            self.calm_from = float("inf")
+        count = self.made.count
+        until(lambda: self.made.count > count + 12 or self.over, 300, "clients that ask again")
+        self.calm_from = float("inf")
         self.site.configure(self.config())
-        self.site.server.graceful(60)
+        try:
+            self.site.server.graceful(60)
+        except TimeoutError as error:
+            self.made.failures += [str(error), *self._stuck()]
         self.calm_from = time.monotonic() + CALM
 
     def _read(self):
-        server, status = self.site.server, {}
+        server, status, open_ = self.site.server, {}, []
 
         def idle():
-            status.update(server.status())
-            return status["ElasticInFlight"] == "0"
+            if server.elastic:
+                status.update(server.status())
+            open_.append(max(map(descriptors, server.children())))
+            return status.get("ElasticInFlight", "0") == "0" and len(open_) > 40 \
+                and len(set(open_[-10:])) == 1
 
-        if server.elastic:
-            with contextlib.suppress(TimeoutError):
-                until(idle, 10, "an end of what clients have left")
+        self.site.close()
+        self._client.close()
+        with contextlib.suppress(TimeoutError):
+            until(idle, 10, "an end of what clients have left")
         row = {"minute": self.restarts, "seconds": round(time.monotonic() - self.began),
                "answers": self.made.count, **usage.of(server),
                **{name: status.get(name, 0) for name in _COUNTERS},
@@ -196,17 +207,31 @@ class Soak:
                     self.learn()
                 number += 1
                 time.sleep(max(0.05, PERIOD - (time.monotonic() - began)))
+            self.over = True
         if time.monotonic() < end or minutes.count < 0.7 * self.plan.seconds / pause:
             self.made.failures.append(f"it ended after {minutes.count} restarts")
-        self.made.failures += filter(None, [minutes.failure, leaving.failure])
+        if minutes.failure:
+            self.made.failures += [minutes.failure, *self._stuck()]
+        self.made.failures += filter(None, [leaving.failure])
         self.made.figures.update({"restarts": minutes.count, "clients gone": leaving.count,
                                   **self.site.unanswered()})
+
+    def _stuck(self):
+        """Where its processes wait."""
+        for pid in usage.processes(self.site.server.parent()):
+            with contextlib.suppress(OSError):
+                yield " ".join(f"{name}: {Path(f'/proc/{pid}/{name}').read_text().strip()}"
+                               for name in ("comm", "wchan", "syscall", "stat"))
+        yield from self.site.server.log.lines()[-10:]
 
     def end(self):
         """The server ends as at a graceful stop."""
         process = self.site.server.process
         process.send_signal(signal.SIGWINCH)
-        process.wait(60)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.made.failures += ["it did not end", *self._stuck()]
         self._leaks()
         self.made.failures += self.site.troubles()
         self._client.close()
