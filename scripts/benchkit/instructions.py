@@ -108,14 +108,14 @@ PLAIN = {
 ENCODED = {
     "httpd alone, 1 KB": Response(ALONE, TINY, ""),
     "httpd alone, 120 KB": Response(ALONE, LARGE, ""),
-    **{f"gzip {level}, {name}": encoded(setups.ours("gzip", level, ANY), path,
-                                        f"httpd alone{beyond}")
-       for name, path, beyond in (("1 KB", TINY, ", 1 KB"), ("16 KB", PAGE, ""),
+    **{f"{name} {level}, {size}": encoded(setup(level), path, f"httpd alone{beyond}")
+       for name, setup in (("gzip", lambda level: setups.ours("gzip", level, ANY)),
+                           ("mod_deflate", mod_deflate))
+       for size, path, beyond in (("1 KB", TINY, ", 1 KB"), ("16 KB", PAGE, ""),
                                   ("120 KB", LARGE, ", 120 KB")) for level in (1, 6)},
     **{f"{coding} {level}": encoded(setups.ours(coding, level, SELDOM))
        for coding, level in (("br", 1), ("br", 5), ("zstd", 3))},
     "dcz 3": encoded(DIFFERENCE, accept="dcz"),
-    **{f"mod_deflate {level}": encoded(mod_deflate(level)) for level in (1, 6)},
     "mod_brotli 5": encoded(by_type("BROTLI_COMPRESS", "BrotliCompressionQuality 5",
                                     ("filter", "brotli"), "br")),
 }

@@ -52,7 +52,7 @@ el_sbin tc                                      | iproute2        | iproute-tc
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
 command -v systemd-analyze                      | systemd         | systemd
-el_chromium                                     | chromium-headless-shell | chromium-headless
+el_chromium                                     | optional:chromium-headless-shell | chromium-headless
 el_python "import gunicorn"                     | gunicorn        | python3-gunicorn
 el_python "import uvicorn"                      | python3-uvicorn | python3-uvicorn
 el_python "import h11"                          | python3-h11     | python3-h11

@@ -48,6 +48,8 @@ def pytest_collection_modifyitems(config, items):
             return False
         if item.get_closest_marker("debian") and not env.IS_DEBIAN:
             return False
+        if any(marker.args[0] in env.LACKING for marker in item.iter_markers("package")):
+            return False
         if item.get_closest_marker("root") and not env.IS_ROOT:
             return False
         if item.get_closest_marker("unsanitized") and env.PRELOAD:

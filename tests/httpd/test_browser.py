@@ -16,6 +16,7 @@ from kit.chromium import CHROMIUM, OPTIONS, Chromium
 from kit.dictionary import DICT, PAGE, PINNED, WEEK, field, make_store, start, store_of
 
 pytestmark = [pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd"),
+              pytest.mark.package("chromium-headless-shell"),
               pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")]
 
 OTHER = DICT[:20_000] + b"<p>another release</p>" + DICT[20_000:]

@@ -48,7 +48,8 @@ frame.onload = () => {
 };
 </script></body></html>"""
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")
+pytestmark = [pytest.mark.package("chromium-headless-shell"),
+              pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium-headless-shell")]
 
 
 @pytest.fixture(scope="module")

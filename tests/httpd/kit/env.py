@@ -10,6 +10,7 @@ ELASTIC_PROTOCOLS    comma list of http/1.1, http/1.0, h2c, tls, h2 for every te
                      protocol
 ELASTIC_DEBIAN       where Debian's packages apache2 and prometheus are unpacked; / where they are
                      installed (default)
+ELASTIC_LACKING      packages that this release of the distribution does not have
 ELASTIC_NO_SKIP      1: a skipped test counts as a failed one
 ELASTIC_KEEP         1: the servers' directories stay, to look at
 """
@@ -27,6 +28,7 @@ MPM = os.environ.get("ELASTIC_MPM") or "event"
 PRELOAD = os.environ.get("ELASTIC_PRELOAD", "")
 DEBIAN = Path(os.environ.get("ELASTIC_DEBIAN") or "/")
 IS_DEBIAN = Path("/etc/debian_version").exists()
+LACKING = os.environ.get("ELASTIC_LACKING", "").split()
 NO_SKIP = os.environ.get("ELASTIC_NO_SKIP", "") == "1"
 KEEP = os.environ.get("ELASTIC_KEEP", "") == "1"
 
