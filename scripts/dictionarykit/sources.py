@@ -27,7 +27,7 @@ LOG_LINE = re.compile(r'^([^\[]+) \[[^]]*\] "([A-Z]+) (\S+) HTTP/[\d.]+" (\d{3})
 CLIENTS_LEAST = 5
 
 LINK_TAG = re.compile(r"<a\s[^>]*>", re.IGNORECASE)
-LINK_TARGET = re.compile(r"""\shref\s*=\s*(["'])(.*?)\1""", re.IGNORECASE | re.DOTALL)
+LINK_TARGET = re.compile(r"""\shref\s*=\s*(["'])?(.*?)(?(1)\1|[\s>])""", re.IGNORECASE | re.DOTALL)
 # Applications that have no other URLs: MediaWiki, WordPress, DokuWiki. Links of theirs that do
 # something have further arguments.
 PAGE_QUERIES = ("id", "p", "page", "page_id", "title")

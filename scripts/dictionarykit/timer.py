@@ -15,7 +15,7 @@ CRON_FILE = "elastic-dictionary"
 
 CRON_LINE = """\
 # Once a week, by elastic-dictionary enable; `elastic-dictionary disable` removes this file.
-{minute} {hour} * * {day} root {program} renew >/dev/null
+{minute} {hour} * * {day} root [ ! -x {program} ] || {program} renew >/dev/null
 """
 
 NONE = "Renew it yourself once a week: elastic-dictionary renew"
@@ -54,6 +54,7 @@ def turn_on(folder):
 def turn_off(folder):
     if folder == state.default_folder() and os.geteuid() == 0:
         systemctl("disable", "--now")
+        systemctl("clean", "--what=state")  # when it last fired
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(CRON, CRON_FILE))
 

@@ -113,9 +113,10 @@ def test_links_that_may_lead_to_pages():
         <a href="c?id=1&do=edit">c</a>
         <a href="d.pdf">d</a> <a rel="nofollow" href="/e">e</a> <a href="mailto:x">f</a>
         <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a>
-        <a href="http://[">j</a>"""
+        <a href="http://[">j</a> <a href=k/ class=x>k</a> <a href=/l>l</a>"""
     assert sources.of_links("https://h/x/", text) == [
-        "https://h/a", "https://h/x/b?id=start", "https://h/g.html"]
+        "https://h/a", "https://h/x/b?id=start", "https://h/g.html", "https://h/x/k/",
+        "https://h/l"]
 
 
 # --- which pages
