@@ -20,8 +20,9 @@ state          what is known of the sites that have a dictionary
 inforce        files and configuration in force, or taken back
 timer          who renews
 arguments      options of commands
+status         a subcommand, and what httpd's status page shows
 fields         what a browser reads of fields and elements
 browser        a page and its dictionary as Chromium asks for them
-enable, status, renew, disable, compare, check  a subcommand each
+enable, renew, disable, compare, check  a subcommand each
 cli            the table of subcommands, the exit status
 """

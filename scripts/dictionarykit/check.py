@@ -6,7 +6,7 @@ import typing
 import urllib.parse
 
 from codeckit import decoders, dictionaries
-from dictionarykit import fields, sources
+from dictionarykit import fields, report, sources
 from dictionarykit.browser import DECODERS, ENCODINGS, Browser
 
 HELP = "ask for a page as a browser does, and say what keeps its dictionary from being used"
@@ -374,7 +374,8 @@ def run(args):
     found = []
     for finding in examine(Browser(args.url, args.cafile, args.resolve), args.url):
         change = f". Change: {finding.change}" if finding.change else ""
-        print(f"{finding.verdict:<8} {finding.subject:<18} {finding.seen}{change}", flush=True)
+        print(report.plain(f"{finding.verdict:<8} {finding.subject:<18} {finding.seen}{change}"),
+              flush=True)
         found.append(finding.verdict)
     print(f"{found.count(PROBLEM)} problems, {found.count(ADVICE)} pieces of advice")
     return int(PROBLEM in found)

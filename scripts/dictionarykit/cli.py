@@ -6,11 +6,12 @@ Failed, sources.Unusable and OSError ends with the exit status 1 and the text.
 """
 
 import argparse
+import contextlib
 import signal
 import sys
 
 from codeckit import libraries
-from dictionarykit import check, compare, disable, enable, renew, sources, status
+from dictionarykit import check, compare, disable, enable, renew, report, sources, status
 from dictionarykit.failure import Failed
 from precompresskit import encoders
 
@@ -47,6 +48,12 @@ def interrupt(*_):
 
 
 def main(words):
+    with contextlib.redirect_stdout(report.Screen(sys.stdout)), \
+            contextlib.redirect_stderr(report.Screen(sys.stderr)):
+        return run(words)
+
+
+def run(words):
     args = make_parser().parse_args(words)
     signal.signal(signal.SIGTERM, interrupt)
     try:

@@ -28,7 +28,8 @@ ElasticDictionaryStore "{store}"
 """
 
 # The alias has the names themselves, so that it hides nothing else of any site, and comes before
-# what sends requests to a backend.
+# what sends requests to a backend. Who has the dictionary need not be told of it, which would take
+# 80 bytes of each page; pages vary by that field anyway, and other responses shall not.
 SITE = """\
 <IfModule proxy_module>
     ProxyPassMatch "^{url}({names})$" "!"
@@ -45,7 +46,8 @@ AliasMatch "^{url}({names})$" "{folder}/$1"
         Header always unset Set-Cookie
     </Files>
 </Directory>
-<If "%{{HTTP_HOST}} =~ m#^{host}(:[0-9]+)?$#i">
+<If "%{{HTTP_HOST}} =~ m#^{host}(:[0-9]+)?$#i \
+&& req_novary('Available-Dictionary') != '{held}'">
     ElasticDictionaryLink "{url}{name}"
 </If>
 """
@@ -81,8 +83,9 @@ def of_rule(rule):
                             lifetime=lifetime)
 
 
-def text_of(site, names, rules):
-    """`names` of dictionaries, of which documents name the first; rules of versioned files."""
+def text_of(site, names, held, rules):
+    """`names` of dictionaries, of which documents name the first to whom has not sent `held`, its
+    Available-Dictionary; rules of versioned files."""
     whole = HEAD.format(site=site.site)
     if site.load_headers:
         whole += HEADERS.format(path=httpd.HEADERS_MODULE)
@@ -90,5 +93,6 @@ def text_of(site, names, rules):
         whole += STORE.format(store=site.store)
     whole += SITE.format(
         url=site.url, names="|".join(map(re.escape, names)), folder=site.folder,
-        pattern=files.PATTERN, lifetime=LIFETIME, host=re.escape(site.host), name=names[0])
+        pattern=files.PATTERN, lifetime=LIFETIME, host=re.escape(site.host), name=names[0],
+        held=held)
     return whole + "".join(map(of_rule, rules)) + END

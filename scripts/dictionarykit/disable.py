@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 
-from dictionarykit import arguments, httpd, inforce, state, timer
+from dictionarykit import arguments, httpd, inforce, state, status, timer
 
 HELP = "take the dictionary of a site, or of all, out of httpd, and leave nothing behind"
 
@@ -21,6 +21,7 @@ def run(args):
         others = [one["store"] for one in state.read_all(args.out).values()]
         if known["store"] and known["store"] not in others:
             shutil.rmtree(known["store"], ignore_errors=True)
+        status.show(args.out, known)
         print(f"{known['site']} has no dictionary any more. Browsers that have it get ordinary "
               "codings.")
     if not state.read_all(args.out):

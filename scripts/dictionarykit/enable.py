@@ -6,9 +6,10 @@ import ssl
 import sys
 import time
 
+from codeckit.dictionaries import field
 from dictionarykit import (arguments, candidates, configuration, failure, files, httpd, inforce,
-                           judge, making, report, response, sources, state, timer, unprivileged,
-                           versioned, visit)
+                           judge, making, report, response, sources, state, status, timer,
+                           unprivileged, versioned, visit)
 
 HELP = "make the dictionary of a site's public pages, and have httpd use it"
 
@@ -99,7 +100,7 @@ def site_of(args, place, server):
     """What the configuration needs beside the dictionary."""
     store, headers = args.store, False
     if server:
-        elsewhere = server.value_of("ElasticDictionaryStore", place.conf)
+        elsewhere = place.store_elsewhere()
         modules = server.modules()
         lacking = [name for name in httpd.MODULES if name not in modules]
         headers = "headers_module" not in modules
@@ -108,7 +109,7 @@ def site_of(args, place, server):
         link = server.value_of("ElasticDictionaryLink", place.conf)
         if link and not os.path.basename(link[0]).startswith("elastic-dictionary-"):
             raise failure.Failed(f"{link[0]} names a dictionary already: remove that first")
-        store = "" if elsewhere and elsewhere[1] != args.store else args.store
+        store = "" if elsewhere and elsewhere != args.store else args.store
     return configuration.Site(args.site, place.host, place.folder, args.url, store, headers)
 
 
@@ -119,15 +120,16 @@ def show(args, place, made):
     site = site_of(args, place, None)
     print(f"\nWritten: {os.path.join(place.folder, name)}\n\n# The folder of "
           "ElasticDictionaryStore belongs to httpd's user, with mode 700.\n"
-          + configuration.text_of(site, [name], [rule for rule, _ in made["rules"]]), end="")
+          + configuration.text_of(site, [name], field(made["content"]),
+                                  [rule for rule, _ in made["rules"]]), end="")
 
 
 def said_of(made):
     print("\n" + made["said"] + "\n\n" + report.verdict(made["figures"]))
     for rule, url in made["rules"]:
-        print(f"Each release is the dictionary of the next: {url}")
+        print(report.plain(f"Each release is the dictionary of the next: {url}"))
     for url, reason in made["unruled"].items():
-        print(f"Has a version, but no rule: {url}: {reason}")
+        print(report.plain(f"Has a version, but no rule: {url}: {reason}"))
 
 
 def put(args, server, place, made, order):
@@ -145,9 +147,11 @@ def put(args, server, place, made, order):
              "url": args.url, "made": int(time.time()), "figures": made["figures"],
              "held": made["held"],
              "store": args.store if made_store else before.get("store", ""), "seen": seen,
+             "in_store": site.store or place.store_elsewhere(),
              "sets_store": site.store, "confdir": server.folder, "apachectl": args.apachectl,
              "rules": len(made["rules"]), "renewed": None}
     state.write(args.out, place.name, known)
+    status.show(args.out, known)
     return known
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 
+from codeckit.dictionaries import field
 from dictionarykit import (configuration, failure, files, selfcheck, sources, state,
                            unprivileged)
 
@@ -42,6 +43,11 @@ class Place:
             except OSError as problem:
                 raise failure.Failed(f"{path} cannot be made: {problem.strerror}") from None
         return made
+
+    def store_elsewhere(self):
+        """The folder of an ElasticDictionaryStore that another file sets; "": none does."""
+        found = self.server.value_of("ElasticDictionaryStore", self.conf)
+        return os.path.join(self.server.fact('ServerRoot: "(.*)"'), found[1]) if found else ""
 
     def make_store(self, store):
         """The folder of httpd's own copies; whether it was made."""
@@ -102,7 +108,7 @@ def put(place, site, content, made, order):
         name = files.write(place.folder, content)
         names = [name] + [one for one in files.present(place.folder) if one != name][:KEEP]
         rules = [rule for rule, _ in made["rules"]]
-        place.configure(configuration.text_of(site, names, rules))
+        place.configure(configuration.text_of(site, names, field(content), rules))
         seen = unprivileged.call(selfcheck.check, site.site, order.reach, content, site.url + name,
                                  made["held"], [url for _, url in made["rules"]])
     except BaseException:

@@ -5,7 +5,7 @@ import os
 import time
 
 from dictionarykit import (arguments, configuration, enable, failure, httpd, inforce, judge, report,
-                           sources, state)
+                           sources, state, status)
 
 HELP = "make the next dictionary of each site, and keep it if it is better"
 
@@ -55,13 +55,15 @@ def renew(args, known):
 
 
 def run(args):
-    status = 0
+    code = 0
     for name, known in inforce.sites(args).items():
         try:
             said = renew(args, known)
         except (failure.Failed, sources.Unusable, OSError) as problem:
-            status, said = 1, f"failed, and the previous one stays: {problem}"
+            code, said = 1, f"failed, and the previous one stays: {problem}"
         print(f"{known['site']}: {said}")
         known = state.read_all(args.out).get(name, known)
-        state.write(args.out, name, {**known, "renewed": {"at": int(time.time()), "said": said}})
-    return status
+        known = {**known, "renewed": {"at": int(time.time()), "said": said}}
+        state.write(args.out, name, known)
+        status.show(args.out, known)
+    return code

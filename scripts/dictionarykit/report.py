@@ -1,10 +1,30 @@
-"""The tables."""
+"""The tables, and what of the network may be shown."""
 
+import re
 import urllib.parse
 
 from dictionarykit import judge
 
 LINES_MOST = 40  # pages that a table lists
+
+
+def plain(text):
+    """A line for a terminal, without what would control it: such characters are escaped."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode()
+                   for one in text)
+
+
+class Screen:
+    """A stream to a terminal: whatever is printed, only line ends and tabs control it."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def write(self, text):
+        return self.stream.write(re.sub(r"[^\n\t]+", lambda found: plain(found[0]), text))
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
 
 
 def table(rows):
@@ -23,12 +43,12 @@ def ratio(part, whole):
 
 def path_of(url):
     parts = urllib.parse.urlsplit(url)
-    text = (parts.path or "/") + ("?" + parts.query if parts.query else "")
+    text = plain((parts.path or "/") + ("?" + parts.query if parts.query else ""))
     return text if len(text) <= 60 else text[:28] + "..." + text[-29:]
 
 
 def refusals(refused):
-    lines = [f"not used: {url}: {reason}" for url, reason in refused.items()]
+    lines = [plain(f"not used: {url}: {reason}") for url, reason in refused.items()]
     more = len(lines) - LINES_MOST
     return "\n".join(lines[:LINES_MOST] + ([f"... and {more} more"] if more > 0 else []))
 

@@ -1,4 +1,5 @@
-"""Runs a function as a user who may do nothing: what comes from the network is read there."""
+"""Runs a function as a user who may do nothing, which reads what comes from the network; or as
+another one."""
 
 import base64
 import json
@@ -7,7 +8,7 @@ import pwd
 import signal
 import sys
 
-from dictionarykit import failure, sources
+from dictionarykit import failure, report, sources
 
 USER = "nobody"
 
@@ -23,29 +24,29 @@ def unpacked(pairs):
     return base64.b64decode(pairs["base64"]) if list(pairs) == ["base64"] else pairs
 
 
-def drop():
+def drop(uid):
     """Root is given up for good, with its groups."""
     if os.geteuid() == 0:
-        user = pwd.getpwnam(USER)
+        user = pwd.getpwnam(USER) if uid is None else pwd.getpwuid(uid)
         os.setgroups([])
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
     os.chdir("/")
 
 
-def answer(function, arguments):
+def answer(function, arguments, uid):
     """What the child sends."""
     try:
-        drop()
+        drop(uid)
         return {"value": function(*arguments)}
     except (failure.Failed, sources.Unusable, OSError) as problem:
         return {"failed": str(problem)}
 
 
-def child(writer, function, arguments):
+def child(writer, function, arguments, uid):
     status = 1
     try:
-        sent = json.dumps(answer(function, arguments), default=packed)
+        sent = json.dumps(answer(function, arguments, uid), default=packed)
         sys.stdout.flush()
         with open(writer, "w", encoding="ascii") as file:
             file.write(sent)
@@ -56,15 +57,15 @@ def child(writer, function, arguments):
         os._exit(status)
 
 
-def call(function, *arguments):
+def call(function, *arguments, uid=None):
     """What it returns, of lists, dicts, text, numbers and bytes; tuples come as lists. Failed where
-    it raises that, Unusable or OSError."""
+    it raises that, Unusable or OSError. `uid`: the user; None: USER."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         os.close(reader)
-        child(writer, function, arguments)
+        child(writer, function, arguments, uid)
     os.close(writer)
     try:
         with open(reader, encoding="ascii") as file:
@@ -78,5 +79,5 @@ def call(function, *arguments):
         raise failure.Failed("the process without privileges has ended early")
     found = json.loads(said, object_hook=unpacked)
     if "failed" in found:
-        raise failure.Failed(found["failed"])
+        raise failure.Failed(report.plain(found["failed"]))
     return found["value"]

@@ -1,9 +1,10 @@
 """scripts/dictionary: which pages it takes, which dictionary is best, what it writes."""
 
-import gzip
 import hashlib
 import http.server
+import io
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -42,119 +43,7 @@ def run(*arguments_, **options):
                           capture_output=True, text=True, timeout=120, check=False, **options)
 
 
-# --- which URLs
-
-
-def test_urls_of_a_file_and_each_once():
-    lines = sources.of_lines("# pages\nhttps://a/x\n\n  https://a/y#top \n")
-    assert sources.unique([*lines, "https://a/y"]) == ["https://a/x", "https://a/y"]
-
-
-@pytest.mark.parametrize("url", ["ftp://a/", "/path", "https://", "https://a:b/", "https://[a/"])
-def test_a_url_that_is_none(url):
-    with pytest.raises(sources.Unusable):
-        sources.origin(url)
-
-
-def test_an_origin_has_its_default_port():
-    assert sources.origin("https://a/x") == sources.origin("https://A:443") == ("https", "a", 443)
-
-
-def test_a_sitemap_and_an_index():
-    bodies = {
-        "i": b"<sitemapindex><sitemap><loc> a </loc></sitemap><sitemap><loc>b</loc></sitemap>",
-        "a": b"<urlset><url><loc>https://h/?x=1&amp;y=2</loc></url><url><loc>https://h/2</loc>",
-        "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>")}
-    assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
-    for broken in (b"<urlset/>", b"\x1f\x8bnothing"):
-        with pytest.raises(sources.Unusable):
-            sources.collect_sitemap("x", {"x": broken}.get)
-
-
-def test_pages_of_a_sitemap_are_spread():
-    assert sources.spread(list(range(10)), 3) == [0, 3, 6]
-    assert sources.spread([1, 2], 3) == [1, 2]
-
-
-def line(path, client="20.0.0.1", user="-", method="GET", status=200, before=""):
-    return (f'{before}{client} - {user} [23/Nov/2026:10:00:00 +0000] "{method} {path} HTTP/1.1" '
-            f'{status} 1234 "-" "Browser"')
-
-
-def lines(path, count=5, network="20.0.0", **more):
-    return [line(path, f"{network}.{n}", **more) for n in range(count)]
-
-
-LOG = [
-    *lines("/most", 6), *lines("/some", before="www.example.org:443 "),
-    *lines("/few", 4), line("/few"), *lines("/inside", network="10.0.0"),
-    *lines("/query?token=1"), *lines("/posted", method="POST"), *lines("/gone", status=404),
-    *lines("/user", user="jo"), *lines("http://other/"), "nonsense", "",
-]
-
-
-def test_the_most_wanted_pages_of_a_log():
-    """That five addresses of the internet asked for, without a query."""
-    assert sources.of_log(LOG) == ["/most", "/some"]
-
-
-def test_a_log_may_be_compressed(tmp_path):
-    name = tmp_path / "access.log.gz"
-    name.write_bytes(gzip.compress("\n".join(LOG).encode()))
-    with open(name, "rb") as file:
-        assert sources.read_log(str(name), file) == ["/most", "/some"]
-    (tmp_path / "log").write_text("\n".join(lines("/few", 4)))
-    with open(tmp_path / "log", "rb") as file, pytest.raises(sources.Unusable, match="5 addresses"):
-        sources.read_log("log", file)
-
-
-def test_links_that_may_lead_to_pages():
-    text = """<a href="/a#top">a</a> <A class=x HREF='b?id=start'>b</A>
-        <a href="c?id=1&do=edit">c</a>
-        <a href="d.pdf">d</a> <a rel="nofollow" href="/e">e</a> <a href="mailto:x">f</a>
-        <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a>
-        <a href="http://[">j</a> <a href=k/ class=x>k</a> <a href=/l>l</a>"""
-    assert sources.of_links("https://h/x/", text) == [
-        "https://h/a", "https://h/x/b?id=start", "https://h/g.html", "https://h/x/k/",
-        "https://h/l"]
-
-
 # --- which pages
-
-HTML = ("content-type", "text/html; charset=utf-8")
-SESSION = ("set-cookie", "sid=1; path=/")
-REFUSALS = [
-    ("has the status 404", 404, [HTML]),
-    ("sets the cookie sid", 200, [HTML, SESSION]),
-    ("sets the cookie b", 200, [HTML, ("set-cookie", "a=1"), ("set-cookie", "b=2")]),
-    ("is private", 200, [HTML, ("cache-control", "max-age=60"), ("cache-control", "Private")]),
-    ("is private", 200, [HTML, ("cache-control", 'private="a, b", max-age=60')]),
-    ("is no-store", 200, [HTML, ("cache-control", "no-cache, no-store")]),
-    ("has the type image/png", 200, [("content-type", "image/png")]),
-    ("has the type (none)", 200, []),
-    ("is encoded, though not asked for", 200, [HTML, ("content-encoding", "gzip")]),
-    (None, 200, [HTML, ("cache-control", "public, no-cache"), ("vary", "Cookie")]),
-    (None, 200, [("content-type", "application/xhtml+xml")]),
-]
-
-
-@pytest.mark.parametrize("reason, status, fields", REFUSALS)
-def test_each_refusal_has_its_reason(reason, status, fields):
-    accepted = response.Accepted(cookies=frozenset("a"))
-    answer = response.Response(status, tuple(fields), b"x")
-    assert response.refusal(answer, accepted) == reason
-    assert response.refusal(answer._replace(body=b""), accepted) == reason or "is empty"
-
-
-def test_what_the_operator_accepts_is_not_refused():
-    fields = (HTML, SESSION, ("cache-control", "no-store"))
-    answer = response.Response(200, fields, b"x")
-    accepted = response.Accepted(frozenset(["sid"]), True)
-    assert response.refusal(answer, accepted) is None
-    private = answer._replace(fields=(*fields, ("cache-control", "private, max-age=0")))
-    assert response.refusal(private, accepted) is None
-    assert response.refusal(private, accepted._replace(private=False)) == "is private"
-
 
 # Paths of a site that are no pages: {path: (status, fields, body)}.
 ODD = {
@@ -423,13 +312,14 @@ def test_the_oldest_are_removed_and_nothing_else(tmp_path):
 def test_the_configuration_names_the_dictionaries():
     site_ = configuration.Site("https://www.a.b/", "www.a.b", "/f", "/d/", "/s", True)
     rule = versioned.rule_of("https://www.a.b/x/app.0a1b2c3d.js")
-    text = configuration.text_of(site_, ["site-2.dict", "site-1.dict"], [rule])
+    text = configuration.text_of(site_, ["site-2.dict", "site-1.dict"], ":a/=:", [rule])
     for part in ('AliasMatch "^/d/(site\\-2\\.dict|site\\-1\\.dict)$" "/f/$1"', "max-age=",
                  'ElasticDictionaryLink "/d/site-2.dict"', 'ElasticDictionaryStore "/s"',
-                 r"m#^www\.a\.b(:[0-9]+)?$#i", 'match="/x/app.*.js" match-dest="script"',
-                 "LoadModule headers_module"):
+                 r"m#^www\.a\.b(:[0-9]+)?$#i", "!= ':a/=:'", "LoadModule headers_module",
+                 'match="/x/app.*.js" match-dest="script"'):
         assert part in text
-    text = configuration.text_of(site_._replace(store="", load_headers=False), ["site-2.dict"], [])
+    site_ = site_._replace(store="", load_headers=False)
+    text = configuration.text_of(site_, ["site-2.dict"], "", [])
     assert "Store" not in text and "LoadModule" not in text
 
 
@@ -471,6 +361,45 @@ def test_a_dictionary_is_made_and_printed(site, tmp_path):
     assert asked.count("/page/3") == 2 and asked[0] == "/robots.txt"
 
 
+ESCAPED = {
+    "/cookie": {"Set-Cookie": "\x1b]0;a title\x07=1"}, "/type": {"Content-Type": "\x1b[2J/\x9b8m"},
+    "/moved": {"Location": "http://elsewhere.invalid/\x08\x7f"},
+}
+
+
+def test_what_a_site_sends_does_not_control_the_terminal(site, tmp_path):
+    before = dict(ODD)
+    ODD.update({path: (302 if "Location" in fields else 200, fields, page(path))
+                for path, fields in ESCAPED.items()})
+    odd = "/\x1b[8m?\u202e"
+    ODD["/%1B[8m?%E2%80%AE"] = (500, {}, b"")
+    ODD["/coded"] = (200, {"Content-Type": "text/html", "Content-Encoding": "\x1b[31m"}, b"x")
+    (tmp_path / "pages").write_text("\n".join(
+        [site.url + path for path in (*ESCAPED, odd, "/page/1")]))
+    try:
+        few = run("enable", site.url, "--print", "--pages", tmp_path / "pages")
+        checked = run("check", site.url + "/coded")
+    finally:
+        ODD.clear()
+        ODD.update(before)
+    for done, lines_ in ((few, 4), (checked, 0)):
+        said = done.stdout + done.stderr
+        assert done.returncode == 1 and "\\x1b" in said
+        assert all(one.isprintable() or one == "\n" for one in said), repr(said)
+        assert len(re.findall("(?m)^not used: ", said)) == lines_, said
+
+
+@pytest.mark.parametrize("text, shown", [
+    ("/caf\u00e9 \\x", "/caf\u00e9 \\x"), ("\x1b[2J", "\\x1b[2J"), ("a\nb\tc", "a\\nb\\tc"),
+    ("\x9b\u2028\u202e\udc9b", "\\x9b\\u2028\\u202e\\udc9b")])
+def test_a_line_for_a_terminal(text, shown):
+    assert report.plain(text) == shown
+    assert report.refusals({"/x": text}) == "not used: /x: " + shown
+    stream = io.StringIO()
+    print("first\n\t" + text.replace("\n", "").replace("\t", ""), file=report.Screen(stream))
+    assert stream.getvalue() == "first\n\t" + shown.replace("\\n", "").replace("\\t", "") + "\n"
+
+
 def test_too_few_pages(site, tmp_path):
     done = made_of(site, tmp_path, count=7)
     assert done.returncode == 1 and "can be used: 7" in done.stderr
@@ -495,15 +424,15 @@ def test_pages_that_have_little_in_common(site, tmp_path):
 
 
 def test_a_release_is_shown_beside_brotli(tmp_path):
-    for name, seed in (("app.1.js", 1), ("app.2.js", 2)):
+    for name, seed in (("app.1.js", 1), ("app.\x1b2.js", 2)):
         (tmp_path / name).write_text(words("script", 2000) + words(seed, 20))
-    done = run("compare", tmp_path / "app.1.js", tmp_path / "app.2.js")
+    done = run("compare", tmp_path / "app.1.js", tmp_path / "app.\x1b2.js")
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert head.split()[:6] == ["file", "bytes", "br", "5", "br", "11"]
     assert head.endswith("CPU of gzip 6")
     cells = row.replace(",", "").split()
-    assert cells[0] == "app.2.js" and int(cells[4]) < 0.1 * int(cells[3])
+    assert cells[0] == "app.\\x1b2.js" and int(cells[4]) < 0.1 * int(cells[3])
 
 
 def test_tables_are_of_equal_columns():

@@ -31,13 +31,18 @@ def test_the_child_has_no_privileges_and_gives_back_what_it_made():
     assert found == [uid, uid, uid, [] if is_root else own, b"\x00\xff"]
 
 
+def test_the_child_may_be_another_user():
+    uid = pwd.getpwnam("daemon").pw_uid if os.geteuid() == 0 else os.getuid()
+    assert unprivileged.call(os.geteuid, uid=uid) == uid
+
+
 def fail(problem):
     raise problem
 
 
 @pytest.mark.parametrize("function, said", [
     (lambda: fail(failure.Failed("no pages")), "no pages"),
-    (lambda: fail(sources.Unusable("no URL")), "no URL"),
+    (lambda: fail(sources.Unusable("no\x1bURL\n")), r"no\\x1bURL\\n"),
     (lambda: fail(OSError("no memory")), "no memory"), (lambda: os._exit(3), "ended early")])
 def test_the_child_says_why_it_failed(function, said):
     with pytest.raises(failure.Failed, match=said):

@@ -1,105 +1,22 @@
 """scripts/dictionary on a real httpd: what it enables is what a browser gets, and whatever goes
 wrong, everything is as before."""
 
-import hashlib
 import json
 import os
 import pathlib
 import re
-import subprocess
 
 import pytest
 
-from kit import CGID_RELOADED, client, env, tls
+from kit import CGID_RELOADED, env, tls
 from kit.debian import Debian
-from kit.dictionary import decoded, field
+from kit.dictionary import decoded, make_store
+from kit.dictionary_site import COUNT, HOST, Site, files_of, listing, page, pages, words
 from kit.process import free_port
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "dictionary"
-HOST = "www.example.test"
-COUNT = 16
-HTML = "Content-Type: text/html"
-
-
-def words(seed, count):
-    return " ".join(hashlib.sha256(f"{seed} {n}".encode()).hexdigest()[:9] for n in range(count))
-
-
-def page(number, template, head=""):
-    return (f"<html><head><title>{number}</title>{head}</head><nav>{words(template, 400)}</nav>"
-            f"<p>{words(number, 150)}</p></html>").encode()
-
-
-def pages(template="first", head=""):
-    """{path: body} of pages that have most in common."""
-    return {f"/{n}.html": page(n, template, head) for n in range(COUNT)}
-
-
-def listing(paths):
-    """A page of links."""
-    return ("<html>" + "".join(f'<a href="{path}">{path}</a>' for path in paths)
-            + words("index", 50) + "</html>").encode()
-
-
-class Site:
-    """A site of https, with the folders that `enable` writes to. `server` has root and log."""
-
-    def __init__(self, server, port, ca):
-        self.server, self.port, self.ca = server, port, ca
-        self.root = server.root
-        self.out, self.store = self.root / "out", self.root / "store"
-        self.url = f"https://{HOST}:{port}"
-        self.more = []  # words of `enable`
-        self.environ = {}
-
-    def run(self, command, *words_, code=0, answer=""):
-        """What it said."""
-        words_ = [self.url + "/"] * (command == "enable") + [*map(str, words_)]
-        if command == "enable":
-            words_ += ["--address", "127.0.0.1", "--cafile", self.ca, "--store", self.store,
-                       "--rate", "1000", *self.more]
-        done = subprocess.run(
-            [env.PYTHON, SCRIPT, command, *words_, "--out", self.out], input=answer, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
-            env={**os.environ, **self.environ})
-        assert done.returncode == code, done.stdout
-        return done.stdout
-
-    def get(self, path, ae="gzip, br, zstd", dictionary=b"", **more):
-        fields = {"Host": f"{HOST}:{self.port}"}
-        if dictionary:
-            fields["Available-Dictionary"] = field(dictionary)
-        fields.update({name.replace("_", "-"): value for name, value in more.items()})
-        with client.Connection(("127.0.0.1", self.port), True, name=HOST) as connection:
-            return connection.request(path, "GET", ae, fields)
-
-    def visit(self, path, dictionary):
-        return self.get(path, "gzip, br, zstd, dcz", dictionary, Sec_Fetch_Dest="document",
-                        Sec_Fetch_Mode="navigate", Sec_Fetch_Site="none")
-
-    def link(self, path="/0.html"):
-        """The dictionary that pages name; None: they name none."""
-        found = re.findall(r'^<(/dictionaries/[^>]*)>; rel="compression-dictionary"$',
-                           self.get(path).headers.get("Link", ""))
-        return found[0] if found else None
-
-    def dictionary(self, url):
-        answer = self.get(url)
-        assert answer.status == 200, answer
-        assert answer.headers["Use-As-Dictionary"] == 'match="/*", match-dest=("document")'
-        return answer.body
-
-    def state(self):
-        return json.loads((self.out / f"{HOST}_{self.port}" / "state.json").read_text())
-
-
-def files_of(*folders):
-    """{path: content} of the files that are there."""
-    return {path: path.read_bytes() for folder in folders
-            for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file()}
-
+DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d"
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
@@ -110,19 +27,25 @@ def authority(tmp_path_factory):
 
 @pytest.fixture
 def site(httpd, authority):
-    """start(files=, config=, cgi=) starts one, with a conf.d."""
+    """start(files=, config=, cgi=) starts one, with a conf.d; `others`: names of other virtual
+    hosts with the same pages; `store`: there is a folder of dictionaries already."""
     ca, certificate = authority
 
-    def start(files=None, config="", vhosts="", **kw):
+    def start(files=None, config="", vhosts="", others=(), store=False, **kw):
         server = httpd("", start=False, tls=True, files=files or {
-            **pages(), "/index.html": listing(pages())}, modules=["authz_host", "rewrite"],
-            allow_log=(CGID_RELOADED,), **kw)
+            **pages(), "/index.html": listing(pages()), "/i.png": b"image"},
+            modules=["authz_host", "rewrite"],
+            allow_log=(CGID_RELOADED, *["AH01909"] * bool(others)), **kw)  # one certificate for all
         (server.root / "etc" / "conf.d").mkdir(parents=True)
+        if store:
+            make_store(server)
+        host = (f"<VirtualHost 127.0.0.1:{server.tls_port}>\nServerName %s\nSSLEngine on\n"
+                f"SSLCertificateFile {certificate}\n%s\n</VirtualHost>\n")
         server.configure(
             "Elastic On\nIncludeOptional {root}/etc/conf.d/*.conf\n"
-            f"<VirtualHost 127.0.0.1:{server.tls_port}>\nServerName {HOST}\nSSLEngine on\n"
-            f"SSLCertificateFile {certificate}\nDirectoryIndex index.html index.cgi\n"
-            f"{config}\n</VirtualHost>\n{vhosts}")
+            + "ElasticDictionaryStore {root}/dictionaries\n" * store
+            + host % (HOST, f"DirectoryIndex index.html index.cgi\n{config}")
+            + "".join(host % (name, "") for name in others) + vhosts)
         server.start()
         made = Site(server, server.tls_port, ca)
         sanitized = f"env LD_PRELOAD={env.PRELOAD} ASAN_OPTIONS=detect_leaks=0 " * bool(env.PRELOAD)
@@ -136,6 +59,7 @@ def site(httpd, authority):
 def check_pages(site, dictionary, bodies, folder):
     for path in bodies:
         answer = site.visit(path, dictionary)
+        assert "Link" not in answer.headers and answer.has_token("Vary", "Available-Dictionary")
         assert decoded(answer, dictionary, folder) == bodies[path]
         assert len(answer.raw) < len(site.get(path, "br").raw)
 
@@ -151,6 +75,8 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     check_pages(one, dictionary, pages(), tmp_path)
     said = one.run("status")
     assert url.rpartition("/")[2] in said and "last renewal: none yet" in said
+    assert re.fullmatch(rf"<p>{one.url}/: dictionary since {DATE}, until {DATE}; last renewal: "
+                        r"none yet\s*</p>", one.shown())
     assert "In force" in one.run("enable", "--yes") and one.link() == url
     one.run("disable")
     assert one.link() is None and one.get(url).status == 404
@@ -174,15 +100,18 @@ def test_renewed_where_it_is_better(site, tmp_path):
     first = one.dictionary(first_url)
     assert "kept: a new one would make pages 0 % smaller" in one.run("renew")
     assert one.link() == first_url and "kept: a new one" in one.run("status")
+    assert re.search(f"last renewal: {DATE}, kept: a new one", one.shown())
     rewrite(one, "second")
     assert re.search(r"renewed: pages take [\d.]+ % less than with the previous one",
                      one.run("renew"))
+    assert re.search(f"last renewal: {DATE}, renewed: pages take", one.shown())
     second_url = one.link()
     second = one.dictionary(second_url)
     assert second_url != first_url and second != first
     check_pages(one, second, pages("second"), tmp_path)
-    # Who has the previous one is served with it, and may ask for it again.
+    # Who has the previous one is served with it, is told of the new one, and may ask for it again.
     answer = one.visit("/1.html", first)
+    assert second_url in answer.headers["Link"]
     assert decoded(answer, first, tmp_path) == pages("second")["/1.html"]
     assert one.dictionary(first_url) == first
     one.run("disable")
@@ -211,7 +140,45 @@ def test_a_renewal_that_fails_leaves_the_previous_one(site):
     said = one.run("renew", code=1)
     assert "failed, and the previous one stays: pages that can be used: 1" in said
     assert files_of(one.root / "etc") == before and url
-    assert "failed, and the previous one stays" in one.run("status")
+    for said in (one.run("status"), one.shown()):
+        assert "failed, and the previous one stays: pages that can be used: 1" in said
+
+
+def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
+    one = site(store=True)
+    before = one.server.get("/elastic-status?auto").body.count(b"\n")
+    assert one.shown() == ""
+    file = one.root / "dictionaries" / "sites"
+    # Who may write to the store cannot lead root elsewhere by it.
+    file.symlink_to(one.root / "elsewhere")
+    one.run("enable", "--yes")
+    assert f"{one.url}/: dictionary since" in one.shown() and not file.is_symlink()
+    assert not env.IS_ROOT or file.stat().st_uid == env.child_user().pw_uid
+    file.write_text("<b>&\n")
+    assert b"<p>&lt;b&gt;&amp;" in one.server.get("/elastic-status").body
+    assert one.server.get("/elastic-status?auto").body.count(b"\n") == before
+    one.run("disable")
+    assert not file.exists() and one.shown() == "" and not (one.root / "elsewhere").exists()
+
+
+# --- whose it is
+
+OTHERS = ["other.test", f"x{HOST}", f"{HOST}.other.test", HOST.replace(".", "x"), "localhost"]
+
+
+def test_other_names_of_the_server_have_no_part_in_it(site, tmp_path):
+    """Names that a virtual host of their own has, and those that lead to the site's."""
+    one = site(others=OTHERS[:-1])
+    one.run("enable", "--yes")
+    dictionary = one.dictionary(one.link())
+    assert one.link(host=HOST.upper()) == one.link()
+    assert "Vary" not in one.get("/i.png").headers
+    for host in OTHERS:
+        assert one.link(host=host) is None, host
+        answer = one.visit("/0.html", dictionary, host)
+        assert answer.status == 200 and "Link" not in answer.headers
+        assert answer.coding not in ("dcz", "dcb") and answer.body == pages()["/0.html"], host
+    check_pages(one, dictionary, pages(), tmp_path)
 
 
 # --- whatever is wrong, everything is as before

@@ -92,7 +92,6 @@ void el_dictionaries_open(server_rec *main_server, apr_pool_t *pconf)
 {
     const el_dictionary_store_t *store = el_server_of(main_server)->dictionary_store;
 
-    folder.fd = -1;
     if (store && el_folder_open(&folder, store->folder, store->most)) {
         path = store->folder;
         apr_pool_cleanup_register(pconf, NULL, close_folder, apr_pool_cleanup_null);

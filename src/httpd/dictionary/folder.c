@@ -32,11 +32,6 @@ bool el_folder_hash(const void *bytes, size_t nbytes, uint8_t hash[EL_DICTIONARY
     return EVP_Digest(bytes, nbytes, hash, NULL, EVP_sha256(), NULL) == 1;
 }
 
-static bool draw(uint8_t *bytes, size_t nbytes)
-{
-    return RAND_bytes(bytes, (int)nbytes) == 1;
-}
-
 static void write_digits(const uint8_t *bytes, size_t digits, char *text)
 {
     for (size_t i = 0; i < digits; i++) {
@@ -126,7 +121,7 @@ static bool write_file(const el_folder_t *folder, const char *name, const void *
     bool good;
     int fd, error;
 
-    if (!draw(random, sizeof(random))) {
+    if (RAND_bytes(random, (int)sizeof(random)) != 1) {
         return false;
     }
     write_digits(random, 2 * sizeof(random), unfinished + strlen(EL_UNFINISHED));
@@ -136,11 +131,7 @@ static bool write_file(const el_folder_t *folder, const char *name, const void *
     }
     good = write_all(fd, bytes, nbytes);
     error = errno;
-    if (close(fd) != 0 && good) {
-        good = false;
-        error = errno;
-    }
-    if (good && renameat(folder->fd, unfinished, folder->fd, name) == 0) {
+    if (close(fd) == 0 && good && renameat(folder->fd, unfinished, folder->fd, name) == 0) {
         return true;
     }
     error = good ? errno : error;
@@ -357,12 +348,6 @@ bool el_folder_put(el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH], 
     return true;
 }
 
-/* Its entries are of no use without it, and go with the next sweep. */
-static void remove_damaged(const el_folder_t *folder, const char *name)
-{
-    unlinkat(folder->fd, name, 0);
-}
-
 uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTIONARY_HASH],
                         size_t *nbytes, bool *damaged)
 {
@@ -388,7 +373,7 @@ uint8_t *el_folder_read(const el_folder_t *folder, const uint8_t hash[EL_DICTION
     }
     if (*nbytes == 0 || *nbytes < size || memcmp(found, hash, EL_DICTIONARY_HASH) != 0) {
         *damaged = true;
-        remove_damaged(folder, name);
+        unlinkat(folder->fd, name, 0); /* its entries go with the next sweep */
         free(bytes);
         return NULL;
     }

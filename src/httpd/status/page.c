@@ -364,6 +364,21 @@ void el_page_write_figures(request_rec *r, const apr_array_header_t *figures,
     ap_rputs("</table>\n", r);
 }
 
+/* What elastic-dictionary says of its sites, in a file beside the dictionaries. */
+static void write_sites(request_rec *r, const char *store)
+{
+    const char *path = apr_pstrcat(r->pool, store, "/sites", NULL);
+    char line[1024];
+    apr_file_t *file;
+
+    if (apr_file_open(&file, path, APR_READ | APR_BUFFERED, 0, r->pool) != APR_SUCCESS) {
+        return;
+    }
+    while (apr_file_gets(line, sizeof(line), file) == APR_SUCCESS) {
+        ap_rprintf(r, "<p>%s</p>\n", ap_escape_html(r->pool, line));
+    }
+}
+
 /* What is off by default has a section where it is on. */
 static void write_options(request_rec *r, const apr_array_header_t *figures)
 {
@@ -374,6 +389,7 @@ static void write_options(request_rec *r, const apr_array_header_t *figures)
     }
     if (el_server_of(r->server)->dictionary_store) {
         ap_rputs("<section>\n<h2>Dictionaries</h2>\n", r);
+        write_sites(r, el_server_of(r->server)->dictionary_store->folder);
         el_page_write_figures(r, figures, "ElasticDi");
         ap_rputs("</section>\n", r);
     }

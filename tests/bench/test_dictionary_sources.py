@@ -1,0 +1,121 @@
+"""scripts/dictionary: URLs of a file, a sitemap, a log and links; which responses are pages."""
+
+import gzip
+
+import pytest
+
+from dictionarykit import response, sources
+
+
+# --- which URLs
+
+
+def test_urls_of_a_file_and_each_once():
+    lines = sources.of_lines("# pages\nhttps://a/x\n\n  https://a/y#top \n")
+    assert sources.unique([*lines, "https://a/y"]) == ["https://a/x", "https://a/y"]
+
+
+@pytest.mark.parametrize("url", ["ftp://a/", "/path", "https://", "https://a:b/", "https://[a/"])
+def test_a_url_that_is_none(url):
+    with pytest.raises(sources.Unusable):
+        sources.origin(url)
+
+
+def test_an_origin_has_its_default_port():
+    assert sources.origin("https://a/x") == sources.origin("https://A:443") == ("https", "a", 443)
+
+
+def test_a_sitemap_and_an_index():
+    bodies = {
+        "i": b"<sitemapindex><sitemap><loc> a </loc></sitemap><sitemap><loc>b</loc></sitemap>",
+        "a": b"<urlset><url><loc>https://h/?x=1&amp;y=2</loc></url><url><loc>https://h/2</loc>",
+        "b": gzip.compress(b"<urlset><url><loc>https://h/2</loc></url></urlset>")}
+    assert sources.collect_sitemap("i", bodies.get) == ["https://h/?x=1&y=2", "https://h/2"]
+    for broken in (b"<urlset/>", b"\x1f\x8bnothing"):
+        with pytest.raises(sources.Unusable):
+            sources.collect_sitemap("x", {"x": broken}.get)
+
+
+def test_pages_of_a_sitemap_are_spread():
+    assert sources.spread(list(range(10)), 3) == [0, 3, 6]
+    assert sources.spread([1, 2], 3) == [1, 2]
+
+
+def line(path, client="20.0.0.1", user="-", method="GET", status=200, before=""):
+    return (f'{before}{client} - {user} [23/Nov/2026:10:00:00 +0000] "{method} {path} HTTP/1.1" '
+            f'{status} 1234 "-" "Browser"')
+
+
+def lines(path, count=5, network="20.0.0", **more):
+    return [line(path, f"{network}.{n}", **more) for n in range(count)]
+
+
+LOG = [
+    *lines("/most", 6), *lines("/some", before="www.example.org:443 "),
+    *lines("/few", 4), line("/few"), *lines("/inside", network="10.0.0"),
+    *lines("/query?token=1"), *lines("/posted", method="POST"), *lines("/gone", status=404),
+    *lines("/user", user="jo"), *lines("http://other/"), "nonsense", "",
+]
+
+
+def test_the_most_wanted_pages_of_a_log():
+    """That five addresses of the internet asked for, without a query."""
+    assert sources.of_log(LOG) == ["/most", "/some"]
+
+
+def test_a_log_may_be_compressed(tmp_path):
+    name = tmp_path / "access.log.gz"
+    name.write_bytes(gzip.compress("\n".join(LOG).encode()))
+    with open(name, "rb") as file:
+        assert sources.read_log(str(name), file) == ["/most", "/some"]
+    (tmp_path / "log").write_text("\n".join(lines("/few", 4)))
+    with open(tmp_path / "log", "rb") as file, pytest.raises(sources.Unusable, match="5 addresses"):
+        sources.read_log("log", file)
+
+
+def test_links_that_may_lead_to_pages():
+    text = """<a href="/a#top">a</a> <A class=x HREF='b?id=start'>b</A>
+        <a href="c?id=1&do=edit">c</a>
+        <a href="d.pdf">d</a> <a rel="nofollow" href="/e">e</a> <a href="mailto:x">f</a>
+        <a href="//h/g.html">g</a> <a href="?sort=up">h</a> <a name="x">i</a>
+        <a href="http://[">j</a> <a href=k/ class=x>k</a> <a href=/l>l</a>"""
+    assert sources.of_links("https://h/x/", text) == [
+        "https://h/a", "https://h/x/b?id=start", "https://h/g.html", "https://h/x/k/",
+        "https://h/l"]
+
+
+# --- which pages
+
+HTML = ("content-type", "text/html; charset=utf-8")
+SESSION = ("set-cookie", "sid=1; path=/")
+REFUSALS = [
+    ("has the status 404", 404, [HTML]),
+    ("sets the cookie sid", 200, [HTML, SESSION]),
+    ("sets the cookie b", 200, [HTML, ("set-cookie", "a=1"), ("set-cookie", "b=2")]),
+    ("is private", 200, [HTML, ("cache-control", "max-age=60"), ("cache-control", "Private")]),
+    ("is private", 200, [HTML, ("cache-control", 'private="a, b", max-age=60')]),
+    ("is no-store", 200, [HTML, ("cache-control", "no-cache, no-store")]),
+    ("has the type image/png", 200, [("content-type", "image/png")]),
+    ("has the type (none)", 200, []),
+    ("is encoded, though not asked for", 200, [HTML, ("content-encoding", "gzip")]),
+    (None, 200, [HTML, ("cache-control", "public, no-cache"), ("vary", "Cookie")]),
+    (None, 200, [("content-type", "application/xhtml+xml")]),
+]
+
+
+@pytest.mark.parametrize("reason, status, fields", REFUSALS)
+def test_each_refusal_has_its_reason(reason, status, fields):
+    accepted = response.Accepted(cookies=frozenset("a"))
+    answer = response.Response(status, tuple(fields), b"x")
+    assert response.refusal(answer, accepted) == reason
+    assert response.refusal(answer._replace(body=b""), accepted) == reason or "is empty"
+
+
+def test_what_the_operator_accepts_is_not_refused():
+    fields = (HTML, SESSION, ("cache-control", "no-store"))
+    answer = response.Response(200, fields, b"x")
+    accepted = response.Accepted(frozenset(["sid"]), True)
+    assert response.refusal(answer, accepted) is None
+    private = answer._replace(fields=(*fields, ("cache-control", "private, max-age=0")))
+    assert response.refusal(private, accepted) is None
+    assert response.refusal(private, accepted._replace(private=False)) == "is private"
