@@ -44,8 +44,14 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
 void el_body_drop(apr_bucket_brigade *bb)
 {
     apr_bucket *next;
+    const char *data;
+    apr_size_t len;
 
     for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb); e = next) {
+        /* mod_cgi waits for the end of its script, which waits for a reader. */
+        if (strcmp(e->type->name, "CGI") == 0) {
+            (void)apr_bucket_read(e, &data, &len, APR_BLOCK_READ);
+        }
         next = APR_BUCKET_NEXT(e);
         if (!APR_BUCKET_IS_METADATA(e)) {
             apr_bucket_delete(e);
