@@ -436,3 +436,14 @@ def test_several_slices_one_that_cannot_be_met_and_what_is_none(server):
 def test_if_range_with_a_date_works_where_nothing_is_negotiated(server, path):
     answer = server.get(path, "gzip", {"Range": SPAN, "If-Range": DATE})
     check.plain(answer, PART, 206, varies=False)
+
+
+@pytest.mark.smoke
+def test_a_script_that_is_asked_for_its_header_ends(httpd):
+    """It writes more than a pipe holds, and mod_cgi (of prefork) waits for its end."""
+    server = httpd("Elastic On", cgi={"long.cgi": "head('Content-Type: text/plain', 'ETag: \"l\"')\n"
+                                                  "out('a line of a script ' * 20000)\n"})
+    tag = server.get("/long.cgi", ae="gzip").headers["ETag"]
+    assert server.head("/long.cgi", ae="gzip", timeout=30).status == 200
+    known = {"If-None-Match": tag}
+    assert server.get("/long.cgi", ae="gzip", headers=known, timeout=30).status == 304

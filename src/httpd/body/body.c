@@ -6,6 +6,7 @@
 #include "apr_portable.h"
 #include "http_protocol.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define UNKNOWN_LENGTH ((apr_size_t)-1)
@@ -57,6 +58,12 @@ void el_body_drop(apr_bucket_brigade *bb)
             apr_bucket_delete(e);
         }
     }
+}
+
+apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    el_body_drop(bb);
+    return APR_BRIGADE_EMPTY(bb) ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
 }
 
 int el_body_file(const apr_bucket_brigade *bb)

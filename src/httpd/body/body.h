@@ -7,6 +7,7 @@
 #include "httpd/base/glue.h"
 
 #include "apr_buckets.h"
+#include "util_filter.h"
 
 /* Whether `bb` begins with an error, so that httpd answers with another response. */
 bool el_body_is_error(const apr_bucket_brigade *bb);
@@ -40,8 +41,11 @@ apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room);
  */
 void el_body_append_block(uint8_t **block, size_t nbytes, apr_bucket_brigade *bb);
 
-/* Deletes the data of a brigade; metadata buckets stay. */
+/* Deletes the data of a brigade, that of a script when it has come; metadata buckets stay. */
 void el_body_drop(apr_bucket_brigade *bb);
+
+/* A filter: passes a brigade on without its data, whose length would become the header's. */
+apr_status_t el_no_body(ap_filter_t *f, apr_bucket_brigade *bb);
 
 /* A complete body in one piece of memory. */
 typedef struct {

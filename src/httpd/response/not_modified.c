@@ -13,7 +13,6 @@
 #include "elastic/etag.h"
 
 #include "apr_strings.h"
-#include "util_filter.h"
 
 /* Makes mod_filter's harnesses run their filters for other statuses than 200. */
 #define RUN_HARNESSES "filter-errordocs"
@@ -253,23 +252,16 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
     return rv;
 }
 
-/*
- * Drops the body of what was a 200. It stands by itself, because a harness of mod_filter does not
- * call a filter again that has made a 304.
- */
-static apr_status_t drop_body(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    el_body_drop(bb);
-    return APR_BRIGADE_EMPTY(bb) ? APR_SUCCESS : ap_pass_brigade(f->next, bb);
-}
-
 void el_not_modified_register(void)
 {
     /* Before all that a harness may hold. */
     not_modified = ap_register_output_filter(EL_FILTER_NOT_MODIFIED, filter, NULL,
                                              (ap_filter_type)(AP_FTYPE_RESOURCE - 2));
-    /* Behind all that may find out so late. */
-    no_body = ap_register_output_filter(EL_FILTER_NO_BODY, drop_body, NULL, AP_FTYPE_CONTENT_SET);
+    /*
+     * Drops the body of what was a 200, behind all that may find out so late. It stands by itself,
+     * because a harness of mod_filter does not call a filter again that has made a 304.
+     */
+    no_body = ap_register_output_filter(EL_FILTER_NO_BODY, el_no_body, NULL, AP_FTYPE_CONTENT_SET);
 }
 
 void el_not_modified_insert(request_rec *r)

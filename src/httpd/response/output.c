@@ -392,7 +392,7 @@ static apr_status_t filter_out(ap_filter_t *f, el_record_t record, apr_bucket_br
     case EL_PHASE_STREAM:
         return el_stream_run(f, &response->stream, bb);
     case EL_PHASE_DROP:
-        return el_send_nothing(f, bb);
+        return el_no_body(f, bb);
     default:
         return walk(f, response, bb);
     }

@@ -88,17 +88,11 @@ apr_status_t el_send_identity(ap_filter_t *f, el_response_t *response, apr_bucke
     return ap_pass_brigade(f->next, bb);
 }
 
-apr_status_t el_send_nothing(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    el_body_drop(bb);
-    return ap_pass_brigade(f->next, bb);
-}
-
 apr_status_t el_send_head(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb)
 {
     el_stats_skipped(f->r, EL_REASON_HEAD);
     response->phase = EL_PHASE_DROP;
-    return el_send_nothing(f, bb);
+    return el_no_body(f, bb);
 }
 
 apr_status_t el_send_whole(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb)

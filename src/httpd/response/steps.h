@@ -106,7 +106,4 @@ apr_status_t el_send_whole(ap_filter_t *f, el_response_t *response, apr_bucket_b
 /* The answer to HEAD, whose header is set: what comes of the body is dropped from now on. */
 apr_status_t el_send_head(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb);
 
-/* Passes on a brigade of that without its data, whose length would become the header's. */
-apr_status_t el_send_nothing(ap_filter_t *f, apr_bucket_brigade *bb);
-
 #endif
