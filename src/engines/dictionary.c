@@ -192,12 +192,12 @@ el_dictionary_t *el_dictionary_prepare(el_coding_t coding, int level,
         return NULL;
     }
     made = prepare(engine, level_for(engine, level), bytes);
-    if (!made && engine->by_level) {
+    if (!made) {
         pthread_mutex_lock(&lock);
         made = take(engine, ANY_LEVEL, bytes->hash);
         pthread_mutex_unlock(&lock);
-        made = made || level == engine->level_min ? made
-                                                  : prepare(engine, engine->level_min, bytes);
+        made = made || !engine->by_level || level == engine->level_min
+                   ? made : prepare(engine, engine->level_min, bytes);
     }
     return made;
 }
