@@ -103,6 +103,7 @@ TABLE
     packages) cat <<'TABLE'
 command -v lintian                              | lintian         |
 command -v debootstrap                          | debootstrap     |
+command -v systemd-nspawn                       | systemd-container |
 TABLE
         ;;
     container) cat <<'TABLE'
