@@ -117,6 +117,11 @@ command -v git                                  | git             |
 command -v setpriv                              | util-linux      |
 TABLE
         ;;
+    arm64) cat <<'TABLE'
+command -v aarch64-linux-gnu-gcc                | gcc-aarch64-linux-gnu |
+command -v qemu-aarch64                         | qemu-user       |
+TABLE
+        ;;
     corpus) cat <<'TABLE'
 test -d /usr/share/doc/apache2-doc/manual/en    | apache2-doc     | httpd-manual
 test -d /usr/share/javascript/jquery            | libjs-jquery    | js-jquery

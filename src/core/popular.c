@@ -233,7 +233,7 @@ void el_sketch_reset(el_sketch_t *sketch)
 static uint64_t key_of(const el_popular_item_t *item)
 {
     const el_name_t *name = &item->name;
-    uint64_t key, kind = (uint64_t)name->coding << 16 | name->pinned << 8 | item->coding;
+    uint64_t key, kind = (uint64_t)name->coding << 16 | (uint64_t)name->pinned << 8 | item->coding;
 
     memcpy(&key, name->hash, sizeof(key));
     key ^= kind * SPREAD;

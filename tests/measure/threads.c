@@ -101,7 +101,7 @@ static void measure(el_plan_t *plan, const char *what)
     for (size_t i = 0; i < COUNTS; i++) {
         printf("| %u | %.0f | %lu |\n", counts[i], best[i], made[i] / ROUNDS);
     }
-    printf("%zu KB kept at the end\n\n", el_pool_kept() / 1024);
+    printf("%zu KB kept at the end\n\n", el_pool_nbytes() / 1024);
     el_pool_drain();
 }
 

@@ -116,10 +116,10 @@ EACH(engines, a_chosen_window_or_memory_level_is_for_zlib, chosen)
 }
 
 /*
- * A wrong row of the plan's table makes at least 13 % more. The bound is loose, because these
- * bodies are not text that the tables were made for, and ISA-L has other code, which makes other
- * bytes, for CPUs without AVX-512: 9.5 % more than zlib at level 3. scripts/measure-setups has the
- * real corpus.
+ * A wrong row of the plan's table makes at least 13 % more, 0 in place of a level of ISA-L 20 %.
+ * The bounds are loose, because these bodies are not text that the tables were made for, and ISA-L
+ * has other code, which makes other bytes, for CPUs without AVX-512, 9.5 % more than zlib at level
+ * 3, and for arm64, 13.2 %. scripts/measure-setups has the real corpus.
  */
 TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
 {
@@ -130,11 +130,12 @@ TEST(engines, a_level_of_gzip_is_no_larger_than_zlibs)
         el_setup_t wanted = {.level = i % 9 + 1, .size_hint = nbytes};
         el_plan_t plan = el_engine_plan(EL_GZIP, &wanted, true);
         el_plan_t zlib = {&el_engine_zlib, {.level = wanted.level}};
+        size_t percent = strcmp(plan.engine->name, "isal") == 0 ? 115 : 112;
 
         body_fill(BODY_TEXT, body, nbytes);
         ours = encode_whole(&plan, nbytes, bound);
         zlibs = encode_whole(&zlib, nbytes, bound);
-        ck_assert_msg(ours * 100 <= zlibs * 112, "gzip %d, %zu bytes: %zu, zlib %zu", wanted.level,
+        ck_assert_msg(ours * 100 <= zlibs * percent, "gzip %d, %zu bytes: %zu, zlib %zu", wanted.level,
                       nbytes, ours, zlibs);
     }
 }

@@ -481,5 +481,5 @@ const command_rec el_commands[] = {
                      "encodings smaller while the load is below the low threshold; with top behind "
                      "it beyond ElasticLevel's maximum"),
     PATH("ElasticProcStat", proc_stat, "the path of a file that is read in place of /proc/stat"),
-    {NULL},
+    {0},
 };

@@ -167,7 +167,7 @@ const command_rec el_deflate_commands[] = {
     VALUE("DeflateInflateRatioBurst", OR_ALL,
           "a number above 0: how many times in a row the ratio may be above its limit",
           LIMIT(EL_LIMIT_BURST, 1)),
-    {NULL},
+    {0},
 };
 
 const command_rec el_brotli_commands[] = {
@@ -179,5 +179,5 @@ const command_rec el_brotli_commands[] = {
     VALUE("BrotliCompressionMaxInputBlock", RSRC_CONF, "br's largest input block, 16 to 24 bits",
           NUMBER(EL_RECORD_BROTLI, EL_STOCK_BLOCK_BITS, 16, 24)),
     ETAG("BrotliAlterETag", EL_RECORD_BROTLI),
-    {NULL},
+    {0},
 };
