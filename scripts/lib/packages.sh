@@ -356,7 +356,8 @@ el_applications_unpack() {
     if [ ! -e /etc/debian_version ]; then
         return 0
     fi
-    el_debian_unpack_one "$1" dokuwiki usr/share/dokuwiki/doku.php &&
+    el_debian_unpack_one "$1" apache2-doc usr/share/doc/apache2-doc/manual/en/index.html &&
+        el_debian_unpack_one "$1" dokuwiki usr/share/dokuwiki/doku.php &&
         el_debian_unpack_one "$1" mediawiki-classes usr/share/doc/mediawiki-classes/copyright &&
         el_debian_unpack_one "$1" mediawiki usr/share/mediawiki/index.php &&
         el_debian_unpack_one "$1" wordpress usr/share/wordpress/index.php &&

@@ -5,7 +5,7 @@ site   function: site(config, modules, ...) starts one of that kind for one test
 
 At the end of the test something must have been compressed, unless it says `encodes=False`.
 
---report writes docs/results/clients.md.
+--report writes docs/results/clients.md. --visits N: see test_visits.py.
 """
 
 import functools
@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-HTTPD = Path(__file__).resolve().parents[1] / "httpd"
-sys.path.insert(0, str(HTTPD))
+TOP = Path(__file__).resolve().parents[2]
+HTTPD = TOP / "tests" / "httpd"
+sys.path[:0] = [str(HTTPD), str(TOP / "scripts")]
 _spec = importlib.util.spec_from_file_location("httpd_fixtures", HTTPD / "conftest.py")
 httpd_fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(httpd_fixtures)
@@ -29,6 +30,8 @@ import site_of  # noqa: E402
 
 def pytest_addoption(parser):
     parser.addoption("--report", action="store_true", help="writes docs/results/clients.md")
+    parser.addoption("--visits", type=int, default=1, help="so many visits of each site")
+    parser.addoption("--http1", action="store_true", help="visits by HTTP/1.1, not by HTTP/2")
 
 
 def pytest_configure(config):

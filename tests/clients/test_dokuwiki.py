@@ -26,18 +26,24 @@ RULES = Rules(
           r'"?sectok"?:"\w*"', r"tseed=\d+", r"\d+ ms"))
 
 
-@pytest.fixture(scope="module")
-def wiki():
+def make(pages):
+    """A wiki of these pages, {name: text}."""
     made = Application("dokuwiki")
     made.replace(f"{WIKI}/inc/preload.php", ("/etc/dokuwiki", f"{made.root}/etc/dokuwiki"))
     made.write(f"{ETC}/local.php", SETTINGS.format(data=made.root / DATA))
     word = hashlib.md5(b"secret").hexdigest()
     made.write(f"{ETC}/users.auth.php", f"# <?php exit()?>\njoe:{word}:Joe:a@b.c:admin,user\n")
     made.write(f"{ETC}/acl.auth.php", "# <?php exit()?>\n*\t@ALL\t1\n*\t@user\t8\n")
-    for n in range(10):
-        text = f"====== Page {n} ======\n[[n{n + 1}:start]]\n" + "A line of text.\n\n" * 100 * n
-        made.write(f"{DATA}/pages/n{n}/start.txt", text)
+    for name, text in pages.items():
+        made.write(f"{DATA}/pages/{name.replace(':', '/')}.txt", text)
     made.start(ETC, DATA)
+    return made
+
+
+@pytest.fixture(scope="module")
+def wiki():
+    made = make({f"n{n}:start": f"====== Page {n} ======\n[[n{n + 1}:start]]\n"
+                 + "A line of text.\n\n" * 100 * n for n in range(10)})
     yield made
     made.stop()
 

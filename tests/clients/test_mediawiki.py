@@ -29,8 +29,8 @@ FIRST = [*[f"/index.php/Page_{n}" for n in range(8)], "/index.php/Special:Recent
          "/api.php?action=query&meta=siteinfo&format=json&siprop=namespaces%7Cmagicwords"]
 
 
-@pytest.fixture(scope="module")
-def wiki():
+def make(pages, settings=""):
+    """A wiki of these pages, {title: text}."""
     made = Application("mediawiki")
     folder = made.root / WIKI
 
@@ -42,13 +42,19 @@ def wiki():
     php("install", "--dbtype", "sqlite", "--dbname", "wiki", "--dbpath", made.root / DATA,
         "--scriptpath", "", "--server", "http://127.0.0.1", "--pass", "a long secret", "--confpath",
         folder, "--with-extensions", "A wiki", "Joe")
-    settings = f"{WIKI}/LocalSettings.php"
-    made.write(settings, (made.root / settings).read_text() + SETTINGS)
-    for n in range(8):
-        made.write(f"pages/Page {n}.txt", f"== Part {n} ==\n[[Page {n + 1}]] [[Main Page]]\n\n"
-                   + "A line of text.\n\n" * 100 * n)
+    file = f"{WIKI}/LocalSettings.php"
+    made.write(file, (made.root / file).read_text() + SETTINGS + settings)
+    for title, text in pages.items():
+        made.write(f"pages/{title}.txt", text)
     php("importTextFiles", "-u", "Joe", *(made.root / "pages").iterdir())
     made.start(DATA)
+    return made
+
+
+@pytest.fixture(scope="module")
+def wiki():
+    made = make({f"Page {n}": f"== Part {n} ==\n[[Page {n + 1}]] [[Main Page]]\n\n"
+                 + "A line of text.\n\n" * 100 * n for n in range(8)})
     yield made
     made.stop()
 

@@ -17,7 +17,7 @@ define('DB_NAME', 'site');
 define('DB_USER', 'joe');
 define('DB_PASSWORD', 'secret');
 define('DB_HOST', 'localhost:{socket}');
-define('WP_HOME', 'http://' . $_SERVER['HTTP_HOST']);
+define('WP_HOME', '{scheme}://' . $_SERVER['HTTP_HOST']);
 define('WP_SITEURL', WP_HOME);
 foreach (['AUTH', 'SECURE_AUTH', 'LOGGED_IN', 'NONCE'] as $name) {{
     define($name . '_KEY', "$name key");
@@ -65,14 +65,23 @@ class Mariadb(Backend):
             lambda: accepts(socket.AF_UNIX, self.socket), (folder / "log").read_text)
 
 
+class Wordpress(Application):
+    def __init__(self, scheme):
+        super().__init__("wordpress")
+        self.database = Mariadb(self.root / "database")
+        self.write(f"{FOLDER}/wp-config.php",
+                   SETTINGS.format(socket=self.database.socket, scheme=scheme))
+        self.start()
+
+    def stop(self):
+        self.database.stop()
+        super().stop()
+
+
 @pytest.fixture(scope="module")
 def blog():
-    made = Application("wordpress")
-    database = Mariadb(made.root / "database")
-    made.write(f"{FOLDER}/wp-config.php", SETTINGS.format(socket=database.socket))
-    made.start()
+    made = Wordpress("http")
     yield made
-    database.stop()
     made.stop()
 
 
