@@ -191,7 +191,7 @@ AC_DEFUN([EL_SANITIZERS], [
 
 AC_DEFUN([EL_WARNINGS], [
     AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [warnings are errors])])
-    WARN_CFLAGS="-Wall -Wextra -Wshadow -Wconversion"
+    WARN_CFLAGS="-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes"
     AS_IF([test "x$enable_werror" = xyes], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
     AC_SUBST([WARN_CFLAGS])
 ])

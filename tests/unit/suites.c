@@ -18,6 +18,9 @@ TCase *case_of(case_t *of)
         if (of->threads) {
             tcase_set_tags(of->tcase, "threads");
         }
+        if (of->native) {
+            tcase_set_tags(of->tcase, "native");
+        }
         suite_add_tcase(suite, of->tcase);
         srunner_add_suite(runner, suite);
     }

@@ -20,6 +20,7 @@ typedef struct {
     size_t nbytes;
     double timeout;         /* seconds; 0: that of CK_DEFAULT_TIMEOUT */
     bool threads;           /* its threads meet: it also runs under ThreadSanitizer */
+    bool native;            /* asks the kernel for what emulators of a process do not have */
     TCase *tcase;           /* once a test was added */
 } case_t;
 

@@ -130,7 +130,9 @@ static long private_kb(void)
     return kb;
 }
 
-TEST(pool, idle_memory_returns_to_the_system)
+CASE(pool_native, .set_up = encodings_set_up, .tear_down = encodings_tear_down, .native = true);
+
+TEST(pool_native, idle_memory_returns_to_the_system)
 {
     el_context_t *context[20];
     long before, most;

@@ -60,7 +60,10 @@ TEST(locks, a_process_that_holds_it_is_waited_for_within_the_limit)
     ck_assert(waitpid(child, NULL, 0) == child);
 }
 
-TEST(locks, it_outlives_who_dies_with_it)
+/* Of robust mutexes. */
+CASE(locks_native, .set_up = set_up_lock, .native = true);
+
+TEST(locks_native, it_outlives_who_dies_with_it)
 {
     pid_t child = fork();
 
