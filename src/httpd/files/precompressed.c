@@ -358,7 +358,7 @@ static candidate_t *best_of(request_rec *r, candidates_t *all)
             order[i] = left[i]->coding;
         }
         best = el_accept_choose(el_response_accept(r), order, count);
-        while (left[at]->coding != best) {
+        while (at + 1 < count && left[at]->coding != best) {
             at++;
         }
         if (is_allowed(r, left[at])) {
