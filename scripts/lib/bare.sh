@@ -66,17 +66,20 @@ el_bare_make() {
     cp /etc/hosts /etc/resolv.conf "$dir/etc/"
 }
 
-# Run by el_bare_run in the new namespaces: DIR COMMAND. DIR becomes a mount, so that a bare system can
-# be made and run in it.
+# Run by el_bare_run in the new namespaces: DIR COMMAND. DIR becomes their root, so that a bare system
+# can be made and run in it; in a chroot the kernel makes no namespaces of users.
 el_bare_mounts='
     mount --bind "$0" "$0"
     mount -t proc proc "$0/proc"
     mount --rbind /sys "$0/sys"
     mount --rbind /dev "$0/dev"
     mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
+    cd "$0"
+    pivot_root . mnt
+    umount -l mnt
     exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
         TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive ${ELASTIC_JOBS+ELASTIC_JOBS=$ELASTIC_JOBS} \
-        chroot "$0" sh -ec "$1"'
+        sh -ec "$1"'
 
 # el_bare_run DIR COMMAND: a command of the shell in the system in DIR. It has namespaces of its own
 # for mounts and processes: whatever it mounts or starts ends with it, and it ends with the caller,
