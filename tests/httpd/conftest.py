@@ -22,7 +22,7 @@ import functools
 
 import pytest
 
-from kit import Origin, Server, driven as driven_kit, env, messages, neighbours
+from kit import Origin, Server, driven as driven_kit, env, faults, messages, neighbours
 from kit.process import need
 
 _servers = []  # those whose logs are still to be checked
@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(config, items):
         if item.get_closest_marker("root") and not env.IS_ROOT:
             return False
         if item.get_closest_marker("unsanitized") and env.PRELOAD:
+            return False
+        if item.get_closest_marker("buckets") and not faults.reach_apr_util():
             return False
         return getattr(item, "callspec", None) is None or \
             item.callspec.params.get("protocol") != _NOWHERE

@@ -195,6 +195,7 @@ BODIES = {"/small.txt": bodies.text(9000), "/large.txt": bodies.text(200000),
 
 
 @pytest.mark.smoke
+@pytest.mark.buckets
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("path", BODIES)
 def test_buckets_without_memory(failing, path):

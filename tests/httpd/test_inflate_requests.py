@@ -375,6 +375,7 @@ def failing(httpd_shared, tmp_path_factory):
 
 
 @pytest.mark.smoke
+@pytest.mark.buckets
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("coding", ["gzip", "br, gzip"])
 @pytest.mark.parametrize("mode", ["old", "peek"])

@@ -1,5 +1,7 @@
 """Faults that are put into httpd from outside: a small library, preloaded, whose functions fail."""
 
+import functools
+import re
 import struct
 import subprocess
 
@@ -444,6 +446,16 @@ class Clock:
         self._off = [self._off[0] + calendar, self._off[1] + monotonic]
         with open(self._path, "r+b") as file:
             file.write(struct.pack("ll", *self._off))
+
+
+@functools.cache
+def reach_apr_util():
+    """Whether functions put in the place of APR-util's are called by APR-util itself. Ubuntu links
+    libraries so that they call their own."""
+    found = subprocess.run(["ldd", env.HTTPD], capture_output=True, text=True, check=True).stdout
+    path = re.search(r"libaprutil-1\S* => (\S+)", found).group(1)
+    return "apr_bucket_heap_make" in subprocess.run(
+        ["readelf", "-rW", path], capture_output=True, text=True, check=True).stdout
 
 
 def wrapper(*libraries):
