@@ -1,7 +1,7 @@
 """What the server makes of a page with a dictionary (RFC 9842), and dictionaries made of pages.
 
-The libraries, tables and windows are those of src/engines/zstd.c and brotli.c; the levels are in
-the middle of what the server chooses among.
+The libraries, tables and windows are those of src/engines/zstd.c and brotli.c; the levels are those
+of a server that is not busy.
 """
 
 import base64
@@ -13,7 +13,7 @@ from codeckit import libraries, streams
 # What a body begins with, before the dictionary's SHA-256 (§4, §5).
 HEADS = {"dcz": bytes.fromhex("5e2a4d1820000000"), "dcb": bytes.fromhex("ff444342")}
 
-DCZ_LEVEL = 3
+DCZ_LEVEL = 5
 TABLES_LEAST = 6  # ZSTD_HASHLOG_MIN
 DCZ_WINDOW_LEAST, DCZ_WINDOW, DCZ_WINDOW_MOST = 10, 23, 27
 

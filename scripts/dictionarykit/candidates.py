@@ -15,6 +15,7 @@ TRAINED_SIZES = tuple(part * KB << bits for bits in range(1, 12) for part in (2,
 TRAINING_LEAST = 3
 SHARES = (2, 4, 10)  # text that a half of the pages have, a quarter, a tenth
 RUN_LEAST = 16  # bytes of text that is worth a place
+SEARCH_LEVEL = 3  # takes half as long, and finds the same pages
 
 
 class Candidate(typing.NamedTuple):
@@ -38,7 +39,7 @@ def split(pages):
 
 
 def sum_with(content, bodies):
-    with dictionaries.Dcz(content) as dictionary:
+    with dictionaries.Dcz(content, SEARCH_LEVEL) as dictionary:
         return sum(map(dictionary.size, bodies))
 
 

@@ -208,8 +208,9 @@ def table(name, rows, site, seconds):
 
 
 @pytest.mark.parametrize("make, limit", [
-    (documentation, 0.80), (dokuwiki, 0.40), (mediawiki, 0.52), (wordpress, 0.48)])
+    (documentation, 0.72), (dokuwiki, 0.42), (mediawiki, 0.50), (wordpress, 0.25)])
 def test_visits(make, limit, servers, browser, tmp_path, pytestconfig):
+    """`limit`: of brotli's bytes; levels that follow the machine's speed may make some more."""
     count = pytestconfig.getoption("visits")
     made = make()
     try:
@@ -232,9 +233,9 @@ def test_visits(make, limit, servers, browser, tmp_path, pytestconfig):
                 elif name == DICTIONARY:
                     seconds = time.monotonic() - begin
         table(make.__name__, rows, sites[DICTIONARY], seconds)
-        for one in rows[DICTIONARY]:
+        for one in rows[DICTIONARY] + rows[HIGHEST]:
             assert one.codings[1:].count("dcz") >= visits.COUNT // 2, one
-        assert sum(sum(one.pages) for one in rows[DICTIONARY]) \
+        assert sum(sum(one.pages) for one in rows[HIGHEST]) \
             < limit * sum(sum(one.pages) for one in rows[BROTLI])
     finally:
         made.application.stop()
