@@ -108,8 +108,10 @@ gets no answer, and repeats it. `stock` are mod_deflate and mod_brotli in the sa
 Sizes are in KB: `parent` and `child` are private memory, `all pss` is the memory of all processes,
 `shared` are mappings that they share. The table has the first and the last minute of the second
 half, and what is gained in an hour of 60 restarts, with its interval of 95 %: Theil and Sen's
-slope, of minutes with the same mode. What is flat has no more than its bound in the whole interval.
-What the server without this module gains is added to the bound.
+slope, of minutes with the same mode. What is flat has no more than its bound in the whole interval;
+what is `unclear` may have more or less. What the server without this module gains is added to the
+bound. LeakSanitizer goes through each child of the servers under ASan when it ends: a block of the
+module that nobody holds is a failure.
 
 {table}
 

@@ -26,23 +26,23 @@ class Bound(NamedTuple):
     column: str
     plain: float
     asan: float  # whose allocator gives less back, and which notes where each block came from
+    exact: bool  # only growth moves it: an interval that reaches beyond the bound is a failure
     why: str
 
 
 # An hour has 60 restarts.
 BOUNDS = (
-    Bound("parent", 120, 1200, "2 KB for each restart: a page of 4 KB that is lost at each shows, "
-          "and so do 64 bytes of each directive"),
-    Bound("parent_mapped", 1024, 8192, "a segment or a library that is mapped once more"),
-    Bound("parent_mappings", 6, 60, "the same, one in ten restarts"),
-    Bound("parent_descriptors", 0.5, 0.5, "none"),
-    Bound("child_descriptors", 1, 1, "none"),
-    Bound("shared", 64, 64, "none"),
-    Bound("processes", 4, 4, "children of before that have not ended when it is read do not pile "
-          "up"),
-    Bound("child", 4096, 8192, "children are new each minute; what each finds and prepares at its "
-          "start must not grow"),
-    Bound("all_pss", 8192, 32768, "the sum: what is read differs by how many children there are"),
+    Bound("parent", 120, 1200, True, "2 KB for each restart: a page of 4 KB that is lost at every "
+          "second one reaches it"),
+    Bound("parent_mapped", 1024, 8192, True, "a segment or a library that is mapped once more"),
+    Bound("parent_mappings", 6, 60, True, "the same, one in ten restarts"),
+    Bound("parent_descriptors", 0.5, 0.5, True, "none"),
+    Bound("child_descriptors", 6, 6, False, "none but for connections that are about to end"),
+    Bound("shared", 64, 64, True, "none"),
+    Bound("processes", 4, 4, False, "children of before that have not ended do not pile up"),
+    Bound("child", 4096, 8192, False, "the largest child; children are new each minute, and what "
+          "each finds at its start must not grow"),
+    Bound("all_pss", 8192, 32768, False, "the sum; it differs by how many children there are"),
 )
 
 
@@ -108,11 +108,13 @@ def judge_all(minutes):
 
 
 def failures(judged):
-    """What is not flat. What httpd alone does is no failure."""
+    """What grows, and what is exact and not shown to be flat. What httpd alone does is no
+    failure."""
+    exact = {bound.column for bound in BOUNDS if bound.exact}
     return [f"{name}: {row.column} is not shown to be flat ({row.verdict}): {row.slope} an hour, "
             f"where {row.bound:.0f} may be"
-            for name, rows in judged.items() if "stock" not in name
-            for row in rows if row.verdict != "flat"]
+            for name, rows in judged.items() if "stock" not in name for row in rows
+            if row.verdict == "grows" or row.verdict == "unclear" and row.column in exact]
 
 
 def table(judged):
@@ -130,5 +132,5 @@ def table(judged):
 def bounds():
     """In markdown: why."""
     return "\n".join(["| bound of | plain | ASan | why |", "|---|---|---|---|"] + [
-        f"| {bound.column.replace('_', ' ')} | {bound.plain:g} | {bound.asan:g} | {bound.why} |"
-        for bound in BOUNDS])
+        f"| {bound.column.replace('_', ' ')} | {bound.plain:g} | {bound.asan:g} "
+        f"| {bound.why}{'' if bound.exact else '; unclear is no failure'} |" for bound in BOUNDS])
