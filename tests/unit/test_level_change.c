@@ -15,14 +15,17 @@
 /* In use by the tests of this file only. Every change of the level counts as one of function. */
 static bool as_1_2_11;
 
+static int (*library)(z_stream *, int, int);
+
+/* Before any thread of another test. */
+__attribute__((constructor)) static void find_library(void)
+{
+    /* C has no conversion from an object's pointer to a function's, POSIX has this one. */
+    *(void **)&library = dlsym(RTLD_NEXT, "deflateParams");
+}
+
 int deflateParams(z_stream *z, int level, int strategy)
 {
-    static int (*library)(z_stream *, int, int);
-
-    if (!library) {
-        /* C has no conversion from an object's pointer to a function's, POSIX has this one. */
-        *(void **)&library = dlsym(RTLD_NEXT, "deflateParams");
-    }
     if (as_1_2_11) {
         if (deflate(z, Z_BLOCK) == Z_STREAM_ERROR) {
             return Z_STREAM_ERROR;
