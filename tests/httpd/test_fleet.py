@@ -397,7 +397,7 @@ def test_the_log_says_what_is_wrong(httpd, fault, said):
         redis.stop()
 
     def is_said(number):
-        server = Server(httpd, f"redis:127.0.0.1:{(redis if fault == 'gone' else between).port}")
+        server = Server(httpd, f"redis:127.0.0.1:{(between if fault == 'silent' else redis).port}")
         server.page("a")
         server.until(lambda number: server.get("a") and server.counted("Faults"), "a fault")
         server.httpd.wait_log(OWN)

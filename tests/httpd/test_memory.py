@@ -139,13 +139,14 @@ FILES = {**aborts.FILES, "tiny.txt": b"tiny", "page.html": bodies.html(5000),
 
 
 def runtime():
-    """LeakSanitizer's library of the compiler; AddressSanitizer's contains it."""
+    """AddressSanitizer's library of the compiler, which contains LeakSanitizer's. That one alone calls
+    itself without an end where glibc is 2.39, whose update of TLS frees something."""
     if env.PRELOAD:
         return []
-    path = subprocess.run(["cc", "-print-file-name=liblsan.so"], capture_output=True, text=True,
+    path = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True,
                           check=True).stdout.strip()
     if not path.startswith("/"):
-        pytest.skip("the compiler has no liblsan (package libgcc-12-dev or liblsan)")
+        pytest.skip("the compiler has no libasan (package libgcc-12-dev or libasan)")
     return [path]
 
 
@@ -207,4 +208,4 @@ def test_a_leak_would_be_found(watched):
     for _ in range(10):
         server.get("/small.txt", ae="gzip")
     found = leaks_of_ours(server)
-    assert any("libdeflate_create" in block or "el_pool_acquire" in block for block in found)
+    assert any("libdeflate" in block for block in found)

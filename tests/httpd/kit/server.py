@@ -71,6 +71,14 @@ _MPM = {
 _HARMLESS = ("AH01882", "AH01873", "AH03092", "AH03093", "AH01244")
 
 
+@functools.cache
+def leaves_late():
+    """Whether a child may be told more than once to end: one of mpm_worker before 2.4.62."""
+    said = subprocess.run([env.HTTPD, "-v"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"Apache/([\d.]+)", said).group(1)
+    return env.MPM == "worker" and [int(part) for part in version.split(".")] < [2, 4, 62]
+
+
 # mod_cgid's daemon may not have gone when the next one comes, and then takes away the socket that
 # this one has just made: for tests that reload at once again and run no script.
 CGID_RELOADED = "AH01238|AH01243|AH01244|AH01246"
@@ -139,7 +147,8 @@ class Server:
         self.environ = dict(environ or {})
         # Few workers may all have a connection of a client that is gone.
         few = ["AH00161|AH00484"] if "MaxRequestWorkers" in (mpm_config or "") else []
-        self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *few, *allow_log))
+        late = ["AH00045"] * leaves_late()
+        self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *few, *late, *allow_log))
         self.stderr = ErrorLog(self.root / "stderr.log", allow_log)
         self.process = None
         if tls:
