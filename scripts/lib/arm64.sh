@@ -3,7 +3,7 @@
 
 el_arm64=$el_build_root/arm64-system
 el_arm64_host=aarch64-linux-gnu
-el_arm64_qemu=$(command -v qemu-aarch64-static)
+el_arm64_qemu=/usr/bin/qemu-aarch64-static
 
 # What a build and its httpd link with.
 el_arm64_packages=apache2-bin,check,libapr1-dev,libaprutil1-dev,libbrotli-dev,libc6-dev

@@ -119,7 +119,7 @@ TABLE
         ;;
     arm64) cat <<'TABLE'
 command -v aarch64-linux-gnu-gcc                | gcc-aarch64-linux-gnu |
-command -v qemu-aarch64-static                  | qemu-user-static |
+test -x /usr/bin/qemu-aarch64-static            | qemu-user-static |
 TABLE
         ;;
     corpus) cat <<'TABLE'

@@ -235,6 +235,7 @@ def test_a_file_cut_short_while_it_is_sent_never_looks_whole(httpd, coding, prot
         assert not whole
     with pytest.raises(decode.DecodeError):
         decode.decode(coding, raw)
-    assert server.children() == children  # nobody died of SIGBUS
+    # Nobody died of SIGBUS. On a slow machine httpd may have started one more meanwhile.
+    assert set(children) <= set(server.children())
     path.write_bytes(TEXT)
     check.encoded(server.get("/a.txt", ae=coding), coding, TEXT)
