@@ -221,17 +221,18 @@ def test_visits(make, limit, servers, browser, tmp_path, pytestconfig):
         sets = [one for one in sets if len(one) == visits.COUNT][:3]
         begin = time.monotonic()
         enable(sites[DICTIONARY], others, tmp_path, *["--rate", "8"] * (count > 1))
-        copy(sites[DICTIONARY], sites[HIGHEST])
         rows = {name: [] for name in sites}
         for number in range(count + 1):
             for name, site in sites.items():
+                if (number, name) == (0, HIGHEST):
+                    copy(sites[DICTIONARY], site)
                 visitor = visits.Visitor(browser, site.server, site.url)
                 found = visitor.visit(sets[number % len(sets)],
                                       others[0] if "dictionary" in name else "")
                 if number:
                     rows[name].append(found)
                 elif name == DICTIONARY:
-                    seconds = time.monotonic() - begin
+                    seconds = visitor.has_it - begin
         table(make.__name__, rows, sites[DICTIONARY], seconds)
         for one in rows[DICTIONARY] + rows[HIGHEST]:
             assert one.codings[1:].count("dcz") >= visits.COUNT // 2, one

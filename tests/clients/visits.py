@@ -67,6 +67,7 @@ class Visitor:
         numbers = iter(range(1000))
         until(lambda: self.open(f"{other}{'&' if '?' in other else '?'}probe={next(numbers)}")[1]
               == "dcz", LIMIT, "a page with the dictionary")
+        self.has_it = time.monotonic()
         return cpu
 
     def visit(self, paths, other=""):
