@@ -12,6 +12,11 @@ el_arm64_packages+=,libdeflate-dev,libisal-dev,libssl-dev,libzstd-dev,zlib1g-dev
 # el_arm64_system: the packages' content in el_arm64; their scripts do not run.
 el_arm64_system() {
     local package link
+    # Outside of a chroot httpd's children open libraries by their paths, as another user.
+    if ! setpriv --reuid nobody --clear-groups test -x "$el_build_root"; then
+        echo "Others may not enter $el_build_root; ELASTIC_BUILD_DIR names another folder" >&2
+        return 1
+    fi
     if [ -e "$el_arm64/complete" ]; then
         return 0
     fi
