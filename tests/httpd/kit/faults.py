@@ -154,8 +154,9 @@ _SOURCES = {
         void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
         void *__libc_realloc(void *, size_t);
         static int is_ours(void *caller) {
-            static const char *const names[] = {"/mod_elastic", "/libz.", "/libz-ng.", "/libisal.",
-                                                "/libbrotli", "/libdeflate.", "/libzstd.", 0};
+            static const char *const names[] = {"/mod_elastic.so", "/libz.", "/libz-ng.",
+                                                "/libisal.", "/libbrotli", "/libdeflate.",
+                                                "/libzstd.", 0};
             Dl_info info;
             if (!dladdr(caller, &info) || !info.dli_fname) return 0;
             for (const char *const *name = names; *name; name++)
@@ -187,7 +188,7 @@ _SOURCES = {
             int count = backtrace(frames, 2 + callers);
             for (int i = 2; i < count; i++)
                 if (dladdr(frames[i], &info) && info.dli_fname
-                    && strstr(info.dli_fname, "/mod_elastic"))
+                    && strstr(info.dli_fname, "/mod_elastic.so"))
                     return is_due();
             return 0;
         }
