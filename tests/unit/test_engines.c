@@ -146,8 +146,9 @@ TEST(engines, a_context_fits_its_body)
     el_context_t *fitted = el_engine_zlib.create(&small), *full = el_engine_zlib.create(&stream);
 
     ck_assert_uint_ne(el_engine_zlib.key(&small), el_engine_zlib.key(&stream));
-    ck_assert_uint_lt(fitted->account.nbytes, 40000);
-    ck_assert(full->account.nbytes > 260000 && full->account.nbytes < 280000);
+    /* 30 KB and 270 KB; zlib-ng has one size of its hash, and 160 KB and 350 KB. */
+    ck_assert_uint_lt(fitted->account.nbytes * 2, full->account.nbytes);
+    ck_assert(full->account.nbytes > 260000 && full->account.nbytes < 400000);
     el_engine_zlib.free(fitted);
     el_engine_zlib.free(full);
 }
