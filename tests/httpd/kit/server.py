@@ -17,6 +17,8 @@ from .log import ErrorLog
 from .process import accepts, free_port, until
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
+# Debian's httpd has these built in; one that is built with its own defaults has not.
+_BUILT_IN = ("unixd", "log_config", "watchdog")
 _NOTES = ("elastic-coding", "elastic-engine", "elastic-level", "elastic-in", "elastic-out",
           "elastic-ratio", "elastic-usec", "elastic-reason", "elastic-setup",
           "elastic-dictionary")
@@ -175,7 +177,8 @@ class Server:
         threads = env.MPM != "prefork"
         lines = [f"LoadModule mpm_{env.MPM}_module {env.module_path('mpm_' + env.MPM)}",
                  self.mpm_config or _MPM["threads" if threads else "prefork"]]
-        extra = ["ssl"] if self.tls_port else []
+        extra = [name for name in _BUILT_IN if os.path.exists(env.module_path(name))]
+        extra += ["ssl"] if self.tls_port else []
         extra += ["http2"] if self.h2 else []
         for name in (*_DEFAULT_MODULES, "cgid" if threads else "cgi", *extra, *self.modules):
             lines.append(f"LoadModule {name}_module {env.module_path(name)}")
