@@ -9,6 +9,7 @@ AWAITED = 15  # seconds until httpd has reloaded
 CHECKED = 300  # seconds, for slow pages
 RATE = 50
 VISITS_MOST = 5  # to a page that changes
+PAUSE = 0.5  # seconds between these: some pages have the time, in seconds
 PAGES_MOST = 10
 ALL = "gzip, deflate, br, zstd"
 DOCUMENT = {"User-Agent": visit.FIELDS["User-Agent"], "Accept": "text/html, */*;q=0.5",
@@ -82,7 +83,9 @@ class Check:
         changes. What changes may be equal by chance, and then be another one in the body."""
         first = same = decoded(self.ask(url, fields("identity")))
         changes = False
-        for _ in range(VISITS_MOST):
+        for number in range(VISITS_MOST):
+            if number:
+                self.visitor.sleep(PAUSE)
             found = decoded(self.ask(url, fields("identity")))
             changes = changes or found != first
             same = common.common(same, found)

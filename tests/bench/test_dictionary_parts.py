@@ -240,8 +240,19 @@ def test_the_units_fit_each_other():
 def test_a_page_is_the_same_with_the_dictionary(body, visits, fine):
     left = list(visits)
     checked = selfcheck.Check("https://h/", None, b"", "/d")
+    checked.visitor.sleep = lambda _: None
     checked.ask = lambda *_: response.Response(200, (), left.pop(0) if len(left) > 1 else left[0])
     assert checked.is_page("https://h/", body) is fine
+
+
+def test_a_page_with_the_time_is_the_same_a_second_later():
+    """As DokuWiki's, when all visits but that with the dictionary are in one second at first."""
+    now = [10.0]
+    checked = selfcheck.Check("https://h/", None, b"", "/d")
+    checked.visitor.sleep = lambda seconds: now.append(now.pop() + seconds)
+    checked.ask = lambda *_: response.Response(200, (), b"<p>a<i>%d<p>b" % now[0])
+    assert checked.is_page("https://h/", b"<p>a<i>9<p>b")
+    assert not checked.is_page("https://h/", b"<p>x<i>9<p>b")
 
 
 @pytest.mark.parametrize("coding", ["dcz", "gzip", "br", "zstd", "x"])
