@@ -20,7 +20,8 @@ RULES = Rules(
     skip=r"UserLogout|action=(edit|delete|submit|protect|watch|unwatch|purge|rollback|markpatrol)"
          r"|veaction|printable=|returnto|oldid=|diff=|Special:(Random|Export|Log)|hidebots|limit="
          r"|days=|from=|offset=|dir=|rest\.php|mobileaction",
-    blur=(r'"wgRequestId":"[^"]*"', r'"wgEchoSeenTime":\{[^}]*\}', r'"wgUserEditCount":\d+',
+    blur=(r'"wgRequestId":"[^"]*"', r'(?s)<li id="pt-notifications-.*?</li>',
+          r'"wgEchoSeenTime":\{[^}]*\}', r'"wgUserEditCount":\d+',
           r'"wgBackendResponseTime":\d+', r'"\w*Token":"[^"]*"', r'name="\w*[tT]oken"[^>]*',
           r'value="[^"]*\+\\"[^>]*', r"<!-- Saved in.*?-->",
           r"\b20\d{12}\b", r"20\d\d-[-\d]*T[:\d]*Z", r"\d\d:\d\d(:\d\d)?"))

@@ -10,8 +10,11 @@ import hashlib
 import html
 import json
 import re
+import shutil
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -75,11 +78,15 @@ class Made(NamedTuple):
 
 def documentation():
     class Files:
+        """A copy: the children may not enter root's own folder, where the clone may be."""
         def serve(self, site, docs):
-            return site(f'Alias /manual "{docs}"', [])
+            self.folder = Path(tempfile.mkdtemp(prefix="elastic-visits-"))
+            self.folder.chmod(0o755)
+            shutil.copytree(docs, self.folder / "manual")
+            return site(f'Alias /manual "{self.folder}/manual"', [])
 
         def stop(self):
-            pass
+            shutil.rmtree(self.folder)
 
     names = sorted(path.relative_to(MANUAL.parent) for path in (MANUAL / "en").rglob("*.html"))
     return Made(Files(), MANUAL, [f"/{name}" for name in names])
