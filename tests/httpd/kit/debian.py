@@ -14,7 +14,7 @@ from pathlib import Path
 from . import client, env
 from .log import ErrorLog
 from .process import free_port, until
-from .server import _HARMLESS, _MIME, _READY, Server
+from .server import _HARMLESS, _MIME, _READY, Server, leaves_late
 
 _CONF = Path(__file__).parents[3] / "conf"
 
@@ -34,7 +34,8 @@ class Debian:
         self.available, self.enabled = self.conf / "mods-available", self.conf / "mods-enabled"
         self.docs = self.root / "html"
         self.port = free_port()
-        self.log = ErrorLog(self.root / "log" / "error.log", _HARMLESS)
+        late = ["AH00045"] * leaves_late()
+        self.log = ErrorLog(self.root / "log" / "error.log", (*_HARMLESS, *late))
         for name in ("html", "lib", "lock", "log", "run", "sanitizer"):
             (self.root / name).mkdir()
         self.root.chmod(0o755)

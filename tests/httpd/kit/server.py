@@ -18,7 +18,7 @@ from .process import accepts, free_port, until
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
 # Debian's httpd has these built in; one that is built with its own defaults has not.
-_BUILT_IN = ("unixd", "log_config", "watchdog")
+_BUILT_IN = ("unixd", "log_config", "logio", "watchdog")
 _NOTES = ("elastic-coding", "elastic-engine", "elastic-level", "elastic-in", "elastic-out",
           "elastic-ratio", "elastic-usec", "elastic-reason", "elastic-setup",
           "elastic-dictionary")
