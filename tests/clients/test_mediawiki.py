@@ -21,6 +21,7 @@ RULES = Rules(
          r"|veaction|printable=|returnto|oldid=|diff=|Special:(Random|Export|Log)|hidebots|limit="
          r"|days=|from=|offset=|dir=|rest\.php|mobileaction",
     blur=(r'"wgRequestId":"[^"]*"', r'(?s)<li id="pt-notifications-.*?</li>',
+          r'( mw-echo-notification-unseen)? mw-echo-notification-unread',
           r'"wgEchoSeenTime":\{[^}]*\}', r'"wgUserEditCount":\d+',
           r'"wgBackendResponseTime":\d+', r'"\w*Token":"[^"]*"', r'name="\w*[tT]oken"[^>]*',
           r'value="[^"]*\+\\"[^>]*', r"<!-- Saved in.*?-->",
