@@ -194,7 +194,9 @@ def soak(asked, chosen, logs):
         if run.name not in judged:
             made.failures.append(f"less than {flat.FEWEST} minutes were read")
         rows.append(row(run, made, lost=True))
-        failures += [f"\n- {run.name}: {failure}" for failure in made.failures[:5]]
+        # Of the server's log, which is behind it, the page has nothing.
+        failures += [f"\n- {run.name}: {failure.partition(' | ')[0]}"
+                     for failure in made.failures[:10]]
     print(flat.table(judged), *failures, sep="\n", flush=True)
     if asked.report:
         place(asked.report, soak=SOAK.format(
