@@ -16,12 +16,12 @@ SOURCE = THERE = ""
 SETUP = ("Pages of 12 KB (40 %), 40 KB (35 %) and 120 KB (25 %) from php-fpm; a load is the share "
          "of one CPU that making them uncompressed takes, measured before each round. Arrivals are "
          "random and open, the same for all; total time is latency and 8 × bytes / R of one replay "
-         "for all R; who has no answer after 5 s counts as 5 s. The server of an adaptive setting is "
-         "started for each load, so that it knows nothing of the others, and sees some seconds of "
-         "it before they count. The best pinned level is chosen in half of the rounds and "
+         "for all R; who has no answer after 5 s counts as 5 s. The loads come one after the other, "
+         "and adaptive settings have seen each for some seconds before they count: what they "
+         "remember of others is little. The best pinned level is chosen in half of the rounds and "
          "compared in the other half. In the flood, a load of 0.15 becomes ten times as much for "
          "3 s: more than any setting can serve.")
-SECONDS = 12, 110, 600
+SECONDS = 12, 110, 900
 
 RATES = (5, 20, 100)  # Mbit/s of the client's wire
 MBIT = 20  # of the findings and the plot
@@ -60,12 +60,6 @@ def serve(dynamic, name):
     return httpd
 
 
-def restart(httpd):
-    httpd.stop()
-    httpd.start()
-    sample.wait_until_idle(httpd.pids)
-
-
 def one_pass(httpd, leg, rate, warm, seconds, seed):
     """The row of a leg under a load, of which the first part does not count."""
     warm = warm if leg.adaptive else WARM
@@ -78,23 +72,22 @@ def one_pass(httpd, leg, rate, warm, seconds, seed):
 
 def measure(run, dynamic, servers):
     """(rows of each leg, load and round, {round: visits a second that take all of the CPU})."""
-    loads = run.pick((.3,), (.2, .5, .8), (.1, .3, .5, .7, .9))
-    seconds, warm = run.pick(.3, .5, .7), run.pick(.2, 4, 5)
+    loads = run.pick((.3,), (.2, .5, .8), (.1, .4, .7, .9))
+    seconds, warm = run.pick(.3, .5, .7), run.pick(.2, 2.5, 10)
     rows, capacity = [], {}
-    for number, load in rounds.interleaved(run, loads, 1 - FLOOD_SHARE):
-        if number not in capacity:
-            capacity[number] = dynamic.working_capacity(servers[IDENTITY], run.pick(.2, .6, 1.5),
-                                                        site.steady)
-        ordered = list(servers) if number % 2 else list(reversed(servers))
-        for name in ordered:
-            if LEGS[name].adaptive:
-                restart(servers[name])
+    for at, load in enumerate(loads):
+        for number, name in rounds.interleaved(run, servers, (1 - FLOOD_SHARE) / len(loads)):
+            if number not in capacity:
+                capacity[number] = dynamic.working_capacity(
+                    servers[IDENTITY], run.pick(.2, .6, 1.5), site.steady)
             row = one_pass(servers[name], LEGS[name], load * capacity[number], warm, seconds,
-                           100 * number + loads.index(load))
+                           100 * number + at)
             rows.append({"round": number, "load": load, "leg": name, **row})
             run.progress(f"(load {load}, round {number})")
             if row["failed"]:  # a new start, without requests that nobody waits for
-                restart(servers[name])
+                servers[name].stop()
+                servers[name].start()
+                sample.wait_until_idle(servers[name].pids)
     return rows, capacity
 
 
