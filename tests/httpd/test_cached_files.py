@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -67,6 +69,26 @@ def test_a_cached_file_has_the_same_header_as_one_that_is_encoded(server):
     check.not_modified(server.get("/page.html", ae="gzip", headers={"If-None-Match": tag}), tag)
     check.plain(server.get("/page.html", "gzip", {"Range": "bytes=5-9"}), BODY[5:10], 206)
     check.plain(server.get("/page.html"), BODY)
+
+
+@pytest.mark.smoke
+def test_files_that_are_asked_for_at_once_have_bodies_of_their_own(server):
+    """More files than a process knows names of, by more clients than there are CPUs."""
+    files = {f"/many{n}.txt": bodies.text(2000 + n) for n in range(90)}
+    for path, body in files.items():
+        last = server.write(path[1:], body)
+    wait_until_old(server, last)
+
+    def ask(number):
+        paths = random.Random(number).sample(sorted(files), len(files))
+        with server.connect() as connection:
+            for path in paths:
+                connection.send_request(path, ae="gzip")
+            for path in paths:
+                check.encoded(connection.read_response(), "gzip", files[path])
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(ask, range(64)))
 
 
 def test_a_file_is_cached_at_its_first_request(server):

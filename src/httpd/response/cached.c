@@ -232,21 +232,19 @@ bool el_cached_find_body(request_rec *r, const apr_bucket_brigade *bb, bool any)
     return is_found;
 }
 
-/*
- * So many names of files are remembered: to compute one takes libcrypto as long as all else that is
- * done for a response whose encoding is found.
- */
+/* So many names of files are remembered: one takes as long as all else of a cached response. */
 #define NAMES 64
 
 /* The name of the whole file that `bb` is, where its numbers stand for its content. */
 static bool name_file(const request_rec *r, el_cached_t *cached, const apr_bucket_brigade *bb)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct {
+    static struct known {
         const server_rec *server; /* NULL: there is no name here */
         el_file_id_t file;
         el_name_t name;
-    } names[NAMES], *place;
+    } names[NAMES];
+    struct known *place;
     const el_file_id_t *file = &cached->file;
     el_fingerprint_t fingerprint;
     bool good;
