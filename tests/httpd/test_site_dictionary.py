@@ -157,6 +157,9 @@ def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
     file.write_text("<b>&\n")
     assert b"<p>&lt;b&gt;&amp;" in one.server.get("/elastic-status").body
     assert one.server.get("/elastic-status?auto").body.count(b"\n") == before
+    file.unlink()
+    os.mkfifo(file)  # which has no writer
+    assert one.shown() == ""
     one.run("disable")
     assert not file.exists() and one.shown() == "" and not (one.root / "elsewhere").exists()
 

@@ -368,10 +368,11 @@ void el_page_write_figures(request_rec *r, const apr_array_header_t *figures,
 static void write_sites(request_rec *r, const char *store)
 {
     const char *path = apr_pstrcat(r->pool, store, "/sites", NULL);
+    const apr_int32_t flags = APR_READ | APR_BUFFERED | APR_FOPEN_NONBLOCK; /* it may be a FIFO */
     char line[1024];
     apr_file_t *file;
 
-    if (apr_file_open(&file, path, APR_READ | APR_BUFFERED, 0, r->pool) != APR_SUCCESS) {
+    if (apr_file_open(&file, path, flags, 0, r->pool) != APR_SUCCESS) {
         return;
     }
     while (apr_file_gets(line, sizeof(line), file) == APR_SUCCESS) {
