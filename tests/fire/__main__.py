@@ -86,8 +86,8 @@ explains, a crash, or something that is not given back.
 SOAK = """
 ## Soak
 
-`scripts/check fire --soak` keeps six servers under a mixed load for 90 minutes, about half of a
-core in all: files, precompressed files, scripts, PHP, proxied pages, caches, HTTP/2, ranges,
+`scripts/check fire --soak` keeps six servers under a mixed load for 90 minutes, which takes a sixth
+of a core: files, precompressed files, scripts, PHP, proxied pages, caches, HTTP/2, ranges,
 conditions, compressed request bodies, dictionaries, clients that go away. Each has a cache in
 shared memory or in redis, by turns. Each minute it is restarted gracefully with another of
 {modes} modes, among them elasticd's, and with other levels and codings. Every body is compared with
