@@ -162,19 +162,22 @@ AC_DEFUN([EL_SANITIZERS], [
         [AS_HELP_STRING([--enable-ubsan],
             [build with UndefinedBehaviorSanitizer, reports are fatal])])
     AC_ARG_ENABLE([tsan],
-        [AS_HELP_STRING([--enable-tsan], [build with ThreadSanitizer, for make check-threads])])
+        [AS_HELP_STRING([--enable-tsan], [build with ThreadSanitizer])])
     SANITIZE_FLAGS=
     SANITIZE_PRELOAD=
+    el_runtime=
     AS_IF([test "x$enable_asan" = xyes], [
         SANITIZE_FLAGS="-fsanitize=address -fno-omit-frame-pointer"
-        # Its runtime has to come first in a process whose program was built without it.
         el_runtime=`$CC -print-file-name=libasan.so`
-        AS_CASE([$el_runtime], [/*], [SANITIZE_PRELOAD=`readlink -f "$el_runtime"`])
     ])
     AS_IF([test "x$enable_ubsan" = xyes],
         [SANITIZE_FLAGS="$SANITIZE_FLAGS -fsanitize=undefined -fno-sanitize-recover=undefined"])
-    AS_IF([test "x$enable_tsan" = xyes],
-        [SANITIZE_FLAGS="-fsanitize=thread -fno-omit-frame-pointer"])
+    AS_IF([test "x$enable_tsan" = xyes], [
+        SANITIZE_FLAGS="-fsanitize=thread -fno-omit-frame-pointer"
+        el_runtime=`$CC -print-file-name=libtsan.so`
+    ])
+    # It has to come first in a process whose program was built without it.
+    AS_CASE([$el_runtime], [/*], [SANITIZE_PRELOAD=`readlink -f "$el_runtime"`])
     AS_IF([test -n "$SANITIZE_FLAGS"], [
         AC_MSG_CHECKING([whether $CC links with $SANITIZE_FLAGS])
         el_cflags=$CFLAGS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import brotli
 
-from kit import Origin, Server, bodies, cache, env, faults
+from kit import Origin, Server, bodies, cache, env, faults, sanitizer
 from kit.config import at
 from kit.fpm import Fpm
 from kit.process import free_port
@@ -165,9 +165,8 @@ class Site:
 
     def troubles(self):
         """Crashes, and what sanitizers report."""
-        found = self.server.log.lines("exit signal|AddressSanitizer|runtime error|assertion failed")
-        return found + [report.read_text(errors="replace")
-                        for report in (self.server.root / "sanitizer").iterdir()]
+        found = self.server.log.lines("exit signal|Sanitizer|runtime error|assertion failed")
+        return found + sanitizer.reports(self.server.root)
 
     def unanswered(self):
         """{which connections: requests that these ended with before an answer began}."""

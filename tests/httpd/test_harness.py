@@ -7,7 +7,7 @@ import brotli
 import pytest
 import zstandard
 
-from kit import Connection, bodies, decode
+from kit import Connection, bodies, decode, sanitizer
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +83,13 @@ def test_short_responses_are_incomplete(origin):
     assert not answer.complete and answer.raw == b"abc"
     with pytest.raises(Exception, match="ended"):
         answer.body  # noqa: B018
+
+
+def test_reports_of_threadsanitizer_count_where_memory_is_the_modules():
+    edge = "=" * 18 + "\n"
+    pooled = "WARNING: ThreadSanitizer: data race (pid=1)\n #0 f (mod_elastic.so+0x1)\n"
+    other = pooled + "  Location is heap block of size 8 allocated by T1:\n #0 g (libapr-1.so.0+0x1)\n"
+    own = pooled + "  Location is global 'x' of size 8 at 0x1 (mod_elastic.so+0x2)\n"
+    text = edge + pooled + edge + edge + other + edge + edge + own + edge
+    assert sanitizer.of_module(text + "ThreadSanitizer: reported 3 warnings\n") == [own]
+    assert sanitizer.of_module("ERROR: AddressSanitizer: x") == ["ERROR: AddressSanitizer: x"]

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from kit import CGID_RELOADED, env, tls
+from kit import CGID_RELOADED, env, sanitizer, tls
 from kit.debian import Debian
 from kit.dictionary import decoded, make_store
 from kit.dictionary_site import COUNT, HOST, Site, files_of, listing, page, pages, words
@@ -48,9 +48,10 @@ def site(httpd, authority):
             + "".join(host % (name, "") for name in others) + vhosts)
         server.start()
         made = Site(server, server.tls_port, ca)
-        sanitized = f"env LD_PRELOAD={env.PRELOAD} ASAN_OPTIONS=detect_leaks=0 " * bool(env.PRELOAD)
+        sanitized = " ".join(f"{name}={value}" for name, value in
+                             sanitizer.environ(server.root).items())
         made.more = ["--confdir", server.root / "etc",
-                     "--apachectl", f"{sanitized}{env.HTTPD} -f {server.conf}"]
+                     "--apachectl", f"env {sanitized} {env.HTTPD} -f {server.conf}"]
         return made
 
     return start

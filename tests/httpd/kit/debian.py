@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from . import client, env
+from . import client, env, sanitizer
 from .log import ErrorLog
 from .process import free_port, until
 from .server import _HARMLESS, _MIME, _READY, Server, leaves_late
@@ -36,8 +36,9 @@ class Debian:
         self.port = free_port()
         late = ["AH00045"] * leaves_late()
         self.log = ErrorLog(self.root / "log" / "error.log", (*_HARMLESS, *late))
-        for name in ("html", "lib", "lock", "log", "run", "sanitizer"):
+        for name in ("html", "lib", "lock", "log", "run"):
             (self.root / name).mkdir()
+        sanitizer.make_folder(self.root)
         self.root.chmod(0o755)
         self.docs.chmod(0o755)
         package = env.DEBIAN / "etc" / "apache2"
@@ -73,12 +74,8 @@ class Debian:
         self.edit("sites-available/000-default.conf", (r"\*:80>", f"*:{self.port}>"),
                   ("/var/www/html", str(self.docs)))
         user = env.child_user() if env.IS_ROOT else pwd.getpwuid(os.geteuid())
-        httpd = env.HTTPD
-        if env.PRELOAD:
-            os.chown(self.root / "sanitizer", user.pw_uid, user.pw_gid)
-            log = f"log_path={self.root}/sanitizer/report"
-            httpd = (f"env LD_PRELOAD={env.PRELOAD} ASAN_OPTIONS=detect_leaks=0:{log} "
-                     f"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:{log} {httpd}")
+        variables = sanitizer.environ(self.root).items()
+        httpd = " ".join(["env", *(f"{name}={value}" for name, value in variables), env.HTTPD])
         with open(self.conf / "envvars", "a") as file:
             for name, value in {
                     "RUN_USER": user.pw_name, "RUN_GROUP": f"#{user.pw_gid}", "HTTPD": httpd,
@@ -140,8 +137,7 @@ class Debian:
 
     def complaints(self):
         """Lines of the log that no test announced, and sanitizers' reports."""
-        reports = [file.read_text() for file in (self.root / "sanitizer").iterdir()]
-        return self.log.unexpected() + reports
+        return self.log.unexpected() + sanitizer.reports(self.root)
 
     def remove(self):
         if not env.KEEP:

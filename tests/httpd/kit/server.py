@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import bodies, client, env, messages
+from . import bodies, client, env, messages, sanitizer
 from .log import ErrorLog
 from .process import accepts, free_port, until
 
@@ -130,12 +130,10 @@ class Server:
         self.root = Path(tempfile.mkdtemp(prefix="elastic-httpd-"))
         os.chmod(self.root, 0o755)
         self.docs = self.root / "docs"
-        for name in ("docs", "run", "sanitizer"):
+        for name in ("docs", "run"):
             (self.root / name).mkdir()
             os.chmod(self.root / name, 0o755)
-        if env.IS_ROOT:
-            user = env.child_user()
-            os.chown(self.root / "sanitizer", user.pw_uid, user.pw_gid)
+        sanitizer.make_folder(self.root)
         (self.root / "mime.types").write_text(_MIME)
         self.port = free_port()
         self.tls_port = free_port() if tls else None
@@ -251,15 +249,7 @@ class Server:
 
     def _environ(self):
         own = {name: value.replace("{root}", str(self.root)) for name, value in self.environ.items()}
-        environ = {**os.environ, "LC_ALL": "C", **own}
-        if env.PRELOAD:
-            log = self.root / "sanitizer" / "report"
-            environ["LD_PRELOAD"] = env.PRELOAD
-            environ.setdefault(
-                "ASAN_OPTIONS", f"detect_leaks=0:abort_on_error=0:log_path={log}")
-            environ.setdefault(
-                "UBSAN_OPTIONS", f"print_stacktrace=1:halt_on_error=1:log_path={log}")
-        return environ
+        return {**os.environ, "LC_ALL": "C", **sanitizer.environ(self.root), **own}
 
     def command(self, *arguments):
         """Runs httpd with this configuration and further arguments; the finished process, output as
@@ -370,11 +360,7 @@ class Server:
         """What the log holds that no test announced, since the last call."""
         if not self.root.exists():  # it never ran, and was removed when its test was skipped
             return []
-        bad = self.log.unexpected() + self.stderr.unexpected()
-        for report in sorted((self.root / "sanitizer").iterdir()):
-            bad.append(report.read_text(errors="replace"))
-            report.unlink()
-        return bad
+        return self.log.unexpected() + self.stderr.unexpected() + sanitizer.reports(self.root)
 
     wait_for = staticmethod(until)
 
