@@ -116,7 +116,7 @@ static el_dictionary_reason_t find(request_rec *r, const char *field, el_availab
 static void note(request_rec *r, el_dictionary_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-dictionary", el_dictionary_note(reason));
-    el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + reason), 1);
+    el_shared_count((el_counter_t)(EL_COUNT_DICTIONARY + (unsigned)reason), 1);
 }
 
 static void look(request_rec *r, el_available_t *available)

@@ -137,7 +137,7 @@ const char *el_vhosts_name(unsigned slot)
 void el_stats_skipped(request_rec *r, el_reason_t reason)
 {
     apr_table_setn(r->notes, "elastic-reason", el_reason_note(reason));
-    el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + reason), 1);
+    el_shared_count((el_counter_t)(EL_COUNT_SKIPPED + (unsigned)reason), 1);
     count_vhost(slot_of(r->server), EL_VHOST_UNCOMPRESSED, 1);
 }
 
@@ -263,7 +263,7 @@ void el_stats_stock(request_rec *r, const el_stock_t *stock, el_coding_t coding,
 
 void el_stats_precompressed_fault(request_rec *r, el_precompressed_fault_t fault, const char *path)
 {
-    el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + fault);
+    el_counter_t counter = (el_counter_t)(EL_COUNT_PRECOMPRESSED_FAULT + (unsigned)fault);
     /* Somebody may have tried to change what others get, which the operator should hear of once. */
     bool warns = fault == EL_PRECOMPRESSED_OWNER
                  && el_counters_total(&el_shared.block->counters, counter) == 0;

@@ -76,14 +76,15 @@ typedef struct {
 #define NOTED(of, name, words, others, note, description)                                          \
     ROW(of, COUNT, name "-" note, words ": " description, OF(others, "reason", note)),
 #define PRECOMPRESSED_ROW(id, note, description)                                                   \
-    NOTED(EL_COUNT_PRECOMPRESSED_FAULT + EL_PRECOMPRESSED_##id, "ElasticPrecompressedSkipped",     \
-          "Precompressed files not sent", precompressed, note, description)
+    NOTED(EL_COUNT_PRECOMPRESSED_FAULT + (unsigned)EL_PRECOMPRESSED_##id,                          \
+          "ElasticPrecompressedSkipped", "Precompressed files not sent", precompressed, note,      \
+          description)
 #define DICTIONARY_ROW(id, note, description)                                                      \
-    NOTED(EL_COUNT_DICTIONARY + EL_DICTIONARY_##id, "ElasticDictionaryAsked",                      \
+    NOTED(EL_COUNT_DICTIONARY + (unsigned)EL_DICTIONARY_##id, "ElasticDictionaryAsked",            \
           "Asked with a dictionary", dictionaries, note, description)
 #define REASON_ROW(id, note, description)                                                          \
-    NOTED(EL_COUNT_SKIPPED + EL_REASON_##id, "ElasticSkipped", "Not compressed", reasons, note,    \
-          description)
+    NOTED(EL_COUNT_SKIPPED + (unsigned)EL_REASON_##id, "ElasticSkipped", "Not compressed",         \
+          reasons, note, description)
 
 static const el_family_t build = {"elastic_build", EL_METRIC_INFO,
                                   "The module and its compression libraries"};
@@ -184,7 +185,7 @@ static void read_counters(now_t *now)
     for (int i = 0; i < EL_COUNT_TOTAL; i++) {
         now->number[i] = (double)el_counters_total(&el_shared.block->counters, (el_counter_t)i);
     }
-    now->number[EL_COUNT_SKIPPED + EL_REASON_NONE] = NAN;
+    now->number[EL_COUNT_SKIPPED + (unsigned)EL_REASON_NONE] = NAN;
     now->number[IMPROVED_USEC] = floor(now->number[EL_COUNT_IMPROVED_NSEC] / 1000);
     now->number[EXPLORED_USEC] = floor(now->number[EL_COUNT_EXPLORED_NSEC] / 1000);
 }
