@@ -15,6 +15,7 @@ def add_arguments(parser):
 
 
 def run(args):
+    state.lock(args.out)
     for known in inforce.sites(args).values():
         server = httpd.Httpd(known["confdir"], known["apachectl"])
         inforce.Place(server, args.out, known["site"]).remove()

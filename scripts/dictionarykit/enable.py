@@ -172,6 +172,7 @@ def run(args):
             if not server.is_running():
                 raise failure.Failed("httpd does not run")
             made_folders = place.prepare()
+            state.lock(args.out)
             site_of(args, place, server)
         rules = server.address_rules(place.host) if server else []
         order = order_of(args, [rule.location for rule in rules if rule.location])

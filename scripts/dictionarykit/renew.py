@@ -55,6 +55,7 @@ def renew(args, known):
 
 
 def run(args):
+    state.lock(args.out)
     code = 0
     for name, known in inforce.sites(args).items():
         try:

@@ -1,9 +1,11 @@
 """What is known of the sites that have a dictionary: a file in the folder of each."""
 
+import contextlib
+import fcntl
 import json
 import os
 
-from dictionarykit import files, httpd
+from dictionarykit import failure, files, httpd
 
 FILE = "state.json"
 
@@ -36,6 +38,17 @@ def read_all(folder):
             with open(path, encoding="utf-8") as file:
                 found[name] = json.load(file)
     return found
+
+
+def lock(folder):
+    """Until this process ends no other one changes the folder; Failed where one does so now."""
+    with contextlib.suppress(FileNotFoundError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise failure.Failed(f"another elastic-dictionary works on {folder}: try again when it "
+                                 "has ended") from None
 
 
 def write(folder, name, state):

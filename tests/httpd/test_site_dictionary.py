@@ -1,6 +1,7 @@
 """scripts/dictionary on a real httpd: what it enables is what a browser gets, and whatever goes
 wrong, everything is as before."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -143,6 +144,19 @@ def test_a_renewal_that_fails_leaves_the_previous_one(site):
     assert files_of(one.root / "etc") == before and url
     for said in (one.run("status"), one.shown()):
         assert "failed, and the previous one stays: pages that can be used: 1" in said
+
+
+def test_one_command_at_a_time_changes_the_folder(site):
+    one = site()
+    one.run("enable", "--yes")
+    before = files_of(one.root / "etc"), files_of(one.out)
+    handle = os.open(one.out, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    for words_ in (["renew"], ["disable"], ["enable", "--yes"]):
+        assert f"works on {one.out}: try again when it has ended" in one.run(*words_, code=1)
+    assert (files_of(one.root / "etc"), files_of(one.out)) == before
+    os.close(handle)
+    one.run("disable")
 
 
 def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from . import env
+from . import env, faults
 
 ROOT = Path(__file__).parents[3]
 FILE = "ELASTIC_MESSAGES"  # the file to which each process of pytest adds what it has seen
@@ -130,7 +130,8 @@ def _expected(config):
     if here.name == "elasticd":
         return elasticd()
     every = here.name == "httpd" and env.MPM == "event" and env.IS_ROOT and env.IS_DEBIAN \
-        and not env.PRELOAD and env.HAS_ISAL and env.HAS_LIBDEFLATE and env.HAS_ZSTD
+        and not env.PRELOAD and env.HAS_ISAL and env.HAS_LIBDEFLATE and env.HAS_ZSTD \
+        and faults.reach_apr_util()
     return module() if every else []
 
 
