@@ -84,23 +84,20 @@ static void discard_chain(el_dictionary_t *chain)
     }
 }
 
-static bool fits(size_t nbytes)
-{
-    return nbytes <= limit && kept <= limit - nbytes;
-}
-
-/*
- * Makes room for `nbytes`, and counts them as kept. False, and all is as it was, where it cannot.
- */
+/* Makes room for `nbytes`, and counts them as kept. False, and all is as it was: it cannot. */
 static bool reserve(size_t nbytes)
 {
     el_dictionary_t *gone = NULL;
+    size_t idle = 0;
     bool room;
 
     pthread_mutex_lock(&lock);
-    while (nbytes <= limit && !fits(nbytes) && drop_last(&gone)) {
+    for (const el_dictionary_t *one = table; one; one = one->next) {
+        idle += atomic_load(&one->users) == 0 ? one->account.nbytes : 0;
     }
-    room = fits(nbytes);
+    room = nbytes <= limit && kept - idle <= limit - nbytes;
+    while (room && kept > limit - nbytes && drop_last(&gone)) {
+    }
     kept += room ? nbytes : 0;
     pthread_mutex_unlock(&lock);
     discard_chain(gone);

@@ -102,6 +102,7 @@ def test_mix_serves_its_fraction_evenly(driven, protocol):
         assert d.raw_position() % 1, "a whole position would show nothing"
         assert_mixed(d.levels(60 if protocol == "http/1.1" else 30, protocol), d.raw_position())
     position = d.raw_position()
+    d.server.expect_log("AH00288")  # worker's, while the child of before has the only place
     d.server.graceful()
     assert d.raw_position() == position
     assert_mixed(d.levels(30, protocol), position)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit import bodies, check, env
-from kit.stores import Between, Memcached, Redis
+from kit.stores import OWN, PROVIDERS, Between, Memcached, Redis
 
 pytestmark = pytest.mark.slow
 
@@ -18,8 +18,6 @@ KEY = b"thirty-two bytes that few know.." * 2
 STORES = ("redis:127.0.0.1:1", "memcache:127.0.0.1:1")
 
 # What the providers write when the store fails, and what this module does, once a minute.
-PROVIDERS = "AH03478|AH03479|AH03480|AH00790|AH00791|AH00792"
-OWN = "elastic: ElasticCacheStore: "
 
 CONFIG = """
 Elastic On

@@ -10,6 +10,7 @@ import pytest
 from kit import bodies, check, env, keep
 from kit.driven import start_driven
 from kit.server import leaves_late
+from kit.stores import OWN, PROVIDERS, Between, Redis
 
 # More than any page takes, however busy the machine is.
 PATIENCE = 600
@@ -23,10 +24,10 @@ GZIP_TOP = "12" if env.HAS_LIBDEFLATE else "9"
 class Site:
     """A server that keeps what it encodes; its load is scripted, and at first not spare."""
 
-    def __init__(self, httpd, config):
+    def __init__(self, httpd, config, modules=keep.SHMCB):
         self.d = start_driven(httpd, keep.KEEP + "ElasticMinSize 0\nAlias /pinned {docs}\n"
                               f"<Location /pinned>\nElasticLevel gzip 4\n</Location>\n{config}\n",
-                              modules=keep.SHMCB)
+                              modules=modules)
         self.server = self.d.server
 
     def page(self, size=30000):
@@ -50,6 +51,12 @@ class Site:
             answer, notes = self.ask(path, body, ae)
         assert notes["elastic-engine"] == "cache"
         return answer, notes
+
+    def ask_until_often(self, path, body):
+        """HITS of what the store has, however late it is."""
+        hits = 0
+        while hits < HITS:
+            hits += self.ask(path, body)[1]["elastic-engine"] == "cache"
 
     def ask_until_at(self, level, path, body, ae="gzip"):
         """The first answer at a level, which was kept."""
@@ -86,7 +93,7 @@ class Site:
 
 @pytest.fixture
 def site(httpd):
-    return lambda config: Site(httpd, config)
+    return lambda *words: Site(httpd, *words)
 
 
 @pytest.mark.smoke
@@ -108,6 +115,27 @@ def test_what_is_asked_for_often_becomes_smaller_at_the_top(site):
     count, usec, saved = s.counts()
     assert (count, saved) == (1, len(before.raw) - len(answer.raw)) and usec > 0
     assert s.ask(*pinned)[1]["elastic-level"] == "4"
+
+
+def test_a_store_that_other_machines_reach_is_asked_for_each_of_many(site, tmp_path):
+    """Each job waits for the store as long as a request may, whatever those before it have."""
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    (tmp_path / "key").chmod(0o600)
+    redis = Redis()
+    between = Between(redis.port)
+    try:
+        s = site(f"ElasticIdle 100 top\nElasticCacheStore redis:127.0.0.1:{between.port}\n"
+                 f"ElasticCacheKey {tmp_path}/key", ("socache_redis", "asis"))
+        s.server.expect_log(f"{PROVIDERS}|{OWN}")
+        pages = [s.page(3000) for _ in range(30)]
+        for page in pages:
+            s.ask_until_often(*page)
+        between.change = lambda answer: time.sleep(0.001) or answer
+        s.d.load(10)
+        s.wait_until_improved(len(pages) // 2)
+    finally:
+        between.stop()
+        redis.stop()
 
 
 def test_without_top_the_maximum_holds(site):

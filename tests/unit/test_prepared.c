@@ -112,6 +112,25 @@ EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
     ck_assert_uint_ge(el_dictionary_kept(), PAGE);
 }
 
+/* Nor does what would fit only in place of one that is in use. */
+EACH_DIFFERENCE(prepared, where_there_can_be_no_room_nothing_is_driven_out)
+{
+    el_dictionary_t *used, *idle;
+    size_t large;
+
+    el_dictionary_release(prepare(engine, PAGE * 3, 1));
+    large = el_dictionary_kept();
+    el_dictionary_drain();
+    used = prepare(engine, PAGE, 2);
+    el_dictionary_limit(large + el_dictionary_kept() / 2);
+    idle = prepare(engine, PAGE, 3);
+    el_dictionary_release(idle);
+    ck_assert_ptr_null(try_prepare(engine, engine->level_min, PAGE * 3, 1));
+    ck_assert_ptr_eq(find(engine, 3), idle);
+    el_dictionary_release(idle);
+    el_dictionary_release(used);
+}
+
 #define THREADS 4
 
 static void *use(void *hash)

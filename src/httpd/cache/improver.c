@@ -117,7 +117,7 @@ static el_setup_t setup_of(const el_name_t *name, int level, uint64_t nbytes)
 /* Whether the store has it at `level` already: others share what was made for some. */
 static bool is_there(const el_name_t *name, int level)
 {
-    el_found_t found;
+    el_found_t found = {.waited = 0};
     bool good;
 
     if (!el_store_get(name, &found)) {
@@ -136,6 +136,7 @@ static bool prepare(const el_popular_item_t *item)
     improver.job.name = item->name;
     improver.job.name.coding = item->coding;
     improver.job.made = NULL;
+    improver.job.found.waited = 0;
     if (is_there(&improver.job.name, item->level)
         || !el_store_get(&item->name, &improver.job.found)) {
         return false;

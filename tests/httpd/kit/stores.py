@@ -12,6 +12,10 @@ import threading
 
 from .process import Backend, Listener, accepts, free_port, need
 
+# What httpd logs of a store that fails: its providers, and the module.
+PROVIDERS = "AH03478|AH03479|AH03480|AH00790|AH00791|AH00792"
+OWN = "elastic: ElasticCacheStore: "
+
 
 class Redis(Backend):
     def __init__(self, port=None, address="127.0.0.1"):
