@@ -1,7 +1,5 @@
 """`disable`: takes away what `enable` has made."""
 
-import contextlib
-import os
 import shutil
 
 from dictionarykit import arguments, httpd, inforce, state, status, timer
@@ -27,6 +25,5 @@ def run(args):
               "codings.")
     if not state.read_all(args.out):
         timer.turn_off(args.out)
-        with contextlib.suppress(OSError):
-            os.rmdir(args.out)
+        state.remove(args.out)
     return 0

@@ -188,8 +188,10 @@ def run(args):
             return 0
         known = put(args, server, place, made, order)
     except BaseException:
-        for path in reversed(made_folders):
-            shutil.rmtree(path, ignore_errors=True)
+        if place.folder in made_folders:
+            shutil.rmtree(place.folder, ignore_errors=True)
+        if args.out in made_folders:
+            state.remove(args.out)
         raise
     print_seen(known["seen"])
     print(timer.turn_on(args.out))

@@ -96,8 +96,6 @@ class Place:
         self.restore(None)
         self.reload()
         shutil.rmtree(self.folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.rmdir(self.top)
 
 
 def put(place, site, content, made, order):
@@ -127,5 +125,6 @@ def sites(args):
         found = {name: one for name, one in found.items()
                  if one["site"].rstrip("/") == args.site.rstrip("/")}
     if not found:
-        raise failure.Failed(f"{args.site or 'No site'} has no dictionary in {args.out}")
+        who = f"{args.site} has no" if args.site else "No site has a"
+        raise failure.Failed(f"{who} dictionary in {args.out}")
     return found

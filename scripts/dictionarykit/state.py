@@ -7,7 +7,7 @@ import os
 
 from dictionarykit import failure, files, httpd
 
-FILE = "state.json"
+FILE, LOCK = "state.json", "lock"
 
 
 def default_folder():
@@ -40,15 +40,35 @@ def read_all(folder):
     return found
 
 
+def _open_lock(path):
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        raise failure.Failed(f"{path} cannot be written: {problem.strerror}") from None
+
+
 def lock(folder):
-    """Until this process ends no other one changes the folder; Failed where one does so now."""
-    with contextlib.suppress(FileNotFoundError):
-        handle = os.open(folder, os.O_RDONLY)
+    """Waits until no other process changes the folder; none does before this one ends."""
+    path = os.path.join(folder, LOCK)
+    handle = None
+    # remove() may have taken away what was waited for.
+    while os.path.isdir(folder) and not (
+            handle and os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(handle))):
+        handle = _open_lock(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise failure.Failed(f"another elastic-dictionary works on {folder}: try again when it "
-                                 "has ended") from None
+            print(f"Waiting for another elastic-dictionary, which works on {folder} ...",
+                  flush=True)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def remove(folder):
+    """The folder, under its lock, where no site is left in it."""
+    if not read_all(folder):
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(folder, LOCK))
+            os.rmdir(folder)
 
 
 def write(folder, name, state):

@@ -202,6 +202,7 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_mpm(pre_mpm, NULL, NULL, APR_HOOK_MIDDLE);
+    /* Before mod_watchdog's, which starts the timer's thread. */
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_child_init(child_ready, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);

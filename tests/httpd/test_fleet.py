@@ -17,8 +17,6 @@ pytestmark = pytest.mark.slow
 KEY = b"thirty-two bytes that few know.." * 2
 STORES = ("redis:127.0.0.1:1", "memcache:127.0.0.1:1")
 
-# What the providers write when the store fails, and what this module does, once a minute.
-
 CONFIG = """
 Elastic On
 ElasticLevel gzip 1

@@ -88,8 +88,10 @@ def test_short_responses_are_incomplete(origin):
 def test_reports_of_threadsanitizer_count_where_memory_is_the_modules():
     edge = "=" * 18 + "\n"
     pooled = "WARNING: ThreadSanitizer: data race (pid=1)\n #0 f (mod_elastic.so+0x1)\n"
-    other = pooled + "  Location is heap block of size 8 allocated by T1:\n #0 g (libapr-1.so.0+0x1)\n"
-    own = pooled + "  Location is global 'x' of size 8 at 0x1 (mod_elastic.so+0x2)\n"
-    text = edge + pooled + edge + edge + other + edge + edge + own + edge
-    assert sanitizer.of_module(text + "ThreadSanitizer: reported 3 warnings\n") == [own]
+    threads = "\n  Thread T1 created at:\n #0 h (mod_elastic.so+0x3)\n\nSUMMARY: mod_elastic/x.c\n"
+    other = f"{pooled}  Location is heap block of size 8:\n #0 g (libapr-1.so.0+0x1)\n{threads}"
+    own = f"{pooled}  Location is global 'x' of size 8 at 0x1 (mod_elastic.so+0x2)\n{threads}"
+    fatal = "FATAL: ThreadSanitizer: unexpected memory mapping\n"
+    text = edge + pooled + edge + edge + other + edge + edge + own + edge + edge + fatal + edge
+    assert sanitizer.of_module(text + "ThreadSanitizer: reported 3 warnings\n") == [own, fatal]
     assert sanitizer.of_module("ERROR: AddressSanitizer: x") == ["ERROR: AddressSanitizer: x"]

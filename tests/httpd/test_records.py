@@ -123,7 +123,7 @@ def test_from_each_combination_to_the_next(httpd, stays):
     """In every order. Nothing of a combination is left when a reload brings another, even where
     something keeps the shared object loaded that httpd would load anew."""
     server = server_with(httpd, [("elastic", OURS)],
-                         environ={"LD_PRELOAD": env.MODULE} if stays else None)
+                         environ={"LD_PRELOAD": f"{env.PRELOAD} {env.MODULE}"} if stays else None)
     for number, order in enumerate(orders()):
         since = len(server.log.lines())
         server.configure(site(order))

@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,7 +15,7 @@ from kit import CGID_RELOADED, env, sanitizer, tls
 from kit.debian import Debian
 from kit.dictionary import decoded, make_store
 from kit.dictionary_site import COUNT, HOST, Site, files_of, listing, page, pages, words
-from kit.process import free_port
+from kit.process import free_port, until
 
 pytestmark = pytest.mark.skipif(not env.HAS_ZSTD, reason="needs libzstd")
 
@@ -49,10 +51,8 @@ def site(httpd, authority):
             + "".join(host % (name, "") for name in others) + vhosts)
         server.start()
         made = Site(server, server.tls_port, ca)
-        sanitized = " ".join(f"{name}={value}" for name, value in
-                             sanitizer.environ(server.root).items())
         made.more = ["--confdir", server.root / "etc",
-                     "--apachectl", f"env {sanitized} {env.HTTPD} -f {server.conf}"]
+                     "--apachectl", f"{sanitizer.httpd(server.root)} -f {server.conf}"]
         return made
 
     return start
@@ -84,7 +84,7 @@ def test_enabled_visited_and_disabled(site, tmp_path):
     assert one.link() is None and one.get(url).status == 404
     assert files_of(one.root / "etc", one.root / "docs") == before
     assert not one.out.exists() and not one.store.exists()
-    assert "has no dictionary" in one.run("status", code=1)
+    assert "No site has a dictionary" in one.run("status", code=1)
 
 
 # --- renewal
@@ -149,14 +149,33 @@ def test_a_renewal_that_fails_leaves_the_previous_one(site):
 def test_one_command_at_a_time_changes_the_folder(site):
     one = site()
     one.run("enable", "--yes")
-    before = files_of(one.root / "etc"), files_of(one.out)
-    handle = os.open(one.out, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    for words_ in (["renew"], ["disable"], ["enable", "--yes"]):
-        assert f"works on {one.out}: try again when it has ended" in one.run(*words_, code=1)
-    assert (files_of(one.root / "etc"), files_of(one.out)) == before
-    os.close(handle)
-    one.run("disable")
+    file = one.out / "lock"
+    assert file.stat().st_mode & 0o777 == 0o600
+    waits = re.compile(rf"-> FLOCK .*:{file.stat().st_ino} ")
+    for words_ in (["renew"], ["enable", "--yes"], ["disable"]):
+        before = files_of(one.root / "etc"), files_of(one.out)
+        with open(file, "ab") as handle, ThreadPoolExecutor(1) as pool:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            said = pool.submit(one.run, *words_)
+            until(lambda: waits.search(pathlib.Path("/proc/locks").read_text()), 60, "who waits")
+            assert (files_of(one.root / "etc"), files_of(one.out)) == before
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        assert "Waiting for another elastic-dictionary" in said.result()
+    assert not one.out.exists()
+
+
+def test_who_waited_for_what_was_taken_away_is_told(site):
+    one = site()
+    one.run("enable", "--yes")
+    file = one.out / "lock"
+    waits = re.compile(rf"-> FLOCK .*:{file.stat().st_ino} ")
+    with open(file, "ab") as handle, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        said = pool.submit(one.run, "renew", code=1)
+        until(lambda: waits.search(pathlib.Path("/proc/locks").read_text()), 60, "who waits")
+        shutil.rmtree(one.out)
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    assert f"No site has a dictionary in {one.out}" in said.result()
 
 
 def test_the_status_page_has_the_sites_of_a_store_of_ones_own(site):
@@ -274,10 +293,13 @@ def test_a_folder_that_cannot_be_written(site):
     assert "/proc/nowhere cannot be made" in said
 
 
-RELOADS = """#!/bin/sh
-case "$*" in *graceful*) {command} ;; esac
-exec {httpd} -f {conf} "$@"
-"""
+def control(one, command):
+    """An apachectl that runs `command` before a reload."""
+    script = one.root / "control"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *graceful*) {command} ;; esac\n'
+                      f'exec {sanitizer.httpd(one.server.root)} -f {one.server.conf} "$@"\n')
+    script.chmod(0o755)
+    one.more += ["--apachectl", script]
 
 
 @pytest.mark.parametrize("command, text", [
@@ -285,28 +307,21 @@ exec {httpd} -f {conf} "$@"
     ("exit 0", "does not name the dictionary after a reload")])
 def test_httpd_that_does_not_reload(site, command, text):
     one = site()
-    script = one.root / "control"
-    script.write_text(RELOADS.format(command=command, httpd=env.HTTPD,
-                                     conf=one.server.conf))
-    script.chmod(0o755)
-    one.more += ["--apachectl", script]
+    control(one, command)
     refused(one, text)
 
 
 def test_a_renewal_that_is_not_reloaded_leaves_the_previous_one(site):
     one = site()
-    control = one.root / "control"
-    control.write_text(RELOADS.format(command="", httpd=env.HTTPD, conf=one.server.conf))
-    control.chmod(0o755)
-    one.more += ["--apachectl", control]
+    control(one, "")
     one.run("enable", "--yes")
     url, before = one.link(), files_of(one.root / "etc")
-    control.write_text(RELOADS.format(command="exit 1", httpd=env.HTTPD, conf=one.server.conf))
+    control(one, "exit 1")
     rewrite(one, "second")
     assert "failed, and the previous one stays" in one.run("renew", code=1)
     assert files_of(one.root / "etc") == before and one.link() == url
-    assert {path.suffix for path in files_of(one.out)} == {".dict", ".br", ".json"}
-    assert len(files_of(one.out)) == 3
+    assert {path.suffix for path in files_of(one.out)} == {".dict", ".br", ".json", ""}
+    assert len(files_of(one.out)) == 4  # with the lock
 
 
 def test_a_configuration_that_is_broken_already(site):

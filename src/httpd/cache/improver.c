@@ -117,14 +117,10 @@ static el_setup_t setup_of(const el_name_t *name, int level, uint64_t nbytes)
 /* Whether the store has it at `level` already: others share what was made for some. */
 static bool is_there(const el_name_t *name, int level)
 {
-    el_found_t found = {.waited = 0};
-    bool good;
+    el_found_t *found = &improver.job.found;
+    bool good = el_store_get(name, found) && found->entry.level >= level;
 
-    if (!el_store_get(name, &found)) {
-        return false;
-    }
-    good = found.entry.level >= level;
-    el_found_release(&found);
+    el_found_release(found);
     return good;
 }
 

@@ -74,11 +74,9 @@ class Debian:
         self.edit("sites-available/000-default.conf", (r"\*:80>", f"*:{self.port}>"),
                   ("/var/www/html", str(self.docs)))
         user = env.child_user() if env.IS_ROOT else pwd.getpwuid(os.geteuid())
-        variables = sanitizer.environ(self.root).items()
-        httpd = " ".join(["env", *(f"{name}={value}" for name, value in variables), env.HTTPD])
         with open(self.conf / "envvars", "a") as file:
             for name, value in {
-                    "RUN_USER": user.pw_name, "RUN_GROUP": f"#{user.pw_gid}", "HTTPD": httpd,
+                    "RUN_USER": user.pw_name, "RUN_GROUP": f"#{user.pw_gid}", "HTTPD": sanitizer.httpd(self.root),
                     "PID_FILE": f"{self.root}/run/apache2.pid", "RUN_DIR": f"{self.root}/run",
                     "LOCK_DIR": f"{self.root}/lock", "LOG_DIR": f"{self.root}/log"}.items():
                 file.write(f"export APACHE_{name}='{value}'\n")

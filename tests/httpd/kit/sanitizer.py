@@ -6,6 +6,7 @@ import os
 from . import env
 
 _BETWEEN = "=" * 18 + "\n"  # before and after each report of ThreadSanitizer
+_read = {}  # {file of reports: how many bytes of it are known}
 
 
 def make_folder(root):
@@ -29,21 +30,33 @@ def environ(root):
             "TSAN_OPTIONS": f"report_thread_leaks=0:report_signal_unsafe=0:exitcode=0:{log}"}
 
 
+def httpd(root):
+    """httpd's command line where others start it."""
+    return " ".join(["env", *(f"{name}={value}" for name, value in environ(root).items()),
+                     env.HTTPD])
+
+
+def _counts(part):
+    """Of a data race, the place has to be static in the module, or from its malloc()."""
+    if "WARNING: ThreadSanitizer: data race" in part:
+        place = part.partition("Location is")[2].partition("\n\n")[0]
+        return "(mod_elastic.so+" in place
+    return part.strip() and not part.startswith("ThreadSanitizer: reported ")
+
+
 def of_module(report):
     """The parts of a report that count. ThreadSanitizer does not see how httpd and APR, which are
-    built without it, pass the memory of a pool from thread to thread; what is static in the module,
-    or from its malloc(), counts."""
+    built without it, pass the memory of a pool from thread to thread."""
     if "ThreadSanitizer" not in report:
-        return [report]
-    return [part for part in report.split(_BETWEEN)
-            if "Location is" in part and "mod_elastic" in part.partition("Location is")[2]
-            or "WARNING" in part and "data race" not in part]
+        return [report] if report else []
+    return [part for part in report.split(_BETWEEN) if _counts(part)]
 
 
 def reports(root):
-    """Those since the last call."""
+    """Those since the last call; who writes them may live on."""
     found = []
     for file in sorted((root / "sanitizer").iterdir()):
-        found += of_module(file.read_text(errors="replace"))
-        file.unlink()
+        data = file.read_bytes()
+        found += of_module(data[_read.get(file, 0):].decode(errors="replace"))
+        _read[file] = len(data)
     return found
