@@ -4,7 +4,7 @@ proven by tests/unit, how they go with a load by tests/sim."""
 
 import pytest
 
-from kit import at, bodies, check, env, faults
+from kit import CGID_RELOADED, at, bodies, check, env, faults
 from kit.driven import CONFIG, START, TOP, start_driven
 
 PAGE, SMALL = bodies.html(100_000), bodies.html(6000)
@@ -115,7 +115,7 @@ def test_until_the_first_sample_the_position_counts(httpd):
 
 
 def test_the_goal_is_time_unless_a_control_or_a_goal_is_given(httpd):
-    server = httpd("Elastic On")
+    server = httpd("Elastic On", allow_log=[CGID_RELOADED])
     for config, goal in [
             ("", "time 5Mbit/s"), ("ElasticInterval 1s\nElasticCPU 40 70", "time 5Mbit/s"),
             ("ElasticControl step", "cpu"), ("ElasticControl mix", "cpu"),

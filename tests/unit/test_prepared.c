@@ -116,13 +116,14 @@ EACH_DIFFERENCE(prepared, the_longest_unused_goes_first)
 EACH_DIFFERENCE(prepared, where_there_can_be_no_room_nothing_is_driven_out)
 {
     el_dictionary_t *used, *idle;
-    size_t large;
+    size_t large, each;
 
     el_dictionary_release(prepare(engine, PAGE * 3, 1));
     large = el_dictionary_kept();
     el_dictionary_drain();
     used = prepare(engine, PAGE, 2);
-    el_dictionary_limit(large + el_dictionary_kept() / 2);
+    each = el_dictionary_kept();
+    el_dictionary_limit(large > 2 * each ? large : 2 * each);
     idle = prepare(engine, PAGE, 3);
     el_dictionary_release(idle);
     ck_assert_ptr_null(try_prepare(engine, engine->level_min, PAGE * 3, 1));
