@@ -11,6 +11,7 @@ import types
 import pytest
 
 from benchkit import clients, http1, rounds
+from benchkit.experiments import load
 
 CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nab\r\n0\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n")
@@ -198,3 +199,12 @@ def test_client_whose_kept_connection_ends_gives_up_in_time():
     # On a busy machine it takes a while to learn that the first connection has ended.
     seen, _ = results(silent, [*visits, clients.Visit(1, "/last")], 5)
     assert seen.results[-1].lost and len(tries) == 2
+
+
+def test_who_warms_an_adaptive_setup_up_changes_nothing_of_what_counts():
+    def counted(lead):
+        return [(round(visit.at - lead, 9), visit.path)
+                for visit in load.visits_of(50, lead, 3, 7) if visit.at >= lead]
+
+    assert counted(10) == counted(0) and len(counted(0)) > 100
+    assert len(load.visits_of(50, 10, 3, 7)) > 500

@@ -4,6 +4,7 @@ The question is whether an operator who pins a level, or takes another module or
 than the default settings; at which loads, and on which wires of the clients.
 """
 
+import dataclasses
 import math
 
 from benchkit import arrivals, clients, plot, rounds, sample, site, stats
@@ -26,6 +27,7 @@ SECONDS = 12, 110, 900
 RATES = (5, 20, 100)  # Mbit/s of the client's wire
 MBIT = 20  # of the findings and the plot
 WARM = 0.4  # seconds until what a fixed setup has in its queue is as at any time
+LEAD_SEED = 50  # beyond the seeds of all that counts
 FLOOD_SHARE = 0.25  # of the time
 
 # The flood: load, height, and seconds before, within and after it.
@@ -60,27 +62,35 @@ def serve(dynamic, name):
     return httpd
 
 
-def one_pass(httpd, leg, rate, warm, seconds, seed):
+def visits_of(rate, lead, seconds, seed):
+    """Visits for the `lead` that an adaptive setup has, and those of WARM and `seconds`, which are
+    the same for each leg.
+    """
+    before = site.steady(rate, lead, seed + LEAD_SEED) if lead else []
+    return before + [dataclasses.replace(visit, at=visit.at + lead)
+                     for visit in site.steady(rate, WARM + seconds, seed)]
+
+
+def one_pass(httpd, leg, rate, lead, seconds, seed):
     """The row of a leg under a load, of which the first part does not count."""
-    warm = warm if leg.adaptive else WARM
-    sent = site.steady(rate, warm + seconds, seed)
-    seen = site.replay(httpd, sent, accept=leg.accept)
-    here = seen.between(warm, warm + seconds)
-    return {**figures_of(here, clients.PATIENCE), **seen.conditions(),
-            "cpu_share": seen.cpu_share(warm, warm + seconds)}
+    lead = lead if leg.adaptive else 0
+    seen = site.replay(httpd, visits_of(rate, lead, seconds, seed), accept=leg.accept)
+    counted = lead + WARM, lead + WARM + seconds
+    return {**figures_of(seen.between(*counted), clients.PATIENCE), **seen.conditions(),
+            "cpu_share": seen.cpu_share(*counted)}
 
 
 def measure(run, dynamic, servers):
     """(rows of each leg, load and round, {round: visits a second that take all of the CPU})."""
     loads = run.pick((.3,), (.2, .5, .8), (.1, .4, .7, .9))
-    seconds, warm = run.pick(.3, .5, .7), run.pick(.2, 2.5, 10)
+    seconds, lead = run.pick(.3, .5, .7), run.pick(.2, 2.5, 10)
     rows, capacity = [], {}
     for at, load in enumerate(loads):
         for number, name in rounds.interleaved(run, servers, (1 - FLOOD_SHARE) / len(loads)):
             if number not in capacity:
                 capacity[number] = dynamic.working_capacity(
                     servers[IDENTITY], run.pick(.2, .6, 1.5), site.steady)
-            row = one_pass(servers[name], LEGS[name], load * capacity[number], warm, seconds,
+            row = one_pass(servers[name], LEGS[name], load * capacity[number], lead, seconds,
                            100 * number + at)
             rows.append({"round": number, "load": load, "leg": name, **row})
             run.progress(f"(load {load}, round {number})")
