@@ -42,7 +42,7 @@ def read_all(folder):
 
 def _open_lock(path):
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as problem:
         raise failure.Failed(f"{path} cannot be written: {problem.strerror}") from None
 
@@ -52,8 +52,8 @@ def lock(folder):
     path = os.path.join(folder, LOCK)
     handle = None
     # remove() may have taken away what was waited for.
-    while os.path.isdir(folder) and not (
-            handle and os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(handle))):
+    while os.path.isdir(folder) and (handle is None or not os.path.exists(path)
+                                     or not os.path.samestat(os.stat(path), os.fstat(handle))):
         handle = _open_lock(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,7 +64,7 @@ def lock(folder):
 
 
 def remove(folder):
-    """The folder, under its lock, where no site is left in it."""
+    """Removes the folder, under its lock, if no site is left in it."""
     if not read_all(folder):
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(folder, LOCK))
