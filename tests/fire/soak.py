@@ -185,7 +185,8 @@ class Soak:
         for answer, expected in zip(answers, (body, page), strict=True):
             self.made.figures["lost"] += not answer.whole
             try:
-                right = answer.whole and answer.status == 200 and decoded(answer, body) == expected
+                right = answer.whole and answer.status == 200 \
+                    and dictionary.body_of(answer, body) == expected
             except (decode.DecodeError, zstandard.ZstdError) as error:
                 right, answer.why = False, str(error)
             if not right:
@@ -241,15 +242,6 @@ class Soak:
         self.made.failures += self.site.troubles()
         self._client.close()
         self._file.close()
-
-
-def decoded(answer, body):
-    """Its body, of who has `body` as a dictionary."""
-    if answer.coding != "dcz":
-        return decode.decode(answer.coding or None, answer.raw)
-    known = zstandard.ZstdCompressionDict(body, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    frame = answer.raw[len(dictionary.CODINGS["dcz"][0]) + 32:]  # behind the hash
-    return zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame)
 
 
 @contextlib.contextmanager

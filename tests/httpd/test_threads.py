@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import brotli
 import pytest
-import zstandard
 
 from kit import at, bodies, check, env
 from kit.cache import MISSED, make_directory
-from kit.dictionary import DICT, PAGE, STORE, WEEK, ask, learn, make_store
+from kit.dictionary import DICT, PAGE, STORE, WEEK, ask, body_of, learn, make_store
 from kit.keep import SHMCB
 
 CLIENTS, REQUESTS = 16, 120
@@ -68,11 +67,7 @@ def _file(server, pick):
 
 def _page(server, _):
     answer = ask(server, ae="dcz")
-    known = zstandard.ZstdCompressionDict(DICT, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    frame = answer.raw[8 + 32:] if answer.coding == "dcz" else b""
-    body = zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame) \
-        if frame else answer.body
-    assert body == PAGE, answer
+    assert body_of(answer, DICT) == PAGE, answer
 
 
 def _echo(server, pick):

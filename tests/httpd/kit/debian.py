@@ -76,7 +76,8 @@ class Debian:
         user = env.child_user() if env.IS_ROOT else pwd.getpwuid(os.geteuid())
         with open(self.conf / "envvars", "a") as file:
             for name, value in {
-                    "RUN_USER": user.pw_name, "RUN_GROUP": f"#{user.pw_gid}", "HTTPD": sanitizer.httpd(self.root),
+                    "RUN_USER": user.pw_name, "RUN_GROUP": f"#{user.pw_gid}",
+                    "HTTPD": sanitizer.httpd(self.root),
                     "PID_FILE": f"{self.root}/run/apache2.pid", "RUN_DIR": f"{self.root}/run",
                     "LOCK_DIR": f"{self.root}/lock", "LOG_DIR": f"{self.root}/log"}.items():
                 file.write(f"export APACHE_{name}='{value}'\n")

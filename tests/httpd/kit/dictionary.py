@@ -6,7 +6,9 @@ import hashlib
 import os
 import subprocess
 
-from . import bodies, env
+import zstandard
+
+from . import bodies, decode, env
 from .process import need
 
 # How each coding begins, before the dictionary's hash; and its decoder, to which the dictionary's
@@ -78,6 +80,15 @@ def decoded(answer, dictionary, folder, coding="dcz"):
         [word.format(folder / "dictionary") for word in decoder] + [folder / "frame"],
         capture_output=True, timeout=60, check=True)
     return done.stdout
+
+
+def body_of(answer, dictionary):
+    """That of a response in any coding, or in dcz with that dictionary."""
+    if answer.coding != "dcz":
+        return decode.decode(answer.coding or None, answer.raw)
+    known = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    frame = answer.raw[len(CODINGS["dcz"][0]) + 32:]  # behind the hash
+    return zstandard.ZstdDecompressor(dict_data=known).decompressobj().decompress(frame)
 
 
 def learn(server, path="/d/dict.html", protocol="http/1.1", **headers):
