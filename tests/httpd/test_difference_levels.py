@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kit import at, check, dictionary, env
+from kit import aborts, at, check, dictionary, env
 from kit.dictionary import DICT, PAGE, PINNED, STORE, WEEK, decoded, learn, make_store
 from kit.position import FOLLOW, start_following
 
@@ -46,7 +46,8 @@ def outcome(server, path, ae="br, dcz"):
 @pytest.fixture
 def server(httpd):
     def start(config="ElasticControl off\n", **files):
-        made = dictionary.start(httpd, CONFIG + config, {**FILES, **files})
+        # One child: what a page shares with a dictionary each process finds out by itself.
+        made = dictionary.start(httpd, CONFIG + config, {**FILES, **files}, **aborts.ONE_CHILD)
         learn(made)
         return made
     return start

@@ -4,7 +4,7 @@ proven by tests/unit, how they go with a load by tests/sim."""
 
 import pytest
 
-from kit import CGID_RELOADED, at, bodies, check, env, faults
+from kit import CGID_RELOADED, aborts, at, bodies, check, env, faults
 from kit.driven import CONFIG, START, TOP, start_driven
 
 PAGE, SMALL = bodies.html(100_000), bodies.html(6000)
@@ -174,8 +174,9 @@ def test_a_drop_in_filter_alone_goes_by_the_price(httpd):
 
 @pytest.fixture(scope="module")
 def d(httpd_shared):
-    """A server whose position the tests set."""
-    driven = start_driven(httpd_shared)
+    """A server whose position the tests set. One child: each looks at what was learned of costs when
+    its ladder is a second old."""
+    driven = start_driven(httpd_shared, **aborts.ONE_CHILD)
     driven.server.write("page.html", PAGE)
     return driven
 

@@ -6,14 +6,13 @@ import os
 import pwd
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 from . import client, env, sanitizer
 from .log import ErrorLog
-from .process import free_port, until
+from .process import free_port, runs, until
 from .server import _HARMLESS, _MIME, _READY, Server, leaves_late
 
 _CONF = Path(__file__).parents[3] / "conf"
@@ -129,10 +128,10 @@ class Debian:
 
     def stop(self):
         """Not by apache2ctl: the test may have ended with a configuration that httpd refuses."""
-        if self.pid():
-            Server._let_connections_end()
-            os.kill(self.pid(), signal.SIGTERM)
-            until(lambda: self.pid() is None, 20, "httpd's end")
+        pid = self.pid()
+        if pid:
+            Server.terminate(pid)
+            until(lambda: not runs(pid), 20, "httpd's end")
 
     def complaints(self):
         """Lines of the log that no test announced, and sanitizers' reports."""

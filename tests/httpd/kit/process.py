@@ -41,6 +41,16 @@ def until(condition, timeout, what):
         time.sleep(0.02)
 
 
+def runs(pid):
+    """Whether there is such a process, and a thread of it that has not ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+        return state not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def accepts(family, address):
     """Whether somebody listens there."""
     with socket.socket(family) as sock:

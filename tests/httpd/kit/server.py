@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import bodies, client, env, messages, sanitizer
 from .log import ErrorLog
-from .process import accepts, free_port, until
+from .process import accepts, free_port, runs, until
 
 _DEFAULT_MODULES = ("authz_core", "mime", "dir", "alias", "headers", "env", "setenvif")
 # Debian's httpd has these built in; one that is built with its own defaults has not.
@@ -88,6 +88,17 @@ CGID_RELOADED = "AH01238|AH01243|AH01244|AH01246"
 
 class StartFailed(Exception):
     pass
+
+
+def children(parent):
+    """The process ids of httpd's workers; mod_cgid's daemon, which has one thread, is none."""
+    found = []
+    for pid in map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split()):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            threads = len(os.listdir(f"/proc/{pid}/task"))
+            if threads > 1 or (env.MPM == "prefork" and runs(pid)):
+                found.append(pid)
+    return found
 
 
 @functools.cache
@@ -307,10 +318,22 @@ class Server:
         300 after 30 ms)."""
         time.sleep(0.1)
 
+    @classmethod
+    def terminate(cls, pid):
+        """Tells httpd to stop. A child of mpm_prefork frees everything in SIGTERM's handler, and
+        crashes, without any module of ours, if the signal comes within malloc() or OpenSSL: so
+        there children are told to leave by themselves before, and have a second for it."""
+        cls._let_connections_end()
+        if env.MPM == "prefork":
+            os.kill(pid, signal.SIGWINCH)
+            with contextlib.suppress(TimeoutError, FileNotFoundError):
+                until(lambda: not children(pid), 1, "the end of the children")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
     def stop(self, timeout=20):
         if self.is_running():
-            self._let_connections_end()
-            self.process.terminate()
+            self.terminate(self.process.pid)
             try:
                 self.process.wait(timeout)
             except subprocess.TimeoutExpired as error:
@@ -334,15 +357,8 @@ class Server:
         return self.process.pid
 
     def children(self):
-        """The process ids of the workers; mod_cgid's daemon, which has one thread, is none."""
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        found = []
-        for pid in map(int, path.read_text().split()):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                threads = len(os.listdir(f"/proc/{pid}/task"))
-                if threads > 1 or env.MPM == "prefork":
-                    found.append(pid)
-        return found
+        """The process ids of the workers."""
+        return children(self.process.pid)
 
     # --- its log
 
