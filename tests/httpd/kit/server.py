@@ -157,7 +157,7 @@ class Server:
         self.wrapper = list(wrapper)
         self.environ = dict(environ or {})
         # Few workers may all have a connection of a client that is gone.
-        few = ["AH00161|AH00484"] if "MaxRequestWorkers" in (mpm_config or "") else []
+        few = ["AH00161|AH00287|AH00484"] if "MaxRequestWorkers" in (mpm_config or "") else []
         late = ["AH00045"] * leaves_late()
         self.log = ErrorLog(self.root / "error.log", (*_HARMLESS, *few, *late, *allow_log))
         self.stderr = ErrorLog(self.root / "stderr.log", allow_log)
