@@ -292,7 +292,16 @@ class Server:
         return self
 
     def _accepts(self):
-        return self.log.lines(_READY) and accepts(socket.AF_INET, ("127.0.0.1", self.port))
+        return (self.log.lines(_READY) and accepts(socket.AF_INET, ("127.0.0.1", self.port))
+                and self._runs_scripts())
+
+    def _runs_scripts(self):
+        """mod_cgid's daemon makes its socket as root, and then gives it to the children's user."""
+        user = env.child_user().pw_uid if env.IS_ROOT else os.geteuid()
+        with contextlib.suppress(FileNotFoundError):  # it goes when its daemon does
+            return env.MPM == "prefork" or any(
+                path.stat().st_uid == user for path in (self.root / "run").glob("cgi.sock*"))
+        return False
 
     def _reload(self, number, timeout):
         before = len(self.log.lines(_READY))
