@@ -48,7 +48,6 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
     (void)ptemp;
     el_records_lend(pconf);
     el_settings_prepare();
-    APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
     return OK;
 }
 
@@ -95,7 +94,6 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    static const char *const after_mod_headers[] = {"mod_headers.c", NULL};
     el_shared_config_t config;
     char engines[256];
 
@@ -113,12 +111,6 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     el_vhosts_open(server, pconf);
     el_store_open(server, pconf);
     el_dictionaries_open(server, pconf);
-    if (el_store_is_open() || el_dictionaries_are_open()) {
-        /* Each request pays for a hook. httpd has sorted the others before. */
-        ap_hook_post_read_request(el_response_note_credentials, after_mod_headers, NULL,
-                                  APR_HOOK_FIRST);
-        apr_hook_sort_all();
-    }
     el_tick_open(server, pconf);
     el_improver_open(server);
     el_chain_configure();
@@ -166,6 +158,23 @@ static int pre_mpm(apr_pool_t *pool, ap_scoreboard_e type)
     return OK;
 }
 
+/* The cache and the dictionaries ask what the client has sent, before a module changes it. */
+static int note_credentials(request_rec *r)
+{
+    return el_store_is_open() || el_dictionaries_are_open() ? el_response_note_credentials(r)
+                                                            : DECLINED;
+}
+
+/*
+ * Places among the hooks of httpd and of other modules are numbers, and names of modules nowhere:
+ * a module that names another one moves it before those between them.
+ *
+ * Behind mod_cache's handler, which answers what it has, at REALLY_FIRST; and behind mod_headers's
+ * `early` directives, at FIRST.
+ */
+#define BEHIND_MOD_CACHE (APR_HOOK_REALLY_FIRST + 1)
+#define BEHIND_MOD_HEADERS (APR_HOOK_FIRST + 1)
+
 /*
  * Before all other handlers: prepares conditional requests and request bodies, and answers for the
  * status. One hook, because every response pays for each.
@@ -186,11 +195,13 @@ static int handle(request_rec *r)
  */
 #define PRECOMPRESSED (APR_HOOK_REALLY_LAST - 1)
 
-/* Once for each configuration, however many records are loaded. */
+/*
+ * Once for each configuration, however many records are loaded. Nowhere else may anything be
+ * registered or sorted: httpd and other modules walk the arrays of hooks while they call them.
+ */
 static void register_hooks(apr_pool_t *pconf)
 {
     static const char key[] = "mod_elastic:hooks";
-    static const char *const after_mod_cache[] = {"mod_cache.c", NULL};
     void *registered = NULL;
 
     apr_pool_userdata_get(&registered, key, pconf);
@@ -208,8 +219,10 @@ static void register_hooks(apr_pool_t *pconf)
     ap_hook_insert_filter(el_insertion, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(el_not_modified_returned, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_error_filter(el_explain_insert, NULL, NULL, APR_HOOK_LAST);
-    ap_hook_handler(handle, after_mod_cache, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_post_read_request(note_credentials, NULL, NULL, BEHIND_MOD_HEADERS);
+    ap_hook_handler(handle, NULL, NULL, BEHIND_MOD_CACHE);
     ap_hook_handler(el_precompressed_handler, NULL, NULL, PRECOMPRESSED);
+    APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, APR_HOOK_MIDDLE);
     el_insertion_register();
     el_input_register();
     el_not_modified_register();

@@ -72,6 +72,29 @@ PLANTED = {
     "more than the budget allows": (
         [("src/core/etag.c", "\n" * 50000)],
         "lines: scripts/lib/budget allows"),
+    "a hook that is registered while httpd runs another one": (
+        [("src/httpd/mod_elastic.c", "static int late(request_rec *r)\n{\n"
+          "    ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE);\n    return OK;\n}\n")],
+        "late() calls ap_hook_handler() after modules were loaded"),
+    "an optional hook that is": (
+        [("src/httpd/mod_elastic.c", "static void late(void)\n{\n"
+          "    APR_OPTIONAL_HOOK(ap, status_hook, el_status_section, NULL, NULL, 0);\n}\n")],
+        "late() calls APR_OPTIONAL_HOOK() after modules were loaded"),
+    "a filter that is": (
+        [("src/httpd/filters/padding.c", "static void late(void)\n{\n"
+          "    ap_register_output_filter(NULL, filter, NULL, 0);\n}\n")],
+        "late() calls ap_register_output_filter() after modules were loaded"),
+    "a function that registers, called by one that does not": (
+        [("src/httpd/mod_elastic.c", "static void late(apr_pool_t *pool)\n{\n"
+          "    register_hooks(pool);\n}\n")],
+        "late() calls register_hooks() after modules were loaded"),
+    "a macro that hides a hook": (
+        [("src/httpd/mod_elastic.c", "#define LATE() ap_hook_handler(handle, NULL, NULL, 0)\n")],
+        "names ap_hook_handler() outside of a function"),
+    "hooks that are sorted": (
+        [("src/httpd/mod_elastic.c", "static void register_late(void)\n{\n"
+          "    apr_hook_sort_all();\n}\n")],
+        "names apr_hook_sort_all: hooks are httpd's to sort"),
     "a folder that is in no layer": (
         [("src/httpd/elsewhere/elsewhere.c", "int el_elsewhere;\n")],
         "src/httpd/elsewhere/elsewhere is in no layer"),

@@ -1,0 +1,73 @@
+"""The module's hooks beside other modules': httpd calls all of them, each once and in the order
+that they have without this module, in the main process, in children and after reloads."""
+
+import re
+
+import pytest
+
+from kit import bodies, check
+
+PAGE = bodies.html(30000)
+CGI = "head('Content-Type: text/html')\nout(bodies.html(30000))\n"
+
+INFO = "<Location /info>\nSetHandler server-info\n</Location>\n"
+# As the shipped configuration has it: a hook that serves the cache alone must not differ from
+# the others.
+ON = INFO + """\
+Elastic On
+ElasticCache On
+ElasticIdle 10 top
+ElasticPrecompressed On
+"""
+
+# {set of modules: (modules, directives)}; mod_cgid is there under event and worker.
+SETS = {
+    "security2": (["unique_id", "security2"],
+                  "SecRuleEngine On\nSecDataDir {root}/run\nSecTmpDir {root}/run\n"),
+    "security2, inspected": (["unique_id", "security2"],
+                             "SecRuleEngine On\nSecResponseBodyAccess On\n"
+                             "SecResponseBodyMimeType text/html\n"
+                             "SecDataDir {root}/run\nSecTmpDir {root}/run\n"),
+    "http2": (["http2"], "Protocols h2c http/1.1\n"),
+    "proxy": (["slotmem_shm", "proxy", "proxy_http", "proxy_fcgi", "proxy_balancer",
+               "lbmethod_byrequests", "proxy_hcheck", "http2"], ""),
+    "cache": (["cache", "cache_disk", "cache_socache"],
+              "CacheRoot {root}/run\nCacheEnable disk /nothing\n"),
+    "rewrite": (["rewrite", "negotiation", "autoindex", "status", "actions", "speling", "vhost_alias"],
+                "RewriteEngine On\n"),
+    "sessions": (["request", "auth_basic", "auth_form", "authn_core", "authn_file", "authz_user",
+                  "session", "session_cookie", "usertrack"], ""),
+    "filters": (["filter", "substitute", "include", "sed", "ext_filter", "deflate", "brotli",
+                 "expires", "ratelimit", "reqtimeout", "lua"], ""),
+    "tls": (["ssl", "socache_dbm", "md"], ""),
+}
+
+
+def hooks(server):
+    """{hook: [module, ...]}, in the order in which httpd calls them, without this one."""
+    found, hook = {}, None
+    page = server.get("/info?hooks").body.decode()
+    for title, module in re.findall(r'<strong>([^<]+):</strong>|<a href="\?([^"]+)">', page):
+        hook = title or hook
+        if module and module != "mod_elastic.c":
+            found.setdefault(hook, []).append(module)
+    assert len(found) > 10, page
+    return found
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_all_modules_are_called_in_their_order(httpd, name):
+    modules, lines = SETS[name]
+    files = {"a.html": PAGE}
+    modules = ["info", "socache_shmcb", *modules]
+    stock = httpd(INFO + lines, modules=modules, files=files, elastic=False)
+    ours = httpd(ON + lines, modules=modules, files=files, cgi={"a.cgi": CGI})
+    ours.expect_log("AH01238|AH01243|AH01244|AH01246")  # mod_cgid's daemon after two reloads
+    expected = hooks(stock)
+    for _ in range(3):
+        for path in ("/a.html", "/a.cgi") * 8:
+            check.encoded(ours.get(path, "gzip"), "gzip", PAGE)
+            check.whole(ours.get(path), None, PAGE)
+        assert hooks(ours) == expected
+        ours.graceful()
+    assert not ours.log.lines("exit signal|AH00051|AH00052")
