@@ -52,8 +52,9 @@
 #define BLOCK_FIRST ((uint64_t)5 * 1024)
 #define BLOCK_GROWTH 3
 #define BLOCK_MOST ((uint64_t)64 * 1024)
-/* From here on the next 128 KB are a third of the text at the most. */
+/* Of a body of unknown length, or of more than 1 MB: the next 128 KB are a third of the text. */
 #define BLOCKS_END ((uint64_t)256 * 1024)
+#define LENGTH_COUNTS (4 * BLOCKS_END)
 /* Bodies of up to about four segments arrive at once, and so much text is no more. */
 #define ONE_BLOCK ((uint64_t)24 * 1024)
 /* A dictionary makes three times as little of the text. */
@@ -62,7 +63,7 @@
 
 /* Where the blocks of a body end. */
 typedef struct {
-    uint64_t size;  /* of the body; 0: unknown */
+    uint64_t size;  /* of the body; 0: does not count */
     uint64_t begin; /* bytes of the body before the present block */
     uint64_t block; /* its length; UINT64_MAX: what is left, in the library's own blocks */
     uint64_t left;  /* bytes of it that are still to come */
@@ -79,7 +80,7 @@ typedef struct {
 static void block_begin(blocks_t *blocks, uint64_t begin, uint64_t length)
 {
     uint64_t size = blocks->size;
-    bool last = begin >= BLOCKS_END || (size && begin >= size / 2);
+    bool last = size ? begin >= size / 2 : begin >= BLOCKS_END;
 
     if (size && begin + length > size / 8 * 5) {
         length = size / 8 * 5 - begin;
@@ -99,7 +100,7 @@ static void block_next(blocks_t *blocks)
 /* A body of `size` bytes (0: unknown), which is one block if it has no more than `one_block`. */
 static blocks_t blocks_of(uint64_t size, uint64_t first, uint64_t one_block)
 {
-    blocks_t blocks = {.size = size};
+    blocks_t blocks = {.size = size <= LENGTH_COUNTS ? size : 0};
 
     if (size && size <= one_block) {
         blocks.block = blocks.left = UINT64_MAX;
