@@ -64,6 +64,7 @@ typedef struct {
 typedef struct {
     uint64_t least; /* bytes, below which a pause of the producer may take until the end */
     uint64_t most;  /* bytes, from which on nothing is waited for */
+    bool events;    /* each is to go out at once: text/event-stream */
     uint64_t until; /* the waiting ends: µs of el_clock_usec() */
     uint64_t pause; /* µs of a pause, from `least` on */
 } el_wait_t;
@@ -120,6 +121,7 @@ typedef struct {
     /* The body, while the decision waits. */
     el_phase_t phase;
     bool announced;     /* there is a Content-Length, as `length` has it */
+    bool doubted;       /* there is one, but the body that is not there yet may be shorter */
     uint64_t length;
     el_measure_t measure; /* of the first brigade */
     bool min_size_read; /* facts.moment.min_size is computed */

@@ -55,6 +55,17 @@ static bool is_final(const el_policy_t *policy, el_reason_t reason)
     return false;
 }
 
+/*
+ * Whether a stock compressor would have encoded what is sent as it is, and taken away its length.
+ * The same is done with one that may be false: a client would wait for what never comes.
+ */
+static bool is_length_doubted(const el_response_t *response, el_reason_t reason)
+{
+    return response->doubted
+           && (reason == EL_REASON_BYPASS || reason == EL_REASON_NOT_SMALLER
+               || reason == EL_REASON_MEMORY || reason == EL_REASON_ERROR);
+}
+
 static void set_tag_of_304(ap_filter_t *f, el_response_t *response)
 {
     el_facts_t facts = el_facts_of_200(f->r, &response->policy, el_chain_by_type(f));
@@ -73,6 +84,9 @@ apr_status_t el_send_identity(ap_filter_t *f, el_response_t *response, apr_bucke
     }
     if (decision.vary) {
         set_negotiated(r);
+    }
+    if (is_length_doubted(response, decision.reason)) {
+        el_field_unset(r, "Content-Length");
     }
     if (is_final(&response->policy, decision.reason)) {
         response->claimed = true;
