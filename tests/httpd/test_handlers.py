@@ -1,6 +1,6 @@
-"""Handlers of this httpd that stock filters get along with: a Content-Length that is not the body's,
-files that are closed before the filter has seen the end, buckets that have nothing for who does not
-wait."""
+"""Handlers of this httpd that stock filters get along with: a Content-Length that is not the
+body's, files that are closed before the filter has seen the end, buckets that have nothing for who
+does not wait."""
 
 import time
 
@@ -154,3 +154,13 @@ def test_a_bucket_that_says_to_be_longer_shows_no_memory_of_others(server, way):
     for size in (30_000, 300_000):
         answer = server.get(f"/{way}/{size}.txt?boast,pieces=2", ae=WAYS[way][1])
         assert answer.status == 500 or answer.body == FILES[f"{size}.txt"]
+
+
+def test_a_doubted_length_is_not_sent_in_a_bypass(driven, tmp_path):
+    d = driven(handlers.load(tmp_path) + "ElasticBypass 95\nSetHandler pieces\n")
+    d.server.write("30000.txt", FILES["30000.txt"])
+    d.server.wait_for(lambda: d.load(98)["ElasticBypass"] == "1", 30, "the bypass")
+    for length in (30_000, 50_000):
+        answer = d.server.get(f"/30000.txt?pieces=3,flush,length={length}", ae="gzip")
+        check.whole(answer, None, FILES["30000.txt"])
+        assert answer.complete and d.server.reason(answer) == "bypass"

@@ -23,9 +23,9 @@ apr_status_t el_body_read(apr_bucket *bucket, const char **data, apr_size_t *len
                           apr_read_type_e mode);
 
 /*
- * Copies the data of a bucket of known length, `room` at most, to `to`; `*copied` is what there was.
- * A file is read without its bucket noticing; of any other, what cannot be had at once is in a
- * bucket behind it afterwards.
+ * Copies the data of a bucket of known length, `room` at most, to `to`, of which `*copied` is
+ * filled then. A file is read without its bucket noticing; of any other, what cannot be had at once
+ * is in a bucket behind it afterwards.
  */
 apr_status_t el_body_copy(apr_bucket *bucket, char *to, size_t room, size_t *copied);
 

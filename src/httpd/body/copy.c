@@ -20,8 +20,8 @@ struct el_copy {
 };
 
 /*
- * In place of a bucket's own data while nobody has read it. The type in its place has its name: some
- * filters, as those of body.c, go by that.
+ * In place of a bucket's own data while nobody has read it. The type in place of its own has the
+ * same name, which tells other filters how to read it.
  */
 typedef struct {
     el_copy_t *copy;

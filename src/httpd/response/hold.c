@@ -261,12 +261,12 @@ bool el_hold(ap_filter_t *f, el_response_t *response, apr_bucket_brigade *bb, ap
 }
 
 /*
- * Whether Content-Length can be relied on. A backend that announced more has broken off. A handler
- * of this httpd has ended its body well, but another length may be in the header: PHP's scripts set
- * it before an output callback shortens the page.
+ * Whether Content-Length can be relied on before the body's end. A backend that announced more has
+ * broken off. A handler of this httpd has ended its body well, but another length may be in the
+ * header: PHP's scripts set it before an output callback shortens the page.
  */
-static bool is_announced(const request_rec *r, const el_response_t *response,
-                         const el_measure_t *measure)
+static bool is_reliable(const request_rec *r, const el_response_t *response,
+                        const el_measure_t *measure)
 {
     bool all_of_little =
         measure->size == response->length && measure->size < response->facts.moment.min_size;
@@ -293,8 +293,7 @@ bool el_hold_read_length(request_rec *r, el_response_t *response, const apr_buck
     } else if (is_false && measure.size < response->length) {
         return false;
     }
-    response->doubted = response->announced && !there && !is_announced(r, response, &measure);
-    response->announced = response->announced && !response->doubted;
+    response->announced = response->announced && (there || is_reliable(r, response, &measure));
     if (head) {
         there = there && measure.size >= (response->announced ? response->length : 1);
     }

@@ -69,7 +69,7 @@ static bool begin(ap_filter_t *f, el_record_t record, apr_bucket_brigade *bb, ap
      * Another filter of ours may have held the body, and left it to this one. The record's fields
      * below these are set only once the response is claimed.
      */
-    response->min_size_read = response->waits = response->doubted = false;
+    response->min_size_read = response->waits = false;
     response->held = NULL;
     response->policy = el_policy_of(f->r, record);
     response->behind = el_chain_roles(f->next);

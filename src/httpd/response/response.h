@@ -120,8 +120,7 @@ typedef struct {
 
     /* The body, while the decision waits. */
     el_phase_t phase;
-    bool announced;     /* there is a Content-Length, as `length` has it */
-    bool doubted;       /* there is one, but the body that is not there yet may be shorter */
+    bool announced;     /* there is a Content-Length to rely on, as `length` has it */
     uint64_t length;
     el_measure_t measure; /* of the first brigade */
     bool min_size_read; /* facts.moment.min_size is computed */
