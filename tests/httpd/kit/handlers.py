@@ -115,6 +115,9 @@ static void pass(request_rec *r, const char *data, apr_off_t at, apr_size_t nbyt
         copy = apr_pstrmemdup(r->pool, data, nbytes);
         APR_BRIGADE_INSERT_TAIL(bb, make_bucket(&boast_type, copy, nbytes + 1000, c->bucket_alloc));
         copy = NULL;
+        if (at + nbytes == r->finfo.size) {
+            APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(c->bucket_alloc));
+        }
     } else {
         copy = apr_pmemdup(r->pool, data, nbytes);
         APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_transient_create(copy, nbytes, c->bucket_alloc));
