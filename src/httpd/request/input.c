@@ -1,6 +1,7 @@
 #include "httpd/request/request.h"
 
 #include "httpd/base/filter_names.h"
+#include "httpd/body/body.h"
 #include "httpd/config/settings.h"
 #include "httpd/config/stock.h"
 #include "httpd/request/decode.h"
@@ -316,19 +317,14 @@ static apr_status_t make_ready(ap_filter_t *f, in_t *in, apr_read_type_e block, 
 
 /*
  * What is kept for the next call must not go away when the filter below is called again; false
- * where there is no memory for that. A bucket that cannot be set aside has nothing in memory yet.
+ * where there is no memory for that. Filters below give about as much as was asked for; what one of
+ * them gives beyond that is not copied.
  */
 static bool keep(request_rec *r, apr_bucket_brigade *bb)
 {
-    for (apr_bucket *e = APR_BRIGADE_FIRST(bb); e != APR_BRIGADE_SENTINEL(bb);
-         e = APR_BUCKET_NEXT(e)) {
-        apr_status_t rv = apr_bucket_setaside(e, r->pool);
+    apr_status_t rv = el_body_set_aside(bb, r->pool, 2 * READ_SIZE);
 
-        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
-            return false;
-        }
-    }
-    return true;
+    return rv == APR_SUCCESS || rv == APR_INCOMPLETE;
 }
 
 /* False where there is no memory to split or copy a bucket. */

@@ -64,6 +64,7 @@ typedef struct {
 typedef struct {
     uint64_t least; /* bytes, below which a pause of the producer may take until the end */
     uint64_t most;  /* bytes, from which on nothing is waited for */
+    bool events;    /* each is to go out at once: text/event-stream */
     uint64_t until; /* the waiting ends: µs of el_clock_usec() */
     uint64_t pause; /* µs of a pause, from `least` on */
 } el_wait_t;
@@ -119,7 +120,7 @@ typedef struct {
 
     /* The body, while the decision waits. */
     el_phase_t phase;
-    bool announced;     /* there is a Content-Length, as `length` has it */
+    bool announced;     /* there is a Content-Length to rely on, as `length` has it */
     uint64_t length;
     el_measure_t measure; /* of the first brigade */
     bool min_size_read; /* facts.moment.min_size is computed */
