@@ -48,6 +48,7 @@ command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2
 el_php_fpm                                      | php-fpm         | php-fpm
+el_httpd_module security2                       | libapache2-mod-security2 | mod_security
 el_sbin tc                                      | iproute2        | iproute-tc
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
@@ -177,6 +178,11 @@ el_httpd_binary() {
 
 el_apxs() {
     command -v apxs || command -v apxs2
+}
+
+# el_httpd_module NAME: one of httpd's, or of another package for it.
+el_httpd_module() {
+    [ -e "$("$(el_apxs)" -q LIBEXECDIR)/mod_$1.so" ]
 }
 
 # el_sbin NAME: administrators' programs, whose folders may not be on a plain user's PATH.
