@@ -162,16 +162,16 @@ static const struct {
     bool strong, decoded;
 } based[] = {
     /* weak ones, for If-None-Match */
-    {"'x-gzip'", "gzip", ", W/'x'"},
-    {"W/'x-gzip'", "gzip", ", W/'x'"},
-    {"'x-gzip', W/'y-br'", "gzip, br", ", W/'x', W/'y'"},
-    {"'x-gzip', 'y-br'", "br", ", W/'y'"},
-    {"'x-gzip'", "gzip;q=0, *", ""},
-    {"'x-gzip'", "x-gzip", ", W/'x'"}, {"'x', W/'y'", "gzip", ""},
-    {"'x,y-gzip'", "gzip", ""}, {"'-br'", "br", ""},
-    {"'home-br', W/'x-br'", "br", ", W/'x'"},
-    {"'home-br'", "gzip", ""}, {"*", "gzip", ""},
-    {"x-gzip, 'x-gzip", "gzip", ""}, {"'x-gzip-gzip'", "gzip", ""},
+    {"'x-gzip'", "gzip", ", W/'x'", .strong = false},
+    {"W/'x-gzip'", "gzip", ", W/'x'", .strong = false},
+    {"'x-gzip', W/'y-br'", "gzip, br", ", W/'x', W/'y'", .strong = false},
+    {"'x-gzip', 'y-br'", "br", ", W/'y'", .strong = false},
+    {"'x-gzip'", "gzip;q=0, *", "", .strong = false},
+    {"'x-gzip'", "x-gzip", ", W/'x'", .strong = false}, {"'x', W/'y'", "gzip", "", .strong = false},
+    {"'x,y-gzip'", "gzip", "", .strong = false}, {"'-br'", "br", "", .strong = false},
+    {"'home-br', W/'x-br'", "br", ", W/'x'", .strong = false},
+    {"'home-br'", "gzip", "", .strong = false}, {"*", "gzip", "", .strong = false},
+    {"x-gzip, 'x-gzip", "gzip", "", .strong = false}, {"'x-gzip-gzip'", "gzip", "", .strong = false},
     /* strong ones, for If-Match */
     {"'x-gzip'", "gzip", ", 'x'", .strong = true}, {"W/'x-gzip'", "gzip", "", .strong = true},
     {"W/'x-gzip', 'y-br'", "gzip, br", ", 'y'", .strong = true},
