@@ -99,7 +99,7 @@ typedef struct {
     el_accept_t accept;
     const char *cookie, *authorization; /* before other modules could take them away */
     const char *if_none_match;          /* where conditional.c extended it; or NULL */
-    bool unsure; /* If-None-Match may name an encoding: see el_not_modified_now() */
+    bool names_tags; /* by If-None-Match: see el_not_modified_now() */
     bool tagged; /* a 304 has its tag */
     bool origin_known;
     const char *origin; /* NULL: browsers use no dictionaries of it */
@@ -160,8 +160,14 @@ static inline el_response_t *el_response_of(request_rec *r)
     return response ? response : el_response_make(r);
 }
 
-/* What the request accepts, among all codings: as it was at the first call. */
+/* What the request accepts, among all codings: as it was when it was read last. */
 const el_accept_t *el_response_accept(request_rec *r);
+
+/*
+ * Reads the field anew. Others take it away, so that a backend does not encode, and give it back
+ * for the filters: what is there when a filter begins is what counts.
+ */
+void el_response_read_accept(request_rec *r);
 
 /* Whether the filter of `record` is in the output chain, or may be within a harness. */
 bool el_response_may_run(request_rec *r, el_record_t record);
