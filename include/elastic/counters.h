@@ -61,6 +61,7 @@ const char *el_precompressed_fault_text(el_precompressed_fault_t fault);
     X(CACHE_MISSES)    /* bodies that were looked for, and no encoding found that was as good */   \
     X(CACHE_STORED)    /* encodings that the store took */                                         \
     X(CACHE_FAULTS)    /* what went wrong with the store */                                        \
+    X(CACHE_BUSY)      /* times that others used the store for too long to wait for it */          \
     X(DICTIONARIES)    /* responses that became dictionaries */                                    \
     X(DICTIONARY_FAULTS) /* what went wrong with the folder of dictionaries */                     \
     X(DIFFERENCES)     /* responses that went out as what differs from a dictionary */             \

@@ -239,6 +239,43 @@ _SOURCES = {
             }
             return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
         }""",
+    # who takes the store's lock, by the file in the folder STORE_LOCK that is there: is killed with
+    # it, once ("die"); has it for 50 ms ("slow"); or has it from its first time on ("held" is there
+    # then) until its process is told to end by the module's pipe, and 300 ms more ("keep")
+    "store-lock": "#include <pthread.h>\n#include <signal.h>" + """
+        static volatile int ends;
+        static int folder = -1;
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("STORE_LOCK");
+            if (path) folder = open(path, O_PATH | O_DIRECTORY);
+        }
+        static int is_ours(void *caller) {
+            Dl_info info;
+            return dladdr(caller, &info) && info.dli_fname
+                   && strstr(info.dli_fname, "/mod_elastic.so") != 0;
+        }
+        static void held(void) {
+            if (unlinkat(folder, "die", 0) == 0) kill(getpid(), SIGKILL);
+            if (faccessat(folder, "slow", F_OK, 0) == 0) usleep(50000);
+            if (unlinkat(folder, "keep", 0) == 0) {
+                ends = 0;
+                close(openat(folder, "held", O_WRONLY | O_CREAT, 0666));
+                for (int i = 0; i < 6000 && !ends; i++) usleep(10000);
+                usleep(300000);
+            }
+        }
+        int pthread_mutex_trylock(pthread_mutex_t *mutex) {
+            static int (*real)(pthread_mutex_t *);
+            int error;
+            if (!real) real = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+            error = real(mutex);
+            if (error == 0 && is_ours(__builtin_return_address(0))) held();
+            return error;
+        }
+        ssize_t write(int fd, const void *bytes, size_t count) {
+            if (count == 1 && is_ours(__builtin_return_address(0))) ends = 1;
+            return syscall(SYS_write, fd, bytes, count);
+        }""",
     # an encoder whose output has another byte than it should
     "gzip-damage": "".join(
         _instead(function, f"""
@@ -423,6 +460,24 @@ class Memory:
 
     def failures(self):
         return self._read()[1]
+
+
+class StoreLock:
+    """What becomes of those who take the store's lock, for the library "store-lock": a server's
+    arguments are `options`."""
+
+    def __init__(self, directory):
+        self.folder = directory / "lock"
+        self.folder.mkdir()
+        self.folder.chmod(0o777)
+        self.options = {"wrapper": wrapper(library(directory, "store-lock")),
+                        "environ": {"STORE_LOCK": str(self.folder)}}
+
+    def __setitem__(self, name, there):
+        (self.folder / name).touch() if there else (self.folder / name).unlink()
+
+    def __getitem__(self, name):
+        return (self.folder / name).exists()
 
 
 class Clock:
