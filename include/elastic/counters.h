@@ -28,6 +28,10 @@
     X(DENIED, "denied", "denied by the rules for its own name")                                    \
     X(OWNER, "owner", "owned neither by the owner of its file nor by root")                        \
     X(OUTSIDE, "outside", "outside of ElasticPrecompressedRoot")                                   \
+    X(EMPTY, "empty", "empty")                                                                     \
+    X(CODING, "coding", "not in the coding of its extension, or cut off")                          \
+    X(WINDOW, "window", "compressed with a window that browsers refuse, above 8 MB")               \
+    X(SIZE, "size", "made of a file of another size")                                              \
     X(UNREADABLE, "unreadable", "unreadable, or was replaced at that moment")
 
 typedef enum {

@@ -7,9 +7,11 @@
 #include "httpd/response/facts.h"
 #include "httpd/response/fields.h"
 #include "httpd/response/response.h"
+#include "httpd/shared/shared.h"
 #include "httpd/shared/stats.h"
 
 #include "elastic/etag.h"
+#include "elastic/precompressed.h"
 #include "host/files.h"
 
 #include "apr_strings.h"
@@ -122,7 +124,7 @@ static bool is_usable(request_rec *r, candidate_t *candidate, bool wanted)
         return found == APR_SUCCESS;
     }
     if (wanted) {
-        el_stats_precompressed_fault(r, fault, candidate->path);
+        el_stats_precompressed_fault(r, fault, candidate->path, false);
     }
     return false;
 }
@@ -277,10 +279,103 @@ static verdict_t look_up(request_rec *r, const candidate_t *candidate)
 }
 
 /*
+ * Whether the file that was opened is the one that was judged: a rename may have come in between.
+ */
+static bool is_same_file(apr_file_t *file, const candidate_t *candidate)
+{
+    apr_finfo_t opened;
+
+    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
+           && opened.device == candidate->finfo.device && opened.inode == candidate->finfo.inode
+           && opened.user == candidate->finfo.user && opened.size == candidate->finfo.size
+           && opened.mtime == candidate->finfo.mtime;
+}
+
+/* NULL where it cannot be opened, or is another file by now. */
+static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    apr_int32_t flags = APR_READ | APR_BINARY;
+    apr_file_t *file;
+
+#if APR_HAS_SENDFILE
+    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
+        flags |= APR_SENDFILE_ENABLED;
+    }
+#endif
+    if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
+        file = NULL;
+    } else if (!is_same_file(file, candidate)) {
+        apr_file_close(file);
+        file = NULL;
+    }
+    if (!file) {
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_UNREADABLE, candidate->path, false);
+    }
+    return file;
+}
+
+/*
+ * A file that has changed so lately may change again without a sign of it in its numbers, since the
+ * clocks of file systems tick: what was seen in it holds for this request only.
+ */
+#define TICK apr_time_from_sec(2)
+
+/* Reads what a verdict needs. EL_PRECOMPRESSED_UNREADABLE has been counted. */
+static el_precompressed_fault_t look_into(request_rec *r, const candidate_t *candidate)
+{
+    el_precompressed_t content = {.coding = candidate->coding,
+                                  .size = (uint64_t)candidate->finfo.size,
+                                  .original = (uint64_t)r->finfo.size};
+    size_t nbytes = content.size < EL_PRECOMPRESSED_READ ? content.size : EL_PRECOMPRESSED_READ;
+    el_precompressed_fault_t fault = EL_PRECOMPRESSED_UNREADABLE;
+    apr_file_t *file = open_file(r, candidate);
+    uint8_t *bytes = file ? malloc(nbytes + 1) : NULL;
+
+    if (bytes && (nbytes == 0 || apr_file_read_full(file, bytes, nbytes, NULL) == APR_SUCCESS)) {
+        content.bytes = bytes;
+        content.nbytes = nbytes;
+        fault = el_precompressed_judge(&content);
+    }
+    free(bytes);
+    if (file) {
+        apr_file_close(file);
+    }
+    return fault;
+}
+
+/*
+ * Whether clients can decode the candidate, to a body of the length of r's file, as far as that can
+ * be told without decoding it. It is looked into once, and again when its numbers change.
+ */
+static bool is_sound(request_rec *r, const candidate_t *candidate)
+{
+    const apr_finfo_t *finfo = &candidate->finfo;
+    el_precompressed_verdicts_t *verdicts = &el_shared.block->precompressed;
+    const el_precompressed_id_t id = {
+        .device = (uint64_t)finfo->device, .inode = (uint64_t)finfo->inode,
+        .size = (uint64_t)finfo->size, .modified = finfo->mtime, .changed = finfo->ctime,
+        .original = (uint64_t)r->finfo.size, .coding = candidate->coding};
+    el_precompressed_fault_t verdict;
+
+    if (!el_precompressed_recall(verdicts, &id, &verdict)) {
+        verdict = look_into(r, candidate);
+        if (verdict != EL_PRECOMPRESSED_UNREADABLE && finfo->ctime + TICK < r->request_time) {
+            el_precompressed_remember(verdicts, &id, verdict);
+        }
+    }
+    if (verdict != EL_PRECOMPRESSED_FAULTS_COUNT && verdict != EL_PRECOMPRESSED_UNREADABLE) {
+        el_stats_precompressed_fault(r, verdict, candidate->path,
+                                     el_precompressed_name(verdicts, &id));
+    }
+    return verdict == EL_PRECOMPRESSED_FAULTS_COUNT;
+}
+
+/*
  * Whether the same client could ask for the candidate itself, beside its file, and would get its
  * bytes: access rules, symlink rules, rules of rewriting, handlers. Below ElasticPrecompressedRoot,
- * those of its place hold as well, and no link leads out of that folder. It is looked up once,
- * however often this is asked.
+ * those of its place hold as well, and no link leads out of that folder. And whether those bytes
+ * are of use. It is looked up once, however often this is asked.
  */
 static bool is_allowed(request_rec *r, candidate_t *candidate)
 {
@@ -289,11 +384,11 @@ static bool is_allowed(request_rec *r, candidate_t *candidate)
     }
     candidate->asked = true;
     if (look_up(r, candidate) != SERVED) {
-        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_DENIED, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_DENIED, candidate->path, false);
     } else if (candidate->root && !el_path_within(candidate->path, candidate->root)) {
-        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_OUTSIDE, candidate->path);
+        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_OUTSIDE, candidate->path, false);
     } else {
-        candidate->allowed = true;
+        candidate->allowed = is_sound(r, candidate);
     }
     return candidate->allowed;
 }
@@ -436,43 +531,6 @@ static int send_not_modified(request_rec *r, const char *tag)
     r->status = HTTP_NOT_MODIFIED;
     el_stats_skipped(r, EL_REASON_STATUS);
     return send_brigade(r, apr_brigade_create(r->pool, r->connection->bucket_alloc));
-}
-
-/*
- * Whether the file that was opened is the one that was judged: a rename may have come in between.
- */
-static bool is_same_file(apr_file_t *file, const candidate_t *candidate)
-{
-    apr_finfo_t opened;
-
-    return apr_file_info_get(&opened, APR_FINFO_NORM, file) == APR_SUCCESS
-           && opened.device == candidate->finfo.device && opened.inode == candidate->finfo.inode
-           && opened.user == candidate->finfo.user && opened.size == candidate->finfo.size
-           && opened.mtime == candidate->finfo.mtime;
-}
-
-/* NULL where it cannot be opened, or is another file by now. */
-static apr_file_t *open_file(request_rec *r, const candidate_t *candidate)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    apr_int32_t flags = APR_READ | APR_BINARY;
-    apr_file_t *file;
-
-#if APR_HAS_SENDFILE
-    if (core->enable_sendfile == ENABLE_SENDFILE_ON) {
-        flags |= APR_SENDFILE_ENABLED;
-    }
-#endif
-    if (apr_file_open(&file, candidate->path, flags, 0, r->pool) != APR_SUCCESS) {
-        file = NULL;
-    } else if (!is_same_file(file, candidate)) {
-        apr_file_close(file);
-        file = NULL;
-    }
-    if (!file) {
-        el_stats_precompressed_fault(r, EL_PRECOMPRESSED_UNREADABLE, candidate->path);
-    }
-    return file;
 }
 
 static int send_file(request_rec *r, candidate_t *candidate)
