@@ -44,6 +44,7 @@ command -v openssl                              | openssl         | openssl
 command -v redis-server                         | redis-server    | redis
 command -v memcached                            | memcached       | memcached
 command -v litmus                               | litmus          | litmus
+test -e /etc/mime.types                         | media-types     | mailcap
 command -v wrk                                  | wrk             | wrk
 command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2
@@ -142,6 +143,7 @@ command -v apt-ftparchive                       | apt-utils       | apt
 command -v wget                                 | wget            | wget
 command -v aria2c                               | aria2           | aria2
 command -v litmus                               | litmus          | litmus
+test -e /etc/mime.types                         | media-types     | mailcap
 command -v cadaver                              | cadaver         | cadaver
 el_sbin mount.davfs                             | davfs2          | davfs2
 el_chromium                                     | chromium-headless-shell | chromium-headless

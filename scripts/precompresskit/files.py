@@ -15,8 +15,9 @@ from precompresskit import encoders
 # What compresses, by extension: the counterparts of ElasticTypes' default media types. tar is
 # left out, because a .tar.gz beside a .tar is usually a download of its own.
 EXTENSIONS = frozenset(
-    "atom bmp css csv eot geojson htm html ico ics js json jsonld map md mjs otf rdf rss svg text "
-    "tsv ttf txt vcf vtt wasm webmanifest xhtml xml xsl".split())
+    "atom bmp css csv dae dtd eot eps geojson glb gltf htm html ico ics js json jsonl jsonld m3u "
+    "m3u8 map md mjs mtl ndjson nq nt obj otf pac pls ps rdf rss rtf sh sql stl svg text toml "
+    "trig tsv ttc ttf ttl txt vcf vtt wasm webmanifest x3d xhtml xml xsl yaml yml".split())
 
 PRECOMPRESSED = (".gz", ".br", ".zst")
 WINDOW_MOST = 8 << 20  # that browsers have room for (RFC 9659)
