@@ -156,7 +156,7 @@ bool el_cache_state_may_complain(el_cache_state_t *state, uint32_t now);
  * Raised where the meaning of a part changes. A part that grows, as by a new counter or reason,
  * shows in the size.
  */
-#define EL_BLOCK_VERSION 38
+#define EL_BLOCK_VERSION 39
 
 typedef struct {
     uint32_t magic;
