@@ -223,7 +223,7 @@ def test_neither_a_graceful_restart_nor_an_end_waits_for_it(site):
 
 def test_the_end_of_a_child_waits_for_who_uses_the_store(site, tmp_path):
     """The timer's thread runs on while its process exits: with the lock, nobody else could go on."""
-    lock = faults.StoreLock(tmp_path)
+    lock = faults.Folder(tmp_path, "store-lock")
     s = site("ElasticIdle 100 top", **lock.options)
     page = s.page()
     s.ask_often(*page)

@@ -126,7 +126,7 @@ def is_used(server):
 
 
 def test_the_store_goes_on_once_after_a_child_that_ended_in_the_middle_of_it(httpd, tmp_path):
-    lock = faults.StoreLock(tmp_path)
+    lock = faults.Folder(tmp_path, "store-lock")
     server = httpd(KEEP + PINNED, modules=SHMCB, mpm_config=CHILDREN, **lock.options,
                    allow_log=("AH00052", "AH00051", "a child ended while it used the store"))
 
@@ -157,7 +157,7 @@ def test_the_store_goes_on_once_after_a_child_that_ended_in_the_middle_of_it(htt
 
 
 def test_who_does_not_wait_for_the_store_has_found_no_fault(httpd, tmp_path):
-    lock = faults.StoreLock(tmp_path)
+    lock = faults.Folder(tmp_path, "store-lock")
     server = httpd(KEEP + PINNED, modules=SHMCB, **lock.options)
     lock["slow"] = True
 

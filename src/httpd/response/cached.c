@@ -113,6 +113,14 @@ static uint64_t expected_usec(const el_choice_t *choice, size_t nbytes)
  */
 #define WAITS 2
 
+/* Whether others may be handed what the body is encoded to. */
+static bool may_be_kept(const el_choice_t *choice, size_t nbytes)
+{
+    double share = el_costs_expect(choice->coding, &choice->setup, true).size / 10000.;
+
+    return el_store_takes((uint64_t)(share * (double)nbytes));
+}
+
 /* Whether another thread leaves there, within `usec` µs, what will do. */
 static bool find_or_wait(el_response_t *response, uint64_t usec)
 {
@@ -153,7 +161,7 @@ static bool find(el_response_t *response, size_t nbytes, bool any)
         return true;
     }
     found = cached->found.buffer != NULL;
-    if (!any) {
+    if (!any && may_be_kept(&response->choice, nbytes)) {
         found = find_or_wait(response, found ? 0 : expected_usec(&response->choice, nbytes));
     }
     if (!found) {
@@ -301,6 +309,12 @@ void el_cached_leave(el_response_t *response)
     el_waiters_leave(&response->cached.waiters);
 }
 
+/* False where it is too large, or no smaller than the body. */
+static bool may_keep_made(const el_usage_t *used)
+{
+    return used->out < used->in && el_store_takes(used->out);
+}
+
 void el_cached_store(el_response_t *response)
 {
     const el_encoder_t *encoder = &response->encoder;
@@ -313,8 +327,9 @@ void el_cached_store(el_response_t *response)
     el_name_t name;
     const char *data;
 
-    if (!(cached->again || el_waiters_leave_unless_awaited(&cached->waiters))
-        || used->out >= used->in
+    cached->waiters.vain = !may_keep_made(used);
+    if (cached->waiters.vain
+        || !(cached->again || el_waiters_leave_unless_awaited(&cached->waiters))
         || bucket == APR_BRIGADE_SENTINEL(encoder->brigade)
         || apr_bucket_read(bucket, &data, &entry.nbytes, APR_BLOCK_READ) != APR_SUCCESS
         || entry.nbytes != used->out || !has_its_name(cached)) {

@@ -95,6 +95,15 @@ def _slow(function):
             return result;""")
 
 
+# The folder that Folder has made for it; opened by root, whoever may look into those above it.
+_FOLDER = """
+        static int folder = -1;
+        __attribute__((constructor)) static void begin(void) {
+            const char *path = getenv("FAULT_FOLDER");
+            if (path) folder = open(path, O_PATH | O_DIRECTORY);
+        }
+"""
+
 # What a library function does instead; each keeps its name and its type.
 _SOURCES = {
     # there is no memory for an encoder
@@ -239,16 +248,11 @@ _SOURCES = {
             }
             return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
         }""",
-    # who takes the store's lock, by the file in the folder STORE_LOCK that is there: is killed with
-    # it, once ("die"); has it for 50 ms ("slow"); or has it from its first time on ("held" is there
-    # then) until its process is told to end by the module's pipe, and 300 ms more ("keep")
-    "store-lock": "#include <pthread.h>\n#include <signal.h>" + """
+    # who takes the store's lock, by the file that is there: is killed with it, once ("die"); has it
+    # for 50 ms ("slow"); or has it from its first time on ("held" is there then) until its process is
+    # told to end by the module's pipe, and 300 ms more ("keep")
+    "store-lock": "#include <pthread.h>\n#include <signal.h>" + _FOLDER + """
         static volatile int ends;
-        static int folder = -1;
-        __attribute__((constructor)) static void begin(void) {
-            const char *path = getenv("STORE_LOCK");
-            if (path) folder = open(path, O_PATH | O_DIRECTORY);
-        }
         static int is_ours(void *caller) {
             Dl_info info;
             return dladdr(caller, &info) && info.dli_fname
@@ -276,6 +280,20 @@ _SOURCES = {
             if (count == 1 && is_ours(__builtin_return_address(0))) ends = 1;
             return syscall(SYS_write, fd, bytes, count);
         }""",
+    # each call of an encoder makes a file, "1", "2" and so on, and waits until that is gone
+    "gzip-turns": "#include <sys/stat.h>" + _FOLDER + """
+        static void wait_for_turn(void) {
+            char name[16];
+            int fd = -1, i = 0;
+            do {
+                snprintf(name, sizeof(name), "%d", ++i);
+                fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+            } while (fd < 0 && errno == EEXIST);
+            struct stat made;
+            for (i = 0; i < 6000 && fstat(fd, &made) == 0 && made.st_nlink > 0; i++) usleep(10000);
+            close(fd);
+        }""" + "".join(_instead(function, "wait_for_turn(); return real();")
+                       for function in (_DEFLATE, _LIBDEFLATE)),
     # an encoder whose output has another byte than it should
     "gzip-damage": "".join(
         _instead(function, f"""
@@ -462,22 +480,26 @@ class Memory:
         return self._read()[1]
 
 
-class StoreLock:
-    """What becomes of those who take the store's lock, for the library "store-lock": a server's
-    arguments are `options`."""
+class Folder:
+    """The files by which a library is told what to do, and says what it does; a server's arguments
+    are `options`."""
 
-    def __init__(self, directory):
-        self.folder = directory / "lock"
-        self.folder.mkdir()
-        self.folder.chmod(0o777)
-        self.options = {"wrapper": wrapper(library(directory, "store-lock")),
-                        "environ": {"STORE_LOCK": str(self.folder)}}
+    def __init__(self, directory, name):
+        self._path = directory / "folder"
+        self._path.mkdir()
+        self._path.chmod(0o777)
+        self.options = {"wrapper": wrapper(library(directory, name)),
+                        "environ": {"FAULT_FOLDER": str(self._path)}}
 
     def __setitem__(self, name, there):
-        (self.folder / name).touch() if there else (self.folder / name).unlink()
+        (self._path / name).touch() if there else (self._path / name).unlink()
 
     def __getitem__(self, name):
-        return (self.folder / name).exists()
+        return (self._path / name).exists()
+
+    def clear(self):
+        for path in self._path.iterdir():
+            path.unlink()
 
 
 class Clock:
