@@ -351,6 +351,18 @@ _SOURCES = {
             void *block = fd < 0 ? MAP_FAILED : mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
             if (block != MAP_FAILED) off = block;
         }""",
+    # all files lie on a disk, wherever the tests' folder is: what the kernel says of them is not asked
+    "disk": "#include <sys/vfs.h>" + """
+        int fstatfs(int fd, struct statfs *s) {
+            memset(s, 0, sizeof(*s));
+            s->f_type = 0xef53;
+            return 0;
+        }
+        int fstatfs64(int fd, struct statfs64 *s) {
+            memset(s, 0, sizeof(*s));
+            s->f_type = 0xef53;
+            return 0;
+        }""",
     # the kernel's files on load and limits are those below KERNEL_ROOT
     "kernel-root": """
         static const char *moved(const char *path, char *room, size_t size) {
@@ -503,13 +515,14 @@ class Folder:
 
 
 class Clock:
-    """A server's clocks, for the library "clock": its arguments are `options`."""
+    """A server's clocks, for the library "clock", beside others: its arguments are `options`."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, *others):
         self._path = directory / "clock"
         self._path.write_bytes(bytes(4096))
         self._off = [0, 0]
-        self.options = {"wrapper": wrapper(library(directory, "clock")),
+        names = ("clock", *others)
+        self.options = {"wrapper": wrapper(*(library(directory, name) for name in names)),
                         "environ": {"CLOCK_OFF": str(self._path)}}
 
     def skip(self, calendar=0, monotonic=0):
