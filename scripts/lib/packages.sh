@@ -50,6 +50,10 @@ command -v h2load                               | nghttp2-client  | nghttp2
 command -v nghttpd                              | nghttp2-server  | nghttp2
 el_php_fpm                                      | php-fpm         | php-fpm
 el_httpd_module security2                       | libapache2-mod-security2 | mod_security
+el_httpd_module fcgid                           | libapache2-mod-fcgid | mod_fcgid
+el_httpd_module perl                            | libapache2-mod-perl2 | mod_perl
+el_httpd_module wsgi                            | libapache2-mod-wsgi-py3 | python3-mod_wsgi
+command -v php-cgi                              | php-cgi         | php-cli
 el_sbin tc                                      | iproute2        | iproute-tc
 command -v setpriv                              | util-linux      | util-linux
 command -v nm                                   | binutils        | binutils
@@ -330,8 +334,9 @@ el_packages_need() {
 }
 
 # el_debian_unpack DIR: the content of Debian's packages apache2, for a2enmod and the configuration,
-# prometheus and promtool in DIR. They are not installed: that would start servers. Elsewhere than on
-# Debian and its relatives there is nothing to do, and the tests of them are deselected.
+# prometheus and promtool in DIR. They are not installed: that would start servers. Nor is mod_uwsgi,
+# which cannot be installed beside mod_ruwsgi. Elsewhere than on Debian and its relatives there is
+# nothing to do, and the tests of them are deselected.
 el_debian_unpack() {
     if [ ! -e /etc/debian_version ]; then
         return 0
@@ -339,7 +344,12 @@ el_debian_unpack() {
     # Before Debian 13, promtool is in prometheus.
     el_debian_unpack_one "$1" apache2 usr/sbin/a2enmod &&
         el_debian_unpack_one "$1" prometheus usr/bin/prometheus &&
-        el_debian_unpack_one "$1" promtool usr/bin/promtool
+        el_debian_unpack_one "$1" promtool usr/bin/promtool || return 1
+    if el_apt_has libapache2-mod-uwsgi; then
+        el_debian_unpack_one "$1" libapache2-mod-uwsgi usr/lib/apache2/modules/mod_uwsgi.so
+    else
+        export ELASTIC_LACKING="${ELASTIC_LACKING:-} libapache2-mod-uwsgi"
+    fi
 }
 
 # el_debian_unpack_one DIR PACKAGE FILE: unless DIR has FILE of it.
